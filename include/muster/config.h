@@ -1,0 +1,13 @@
+#pragma once
+
+/// MUSTER_API marks what the shared library exports; everything else is hidden.
+#define MUSTER_API __attribute__((visibility("default")))
+
+/// Every public name lives in the inline namespace of its ABI generation, so that two
+/// incompatible versions of the library cannot be mixed up at link time.
+#define MUSTER_BEGIN_NAMESPACE \
+  namespace muster {           \
+  inline namespace v1 {
+#define MUSTER_END_NAMESPACE \
+  }                          \
+  }

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "base/time.h"
+
+namespace muster::base {
+
+/// The time since boot while the system ran (CLOCK_MONOTONIC). For the rims only.
+Instant monotonic_now();
+
+}  // namespace muster::base

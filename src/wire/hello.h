@@ -1,0 +1,95 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "muster/result.h"
+#include "muster/types.h"
+
+// The first bytes of a connection: 512 from the client, 256 back. Both are of fixed size so that
+// they can be read and refused without allocating, before anybody is authenticated.
+// With an authentication method other than `none` the client adds one 64-byte proof block before
+// its first frame; the nonces and the server's proof travel in the hellos.
+
+namespace muster::wire {
+
+inline constexpr std::size_t client_hello_bytes = 512;
+inline constexpr std::size_t server_hello_bytes = 256;
+inline constexpr std::size_t proof_bytes = 64;
+inline constexpr std::size_t name_bytes_max = 64;  ///< host, label and namespace
+inline constexpr std::uint16_t protocol_version = 1;
+
+/// Not text, not printable, changed by every transfer that alters line ends.
+inline constexpr std::array<std::uint8_t, 8> magic = {0x8d, 'M', 'S', 'T', 'R', '\r', '\n', 0x1a};
+
+enum class Role : std::uint8_t { client = 0, observer = 1 };
+
+enum class AuthMethod : std::uint8_t { none = 0 };
+
+struct ResumeToken {
+  std::array<std::uint8_t, 16> bytes{};
+  friend bool operator==(const ResumeToken&, const ResumeToken&) = default;
+};
+
+struct ClientHello {
+  std::uint16_t version_min = protocol_version;
+  std::uint16_t version_max = protocol_version;
+  Role role = Role::client;
+  std::uint8_t auth_method = 0;           ///< AuthMethod; others are answered `unsupported`
+  std::array<std::uint8_t, 32> auth_nonce{};
+  ProcessInfo process;
+  std::string name_space;                 ///< at most 64 bytes, empty: the default one
+  std::uint64_t incarnation = 0;          ///< the server this session belongs to; 0: none yet
+  std::uint64_t session_id = 0;           ///< 0: begin a session; else resume this one
+  ResumeToken token;
+};
+
+/// What the server allows and promises; the client needs them to keep its own side.
+struct ServerLimits {
+  std::uint32_t key_bytes_max = 1024;
+  std::uint32_t value_bytes_max = 16u << 20;
+  std::uint64_t round_bytes_max = 256u << 20;
+  std::uint32_t keys_per_operation_max = 1024;
+  std::uint32_t requests_in_flight_max = 64;
+  std::uint32_t parked_waits_max = 1024;
+  std::uint32_t world_size_max = 16384;
+  Duration heartbeat{std::chrono::seconds(1)};
+  Duration session_timeout{std::chrono::seconds(15)};
+  Duration grace{std::chrono::seconds(2)};
+  Duration slack{std::chrono::milliseconds(500)};
+
+  /// The largest request body there can be under these limits.
+  std::uint32_t request_bytes_max() const;
+  /// The largest reply body.
+  std::uint32_t reply_bytes_max() const;
+};
+
+struct ServerHello {
+  std::uint16_t version = protocol_version;
+  std::uint16_t status = 0;               ///< 0, or the ErrorCode for which it closes
+  std::uint8_t auth_method = 0;
+  bool resumed = false;
+  std::uint64_t incarnation = 0;
+  std::uint64_t session_id = 0;
+  ResumeToken token;
+  ServerLimits limits;
+  ProcessInfo hosting_process;            ///< the process that embeds the server; zero: musterd
+  std::int32_t hosting_rank = -1;         ///< of the group it was made for; -1: none
+  std::array<std::uint8_t, 32> auth_nonce{};
+  std::array<std::uint8_t, 32> auth_proof{};
+};
+
+/// Appends exactly `client_hello_bytes`; names are cut to `name_bytes_max`.
+void append_client_hello(std::string& out, const ClientHello& hello);
+
+/// Appends exactly `server_hello_bytes`.
+void append_server_hello(std::string& out, const ServerHello& hello);
+
+/// errors  protocol_error (`detail` says what else seems to speak here, such as HTTP or TLS),
+///         unsupported (no common version: expected, actual)
+Result<ClientHello> decode_client_hello(std::string_view bytes);
+Result<ServerHello> decode_server_hello(std::string_view bytes);
+
+}  // namespace muster::wire

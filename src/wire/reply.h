@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "muster/error.h"
+#include "muster/result.h"
+#include "wire/frame.h"
+#include "wire/operation.h"
+
+// The bodies of replies (header code 0), one struct per kind. All views point into the frame.
+// A reply with another code carries an Error as its body, see wire/error_body.h.
+
+namespace muster::wire {
+
+struct EmptyReply {};             ///< leave, touch, cancel_round, report_dead, wait
+struct AppliedReply {             ///< set, compare_set: whether it was applied
+  bool applied = false;
+  std::optional<std::string_view> value;  ///< compare_set, not applied: what is there
+};
+struct ValueReply {               ///< get, take
+  std::string_view value;
+};
+struct NumberReply {              ///< add: new value; append: new length; remove: how many went;
+  std::int64_t number = 0;        ///< expire_data: how many expired; send: sequence
+};
+struct PresenceReply {            ///< exists: one per key
+  std::vector<bool> present;
+};
+struct ValuesReply {              ///< multi_get: one per key
+  std::vector<std::optional<std::string_view>> values;
+};
+struct ListEntry {
+  std::string_view name;          ///< key, or a path that names the object
+  std::uint64_t value_bytes = 0;
+  std::optional<Duration> ttl;    ///< what is left of it
+  bool bound = false;             ///< to a session
+};
+struct ListReply {
+  std::vector<ListEntry> entries;
+  std::uint64_t cursor = 0;       ///< 0: that was the last page
+};
+struct FormedReply {              ///< join, regroup
+  std::uint64_t epoch = 0;
+  std::uint32_t rank = 0;
+  std::uint32_t world_size = 0;
+  std::uint32_t hosting_rank = 0; ///< the member that leaves each barrier last
+  std::uint32_t candidates = 0;   ///< that wait at the moment
+  Duration data_expiration{};
+};
+enum class MemberState : std::uint8_t { live = 0, silent = 1, lost = 2, left = 3, candidate = 4 };
+struct MemberEntry {
+  std::uint32_t rank = 0;
+  MemberState state = MemberState::live;
+  ProcessInfo process;
+  Duration silence{};
+  std::string_view info;
+};
+struct MembersReply {
+  std::vector<MemberEntry> members;
+};
+struct RoundReply {               ///< collective
+  std::vector<std::string_view> values;   ///< all_gather, gather at the root: by rank;
+                                          ///< broadcast, scatter: one; barrier: none
+  std::vector<RankRange> unconfirmed;     ///< barrier at the hosting rank
+};
+struct ReceiveReply {
+  std::uint64_t sequence = 0;
+  std::uint32_t codec = 0;
+  std::string_view value;
+};
+enum class RoundState : std::uint8_t { none = 0, not_called = 1, done = 2, failed = 3 };
+struct RecoverReply {
+  RoundState state = RoundState::none;
+  RoundReply round;               ///< done
+  std::optional<Error> error;     ///< failed
+  std::vector<std::uint64_t> next_sequences;  ///< one per stream that was asked for
+};
+struct StatusReply {
+  std::vector<std::pair<std::string_view, std::string_view>> fields;
+};
+
+// Each append_ writes a body, each decode_ reads a whole one.
+// decode errors: protocol_error
+
+void append_body(std::string& out, const EmptyReply& reply);
+void append_body(std::string& out, const AppliedReply& reply);
+void append_body(std::string& out, const ValueReply& reply);
+void append_body(std::string& out, const NumberReply& reply);
+void append_body(std::string& out, const PresenceReply& reply);
+void append_body(std::string& out, const ValuesReply& reply);
+void append_body(std::string& out, const ListReply& reply);
+void append_body(std::string& out, const FormedReply& reply);
+void append_body(std::string& out, const MembersReply& reply);
+void append_body(std::string& out, const RoundReply& reply);
+void append_body(std::string& out, const ReceiveReply& reply);
+void append_body(std::string& out, const RecoverReply& reply);
+void append_body(std::string& out, const StatusReply& reply);
+
+/// Instantiated for the structs above.
+template <class Reply>
+Result<Reply> decode_body(std::string_view body);
+
+}  // namespace muster::wire

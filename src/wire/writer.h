@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace muster::wire {
+
+/// Appends little-endian numbers and byte strings to a string it does not own.
+class Writer {
+ public:
+  explicit Writer(std::string& out) : out_(out) {}
+
+  void u8(std::uint8_t value);
+  void u16(std::uint16_t value);
+  void u32(std::uint32_t value);
+  void u64(std::uint64_t value);
+  void i32(std::int32_t value);
+  void i64(std::int64_t value);
+
+  /// The bytes alone.
+  void raw(std::string_view bytes);
+
+  /// The bytes with their u32 length in front.
+  void bytes(std::string_view bytes);
+
+  /// Where the next byte goes; with `patch_u32` for lengths that are known later.
+  std::size_t position() const { return out_.size(); }
+  void patch_u32(std::size_t position, std::uint32_t value);
+
+ private:
+  std::string& out_;
+};
+
+}  // namespace muster::wire
