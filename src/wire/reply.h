@@ -64,9 +64,10 @@ struct MembersReply {
   std::vector<MemberEntry> members;
 };
 struct RoundReply {               ///< collective
-  std::vector<std::string_view> values;   ///< all_gather, gather at the root: by rank;
-                                          ///< broadcast, scatter: one; barrier: none
   std::vector<RankRange> unconfirmed;     ///< barrier at the hosting rank
+  std::vector<std::string_view> values;   ///< all_gather, gather at the root: by rank;
+                                          ///< broadcast, scatter: one; barrier: none.
+                                          ///< Last, so that a shared payload can follow a head
 };
 struct ReceiveReply {
   std::uint64_t sequence = 0;
