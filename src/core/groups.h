@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/host.h"
+#include "core/session.h"
+#include "wire/reply.h"
+#include "wire/request.h"
+
+namespace muster::core {
+
+/// All groups of one namespace: who is in, which epoch, which rounds and streams are open.
+///
+/// Every request is answered through the host, now or (parked) later. Life cycle of a group:
+/// joiners gather (forming) -> all ranks are there: an epoch forms -> a member is lost: the epoch
+/// is broken, everything in it fails -> survivors and candidates regroup: the next epoch forms
+/// -> the last member goes: the group is deleted.
+class Groups {
+ public:
+  explicit Groups(Host& host, Quota& quota);
+  ~Groups();
+  Groups(const Groups&) = delete;
+  Groups& operator=(const Groups&) = delete;
+
+  // Requests.
+  void join(const RequestContext& context, const wire::Join& request);
+  void leave(const RequestContext& context, const wire::Leave& request);
+  void regroup(const RequestContext& context, const wire::Regroup& request);
+  void members(const RequestContext& context, const wire::Members& request);
+  void collective(const RequestContext& context, const wire::CollectiveCall& request);
+  void cancel_round(const RequestContext& context, const wire::CancelRound& request);
+  void send(const RequestContext& context, const wire::Send& request);
+  void receive(const RequestContext& context, const wire::Receive& request);
+  void expire_data(const RequestContext& context, const wire::ExpireData& request);
+  void recover(const RequestContext& context, const wire::Recover& request);
+  void list_objects(const RequestContext& context, const wire::List& request);
+
+  // What happens to sessions and their waits.
+
+  /// The deadline of a join, regroup, round or receive has passed.
+  void timed_out(Parked& parked);
+  /// The client gave up on a parked join, regroup, round or receive. Destroys the wait of a join
+  /// or receive; a round's or regroup's call stays, without anybody to answer.
+  void abandoned(Parked& parked);
+  /// The client has the reply.
+  void acknowledged(Session& session, const ReceivedObject& object);
+  void acknowledged(Session& session, const RoundPart& part);
+  /// A byte of a session came on whose silence joiners wait (`claimants` > 0).
+  void heard(Session& session);
+  /// A session that others may wait to see die has lost its connection (`claimants` > 0).
+  void disconnected(Session& session);
+  /// The session is over; its parked requests are gone already. `cause` none: it left in order.
+  void session_ended(Session& session, LossCause cause);
+  /// A session resumed: it is told again of its broken epochs.
+  void resumed(Session& session);
+  /// A timer of kind objects or round has fired.
+  void fired(Timer& timer);
+
+  void add_counts(Counts& counts) const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::core

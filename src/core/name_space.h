@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/groups.h"
+#include "core/payload.h"
+#include "core/table.h"
+
+namespace muster::core {
+
+/// One namespace: its quota, its keys, its groups. Made with its first session, deleted when no
+/// session is left and nothing is in it.
+struct NameSpace {
+  NameSpace(std::string its_name, Host& host, Quota& server)
+      : name(std::move(its_name)),
+        quota(host.options().namespace_memory_bytes_max, &server),
+        table(host, quota),
+        groups(host, quota) {}
+
+  std::string name;
+  Quota quota;
+  Table table;
+  Groups groups;
+  std::uint32_t sessions = 0;
+};
+
+}  // namespace muster::core

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+
+#include "muster/types.h"
+#include "wire/hello.h"
+
+namespace muster::core {
+
+/// Every limit of the engine; the defaults are those of docs/semantics.md.
+struct Options {
+  wire::ServerLimits limits;                    ///< those that clients are told
+  std::uint64_t memory_bytes_max = 1ull << 30;  ///< values, payloads, caches, unsent replies
+  std::uint64_t namespace_memory_bytes_max = 1ull << 30;
+  std::uint32_t sessions_max = 16384;
+  std::uint32_t groups_per_namespace_max = 4096;
+  std::uint32_t open_rounds_max = 1024;         ///< per group
+  std::uint32_t cached_results_max = 64;        ///< unacknowledged answers per session
+  std::uint64_t cached_result_bytes_max = 1u << 20;  ///< of them, beside shared payloads
+  std::uint32_t list_slots_per_page = 1024;     ///< work of one page, matching or not
+
+  /// Two events further apart than this mean that the process did not run meanwhile. The rim
+  /// calls `advance` at least four times as often.
+  Duration gap_max{std::chrono::seconds(1)};
+  /// After such a gap no timer fires for this long, while the rim drains its sockets.
+  Duration drain_after_gap{std::chrono::milliseconds(100)};
+  /// How often an undecided round is logged with its missing ranks.
+  Duration slow_round_log{std::chrono::seconds(10)};
+
+  std::uint64_t incarnation = 1;                ///< random, one per start
+  ProcessInfo hosting_process;                  ///< that embeds the server; zero: none
+  std::int32_t hosting_rank = -1;
+};
+
+}  // namespace muster::core

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace muster::core {
+
+/// Counts bytes against a limit, and against that of a parent (a namespace's parent is the
+/// server). Charged where memory is taken, released where it is given back.
+class Quota {
+ public:
+  explicit Quota(std::uint64_t limit_bytes, Quota* parent = nullptr)
+      : limit_bytes_(limit_bytes), parent_(parent) {}
+  Quota(const Quota&) = delete;
+  Quota& operator=(const Quota&) = delete;
+
+  /// False, and nothing is charged, when this or a parent's limit would be passed.
+  bool charge(std::uint64_t bytes);
+  /// Charges even past the limit: for what frees memory or must not fail.
+  void charge_always(std::uint64_t bytes);
+  void release(std::uint64_t bytes);
+
+  std::uint64_t used_bytes() const { return used_bytes_; }
+  std::uint64_t limit_bytes() const { return limit_bytes_; }
+  /// This or the parent whose limit refuses `bytes` more.
+  const Quota& refusing(std::uint64_t bytes) const;
+
+ private:
+  std::uint64_t used_bytes_ = 0;
+  std::uint64_t limit_bytes_;
+  Quota* parent_;
+};
+
+/// Bytes that are shared by the table, parked rounds, result caches and unsent replies, and
+/// charged once until the last of them lets go. A quota outlives its payloads.
+class ChargedBytes {
+ public:
+  /// Takes over a charge of `charged_bytes` that was made already.
+  ChargedBytes(std::string bytes, Quota& quota, std::uint64_t charged_bytes);
+  ~ChargedBytes();
+  ChargedBytes(const ChargedBytes&) = delete;
+  ChargedBytes& operator=(const ChargedBytes&) = delete;
+
+  std::string_view view() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+  Quota& quota_;
+  std::uint64_t charged_bytes_;
+};
+using Payload = std::shared_ptr<const ChargedBytes>;
+
+/// Null when the quota refuses.
+Payload make_payload(Quota& quota, std::string_view bytes);
+/// Charged in any case.
+Payload make_payload_always(Quota& quota, std::string bytes);
+
+}  // namespace muster::core

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "core/engine.h"
+#include "core/payload.h"
+#include "core/timers.h"
+#include "wire/hello.h"
+#include "wire/operation.h"
+
+// What the rooms of core share: a client's session, its requests that wait, and the replies that
+// it has not acknowledged yet. A session belongs to one namespace and outlives its connections.
+
+namespace muster::core {
+
+struct NameSpace;   // table and groups of one namespace: core/name_space.h
+struct Member;      // a session's part in an epoch: core/group.h
+struct KeyWait;     // core/waits.h
+struct JoinWait;    // core/group.h
+struct RegroupWait; // core/group.h
+struct RoundWait;   // core/round.h
+struct StreamWait;  // core/stream.h
+struct Session;
+
+/// Where a parked request waits. The owner of the wait is the Parked that holds it.
+using WaitPlace = std::variant<std::monostate, std::unique_ptr<KeyWait>, std::unique_ptr<JoinWait>,
+                               std::unique_ptr<RegroupWait>, std::unique_ptr<RoundWait>,
+                               std::unique_ptr<StreamWait>>;
+
+/// A request that waits for its answer. Owned by its session; survives reconnects.
+struct Parked {
+  Parked(Session& session, std::uint64_t request_id, wire::Operation operation);
+  ~Parked();
+
+  Session& session;
+  std::uint64_t request_id;
+  wire::Operation operation;
+  Instant received{};
+  Duration timeout{};   ///< as the client gave it
+  Instant deadline{};
+  Timer timer;          ///< TimerKind::parked
+  WaitPlace place;      ///< its destructor takes it out of every list it stands in
+};
+
+/// What acknowledging a reply sets free, beside the cached reply itself.
+struct ReceivedObject {
+  std::uint64_t epoch = 0;
+  std::uint32_t source = 0;
+  std::uint32_t destination = 0;
+  std::uint64_t tag = 0;
+  std::uint64_t sequence = 0;
+};
+struct RoundPart {
+  std::uint64_t epoch = 0;
+  std::uint64_t round = 0;
+  std::uint32_t rank = 0;
+};
+using OnAcknowledged = std::variant<std::monostate, ReceivedObject, RoundPart>;
+
+/// A reply that is kept until the client says that it came.
+struct Answer {
+  std::uint16_t code = 0;  ///< 0 or ErrorCode
+  std::string head;
+  Payload tail;
+  OnAcknowledged on_acknowledged;
+};
+
+struct Session {
+  Session(std::uint64_t id, NameSpace& name_space);
+  ~Session();
+
+  std::uint64_t id;
+  NameSpace& name_space;
+  wire::ResumeToken token;
+  wire::Role role = wire::Role::client;
+  ProcessInfo process;
+  ConnectionId connection = 0;     ///< 0: disconnected
+  Instant heard{};                 ///< last byte
+  Duration paused_when_heard{};    ///< the engine's sum of gaps at that time
+  Instant disconnected{};
+  DisconnectCause disconnect_cause = DisconnectCause::closed;
+  Timer expiry;                    ///< re-armed when it fires early: a byte only moves `heard`
+
+  std::unordered_map<std::uint64_t, std::unique_ptr<Parked>> parked;
+  std::unordered_map<std::uint64_t, Answer> unacknowledged;
+  std::uint64_t cached_bytes = 0;  ///< of the heads above
+
+  std::vector<Member*> members;    ///< one per epoch that it has not moved on from
+  std::uint32_t claimants = 0;     ///< joiners that wait for a sign of life of this session
+  void* bound_keys = nullptr;      ///< head of the table's list, see core/table.h
+};
+
+/// One request in hand: everything about it but its body.
+struct RequestContext {
+  Session& session;
+  std::uint64_t request_id;
+  wire::Operation operation;
+  Duration timeout;
+  Instant now;
+};
+
+}  // namespace muster::core
