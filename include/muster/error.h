@@ -101,7 +101,8 @@ struct Error {
   std::uint64_t limit = 0;
   std::string detail;                 ///< what happened and what to do, for people
 
-  /// One line with every field that is set, for logs. Compare fields, never this text.
+  /// One line for logs: what, where, who and what to do. The first 8 ranks are told of in full,
+  /// further ones by number. Compare fields, never this text.
   MUSTER_API std::string message() const;
 };
 

@@ -1,0 +1,50 @@
+#include "base/error_advice.h"
+
+namespace muster::base {
+
+std::string_view role_of_ranks(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::timed_out: return "missing ";
+    case ErrorCode::cancelled: return "cancelled by ";
+    case ErrorCode::rank_lost: return "lost ";
+    case ErrorCode::rank_left: return "left by ";
+    case ErrorCode::rank_in_use: return "held by ";
+    case ErrorCode::group_mismatch: return "formed by ";
+    case ErrorCode::expired: return "sent by ";
+    default: return "";
+  }
+}
+
+std::string_view advice_for(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::too_large: return "split it, or raise the server's limit";
+    case ErrorCode::not_a_number: return "the value is no decimal 64-bit number";
+    case ErrorCode::out_of_range: return "the sum does not fit into 64 bits";
+    case ErrorCode::unsupported: return "the other side is of another version; update it";
+    case ErrorCode::busy: return "try again when the pending call has ended";
+    case ErrorCode::would_deadlock: return "use the callback form from this handler";
+    case ErrorCode::forked: return "connect a store of its own in the child";
+    case ErrorCode::outcome_unknown: return "it may or may not have happened; look before repeating";
+    case ErrorCode::resource_exhausted: return "remove something, or raise the server's limit";
+    case ErrorCode::unavailable: return "check that the server runs at this address";
+    case ErrorCode::suspended: return "ends by itself when the connection is back";
+    case ErrorCode::session_expired: return "reopen() begins a new session";
+    case ErrorCode::server_restarted: return "its state is gone; reopen() and form the groups anew";
+    case ErrorCode::fenced: return "it was declared dead while alive; reopen() begins anew";
+    case ErrorCode::protocol_error: return "check that a Muster server listens at this address";
+    case ErrorCode::address_in_use: return "choose another port, or name the server to join it";
+    case ErrorCode::rank_lost: return "regroup() goes on with the survivors";
+    case ErrorCode::rank_left: return "regroup() goes on with the others";
+    case ErrorCode::rank_in_use: return "end that process, or choose another rank";
+    case ErrorCode::group_mismatch: return "give every rank the same values";
+    case ErrorCode::group_closed: return "wait for the next epoch with standby";
+    case ErrorCode::stale_epoch: return "use the handle of the newest epoch";
+    case ErrorCode::collective_mismatch: return "call the same collectives in the same order";
+    case ErrorCode::codec_mismatch: return "use the same codec on both sides";
+    case ErrorCode::expired: return "receive sooner, or form the group with a longer expiration";
+    case ErrorCode::internal: return "a defect of Muster; please report it";
+    default: return "";
+  }
+}
+
+}  // namespace muster::base
