@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "muster/config.h"
+
+MUSTER_BEGIN_NAMESPACE
+
+/// Runs a closure on some thread of the application's choice.
+using Executor = std::function<void(std::function<void()> work)>;
+
+/// A pair of threads that stores and servers can share: one for input and output, which never
+/// runs the application's code unless asked to, and one for handlers, started when first needed.
+///
+/// Both block all signals and carry `name`. They end when the last store or server lets go.
+class MUSTER_API IoThread {
+ public:
+  /// name  of the threads, at most 15 bytes are kept
+  static std::shared_ptr<IoThread> create(std::string_view name = "muster");
+
+  ~IoThread();
+  IoThread(const IoThread&) = delete;
+  IoThread& operator=(const IoThread&) = delete;
+
+  class Impl;
+  Impl& impl() { return *impl_; }
+
+ private:
+  explicit IoThread(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+MUSTER_END_NAMESPACE
