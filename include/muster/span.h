@@ -24,8 +24,9 @@ class Span {
 
   /// Views the elements of a braced list; valid until the end of the full expression.
   template <class U = T, class = std::enable_if_t<std::is_const_v<U>>>
-  constexpr Span(std::initializer_list<std::remove_const_t<U>> list)
-      : data_(list.begin()), size_(list.size()) {}
+  constexpr Span(std::initializer_list<std::remove_const_t<U>> list) : size_(list.size()) {
+    data_ = list.begin();
+  }
 
   constexpr T* data() const { return data_; }
   constexpr std::size_t size() const { return size_; }
