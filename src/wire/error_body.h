@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,11 +20,12 @@ inline constexpr std::size_t ranks_in_full_max = 64;
 
 void append_error(std::string& out, const Error& error);
 
-/// `code` comes from the frame's header. An unknown code stays as the number it is.
-/// errors  protocol_error
-Result<Error> decode_error(std::uint16_t code, std::string_view body);
+/// `code` comes from the frame's header. An unknown code or cause stays as the number it is.
+/// returns  nothing when the bytes are no error, which is a protocol_error of the other side
+std::optional<Error> decode_error(std::uint16_t code, std::string_view body);
 
-/// The body of an event frame: u64 epoch, u16 code, error.
+/// The body of an event frame: u64 epoch, u16 code, error. An unknown kind stays as the number it
+/// is; the client ignores such events.
 struct Event {
   EventKind kind = EventKind::epoch_broken;
   std::uint64_t epoch = 0;

@@ -19,6 +19,8 @@ inline constexpr std::size_t client_hello_bytes = 512;
 inline constexpr std::size_t server_hello_bytes = 256;
 inline constexpr std::size_t proof_bytes = 64;
 inline constexpr std::size_t name_bytes_max = 64;  ///< host, label and namespace
+inline constexpr std::size_t refusal_bytes_max = 143;  ///< the detail of a refusing server hello
+inline constexpr std::size_t info_bytes_max = 4096;    ///< a member's info blob
 inline constexpr std::uint16_t protocol_version = 1;
 
 /// Not text, not printable, changed by every transfer that alters line ends.
@@ -60,22 +62,24 @@ struct ServerLimits {
   Duration grace{std::chrono::seconds(2)};
   Duration slack{std::chrono::milliseconds(500)};
 
-  /// The largest request body there can be under these limits.
+  /// The largest request body there can be under these limits; docs/protocol.md "limits".
   std::uint32_t request_bytes_max() const;
-  /// The largest reply body.
+  /// The largest body of a reply or event.
   std::uint32_t reply_bytes_max() const;
 };
 
 struct ServerHello {
-  std::uint16_t version = protocol_version;
+  std::uint16_t version = protocol_version;  ///< chosen; of a refusal: the newest it speaks
   std::uint16_t status = 0;               ///< 0, or the ErrorCode for which it closes
   std::uint8_t auth_method = 0;
   bool resumed = false;
   std::uint64_t incarnation = 0;
   std::uint64_t session_id = 0;
   ResumeToken token;
-  ServerLimits limits;
-  ProcessInfo hosting_process;            ///< the process that embeds the server; zero: musterd
+  std::string detail;                     ///< only with a status: why, and decided by whom
+  ServerLimits limits;                    ///< this and the next two only without a status
+  ProcessInfo hosting_process;            ///< that embeds the server, without its label; zero:
+                                          ///< none, it is musterd
   std::int32_t hosting_rank = -1;         ///< of the group it was made for; -1: none
   std::array<std::uint8_t, 32> auth_nonce{};
   std::array<std::uint8_t, 32> auth_proof{};
@@ -87,8 +91,13 @@ void append_client_hello(std::string& out, const ClientHello& hello);
 /// Appends exactly `server_hello_bytes`.
 void append_server_hello(std::string& out, const ServerHello& hello);
 
+/// Whether a connection that began with these bytes can still become a hello; for refusing others
+/// at once, who may wait for an answer before they send more.
+/// errors  protocol_error (`detail` says what else seems to speak here)
+Result<void> check_magic(std::string_view first_bytes);
+
 /// errors  protocol_error (`detail` says what else seems to speak here, such as HTTP or TLS),
-///         unsupported (no common version: expected, actual)
+///         unsupported (no common version: expected, actual; or an unknown role)
 Result<ClientHello> decode_client_hello(std::string_view bytes);
 Result<ServerHello> decode_server_hello(std::string_view bytes);
 

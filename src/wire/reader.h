@@ -5,6 +5,10 @@
 
 namespace muster::wire {
 
+/// The most items a list may have, whatever its bytes would allow: an item can take more memory
+/// when it is decoded than on the wire.
+inline constexpr std::uint32_t items_max = 1U << 20;
+
 /// Takes little-endian numbers and byte strings from the front of a buffer that it does not own.
 ///
 /// A total function of its input: reading past the end yields zeros and empty views and makes
@@ -27,8 +31,9 @@ class Reader {
   /// A byte string with its u32 length in front.
   std::string_view bytes();
 
-  /// A u32 count of items that take at least `item_bytes_min` each; a count that cannot be true
-  /// of the bytes that are left makes `ok()` false and yields zero.
+  /// A u32 count of items that take at least `item_bytes_min` (above zero) each; a count that
+  /// cannot be true of the bytes that are left, or is above `items_max`, makes `ok()` false and
+  /// yields zero.
   std::uint32_t count(std::size_t item_bytes_min);
 
   bool ok() const { return ok_; }

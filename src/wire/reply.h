@@ -13,6 +13,8 @@
 #include "wire/operation.h"
 
 // The bodies of replies (header code 0), one struct per kind. All views point into the frame.
+// The fields have the order and the encoding of wire/request.h; after them come optional fields in
+// the form that requests have: unknown ones are skipped.
 // A reply with another code carries an Error as its body, see wire/error_body.h.
 
 namespace muster::wire {
@@ -77,9 +79,9 @@ struct ReceiveReply {
 enum class RoundState : std::uint8_t { none = 0, not_called = 1, done = 2, failed = 3 };
 struct RecoverReply {
   RoundState state = RoundState::none;
-  RoundReply round;               ///< done
-  std::optional<Error> error;     ///< failed
   std::vector<std::uint64_t> next_sequences;  ///< one per stream that was asked for
+  std::optional<Error> error;     ///< on the wire only if failed
+  RoundReply round;               ///< on the wire only if done; last, as in RoundReply
 };
 struct StatusReply {
   std::vector<std::pair<std::string_view, std::string_view>> fields;

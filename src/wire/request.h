@@ -21,9 +21,17 @@
 //    [u8 tag, u32 length, bytes]*   optional fields; unknown tags are skipped
 //
 // A byte string is a u32 length and the bytes, a list is a u32 count and the items, an optional
-// is a u8 (0 or 1) and then the value, an enum or bool in a fixed field is a u8.
+// is a u8 (0 or 1) and then the value, an enum or bool in a fixed field is a u8. A duration is a
+// u64 of microseconds; a longer one than `duration_max` (100 years) is read as that.
 
 namespace muster::wire {
+
+/// The most ids that one frame may carry; further ones go into the next frame.
+inline constexpr std::uint32_t ids_per_frame_max = 65536;
+/// The most streams that one `Recover` may ask for.
+inline constexpr std::uint32_t streams_per_recover_max = 65536;
+/// The longest duration in any field but the timeout of a request.
+inline constexpr Duration duration_max = std::chrono::hours(24 * 365 * 100);
 
 /// Stays for as long as nobody removes it and, if given, at most this long.
 using Ttl = std::optional<Duration>;
@@ -172,13 +180,16 @@ Operation operation_of(const RequestBody& body);
 /// Appends one whole request frame.
 void append_request(std::string& out, const Request& request);
 
-/// errors  unsupported (unknown operation: answered, the connection goes on),
+/// errors  unsupported (unknown operation: answered, the connection goes on, and `decode_ids` still
+///         tells what the frame acknowledges),
 ///         protocol_error (the bytes do not match the operation: the connection is closed)
 Result<Request> decode_request(const Frame& frame);
 
 /// The one-way frames that carry a list of request ids: acknowledge, abandon, heartbeat.
 void append_ids(std::string& out, FrameType type, std::uint64_t id,
                 const std::vector<std::uint64_t>& request_ids);
+/// Also takes a request frame, of any operation: the ids that its prefix acknowledges.
+/// errors  protocol_error
 Result<std::vector<std::uint64_t>> decode_ids(const Frame& frame);
 
 /// Goodbye of either side, with a reason for people.
