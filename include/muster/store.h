@@ -160,17 +160,20 @@ class MUSTER_API Store {
   Result<void> touch(std::string_view key, std::optional<Duration> ttl,
                      Duration timeout = default_timeout);
 
+  /// returns  whether it was there
+  Result<bool> remove(std::string_view key, Duration timeout = default_timeout);
+
+  Result<bool> exists(std::string_view key, Duration timeout = default_timeout);
+
   // Many keys: at most `limits().keys_per_operation_max`.
 
   /// returns  how many of the keys there were
-  Result<std::uint64_t> remove(Span<const std::string_view> keys,
-                               Duration timeout = default_timeout);
-  Result<std::uint64_t> remove(std::string_view key, Duration timeout = default_timeout);
+  Result<std::uint64_t> multi_remove(Span<const std::string_view> keys,
+                                     Duration timeout = default_timeout);
 
   /// returns  one element per key
-  Result<std::vector<bool>> exists(Span<const std::string_view> keys,
-                                   Duration timeout = default_timeout);
-  Result<bool> exists(std::string_view key, Duration timeout = default_timeout);
+  Result<std::vector<bool>> multi_exists(Span<const std::string_view> keys,
+                                         Duration timeout = default_timeout);
 
   /// Blocks until all keys are present at one instant.
   Result<void> wait(Span<const std::string_view> keys, Duration timeout = default_timeout);
@@ -205,10 +208,12 @@ class MUSTER_API Store {
                     Handler<std::uint64_t> handler);
   void touch_async(std::string_view key, std::optional<Duration> ttl, Duration timeout,
                    Handler<void> handler);
-  void remove_async(Span<const std::string_view> keys, Duration timeout,
-                    Handler<std::uint64_t> handler);
-  void exists_async(Span<const std::string_view> keys, Duration timeout,
-                    Handler<std::vector<bool>> handler);
+  void remove_async(std::string_view key, Duration timeout, Handler<bool> handler);
+  void exists_async(std::string_view key, Duration timeout, Handler<bool> handler);
+  void multi_remove_async(Span<const std::string_view> keys, Duration timeout,
+                          Handler<std::uint64_t> handler);
+  void multi_exists_async(Span<const std::string_view> keys, Duration timeout,
+                          Handler<std::vector<bool>> handler);
   void wait_async(Span<const std::string_view> keys, Duration timeout, Handler<void> handler);
   void multi_get_async(Span<const std::string_view> keys, Duration timeout,
                        Handler<std::vector<std::optional<std::string>>> handler);
