@@ -174,7 +174,7 @@ bool Conductor::end() {
   if (counts_["done"] != process_count - 1 || counts_["noticed_us"] != 5) {
     return fail("a process did not report");
   }
-  const auto removed = store_->remove({"demo/victim_pid", "demo/killed_us"});
+  const auto removed = store_->multi_remove({"demo/victim_pid", "demo/killed_us"});
   const auto left = store_->list("");
   if (!removed || !left) return fail("the store does not answer");
   if (*removed != 2 || !left->keys.empty()) return fail("keys are left behind");
