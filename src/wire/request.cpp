@@ -91,6 +91,18 @@ struct OperationOf {
   Operation operator()(const Status&) const { return Operation::status; }
 };
 
+std::size_t begin_request(std::string& out, const Request& request, Operation operation) {
+  FrameHeader header;
+  header.type = FrameType::request;
+  header.code = static_cast<std::uint16_t>(operation);
+  header.id = request.id;
+  const std::size_t begun_at = begin_frame(out, header);
+  Writer writer(out);
+  writer.u64(wire_duration(request.timeout));
+  put_ids(writer, request.acknowledged);
+  return begun_at;
+}
+
 bool within_limits(const RequestBody& body) {
   const auto* recover = std::get_if<Recover>(&body);
   return recover == nullptr || recover->streams.size() <= streams_per_recover_max;
@@ -100,17 +112,21 @@ bool within_limits(const RequestBody& body) {
 
 Operation operation_of(const RequestBody& body) { return std::visit(OperationOf{}, body); }
 
-void append_request(std::string& out, const Request& request) {
-  FrameHeader header;
-  header.type = FrameType::request;
-  header.code = static_cast<std::uint16_t>(operation_of(request.body));
-  header.id = request.id;
-  const std::size_t begun_at = begin_frame(out, header);
-  Writer writer(out);
-  writer.u64(wire_duration(request.timeout));
-  put_ids(writer, request.acknowledged);
+void append_operation(std::string& out, const RequestBody& body) {
   Encoder encoder(out);
-  std::visit([&](const auto& body) { fields(encoder, body); }, request.body);
+  std::visit([&](const auto& operation) { fields(encoder, operation); }, body);
+}
+
+void append_request(std::string& out, const Request& request) {
+  const std::size_t begun_at = begin_request(out, request, operation_of(request.body));
+  append_operation(out, request.body);
+  end_frame(out, begun_at);
+}
+
+void append_request(std::string& out, const Request& request, Operation operation,
+                    std::string_view operation_fields) {
+  const std::size_t begun_at = begin_request(out, request, operation);
+  out.append(operation_fields);
   end_frame(out, begun_at);
 }
 

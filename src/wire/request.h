@@ -180,6 +180,12 @@ Operation operation_of(const RequestBody& body);
 /// Appends one whole request frame.
 void append_request(std::string& out, const Request& request);
 
+/// The same in two steps, for requests that may have to be sent again: the fields of the operation
+/// once, and a frame around them (`request.body` is not looked at) each time.
+void append_operation(std::string& out, const RequestBody& body);
+void append_request(std::string& out, const Request& request, Operation operation,
+                    std::string_view operation_fields);
+
 /// errors  unsupported (unknown operation: answered, the connection goes on, and `decode_ids` still
 ///         tells what the frame acknowledges),
 ///         protocol_error (the bytes do not match the operation: the connection is closed)

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/protocol/fate.h"
 #include "muster/error.h"
 #include "muster/result.h"
 #include "wire/reply.h"
@@ -18,8 +19,12 @@ namespace muster::client::protocol {
 /// and why the epoch is over. Pure; the rim holds its lock around every call.
 ///
 /// A call takes its number when it is made. Its end moves the counter: an outcome decided by the
-/// server (also a failure) counts a round, `outcome_unknown` and `suspended` put it in doubt, and
-/// everything that was refused before it counted gives the number back.
+/// server (also a failure) counts a round; a call that was sent and got no answer is in doubt; one
+/// that was refused before it counted, or never sent, gives its number back.
+///
+/// Each `end_` takes the error of the call (null: success) and its Complete's fate; a call that the
+/// rim gave up before `submit` was unsent. Without a fate the error's code has to tell, and what it
+/// cannot tell is in doubt.
 class GroupState {
  public:
   explicit GroupState(wire::FormedReply formed);
@@ -28,34 +33,53 @@ class GroupState {
   /// errors  busy (one is pending), outcome_unknown (one is in doubt: `recover` first),
   ///         or why the epoch is over
   Result<std::uint64_t> begin_round();
-  void end_round(const Error* error);
+  void end_round(const Error* error, Fate fate);
+  void end_round(const Error* error) { end_round(error, fate_of(error)); }
 
-  /// The sequence of the next object to, or from, a peer.
-  /// errors  busy, outcome_unknown (a send in doubt), or why the epoch is over
+  /// The sequence of the next object to a peer. Several may be on their way; when one fails, those
+  /// behind it fail with `sequence_gap`, and all give their numbers back.
+  /// errors  busy (one has failed and others are still on their way), outcome_unknown (one is in
+  ///         doubt), or why the epoch is over
   Result<std::uint64_t> begin_send(std::uint32_t destination, std::uint64_t tag);
-  void end_send(std::uint32_t destination, std::uint64_t tag, const Error* error);
+  void end_send(std::uint32_t destination, std::uint64_t tag, const Error* error, Fate fate);
+  void end_send(std::uint32_t destination, std::uint64_t tag, const Error* error) {
+    end_send(destination, tag, error, fate_of(error));
+  }
+
+  /// The sequence of the next object from a peer. Success and `expired` move it on; nothing else
+  /// does, since the server keeps an object until its receipt is acknowledged.
+  /// errors  busy (one is pending), or why the epoch is over
   Result<std::uint64_t> begin_receive(std::uint32_t source, std::uint64_t tag);
   void end_receive(std::uint32_t source, std::uint64_t tag, const Error* error);
 
+  /// The number of the next attempt; allowed when the epoch is over because a rank was lost or
+  /// left. An attempt in doubt keeps its number: the next call asks for its outcome.
   Result<std::uint64_t> begin_regroup();
-  void end_regroup(const Error* error);
+  void end_regroup(const Error* error, Fate fate);
+  void end_regroup(const Error* error) { end_regroup(error, fate_of(error)); }
 
   /// What `recover` has to ask, and what its answer means.
   wire::Recover doubts() const;
   bool in_doubt() const;
   void resolve(const wire::Recover& asked, const wire::RecoverReply& answer);
 
-  /// The epoch is over; every later call gets `why`. The first one stays.
+  /// The epoch is over for this handle; every later call gets `why`. The first one stays. Not for
+  /// a lost rank: rounds that were decided before keep their outcome, so the server answers.
   void end(Error why);
   const Error* ended() const;
 
   const wire::FormedReply& formed() const { return formed_; }
-  std::uint64_t pending_round() const;
+  std::uint64_t pending_round() const;     ///< 0: none
+  std::uint64_t rounds() const { return next_round_ - 1; }
+  std::uint64_t objects_sent() const { return objects_sent_; }
+  std::uint64_t objects_received() const { return objects_received_; }
 
  private:
   struct Outgoing {
-    std::uint64_t next = 0;
-    bool pending = false;
+    std::uint64_t next = 0;       ///< to be given
+    std::uint64_t taken = 0;      ///< below it all are with the server
+    std::uint32_t pending = 0;
+    bool failed = false;          ///< give back what is above `taken` when none is pending
     bool in_doubt = false;
   };
   struct Incoming {
@@ -63,6 +87,8 @@ class GroupState {
     bool pending = false;
   };
   using Peer = std::pair<std::uint32_t, std::uint64_t>;  // rank, tag
+
+  static Fate fate_of(const Error* error);
 
   wire::FormedReply formed_;
   std::uint64_t next_round_ = 1;
@@ -72,6 +98,8 @@ class GroupState {
   bool regroup_pending_ = false;
   std::map<Peer, Outgoing> outgoing_;
   std::map<Peer, Incoming> incoming_;
+  std::uint64_t objects_sent_ = 0;
+  std::uint64_t objects_received_ = 0;
   std::optional<Error> ended_;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "client/protocol/fate.h"
 #include "muster/error.h"
 #include "muster/log.h"
 #include "muster/result.h"
@@ -42,6 +43,7 @@ struct Options {
 /// Bytes can be written: the client's hello goes out.
 struct Connected {
   std::string peer;              ///< the address that answered
+  std::uint32_t address_count = 1;
 };
 enum class ConnectFailure : std::uint8_t {
   refused,       ///< somebody's kernel says that nobody listens: the server is dead
@@ -51,6 +53,9 @@ enum class ConnectFailure : std::uint8_t {
 struct ConnectFailed {
   ConnectFailure kind = ConnectFailure::refused;
   std::string detail;
+  /// How many addresses the name stands for. So many attempts are one round: they follow each
+  /// other at once, and the server counts as dead only when all of them were refused.
+  std::uint32_t address_count = 1;
 };
 struct Received {
   std::string_view bytes;
@@ -67,6 +72,7 @@ using Input = std::variant<Connected, ConnectFailed, Received, Disconnected, Adv
 /// Open a connection to the next address (the last good one first); answered by Connected or
 /// ConnectFailed. Any older connection is closed first.
 struct Connect {};
+/// Close the connection when what was transmitted has left; nothing of it is an input any more.
 struct Disconnect {};
 struct Transmit {
   std::string bytes;
@@ -75,6 +81,7 @@ struct Transmit {
 struct Complete {
   CallId call = 0;
   Result<std::string> reply;
+  Fate fate = Fate::answered;
 };
 /// Something happened to an epoch or to the session.
 struct Notify {
