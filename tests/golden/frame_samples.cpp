@@ -1,0 +1,154 @@
+#include "builders.h"
+
+namespace muster::golden {
+namespace {
+
+Sample ids_sample(std::string name, std::string about, wire::FrameType type, std::uint64_t id,
+                  const std::vector<std::uint64_t>& ids) {
+  Annotator annotator;
+  annotator.note("request_ids", ids);
+  Sample sample = framed_sample(std::move(name), std::move(about), {0, type, 0, id}, {}, annotator);
+  sample.bytes.clear();
+  wire::append_ids(sample.bytes, type, id, ids);
+  sample.again = [](std::string_view bytes) -> Result<std::string> {
+    const Result<wire::Frame> frame = whole_frame(bytes);
+    if (!frame) return frame.error();
+    const auto decoded = wire::decode_ids(*frame);
+    if (!decoded) return decoded.error();
+    std::string out;
+    wire::append_ids(out, frame->header.type, frame->header.id, *decoded);
+    return out;
+  };
+  return sample;
+}
+
+Sample goodbye_sample() {
+  Annotator annotator;
+  annotator.note("reason", std::string_view("the server stops"));
+  Sample sample = framed_sample("frame_goodbye", "Either side: the end, in order, and why.",
+                                {0, wire::FrameType::goodbye, 0, 0}, {}, annotator);
+  sample.bytes.clear();
+  wire::append_goodbye(sample.bytes, "the server stops");
+  sample.again = [](std::string_view bytes) -> Result<std::string> {
+    const Result<wire::Frame> frame = whole_frame(bytes);
+    if (!frame) return frame.error();
+    const auto reason = wire::decode_goodbye(*frame);
+    if (!reason) return reason.error();
+    std::string out;
+    wire::append_goodbye(out, *reason);
+    return out;
+  };
+  return sample;
+}
+
+Sample heartbeat_reply_sample() {
+  Sample sample = framed_sample("frame_heartbeat_reply", "Server: the number of the heartbeat back.",
+                                {0, wire::FrameType::heartbeat_reply, 0, 42}, {}, {});
+  sample.cut_may_decode = true;
+  sample.again = [](std::string_view bytes) -> Result<std::string> {
+    const Result<wire::Frame> frame = whole_frame(bytes);
+    if (!frame) return frame.error();
+    std::string out;
+    wire::append_frame(out, frame->header, frame->body);
+    return out;
+  };
+  return sample;
+}
+
+Sample error_sample(std::string name, std::string about, const Error& error) {
+  std::string body;
+  wire::append_error(body, error);
+  Annotator annotator;
+  annotator.error_fields(error);
+  Sample sample = framed_sample(
+      std::move(name), std::move(about),
+      {0, wire::FrameType::reply, static_cast<std::uint16_t>(error.code), 7}, body, annotator);
+  sample.cut_may_decode = true;
+  sample.again = [](std::string_view bytes) -> Result<std::string> {
+    const Result<wire::Frame> frame = whole_frame(bytes);
+    if (!frame) return frame.error();
+    const auto decoded = wire::decode_error(frame->header.code, frame->body);
+    if (!decoded) return Error{};
+    std::string encoded;
+    wire::append_error(encoded, *decoded);
+    std::string out;
+    wire::append_frame(out, frame->header, encoded);
+    return out;
+  };
+  return sample;
+}
+
+Sample event_sample(std::string name, std::string about, const wire::Event& event) {
+  std::string body;
+  wire::append_event(body, event);
+  Annotator annotator;
+  annotator.note("epoch", event.epoch);
+  annotator.number("code", static_cast<std::uint64_t>(event.error.code), 2,
+                   muster::name_of(event.error.code));
+  annotator.error_fields(event.error);
+  Sample sample = framed_sample(
+      std::move(name), std::move(about),
+      {0, wire::FrameType::event, static_cast<std::uint16_t>(event.kind), 0}, body, annotator);
+  sample.cut_may_decode = true;
+  sample.again = [](std::string_view bytes) -> Result<std::string> {
+    const Result<wire::Frame> frame = whole_frame(bytes);
+    if (!frame) return frame.error();
+    const auto decoded = wire::decode_event(frame->header.code, frame->body);
+    if (!decoded) return decoded.error();
+    std::string encoded;
+    wire::append_event(encoded, *decoded);
+    std::string out;
+    wire::append_frame(out, frame->header, encoded);
+    return out;
+  };
+  return sample;
+}
+
+}  // namespace
+
+std::vector<Sample> frame_samples() {
+  return {
+      ids_sample("frame_acknowledge", "Client: these replies were received and used.",
+                 wire::FrameType::acknowledge, 0, {5, 6}),
+      ids_sample("frame_abandon", "Client: these replies are no longer wanted.",
+                 wire::FrameType::abandon, 0, {8}),
+      ids_sample("frame_heartbeat", "Client: it lives, and these replies were used meanwhile.",
+                 wire::FrameType::heartbeat, 42, {5}),
+      heartbeat_reply_sample(),
+      goodbye_sample(),
+  };
+}
+
+std::vector<Sample> error_samples() {
+  Error not_found;
+  not_found.code = ErrorCode::not_found;
+
+  wire::Event broken;
+  broken.kind = wire::EventKind::epoch_broken;
+  broken.epoch = 7;
+  broken.error.code = ErrorCode::rank_lost;
+  broken.error.group = "tp0";
+  broken.error.rank_ranges = {{3, 3}};
+  broken.error.cause = LossCause::closed;
+
+  wire::Event left;
+  left.kind = wire::EventKind::rank_left;
+  left.epoch = 7;
+  left.error.code = ErrorCode::rank_left;
+  left.error.rank_ranges = {{1, 1}};
+
+  wire::Event ended;
+  ended.kind = wire::EventKind::session_ended;
+  ended.error.code = ErrorCode::fenced;
+  ended.error.decided_by = "the supervisor on b1";
+  return {
+      error_sample("error_timed_out", "A reply that is an error, with every field.",
+                   sample_error()),
+      error_sample("error_not_found", "A reply that is an error without fields.", not_found),
+      event_sample("event_epoch_broken", "A rank is lost and its epoch with it.", broken),
+      event_sample("event_rank_left", "A rank has left its epoch.", left),
+      event_sample("event_session_ended", "The session is over.", ended),
+  };
+}
+
+}  // namespace muster::golden
