@@ -5,8 +5,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/time.h"
 #include "net/asio.h"
+#include "net/loop.h"
 
 namespace muster::net {
 
@@ -25,40 +28,105 @@ enum class CloseCause : std::uint8_t {
 /// queued during one batch of reads in one write. Used on the I/O thread only.
 ///
 /// The socket has TCP_NODELAY, keepalive off, TCP_USER_TIMEOUT as given, and is close-on-exec.
+/// Reading and writing hold the connection alive until `closed` has been called or `close` was.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   struct Callbacks {
     /// Bytes came; valid during the call. Everything queued meanwhile leaves after it.
     std::function<void(std::string_view bytes)> received;
-    /// The connection is over, and not because `close` was called. The last callback.
+    /// The connection is over, and not because `close` was called. The last callback; never
+    /// called from within a member function.
     std::function<void(CloseCause cause, std::string detail)> closed;
+    /// Some of what could not leave at once has left meanwhile. May be empty.
+    std::function<void()> drained;
   };
 
   using Socket = asio::generic::stream_protocol::socket;
 
+  /// user_timeout  how long the peer may acknowledge nothing before the connection is lost
   static std::shared_ptr<Connection> create(Socket socket, Duration user_timeout);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   void start(Callbacks callbacks);
+  void set_user_timeout(Duration user_timeout);
 
-  /// Queues bytes behind what was queued before.
+  /// Queues bytes behind what was queued before: a copy, or (long ones) by reference.
   void send(std::string_view bytes);
   void send(SharedBytes bytes);
 
-  /// Writes what is queued, now; called by itself after each batch of reads.
+  /// Where bytes that are made now are appended, as by `send`.
+  std::string& outgoing();
+
+  /// Writes what is queued, now, as far as the socket takes it; the rest follows by itself.
+  /// Called by itself after each batch of reads.
   void flush();
 
-  /// No more reads until `resume_reading`: for a peer that does not take its replies.
+  /// No more reads until `resume_reading`: for a peer that does not take its replies. The end of
+  /// the connection is not seen meanwhile.
   void pause_reading();
   void resume_reading();
 
-  /// Closes at once, or when what is queued has left; no callback follows.
+  /// Closes at once, or when what is queued has left and the peer has closed its side too, so
+  /// that the last bytes reach it; no callback follows. What has not left is let go.
   void close();
   void close_after_flush(Duration at_most);
+  bool is_open() const { return state_ == State::open; }
+  /// After `close_after_flush`: whether it still waits.
+  bool is_lingering() const { return state_ == State::lingering; }
 
-  std::uint64_t unsent_bytes() const;
-  /// Since when the peer has taken nothing although something was there to take.
-  base::Instant stalled_since() const;
-  const std::string& peer() const;
+  std::uint64_t unsent_bytes() const { return unsent_bytes_; }
+  /// Of them, those that are held here and not by reference.
+  std::uint64_t unsent_own_bytes() const { return unsent_own_bytes_; }
+  /// Of them, those behind the message that is being sent: behind the first long piece.
+  std::uint64_t waiting_bytes() const;
+  /// Since when the peer has taken nothing although something was there to take; far_future
+  /// when that is not so.
+  base::Instant stalled_since() const { return stalled_since_; }
+
+  /// The other side's address, such as "10.0.0.7:51234"; "unix:/path" of the own side's socket.
+  const std::string& peer() const { return peer_; }
+
+ private:
+  enum class State : std::uint8_t { fresh, open, failing, lingering, closed };
+  struct Piece {
+    std::string own;
+    SharedBytes shared;
+    std::string_view view() const { return shared.keep_alive ? shared.view : own; }
+  };
+
+  Connection(Socket socket, Duration user_timeout);
+
+  void wait_readable();
+  void on_readable();
+  /// returns  whether more may be there
+  bool read_once();
+  void discard_received();
+  void wait_writable();
+  void write_queue();
+  void took(std::size_t bytes);
+  void drop_queue();
+  void fail(const asio::error_code& error, const char* during);
+  void finish_sending();
+
+  Socket socket_;
+  LoopState& loop_;
+  TrackedSocket tracked_;
+  Callbacks callbacks_;
+  std::string peer_;
+  std::vector<Piece> queue_;        ///< from `first_` on; what is before is gone
+  std::size_t first_ = 0;
+  std::size_t first_sent_bytes_ = 0;
+  std::uint64_t unsent_bytes_ = 0;
+  std::uint64_t unsent_own_bytes_ = 0;
+  base::Instant stalled_since_ = base::far_future;
+  std::unique_ptr<asio::steady_timer> linger_;
+  State state_ = State::fresh;
+  bool wait_read_pending_ = false;
+  bool wait_write_pending_ = false;
+  bool paused_ = false;
+  bool in_batch_ = false;
 };
 
 }  // namespace muster::net

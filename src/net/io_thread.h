@@ -1,10 +1,9 @@
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
-#include <deque>
+#include <sys/types.h>
+
 #include <functional>
-#include <mutex>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -15,32 +14,40 @@ MUSTER_BEGIN_NAMESPACE
 
 /// What is behind an IoThread: an io_context with one thread, and a queue of handlers with
 /// another that starts with the first handler.
+///
+/// The last reference may be dropped anywhere, on either of the two threads too: a thread that
+/// cannot be waited for ends by itself. In a forked child the threads do not exist; there the
+/// destructor closes the sockets and leaves everything else alone.
 class IoThread::Impl {
  public:
+  /// Throws std::system_error when the system has no thread or descriptor left.
   explicit Impl(std::string name);
   ~Impl();
 
-  asio::io_context& context() { return context_; }
+  asio::io_context& context();
 
-  /// Runs `work` on the handler thread, in order.
+  /// Runs `work` on the handler thread, in order; all of it before the thread ends.
   void post_handler(std::function<void()> work);
 
   /// Whether the caller runs on the I/O thread (a blocking call there would wait for itself).
   bool on_io_thread() const;
   bool on_handler_thread() const;
 
+  /// Whether this is a forked child of the process that owns the threads.
+  bool forked() const;
+  /// In a forked child: closes its copies of all sockets on this thread. Whoever has objects on
+  /// the thread calls this there and then leaks them: their destructors would disturb the parent.
+  void close_inherited_sockets();
+
  private:
-  void run_handlers();
+  struct Loop;      // the thread's; lives as long as the thread runs
+  struct Handlers;
 
   std::string name_;
-  asio::io_context context_{1};
-  asio::executor_work_guard<asio::io_context::executor_type> work_;
-  std::thread io_;
-  std::thread handlers_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::function<void()>> queue_;
-  bool stopping_ = false;
+  pid_t owner_;
+  std::shared_ptr<Loop> loop_;
+  std::shared_ptr<Handlers> handlers_;
+  std::thread io_thread_;
 };
 
 MUSTER_END_NAMESPACE

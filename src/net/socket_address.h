@@ -1,0 +1,44 @@
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace muster::net {
+
+/// A socket's address as the kernel has it: IPv4, IPv6 or a Unix socket's path.
+class SocketAddress {
+ public:
+  SocketAddress() = default;
+  SocketAddress(const sockaddr* address, socklen_t size);
+
+  static SocketAddress unix_path(std::string_view path);
+  /// Of this side, or of the other side, of a socket; empty when it has none.
+  static SocketAddress local_of(int fd);
+  static SocketAddress peer_of(int fd);
+
+  const sockaddr* data() const { return reinterpret_cast<const sockaddr*>(&storage_); }
+  socklen_t size() const { return size_; }
+  int family() const { return size_ == 0 ? AF_UNSPEC : storage_.ss_family; }
+
+  bool is_unix() const { return family() == AF_UNIX; }
+  /// Only reachable from this machine: loopback, also as an IPv4 address in IPv6, and Unix.
+  bool is_local_only() const;
+  std::uint16_t port() const;
+  void set_port(std::uint16_t port);
+  /// The host alone, without the port: what the limits per address count.
+  std::string host() const;
+
+  friend bool operator==(const SocketAddress& a, const SocketAddress& b);
+
+ private:
+  sockaddr_storage storage_{};
+  socklen_t size_ = 0;
+};
+
+/// "10.0.0.7:29500", "[::1]:29500" or "unix:/path".
+std::string to_string(const SocketAddress& address);
+
+}  // namespace muster::net
