@@ -54,8 +54,9 @@ class Groups {
   void session_ended(Session& session, LossCause cause);
   /// A session resumed: it is told again of its broken epochs.
   void resumed(Session& session);
-  /// A timer of kind objects or round has fired.
-  void fired(Timer& timer);
+  /// A timer of kind objects or round has fired. Static: a timer's owner knows its namespace, the
+  /// engine does not.
+  static void fired(Timer& timer);
 
   void add_counts(Counts& counts) const;
 

@@ -23,6 +23,7 @@ struct NameSpace {
   Table table;
   Groups groups;
   std::uint32_t sessions = 0;
+  bool watched = false;  ///< the engine looks now and then whether it can be deleted
 };
 
 }  // namespace muster::core

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "muster/types.h"
@@ -13,6 +14,7 @@ struct Options {
   std::uint64_t memory_bytes_max = 1ull << 30;  ///< values, payloads, caches, unsent replies
   std::uint64_t namespace_memory_bytes_max = 1ull << 30;
   std::uint32_t sessions_max = 16384;
+  std::uint32_t name_spaces_max = 4096;
   std::uint32_t groups_per_namespace_max = 4096;
   std::uint32_t open_rounds_max = 1024;         ///< per group
   std::uint32_t cached_results_max = 64;        ///< unacknowledged answers per session
@@ -28,6 +30,8 @@ struct Options {
   Duration slow_round_log{std::chrono::seconds(10)};
 
   std::uint64_t incarnation = 1;                ///< random, one per start
+  /// Random, one per start, told to nobody: with it clients cannot choose keys that collide.
+  std::array<std::uint64_t, 2> hash_key{};
   ProcessInfo hosting_process;                  ///< that embeds the server; zero: none
   std::int32_t hosting_rank = -1;
 };

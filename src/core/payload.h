@@ -18,6 +18,9 @@ class Quota {
 
   /// False, and nothing is charged, when this or a parent's limit would be passed.
   bool charge(std::uint64_t bytes);
+  /// As `charge`, with an eighth more than the limit: for what serves reads (waits), which go on
+  /// when writes are refused, but not for ever.
+  bool charge_reserve(std::uint64_t bytes);
   /// Charges even past the limit: for what frees memory or must not fail.
   void charge_always(std::uint64_t bytes);
   void release(std::uint64_t bytes);
@@ -28,10 +31,15 @@ class Quota {
   const Quota& refusing(std::uint64_t bytes) const;
 
  private:
+  bool has_room(std::uint64_t bytes) const;
+
   std::uint64_t used_bytes_ = 0;
   std::uint64_t limit_bytes_;
   Quota* parent_;
 };
+
+/// What a payload takes beside its bytes; checked by tests/unit/core/memory_test.cpp.
+inline constexpr std::uint64_t payload_overhead_bytes = 96;
 
 /// Bytes that are shared by the table, parked rounds, result caches and unsent replies, and
 /// charged once until the last of them lets go. A quota outlives its payloads.
@@ -54,6 +62,10 @@ using Payload = std::shared_ptr<const ChargedBytes>;
 
 /// Null when the quota refuses.
 Payload make_payload(Quota& quota, std::string_view bytes);
+/// As above, of bytes that are owned already.
+Payload make_payload_from(Quota& quota, std::string bytes);
+/// Of the two one after the other.
+Payload make_payload_joined(Quota& quota, std::string_view first, std::string_view second);
 /// Charged in any case.
 Payload make_payload_always(Quota& quota, std::string bytes);
 

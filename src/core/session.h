@@ -27,6 +27,7 @@ struct RegroupWait; // core/group.h
 struct RoundWait;   // core/round.h
 struct StreamWait;  // core/stream.h
 struct Session;
+struct Lease;       // core/table_impl.h
 
 /// Where a parked request waits. The owner of the wait is the Parked that holds it.
 using WaitPlace = std::variant<std::monostate, std::unique_ptr<KeyWait>, std::unique_ptr<JoinWait>,
@@ -37,6 +38,9 @@ using WaitPlace = std::variant<std::monostate, std::unique_ptr<KeyWait>, std::un
 struct Parked {
   Parked(Session& session, std::uint64_t request_id, wire::Operation operation);
   ~Parked();
+
+  /// For rooms that do not know the other kinds of waits; only session.cpp must know all.
+  void wait_at_keys(std::unique_ptr<KeyWait> wait);
 
   Session& session;
   std::uint64_t request_id;
@@ -69,6 +73,7 @@ struct Answer {
   std::string head;
   Payload tail;
   OnAcknowledged on_acknowledged;
+  bool was_parked = false;  ///< the engine's: it counts against the parked requests
 };
 
 struct Session {
@@ -84,16 +89,21 @@ struct Session {
   Instant heard{};                 ///< last byte
   Duration paused_when_heard{};    ///< the engine's sum of gaps at that time
   Instant disconnected{};
+  Duration paused_when_disconnected{};
   DisconnectCause disconnect_cause = DisconnectCause::closed;
   Timer expiry;                    ///< re-armed when it fires early: a byte only moves `heard`
 
   std::unordered_map<std::uint64_t, std::unique_ptr<Parked>> parked;
   std::unordered_map<std::uint64_t, Answer> unacknowledged;
-  std::uint64_t cached_bytes = 0;  ///< of the heads above
+  std::uint64_t cached_bytes = 0;  ///< of the heads above, without those that were parked
+  std::uint32_t cached_parked_count = 0;  ///< of those above that were parked
 
   std::vector<Member*> members;    ///< one per epoch that it has not moved on from
   std::uint32_t claimants = 0;     ///< joiners that wait for a sign of life of this session
-  void* bound_keys = nullptr;      ///< head of the table's list, see core/table.h
+  Lease* bound_keys = nullptr;     ///< head of the list of keys that go with this session
+  Session* previous_of_process = nullptr;  ///< the other sessions of this process
+  Session* next_of_process = nullptr;
+  bool ended = false;              ///< over, but its memory stays until the next event
 };
 
 /// One request in hand: everything about it but its body.

@@ -39,8 +39,8 @@ class Table {
 
   /// The deadline of a get, take or wait has passed: `timed_out`, with the missing keys named.
   void timed_out(Parked& parked);
-  /// A timer of kind key has fired.
-  void fired(Timer& timer);
+  /// A timer of kind key has fired. Static: a timer's owner knows its table, the engine does not.
+  static void fired(Timer& timer);
   /// Removes the keys that are bound to the session.
   void session_ended(Session& session);
 

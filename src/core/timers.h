@@ -13,7 +13,7 @@ using base::Instant;
 enum class TimerKind : std::uint8_t {
   session,  ///< owner: Session: silent for too long?
   parked,   ///< owner: Parked: its deadline
-  key,      ///< owner: the table's entry: its TTL
+  key,      ///< owner: Lease: its key's TTL
   objects,  ///< owner: Epoch: its oldest payload's expiration
   round,    ///< owner: Round: log who is missing
 };
@@ -22,7 +22,7 @@ enum class TimerKind : std::uint8_t {
 class Timer {
  public:
   Timer(TimerKind kind, void* owner) : kind_(kind), owner_(owner) {}
-  ~Timer();
+  ~Timer() { disarm(); }
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
@@ -38,44 +38,58 @@ class Timer {
  private:
   friend class TimerWheel;
   TimerKind kind_;
+  std::uint8_t level_ = 0;
+  std::uint8_t slot_ = 0;
   void* owner_;
   Instant at_{};
   class TimerWheel* wheel_ = nullptr;
   Timer* previous_ = nullptr;
   Timer* next_ = nullptr;
-  std::uint16_t slot_ = 0;
 };
 
 /// A hierarchical wheel of 1 ms: arming, disarming and firing cost O(1), whatever is armed.
-/// A timer never fires before its instant, and at most 1 ms after it when asked in time.
+/// A timer never fires before its instant, and less than 1 ms after it when asked in time.
+/// Timers of the same millisecond fire in the order in which they were armed.
 class TimerWheel {
  public:
-  explicit TimerWheel(Instant start);
+  TimerWheel() = default;
+  TimerWheel(const TimerWheel&) = delete;
+  TimerWheel& operator=(const TimerWheel&) = delete;
+  ~TimerWheel();
 
-  /// Arms, or moves, `timer`.
+  /// Arms, or moves, `timer`; at far_future it is disarmed.
   void arm(Timer& timer, Instant at);
 
-  /// Disarms and returns one timer that is due at `now`; null when there is none. Called until
-  /// then; bounded by what is due.
+  /// Disarms and returns one timer that is due at `now`; null when there is none, or when
+  /// `moves_per_call_max` timers were moved to finer slots and work is left: then
+  /// `next_deadline() <= now`.
   Timer* take_due(Instant now);
 
-  /// Never later than the earliest armed instant, and never before `take_due` has work to do
-  /// or slots to cascade; far_future when nothing is armed.
+  /// When `take_due` has work again: a timer that is due (less than 1 ms after its instant), or
+  /// slots to refine. far_future when nothing is armed.
   Instant next_deadline() const;
 
   std::uint64_t armed_count() const { return armed_count_; }
 
+  static constexpr int moves_per_call_max = 1024;
+
  private:
   friend class Timer;
+  struct Slot {
+    int level;
+    int index;
+  };
   void insert(Timer& timer);
   void remove(Timer& timer);
+  Slot next_slot() const;
+  std::int64_t start_of(Slot slot) const;
 
   static constexpr int slot_bits = 6;
   static constexpr int slot_count = 1 << slot_bits;
-  static constexpr int level_count = 6;  // 2^36 ms: two years
+  static constexpr int level_count = 9;  // 2^54 ms: every instant there is
 
-  std::array<std::array<Timer*, slot_count>, level_count> slots_{};
-  std::array<std::uint64_t, level_count> occupied_{};
+  std::array<std::array<Timer*, slot_count>, level_count> first_{};
+  std::array<std::uint64_t, level_count> occupied_{};  // one bit per slot
   std::int64_t tick_ = 0;  // the last millisecond that was looked at
   std::uint64_t armed_count_ = 0;
 };

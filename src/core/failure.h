@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/host.h"
+#include "muster/error.h"
+#include "wire/failure.h"
+
+// The errors that several rooms of core make.
+
+namespace muster::core {
+
+using wire::failure;
+
+/// `bytes` in quotes, at most 64 of them, others than printable ASCII as \xNN.
+std::string printable(std::string_view bytes);
+
+/// "0.25 s", "30 s".
+std::string in_seconds(Duration duration);
+
+/// `what` names what is too large and its unit: "the value of 'a' has <actual> bytes".
+Error too_large(std::string_view what, std::uint64_t actual, std::string_view unit,
+                std::uint64_t limit);
+
+/// The refusal of `bytes` more by `quota` or by the server's, whichever it is.
+Error memory_exhausted(Host& host, const Quota& quota, std::uint64_t bytes);
+
+}  // namespace muster::core

@@ -1,0 +1,229 @@
+#include "core/table.h"
+
+#include <charconv>
+
+#include "core/failure.h"
+#include "core/table_impl.h"
+
+// A request's life: its arguments are checked -> everything that can be refused is prepared ->
+// the key changes -> the caller is answered -> those who waited for the key are. A get, take or
+// wait whose keys are not all there parks instead, see core/waits.h.
+
+namespace muster::core {
+
+std::optional<Error> Table::Impl::check_key(std::string_view key) const {
+  if (key.empty()) {
+    return failure(ErrorCode::invalid_argument, "a key is empty; it needs at least one byte");
+  }
+  const std::uint32_t limit = host_.options().limits.key_bytes_max;
+  if (key.size() <= limit) return std::nullopt;
+  return too_large("the key " + printable(key), key.size(), "bytes", limit);
+}
+
+std::optional<Error> Table::Impl::check_value(std::string_view key,
+                                              std::uint64_t value_bytes) const {
+  const std::uint32_t limit = host_.options().limits.value_bytes_max;
+  if (value_bytes <= limit) return std::nullopt;
+  return too_large("the value of " + printable(key), value_bytes, "bytes", limit);
+}
+
+std::optional<Error> Table::Impl::check_ttl(const wire::Ttl& ttl) const {
+  if (!ttl || *ttl > Duration::zero()) return std::nullopt;
+  return failure(ErrorCode::invalid_argument, "the TTL is " + in_seconds(*ttl) +
+                                                  "; it must be above zero, or absent");
+}
+
+Instant Table::Impl::deadline_of(const wire::Ttl& ttl) const {
+  if (!ttl) return base::far_future;
+  return host_.now() + std::min(*ttl, wire::duration_max);
+}
+
+Entry* Table::Impl::prepare(std::string_view key, const Terms& terms) {
+  Entry* entry = state_.find_or_make(key, TableState::Purpose::write);
+  if (entry == nullptr) return nullptr;
+  if (!terms.need_lease() || state_.make_lease(*entry)) return entry;
+  state_.drop_if_unused(*entry);
+  return nullptr;
+}
+
+void Table::Impl::apply_terms(Entry& entry, const Terms& terms, Session& session) {
+  if (entry.lease == nullptr) return;
+  Session* bound = entry.lease->session;
+  if (terms.binding != Terms::Binding::keep) bound = nullptr;
+  if (terms.binding == Terms::Binding::caller) bound = &session;
+  state_.set_lease(entry, terms.deadline.value_or(entry.lease->deadline), bound);
+}
+
+void Table::Impl::write(const RequestContext& context, std::string_view key, Payload value,
+                        const Terms& terms, Answer answer) {
+  Entry* entry = prepare(key, terms);
+  if (entry == nullptr) {
+    return host_.fail(context, memory_refused(key.size() + entry_overhead_bytes + lease_bytes));
+  }
+  const bool appeared = state_.put(*entry, std::move(value));
+  apply_terms(*entry, terms, context.session);
+  host_.answer(context, std::move(answer));
+  if (appeared) state_.serve({entry});
+}
+
+void Table::Impl::set(const RequestContext& context, const wire::Set& request) {
+  std::optional<Error> error = check_key(request.key);
+  if (!error) error = check_value(request.key, request.value.size());
+  if (!error) error = check_ttl(request.ttl);
+  if (error) return host_.fail(context, std::move(*error));
+  if (request.only_if_absent && state_.find(request.key) != nullptr) {
+    return host_.answer(context, answer_of(wire::AppliedReply{}));
+  }
+  Payload value = make_payload(quota_, request.value);
+  if (value == nullptr) return host_.fail(context, value_refused(request.value.size()));
+  Terms terms;
+  terms.deadline = deadline_of(request.ttl);
+  terms.binding = request.bind_to_session ? Terms::Binding::caller : Terms::Binding::clear;
+  write(context, request.key, std::move(value), terms,
+        answer_of(wire::AppliedReply{true, std::nullopt}));
+}
+
+void Table::Impl::get(const RequestContext& context, std::string_view key) {
+  if (auto error = check_key(key)) return host_.fail(context, std::move(*error));
+  const Entry* entry = state_.find(key);
+  if (entry == nullptr) return park(context, {key});
+  host_.answer(context, value_answer(entry->value));
+}
+
+void Table::Impl::take(const RequestContext& context, std::string_view key) {
+  if (auto error = check_key(key)) return host_.fail(context, std::move(*error));
+  Entry* entry = state_.find(key);
+  if (entry == nullptr) return park(context, {key});
+  host_.answer(context, value_answer(state_.remove(*entry)));
+}
+
+void Table::Impl::add(const RequestContext& context, const wire::Add& request) {
+  if (auto error = check_key(request.key)) return host_.fail(context, std::move(*error));
+  std::int64_t number = 0;
+  if (const Entry* entry = state_.find(request.key)) {
+    const std::string_view text = entry->value->view();
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) {
+      return host_.fail(context, failure(ErrorCode::not_a_number,
+                                         "the value of " + printable(request.key) + " is " +
+                                             printable(text) + ", no decimal 64-bit number"));
+    }
+  }
+  if (__builtin_add_overflow(number, request.delta, &number)) {
+    return host_.fail(context,
+                      failure(ErrorCode::out_of_range, printable(request.key) +
+                                                           " would leave the range of 64 bits"));
+  }
+  Payload value = make_payload_from(quota_, std::to_string(number));
+  if (value == nullptr) return host_.fail(context, value_refused(20));
+  write(context, request.key, std::move(value), Terms{},
+        answer_of(wire::NumberReply{number}));
+}
+
+void Table::Impl::compare_set(const RequestContext& context, const wire::CompareSet& request) {
+  std::optional<Error> error = check_key(request.key);
+  if (!error) error = check_value(request.key, request.desired.size());
+  if (!error) error = check_ttl(request.ttl);
+  if (error) return host_.fail(context, std::move(*error));
+  const Entry* entry = state_.find(request.key);
+  const bool equal = entry == nullptr
+                         ? !request.expected.has_value()
+                         : request.expected && *request.expected == entry->value->view();
+  if (!equal) {
+    return host_.answer(context, not_applied_answer(entry == nullptr ? nullptr : entry->value));
+  }
+  Payload value = make_payload(quota_, request.desired);
+  if (value == nullptr) return host_.fail(context, value_refused(request.desired.size()));
+  // The request has no say about a session, so the key stays bound to the one it has.
+  Terms terms;
+  terms.deadline = deadline_of(request.ttl);
+  write(context, request.key, std::move(value), terms,
+        answer_of(wire::AppliedReply{true, std::nullopt}));
+}
+
+void Table::Impl::append(const RequestContext& context, const wire::Append& request) {
+  if (auto error = check_key(request.key)) return host_.fail(context, std::move(*error));
+  const Entry* entry = state_.find(request.key);
+  const std::string_view old = entry == nullptr ? std::string_view() : entry->value->view();
+  const std::uint64_t bytes = old.size() + request.suffix.size();
+  if (auto error = check_value(request.key, bytes)) return host_.fail(context, std::move(*error));
+  Payload value = make_payload_joined(quota_, old, request.suffix);
+  if (value == nullptr) return host_.fail(context, value_refused(bytes));
+  write(context, request.key, std::move(value), Terms{},
+        answer_of(wire::NumberReply{static_cast<std::int64_t>(bytes)}));
+}
+
+void Table::Impl::touch(const RequestContext& context, const wire::Touch& request) {
+  std::optional<Error> error = check_key(request.key);
+  if (!error) error = check_ttl(request.ttl);
+  if (error) return host_.fail(context, std::move(*error));
+  Entry* entry = state_.find(request.key);
+  if (entry == nullptr) {
+    return host_.fail(context,
+                      failure(ErrorCode::not_found, printable(request.key) + " is absent"));
+  }
+  Terms terms;
+  terms.deadline = deadline_of(request.ttl);
+  if (terms.need_lease() && !state_.make_lease(*entry)) {
+    return host_.fail(context, memory_refused(lease_bytes));
+  }
+  apply_terms(*entry, terms, context.session);
+  host_.answer(context, Answer{});
+}
+
+void Table::Impl::session_ended(Session& session) {
+  while (session.bound_keys != nullptr) state_.remove(session.bound_keys->entry);
+}
+
+Table::Table(Host& host, Quota& quota) : impl_(std::make_unique<Impl>(host, quota)) {}
+Table::~Table() = default;
+
+void Table::set(const RequestContext& context, const wire::Set& request) {
+  impl_->set(context, request);
+}
+void Table::get(const RequestContext& context, const wire::Get& request) {
+  impl_->get(context, request.key);
+}
+void Table::take(const RequestContext& context, const wire::Take& request) {
+  impl_->take(context, request.key);
+}
+void Table::add(const RequestContext& context, const wire::Add& request) {
+  impl_->add(context, request);
+}
+void Table::compare_set(const RequestContext& context, const wire::CompareSet& request) {
+  impl_->compare_set(context, request);
+}
+void Table::append(const RequestContext& context, const wire::Append& request) {
+  impl_->append(context, request);
+}
+void Table::remove(const RequestContext& context, const wire::Remove& request) {
+  impl_->remove(context, request);
+}
+void Table::exists(const RequestContext& context, const wire::Exists& request) {
+  impl_->exists(context, request);
+}
+void Table::wait(const RequestContext& context, const wire::Wait& request) {
+  impl_->wait(context, request);
+}
+void Table::multi_get(const RequestContext& context, const wire::MultiGet& request) {
+  impl_->multi_get(context, request);
+}
+void Table::multi_set(const RequestContext& context, const wire::MultiSet& request) {
+  impl_->multi_set(context, request);
+}
+void Table::list_keys(const RequestContext& context, const wire::List& request) {
+  impl_->list_keys(context, request);
+}
+void Table::touch(const RequestContext& context, const wire::Touch& request) {
+  impl_->touch(context, request);
+}
+void Table::timed_out(Parked& parked) { impl_->timed_out(parked); }
+void Table::session_ended(Session& session) { impl_->session_ended(session); }
+void Table::add_counts(Counts& counts) const { counts.keys += impl_->key_count(); }
+
+void Table::fired(Timer& timer) {
+  Lease& lease = timer.owner<Lease>();
+  lease.table.remove(lease.entry);
+}
+
+}  // namespace muster::core

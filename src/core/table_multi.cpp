@@ -1,0 +1,196 @@
+#include <algorithm>
+
+#include "core/failure.h"
+#include "core/table_impl.h"
+
+// The table's requests on several keys.
+
+namespace muster::core {
+
+std::optional<Error> Table::Impl::check_key_count(std::size_t count) const {
+  if (count == 0) return failure(ErrorCode::invalid_argument, "no keys were given");
+  const std::uint32_t limit = host_.options().limits.keys_per_operation_max;
+  if (count <= limit) return std::nullopt;
+  return too_large("the request", count, "keys", limit);
+}
+
+std::optional<Error> Table::Impl::check_keys(const Keys& keys) const {
+  std::optional<Error> error = check_key_count(keys.size());
+  for (auto key = keys.begin(); !error && key != keys.end(); ++key) error = check_key(*key);
+  return error;
+}
+
+void Table::Impl::remove(const RequestContext& context, const wire::Remove& request) {
+  if (auto error = check_keys(request.keys)) return host_.fail(context, std::move(*error));
+  std::int64_t removed_count = 0;
+  for (const std::string_view key : request.keys) {
+    Entry* entry = state_.find(key);
+    if (entry == nullptr) continue;
+    state_.remove(*entry);
+    ++removed_count;
+  }
+  host_.answer(context, answer_of(wire::NumberReply{removed_count}));
+}
+
+void Table::Impl::exists(const RequestContext& context, const wire::Exists& request) {
+  if (auto error = check_keys(request.keys)) return host_.fail(context, std::move(*error));
+  wire::PresenceReply reply;
+  for (const std::string_view key : request.keys) {
+    reply.present.push_back(state_.find(key) != nullptr);
+  }
+  host_.answer(context, answer_of(reply));
+}
+
+void Table::Impl::wait(const RequestContext& context, const wire::Wait& request) {
+  if (auto error = check_keys(request.keys)) return host_.fail(context, std::move(*error));
+  for (const std::string_view key : request.keys) {
+    if (state_.find(key) == nullptr) return park(context, request.keys);
+  }
+  host_.answer(context, Answer{});
+}
+
+void Table::Impl::park(const RequestContext& context, const Keys& keys) {
+  if (context.timeout <= Duration::zero()) {
+    Keys missing;
+    for (const std::string_view key : keys) {
+      if (state_.find(key) == nullptr) missing.push_back(key);
+    }
+    return host_.fail(context, absent(ErrorCode::not_found, missing, context.timeout));
+  }
+  Parked* parked = host_.park(context);
+  if (parked == nullptr) return;
+  const std::uint64_t bytes = KeyWait::charged_bytes(keys.size());
+  if (!quota_.charge_reserve(bytes)) return host_.fail(*parked, memory_refused(bytes));
+  auto owned = std::make_unique<KeyWait>(state_, *parked, keys.size());
+  KeyWait& wait = *owned;
+  parked->wait_at_keys(std::move(owned));
+  for (const std::string_view key : keys) {
+    Entry* entry = state_.find_or_make(key, TableState::Purpose::wait);
+    if (entry == nullptr) {
+      return host_.fail(*parked, memory_refused(key.size() + entry_overhead_bytes));
+    }
+    wait.stand_at(*entry);
+  }
+}
+
+void Table::Impl::timed_out(Parked& parked) {
+  Keys missing;
+  for (const WaitLink& link : std::get<std::unique_ptr<KeyWait>>(parked.place)->links) {
+    if (!link.entry->present_at(host_.now())) missing.push_back(link.entry->key);
+  }
+  host_.fail(parked, absent(ErrorCode::timed_out, missing, parked.timeout));
+}
+
+Error Table::Impl::absent(ErrorCode code, const Keys& missing, Duration timeout) const {
+  constexpr std::size_t named_max = 4;
+  std::string detail;
+  for (std::size_t index = 0; index < std::min(missing.size(), named_max); ++index) {
+    if (index != 0) detail += ", ";
+    detail += printable(missing[index]);
+  }
+  if (missing.size() > named_max) {
+    detail += " and " + std::to_string(missing.size() - named_max) + " more keys";
+  }
+  detail += missing.size() == 1 ? " is absent" : " are absent";
+  if (code == ErrorCode::timed_out) {
+    detail += " after " + in_seconds(timeout) + "; did the process start that sets it?";
+  }
+  return failure(code, std::move(detail));
+}
+
+void Table::Impl::multi_get(const RequestContext& context, const wire::MultiGet& request) {
+  if (auto error = check_keys(request.keys)) return host_.fail(context, std::move(*error));
+  wire::ValuesReply reply;
+  reply.values.reserve(request.keys.size());
+  std::uint64_t bytes = 0;
+  for (const std::string_view key : request.keys) {
+    const Entry* entry = state_.find(key);
+    if (entry == nullptr) {
+      reply.values.emplace_back(std::nullopt);
+      continue;
+    }
+    reply.values.emplace_back(entry->value->view());
+    bytes += entry->value->view().size();
+  }
+  const std::uint64_t limit = host_.options().limits.round_bytes_max;
+  if (bytes > limit) {
+    return host_.fail(context, too_large("the sum of the values", bytes, "bytes", limit));
+  }
+  // The one read that copies: the copy is charged until it has left.
+  const std::uint64_t charged_bytes = bytes + 8 * request.keys.size() + payload_overhead_bytes;
+  if (!quota_.charge_reserve(charged_bytes)) {
+    return host_.fail(context, memory_refused(charged_bytes));
+  }
+  std::string body;
+  body.reserve(charged_bytes);
+  wire::append_body(body, reply);
+  Answer answer;
+  answer.tail = std::make_shared<const ChargedBytes>(std::move(body), quota_, charged_bytes);
+  host_.answer(context, std::move(answer));
+}
+
+void Table::Impl::multi_set(const RequestContext& context, const wire::MultiSet& request) {
+  std::optional<Error> error = check_key_count(request.entries.size());
+  if (!error) error = check_ttl(request.ttl);
+  for (auto pair = request.entries.begin(); !error && pair != request.entries.end(); ++pair) {
+    error = check_key(pair->key);
+    if (!error) error = check_value(pair->key, pair->value.size());
+  }
+  if (error) return host_.fail(context, std::move(*error));
+
+  Terms terms;
+  terms.deadline = deadline_of(request.ttl);
+  terms.binding = Terms::Binding::clear;
+  std::vector<std::pair<Entry*, Payload>> writes;
+  writes.reserve(request.entries.size());
+  for (const wire::KeyValue& pair : request.entries) {
+    Payload value = make_payload(quota_, pair.value);
+    Entry* entry = value == nullptr ? nullptr : prepare(pair.key, terms);
+    if (entry != nullptr) {
+      writes.emplace_back(entry, std::move(value));
+      continue;
+    }
+    // By key, since a key that is named twice has one entry.
+    for (std::size_t index = 0; index < writes.size(); ++index) {
+      state_.drop_if_unused(request.entries[index].key);
+    }
+    return host_.fail(context, memory_refused(pair.value.size() + entry_overhead_bytes));
+  }
+  std::vector<Entry*> appeared;
+  appeared.reserve(writes.size());
+  for (auto& [entry, value] : writes) {
+    if (state_.put(*entry, std::move(value))) appeared.push_back(entry);
+    apply_terms(*entry, terms, context.session);
+  }
+  host_.answer(context, answer_of(wire::EmptyReply{}));
+  state_.serve(appeared);
+}
+
+/// A cursor is the number of the slot that comes next.
+void Table::Impl::list_keys(const RequestContext& context, const wire::List& request) {
+  const std::uint32_t slots_max = host_.options().list_slots_per_page;
+  const std::uint32_t count_max =
+      request.count_max == 0 ? slots_max : std::min(request.count_max, slots_max);
+  const std::uint32_t end = state_.entries.end();
+  auto slot = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.cursor, end));
+  wire::ListReply reply;
+  for (std::uint32_t looked_at = 0; slot < end && looked_at < slots_max; ++looked_at) {
+    if (reply.entries.size() == count_max) break;
+    const Entry* entry = state_.entries.at(slot);
+    slot = state_.entries.after(slot);
+    if (entry == nullptr || !entry->present_at(host_.now())) continue;
+    if (!std::string_view(entry->key).starts_with(request.prefix)) continue;
+    wire::ListEntry& listed = reply.entries.emplace_back();
+    listed.name = entry->key;
+    listed.value_bytes = entry->value->view().size();
+    if (entry->lease == nullptr) continue;
+    listed.bound = entry->lease->session != nullptr;
+    if (entry->lease->deadline != base::far_future) {
+      listed.ttl = entry->lease->deadline - host_.now();
+    }
+  }
+  if (slot < end) reply.cursor = slot;
+  host_.answer(context, answer_of(reply));
+}
+
+}  // namespace muster::core

@@ -1,0 +1,168 @@
+#include "core/table_state.h"
+
+#include "core/hash.h"
+#include "core/reply_heads.h"
+
+// Life of a key: found or made (charged to the quota) -> put: it has a value, those who waited
+// are served -> removed, or expired by its timer, or found past its deadline by whoever looks
+// first; all three are `remove`. The entry stays as long as the key has a value or a wait.
+
+namespace muster::core {
+
+Lease::~Lease() {
+  bind(nullptr);
+  table.quota.release(lease_bytes);
+}
+
+void Lease::bind(Session* to) {
+  if (session == to) return;
+  if (session != nullptr) {
+    if (previous != nullptr) previous->next = next;
+    if (next != nullptr) next->previous = previous;
+    if (session->bound_keys == this) session->bound_keys = next;
+  }
+  session = to;
+  previous = next = nullptr;
+  if (to == nullptr) return;
+  next = to->bound_keys;
+  if (next != nullptr) next->previous = this;
+  to->bound_keys = this;
+}
+
+TableState::~TableState() {
+  for (std::uint32_t slot = 0; slot < entries.end(); ++slot) {
+    if (Entry* entry = entries.at(slot)) {
+      quota.release(entry->key.size() + entry_overhead_bytes);
+    }
+  }
+}
+
+std::uint32_t TableState::hash_of(std::string_view key) const {
+  return static_cast<std::uint32_t>(keyed_hash(host.options().hash_key, key));
+}
+
+Entry* TableState::find(std::string_view key) {
+  Entry* entry = index.find(key, hash_of(key));
+  if (entry == nullptr || entry->value == nullptr) return nullptr;
+  if (entry->present_at(host.now())) return entry;
+  remove(*entry);
+  return nullptr;
+}
+
+Entry* TableState::find_or_make(std::string_view key, Purpose purpose) {
+  const std::uint32_t hash = hash_of(key);
+  Entry* entry = index.find(key, hash);
+  if (entry != nullptr && (entry->value == nullptr || entry->present_at(host.now()))) return entry;
+  if (entry != nullptr) {
+    remove(*entry);
+    entry = index.find(key, hash);
+    if (entry != nullptr) return entry;
+  }
+  const std::uint64_t bytes = key.size() + entry_overhead_bytes;
+  index.reserve_one();
+  Entry& made = entries.emplace(key, hash);
+  const bool charged = purpose == Purpose::wait ? quota.charge_reserve(bytes)
+                                                : quota.charge(bytes);
+  if (charged) {
+    index.insert(made);
+    return &made;
+  }
+  entries.erase(made.slot);
+  return nullptr;
+}
+
+void TableState::drop_if_unused(Entry& entry) {
+  if (entry.value != nullptr || entry.waiting != nullptr) return;
+  index.remove(entry);
+  quota.release(entry.key.size() + entry_overhead_bytes);
+  entries.erase(entry.slot);
+}
+
+void TableState::drop_if_unused(std::string_view key) {
+  Entry* entry = index.find(key, hash_of(key));
+  if (entry == nullptr) return;
+  if (entry->lease != nullptr) set_lease(*entry, entry->lease->deadline, entry->lease->session);
+  drop_if_unused(*entry);
+}
+
+bool TableState::put(Entry& entry, Payload value) {
+  const bool appeared = entry.value == nullptr;
+  entry.value = std::move(value);
+  if (!appeared) return false;
+  ++key_count;
+  if (entry.waiting != nullptr) {
+    WaitLink& head = entry.waiting->readers;
+    for (WaitLink* link = head.next; link != &head; link = link->next) {
+      --link->wait->missing_count;
+    }
+  }
+  return true;
+}
+
+Payload TableState::remove(Entry& entry) {
+  Payload value = std::move(entry.value);
+  entry.value = nullptr;
+  entry.lease.reset();
+  --key_count;
+  if (entry.waiting != nullptr) {
+    WaitLink& head = entry.waiting->readers;
+    for (WaitLink* link = head.next; link != &head; link = link->next) {
+      ++link->wait->missing_count;
+    }
+  }
+  drop_if_unused(entry);
+  return value;
+}
+
+bool TableState::make_lease(Entry& entry) {
+  if (entry.lease != nullptr) return true;
+  if (!quota.charge(lease_bytes)) return false;
+  entry.lease = std::make_unique<Lease>(*this, entry);
+  return true;
+}
+
+void TableState::set_lease(Entry& entry, Instant deadline, Session* session) {
+  if (entry.lease == nullptr) return;
+  if (deadline == base::far_future && session == nullptr) return entry.lease.reset();
+  entry.lease->deadline = deadline;
+  host.timers().arm(entry.lease->timer, deadline);
+  entry.lease->bind(session);
+}
+
+bool TableState::complete(KeyWait& wait) {
+  for (WaitLink& link : wait.links) {
+    Entry& entry = *link.entry;
+    if (entry.value != nullptr && !entry.present_at(host.now())) remove(entry);
+  }
+  return wait.missing_count == 0;
+}
+
+void TableState::serve(const std::vector<Entry*>& appeared) {
+  std::vector<KeyWait*> ready;
+  for (Entry* entry : appeared) {
+    if (entry->waiting == nullptr) continue;
+    WaitLink& head = entry->waiting->readers;
+    for (WaitLink* link = head.next; link != &head; link = link->next) {
+      KeyWait& wait = *link->wait;
+      if (wait.missing_count != 0 || wait.queued) continue;
+      wait.queued = true;
+      ready.push_back(&wait);
+    }
+  }
+  for (KeyWait* wait : ready) {
+    wait->queued = false;
+    if (!complete(*wait)) continue;
+    const bool reads_value = wait->parked.operation == wire::Operation::get;
+    Payload value = reads_value ? wait->links.front().entry->value : nullptr;
+    host.answer(wait->parked, reads_value ? value_answer(std::move(value)) : Answer{});
+  }
+  for (Entry* entry : appeared) serve_one_taker(*entry);
+}
+
+void TableState::serve_one_taker(Entry& entry) {
+  if (entry.waiting == nullptr || entry.waiting->takers.alone()) return;
+  KeyWait& winner = *entry.waiting->takers.next->wait;
+  host.answer(winner.parked, value_answer(remove(entry)));  // the last wait takes the entry along
+}
+
+}  // namespace muster::core

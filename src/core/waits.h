@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/session.h"
+
+// How parked get, take and wait requests stand at the keys that they wait for.
+
+namespace muster::core {
+
+struct Entry;
+struct KeyWait;
+struct TableState;
+
+/// One wait's place in the list of one key. A list is circular, with the key's own link as its
+/// head, so that leaving it needs no search.
+struct WaitLink {
+  WaitLink() = default;
+  WaitLink(const WaitLink&) = delete;
+  WaitLink& operator=(const WaitLink&) = delete;
+
+  void join(WaitLink& head);
+  void leave();
+  bool alone() const { return next == this; }
+
+  KeyWait* wait = nullptr;  ///< null: the head of a list
+  Entry* entry = nullptr;
+  WaitLink* previous = this;
+  WaitLink* next = this;
+};
+
+/// All who wait at one key.
+struct Waiting {
+  WaitLink readers;  ///< get, wait: a value that comes serves all
+  WaitLink takers;   ///< take: it serves the first
+};
+
+/// A parked get, take or wait. Life: stands at all its keys, counting those that are missing ->
+/// the last of them comes (checked: has another expired meanwhile?) -> answered; or the deadline,
+/// an abandon, or the session's end destroys it first. Its destructor leaves all lists.
+struct KeyWait {
+  /// Takes over a charge of `charged_bytes(key_count)` that was made already.
+  KeyWait(TableState& its_table, Parked& its_parked, std::size_t key_count);
+  ~KeyWait();
+  KeyWait(const KeyWait&) = delete;
+  KeyWait& operator=(const KeyWait&) = delete;
+
+  /// Stands at one more key, behind those who came before.
+  void stand_at(Entry& entry);
+
+  static std::uint64_t charged_bytes(std::size_t key_count) {
+    return sizeof(KeyWait) + key_count * sizeof(WaitLink);
+  }
+
+  TableState& table;
+  Parked& parked;
+  std::vector<WaitLink> links;    ///< one per key, in the request's order
+  std::size_t standing_count = 0; ///< how many of the links are in a list
+  std::size_t missing_count = 0;  ///< how many of its keys are absent
+  bool queued = false;            ///< about to be served, see TableState::serve
+};
+
+}  // namespace muster::core
