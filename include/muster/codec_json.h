@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "muster/codec.h"
+#include "muster/config.h"
+#include "muster/result.h"
+
+MUSTER_BEGIN_NAMESPACE
+
+/// JSON by nlohmann, for people and other languages.
+///
+/// Takes nlohmann::json itself and what it converts: numbers, strings in UTF-8, standard
+/// containers, and structs with `to_json` and `from_json` (or NLOHMANN_DEFINE_TYPE_INTRUSIVE).
+/// T must have a default constructor. A number that does not fit into T's is converted as
+/// nlohmann does it, without an error: check ranges in `from_json` where they matter.
+///
+/// Bytes of any origin can be decoded: depth and number of values are checked before the text is
+/// parsed, so that neither the stack nor the memory (at most 64 bytes per value and a small
+/// multiple of the text) grows as the bytes choose.
+struct JsonCodec {
+  static constexpr std::uint32_t id = codec_id::json;
+
+  static constexpr std::size_t bytes_max = std::size_t{64} << 20;
+  static constexpr std::size_t values_max = std::size_t{4} << 20;
+  static constexpr std::size_t depth_max = 128;
+
+  /// errors  codec_failure (a string that is not UTF-8, or the object's own `to_json` threw)
+  template <class T>
+  static Result<std::string> encode(const T& object) {
+    try {
+      const nlohmann::json document = object;
+      return document.dump();
+    } catch (const std::exception& exception) {
+      return failure(exception.what());
+    } catch (...) {
+      return failure("to_json threw something that is no std::exception");
+    }
+  }
+
+  /// errors  codec_failure (no JSON, of another shape than T, over a limit: limit, actual)
+  template <class T>
+  static Result<T> decode(std::string_view bytes) {
+    if (auto checked = check(bytes); !checked) return std::move(checked).error();
+    try {
+      return nlohmann::json::parse(bytes).template get<T>();
+    } catch (const std::exception& exception) {
+      return failure(exception.what());
+    } catch (...) {
+      return failure("from_json threw something that is no std::exception");
+    }
+  }
+
+ private:
+  static Error failure(const std::string& why) {
+    Error error;
+    error.code = ErrorCode::codec_failure;
+    error.detail = "json: " + why;
+    return error;
+  }
+
+  static Error over(const char* what, std::size_t limit, std::size_t actual) {
+    Error error = failure(std::string("too ") + what);
+    error.limit = limit;
+    error.actual = actual;
+    return error;
+  }
+
+  /// Looks at brackets and commas only: what is no JSON is found by the parser.
+  static Result<void> check(std::string_view text) {
+    if (text.size() > bytes_max) return over("long", bytes_max, text.size());
+    std::size_t depth = 0;
+    std::size_t values = 1;
+    bool in_string = false;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      const char character = text[at];
+      if (in_string) {
+        if (character == '\\') ++at;
+        if (character == '"') in_string = false;
+        continue;
+      }
+      if (character == '"') in_string = true;
+      if (character == '[' || character == '{') {
+        if (++depth > depth_max) return over("deep", depth_max, depth);
+        ++values;
+      }
+      if ((character == ']' || character == '}') && depth > 0) --depth;
+      if (character == ',' && ++values > values_max) return over("many", values_max, values);
+    }
+    if (values > values_max) return over("many", values_max, values);
+    return {};
+  }
+};
+
+MUSTER_END_NAMESPACE

@@ -1,0 +1,97 @@
+#include "muster/codec_json.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <random>
+#include <vector>
+
+#include "api/allocation_count.h"
+
+namespace muster::test {
+namespace {
+
+struct Endpoint {
+  std::string host;
+  int port = 0;
+  std::vector<std::string> tags;
+
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
+  NLOHMANN_DEFINE_TYPE_INTRUSIVE(Endpoint, host, port, tags)
+};
+
+template <class T>
+ErrorCode refusal(std::string_view bytes) {
+  const auto decoded = JsonCodec::decode<T>(bytes);
+  REQUIRE(!decoded);
+  return decoded.error().code;
+}
+
+TEST_CASE("an object comes back from JSON as it was") {
+  const Endpoint endpoint{"gpu-1", 29500, {"a", "\"quoted\" [brackets]"}};
+  const auto bytes = JsonCodec::encode(endpoint);
+  REQUIRE(bytes);
+  CHECK(nlohmann::json::parse(*bytes)["port"] == 29500);
+  const auto back = JsonCodec::decode<Endpoint>(*bytes);
+  REQUIRE(back);
+  CHECK(*back == endpoint);
+
+  const auto number = JsonCodec::decode<std::map<std::string, double>>(R"({"a": 1.5})");
+  REQUIRE(number);
+  CHECK(number->at("a") == 1.5);
+  const auto free_form = JsonCodec::decode<nlohmann::json>(R"([1, {"x": null}])");
+  REQUIRE(free_form);
+  CHECK(free_form->at(1).contains("x"));
+}
+
+TEST_CASE("what is no JSON, or of another shape, is refused") {
+  const auto bytes = JsonCodec::encode(Endpoint{"host", 1, {"t"}});
+  REQUIRE(bytes);
+  for (std::size_t size = 0; size < bytes->size(); ++size) {
+    CHECK(refusal<Endpoint>(std::string_view(*bytes).substr(0, size)) ==
+          ErrorCode::codec_failure);
+  }
+  CHECK(refusal<Endpoint>(*bytes + "]") == ErrorCode::codec_failure);
+  CHECK(refusal<Endpoint>("[1, 2]") == ErrorCode::codec_failure);
+  CHECK(refusal<int>("\"text\"") == ErrorCode::codec_failure);
+  CHECK(JsonCodec::encode(std::string("\xff\xfe")).error().code == ErrorCode::codec_failure);
+}
+
+TEST_CASE("depth and number of values are bounded before the text is parsed") {
+  const std::string deep(JsonCodec::depth_max + 1, '[');
+  const AllocationCount count;
+  const auto too_deep = JsonCodec::decode<nlohmann::json>(deep);
+  REQUIRE(!too_deep);
+  CHECK(too_deep.error().limit == JsonCodec::depth_max);
+  CHECK(count.bytes() < 64 * 1024);
+
+  const std::string nested =
+      std::string(JsonCodec::depth_max, '[') + std::string(JsonCodec::depth_max, ']');
+  CHECK(JsonCodec::decode<nlohmann::json>(nested));
+
+  std::string many = "[0";
+  for (std::size_t index = 0; index < JsonCodec::values_max; ++index) many += ",0";
+  many += "]";
+  const auto too_many = JsonCodec::decode<nlohmann::json>(many);
+  REQUIRE(!too_many);
+  CHECK(too_many.error().limit == JsonCodec::values_max);
+
+  CHECK(JsonCodec::decode<std::string>('"' + std::string(1000, '[') + '"'));
+}
+
+TEST_CASE("flipped bytes of JSON give an object or an error, nothing else") {
+  const auto good = JsonCodec::encode(Endpoint{"host", 12345, {"one", "two", "\n"}});
+  REQUIRE(good);
+  std::mt19937 random(20261121);
+  for (int run = 0; run < 5'000; ++run) {
+    std::string bytes = *good;
+    bytes[random() % bytes.size()] = static_cast<char>(random());
+    const AllocationCount count;
+    const auto decoded = JsonCodec::decode<Endpoint>(bytes);
+    CHECK((decoded || decoded.error().code == ErrorCode::codec_failure));
+    CHECK(count.bytes() < 64 * 1024);
+  }
+}
+
+}  // namespace
+}  // namespace muster::test
