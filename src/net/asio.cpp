@@ -1,0 +1,3 @@
+#include "net/asio.h"
+
+#include <asio/impl/src.hpp>

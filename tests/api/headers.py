@@ -1,0 +1,59 @@
+"""Test: each public header compiles alone, as C++17, and names no third party.
+
+headers.py --compiler CXX --include DIR --plain HEADER... --opt-in HEADER...
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+THIRD_PARTY = re.compile(r"/(asio|boost|cereal|nlohmann|CLI|doctest|nccl|cuda)[^/]*[/.]")
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wold-style-cast", "-Werror"]
+
+
+def compiles(compiler, include, header, *options):
+    source = f'#include "muster/{header}"\n#include "muster/{header}"\n'
+    return subprocess.run(
+        [compiler, "-x", "c++", "-std=c++17", "-I", include, *options, "-"],
+        input=source, text=True, capture_output=True, check=False)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--compiler", required=True)
+    parser.add_argument("--include", required=True)
+    parser.add_argument("--plain", nargs="*", default=[])
+    parser.add_argument("--opt-in", nargs="*", default=[])
+    arguments = parser.parse_args()
+
+    problems = 0
+    listed = arguments.plain + arguments.opt_in
+    for header in listed:
+        result = compiles(arguments.compiler, arguments.include, header,
+                          *WARNINGS, "-fsyntax-only")
+        if result.returncode != 0:
+            problems += 1
+            print(f"{header}: does not compile alone as C++17\n{result.stderr}")
+            continue
+        if header in arguments.opt_in:
+            continue
+        included = compiles(arguments.compiler, arguments.include, header, "-M").stdout.split()
+        for name in included:
+            if THIRD_PARTY.search(name):
+                problems += 1
+                print(f"{header}: includes {name}; only the opt-in codec headers may")
+
+    folder = pathlib.Path(arguments.include, "muster")
+    for path in sorted(folder.rglob("*.h")):
+        header = str(path.relative_to(folder))
+        if header not in listed:
+            problems += 1
+            print(f"{header}: is in no list of include/muster/meson.build")
+    print(f"{len(listed)} headers, {problems} problems")
+    return 1 if problems or not listed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
