@@ -112,20 +112,20 @@ struct Log {
   std::string line;
 };
 
-using Effect = std::variant<SendHello, SendReply, SendEvent, SendHeartbeatReply, SendGoodbye,
-                            Close, Log>;
+using Effect =
+    std::variant<SendHello, SendReply, SendEvent, SendHeartbeatReply, SendGoodbye, Close, Log>;
 
 /// What the engine holds at the moment, for status, tests and leak checks.
 struct Counts {
   std::uint64_t sessions = 0;
   std::uint64_t connections = 0;
   std::uint64_t keys = 0;
-  std::uint64_t objects = 0;       ///< payloads of streams and rounds
+  std::uint64_t objects = 0;  ///< payloads of streams and rounds
   std::uint64_t groups = 0;
   std::uint64_t epochs = 0;
-  std::uint64_t rounds = 0;        ///< open: not yet acknowledged by all
+  std::uint64_t rounds = 0;  ///< open: not yet acknowledged by all
   std::uint64_t streams = 0;
-  std::uint64_t waits = 0;         ///< parked requests
+  std::uint64_t waits = 0;  ///< parked requests
   std::uint64_t cached_results = 0;
   std::uint64_t timers = 0;
   std::uint64_t memory_bytes = 0;

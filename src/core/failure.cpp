@@ -29,6 +29,13 @@ std::string in_seconds(Duration duration) {
   return seconds + " s";
 }
 
+std::string describe(const ProcessInfo& process) {
+  std::string text = process.host.empty() ? to_string(process.id) : process.host;
+  if (process.pid != 0) text += ":" + std::to_string(process.pid);
+  if (!process.label.empty()) text += " (" + process.label + ")";
+  return text;
+}
+
 Error too_large(std::string_view what, std::uint64_t actual, std::string_view unit,
                 std::uint64_t limit) {
   Error error = failure(ErrorCode::too_large, std::string(what));

@@ -20,6 +20,9 @@ std::string printable(std::string_view bytes);
 /// "0.25 s", "30 s".
 std::string in_seconds(Duration duration);
 
+/// "host:pid (label)".
+std::string describe(const ProcessInfo& process);
+
 /// `what` names what is too large and its unit: "the value of 'a' has <actual> bytes".
 Error too_large(std::string_view what, std::uint64_t actual, std::string_view unit,
                 std::uint64_t limit);

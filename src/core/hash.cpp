@@ -26,8 +26,8 @@ struct State {
 }  // namespace
 
 std::uint64_t keyed_hash(const std::array<std::uint64_t, 2>& key, std::string_view bytes) {
-  State state{key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d,
-              key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573};
+  State state{key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d, key[0] ^ 0x6c7967656e657261,
+              key[1] ^ 0x7465646279746573};
   std::size_t at = 0;
   for (; at + 8 <= bytes.size(); at += 8) {
     std::uint64_t word = 0;

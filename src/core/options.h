@@ -16,10 +16,10 @@ struct Options {
   std::uint32_t sessions_max = 16384;
   std::uint32_t name_spaces_max = 4096;
   std::uint32_t groups_per_namespace_max = 4096;
-  std::uint32_t open_rounds_max = 1024;         ///< per group
-  std::uint32_t cached_results_max = 64;        ///< unacknowledged answers per session
+  std::uint32_t open_rounds_max = 1024;              ///< per group
+  std::uint32_t cached_results_max = 64;             ///< unacknowledged answers per session
   std::uint64_t cached_result_bytes_max = 1u << 20;  ///< of them, beside shared payloads
-  std::uint32_t list_slots_per_page = 1024;     ///< work of one page, matching or not
+  std::uint32_t list_slots_per_page = 1024;          ///< work of one page, matching or not
 
   /// Two events further apart than this mean that the process did not run meanwhile. The rim
   /// calls `advance` at least four times as often.
@@ -29,10 +29,10 @@ struct Options {
   /// How often an undecided round is logged with its missing ranks.
   Duration slow_round_log{std::chrono::seconds(10)};
 
-  std::uint64_t incarnation = 1;                ///< random, one per start
+  std::uint64_t incarnation = 1;  ///< random, one per start
   /// Random, one per start, told to nobody: with it clients cannot choose keys that collide.
   std::array<std::uint64_t, 2> hash_key{};
-  ProcessInfo hosting_process;                  ///< that embeds the server; zero: none
+  ProcessInfo hosting_process;  ///< that embeds the server; zero: none
   std::int32_t hosting_rank = -1;
 };
 

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/chain.h"
 #include "core/engine.h"
 #include "core/payload.h"
 #include "core/timers.h"
@@ -19,37 +20,47 @@
 
 namespace muster::core {
 
-struct NameSpace;   // table and groups of one namespace: core/name_space.h
-struct Member;      // a session's part in an epoch: core/group.h
-struct KeyWait;     // core/waits.h
-struct JoinWait;    // core/group.h
-struct RegroupWait; // core/group.h
-struct RoundWait;   // core/round.h
-struct StreamWait;  // core/stream.h
+struct NameSpace;    // table and groups of one namespace: core/name_space.h
+struct Member;       // a session's part in an epoch: core/group.h
+struct KeyWait;      // core/waits.h
+struct JoinWait;     // core/group.h
+struct RegroupWait;  // core/group.h
+struct RoundWait;    // core/round.h
+struct StreamWait;   // core/stream.h
 struct Session;
-struct Lease;       // core/table_impl.h
+struct Lease;  // core/table_impl.h
 
 /// Where a parked request waits. The owner of the wait is the Parked that holds it.
 using WaitPlace = std::variant<std::monostate, std::unique_ptr<KeyWait>, std::unique_ptr<JoinWait>,
                                std::unique_ptr<RegroupWait>, std::unique_ptr<RoundWait>,
                                std::unique_ptr<StreamWait>>;
 
+/// What a parked request takes, with its place in the session's map and in its room; measured by
+/// tests/unit/core/memory_test.cpp.
+inline constexpr std::uint64_t parked_bytes = 256;
+
 /// A request that waits for its answer. Owned by its session; survives reconnects.
 struct Parked {
   Parked(Session& session, std::uint64_t request_id, wire::Operation operation);
   ~Parked();
 
-  /// For rooms that do not know the other kinds of waits; only session.cpp must know all.
-  void wait_at_keys(std::unique_ptr<KeyWait> wait);
+  // Out of line, since only session.cpp knows all kinds of waits (assigning to `place` elsewhere
+  // does not compile). A round's call that nobody waits for any more leaves its place.
+  void wait_at(std::unique_ptr<KeyWait> wait);
+  void wait_at(std::unique_ptr<JoinWait> wait);
+  void wait_at(std::unique_ptr<RegroupWait> wait);
+  void wait_at(std::unique_ptr<RoundWait> wait);
+  void wait_at(std::unique_ptr<StreamWait> wait);
+  void leave_place();
 
   Session& session;
   std::uint64_t request_id;
   wire::Operation operation;
   Instant received{};
-  Duration timeout{};   ///< as the client gave it
+  Duration timeout{};  ///< as the client gave it
   Instant deadline{};
-  Timer timer;          ///< TimerKind::parked
-  WaitPlace place;      ///< its destructor takes it out of every list it stands in
+  Timer timer;      ///< TimerKind::parked
+  WaitPlace place;  ///< its destructor takes it out of every list it stands in
 };
 
 /// What acknowledging a reply sets free, beside the cached reply itself.
@@ -85,25 +96,24 @@ struct Session {
   wire::ResumeToken token;
   wire::Role role = wire::Role::client;
   ProcessInfo process;
-  ConnectionId connection = 0;     ///< 0: disconnected
-  Instant heard{};                 ///< last byte
-  Duration paused_when_heard{};    ///< the engine's sum of gaps at that time
+  ConnectionId connection = 0;   ///< 0: disconnected
+  Instant heard{};               ///< last byte
+  Duration paused_when_heard{};  ///< the engine's sum of gaps at that time
   Instant disconnected{};
   Duration paused_when_disconnected{};
   DisconnectCause disconnect_cause = DisconnectCause::closed;
-  Timer expiry;                    ///< re-armed when it fires early: a byte only moves `heard`
+  Timer expiry;  ///< re-armed when it fires early: a byte only moves `heard`
 
   std::unordered_map<std::uint64_t, std::unique_ptr<Parked>> parked;
   std::unordered_map<std::uint64_t, Answer> unacknowledged;
-  std::uint64_t cached_bytes = 0;  ///< of the heads above, without those that were parked
+  std::uint64_t cached_bytes = 0;         ///< of the heads above, without those that were parked
   std::uint32_t cached_parked_count = 0;  ///< of those above that were parked
 
-  std::vector<Member*> members;    ///< one per epoch that it has not moved on from
-  std::uint32_t claimants = 0;     ///< joiners that wait for a sign of life of this session
-  Lease* bound_keys = nullptr;     ///< head of the list of keys that go with this session
-  Session* previous_of_process = nullptr;  ///< the other sessions of this process
-  Session* next_of_process = nullptr;
-  bool ended = false;              ///< over, but its memory stays until the next event
+  std::vector<Member*> members;     ///< one per epoch that it has not moved on from
+  std::uint32_t claimants = 0;      ///< joiners that wait for a sign of life of this session
+  Lease* bound_keys = nullptr;      ///< head of the list of keys that go with this session
+  Link<Session> of_process{*this};  ///< among the sessions of its process
+  bool ended = false;               ///< over, but its memory stays until the next event
 };
 
 /// One request in hand: everything about it but its body.

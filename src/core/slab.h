@@ -70,7 +70,7 @@ class Slab {
   struct Chunk {
     std::uint64_t used = 0;  // one bit per slot
     Index number = 0;
-    bool listed = true;      // in roomy_
+    bool listed = true;  // in roomy_
     alignas(T) std::byte storage[chunk_slots * sizeof(T)];
 
     void* at(Index slot) { return storage + slot * sizeof(T); }

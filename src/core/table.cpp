@@ -29,8 +29,8 @@ std::optional<Error> Table::Impl::check_value(std::string_view key,
 
 std::optional<Error> Table::Impl::check_ttl(const wire::Ttl& ttl) const {
   if (!ttl || *ttl > Duration::zero()) return std::nullopt;
-  return failure(ErrorCode::invalid_argument, "the TTL is " + in_seconds(*ttl) +
-                                                  "; it must be above zero, or absent");
+  return failure(ErrorCode::invalid_argument,
+                 "the TTL is " + in_seconds(*ttl) + "; it must be above zero, or absent");
 }
 
 Instant Table::Impl::deadline_of(const wire::Ttl& ttl) const {
@@ -111,13 +111,12 @@ void Table::Impl::add(const RequestContext& context, const wire::Add& request) {
   }
   if (__builtin_add_overflow(number, request.delta, &number)) {
     return host_.fail(context,
-                      failure(ErrorCode::out_of_range, printable(request.key) +
-                                                           " would leave the range of 64 bits"));
+                      failure(ErrorCode::out_of_range,
+                              printable(request.key) + " would leave the range of 64 bits"));
   }
   Payload value = make_payload_from(quota_, std::to_string(number));
   if (value == nullptr) return host_.fail(context, value_refused(20));
-  write(context, request.key, std::move(value), Terms{},
-        answer_of(wire::NumberReply{number}));
+  write(context, request.key, std::move(value), Terms{}, answer_of(wire::NumberReply{number}));
 }
 
 void Table::Impl::compare_set(const RequestContext& context, const wire::CompareSet& request) {

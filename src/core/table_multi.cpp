@@ -63,7 +63,7 @@ void Table::Impl::park(const RequestContext& context, const Keys& keys) {
   if (!quota_.charge_reserve(bytes)) return host_.fail(*parked, memory_refused(bytes));
   auto owned = std::make_unique<KeyWait>(state_, *parked, keys.size());
   KeyWait& wait = *owned;
-  parked->wait_at_keys(std::move(owned));
+  parked->wait_at(std::move(owned));
   for (const std::string_view key : keys) {
     Entry* entry = state_.find_or_make(key, TableState::Purpose::wait);
     if (entry == nullptr) {

@@ -61,8 +61,7 @@ Entry* TableState::find_or_make(std::string_view key, Purpose purpose) {
   const std::uint64_t bytes = key.size() + entry_overhead_bytes;
   index.reserve_one();
   Entry& made = entries.emplace(key, hash);
-  const bool charged = purpose == Purpose::wait ? quota.charge_reserve(bytes)
-                                                : quota.charge(bytes);
+  const bool charged = purpose == Purpose::wait ? quota.charge_reserve(bytes) : quota.charge(bytes);
   if (charged) {
     index.insert(made);
     return &made;

@@ -49,7 +49,8 @@ void TimerWheel::arm(Timer& timer, Instant at) {
 void TimerWheel::insert(Timer& timer) {
   const std::int64_t tick = std::max(tick_not_before(timer.at_), tick_);
   const auto differing = static_cast<std::uint64_t>(tick ^ tick_);
-  const int level = differing == 0 ? 0 : (static_cast<int>(std::bit_width(differing)) - 1) / slot_bits;
+  const int level =
+      differing == 0 ? 0 : (static_cast<int>(std::bit_width(differing)) - 1) / slot_bits;
   const int slot = static_cast<int>(tick >> (level * slot_bits)) & (slot_count - 1);
   timer.level_ = static_cast<std::uint8_t>(level);
   timer.slot_ = static_cast<std::uint8_t>(slot);

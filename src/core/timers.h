@@ -90,7 +90,7 @@ class TimerWheel {
 
   std::array<std::array<Timer*, slot_count>, level_count> first_{};
   std::array<std::uint64_t, level_count> occupied_{};  // one bit per slot
-  std::int64_t tick_ = 0;  // the last millisecond that was looked at
+  std::int64_t tick_ = 0;                              // the last millisecond that was looked at
   std::uint64_t armed_count_ = 0;
 };
 

@@ -55,10 +55,10 @@ struct KeyWait {
 
   TableState& table;
   Parked& parked;
-  std::vector<WaitLink> links;    ///< one per key, in the request's order
-  std::size_t standing_count = 0; ///< how many of the links are in a list
-  std::size_t missing_count = 0;  ///< how many of its keys are absent
-  bool queued = false;            ///< about to be served, see TableState::serve
+  std::vector<WaitLink> links;     ///< one per key, in the request's order
+  std::size_t standing_count = 0;  ///< how many of the links are in a list
+  std::size_t missing_count = 0;   ///< how many of its keys are absent
+  bool queued = false;             ///< about to be served, see TableState::serve
 };
 
 }  // namespace muster::core

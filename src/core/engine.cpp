@@ -1,0 +1,170 @@
+#include "core/engine.h"
+
+#include <algorithm>
+
+#include "core/engine_impl.h"
+
+// An event's life: time is observed (did the process sleep?) -> the session that it comes from is
+// marked as heard -> the rooms (table, groups) handle it and hand answers back through Host ->
+// they leave as effects, in the order in which they were made.
+//
+// Timers fire in Advance only. So what a client sent before a deadline and what was read after it
+// is handled first; and after a sleep of the whole process the rim drains its sockets before
+// anybody is declared dead or late.
+
+namespace muster::core {
+namespace {
+
+constexpr int timers_per_advance_max = 4096;
+
+}  // namespace
+
+Engine::Engine(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Engine::~Engine() = default;
+
+std::vector<Effect>& Engine::apply(const Event& event, Instant now) {
+  return impl_->apply(event, now);
+}
+Instant Engine::next_deadline() const { return impl_->next_deadline(); }
+Counts Engine::counts() const { return impl_->counts(); }
+Quota& Engine::quota() { return impl_->quota(); }
+const Options& Engine::options() const { return impl_->options(); }
+
+Engine::Impl::Impl(Options options)
+    : options_(std::move(options)),
+      quota_(options_.memory_bytes_max),
+      processes_(0, ProcessHash{options_.hash_key}) {}
+
+// Waits stand in tables and groups, leases in sessions, payloads in both: what sessions hold goes
+// first, then the namespaces, then the sessions.
+Engine::Impl::~Impl() {
+  effects_.clear();
+  ended_.clear();
+  for (auto& [id, session] : sessions_) {
+    session->parked.clear();
+    session->unacknowledged.clear();
+  }
+  name_spaces_.clear();
+}
+
+std::vector<Effect>& Engine::Impl::apply(const Event& event, Instant now) {
+  effects_.clear();
+  ended_.clear();
+  observe(now);
+  std::visit([this](const auto& one) { on(one); }, event);
+  return effects_;
+}
+
+void Engine::Impl::observe(Instant now) {
+  if (!started_) {
+    started_ = true;
+    start_ = now_ = std::max(now, now_);
+    return;
+  }
+  const Instant before = now_;
+  now_ = std::max(now, now_);
+  const Duration gap = now_ - before;
+  if (gap <= options_.gap_max) return;
+  // All sessions live longer by as much, since their silence is measured without such gaps.
+  paused_sum_ += gap;
+  held_until_ = now_ + options_.drain_after_gap;
+  log(LogLevel::warning,
+      "the server did not run for " + in_seconds(gap) + "; sessions and timers are extended");
+}
+
+void Engine::Impl::on(const Advance&) {
+  if (now_ < held_until_) return;
+  for (int fired = 0; fired < timers_per_advance_max; ++fired) {
+    Timer* timer = timers_.take_due(now_);
+    if (timer == nullptr) break;
+    fire(*timer);
+  }
+  delete_one_unused();
+}
+
+Instant Engine::Impl::next_deadline() const {
+  const Instant next = timers_.next_deadline();
+  return next == base::far_future ? next : std::max(next, held_until_);
+}
+
+void Engine::Impl::fire(Timer& timer) {
+  switch (timer.kind()) {
+    case TimerKind::session: return fire_expiry(timer.owner<Session>());
+    case TimerKind::parked: return fire_parked(timer.owner<Parked>());
+    case TimerKind::key: return Table::fired(timer);
+    case TimerKind::objects:
+    case TimerKind::round: return Groups::fired(timer);
+  }
+}
+
+void Engine::Impl::fire_parked(Parked& parked) {
+  NameSpace& name_space = parked.session.name_space;
+  if (std::holds_alternative<std::unique_ptr<KeyWait>>(parked.place)) {
+    name_space.table.timed_out(parked);
+  } else {
+    name_space.groups.timed_out(parked);
+  }
+}
+
+NameSpace* Engine::Impl::name_space_for(const std::string& name) {
+  const auto found = name_spaces_.find(name);
+  if (found != name_spaces_.end()) return found->second.get();
+  if (name_spaces_.size() >= options_.name_spaces_max) return nullptr;
+  auto made = std::make_unique<NameSpace>(name, *this, quota_);
+  return name_spaces_.emplace(name, std::move(made)).first->second.get();
+}
+
+void Engine::Impl::watch_if_unused(NameSpace& name_space) {
+  if (name_space.sessions != 0 || name_space.watched) return;
+  watched_.push_back(&name_space);
+  name_space.watched = true;
+}
+
+/// Looks at one namespace that has lost its last session: are its keys gone by now, and the
+/// replies that were on their way?
+void Engine::Impl::delete_one_unused() {
+  if (watched_.empty()) return;
+  NameSpace& name_space = *watched_.front();
+  watched_.pop_front();
+  if (name_space.sessions != 0) {
+    name_space.watched = false;
+    return;
+  }
+  Counts counts;
+  name_space.table.add_counts(counts);
+  name_space.groups.add_counts(counts);
+  if (counts.keys + counts.groups == 0 && name_space.quota.used_bytes() == 0) {
+    name_spaces_.erase(name_spaces_.find(name_space.name));
+    return;
+  }
+  watched_.push_back(&name_space);
+}
+
+Counts Engine::Impl::counts() const {
+  Counts counts;
+  counts.sessions = sessions_.size();
+  counts.connections = connections_.size();
+  for (const auto& [id, session] : sessions_) {
+    counts.waits += session->parked.size();
+    counts.cached_results += session->unacknowledged.size();
+  }
+  for (const auto& [name, name_space] : name_spaces_) {
+    name_space->table.add_counts(counts);
+    name_space->groups.add_counts(counts);
+  }
+  counts.timers = timers_.armed_count();
+  counts.memory_bytes = quota_.used_bytes();
+  return counts;
+}
+
+void Engine::Impl::send_event(Session& session, wire::EventKind kind,
+                              std::shared_ptr<const std::string> body) {
+  if (session.connection == 0) return;
+  effects_.emplace_back(SendEvent{session.connection, kind, std::move(body)});
+}
+
+void Engine::Impl::log(LogLevel level, std::string line) {
+  effects_.emplace_back(Log{level, std::move(line)});
+}
+
+}  // namespace muster::core

@@ -1,0 +1,315 @@
+#include <algorithm>
+
+#include "core/engine_impl.h"
+#include "wire/error_body.h"
+
+// A request's life: what it acknowledges is forgotten -> has it come before (a resend after a
+// reconnect)? then it waits where it waited, or gets the answer that it got -> is it allowed and
+// is there room for its answer? -> the table or the groups answer, now or later (parked) ->
+// what changed something stays in the cache until the client has acknowledged the answer.
+
+namespace muster::core {
+namespace {
+
+using wire::Operation;
+
+/// Whether a second execution would not be the same as the first.
+bool changes(Operation operation) {
+  switch (operation) {
+    case Operation::get:
+    case Operation::exists:
+    case Operation::wait:
+    case Operation::multi_get:
+    case Operation::list:
+    case Operation::members:
+    case Operation::receive:  // takes effect when its answer is acknowledged
+    case Operation::recover:
+    case Operation::status: return false;
+    default: return true;
+  }
+}
+
+bool for_members_only(Operation operation) {
+  switch (operation) {
+    case Operation::join:
+    case Operation::leave:
+    case Operation::regroup:
+    case Operation::collective:
+    case Operation::cancel_round:
+    case Operation::send:
+    case Operation::receive:
+    case Operation::expire_data:
+    case Operation::recover: return true;
+    default: return false;
+  }
+}
+
+/// What a cached answer takes beside its head: its node in the session's map.
+constexpr std::uint64_t cached_answer_bytes = sizeof(Answer) + 48;
+
+Answer error_answer(const Error& error) {
+  Answer answer;
+  answer.code = static_cast<std::uint16_t>(error.code);
+  wire::append_error(answer.head, error);
+  return answer;
+}
+
+}  // namespace
+
+/// Hands a request to the room that it is for.
+struct Engine::Impl::Dispatch {
+  Impl& engine;
+  const RequestContext& context;
+  Table& table = context.session.name_space.table;
+  Groups& groups = context.session.name_space.groups;
+
+  void operator()(const wire::Set& request) const { table.set(context, request); }
+  void operator()(const wire::Get& request) const { table.get(context, request); }
+  void operator()(const wire::Take& request) const { table.take(context, request); }
+  void operator()(const wire::Add& request) const { table.add(context, request); }
+  void operator()(const wire::CompareSet& request) const { table.compare_set(context, request); }
+  void operator()(const wire::Append& request) const { table.append(context, request); }
+  void operator()(const wire::Remove& request) const { table.remove(context, request); }
+  void operator()(const wire::Exists& request) const { table.exists(context, request); }
+  void operator()(const wire::Wait& request) const { table.wait(context, request); }
+  void operator()(const wire::MultiGet& request) const { table.multi_get(context, request); }
+  void operator()(const wire::MultiSet& request) const { table.multi_set(context, request); }
+  void operator()(const wire::Touch& request) const { table.touch(context, request); }
+  void operator()(const wire::List& request) const {
+    if (request.kind == wire::ListKind::objects) return groups.list_objects(context, request);
+    table.list_keys(context, request);
+  }
+  void operator()(const wire::Join& request) const { groups.join(context, request); }
+  void operator()(const wire::Leave& request) const { groups.leave(context, request); }
+  void operator()(const wire::Regroup& request) const { groups.regroup(context, request); }
+  void operator()(const wire::Members& request) const { groups.members(context, request); }
+  void operator()(const wire::CollectiveCall& request) const {
+    groups.collective(context, request);
+  }
+  void operator()(const wire::CancelRound& request) const { groups.cancel_round(context, request); }
+  void operator()(const wire::Send& request) const { groups.send(context, request); }
+  void operator()(const wire::Receive& request) const { groups.receive(context, request); }
+  void operator()(const wire::ExpireData& request) const { groups.expire_data(context, request); }
+  void operator()(const wire::Recover& request) const { groups.recover(context, request); }
+  void operator()(const wire::ReportDead& request) const { engine.report_dead(context, request); }
+  void operator()(const wire::Status&) const { engine.send_status(context); }
+};
+
+void Engine::Impl::on(const Requested& event) {
+  const wire::Request& request = *event.request;
+  if (const Error* reason = closed_.reason(event.connection)) {
+    Answer answer = error_answer(*reason);
+    effects_.emplace_back(
+        SendReply{event.connection, request.id, answer.code, std::move(answer.head), nullptr});
+    return;
+  }
+  Session* session = speaker(event.connection, "a request");
+  if (session == nullptr) return;
+  acknowledge(*session, request.acknowledged);
+  if (session->parked.contains(request.id)) return;
+  if (const auto cached = session->unacknowledged.find(request.id);
+      cached != session->unacknowledged.end()) {
+    return send(*session, request.id, cached->second);
+  }
+  const Operation operation = wire::operation_of(request.body);
+  const RequestContext context{*session, request.id, operation,
+                               std::clamp(request.timeout, Duration::zero(), base::timeout_max),
+                               now_};
+  ++operation_counts_[static_cast<std::size_t>(operation)];
+  if (auto why = refusal(context)) {
+    why->operation = wire::name_of(operation);
+    why->decided_by = "server";
+    // Nothing was done, and there may be no room in the cache: a repetition is tried anew.
+    return deliver(*session, request.id, error_answer(*why), Caching::never);
+  }
+  std::visit(Dispatch{*this, context}, request.body);
+}
+
+std::optional<Error> Engine::Impl::refusal(const RequestContext& context) const {
+  const Session& session = context.session;
+  const Operation operation = context.operation;
+  if (session.role == wire::Role::observer && for_members_only(operation)) {
+    return failure(ErrorCode::permission_denied,
+                   "an observer cannot take part in groups; connect as a client");
+  }
+  if (!changes(operation) && operation != Operation::receive) return std::nullopt;
+  // Answers to parked requests count against the parked ones: they come in bursts that the
+  // client cannot foresee, such as the release of many barriers.
+  Error error;
+  error.code = ErrorCode::resource_exhausted;
+  error.actual = session.unacknowledged.size() - session.cached_parked_count;
+  error.limit = options_.cached_results_max;
+  error.detail = "cached_results_max answers are not acknowledged yet";
+  if (error.actual >= error.limit) return error;
+  error.actual = session.cached_bytes;
+  error.limit = options_.cached_result_bytes_max;
+  error.detail = "answers of cached_result_bytes_max bytes are not acknowledged yet";
+  if (error.actual >= error.limit) return error;
+  return std::nullopt;
+}
+
+void Engine::Impl::report_dead(const RequestContext& context, const wire::ReportDead& request) {
+  const Session& reporter = context.session;
+  if (request.process == reporter.process.id) {
+    return fail(context, failure(ErrorCode::invalid_argument,
+                                 "a process cannot report itself dead; close the store instead"));
+  }
+  std::vector<Session*> reported;
+  if (const auto process = processes_.find(request.process); process != processes_.end()) {
+    for (Session& session : process->second) {
+      if (&session.name_space == &reporter.name_space) reported.push_back(&session);
+    }
+  }
+  if (reported.empty()) {
+    return fail(context, failure(ErrorCode::not_found, "process " + to_string(request.process) +
+                                                           " has no session in this namespace"));
+  }
+  answer(context, Answer{});
+  Error why = failure(ErrorCode::fenced, "declared dead: " + printable(request.reason));
+  why.decided_by = describe(reporter.process);
+  for (Session* session : reported) {
+    log(LogLevel::warning, "session " + std::to_string(session->id) + " of " +
+                               describe(session->process) + " was declared dead by " +
+                               why.decided_by);
+    end_session(*session, why, LossCause::reported);
+  }
+}
+
+void Engine::Impl::on(const Acknowledged& event) {
+  Session* session = speaker(event.connection, "an acknowledgement");
+  if (session != nullptr) acknowledge(*session, *event.request_ids);
+}
+
+void Engine::Impl::on(const Heartbeat& event) {
+  Session* session = speaker(event.connection, "a heartbeat");
+  if (session == nullptr) return;
+  if (event.acknowledged != nullptr) acknowledge(*session, *event.acknowledged);
+  effects_.emplace_back(SendHeartbeatReply{event.connection, event.number});
+}
+
+void Engine::Impl::acknowledge(Session& session, const std::vector<std::uint64_t>& request_ids) {
+  for (const std::uint64_t id : request_ids) {
+    if (!session.unacknowledged.contains(id)) continue;
+    const Answer answer = forget_answer(session, id);
+    Groups& groups = session.name_space.groups;
+    if (const auto* object = std::get_if<ReceivedObject>(&answer.on_acknowledged)) {
+      groups.acknowledged(session, *object);
+    } else if (const auto* part = std::get_if<RoundPart>(&answer.on_acknowledged)) {
+      groups.acknowledged(session, *part);
+    }
+  }
+}
+
+void Engine::Impl::on(const Abandoned& event) {
+  Session* session = speaker(event.connection, "an abandon");
+  if (session == nullptr) return;
+  for (const std::uint64_t id : *event.request_ids) abandon(*session, id);
+}
+
+/// An answer that nobody wants is dropped, not acknowledged: an object in it stays.
+void Engine::Impl::abandon(Session& session, std::uint64_t request_id) {
+  if (session.unacknowledged.contains(request_id)) forget_answer(session, request_id);
+  const auto found = session.parked.find(request_id);
+  if (found == session.parked.end()) return;
+  const std::unique_ptr<Parked> parked = take_parked(*found->second);
+  if (std::holds_alternative<std::unique_ptr<KeyWait>>(parked->place)) return;
+  session.name_space.groups.abandoned(*parked);
+}
+
+Answer Engine::Impl::forget_answer(Session& session, std::uint64_t request_id) {
+  auto node = session.unacknowledged.extract(request_id);
+  Answer answer = std::move(node.mapped());
+  session.name_space.quota.release(answer.head.size() + cached_answer_bytes);
+  if (answer.was_parked) {
+    --session.cached_parked_count;
+  } else {
+    session.cached_bytes -= answer.head.size();
+  }
+  return answer;
+}
+
+Parked* Engine::Impl::park(const RequestContext& context) {
+  Session& session = context.session;
+  const std::uint32_t limit = options_.limits.parked_waits_max;
+  const std::size_t actual = session.parked.size() + session.cached_parked_count;
+  if (actual >= limit) {
+    Error error = failure(ErrorCode::resource_exhausted,
+                          "parked_waits_max requests of this session wait already, or their "
+                          "answers are not acknowledged yet");
+    error.limit = limit;
+    error.actual = actual;
+    fail(context, std::move(error));
+    return nullptr;
+  }
+  if (Quota& quota = session.name_space.quota; !quota.charge_reserve(parked_bytes)) {
+    fail(context, memory_exhausted(*this, quota, parked_bytes));
+    return nullptr;
+  }
+  session.name_space.quota.release(parked_bytes);  // the request charges them itself
+  auto owned = std::make_unique<Parked>(session, context.request_id, context.operation);
+  Parked& parked = *owned;
+  parked.received = now_;
+  parked.timeout = context.timeout;
+  parked.deadline = base::deadline_after(now_, context.timeout);
+  session.parked.emplace(context.request_id, std::move(owned));
+  timers_.arm(parked.timer, parked.deadline);
+  return &parked;
+}
+
+std::unique_ptr<Parked> Engine::Impl::take_parked(Parked& parked) {
+  auto node = parked.session.parked.extract(parked.request_id);
+  return std::move(node.mapped());
+}
+
+void Engine::Impl::answer(const RequestContext& context, Answer answer) {
+  deliver(context.session, context.request_id, std::move(answer),
+          changes(context.operation) ? Caching::always : Caching::if_acknowledged);
+}
+
+void Engine::Impl::fail(const RequestContext& context, Error error) {
+  if (error.operation.empty()) error.operation = wire::name_of(context.operation);
+  if (error.decided_by.empty()) error.decided_by = "server";
+  answer(context, error_answer(error));
+}
+
+void Engine::Impl::answer(Parked& parked, Answer answer) {
+  answer.was_parked = true;
+  const std::unique_ptr<Parked> owned = take_parked(parked);
+  deliver(owned->session, owned->request_id, std::move(answer),
+          changes(owned->operation) ? Caching::always : Caching::if_acknowledged);
+}
+
+void Engine::Impl::fail(Parked& parked, Error error) {
+  if (error.operation.empty()) error.operation = wire::name_of(parked.operation);
+  if (error.decided_by.empty()) error.decided_by = "server";
+  if (error.decided_by_timeout == Duration::zero()) error.decided_by_timeout = parked.timeout;
+  error.elapsed = now_ - parked.received;
+  answer(parked, error_answer(error));
+}
+
+void Engine::Impl::deliver(Session& session, std::uint64_t request_id, Answer answer,
+                           Caching caching) {
+  if (session.ended) return;
+  const bool acknowledged_for_more =
+      !std::holds_alternative<std::monostate>(answer.on_acknowledged);
+  if (caching == Caching::never ||
+      (caching == Caching::if_acknowledged && !acknowledged_for_more)) {
+    return send(session, request_id, std::move(answer));
+  }
+  session.name_space.quota.charge_always(answer.head.size() + cached_answer_bytes);
+  if (answer.was_parked) {
+    ++session.cached_parked_count;
+  } else {
+    session.cached_bytes += answer.head.size();
+  }
+  const auto cached = session.unacknowledged.emplace(request_id, std::move(answer)).first;
+  send(session, request_id, cached->second);
+}
+
+void Engine::Impl::send(const Session& session, std::uint64_t request_id, Answer answer) {
+  if (session.connection == 0) return;  // it is asked for again, or has expired by then
+  effects_.emplace_back(SendReply{session.connection, request_id, answer.code,
+                                  std::move(answer.head), std::move(answer.tail)});
+}
+
+}  // namespace muster::core

@@ -1,0 +1,105 @@
+#include "core/engine_impl.h"
+#include "core/reply_heads.h"
+
+namespace muster::core {
+namespace {
+
+#ifdef MUSTER_VERSION
+constexpr std::string_view version = MUSTER_VERSION;
+#else
+constexpr std::string_view version = "unknown";
+#endif
+
+/// Names and values in the order in which they are shown.
+class Fields {
+ public:
+  void text(std::string name, std::string value) {
+    fields_.emplace_back(std::move(name), std::move(value));
+  }
+  void number(std::string name, std::uint64_t value) {
+    text(std::move(name), std::to_string(value));
+  }
+  void time(std::string name, Duration value) {
+    text(std::move(name) + "_us", std::to_string(value.count()));
+  }
+
+  wire::StatusReply reply() const {
+    wire::StatusReply reply;
+    for (const auto& [name, value] : fields_) reply.fields.emplace_back(name, value);
+    return reply;
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> fields_;
+};
+
+void add_limits(Fields& fields, const Options& options) {
+  const wire::ServerLimits& limits = options.limits;
+  fields.number("key_bytes_max", limits.key_bytes_max);
+  fields.number("value_bytes_max", limits.value_bytes_max);
+  fields.number("round_bytes_max", limits.round_bytes_max);
+  fields.number("keys_per_operation_max", limits.keys_per_operation_max);
+  fields.number("requests_in_flight_max", limits.requests_in_flight_max);
+  fields.number("parked_waits_max", limits.parked_waits_max);
+  fields.number("world_size_max", limits.world_size_max);
+  fields.time("heartbeat", limits.heartbeat);
+  fields.time("session_timeout", limits.session_timeout);
+  fields.time("grace", limits.grace);
+  fields.time("slack", limits.slack);
+  fields.number("memory_bytes_max", options.memory_bytes_max);
+  fields.number("namespace_memory_bytes_max", options.namespace_memory_bytes_max);
+  fields.number("sessions_max", options.sessions_max);
+  fields.number("name_spaces_max", options.name_spaces_max);
+  fields.number("groups_per_namespace_max", options.groups_per_namespace_max);
+  fields.number("open_rounds_max", options.open_rounds_max);
+  fields.number("cached_results_max", options.cached_results_max);
+  fields.number("cached_result_bytes_max", options.cached_result_bytes_max);
+  fields.number("list_slots_per_page", options.list_slots_per_page);
+  fields.time("gap_max", options.gap_max);
+  fields.time("drain_after_gap", options.drain_after_gap);
+  fields.time("slow_round_log", options.slow_round_log);
+}
+
+void add_counts(Fields& fields, const Counts& counts) {
+  fields.number("sessions_count", counts.sessions);
+  fields.number("connections_count", counts.connections);
+  fields.number("keys_count", counts.keys);
+  fields.number("objects_count", counts.objects);
+  fields.number("groups_count", counts.groups);
+  fields.number("epochs_count", counts.epochs);
+  fields.number("rounds_count", counts.rounds);
+  fields.number("streams_count", counts.streams);
+  fields.number("waits_count", counts.waits);
+  fields.number("cached_results_count", counts.cached_results);
+  fields.number("timers_count", counts.timers);
+  fields.number("memory_used_bytes", counts.memory_bytes);
+}
+
+}  // namespace
+
+void Engine::Impl::send_status(const RequestContext& context) {
+  Fields fields;
+  fields.text("version", std::string(version));
+  fields.number("incarnation", options_.incarnation);
+  fields.time("uptime", now_ - start_);
+  fields.time("paused", paused_sum_);
+  if (options_.hosting_process.id != ProcessId{}) {
+    fields.text("hosting_process", describe(options_.hosting_process));
+    fields.text("hosting_rank", std::to_string(options_.hosting_rank));
+  }
+  fields.text("namespace", context.session.name_space.name);
+  fields.number("namespace_memory_used_bytes", context.session.name_space.quota.used_bytes());
+  add_counts(fields, counts());
+  fields.number("name_spaces_count", name_spaces_.size());
+  fields.number("sessions_begun_count", last_session_id_);
+  fields.number("sessions_lost_count", sessions_lost_count_);
+  for (std::size_t number = 0; number < operation_counts_.size(); ++number) {
+    const auto name = wire::name_of(static_cast<wire::Operation>(number));
+    if (name.empty()) continue;
+    fields.number("operations_" + std::string(name) + "_count", operation_counts_[number]);
+  }
+  add_limits(fields, options_);
+  answer(context, answer_of(fields.reply()));
+}
+
+}  // namespace muster::core

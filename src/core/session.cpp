@@ -1,0 +1,35 @@
+#include "core/session.h"
+
+#include "core/group.h"
+#include "core/name_space.h"
+#include "core/round.h"
+#include "core/stream.h"
+#include "core/waits.h"
+
+// The one place that knows all kinds of waits, and so can destroy them.
+
+namespace muster::core {
+
+Parked::Parked(Session& its_session, std::uint64_t its_request_id, wire::Operation its_operation)
+    : session(its_session),
+      request_id(its_request_id),
+      operation(its_operation),
+      timer(TimerKind::parked, this) {
+  session.name_space.quota.charge_always(parked_bytes);
+}
+
+Parked::~Parked() { session.name_space.quota.release(parked_bytes); }
+
+void Parked::wait_at(std::unique_ptr<KeyWait> wait) { place = std::move(wait); }
+void Parked::wait_at(std::unique_ptr<JoinWait> wait) { place = std::move(wait); }
+void Parked::wait_at(std::unique_ptr<RegroupWait> wait) { place = std::move(wait); }
+void Parked::wait_at(std::unique_ptr<RoundWait> wait) { place = std::move(wait); }
+void Parked::wait_at(std::unique_ptr<StreamWait> wait) { place = std::move(wait); }
+void Parked::leave_place() { place = std::monostate(); }
+
+Session::Session(std::uint64_t its_id, NameSpace& its_name_space)
+    : id(its_id), name_space(its_name_space), expiry(TimerKind::session, this) {}
+
+Session::~Session() = default;
+
+}  // namespace muster::core
