@@ -24,7 +24,8 @@ std::string_view advice_for(ErrorCode code) {
     case ErrorCode::busy: return "try again when the pending call has ended";
     case ErrorCode::would_deadlock: return "use the callback form from this handler";
     case ErrorCode::forked: return "connect a store of its own in the child";
-    case ErrorCode::outcome_unknown: return "it may or may not have happened; look before repeating";
+    case ErrorCode::outcome_unknown:
+      return "it may or may not have happened; look before repeating";
     case ErrorCode::resource_exhausted: return "remove something, or raise the server's limit";
     case ErrorCode::unavailable: return "check that the server runs at this address";
     case ErrorCode::suspended: return "ends by itself when the connection is back";

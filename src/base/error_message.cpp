@@ -69,13 +69,13 @@ std::string subject_of(const Error& error) {
 
 std::string full_text_of(const RankReport& report) {
   const ProcessInfo& process = report.process;
-  const std::string about = joined(
-      {process.host.empty() ? "" : "host " + one_line(process.host),
-       process.pid == 0 ? "" : "pid " + std::to_string(process.pid),
-       process.label.empty() ? "" : "label " + one_line(process.label),
-       report.silence ? "silent for " + text_of(*report.silence) : "",
-       report.called.empty() ? "" : "called " + one_line(report.called)},
-      ", ");
+  const std::string about =
+      joined({process.host.empty() ? "" : "host " + one_line(process.host),
+              process.pid == 0 ? "" : "pid " + std::to_string(process.pid),
+              process.label.empty() ? "" : "label " + one_line(process.label),
+              report.silence ? "silent for " + text_of(*report.silence) : "",
+              report.called.empty() ? "" : "called " + one_line(report.called)},
+             ", ");
   return "rank " + std::to_string(report.rank) + (about.empty() ? "" : " (" + about + ")");
 }
 
@@ -179,11 +179,11 @@ std::string Error::message() const {
   if (name == "unknown") name = "error " + std::to_string(static_cast<unsigned>(code));
   const std::string cause_text =
       cause == LossCause::none ? "" : "cause " + std::string(name_of(cause));
-  const std::string facts = joined(
-      {ranks_of(*this), cause_text, numbers_of(*this), decision_of(*this),
-       where.empty() ? "" : "at " + one_line(where),
-       detail.empty() ? std::string(base::advice_for(code)) : one_line(detail)},
-      "; ");
+  const std::string facts =
+      joined({ranks_of(*this), cause_text, numbers_of(*this), decision_of(*this),
+              where.empty() ? "" : "at " + one_line(where),
+              detail.empty() ? std::string(base::advice_for(code)) : one_line(detail)},
+             "; ");
   return joined({name, subject_of(*this), facts}, ": ");
 }
 

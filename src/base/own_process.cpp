@@ -25,8 +25,8 @@ struct Slot {
 };
 
 Slot* map_slot() {
-  void* const page = ::mmap(nullptr, sizeof(Slot), PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const page =
+      ::mmap(nullptr, sizeof(Slot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return nullptr;
   ::madvise(page, sizeof(Slot), MADV_WIPEONFORK);  // a refusal leaves the pid to tell
   return new (page) Slot;

@@ -50,7 +50,9 @@ class Encoder {
   void put(std::int64_t value) { writer_.i64(value); }
   void put(std::string_view value) { writer_.bytes(value); }
   void put(Duration value) { writer_.u64(wire_duration(value)); }
-  void put(const ProcessId& id) { writer_.raw({reinterpret_cast<const char*>(id.bytes.data()), 16}); }
+  void put(const ProcessId& id) {
+    writer_.raw({reinterpret_cast<const char*>(id.bytes.data()), 16});
+  }
   void put(const ProcessInfo& process) { put_process(writer_, process); }
   void put(RankRange range) { put_range(writer_, range); }
   void put(const std::pair<std::string_view, std::string_view>& pair) {
@@ -60,10 +62,8 @@ class Encoder {
   void put(const std::optional<Error>& error);
 
   template <class Enum>
-    requires std::is_enum_v<Enum>
-  void put(Enum value) {
-    writer_.u8(static_cast<std::uint8_t>(value));
-  }
+  requires std::is_enum_v<Enum>
+  void put(Enum value) { writer_.u8(static_cast<std::uint8_t>(value)); }
   template <class Item>
   void put(const std::optional<Item>& item) {
     put(item.has_value());
@@ -79,10 +79,8 @@ class Encoder {
     for (const bool item : items) put(item);
   }
   template <class Message>
-    requires HasFields<Encoder, const Message>
-  void put(const Message& message) {
-    fields(*this, message);
-  }
+  requires HasFields<Encoder, const Message>
+  void put(const Message& message) { fields(*this, message); }
 
   Writer writer_;
 };
@@ -123,7 +121,7 @@ class Decoder {
   void get(std::optional<Error>& error);
 
   template <class Enum>
-    requires std::is_enum_v<Enum>
+  requires std::is_enum_v<Enum>
   void get(Enum& value) {
     const std::uint8_t byte = reader_.u8();
     if (byte < first_number(Enum{}) || byte > last_number(Enum{})) return reader_.fail();
@@ -149,10 +147,8 @@ class Decoder {
     }
   }
   template <class Message>
-    requires HasFields<Decoder, Message>
-  void get(Message& message) {
-    fields(*this, message);
-  }
+  requires HasFields<Decoder, Message>
+  void get(Message& message) { fields(*this, message); }
 
   Reader& reader_;
 };

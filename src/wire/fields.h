@@ -213,6 +213,8 @@ void fields(auto& codec, Is<StatusReply> auto& m) { codec("fields", m.fields); }
 
 /// Whether there is a field list for the message: such messages may be items of others.
 template <class Codec, class Message>
-concept HasFields = requires(Codec& codec, Message& message) { fields(codec, message); };
+concept HasFields = requires(Codec& codec, Message& message) {
+  fields(codec, message);
+};
 
 }  // namespace muster::wire

@@ -240,7 +240,8 @@ Result<ServerHello> decode_server_hello(std::string_view bytes) {
   get(reader, hello.auth_nonce);
   get(reader, hello.auth_proof);
   if (!reader.ok()) return protocol_error("a text in the hello is longer than its field");
-  if (hello.limits.heartbeat == Duration::zero() || hello.limits.session_timeout < hello.limits.heartbeat) {
+  if (hello.limits.heartbeat == Duration::zero() ||
+      hello.limits.session_timeout < hello.limits.heartbeat) {
     return protocol_error("the hello asks for a heartbeat of zero or above the session timeout");
   }
   return hello;

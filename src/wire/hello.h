@@ -18,7 +18,7 @@ namespace muster::wire {
 inline constexpr std::size_t client_hello_bytes = 512;
 inline constexpr std::size_t server_hello_bytes = 256;
 inline constexpr std::size_t proof_bytes = 64;
-inline constexpr std::size_t name_bytes_max = 64;  ///< host, label and namespace
+inline constexpr std::size_t name_bytes_max = 64;      ///< host, label and namespace
 inline constexpr std::size_t refusal_bytes_max = 143;  ///< the detail of a refusing server hello
 inline constexpr std::size_t info_bytes_max = 4096;    ///< a member's info blob
 inline constexpr std::uint16_t protocol_version = 1;
@@ -39,12 +39,12 @@ struct ClientHello {
   std::uint16_t version_min = protocol_version;
   std::uint16_t version_max = protocol_version;
   Role role = Role::client;
-  std::uint8_t auth_method = 0;           ///< AuthMethod; others are answered `unsupported`
+  std::uint8_t auth_method = 0;  ///< AuthMethod; others are answered `unsupported`
   std::array<std::uint8_t, 32> auth_nonce{};
   ProcessInfo process;
-  std::string name_space;                 ///< at most 64 bytes, empty: the default one
-  std::uint64_t incarnation = 0;          ///< the server this session belongs to; 0: none yet
-  std::uint64_t session_id = 0;           ///< 0: begin a session; else resume this one
+  std::string name_space;         ///< at most 64 bytes, empty: the default one
+  std::uint64_t incarnation = 0;  ///< the server this session belongs to; 0: none yet
+  std::uint64_t session_id = 0;   ///< 0: begin a session; else resume this one
   ResumeToken token;
 };
 
@@ -70,17 +70,17 @@ struct ServerLimits {
 
 struct ServerHello {
   std::uint16_t version = protocol_version;  ///< chosen; of a refusal: the newest it speaks
-  std::uint16_t status = 0;               ///< 0, or the ErrorCode for which it closes
+  std::uint16_t status = 0;                  ///< 0, or the ErrorCode for which it closes
   std::uint8_t auth_method = 0;
   bool resumed = false;
   std::uint64_t incarnation = 0;
   std::uint64_t session_id = 0;
   ResumeToken token;
-  std::string detail;                     ///< only with a status: why, and decided by whom
-  ServerLimits limits;                    ///< this and the next two only without a status
-  ProcessInfo hosting_process;            ///< that embeds the server, without its label; zero:
-                                          ///< none, it is musterd
-  std::int32_t hosting_rank = -1;         ///< of the group it was made for; -1: none
+  std::string detail;              ///< only with a status: why, and decided by whom
+  ServerLimits limits;             ///< this and the next two only without a status
+  ProcessInfo hosting_process;     ///< that embeds the server, without its label; zero:
+                                   ///< none, it is musterd
+  std::int32_t hosting_rank = -1;  ///< of the group it was made for; -1: none
   std::array<std::uint8_t, 32> auth_nonce{};
   std::array<std::uint8_t, 32> auth_proof{};
 };

@@ -37,16 +37,16 @@ std::uint32_t capped(std::initializer_list<std::uint64_t> parts) {
 }  // namespace
 
 std::uint32_t ServerLimits::request_bytes_max() const {
-  const std::uint32_t data = capped(
-      {values_bytes(*this), keys_bytes(*this), std::uint64_t{world_size_max} * 4});
+  const std::uint32_t data =
+      capped({values_bytes(*this), keys_bytes(*this), std::uint64_t{world_size_max} * 4});
   const std::uint32_t streams = streams_per_recover_max * 12;
   return capped({fixed_bytes, std::max(data, streams)});
 }
 
 std::uint32_t ServerLimits::reply_bytes_max() const {
   const std::uint64_t ranks = world_size_max;
-  const std::uint32_t data =
-      capped({values_bytes(*this), ranks * (4 + range_bytes), std::uint64_t{streams_per_recover_max} * 8});
+  const std::uint32_t data = capped(
+      {values_bytes(*this), ranks * (4 + range_bytes), std::uint64_t{streams_per_recover_max} * 8});
   const std::uint32_t page = capped({keys_bytes(*this), keys_per_operation_max * path_bytes});
   const std::uint32_t members = capped({2 * ranks * (member_bytes + info_bytes_max)});
   return capped({fixed_bytes, std::max({data, page, members})});

@@ -19,39 +19,39 @@
 
 namespace muster::wire {
 
-struct EmptyReply {};             ///< leave, touch, cancel_round, report_dead, wait
-struct AppliedReply {             ///< set, compare_set: whether it was applied
+struct EmptyReply {};  ///< leave, touch, cancel_round, report_dead, wait
+struct AppliedReply {  ///< set, compare_set: whether it was applied
   bool applied = false;
   std::optional<std::string_view> value;  ///< compare_set, not applied: what is there
 };
-struct ValueReply {               ///< get, take
+struct ValueReply {  ///< get, take
   std::string_view value;
 };
-struct NumberReply {              ///< add: new value; append: new length; remove: how many went;
-  std::int64_t number = 0;        ///< expire_data: how many expired; send: sequence
+struct NumberReply {        ///< add: new value; append: new length; remove: how many went;
+  std::int64_t number = 0;  ///< expire_data: how many expired; send: sequence
 };
-struct PresenceReply {            ///< exists: one per key
+struct PresenceReply {  ///< exists: one per key
   std::vector<bool> present;
 };
-struct ValuesReply {              ///< multi_get: one per key
+struct ValuesReply {  ///< multi_get: one per key
   std::vector<std::optional<std::string_view>> values;
 };
 struct ListEntry {
-  std::string_view name;          ///< key, or a path that names the object
+  std::string_view name;  ///< key, or a path that names the object
   std::uint64_t value_bytes = 0;
-  std::optional<Duration> ttl;    ///< what is left of it
-  bool bound = false;             ///< to a session
+  std::optional<Duration> ttl;  ///< what is left of it
+  bool bound = false;           ///< to a session
 };
 struct ListReply {
   std::vector<ListEntry> entries;
-  std::uint64_t cursor = 0;       ///< 0: that was the last page
+  std::uint64_t cursor = 0;  ///< 0: that was the last page
 };
-struct FormedReply {              ///< join, regroup
+struct FormedReply {  ///< join, regroup
   std::uint64_t epoch = 0;
   std::uint32_t rank = 0;
   std::uint32_t world_size = 0;
-  std::uint32_t hosting_rank = 0; ///< the member that leaves each barrier last
-  std::uint32_t candidates = 0;   ///< that wait at the moment
+  std::uint32_t hosting_rank = 0;  ///< the member that leaves each barrier last
+  std::uint32_t candidates = 0;    ///< that wait at the moment
   Duration data_expiration{};
 };
 enum class MemberState : std::uint8_t { live = 0, silent = 1, lost = 2, left = 3, candidate = 4 };
@@ -65,11 +65,11 @@ struct MemberEntry {
 struct MembersReply {
   std::vector<MemberEntry> members;
 };
-struct RoundReply {               ///< collective
-  std::vector<RankRange> unconfirmed;     ///< barrier at the hosting rank
-  std::vector<std::string_view> values;   ///< all_gather, gather at the root: by rank;
-                                          ///< broadcast, scatter: one; barrier: none.
-                                          ///< Last, so that a shared payload can follow a head
+struct RoundReply {                      ///< collective
+  std::vector<RankRange> unconfirmed;    ///< barrier at the hosting rank
+  std::vector<std::string_view> values;  ///< all_gather, gather at the root: by rank;
+                                         ///< broadcast, scatter: one; barrier: none.
+                                         ///< Last, so that a shared payload can follow a head
 };
 struct ReceiveReply {
   std::uint64_t sequence = 0;
@@ -80,8 +80,8 @@ enum class RoundState : std::uint8_t { none = 0, not_called = 1, done = 2, faile
 struct RecoverReply {
   RoundState state = RoundState::none;
   std::vector<std::uint64_t> next_sequences;  ///< one per stream that was asked for
-  std::optional<Error> error;     ///< on the wire only if failed
-  RoundReply round;               ///< on the wire only if done; last, as in RoundReply
+  std::optional<Error> error;                 ///< on the wire only if failed
+  RoundReply round;                           ///< on the wire only if done; last, as in RoundReply
 };
 struct StatusReply {
   std::vector<std::pair<std::string_view, std::string_view>> fields;

@@ -39,14 +39,14 @@ using Ttl = std::optional<Duration>;
 struct Set {
   std::string_view key;
   std::string_view value;
-  Ttl ttl;                        ///< none: lives until removed (clears an older one)
+  Ttl ttl;  ///< none: lives until removed (clears an older one)
   bool only_if_absent = false;
-  bool bind_to_session = false;   ///< the key goes when this session dies
+  bool bind_to_session = false;  ///< the key goes when this session dies
 };
-struct Get {                      ///< waits for the key until the timeout; zero asks once
+struct Get {  ///< waits for the key until the timeout; zero asks once
   std::string_view key;
 };
-struct Take {                     ///< as Get, and removes the key; one winner
+struct Take {  ///< as Get, and removes the key; one winner
   std::string_view key;
 };
 struct Add {
@@ -69,30 +69,30 @@ struct Remove {
 struct Exists {
   std::vector<std::string_view> keys;
 };
-struct Wait {                     ///< until all are present at one instant
+struct Wait {  ///< until all are present at one instant
   std::vector<std::string_view> keys;
 };
-struct MultiGet {                 ///< asks once
+struct MultiGet {  ///< asks once
   std::vector<std::string_view> keys;
 };
 struct KeyValue {
   std::string_view key;
   std::string_view value;
 };
-struct MultiSet {                 ///< all or none
+struct MultiSet {  ///< all or none
   std::vector<KeyValue> entries;
   Ttl ttl;
 };
 enum class ListKind : std::uint8_t { keys = 0, objects = 1 };
 struct List {
-  ListKind kind = ListKind::keys; ///< objects: payloads of streams and rounds
+  ListKind kind = ListKind::keys;  ///< objects: payloads of streams and rounds
   std::string_view prefix;
-  std::uint64_t cursor = 0;       ///< 0: from the start; else as the last page gave it
-  std::uint32_t count_max = 0;    ///< of entries on the page; 0: the server's choice
+  std::uint64_t cursor = 0;     ///< 0: from the start; else as the last page gave it
+  std::uint32_t count_max = 0;  ///< of entries on the page; 0: the server's choice
 };
 struct Touch {
   std::string_view key;
-  Ttl ttl;                        ///< none: clears it
+  Ttl ttl;  ///< none: clears it
 };
 
 struct Join {
@@ -100,18 +100,18 @@ struct Join {
   std::uint32_t rank = 0;
   std::uint32_t world_size = 0;
   Duration data_expiration{};
-  bool standby = false;           ///< wait as a candidate when the group is whole
-  std::string_view info;          ///< shown to the other members
+  bool standby = false;   ///< wait as a candidate when the group is whole
+  std::string_view info;  ///< shown to the other members
 };
 struct Leave {
   std::uint64_t epoch = 0;
 };
 struct Regroup {
   std::uint64_t epoch = 0;
-  std::uint64_t attempt = 0;      ///< from 1, this rank's count of regroups in the epoch
-  std::uint64_t next_round = 0;   ///< this rank's next collective
-  std::uint32_t new_size = 0;     ///< 0: the survivors, renumbered densely
-  std::uint32_t min_size = 0;     ///< 0: all live members must come
+  std::uint64_t attempt = 0;     ///< from 1, this rank's count of regroups in the epoch
+  std::uint64_t next_round = 0;  ///< this rank's next collective
+  std::uint32_t new_size = 0;    ///< 0: the survivors, renumbered densely
+  std::uint32_t min_size = 0;    ///< 0: all live members must come
 };
 struct Members {
   std::uint64_t epoch = 0;
@@ -121,11 +121,11 @@ struct ReportDead {
   std::string_view reason;
 };
 
-struct CollectiveCall {           ///< one rank's part of one round
+struct CollectiveCall {  ///< one rank's part of one round
   std::uint64_t epoch = 0;
-  std::uint64_t round = 0;        ///< from 1
+  std::uint64_t round = 0;  ///< from 1
   Collective collective = Collective::barrier;
-  std::uint32_t root = 0;         ///< broadcast, gather, scatter; else 0
+  std::uint32_t root = 0;  ///< broadcast, gather, scatter; else 0
   std::uint32_t codec = 0;
   std::vector<std::string_view> values;  ///< none, one, or (scatter's root) one per rank
 };
@@ -137,7 +137,7 @@ struct Send {
   std::uint64_t epoch = 0;
   std::uint32_t destination = 0;
   std::uint64_t tag = 0;
-  std::uint64_t sequence = 0;     ///< from 0 per (epoch, source, destination, tag)
+  std::uint64_t sequence = 0;  ///< from 0 per (epoch, source, destination, tag)
   std::uint32_t codec = 0;
   std::string_view value;
 };
@@ -146,7 +146,7 @@ struct Receive {
   std::uint32_t source = 0;
   std::uint64_t tag = 0;
   std::uint64_t sequence = 0;
-  std::uint32_t codec = 0;        ///< the one the caller can decode
+  std::uint32_t codec = 0;  ///< the one the caller can decode
 };
 struct ExpireData {
   std::uint64_t epoch = 0;
@@ -156,9 +156,9 @@ struct StreamName {
   std::uint32_t destination = 0;
   std::uint64_t tag = 0;
 };
-struct Recover {                  ///< asks what became of calls without an answer
+struct Recover {  ///< asks what became of calls without an answer
   std::uint64_t epoch = 0;
-  std::uint64_t round = 0;        ///< 0: no round in doubt
+  std::uint64_t round = 0;  ///< 0: no round in doubt
   std::vector<StreamName> streams;
 };
 struct Status {};

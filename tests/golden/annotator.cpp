@@ -16,12 +16,23 @@ std::string little_endian(std::uint64_t value, std::size_t count) {
 }
 
 std::string_view name_of(wire::ErrorTag tag) {
-  constexpr std::array<std::string_view, 17> names = {
-      "",        "operation",       "group",      "epoch",
-      "round",   "elapsed",         "decided_by", "decided_by_rank",
-      "decided_by_timeout", "where", "rank",      "rank_ranges",
-      "cause",   "expected",        "actual",     "limit",
-      "detail"};
+  constexpr std::array<std::string_view, 17> names = {"",
+                                                      "operation",
+                                                      "group",
+                                                      "epoch",
+                                                      "round",
+                                                      "elapsed",
+                                                      "decided_by",
+                                                      "decided_by_rank",
+                                                      "decided_by_timeout",
+                                                      "where",
+                                                      "rank",
+                                                      "rank_ranges",
+                                                      "cause",
+                                                      "expected",
+                                                      "actual",
+                                                      "limit",
+                                                      "detail"};
   return names[static_cast<std::size_t>(tag)];
 }
 

@@ -55,7 +55,7 @@ class Annotator {
     }
   }
   template <class Message>
-    requires wire::HasFields<Annotator, const Message>
+  requires wire::HasFields<Annotator, const Message>
   void note(const std::string& name, const Message& message) {
     prefix_.push_back(name + ".");
     wire::fields(*this, message);

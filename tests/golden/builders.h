@@ -37,8 +37,7 @@ Sample reply_sample(std::string name, std::string about, const Reply& reply) {
   Annotator annotator;
   wire::fields(annotator, reply);
   const wire::FrameHeader header{0, wire::FrameType::reply, 0, 7};
-  Sample sample =
-      framed_sample(std::move(name), std::move(about), header, body, annotator);
+  Sample sample = framed_sample(std::move(name), std::move(about), header, body, annotator);
   sample.again = [](std::string_view bytes) -> Result<std::string> {
     const Result<wire::Frame> frame = whole_frame(bytes);
     if (!frame) return frame.error();

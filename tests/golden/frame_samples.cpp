@@ -15,6 +15,7 @@ Sample ids_sample(std::string name, std::string about, wire::FrameType type, std
     if (!frame) return frame.error();
     const auto decoded = wire::decode_ids(*frame);
     if (!decoded) return decoded.error();
+    if (frame->header.type == wire::FrameType::request) return Error{};
     std::string out;
     wire::append_ids(out, frame->header.type, frame->header.id, *decoded);
     return out;
@@ -42,8 +43,9 @@ Sample goodbye_sample() {
 }
 
 Sample heartbeat_reply_sample() {
-  Sample sample = framed_sample("frame_heartbeat_reply", "Server: the number of the heartbeat back.",
-                                {0, wire::FrameType::heartbeat_reply, 0, 42}, {}, {});
+  Sample sample =
+      framed_sample("frame_heartbeat_reply", "Server: the number of the heartbeat back.",
+                    {0, wire::FrameType::heartbeat_reply, 0, 42}, {}, {});
   sample.cut_may_decode = true;
   sample.again = [](std::string_view bytes) -> Result<std::string> {
     const Result<wire::Frame> frame = whole_frame(bytes);

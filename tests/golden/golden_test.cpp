@@ -1,18 +1,18 @@
 #define DOCTEST_CONFIG_IMPLEMENT
-#include <doctest/doctest.h>
-
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <set>
 #include <sstream>
 
+#include <doctest/doctest.h>
+
 #include "sample.h"
 
 // Each message of the protocol has a file beside this one that shows its bytes. A change of the
 // format shows up here as a difference. To write the files anew after a change that is meant:
 //
-//    golden_test --write
+//    golden_protocol --write
 
 using namespace muster;
 using namespace muster::golden;

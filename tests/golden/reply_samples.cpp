@@ -36,8 +36,9 @@ std::vector<Sample> reply_samples() {
                    wire::PresenceReply{{true, false}}),
       reply_sample("reply_values", "multi_get: one optional value per key.",
                    wire::ValuesReply{{"1", std::nullopt, ""}}),
-      reply_sample("reply_list", "One page of a list.",
-                   wire::ListReply{{{"config/model", 5, 59s, true}, {"config/x", 1, {}, false}}, 17}),
+      reply_sample(
+          "reply_list", "One page of a list.",
+          wire::ListReply{{{"config/model", 5, 59s, true}, {"config/x", 1, {}, false}}, 17}),
       reply_sample("reply_formed", "join, regroup: the epoch that has formed.",
                    wire::FormedReply{7, 2, 4, 0, 1, 3600s}),
       reply_sample("reply_members", "Who is in the group.", wire::MembersReply{{live, lost}}),

@@ -12,11 +12,11 @@ namespace muster::golden {
 
 /// One message of the protocol with every field that it can have set to something of its own.
 struct Sample {
-  std::string name;        ///< of its file, such as "request_set"
-  std::string about;       ///< what the message means, for the file's first lines
-  std::string bytes;       ///< as src/wire encodes it
-  Annotator annotated;     ///< as the annotator encodes it
-  bool framed = true;      ///< header and body; else a hello of fixed size
+  std::string name;             ///< of its file, such as "request_set"
+  std::string about;            ///< what the message means, for the file's first lines
+  std::string bytes;            ///< as src/wire encodes it
+  Annotator annotated;          ///< as the annotator encodes it
+  bool framed = true;           ///< header and body; else a hello of fixed size
   bool cut_may_decode = false;  ///< an error cut between two of its fields is a shorter error
   /// Decodes any bytes as this kind of message and encodes what came out.
   std::function<Result<std::string>(std::string_view)> again;

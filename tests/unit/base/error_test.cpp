@@ -1,0 +1,60 @@
+#include "muster/error.h"
+
+#include <set>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "muster/result.h"
+
+using namespace muster;
+
+TEST_CASE("every error code has a name of its own") {
+  std::set<std::string_view> names;
+  for (int number = 0; number < 1000; ++number) {
+    const std::string_view name = name_of(static_cast<ErrorCode>(number));
+    if (name != "unknown") CHECK(names.insert(name).second);
+  }
+  CHECK(names.size() == 34);
+  CHECK(name_of(ErrorCode::timed_out) == "timed_out");
+}
+
+TEST_CASE("every loss cause has a name of its own") {
+  std::set<std::string_view> names;
+  for (int number = 0; number < 256; ++number) {
+    const std::string_view name = name_of(static_cast<LossCause>(number));
+    if (name != "unknown") CHECK(names.insert(name).second);
+  }
+  CHECK(names.size() == 5);
+}
+
+TEST_CASE("a process id is told as its 32 hexadecimal digits") {
+  ProcessId id;
+  id.bytes[0] = 0x01;
+  id.bytes[15] = 0xfe;
+  CHECK(to_string(id) == "010000000000000000000000000000fe");
+}
+
+TEST_CASE("value() gives the value, or throws the error with its message") {
+  Result<std::string> good(std::string("value"));
+  CHECK(good.value() == "value");
+  CHECK(*good == "value");
+
+  Error error;
+  error.code = ErrorCode::not_found;
+  error.operation = "get";
+  Result<std::string> bad(error);
+  CHECK_FALSE(bad.has_value());
+  CHECK(bad.value_or("other") == "other");
+  try {
+    (void)bad.value();
+    FAIL("value() did not throw");
+  } catch (const BadResult& thrown) {
+    CHECK(thrown.error().code == ErrorCode::not_found);
+    CHECK(std::string(thrown.what()) == error.message());
+  }
+  Result<void> nothing;
+  CHECK_NOTHROW(nothing.value());
+  nothing = error;
+  CHECK_THROWS_AS(nothing.value(), BadResult);
+}
