@@ -3,10 +3,11 @@
 //     quickstart 0 2 29400 &
 //     quickstart 1 2 29400
 
-#include <cstdlib>
-#include <iostream>
 #include <muster/codec_cereal.h>
 #include <muster/process_group.h>
+
+#include <cstdlib>
+#include <iostream>
 
 int main(int argc, char** argv) {
   if (argc != 4) return 2;

@@ -31,9 +31,7 @@ class Conductor {
   Conductor(std::string musterd, std::string self)
       : musterd_(std::move(musterd)), self_(std::move(self)), began_us_(now_us()) {}
 
-  int run() {
-    return start_server() && start_workers() && watch() && end() ? 0 : 1;
-  }
+  int run() { return start_server() && start_workers() && watch() && end() ? 0 : 1; }
 
  private:
   bool start_server();
@@ -184,10 +182,9 @@ bool Conductor::end() {
   if (status != 0) return fail("musterd ended with " + std::to_string(status));
   char line[200];
   std::snprintf(line, sizeof line,
-                "barriers %" PRId64 ", %" PRId64
-                " us each; loss known to all after %" PRId64 " ms; keys left 0, wrong values 0",
-                sums_["barriers"], sums_["barrier_us"] / sums_["barriers"],
-                noticed_us_max_ / 1000);
+                "barriers %" PRId64 ", %" PRId64 " us each; loss known to all after %" PRId64
+                " ms; keys left 0, wrong values 0",
+                sums_["barriers"], sums_["barrier_us"] / sums_["barriers"], noticed_us_max_ / 1000);
   print("demo", line);
   return true;
 }

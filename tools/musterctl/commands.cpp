@@ -6,8 +6,9 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 namespace musterctl {
 namespace {
@@ -86,9 +87,7 @@ void add_set(CLI::App& app, Command& chosen) {
       ->check(CLI::PositiveNumber);
   set->add_flag("--only-if-absent", arguments->only_if_absent, "fail when the key is there");
   set->callback([=, &chosen] {
-    chosen = [=](Store& store, const Common& common) {
-      return run_set(store, common, *arguments);
-    };
+    chosen = [=](Store& store, const Common& common) { return run_set(store, common, *arguments); };
   });
 }
 
@@ -229,13 +228,10 @@ int report(const muster::Error& error) {
   std::cerr << "musterctl: " << error.message() << '\n';
   switch (error.code) {
     case ErrorCode::not_found:
-    case ErrorCode::timed_out:
-      return exit_absent;
+    case ErrorCode::timed_out: return exit_absent;
     case ErrorCode::unavailable:
-    case ErrorCode::protocol_error:
-      return exit_unavailable;
-    default:
-      return exit_failed;
+    case ErrorCode::protocol_error: return exit_unavailable;
+    default: return exit_failed;
   }
 }
 

@@ -32,8 +32,7 @@ int main(int argc, char** argv) {
   app.fallthrough();
 
   musterctl::Common common;
-  app.add_option("-s,--server", common.server,
-                 "\"host:port\", \"[ipv6]:port\" or \"unix:/path\"")
+  app.add_option("-s,--server", common.server, "\"host:port\", \"[ipv6]:port\" or \"unix:/path\"")
       ->envname("MUSTER_SERVER")
       ->capture_default_str();
   app.add_option("-n,--namespace", common.name_space, "the namespace of the keys")

@@ -1,0 +1,226 @@
+// What callers get wrong: the error says what, and nobody else is disturbed.
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "muster/codec_json.h"
+#include "muster/codec_raw.h"
+#include "support/ranks.h"
+
+namespace muster::test {
+namespace {
+
+/// A listening socket that is not Muster: it answers each connection with `greeting`.
+class Stranger {
+ public:
+  explicit Stranger(std::string greeting) : greeting_(std::move(greeting)) {
+    listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof own;
+    auto* generic = reinterpret_cast<sockaddr*>(&own);
+    REQUIRE(::bind(listener_, generic, size) == 0);
+    REQUIRE(::listen(listener_, 16) == 0);
+    REQUIRE(::getsockname(listener_, generic, &size) == 0);
+    address_ = "127.0.0.1:" + std::to_string(ntohs(own.sin_port));
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~Stranger() {
+    ::shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    ::close(listener_);
+  }
+  const std::string& address() const { return address_; }
+
+ private:
+  void serve() {
+    std::vector<int> open;
+    for (int fd; (fd = ::accept(listener_, nullptr, nullptr)) >= 0;) {
+      ::send(fd, greeting_.data(), greeting_.size(), MSG_NOSIGNAL);
+      open.push_back(fd);
+    }
+    for (const int fd : open) ::close(fd);
+  }
+
+  std::string greeting_;
+  int listener_ = -1;
+  std::string address_;
+  std::thread thread_;
+};
+
+/// An address of this machine on which nobody listens.
+std::string closed_port() {
+  auto server = start_server();
+  return server.addresses().front();
+}
+
+Error connect_error(const std::string& address, Duration timeout) {
+  return must_fail(Store::connect(address, {}, timeout));
+}
+
+}  // namespace
+
+TEST_CASE("addresses that cannot be are refused at once") {
+  for (const char* address : {"", "localhost", "localhost:", "localhost:99999", "localhost:port",
+                              "[::1:80", "unix:", "127.0.0.1:80:80"}) {
+    CAPTURE(address);
+    CHECK(connect_error(address, 10s).code == ErrorCode::invalid_argument);
+  }
+}
+
+TEST_CASE("a host without an address is told at the deadline, by name") {
+  const Error error = connect_error("no-such-host.invalid:29400", 300ms);
+  CHECK(error.code == ErrorCode::unavailable);
+  CHECK(error.where.find("no-such-host.invalid") != std::string::npos);
+  CHECK(error.elapsed < 300ms + 1s);
+}
+
+TEST_CASE("a closed port is told at the deadline, with the address") {
+  const std::string address = closed_port();
+  const Error error = connect_error(address, 300ms);
+  CHECK(error.code == ErrorCode::unavailable);
+  CHECK(error.where.find(address) != std::string::npos);
+  CHECK(error.elapsed >= 250ms);
+  CHECK(error.elapsed < 300ms + 1s);
+}
+
+TEST_CASE("a server that starts later than its client is found") {
+  const std::string address = closed_port();
+  std::optional<Server> server;
+  std::thread starter([&] {
+    ServerOptions options;
+    options.listen = {address};
+    server = start_server(options);
+  });
+  auto store = must(Store::connect(address, {}, 10s));
+  must(store.set("key", "value"));
+  starter.join();
+}
+
+TEST_CASE("what answers and is no Muster server is told at once") {
+  const std::string http = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+  Stranger web(http + std::string(400, ' '));
+  const Error error = connect_error(web.address(), 10s);
+  CHECK(error.code == ErrorCode::protocol_error);
+  CHECK(error.elapsed < 5s);
+  Stranger ssh("SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n");
+  CHECK(connect_error(ssh.address(), 10s).code == ErrorCode::protocol_error);
+}
+
+TEST_CASE("what accepts and stays mute is told at the deadline") {
+  Stranger mute("");
+  const Error error = connect_error(mute.address(), 500ms);
+  CHECK(error.code == ErrorCode::unavailable);
+  CHECK(error.elapsed < 500ms + 1s);
+}
+
+TEST_CASE("ranks and sizes that cannot be are refused") {
+  auto server = start_server();
+  auto store = connect(server);
+  for (const auto& [rank, size] : {std::pair{-1, 2}, {2, 2}, {0, 0}, {0, -1}, {0, 1 << 20}}) {
+    CAPTURE(rank);
+    CAPTURE(size);
+    const auto group = StatelessProcessGroup::create(store, "g", rank, size, patience());
+    CHECK(must_fail(group).code == ErrorCode::invalid_argument);
+  }
+  CHECK(must_fail(StatelessProcessGroup::create(store, "", 0, 1, patience())).code ==
+        ErrorCode::invalid_argument);
+}
+
+TEST_CASE("a rank with another world_size is told what the others have") {
+  auto server = start_server();
+  auto first = connect(server);
+  auto second = connect(server);
+  std::thread waiting([&] {
+    const auto group = StatelessProcessGroup::create(first, "g", 0, 2, patience(2s));
+    const Error error = must_fail(group);
+    CHECK(error.code == ErrorCode::timed_out);
+    CHECK(error.rank_ranges == std::vector<RankRange>{{1, 1}});
+  });
+  await([&] { return status_number(second, "groups") == 1; });
+  const Error error = must_fail(StatelessProcessGroup::create(second, "g", 1, 3, patience()));
+  CHECK(error.code == ErrorCode::group_mismatch);
+  CHECK(error.expected == 2);
+  CHECK(error.actual == 3);
+  REQUIRE(error.ranks.size() == 1);
+  CHECK(error.ranks[0].rank == 0);
+  waiting.join();
+}
+
+TEST_CASE("keys and values over their limits are refused, and the store goes on") {
+  ServerOptions options;
+  options.value_bytes_max = 1000;
+  auto server = start_server(options);
+  auto store = connect(server);
+  const Error key = must_fail(store.set(std::string(2000, 'k'), ""));
+  CHECK(key.code == ErrorCode::too_large);
+  CHECK(key.actual == 2000);
+  CHECK(key.limit == 1024);
+  const Error value = must_fail(store.set("k", std::string(1001, 'v')));
+  CHECK(value.code == ErrorCode::too_large);
+  CHECK(value.actual == 1001);
+  CHECK(value.limit == 1000);
+  CHECK(must_fail(store.set("", "v")).code == ErrorCode::invalid_argument);
+  CHECK(must_fail(store.get("k", -5s)).code == ErrorCode::invalid_argument);
+  must(store.set("k", std::string(1000, 'v')));
+  CHECK(must(store.get("k")).size() == 1000);
+}
+
+TEST_CASE("arguments of a group's calls that cannot be are refused, and the group goes on") {
+  auto server = start_server();
+  run_ranks(2, [&](int rank) {
+    auto store = connect(server);
+    auto group = join(store, "g", rank, 2);
+    for (const int peer : {-1, 2}) {
+      CHECK(must_fail(group.send_obj<RawCodec>(peer, std::string())).code ==
+            ErrorCode::invalid_argument);
+      CHECK(must_fail(group.recv_obj<std::string, RawCodec>(peer)).code ==
+            ErrorCode::invalid_argument);
+      CHECK(must_fail(group.broadcast_obj<RawCodec>(std::string(), peer)).code ==
+            ErrorCode::invalid_argument);
+    }
+    CHECK(must_fail(group.barrier(0s)).code == ErrorCode::invalid_argument);
+    const std::vector<std::string> one_too_few(1);
+    if (rank == 0) {
+      CHECK(must_fail(group.scatter_obj<RawCodec>(one_too_few, 0)).code ==
+            ErrorCode::invalid_argument);
+    }
+    must(group.barrier());
+  });
+}
+
+TEST_CASE("different collectives in one round are told to all ranks") {
+  auto server = start_server();
+  run_ranks(3, [&](int rank) {
+    auto store = connect(server);
+    auto group = join(store, "g", rank, 3);
+    const Error error = rank == 1 ? must_fail(group.all_gather_obj<RawCodec>(std::string("x"), 10s))
+                                  : must_fail(group.barrier(10s));
+    CHECK(error.code == ErrorCode::collective_mismatch);
+    CHECK(error.elapsed < 5s);
+    must(group.barrier());
+  });
+}
+
+TEST_CASE("different codecs at sender and receiver are told, and nothing is consumed") {
+  auto server = start_server();
+  run_ranks(2, [&](int rank) {
+    auto store = connect(server);
+    auto group = join(store, "g", rank, 2);
+    if (rank == 0) {
+      must(group.send_obj<JsonCodec>(1, 7));
+    } else {
+      const Error error = must_fail(group.recv_obj<std::string, RawCodec>(0));
+      CHECK(error.code == ErrorCode::codec_mismatch);
+      CHECK(must(group.recv_obj<int, JsonCodec>(0)) == 7);
+    }
+    must(group.barrier());
+  });
+}
+
+}  // namespace muster::test

@@ -1,0 +1,93 @@
+// What a call costs on the wire, counted by a proxy between the ranks and the server.
+
+#include "muster/codec_raw.h"
+#include "support/frame_proxy.h"
+#include "support/ranks.h"
+#include "wire/frame.h"
+
+namespace muster::test {
+namespace {
+
+constexpr int world_size = 8;
+constexpr std::uint64_t calls = 20;
+
+std::uint64_t of(const std::array<std::uint64_t, 16>& counts, wire::FrameType type) {
+  return counts[static_cast<std::size_t>(type)];
+}
+
+/// The frames that `calls` calls of every rank cost in all, heartbeats aside.
+struct Cost {
+  std::uint64_t requests = 0;
+  std::uint64_t replies = 0;
+  std::uint64_t acknowledges = 0;
+};
+
+Cost cost_of(const std::function<void(StatelessProcessGroup& group)>& call) {
+  auto server = start_server();
+  FrameProxy proxy(server.addresses().front());
+  std::vector<StatelessProcessGroup> groups;
+  std::vector<Store> stores;
+  for (int rank = 0; rank < world_size; ++rank) stores.push_back(connect(proxy.address()));
+  std::vector<std::optional<StatelessProcessGroup>> slots(world_size);
+  run_ranks(world_size, [&](int rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    slots[index] = join(stores[index], "g", rank, world_size);
+  });
+  const FrameCounts before = proxy.counts();
+  run_ranks(world_size, [&](int rank) {
+    for (std::uint64_t i = 0; i < calls; ++i) call(*slots[static_cast<std::size_t>(rank)]);
+  });
+  Cost cost;
+  // One-way frames may still be on their way; what is asked for is in when a later answer is.
+  for (Store& store : stores) must(store.exists("none"));
+  const FrameCounts after = proxy.counts();
+  cost.requests =
+      of(after.up, wire::FrameType::request) - of(before.up, wire::FrameType::request) - world_size;
+  cost.replies =
+      of(after.down, wire::FrameType::reply) - of(before.down, wire::FrameType::reply) - world_size;
+  cost.acknowledges =
+      of(after.up, wire::FrameType::acknowledge) - of(before.up, wire::FrameType::acknowledge);
+  return cost;
+}
+
+}  // namespace
+
+TEST_CASE("defect 12: a barrier costs each rank one round trip and one confirmation") {
+  const Cost cost = cost_of([](StatelessProcessGroup& group) { must(group.barrier(20s)); });
+  CHECK(cost.requests == calls * world_size);
+  CHECK(cost.replies == calls * world_size);
+  CHECK(cost.acknowledges <= calls * world_size);
+  CHECK(cost.acknowledges >= calls * (world_size - 1));
+}
+
+TEST_CASE("an all_gather costs each rank one round trip") {
+  const Cost cost = cost_of([](StatelessProcessGroup& group) {
+    const auto all = must(group.all_gather_obj<RawCodec>(std::to_string(group.rank()), 20s));
+    REQUIRE(all.size() == world_size);
+    REQUIRE(all[7] == "7");
+  });
+  CHECK(cost.requests == calls * world_size);
+  CHECK(cost.replies == calls * world_size);
+  CHECK(cost.acknowledges == 0);
+}
+
+TEST_CASE("a broadcast costs each rank one round trip") {
+  const Cost cost = cost_of([](StatelessProcessGroup& group) {
+    REQUIRE(must(group.broadcast_obj<RawCodec>(std::string("x"), 0, 20s)) == "x");
+  });
+  CHECK(cost.requests == calls * world_size);
+  CHECK(cost.replies == calls * world_size);
+  CHECK(cost.acknowledges == 0);
+}
+
+TEST_CASE("a session that was cut off goes on where it was and repeats nothing") {
+  auto server = start_server();
+  FrameProxy proxy(server.addresses().front());
+  auto store = connect(proxy.address());
+  for (int i = 1; i <= 20; ++i) {
+    if (i % 3 == 0) proxy.cut();
+    CHECK(must(store.add("n", 1)) == i);
+  }
+}
+
+}  // namespace muster::test

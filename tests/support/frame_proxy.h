@@ -1,0 +1,59 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace muster::test {
+
+/// What passed between one client and the server: frames by their type's number.
+struct FrameCounts {
+  std::array<std::uint64_t, 16> up{};    ///< client to server
+  std::array<std::uint64_t, 16> down{};  ///< server to client
+};
+
+/// A TCP proxy on loopback that counts the frames which pass, and can be told to stop passing
+/// anything (a half-open connection) or to cut all connections.
+class FrameProxy {
+ public:
+  /// server  "127.0.0.1:port"
+  explicit FrameProxy(const std::string& server);
+  ~FrameProxy();
+  FrameProxy(const FrameProxy&) = delete;
+  FrameProxy& operator=(const FrameProxy&) = delete;
+
+  /// Where clients connect.
+  const std::string& address() const { return address_; }
+
+  /// Of all connections so far.
+  FrameCounts counts() const;
+
+  /// Bytes stay in the proxy until `resume`.
+  void pause() { paused_ = true; }
+  void resume() { paused_ = false; }
+
+  /// Closes every connection that is open now.
+  void cut() { cut_ = true; }
+
+ private:
+  struct Pump;
+  void run();
+  void accept_one(std::map<int, Pump>& pumps);
+  bool pass(Pump& pump);
+
+  int listener_ = -1;
+  int stop_pipe_[2] = {-1, -1};
+  std::uint16_t server_port_ = 0;
+  std::string address_;
+  std::atomic<bool> paused_{false};
+  std::atomic<bool> cut_{false};
+  mutable std::mutex mutex_;
+  FrameCounts counts_;
+  std::thread thread_;
+};
+
+}  // namespace muster::test

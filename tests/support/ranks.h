@@ -1,0 +1,94 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "muster/process_group.h"
+#include "muster/server.h"
+#include "muster/store.h"
+
+// Several ranks in one test: a thread and a store per rank, as processes would have them.
+
+namespace muster::test {
+
+using namespace std::chrono_literals;
+
+/// The value; without one the test fails and the program of this rank cannot go on.
+template <class T>
+T must(Result<T> result) {
+  if (!result) FAIL(result.error().message());
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
+/// The error of a call that must fail.
+template <class T>
+Error must_fail(const Result<T>& result) {
+  if (result.has_value()) FAIL("the call succeeded");
+  return result.error();
+}
+
+inline Server start_server(ServerOptions options = {}) { return must(Server::start(options)); }
+
+inline Store connect(const std::string& address, StoreOptions options = {}) {
+  if (options.timeout == StoreOptions{}.timeout) options.timeout = 20s;
+  return must(Store::connect(address, std::move(options), 10s));
+}
+inline Store connect(const Server& server, StoreOptions options = {}) {
+  return connect(server.addresses().front(), std::move(options));
+}
+
+inline GroupOptions patience(Duration timeout = 20s) {
+  GroupOptions options;
+  options.timeout = timeout;
+  return options;
+}
+
+inline StatelessProcessGroup join(const Store& store, const std::string& name, int rank,
+                                  int world_size, GroupOptions options = patience()) {
+  return must(StatelessProcessGroup::create(store, name, rank, world_size, std::move(options)));
+}
+
+/// Runs `part(rank)` for all ranks at the same time, waits for all, and lets the first exception
+/// (a failed doctest requirement) out.
+inline void run_ranks(int world_size, const std::function<void(int rank)>& part) {
+  std::vector<std::thread> threads;
+  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(world_size));
+  for (int rank = 0; rank < world_size; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        part(rank);
+      } catch (...) {
+        failures[static_cast<std::size_t>(rank)] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+/// One number of the server's status.
+inline std::uint64_t status_number(Store& store, const std::string& name) {
+  for (const auto& [field, value] : must(store.status())) {
+    if (field == name) return std::stoull(value);
+  }
+  FAIL("the status has no ", name);
+  return 0;
+}
+
+/// Waits until `holds` does; a test's outer time limit ends what never comes.
+inline void await(const std::function<bool()>& holds) {
+  const auto until = std::chrono::steady_clock::now() + 20s;
+  while (!holds()) {
+    REQUIRE(std::chrono::steady_clock::now() < until);
+    std::this_thread::yield();
+  }
+}
+
+}  // namespace muster::test
