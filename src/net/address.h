@@ -10,9 +10,9 @@ namespace muster::net {
 
 /// Where a server is, as people write it: "host:port", "[ipv6]:port" or "unix:/path".
 struct Address {
-  std::string host;         ///< empty: every address of this machine (listening only)
+  std::string host;  ///< empty: every address of this machine (listening only)
   std::uint16_t port = 0;
-  std::string unix_path;    ///< not empty: a Unix socket, host and port mean nothing
+  std::string unix_path;  ///< not empty: a Unix socket, host and port mean nothing
 
   bool is_unix() const { return !unix_path.empty(); }
 };

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/time.h"
 #include "net/asio.h"
 #include "net/loop.h"
+#include "net/socket_address.h"
 
 namespace muster::net {
 
@@ -52,12 +54,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void start(Callbacks callbacks);
   void set_user_timeout(Duration user_timeout);
 
-  /// Queues bytes behind what was queued before: a copy, or (long ones) by reference.
+  /// Queues bytes behind what was queued before: a copy, or by reference when they are many.
   void send(std::string_view bytes);
   void send(SharedBytes bytes);
-
-  /// Where bytes that are made now are appended, as by `send`.
-  std::string& outgoing();
 
   /// Writes what is queued, now, as far as the socket takes it; the rest follows by itself.
   /// Called by itself after each batch of reads.
@@ -100,24 +99,28 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void wait_readable();
   void on_readable();
-  /// returns  whether more may be there
+  void read_batch();
   bool read_once();
   void discard_received();
+  std::string& queue_tail();
   void wait_writable();
+  void on_writable();
   void write_queue();
+  long write_some();
   void took(std::size_t bytes);
-  void drop_queue();
-  void fail(const asio::error_code& error, const char* during);
-  void finish_sending();
+  void reset_queue();
+  void fail(int error, const char* during);
+  void leave_callback();
 
   Socket socket_;
   LoopState& loop_;
   TrackedSocket tracked_;
   Callbacks callbacks_;
   std::string peer_;
-  std::vector<Piece> queue_;        ///< from `first_` on; what is before is gone
+  std::vector<Piece> queue_;  ///< from `first_` on; what is before has left
   std::size_t first_ = 0;
   std::size_t first_sent_bytes_ = 0;
+  std::string spare_;  ///< memory for the next piece
   std::uint64_t unsent_bytes_ = 0;
   std::uint64_t unsent_own_bytes_ = 0;
   base::Instant stalled_since_ = base::far_future;
@@ -126,7 +129,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool wait_read_pending_ = false;
   bool wait_write_pending_ = false;
   bool paused_ = false;
-  bool in_batch_ = false;
+  bool in_callback_ = false;
 };
+
+asio::generic::stream_protocol protocol_of(const SocketAddress& address);
+
+/// A socket of Asio that owns `fd`; nothing, and `fd` is closed, when the system refuses (or `fd`
+/// is negative).
+std::optional<Connection::Socket> socket_on(asio::io_context& context, const SocketAddress& address,
+                                            int fd);
 
 }  // namespace muster::net

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "net/address.h"
 #include "net/asio.h"
 #include "net/connection.h"
+#include "net/resolver.h"
 #include "net/socket_address.h"
 
 namespace muster::net {
@@ -33,7 +35,7 @@ class Connector : public std::enable_shared_from_this<Connector> {
   struct Options {
     Duration attempt_timeout{std::chrono::seconds(2)};  ///< per address
     Duration resolve_timeout{std::chrono::seconds(5)};
-    Duration user_timeout{std::chrono::seconds(15)};    ///< of the connections
+    Duration user_timeout{std::chrono::seconds(15)};  ///< of the connections
   };
   using Outcome = std::variant<std::shared_ptr<Connection>, ConnectError>;
 
@@ -57,27 +59,35 @@ class Connector : public std::enable_shared_from_this<Connector> {
   Connector(asio::io_context& context, Address address, Options options);
 
   void begin();
-  void resolve();
-  void resolved(std::vector<SocketAddress> addresses, std::string detail);
+  void resolve_timed_out();
+  void resolved(Resolved found);
   void try_next();
-  void try_address();
-  void on_attempt_over(int error);
+  void try_again();
+  void answered();
   void attempt_failed(int error);
+  void connected();
   void complete(Outcome outcome);
-
-  struct Attempt;
+  void after(Duration delay, void (Connector::*member)());
+  void let_go();
 
   asio::io_context& context_;
   Address address_;
   Options options_;
   std::function<void(Outcome)> handler_;
-  std::uint64_t generation_ = 0;           ///< of connect and cancel calls
+  asio::steady_timer timer_;
   bool resolving_ = false;
-  std::vector<SocketAddress> addresses_;
-  std::size_t position_ = 0;               ///< of the address that is or was tried
+  std::vector<SocketAddress> addresses_;  ///< empty: to be resolved
+  SocketAddress good_;
+  std::size_t next_ = 0;  ///< in `addresses_`, where the next `connect` begins
+  std::size_t current_ = 0;
   std::size_t tried_count_ = 0;
   std::vector<ConnectError> errors_;
-  std::shared_ptr<Attempt> attempt_;
+
+  std::optional<Connection::Socket> socket_;  ///< of the attempt under way
+  std::optional<TrackedSocket> tracked_;
+  std::uint64_t attempt_ = 0;  ///< its number: late answers of earlier ones are dropped
+  base::Instant attempt_deadline_{};
+  Duration patience_{};  ///< of this try, before the next one is made
 };
 
 }  // namespace muster::net

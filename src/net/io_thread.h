@@ -40,7 +40,7 @@ class IoThread::Impl {
   void close_inherited_sockets();
 
  private:
-  struct Loop;      // the thread's; lives as long as the thread runs
+  struct Loop;  // the thread's; lives as long as the thread runs
   struct Handlers;
 
   std::string name_;

@@ -4,48 +4,15 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "muster/log.h"
-#include "muster/result.h"
-#include "net/address.h"
 #include "net/asio.h"
 #include "net/connection.h"
+#include "net/listening.h"
 #include "net/loop.h"
 #include "net/socket_address.h"
 #include "net/unique_fd.h"
 
 namespace muster::net {
-
-/// A socket that listens, before it is served.
-struct Listening {
-  UniqueFd fd;
-  SocketAddress address;    ///< as bound, port filled in
-  std::string remove_path;  ///< of a Unix socket: removed when the listener closes
-};
-
-struct ListenOptions {
-  int backlog = 65535;
-  bool allow_unauthenticated = false;
-};
-
-/// Binds and listens at everything that `addresses` name: all addresses of a host name, all of
-/// this machine for an empty host. Nothing is bound when one of them may not be.
-///
-/// Blocks for name look-ups.
-///
-/// errors  invalid_argument, address_in_use (where), permission_denied, unavailable
-Result<std::vector<Listening>> listen_at(const std::vector<std::string>& addresses,
-                                         const ListenOptions& options);
-
-/// Takes over a socket that somebody else has made, in any case.
-///
-/// errors  invalid_argument (no listening stream socket), permission_denied
-Result<Listening> listen_on(int fd, const ListenOptions& options);
-
-/// The system's limit on backlogs; 0: unknown.
-int backlog_max_of_system();
 
 /// Accepts connections on the I/O thread, a bounded number at a time so that others get their
 /// turn. While the process has no descriptor left, each newcomer gets `farewell` and is closed.
@@ -71,7 +38,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   void resume();
   void close();
 
-  const SocketAddress& address() const { return address_; }
+  const SocketAddress& address() const { return listening_.address(); }
 
  private:
   Listener(asio::io_context& context, Listening listening, std::string farewell);
@@ -79,21 +46,22 @@ class Listener : public std::enable_shared_from_this<Listener> {
   void wait();
   void accept_some();
   bool accept_one();
-  void out_of_descriptors(int error);
-  void retry_later();
+  void send_away_one(int error);
+  void retry_after(Duration delay);
+  void retry();
 
   asio::io_context& context_;
-  SocketAddress address_;
-  std::string remove_path_;
+  Listening listening_;
   std::string farewell_;
-  Connection::Socket socket_;
+  Connection::Socket socket_;  ///< on the descriptor of `listening_`
   TrackedSocket tracked_;
-  UniqueFd reserve_;                 ///< given up to be able to send a newcomer away
-  asio::steady_timer retry_;
+  UniqueFd reserve_;  ///< given up to be able to send a newcomer away
   std::shared_ptr<Connection> leaving_;
+  asio::steady_timer retry_;
   Callbacks callbacks_;
   bool paused_ = false;
-  bool waiting_ = false;
+  bool wait_pending_ = false;
+  bool retry_pending_ = false;
   bool closed_ = false;
 };
 

@@ -1,0 +1,209 @@
+#include "net/connector.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/monotonic_now.h"
+#include "net/failure.h"
+
+// Life cycle of one `connect`: look the name up unless its addresses are known -> try address
+// after address -> the first that answers, or what each of them said. An address is tried more
+// than once within its time: a lost SYN, or one that a full backlog has dropped, is repeated by
+// the kernel after a second only, so a fresh socket takes its place after 250 ms, then 500 ms.
+//
+// Everything that is awaited carries the number of its attempt; what arrives under an older one
+// is dropped.
+
+namespace muster::net {
+namespace {
+
+using base::monotonic_now;
+
+constexpr Duration first_patience = std::chrono::milliseconds(250);
+constexpr Duration full_backlog_pause = std::chrono::milliseconds(20);
+constexpr std::size_t errors_told_max = 4;
+
+ConnectFailure kind_of(int error) {
+  const bool nobody_listens = error == ECONNREFUSED || error == ENOENT || error == ENOTSOCK;
+  return nobody_listens ? ConnectFailure::refused : ConnectFailure::silent;
+}
+
+ConnectError merged(const std::vector<ConnectError>& errors) {
+  ConnectError all;
+  for (std::size_t index = 0; index < errors.size(); ++index) {
+    if (errors[index].kind != ConnectFailure::refused) all.kind = errors[index].kind;
+    if (index >= errors_told_max) continue;
+    if (index > 0) all.detail += "; ";
+    all.detail += errors[index].detail;
+  }
+  if (errors.size() > errors_told_max) {
+    all.detail += " and " + std::to_string(errors.size() - errors_told_max) + " more";
+  }
+  return all;
+}
+
+int error_of(int fd) {
+  int error = 0;
+  socklen_t size = sizeof(error);
+  return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
+/// TCP lets a socket connect to itself when its own port happens to be the one it asks for.
+bool is_connected_to_itself(int fd) {
+  const SocketAddress peer = SocketAddress::peer_of(fd);
+  return !peer.is_unix() && peer == SocketAddress::local_of(fd);
+}
+
+}  // namespace
+
+std::shared_ptr<Connector> Connector::create(asio::io_context& context, Address address,
+                                             Options options) {
+  return std::shared_ptr<Connector>(new Connector(context, std::move(address), options));
+}
+
+Connector::Connector(asio::io_context& context, Address address, Options options)
+    : context_(context), address_(std::move(address)), options_(options), timer_(context) {}
+
+void Connector::connect(std::function<void(Outcome outcome)> handler) {
+  cancel();
+  handler_ = std::move(handler);
+  errors_.clear();
+  tried_count_ = 0;
+  asio::post(context_, [weak = weak_from_this(), attempt = attempt_] {
+    const auto self = weak.lock();
+    if (self && self->attempt_ == attempt) self->begin();
+  });
+}
+
+void Connector::cancel() {
+  if (socket_) next_ = current_ + 1;  // it has had its turn
+  let_go();
+  handler_ = nullptr;
+}
+
+void Connector::mark_good() {
+  if (current_ >= addresses_.size()) return;
+  good_ = addresses_[current_];
+  next_ = current_;
+}
+
+/// Ends the attempt under way, whatever it waits for.
+void Connector::let_go() {
+  ++attempt_;
+  timer_.cancel();
+  tracked_.reset();
+  socket_.reset();
+}
+
+void Connector::after(Duration delay, void (Connector::*member)()) {
+  timer_.expires_after(delay);
+  timer_.async_wait([weak = weak_from_this(), attempt = attempt_, member](const auto& error) {
+    const auto self = weak.lock();
+    if (!error && self && self->attempt_ == attempt) (self.get()->*member)();
+  });
+}
+
+void Connector::complete(Outcome outcome) {
+  let_go();
+  if (const auto handler = std::exchange(handler_, nullptr)) handler(std::move(outcome));
+}
+
+// Names.
+
+void Connector::begin() {
+  if (next_ >= addresses_.size()) addresses_.clear();
+  if (!addresses_.empty()) return try_next();
+  if (address_.is_unix()) return resolved({{SocketAddress::unix_path(address_.unix_path)}, {}});
+  const std::string host = address_.host.empty() ? "localhost" : address_.host;
+  if (const auto number = resolve_number(host, address_.port)) return resolved(*number);
+  after(options_.resolve_timeout, &Connector::resolve_timed_out);
+  if (resolving_) return;  // that of an earlier call will do
+  resolving_ = true;
+  resolve_async(LoopState::of(context_).mailbox(), host, address_.port,
+                [weak = weak_from_this()](Resolved found) {
+                  const auto self = weak.lock();
+                  if (!self) return;
+                  self->resolving_ = false;
+                  self->resolved(std::move(found));
+                });
+}
+
+void Connector::resolve_timed_out() {
+  complete(ConnectError{ConnectFailure::not_resolved, address_.host + ": no name server answers"});
+}
+
+void Connector::resolved(Resolved found) {
+  addresses_ = std::move(found.addresses);
+  const auto good = std::find(addresses_.begin(), addresses_.end(), good_);
+  if (good != addresses_.end()) std::rotate(addresses_.begin(), good, good + 1);
+  next_ = 0;
+  if (!handler_) return;
+  if (!addresses_.empty()) return try_next();
+  complete(ConnectError{ConnectFailure::not_resolved, std::move(found.detail)});
+}
+
+// Attempts.
+
+void Connector::try_next() {
+  if (tried_count_ == addresses_.size()) {
+    addresses_.clear();
+    return complete(merged(errors_));
+  }
+  current_ = (next_ + tried_count_) % addresses_.size();
+  ++tried_count_;
+  attempt_deadline_ = base::deadline_after(monotonic_now(), options_.attempt_timeout);
+  patience_ = first_patience;
+  try_again();
+}
+
+void Connector::try_again() {
+  let_go();
+  const Duration left = attempt_deadline_ - monotonic_now();
+  if (left <= Duration::zero()) return attempt_failed(ETIMEDOUT);
+  const SocketAddress& address = addresses_[current_];
+  const int fd = ::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return attempt_failed(errno);
+  socket_ = socket_on(context_, address, fd);
+  if (!socket_) return attempt_failed(ENOMEM);
+  tracked_.emplace(LoopState::of(context_), fd);
+  if (::connect(fd, address.data(), address.size()) == 0) return connected();
+  if (errno == EAGAIN) return after(std::min(left, full_backlog_pause), &Connector::try_again);
+  if (errno != EINPROGRESS) return attempt_failed(errno);
+  const bool is_last = left < 2 * patience_;
+  after(is_last ? left : patience_, &Connector::try_again);
+  patience_ *= 2;
+  socket_->async_wait(Connection::Socket::wait_write,
+                      [weak = weak_from_this(), attempt = attempt_](const auto& error) {
+                        const auto self = weak.lock();
+                        if (!error && self && self->attempt_ == attempt) self->answered();
+                      });
+}
+
+void Connector::answered() {
+  const int error = error_of(socket_->native_handle());
+  if (error != 0) return attempt_failed(error);
+  connected();
+}
+
+void Connector::attempt_failed(int error) {
+  let_go();
+  errors_.push_back(
+      {kind_of(error), to_string(addresses_[current_]) + ": " + text_of_errno(error)});
+  asio::post(context_, [weak = weak_from_this(), attempt = attempt_] {
+    const auto self = weak.lock();
+    if (self && self->attempt_ == attempt) self->try_next();
+  });
+}
+
+void Connector::connected() {
+  if (is_connected_to_itself(socket_->native_handle())) return attempt_failed(ECONNREFUSED);
+  next_ = current_ + 1;
+  tracked_.reset();
+  Connection::Socket socket = std::move(*socket_);
+  complete(Connection::create(std::move(socket), options_.user_timeout));
+}
+
+}  // namespace muster::net

@@ -1,0 +1,137 @@
+#include "net/io_thread.h"
+
+#include <unistd.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <system_error>
+
+#include "net/forked.h"
+#include "net/loop.h"
+#include "net/thread.h"
+
+// Life cycle: the constructor starts the I/O thread, which runs the context until it is stopped.
+// The destructor lets the handler thread finish its queue and stops the I/O thread. Each thread
+// shares the ownership of what it runs on, so that the destructor may leave a thread behind that
+// it cannot wait for, which is itself or, from the I/O thread, the handlers of the application.
+
+MUSTER_BEGIN_NAMESPACE
+
+struct IoThread::Impl::Loop {
+  asio::io_context context{1};
+  net::LoopState& state = net::LoopState::of(context);
+  asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
+
+  void run() {
+    for (;;) {
+      try {
+        context.run();
+        return;
+      } catch (...) {  // out of memory in a handler: the others go on
+      }
+    }
+  }
+};
+
+struct IoThread::Impl::Handlers {
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::deque<std::function<void()>> queue;
+  bool stopping = false;
+  std::thread thread;
+
+  void run() {
+    std::unique_lock lock(mutex);
+    for (;;) {
+      wake.wait(lock, [this] { return stopping || !queue.empty(); });
+      if (queue.empty()) return;
+      std::function<void()> work = std::move(queue.front());
+      queue.pop_front();
+      lock.unlock();
+      try {
+        work();
+      } catch (...) {  // who posted it has logged what it wants logged
+      }
+      work = nullptr;
+      lock.lock();
+    }
+  }
+};
+
+IoThread::Impl::Impl(std::string name)
+    : name_(std::move(name)),
+      owner_(::getpid()),
+      loop_(std::make_shared<Loop>()),
+      handlers_(std::make_shared<Handlers>()) {
+  io_thread_ = net::start_thread(name_, [loop = loop_] { loop->run(); });
+}
+
+IoThread::Impl::~Impl() {
+  std::thread handler_thread;
+  {
+    const std::lock_guard lock(handlers_->mutex);
+    handlers_->stopping = true;
+    handler_thread = std::move(handlers_->thread);
+  }
+  handlers_->wake.notify_one();
+  const bool on_io = on_io_thread();
+  if (handler_thread.joinable()) {
+    if (on_io || handler_thread.get_id() == std::this_thread::get_id()) {
+      handler_thread.detach();
+    } else {
+      handler_thread.join();
+    }
+  }
+  loop_->context.stop();
+  if (on_io) {
+    io_thread_.detach();
+  } else {
+    io_thread_.join();
+  }
+}
+
+asio::io_context& IoThread::Impl::context() { return loop_->context; }
+
+void IoThread::Impl::post_handler(std::function<void()> work) {
+  {
+    const std::lock_guard lock(handlers_->mutex);
+    handlers_->queue.push_back(std::move(work));
+    if (!handlers_->thread.joinable()) {
+      handlers_->thread = net::start_thread(name_, [handlers = handlers_] { handlers->run(); });
+    }
+  }
+  handlers_->wake.notify_one();
+}
+
+bool IoThread::Impl::on_io_thread() const {
+  return io_thread_.get_id() == std::this_thread::get_id();
+}
+
+bool IoThread::Impl::on_handler_thread() const {
+  const std::lock_guard lock(handlers_->mutex);
+  return handlers_->thread.get_id() == std::this_thread::get_id();
+}
+
+bool IoThread::Impl::forked() const { return ::getpid() != owner_; }
+
+void IoThread::Impl::close_inherited_sockets() { loop_->state.sockets().close_all(); }
+
+std::shared_ptr<IoThread> IoThread::create(std::string_view name) {
+  try {
+    return std::shared_ptr<IoThread>(
+        new IoThread(std::make_unique<Impl>(std::string(name.empty() ? "muster" : name))));
+  } catch (const std::system_error&) {
+    return nullptr;
+  }
+}
+
+IoThread::IoThread(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+IoThread::~IoThread() {
+  if (impl_ == nullptr || !impl_->forked()) return;
+  impl_->close_inherited_sockets();
+  net::keep_forever(std::shared_ptr<Impl>(std::move(impl_)));
+}
+
+MUSTER_END_NAMESPACE

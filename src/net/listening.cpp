@@ -1,0 +1,200 @@
+#include "net/listening.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+
+#include "net/address.h"
+#include "net/failure.h"
+#include "net/resolver.h"
+
+// Three steps, each for all addresses before the next: understand them, check that each may be
+// served, bind them. Who may not listen somewhere has then listened nowhere.
+
+namespace muster::net {
+namespace {
+
+constexpr int port_tries = 16;  // to find one port that is free on all addresses of a host name
+
+/// What one address of the options stands for.
+struct Place {
+  std::string text;
+  std::vector<SocketAddress> addresses;
+  bool dual_stack = false;
+};
+
+SocketAddress any_address(int family, std::uint16_t port) {
+  SocketAddress address;
+  if (family == AF_INET6) {
+    sockaddr_in6 any{};
+    any.sin6_family = AF_INET6;
+    address = {reinterpret_cast<const sockaddr*>(&any), sizeof(any)};
+  } else {
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    address = {reinterpret_cast<const sockaddr*>(&any), sizeof(any)};
+  }
+  address.set_port(port);
+  return address;
+}
+
+Error failure_at(const SocketAddress& address, int number, const char* during) {
+  ErrorCode code = ErrorCode::unavailable;
+  if (number == EADDRINUSE) code = ErrorCode::address_in_use;
+  if (number == EACCES || number == EPERM) code = ErrorCode::permission_denied;
+  Error error = failure(code, std::string(during) + ": " + text_of_errno(number));
+  error.where = to_string(address);
+  return error;
+}
+
+Result<Place> understand(const std::string& text) {
+  Result<Address> address = parse_address(text);
+  if (!address) return std::move(address).error();
+  Place place{text, {}, false};
+  if (address->is_unix()) {
+    place.addresses = {SocketAddress::unix_path(address->unix_path)};
+  } else if (address->host.empty()) {
+    place.dual_stack = true;
+    place.addresses = {any_address(AF_INET6, address->port)};
+  } else {
+    Resolved resolved = resolve(address->host, address->port);
+    if (resolved.addresses.empty()) return failure(ErrorCode::unavailable, resolved.detail);
+    place.addresses = std::move(resolved.addresses);
+  }
+  return place;
+}
+
+Result<void> check_allowed(const SocketAddress& address, const ListenOptions& options) {
+  if (options.allow_unauthenticated || address.is_local_only()) return {};
+  Error error = failure(ErrorCode::permission_denied,
+                        "others than this machine could connect and nobody is authenticated; "
+                        "allow_unauthenticated says that this is meant");
+  error.where = to_string(address);
+  return error;
+}
+
+Result<Listening> bind_one(const SocketAddress& address, int backlog, int v6_only) {
+  if (address.is_unix()) return listen_unix(address, backlog);
+  UniqueFd fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
+  if (!fd) return failure_at(address, errno, "making a socket");
+  const int on = 1;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (address.family() == AF_INET6) {
+    ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only));
+  }
+  if (::bind(fd.get(), address.data(), address.size()) != 0) {
+    return failure_at(address, errno, "binding");
+  }
+  if (::listen(fd.get(), backlog) != 0) return failure_at(address, errno, "listening");
+  return Listening(std::move(fd), SocketFile());
+}
+
+/// One socket for IPv4 and IPv6; for IPv4 alone where the machine has no IPv6.
+Result<Listening> bind_dual_stack(const SocketAddress& address, int backlog) {
+  Result<Listening> both = bind_one(address, backlog, 0);
+  if (both || both.error().code != ErrorCode::unavailable) return both;
+  return bind_one(any_address(AF_INET, address.port()), backlog, 0);
+}
+
+/// All addresses of one host name, on one port. Those that this machine does not have are left
+/// out if there are others.
+Result<std::vector<Listening>> bind_host(const Place& place, int backlog) {
+  std::vector<Listening> bound;
+  std::optional<Error> missing;
+  for (SocketAddress address : place.addresses) {
+    if (address.port() == 0 && !bound.empty()) address.set_port(bound[0].address().port());
+    Result<Listening> one = bind_one(address, backlog, 1);
+    if (one) {
+      bound.push_back(std::move(*one));
+    } else if (one.error().code == ErrorCode::unavailable) {
+      missing = std::move(one).error();
+    } else {
+      return std::move(one).error();
+    }
+  }
+  if (bound.empty()) return *missing;
+  return bound;
+}
+
+Result<std::vector<Listening>> bind_place(const Place& place, int backlog) {
+  if (place.dual_stack) {
+    Result<Listening> both = bind_dual_stack(place.addresses[0], backlog);
+    if (!both) return std::move(both).error();
+    std::vector<Listening> bound;
+    bound.push_back(std::move(*both));
+    return bound;
+  }
+  const bool any_port = !place.addresses[0].is_unix() && place.addresses[0].port() == 0;
+  for (int tries = 1;; ++tries) {
+    Result<std::vector<Listening>> bound = bind_host(place, backlog);
+    const bool again = !bound && bound.error().code == ErrorCode::address_in_use && any_port;
+    if (!again || tries == port_tries) return bound;
+  }
+}
+
+int int_option(int fd, int name) {
+  int value = 0;
+  socklen_t size = sizeof(value);
+  return ::getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+}
+
+}  // namespace
+
+Listening::Listening(UniqueFd fd, SocketFile file)
+    : file_(std::move(file)), fd_(std::move(fd)), address_(SocketAddress::local_of(fd_.get())) {}
+
+Result<std::vector<Listening>> listen_at(const std::vector<std::string>& addresses,
+                                         const ListenOptions& options) {
+  std::vector<Place> places;
+  for (const std::string& text : addresses) {
+    Result<Place> place = understand(text);
+    if (!place) return std::move(place).error();
+    places.push_back(std::move(*place));
+  }
+  for (const Place& place : places) {
+    for (const SocketAddress& address : place.addresses) {
+      Result<void> allowed = check_allowed(address, options);
+      if (!allowed) return std::move(allowed).error();
+    }
+  }
+  std::vector<Listening> all;
+  for (const Place& place : places) {
+    Result<std::vector<Listening>> bound = bind_place(place, options.backlog);
+    if (!bound) return std::move(bound).error();
+    std::move(bound->begin(), bound->end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+Result<Listening> listen_on(int fd, const ListenOptions& options) {
+  const auto invalid = [fd](const std::string& why) {
+    return failure(ErrorCode::invalid_argument,
+                   "the listening socket (descriptor " + std::to_string(fd) + ") " + why);
+  };
+  if (::fcntl(fd, F_GETFD) < 0) return invalid("is not open");
+  const SocketAddress address = SocketAddress::local_of(fd);
+  const bool is_stream = int_option(fd, SO_TYPE) == SOCK_STREAM;
+  const bool is_known =
+      address.family() == AF_INET || address.family() == AF_INET6 || address.family() == AF_UNIX;
+  if (!is_stream || !is_known) return invalid("is no stream socket");
+  if (int_option(fd, SO_ACCEPTCONN) != 1) return invalid("does not listen");
+  Result<void> allowed = check_allowed(address, options);
+  if (!allowed) return std::move(allowed).error();
+  UniqueFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!copy) return failure_at(address, errno, "taking over the listening socket");
+  ::fcntl(copy.get(), F_SETFL, ::fcntl(copy.get(), F_GETFL) | O_NONBLOCK);
+  ::listen(copy.get(), options.backlog);
+  return Listening(std::move(copy), SocketFile());
+}
+
+int backlog_max_of_system() {
+  std::ifstream file("/proc/sys/net/core/somaxconn");
+  int limit = 0;
+  return file >> limit ? limit : 0;
+}
+
+}  // namespace muster::net

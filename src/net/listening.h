@@ -1,0 +1,77 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "muster/result.h"
+#include "net/socket_address.h"
+#include "net/unique_fd.h"
+
+namespace muster::net {
+
+/// A Unix socket's file: removed at the end if it is still the one that was made.
+class SocketFile {
+ public:
+  SocketFile() = default;
+  /// Of a socket that has just been bound to `path`.
+  explicit SocketFile(std::string path);
+  ~SocketFile() { remove(); }
+  SocketFile(SocketFile&& other) noexcept;
+  SocketFile& operator=(SocketFile&& other) noexcept;
+
+  void remove();
+
+ private:
+  std::string path_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
+
+/// A socket that listens, before and while it is served.
+class Listening {
+ public:
+  Listening(UniqueFd fd, SocketFile file);
+
+  int fd() const { return fd_.get(); }
+  int release_fd() { return fd_.release(); }
+  /// As bound, the port filled in.
+  const SocketAddress& address() const { return address_; }
+  void remove_file() { file_.remove(); }
+
+ private:
+  SocketFile file_;  // goes last, after the socket is closed
+  UniqueFd fd_;
+  SocketAddress address_;
+};
+
+struct ListenOptions {
+  int backlog = 65535;
+  bool allow_unauthenticated = false;
+};
+
+/// Binds and listens at everything that `addresses` name: all addresses of a host name, all of
+/// this machine for an empty host. Nothing is bound when one of them may not be.
+///
+/// Blocks for name look-ups.
+///
+/// errors  invalid_argument, address_in_use (where), permission_denied, unavailable
+Result<std::vector<Listening>> listen_at(const std::vector<std::string>& addresses,
+                                         const ListenOptions& options);
+
+/// A duplicate of a socket that somebody else has made and that listens.
+///
+/// errors  invalid_argument (no listening stream socket), permission_denied
+Result<Listening> listen_on(int fd, const ListenOptions& options);
+
+/// Binds a Unix socket and listens. A file that a dead server has left is replaced; one that
+/// somebody answers at is not.
+///
+/// errors  address_in_use, permission_denied, unavailable
+Result<Listening> listen_unix(const SocketAddress& address, int backlog);
+
+/// The system's limit on backlogs; 0: unknown.
+int backlog_max_of_system();
+
+}  // namespace muster::net

@@ -1,0 +1,68 @@
+#include "net/resolver.h"
+
+#include <netdb.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "net/failure.h"
+#include "net/thread.h"
+
+namespace muster::net {
+namespace {
+
+Resolved look_up(const std::string& host, std::uint16_t port, int flags, int& status) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo* list = nullptr;
+  errno = 0;
+  status = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
+  Resolved resolved;
+  if (status != 0) {
+    resolved.detail =
+        host + ": " + (status == EAI_SYSTEM ? text_of_errno(errno) : ::gai_strerror(status));
+    return resolved;
+  }
+  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
+    const SocketAddress address(entry->ai_addr, entry->ai_addrlen);
+    auto& known = resolved.addresses;
+    if (std::find(known.begin(), known.end(), address) == known.end()) known.push_back(address);
+  }
+  ::freeaddrinfo(list);
+  return resolved;
+}
+
+}  // namespace
+
+std::string text_of_errno(int number) { return std::system_category().message(number); }
+
+Resolved resolve(const std::string& host, std::uint16_t port) {
+  int status = 0;
+  return look_up(host, port, 0, status);
+}
+
+std::optional<Resolved> resolve_number(const std::string& host, std::uint16_t port) {
+  int status = 0;
+  Resolved resolved = look_up(host, port, AI_NUMERICHOST, status);
+  if (status != 0) return std::nullopt;
+  return resolved;
+}
+
+void resolve_async(std::shared_ptr<Mailbox> mailbox, std::string host, std::uint16_t port,
+                   std::function<void(Resolved resolved)> done) {
+  auto look_up_there = [mailbox, host, port, done] {
+    mailbox->post([done, resolved = resolve(host, port)] { done(resolved); });
+  };
+  try {
+    start_thread("muster-dns", std::move(look_up_there)).detach();
+  } catch (const std::system_error& error) {
+    mailbox->post([done, detail = host + ": no thread to look it up: " + error.what()] {
+      done(Resolved{{}, detail});
+    });
+  }
+}
+
+}  // namespace muster::net
