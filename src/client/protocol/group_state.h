@@ -19,8 +19,8 @@ namespace muster::client::protocol {
 /// and why the epoch is over. Pure; the rim holds its lock around every call.
 ///
 /// A call takes its number when it is made. Its end moves the counter: an outcome decided by the
-/// server (also a failure) counts a round; a call that was sent and got no answer is in doubt; one
-/// that was refused before it counted, or never sent, gives its number back.
+/// server counts a round, also a failure, which names its round then; a call that was sent and got
+/// no answer is in doubt; one that was turned away, or never sent, gives its number back.
 ///
 /// Each `end_` takes the error of the call (null: success) and its Complete's fate; a call that the
 /// rim gave up before `submit` was unsent. Without a fate the error's code has to tell, and what it
@@ -69,17 +69,17 @@ class GroupState {
   const Error* ended() const;
 
   const wire::FormedReply& formed() const { return formed_; }
-  std::uint64_t pending_round() const;     ///< 0: none
+  std::uint64_t pending_round() const;  ///< 0: none
   std::uint64_t rounds() const { return next_round_ - 1; }
   std::uint64_t objects_sent() const { return objects_sent_; }
   std::uint64_t objects_received() const { return objects_received_; }
 
  private:
   struct Outgoing {
-    std::uint64_t next = 0;       ///< to be given
-    std::uint64_t taken = 0;      ///< below it all are with the server
+    std::uint64_t next = 0;   ///< to be given
+    std::uint64_t taken = 0;  ///< below it all are with the server
     std::uint32_t pending = 0;
-    bool failed = false;          ///< give back what is above `taken` when none is pending
+    bool failed = false;  ///< give back what is above `taken` when none is pending
     bool in_doubt = false;
   };
   struct Incoming {

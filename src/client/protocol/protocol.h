@@ -29,8 +29,8 @@ using base::Instant;
 using CallId = std::uint64_t;  ///< one call of the application; also its request id on the wire
 
 struct Options {
-  wire::ClientHello identity;    ///< process, namespace, role; the session fields are ours
-  std::string where;             ///< the server's address as the application gave it
+  wire::ClientHello identity;  ///< process, namespace, role; the session fields are ours
+  std::string where;           ///< the server's address as the application gave it
   Duration hello_timeout{std::chrono::seconds(2)};  ///< connect plus hello, per address
   Duration backoff_min{std::chrono::milliseconds(50)};
   Duration backoff_max{std::chrono::seconds(1)};
@@ -42,7 +42,7 @@ struct Options {
 
 /// Bytes can be written: the client's hello goes out.
 struct Connected {
-  std::string peer;              ///< the address that answered
+  std::string peer;  ///< the address that answered
   std::uint32_t address_count = 1;
 };
 enum class ConnectFailure : std::uint8_t {
@@ -61,7 +61,7 @@ struct Received {
   std::string_view bytes;
 };
 struct Disconnected {
-  bool by_peer = true;           ///< FIN or RST; false: a local or network failure
+  bool by_peer = true;  ///< FIN or RST; false: a local or network failure
   std::string detail;
 };
 struct Advance {};

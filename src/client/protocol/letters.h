@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <unordered_set>
+#include <vector>
+
+namespace muster::client::protocol {
+
+/// What the server has yet to be told of replies: which were received and used (acknowledge), which
+/// are no longer wanted (abandon). Each is told again after a resume until something proves that it
+/// arrived: the answer to a frame that was sent with it or after it on the same connection.
+///
+/// Frames are known by their serial, a count of all frames. Cost: O(1) per id, amortized.
+class Letters {
+ public:
+  void acknowledge(std::uint64_t id);
+  void abandon(std::uint64_t id);
+
+  bool has_acknowledgements() const { return !to_acknowledge_.empty(); }
+  bool has_abandons() const { return !to_abandon_.empty(); }
+
+  /// The ids for the frame `serial`, as many as one may carry.
+  std::vector<std::uint64_t> take_acknowledgements(std::uint64_t serial);
+  std::vector<std::uint64_t> take_abandons(std::uint64_t serial);
+
+  /// Everything sent in frames up to `serial` has arrived.
+  void confirm(std::uint64_t serial);
+
+  void connection_lost();
+  void clear();
+
+  /// Whether this id is waiting to be told, or to be proven.
+  bool has(std::uint64_t id) const { return ids_.count(id) != 0; }
+
+ private:
+  using Ids = std::deque<std::uint64_t>;
+  struct Sent {
+    std::uint64_t serial = 0;
+    std::uint64_t id = 0;
+    bool abandons = false;
+  };
+
+  std::vector<std::uint64_t> take(Ids& ids, std::uint64_t serial, bool abandons);
+
+  Ids to_acknowledge_;
+  Ids to_abandon_;
+  std::deque<Sent> unproven_;  // serials ascend
+  std::unordered_set<std::uint64_t> ids_;
+};
+
+}  // namespace muster::client::protocol

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+#include "client/protocol/backoff.h"
+
+namespace muster::client::protocol {
+
+using base::Instant;
+
+/// What an attempt to reach the server came to.
+enum class Attempt : std::uint8_t {
+  refused,   ///< nobody listens there
+  silent,    ///< nothing came back
+  answered,  ///< somebody is there, but will not have us now
+};
+
+/// Where the connection stands, and when the next attempt is due.
+///
+/// So many attempts as there are addresses make a round. Within a round they follow each other at
+/// once; a new round begins after a wait. The server counts as dead after a round in which
+/// everybody refused, and as alive again after one in which somebody was silent.
+class Link {
+ public:
+  enum class Phase : std::uint8_t {
+    idle,     ///< not opened, or over
+    waiting,  ///< for the next attempt
+    connecting,
+    greeting,  ///< connected; the server's hello is due
+    established,
+  };
+
+  Link(Backoff backoff, Duration hello_timeout)
+      : backoff_(backoff), hello_timeout_(hello_timeout) {}
+
+  Phase phase() const { return phase_; }
+  bool is_attempting() const { return phase_ == Phase::connecting || phase_ == Phase::greeting; }
+  bool server_is_dead() const { return server_is_dead_; }
+  /// When the connecting began or the hello was sent.
+  Instant began() const { return began_; }
+
+  void open(Instant now);
+  void connect(Instant now);
+  void greet(std::uint32_t address_count, Instant now);
+  void establish();
+  /// The attempt is over.
+  void fail(Attempt attempt, Instant now);
+  /// The established connection is over. The next attempt is due at once if it had been of use.
+  void lose(Instant now);
+  void close() { phase_ = Phase::idle; }
+
+  void set_address_count(std::uint32_t count) { address_count_ = count > 0 ? count : 1; }
+  /// The connection is of use.
+  void prove() { backoff_.reset(), is_useful_ = true; }
+  /// It was worse than none.
+  void distrust() { is_useful_ = false; }
+
+  bool attempt_is_overdue(Instant now) const { return is_attempting() && now >= overdue_at_; }
+  bool attempt_is_due(Instant now) const { return phase_ == Phase::waiting && now >= retry_at_; }
+  Instant next_deadline() const;
+
+ private:
+  void begin_round();
+
+  Backoff backoff_;
+  Duration hello_timeout_;
+  Phase phase_ = Phase::idle;
+  Instant retry_at_{};
+  Instant began_{};
+  Instant overdue_at_{};
+  std::uint32_t address_count_ = 1;
+  std::uint32_t tried_count_ = 0;
+  bool all_refused_ = true;
+  bool some_answered_ = false;
+  bool server_is_dead_ = false;
+  bool is_useful_ = true;
+};
+
+}  // namespace muster::client::protocol

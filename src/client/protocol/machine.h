@@ -1,0 +1,143 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "client/protocol/calls.h"
+#include "client/protocol/inbox.h"
+#include "client/protocol/lease.h"
+#include "client/protocol/letters.h"
+#include "client/protocol/link.h"
+#include "client/protocol/protocol.h"
+#include "wire/frame.h"
+
+namespace muster::client::protocol {
+
+/// Why no call is let in at the moment.
+enum class Block : std::uint8_t {
+  none,
+  suspended,    ///< nothing was answered for most of the session timeout; ends by itself
+  unavailable,  ///< the server has been dead for too long; ends by itself
+  over,         ///< until `reopen`
+  closed,
+};
+
+/// What is behind Protocol. machine_session.cpp has how sessions begin, break and end,
+/// machine_calls.cpp the life of a call, machine_frames.cpp what the server says, machine_time.cpp
+/// what is due when.
+class Machine {
+ public:
+  explicit Machine(Options options);
+
+  void open(Instant now);
+  void apply(const Input& input, Instant now);
+  CallId submit(const wire::RequestBody& body, Duration timeout, Instant now);
+  void cancel(CallId id, Instant now);
+  void close(Instant now);
+  void reopen(Instant now);
+
+  Instant next_deadline() const;
+  std::vector<Effect> take_effects();
+  const wire::ServerHello& server() const { return server_; }
+  bool established() const { return link_.phase() == Link::Phase::established; }
+  const Error* failure() const { return block_ == Block::none ? nullptr : &failure_; }
+  std::size_t pending_count() const { return calls_.count(); }
+
+ private:
+  // What the rim saw.
+  void on(const Connected& input, Instant now);
+  void on(const ConnectFailed& input, Instant now);
+  void on(const Received& input, Instant now);
+  void on(const Disconnected& input, Instant now);
+  void on(const Advance& input, Instant now);
+
+  // The session.
+  void read_hello(Instant now);
+  void accept(wire::ServerHello hello, Instant now);
+  void refuse(const wire::ServerHello& hello, Instant now);
+  void meet_stranger(Error error, Instant now);
+  void fail_attempt(Attempt attempt, Error why, Instant now);
+  void lose_connection(Error why, Instant now);
+  void end_session(Error why, Instant now);
+  void forget_connection();
+
+  // What the server says.
+  void read_frames(Instant now);
+  Result<void> read_frame(const wire::Frame& frame, Instant now);
+  Result<void> read_reply(const wire::Frame& frame, Instant now);
+  Result<void> read_event(const wire::Frame& frame, Instant now);
+  void read_heartbeat_reply(std::uint64_t number);
+  void read_goodbye(const wire::Frame& frame, Instant now);
+  void read_late_reply(std::uint64_t id);
+  void break_off(Error error, Instant now);
+
+  // Calls.
+  void send_queued(Instant now);
+  void send(Call& call, Instant now);
+  void send_again(Instant now);
+  void send_abandons();
+  void send_acknowledgements();
+  void send_heartbeat(Instant now);
+  void confirm(std::uint64_t serial);
+  void leave_flight(Call& call);
+  void complete(Call call, Result<std::string> reply, Fate fate, Instant now);
+  void end_call(CallId id, Error error, Instant now);
+  void end_all_calls(const Error& error, Instant now);
+  void transmit(std::string bytes) { effects_.push_back(Transmit{std::move(bytes)}); }
+
+  // Time.
+  void settle_block(Instant now);
+  Block due_block(Instant now) const;
+  void do_what_is_due(Instant now);
+  void end_overdue_calls(Instant now);
+  bool is_past_end(const Call& call, Instant now) const;
+  Duration heartbeat_interval() const;
+  Instant suspends_at() const;
+  Instant gives_up_at() const;
+  Instant falls_silent_at() const;
+  bool waits_for_restart() const { return !established() && link_.server_is_dead(); }
+
+  // Errors.
+  Error error_of(ErrorCode code, std::string detail) const;
+  Error unreachable(Instant now) const;
+  Error suspension(Instant now) const;
+  Error overdue(const Call& call, Instant now) const;
+  bool has_host() const;
+  void blame_host(Error& error, LossCause cause, Instant now) const;
+
+  void log(LogLevel level, std::string line) { effects_.push_back(Log{level, std::move(line)}); }
+
+  Options options_;
+  Link link_;
+  Lease lease_;
+  Letters letters_;
+  Inbox inbox_;
+  Calls calls_;
+  std::vector<Effect> effects_;
+
+  wire::ServerHello server_;
+  bool has_session_ = false;
+  Block block_ = Block::none;
+  Error failure_;
+  Error last_trouble_;  ///< why the last attempt failed or the connection was lost
+  Instant last_event_{};
+  Instant heard_{};  ///< last byte
+  Instant lost_{};   ///< the connection
+  Instant heartbeat_at_{};
+  std::uint64_t last_id_ = 0;
+  std::uint64_t last_serial_ = 0;  ///< of the frames sent, on all connections
+  int broken_off_count_ = 0;       ///< connections, one after the other, without a good reply
+
+  /// Requests in flight: the server keeps their replies, and they may not be parked there.
+  std::uint32_t in_flight_count_ = 0;
+  /// Those that may be parked, by the serial that carried them: they are, once a later frame is
+  /// answered before them.
+  std::deque<std::pair<std::uint64_t, CallId>> maybe_parked_;
+};
+
+}  // namespace muster::client::protocol

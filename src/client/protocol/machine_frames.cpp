@@ -1,0 +1,154 @@
+// What the server says. A connection on which it breaks the protocol is given up and the session
+// resumed on another: nothing is lost by that. Only when that happens again before anything good
+// came do the calls fail with `protocol_error`.
+
+#include "client/protocol/machine.h"
+#include "client/protocol/traits.h"
+
+namespace muster::client::protocol {
+namespace {
+
+Error protocol_error(std::string detail) {
+  Error error;
+  error.code = ErrorCode::protocol_error;
+  error.detail = std::move(detail);
+  return error;
+}
+
+bool ends_session(ErrorCode code) {
+  return code == ErrorCode::session_expired || code == ErrorCode::fenced ||
+         code == ErrorCode::server_restarted;
+}
+
+}  // namespace
+
+void Machine::on(const Received& input, Instant now) {
+  if (link_.phase() != Link::Phase::greeting && !established()) return;
+  heard_ = now;
+  inbox_.push(input.bytes);
+  if (link_.phase() == Link::Phase::greeting) read_hello(now);
+  read_frames(now);
+  inbox_.settle();
+}
+
+void Machine::read_frames(Instant now) {
+  while (established()) {
+    auto frame = wire::cut_frame(inbox_.rest(), server_.limits.reply_bytes_max());
+    if (!frame) return break_off(std::move(frame).error(), now);
+    if (!*frame) break;
+    inbox_.consume(wire::frame_header_bytes + (*frame)->body.size());
+    if (Result<void> read = read_frame(**frame, now); !read) {
+      return break_off(std::move(read).error(), now);
+    }
+  }
+  send_queued(now);
+}
+
+Result<void> Machine::read_frame(const wire::Frame& frame, Instant now) {
+  switch (frame.header.type) {
+    case wire::FrameType::reply: return read_reply(frame, now);
+    case wire::FrameType::event: return read_event(frame, now);
+    case wire::FrameType::heartbeat_reply: read_heartbeat_reply(frame.header.id); return {};
+    case wire::FrameType::goodbye: read_goodbye(frame, now); return {};
+    case wire::FrameType::request:
+    case wire::FrameType::acknowledge:
+    case wire::FrameType::abandon:
+    case wire::FrameType::heartbeat: break;
+  }
+  return protocol_error("a server sends no frames of type " +
+                        std::to_string(static_cast<int>(frame.header.type)));
+}
+
+Result<void> Machine::read_reply(const wire::Frame& frame, Instant now) {
+  const std::uint64_t id = frame.header.id;
+  const Call* const found = calls_.find(id);
+  if (found == nullptr) {
+    read_late_reply(id);
+    return {};
+  }
+  if (!found->is_sent()) return protocol_error("a reply to a request that was not sent");
+  Result<std::string> reply = std::string();
+  if (frame.header.code == 0) {
+    reply = std::string(frame.body);
+  } else {
+    auto error = wire::decode_error(frame.header.code, frame.body);
+    if (!error) return protocol_error("an error that cannot be read");
+    reply = *std::move(error);
+  }
+  link_.prove();
+  broken_off_count_ = 0;
+  Call call = calls_.remove(id);
+  const std::uint64_t serial = call.serial;
+  const bool is_only_sending = !call.is_repeated;
+  const bool is_release = call.is_barrier && reply.has_value();
+  if (is_kept(call.operation)) letters_.acknowledge(id);
+  complete(std::move(call), std::move(reply), Fate::answered, now);
+  // The answer to a repetition may have been under way before the repetition arrived.
+  if (is_only_sending) confirm(serial);
+  if (is_release) send_acknowledgements();  // the barrier's confirmation
+  return {};
+}
+
+/// Whoever asked has been told otherwise. Replies that were abandoned or acknowledged may still
+/// come, once more after a resume; any other is one that the server may let go.
+void Machine::read_late_reply(std::uint64_t id) {
+  if (letters_.has(id) || id == 0 || id > last_id_) return;
+  std::string bytes;
+  wire::append_ids(bytes, wire::FrameType::abandon, 0, {id});
+  ++last_serial_;
+  transmit(std::move(bytes));
+}
+
+Result<void> Machine::read_event(const wire::Frame& frame, Instant now) {
+  auto event = wire::decode_event(frame.header.code, frame.body);
+  if (!event) return std::move(event).error();
+  link_.prove();
+  switch (event->kind) {
+    case wire::EventKind::epoch_broken:
+    case wire::EventKind::rank_left: effects_.push_back(Notify{*std::move(event)}); break;
+    case wire::EventKind::session_ended: {
+      Error& why = event->error;
+      if (why.where.empty()) why.where = options_.where;
+      if (why.decided_by.empty()) why.decided_by = "server";
+      if (ends_session(why.code)) {
+        end_session(std::move(why), now);
+      } else {
+        log(LogLevel::warning, options_.where + " closes the connection: " + why.detail);
+      }
+      break;
+    }
+    default: break;  // of a newer server
+  }
+  return {};
+}
+
+void Machine::read_heartbeat_reply(std::uint64_t number) {
+  const auto heartbeat = lease_.answered(number);
+  if (!heartbeat) return;
+  link_.prove();
+  broken_off_count_ = 0;
+  confirm(heartbeat->serial);
+}
+
+void Machine::read_goodbye(const wire::Frame& frame, Instant now) {
+  const auto reason = wire::decode_goodbye(frame);
+  Error why = error_of(ErrorCode::unavailable,
+                       "the server has stopped: " + std::string(reason ? *reason : "?"));
+  blame_host(why, LossCause::closed, now);
+  effects_.push_back(Disconnect{});
+  end_all_calls(why, now);
+  link_.distrust();
+  lose_connection(std::move(why), now);
+}
+
+void Machine::break_off(Error error, Instant now) {
+  Error why = error_of(ErrorCode::protocol_error, std::move(error.detail));
+  why.actual = error.actual;
+  why.limit = error.limit;
+  effects_.push_back(Disconnect{});
+  if (++broken_off_count_ > 1) end_all_calls(why, now);
+  link_.distrust();
+  lose_connection(std::move(why), now);
+}
+
+}  // namespace muster::client::protocol

@@ -1,0 +1,186 @@
+// What is due when, and the errors of calls that end without an answer.
+//
+// The lease is looked at before anything else, also before bytes that have come: a process that
+// was stopped for most of the session timeout must not use an answer from before.
+
+#include <algorithm>
+
+#include "client/protocol/machine.h"
+
+namespace muster::client::protocol {
+namespace {
+
+/// A server that asks for more would keep us busy with nothing else.
+constexpr Duration heartbeat_min = std::chrono::milliseconds(10);
+
+std::string in_seconds(Duration duration) {
+  const auto tenths = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count() / 100;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+}
+
+}  // namespace
+
+void Machine::apply(const Input& input, Instant now) {
+  // Bytes may have come while this process did not run.
+  if (established() && now - last_event_ > 2 * heartbeat_interval()) heard_ = now;
+  last_event_ = now;
+  settle_block(now);
+  std::visit([&](const auto& seen) { on(seen, now); }, input);
+  do_what_is_due(now);
+}
+
+void Machine::on(const Advance&, Instant) {}
+
+void Machine::do_what_is_due(Instant now) {
+  if (established() && now >= falls_silent_at()) {
+    effects_.push_back(Disconnect{});
+    lose_connection(
+        error_of(ErrorCode::unavailable, "the server is silent for " + in_seconds(now - heard_)),
+        now);
+  }
+  if (link_.attempt_is_overdue(now)) {
+    effects_.push_back(Disconnect{});
+    const bool greeting = link_.phase() == Link::Phase::greeting;
+    fail_attempt(Attempt::silent,
+                 error_of(ErrorCode::unavailable,
+                          std::string(greeting ? "no hello came within "
+                                               : "no connection came about within ") +
+                              in_seconds(options_.hello_timeout)),
+                 now);
+  }
+  settle_block(now);
+  if (link_.attempt_is_due(now)) {
+    link_.connect(now);
+    effects_.push_back(Connect{});
+  }
+  if (established() && now >= heartbeat_at_) {
+    send_heartbeat(now);
+    heartbeat_at_ += heartbeat_interval();
+    if (heartbeat_at_ <= now) heartbeat_at_ = now + heartbeat_interval();
+  }
+  end_overdue_calls(now);
+  send_abandons();
+}
+
+Instant Machine::next_deadline() const {
+  Instant next = std::min(link_.next_deadline(), calls_.next_wake());
+  if (has_session_ && block_ == Block::none) {
+    next = std::min(next, waits_for_restart() ? gives_up_at() : suspends_at());
+  }
+  if (established()) next = std::min({next, heartbeat_at_, falls_silent_at()});
+  return next;
+}
+
+std::vector<Effect> Machine::take_effects() { return std::exchange(effects_, {}); }
+
+Block Machine::due_block(Instant now) const {
+  if (block_ == Block::over || block_ == Block::closed) return block_;
+  if (!has_session_) return Block::none;
+  if (waits_for_restart()) return now >= gives_up_at() ? Block::unavailable : Block::none;
+  return now >= suspends_at() ? Block::suspended : Block::none;
+}
+
+void Machine::settle_block(Instant now) {
+  const Block due = due_block(now);
+  if (due == block_) return;
+  block_ = due;
+  if (due == Block::none) return;
+  failure_ = due == Block::suspended ? suspension(now) : unreachable(now);
+  log(LogLevel::warning, options_.where + ": " + failure_.detail);
+  end_all_calls(failure_, now);
+}
+
+void Machine::end_overdue_calls(Instant now) {
+  while (Call* const call = calls_.due(now)) {
+    if (is_past_end(*call, now)) {
+      end_call(call->id, overdue(*call, now), now);
+    } else {
+      calls_.wake_at(*call, call->deadline + server_.limits.slack);
+    }
+  }
+}
+
+/// Of a call whose deadline has passed: whether it waits no more. The slack is for the server's
+/// own decision to arrive, so there is none when no server is there to decide.
+bool Machine::is_past_end(const Call& call, Instant now) const {
+  if (now >= call.deadline + server_.limits.slack) return true;
+  return call.is_sent() ? waits_for_restart() : !established();
+}
+
+Duration Machine::heartbeat_interval() const {
+  return std::max(server_.limits.heartbeat, heartbeat_min);
+}
+
+Instant Machine::suspends_at() const {
+  return lease_.proven() + server_.limits.session_timeout * 4 / 5;
+}
+
+Instant Machine::gives_up_at() const {
+  return lost_ + (has_host() ? server_.limits.grace : options_.unavailable_after);
+}
+
+/// When to try another connection: TCP alone may take as long to notice that a broken path has
+/// healed as it was broken.
+Instant Machine::falls_silent_at() const {
+  const auto since = lease_.waiting_since();
+  if (!since) return base::far_future;
+  const Duration patience = std::max(server_.limits.session_timeout / 5, 2 * heartbeat_interval());
+  return std::max(*since, heard_) + patience;
+}
+
+Error Machine::error_of(ErrorCode code, std::string detail) const {
+  Error error;
+  error.code = code;
+  error.where = options_.where;
+  error.detail = std::move(detail);
+  return error;
+}
+
+Error Machine::unreachable(Instant now) const {
+  Error error = error_of(last_trouble_.code, "no session: " + last_trouble_.detail);
+  blame_host(error, LossCause::closed, now);
+  return error;
+}
+
+Error Machine::suspension(Instant now) const {
+  const std::string since = in_seconds(now - lease_.proven());
+  Error error = error_of(ErrorCode::suspended,
+                         "nothing that was sent in the last " + since + " was answered");
+  if (has_host()) {
+    error.code = ErrorCode::unavailable;
+    blame_host(error, LossCause::heartbeat, now);
+  }
+  return error;
+}
+
+Error Machine::overdue(const Call& call, Instant now) const {
+  if (call.is_sent() && !waits_for_restart()) {
+    std::string detail = "no answer came";
+    if (!established()) detail += "; " + last_trouble_.detail;
+    return error_of(ErrorCode::outcome_unknown, std::move(detail));
+  }
+  if (!established()) return unreachable(now);
+  return error_of(ErrorCode::unavailable,
+                  std::to_string(in_flight_count_) + " requests are in flight without an answer");
+}
+
+bool Machine::has_host() const {
+  return has_session_ && !(server_.hosting_process.id == ProcessId{});
+}
+
+/// Names the process that embeds the server, if one does.
+void Machine::blame_host(Error& error, LossCause cause, Instant now) const {
+  if (!has_host()) return;
+  RankReport host;
+  host.rank = server_.hosting_rank;
+  host.joined = true;
+  host.process = server_.hosting_process;
+  host.silence = now - heard_;
+  error.ranks.push_back(std::move(host));
+  if (server_.hosting_rank >= 0) {
+    error.rank_ranges.push_back({server_.hosting_rank, server_.hosting_rank});
+  }
+  error.cause = cause;
+}
+
+}  // namespace muster::client::protocol

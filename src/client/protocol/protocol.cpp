@@ -1,0 +1,30 @@
+#include "client/protocol/protocol.h"
+
+#include "client/protocol/machine.h"
+
+namespace muster::client::protocol {
+
+class Protocol::Impl : public Machine {
+ public:
+  using Machine::Machine;
+};
+
+Protocol::Protocol(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Protocol::~Protocol() = default;
+
+void Protocol::open(Instant now) { impl_->open(now); }
+void Protocol::apply(const Input& input, Instant now) { impl_->apply(input, now); }
+CallId Protocol::submit(const wire::RequestBody& body, Duration timeout, Instant now) {
+  return impl_->submit(body, timeout, now);
+}
+void Protocol::cancel(CallId call, Instant now) { impl_->cancel(call, now); }
+void Protocol::close(Instant now) { impl_->close(now); }
+void Protocol::reopen(Instant now) { impl_->reopen(now); }
+Instant Protocol::next_deadline() const { return impl_->next_deadline(); }
+std::vector<Effect> Protocol::take_effects() { return impl_->take_effects(); }
+const wire::ServerHello& Protocol::server() const { return impl_->server(); }
+bool Protocol::established() const { return impl_->established(); }
+const Error* Protocol::failure() const { return impl_->failure(); }
+std::size_t Protocol::pending_count() const { return impl_->pending_count(); }
+
+}  // namespace muster::client::protocol
