@@ -1,0 +1,278 @@
+// What replies, errors and events say: bytes in, lines out.
+
+#include <algorithm>
+
+#include "core_client.h"
+#include "wire/reply.h"
+
+namespace muster::script {
+namespace {
+
+template <class Reply>
+Reply decoded(std::string_view body) {
+  auto reply = wire::decode_body<Reply>(body);
+  if (!reply) throw ScriptError("a reply cannot be decoded: " + reply.error().message());
+  return *std::move(reply);
+}
+
+std::string quoted_list(const std::vector<std::string_view>& values) {
+  std::vector<std::string> parts;
+  for (const auto& value : values) parts.push_back(quoted(value));
+  return joined(parts, ",");
+}
+
+std::string text_or_none(const std::optional<Duration>& duration) {
+  return duration ? script::text_of(*duration) : "none";
+}
+
+std::string_view name_of(wire::MemberState state) {
+  switch (state) {
+    case wire::MemberState::live: return "live";
+    case wire::MemberState::silent: return "silent";
+    case wire::MemberState::lost: return "lost";
+    case wire::MemberState::left: return "left";
+    case wire::MemberState::candidate: return "candidate";
+  }
+  return "?";
+}
+
+std::string_view name_of(wire::RoundState state) {
+  switch (state) {
+    case wire::RoundState::none: return "none";
+    case wire::RoundState::not_called: return "not_called";
+    case wire::RoundState::done: return "done";
+    case wire::RoundState::failed: return "failed";
+  }
+  return "?";
+}
+
+void tell_round(Line& line, const wire::RoundReply& round) {
+  if (!round.values.empty()) line.with("values", quoted_list(round.values));
+  if (!round.unconfirmed.empty()) {
+    line.with("unconfirmed", script::text_of(round.unconfirmed));
+  }
+}
+
+void tell_list(Line& line, wire::ListReply reply, Client& client) {
+  client.list_cursor = reply.cursor;
+  std::sort(reply.entries.begin(), reply.entries.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::vector<std::string> names;
+  std::vector<std::string> sizes;
+  std::vector<std::string> ttls;
+  std::vector<std::string> bound;
+  for (const wire::ListEntry& entry : reply.entries) {
+    names.push_back(name_or_quoted(entry.name));
+    sizes.push_back(std::to_string(entry.value_bytes));
+    ttls.push_back(text_or_none(entry.ttl));
+    if (entry.bound) bound.push_back(names.back());
+  }
+  line.with("names", names.empty() ? "none" : joined(names, ","));
+  line.further("count", std::to_string(names.size()));
+  line.further("bytes", joined(sizes, ","));
+  line.further("ttls", joined(ttls, ","));
+  line.further("bound", joined(bound, ","));
+  line.with("more", reply.cursor == 0 ? "no" : "yes");
+}
+
+void tell_members(Line& line, const wire::MembersReply& reply, const Processes& processes) {
+  std::vector<std::string> members;
+  std::vector<std::string> infos;
+  std::vector<std::string> silences;
+  for (const wire::MemberEntry& member : reply.members) {
+    members.push_back(std::to_string(member.rank) + ":" +
+                      processes.name_of(member.process.id) + ":" +
+                      std::string(name_of(member.state)));
+    infos.push_back(quoted(member.info));
+    silences.push_back(script::text_of(member.silence));
+  }
+  line.with("members", joined(members, ","));
+  line.further("infos", joined(infos, ","));
+  line.further("silences", joined(silences, ","));
+}
+
+void tell_formed(Line& line, const Asked& asked, const wire::FormedReply& reply, Client& client) {
+  const auto known = client.groups.find(asked.group);
+  if (known == client.groups.end() || known->second.epoch != reply.epoch) {
+    client.groups.insert_or_assign(asked.group, GroupHandle{reply.epoch, 1, 1, {}});
+  }
+  client.current_group = asked.group;
+  line.words += " formed";
+  line.with("epoch", std::to_string(reply.epoch));
+  line.with("rank", std::to_string(reply.rank));
+  line.with("of", std::to_string(reply.world_size));
+  line.further("hosting_rank", std::to_string(reply.hosting_rank));
+  line.further("candidates", std::to_string(reply.candidates));
+  line.further("expiration", script::text_of(reply.data_expiration));
+}
+
+void tell_applied(Line& line, const wire::AppliedReply& reply) {
+  line.words += reply.applied ? " ok" : " not_applied";
+  if (reply.value) line.with("value", quoted(*reply.value));
+}
+
+void tell_recovered(Line& line, const wire::RecoverReply& reply, const Processes& processes) {
+  line.words += " ok";
+  line.with("state", std::string(name_of(reply.state)));
+  tell_round(line, reply.round);
+  if (!reply.next_sequences.empty()) {
+    std::vector<std::string> next;
+    for (const auto sequence : reply.next_sequences) next.push_back(std::to_string(sequence));
+    line.with("next", joined(next, ","));
+  }
+  if (reply.error) {
+    line.with("error", std::string(muster::name_of(reply.error->code)));
+    tell(line, *reply.error, processes);
+  }
+}
+
+void tell_presence(Line& line, const wire::PresenceReply& reply) {
+  std::vector<std::string> parts;
+  for (const bool present : reply.present) parts.push_back(present ? "yes" : "no");
+  line.with("present", joined(parts, ","));
+}
+
+void tell_values(Line& line, const wire::ValuesReply& reply) {
+  std::vector<std::string> parts;
+  for (const auto& value : reply.values) parts.push_back(value ? quoted(*value) : "none");
+  line.with("values", joined(parts, ","));
+}
+
+/// The client's next receive asks for the next object.
+void move_on(const wire::Receive& asked, Client& client) {
+  for (auto& [name, handle] : client.groups) {
+    if (handle.epoch != asked.epoch) continue;
+    handle.next_sequence[{asked.source, asked.tag, false}] = asked.sequence + 1;
+  }
+}
+
+void tell_received(Line& line, const wire::Receive& asked, std::string_view body, Client& client) {
+  const auto reply = decoded<wire::ReceiveReply>(body);
+  line.with("value", quoted(reply.value));
+  line.with("sequence", std::to_string(reply.sequence));
+  line.further("codec", std::to_string(reply.codec));
+  move_on(asked, client);
+}
+
+/// Words and fields of a reply that succeeded.
+void tell_success(Line& line, const Asked& asked, std::string_view body, Client& client,
+                  const Processes& processes) {
+  using wire::Operation;
+  switch (wire::operation_of(asked.owned.request.body)) {
+    case Operation::set:
+    case Operation::compare_set: return tell_applied(line, decoded<wire::AppliedReply>(body));
+    case Operation::join:
+    case Operation::regroup:
+      return tell_formed(line, asked, decoded<wire::FormedReply>(body), client);
+    case Operation::recover:
+      return tell_recovered(line, decoded<wire::RecoverReply>(body), processes);
+    default: line.words += " ok";
+  }
+  switch (wire::operation_of(asked.owned.request.body)) {
+    case Operation::get:
+    case Operation::take: {
+      line.with("value", quoted(decoded<wire::ValueReply>(body).value));
+      return;
+    }
+    case Operation::add:
+    case Operation::append:
+    case Operation::remove:
+    case Operation::expire_data: {
+      line.with("number", std::to_string(decoded<wire::NumberReply>(body).number));
+      return;
+    }
+    case Operation::send: {
+      line.further("sequence", std::to_string(decoded<wire::NumberReply>(body).number));
+      return;
+    }
+    case Operation::exists: return tell_presence(line, decoded<wire::PresenceReply>(body));
+    case Operation::multi_get: return tell_values(line, decoded<wire::ValuesReply>(body));
+    case Operation::list: return tell_list(line, decoded<wire::ListReply>(body), client);
+    case Operation::members:
+      return tell_members(line, decoded<wire::MembersReply>(body), processes);
+    case Operation::collective: return tell_round(line, decoded<wire::RoundReply>(body));
+    case Operation::receive:
+      return tell_received(line, std::get<wire::Receive>(asked.owned.request.body), body, client);
+    case Operation::status: {
+      for (const auto& [name, value] : decoded<wire::StatusReply>(body).fields) {
+        line.further(std::string(name), name_or_quoted(value));
+      }
+      return;
+    }
+    default: decoded<wire::EmptyReply>(body);
+  }
+}
+
+void tell_ranks(Line& line, const Error& error, const Processes& processes) {
+  if (!error.rank_ranges.empty()) line.with("ranks", text_of(error.rank_ranges));
+  if (error.ranks.empty()) return;
+  std::vector<std::string> names;
+  std::vector<std::string> places;
+  std::vector<std::string> labels;
+  std::vector<std::string> silences;
+  std::vector<std::string> calls;
+  for (const RankReport& report : error.ranks) {
+    const ProcessInfo& process = report.process;
+    names.push_back(report.joined ? processes.name_of(process.id) : "never_joined");
+    places.push_back(process.host + "/" + std::to_string(process.pid));
+    labels.push_back(process.label);
+    silences.push_back(text_or_none(report.silence));
+    calls.push_back(report.called);
+  }
+  line.further("processes", joined(names, ","));
+  line.further("places", joined(places, ","));
+  line.further("labels", joined(labels, ","));
+  line.further("silences", joined(silences, ","));
+  line.further("calls", quoted(joined(calls, ",")));
+}
+
+}  // namespace
+
+void tell(Line& line, const Error& error, const Processes& processes) {
+  tell_ranks(line, error, processes);
+  if (error.cause != LossCause::none) line.with("cause", std::string(name_of(error.cause)));
+  if (error.decided_by_rank >= 0) {
+    line.with("decided_by", "rank" + std::to_string(error.decided_by_rank));
+  } else if (!error.decided_by.empty()) {
+    line.further("decided_by", name_or_quoted(error.decided_by));
+  }
+  if (error.decided_by_timeout != Duration::zero()) {
+    line.further("timeout", text_of(error.decided_by_timeout));
+  }
+  if (error.expected != 0 || error.actual != 0) {
+    const bool alone = error.limit != 0 || error.code == ErrorCode::expired;
+    if (!alone) line.with("expected", std::to_string(error.expected));
+    // How full something is depends on what the server's own records take.
+    const bool measured = error.code == ErrorCode::resource_exhausted;
+    const auto kind = measured ? Field::Kind::further : Field::Kind::required;
+    line.fields.push_back({"actual", std::to_string(error.actual), kind});
+  }
+  if (error.limit != 0) line.with("limit", std::to_string(error.limit));
+  line.further("operation", error.operation.empty() ? "none" : error.operation);
+  line.further("group", error.group.empty() ? "none" : name_or_quoted(error.group));
+  line.further("epoch", std::to_string(error.epoch));
+  line.further("round", std::to_string(error.round));
+  line.further("elapsed", text_of(error.elapsed));
+  line.further("detail", quoted(error.detail));
+}
+
+Line reply_line(const Asked& asked, std::uint16_t code, std::string_view body, Client& client,
+                const Processes& processes) {
+  Line line;
+  line.words = client.name + ":";
+  if (code == 0) {
+    tell_success(line, asked, body, client, processes);
+  } else {
+    const auto decoded_error = wire::decode_error(code, body);
+    if (!decoded_error) throw ScriptError("an error cannot be decoded");
+    const Error& error = *decoded_error;
+    line.words += " " + std::string(muster::name_of(error.code));
+    tell(line, error, processes);
+    const auto* receive = std::get_if<wire::Receive>(&asked.owned.request.body);
+    if (receive != nullptr && error.code == ErrorCode::expired) move_on(*receive, client);
+  }
+  if (!asked.label.empty()) line.with("as", asked.label);
+  return line;
+}
+
+}  // namespace muster::script

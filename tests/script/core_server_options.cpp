@@ -1,0 +1,51 @@
+#include "core_server_options.h"
+
+namespace muster::script {
+namespace {
+
+template <class Number>
+void read(Arguments& arguments, std::string_view name, Number& option) {
+  if (const auto given = arguments.number(name)) option = static_cast<Number>(*given);
+}
+
+void read(Arguments& arguments, std::string_view name, Duration& option) {
+  if (const auto given = arguments.duration(name)) option = *given;
+}
+
+}  // namespace
+
+core::Options server_options(Arguments& arguments, Processes& processes) {
+  core::Options options;
+  wire::ServerLimits& limits = options.limits;
+  read(arguments, "key_bytes_max", limits.key_bytes_max);
+  read(arguments, "value_bytes_max", limits.value_bytes_max);
+  read(arguments, "round_bytes_max", limits.round_bytes_max);
+  read(arguments, "keys_per_operation_max", limits.keys_per_operation_max);
+  read(arguments, "requests_in_flight_max", limits.requests_in_flight_max);
+  read(arguments, "parked_waits_max", limits.parked_waits_max);
+  read(arguments, "world_size_max", limits.world_size_max);
+  read(arguments, "heartbeat", limits.heartbeat);
+  read(arguments, "session_timeout", limits.session_timeout);
+  read(arguments, "grace", limits.grace);
+  read(arguments, "slack", limits.slack);
+  read(arguments, "memory_bytes_max", options.memory_bytes_max);
+  read(arguments, "namespace_memory_bytes_max", options.namespace_memory_bytes_max);
+  read(arguments, "sessions_max", options.sessions_max);
+  read(arguments, "groups_per_namespace_max", options.groups_per_namespace_max);
+  read(arguments, "open_rounds_max", options.open_rounds_max);
+  read(arguments, "cached_results_max", options.cached_results_max);
+  read(arguments, "cached_result_bytes_max", options.cached_result_bytes_max);
+  read(arguments, "list_slots_per_page", options.list_slots_per_page);
+  read(arguments, "gap_max", options.gap_max);
+  read(arguments, "drain_after_gap", options.drain_after_gap);
+  read(arguments, "slow_round_log", options.slow_round_log);
+  read(arguments, "hosting_rank", options.hosting_rank);
+  if (const auto process = arguments.named("hosting_process")) {
+    options.hosting_process.id = processes.id_of(*process);
+    options.hosting_process.host = "h1";
+    options.hosting_process.pid = 1;
+  }
+  return options;
+}
+
+}  // namespace muster::script
