@@ -32,8 +32,8 @@ class OwnedRequest {
 /// A request that a client has sent, and what the script calls it.
 struct Asked {
   OwnedRequest owned;
-  std::string label;   ///< `as=`; may be empty
-  std::string group;   ///< of a join or regroup
+  std::string label;  ///< `as=`; may be empty
+  std::string group;  ///< of a join or regroup
   int replies_due = 1;
 };
 

@@ -30,8 +30,7 @@ void forget(Client& client, const std::vector<std::uint64_t>& ids) {
 
 }  // namespace
 
-void CoreRunner::run_client_step(const Step& step, const std::string& actor,
-                                 Arguments& arguments) {
+void CoreRunner::run_client_step(const Step& step, const std::string& actor, Arguments& arguments) {
   const auto [found, is_new] = clients_.try_emplace(actor);
   Client& client = found->second;
   client.name = actor;
@@ -87,10 +86,10 @@ void CoreRunner::connect(Client& client, Arguments& arguments) {
   hello.process.label = arguments.bytes("label").value_or("");
   hello.name_space = arguments.bytes("namespace").value_or("");
   hello.auth_method = static_cast<std::uint8_t>(arguments.number("auth").value_or(0));
-  hello.version_min = static_cast<std::uint16_t>(
-      arguments.number("version_min").value_or(hello.version_min));
-  hello.version_max = static_cast<std::uint16_t>(
-      arguments.number("version_max").value_or(hello.version_max));
+  hello.version_min =
+      static_cast<std::uint16_t>(arguments.number("version_min").value_or(hello.version_min));
+  hello.version_max =
+      static_cast<std::uint16_t>(arguments.number("version_max").value_or(hello.version_max));
   if (arguments.flag("observer")) hello.role = wire::Role::observer;
   say_hello(client);
 }

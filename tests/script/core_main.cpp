@@ -1,6 +1,6 @@
 #include "core_runner.h"
 
 int main(int count, char** words) {
-  return muster::script::run_files(
-      count, words, [] { return std::make_unique<muster::script::CoreRunner>(); });
+  return muster::script::run_files(count, words,
+                                   [] { return std::make_unique<muster::script::CoreRunner>(); });
 }

@@ -80,9 +80,8 @@ void tell_members(Line& line, const wire::MembersReply& reply, const Processes& 
   std::vector<std::string> infos;
   std::vector<std::string> silences;
   for (const wire::MemberEntry& member : reply.members) {
-    members.push_back(std::to_string(member.rank) + ":" +
-                      processes.name_of(member.process.id) + ":" +
-                      std::string(name_of(member.state)));
+    members.push_back(std::to_string(member.rank) + ":" + processes.name_of(member.process.id) +
+                      ":" + std::string(name_of(member.state)));
     infos.push_back(quoted(member.info));
     silences.push_back(script::text_of(member.silence));
   }

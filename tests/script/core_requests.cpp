@@ -200,8 +200,7 @@ wire::RequestBody receive(Making& making) {
   body.epoch = making.epoch(handle);
   body.source = making.number<std::uint32_t>("from");
   body.tag = making.number<std::uint64_t>("tag", 0);
-  body.sequence =
-      making.number("sequence", handle.next_sequence[{body.source, body.tag, false}]);
+  body.sequence = making.number("sequence", handle.next_sequence[{body.source, body.tag, false}]);
   body.codec = making.number<std::uint32_t>("codec", 0);
   return body;
 }
@@ -220,9 +219,8 @@ wire::RequestBody recover(Making& making) {
   for (const std::string& stream : making.arguments.list("streams")) {
     const auto colon = stream.find(':');
     if (colon == stream.npos) throw ScriptError("not destination:tag: " + stream);
-    body.streams.push_back(
-        {static_cast<std::uint32_t>(number_of(stream.substr(0, colon))),
-         static_cast<std::uint64_t>(number_of(stream.substr(colon + 1)))});
+    body.streams.push_back({static_cast<std::uint32_t>(number_of(stream.substr(0, colon))),
+                            static_cast<std::uint64_t>(number_of(stream.substr(colon + 1)))});
   }
   return body;
 }

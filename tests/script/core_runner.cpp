@@ -104,24 +104,18 @@ void CoreRunner::tell_counts(Arguments& arguments) {
   const core::Counts counts = engine().counts();
   const bool all = arguments.flag("all");
   const std::pair<const char*, std::uint64_t> named[] = {
-      {"sessions", counts.sessions},
-      {"connections", counts.connections},
-      {"keys", counts.keys},
-      {"objects", counts.objects},
-      {"groups", counts.groups},
-      {"epochs", counts.epochs},
-      {"rounds", counts.rounds},
-      {"streams", counts.streams},
-      {"waits", counts.waits},
-      {"cached_results", counts.cached_results},
-      {"timers", counts.timers},
-      {"memory_bytes", counts.memory_bytes},
+      {"sessions", counts.sessions}, {"connections", counts.connections},
+      {"keys", counts.keys},         {"objects", counts.objects},
+      {"groups", counts.groups},     {"epochs", counts.epochs},
+      {"rounds", counts.rounds},     {"streams", counts.streams},
+      {"waits", counts.waits},       {"cached_results", counts.cached_results},
+      {"timers", counts.timers},     {"memory_bytes", counts.memory_bytes},
   };
   Line& line = this->line("counts");
   bool any = false;
   for (const auto& [name, value] : named) {
-    const bool machinery = name == std::string_view("timers") ||
-                           name == std::string_view("memory_bytes");
+    const bool machinery =
+        name == std::string_view("timers") || name == std::string_view("memory_bytes");
     if (value == 0 || (machinery && !all)) {
       line.further(name, std::to_string(value));
     } else {
@@ -225,14 +219,13 @@ void CoreRunner::tell(const core::SendReply& effect) {
 }
 
 void CoreRunner::tell(const core::SendEvent& effect) {
-  const auto event =
-      wire::decode_event(static_cast<std::uint16_t>(effect.kind), *effect.body);
+  const auto event = wire::decode_event(static_cast<std::uint16_t>(effect.kind), *effect.body);
   if (!event) throw ScriptError("an event cannot be decoded: " + event.error().message());
   std::string kind = "session_ended";
   if (effect.kind == wire::EventKind::epoch_broken) kind = "epoch_broken";
   if (effect.kind == wire::EventKind::rank_left) kind = "rank_left";
-  Line& line = line_at(effect.connection,
-                       "event " + kind + " " + std::string(name_of(event->error.code)));
+  Line& line =
+      line_at(effect.connection, "event " + kind + " " + std::string(name_of(event->error.code)));
   if (event->epoch != 0) line.with("epoch", std::to_string(event->epoch));
   script::tell(line, event->error, processes_);
 }
@@ -247,8 +240,7 @@ void CoreRunner::tell(const core::SendGoodbye& effect) {
 }
 
 void CoreRunner::tell(const core::Close& effect) {
-  Line& line =
-      line_at(effect.connection, "closed " + std::string(name_of(effect.reason.code)));
+  Line& line = line_at(effect.connection, "closed " + std::string(name_of(effect.reason.code)));
   script::tell(line, effect.reason, processes_);
   Client& client = client_at(effect.connection);
   if (client.connection == effect.connection) client.connection = 0;

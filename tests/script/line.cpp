@@ -131,9 +131,7 @@ std::vector<std::string> Arguments::list(std::string_view name) {
   return word ? items_of(*word) : std::vector<std::string>();
 }
 
-bool Arguments::flag(std::string_view name) {
-  return std::erase(plain_, std::string(name)) > 0;
-}
+bool Arguments::flag(std::string_view name) { return std::erase(plain_, std::string(name)) > 0; }
 
 void Arguments::finish() const {
   if (!plain_.empty()) throw ScriptError("not understood: " + plain_.front());

@@ -104,8 +104,7 @@ std::string difference_of(const Script& script, const Step& step, const std::vec
   out << script.path << ":" << step.number << ": " << step.text << "\n";
   for (const Row& row : rows) {
     if (row.expected != nullptr) {
-      const std::string& written =
-          script.lines[static_cast<std::size_t>(row.expected->number - 1)];
+      const std::string& written = script.lines[static_cast<std::size_t>(row.expected->number - 1)];
       out << (row.actual != nullptr ? "             " : "  missing    ") << written << "\n";
     } else {
       out << "  unexpected > " << full_text_of(*row.actual) << "\n";

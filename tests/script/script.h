@@ -33,7 +33,7 @@ struct Line {
   std::optional<Duration> at;  ///< since the step began; only where time passes
   std::string words;
   std::vector<Field> fields;
-  int number = 0;              ///< of the script's line; 0 when it is real
+  int number = 0;  ///< of the script's line; 0 when it is real
 
   /// Adds a field that scripts must name, or (`further`) may name.
   Line& with(std::string name, std::string value);
@@ -73,11 +73,11 @@ class Arguments {
 
 /// `a b: get k timeout=5s` is two steps, one per actor.
 struct Step {
-  int number = 0;                  ///< of the script's line
-  std::string text;                ///< the line
-  std::vector<std::string> actors; ///< may be empty
-  std::string verb;                ///< "+" when only time passes; its word is the time
-  std::vector<std::string> words;  ///< after the verb
+  int number = 0;                   ///< of the script's line
+  std::string text;                 ///< the line
+  std::vector<std::string> actors;  ///< may be empty
+  std::string verb;                 ///< "+" when only time passes; its word is the time
+  std::vector<std::string> words;   ///< after the verb
   std::vector<Line> expected;
 };
 

@@ -98,8 +98,8 @@ std::vector<std::string> items_of(std::string_view list) {
 std::optional<Duration> duration_of(std::string_view word) {
   if (word == "0") return Duration::zero();
   std::size_t digits = 0;
-  while (digits < word.size() && (std::isdigit(static_cast<unsigned char>(word[digits])) != 0 ||
-                                  word[digits] == '.')) {
+  while (digits < word.size() &&
+         (std::isdigit(static_cast<unsigned char>(word[digits])) != 0 || word[digits] == '.')) {
     ++digits;
   }
   if (digits == 0) return std::nullopt;
