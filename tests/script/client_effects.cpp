@@ -1,0 +1,167 @@
+// What the protocol does: effects in, lines out.
+
+#include "client_runner.h"
+
+namespace muster::script {
+namespace {
+
+std::string text_of(const std::vector<std::uint64_t>& ids) {
+  std::vector<std::string> parts;
+  for (const std::uint64_t id : ids) parts.push_back(std::to_string(id));
+  return joined(parts, ",");
+}
+
+Line hello_line(std::string_view bytes) {
+  const auto hello = wire::decode_client_hello(bytes);
+  if (!hello) throw ScriptError("a hello cannot be decoded");
+  Line line;
+  line.words = "transmit hello";
+  if (hello->session_id != 0) line.with("session", std::to_string(hello->session_id));
+  line.further("incarnation", std::to_string(hello->incarnation));
+  return line;
+}
+
+/// The words and numbers of a request that say which one it is.
+struct Telling {
+  Line& line;
+
+  void operator()(const wire::CollectiveCall& body) const {
+    line.words += " " + std::string(wire::name_of(body.collective));
+    line.with("round", std::to_string(body.round));
+  }
+  void operator()(const wire::Send& body) const {
+    line.words += " send";
+    line.with("sequence", std::to_string(body.sequence));
+    line.further("to", std::to_string(body.destination));
+  }
+  void operator()(const wire::Receive& body) const {
+    line.words += " receive";
+    line.with("sequence", std::to_string(body.sequence));
+    line.further("from", std::to_string(body.source));
+  }
+  void operator()(const wire::Regroup& body) const {
+    line.words += " regroup";
+    line.with("attempt", std::to_string(body.attempt));
+  }
+  void operator()(const wire::Recover& body) const {
+    line.words += " recover";
+    line.with("round", std::to_string(body.round));
+    line.further("streams", std::to_string(body.streams.size()));
+  }
+  template <class Body>
+  void operator()(const Body& body) const {
+    line.words += " " + std::string(wire::name_of(wire::operation_of(wire::RequestBody(body))));
+  }
+};
+
+Line request_line(const wire::Frame& frame) {
+  const auto request = wire::decode_request(frame);
+  if (!request) throw ScriptError("a request cannot be decoded: " + request.error().message());
+  Line line;
+  line.words = "transmit";
+  std::visit(Telling{line}, request->body);
+  line.with("id", std::to_string(request->id));
+  line.with("timeout", script::text_of(request->timeout));
+  if (!request->acknowledged.empty()) line.with("acks", text_of(request->acknowledged));
+  return line;
+}
+
+Line frame_line(const wire::Frame& frame) {
+  using wire::FrameType;
+  Line line;
+  switch (frame.header.type) {
+    case FrameType::request: return request_line(frame);
+    case FrameType::goodbye: line.words = "transmit goodbye"; return line;
+    case FrameType::acknowledge: line.words = "transmit acknowledge"; break;
+    case FrameType::abandon: line.words = "transmit abandon"; break;
+    case FrameType::heartbeat: line.words = "transmit heartbeat"; break;
+    default: throw ScriptError("a client sends no such frames");
+  }
+  const auto ids = wire::decode_ids(frame);
+  if (!ids) throw ScriptError("ids cannot be decoded");
+  if (frame.header.type == FrameType::heartbeat) {
+    line.with("number", std::to_string(frame.header.id));
+  }
+  if (!ids->empty() || frame.header.type != FrameType::heartbeat) {
+    line.with(frame.header.type == FrameType::heartbeat ? "acks" : "ids", text_of(*ids));
+  }
+  return line;
+}
+
+}  // namespace
+
+Line transmitted_line(std::string_view bytes) {
+  if (wire::check_magic(bytes)) return hello_line(bytes);
+  const auto frame = wire::cut_frame(bytes, 0xffffffff);
+  if (!frame || !*frame) throw ScriptError("a frame cannot be cut");
+  if ((*frame)->body.size() + wire::frame_header_bytes != bytes.size()) {
+    throw ScriptError("bytes follow a frame");
+  }
+  return frame_line(**frame);
+}
+
+void ClientRunner::tell(const protocol::Connect&) { line("connect"); }
+void ClientRunner::tell(const protocol::Disconnect&) { line("disconnect"); }
+
+void ClientRunner::tell(const protocol::Transmit& effect) {
+  Line told = transmitted_line(effect.bytes);
+  if (told.words == "transmit heartbeat") {
+    const auto number = static_cast<std::uint64_t>(number_of(told.fields.front().value));
+    heartbeat_ = number;
+    if (server_lives_) {
+      std::string bytes;
+      wire::FrameHeader header;
+      header.type = wire::FrameType::heartbeat_reply;
+      header.id = number;
+      wire::append_frame(bytes, header, "");
+      apply(protocol::Received{bytes});
+      if (told.fields.size() == 1) return;
+    }
+  }
+  line("") = std::move(told);
+  if (time_passes_) lines_.back().at = now_ - step_began_;
+}
+
+void ClientRunner::tell(const protocol::Complete& effect) {
+  const auto found = asked_.find(effect.call);
+  if (found == asked_.end()) throw ScriptError("a call is over twice");
+  const std::unique_ptr<Asked> asked = std::move(found->second);
+  asked_.erase(found);
+  Line& told = line("complete " + std::to_string(effect.call));
+  if (effect.reply) {
+    unnumber(*asked, nullptr, effect.fate);
+    resolve(*asked, *effect.reply);
+    const Line reply = reply_line(*asked, 0, *effect.reply, client_, processes_);
+    told.words += reply.words.substr(client_.name.size() + 1);
+    told.fields = reply.fields;
+    return;
+  }
+  const Error& error = effect.reply.error();
+  unnumber(*asked, &error, effect.fate);
+  told.words += " " + std::string(muster::name_of(error.code));
+  script::tell(told, error, processes_);
+  told.further("where", error.where);
+  if (effect.fate == protocol::Fate::unsent) told.with("fate", "unsent");
+  if (effect.fate == protocol::Fate::in_doubt) told.with("fate", "in_doubt");
+}
+
+void ClientRunner::tell(const protocol::Notify& effect) {
+  const wire::Event& event = effect.event;
+  std::string kind = "epoch_broken";
+  if (event.kind == wire::EventKind::rank_left) kind = "rank_left";
+  if (event.kind == wire::EventKind::session_ended) kind = "session_ended";
+  Line& told = line("notify " + kind + " " + std::string(muster::name_of(event.error.code)));
+  if (event.epoch != 0) told.with("epoch", std::to_string(event.epoch));
+  script::tell(told, event.error, processes_);
+}
+
+void ClientRunner::tell(const protocol::Established& effect) {
+  line(effect.resumed ? "resumed" : "established");
+}
+
+void ClientRunner::tell(const protocol::Log& effect) {
+  if (!shows_logs_ || effect.level == LogLevel::debug) return;
+  line("log").with("line", quoted(effect.line));
+}
+
+}  // namespace muster::script
