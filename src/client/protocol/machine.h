@@ -46,6 +46,7 @@ class Machine {
   const wire::ServerHello& server() const { return server_; }
   bool established() const { return link_.phase() == Link::Phase::established; }
   const Error* failure() const { return block_ == Block::none ? nullptr : &failure_; }
+  const Error& last_trouble() const { return last_trouble_; }
   std::size_t pending_count() const { return calls_.count(); }
 
  private:
@@ -88,7 +89,7 @@ class Machine {
   void complete(Call call, Result<std::string> reply, Fate fate, Instant now);
   void end_call(CallId id, Error error, Instant now);
   void end_all_calls(const Error& error, Instant now);
-  void transmit(std::string bytes) { effects_.push_back(Transmit{std::move(bytes)}); }
+  void transmit(std::string bytes) { emit(Transmit{std::move(bytes)}); }
 
   // Time.
   void settle_block(Instant now);
@@ -110,7 +111,11 @@ class Machine {
   bool has_host() const;
   void blame_host(Error& error, LossCause cause, Instant now) const;
 
-  void log(LogLevel level, std::string line) { effects_.push_back(Log{level, std::move(line)}); }
+  void log(LogLevel level, std::string line) { emit(Log{level, std::move(line)}); }
+  template <class Each>
+  void emit(Each effect) {
+    effects_.emplace_back(std::in_place_type<Each>, std::move(effect));
+  }
 
   Options options_;
   Link link_;

@@ -25,6 +25,7 @@ std::vector<Effect> Protocol::take_effects() { return impl_->take_effects(); }
 const wire::ServerHello& Protocol::server() const { return impl_->server(); }
 bool Protocol::established() const { return impl_->established(); }
 const Error* Protocol::failure() const { return impl_->failure(); }
+const Error& Protocol::last_trouble() const { return impl_->last_trouble(); }
 std::size_t Protocol::pending_count() const { return impl_->pending_count(); }
 
 }  // namespace muster::client::protocol

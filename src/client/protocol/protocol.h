@@ -134,6 +134,8 @@ class Protocol {
   bool established() const;
   /// Why every call fails at the moment, if it does.
   const Error* failure() const;
+  /// What the last attempt or connection that failed came to.
+  const Error& last_trouble() const;
   std::size_t pending_count() const;
 
  private:

@@ -1,0 +1,99 @@
+#include "client/call.h"
+
+#include <condition_variable>
+#include <mutex>
+
+#include "base/monotonic_now.h"
+#include "client/failure.h"
+
+namespace muster::client {
+namespace {
+
+/// Where one blocking call waits. Shared with whoever completes it, who may still hold it when
+/// the caller has gone on.
+template <class T>
+class Waiter {
+ public:
+  void complete(T value) {
+    const std::lock_guard lock(mutex_);
+    value_ = std::move(value);
+    ready_.notify_one();
+  }
+
+  bool wait_until(Instant deadline) {
+    std::unique_lock lock(mutex_);
+    const std::chrono::steady_clock::time_point until(deadline.time_since_epoch());
+    return ready_.wait_until(lock, until, [this] { return value_.has_value(); });
+  }
+
+  T take() {
+    std::unique_lock lock(mutex_);
+    ready_.wait(lock, [this] { return value_.has_value(); });
+    return *std::move(value_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::optional<T> value_;
+};
+
+Instant last_resort(const Link& link, Duration timeout) {
+  return base::deadline_after(base::monotonic_now(), timeout) + link.limits().slack +
+         Link::patience;
+}
+
+}  // namespace
+
+Error described(Error error, const Subject& subject, const Link* link, Instant begun) {
+  error.operation = subject.operation;
+  if (error.group.empty()) error.group = subject.group;
+  if (error.epoch == 0) error.epoch = subject.epoch;
+  if (error.round == 0) error.round = subject.round;
+  if (error.where.empty() && link != nullptr) error.where = link->address();
+  error.elapsed = base::monotonic_now() - begun;
+  return error;
+}
+
+std::optional<Error> refusal_to_begin(const Link& link, Form form) {
+  if (link.is_forked()) {
+    return failure(ErrorCode::forked, "the store belongs to the parent process");
+  }
+  if (form == Form::blocking && link.would_deadlock()) {
+    return failure(ErrorCode::would_deadlock, "a blocking call from a handler on the I/O thread");
+  }
+  return std::nullopt;
+}
+
+Error moved_from(std::string_view operation) {
+  Error error = failure(ErrorCode::closed, "the object was moved from");
+  error.operation = operation;
+  return error;
+}
+
+Result<Duration> timeout_or(Duration given, Duration by_default) {
+  if (given == default_timeout) return by_default;
+  if (given < Duration::zero()) return invalid_argument("timeout: not negative");
+  return given;
+}
+
+Outcome submit_and_wait(Link& link, const wire::RequestBody& body, Duration timeout,
+                        Ticket ticket) {
+  const auto waiter = std::make_shared<Waiter<Outcome>>();
+  ticket.done = [waiter](Outcome outcome) { waiter->complete(std::move(outcome)); };
+  const Instant until = last_resort(link, timeout);
+  const CallId call = link.submit(body, timeout, std::move(ticket));
+  if (!waiter->wait_until(until)) link.give_up(call);
+  return waiter->take();
+}
+
+Result<void> establish_and_wait(Link& link, Duration timeout) {
+  const auto waiter = std::make_shared<Waiter<Result<void>>>();
+  const Instant until = last_resort(link, timeout);
+  link.establish(timeout, [waiter](Result<void> result) { waiter->complete(std::move(result)); });
+  if (waiter->wait_until(until)) return waiter->take();
+  return failure(ErrorCode::unavailable,
+                 "the I/O thread did not get to run; an inline handler may block it");
+}
+
+}  // namespace muster::client

@@ -1,0 +1,142 @@
+#include "client/checks.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/failure.h"
+
+namespace muster::client {
+namespace {
+
+using Refusal = std::optional<Error>;
+
+Refusal too_large(const char* what, std::uint64_t actual, std::uint64_t limit) {
+  if (actual <= limit) return std::nullopt;
+  Error error = failure(ErrorCode::too_large, std::string(what) + " is too large");
+  error.actual = actual;
+  error.limit = limit;
+  return error;
+}
+
+/// Collects the first thing that is wrong.
+class Checker {
+ public:
+  explicit Checker(const Limits& limits) : limits_(limits) {}
+
+  Refusal take() { return std::move(refusal_); }
+
+  void key(std::string_view key) {
+    if (key.empty()) note(invalid_argument("key: at least one byte"));
+    note(too_large("the key", key.size(), limits_.key_bytes_max));
+  }
+
+  void value(std::string_view value) {
+    note(too_large("the value", value.size(), limits_.value_bytes_max));
+  }
+
+  void keys(const std::vector<std::string_view>& keys) {
+    count(keys.size());
+    for (const std::string_view each : keys) key(each);
+  }
+
+  void count(std::size_t keys) {
+    note(too_large("the number of keys", keys, limits_.keys_per_operation_max));
+  }
+
+  void sum(std::uint64_t bytes) {
+    note(too_large("the sum of the values", bytes, limits_.round_bytes_max));
+  }
+
+  void ttl(const wire::Ttl& ttl) {
+    if (ttl && *ttl <= Duration::zero()) note(invalid_argument("ttl: above zero"));
+  }
+
+  void text(const char* what, std::string_view text) {
+    note(too_large(what, text.size(), limits_.key_bytes_max));
+  }
+
+  void world_size(std::uint64_t size) {
+    note(too_large("world_size", size, limits_.world_size_max));
+  }
+
+ private:
+  void note(Refusal refusal) {
+    if (!refusal_) refusal_ = std::move(refusal);
+  }
+
+  const Limits& limits_;
+  Refusal refusal_;
+};
+
+// One per request that can break a rule.
+
+void check(Checker& checker, const wire::Set& body) {
+  checker.key(body.key);
+  checker.value(body.value);
+  checker.ttl(body.ttl);
+}
+void check(Checker& checker, const wire::Get& body) { checker.key(body.key); }
+void check(Checker& checker, const wire::Take& body) { checker.key(body.key); }
+void check(Checker& checker, const wire::Add& body) { checker.key(body.key); }
+void check(Checker& checker, const wire::CompareSet& body) {
+  checker.key(body.key);
+  if (body.expected) checker.value(*body.expected);
+  checker.value(body.desired);
+  checker.ttl(body.ttl);
+}
+void check(Checker& checker, const wire::Append& body) {
+  checker.key(body.key);
+  checker.value(body.suffix);
+}
+void check(Checker& checker, const wire::Remove& body) { checker.keys(body.keys); }
+void check(Checker& checker, const wire::Exists& body) { checker.keys(body.keys); }
+void check(Checker& checker, const wire::Wait& body) { checker.keys(body.keys); }
+void check(Checker& checker, const wire::MultiGet& body) { checker.keys(body.keys); }
+void check(Checker& checker, const wire::MultiSet& body) {
+  checker.count(body.entries.size());
+  std::uint64_t sum = 0;
+  for (const wire::KeyValue& entry : body.entries) {
+    checker.key(entry.key);
+    checker.value(entry.value);
+    sum += entry.value.size();
+  }
+  checker.sum(sum);
+  checker.ttl(body.ttl);
+}
+void check(Checker& checker, const wire::List& body) { checker.text("the prefix", body.prefix); }
+void check(Checker& checker, const wire::Touch& body) {
+  checker.key(body.key);
+  checker.ttl(body.ttl);
+}
+void check(Checker& checker, const wire::Join& body) {
+  checker.text("the group's name", body.group);
+  checker.value(body.info);
+  checker.world_size(body.world_size);
+}
+void check(Checker& checker, const wire::Regroup& body) { checker.world_size(body.new_size); }
+void check(Checker& checker, const wire::ReportDead& body) {
+  checker.text("the reason", body.reason);
+}
+void check(Checker& checker, const wire::CollectiveCall& body) {
+  std::uint64_t sum = 0;
+  for (const std::string_view value : body.values) {
+    checker.value(value);
+    sum += value.size();
+  }
+  checker.sum(sum);
+}
+void check(Checker& checker, const wire::Send& body) { checker.value(body.value); }
+
+template <class Body>
+void check(Checker&, const Body&) {}
+
+}  // namespace
+
+std::optional<Error> refusal_of(const wire::RequestBody& body, const Limits& limits) {
+  Checker checker(limits);
+  std::visit([&](const auto& each) { check(checker, each); }, body);
+  return checker.take();
+}
+
+}  // namespace muster::client

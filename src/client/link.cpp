@@ -1,0 +1,466 @@
+#include "client/link.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/monotonic_now.h"
+#include "base/random.h"
+#include "client/failure.h"
+#include "net/io_thread.h"
+
+// Threads: a caller encodes its request under the mutex and posts one turn to the I/O thread,
+// unless one is posted already. A turn carries out what has gathered: connecting, writing, ending
+// calls. The mutex is never held while somebody else's code runs.
+
+namespace muster::client {
+namespace {
+
+using base::monotonic_now;
+
+constexpr std::size_t shared_bytes_min = 64 * 1024;  // shorter ones are copied into one write
+constexpr Duration linger{std::chrono::seconds(1)};  // for a goodbye behind unsent bytes
+
+protocol::Options protocol_options(const std::string& address, const StoreOptions& options,
+                                   const ProcessInfo& process) {
+  protocol::Options settings;
+  settings.identity.process = process;
+  settings.identity.name_space = options.name_space;
+  settings.where = address;
+  settings.jitter_seed = base::random_u64();
+  return settings;
+}
+
+Limits limits_of(const wire::ServerLimits& from) {
+  Limits limits;
+  limits.key_bytes_max = from.key_bytes_max;
+  limits.value_bytes_max = from.value_bytes_max;
+  limits.round_bytes_max = from.round_bytes_max;
+  limits.keys_per_operation_max = from.keys_per_operation_max;
+  limits.world_size_max = from.world_size_max;
+  limits.heartbeat = from.heartbeat;
+  limits.session_timeout = from.session_timeout;
+  limits.grace = from.grace;
+  limits.slack = from.slack;
+  return limits;
+}
+
+std::optional<Error> refusal_of(const StoreOptions& options) {
+  if (options.name_space.size() > wire::name_bytes_max) {
+    return invalid_argument("name_space: at most 64 bytes");
+  }
+  if (options.label.size() > wire::name_bytes_max) {
+    return invalid_argument("label: at most 64 bytes");
+  }
+  if (options.timeout < Duration::zero()) return invalid_argument("timeout: not negative");
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Link>> Link::create(std::string_view address, StoreOptions options) {
+  auto parsed = net::parse_address(address);
+  if (!parsed) return std::move(parsed).error();
+  if (auto refused = refusal_of(options)) return *std::move(refused);
+  if (!options.io_thread) options.io_thread = IoThread::create();
+  if (!options.io_thread) {
+    return failure(ErrorCode::resource_exhausted, "the system has no thread or descriptor left");
+  }
+  std::shared_ptr<Link> link(new Link(*std::move(parsed), std::string(address), options));
+  if (link->bell_ < 0) {
+    return failure(ErrorCode::resource_exhausted, "the process has no descriptor left");
+  }
+  return link;
+}
+
+Link::Link(net::Address address, std::string address_text, StoreOptions options)
+    : address_(std::move(address)),
+      address_text_(std::move(address_text)),
+      options_(std::move(options)),
+      process_(base::own_process(options_.label)),
+      owner_(::getpid()),
+      io_thread_(options_.io_thread),
+      handlers_(options_, *io_thread_),
+      bell_(net::Doorbell::of(io_thread_->impl().context()).fd()),
+      protocol_(protocol_options(address_text_, options_, process_)),
+      timer_(io_thread_->impl().context()) {
+  limits_ = limits_of(wire::ServerLimits{});
+}
+
+Link::~Link() = default;
+
+// Calls of any thread.
+
+void Link::wake() {
+  if (is_woken_.exchange(true)) return;
+  asio::post(io_thread_->impl().context(), [self = shared_from_this()] { self->turn(); });
+}
+
+void Link::establish(Duration timeout, std::function<void(Result<void>)> done) {
+  {
+    const std::lock_guard lock(mutex_);
+    const Instant now = monotonic_now();
+    if (establishing_.empty()) attempt_count_ = 0;
+    establishing_.push_back({base::deadline_after(now, timeout), now, std::move(done)});
+    if (is_opened_) {
+      protocol_.reopen(now);
+    } else {
+      protocol_.open(now);
+    }
+    is_opened_ = true;
+  }
+  wake();
+}
+
+CallId Link::submit(const wire::RequestBody& body, Duration timeout, Ticket ticket) {
+  CallId id = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const bool is_cancelled =
+        mark_.covers(ticket.serial) || (ticket.mark && ticket.mark->covers(ticket.serial));
+    if (is_cancelled) is_cancelling_ = true;
+    id = protocol_.submit(body, timeout, monotonic_now());
+    pending_[id].ticket = std::move(ticket);
+  }
+  wake();
+  return id;
+}
+
+void Link::give_up(CallId call) {
+  Ticket ticket;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = pending_.find(call);
+    if (found == pending_.end()) return;
+    ticket = std::move(found->second.ticket);
+    pending_.erase(found);
+    protocol_.cancel(call, monotonic_now());
+  }
+  wake();
+  Outcome outcome{failure(ErrorCode::outcome_unknown,
+                          "the I/O thread did not get to run; an inline handler may block it"),
+                  protocol::Fate::in_doubt};
+  outcome.reply.error().decided_by = "client";
+  if (ticket.settle) ticket.settle(outcome);
+  if (ticket.done) ticket.done(std::move(outcome));
+}
+
+void Link::cancel() noexcept { cancel(mark_); }
+
+void Link::cancel(CancelMark& mark) noexcept {
+  if (is_forked()) return;
+  mark.raise_to(last_serial_.load() + 1);
+  is_cancelling_.store(true);
+  net::Doorbell::ring(bell_);
+}
+
+void Link::close() {
+  if (is_forked()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_closing_) protocol_.close(monotonic_now());
+    is_closing_ = true;
+  }
+  wake();
+  if (would_deadlock()) return;
+  std::unique_lock lock(mutex_);
+  finished_.wait_for(lock, goodbye_patience, [this] { return is_finished_; });
+}
+
+void Link::watch(std::uint64_t epoch, std::weak_ptr<EpochWatcher> watcher) {
+  const std::lock_guard lock(mutex_);
+  watchers_[epoch] = std::move(watcher);
+}
+
+void Link::unwatch(std::uint64_t epoch) {
+  const std::lock_guard lock(mutex_);
+  watchers_.erase(epoch);
+}
+
+bool Link::is_forked() const { return ::getpid() != owner_; }
+
+void Link::close_inherited() { io_thread_->impl().close_inherited_sockets(); }
+
+bool Link::would_deadlock() const {
+  return Handlers::is_inside_inline_handler() || io_thread_->impl().on_io_thread();
+}
+
+Limits Link::limits() const {
+  const std::lock_guard lock(mutex_);
+  return limits_;
+}
+
+std::uint64_t Link::incarnation() const {
+  const std::lock_guard lock(mutex_);
+  return incarnation_;
+}
+
+// The I/O thread.
+
+void Link::start() {
+  is_started_ = true;
+  auto& context = io_thread_->impl().context();
+  connector_ = net::Connector::create(context, address_, {});
+  bell_number_ = net::Doorbell::of(context).add([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self && self->is_cancelling_) self->turn();
+  });
+}
+
+void Link::turn() {
+  is_woken_ = false;
+  if (!is_started_) start();
+  if (is_cancelling_.exchange(false)) cancel_marked();
+  pump();
+}
+
+void Link::apply(const protocol::Input& input) {
+  {
+    const std::lock_guard lock(mutex_);
+    protocol_.apply(input, monotonic_now());
+  }
+  pump();
+}
+
+void Link::pump() {
+  for (;;) {
+    std::vector<protocol::Effect> effects;
+    {
+      const std::lock_guard lock(mutex_);
+      effects = protocol_.take_effects();
+    }
+    if (effects.empty()) break;
+    for (protocol::Effect& effect : effects) {
+      std::visit([this](auto& what) { execute(what); }, effect);
+    }
+  }
+  if (connection_) connection_->flush();
+  settle_establishing();
+  finish();
+  arm_timer();
+}
+
+void Link::execute(protocol::Connect&) {
+  if (connection_) connection_->close();
+  connection_.reset();
+  {
+    const std::lock_guard lock(mutex_);
+    ++attempt_count_;
+  }
+  connector_->connect([weak = weak_from_this()](net::Connector::Outcome outcome) {
+    if (const auto self = weak.lock()) self->connected(std::move(outcome));
+  });
+}
+
+void Link::connected(net::Connector::Outcome outcome) {
+  if (const auto* error = std::get_if<net::ConnectError>(&outcome)) {
+    protocol::ConnectFailed failed;
+    failed.detail = error->detail;
+    switch (error->kind) {
+      case net::ConnectFailure::refused: failed.kind = protocol::ConnectFailure::refused; break;
+      case net::ConnectFailure::silent: failed.kind = protocol::ConnectFailure::silent; break;
+      case net::ConnectFailure::not_resolved:
+        failed.kind = protocol::ConnectFailure::not_resolved;
+        break;
+    }
+    return apply(failed);
+  }
+  connection_ = std::get<std::shared_ptr<net::Connection>>(std::move(outcome));
+  const net::Connection* const current = connection_.get();
+  net::Connection::Callbacks callbacks;
+  callbacks.received = [weak = weak_from_this(), current](std::string_view bytes) {
+    const auto self = weak.lock();
+    if (self && self->connection_.get() == current) self->apply(protocol::Received{bytes});
+  };
+  callbacks.closed = [weak = weak_from_this(), current](net::CloseCause cause, std::string why) {
+    const auto self = weak.lock();
+    if (!self || self->connection_.get() != current) return;
+    self->connection_.reset();
+    self->apply(protocol::Disconnected{cause == net::CloseCause::by_peer, std::move(why)});
+  };
+  connection_->start(std::move(callbacks));
+  apply(protocol::Connected{connection_->peer()});
+}
+
+void Link::execute(protocol::Disconnect&) {
+  connector_->cancel();
+  if (connection_) connection_->close_after_flush(linger);
+  connection_.reset();
+}
+
+void Link::execute(protocol::Transmit& effect) {
+  if (!connection_) return;
+  if (effect.bytes.size() < shared_bytes_min) return connection_->send(effect.bytes);
+  auto bytes = std::make_shared<const std::string>(std::move(effect.bytes));
+  connection_->send(net::SharedBytes{*bytes, bytes});
+}
+
+void Link::execute(protocol::Complete& effect) {
+  Ticket ticket;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = pending_.find(effect.call);
+    if (found == pending_.end()) return;
+    ticket = std::move(found->second.ticket);
+    pending_.erase(found);
+  }
+  Outcome outcome{std::move(effect.reply), effect.fate};
+  const bool is_round_in_doubt =
+      ticket.round != 0 && !outcome.reply && outcome.fate == protocol::Fate::in_doubt;
+  if (is_round_in_doubt && outcome.reply.error().code == ErrorCode::cancelled) {
+    outcome.reply.error().code = ErrorCode::outcome_unknown;
+    outcome.reply.error().detail = "cancelled, and the server did not say what became of the round";
+  }
+  if (ticket.settle) ticket.settle(outcome);
+  if (ticket.done) ticket.done(std::move(outcome));
+}
+
+void Link::execute(protocol::Notify& effect) {
+  const wire::Event& event = effect.event;
+  const bool is_of_session = event.kind == wire::EventKind::session_ended;
+  std::vector<std::shared_ptr<EpochWatcher>> concerned;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [epoch, weak] : watchers_) {
+      if (!is_of_session && epoch != event.epoch) continue;
+      if (auto watcher = weak.lock()) concerned.push_back(std::move(watcher));
+    }
+  }
+  for (const auto& watcher : concerned) watcher->on_event(event);
+  if (!is_of_session || !options_.on_session_end) return;
+  handlers_.dispatch("on_session_end",
+                     [told = options_.on_session_end, error = event.error] { told(error); });
+}
+
+void Link::execute(protocol::Established&) {
+  connector_->mark_good();
+  const std::lock_guard lock(mutex_);
+  const wire::ServerHello& server = protocol_.server();
+  limits_ = limits_of(server.limits);
+  incarnation_ = server.incarnation;
+  if (connection_) connection_->set_user_timeout(server.limits.session_timeout);
+}
+
+void Link::execute(protocol::Log& effect) { handlers_.log(effect.level, effect.line); }
+
+// Time.
+
+void Link::arm_timer() {
+  Instant next = base::far_future;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_finished_) return;
+    next = std::min(protocol_.next_deadline(), give_up_at_);
+    for (const Establishing& waiting : establishing_) next = std::min(next, waiting.deadline);
+  }
+  if (next >= armed_for_) return;  // an early turn does no harm
+  armed_for_ = next;
+  timer_.expires_at(std::chrono::steady_clock::time_point(next.time_since_epoch()));
+  timer_.async_wait([weak = weak_from_this()](const asio::error_code& aborted) {
+    const auto self = weak.lock();
+    if (aborted || !self) return;
+    self->armed_for_ = base::far_future;
+    self->give_up_cancelled();
+    self->apply(protocol::Advance{});
+  });
+}
+
+// Establishing.
+
+std::optional<Result<void>> Link::outcome_of(const Establishing& waiting, Instant now) const {
+  if (protocol_.established()) return Result<void>();
+  if (const Error* const failed = protocol_.failure()) {
+    const bool may_pass =
+        failed->code == ErrorCode::unavailable || failed->code == ErrorCode::suspended;
+    if (!may_pass) return Result<void>(*failed);
+  }
+  if (now >= waiting.deadline) return Result<void>(not_established(waiting, now));
+  return std::nullopt;
+}
+
+Error Link::not_established(const Establishing& waiting, Instant now) const {
+  Error error = protocol_.last_trouble();
+  error.where = address_text_;
+  error.decided_by = "client";
+  error.detail = "tried " + std::to_string(attempt_count_) + " times in " +
+                 std::to_string((now - waiting.begun) / std::chrono::milliseconds(1)) +
+                 " ms; last: " + error.detail;
+  error.actual = 0;
+  return error;
+}
+
+void Link::settle_establishing() {
+  std::vector<std::pair<Establishing, Result<void>>> over;
+  {
+    const std::lock_guard lock(mutex_);
+    const Instant now = monotonic_now();
+    for (auto waiting = establishing_.begin(); waiting != establishing_.end();) {
+      auto outcome = outcome_of(*waiting, now);
+      if (!outcome) {
+        ++waiting;
+        continue;
+      }
+      over.emplace_back(std::move(*waiting), *std::move(outcome));
+      waiting = establishing_.erase(waiting);
+    }
+  }
+  for (auto& [waiting, outcome] : over) waiting.done(std::move(outcome));
+}
+
+// Cancelling and closing.
+
+void Link::cancel_marked() {
+  const std::lock_guard lock(mutex_);
+  const Instant now = monotonic_now();
+  std::vector<CallId> ending;
+  std::vector<wire::CancelRound> rounds;
+  for (auto& [id, pending] : pending_) {
+    const Ticket& ticket = pending.ticket;
+    const bool is_meant =
+        mark_.covers(ticket.serial) || (ticket.mark && ticket.mark->covers(ticket.serial));
+    if (pending.is_cancelled || !is_meant) continue;
+    pending.is_cancelled = true;
+    if (ticket.round == 0) {
+      ending.push_back(id);
+      continue;
+    }
+    rounds.push_back({ticket.epoch, ticket.round});
+    pending.give_up_at = now + cancel_patience;
+    give_up_at_ = std::min(give_up_at_, pending.give_up_at);
+  }
+  for (const CallId id : ending) protocol_.cancel(id, now);
+  for (const wire::CancelRound& round : rounds) protocol_.submit(round, cancel_patience, now);
+}
+
+void Link::give_up_cancelled() {
+  const std::lock_guard lock(mutex_);
+  const Instant now = monotonic_now();
+  if (now < give_up_at_) return;
+  give_up_at_ = base::far_future;
+  for (auto& [id, pending] : pending_) {
+    if (pending.give_up_at <= now) {
+      pending.give_up_at = base::far_future;
+      protocol_.cancel(id, now);
+    } else {
+      give_up_at_ = std::min(give_up_at_, pending.give_up_at);
+    }
+  }
+}
+
+void Link::finish() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_closing_ || is_finished_) return;
+  }
+  connector_->cancel();
+  if (connection_) connection_->close_after_flush(linger);
+  connection_.reset();
+  timer_.cancel();
+  net::Doorbell::of(io_thread_->impl().context()).remove(bell_number_);
+  const std::lock_guard lock(mutex_);
+  is_finished_ = true;
+  watchers_.clear();
+  finished_.notify_all();
+}
+
+}  // namespace muster::client

@@ -1,0 +1,191 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.h"
+#include "client/cancel_mark.h"
+#include "client/handlers.h"
+#include "client/protocol/protocol.h"
+#include "muster/store.h"
+#include "net/address.h"
+#include "net/connector.h"
+#include "net/doorbell.h"
+
+namespace muster::client {
+
+using base::Instant;
+using protocol::CallId;
+
+/// How a call ended, as the group's state has to know it.
+struct Outcome {
+  Result<std::string> reply;
+  protocol::Fate fate = protocol::Fate::unsent;
+};
+
+/// One call on its way to the server.
+struct Ticket {
+  std::uint64_t serial = 0;          ///< from `next_serial`, taken when the public call began
+  std::shared_ptr<CancelMark> mark;  ///< of its group; null: none
+  std::uint64_t epoch = 0;           ///< of a collective: `cancel` asks the server to cancel
+  std::uint64_t round = 0;           ///< this round of it; 0: the call is no collective
+  /// Both run once, `settle` first, on the I/O thread (or, after `give_up`, on the thread that
+  /// did), and never block. May be empty.
+  std::function<void(const Outcome& outcome)> settle;
+  std::function<void(Outcome outcome)> done;
+};
+
+/// What wants to know of the epoch it belongs to.
+class EpochWatcher {
+ public:
+  virtual void on_event(const wire::Event& event) = 0;
+
+ protected:
+  ~EpochWatcher() = default;
+};
+
+/// The rim around one Protocol: a socket, a timer, and threads that call.
+///
+/// Life cycle: create -> establish -> established, and again after every loss -> close -> finished.
+/// Any thread may call; a mutex guards the protocol. Whoever calls leaves effects behind and wakes
+/// the I/O thread, once for many calls; only the I/O thread carries effects out. In a forked child
+/// only `is_forked` and `close_inherited` may be called.
+class Link : public std::enable_shared_from_this<Link> {
+ public:
+  /// errors  invalid_argument, resource_exhausted (no thread or descriptor left)
+  static Result<std::shared_ptr<Link>> create(std::string_view address, StoreOptions options);
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  /// Begins the first session, or after its end a new one; `done` runs once it stands, cannot
+  /// come about, or `timeout` has passed.
+  void establish(Duration timeout, std::function<void(Result<void>)> done);
+
+  std::uint64_t next_serial() { return last_serial_.fetch_add(1) + 1; }
+  CallId submit(const wire::RequestBody& body, Duration timeout, Ticket ticket);
+
+  /// Ends a call that the I/O thread did not end in time; nothing if it has just done so.
+  void give_up(CallId call);
+
+  /// Async-signal-safe: marks what has begun, and wakes the I/O thread to see to it.
+  void cancel() noexcept;
+  void cancel(CancelMark& mark) noexcept;
+
+  /// Ends the session in order and every pending call with `closed`. Waits until the goodbye has
+  /// been handed to the kernel, `goodbye_patience` at most; never for the network.
+  void close();
+
+  void watch(std::uint64_t epoch, std::weak_ptr<EpochWatcher> watcher);
+  void unwatch(std::uint64_t epoch);
+
+  bool is_forked() const;
+  /// In a forked child: closes what it inherited.
+  void close_inherited();
+  /// Whether a blocking call of this thread would wait for itself.
+  bool would_deadlock() const;
+
+  /// As the server that answered last said.
+  Limits limits() const;
+  std::uint64_t incarnation() const;
+  const StoreOptions& options() const { return options_; }
+  const std::string& address() const { return address_text_; }
+  const ProcessInfo& process() const { return process_; }
+  const Handlers& handlers() const { return handlers_; }
+
+  /// How much longer than deadline + slack a blocking call waits for an I/O thread that does not
+  /// get to run, such as one whose inline handler blocks.
+  static constexpr Duration patience{std::chrono::milliseconds(100)};
+  static constexpr Duration goodbye_patience{std::chrono::milliseconds(100)};
+  /// How long a cancelled round waits for the server's decision.
+  static constexpr Duration cancel_patience{std::chrono::seconds(2)};
+
+ private:
+  struct Pending {
+    Ticket ticket;
+    bool is_cancelled = false;
+    Instant give_up_at = base::far_future;
+  };
+  struct Establishing {
+    Instant deadline{};
+    Instant begun{};
+    std::function<void(Result<void>)> done;
+  };
+
+  Link(net::Address address, std::string address_text, StoreOptions options);
+
+  // Any thread.
+  void wake();
+
+  // On the I/O thread.
+  void apply(const protocol::Input& input);
+  void start();
+  void turn();
+  void pump();
+  void execute(protocol::Connect& effect);
+  void execute(protocol::Disconnect& effect);
+  void execute(protocol::Transmit& effect);
+  void execute(protocol::Complete& effect);
+  void execute(protocol::Notify& effect);
+  void execute(protocol::Established& effect);
+  void execute(protocol::Log& effect);
+  void connected(net::Connector::Outcome outcome);
+  void settle_establishing();
+  void cancel_marked();
+  void give_up_cancelled();
+  void arm_timer();
+  void finish();
+
+  // With the mutex held.
+  std::optional<Result<void>> outcome_of(const Establishing& waiting, Instant now) const;
+  Error not_established(const Establishing& waiting, Instant now) const;
+
+  const net::Address address_;
+  const std::string address_text_;
+  const StoreOptions options_;
+  const ProcessInfo process_;
+  const pid_t owner_;
+  const std::shared_ptr<IoThread> io_thread_;
+  const Handlers handlers_;
+  const int bell_;  ///< what a signal handler writes to
+
+  std::atomic<std::uint64_t> last_serial_{0};
+  CancelMark mark_;
+  std::atomic<bool> is_cancelling_{false};
+  std::atomic<bool> is_woken_{false};
+
+  mutable std::mutex mutex_;
+  protocol::Protocol protocol_;
+  std::map<CallId, Pending> pending_;
+  std::vector<Establishing> establishing_;
+  std::map<std::uint64_t, std::weak_ptr<EpochWatcher>> watchers_;
+  Limits limits_;
+  std::uint64_t incarnation_ = 0;
+  bool is_opened_ = false;
+  std::uint64_t attempt_count_ = 0;  ///< to connect, since establish
+  Instant give_up_at_ = base::far_future;
+  bool is_closing_ = false;
+  bool is_finished_ = false;
+  std::condition_variable finished_;
+
+  // The I/O thread's.
+  std::shared_ptr<net::Connector> connector_;
+  std::shared_ptr<net::Connection> connection_;
+  asio::steady_timer timer_;
+  Instant armed_for_ = base::far_future;
+  std::uint64_t bell_number_ = 0;
+  bool is_started_ = false;
+};
+
+}  // namespace muster::client

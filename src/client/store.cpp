@@ -1,0 +1,162 @@
+#include "muster/store.h"
+
+#include "base/monotonic_now.h"
+#include "client/call.h"
+#include "client/failure.h"
+#include "client/store_impl.h"
+#include "net/forked.h"
+
+// The session's life; the calls on keys are in store_blocking.cpp and store_callback.cpp.
+
+MUSTER_BEGIN_NAMESPACE
+
+using client::Link;
+
+namespace {
+
+constexpr std::string_view connect_name = "connect";
+constexpr std::string_view reopen_name = "reopen";
+
+struct Opening {
+  std::shared_ptr<Link> link;
+  Duration timeout{0};
+};
+
+Result<Opening> opening(std::string_view address, StoreOptions options, Duration timeout) {
+  auto resolved = client::timeout_or(timeout, options.timeout);
+  if (!resolved) return std::move(resolved).error();
+  auto link = Link::create(address, std::move(options));
+  if (!link) return std::move(link).error();
+  return Opening{*std::move(link), *resolved};
+}
+
+}  // namespace
+
+std::shared_ptr<Store::Impl> Store::Impl::create(std::shared_ptr<Link> link) {
+  return std::shared_ptr<Impl>(new Impl(std::move(link)), [](Impl* impl) {
+    if (!impl->link()->is_forked()) {
+      impl->link()->close();
+      delete impl;
+      return;
+    }
+    // Destroying the rest would disturb the parent's epoll set, which the child shares, and may
+    // wait for locks of threads that the child does not have.
+    impl->link()->close_inherited();
+    net::keep_forever(std::shared_ptr<Link>(impl->link()));
+  });
+}
+
+Result<Store> Store::connect(std::string_view address, StoreOptions options, Duration timeout) {
+  const auto begun = base::monotonic_now();
+  const auto failed = [&](Error error, const Link* link) {
+    error.where = address;
+    return client::described(std::move(error), {connect_name, {}, 0, 0}, link, begun);
+  };
+  auto ready = opening(address, std::move(options), timeout);
+  if (!ready) return failed(std::move(ready).error(), nullptr);
+  auto impl = Impl::create(ready->link);  // closes when this fails
+  if (auto refused = client::refusal_to_begin(*ready->link, client::Form::blocking)) {
+    return failed(*std::move(refused), ready->link.get());
+  }
+  auto established = client::establish_and_wait(*ready->link, ready->timeout);
+  if (!established) return failed(std::move(established).error(), ready->link.get());
+  return Store(std::move(impl));
+}
+
+void Store::connect_async(std::string_view address, StoreOptions options, Duration timeout,
+                          Handler<Store> handler) {
+  const auto begun = base::monotonic_now();
+  const auto io_thread = options.io_thread;
+  auto ready = opening(address, options, timeout);
+  if (!ready) {
+    Error error =
+        client::described(std::move(ready).error(), {connect_name, {}, 0, 0}, nullptr, begun);
+    error.where = address;
+    if (handler) handler(std::move(error));  // there is nothing yet to run it on
+    return;
+  }
+  auto impl = Impl::create(ready->link);
+  Link* const link = ready->link.get();
+  link->establish(ready->timeout, [impl = std::move(impl), begun,
+                                   handler = std::move(handler)](Result<void> result) mutable {
+    const std::shared_ptr<Link> established = impl->link();
+    if (result)
+      return client::deliver<Store>(*established, connect_name, std::move(handler),
+                                    Store(std::move(impl)));
+    Error error = client::described(std::move(result).error(), {connect_name, {}, 0, 0},
+                                    established.get(), begun);
+    client::deliver<Store>(*established, connect_name, std::move(handler), std::move(error));
+  });
+}
+
+Store::Store(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Store::~Store() = default;
+Store::Store(Store&&) noexcept = default;
+Store& Store::operator=(Store&&) noexcept = default;
+
+void Store::cancel() noexcept {
+  if (impl_) impl_->link()->cancel();
+}
+
+void Store::close() {
+  if (impl_) impl_->link()->close();
+}
+
+Result<void> Store::reopen(Duration timeout) {
+  if (!impl_) return client::moved_from(reopen_name);
+  Link& link = *impl_->link();
+  const auto begun = base::monotonic_now();
+  const auto attempt = [&]() -> Result<void> {
+    if (auto refused = client::refusal_to_begin(link, client::Form::blocking)) return *refused;
+    const auto resolved = client::timeout_or(timeout, link.options().timeout);
+    if (!resolved) return resolved.error();
+    return client::establish_and_wait(link, *resolved);
+  };
+  auto result = attempt();
+  if (result) return {};
+  return client::described(std::move(result).error(), {reopen_name, {}, 0, 0}, &link, begun);
+}
+
+void Store::reopen_async(Duration timeout, Handler<void> handler) {
+  if (!handler) return;
+  if (!impl_) return handler(client::moved_from(reopen_name));
+  const std::shared_ptr<Link> link = impl_->link();
+  const auto begun = base::monotonic_now();
+  const auto described = [begun, link](Error error) {
+    return client::described(std::move(error), {reopen_name, {}, 0, 0}, link.get(), begun);
+  };
+  if (auto refused = client::refusal_to_begin(*link, client::Form::callback)) {
+    return handler(described(*std::move(refused)));
+  }
+  const auto resolved = client::timeout_or(timeout, link->options().timeout);
+  if (!resolved) {
+    return client::deliver<void>(*link, reopen_name, std::move(handler),
+                                 described(resolved.error()));
+  }
+  link->establish(*resolved, [link, described, handler = std::move(handler)](Result<void> result) {
+    if (!result) result = described(std::move(result).error());
+    client::deliver<void>(*link, reopen_name, handler, std::move(result));
+  });
+}
+
+Limits Store::limits() const {
+  if (!impl_ || impl_->link()->is_forked()) return {};
+  return impl_->link()->limits();
+}
+
+const std::string& Store::address() const {
+  static const std::string none;
+  return impl_ ? impl_->link()->address() : none;
+}
+
+const ProcessInfo& Store::process() const {
+  static const ProcessInfo none;
+  return impl_ ? impl_->link()->process() : none;
+}
+
+std::uint64_t Store::incarnation() const {
+  if (!impl_ || impl_->link()->is_forked()) return 0;
+  return impl_->link()->incarnation();
+}
+
+MUSTER_END_NAMESPACE
