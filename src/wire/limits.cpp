@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <initializer_list>
 #include <limits>
 
 #include "wire/frame.h"
@@ -16,10 +17,13 @@ constexpr std::uint64_t path_bytes = 128;
 constexpr std::uint64_t member_bytes = 45 + 2 * name_bytes_max;
 constexpr std::uint64_t range_bytes = 8;
 
+std::uint64_t each_key_bytes(const ServerLimits& limits) {
+  return std::min<std::uint64_t>(limits.key_bytes_max + entry_bytes,
+                                 std::numeric_limits<std::uint32_t>::max());
+}
+
 std::uint64_t keys_bytes(const ServerLimits& limits) {
-  const std::uint64_t each = std::min<std::uint64_t>(limits.key_bytes_max + entry_bytes,
-                                                     std::numeric_limits<std::uint32_t>::max());
-  return limits.keys_per_operation_max * each;
+  return limits.keys_per_operation_max * each_key_bytes(limits);
 }
 
 std::uint64_t values_bytes(const ServerLimits& limits) {
@@ -45,9 +49,11 @@ std::uint32_t ServerLimits::request_bytes_max() const {
 
 std::uint32_t ServerLimits::reply_bytes_max() const {
   const std::uint64_t ranks = world_size_max;
-  const std::uint32_t data = capped(
-      {values_bytes(*this), ranks * (4 + range_bytes), std::uint64_t{streams_per_recover_max} * 8});
-  const std::uint32_t page = capped({keys_bytes(*this), keys_per_operation_max * path_bytes});
+  const std::uint64_t streams = streams_per_recover_max;
+  const std::uint32_t data = capped({values_bytes(*this), ranks * (4 + range_bytes), streams * 8,
+                                     std::uint64_t{keys_per_operation_max} * 5});
+  const std::uint64_t entries = std::max(keys_per_operation_max, list_entries_max);
+  const std::uint32_t page = capped({entries * each_key_bytes(*this), entries * path_bytes});
   const std::uint32_t members = capped({2 * ranks * (member_bytes + info_bytes_max)});
   return capped({fixed_bytes, std::max({data, page, members})});
 }

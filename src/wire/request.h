@@ -30,6 +30,8 @@ namespace muster::wire {
 inline constexpr std::uint32_t ids_per_frame_max = 65536;
 /// The most streams that one `Recover` may ask for.
 inline constexpr std::uint32_t streams_per_recover_max = 65536;
+/// The most entries on one page of a list, but for servers whose `keys_per_operation_max` is more.
+inline constexpr std::uint32_t list_entries_max = 4096;
 /// The longest duration in any field but the timeout of a request.
 inline constexpr Duration duration_max = std::chrono::hours(24 * 365 * 100);
 

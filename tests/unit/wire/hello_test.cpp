@@ -265,7 +265,7 @@ TEST_CASE("every legal request and reply fits into the limits that the hello tel
   const std::string info(info_bytes_max, 'i');
   member.info = info;
   CHECK(fits_reply(MembersReply{std::vector<MemberEntry>(200, member)}));
-  CHECK(fits_reply(ListReply{std::vector<ListEntry>(50, ListEntry{key, 1, 1s, true}), 1}));
+  CHECK(fits_reply(ListReply{std::vector<ListEntry>(4096, ListEntry{key, 1, 1s, true}), 1}));
 }
 
 TEST_CASE("limits at the end of their numbers do not wrap around") {
