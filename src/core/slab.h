@@ -63,8 +63,13 @@ class Slab {
     return index + (empty ? chunk_slots : 1);
   }
 
-  /// One past the highest slot there is.
-  Index end() const { return static_cast<Index>(chunks_.size()) * chunk_slots; }
+  /// One past the highest slot with an object.
+  Index end() const {
+    if (chunks_.empty()) return 0;
+    const auto full_chunks = static_cast<Index>(chunks_.size() - 1);
+    return full_chunks * chunk_slots +
+           (chunk_slots - static_cast<Index>(std::countl_zero(chunks_.back()->used)));
+  }
 
  private:
   struct Chunk {

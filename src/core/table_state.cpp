@@ -1,5 +1,7 @@
 #include "core/table_state.h"
 
+#include <algorithm>
+
 #include "core/hash.h"
 #include "core/reply_heads.h"
 
@@ -147,6 +149,10 @@ void TableState::serve(const std::vector<Entry*>& appeared) {
       wait.queued = true;
       ready.push_back(&wait);
     }
+  }
+  if (appeared.size() > 1) {  // the list of one key is in order already
+    std::sort(ready.begin(), ready.end(),
+              [](const KeyWait* a, const KeyWait* b) { return a->number < b->number; });
   }
   for (KeyWait* wait : ready) {
     wait->queued = false;

@@ -89,7 +89,7 @@ struct TableState {
   Payload remove(Entry& entry);
 
   /// Answers all who waited for these keys, which have just become present: first those who
-  /// read, in the order in which they came to their key, then one who takes.
+  /// read, in the order in which they came, then one who takes per key.
   void serve(const std::vector<Entry*>& appeared);
 
   /// Whether all keys of the wait are there, after removing those whose deadline has passed.
@@ -100,6 +100,7 @@ struct TableState {
   Slab<Entry> entries;
   KeyIndex index;
   std::uint64_t key_count = 0;
+  std::uint64_t last_wait = 0;
 
  private:
   std::uint32_t hash_of(std::string_view key) const;

@@ -18,7 +18,7 @@ void WaitLink::leave() {
 }
 
 KeyWait::KeyWait(TableState& its_table, Parked& its_parked, std::size_t key_count)
-    : table(its_table), parked(its_parked), links(key_count) {}
+    : table(its_table), parked(its_parked), links(key_count), number(++its_table.last_wait) {}
 
 KeyWait::~KeyWait() {
   for (std::size_t index = 0; index < standing_count; ++index) {

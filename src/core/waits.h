@@ -58,6 +58,7 @@ struct KeyWait {
   std::vector<WaitLink> links;     ///< one per key, in the request's order
   std::size_t standing_count = 0;  ///< how many of the links are in a list
   std::size_t missing_count = 0;   ///< how many of its keys are absent
+  std::uint64_t number = 0;        ///< in the order in which they came
   bool queued = false;             ///< about to be served, see TableState::serve
 };
 

@@ -1,0 +1,77 @@
+#include "core/key_index.h"
+
+#include <deque>
+#include <random>
+#include <set>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "core/hash.h"
+#include "core/table_state.h"
+
+using namespace muster::core;
+
+namespace {
+
+std::uint32_t hash_of(const std::string& key) {
+  return static_cast<std::uint32_t>(keyed_hash({1, 2}, key));
+}
+
+}  // namespace
+
+TEST_CASE("the index finds what is in it while it grows and shrinks") {
+  std::mt19937 random(5);
+  std::deque<Entry> entries;
+  for (std::uint32_t number = 0; number < 20000; ++number) {
+    const std::string key = "key/" + std::to_string(number);
+    entries.emplace_back(number, key, hash_of(key));
+  }
+  KeyIndex index;
+  std::set<std::uint32_t> inside;
+  for (int step = 0; step < 200000; ++step) {
+    const bool grows = (step / 50000) % 2 == 0;
+    Entry& entry = entries[random() % entries.size()];
+    const bool is_inside = inside.contains(entry.slot);
+    REQUIRE(index.find(entry.key, entry.hash) == (is_inside ? &entry : nullptr));
+    if (is_inside && random() % 10 < (grows ? 1U : 9U)) {
+      index.remove(entry);
+      inside.erase(entry.slot);
+    } else if (!is_inside && random() % 10 < (grows ? 9U : 1U)) {
+      index.reserve_one();
+      index.insert(entry);
+      inside.insert(entry.slot);
+    }
+    REQUIRE(index.size() == inside.size());
+  }
+  for (Entry& entry : entries) {
+    REQUIRE(index.find(entry.key, entry.hash) == (inside.contains(entry.slot) ? &entry : nullptr));
+    if (inside.contains(entry.slot)) index.remove(entry);
+  }
+  CHECK(index.size() == 0);
+}
+
+TEST_CASE("keys of one hash are told apart") {
+  Entry a(0, "a", 77);
+  Entry b(1, "b", 77);
+  KeyIndex index;
+  for (Entry* entry : {&a, &b}) {
+    index.reserve_one();
+    index.insert(*entry);
+  }
+  CHECK(index.find("a", 77) == &a);
+  CHECK(index.find("b", 77) == &b);
+  CHECK(index.find("c", 77) == nullptr);
+  index.remove(a);
+  CHECK(index.find("a", 77) == nullptr);
+  CHECK(index.find("b", 77) == &b);
+}
+
+TEST_CASE("the hash is SipHash-1-3 and depends on its key") {
+  // Vectors of the reference implementation: key 00..0f, input 00, 01, 02, ...
+  const std::array<std::uint64_t, 2> key = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
+  CHECK(keyed_hash(key, "") == 0xabac0158050fc4dc);
+  CHECK(keyed_hash(key, std::string_view("\0", 1)) == 0xc9f49bf37d57ca93);
+  CHECK(keyed_hash({1, 2}, "key") != keyed_hash({1, 3}, "key"));
+  CHECK(keyed_hash({1, 2}, "key") != keyed_hash({2, 2}, "key"));
+}

@@ -1,0 +1,160 @@
+#include <doctest/doctest.h>
+
+#include "engine_driver.h"
+
+// What scripts cannot see well: bounds, bursts, and what is left behind.
+
+using namespace muster;
+using namespace muster::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+wire::Set set(std::string_view key) { return {key, "v", {}, false, false}; }
+
+std::optional<Error> error_of(const std::optional<core::SendReply>& reply) {
+  if (!reply || reply->code == 0) return std::nullopt;
+  return wire::decode_error(reply->code, reply->head);
+}
+
+}  // namespace
+
+TEST_CASE("an engine can be destroyed with everything in it") {
+  EngineDriver driver;
+  const core::ConnectionId a = driver.connect("one");
+  const core::ConnectionId b = driver.connect("two");
+  for (const core::ConnectionId connection : {a, b}) {
+    driver.ask(connection, wire::Set{"bound", "v", Duration(5s), false, true});
+    driver.ask(connection, wire::Take{"absent"}, 10s);
+    driver.ask(connection, wire::Wait{{"bound", "absent", "other"}}, 10s);
+  }
+  driver.apply(core::Goodbye{a});
+  driver.effects.clear();  // a rim lets go of payloads before it lets go of the engine
+}
+
+TEST_CASE("answers to parked requests do not use up the room for other answers") {
+  core::Options options;
+  options.cached_results_max = 4;
+  options.limits.parked_waits_max = 8;
+  EngineDriver driver(options);
+  const core::ConnectionId taker = driver.connect();
+  const core::ConnectionId setter = driver.connect();
+  for (int count = 0; count < 8; ++count) {
+    driver.ask(taker, wire::Take{"k" + std::to_string(count)}, 10s);
+  }
+  const std::uint64_t ninth = driver.ask(taker, wire::Take{"absent"}, 10s);
+  CHECK(error_of(driver.reply(ninth))->code == ErrorCode::resource_exhausted);
+  driver.effects.clear();
+
+  for (int count = 0; count < 8; ++count) driver.ask(setter, set("k" + std::to_string(count)));
+  // Eight answers are on their way to the taker and none is acknowledged.
+  driver.effects.clear();
+  const std::uint64_t one = driver.ask(taker, set("own"));
+  CHECK(driver.reply(one)->code == 0);
+  // They hold the places of the parked requests until then.
+  const std::uint64_t parks = driver.ask(taker, wire::Get{"absent"}, 10s);
+  CHECK(error_of(driver.reply(parks))->code == ErrorCode::resource_exhausted);
+}
+
+TEST_CASE("requests on a connection whose session has ended are answered with the reason") {
+  EngineDriver driver;
+  const core::ConnectionId a = driver.connect();
+  driver.apply(core::Goodbye{a});
+  CHECK(driver.count<core::Close>() == 1);
+  const std::uint64_t late = driver.ask(a, wire::Get{"k"});
+  CHECK(error_of(driver.reply(late))->code == ErrorCode::closed);
+  driver.apply(core::Heartbeat{a, 1, nullptr});
+  driver.apply(core::Heard{a});
+  driver.apply(core::Disconnected{a, core::DisconnectCause::closed});
+  CHECK(driver.count<core::Close>() == 1);
+  CHECK(driver.count<core::SendHeartbeatReply>() == 0);
+}
+
+TEST_CASE("whoever speaks before a hello is closed") {
+  EngineDriver driver;
+  driver.ask(77, wire::Get{"k"});
+  REQUIRE(driver.effects.size() == 1);
+  CHECK(std::get<core::Close>(driver.effects[0]).reason.code == ErrorCode::protocol_error);
+}
+
+TEST_CASE("time that runs backwards stands still") {
+  EngineDriver driver;
+  const core::ConnectionId a = driver.connect();
+  driver.ask(a, wire::Set{"k", "v", Duration(1s), false, false});
+  driver.now -= 10s;
+  CHECK(value_of(*driver.reply(driver.ask(a, wire::Get{"k"}))) == "v");
+  driver.now += 10s + 999ms;
+  CHECK(value_of(*driver.reply(driver.ask(a, wire::Get{"k"}))) == "v");
+  driver.now += 1ms;
+  CHECK_FALSE(value_of(*driver.reply(driver.ask(a, wire::Get{"k"}))).has_value());
+}
+
+TEST_CASE("a byte costs no work on timers, and the session still ends on time") {
+  EngineDriver driver;
+  const core::ConnectionId a = driver.connect();
+  const core::Instant first = driver.engine.next_deadline();
+  driver.now += 900ms;
+  driver.apply(core::Heard{a});
+  CHECK(driver.engine.next_deadline() == first);
+  driver.pass(15s - 1ms);
+  CHECK(driver.engine.counts().sessions == 1);
+  driver.pass(1ms);
+  CHECK(driver.engine.counts().sessions == 0);
+}
+
+TEST_CASE("after a pause no timer fires until the rim had time to drain its sockets") {
+  EngineDriver driver;
+  const core::ConnectionId a = driver.connect();
+  const std::uint64_t get = driver.ask(a, wire::Get{"k"}, 5s);
+  const core::ConnectionId b = driver.connect();
+  driver.now += 60s;
+  driver.apply(core::Advance{});
+  CHECK(driver.engine.next_deadline() == driver.now + 100ms);
+  driver.ask(b, set("k"));  // was sent before the deadline, read after it
+  CHECK(value_of(*driver.reply(get)) == "v");
+  driver.pass(14s);
+  CHECK(driver.engine.counts().sessions == 2);
+  driver.pass(1001ms);
+  CHECK(driver.engine.counts().sessions == 0);
+}
+
+TEST_CASE("a namespace goes with its last key and session, and its payloads may outlive both") {
+  core::Options options;
+  options.name_spaces_max = 2;
+  EngineDriver driver(options);
+  const core::ConnectionId a = driver.connect("one");
+  const std::uint64_t id = driver.ask(a, wire::Set{"k", "value", Duration(3s), false, false});
+  CHECK(driver.reply(id).has_value());
+  auto held = driver.reply(driver.ask(a, wire::Get{"k"}));
+  driver.connect("two");
+  driver.connect("three");
+  CHECK(driver.count<core::Close>() == 1);  // refused: there are two namespaces
+  driver.apply(core::Goodbye{a});
+  driver.pass(4s);
+  driver.connect("three");
+  CHECK(driver.count<core::Close>() == 3);  // still: a reply is on its way
+  CHECK(value_of(*held) == "value");
+  held.reset();
+  driver.pass(1s);
+  driver.connect("three");
+  CHECK(driver.count<core::Close>() == 3);
+  driver.effects.clear();
+}
+
+TEST_CASE("status names every limit and count") {
+  EngineDriver driver;
+  const core::ConnectionId a = driver.connect();
+  const auto reply = driver.reply(driver.ask(a, wire::Status{}));
+  const auto status = wire::decode_body<wire::StatusReply>(reply->head).value();
+  const auto field = [&](std::string_view name) {
+    for (const auto& [key, value] : status.fields) {
+      if (key == name) return std::string(value);
+    }
+    return std::string("missing");
+  };
+  CHECK(field("sessions_count") == "1");
+  CHECK(field("session_timeout_us") == "15000000");
+  CHECK(field("memory_bytes_max") == "1073741824");
+  CHECK(field("operations_status_count") == "1");
+  CHECK(field("incarnation") == "1");
+}
