@@ -20,7 +20,8 @@ struct ServerOptions {
   /// name stands for all its addresses; an empty host (":29500") for all of this machine, both
   /// IPv4 and IPv6. Loopback unless said otherwise.
   std::vector<std::string> listen = {"127.0.0.1:0"};
-  /// A listening socket that somebody else has made; -1: none. Taken over.
+  /// A listening socket that somebody else has made; -1: none. `listen` means nothing then. Taken
+  /// over when the start succeeds; it stays the caller's when not.
   int listening_socket = -1;
   /// Serve on addresses that are not loopback although nobody is authenticated.
   bool allow_unauthenticated = false;
@@ -50,6 +51,9 @@ struct ServerOptions {
   int hosting_rank = -1;
   /// As in StoreOptions.
   std::string label;
+  /// This process does nothing else: no rank is lost with it, and errors do not name it as one
+  /// that hosts the server. `musterd` says so.
+  bool standalone = false;
 };
 
 /// A server inside this process; `musterd` is one in a process of its own. It keeps everything in

@@ -158,7 +158,7 @@ void Connection::send(SharedBytes bytes) {
 }
 
 void Connection::flush() {
-  if (in_callback_ || wait_write_pending_) return;
+  if (wait_write_pending_) return;
   if (state_ == State::open || state_ == State::lingering) write_queue();
 }
 

@@ -1,0 +1,165 @@
+#include "server/frame_assembler.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "wire/operation.h"
+#include "wire/reader.h"
+#include "wire/request.h"
+
+namespace muster::server {
+namespace {
+
+using wire::frame_header_bytes;
+
+constexpr std::size_t uncharged_refusal_bytes = 8 * 1024;  // a frame's first bytes always fit
+constexpr std::size_t first_capacity_bytes = 1024;
+
+wire::FrameHeader header_of(std::string_view bytes) {
+  wire::Reader reader(bytes);
+  wire::FrameHeader header;
+  header.body_bytes = reader.u32();
+  header.type = static_cast<wire::FrameType>(reader.u8());
+  reader.u8();
+  header.code = reader.u16();
+  header.id = reader.u64();
+  return header;
+}
+
+/// Whether the frame may be refused for want of memory: one that brings something to keep. What
+/// reads, removes, acknowledges or proves life goes on.
+bool is_write(const wire::FrameHeader& header) {
+  if (header.type != wire::FrameType::request) return false;
+  switch (static_cast<wire::Operation>(header.code)) {
+    case wire::Operation::get:
+    case wire::Operation::take:
+    case wire::Operation::remove:
+    case wire::Operation::exists:
+    case wire::Operation::wait:
+    case wire::Operation::multi_get:
+    case wire::Operation::list:
+    case wire::Operation::receive:
+    case wire::Operation::recover: return false;
+    default: return true;
+  }
+}
+
+}  // namespace
+
+FrameAssembler::FrameAssembler(core::Quota& quota, std::uint32_t body_bytes_max)
+    : quota_(quota), body_bytes_max_(body_bytes_max) {}
+
+FrameAssembler::~FrameAssembler() { release(); }
+
+Result<FrameAssembler::Next> FrameAssembler::next() {
+  drop_cut();
+  const std::size_t skipped = std::min(skip_bytes_, given_.size());
+  skip_bytes_ -= skipped;
+  given_.remove_prefix(skipped);
+  if (begin_ != end_) return cut_stored();
+  Result<std::optional<wire::Frame>> frame = wire::cut_frame(given_, body_bytes_max_);
+  if (!frame) return std::move(frame).error();
+  if (*frame) {
+    given_.remove_prefix(frame_header_bytes + (*frame)->body.size());
+    return Next(**frame);
+  }
+  if (given_.empty()) return Next(Incomplete{});
+  return cut_stored();
+}
+
+/// Completes the frame that is stored in part, from what was given.
+Result<FrameAssembler::Next> FrameAssembler::cut_stored() {
+  for (;;) {
+    Result<std::optional<wire::Frame>> frame = wire::cut_frame(stored(), body_bytes_max_);
+    if (!frame) return std::move(frame).error();
+    if (*frame) {
+      cut_bytes_ = frame_header_bytes + (*frame)->body.size();
+      return Next(**frame);
+    }
+    if (given_.empty()) return Next(Incomplete{});
+    if (stored().size() < frame_header_bytes) {
+      store(frame_header_bytes - stored().size(), first_capacity_bytes, true);
+      continue;
+    }
+    const wire::FrameHeader header = header_of(stored());
+    const std::size_t frame_bytes = frame_header_bytes + header.body_bytes;
+    if (!store(frame_bytes - stored().size(), frame_bytes, !is_write(header))) {
+      return Next(skip(header));
+    }
+  }
+}
+
+/// Moves up to `count` given bytes to the stored ones.
+bool FrameAssembler::store(std::size_t count, std::size_t expected_bytes, bool is_essential) {
+  count = std::min(count, given_.size());
+  if (!grow(stored().size() + count, expected_bytes, is_essential)) return false;
+  std::memcpy(memory_.get() + end_, given_.data(), count);
+  end_ += count;
+  given_.remove_prefix(count);
+  return true;
+}
+
+/// Makes room for `bytes` from `begin_` on. Memory doubles with what has come, so that a peer that
+/// declares much and sends little takes little.
+bool FrameAssembler::grow(std::size_t bytes, std::size_t expected_bytes, bool is_essential) {
+  if (bytes <= capacity_bytes_ - begin_) return true;
+  if (begin_ != 0) {
+    std::memmove(memory_.get(), memory_.get() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+    if (bytes <= capacity_bytes_) return true;
+  }
+  const std::size_t doubled = std::max(2 * capacity_bytes_, first_capacity_bytes);
+  const std::size_t capacity = std::max(bytes, std::min(doubled, expected_bytes));
+  const std::size_t added = capacity - capacity_bytes_;
+  if (is_essential || capacity <= uncharged_refusal_bytes) {
+    quota_.charge_always(added);
+  } else if (!quota_.charge(added)) {
+    return false;
+  }
+  auto* const grown = static_cast<char*>(std::realloc(memory_.get(), capacity));
+  if (grown == nullptr) {
+    quota_.release(added);
+    if (is_essential) throw std::bad_alloc();
+    return false;
+  }
+  memory_.release();
+  memory_.reset(grown);
+  capacity_bytes_ = capacity;
+  return true;
+}
+
+void FrameAssembler::drop_cut() {
+  begin_ += std::exchange(cut_bytes_, 0);
+  if (begin_ == end_ && capacity_bytes_ != 0) release();
+}
+
+void FrameAssembler::release() {
+  quota_.release(capacity_bytes_);
+  memory_.reset();
+  capacity_bytes_ = begin_ = end_ = 0;
+}
+
+FrameAssembler::Unstorable FrameAssembler::skip(const wire::FrameHeader& header) {
+  Unstorable unstorable;
+  unstorable.header = header;
+  auto acknowledged = wire::decode_ids({header, stored().substr(frame_header_bytes)});
+  if (acknowledged) unstorable.acknowledged = std::move(*acknowledged);
+  unstorable.limit_bytes = quota_.limit_bytes();
+  unstorable.used_bytes = quota_.used_bytes();
+  skip_bytes_ = frame_header_bytes + header.body_bytes - stored().size();
+  release();
+  const std::size_t skipped = std::min(skip_bytes_, given_.size());
+  skip_bytes_ -= skipped;
+  given_.remove_prefix(skipped);
+  return unstorable;
+}
+
+void FrameAssembler::keep() {
+  drop_cut();
+  if (!given_.empty()) store(given_.size(), stored().size() + given_.size(), true);
+}
+
+}  // namespace muster::server

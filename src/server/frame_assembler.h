@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/payload.h"
+#include "muster/result.h"
+#include "wire/frame.h"
+
+namespace muster::server {
+
+/// Puts the frames of one peer together from the pieces in which its bytes arrive.
+///
+/// A frame that lies within one piece is handed on where it lies. Of others the bytes are stored
+/// as they come, charged to the quota; a declared length alone takes no memory.
+class FrameAssembler {
+ public:
+  /// The next frame needs bytes that have not come.
+  struct Incomplete {};
+  /// There is no memory for a request: its bytes are dropped as they come.
+  struct Unstorable {
+    wire::FrameHeader header;
+    std::vector<std::uint64_t> acknowledged;  ///< by the request
+    std::uint64_t limit_bytes = 0;
+    std::uint64_t used_bytes = 0;
+  };
+  using Next = std::variant<Incomplete, wire::Frame, Unstorable>;
+
+  /// The quota outlives the assembler.
+  FrameAssembler(core::Quota& quota, std::uint32_t body_bytes_max);
+  ~FrameAssembler();
+  FrameAssembler(const FrameAssembler&) = delete;
+  FrameAssembler& operator=(const FrameAssembler&) = delete;
+
+  /// Bytes have come, valid until `next` has found no complete frame or `keep` was called.
+  void give(std::string_view bytes) { given_ = bytes; }
+
+  /// The next frame, valid until the next call.
+  ///
+  /// errors  too_large, protocol_error: there is no next frame, ever
+  Result<Next> next();
+
+  /// Stores what was given and not yet cut, for later.
+  void keep();
+
+  std::uint64_t stored_bytes() const { return end_ - begin_; }
+
+ private:
+  struct Free {
+    void operator()(char* memory) const { std::free(memory); }
+  };
+
+  std::string_view stored() const { return {memory_.get() + begin_, end_ - begin_}; }
+  void drop_cut();
+  Result<Next> cut_stored();
+  bool store(std::size_t count, std::size_t expected_bytes, bool is_essential);
+  bool grow(std::size_t bytes, std::size_t expected_bytes, bool is_essential);
+  void release();
+  Unstorable skip(const wire::FrameHeader& header);
+
+  core::Quota& quota_;
+  std::uint32_t body_bytes_max_;
+  std::string_view given_;
+  std::unique_ptr<char, Free> memory_;
+  std::size_t capacity_bytes_ = 0;  ///< charged
+  std::size_t begin_ = 0;           ///< of what is stored and not yet cut
+  std::size_t end_ = 0;
+  std::size_t cut_bytes_ = 0;   ///< of the stored frame that was handed out last
+  std::size_t skip_bytes_ = 0;  ///< of an unstorable frame, still to come
+};
+
+}  // namespace muster::server

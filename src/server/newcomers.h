@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "base/time.h"
+#include "core/engine.h"
+#include "net/socket_address.h"
+#include "server/peer.h"
+
+namespace muster::server {
+
+/// Who has connected and not said hello yet: how many there are, of which hosts, since when.
+class Newcomers {
+ public:
+  Newcomers(std::uint32_t count_max, std::uint32_t per_host_max)
+      : count_max_(count_max), per_host_max_(per_host_max) {}
+
+  void add(Peer& peer, const net::SocketAddress& address, base::Instant now);
+  /// The peer has said its hello, or is gone.
+  void remove(Peer& peer);
+
+  /// No more may be accepted: of anybody, or of hosts that are counted.
+  bool is_full() const { return count_ >= count_max_; }
+  bool has_full_host() const { return full_hosts_count_ > 0; }
+
+  /// One whose time is over and who may still be there.
+  std::optional<core::ConnectionId> take_overdue(base::Instant now);
+  /// When the next one's time is over; far_future when there is none.
+  base::Instant next_deadline() const;
+
+ private:
+  std::uint32_t count_max_;
+  std::uint32_t per_host_max_;
+  std::uint32_t count_ = 0;
+  std::uint32_t full_hosts_count_ = 0;
+  std::unordered_map<std::string, std::uint32_t> counts_;
+  std::deque<std::pair<base::Instant, core::ConnectionId>> deadlines_;
+};
+
+}  // namespace muster::server

@@ -1,0 +1,153 @@
+#include "muster/server.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <future>
+#include <system_error>
+
+#include "net/forked.h"
+#include "net/io_thread.h"
+#include "net/listening.h"
+#include "server/service.h"
+#include "server/settings.h"
+
+// What the application holds of a server: the service lives on the I/O thread, and everything here
+// is a message to it. A forked child has no I/O thread; there only descriptors are closed.
+
+MUSTER_BEGIN_NAMESPACE
+namespace {
+
+/// Beyond what a stop may wait by its own rules: the I/O thread may be busy with others.
+constexpr Duration patience_with_io_thread = std::chrono::seconds(5);
+
+Result<std::vector<net::Listening>> listen_as(const ServerOptions& options) {
+  const net::ListenOptions how{options.listen_backlog, options.allow_unauthenticated};
+  if (options.listening_socket < 0) return net::listen_at(options.listen, how);
+  Result<net::Listening> given = net::listen_on(options.listening_socket, how);
+  if (!given) return std::move(given).error();
+  std::vector<net::Listening> listenings;
+  listenings.push_back(std::move(*given));
+  return listenings;
+}
+
+void warn_of_backlog(const ServerOptions& options) {
+  const int system_max = net::backlog_max_of_system();
+  if (!options.logger || system_max == 0 || system_max >= options.listen_backlog) return;
+  options.logger(LogLevel::warning, "the system cuts the backlog of " +
+                                        std::to_string(options.listen_backlog) + " newcomers to " +
+                                        std::to_string(system_max) +
+                                        "; raise net.core.somaxconn if very many connect at once");
+}
+
+Error unavailable(const std::string& detail) {
+  Error error;
+  error.code = ErrorCode::unavailable;
+  error.detail = detail;
+  return error;
+}
+
+}  // namespace
+
+class Server::Impl {
+ public:
+  Impl(std::shared_ptr<IoThread> io_thread, server::Settings settings,
+       std::vector<net::Listening> listenings)
+      : io_thread_(std::move(io_thread)),
+        incarnation_(settings.core.incarnation),
+        service_(std::make_shared<server::Service>(context(), std::move(settings))) {
+    for (const net::Listening& listening : listenings) {
+      addresses_.push_back(to_string(listening.address()));
+      if (port_ == 0) port_ = listening.address().port();
+    }
+    auto shared = std::make_shared<std::vector<net::Listening>>(std::move(listenings));
+    asio::post(context(), [service = service_, shared] { service->start(std::move(*shared)); });
+  }
+
+  ~Impl() {
+    if (io_thread_->impl().forked()) {
+      leave_to_parent();
+    } else {
+      stop("the server was closed", Duration::zero(), 0, Waiting::none);
+      asio::post(context(), [service = std::move(service_)] {});  // ends there, not here
+    }
+  }
+
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  enum class Waiting { none, for_clients };
+
+  std::uint64_t stop(const std::string& reason, Duration timeout, std::uint64_t own_sessions,
+                     Waiting waiting) {
+    if (io_thread_->impl().forked()) return 0;
+    if (io_thread_->impl().on_io_thread()) return service_->stop_now(reason, own_sessions);
+    auto left = std::make_shared<std::promise<std::uint64_t>>();
+    std::future<std::uint64_t> answer = left->get_future();
+    asio::post(context(), [service = service_, reason, timeout, own_sessions, waiting, left] {
+      if (waiting == Waiting::none) return left->set_value(service->stop_now(reason, own_sessions));
+      service->stop(reason, timeout, own_sessions,
+                    [left](std::uint64_t count) { left->set_value(count); });
+    });
+    const Duration patience = std::min(timeout, base::timeout_max) + patience_with_io_thread;
+    const auto status = answer.wait_for(patience);
+    return status == std::future_status::ready ? answer.get() : 0;
+  }
+
+  const std::vector<std::string>& addresses() const { return addresses_; }
+  std::uint16_t port() const { return port_; }
+  std::uint64_t incarnation() const { return incarnation_; }
+
+ private:
+  asio::io_context& context() { return io_thread_->impl().context(); }
+
+  void leave_to_parent() {
+    io_thread_->impl().close_inherited_sockets();
+    net::keep_forever(std::move(service_));
+    net::keep_forever(std::move(io_thread_));
+  }
+
+  std::shared_ptr<IoThread> io_thread_;
+  std::uint64_t incarnation_;
+  std::shared_ptr<server::Service> service_;
+  std::vector<std::string> addresses_;
+  std::uint16_t port_ = 0;
+};
+
+Result<Server> Server::start(ServerOptions options) {
+  Result<server::Settings> settings = server::make_settings(options);
+  if (!settings) return std::move(settings).error();
+  Result<std::vector<net::Listening>> listenings = listen_as(options);
+  if (!listenings) {
+    Error error = std::move(listenings).error();
+    error.operation = "start";
+    return error;
+  }
+  warn_of_backlog(options);
+  std::shared_ptr<IoThread> io_thread = options.io_thread;
+  if (!io_thread) io_thread = IoThread::create("muster-server");
+  if (!io_thread) return unavailable("the system has no thread or descriptor left");
+  try {
+    Server server(
+        std::make_unique<Impl>(std::move(io_thread), std::move(*settings), std::move(*listenings)));
+    if (options.listening_socket >= 0) ::close(options.listening_socket);
+    return server;
+  } catch (const std::system_error& error) {
+    return unavailable(error.what());
+  }
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() = default;
+Server::Server(Server&&) noexcept = default;
+Server& Server::operator=(Server&&) noexcept = default;
+
+const std::vector<std::string>& Server::addresses() const { return impl_->addresses(); }
+std::uint16_t Server::port() const { return impl_->port(); }
+std::uint64_t Server::incarnation() const { return impl_->incarnation(); }
+
+std::uint64_t Server::stop(std::string_view reason, Duration timeout, std::uint64_t own_sessions) {
+  return impl_->stop(std::string(reason), timeout, own_sessions, Impl::Waiting::for_clients);
+}
+
+MUSTER_END_NAMESPACE

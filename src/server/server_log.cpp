@@ -1,0 +1,23 @@
+#include "server/server_log.h"
+
+namespace muster::server {
+namespace {
+
+constexpr std::uint32_t lines_per_second = 10;
+
+}  // namespace
+
+void ServerLog::bounded_line(LogLevel level, const std::string& text, base::Instant now) {
+  if (!logger_) return;
+  if (now - second_ >= std::chrono::seconds(1)) {
+    if (count_ > lines_per_second) {
+      line(LogLevel::warning,
+           std::to_string(count_ - lines_per_second) + " more lines about peers were left out");
+    }
+    second_ = now;
+    count_ = 0;
+  }
+  if (++count_ <= lines_per_second) line(level, text);
+}
+
+}  // namespace muster::server

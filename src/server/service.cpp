@@ -1,0 +1,151 @@
+#include "server/service.h"
+
+#include <algorithm>
+
+#include "base/monotonic_now.h"
+
+// Life cycle: start -> turns, each caused by a connection or by the clock -> stop: first the
+// sessions of others get time to go by themselves, then everybody is told and gets time to hear
+// it, then everything is closed.
+
+namespace muster::server {
+namespace {
+
+constexpr Duration tick_max = std::chrono::milliseconds(250);  // the engine notices longer gaps
+constexpr Duration tick_when_leaving = std::chrono::milliseconds(10);
+constexpr Duration leaving_time_at_stop = std::chrono::milliseconds(500);
+
+}  // namespace
+
+struct Service::Stopping {
+  std::string reason;
+  base::Instant deadline{};
+  std::uint64_t own_sessions = 0;
+  std::function<void(std::uint64_t left)> done;
+  bool has_told = false;
+  std::uint64_t left = 0;
+};
+
+Service::Service(asio::io_context& context, Settings settings)
+    : context_(context),
+      settings_(std::move(settings)),
+      log_(settings_.logger),
+      engine_(settings_.core),
+      request_bytes_max_(settings_.core.limits.request_bytes_max()),
+      newcomers_(settings_.hello_connections_max, settings_.hello_connections_per_address_max),
+      timer_(context) {}
+
+Service::~Service() { close_everything(); }
+
+void Service::start(std::vector<net::Listening> listenings) {
+  const std::string farewell =
+      refusal(ErrorCode::busy, "the server is full: it has no file descriptor left");
+  for (net::Listening& listening : listenings) {
+    log_.line(LogLevel::info, "listening on " + to_string(listening.address()));
+    listeners_.push_back(net::Listener::create(context_, std::move(listening), farewell));
+    listeners_.back()->start(
+        {[this](net::Connection::Socket socket, const net::SocketAddress& address) {
+           accepted(std::move(socket), address);
+         },
+         [this](const std::string& detail) {
+           log_.bounded_line(LogLevel::warning, detail, base::monotonic_now());
+         }});
+  }
+  tick();
+}
+
+// The clock.
+
+/// The timer is moved only to fire earlier: a turn that changes no deadline costs nothing here.
+void Service::arm_timer() {
+  const bool is_leaving = stopping_ && stopping_->has_told;
+  const base::Instant next = std::min({engine_.next_deadline(), newcomers_.next_deadline(),
+                                       last_tick_ + (is_leaving ? tick_when_leaving : tick_max)});
+  if (next >= timer_at_ || closed_) return;
+  timer_at_ = next;
+  timer_.expires_after(std::max(next - now_, Duration::zero()));
+  timer_.async_wait([weak = weak_from_this()](const asio::error_code& error) {
+    const auto self = weak.lock();
+    if (!error && self && !self->closed_) self->tick();
+  });
+}
+
+void Service::tick() {
+  timer_at_ = base::far_future;
+  last_tick_ = now_ = base::monotonic_now();
+  apply(core::Advance{});
+  close_overdue_newcomers();
+  close_slow_peers();
+  forget_left();
+  control_accepting();
+  sessions_may_have_ended_ = true;
+  end_turn();
+}
+
+// The end.
+
+void Service::stop(std::string reason, Duration timeout, std::uint64_t own_sessions,
+                   std::function<void(std::uint64_t left)> done) {
+  if (closed_ || stopping_) return done(0);
+  now_ = base::monotonic_now();
+  stopping_ = std::make_unique<Stopping>();
+  stopping_->reason = std::move(reason);
+  stopping_->deadline = base::deadline_after(now_, timeout);
+  stopping_->own_sessions = own_sessions;
+  stopping_->done = std::move(done);
+  sessions_may_have_ended_ = true;
+  end_turn();
+}
+
+void Service::continue_stopping() {
+  if (closed_) return;
+  if (!stopping_->has_told) {
+    const std::uint64_t sessions = engine_.counts().sessions;
+    if (sessions > stopping_->own_sessions && now_ < stopping_->deadline) return;
+    stopping_->has_told = true;
+    stopping_->left = tell_all(stopping_->reason, stopping_->own_sessions);
+    stopping_->deadline = now_ + leaving_time_at_stop;
+  }
+  forget_left();
+  if (!leaving_.empty() && now_ < stopping_->deadline) return;
+  close_everything();
+  stopping_->done(stopping_->left);
+}
+
+std::uint64_t Service::stop_now(const std::string& reason, std::uint64_t own_sessions) {
+  if (closed_) return 0;
+  now_ = base::monotonic_now();
+  const std::uint64_t left =
+      stopping_ && stopping_->has_told ? stopping_->left : tell_all(reason, own_sessions);
+  close_everything();
+  return left;
+}
+
+/// returns  how many sessions of others there were
+std::uint64_t Service::tell_all(const std::string& reason, std::uint64_t own_sessions) {
+  const std::uint64_t sessions = engine_.counts().sessions;
+  for (const auto& listener : listeners_) listener->close();
+  listeners_.clear();
+  apply(core::Stop{reason});
+  Error error;
+  error.code = ErrorCode::unavailable;
+  error.detail = reason;
+  for (const ConnectionId id : peers_.ids()) {
+    if (Peer* const peer = peers_.find(id)) refuse(*peer, error);
+  }
+  log_.line(LogLevel::info, "stopping: " + reason);
+  return sessions - std::min(sessions, own_sessions);
+}
+
+void Service::close_everything() {
+  if (closed_) return;
+  closed_ = true;
+  for (const auto& listener : listeners_) listener->close();
+  listeners_.clear();
+  for (const ConnectionId id : peers_.ids()) take_out(*peers_.find(id))->connection->close();
+  for (const auto& connection : leaving_) connection->close();
+  leaving_.clear();
+  timer_.cancel();
+}
+
+}  // namespace muster::server

@@ -1,0 +1,150 @@
+#include "base/monotonic_now.h"
+#include "server/service.h"
+#include "wire/error_body.h"
+#include "wire/frame.h"
+#include "wire/request.h"
+
+// A turn begins with what a connection reports: bytes, that it has drained, its end. Every
+// complete frame that the bytes hold is handled, then the turn ends and the replies leave.
+//
+// A peer that asks faster than it takes the answers is held: its frames wait, stored, until it has
+// taken most of what is queued. Bytes are read meanwhile, since they prove that it lives, but only
+// so many.
+
+namespace muster::server {
+namespace {
+
+constexpr std::uint64_t hold_bytes = 1U << 20;        // unsent: no more frames are handled
+constexpr std::uint64_t continue_bytes = 256 * 1024;  // unsent: they are again
+constexpr std::uint64_t held_bytes_max = 64 * 1024;   // of frames that wait: no more is read
+
+}  // namespace
+
+void Service::received(ConnectionId id, std::string_view bytes) {
+  now_ = base::monotonic_now();
+  Peer* const peer = peers_.find(id);
+  if (peer == nullptr) return;
+  if (peer->hello) {
+    received_hello(*peer, bytes);
+  } else {
+    apply(core::Heard{id});
+    peer->frames.give(bytes);
+    cut_frames(id);
+  }
+  end_turn();
+}
+
+/// Any frame may end the connection that it came on.
+void Service::cut_frames(ConnectionId id) {
+  while (Peer* const peer = peers_.find(id)) {
+    if (is_behind(*peer)) {
+      peer->is_held = true;
+      peer->frames.keep();
+      if (peer->frames.stored_bytes() >= held_bytes_max) peer->connection->pause_reading();
+      return;
+    }
+    Result<FrameAssembler::Next> next = peer->frames.next();
+    if (!next) return break_off(*peer, next.error());
+    if (std::holds_alternative<FrameAssembler::Incomplete>(*next)) return;
+    if (const auto* frame = std::get_if<wire::Frame>(&*next)) {
+      handle(id, *frame);
+    } else {
+      handle_unstorable(id, std::get<FrameAssembler::Unstorable>(*next));
+    }
+  }
+}
+
+bool Service::is_behind(Peer& peer) {
+  const std::uint64_t limit_bytes = peer.is_held ? continue_bytes : hold_bytes;
+  if (peer.connection->unsent_bytes() <= limit_bytes) return false;
+  peer.connection->flush();
+  return peer.connection->unsent_bytes() > limit_bytes;
+}
+
+void Service::drained(ConnectionId id) {
+  now_ = base::monotonic_now();
+  if (Peer* const peer = peers_.find(id)) look_at_unsent(*peer);
+  Peer* const peer = peers_.find(id);
+  if (peer != nullptr && peer->is_held) {
+    apply(core::Heard{id});  // it takes bytes: it lives, although it may not be read from
+    if (!is_behind(*peer)) {
+      peer->is_held = false;
+      peer->connection->resume_reading();
+      peer->frames.give({});
+      cut_frames(id);
+    }
+  }
+  end_turn();
+}
+
+void Service::closed(ConnectionId id, net::CloseCause cause, const std::string& detail) {
+  now_ = base::monotonic_now();
+  Peer* const peer = peers_.find(id);
+  if (peer == nullptr) return;
+  const bool has_session = !peer->session.empty();
+  if (log_.is_on()) {
+    log_.line(has_session ? LogLevel::info : LogLevel::debug, name_of(*peer) + ": " + detail);
+  }
+  take_out(*peer);
+  control_accepting();
+  const bool by_peer = cause == net::CloseCause::by_peer;
+  apply(core::Disconnected{id,
+                           by_peer ? core::DisconnectCause::closed : core::DisconnectCause::lost});
+  end_turn();
+}
+
+void Service::handle(ConnectionId id, const wire::Frame& frame) {
+  const wire::FrameType type = frame.header.type;
+  if (type == wire::FrameType::request) return handle_request(id, frame);
+  if (type == wire::FrameType::goodbye) return apply(core::Goodbye{id});
+  const auto ids = wire::decode_ids(frame);
+  if (!ids) return break_off(*peers_.find(id), ids.error());
+  if (type == wire::FrameType::acknowledge) return apply(core::Acknowledged{id, &*ids});
+  if (type == wire::FrameType::abandon) return apply(core::Abandoned{id, &*ids});
+  apply(core::Heartbeat{id, frame.header.id, &*ids});
+}
+
+void Service::handle_request(ConnectionId id, const wire::Frame& frame) {
+  const Result<wire::Request> request = wire::decode_request(frame);
+  if (request) return apply(core::Requested{id, &*request});
+  if (request.error().code != ErrorCode::unsupported) {
+    return break_off(*peers_.find(id), request.error());
+  }
+  const auto acknowledged = wire::decode_ids(frame);
+  if (acknowledged) apply(core::Acknowledged{id, &*acknowledged});
+  reply_error(id, frame.header.id, request.error());
+}
+
+void Service::handle_unstorable(ConnectionId id, const FrameAssembler::Unstorable& frame) {
+  apply(core::Acknowledged{id, &frame.acknowledged});
+  Error error;
+  error.code = ErrorCode::resource_exhausted;
+  error.operation = wire::name_of(static_cast<wire::Operation>(frame.header.code));
+  error.decided_by = "server";
+  error.limit = frame.limit_bytes;
+  error.actual = frame.used_bytes;
+  error.detail = "memory_bytes_max is reached";
+  reply_error(id, frame.header.id, error);
+}
+
+void Service::reply_error(ConnectionId id, std::uint64_t request_id, const Error& error) {
+  core::SendReply reply;
+  reply.connection = id;
+  reply.request_id = request_id;
+  reply.code = static_cast<std::uint16_t>(error.code);
+  wire::append_error(reply.head, error);
+  carry_out(reply);
+}
+
+/// Ends the connection of a peer that breaks the protocol, and tells it why.
+void Service::break_off(Peer& peer, const Error& why) {
+  const ConnectionId id = peer.id;
+  log_.bounded_line(LogLevel::warning, name_of(peer) + ": closed: " + why.message(), now_);
+  scratch_.clear();
+  wire::append_goodbye(scratch_, why.message());
+  peer.connection->send(scratch_);
+  let_leave(take_out(peer));
+  apply(core::Disconnected{id, core::DisconnectCause::lost});
+}
+
+}  // namespace muster::server

@@ -1,0 +1,134 @@
+#include "server/settings.h"
+
+#include <string>
+
+#include "base/random.h"
+
+namespace muster::server {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr Duration session_timeout_min = seconds(5);
+constexpr Duration session_timeout_max = seconds(600);
+constexpr int heartbeats_per_session_timeout = 5;
+constexpr Duration heartbeat_min = std::chrono::milliseconds(10);
+
+/// Collects the first thing that is wrong.
+class Check {
+ public:
+  void number(const char* option, std::uint64_t value, std::uint64_t min, std::uint64_t max) {
+    if (value >= min && value <= max) return;
+    fail(option, std::to_string(value) + " is not within " + std::to_string(min) + " to " +
+                     std::to_string(max));
+  }
+
+  void duration(const char* option, Duration value, Duration min, Duration max) {
+    if (value >= min && value <= max) return;
+    fail(option,
+         in_seconds(value) + " is not within " + in_seconds(min) + " to " + in_seconds(max));
+  }
+
+  void fail(const char* option, const std::string& why) {
+    if (error_) return;
+    error_.emplace();
+    error_->code = ErrorCode::invalid_argument;
+    error_->detail = std::string(option) + ": " + why;
+  }
+
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  static std::string in_seconds(Duration value) {
+    std::string text = std::to_string(std::chrono::duration<double>(value).count());
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.back() == '.') text.pop_back();
+    return text + " s";
+  }
+
+  std::optional<Error> error_;
+};
+
+void check_times(Check& check, const ServerOptions& options) {
+  check.duration("session_timeout", options.session_timeout, session_timeout_min,
+                 session_timeout_max);
+  check.duration("heartbeat", options.heartbeat, heartbeat_min, session_timeout_max);
+  if (options.heartbeat * heartbeats_per_session_timeout > options.session_timeout) {
+    check.fail("heartbeat", "session_timeout must be at least " +
+                                std::to_string(heartbeats_per_session_timeout) +
+                                " heartbeats long");
+  }
+  check.duration("grace", options.grace, Duration::zero(), options.session_timeout);
+  check.duration("slack", options.slack, std::chrono::milliseconds(1), minutes(1));
+}
+
+void check_limits(Check& check, const ServerOptions& options) {
+  constexpr std::uint64_t gigabyte = 1U << 30;
+  check.number("key_bytes_max", options.key_bytes_max, 1, 1U << 20);
+  check.number("value_bytes_max", options.value_bytes_max, 1, gigabyte);
+  check.number("round_bytes_max", options.round_bytes_max, 1, 2 * gigabyte);
+  check.number("keys_per_operation_max", options.keys_per_operation_max, 1, 65536);
+  check.number("parked_waits_max", options.parked_waits_max, 1, 1U << 20);
+  check.number("connections_max", options.connections_max, 1, 1U << 20);
+  check.number("world_size_max", options.world_size_max, 1, 1U << 20);
+  check.number("groups_per_namespace_max", options.groups_per_namespace_max, 1, 1U << 24);
+  check.number("memory_bytes_max", options.memory_bytes_max, 1U << 20, std::uint64_t{1} << 50);
+  check.number("namespace_memory_bytes_max", options.namespace_memory_bytes_max, 0,
+               options.memory_bytes_max);
+  check.number("hello_connections_max", options.hello_connections_max, 1, 1U << 20);
+  check.number("hello_connections_per_address_max", options.hello_connections_per_address_max, 1,
+               1U << 20);
+  if (options.listen_backlog < 1) check.fail("listen_backlog", "it must be above zero");
+  if (options.listen.empty() && options.listening_socket < 0) {
+    check.fail("listen", "there is no address");
+  }
+}
+
+wire::ServerLimits limits_of(const ServerOptions& options) {
+  wire::ServerLimits limits;
+  limits.key_bytes_max = options.key_bytes_max;
+  limits.value_bytes_max = options.value_bytes_max;
+  limits.round_bytes_max = options.round_bytes_max;
+  limits.keys_per_operation_max = options.keys_per_operation_max;
+  limits.parked_waits_max = options.parked_waits_max;
+  limits.world_size_max = options.world_size_max;
+  limits.heartbeat = options.heartbeat;
+  limits.session_timeout = options.session_timeout;
+  limits.grace = options.grace;
+  limits.slack = options.slack;
+  return limits;
+}
+
+}  // namespace
+
+Result<Settings> make_settings(const ServerOptions& options) {
+  Check check;
+  check_times(check, options);
+  check_limits(check, options);
+  if (check.error()) return *check.error();
+  Settings settings;
+  settings.connections_max = options.connections_max;
+  settings.hello_connections_max = options.hello_connections_max;
+  settings.hello_connections_per_address_max = options.hello_connections_per_address_max;
+  settings.logger = options.logger;
+  core::Options& core = settings.core;
+  core.limits = limits_of(options);
+  core.memory_bytes_max = options.memory_bytes_max;
+  core.namespace_memory_bytes_max = options.namespace_memory_bytes_max != 0
+                                        ? options.namespace_memory_bytes_max
+                                        : options.memory_bytes_max;
+  core.sessions_max = options.connections_max;
+  core.groups_per_namespace_max = options.groups_per_namespace_max;
+  do {
+    core.incarnation = base::random_u64();
+  } while (core.incarnation == 0);
+  base::fill_random(core.hash_key.data(), sizeof(core.hash_key));
+  if (!options.standalone) {
+    core.hosting_process = base::own_process(options.label);
+    core.hosting_rank = options.hosting_rank;
+  }
+  return settings;
+}
+
+}  // namespace muster::server

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/options.h"
+#include "muster/log.h"
+#include "muster/result.h"
+#include "muster/server.h"
+
+namespace muster::server {
+
+/// What the serving loop needs of the options.
+struct Settings {
+  core::Options core;
+  std::uint32_t connections_max = 0;
+  std::uint32_t hello_connections_max = 0;
+  std::uint32_t hello_connections_per_address_max = 0;
+  Logger logger;
+};
+
+/// Checks every option and fills in what is made anew at each start.
+///
+/// errors  invalid_argument (names the option)
+Result<Settings> make_settings(const ServerOptions& options);
+
+}  // namespace muster::server
