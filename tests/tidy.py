@@ -1,0 +1,230 @@
+"""Test: the sources keep to the house rules that a program can check.
+
+tidy.py [ROOT]   prints `file:line: rule: what to do` for each finding; exits 1 if there is one.
+"""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import tidy_text
+
+LINE_COLUMNS_MAX = 100
+FILE_LINES_MAX = 500
+FUNCTION_LINES_MAX = 70
+
+SKIPPED_FOLDERS = {".git", ".cache", "build", "subprojects", "__pycache__"}
+CODE_SUFFIXES = {".h", ".cpp", ".py", ".build", ".map"}
+TEXT_SUFFIXES = CODE_SUFFIXES | {".md", ".txt", ".yml", ".sh"}
+SCRIPTS = {"tools/dev", ".ci/run"}
+
+# Folder of src/ -> those whose headers it may include, beside its own.
+LAYERS = {
+    "base": set(),
+    "wire": {"base"},
+    "core": {"base", "wire"},
+    "net": {"base", "wire"},
+    "client/protocol": {"base", "wire"},
+    "client": {"base", "wire", "net", "client/protocol"},
+    "server": {"base", "wire", "net", "core"},
+    "embed": {"base", "wire", "net", "client", "server"},
+}
+PURE_LAYERS = {"wire", "core", "client/protocol"}
+
+# Public header -> the layer that implements it; one that is not listed belongs to the client.
+PUBLIC_LAYERS = {
+    "config.h": "base",
+    "error.h": "base",
+    "log.h": "base",
+    "result.h": "base",
+    "span.h": "base",
+    "types.h": "base",
+    "io_thread.h": "net",
+    "server.h": "server",
+}
+
+# A file may include a third party's headers only where the path begins with one of these.
+THIRD_PARTIES = {
+    "asio": ("src/net/asio.",),
+    "cereal": ("include/muster/codec_cereal.h", "include/muster/detail/cereal_", "tests/",
+               "examples/", "bench/"),
+    "nlohmann": ("include/muster/codec_json.h", "tools/", "tests/", "examples/", "bench/"),
+    "CLI": ("tools/",),
+    "doctest": ("tests/",),
+    "benchmark": ("bench/",),
+}
+
+IMPURE_HEADER = re.compile(
+    r"thread|mutex|shared_mutex|atomic|condition_variable|future|semaphore|latch|barrier"
+    r"|stop_token|fstream|iostream|filesystem|ctime|time\.h|unistd\.h|poll\.h|fcntl\.h"
+    r"|signal\.h|csignal|(sys|netinet|arpa|net)/.*|netdb\.h|ifaddrs\.h")
+IMPURE_BASE_HEADERS = {"base/monotonic_now.h", "base/random.h"}
+
+# Rule -> (where the path must begin, what to look for in code without comments and strings,
+# what to do).
+CODE_RULES = {
+    "clock": (
+        ("src/wire/", "src/core/", "src/client/protocol/"),
+        re.compile(r"::now\s*\(|\b(system|steady|high_resolution)_clock\b|\bgetenv\s*\("),
+        "the pure folders are given the time and their options; pass them in"),
+    "total": (
+        ("src/wire/",),
+        re.compile(r"\b(assert|abort|terminate)\s*\(|\bthrow\b"),
+        "bytes from the network never throw and never assert; return an error"),
+    "sleep": (
+        ("tests/",),
+        re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\s*\(|(?<![\w.>])sleep\s*\("),
+        "wait for the event itself"),
+    "bool-parameter": (
+        ("include/muster/",),
+        re.compile(r"[(,]\s*(?:const\s+)?bool\s*[&*]?\s+\w+\s*(?=[,)=])"),
+        "give the two cases names: an enum, or an options struct"),
+    "using-namespace": (
+        ("include/", "src/"),
+        re.compile(r"\busing\s+namespace\b(?!.*literals)"),
+        "name what is used"),
+}
+
+# As CODE_RULES, but for whole lines, comments included, of every file.
+LINE_RULES = {
+    "unfinished": (
+        re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b"),
+        "do it, or open an issue"),
+    "silenced": (
+        re.compile(r"NO" r"LINT|pragma (GCC|clang) diag|clang-format" r" off|no_sani" r"tize"),
+        "mend the cause"),
+    "machine-path": (
+        re.compile(r"(?<![\w.~/])/(root|home|work)/\w"),
+        "no paths of one machine in the project"),
+    "trailing-space": (re.compile(r"[ \t]+$"), "remove it"),
+    "tab": (re.compile(r"\t"), "indent with spaces"),
+}
+
+TEST_NAME = re.compile(r'TEST_CASE(?:_FIXTURE|_TEMPLATE)?\s*\([^"]*"([^"]*)"')
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+class Tidy:
+    def __init__(self, root):
+        self.root = Path(root)
+        self.findings = []
+
+    def find(self, path, line, rule, advice):
+        self.findings.append(f"{path}:{line}: {rule}: {advice}")
+
+    def files(self):
+        for folder, folders, names in os.walk(self.root):
+            folders[:] = sorted(set(folders) - SKIPPED_FOLDERS)
+            for name in sorted(names):
+                path = Path(folder, name).relative_to(self.root).as_posix()
+                if Path(name).suffix in TEXT_SUFFIXES or path in SCRIPTS:
+                    yield path
+
+    def check(self):
+        for path in self.files():
+            text = (self.root / path).read_text(encoding="utf-8", errors="replace")
+            self.check_text(path, text)
+            if path.endswith((".h", ".cpp")):
+                self.check_cpp(path, text)
+        return self.findings
+
+    def check_text(self, path, text):
+        lines = text.split("\n")
+        is_code = Path(path).suffix in CODE_SUFFIXES or path in SCRIPTS
+        if is_code and len(lines) - 1 > FILE_LINES_MAX:
+            self.find(path, FILE_LINES_MAX + 1, "file-length",
+                      f"{len(lines) - 1} lines; split it, at most {FILE_LINES_MAX}")
+        for number, line in enumerate(lines, 1):
+            if is_code and len(line) > LINE_COLUMNS_MAX:
+                self.find(path, number, "line-length",
+                          f"{len(line)} columns; at most {LINE_COLUMNS_MAX}")
+            for rule, (pattern, advice) in LINE_RULES.items():
+                if pattern.search(line):
+                    self.find(path, number, rule, advice)
+
+    def check_cpp(self, path, text):
+        if path.endswith(".h") and not re.search(r"^#pragma once$", text, re.MULTILINE):
+            self.find(path, 1, "pragma-once", "begin the header with #pragma once")
+        code = tidy_text.without_comments_and_strings(text)
+        for rule, (places, pattern, advice) in CODE_RULES.items():
+            if path.startswith(places):
+                for match in pattern.finditer(code):
+                    self.find(path, tidy_text.line_of(code, match.start()), rule, advice)
+        for first, last in tidy_text.functions(code):
+            if last - first + 1 > FUNCTION_LINES_MAX:
+                self.find(path, first, "function-length",
+                          f"{last - first + 1} lines; at most {FUNCTION_LINES_MAX}")
+        for number, line in enumerate(text.split("\n"), 1):
+            if match := INCLUDE.match(line):
+                self.check_include(path, number, match[1], match[2])
+        if path.startswith("tests/"):
+            for place in re.finditer(r"\bTEST_CASE", code):
+                name = TEST_NAME.match(text, place.start())
+                if name and len(name[1].split()) < 2:
+                    self.find(path, tidy_text.line_of(text, place.start()), "test-name",
+                              "say in a sentence what holds")
+        self.check_listed(path)
+
+    def check_include(self, path, number, quote, name):
+        for party, places in THIRD_PARTIES.items():
+            if re.match(rf"{party}(/|\.hpp)", name) and not path.startswith(places):
+                self.find(path, number, "third-party",
+                          f"<{name}> is for {', '.join(places)} alone")
+        if name == "net/asio.h" and not path.startswith("src/net/"):
+            self.find(path, number, "third-party", "Asio is for src/net alone")
+        own = layer_of(path)
+        target = layer_of_include(name)
+        if own in PURE_LAYERS and quote == "<" and IMPURE_HEADER.fullmatch(name):
+            self.find(path, number, "purity", f"<{name}>: {own} has no threads, I/O or clock")
+        if own in PURE_LAYERS - {"wire"} and name in IMPURE_BASE_HEADERS:
+            self.find(path, number, "purity", f"{name}: {own} is given the time and its dice")
+        if target is None:
+            return
+        if own is not None and target != own and target not in LAYERS[own]:
+            self.find(path, number, "layers", f"{own} may not include {name} of {target}")
+        if path.startswith(("include/", "tools/", "examples/")) and not name.startswith("muster/"):
+            self.find(path, number, "layers", f"{name}: only public headers, muster/*.h")
+
+    def check_listed(self, path):
+        """A source that no meson.build names is compiled and run by no one."""
+        if not path.endswith(".cpp") or path.startswith("tests/install/"):
+            return
+        for folder in Path(path).parents:
+            build_file = self.root / folder / "meson.build"
+            if not build_file.is_file():
+                continue
+            name = Path(path).relative_to(folder).as_posix()
+            text = build_file.read_text(encoding="utf-8")
+            if f"'{name}'" in text or f"'{name.removesuffix('.cpp')}'" in text:
+                return
+        self.find(path, 1, "listed", "name it in a meson.build, or remove it")
+
+
+def layer_of(path):
+    """The layer that a file belongs to; None for those above the library."""
+    if path.startswith("include/muster/"):
+        return PUBLIC_LAYERS.get(path.removeprefix("include/muster/"), "client")
+    return layer_of_include(path.removeprefix("src/")) if path.startswith("src/") else None
+
+
+def layer_of_include(name):
+    if name.startswith("muster/"):
+        return PUBLIC_LAYERS.get(name.removeprefix("muster/"), "client")
+    if name.startswith("client/protocol/"):
+        return "client/protocol"
+    first = name.split("/")[0]
+    return first if "/" in name and first in LAYERS else None
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
+    findings = Tidy(root).check()
+    for finding in findings:
+        print(finding)
+    print(f"{len(findings)} findings")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
