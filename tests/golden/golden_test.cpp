@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "sample.h"
+#include "wire/operation.h"
 
 // Each message of the protocol has a file beside this one that shows its bytes. A change of the
 // format shows up here as a difference. To write the files anew after a change that is meant:
@@ -75,6 +76,26 @@ TEST_CASE("no golden file is without its message") {
     if (file.path().extension() != ".txt") continue;
     CAPTURE(file.path().string());
     CHECK(names.count(file.path().filename().string()) == 1);
+  }
+}
+
+TEST_CASE("the protocol's text tells of every message, operation and error code") {
+  const std::string text = content_of(folder / "../../docs/protocol.md");
+  for (const Sample& sample : all_samples()) {
+    CAPTURE(sample.name);
+    CHECK(text.find("`" + sample.name + "`") != text.npos);
+  }
+  for (unsigned number = 0; number < 1000; ++number) {
+    const std::string_view operation = wire::name_of(static_cast<wire::Operation>(number));
+    const std::string_view error = name_of(static_cast<ErrorCode>(number));
+    const std::string digits = std::to_string(number);
+    CAPTURE(number);
+    if (!operation.empty()) {
+      CHECK(text.find("| `" + std::string(operation) + "` " + digits) != text.npos);
+    }
+    if (error != "unknown") {
+      CHECK(text.find("| " + digits + " | `" + std::string(error) + "` |") != text.npos);
+    }
   }
 }
 
