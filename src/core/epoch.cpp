@@ -1,0 +1,126 @@
+#include "core/epoch.h"
+
+namespace muster::core {
+namespace {
+
+/// So many losses are told of one by one. After that they are gathered, since each is told to all:
+/// when half of a large group dies, nobody is told of it thousands of times.
+constexpr std::size_t losses_told_at_once_max = 8;
+constexpr Duration losses_gathered_for = std::chrono::milliseconds(100);
+
+}  // namespace
+
+Epoch::Epoch(Host& its_host, Quota& its_quota, Objects& objects, const std::string& group_name,
+             std::uint64_t number, Duration data_expiration)
+    : host(its_host),
+      quota(its_quota),
+      roster(its_host, group_name, number),
+      shelf(its_host, its_quota, objects, expiry, roster.group, number, data_expiration),
+      rounds(its_host, its_quota, roster, shelf),
+      streams(its_host, its_quota, roster, shelf) {
+  roster.data_expiration = data_expiration;
+}
+
+Member& Epoch::add(Session& session, Payload info, HeldBytes record) {
+  session.members.reserve(session.members.size() + 1);
+  Member& member = roster.members.emplace_back(roster, roster.world_size(), session);
+  member.info = std::move(info);
+  member.record = std::move(record);
+  session.members.push_back(&member);
+  ++roster.live_count;
+  ++roster.reference_count;
+  return member;
+}
+
+void Epoch::complete() {
+  roster.index_sessions();
+  const ProcessId hosting = host.options().hosting_process.id;
+  if (hosting == ProcessId{}) return;
+  for (const Member& member : roster.members) {
+    if (member.process.id != hosting) continue;
+    roster.hosting_rank = member.rank;
+    break;
+  }
+}
+
+void Epoch::lose(Member& member, LossCause cause) {
+  if (!roster.broken()) roster.cause = cause;
+  roster.lost.push_back(member.rank);
+  member.silence_at_end = host.silence(*member.session);
+  member.standing = Standing::lost;
+  --roster.live_count;
+  if (member.session->ended) member.unlink();
+
+  const Failure failure = roster.loss(quota);
+  rounds.break_off(failure);
+  streams.close(failure);
+  rounds.member_gone(member);
+  if (roster.lost.size() <= losses_told_at_once_max) return tell_loss();
+  if (!telling.armed()) host.timers().arm(telling, host.now() + losses_gathered_for);
+}
+
+void Epoch::leave(Member& member) {
+  roster.left.push_back(member.rank);
+  member.silence_at_end = host.silence(*member.session);
+  member.standing = Standing::left;
+  --roster.live_count;
+  member.unlink();
+
+  if (rounds.undecided() != nullptr) rounds.decide_failed(roster.leave_error());
+  streams.member_left(member);
+  rounds.member_gone(member);
+  // In a broken epoch nobody waits for anybody any more.
+  if (!roster.broken()) tell(wire::EventKind::rank_left, roster.leave_error(), &member);
+}
+
+void Epoch::close() {
+  const Failure over =
+      make_failure(quota, roster.error(ErrorCode::stale_epoch, "the group has formed anew"));
+  rounds.close(over);
+  streams.close(over);
+  telling.disarm();
+  abandoned.disarm();
+}
+
+void Epoch::tell_loss() { tell(wire::EventKind::epoch_broken, roster.loss_error(), nullptr); }
+
+void Epoch::tell(wire::EventKind kind, const Error& error, const Member* without) {
+  auto body = std::make_shared<std::string>();
+  wire::append_event(*body, wire::Event{kind, roster.epoch, error});
+  const std::shared_ptr<const std::string> shared = std::move(body);
+  for (const Member& member : roster.members) {
+    if (member.live() && &member != without) host.send_event(*member.session, kind, shared);
+  }
+}
+
+void Epoch::tell_again(const Member& member) {
+  wire::Event event;
+  event.epoch = roster.epoch;
+  if (member.standing == Standing::fenced) {
+    event.error = *wire::decode_error(static_cast<std::uint16_t>(roster.fenced.code),
+                                      roster.fenced.body->view());
+  } else if (roster.broken()) {
+    event.error = roster.loss_error();
+  } else if (!roster.left.empty()) {
+    event.kind = wire::EventKind::rank_left;
+    event.error = roster.leave_error();
+  } else {
+    return;
+  }
+  auto body = std::make_shared<std::string>();
+  wire::append_event(*body, event);
+  host.send_event(*member.session, event.kind, std::move(body));
+}
+
+void Epoch::objects_expire() {
+  while (Object* object = shelf.expired()) {
+    if (std::holds_alternative<RoundPlace>(object->place)) {
+      rounds.expired(*object);
+    } else {
+      streams.expired(*object);
+    }
+  }
+  shelf.rearm();
+}
+
+}  // namespace muster::core

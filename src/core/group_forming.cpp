@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <utility>
+
+#include "core/failure.h"
+#include "core/group.h"
+#include "core/reply_heads.h"
+
+// How epochs begin and end. All seats are known when an epoch forms: those of joiners, or those of
+// the callers of a regroup and of the candidates that it takes in. First the new epoch is made,
+// then the old one is closed, then everybody is told, in the order of the new ranks.
+
+namespace muster::core {
+
+void Group::work() {
+  for (;;) {
+    if (epoch_ != nullptr && epoch_->roster.live_count == 0) {
+      end_epoch();
+    } else if (!unjudged_.empty()) {
+      settle(*unjudged_.begin()->second);
+    } else if (epoch_ == nullptr && seated_count_ != 0 && seated_count_ == world_size_) {
+      form_from_joiners();
+    } else if (epoch_ == nullptr || !regroup_if_due()) {
+      return;
+    }
+  }
+}
+
+void Group::form_from_joiners() {
+  std::vector<Seat> seats;
+  seats.reserve(seats_.size());
+  for (const auto& [rank, joiner] : seats_) seats.push_back({rank, &joiner->session, {}, joiner});
+  form_epoch(seats, nullptr);
+}
+
+/// Seat i becomes rank i. `decider`: whose deadline decided that the absent stay outside.
+void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
+  GroupRoom& room = room_;
+  auto made = std::make_unique<Epoch>(room.host, room.quota, room.objects, name_,
+                                      room.host.next_epoch(), data_expiration_);
+  std::vector<std::unique_ptr<Joiner>> joiners;
+  for (const Seat& seat : seats) {
+    if (seat.survivor != nullptr) {
+      made->add(*seat.session, seat.survivor->info, std::move(seat.survivor->record));
+      continue;
+    }
+    joiners.push_back(take(*seat.joiner));
+    Joiner& joiner = *joiners.back();
+    made->add(*seat.session, std::move(joiner.info), std::move(joiner.record));
+  }
+  made->complete();
+  made->group = this;
+
+  Chain<RegroupWait> waits;
+  waits.append_all(attempt_.waits);
+  Epoch* const old = std::exchange(epoch_, made.get());
+  room.epochs.emplace(made->roster.epoch, std::move(made));
+  world_size_ = epoch_->roster.world_size();
+  seats_.clear();
+  if (old != nullptr) supersede(*old, seats, decider);
+  for (const Seat& seat : seats) unlink_older(*seat.session);
+  answer_members(seats, joiners, waits);
+  if (old == nullptr) return;
+  for (const Member& member : old->roster.members) {
+    if (member.standing == Standing::fenced) old->tell_again(member);
+  }
+}
+
+/// What is left of the epoch before: those who moved on know it no more, the absent are fenced.
+void Group::supersede(Epoch& old, const std::vector<Seat>& seats, const Member* decider) {
+  for (const Seat& seat : seats) {
+    if (seat.survivor != nullptr) seat.survivor->standing = Standing::moved;
+  }
+  if (decider != nullptr) {
+    Error fenced = old.roster.error(ErrorCode::fenced, "the others regrouped without this rank");
+    fenced.decided_by = "rank " + std::to_string(decider->rank);
+    old.roster.fenced = make_failure(room_.quota, fenced);
+  }
+  for (Member& member : old.roster.members) {
+    if (member.live()) member.standing = Standing::fenced;
+  }
+  old.roster.live_count = 0;
+  let_go(old);
+  reset_attempts();
+}
+
+/// A session is in one epoch of a group only, also when it was fenced in an older one.
+void Group::unlink_older(Session& session) {
+  const std::vector<Member*> all = session.members;
+  for (Member* member : all) {
+    const Roster& roster = member->roster;
+    if (roster.group != name_ || roster.epoch == epoch_->roster.epoch) continue;
+    room_.over.push_back(roster.epoch);
+    member->unlink();
+  }
+}
+
+void Group::end_epoch() {
+  Epoch& old = *std::exchange(epoch_, nullptr);
+  let_go(old);
+  reset_attempts();
+  for (const auto& [arrival, joiner] : joiners_) {
+    if (joiner->place != Joiner::Place::none) judge_again(*joiner);
+  }
+}
+
+void Group::let_go(Epoch& old) {
+  old.close();
+  old.group = nullptr;
+  room_.over.push_back(old.roster.epoch);
+  if (const std::uint64_t dropped = old.streams.dropped_count(); dropped != 0) {
+    room_.host.log(LogLevel::info,
+                   "group " + printable(name_) + " epoch " + std::to_string(old.roster.epoch) +
+                       ": " + std::to_string(dropped) + " undelivered objects were dropped");
+  }
+}
+
+void Group::answer_members(const std::vector<Seat>& seats,
+                           const std::vector<std::unique_ptr<Joiner>>& joiners,
+                           Chain<RegroupWait>& waits) {
+  std::vector<RegroupWait*> callers;
+  for (RegroupWait& wait : waits) callers.push_back(&wait);
+  std::stable_sort(callers.begin(), callers.end(), [](const auto* left, const auto* right) {
+    return left->member.rank < right->member.rank;  // survivors keep their order
+  });
+  auto caller = callers.begin();
+  auto joiner = joiners.begin();
+  for (std::uint32_t rank = 0; rank < seats.size(); ++rank) {
+    const Member& member = epoch_->roster.members[rank];
+    if (seats[rank].survivor == nullptr) {
+      Chain<JoinWait>& joins = (*joiner++)->waits;
+      while (!joins.empty()) room_.host.answer(joins.first().parked, formed_answer(member));
+      continue;
+    }
+    for (; caller != callers.end() && &(*caller)->member == seats[rank].survivor; ++caller) {
+      room_.host.answer((*caller)->parked, formed_answer(member));
+    }
+  }
+}
+
+Answer Group::formed_answer(const Member& member) const {
+  const Roster& roster = member.roster;
+  wire::FormedReply reply;
+  reply.epoch = roster.epoch;
+  reply.rank = member.rank;
+  reply.world_size = roster.world_size();
+  reply.hosting_rank = roster.hosting_rank;
+  reply.candidates = static_cast<std::uint32_t>(standbys_.size() + rank_candidates_.size());
+  reply.data_expiration = roster.data_expiration;
+  return answer_of(reply);
+}
+
+}  // namespace muster::core
