@@ -100,8 +100,19 @@ Line transmitted_line(std::string_view bytes) {
   return frame_line(**frame);
 }
 
-void ClientRunner::tell(const protocol::Connect&) { line("connect"); }
-void ClientRunner::tell(const protocol::Disconnect&) { line("disconnect"); }
+void ClientRunner::tell(const protocol::Connect&) {
+  const bool refused = attempts_ == Attempts::refused || attempts_ == Attempts::refused_and_shown;
+  if (attempts_ == Attempts::in_script || attempts_ == Attempts::refused_and_shown) {
+    line("connect");
+  }
+  if (refused) {
+    apply(protocol::ConnectFailed{protocol::ConnectFailure::refused, "connection refused", 1});
+  }
+}
+
+void ClientRunner::tell(const protocol::Disconnect&) {
+  if (attempts_ != Attempts::hanging) line("disconnect");
+}
 
 void ClientRunner::tell(const protocol::Transmit& effect) {
   Line told = transmitted_line(effect.bytes);

@@ -76,6 +76,7 @@ bool ClientRunner::run_network_step(const std::string& verb, Arguments& argument
   const auto count = static_cast<std::uint32_t>(arguments.number("addresses").value_or(1));
   const std::string detail = arguments.bytes("detail").value_or("");
   if (verb == "connected") {
+    attempts_ = Attempts::in_script;
     apply(protocol::Connected{"", count});
   } else if (verb == "refused") {
     apply(protocol::ConnectFailed{protocol::ConnectFailure::refused,
@@ -98,6 +99,12 @@ bool ClientRunner::run_network_step(const std::string& verb, Arguments& argument
 void ClientRunner::run_server_step(const std::string& verb, Arguments& arguments) {
   if (verb == "lives" || verb == "falls_silent") {
     server_lives_ = verb == "lives";
+  } else if (verb == "is_down") {
+    attempts_ = arguments.flag("shown") ? Attempts::refused_and_shown : Attempts::refused;
+  } else if (verb == "is_unreachable") {
+    attempts_ = Attempts::hanging;
+  } else if (verb == "is_back") {
+    attempts_ = Attempts::in_script;
   } else if (verb == "hello") {
     receive(hello_bytes(arguments, processes_, 0));
   } else if (verb == "refuses") {
@@ -227,6 +234,7 @@ void ClientRunner::receive(std::string bytes) {
 }
 
 void ClientRunner::tell_effects() {
+  if (protocol_ == nullptr) return;  // the script has set the scene only
   for (auto effects = machine().take_effects(); !effects.empty();
        effects = machine().take_effects()) {
     for (const auto& effect : effects) {

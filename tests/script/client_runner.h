@@ -67,9 +67,11 @@ class ClientRunner : public Runner {
   protocol::Instant step_began_ = now_;
   bool time_passes_ = false;
   bool shows_logs_ = false;
-  bool server_lives_ = false;      ///< it answers heartbeats, and nobody is shown that
-  std::uint64_t heartbeat_ = 0;    ///< the last one that was sent
-  Client client_;                  ///< makes the requests
+  enum class Attempts { in_script, refused, refused_and_shown, hanging };
+  Attempts attempts_ = Attempts::in_script;  ///< what comes of them, where a script need not say
+  bool server_lives_ = false;                ///< it answers heartbeats, and nobody is shown that
+  std::uint64_t heartbeat_ = 0;              ///< the last one that was sent
+  Client client_;                            ///< makes the requests
   Processes processes_;
   std::map<std::uint64_t, std::unique_ptr<Asked>> asked_;
   std::vector<Line> lines_;

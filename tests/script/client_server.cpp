@@ -157,8 +157,8 @@ std::string event_bytes(Arguments& arguments) {
   event.epoch = event.error.epoch;
   std::string body;
   wire::append_event(body, event);
-  return frame_of(
-      header_of(wire::FrameType::event, static_cast<std::uint16_t>(event.kind), 0), body);
+  return frame_of(header_of(wire::FrameType::event, static_cast<std::uint16_t>(event.kind), 0),
+                  body);
 }
 
 }  // namespace muster::script

@@ -15,16 +15,21 @@ class Backoff {
   /// Between half of the step and the step, so that clients that failed together come back apart.
   Duration next() {
     step_ = std::min(max_, step_ == Duration::zero() ? 2 * min_ : 2 * step_);
-    const Duration low = std::max(min_, step_ / 2);
-    if (step_ <= low) return low;
-    const auto span = static_cast<std::uint64_t>((step_ - low).count()) + 1;
+    return between(std::max(min_, step_ / 2), step_);
+  }
+
+  /// The shortest wait.
+  Duration least() { return between(min_, std::min(max_, 2 * min_)); }
+
+  void reset() { step_ = Duration::zero(); }
+
+ private:
+  Duration between(Duration low, Duration high) {
+    if (high <= low) return low;
+    const auto span = static_cast<std::uint64_t>((high - low).count()) + 1;
     return low + Duration(static_cast<Duration::rep>(random() % span));
   }
 
-  void reset() { step_ = Duration::zero(); }
-  Duration min() const { return min_; }
-
- private:
   /// splitmix64
   std::uint64_t random() {
     std::uint64_t mixed = state_ += 0x9e3779b97f4a7c15;

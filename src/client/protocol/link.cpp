@@ -48,7 +48,7 @@ void Link::fail(Attempt attempt, Instant now) {
   begin_round();
   // A long attempt was a wait itself.
   const Instant attempted = overdue_at_ - hello_timeout_;
-  retry_at_ = std::max(attempted + backoff_.next(), now + backoff_.min());
+  retry_at_ = std::max(attempted + backoff_.next(), now + backoff_.least());
 }
 
 void Link::lose(Instant now) {

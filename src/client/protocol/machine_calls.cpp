@@ -173,7 +173,7 @@ void Machine::complete(Call call, Result<std::string> reply, Fate fate, Instant 
     if (error.decided_by.empty()) error.decided_by = fate == Fate::answered ? "server" : "client";
     error.elapsed = now - call.submitted;
   }
-  effects_.push_back(Complete{call.id, std::move(reply), fate});
+  emit(Complete{call.id, std::move(reply), fate});
 }
 
 void Machine::end_call(CallId id, Error error, Instant now) {

@@ -105,7 +105,7 @@ Result<void> Machine::read_event(const wire::Frame& frame, Instant now) {
   link_.prove();
   switch (event->kind) {
     case wire::EventKind::epoch_broken:
-    case wire::EventKind::rank_left: effects_.push_back(Notify{*std::move(event)}); break;
+    case wire::EventKind::rank_left: emit(Notify{*std::move(event)}); break;
     case wire::EventKind::session_ended: {
       Error& why = event->error;
       if (why.where.empty()) why.where = options_.where;
@@ -135,7 +135,7 @@ void Machine::read_goodbye(const wire::Frame& frame, Instant now) {
   Error why = error_of(ErrorCode::unavailable,
                        "the server has stopped: " + std::string(reason ? *reason : "?"));
   blame_host(why, LossCause::closed, now);
-  effects_.push_back(Disconnect{});
+  emit(Disconnect{});
   end_all_calls(why, now);
   link_.distrust();
   lose_connection(std::move(why), now);
@@ -145,7 +145,7 @@ void Machine::break_off(Error error, Instant now) {
   Error why = error_of(ErrorCode::protocol_error, std::move(error.detail));
   why.actual = error.actual;
   why.limit = error.limit;
-  effects_.push_back(Disconnect{});
+  emit(Disconnect{});
   if (++broken_off_count_ > 1) end_all_calls(why, now);
   link_.distrust();
   lose_connection(std::move(why), now);

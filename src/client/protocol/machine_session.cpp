@@ -54,7 +54,7 @@ void Machine::close(Instant now) {
     transmit(std::move(bytes));
   }
   has_session_ = false;
-  if (established() || link_.is_attempting()) effects_.push_back(Disconnect{});
+  if (established() || link_.is_attempting()) emit(Disconnect{});
   forget_connection();
   link_.close();
   letters_.clear();
@@ -124,7 +124,7 @@ void Machine::accept(wire::ServerHello hello, Instant now) {
   link_.establish();
   heartbeat_at_ = now + heartbeat_interval();
   settle_block(now);
-  effects_.push_back(Established{resumed});
+  emit(Established{resumed});
   if (resumed) log(LogLevel::info, "resumed the session at " + options_.where);
   send_again(now);
   send_queued(now);
@@ -134,7 +134,7 @@ void Machine::refuse(const wire::ServerHello& hello, Instant now) {
   Error why = error_of(static_cast<ErrorCode>(hello.status), hello.detail);
   why.decided_by = decider_of(why);
   if (is_passing(why.code)) {
-    effects_.push_back(Disconnect{});
+    emit(Disconnect{});
     return fail_attempt(Attempt::answered, std::move(why), now);
   }
   if (why.code == ErrorCode::server_restarted) {
@@ -149,7 +149,7 @@ void Machine::meet_stranger(Error error, Instant now) {
   why.expected = error.expected;
   why.actual = error.actual;
   if (!has_session_) return end_session(std::move(why), now);
-  effects_.push_back(Disconnect{});
+  emit(Disconnect{});
   end_all_calls(why, now);
   fail_attempt(Attempt::refused, std::move(why), now);
 }
@@ -171,7 +171,7 @@ void Machine::lose_connection(Error why, Instant now) {
 
 void Machine::end_session(Error why, Instant now) {
   const bool there_was_one = has_session_;
-  if (established() || link_.is_attempting()) effects_.push_back(Disconnect{});
+  if (established() || link_.is_attempting()) emit(Disconnect{});
   forget_connection();
   link_.close();
   letters_.clear();
@@ -183,7 +183,7 @@ void Machine::end_session(Error why, Instant now) {
   failure_ = std::move(why);
   log(LogLevel::warning, options_.where + ": " + std::string(name_of(failure_.code)));
   end_all_calls(failure_, now);
-  if (there_was_one) effects_.push_back(Notify{{wire::EventKind::session_ended, 0, failure_}});
+  if (there_was_one) emit(Notify{{wire::EventKind::session_ended, 0, failure_}});
 }
 
 void Machine::forget_connection() {

@@ -33,13 +33,13 @@ void Machine::on(const Advance&, Instant) {}
 
 void Machine::do_what_is_due(Instant now) {
   if (established() && now >= falls_silent_at()) {
-    effects_.push_back(Disconnect{});
+    emit(Disconnect{});
     lose_connection(
         error_of(ErrorCode::unavailable, "the server is silent for " + in_seconds(now - heard_)),
         now);
   }
   if (link_.attempt_is_overdue(now)) {
-    effects_.push_back(Disconnect{});
+    emit(Disconnect{});
     const bool greeting = link_.phase() == Link::Phase::greeting;
     fail_attempt(Attempt::silent,
                  error_of(ErrorCode::unavailable,
@@ -51,7 +51,7 @@ void Machine::do_what_is_due(Instant now) {
   settle_block(now);
   if (link_.attempt_is_due(now)) {
     link_.connect(now);
-    effects_.push_back(Connect{});
+    emit(Connect{});
   }
   if (established() && now >= heartbeat_at_) {
     send_heartbeat(now);
@@ -137,7 +137,7 @@ Error Machine::error_of(ErrorCode code, std::string detail) const {
 }
 
 Error Machine::unreachable(Instant now) const {
-  Error error = error_of(last_trouble_.code, "no session: " + last_trouble_.detail);
+  Error error = error_of(last_trouble_.code, last_trouble_.detail);
   blame_host(error, LossCause::closed, now);
   return error;
 }
