@@ -77,14 +77,28 @@ Result<Duration> timeout_or(Duration given, Duration by_default) {
   return given;
 }
 
-Outcome submit_and_wait(Link& link, const wire::RequestBody& body, Duration timeout,
-                        Ticket ticket) {
-  const auto waiter = std::make_shared<Waiter<Outcome>>();
-  ticket.done = [waiter](Outcome outcome) { waiter->complete(std::move(outcome)); };
-  const Instant until = last_resort(link, timeout);
-  const CallId call = link.submit(body, timeout, std::move(ticket));
-  if (!waiter->wait_until(until)) link.give_up(call);
-  return waiter->take();
+class Waiting::Place : public Waiter<Outcome> {};
+
+namespace {
+
+Ticket completing(Ticket ticket, std::shared_ptr<Waiter<Outcome>> waiter) {
+  ticket.done = [waiter = std::move(waiter)](Outcome outcome) {
+    waiter->complete(std::move(outcome));
+  };
+  return ticket;
+}
+
+}  // namespace
+
+Waiting::Waiting(Link& link, const wire::RequestBody& body, Duration timeout, Ticket ticket)
+    : link_(link),
+      place_(std::make_shared<Place>()),
+      until_(last_resort(link, timeout)),
+      call_(link.submit(body, timeout, completing(std::move(ticket), place_))) {}
+
+Outcome Waiting::outcome() {
+  if (!place_->wait_until(until_)) link_.give_up(call_);
+  return place_->take();
 }
 
 Result<void> establish_and_wait(Link& link, Duration timeout) {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +41,8 @@ struct Call {
   Ticket ticket;
   std::function<Result<T>(std::string reply)> decode;
   std::optional<Error> refused;
+  /// Held until the call is submitted, so that numbered calls leave in the order of their numbers.
+  std::unique_lock<std::mutex> order;
 };
 
 /// Adds what only the public call knows.
@@ -56,9 +59,21 @@ Error moved_from(std::string_view operation);
 /// errors  invalid_argument (negative)
 Result<Duration> timeout_or(Duration given, Duration by_default);
 
-/// Submits and waits, at most until deadline + slack + `Link::patience`, whatever happens to the
-/// I/O thread.
-Outcome submit_and_wait(Link& link, const wire::RequestBody& body, Duration timeout, Ticket ticket);
+/// Waits for one submitted call, at most until deadline + slack + `Link::patience`, whatever
+/// happens to the I/O thread.
+class Waiting {
+ public:
+  Waiting(Link& link, const wire::RequestBody& body, Duration timeout, Ticket ticket);
+  Outcome outcome();
+
+ private:
+  class Place;
+
+  Link& link_;
+  const std::shared_ptr<Place> place_;  ///< whoever completes it may hold it longer than we do
+  const Instant until_;
+  const CallId call_;
+};
 
 /// Waits for a session, in the same way.
 Result<void> establish_and_wait(Link& link, Duration timeout);
@@ -93,8 +108,9 @@ Result<T> block_on(const std::shared_ptr<Link>& link, std::string_view operation
     return described(*std::move(call.refused), call.subject, link.get(), begun);
   }
   call.ticket.serial = serial;
-  Outcome outcome = submit_and_wait(*link, call.body, call.timeout, std::move(call.ticket));
-  return finished(call, *link, begun, std::move(outcome.reply));
+  Waiting waiting(*link, call.body, call.timeout, std::move(call.ticket));
+  call.order = {};
+  return finished(call, *link, begun, waiting.outcome().reply);
 }
 
 /// The callback form.
@@ -125,6 +141,7 @@ void start(const std::shared_ptr<Link>& link, std::string_view operation, Handle
   };
   const wire::RequestBody body = std::move(call->body);
   call->body = wire::Status{};  // what it views belongs to the caller
+  const std::unique_lock<std::mutex> order = std::move(call->order);
   link->submit(body, call->timeout, std::move(ticket));
 }
 

@@ -1,0 +1,92 @@
+#include "client/group.h"
+
+#include <algorithm>
+
+#include "client/failure.h"
+
+namespace muster::client {
+
+std::shared_ptr<Group> Group::create(std::shared_ptr<Link> link, std::string name,
+                                     const GroupOptions& options, const wire::FormedReply& formed) {
+  std::shared_ptr<Group> group(new Group(std::move(link), std::move(name), options, formed));
+  group->link_->watch(group->epoch(), group);
+  return group;
+}
+
+Group::Group(std::shared_ptr<Link> link, std::string name, const GroupOptions& options,
+             const wire::FormedReply& formed)
+    : link_(std::move(link)),
+      name_(std::move(name)),
+      options_(options),
+      formed_(formed),
+      state_(formed) {}
+
+Group::~Group() {
+  leave_unasked();
+  link_->unwatch(epoch());
+}
+
+GroupCounters Group::counters() {
+  const std::lock_guard lock(mutex_);
+  return {state_.rounds(), state_.objects_sent(), state_.objects_received()};
+}
+
+void Group::leave_unasked() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_gone_) return;
+    is_gone_ = true;
+    state_.end(failure(ErrorCode::closed, "the group's handle is gone"));
+  }
+  Ticket ticket;
+  ticket.serial = link_->next_serial();
+  link_->submit(wire::Leave{epoch()}, link_->options().timeout, std::move(ticket));
+}
+
+void Group::end(Error why) {
+  const std::lock_guard lock(mutex_);
+  is_gone_ = true;
+  state_.end(std::move(why));
+}
+
+/// `error` without the ranks that were told of before.
+Error Group::first_told(Error error) {
+  const auto is_new = [this](int rank) { return told_ranks_.insert(rank).second; };
+  std::vector<RankRange> ranges;
+  std::set<int> fresh;
+  for (const RankRange range : error.rank_ranges) {
+    for (int rank = range.first; rank <= range.last && rank < world_size(); ++rank) {
+      if (!is_new(rank)) continue;
+      fresh.insert(rank);
+      if (!ranges.empty() && ranges.back().last == rank - 1) {
+        ranges.back().last = rank;
+      } else {
+        ranges.push_back({rank, rank});
+      }
+    }
+  }
+  error.rank_ranges = std::move(ranges);
+  const auto was_told = [&](const RankReport& report) { return fresh.count(report.rank) == 0; };
+  error.ranks.erase(std::remove_if(error.ranks.begin(), error.ranks.end(), was_told),
+                    error.ranks.end());
+  return error;
+}
+
+/// On the I/O thread.
+void Group::on_event(const wire::Event& event) {
+  if (event.kind == wire::EventKind::session_ended) return end(event.error);
+  Error told;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_gone_) return;
+    told = first_told(event.error);
+  }
+  if (!options_.on_loss || told.rank_ranges.empty()) return;
+  told.group = name_;
+  told.epoch = epoch();
+  if (told.where.empty()) told.where = link_->address();
+  link_->handlers().dispatch(
+      "on_loss", [on_loss = options_.on_loss, told = std::move(told)] { on_loss(told); });
+}
+
+}  // namespace muster::client

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+
+#include "client/group.h"
+#include "client/group_host.h"
+#include "client/store_impl.h"
+#include "muster/process_group.h"
+
+MUSTER_BEGIN_NAMESPACE
+
+/// What a handle holds: its part in the group, the store it was made on, and the server if this
+/// process hosts it. They go in this order.
+class StatelessProcessGroup::Impl {
+ public:
+  /// In a forked child the last handle leaves everything as it is, but for the sockets.
+  static std::shared_ptr<Impl> create(std::shared_ptr<client::Group> group, Store store,
+                                      std::shared_ptr<client::GroupHost> host);
+
+  Impl(std::shared_ptr<client::Group> group, Store store, std::shared_ptr<client::GroupHost> host)
+      : host_(std::move(host)), store_(std::move(store)), group_(std::move(group)) {}
+
+  client::Group& group() const { return *group_; }
+  const std::shared_ptr<client::Link>& link() const { return group_->link(); }
+  Store& store() { return store_; }
+  const std::shared_ptr<client::GroupHost>& host() const { return host_; }
+
+ private:
+  std::shared_ptr<client::GroupHost> host_;
+  Store store_;
+  std::shared_ptr<client::Group> group_;
+};
+
+MUSTER_END_NAMESPACE
