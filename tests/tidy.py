@@ -127,6 +127,7 @@ class Tidy:
             self.check_text(path, text)
             if path.endswith((".h", ".cpp")):
                 self.check_cpp(path, text)
+        self.check_listed()
         return self.findings
 
     def check_text(self, path, text):
@@ -164,7 +165,6 @@ class Tidy:
                 if name and len(name[1].split()) < 2:
                     self.find(path, tidy_text.line_of(text, place.start()), "test-name",
                               "say in a sentence what holds")
-        self.check_listed(path)
 
     def check_include(self, path, number, quote, name):
         for party, places in THIRD_PARTIES.items():
@@ -186,19 +186,24 @@ class Tidy:
         if path.startswith(("include/", "tools/", "examples/")) and not name.startswith("muster/"):
             self.find(path, number, "layers", f"{name}: only public headers, muster/*.h")
 
-    def check_listed(self, path):
+    def listed_names(self):
+        """What the meson.build files name, as paths from the root."""
+        names = set()
+        for build_file in self.files():
+            if Path(build_file).name == "meson.build":
+                text = (self.root / build_file).read_text(encoding="utf-8")
+                for name in re.findall(r"'([^'\n]+)'", text):
+                    names.add(os.path.normpath(Path(build_file).parent / name))
+        return names
+
+    def check_listed(self):
         """A source that no meson.build names is compiled and run by no one."""
-        if not path.endswith(".cpp") or path.startswith("tests/install/"):
-            return
-        for folder in Path(path).parents:
-            build_file = self.root / folder / "meson.build"
-            if not build_file.is_file():
+        names = self.listed_names()
+        for path in self.files():
+            if path.startswith("tests/install/"):  # built by .ci/run, against what is installed
                 continue
-            name = Path(path).relative_to(folder).as_posix()
-            text = build_file.read_text(encoding="utf-8")
-            if f"'{name}'" in text or f"'{name.removesuffix('.cpp')}'" in text:
-                return
-        self.find(path, 1, "listed", "name it in a meson.build, or remove it")
+            if path.endswith(".cpp") and not names & {path, path.removesuffix(".cpp")}:
+                self.find(path, 1, "listed", "name it in a meson.build, or remove it")
 
 
 def layer_of(path):
