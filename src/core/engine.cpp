@@ -144,10 +144,8 @@ Counts Engine::Impl::counts() const {
   Counts counts;
   counts.sessions = sessions_.size();
   counts.connections = connections_.size();
-  for (const auto& [id, session] : sessions_) {
-    counts.waits += session->parked.size();
-    counts.cached_results += session->unacknowledged.size();
-  }
+  counts.waits = parked_count_;
+  counts.cached_results = cached_count_;
   for (const auto& [name, name_space] : name_spaces_) {
     name_space->table.add_counts(counts);
     name_space->groups.add_counts(counts);

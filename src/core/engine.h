@@ -138,7 +138,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Handles one event. Time never runs backwards from call to call.
+  /// Handles one event. An earlier `now` than that of the last call counts as that.
   ///
   /// returns  the effects, valid until the next call
   /// cost     does not depend on the number of keys, sessions and waits; O(world_size) where a

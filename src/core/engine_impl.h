@@ -152,6 +152,8 @@ class Engine::Impl final : public Host {
   FencedSessions fenced_;
   std::array<std::uint64_t, 65> operation_counts_{};  ///< by number
   std::uint64_t sessions_lost_count_ = 0;
+  std::uint64_t parked_count_ = 0;
+  std::uint64_t cached_count_ = 0;
 
   std::vector<Effect> effects_;
   std::vector<std::unique_ptr<Session>> ended_;  ///< somebody may still hold a reference

@@ -135,16 +135,15 @@ std::optional<Error> Engine::Impl::refusal(const RequestContext& context) const 
   if (!changes(operation) && operation != Operation::receive) return std::nullopt;
   // Answers to parked requests count against the parked ones: they come in bursts that the
   // client cannot foresee, such as the release of many barriers.
-  Error error;
-  error.code = ErrorCode::resource_exhausted;
-  error.actual = session.unacknowledged.size() - session.cached_parked_count;
-  error.limit = options_.cached_results_max;
-  error.detail = "cached_results_max answers are not acknowledged yet";
-  if (error.actual >= error.limit) return error;
-  error.actual = session.cached_bytes;
-  error.limit = options_.cached_result_bytes_max;
-  error.detail = "answers of cached_result_bytes_max bytes are not acknowledged yet";
-  if (error.actual >= error.limit) return error;
+  const std::size_t cached_count = session.unacknowledged.size() - session.cached_parked_count;
+  if (cached_count >= options_.cached_results_max) {
+    return exhausted("cached_results_max answers are not acknowledged yet", cached_count,
+                     options_.cached_results_max);
+  }
+  if (session.cached_bytes >= options_.cached_result_bytes_max) {
+    return exhausted("answers of cached_result_bytes_max bytes are not acknowledged yet",
+                     session.cached_bytes, options_.cached_result_bytes_max);
+  }
   return std::nullopt;
 }
 
@@ -218,6 +217,7 @@ void Engine::Impl::abandon(Session& session, std::uint64_t request_id) {
 
 Answer Engine::Impl::forget_answer(Session& session, std::uint64_t request_id) {
   auto node = session.unacknowledged.extract(request_id);
+  --cached_count_;
   Answer answer = std::move(node.mapped());
   session.name_space.quota.release(answer.head.size() + cached_answer_bytes);
   if (answer.was_parked) {
@@ -233,12 +233,9 @@ Parked* Engine::Impl::park(const RequestContext& context) {
   const std::uint32_t limit = options_.limits.parked_waits_max;
   const std::size_t actual = session.parked.size() + session.cached_parked_count;
   if (actual >= limit) {
-    Error error = failure(ErrorCode::resource_exhausted,
-                          "parked_waits_max requests of this session wait already, or their "
-                          "answers are not acknowledged yet");
-    error.limit = limit;
-    error.actual = actual;
-    fail(context, std::move(error));
+    fail(context, exhausted("parked_waits_max requests of this session wait already, or their "
+                            "answers are not acknowledged yet",
+                            actual, limit));
     return nullptr;
   }
   if (Quota& quota = session.name_space.quota; !quota.charge_reserve(parked_bytes)) {
@@ -252,12 +249,14 @@ Parked* Engine::Impl::park(const RequestContext& context) {
   parked.timeout = context.timeout;
   parked.deadline = base::deadline_after(now_, context.timeout);
   session.parked.emplace(context.request_id, std::move(owned));
+  ++parked_count_;
   timers_.arm(parked.timer, parked.deadline);
   return &parked;
 }
 
 std::unique_ptr<Parked> Engine::Impl::take_parked(Parked& parked) {
   auto node = parked.session.parked.extract(parked.request_id);
+  --parked_count_;
   return std::move(node.mapped());
 }
 
@@ -302,6 +301,7 @@ void Engine::Impl::deliver(Session& session, std::uint64_t request_id, Answer an
   } else {
     session.cached_bytes += answer.head.size();
   }
+  ++cached_count_;
   const auto cached = session.unacknowledged.emplace(request_id, std::move(answer)).first;
   send(session, request_id, cached->second);
 }

@@ -19,6 +19,14 @@ bool same_token(const wire::ResumeToken& a, const wire::ResumeToken& b) {
   return difference == 0;
 }
 
+Error full(std::string_view limit_name, std::uint64_t actual, std::uint64_t limit) {
+  Error error = failure(ErrorCode::busy, "the server is full: it has reached its ");
+  error.detail += limit_name;
+  error.actual = actual;
+  error.limit = limit;
+  return error;
+}
+
 }  // namespace
 
 void ClosedConnections::add(ConnectionId connection, Error reason) {
@@ -96,17 +104,11 @@ void Engine::Impl::refuse(const Hello& event, Error why) {
 
 void Engine::Impl::begin(const Hello& event) {
   if (sessions_.size() >= options_.sessions_max) {
-    Error error = failure(ErrorCode::busy, "the server is full: sessions_max is reached");
-    error.limit = options_.sessions_max;
-    error.actual = sessions_.size();
-    return refuse(event, std::move(error));
+    return refuse(event, full("sessions_max", sessions_.size(), options_.sessions_max));
   }
   NameSpace* name_space = name_space_for(event.hello.name_space);
   if (name_space == nullptr) {
-    Error error = failure(ErrorCode::busy, "the server is full: name_spaces_max is reached");
-    error.limit = options_.name_spaces_max;
-    error.actual = name_spaces_.size();
-    return refuse(event, std::move(error));
+    return refuse(event, full("name_spaces_max", name_spaces_.size(), options_.name_spaces_max));
   }
   auto owned = std::make_unique<Session>(++last_session_id_, *name_space);
   Session& session = *owned;
@@ -288,6 +290,7 @@ void Engine::Impl::end(Session& session, LossCause cause) {
   const auto owned = sessions_.find(session.id);
   session.ended = true;
   session.expiry.disarm();
+  parked_count_ -= session.parked.size();
   session.parked.clear();
   while (!session.unacknowledged.empty()) {
     forget_answer(session, session.unacknowledged.begin()->first);

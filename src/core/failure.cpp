@@ -47,16 +47,20 @@ Error too_large(std::string_view what, std::uint64_t actual, std::string_view un
   return error;
 }
 
+Error exhausted(std::string what, std::uint64_t actual, std::uint64_t limit) {
+  Error error = failure(ErrorCode::resource_exhausted, std::move(what));
+  error.actual = actual;
+  error.limit = limit;
+  return error;
+}
+
 Error memory_exhausted(Host& host, const Quota& quota, std::uint64_t bytes) {
   const Quota& refusing = quota.refusing(bytes);
   const bool of_server = &refusing == &host.quota();
-  Error error = failure(ErrorCode::resource_exhausted,
-                        std::to_string(bytes) + " more bytes would pass the limit " +
-                            (of_server ? "memory_bytes_max" : "namespace_memory_bytes_max") +
-                            "; remove keys, or start the server with a higher one");
-  error.limit = refusing.limit_bytes();
-  error.actual = refusing.used_bytes();
-  return error;
+  return exhausted(std::to_string(bytes) + " more bytes would pass the limit " +
+                       (of_server ? "memory_bytes_max" : "namespace_memory_bytes_max") +
+                       "; remove keys, or start the server with a higher one",
+                   refusing.used_bytes(), refusing.limit_bytes());
 }
 
 }  // namespace muster::core

@@ -27,6 +27,9 @@ std::string describe(const ProcessInfo& process);
 Error too_large(std::string_view what, std::uint64_t actual, std::string_view unit,
                 std::uint64_t limit);
 
+/// resource_exhausted: a limit that is named in `what`.
+Error exhausted(std::string what, std::uint64_t actual, std::uint64_t limit);
+
 /// The refusal of `bytes` more by `quota` or by the server's, whichever it is.
 Error memory_exhausted(Host& host, const Quota& quota, std::uint64_t bytes);
 

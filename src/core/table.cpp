@@ -171,7 +171,7 @@ void Table::Impl::touch(const RequestContext& context, const wire::Touch& reques
 }
 
 void Table::Impl::session_ended(Session& session) {
-  while (session.bound_keys != nullptr) state_.remove(session.bound_keys->entry);
+  while (!session.bound_keys.empty()) state_.remove(session.bound_keys.first().entry);
 }
 
 Table::Table(Host& host, Quota& quota) : impl_(std::make_unique<Impl>(host, quota)) {}

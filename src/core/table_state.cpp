@@ -11,24 +11,13 @@
 
 namespace muster::core {
 
-Lease::~Lease() {
-  bind(nullptr);
-  table.quota.release(lease_bytes);
-}
+Lease::~Lease() { table.quota.release(lease_bytes); }
 
 void Lease::bind(Session* to) {
   if (session == to) return;
-  if (session != nullptr) {
-    if (previous != nullptr) previous->next = next;
-    if (next != nullptr) next->previous = previous;
-    if (session->bound_keys == this) session->bound_keys = next;
-  }
+  of_session.leave();
   session = to;
-  previous = next = nullptr;
-  if (to == nullptr) return;
-  next = to->bound_keys;
-  if (next != nullptr) next->previous = this;
-  to->bound_keys = this;
+  if (to != nullptr) to->bound_keys.append(of_session);
 }
 
 TableState::~TableState() {
@@ -92,10 +81,7 @@ bool TableState::put(Entry& entry, Payload value) {
   if (!appeared) return false;
   ++key_count;
   if (entry.waiting != nullptr) {
-    WaitLink& head = entry.waiting->readers;
-    for (WaitLink* link = head.next; link != &head; link = link->next) {
-      --link->wait->missing_count;
-    }
+    for (const WaitLink& link : entry.waiting->readers) --link.wait->missing_count;
   }
   return true;
 }
@@ -106,10 +92,7 @@ Payload TableState::remove(Entry& entry) {
   entry.lease.reset();
   --key_count;
   if (entry.waiting != nullptr) {
-    WaitLink& head = entry.waiting->readers;
-    for (WaitLink* link = head.next; link != &head; link = link->next) {
-      ++link->wait->missing_count;
-    }
+    for (const WaitLink& link : entry.waiting->readers) ++link.wait->missing_count;
   }
   drop_if_unused(entry);
   return value;
@@ -142,9 +125,8 @@ void TableState::serve(const std::vector<Entry*>& appeared) {
   std::vector<KeyWait*> ready;
   for (Entry* entry : appeared) {
     if (entry->waiting == nullptr) continue;
-    WaitLink& head = entry->waiting->readers;
-    for (WaitLink* link = head.next; link != &head; link = link->next) {
-      KeyWait& wait = *link->wait;
+    for (const WaitLink& link : entry->waiting->readers) {
+      KeyWait& wait = *link.wait;
       if (wait.missing_count != 0 || wait.queued) continue;
       wait.queued = true;
       ready.push_back(&wait);
@@ -165,8 +147,8 @@ void TableState::serve(const std::vector<Entry*>& appeared) {
 }
 
 void TableState::serve_one_taker(Entry& entry) {
-  if (entry.waiting == nullptr || entry.waiting->takers.alone()) return;
-  KeyWait& winner = *entry.waiting->takers.next->wait;
+  if (entry.waiting == nullptr || entry.waiting->takers.empty()) return;
+  KeyWait& winner = *entry.waiting->takers.first().wait;
   host.answer(winner.parked, value_answer(remove(entry)));  // the last wait takes the entry along
 }
 

@@ -31,9 +31,8 @@ struct Lease {
   Entry& entry;
   Timer timer{TimerKind::key, this};
   Instant deadline = base::far_future;
-  Session* session = nullptr;  ///< bound to it, in its list
-  Lease* previous = nullptr;
-  Lease* next = nullptr;
+  Session* session = nullptr;  ///< bound to it
+  Link<Lease> of_session{*this};
 };
 
 /// A key that has a value, or that somebody waits for, or both.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/chain.h"
 #include "core/session.h"
 
 // How parked get, take and wait requests stand at the keys that they wait for.
@@ -13,27 +14,17 @@ struct Entry;
 struct KeyWait;
 struct TableState;
 
-/// One wait's place in the list of one key. A list is circular, with the key's own link as its
-/// head, so that leaving it needs no search.
+/// One wait's place at one key.
 struct WaitLink {
-  WaitLink() = default;
-  WaitLink(const WaitLink&) = delete;
-  WaitLink& operator=(const WaitLink&) = delete;
-
-  void join(WaitLink& head);
-  void leave();
-  bool alone() const { return next == this; }
-
-  KeyWait* wait = nullptr;  ///< null: the head of a list
+  KeyWait* wait = nullptr;
   Entry* entry = nullptr;
-  WaitLink* previous = this;
-  WaitLink* next = this;
+  Link<WaitLink> at_key{*this};
 };
 
 /// All who wait at one key.
 struct Waiting {
-  WaitLink readers;  ///< get, wait: a value that comes serves all
-  WaitLink takers;   ///< take: it serves the first
+  Chain<WaitLink> readers;  ///< get, wait: a value that comes serves all
+  Chain<WaitLink> takers;   ///< take: it serves the first
 };
 
 /// A parked get, take or wait. Life: stands at all its keys, counting those that are missing ->
