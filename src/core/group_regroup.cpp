@@ -82,7 +82,9 @@ std::optional<Error> Group::regroup_refusal(const RequestContext& context, const
   const Options& options = room_.host.options();
   const std::uint32_t size_max = options.limits.world_size_max;
   if (context.timeout <= Duration::zero()) return invalid("a regroup's timeout is above zero");
-  if (new_size > size_max) return too_large("the new size", new_size, "ranks", size_max);
+  if (new_size > size_max) {
+    return invalid("the new size is above the server's limit of " + std::to_string(size_max));
+  }
   if (new_size != 0 && min_size > new_size) return invalid("min_size is above the new size");
   if (called(member) && (new_size != attempt_.new_size || min_size != attempt_.min_size)) {
     return error(ErrorCode::busy, "this rank waits in a regroup of other sizes");

@@ -71,14 +71,6 @@ Object* Shelf::store(const ObjectPlace& place, std::uint32_t codec, std::string_
   return &put(place, codec, std::move(payload), std::move(record));
 }
 
-Object* Shelf::store_owned(const ObjectPlace& place, std::uint32_t codec, std::string value) {
-  HeldBytes record;
-  if (!record.add(quota_, sizeof(Object))) return nullptr;
-  Payload payload = make_payload_from(quota_, std::move(value));
-  if (payload == nullptr) return nullptr;
-  return &put(place, codec, std::move(payload), std::move(record));
-}
-
 Object& Shelf::store_always(const ObjectPlace& place, std::uint32_t codec, std::string value) {
   return put(place, codec, make_payload_always(quota_, std::move(value)), HeldBytes());
 }

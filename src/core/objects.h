@@ -82,7 +82,6 @@ class Shelf {
 
   /// Null when the quota refuses.
   Object* store(const ObjectPlace& place, std::uint32_t codec, std::string_view value);
-  Object* store_owned(const ObjectPlace& place, std::uint32_t codec, std::string value);
   /// Charged in any case: for what takes the place of objects that go at the same time.
   Object& store_always(const ObjectPlace& place, std::uint32_t codec, std::string value);
   void remove(Object& object);

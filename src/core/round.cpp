@@ -24,10 +24,6 @@ RoundCall call_of(const wire::CollectiveCall& request) {
   return {request.collective, request.root, request.codec};
 }
 
-bool from_one(wire::Collective collective) {
-  return collective == wire::Collective::broadcast || collective == wire::Collective::scatter;
-}
-
 bool brings_value(const RoundCall& call, std::uint32_t rank) {
   if (call.collective == wire::Collective::barrier) return false;
   return !from_one(call.collective) || rank == call.root;
@@ -39,13 +35,11 @@ std::uint64_t bytes_of(const std::vector<std::string_view>& values) {
   return bytes;
 }
 
-std::string body_of(std::string_view value) {
-  std::string body;
-  wire::append_body(body, wire::RoundReply{{}, {value}});
-  return body;
-}
-
 }  // namespace
+
+bool from_one(wire::Collective collective) {
+  return collective == wire::Collective::broadcast || collective == wire::Collective::scatter;
+}
 
 Rounds::~Rounds() {
   for (const auto& round : open_) drop_objects(*round);
@@ -243,13 +237,14 @@ bool Rounds::store_values(const RequestContext& context, Round& round, const Mem
   const RoundPlace place{round.number, member.rank};
   bool stored = true;
   if (request.collective == wire::Collective::broadcast) {
-    round.body = shelf_.store_owned(place, request.codec, body_of(request.values.front()));
+    round.body = shelf_.store(place, request.codec, request.values.front());
     stored = round.body != nullptr;
   } else if (request.collective == wire::Collective::scatter) {
     round.values.assign(roster_.world_size(), nullptr);
     for (std::uint32_t rank = 0; stored && rank < roster_.world_size(); ++rank) {
-      round.values[rank] = shelf_.store_owned({RoundPlace{round.number, rank}}, request.codec,
-                                              body_of(request.values[rank]));
+      if (rank == member.rank) continue;
+      round.values[rank] =
+          shelf_.store(RoundPlace{round.number, rank}, request.codec, request.values[rank]);
       stored = round.values[rank] != nullptr;
     }
   } else {

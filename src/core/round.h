@@ -28,6 +28,9 @@ struct RoundCall {
   friend bool operator==(const RoundCall&, const RoundCall&) = default;
 };
 
+/// Whether the root's value alone decides it.
+bool from_one(wire::Collective collective);
+
 /// "barrier", "broadcast root=2 codec=1".
 std::string text_of(const RoundCall& call);
 
@@ -60,7 +63,7 @@ struct Round {
   std::uint32_t unacknowledged_count = 0;  ///< live members that have not got their outcome
   std::uint64_t value_bytes = 0;
   std::vector<Object*> values;  ///< by rank: gathered until it is decided; scattered from then on
-  Object* body = nullptr;       ///< an encoded RoundReply that several ranks get
+  Object* body = nullptr;       ///< broadcast: the value; gathered: the encoded RoundReply
   Failure failure;
   Chain<RoundWait> waits;
   Timer timer{TimerKind::round, this};

@@ -16,6 +16,20 @@ std::string text_of(const RoundCall& call) {
   return text;
 }
 
+namespace {
+
+/// What comes before the bytes of a RoundReply's one value.
+std::string head_of_one_value(const Object& object) {
+  std::string head;
+  wire::Writer writer(head);
+  writer.u32(0);  // unconfirmed ranks
+  writer.u32(1);  // values
+  writer.u32(static_cast<std::uint32_t>(object.value->view().size()));
+  return head;
+}
+
+}  // namespace
+
 void Rounds::answer(RoundWait& wait) {
   Answer answer = wait.recovering
                       ? recovered(wait.round, wait.member, wait.next_sequences)
@@ -39,7 +53,10 @@ Answer Rounds::outcome(const Round& round, const Member& member, Duration elapse
         gets_value = !is_root;
         object = round.body;
         break;
-      case wire::Collective::scatter: object = round.values[member.rank]; break;
+      case wire::Collective::scatter:
+        gets_value = !is_root;
+        object = round.values[member.rank];
+        break;
       case wire::Collective::gather: gets_value = is_root; [[fallthrough]];
       case wire::Collective::all_gather: object = round.body; break;
     }
@@ -48,6 +65,7 @@ Answer Rounds::outcome(const Round& round, const Member& member, Duration elapse
       if (withheld(round, member)) reply.unconfirmed = unconfirmed(round);
       answer = answer_of(reply);
     } else if (object != nullptr) {
+      if (from_one(round.call.collective)) answer.head = head_of_one_value(*object);
       answer.tail = object->value;
     } else {
       answer = answer_of_failure(make_failure(quota_, expired_error(round)), elapsed);
@@ -131,9 +149,7 @@ Error Rounds::expired_error(const Round& round) const {
       roster_.error(ErrorCode::expired, "the value was held for the group's data expiration of " +
                                             in_seconds(roster_.data_expiration) + " and is gone");
   error.round = round.number;
-  const bool from_one = round.call.collective == wire::Collective::broadcast ||
-                        round.call.collective == wire::Collective::scatter;
-  if (from_one) roster_.blame(error, roster_.members[round.call.root]);
+  if (from_one(round.call.collective)) roster_.blame(error, roster_.members[round.call.root]);
   return error;
 }
 
@@ -143,10 +159,14 @@ Error Rounds::missing_error(const Round& round, const Member& decider, Duration 
   error.decided_by_rank = static_cast<int>(decider.rank);
   error.decided_by_timeout = timeout;
   for (const Member& member : roster_.members) {
-    if (member.live() && member.next_round <= round.number) roster_.blame(error, member);
+    if (!member.live() || member.next_round > round.number) continue;
+    // The ranks that only receive are not waited for.
+    if (!from_one(round.call.collective) || member.rank == round.call.root) {
+      roster_.blame(error, member);
+    }
   }
   if (!error.rank_ranges.empty() || admitted(round)) return error;
-  error.detail = "all ranks came, but open_rounds_max older rounds wait for these";
+  error.detail = "all came, but open_rounds_max older rounds wait for these ranks";
   for (const Member& member : roster_.members) {
     if (member.live() && member.acknowledged_round < open_.front()->number) {
       roster_.blame(error, member);

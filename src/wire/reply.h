@@ -68,7 +68,8 @@ struct MembersReply {
 struct RoundReply {                      ///< collective
   std::vector<RankRange> unconfirmed;    ///< barrier at the hosting rank
   std::vector<std::string_view> values;  ///< all_gather, gather at the root: by rank;
-                                         ///< broadcast, scatter: one; barrier: none.
+                                         ///< broadcast, scatter: one (the root: none);
+                                         ///< barrier: none.
                                          ///< Last, so that a shared payload can follow a head
 };
 struct ReceiveReply {
