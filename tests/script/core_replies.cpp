@@ -141,7 +141,32 @@ void tell_values(Line& line, const wire::ValuesReply& reply) {
 void move_on(const wire::Receive& asked, Client& client) {
   for (auto& [name, handle] : client.groups) {
     if (handle.epoch != asked.epoch) continue;
-    handle.next_sequence[{asked.source, asked.tag, false}] = asked.sequence + 1;
+    std::uint64_t& next = handle.next_sequence[{asked.source, asked.tag, false}];
+    next = std::max(next, asked.sequence + 1);
+  }
+}
+
+/// The group's handle after an error: a call that was refused has not taken its number.
+void take_back(const Asked& asked, const Error& error, Client& client) {
+  const wire::RequestBody& body = asked.owned.request.body;
+  if (const auto* receive = std::get_if<wire::Receive>(&body)) {
+    if (error.code == ErrorCode::expired) move_on(*receive, client);
+  }
+  if (error.code == ErrorCode::sequence_gap) return;
+  for (auto& [name, handle] : client.groups) {
+    const auto* call = std::get_if<wire::CollectiveCall>(&body);
+    if (call != nullptr && call->epoch == handle.epoch && error.round == 0) {
+      handle.next_round = call->round;
+    }
+    const auto* regroup = std::get_if<wire::Regroup>(&body);
+    if (regroup != nullptr && regroup->epoch == handle.epoch &&
+        error.code == ErrorCode::invalid_argument) {
+      handle.next_attempt = regroup->attempt;
+    }
+    const auto* send = std::get_if<wire::Send>(&body);
+    if (send != nullptr && send->epoch == handle.epoch) {
+      handle.next_sequence[{send->destination, send->tag, true}] = send->sequence;
+    }
   }
 }
 
@@ -267,8 +292,7 @@ Line reply_line(const Asked& asked, std::uint16_t code, std::string_view body, C
     const Error& error = *decoded_error;
     line.words += " " + std::string(muster::name_of(error.code));
     tell(line, error, processes);
-    const auto* receive = std::get_if<wire::Receive>(&asked.owned.request.body);
-    if (receive != nullptr && error.code == ErrorCode::expired) move_on(*receive, client);
+    take_back(asked, error, client);
   }
   if (!asked.label.empty()) line.with("as", asked.label);
   return line;
