@@ -20,7 +20,6 @@ inline constexpr std::size_t server_hello_bytes = 256;
 inline constexpr std::size_t proof_bytes = 64;
 inline constexpr std::size_t name_bytes_max = 64;      ///< host, label and namespace
 inline constexpr std::size_t refusal_bytes_max = 143;  ///< the detail of a refusing server hello
-inline constexpr std::size_t info_bytes_max = 4096;    ///< a member's info blob
 inline constexpr std::uint16_t protocol_version = 1;
 
 /// Not text, not printable, changed by every transfer that alters line ends.

@@ -54,7 +54,9 @@ std::uint32_t ServerLimits::reply_bytes_max() const {
                                      std::uint64_t{keys_per_operation_max} * 5});
   const std::uint64_t entries = std::max(keys_per_operation_max, list_entries_max);
   const std::uint32_t page = capped({entries * each_key_bytes(*this), entries * path_bytes});
-  const std::uint32_t members = capped({2 * ranks * (member_bytes + info_bytes_max)});
+  // The infos of all together are no more than a round's values.
+  const std::uint32_t members =
+      capped({values_bytes(*this), (ranks + candidates_listed_max) * member_bytes});
   return capped({fixed_bytes, std::max({data, page, members})});
 }
 

@@ -30,6 +30,8 @@ namespace muster::wire {
 inline constexpr std::uint32_t ids_per_frame_max = 65536;
 /// The most streams that one `Recover` may ask for.
 inline constexpr std::uint32_t streams_per_recover_max = 65536;
+/// The most candidates that a list of members tells of, beside the members.
+inline constexpr std::uint32_t candidates_listed_max = 65536;
 /// The most entries on one page of a list, but for servers whose `keys_per_operation_max` is more.
 inline constexpr std::uint32_t list_entries_max = 4096;
 /// The longest duration in any field but the timeout of a request.
@@ -101,7 +103,7 @@ struct Join {
   std::string_view group;
   std::uint32_t rank = 0;
   std::uint32_t world_size = 0;
-  Duration data_expiration{};
+  Duration data_expiration{};  ///< zero: nothing expires
   bool standby = false;   ///< wait as a candidate when the group is whole
   std::string_view info;  ///< shown to the other members
 };

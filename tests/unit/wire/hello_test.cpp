@@ -262,9 +262,10 @@ TEST_CASE("every legal request and reply fits into the limits that the hello tel
   };
   MemberEntry member;
   member.process.host = member.process.label = std::string(64, 'n');
-  const std::string info(info_bytes_max, 'i');
-  member.info = info;
-  CHECK(fits_reply(MembersReply{std::vector<MemberEntry>(200, member)}));
+  MembersReply members{std::vector<MemberEntry>(100 + candidates_listed_max, member)};
+  for (int rank = 0; rank < 50; ++rank)
+    members.members[static_cast<std::size_t>(rank)].info = value;
+  CHECK(fits_reply(members));
   CHECK(fits_reply(ListReply{std::vector<ListEntry>(4096, ListEntry{key, 1, 1s, true}), 1}));
 }
 
