@@ -51,33 +51,46 @@ std::shared_ptr<StatelessProcessGroup::Impl> StatelessProcessGroup::Impl::create
   });
 }
 
-Result<StatelessProcessGroup> StatelessProcessGroup::create(const Store& store,
-                                                            std::string_view name, int rank,
-                                                            int world_size, GroupOptions options) {
+Result<StatelessProcessGroup> StatelessProcessGroup::Impl::join(const Store& store,
+                                                                std::string_view name, int rank,
+                                                                int world_size,
+                                                                const GroupOptions& options,
+                                                                Duration timeout, Host host) {
   if (!store.impl()) return client::moved_from("create");
   const std::shared_ptr<Link> link = store.impl()->link();
   return client::block_on<StatelessProcessGroup>(link, "create", [&] {
-    return wrapped(
-        Group::join_call(link, name, rank, world_size, options),
-        [impl = store.impl()](std::shared_ptr<Group> group) {
-          return StatelessProcessGroup(Impl::create(std::move(group), Store(impl), nullptr));
-        });
+    auto call = Group::join_call(link, name, rank, world_size, options);
+    call.timeout = timeout;
+    return wrapped(std::move(call), [impl = store.impl(), host](std::shared_ptr<Group> group) {
+      return StatelessProcessGroup(create(std::move(group), Store(impl), host));
+    });
   });
+}
+
+void StatelessProcessGroup::Impl::join(const Store& store, std::string_view name, int rank,
+                                       int world_size, const GroupOptions& options,
+                                       Handler<StatelessProcessGroup> handler) {
+  if (!handler) return;
+  if (!store.impl()) return handler(client::moved_from("create"));
+  const std::shared_ptr<Link> link = store.impl()->link();
+  client::start<StatelessProcessGroup>(link, "create", std::move(handler), [&] {
+    return wrapped(Group::join_call(link, name, rank, world_size, options),
+                   [impl = store.impl()](std::shared_ptr<Group> group) {
+                     return StatelessProcessGroup(create(std::move(group), Store(impl), nullptr));
+                   });
+  });
+}
+
+Result<StatelessProcessGroup> StatelessProcessGroup::create(const Store& store,
+                                                            std::string_view name, int rank,
+                                                            int world_size, GroupOptions options) {
+  return Impl::join(store, name, rank, world_size, options, options.timeout, nullptr);
 }
 
 void StatelessProcessGroup::create_async(const Store& store, std::string_view name, int rank,
                                          int world_size, GroupOptions options,
                                          Handler<StatelessProcessGroup> handler) {
-  if (!handler) return;
-  if (!store.impl()) return handler(client::moved_from("create"));
-  const std::shared_ptr<Link> link = store.impl()->link();
-  client::start<StatelessProcessGroup>(link, "create", std::move(handler), [&] {
-    return wrapped(
-        Group::join_call(link, name, rank, world_size, options),
-        [impl = store.impl()](std::shared_ptr<Group> group) {
-          return StatelessProcessGroup(Impl::create(std::move(group), Store(impl), nullptr));
-        });
-  });
+  Impl::join(store, name, rank, world_size, options, std::move(handler));
 }
 
 StatelessProcessGroup::StatelessProcessGroup(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}

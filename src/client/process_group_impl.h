@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
+#include <utility>
 
 #include "client/group.h"
 #include "client/group_host.h"
@@ -13,20 +15,28 @@ MUSTER_BEGIN_NAMESPACE
 /// process hosts it. They go in this order.
 class StatelessProcessGroup::Impl {
  public:
-  /// In a forked child the last handle leaves everything as it is, but for the sockets.
-  static std::shared_ptr<Impl> create(std::shared_ptr<client::Group> group, Store store,
-                                      std::shared_ptr<client::GroupHost> host);
+  using Host = std::shared_ptr<client::GroupHost>;
 
-  Impl(std::shared_ptr<client::Group> group, Store store, std::shared_ptr<client::GroupHost> host)
+  /// In a forked child the last handle leaves everything as it is, but for the sockets.
+  static std::shared_ptr<Impl> create(std::shared_ptr<client::Group> group, Store store, Host host);
+
+  /// Joins a group whose handle will also hold `host`. `timeout` is that of the joining alone.
+  static Result<StatelessProcessGroup> join(const Store& store, std::string_view name, int rank,
+                                            int world_size, const GroupOptions& options,
+                                            Duration timeout, Host host);
+  static void join(const Store& store, std::string_view name, int rank, int world_size,
+                   const GroupOptions& options, Handler<StatelessProcessGroup> handler);
+
+  Impl(std::shared_ptr<client::Group> group, Store store, Host host)
       : host_(std::move(host)), store_(std::move(store)), group_(std::move(group)) {}
 
   client::Group& group() const { return *group_; }
   const std::shared_ptr<client::Link>& link() const { return group_->link(); }
   Store& store() { return store_; }
-  const std::shared_ptr<client::GroupHost>& host() const { return host_; }
+  const Host& host() const { return host_; }
 
  private:
-  std::shared_ptr<client::GroupHost> host_;
+  Host host_;
   Store store_;
   std::shared_ptr<client::Group> group_;
 };

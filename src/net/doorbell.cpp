@@ -17,9 +17,12 @@ Doorbell::Doorbell(asio::execution_context& context)
   if (fd_ < 0) return;
   asio::error_code failed;
   descriptor_.assign(fd_, failed);
-  if (!failed) return wait();
-  ::close(fd_);
-  fd_ = -1;
+  if (failed) {
+    ::close(fd_);
+    fd_ = -1;
+  } else {
+    wait();
+  }
 }
 
 Doorbell& Doorbell::of(asio::execution_context& context) {

@@ -1,0 +1,125 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "base/monotonic_now.h"
+#include "client/call.h"
+#include "client/failure.h"
+#include "client/process_group_impl.h"
+#include "embed/embedded_server.h"
+#include "muster/process_group.h"
+
+// A group by host and port: rank 0 serves (or finds who serves) -> connect -> join. One deadline
+// covers all of it.
+
+MUSTER_BEGIN_NAMESPACE
+
+using client::invalid_argument;
+using embed::EmbeddedServer;
+
+namespace {
+
+constexpr std::chrono::seconds seconds_max = std::chrono::hours(24 * 365 * 100);
+
+bool is_unix(std::string_view host) { return host.substr(0, 5) == "unix:"; }
+
+std::string address_of(std::string_view host, std::uint16_t port) {
+  std::string text(host);
+  if (is_unix(host)) return text;
+  if (host.find(':') != std::string_view::npos && host.front() != '[') text = "[" + text + "]";
+  return text + ":" + std::to_string(port);
+}
+
+bool serves(int rank, const HostedGroupOptions& options) {
+  return rank == 0 && options.host_server != HostServer::never;
+}
+
+/// Closes a listening socket that was taken over and that nobody serves.
+class SocketGuard {
+ public:
+  explicit SocketGuard(int socket) : socket_(socket) {}
+  ~SocketGuard() {
+    if (socket_ >= 0) ::close(socket_);
+  }
+  SocketGuard(const SocketGuard&) = delete;
+  SocketGuard& operator=(const SocketGuard&) = delete;
+  void release() { socket_ = -1; }
+
+ private:
+  int socket_;
+};
+
+std::optional<Error> refusal_of(std::string_view host, std::uint16_t port, int rank, int world_size,
+                                const HostedGroupOptions& options) {
+  if (client::Handlers::is_inside_inline_handler()) {
+    return client::failure(ErrorCode::would_deadlock, "a blocking call from an inline handler");
+  }
+  if (rank < 0 || rank >= world_size) {
+    return invalid_argument("rank " + std::to_string(rank) + ": ranks are 0 to " +
+                            std::to_string(world_size - 1));
+  }
+  const bool needs_port =
+      !is_unix(host) && !(serves(rank, options) && options.listening_socket >= 0);
+  if (needs_port && port == 0) return invalid_argument("port: above zero, all ranks must know it");
+  if (is_unix(host) && port != 0) return invalid_argument("port: 0 with a Unix socket");
+  if (options.timeout <= Duration::zero()) return invalid_argument("store_timeout: above zero");
+  return std::nullopt;
+}
+
+/// The server of this rank; none when it is to join somebody else's.
+Result<std::shared_ptr<EmbeddedServer>> host_if_asked(const std::string& address, int rank,
+                                                      const HostedGroupOptions& options) {
+  SocketGuard socket(options.listening_socket);
+  if (!serves(rank, options)) return std::shared_ptr<EmbeddedServer>();
+  auto server = EmbeddedServer::start(address, options);
+  if (server) {
+    socket.release();
+    return server;
+  }
+  const bool may_join = options.host_server == HostServer::automatic && !options.name.empty() &&
+                        server.error().code == ErrorCode::address_in_use;
+  if (may_join) return std::shared_ptr<EmbeddedServer>();
+  return server;
+}
+
+}  // namespace
+
+Result<StatelessProcessGroup> StatelessProcessGroup::create(
+    std::string_view host, std::uint16_t port, int rank, int world_size,
+    std::chrono::seconds data_expiration_seconds, std::chrono::seconds store_timeout,
+    HostedGroupOptions options) {
+  const auto begun = base::monotonic_now();
+  const std::string name = options.name.empty() ? "default" : options.name;
+  std::string address = address_of(host, port);
+  const auto failed = [&](Error error) {
+    if (error.where.empty()) error.where = address;
+    return client::described(std::move(error), {"create", name, 0, 0}, nullptr, begun);
+  };
+  options.data_expiration = std::min(data_expiration_seconds, seconds_max);
+  options.timeout = std::min(store_timeout, seconds_max);
+  options.store.timeout = options.timeout;
+  if (auto refused = refusal_of(host, port, rank, world_size, options)) {
+    const SocketGuard socket(options.listening_socket);
+    return failed(*std::move(refused));
+  }
+  auto server = host_if_asked(address, rank, options);
+  if (!server) return failed(std::move(server).error());
+  if (*server) address = (*server)->address();
+
+  const auto time_left = [&] {
+    return std::max(options.timeout - (base::monotonic_now() - begun), Duration(1));
+  };
+  auto store = Store::connect(address, options.store, time_left());
+  if (!store) return failed(std::move(store).error());
+  auto group = Impl::join(*store, name, rank, world_size, options, time_left(), *server);
+  if (!group) {
+    Error error = failed(std::move(group).error());
+    if (*server) (*server)->give_up("rank 0 gave up: " + error.message());
+    return error;
+  }
+  return group;
+}
+
+MUSTER_END_NAMESPACE
