@@ -1,0 +1,186 @@
+#include "flags.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include <CLI/CLI.hpp>
+
+#include "settings.h"
+
+// Flags, environment and file are each read into the same form, text by name; then every setting
+// takes its text from the first of the three that has one, and understands it.
+
+namespace musterd {
+namespace {
+
+constexpr const char* description =
+    "Serves keys and groups to the processes of this machine, or of others where that is allowed. "
+    "Everything is kept in memory: when it stops, its clients are told, and what they kept is "
+    "gone.";
+
+constexpr const char* footer =
+    R"(Durations are written as 500ms, 15s or 10min, bytes as 4096, 64KiB, 16MiB or 1GiB.
+Each flag can also be given as an environment variable (--session-timeout: MUSTER_SESSION_TIMEOUT)
+or in the file that --config (MUSTER_CONFIG) names, as lines of the form "session-timeout = 15s";
+"#" begins a comment, "listen" may be repeated. A flag wins over the environment, that over the
+file. One line per address goes to the standard output: "musterd listening on HOST:PORT".
+SIGTERM and SIGINT end it in order, its clients are told; a second one ends it at once.
+
+Exit codes:
+  0  stopped in order
+  1  the system refused something, or the defect is in musterd
+  2  wrong usage: flag, environment, file or limits
+  3  another program listens on an address
+  4  an address is not loopback and --allow-unauthenticated was not given, or the
+     system does not permit it)";
+
+/// The values of one setting and where they were found, for messages.
+struct Given {
+  std::vector<std::string> values;
+  std::string where;
+};
+using GivenByName = std::map<std::string, Given>;
+
+Exit wrong(const std::string& why) {
+  return {exit_usage, "musterd: " + why + "\nRun with --help for more information.\n"};
+}
+
+std::string trimmed(const std::string& text) {
+  const auto first = text.find_first_not_of(" \t\r");
+  if (first == std::string::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+const Setting* find_setting(const std::string& name) {
+  for (const Setting& setting : settings()) {
+    if (setting.name == name) return &setting;
+  }
+  return nullptr;
+}
+
+std::variant<GivenByName, Exit> read_file(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return wrong("cannot read the configuration file " + path);
+  GivenByName given;
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    line = trimmed(line.substr(0, line.find('#')));
+    if (line.empty()) continue;
+    const std::string where = path + ":" + std::to_string(number);
+    const auto equals = line.find('=');
+    if (equals == std::string::npos) return wrong(where + ": not of the form \"name = value\"");
+    const std::string name = trimmed(line.substr(0, equals));
+    const Setting* const setting = find_setting(name);
+    if (setting == nullptr) return wrong(where + ": there is no setting \"" + name + "\"");
+    Given& entry = given[name];
+    if (!entry.values.empty() && setting->kind != Setting::Kind::values) {
+      return wrong(where + ": " + name + " is given a second time");
+    }
+    entry.values.push_back(trimmed(line.substr(equals + 1)));
+    entry.where = where + ": " + name;
+  }
+  return given;
+}
+
+GivenByName read_environment() {
+  GivenByName given;
+  for (const Setting& setting : settings()) {
+    const char* const text = std::getenv(setting.variable().c_str());
+    if (text == nullptr) continue;
+    Given& entry = given[setting.name];
+    entry.where = setting.variable();
+    if (setting.kind != Setting::Kind::values) {
+      entry.values = {text};
+      continue;
+    }
+    std::istringstream words(text);  // several are separated by spaces or commas
+    for (std::string part; std::getline(words, part, ',');) {
+      std::istringstream pieces(part);
+      for (std::string word; pieces >> word;) entry.values.push_back(word);
+    }
+  }
+  return given;
+}
+
+struct Flags {
+  GivenByName given;
+  std::string file;
+};
+
+std::variant<Flags, Exit> read_flags(int argc, const char* const* argv) {
+  CLI::App app(description, "musterd");
+  app.footer(footer);
+  app.get_formatter()->column_width(44);
+  app.set_version_flag("--version", "musterd " MUSTER_VERSION);
+  Flags flags;
+  app.add_option("--config", flags.file, "a file with further settings")
+      ->envname("MUSTER_CONFIG")
+      ->type_name("FILE");
+  std::map<std::string, std::vector<std::string>> values;
+  std::map<std::string, CLI::Option*> options;
+  for (const Setting& setting : settings()) {
+    CLI::Option*& option = options[setting.name];
+    if (setting.kind == Setting::Kind::on_off) {
+      option = app.add_flag(setting.flag(), setting.help);
+      continue;
+    }
+    option = app.add_option(setting.flag(), values[setting.name], setting.help);
+    option->expected(1)->type_name(setting.form)->default_str(setting.fallback);
+    if (setting.kind == Setting::Kind::values) {
+      option->take_all();
+    } else {
+      option->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+    }
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out;
+    std::ostringstream complaint;
+    const bool is_asked_for = app.exit(error, out, complaint) == 0;
+    if (is_asked_for) return Exit{exit_ok, out.str()};
+    return Exit{exit_usage, "musterd: " + complaint.str()};
+  }
+  for (const auto& [name, option] : options) {
+    if (option->count() == 0) continue;
+    const bool is_switch = find_setting(name)->kind == Setting::Kind::on_off;
+    flags.given[name] = {is_switch ? std::vector<std::string>{"true"} : values[name], "--" + name};
+  }
+  return flags;
+}
+
+std::string quoted(const std::vector<std::string>& values) {
+  return values.empty() ? "nothing" : "\"" + values.back() + "\"";
+}
+
+}  // namespace
+
+std::variant<Configuration, Exit> read_configuration(int argc, const char* const* argv) {
+  auto flags = read_flags(argc, argv);
+  if (auto* const exit = std::get_if<Exit>(&flags)) return std::move(*exit);
+  auto& from_flags = std::get<Flags>(flags);
+  GivenByName chosen = std::move(from_flags.given);
+  chosen.merge(read_environment());
+  if (!from_flags.file.empty()) {
+    auto file = read_file(from_flags.file);
+    if (auto* const exit = std::get_if<Exit>(&file)) return std::move(*exit);
+    chosen.merge(std::get<GivenByName>(file));
+  }
+  if (chosen.contains("listen") && chosen.contains("listen-fd")) {
+    return wrong(chosen["listen-fd"].where + " and " + chosen["listen"].where +
+                 " exclude each other");
+  }
+  Configuration configuration;
+  configuration.server.standalone = true;
+  for (const auto& [name, given] : chosen) {
+    const Setting& setting = *find_setting(name);
+    if (!given.values.empty() && setting.apply(given.values, configuration)) continue;
+    return wrong(given.where + ": " + quoted(given.values) + " is no " +
+                 (setting.form.empty() ? "switch (true or false)" : setting.form));
+  }
+  return configuration;
+}
+
+}  // namespace musterd

@@ -1,0 +1,133 @@
+// musterd: a Muster server in a process of its own.
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+
+#include "flags.h"
+#include "log_queue.h"
+#include "muster/server.h"
+
+namespace {
+
+using musterd::Configuration;
+
+/// Beside the connections: those that are being closed or sent away, listeners, files, pipes.
+constexpr std::uint64_t other_descriptors = 256 + 64;
+
+int fail(int code, const std::string& why) {
+  std::cerr << "musterd: " << why << '\n';
+  return code;
+}
+
+/// SIGTERM and SIGINT, blocked from the start in every thread, and waited for by the main thread.
+sigset_t block_stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+/// From now on the signals end the process at once.
+void unblock_stop_signals(const sigset_t& signals) {
+  ::signal(SIGTERM, SIG_DFL);
+  ::signal(SIGINT, SIG_DFL);
+  ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
+/// returns  the limit on file descriptors, raised as far as the system lets it
+std::uint64_t raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return UINT64_MAX;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
+/// Fits the number of connections to the descriptors that there are, unless it was asked for.
+///
+/// returns  what is wrong; empty: nothing
+std::string fit_connections(Configuration& configuration, musterd::LogQueue* log) {
+  std::uint32_t& connections_max = configuration.server.connections_max;
+  const std::uint64_t limit = raise_descriptor_limit();
+  if (limit >= connections_max + other_descriptors) return {};
+  const std::string what = "connections-max is " + std::to_string(connections_max) +
+                           ", which takes " + std::to_string(connections_max + other_descriptors) +
+                           " file descriptors; the limit (ulimit -Hn) is " + std::to_string(limit);
+  if (configuration.connections_max_is_given || limit <= other_descriptors) return what;
+  connections_max = static_cast<std::uint32_t>(limit - other_descriptors);
+  if (log != nullptr) {
+    log->add(muster::LogLevel::warning, what + "; reduced to " + std::to_string(connections_max));
+  }
+  return {};
+}
+
+int exit_code_for(muster::ErrorCode code) {
+  switch (code) {
+    case muster::ErrorCode::invalid_argument: return musterd::exit_usage;
+    case muster::ErrorCode::address_in_use: return musterd::exit_address_in_use;
+    case muster::ErrorCode::permission_denied: return musterd::exit_not_allowed;
+    default: return musterd::exit_failed;
+  }
+}
+
+/// Appears whole or not at all: who waits for it finds the port in it.
+bool write_port_file(const std::string& path, std::uint16_t port) {
+  const std::string fresh = path + ".new";
+  {
+    std::ofstream file(fresh, std::ios::trunc);
+    file << port << '\n';
+    if (!file.flush()) return false;
+  }
+  return std::rename(fresh.c_str(), path.c_str()) == 0;
+}
+
+int serve(const Configuration& configuration, const sigset_t& stop_signals) {
+  auto server = muster::Server::start(configuration.server);
+  if (!server) return fail(exit_code_for(server.error().code), server.error().message());
+  if (!configuration.port_file.empty() &&
+      !write_port_file(configuration.port_file, server->port())) {
+    return fail(musterd::exit_failed, "cannot write the port file " + configuration.port_file);
+  }
+  for (const std::string& address : server->addresses()) {
+    std::cout << "musterd listening on " << address << '\n';
+  }
+  std::cout.flush();
+  int signal = 0;
+  ::sigwait(&stop_signals, &signal);
+  unblock_stop_signals(stop_signals);
+  server->stop(signal == SIGTERM ? "musterd was stopped (SIGTERM)"
+                                 : "musterd was stopped (SIGINT)");
+  if (!configuration.port_file.empty()) ::unlink(configuration.port_file.c_str());
+  return musterd::exit_ok;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const sigset_t stop_signals = block_stop_signals();
+  ::signal(SIGPIPE, SIG_IGN);
+  auto read = musterd::read_configuration(argc, argv);
+  if (const auto* const exit = std::get_if<musterd::Exit>(&read)) {
+    (exit->code == musterd::exit_ok ? std::cout : std::cerr) << exit->text << std::flush;
+    return exit->code;
+  }
+  auto& configuration = std::get<Configuration>(read);
+  std::optional<musterd::LogQueue> log;
+  if (configuration.log_level) log.emplace(STDERR_FILENO, *configuration.log_level);
+  const std::string problem = fit_connections(configuration, log ? &*log : nullptr);
+  if (!problem.empty()) return fail(musterd::exit_usage, problem);
+  if (log) {
+    configuration.server.logger = [&log](muster::LogLevel level, std::string_view line) {
+      log->add(level, line);
+    };
+  }
+  return serve(configuration, stop_signals);
+}

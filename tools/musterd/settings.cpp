@@ -1,0 +1,156 @@
+#include "settings.h"
+
+#include <limits>
+
+#include "units.h"
+
+namespace musterd {
+namespace {
+
+using muster::ServerOptions;
+using Values = std::vector<std::string>;
+using Kind = Setting::Kind;
+
+/// Applies one value through `parse` to `member`, if it fits.
+template <class Member, class Parse>
+Setting::Apply into(Member ServerOptions::*member, Parse parse) {
+  return [member, parse](const Values& values, Configuration& to) {
+    const auto parsed = parse(values.back());
+    if (!parsed) return false;
+    if constexpr (std::numeric_limits<Member>::is_integer) {
+      if (*parsed > static_cast<std::uint64_t>(std::numeric_limits<Member>::max())) return false;
+    }
+    to.server.*member = static_cast<Member>(*parsed);
+    return true;
+  };
+}
+
+Setting duration(std::string name, muster::Duration ServerOptions::*member, std::string fallback,
+                 std::string help) {
+  return {std::move(name),     Kind::value,     "DURATION",
+          std::move(fallback), std::move(help), into(member, parse_duration)};
+}
+
+template <class Member>
+Setting bytes(std::string name, Member ServerOptions::*member, std::string fallback,
+              std::string help) {
+  return {std::move(name),     Kind::value,     "BYTES",
+          std::move(fallback), std::move(help), into(member, parse_bytes)};
+}
+
+template <class Member>
+Setting number(std::string name, Member ServerOptions::*member, std::string fallback,
+               std::string help) {
+  return {std::move(name),     Kind::value,     "NUMBER",
+          std::move(fallback), std::move(help), into(member, parse_number)};
+}
+
+bool apply_listen(const Values& values, Configuration& to) {
+  to.server.listen = values;
+  return true;
+}
+
+bool apply_listen_fd(const Values& values, Configuration& to) {
+  const auto parsed = parse_number(values.back());
+  if (!parsed || *parsed > static_cast<std::uint64_t>(std::numeric_limits<int>::max()))
+    return false;
+  to.server.listening_socket = static_cast<int>(*parsed);
+  return true;
+}
+
+bool apply_allow(const Values& values, Configuration& to) {
+  const auto parsed = parse_switch(values.back());
+  if (!parsed) return false;
+  to.server.allow_unauthenticated = *parsed;
+  return true;
+}
+
+bool apply_port_file(const Values& values, Configuration& to) {
+  to.port_file = values.back();
+  return true;
+}
+
+bool apply_log_level(const Values& values, Configuration& to) {
+  using muster::LogLevel;
+  const std::string& word = values.back();
+  if (word == "silent") {
+    to.log_level.reset();
+    return true;
+  }
+  const std::vector<std::pair<std::string, LogLevel>> levels = {{"debug", LogLevel::debug},
+                                                                {"info", LogLevel::info},
+                                                                {"warning", LogLevel::warning},
+                                                                {"error", LogLevel::error}};
+  for (const auto& [name, level] : levels) {
+    if (name != word) continue;
+    to.log_level = level;
+    return true;
+  }
+  return false;
+}
+
+bool apply_connections_max(const Values& values, Configuration& to) {
+  to.connections_max_is_given = true;
+  return into(&ServerOptions::connections_max, parse_number)(values, to);
+}
+
+std::vector<Setting> make_settings() {
+  using O = ServerOptions;
+  return {
+      {"listen", Kind::values, "ADDRESS", "127.0.0.1:0",
+       "where to listen: host:port, [ipv6]:port, unix:/path, or :port for all of this machine; "
+       "port 0 is any free one; may be repeated",
+       apply_listen},
+      {"listen-fd", Kind::value, "FD", "", "serve on this listening socket, instead of --listen",
+       apply_listen_fd},
+      {"allow-unauthenticated", Kind::on_off, "", "",
+       "serve on addresses that others than this machine can reach, although nobody is "
+       "authenticated",
+       apply_allow},
+      {"port-file", Kind::value, "FILE", "",
+       "write the first TCP port there when it is open; removed at a clean stop", apply_port_file},
+      {"log-level", Kind::value, "LEVEL", "info", "debug, info, warning, error or silent",
+       apply_log_level},
+      duration("heartbeat", &O::heartbeat, "1s", "how often clients give a sign of life"),
+      duration("session-timeout", &O::session_timeout, "15s",
+               "silence after which a session is over; 5s to 600s, at least 5 heartbeats"),
+      duration("grace", &O::grace, "2s", "to come back after a connection was closed"),
+      duration("slack", &O::slack, "500ms", "what clients wait beyond a deadline for its decision"),
+      {"connections-max", Kind::value, "NUMBER", "16384", "connections and sessions",
+       apply_connections_max},
+      bytes("memory-bytes-max", &O::memory_bytes_max, "1GiB", "everything that is kept"),
+      bytes("namespace-memory-bytes-max", &O::namespace_memory_bytes_max, "all of it",
+            "what one namespace may keep"),
+      bytes("key-bytes-max", &O::key_bytes_max, "1KiB", "one key"),
+      bytes("value-bytes-max", &O::value_bytes_max, "16MiB", "one value; at most 1GiB"),
+      bytes("round-bytes-max", &O::round_bytes_max, "256MiB", "the values of one round together"),
+      number("keys-per-operation-max", &O::keys_per_operation_max, "1024", "keys of one call"),
+      number("parked-waits-max", &O::parked_waits_max, "1024", "waiting calls of one connection"),
+      number("world-size-max", &O::world_size_max, "16384", "ranks of one group"),
+      number("groups-per-namespace-max", &O::groups_per_namespace_max, "4096", "groups"),
+      number("hello-connections-max", &O::hello_connections_max, "256",
+             "connections that have not said hello yet"),
+      number("hello-connections-per-address-max", &O::hello_connections_per_address_max, "64",
+             "of them, from one address that is not local"),
+      number("listen-backlog", &O::listen_backlog, "65535",
+             "newcomers that the system keeps waiting; net.core.somaxconn cuts it"),
+  };
+}
+
+}  // namespace
+
+std::string Setting::variable() const {
+  std::string text = "MUSTER_";
+  for (const char letter : name) {
+    const bool is_small = letter >= 'a' && letter <= 'z';
+    text += is_small ? static_cast<char>(letter - 'a' + 'A') : letter == '-' ? '_' : letter;
+  }
+  return text;
+}
+
+const std::vector<Setting>& settings() {
+  static const std::vector<Setting> all = make_settings();
+  return all;
+}
+
+}  // namespace musterd

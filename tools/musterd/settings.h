@@ -1,0 +1,30 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "flags.h"
+
+namespace musterd {
+
+/// One thing that can be set: as a flag `--name`, as MUSTER_NAME, as `name = value` in a file.
+struct Setting {
+  enum class Kind { value, values, on_off };
+  /// returns  whether the values are understood
+  using Apply = std::function<bool(const std::vector<std::string>& values, Configuration& to)>;
+
+  std::string name;
+  Kind kind = Kind::value;
+  std::string form;      ///< of a value, such as "DURATION"
+  std::string fallback;  ///< as the help shows it
+  std::string help;
+  Apply apply;
+
+  std::string flag() const { return "--" + name; }
+  std::string variable() const;
+};
+
+const std::vector<Setting>& settings();
+
+}  // namespace musterd

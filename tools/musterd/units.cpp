@@ -1,0 +1,63 @@
+#include "units.h"
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace musterd {
+namespace {
+
+template <class Number>
+std::optional<std::pair<Number, std::string_view>> leading_number(std::string_view text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{}) return std::nullopt;
+  return std::pair(number, std::string_view(rest, static_cast<std::size_t>(end - rest)));
+}
+
+}  // namespace
+
+std::optional<muster::Duration> parse_duration(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, double>, 5> units = {
+      {{"us", 1}, {"ms", 1e3}, {"s", 1e6}, {"min", 60e6}, {"h", 3600e6}}};
+  constexpr double microseconds_max = 1e15;
+  const auto parts = leading_number<double>(text);
+  if (!parts || !(parts->first >= 0)) return std::nullopt;
+  for (const auto& [unit, factor] : units) {
+    const double microseconds = parts->first * factor;
+    if (parts->second == unit && microseconds <= microseconds_max) {
+      return muster::Duration(static_cast<muster::Duration::rep>(microseconds + 0.5));
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, int>, 5> units = {
+      {{"", 0}, {"B", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}}};
+  const auto parts = leading_number<std::uint64_t>(text);
+  if (!parts) return std::nullopt;
+  for (const auto& [unit, shift] : units) {
+    if (parts->second == unit && parts->first <= UINT64_MAX >> shift) return parts->first << shift;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> parse_number(std::string_view text) {
+  const auto parts = leading_number<std::uint64_t>(text);
+  if (!parts || !parts->second.empty()) return std::nullopt;
+  return parts->first;
+}
+
+std::optional<bool> parse_switch(std::string_view text) {
+  for (const std::string_view yes : {"true", "yes", "on", "1"}) {
+    if (text == yes) return true;
+  }
+  for (const std::string_view no : {"false", "no", "off", "0"}) {
+    if (text == no) return false;
+  }
+  return std::nullopt;
+}
+
+}  // namespace musterd

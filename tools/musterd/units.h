@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "muster/types.h"
+
+namespace musterd {
+
+/// "15s", "500ms", "250us", "10min", also with a fraction ("1.5s").
+std::optional<muster::Duration> parse_duration(std::string_view text);
+
+/// "4096", "64KiB", "16MiB", "1GiB": bytes.
+std::optional<std::uint64_t> parse_bytes(std::string_view text);
+
+std::optional<std::uint64_t> parse_number(std::string_view text);
+
+/// "true" or "false", also "yes", "no", "on", "off", "1", "0".
+std::optional<bool> parse_switch(std::string_view text);
+
+}  // namespace musterd
