@@ -51,9 +51,11 @@ void Epoch::lose(Member& member, LossCause cause) {
   --roster.live_count;
   if (member.session->ended) member.unlink();
 
-  const Failure failure = roster.loss(quota);
-  rounds.break_off(failure);
-  streams.close(failure);
+  if (roster.lost.size() == 1) {  // from then on nothing new waits
+    const Failure failure = roster.loss(quota);
+    rounds.break_off(failure);
+    streams.close(failure);
+  }
   rounds.member_gone(member);
   if (roster.lost.size() <= losses_told_at_once_max) return tell_loss();
   if (!telling.armed()) host.timers().arm(telling, host.now() + losses_gathered_for);

@@ -59,6 +59,9 @@ void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
   if (old != nullptr) supersede(*old, seats, decider);
   for (const Seat& seat : seats) unlink_older(*seat.session);
   answer_members(seats, joiners, waits);
+  for (const auto& [arrival, joiner] : joiners_) {
+    if (joiner->place == Joiner::Place::claimant) judge_again(*joiner);  // ranks have moved
+  }
   if (old == nullptr) return;
   for (const Member& member : old->roster.members) {
     if (member.standing == Standing::fenced) old->tell_again(member);

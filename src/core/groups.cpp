@@ -176,7 +176,9 @@ void Groups::members(const RequestContext& context, const wire::Members& request
   }
   for (const Joiner* joiner : impl_->epoch_of(request.epoch)->group->candidates()) {
     bytes += joiner->info->view().size();
+    const std::size_t listed = reply.members.size() - self->roster.members.size();
     if (bytes > impl_->host.options().limits.round_bytes_max) break;
+    if (listed == wire::candidates_listed_max) break;
     reply.members.push_back({joiner->rank, wire::MemberState::candidate, joiner->session.process,
                              impl_->host.silence(joiner->session), joiner->info->view()});
   }

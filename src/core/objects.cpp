@@ -35,8 +35,9 @@ void Objects::list(Host& host, const RequestContext& context, const wire::List& 
   const Options& options = host.options();
   const std::uint64_t end = slots_.end();
   std::uint64_t slot = std::min<std::uint64_t>(request.cursor, end);
-  const std::uint32_t count_max =
-      request.count_max == 0 ? options.list_slots_per_page : request.count_max;
+  const std::uint32_t count_max = request.count_max == 0
+                                      ? wire::list_entries_max
+                                      : std::min(request.count_max, wire::list_entries_max);
 
   wire::ListReply reply;
   std::deque<std::string> names;  // does not move them: the entries point there

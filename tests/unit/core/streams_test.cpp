@@ -1,0 +1,143 @@
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "group_driver.h"
+
+// Streams: what they cost and what they leave behind. The rules themselves are scripts.
+
+using namespace muster;
+using namespace muster::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+wire::Send object(const GroupDriver& driver, std::uint64_t tag, std::uint64_t sequence,
+                  std::string_view value = "v") {
+  return {driver.epoch, 1, tag, sequence, 0, value};
+}
+
+wire::Receive wanted(const GroupDriver& driver, std::uint64_t tag, std::uint64_t sequence) {
+  return {driver.epoch, 0, tag, sequence, 0};
+}
+
+}  // namespace
+
+TEST_CASE("a stream in which nothing is leaves a small counter behind, until its epoch is over") {
+  GroupDriver driver;
+  const auto ranks = driver.form(2);
+  const std::uint64_t memory = driver.engine.counts().memory_bytes;
+  constexpr std::uint64_t count = 10'000;
+  for (std::uint64_t tag = 0; tag < count; ++tag) {
+    driver.call(ranks[0], object(driver, tag, 0));
+    driver.call(ranks[1], wanted(driver, tag, 0));
+    driver.acknowledge_all();
+  }
+  const core::Counts counts = driver.engine.counts();
+  CHECK(counts.objects == 0);
+  CHECK(counts.streams == count);
+  CHECK(counts.memory_bytes - memory <= count * 128);
+  for (const core::ConnectionId rank : ranks) driver.call(rank, wire::Leave{driver.epoch});
+  driver.acknowledge_all();
+  CHECK(driver.engine.counts().streams == 0);
+  CHECK(driver.engine.counts().memory_bytes == 0);
+}
+
+TEST_CASE("receives that come before their objects leave nothing") {
+  GroupDriver driver;
+  const auto ranks = driver.form(2);
+  const std::uint64_t memory = driver.engine.counts().memory_bytes;
+  for (std::uint64_t tag = 0; tag < 100; ++tag) driver.call(ranks[1], wanted(driver, tag, 0), 1s);
+  driver.pass(2s);
+  CHECK(driver.take_replies().size() == 100);
+  CHECK(driver.engine.counts().memory_bytes == memory);
+  CHECK(driver.engine.counts().waits == 0);
+}
+
+TEST_CASE("objects arrive in order though their acknowledgements come late and out of order") {
+  GroupDriver driver;
+  const auto ranks = driver.form(2);
+  for (std::uint64_t sequence = 0; sequence < 10; ++sequence) {
+    driver.call(ranks[0], object(driver, 7, sequence, std::to_string(sequence)));
+  }
+  driver.acknowledge_all();
+  std::vector<std::uint64_t> requests;
+  for (std::uint64_t sequence = 0; sequence < 10; ++sequence) {
+    const std::uint64_t id = driver.call(ranks[1], wanted(driver, 7, sequence));
+    requests.push_back(id);
+    const std::string body = body_of(driver.take_replies().at(id));
+    const auto received = wire::decode_body<wire::ReceiveReply>(body).value();
+    CHECK(received.sequence == sequence);
+    CHECK(received.value == std::to_string(sequence));
+  }
+  driver.acknowledge(ranks[1], {requests[4], requests[2], requests[9], requests[0]});
+  CHECK(driver.engine.counts().objects == 0);
+}
+
+TEST_CASE("thousands of expired objects are one range") {
+  GroupDriver driver;
+  const auto ranks = driver.form(2);
+  const std::uint64_t memory = driver.engine.counts().memory_bytes;
+  for (std::uint64_t sequence = 0; sequence < 5'000; ++sequence) {
+    driver.call(ranks[0], object(driver, 0, sequence, "some bytes"));
+    driver.acknowledge_all();
+  }
+  driver.call(ranks[0], wire::ExpireData{driver.epoch, Duration(0)});
+  const std::string body = body_of(driver.take_replies().begin()->second);
+  CHECK(wire::decode_body<wire::NumberReply>(body).value().number == 5'000);
+  CHECK(driver.engine.counts().objects == 0);
+  CHECK(driver.engine.counts().memory_bytes - memory < 1'000);
+  driver.call(ranks[1], wanted(driver, 0, 0));
+  const Error error = error_in(driver.take_replies().begin()->second);
+  CHECK(error.code == ErrorCode::expired);
+  CHECK(error.rank_ranges == std::vector<RankRange>{{0, 0}});
+}
+
+TEST_CASE("a listing sees each object that stays exactly once, with bounded work per page") {
+  core::Options options;
+  options.list_slots_per_page = 16;
+  GroupDriver driver(options);
+  const auto ranks = driver.form(2);
+  for (std::uint64_t tag = 0; tag < 200; ++tag) {
+    driver.call(ranks[0], object(driver, tag, 0));
+    driver.acknowledge_all();
+  }
+  std::multiset<std::string> names;
+  std::uint64_t cursor = 0;
+  std::uint64_t taken = 0;
+  do {
+    wire::List list;
+    list.kind = wire::ListKind::objects;
+    list.prefix = "group/g/";
+    list.cursor = cursor;
+    driver.call(ranks[0], list);
+    const std::string body = body_of(driver.take_replies().begin()->second);
+    const auto page = wire::decode_body<wire::ListReply>(body).value();
+    CHECK(page.entries.size() <= 16);
+    for (const wire::ListEntry& entry : page.entries) names.emplace(entry.name);
+    cursor = page.cursor;
+    // Meanwhile objects with even tags go.
+    driver.call(ranks[1], wanted(driver, taken, 0));
+    driver.acknowledge_all();
+    taken += 2;
+  } while (cursor != 0);
+  const std::string path = "group/g/epoch/" + std::to_string(driver.epoch) + "/stream/0-1/tag/";
+  for (std::uint64_t tag = 1; tag < 200; tag += 2) {
+    CHECK(names.count(path + std::to_string(tag) + "/0") == 1);
+  }
+}
+
+TEST_CASE("an object that does not fit is refused and leaves no trace") {
+  core::Options options;
+  options.memory_bytes_max = 20'000;
+  GroupDriver driver(options);
+  const auto ranks = driver.form(2);
+  const std::uint64_t memory = driver.engine.counts().memory_bytes;
+  for (int time = 0; time < 100; ++time) {
+    driver.call(ranks[0], object(driver, 5, 0, std::string(30'000, 'x')));
+    CHECK(error_in(driver.take_replies().begin()->second).code == ErrorCode::resource_exhausted);
+    driver.acknowledge(ranks[0], {1'000'000'002 + static_cast<std::uint64_t>(time) + 1});
+  }
+  CHECK(driver.engine.counts().memory_bytes == memory);
+  CHECK(driver.engine.counts().streams == 0);
+}
