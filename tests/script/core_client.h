@@ -56,6 +56,7 @@ struct Client {
   std::string name;
   wire::ClientHello hello;  ///< what it says when it connects
   core::ConnectionId connection = 0;
+  core::ConnectionId closed_connection = 0;  ///< the last one that the server closed
   bool silent = false;
   std::uint64_t next_request_id = 1;
   std::uint64_t next_heartbeat = 1;

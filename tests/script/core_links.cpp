@@ -152,13 +152,19 @@ void CoreRunner::repeat(Client& client, Arguments& arguments) {
 }
 
 void CoreRunner::ask(Client& client, const std::string& verb, Arguments& arguments) {
+  const bool late = arguments.flag("late");
   auto asked = request_of(verb, arguments, client, processes_);
   if (asked == nullptr) throw ScriptError("unknown verb: " + verb);
   arguments.finish();
   forget(client, asked->owned.request.acknowledged);
   const std::uint64_t id = asked->owned.request.id;
   if (!asked->label.empty()) client.labels[asked->label] = id;
-  send(client, *(client.asked[id] = std::move(asked)));
+  Asked& sent = *(client.asked[id] = std::move(asked));
+  if (late) {
+    apply(core::Requested{client.closed_connection, &sent.owned.request});
+  } else {
+    send(client, sent);
+  }
 }
 
 void CoreRunner::send(Client& client, Asked& asked) {

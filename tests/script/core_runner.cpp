@@ -1,6 +1,7 @@
 #include "core_runner.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core_server_options.h"
 
@@ -243,7 +244,8 @@ void CoreRunner::tell(const core::Close& effect) {
   Line& line = line_at(effect.connection, "closed " + std::string(name_of(effect.reason.code)));
   script::tell(line, effect.reason, processes_);
   Client& client = client_at(effect.connection);
-  if (client.connection == effect.connection) client.connection = 0;
+  if (client.connection != effect.connection) return;
+  client.closed_connection = std::exchange(client.connection, 0);
 }
 
 void CoreRunner::tell(const core::Log& effect) {
