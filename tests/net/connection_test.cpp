@@ -1,0 +1,252 @@
+#include "net/connection.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include <doctest/doctest.h>
+
+#include "net/test_loop.h"
+#include "net/unique_fd.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+using muster::net::CloseCause;
+using muster::net::Connection;
+using muster::net::SharedBytes;
+using muster::net::SocketAddress;
+using muster::net::UniqueFd;
+using muster::test::TestLoop;
+
+/// A connection under test and the plain socket at its other end.
+struct Pair {
+  explicit Pair(TestLoop& loop) {
+    int fds[2];
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+    other = UniqueFd(fds[1]);
+    auto socket = socket_on(loop.context(), SocketAddress::local_of(fds[0]), fds[0]);
+    REQUIRE(socket);
+    connection = Connection::create(std::move(*socket), 5s);
+  }
+
+  void start() {
+    connection->start({[this](std::string_view bytes) { received += bytes; },
+                       [this](CloseCause why, const std::string&) { cause = why; },
+                       [this] { ++drained_count; }});
+  }
+
+  void write(std::string_view bytes) {
+    REQUIRE(::send(other.get(), bytes.data(), bytes.size(), 0) ==
+            static_cast<ssize_t>(bytes.size()));
+  }
+
+  /// What the other end has got, without waiting.
+  std::string read(std::size_t bytes_max = 1U << 20) {
+    std::string bytes(bytes_max, '\0');
+    const ssize_t count = ::recv(other.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    bytes.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+    return bytes;
+  }
+
+  bool other_sees_end() {
+    char byte = 0;
+    return ::recv(other.get(), &byte, 1, MSG_DONTWAIT) == 0;
+  }
+
+  std::shared_ptr<Connection> connection;
+  UniqueFd other;
+  std::string received;
+  std::optional<CloseCause> cause;
+  int drained_count = 0;
+};
+
+TEST_CASE("bytes that come are handed on") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.start();
+  pair.write("hello");
+  loop.run_until([&] { return pair.received == "hello"; });
+  pair.write(" again");
+  loop.run_until([&] { return pair.received == "hello again"; });
+}
+
+TEST_CASE("what is queued leaves together when it is flushed") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.start();
+  for (int count = 0; count < 100; ++count) pair.connection->send("0123456789");
+  CHECK(pair.read().empty());
+  CHECK(pair.connection->unsent_bytes() == 1000);
+  pair.connection->flush();
+  CHECK(pair.read().size() == 1000);
+  CHECK(pair.connection->unsent_bytes() == 0);
+}
+
+TEST_CASE("what is queued while bytes are received leaves after them by itself") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.connection->start({[&](std::string_view) {
+                            pair.connection->send("one,");
+                            pair.connection->send("two");
+                          },
+                          [](CloseCause, const std::string&) {},
+                          {}});
+  pair.write("?");
+  std::string answer;
+  loop.run_until([&] { return !(answer = pair.read()).empty(); });
+  CHECK(answer == "one,two");
+}
+
+TEST_CASE("many bytes are sent from where they are, in order, and are let go when they have left") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.start();
+  const auto large = std::make_shared<const std::string>(16U << 20, 'x');
+  pair.connection->send("head");
+  pair.connection->send(SharedBytes{*large, large});
+  pair.connection->send("tail");
+  CHECK(pair.connection->unsent_own_bytes() == 8);
+  CHECK(large.use_count() == 2);
+  pair.connection->flush();
+  CHECK(pair.connection->unsent_bytes() > 0);
+  CHECK(pair.connection->stalled_since() != muster::base::far_future);
+  CHECK(pair.connection->waiting_bytes() <= 4);  // only the tail waits behind what is being sent
+  std::string got;
+  loop.run_until([&] {
+    got += pair.read();
+    return got.size() == large->size() + 8;
+  });
+  CHECK(got.substr(0, 5) == "headx");
+  CHECK(got.substr(got.size() - 5) == "xtail");
+  loop.run_until([&] { return pair.connection->unsent_bytes() == 0; });
+  CHECK(large.use_count() == 1);
+  CHECK(pair.connection->stalled_since() == muster::base::far_future);
+  CHECK(pair.drained_count > 0);
+}
+
+TEST_CASE("many pieces arrive in their order") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.start();
+  std::string expected;
+  for (int number = 0; number < 500; ++number) {
+    const auto piece =
+        std::make_shared<const std::string>(3000, static_cast<char>('a' + number % 26));
+    const std::string mark = std::to_string(number);
+    pair.connection->send(SharedBytes{*piece, piece});
+    pair.connection->send(mark);
+    expected += *piece + mark;
+  }
+  pair.connection->flush();
+  std::string got;
+  loop.run_until([&] {
+    got += pair.read(10'000);
+    return got.size() >= expected.size();
+  });
+  CHECK(got == expected);
+}
+
+TEST_CASE("the end of the peer is told once, with its cause") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.start();
+  pair.write("last");
+  pair.other.reset();
+  loop.run_until([&] { return pair.cause.has_value(); });
+  CHECK(pair.received == "last");
+  CHECK(*pair.cause == CloseCause::by_peer);
+  CHECK_FALSE(pair.connection->is_open());
+}
+
+TEST_CASE("writing to a peer that is gone is told as its end, not from within the call") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.start();
+  pair.connection->pause_reading();
+  loop.run_ready();
+  pair.other.reset();
+  pair.connection->send("nobody reads this");
+  pair.connection->flush();
+  CHECK_FALSE(pair.cause.has_value());
+  loop.run_until([&] { return pair.cause.has_value(); });
+  CHECK(*pair.cause == CloseCause::by_peer);
+}
+
+TEST_CASE("closing calls nobody back and lets go of what was queued") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.start();
+  const auto bytes = std::make_shared<const std::string>(8U << 20, 'x');
+  pair.connection->send(SharedBytes{*bytes, bytes});
+  pair.connection->flush();
+  pair.connection->close();
+  CHECK(bytes.use_count() == 1);
+  loop.run_ready();
+  CHECK_FALSE(pair.cause.has_value());
+}
+
+TEST_CASE("a connection may be closed by what it has received") {
+  TestLoop loop;
+  Pair pair(loop);
+  bool was_called = false;
+  pair.connection->start({[&](std::string_view) {
+                            was_called = true;
+                            pair.connection->close();
+                            pair.connection.reset();
+                          },
+                          [](CloseCause, const std::string&) {},
+                          {}});
+  pair.write("go");
+  loop.run_until([&] { return was_called; });
+  loop.run_ready();
+  CHECK(pair.other_sees_end());
+}
+
+TEST_CASE("a connection that is to leave sends what is queued and waits for the peer's end") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.start();
+  const auto bytes = std::make_shared<const std::string>(4U << 20, 'x');
+  pair.connection->send(SharedBytes{*bytes, bytes});
+  pair.connection->close_after_flush(20s);
+  CHECK(pair.connection->is_lingering());
+  pair.write("this is dropped");
+  std::string got;
+  loop.run_until([&] {
+    got += pair.read();
+    return got.size() == bytes->size();
+  });
+  loop.run_until([&] { return pair.other_sees_end(); });
+  CHECK(pair.connection->is_lingering());
+  pair.other.reset();
+  loop.run_until([&] { return !pair.connection->is_lingering(); });
+  CHECK(pair.received.empty());
+  CHECK_FALSE(pair.cause.has_value());
+}
+
+TEST_CASE("a connection that is to leave does not wait for ever") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.start();
+  const auto bytes = std::make_shared<const std::string>(8U << 20, 'x');
+  pair.connection->send(SharedBytes{*bytes, bytes});
+  pair.connection->close_after_flush(50ms);
+  loop.run_until([&] { return !pair.connection->is_lingering(); });
+  CHECK(bytes.use_count() == 1);
+}
+
+TEST_CASE("while reading is paused nothing is handed on") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.start();
+  pair.connection->pause_reading();
+  pair.write("later");
+  for (int turn = 0; turn < 10; ++turn) loop.run_ready();
+  CHECK(pair.received.empty());
+  pair.connection->resume_reading();
+  loop.run_until([&] { return pair.received == "later"; });
+}
+
+}  // namespace

@@ -1,0 +1,150 @@
+#include "net/io_thread.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <future>
+
+#include <doctest/doctest.h>
+
+#include "net/connection.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+using muster::IoThread;
+using muster::net::Connection;
+using muster::net::SocketAddress;
+
+template <class T>
+T within_time(std::future<T> future) {
+  if (future.wait_for(20s) != std::future_status::ready) FAIL("it did not happen in time");
+  return future.get();
+}
+
+/// Runs `work` on the I/O thread and waits for it.
+void run_on(IoThread& io, const std::function<void()>& work) {
+  std::promise<void> done;
+  asio::post(io.impl().context(), [&] {
+    work();
+    done.set_value();
+  });
+  within_time(done.get_future());
+}
+
+TEST_CASE("both threads carry the name and block all signals") {
+  const auto io = IoThread::create("a-name-of-more-than-15-bytes");
+  const auto look = [&io](bool on_io) {
+    char name[32] = "";
+    ::pthread_getname_np(::pthread_self(), name, sizeof(name));
+    CHECK(std::string(name) == "a-name-of-more-");
+    sigset_t blocked;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+    for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGUSR1, SIGALRM, SIGCHLD}) {
+      CHECK(::sigismember(&blocked, signal) == 1);
+    }
+    CHECK(io->impl().on_io_thread() == on_io);
+    CHECK(io->impl().on_handler_thread() != on_io);
+  };
+  run_on(*io, [&] { look(true); });
+  std::promise<void> done;
+  io->impl().post_handler([&] {
+    look(false);
+    done.set_value();
+  });
+  within_time(done.get_future());
+  CHECK_FALSE(io->impl().on_io_thread());
+}
+
+TEST_CASE("handlers run in order, all of them, also one after another that throws") {
+  std::vector<int> order;
+  {
+    const auto io = IoThread::create();
+    for (int number = 0; number < 100; ++number) {
+      io->impl().post_handler([&order, number] {
+        order.push_back(number);
+        if (number == 50) throw std::runtime_error("a handler of the application");
+      });
+    }
+  }
+  REQUIRE(order.size() == 100);
+  CHECK(order[99] == 99);
+}
+
+TEST_CASE("what throws on the I/O thread does not end it") {
+  const auto io = IoThread::create();
+  asio::post(io->impl().context(), [] { throw std::bad_alloc(); });
+  run_on(*io, [] {});
+}
+
+TEST_CASE("the last reference may be dropped on the I/O thread") {
+  auto io = IoThread::create();
+  std::weak_ptr<IoThread> watch = io;
+  std::promise<void> dropped;
+  auto& context = io->impl().context();
+  asio::post(context, [&dropped, last = std::move(io)]() mutable {
+    last.reset();
+    dropped.set_value();
+  });
+  within_time(dropped.get_future());
+  CHECK(watch.expired());
+}
+
+TEST_CASE("the last reference may be dropped on the handler thread") {
+  auto io = IoThread::create();
+  std::promise<void> dropped;
+  auto& impl = io->impl();
+  impl.post_handler([&dropped, last = std::move(io)]() mutable {
+    last.reset();
+    dropped.set_value();
+  });
+  within_time(dropped.get_future());
+}
+
+TEST_CASE("work that was not done when the thread ends is let go") {
+  const auto witness = std::make_shared<int>(1);
+  {
+    const auto io = IoThread::create();
+    asio::steady_timer timer(io->impl().context(), 1h);
+    run_on(*io, [&] { timer.async_wait([witness](const auto&) {}); });
+    CHECK(witness.use_count() == 2);
+  }
+  CHECK(witness.use_count() == 1);
+}
+
+TEST_CASE("a forked child closes its copies of the sockets and leaves the parent's alone") {
+  auto io = IoThread::create();
+  int fds[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+  std::promise<std::string> heard;
+  std::shared_ptr<Connection> connection;
+  run_on(*io, [&] {
+    auto socket = socket_on(io->impl().context(), SocketAddress::local_of(fds[0]), fds[0]);
+    connection = Connection::create(std::move(*socket), 5s);
+    connection->start({[&](std::string_view bytes) { heard.set_value(std::string(bytes)); },
+                       [](muster::net::CloseCause, const std::string&) {},
+                       {}});
+  });
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool knows = io->impl().forked();
+    io.reset();  // closes, and waits for no thread: there is none
+    const bool is_closed = ::fcntl(fds[0], F_GETFD) < 0;
+    ::_exit(knows && is_closed ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK_FALSE(io->impl().forked());
+  REQUIRE(::send(fds[1], "alive", 5, 0) == 5);
+  CHECK(within_time(heard.get_future()) == "alive");
+  run_on(*io, [&] { connection->close(); });
+  ::close(fds[1]);
+}
+
+}  // namespace

@@ -1,0 +1,98 @@
+#include "net/listener.h"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+#include "net/test_loop.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+using muster::net::Connection;
+using muster::net::Listener;
+using muster::net::SocketAddress;
+using muster::net::UniqueFd;
+using muster::test::TestLoop;
+
+struct Fixture {
+  Fixture() {
+    auto listenings = muster::net::listen_at({"127.0.0.1:0"}, {});
+    REQUIRE(listenings);
+    listener = Listener::create(loop.context(), std::move((*listenings)[0]), "farewell");
+    listener->start({[this](Connection::Socket socket, const SocketAddress& peer) {
+                       CHECK(peer.is_local_only());
+                       accepted.push_back(std::move(socket));
+                     },
+                     [this](const std::string&) { ++refused_count; }});
+  }
+
+  UniqueFd connect() const {
+    UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const SocketAddress& address = listener->address();
+    REQUIRE(::connect(fd.get(), address.data(), address.size()) == 0);
+    return fd;
+  }
+
+  TestLoop loop;
+  std::shared_ptr<Listener> listener;
+  std::vector<Connection::Socket> accepted;
+  int refused_count = 0;
+};
+
+TEST_CASE("everybody who comes is accepted") {
+  Fixture fixture;
+  std::vector<UniqueFd> clients;
+  for (int count = 0; count < 200; ++count) clients.push_back(fixture.connect());
+  fixture.loop.run_until([&] { return fixture.accepted.size() == clients.size(); });
+}
+
+TEST_CASE("while it is paused newcomers wait in the backlog") {
+  Fixture fixture;
+  const UniqueFd first = fixture.connect();
+  fixture.loop.run_until([&] { return fixture.accepted.size() == 1; });
+  fixture.listener->pause();
+  const UniqueFd second = fixture.connect();
+  for (int turn = 0; turn < 10; ++turn) fixture.loop.run_ready();
+  CHECK(fixture.accepted.size() == 1);
+  fixture.listener->resume();
+  fixture.loop.run_until([&] { return fixture.accepted.size() == 2; });
+}
+
+/// Lowers the limit on descriptors to those that are open, for as long as it lives.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const UniqueFd next(::dup(0));  // the lowest that is free
+    const rlimit now{static_cast<rlim_t>(next.get()), before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &now) == 0);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_CASE("without a descriptor a newcomer hears why it goes, and accepting resumes") {
+  Fixture fixture;
+  const UniqueFd refused = fixture.connect();
+  const UniqueFd later = fixture.connect();
+  std::string heard(64, '\0');
+  {
+    const NoDescriptors scarcity;
+    fixture.loop.run_until([&] { return fixture.refused_count == 1; });
+    heard.resize(static_cast<std::size_t>(::recv(refused.get(), heard.data(), heard.size(), 0)));
+    CHECK(heard == "farewell");
+    CHECK(fixture.accepted.empty());
+  }
+  const auto relief = std::chrono::steady_clock::now();
+  fixture.loop.run_until([&] { return fixture.accepted.size() == 1; });
+  CHECK(std::chrono::steady_clock::now() - relief < 1s);
+}
+
+}  // namespace
