@@ -105,7 +105,7 @@ TEST_CASE("a script that cannot be understood says where") {
   CHECK_THROWS_WITH(outcome_of("\na: says hello z=1\n"), "test.txt:3: not understood: z=");
 }
 
-TEST_CASE("times") {
+TEST_CASE("times are read and written with their unit") {
   CHECK(duration_of("1.5s") == std::chrono::milliseconds(1500));
   CHECK(duration_of("4.999999s") == std::chrono::microseconds(4999999));
   CHECK(duration_of("7us") == std::chrono::microseconds(7));
@@ -122,7 +122,7 @@ TEST_CASE("times") {
   CHECK(text_of(Duration::zero()) == "0s");
 }
 
-TEST_CASE("bytes") {
+TEST_CASE("bytes are read as words or in quotes, and written in quotes") {
   using namespace std::string_literals;
   CHECK(bytes_of("abc") == "abc");
   CHECK(bytes_of("\"a b\"") == "a b");
