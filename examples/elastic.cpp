@@ -28,9 +28,11 @@ int main() {
     std::optional<StatelessProcessGroup> group;
     if (rank < 2) {
       auto small = require(StatelessProcessGroup::create(store, "job", rank, 2));
+      require(store.set("small group is there", ""));
       require(everybody(small) == std::vector<int>{0, 1}, "two ranks");
       group = resize(small, 4);  // waits until the candidates below are there
     } else {
+      require(store.wait({"small group is there"}, 10s));
       muster::GroupOptions options;
       options.standby = true;
       group = require(StatelessProcessGroup::create(store, "job", rank, 4, options));
@@ -43,7 +45,7 @@ int main() {
     // Who leaves says so; the others see it at their next call and regroup.
     const auto passed = group->barrier(5s);
     require(!passed && passed.error().code == muster::ErrorCode::rank_left, "leaving is told");
-    auto again = resize(*group, 2);
+    auto again = require(group->regroup({}, 10s));
     require(everybody(again) == std::vector<int>{0, 1}, "two ranks again");
   });
   std::cout << "elastic: as promised\n";

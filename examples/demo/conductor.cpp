@@ -77,7 +77,8 @@ int Conductor::timeout_ms() const {
 /// musterd chooses the port and says so on its standard output.
 bool Conductor::start_server() {
   server_ = std::make_unique<Child>(
-      "musterd", std::vector<std::string>{musterd_, "--listen", "127.0.0.1:0", "--grace", grace});
+      "musterd", std::vector<std::string>{musterd_, "--listen", "127.0.0.1:0", "--grace", grace,
+                                          "--log-level", "warning"});
   const std::string mark = "listening on ";
   while (server_->output_open()) {
     pollfd ready{server_->output(), POLLIN, 0};

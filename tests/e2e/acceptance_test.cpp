@@ -26,10 +26,10 @@ class FourRanks {
         part(rank, stores_[static_cast<std::size_t>(rank)], "group-" + std::to_string(i));
       }
     });
-    await([&] { return status_number(stores_[0], "groups") == 0; });
-    CHECK(status_number(stores_[0], "keys") == 0);
-    CHECK(status_number(stores_[0], "objects") == 0);
-    CHECK(status_number(stores_[0], "rounds") == 0);
+    await([&] { return held_count(stores_[0], "groups") == 0; });
+    CHECK(held_count(stores_[0], "keys") == 0);
+    CHECK(held_count(stores_[0], "objects") == 0);
+    CHECK(held_count(stores_[0], "rounds") == 0);
   }
 
  private:

@@ -74,9 +74,9 @@ TEST_CASE("1,024 ranks join, pass 100 barriers, gather 1 KiB each, and leave") {
   });
   CHECK(std::count(right.begin(), right.end(), true) == world_size);
   for (int rank = 0; rank < world_size; ++rank) must(group(rank).leave(patient));
-  await([&] { return status_number(stores[0], "groups") == 0; });
-  CHECK(status_number(stores[0], "rounds") == 0);
-  CHECK(status_number(stores[0], "objects") == 0);
+  await([&] { return held_count(stores[0], "groups") == 0; });
+  CHECK(held_count(stores[0], "rounds") == 0);
+  CHECK(held_count(stores[0], "objects") == 0);
 }
 
 }  // namespace muster::test

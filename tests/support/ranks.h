@@ -73,12 +73,12 @@ inline void run_ranks(int world_size, const std::function<void(int rank)>& part)
   }
 }
 
-/// One number of the server's status.
-inline std::uint64_t status_number(Store& store, const std::string& name) {
-  for (const auto& [field, value] : must(store.status())) {
-    if (field == name) return std::stoull(value);
+/// How many of a kind the server holds, from its status: "keys", "rounds", "groups", ...
+inline std::uint64_t held_count(Store& store, const std::string& kind) {
+  for (const auto& [name, value] : must(store.status())) {
+    if (name == kind + "_count") return std::stoull(value);
   }
-  FAIL("the status has no ", name);
+  FAIL("the status has no count of ", kind);
   return 0;
 }
 
