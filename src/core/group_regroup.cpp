@@ -26,15 +26,17 @@ std::string text_of_regroup(std::uint32_t new_size, std::uint32_t min_size) {
 }  // namespace
 
 void Group::regroup(const RequestContext& context, Member& member, const wire::Regroup& request) {
-  if (request.attempt == 0 || request.attempt > member.next_attempt) {
+  const std::uint64_t next = member.next_attempt - member.join_attempts;
+  if (request.attempt == 0 || request.attempt > next) {
     Error gap = error(ErrorCode::sequence_gap, "regroups are called in their order");
-    gap.expected = member.next_attempt;
+    gap.expected = next;
     gap.actual = request.attempt;
     return room_.host.fail(context, std::move(gap));
   }
-  if (request.attempt < member.next_attempt) {
-    return repeat_regroup(context, member, request.attempt);
-  }
+  // A join of its own has called the open attempt: from here on it is the regroup's.
+  if (request.attempt == next && called(member)) --member.join_attempts;
+  const std::uint64_t attempt = request.attempt + member.join_attempts;
+  if (attempt < member.next_attempt) return repeat_regroup(context, member, attempt);
   call_regroup(context, member, request.new_size, request.min_size);
 }
 

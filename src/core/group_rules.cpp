@@ -53,8 +53,13 @@ void Group::join(const RequestContext& context, const wire::Join& request) {
     case Verdict::Kind::refuse: return room_.host.fail(context, std::move(verdict.error));
     case Verdict::Kind::same_answer:
       return room_.host.answer(context, formed_answer(*verdict.member));
-    case Verdict::Kind::regroup:
-      return call_regroup(context, *verdict.member, request.world_size, 0);
+    case Verdict::Kind::regroup: {
+      Member& member = *verdict.member;
+      const std::uint64_t before = member.next_attempt;
+      call_regroup(context, member, request.world_size, 0);
+      member.join_attempts += member.next_attempt - before;
+      return;
+    }
     case Verdict::Kind::attach: return attach(context, *verdict.joiner);
     default: return admit(context, request);
   }

@@ -51,6 +51,7 @@ struct Member {
   std::uint64_t next_round = 1;          ///< number of its next collective
   std::uint64_t acknowledged_round = 0;  ///< it has the outcomes up to this one
   std::uint64_t next_attempt = 1;        ///< number of its next regroup
+  std::uint64_t join_attempts = 0;       ///< those of them that were joins: clients do not count
   Chain<Object> sent;                    ///< objects of its streams, oldest first
 };
 
