@@ -46,7 +46,7 @@ PUBLIC_LAYERS = {
 
 # A file may include a third party's headers only where the path begins with one of these.
 THIRD_PARTIES = {
-    "asio": ("src/net/asio.",),
+    "asio": ("src/net/asio.", "tests/install/"),
     "cereal": ("include/muster/codec_cereal.h", "include/muster/detail/cereal_", "tests/",
                "examples/", "bench/"),
     "nlohmann": ("include/muster/codec_json.h", "tools/", "tests/", "examples/", "bench/"),
