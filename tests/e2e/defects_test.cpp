@@ -1,4 +1,4 @@
-// The defects of earlier systems of this kind, one test each. docs/reliability.md will compare.
+// The defects of earlier systems of this kind, one test each.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
