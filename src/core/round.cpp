@@ -173,11 +173,7 @@ std::unique_ptr<Round> Rounds::make_round(const RequestContext& context, std::ui
                                 "open_rounds_max: ranks have yet to take part in older rounds");
     error.limit = open_max;
     error.actual = open_.size();
-    for (const Member& member : roster_.members) {
-      if (member.live() && member.acknowledged_round < open_.front()->number) {
-        roster_.blame(error, member);
-      }
-    }
+    blame_for_oldest(error);
     host_.fail(context, std::move(error));
     return nullptr;
   }

@@ -152,6 +152,7 @@ class Rounds {
   Error expired_error(const Round& round) const;
   Error missing_error(const Round& round, const Member& decider, Duration timeout) const;
   Error mismatch_error(const Round& round, const Member& caller, std::string called) const;
+  void blame_for_oldest(Error& error) const;
   Error round_error(ErrorCode code, const Round& round) const;
   std::vector<RankRange> unconfirmed(const Round& round) const;
   std::string gathered_body(const Round& round) const;

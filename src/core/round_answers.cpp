@@ -167,12 +167,20 @@ Error Rounds::missing_error(const Round& round, const Member& decider, Duration 
   }
   if (!error.rank_ranges.empty() || admitted(round)) return error;
   error.detail = "all came, but open_rounds_max older rounds wait for these ranks";
-  for (const Member& member : roster_.members) {
-    if (member.live() && member.acknowledged_round < open_.front()->number) {
-      roster_.blame(error, member);
-    }
-  }
+  blame_for_oldest(error);
   return error;
+}
+
+/// Names those for whom the oldest round is kept: who has not called it, or else not acknowledged.
+void Rounds::blame_for_oldest(Error& error) const {
+  const std::uint64_t oldest = open_.front()->number;
+  for (const Member& member : roster_.members) {
+    if (member.live() && member.next_round <= oldest) roster_.blame(error, member);
+  }
+  if (!error.rank_ranges.empty()) return;
+  for (const Member& member : roster_.members) {
+    if (member.live() && member.acknowledged_round < oldest) roster_.blame(error, member);
+  }
 }
 
 /// `caller` has called something else than the ranks before it.

@@ -47,6 +47,11 @@ class GroupDriver : public EngineDriver {
     return request.id;
   }
 
+  /// The number that the next `call` will have.
+  std::uint64_t next_call_id() const { return last_call_ + 1; }
+  /// A connection's number that is not used yet.
+  core::ConnectionId next_connection() { return ++last_resumed_; }
+
   std::uint64_t barrier(core::ConnectionId connection, std::uint64_t round,
                         Duration timeout = std::chrono::seconds(30)) {
     return call(connection, wire::CollectiveCall{epoch, round, wire::Collective::barrier, 0, 0, {}},
@@ -85,6 +90,7 @@ class GroupDriver : public EngineDriver {
   std::uint64_t epoch = 0;  ///< of the group that was formed last
 
  private:
+  core::ConnectionId last_resumed_ = 1'000'000;
   std::uint64_t last_call_ = 1'000'000'000;  // beside the requests of EngineDriver::ask
 };
 
