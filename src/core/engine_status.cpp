@@ -4,11 +4,7 @@
 namespace muster::core {
 namespace {
 
-#ifdef MUSTER_VERSION
 constexpr std::string_view version = MUSTER_VERSION;
-#else
-constexpr std::string_view version = "unknown";
-#endif
 
 /// Names and values in the order in which they are shown.
 class Fields {
