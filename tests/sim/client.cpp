@@ -1,0 +1,184 @@
+#include "client.h"
+
+#include <utility>
+
+namespace muster::sim {
+namespace {
+
+protocol::Options options_of(std::uint64_t number) {
+  protocol::Options options;
+  options.where = "sim:1";
+  options.jitter_seed = number;
+  options.identity.process.id.bytes[0] = static_cast<std::uint8_t>(number + 1);
+  options.identity.process.host = "host" + std::to_string(number);
+  options.identity.process.pid = static_cast<std::uint32_t>(number);
+  return options;
+}
+
+}  // namespace
+
+Client::Client(std::uint64_t number, Scheduler& scheduler, Network& network, Server& server)
+    : number_(number),
+      scheduler_(scheduler),
+      network_(network),
+      server_(server),
+      protocol_(options_of(number)) {}
+
+void Client::open() {
+  protocol_.open(scheduler_.now());
+  carry_out_all();
+}
+
+protocol::CallId Client::call(const wire::RequestBody& body, Duration timeout, Done done) {
+  const Instant now = scheduler_.now();
+  const auto id = protocol_.submit(body, timeout, now);
+  const Duration slack = protocol_.server().limits.slack;
+  pending_.emplace(id, Pending{std::move(done), now + timeout + slack});
+  carry_out_all();
+  return id;
+}
+
+void Client::cancel(protocol::CallId call) {
+  protocol_.cancel(call, scheduler_.now());
+  carry_out_all();
+}
+
+void Client::close() {
+  protocol_.close(scheduler_.now());
+  carry_out_all();
+}
+
+void Client::reopen() {
+  protocol_.reopen(scheduler_.now());
+  carry_out_all();
+}
+
+void Client::stop_for(Duration duration) {
+  stopped_until_ = scheduler_.now() + duration;
+  scheduler_.at(stopped_until_, [this] {
+    while (!is_stopped() && !deferred_.empty()) {
+      const auto what = std::move(deferred_.front());
+      deferred_.pop_front();
+      what();
+    }
+  });
+}
+
+void Client::when_running(std::function<void()> what) {
+  if (!is_stopped() && deferred_.empty()) return what();
+  deferred_.push_back(std::move(what));
+}
+
+void Client::apply(const protocol::Input& input) {
+  protocol_.apply(input, scheduler_.now());
+  carry_out_all();
+}
+
+/// Effects that come of effects wait their turn.
+void Client::carry_out_all() {
+  if (is_carrying_out_) return;
+  is_carrying_out_ = true;
+  for (auto effects = protocol_.take_effects(); !effects.empty();
+       effects = protocol_.take_effects()) {
+    for (const auto& effect : effects) {
+      std::visit([this](const auto& each) { carry_out(each); }, effect);
+    }
+  }
+  is_carrying_out_ = false;
+  if (protocol_.pending_count() != pending_.size()) violations_.push_back("a call was lost");
+  arm();
+}
+
+void Client::arm() {
+  const Instant when = protocol_.next_deadline();
+  const std::uint64_t number = ++alarm_;
+  if (when == base::far_future) return;
+  if (when < scheduler_.now()) violations_.push_back("a deadline in the past");
+  scheduler_.at(when, [this, number] {
+    when_running([this, number] {
+      if (number == alarm_) apply(protocol::Advance{});
+    });
+  });
+}
+
+void Client::carry_out(const protocol::Connect&) {
+  drop_connection();
+  attempt(++attempt_);
+}
+
+/// TCP asks again after a second when nothing came back.
+void Client::attempt(std::uint64_t number) {
+  const bool is_lost = network_.is_blocked(number_);
+  const Duration wait = is_lost ? Duration(std::chrono::seconds(1)) : network_.delay();
+  scheduler_.after(wait, [this, number, is_lost] {
+    when_running([this, number, is_lost] {
+      if (number != attempt_) return;
+      if (is_lost) return attempt(number);
+      connect();
+    });
+  });
+}
+
+void Client::connect() {
+  if (!server_.is_up()) {
+    return apply(protocol::ConnectFailed{protocol::ConnectFailure::refused, "refused", 1});
+  }
+  const auto connection = network_.open(number_);
+  connection_ = connection;
+  network_.set_end(connection, Side::client,
+                   {[this, connection](std::string_view bytes) {
+                      when_running([this, connection, owned = std::string(bytes)] {
+                        if (connection == connection_) apply(protocol::Received{owned});
+                      });
+                    },
+                    [this, connection] {
+                      when_running([this, connection] {
+                        if (connection != connection_) return;
+                        connection_ = 0;
+                        apply(protocol::Disconnected{true, "reset"});
+                      });
+                    }});
+  server_.accept(connection);
+  apply(protocol::Connected{"sim:1", 1});
+}
+
+void Client::drop_connection() {
+  if (connection_ != 0) network_.close(std::exchange(connection_, 0), Side::client);
+}
+
+void Client::carry_out(const protocol::Disconnect&) {
+  ++attempt_;
+  drop_connection();
+}
+
+void Client::carry_out(const protocol::Transmit& effect) {
+  if (connection_ == 0) {
+    violations_.push_back("bytes for no connection");
+  } else {
+    network_.send(connection_, Side::client, effect.bytes);
+  }
+}
+
+void Client::carry_out(const protocol::Complete& effect) {
+  auto found = pending_.extract(effect.call);
+  if (found.empty()) {
+    violations_.push_back("a call was over twice");
+    return;
+  }
+  if (scheduler_.now() > found.mapped().latest && stopped_until_ < found.mapped().latest) {
+    violations_.push_back("a call took longer than its deadline and the slack");
+  }
+  found.mapped().done(effect.reply, effect.fate);
+}
+
+void Client::carry_out(const protocol::Notify& effect) {
+  if (notified) notified(effect.event);
+}
+
+void Client::carry_out(const protocol::Established& effect) {
+  if (effect.resumed) ++resumed_count_;
+}
+
+void Client::carry_out(const protocol::Log&) {}
+
+}  // namespace muster::sim

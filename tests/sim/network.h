@@ -1,0 +1,82 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "scheduler.h"
+
+// Connections under virtual time: bytes arrive in order, in pieces, after a while; or not at all.
+
+namespace muster::sim {
+
+enum class Side : std::uint8_t { client = 0, server = 1 };
+constexpr Side other(Side side) { return side == Side::client ? Side::server : Side::client; }
+
+/// One end of a connection as its owner sees it.
+struct End {
+  std::function<void(std::string_view bytes)> received;
+  std::function<void()> closed;  ///< FIN or RST; the last call
+};
+
+class Network {
+ public:
+  using ConnectionId = std::uint64_t;
+
+  Network(Scheduler& scheduler, Random& random) : scheduler_(scheduler), random_(random) {}
+
+  /// Both ends have to be set before time goes on.
+  ConnectionId open(std::uint64_t client);
+  void set_end(ConnectionId connection, Side side, End end);
+
+  void send(ConnectionId connection, Side from, std::string_view bytes);
+  /// The owner of this end closes it: what it sent arrives, then the other end learns.
+  void close(ConnectionId connection, Side from);
+
+  // What goes wrong.
+
+  /// The newest connection of a client breaks: each end learns, or does not, by itself.
+  void cut(std::uint64_t client, bool client_learns, bool server_learns);
+  /// Nothing of a client passes until then; what was under way arrives later.
+  void block(std::uint64_t client, Instant until);
+  bool is_blocked(std::uint64_t client) const;
+  /// The server's process is gone, with all its connections.
+  void server_died();
+
+  Duration delay();
+
+ private:
+  using Piece = std::optional<std::string>;  ///< nothing: the end of the stream
+  /// What one end sees.
+  struct Direction {
+    End end;
+    std::deque<Piece> under_way;
+    Instant last_arrives{};
+    bool is_open = true;
+  };
+  struct Connection {
+    std::uint64_t client = 0;
+    std::array<Direction, 2> to;
+    bool is_cut = false;  ///< nothing new gets through
+  };
+
+  Direction& direction(ConnectionId connection, Side to);
+  void put(ConnectionId connection, Side to, Piece piece);
+  /// An arrival at this end is due; if it is held back, at its end.
+  void arrive(ConnectionId connection, Side to);
+  void tell_closed(ConnectionId connection, Side side);
+
+  Scheduler& scheduler_;
+  Random& random_;
+  ConnectionId last_ = 0;
+  std::map<ConnectionId, Connection> connections_;
+  std::map<std::uint64_t, ConnectionId> newest_;
+  std::map<std::uint64_t, Instant> blocked_until_;
+};
+
+}  // namespace muster::sim

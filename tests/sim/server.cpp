@@ -1,0 +1,158 @@
+#include "server.h"
+
+#include <stdexcept>
+
+namespace muster::sim {
+
+Server::Server(Scheduler& scheduler, Network& network, Random& random, core::Options options)
+    : scheduler_(scheduler), network_(network), random_(random), options_(std::move(options)) {
+  start();
+}
+
+void Server::start() {
+  ++options_.incarnation;
+  engine_ = std::make_unique<core::Engine>(options_);
+  arm();
+}
+
+void Server::die() {
+  engine_.reset();
+  peers_.clear();
+  ++alarm_;
+  network_.server_died();
+}
+
+void Server::accept(Network::ConnectionId connection) {
+  peers_[connection];
+  network_.set_end(connection, Side::server,
+                   {[this, connection](std::string_view bytes) { received(connection, bytes); },
+                    [this, connection] {
+                      if (peers_.erase(connection) == 0) return;
+                      apply(core::Disconnected{connection, core::DisconnectCause::closed});
+                    }});
+}
+
+void Server::received(Network::ConnectionId connection, std::string_view bytes) {
+  const auto found = peers_.find(connection);
+  if (found == peers_.end()) return;
+  found->second.bytes.append(bytes);
+  if (!found->second.has_said_hello) {
+    if (found->second.bytes.size() < wire::client_hello_bytes) return;
+    found->second.has_said_hello = true;
+    read_hello(connection, found->second.bytes);
+  } else {
+    apply(core::Heard{connection});
+  }
+  read_frames(connection);
+}
+
+void Server::read_hello(Network::ConnectionId connection, std::string& bytes) {
+  const auto hello = wire::decode_client_hello(bytes.substr(0, wire::client_hello_bytes));
+  if (!hello) throw std::logic_error("the protocol said a hello that cannot be read");
+  bytes.erase(0, wire::client_hello_bytes);
+  core::Hello event{connection, *hello, {}};
+  for (std::uint8_t& byte : event.fresh_token.bytes) {
+    byte = static_cast<std::uint8_t>(random_.next());
+  }
+  apply(event);
+}
+
+void Server::read_frames(Network::ConnectionId connection) {
+  for (;;) {
+    const auto found = peers_.find(connection);
+    if (found == peers_.end()) return;
+    const std::string bytes = found->second.bytes;  // of its own: an effect may end the peer
+    const auto frame = wire::cut_frame(bytes, options_.limits.request_bytes_max());
+    if (!frame) throw std::logic_error("the protocol sent a frame that cannot be cut");
+    if (!*frame) return;
+    found->second.bytes.erase(0, wire::frame_header_bytes + (*frame)->body.size());
+    read_frame(connection, **frame);
+  }
+}
+
+void Server::read_frame(Network::ConnectionId connection, const wire::Frame& frame) {
+  using wire::FrameType;
+  if (frame.header.type == FrameType::goodbye) return apply(core::Goodbye{connection});
+  if (frame.header.type == FrameType::request) {
+    const auto request = wire::decode_request(frame);
+    if (!request) throw std::logic_error("the protocol sent a request that cannot be read");
+    return apply(core::Requested{connection, &*request});
+  }
+  const auto ids = wire::decode_ids(frame);
+  if (!ids) throw std::logic_error("the protocol sent ids that cannot be read");
+  switch (frame.header.type) {
+    case FrameType::acknowledge: return apply(core::Acknowledged{connection, &*ids});
+    case FrameType::abandon: return apply(core::Abandoned{connection, &*ids});
+    case FrameType::heartbeat: return apply(core::Heartbeat{connection, frame.header.id, &*ids});
+    default: throw std::logic_error("a client sends no such frames");
+  }
+}
+
+void Server::apply(const core::Event& event) {
+  for (const core::Effect& effect : engine_->apply(event, scheduler_.now())) {
+    std::visit([this](const auto& each) { carry_out(each); }, effect);
+  }
+  arm();
+}
+
+void Server::carry_out(const core::SendHello& effect) {
+  std::string bytes;
+  wire::append_server_hello(bytes, effect.hello);
+  network_.send(effect.connection, Side::server, bytes);
+}
+
+void Server::carry_out(const core::SendReply& effect) {
+  wire::FrameHeader header;
+  header.type = wire::FrameType::reply;
+  header.code = effect.code;
+  header.id = effect.request_id;
+  std::string body = effect.head;
+  if (effect.tail != nullptr) body += effect.tail->view();
+  send(effect.connection, header, body);
+}
+
+void Server::carry_out(const core::SendEvent& effect) {
+  wire::FrameHeader header;
+  header.type = wire::FrameType::event;
+  header.code = static_cast<std::uint16_t>(effect.kind);
+  send(effect.connection, header, *effect.body);
+}
+
+void Server::carry_out(const core::SendHeartbeatReply& effect) {
+  wire::FrameHeader header;
+  header.type = wire::FrameType::heartbeat_reply;
+  header.id = effect.number;
+  send(effect.connection, header, "");
+}
+
+void Server::carry_out(const core::SendGoodbye& effect) {
+  std::string bytes;
+  wire::append_goodbye(bytes, effect.reason);
+  network_.send(effect.connection, Side::server, bytes);
+}
+
+void Server::carry_out(const core::Close& effect) {
+  peers_.erase(effect.connection);
+  network_.close(effect.connection, Side::server);
+}
+
+void Server::carry_out(const core::Log&) {}
+
+void Server::send(Network::ConnectionId connection, wire::FrameHeader header,
+                  std::string_view body) {
+  std::string bytes;
+  wire::append_frame(bytes, header, body);
+  network_.send(connection, Side::server, bytes);
+}
+
+void Server::arm() {
+  const Instant when = engine_->next_deadline();
+  const std::uint64_t number = ++alarm_;
+  // The rim looks at least four times in the gap that means "this process did not run".
+  const Instant latest = scheduler_.now() + options_.gap_max / 4;
+  scheduler_.at(std::min(when, latest), [this, number] {
+    if (number == alarm_) apply(core::Advance{});
+  });
+}
+
+}  // namespace muster::sim

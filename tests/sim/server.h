@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/engine.h"
+#include "network.h"
+
+namespace muster::sim {
+
+/// The production engine behind the simplest rim there can be.
+class Server {
+ public:
+  Server(Scheduler& scheduler, Network& network, Random& random, core::Options options);
+
+  bool is_up() const { return engine_ != nullptr; }
+  void accept(Network::ConnectionId connection);
+
+  void die();
+  /// Another incarnation, with nothing kept.
+  void start();
+
+  core::Counts counts() const { return engine_->counts(); }
+
+ private:
+  void received(Network::ConnectionId connection, std::string_view bytes);
+  void read_hello(Network::ConnectionId connection, std::string& bytes);
+  void read_frames(Network::ConnectionId connection);
+  void read_frame(Network::ConnectionId connection, const wire::Frame& frame);
+  void apply(const core::Event& event);
+  void carry_out(const core::SendHello& effect);
+  void carry_out(const core::SendReply& effect);
+  void carry_out(const core::SendEvent& effect);
+  void carry_out(const core::SendHeartbeatReply& effect);
+  void carry_out(const core::SendGoodbye& effect);
+  void carry_out(const core::Close& effect);
+  void carry_out(const core::Log& effect);
+  void send(Network::ConnectionId connection, wire::FrameHeader header, std::string_view body);
+  void arm();
+
+  Scheduler& scheduler_;
+  Network& network_;
+  Random& random_;
+  core::Options options_;
+  std::unique_ptr<core::Engine> engine_;
+  struct Peer {
+    std::string bytes;
+    bool has_said_hello = false;
+  };
+  std::map<Network::ConnectionId, Peer> peers_;
+  std::uint64_t alarm_ = 0;  ///< the number of the one that counts
+};
+
+}  // namespace muster::sim
