@@ -49,7 +49,6 @@ void Rounds::close(const Failure& failure) {
 
 /// All that was asked for is there: the outcome is what every rank of the round gets.
 void Rounds::finish(Round& round) {
-  round.state = Round::State::done;
   const bool gathers = round.call.collective == wire::Collective::all_gather ||
                        round.call.collective == wire::Collective::gather;
   if (gathers) {
@@ -58,6 +57,7 @@ void Rounds::finish(Round& round) {
     round.body = &shelf_.store_always(RoundPlace{round.number, round.call.root}, round.call.codec,
                                       std::move(body));
   }
+  round.state = Round::State::done;
   if (round.body != nullptr) shelf_.let_age(*round.body);
   for (Object* value : round.values) {
     if (value != nullptr) shelf_.let_age(*value);

@@ -21,7 +21,7 @@
 namespace muster::core {
 
 struct NameSpace;    // table and groups of one namespace: core/name_space.h
-struct Member;       // a session's part in an epoch: core/group.h
+struct Member;       // a session's part in an epoch: core/roster.h
 struct KeyWait;      // core/waits.h
 struct JoinWait;     // core/group.h
 struct RegroupWait;  // core/group.h

@@ -31,9 +31,9 @@ class Slab {
   template <class... Args>
   T& emplace(Args&&... args) {
     Chunk& chunk = chunk_with_room();
-    const int slot = std::countr_one(chunk.used);
-    T* object = new (chunk.at(slot))
-        T(chunk.number * chunk_slots + static_cast<Index>(slot), std::forward<Args>(args)...);
+    const auto slot = static_cast<Index>(std::countr_one(chunk.used));
+    T* object =
+        new (chunk.at(slot)) T(chunk.number * chunk_slots + slot, std::forward<Args>(args)...);
     chunk.used |= std::uint64_t{1} << slot;
     return *object;
   }

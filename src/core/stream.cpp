@@ -90,18 +90,22 @@ void Streams::send(const RequestContext& context, Member& source, const wire::Se
   HeldBytes record;
   const bool room = (next != 0 || counter.add(quota_, counter_bytes)) &&
                     (find(key) != nullptr || record.add(quota_, stream_bytes));
+  // All that may fail comes before anything is changed for good.
+  Stream& stream = activate(key);
+  std::uint64_t& counter_of_key = next_[key];
   Object* object = nullptr;
   if (room) {
     object = shelf_.store(StreamPlace{key.source, key.destination, key.tag, next}, request.codec,
                           request.value);
   }
   if (object == nullptr) {
+    if (next == 0) next_.erase(key);
+    drop_if_idle(stream);
     return host_.fail(context, memory_exhausted(host_, quota_, request.value.size()));
   }
   counters_.absorb(counter);
-  Stream& stream = activate(key);
   stream.record.absorb(record);
-  next_[key] = stream.next = next + 1;
+  counter_of_key = stream.next = next + 1;
   stream.objects.append(object->in_stream);
   source.sent.append(object->of_source);
   shelf_.let_age(*object);

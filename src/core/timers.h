@@ -14,7 +14,7 @@ enum class TimerKind : std::uint8_t {
   session,  ///< owner: Session: silent for too long?
   parked,   ///< owner: Parked: its deadline
   key,      ///< owner: Lease: its key's TTL
-  objects,  ///< owner: Epoch: its oldest payload's expiration
+  objects,  ///< owner: Epoch: its objects' expiration, and what else it waits for
   round,    ///< owner: Round: log who is missing
 };
 
