@@ -1,5 +1,10 @@
 #pragma once
 
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <string_view>
+
 #include <cereal/cereal.hpp>
 #include <cereal/types/array.hpp>
 #include <cereal/types/chrono.hpp>
@@ -13,11 +18,6 @@
 #include <cereal/types/utility.hpp>
 #include <cereal/types/variant.hpp>
 #include <cereal/types/vector.hpp>
-
-#include <cstdint>
-#include <exception>
-#include <string>
-#include <string_view>
 
 #include "muster/codec.h"
 #include "muster/config.h"

@@ -3,9 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+
+#include <nlohmann/json.hpp>
 
 #include "muster/codec.h"
 #include "muster/config.h"

@@ -1,14 +1,14 @@
 #include "muster/codec_cereal.h"
 
-#include <doctest/doctest.h>
-
-#include <cereal/archives/portable_binary.hpp>
-#include <cereal/types/deque.hpp>
-#include <cereal/types/list.hpp>
 #include <cstring>
 #include <limits>
 #include <random>
 #include <sstream>
+
+#include <cereal/archives/portable_binary.hpp>
+#include <cereal/types/deque.hpp>
+#include <cereal/types/list.hpp>
+#include <doctest/doctest.h>
 
 #include "api/allocation_count.h"
 #include "api/codec_types.h"

@@ -1,10 +1,10 @@
 #include "muster/codec_json.h"
 
-#include <doctest/doctest.h>
-
 #include <map>
 #include <random>
 #include <vector>
+
+#include <doctest/doctest.h>
 
 #include "api/allocation_count.h"
 
@@ -48,8 +48,7 @@ TEST_CASE("what is no JSON, or of another shape, is refused") {
   const auto bytes = JsonCodec::encode(Endpoint{"host", 1, {"t"}});
   REQUIRE(bytes);
   for (std::size_t size = 0; size < bytes->size(); ++size) {
-    CHECK(refusal<Endpoint>(std::string_view(*bytes).substr(0, size)) ==
-          ErrorCode::codec_failure);
+    CHECK(refusal<Endpoint>(std::string_view(*bytes).substr(0, size)) == ErrorCode::codec_failure);
   }
   CHECK(refusal<Endpoint>(*bytes + "]") == ErrorCode::codec_failure);
   CHECK(refusal<Endpoint>("[1, 2]") == ErrorCode::codec_failure);

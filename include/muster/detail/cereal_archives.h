@@ -5,9 +5,6 @@
 // container to whatever size the bytes declare; the writer because it needs no stream, and
 // always writes little-endian.
 
-#include <cereal/cereal.hpp>
-#include <cereal/types/vector.hpp>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +16,9 @@
 #include <string_view>
 #include <type_traits>
 #include <vector>
+
+#include <cereal/cereal.hpp>
+#include <cereal/types/vector.hpp>
 
 #include "muster/config.h"
 

@@ -1,0 +1,151 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <numeric>
+
+#include "muster/codec_cereal.h"
+#include "support/ranks.h"
+
+namespace muster::test {
+namespace {
+
+using Group = StatelessProcessGroup;
+
+/// A socket that listens on a free port of loopback.
+struct BoundSocket {
+  int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  std::uint16_t port = 0;
+
+  BoundSocket() {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    REQUIRE(::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0);
+    REQUIRE(::listen(fd, 16) == 0);
+    REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+    port = ntohs(address.sin_port);
+  }
+};
+
+std::string free_unix_address() {
+  static std::atomic<int> number{0};
+  return "unix:/tmp/muster-test-" + std::to_string(::getpid()) + "-" + std::to_string(++number);
+}
+
+TEST_CASE("rank 0 serves on the socket it was given, everybody joins") {
+  const BoundSocket socket;
+  run_ranks(3, [&](int rank) {
+    HostedGroupOptions options;
+    if (rank == 0) options.listening_socket = socket.fd;
+    auto group = must(Group::create("127.0.0.1", socket.port, rank, 3, 3600s, 20s, options));
+    CHECK(group.name() == "default");
+    CHECK(must(group.all_gather_obj(rank)) == std::vector<int>{0, 1, 2});
+    must(group.barrier());
+  });
+}
+
+TEST_CASE("rank 0 serves on a Unix socket") {
+  const std::string address = free_unix_address();
+  run_ranks(2, [&](int rank) {
+    auto group = must(Group::create(address, 0, rank, 2, 3600s, 20s));
+    CHECK(must(group.broadcast_obj(rank + 10, 0)) == 10);
+    must(group.barrier());
+  });
+}
+
+TEST_CASE("an address in use is joined only by a group with a name") {
+  auto server = start_server();
+  const std::uint16_t port = server.port();
+  CHECK(must_fail(Group::create("127.0.0.1", port, 0, 1, 3600s, 5s)).code ==
+        ErrorCode::address_in_use);
+  HostedGroupOptions always;
+  always.name = "named";
+  always.host_server = HostServer::always;
+  const Error error = must_fail(Group::create("127.0.0.1", port, 0, 1, 3600s, 5s, always));
+  CHECK(error.code == ErrorCode::address_in_use);
+  CHECK(error.operation == "create");
+  CHECK(error.group == "named");
+
+  HostedGroupOptions named;
+  named.name = "named";
+  auto joined = must(Group::create("127.0.0.1", port, 0, 1, 3600s, 5s, named));
+  must(joined.barrier());
+  HostedGroupOptions never;
+  never.host_server = HostServer::never;
+  auto other = must(Group::create("127.0.0.1", port, 0, 1, 3600s, 5s, never));
+  must(other.barrier());
+}
+
+TEST_CASE("what makes no sense as host and port is refused") {
+  const auto code = [](std::string_view host, std::uint16_t port, int rank, int size,
+                       std::chrono::seconds timeout = 5s) {
+    return must_fail(Group::create(host, port, rank, size, 3600s, timeout)).code;
+  };
+  CHECK(code("127.0.0.1", 0, 0, 2) == ErrorCode::invalid_argument);
+  CHECK(code("127.0.0.1", 1, 2, 2) == ErrorCode::invalid_argument);
+  CHECK(code("127.0.0.1", 1, 0, 0) == ErrorCode::invalid_argument);
+  CHECK(code("127.0.0.1", 1, 0, 2, 0s) == ErrorCode::invalid_argument);
+  CHECK(code("unix:/tmp/x", 5, 0, 2) == ErrorCode::invalid_argument);
+  CHECK(code("0.0.0.0", 29517, 0, 1) == ErrorCode::permission_denied);
+}
+
+TEST_CASE("a rank 0 that nobody joins names the missing and stops serving") {
+  const std::string address = free_unix_address();
+  const Error error = must_fail(Group::create(address, 0, 0, 3, 3600s, 1s));
+  CHECK(error.code == ErrorCode::timed_out);
+  CHECK(error.rank_ranges == std::vector<RankRange>{{1, 2}});
+  CHECK(error.operation == "create");
+  auto again = must(Group::create(address, 0, 0, 1, 3600s, 5s));
+  must(again.barrier());
+}
+
+TEST_CASE("closing the host waits for the others, and says how many were left") {
+  const std::string address = free_unix_address();
+  run_ranks(2, [&](int rank) {
+    auto group = must(Group::create(address, 0, rank, 2, 3600s, 20s));
+    must(group.barrier());
+    if (rank == 0) {
+      CHECK(must(group.close(20s)) == 0);
+      CHECK(must_fail(group.barrier()).code == ErrorCode::closed);
+    } else {
+      must(group.store().set("still", "served"));
+      CHECK(must(group.close()) == 0);
+    }
+  });
+}
+
+TEST_CASE("the hosted server lives on with the handle of the next epoch") {
+  const std::string address = free_unix_address();
+  run_ranks(2, [&](int rank) {
+    std::optional<Group> group = must(Group::create(address, 0, rank, 2, 3600s, 20s));
+    group = must(group->regroup());
+    must(group->barrier());
+    must(group->store().set("k" + std::to_string(rank), "v"));
+    must(group->barrier());
+  });
+}
+
+TEST_CASE("when the hosting process closes, the others hear who it was") {
+  const std::string address = free_unix_address();
+  run_ranks(2, [&](int rank) {
+    HostedGroupOptions options;
+    options.store.label = "pod-" + std::to_string(rank);
+    auto group = must(Group::create(address, 0, rank, 2, 3600s, 20s, options));
+    must(group.barrier());
+    if (rank == 0) return;
+    const Error error = must_fail(group.barrier(20s));
+    CHECK((error.code == ErrorCode::unavailable || error.code == ErrorCode::rank_left));
+    const Error later = must_fail(group.store().get("k", 20s));
+    CHECK(later.code == ErrorCode::unavailable);
+    REQUIRE(later.ranks.size() == 1);
+    CHECK(later.ranks[0].rank == 0);
+    CHECK(later.ranks[0].process.label == "pod-0");
+  });
+}
+
+}  // namespace
+}  // namespace muster::test
