@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "base/monotonic_now.h"
 #include "net/failure.h"
@@ -27,7 +28,7 @@ namespace {
 
 constexpr std::size_t shared_bytes_min = 2048;      // shorter ones are copied: one piece less
 constexpr std::size_t own_piece_bytes = 64 * 1024;  // then another piece begins
-constexpr std::size_t spare_bytes_max = 4096;       // of memory that an idle connection keeps
+constexpr std::size_t spare_bytes_max = 1024;       // of memory that an idle connection keeps
 constexpr std::size_t pieces_per_write = 64;
 constexpr int reads_per_turn = 4;
 
@@ -137,8 +138,7 @@ void Connection::resume_reading() {
 std::string& Connection::queue_tail() {
   if (first_ == queue_.size() || queue_.back().shared.keep_alive ||
       queue_.back().own.size() >= own_piece_bytes) {
-    queue_.push_back({std::move(spare_), {}});
-    spare_.clear();
+    queue_.push_back({std::exchange(spare_, {}), {}});
   }
   return queue_.back().own;
 }
@@ -201,7 +201,10 @@ void Connection::took(std::size_t bytes) {
     first_sent_bytes_ += step;
     bytes -= step;
     if (first_sent_bytes_ < piece.view().size()) return;
-    if (piece.own.capacity() <= spare_bytes_max) spare_ = std::move(piece.own);
+    if (piece.own.capacity() <= spare_bytes_max) {
+      spare_ = std::move(piece.own);
+      spare_.clear();
+    }
     piece = {};
     ++first_;
     first_sent_bytes_ = 0;
@@ -213,7 +216,6 @@ void Connection::took(std::size_t bytes) {
 }
 
 void Connection::reset_queue() {
-  spare_.clear();
   queue_.clear();
   if (queue_.capacity() > pieces_per_write) queue_.shrink_to_fit();
   first_ = 0;

@@ -148,6 +148,34 @@ TEST_CASE("many pieces arrive in their order") {
   CHECK(got == expected);
 }
 
+TEST_CASE("what is queued while older bytes wait follows them, and nothing is sent twice") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.start();
+  const auto large = std::make_shared<const std::string>(1U << 20, 'x');
+  std::string expected;
+  std::string got;
+  for (int number = 0; number < 20; ++number) {
+    const std::string mark = "<" + std::to_string(number) + ">";
+    pair.connection->send(mark);
+    pair.connection->send(SharedBytes{*large, large});
+    pair.connection->flush();
+    expected += mark + *large;
+    const std::size_t half = expected.size() - large->size() / 2;
+    loop.run_until([&] {
+      got += pair.read(half - got.size());
+      return got.size() == half;
+    });
+  }
+  loop.run_until([&] {
+    got += pair.read();
+    return got.size() >= expected.size();
+  });
+  loop.run_until([&] { return pair.connection->unsent_bytes() == 0; });
+  CHECK(got == expected);
+  CHECK(pair.connection->unsent_own_bytes() == 0);
+}
+
 TEST_CASE("the end of the peer is told once, with its cause") {
   TestLoop loop;
   Pair pair(loop);

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 namespace muster::test {
 namespace {
@@ -75,6 +76,7 @@ Process::Process(const Options& options) {
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::dup2(output.theirs, STDOUT_FILENO);
     if (options.take_errors) ::dup2(errors.theirs, STDERR_FILENO);
+    if (options.errors >= 0) ::dup2(options.errors, STDERR_FILENO);
     for (const int fd : options.descriptors) ::fcntl(fd, F_SETFD, 0);
     ::execve(arguments.data()[0], arguments.data(), environment.data());
     ::_exit(127);

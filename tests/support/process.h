@@ -24,7 +24,8 @@ class Process {
   struct Options {
     std::vector<std::string> command;                ///< the program's path and its arguments
     std::map<std::string, std::string> environment;  ///< added to that of the test
-    bool take_errors = true;       ///< its standard error is read by `errors`; else the test's own
+    bool take_errors = true;       ///< its standard error is read by `read_errors`
+    int errors = -1;               ///< else where it goes; -1: with those of the test
     std::vector<int> descriptors;  ///< that it inherits, under the same numbers
   };
   using Timeout = std::chrono::milliseconds;

@@ -75,7 +75,9 @@ RawClient::~RawClient() {
 }
 
 RawClient::RawClient(RawClient&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), last_id_(other.last_id_) {}
+    : fd_(std::exchange(other.fd_, -1)),
+      last_id_(other.last_id_),
+      received_(std::move(other.received_)) {}
 
 RawClient RawClient::with_session(const std::string& address, int receive_buffer_bytes) {
   RawClient client(address, receive_buffer_bytes);
@@ -154,6 +156,7 @@ RawClient::Frame RawClient::receive_frame(Timeout timeout) {
   bytes += receive(body_bytes, timeout);
   const auto frame = wire::cut_frame(bytes, UINT32_MAX);
   if (!frame || !*frame) throw std::runtime_error("closed within a frame");
+  if ((*frame)->header.type == wire::FrameType::reply) received_.push_back((*frame)->header.id);
   return {(*frame)->header, std::string((*frame)->body)};
 }
 
@@ -161,6 +164,7 @@ std::string RawClient::request(wire::RequestBody body, Duration timeout) {
   wire::Request request;
   request.id = ++last_id_;
   request.timeout = timeout;
+  request.acknowledged = std::exchange(received_, {});
   request.body = std::move(body);
   std::string bytes;
   wire::append_request(bytes, request);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "wire/frame.h"
 #include "wire/hello.h"
@@ -56,7 +57,7 @@ class RawClient {
   /// Sends a request and returns its reply; other frames before it are dropped.
   Frame call(wire::RequestBody body, Duration timeout = std::chrono::seconds(10));
 
-  /// The bytes of a request frame with the next id.
+  /// The bytes of a request frame with the next id, which acknowledges the replies so far.
   std::string request(wire::RequestBody body, Duration timeout = std::chrono::seconds(10));
 
  private:
@@ -64,6 +65,7 @@ class RawClient {
 
   int fd_ = -1;
   std::uint64_t last_id_ = 0;
+  std::vector<std::uint64_t> received_;  ///< ids of replies that are not acknowledged yet
 };
 
 }  // namespace muster::test

@@ -1,0 +1,182 @@
+#include <doctest/doctest.h>
+
+#include "muster/server.h"
+#include "support/raw_client.h"
+
+// Newcomers of every kind, and that nobody else notices them.
+
+namespace {
+
+using namespace std::chrono_literals;
+using muster::ErrorCode;
+using muster::Server;
+using muster::ServerOptions;
+using muster::test::RawClient;
+namespace wire = muster::wire;
+
+Server start(ServerOptions options = {}) {
+  auto server = Server::start(std::move(options));
+  if (!server) FAIL(server.error().message());
+  return std::move(*server);
+}
+
+std::uint16_t number_of(ErrorCode code) { return static_cast<std::uint16_t>(code); }
+
+void check_serves(RawClient& client) {
+  CHECK(client.call(wire::Set{"key", "value", {}, false, false}).header.code == 0);
+  const auto reply = client.call(wire::Get{"key"});
+  CHECK(reply.header.code == 0);
+  CHECK(reply.body.find("value") != std::string::npos);
+}
+
+TEST_CASE("a hello is answered with the incarnation, the limits and the hosting process") {
+  ServerOptions options;
+  options.hosting_rank = 0;
+  options.value_bytes_max = 12345;
+  const Server server = start(options);
+  RawClient client(server.addresses().front());
+  const wire::ServerHello hello = client.say_hello();
+  CHECK(hello.status == 0);
+  CHECK(hello.incarnation == server.incarnation());
+  CHECK(hello.session_id != 0);
+  CHECK(hello.limits.value_bytes_max == 12345);
+  CHECK(hello.hosting_process.id != muster::ProcessId{});
+  CHECK(hello.hosting_rank == 0);
+  check_serves(client);
+}
+
+TEST_CASE("who speaks something else is refused with a reason, and nobody notices") {
+  const Server server = start();
+  auto member = RawClient::with_session(server.addresses().front());
+  const std::string zeros(600, '\0');
+  const std::string noise = "\x8dMSTX" + std::string(600, '\xff');
+  for (const std::string& greeting :
+       {std::string("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), std::string("\x16\x03\x01\x02\x00", 5),
+        std::string("SSH-2.0-OpenSSH\r\n"), zeros, noise}) {
+    RawClient stranger(server.addresses().front());
+    stranger.send(greeting);
+    const wire::ServerHello answer = stranger.receive_hello();
+    CHECK(answer.status == number_of(ErrorCode::protocol_error));
+    CHECK_FALSE(answer.detail.empty());
+    CHECK(stranger.is_closed());
+    check_serves(member);
+  }
+}
+
+TEST_CASE("a client of another version is told which one is spoken") {
+  const Server server = start();
+  RawClient client(server.addresses().front());
+  wire::ClientHello hello;
+  hello.version_min = hello.version_max = 999;
+  const wire::ServerHello answer = client.say_hello(hello);
+  CHECK(answer.status == number_of(ErrorCode::unsupported));
+  CHECK(answer.version == wire::protocol_version);
+  CHECK(client.is_closed());
+}
+
+TEST_CASE("a hello may come byte by byte, with a request right behind it") {
+  const Server server = start();
+  RawClient client(server.addresses().front());
+  std::string bytes;
+  wire::append_client_hello(bytes, {});
+  bytes += client.request(wire::Add{"key", 5});
+  for (const char byte : bytes) client.send({&byte, 1});
+  CHECK(client.receive_hello().status == 0);
+  CHECK(client.receive_frame().header.id == 1);
+}
+
+TEST_CASE("a hello cut at each byte disturbs nobody") {
+  const Server server = start();
+  auto member = RawClient::with_session(server.addresses().front());
+  std::string bytes;
+  wire::append_client_hello(bytes, {});
+  for (std::size_t count = 0; count < bytes.size(); ++count) {
+    RawClient stranger(server.addresses().front());
+    stranger.send(std::string_view(bytes).substr(0, count));
+  }
+  check_serves(member);
+}
+
+TEST_CASE("a hello that stalls is refused after 2 s") {
+  const Server server = start();
+  RawClient silent(server.addresses().front());
+  RawClient truncated(server.addresses().front());
+  std::string bytes;
+  wire::append_client_hello(bytes, {});
+  truncated.send(std::string_view(bytes).substr(0, 511));
+  const auto began = std::chrono::steady_clock::now();
+  for (RawClient* client : {&silent, &truncated}) {
+    CHECK(client->receive_hello().status == number_of(ErrorCode::timed_out));
+    CHECK(client->is_closed());
+  }
+  const auto took = std::chrono::steady_clock::now() - began;
+  CHECK(took > 1500ms);
+  CHECK(took < 10s);
+}
+
+TEST_CASE("at the limit of newcomers others wait and are not refused") {
+  ServerOptions options;
+  options.hello_connections_max = 3;
+  const Server server = start(options);
+  std::vector<RawClient> silent;
+  for (int count = 0; count < 3; ++count) silent.emplace_back(server.addresses().front());
+  RawClient patient(server.addresses().front());
+  std::string hello;
+  wire::append_client_hello(hello, {});
+  patient.send(hello);
+  CHECK_THROWS(patient.receive(1, 200ms));
+  silent.pop_back();
+  CHECK(patient.receive_hello().status == 0);
+  check_serves(patient);
+}
+
+TEST_CASE("a server that is full says so, and goes on when somebody has left") {
+  ServerOptions options;
+  options.connections_max = 2;
+  const Server server = start(options);
+  auto first = RawClient::with_session(server.addresses().front());
+  auto second = RawClient::with_session(server.addresses().front());
+  {
+    RawClient third(server.addresses().front());
+    CHECK(third.receive_hello().status == number_of(ErrorCode::busy));
+    CHECK(third.is_closed());
+  }
+  std::string goodbye;
+  wire::append_goodbye(goodbye, "bye");
+  second.send(goodbye);
+  CHECK(second.is_closed());
+  auto fourth = RawClient::with_session(server.addresses().front());
+  check_serves(fourth);
+  check_serves(first);
+}
+
+TEST_CASE("a storm of newcomers is served") {
+  const Server server = start();
+  std::vector<RawClient> clients;
+  std::string hello;
+  wire::append_client_hello(hello, {});
+  for (int count = 0; count < 500; ++count) {
+    clients.emplace_back(server.addresses().front());
+    clients.back().send(hello);
+  }
+  for (RawClient& client : clients) REQUIRE(client.receive_hello().status == 0);
+}
+
+TEST_CASE("a session is resumed on a new connection") {
+  const Server server = start();
+  RawClient client(server.addresses().front());
+  const wire::ServerHello welcome = client.say_hello();
+  wire::ClientHello again;
+  again.incarnation = welcome.incarnation;
+  again.session_id = welcome.session_id;
+  again.token = welcome.token;
+  RawClient newer(server.addresses().front());
+  const wire::ServerHello answer = newer.say_hello(again);
+  CHECK(answer.status == 0);
+  CHECK(answer.resumed);
+  CHECK(answer.session_id == welcome.session_id);
+  CHECK(client.is_closed());
+  check_serves(newer);
+}
+
+}  // namespace

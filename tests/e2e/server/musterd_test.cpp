@@ -1,0 +1,275 @@
+#include "e2e/server/musterd.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include <doctest/doctest.h>
+
+#include "support/raw_client.h"
+
+// musterd as operators start, watch and stop it.
+
+namespace {
+
+using namespace std::chrono_literals;
+using muster::ErrorCode;
+using muster::test::Ending;
+using muster::test::Musterd;
+using muster::test::musterd_options;
+using muster::test::Process;
+using muster::test::RawClient;
+using muster::test::TemporaryFolder;
+namespace wire = muster::wire;
+namespace fs = std::filesystem;
+
+std::string port_of(const std::string& address) { return address.substr(address.rfind(':') + 1); }
+
+bool is_served(const std::string& address) {
+  auto client = RawClient::with_session(address);
+  return client.call(wire::Add{"counter", 1}).header.code == 0;
+}
+
+std::string goodbye_of(RawClient& client) {
+  for (;;) {
+    const auto frame = client.receive_frame();
+    if (frame.header.type != wire::FrameType::goodbye) continue;
+    return std::string(*wire::decode_goodbye({frame.header, frame.body}));
+  }
+}
+
+TEST_CASE("the port is told on the standard output and in the port file") {
+  const TemporaryFolder folder;
+  Musterd musterd({"--listen", "127.0.0.1:0", "--port-file", folder / "port"});
+  std::string port;
+  std::ifstream(folder / "port") >> port;
+  CHECK(port == port_of(musterd.address()));
+  CHECK(is_served(musterd.address()));
+  musterd.send_signal(SIGTERM);
+  CHECK(musterd.wait().exit_code == 0);
+  CHECK_FALSE(fs::exists(folder / "port"));
+}
+
+TEST_CASE("it listens at every address that it is given") {
+  const TemporaryFolder folder;
+  const std::string path = "unix:" + (folder / "socket");
+  Musterd musterd(musterd_options({"--listen", "127.0.0.1:0", "--listen", path}), 2);
+  CHECK(musterd.addresses().back() == path);
+  for (const std::string& address : musterd.addresses()) CHECK(is_served(address));
+}
+
+TEST_CASE("all of this machine is served in both families, where that is allowed") {
+  Musterd musterd({"--listen", ":0", "--allow-unauthenticated"});
+  const std::string port = port_of(musterd.address());
+  CHECK(is_served("127.0.0.1:" + port));
+  CHECK(is_served("[::1]:" + port));
+}
+
+TEST_CASE("a socket that was handed in is served") {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in loopback{};
+  loopback.sin_family = AF_INET;
+  loopback.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  REQUIRE(::bind(fd, reinterpret_cast<const sockaddr*>(&loopback), sizeof(loopback)) == 0);
+  REQUIRE(::listen(fd, 5) == 0);
+  Process::Options options = musterd_options({"--listen-fd", std::to_string(fd)});
+  options.descriptors = {fd};
+  const Musterd musterd(options, 1);
+  ::close(fd);
+  CHECK(is_served(musterd.address()));
+}
+
+TEST_CASE("wrong flags, values, files and limits are usage errors that name what is wrong") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "unknown.conf") << "# a comment\n\nno-such-thing = 1\n";
+  std::ofstream(folder / "broken.conf") << "grace\n";
+  std::ofstream(folder / "value.conf") << "grace = soon\n";
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--no-such-flag"}, "--no-such-flag"},
+      {{"--grace", "soon"}, "--grace"},
+      {{"--grace", "1s", "--grace", "2s"}, "--grace"},
+      {{"--memory-bytes-max", "1TB"}, "--memory-bytes-max"},
+      {{"--connections-max", "4294967296"}, "--connections-max"},
+      {{"--session-timeout", "1s"}, "session_timeout"},
+      {{"--listen", "nowhere"}, "nowhere"},
+      {{"--listen-fd", "987"}, "987"},
+      {{"--listen-fd", "3", "--listen", "127.0.0.1:0"}, "--listen"},
+      {{"--config", folder / "missing.conf"}, "missing.conf"},
+      {{"--config", folder / "unknown.conf"}, "unknown.conf:3"},
+      {{"--config", folder / "broken.conf"}, "broken.conf:1"},
+      {{"--config", folder / "value.conf"}, "value.conf:1"},
+      {{"--connections-max", "1000000"}, "connections-max"},
+  };
+  for (const auto& [flags, name] : cases) {
+    Process musterd(musterd_options(flags));
+    const std::string errors = musterd.read_errors();
+    CAPTURE(name);
+    CAPTURE(errors);
+    CHECK(musterd.wait().exit_code == 2);
+    CHECK(errors.find(name) != std::string::npos);
+  }
+  Process wrong_environment(musterd_options({}, {{"MUSTER_SLACK", "never"}}));
+  CHECK(wrong_environment.read_errors().find("MUSTER_SLACK") != std::string::npos);
+  CHECK(wrong_environment.wait().exit_code == 2);
+}
+
+TEST_CASE("an address in use and one that is not allowed have exit codes of their own") {
+  const Musterd first({});
+  Process second(musterd_options({"--listen", first.address()}));
+  CHECK(second.wait().exit_code == 3);
+  Process open(musterd_options({"--listen", "0.0.0.0:0"}));
+  CHECK(open.wait().exit_code == 4);
+}
+
+TEST_CASE("help and version end well") {
+  Process help(musterd_options({"--help"}));
+  CHECK(help.read_output().find("--allow-unauthenticated") != std::string::npos);
+  CHECK(help.wait().exit_code == 0);
+  Process version(musterd_options({"--version"}));
+  CHECK(version.read_output().starts_with("musterd "));
+  CHECK(version.wait().exit_code == 0);
+}
+
+TEST_CASE("a flag wins over the environment, that over the file") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "musterd.conf") << "value-bytes-max = 1KiB\n"
+                                            "key-bytes-max = 100  # of one key\n"
+                                            "world-size-max = 10\n"
+                                            "listen = 127.0.0.1:0\n"
+                                            "listen = [::1]:0\n";
+  const Musterd musterd(
+      musterd_options({"--world-size-max", "30"}, {{"MUSTER_CONFIG", folder / "musterd.conf"},
+                                                   {"MUSTER_KEY_BYTES_MAX", "200"},
+                                                   {"MUSTER_WORLD_SIZE_MAX", "20"}}),
+      2);
+  RawClient client(musterd.address());
+  const wire::ServerLimits limits = client.say_hello().limits;
+  CHECK(limits.value_bytes_max == 1024);
+  CHECK(limits.key_bytes_max == 200);
+  CHECK(limits.world_size_max == 30);
+}
+
+TEST_CASE("its clients hear why it stops") {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    Musterd musterd({});
+    auto client = RawClient::with_session(musterd.address());
+    musterd.send_signal(signal);
+    CHECK(goodbye_of(client).find(signal == SIGTERM ? "SIGTERM" : "SIGINT") != std::string::npos);
+    CHECK(client.is_closed());
+    CHECK(musterd.wait().exit_code == 0);
+  }
+}
+
+TEST_CASE("a second signal ends it at once") {
+  Musterd musterd({});
+  auto client = RawClient::with_session(musterd.address());
+  musterd.send_signal(SIGTERM);
+  goodbye_of(client);  // it waits now for this client to close
+  musterd.send_signal(SIGTERM);
+  const Ending ending = musterd.wait();
+  CHECK(ending.has_ended);
+  CHECK((ending.signal == SIGTERM || ending.exit_code == 0));
+}
+
+TEST_CASE("it is no process that embeds a server") {
+  const Musterd musterd({});
+  RawClient client(musterd.address());
+  CHECK(client.say_hello().hosting_process.id == muster::ProcessId{});
+}
+
+TEST_CASE("a log that nobody takes stops nothing, and what was dropped is counted") {
+  Musterd musterd({"--log-level", "debug"});  // its errors go into a pipe that nobody reads
+  auto member = RawClient::with_session(musterd.address());
+  for (int count = 0; count < 6000; ++count) {
+    std::string goodbye;
+    wire::append_goodbye(goodbye, "bye");
+    RawClient stranger(musterd.address());
+    std::string bytes;
+    wire::append_client_hello(bytes, {});
+    stranger.send(bytes + goodbye);
+    REQUIRE(stranger.receive_hello().status == 0);
+    if (count % 1000 == 0) CHECK(member.call(wire::Add{"counter", 1}).header.code == 0);
+  }
+  CHECK(member.call(wire::Add{"counter", 1}).header.code == 0);
+  musterd.send_signal(SIGTERM);
+  CHECK(musterd.read_errors().find("lines were dropped") != std::string::npos);
+  CHECK(musterd.wait().exit_code == 0);
+}
+
+TEST_CASE("a log whose reader is gone stops nothing") {
+  int ends[2];
+  REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+  Process::Options options = musterd_options({"--log-level", "debug"});
+  options.take_errors = false;
+  options.errors = ends[1];
+  Musterd musterd(options, 1);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  for (int count = 0; count < 20; ++count) CHECK(is_served(musterd.address()));
+  musterd.send_signal(SIGTERM);
+  CHECK(musterd.wait().exit_code == 0);
+}
+
+/// The lowest descriptor that is free in the process.
+rlim_t free_descriptor_of(pid_t pid) {
+  rlim_t lowest = 0;
+  while (fs::exists(
+      fs::symlink_status("/proc/" + std::to_string(pid) + "/fd/" + std::to_string(lowest)))) {
+    ++lowest;
+  }
+  return lowest;
+}
+
+TEST_CASE("out of descriptors it sends newcomers away, serves its members and recovers") {
+  Musterd musterd({"--log-level", "silent"});
+  auto member = RawClient::with_session(musterd.address());
+  rlimit before{};
+  REQUIRE(::prlimit(musterd.pid(), RLIMIT_NOFILE, nullptr, &before) == 0);
+  const rlimit scarce{free_descriptor_of(musterd.pid()), before.rlim_max};
+  REQUIRE(::prlimit(musterd.pid(), RLIMIT_NOFILE, &scarce, nullptr) == 0);
+  for (int count = 0; count < 5; ++count) {
+    RawClient newcomer(musterd.address());
+    const wire::ServerHello answer = newcomer.receive_hello();
+    CHECK(answer.status == static_cast<std::uint16_t>(ErrorCode::busy));
+    CHECK(newcomer.is_closed());
+    CHECK(member.call(wire::Add{"counter", 1}).header.code == 0);
+  }
+  RawClient patient(musterd.address());
+  REQUIRE(::prlimit(musterd.pid(), RLIMIT_NOFILE, &before, nullptr) == 0);
+  const auto relief = std::chrono::steady_clock::now();
+  CHECK(is_served(musterd.address()));
+  CHECK(std::chrono::steady_clock::now() - relief < 1s);
+}
+
+TEST_CASE("it fits its connections to the descriptors that it may have") {
+  const TemporaryFolder folder;
+  Process::Options options = musterd_options({});
+  options.command = {"/bin/sh", "-c", "ulimit -n 400; exec " + options.command[0]};
+  Musterd musterd(options, 1);
+  CHECK(is_served(musterd.address()));
+  options.command.back() += " --connections-max 1000";
+  Process refused(options);
+  CHECK(refused.wait().exit_code == 2);
+}
+
+TEST_CASE("killed and started again it takes over the path of its Unix socket") {
+  const TemporaryFolder folder;
+  const std::string path = "unix:" + (folder / "socket");
+  {
+    Musterd first({"--listen", path});
+    CHECK(is_served(path));
+    Process second(musterd_options({"--listen", path}));
+    CHECK(second.wait().exit_code == 3);
+    first.send_signal(SIGKILL);
+    CHECK(first.wait().signal == SIGKILL);
+  }
+  const Musterd again({"--listen", path});
+  CHECK(is_served(path));
+}
+
+}  // namespace

@@ -1,0 +1,111 @@
+#include <atomic>
+#include <future>
+
+#include <doctest/doctest.h>
+
+#include "muster/server.h"
+#include "support/raw_client.h"
+#include "wire/reply.h"
+
+// Peers that do not take their replies: they are let go, or held back, and others are served.
+
+namespace {
+
+using namespace std::chrono_literals;
+using muster::LogLevel;
+using muster::Server;
+using muster::ServerOptions;
+using muster::test::RawClient;
+namespace wire = muster::wire;
+
+constexpr int small_buffer_bytes = 16 * 1024;
+constexpr std::size_t value_bytes = 1U << 20;
+
+Server start() {
+  auto server = Server::start();
+  if (!server) FAIL(server.error().message());
+  return std::move(*server);
+}
+
+void set_large(RawClient& client) {
+  const std::string value(value_bytes, 'x');
+  CHECK(client.call(wire::Set{"large", value, {}, false, false}).header.code == 0);
+}
+
+TEST_CASE("more than 8 MiB behind the reply that is being sent ends the connection") {
+  const Server server = start();
+  auto member = RawClient::with_session(server.addresses().front());
+  auto slow = RawClient::with_session(server.addresses().front(), small_buffer_bytes);
+  std::string waits;
+  for (int count = 0; count < 40; ++count) waits += slow.request(wire::Get{"large"});
+  slow.send(waits);
+  CHECK(slow.call(wire::Exists{{"large"}}).header.code == 0);  // all of them wait by now
+  set_large(member);                                           // 40 MiB are due at once
+  CHECK(slow.is_closed());
+  CHECK(member.call(wire::Add{"counter", 1}).header.code == 0);
+}
+
+TEST_CASE("a client that asks for much and reads it, slowly, gets all of it") {
+  const Server server = start();
+  auto client = RawClient::with_session(server.addresses().front(), small_buffer_bytes);
+  auto member = RawClient::with_session(server.addresses().front());
+  set_large(member);
+  constexpr int count = 64;
+  std::string requests;
+  for (int number = 0; number < count; ++number) requests += client.request(wire::Get{"large"});
+  client.send(requests);
+  for (int number = 0; number < count; ++number) {
+    const auto reply = client.receive_frame();
+    CHECK(reply.header.code == 0);
+    CHECK(reply.body.size() > value_bytes);
+    if (number % 16 == 0) CHECK(member.call(wire::Add{"counter", 1}).header.code == 0);
+  }
+}
+
+TEST_CASE("a client that is held back is heard, and its requests are done in order") {
+  const Server server = start();
+  auto client = RawClient::with_session(server.addresses().front(), small_buffer_bytes);
+  auto member = RawClient::with_session(server.addresses().front());
+  set_large(member);
+  std::string requests;
+  for (int number = 0; number < 8; ++number) {
+    requests += client.request(wire::Get{"large"});
+    requests += client.request(wire::Append{"order", std::to_string(number)});
+  }
+  const std::string filler(8192, 'f');  // more than is stored for a client that is held
+  for (int number = 0; number < 40; ++number) {
+    requests += client.request(wire::Set{"filler", filler, {}, false, false});
+  }
+  client.send(requests);
+  for (std::uint64_t id = 1; id <= 56; ++id) CHECK(client.receive_frame().header.id == id);
+  const auto reply = client.call(wire::Get{"order"});
+  const auto body = wire::decode_body<wire::ValueReply>(reply.body);
+  REQUIRE(body);
+  CHECK(body->value == "01234567");
+}
+
+TEST_CASE("a client that takes nothing for 10 s is let go, and the log says so") {
+  std::promise<void> warned;
+  std::atomic<bool> is_armed{false};
+  ServerOptions options;
+  options.logger = [&](LogLevel level, std::string_view) {
+    if (level == LogLevel::warning && is_armed.exchange(false)) warned.set_value();
+  };
+  auto started = Server::start(options);
+  REQUIRE(started);
+  const std::string address = started->addresses().front();
+  auto member = RawClient::with_session(address);
+  set_large(member);
+  auto slow = RawClient::with_session(address, small_buffer_bytes);
+  std::string requests;
+  for (int count = 0; count < 12; ++count) requests += slow.request(wire::Get{"large"});
+  is_armed = true;
+  const auto began = std::chrono::steady_clock::now();
+  slow.send(requests);
+  REQUIRE(warned.get_future().wait_for(25s) == std::future_status::ready);
+  CHECK(std::chrono::steady_clock::now() - began > 9s);
+  CHECK(slow.is_closed());
+  CHECK(member.call(wire::Add{"counter", 1}).header.code == 0);
+}
+
+}  // namespace

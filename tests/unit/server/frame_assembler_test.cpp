@@ -1,0 +1,187 @@
+#include "server/frame_assembler.h"
+
+#include <doctest/doctest.h>
+
+#include "wire/request.h"
+
+namespace {
+
+using muster::ErrorCode;
+using muster::core::Quota;
+using muster::server::FrameAssembler;
+namespace wire = muster::wire;
+
+constexpr std::uint32_t body_bytes_max = 1U << 20;
+constexpr std::uint64_t plenty = 1U << 30;
+
+std::string set_request(std::uint64_t id, const std::string& value) {
+  wire::Request request;
+  request.id = id;
+  request.acknowledged = {id + 1000};
+  request.body = wire::Set{"key", value, {}, false, false};
+  std::string bytes;
+  wire::append_request(bytes, request);
+  return bytes;
+}
+
+/// All frames that can be cut now, as their ids and the sizes of their bodies.
+std::vector<std::pair<std::uint64_t, std::size_t>> cut_all(FrameAssembler& frames) {
+  std::vector<std::pair<std::uint64_t, std::size_t>> found;
+  for (;;) {
+    auto next = frames.next();
+    REQUIRE(next);
+    const auto* const frame = std::get_if<wire::Frame>(&*next);
+    if (frame == nullptr) {
+      CHECK(std::holds_alternative<FrameAssembler::Incomplete>(*next));
+      return found;
+    }
+    found.emplace_back(frame->header.id, frame->body.size());
+  }
+}
+
+TEST_CASE("frames within one piece are cut where they lie, and nothing is stored") {
+  Quota quota(plenty);
+  FrameAssembler frames(quota, body_bytes_max);
+  const std::string bytes = set_request(1, "a") + set_request(2, "bb") + set_request(3, "");
+  frames.give(bytes);
+  const auto found = cut_all(frames);
+  REQUIRE(found.size() == 3);
+  CHECK(found[2].first == 3);
+  CHECK(quota.used_bytes() == 0);
+}
+
+TEST_CASE("wherever the bytes are cut, the same frames come out") {
+  const std::string bytes =
+      set_request(1, "abc") + set_request(2, std::string(3000, 'x')) + set_request(3, "z");
+  Quota quota(plenty);
+  for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
+    FrameAssembler frames(quota, body_bytes_max);
+    frames.give(std::string_view(bytes).substr(0, cut));
+    auto found = cut_all(frames);
+    frames.give(std::string_view(bytes).substr(cut));
+    const auto rest = cut_all(frames);
+    found.insert(found.end(), rest.begin(), rest.end());
+    REQUIRE(found.size() == 3);
+    CHECK(found[1].second > 3000);
+    CHECK(quota.used_bytes() == 0);
+  }
+}
+
+TEST_CASE("frames that come byte by byte are put together") {
+  Quota quota(plenty);
+  FrameAssembler frames(quota, body_bytes_max);
+  const std::string bytes = set_request(1, std::string(500, 'x')) + set_request(2, "b");
+  std::size_t count = 0;
+  for (const char byte : bytes) {
+    frames.give({&byte, 1});
+    count += cut_all(frames).size();
+  }
+  CHECK(count == 2);
+  CHECK(quota.used_bytes() == 0);
+}
+
+TEST_CASE("memory is taken for what has come, not for what was declared") {
+  Quota quota(plenty);
+  FrameAssembler frames(quota, body_bytes_max);
+  const std::string bytes = set_request(1, std::string(900'000, 'x'));
+  frames.give(std::string_view(bytes).substr(0, 100));
+  CHECK(cut_all(frames).empty());
+  CHECK(quota.used_bytes() <= 2048);
+  frames.give(std::string_view(bytes).substr(100, 50'000));
+  CHECK(cut_all(frames).empty());
+  CHECK(quota.used_bytes() >= 50'000);
+  CHECK(quota.used_bytes() <= 110'000);
+  frames.give(std::string_view(bytes).substr(50'100));
+  CHECK(cut_all(frames).size() == 1);
+  CHECK(quota.used_bytes() == 0);
+}
+
+TEST_CASE("a frame that declares too much is refused on its header alone") {
+  Quota quota(plenty);
+  FrameAssembler frames(quota, 1000);
+  const std::string bytes = set_request(1, std::string(2000, 'x')).substr(0, 16);
+  for (const char byte : bytes.substr(0, 15)) {
+    frames.give({&byte, 1});
+    CHECK(cut_all(frames).empty());
+  }
+  frames.give(std::string_view(bytes).substr(15));
+  const auto next = frames.next();
+  REQUIRE_FALSE(next);
+  CHECK(next.error().code == ErrorCode::too_large);
+}
+
+TEST_CASE("a write that finds no memory is reported once and skipped; what follows is in step") {
+  Quota quota(100'000);
+  FrameAssembler frames(quota, body_bytes_max);
+  const std::string bytes = set_request(7, std::string(500'000, 'x')) + set_request(8, "small");
+  std::size_t unstorable_count = 0;
+  std::vector<std::uint64_t> found;
+  for (std::size_t at = 0; at < bytes.size(); at += 10'000) {
+    frames.give(std::string_view(bytes).substr(at, 10'000));
+    for (;;) {
+      auto next = frames.next();
+      REQUIRE(next);
+      if (const auto* frame = std::get_if<wire::Frame>(&*next)) {
+        found.push_back(frame->header.id);
+      } else if (const auto* skipped = std::get_if<FrameAssembler::Unstorable>(&*next)) {
+        ++unstorable_count;
+        CHECK(skipped->header.id == 7);
+        CHECK(skipped->limit_bytes == 100'000);
+        CHECK(skipped->acknowledged == std::vector<std::uint64_t>{1007});
+      } else {
+        break;
+      }
+    }
+  }
+  CHECK(unstorable_count == 1);
+  CHECK(found == std::vector<std::uint64_t>{8});
+  CHECK(quota.used_bytes() == 0);
+}
+
+TEST_CASE("what reads or acknowledges is taken although memory is full") {
+  Quota quota(1000);
+  quota.charge_always(1000);
+  FrameAssembler frames(quota, body_bytes_max);
+  std::string bytes;
+  wire::append_ids(bytes, wire::FrameType::acknowledge, 0, std::vector<std::uint64_t>(20'000, 5));
+  for (std::size_t at = 0; at < bytes.size(); at += 50'000) {
+    frames.give(std::string_view(bytes).substr(at, 50'000));
+    const bool is_last = at + 50'000 >= bytes.size();
+    CHECK(cut_all(frames).size() == (is_last ? 1 : 0));
+  }
+  quota.release(1000);
+  CHECK(quota.used_bytes() == 0);
+}
+
+TEST_CASE("frames that are kept for later come out later, before newer ones") {
+  Quota quota(plenty);
+  FrameAssembler frames(quota, body_bytes_max);
+  const std::string first = set_request(1, "a") + set_request(2, "b") + set_request(3, "c");
+  frames.give(first);
+  REQUIRE(frames.next());
+  frames.keep();
+  CHECK(frames.stored_bytes() > 0);
+  const std::string second = set_request(4, "d");
+  frames.give(std::string_view(second).substr(0, 10));
+  frames.keep();
+  frames.give(std::string_view(second).substr(10));
+  const auto found = cut_all(frames);
+  REQUIRE(found.size() == 3);
+  CHECK(found[0].first == 2);
+  CHECK(found[2].first == 4);
+  CHECK(quota.used_bytes() == 0);
+}
+
+TEST_CASE("what was stored is given back to the quota when the peer goes") {
+  Quota quota(plenty);
+  {
+    FrameAssembler frames(quota, body_bytes_max);
+    const std::string bytes = set_request(1, std::string(50'000, 'x'));
+    frames.give(std::string_view(bytes).substr(0, 40'000));
+    CHECK(cut_all(frames).empty());
+    CHECK(quota.used_bytes() >= 40'000);
+  }
+  CHECK(quota.used_bytes() == 0);
+}
+
+}  // namespace
