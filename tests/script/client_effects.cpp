@@ -106,7 +106,7 @@ void ClientRunner::tell(const protocol::Connect&) {
     line("connect");
   }
   if (refused) {
-    apply(protocol::ConnectFailed{protocol::ConnectFailure::refused, "connection refused", 1});
+    apply(protocol::ConnectFailed{protocol::ConnectFailure::refused, "connection refused"});
   }
 }
 

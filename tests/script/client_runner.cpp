@@ -73,20 +73,19 @@ void ClientRunner::run_client_step(const std::string& verb, Arguments& arguments
 }
 
 bool ClientRunner::run_network_step(const std::string& verb, Arguments& arguments) {
-  const auto count = static_cast<std::uint32_t>(arguments.number("addresses").value_or(1));
   const std::string detail = arguments.bytes("detail").value_or("");
   if (verb == "connected") {
     attempts_ = Attempts::in_script;
-    apply(protocol::Connected{"", count});
+    apply(protocol::Connected{""});
   } else if (verb == "refused") {
     apply(protocol::ConnectFailed{protocol::ConnectFailure::refused,
-                                  detail.empty() ? "refused" : detail, count});
+                                  detail.empty() ? "refused" : detail});
   } else if (verb == "unreachable") {
     apply(protocol::ConnectFailed{protocol::ConnectFailure::silent,
-                                  detail.empty() ? "no route" : detail, count});
+                                  detail.empty() ? "no route" : detail});
   } else if (verb == "not_resolved") {
     apply(protocol::ConnectFailed{protocol::ConnectFailure::not_resolved,
-                                  detail.empty() ? "no such host" : detail, count});
+                                  detail.empty() ? "no such host" : detail});
   } else if (verb == "lost") {
     apply(protocol::Disconnected{true, detail});
   } else {

@@ -121,7 +121,7 @@ void Client::attempt(std::uint64_t number) {
 
 void Client::connect() {
   if (!server_.is_up()) {
-    return apply(protocol::ConnectFailed{protocol::ConnectFailure::refused, "refused", 1});
+    return apply(protocol::ConnectFailed{protocol::ConnectFailure::refused, "refused"});
   }
   const auto connection = network_.open(number_);
   connection_ = connection;
@@ -139,7 +139,7 @@ void Client::connect() {
                       });
                     }});
   server_.accept(connection);
-  apply(protocol::Connected{"sim:1", 1});
+  apply(protocol::Connected{"sim:1"});
 }
 
 void Client::drop_connection() {

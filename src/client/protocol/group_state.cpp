@@ -39,19 +39,6 @@ bool is_turned_away(const Error& error) {
 
 GroupState::GroupState(wire::FormedReply formed) : formed_(std::move(formed)) {}
 
-Fate GroupState::fate_of(const Error* error) {
-  if (error == nullptr || error->decided_by != "client") return Fate::answered;
-  switch (error->code) {
-    case ErrorCode::invalid_argument:
-    case ErrorCode::too_large:
-    case ErrorCode::codec_failure:
-    case ErrorCode::busy:
-    case ErrorCode::would_deadlock:
-    case ErrorCode::forked: return Fate::unsent;
-    default: return Fate::in_doubt;
-  }
-}
-
 Result<std::uint64_t> GroupState::begin_round() {
   if (ended_) return *ended_;
   if (round_pending_) return refusal(ErrorCode::busy, "a collective of this handle is pending");

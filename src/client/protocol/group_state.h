@@ -23,8 +23,7 @@ namespace muster::client::protocol {
 /// no answer is in doubt; one that was turned away, or never sent, gives its number back.
 ///
 /// Each `end_` takes the error of the call (null: success) and its Complete's fate; a call that the
-/// rim gave up before `submit` was unsent. Without a fate the error's code has to tell, and what it
-/// cannot tell is in doubt.
+/// rim gave up before `submit` was unsent.
 class GroupState {
  public:
   explicit GroupState(wire::FormedReply formed);
@@ -34,7 +33,6 @@ class GroupState {
   ///         or why the epoch is over
   Result<std::uint64_t> begin_round();
   void end_round(const Error* error, Fate fate);
-  void end_round(const Error* error) { end_round(error, fate_of(error)); }
 
   /// The sequence of the next object to a peer. Several may be on their way; when one fails, those
   /// behind it fail with `sequence_gap`, and all give their numbers back.
@@ -42,9 +40,6 @@ class GroupState {
   ///         doubt), or why the epoch is over
   Result<std::uint64_t> begin_send(std::uint32_t destination, std::uint64_t tag);
   void end_send(std::uint32_t destination, std::uint64_t tag, const Error* error, Fate fate);
-  void end_send(std::uint32_t destination, std::uint64_t tag, const Error* error) {
-    end_send(destination, tag, error, fate_of(error));
-  }
 
   /// The sequence of the next object from a peer. Success and `expired` move it on; nothing else
   /// does, since the server keeps an object until its receipt is acknowledged.
@@ -56,7 +51,6 @@ class GroupState {
   /// left. An attempt in doubt keeps its number: the next call asks for its outcome.
   Result<std::uint64_t> begin_regroup();
   void end_regroup(const Error* error, Fate fate);
-  void end_regroup(const Error* error) { end_regroup(error, fate_of(error)); }
 
   /// What `recover` has to ask, and what its answer means.
   wire::Recover doubts() const;
@@ -87,8 +81,6 @@ class GroupState {
     bool pending = false;
   };
   using Peer = std::pair<std::uint32_t, std::uint64_t>;  // rank, tag
-
-  static Fate fate_of(const Error* error);
 
   wire::FormedReply formed_;
   std::uint64_t next_round_ = 1;

@@ -4,18 +4,11 @@
 
 namespace muster::client::protocol {
 
-void Link::begin_round() {
-  tried_count_ = 0;
-  all_refused_ = true;
-  some_answered_ = false;
-}
-
 void Link::open(Instant now) {
   phase_ = Phase::waiting;
   retry_at_ = now;
   server_is_dead_ = false;
   prove();
-  begin_round();
 }
 
 void Link::connect(Instant now) {
@@ -24,28 +17,19 @@ void Link::connect(Instant now) {
   overdue_at_ = now + hello_timeout_;
 }
 
-void Link::greet(std::uint32_t address_count, Instant now) {
+void Link::greet(Instant now) {
   phase_ = Phase::greeting;
   began_ = now;
-  set_address_count(address_count);
 }
 
 void Link::establish() {
   phase_ = Phase::established;
   server_is_dead_ = false;
-  begin_round();
 }
 
 void Link::fail(Attempt attempt, Instant now) {
   phase_ = Phase::waiting;
-  if (attempt != Attempt::refused) all_refused_ = false;
-  if (attempt == Attempt::answered) some_answered_ = true;
-  if (++tried_count_ < address_count_) {
-    retry_at_ = now;
-    return;
-  }
-  if (!some_answered_) server_is_dead_ = all_refused_;
-  begin_round();
+  if (attempt != Attempt::answered) server_is_dead_ = attempt == Attempt::refused;
   // A long attempt was a wait itself.
   const Instant attempted = overdue_at_ - hello_timeout_;
   retry_at_ = std::max(attempted + backoff_.next(), now + backoff_.least());
@@ -53,7 +37,6 @@ void Link::fail(Attempt attempt, Instant now) {
 
 void Link::lose(Instant now) {
   phase_ = Phase::waiting;
-  begin_round();
   retry_at_ = is_useful_ ? now : now + backoff_.next();
   is_useful_ = false;
 }

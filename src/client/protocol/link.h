@@ -18,9 +18,8 @@ enum class Attempt : std::uint8_t {
 
 /// Where the connection stands, and when the next attempt is due.
 ///
-/// So many attempts as there are addresses make a round. Within a round they follow each other at
-/// once; a new round begins after a wait. The server counts as dead after a round in which
-/// everybody refused, and as alive again after one in which somebody was silent.
+/// The server counts as dead when an attempt was refused, and as alive again, if cut off, when one
+/// came to nothing; a server that answers "not now" proves neither.
 class Link {
  public:
   enum class Phase : std::uint8_t {
@@ -42,7 +41,7 @@ class Link {
 
   void open(Instant now);
   void connect(Instant now);
-  void greet(std::uint32_t address_count, Instant now);
+  void greet(Instant now);
   void establish();
   /// The attempt is over.
   void fail(Attempt attempt, Instant now);
@@ -50,7 +49,6 @@ class Link {
   void lose(Instant now);
   void close() { phase_ = Phase::idle; }
 
-  void set_address_count(std::uint32_t count) { address_count_ = count > 0 ? count : 1; }
   /// The connection is of use.
   void prove() { backoff_.reset(), is_useful_ = true; }
   /// It was worse than none.
@@ -61,18 +59,12 @@ class Link {
   Instant next_deadline() const;
 
  private:
-  void begin_round();
-
   Backoff backoff_;
   Duration hello_timeout_;
   Phase phase_ = Phase::idle;
   Instant retry_at_{};
   Instant began_{};
   Instant overdue_at_{};
-  std::uint32_t address_count_ = 1;
-  std::uint32_t tried_count_ = 0;
-  bool all_refused_ = true;
-  bool some_answered_ = false;
   bool server_is_dead_ = false;
   bool is_useful_ = true;
 };

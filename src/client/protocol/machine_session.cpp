@@ -63,9 +63,9 @@ void Machine::close(Instant now) {
   end_all_calls(failure_, now);
 }
 
-void Machine::on(const Connected& input, Instant now) {
+void Machine::on(const Connected&, Instant now) {
   if (link_.phase() != Link::Phase::connecting) return;
-  link_.greet(input.address_count, now);
+  link_.greet(now);
   std::string bytes;
   wire::append_client_hello(bytes, options_.identity);
   transmit(std::move(bytes));
@@ -73,7 +73,6 @@ void Machine::on(const Connected& input, Instant now) {
 
 void Machine::on(const ConnectFailed& input, Instant now) {
   if (link_.phase() != Link::Phase::connecting) return;
-  link_.set_address_count(input.address_count);
   const bool refused = input.kind == ConnectFailure::refused;
   fail_attempt(refused ? Attempt::refused : Attempt::silent,
                error_of(ErrorCode::unavailable, input.detail), now);

@@ -43,19 +43,15 @@ struct Options {
 /// Bytes can be written: the client's hello goes out.
 struct Connected {
   std::string peer;  ///< the address that answered
-  std::uint32_t address_count = 1;
 };
 enum class ConnectFailure : std::uint8_t {
-  refused,       ///< somebody's kernel says that nobody listens: the server is dead
+  refused,       ///< at every address a kernel says that nobody listens: the server is dead
   silent,        ///< nothing came back in time, or no route
   not_resolved,  ///< the host name has no address
 };
 struct ConnectFailed {
   ConnectFailure kind = ConnectFailure::refused;
   std::string detail;
-  /// How many addresses the name stands for. So many attempts are one round: they follow each
-  /// other at once, and the server counts as dead only when all of them were refused.
-  std::uint32_t address_count = 1;
 };
 struct Received {
   std::string_view bytes;
@@ -69,7 +65,8 @@ using Input = std::variant<Connected, ConnectFailed, Received, Disconnected, Adv
 
 // What the rim does, in order.
 
-/// Open a connection to the next address (the last good one first); answered by Connected or
+/// Open a connection to the first address that answers (the last good one first; after an attempt
+/// that was ended by Disconnect, beginning behind where that was); answered by Connected or
 /// ConnectFailed. Any older connection is closed first.
 struct Connect {};
 /// Close the connection when what was transmitted has left; nothing of it is an input any more.

@@ -1,0 +1,220 @@
+#include <algorithm>
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "client/protocol/backoff.h"
+#include "client/protocol/calls.h"
+#include "client/protocol/inbox.h"
+#include "client/protocol/lease.h"
+#include "client/protocol/letters.h"
+#include "client/protocol/link.h"
+#include "wire/request.h"
+
+namespace muster::client::protocol {
+namespace {
+
+using namespace std::chrono_literals;
+using Ids = std::vector<std::uint64_t>;
+
+constexpr Instant start{1000s};
+
+TEST_CASE("waits double from the least to the most, with jitter, and begin anew after a reset") {
+  std::set<Duration> firsts;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Backoff backoff(50ms, 1s, seed);
+    Duration high = 100ms;
+    for (int turn = 0; turn < 12; ++turn) {
+      const Duration wait = backoff.next();
+      if (turn == 0) firsts.insert(wait);
+      CHECK(wait >= std::max<Duration>(50ms, high / 2));
+      CHECK(wait <= high);
+      high = std::min<Duration>(1s, 2 * high);
+    }
+    backoff.reset();
+    CHECK(backoff.next() <= 100ms);
+    CHECK(backoff.least() >= 50ms);
+    CHECK(backoff.least() <= 100ms);
+  }
+  CHECK(firsts.size() > 190);
+}
+
+TEST_CASE("waits of equal bounds are that long") {
+  Backoff backoff(70ms, 70ms, 3);
+  CHECK(backoff.next() == 70ms);
+  CHECK(backoff.next() == 70ms);
+}
+
+TEST_CASE("what is told is told again until a later frame is answered") {
+  Letters letters;
+  letters.acknowledge(1);
+  letters.abandon(2);
+  letters.acknowledge(1);
+  CHECK(letters.take_acknowledgements(10) == Ids{1});
+  CHECK(letters.take_abandons(11) == Ids{2});
+  CHECK_FALSE(letters.has_acknowledgements());
+  letters.acknowledge(3);
+  letters.confirm(10);
+  CHECK_FALSE(letters.has(1));
+  CHECK(letters.has(2));
+  letters.connection_lost();
+  CHECK(letters.take_acknowledgements(20) == Ids{3});
+  CHECK(letters.take_abandons(21) == Ids{2});
+  letters.confirm(30);
+  letters.connection_lost();
+  CHECK_FALSE(letters.has_acknowledgements());
+  CHECK_FALSE(letters.has_abandons());
+}
+
+TEST_CASE("a reply is acknowledged or abandoned, never both") {
+  Letters letters;
+  letters.acknowledge(1);
+  letters.abandon(1);
+  CHECK_FALSE(letters.has_abandons());
+  letters.abandon(2);
+  letters.acknowledge(2);
+  CHECK(letters.take_acknowledgements(1) == Ids{1});
+}
+
+TEST_CASE("one frame carries as many ids as it may, the next the rest") {
+  Letters letters;
+  for (std::uint64_t id = 1; id <= wire::ids_per_frame_max + 5; ++id) letters.abandon(id);
+  CHECK(letters.take_abandons(1).size() == wire::ids_per_frame_max);
+  CHECK(letters.take_abandons(2).size() == 5);
+}
+
+TEST_CASE("calls are sent in the order of their ids and looked at in that of their time") {
+  Calls calls;
+  for (std::uint64_t id = 1; id <= 4; ++id) {
+    Call call;
+    call.id = id;
+    calls.add(std::move(call), start + std::chrono::seconds(10 - id));
+  }
+  CHECK(calls.next_wake() == start + 6s);
+  CHECK(calls.due(start + 5s) == nullptr);
+  CHECK(calls.due(start + 6s)->id == 4);
+  calls.wake_at(*calls.find(4), start + 20s);
+  CHECK(calls.due(start + 7s)->id == 3);
+
+  CHECK(calls.first_unsent()->id == 1);
+  calls.mark_sent(*calls.first_unsent(), 1);
+  calls.mark_sent(*calls.first_unsent(), 2);
+  CHECK(calls.first_unsent()->id == 3);
+  calls.remove(1);
+  calls.remove(3);
+  CHECK(calls.sent_ids() == Ids{2});
+  CHECK(calls.first_unsent()->id == 4);
+  CHECK(calls.remove_all().size() == 2);
+  CHECK(calls.first_unsent() == nullptr);
+  CHECK(calls.next_wake() == base::far_future);
+}
+
+TEST_CASE("a lease counts from the sending of what was answered") {
+  Lease lease;
+  lease.begin(start);
+  CHECK(lease.beat(1, start + 1s) == 1);
+  CHECK(lease.beat(2, start + 2s) == 2);
+  CHECK(lease.beat(3, start + 3s) == 3);
+  CHECK(*lease.waiting_since() == start + 1s);
+  CHECK(lease.answered(2)->serial == 2);
+  CHECK(lease.proven() == start + 2s);
+  CHECK_FALSE(lease.answered(2));
+  CHECK_FALSE(lease.answered(1));
+  CHECK_FALSE(lease.answered(99));
+  CHECK_FALSE(lease.waiting_since());
+  CHECK(lease.proven() == start + 2s);
+}
+
+TEST_CASE("an answer on a later connection to an earlier heartbeat proves nothing") {
+  Lease lease;
+  lease.begin(start);
+  lease.beat(1, start + 1s);
+  lease.connection_lost();
+  CHECK_FALSE(lease.answered(1));
+  CHECK(lease.beat(2, start + 5s) == 2);
+  CHECK(lease.proven() == start);
+}
+
+TEST_CASE("bytes that were not used are kept in front of those that follow") {
+  Inbox inbox;
+  inbox.push("abcdef");
+  inbox.consume(4);
+  inbox.settle();
+  inbox.push("gh");
+  CHECK(inbox.rest() == "efgh");
+  inbox.settle();
+  inbox.push("i");
+  CHECK(inbox.rest() == "efghi");
+  inbox.consume(5);
+  inbox.settle();
+  inbox.push("j");
+  CHECK(inbox.rest() == "j");
+  inbox.drop_rest();
+  inbox.settle();
+  inbox.push("");
+  CHECK(inbox.rest().empty());
+}
+
+TEST_CASE("an attempt is over after its time, and the next is due after a wait") {
+  Link link(Backoff(50ms, 1s, 1), 2s);
+  link.open(start);
+  CHECK(link.attempt_is_due(start));
+  link.connect(start);
+  CHECK(link.next_deadline() == start + 2s);
+  link.greet(start + 1s);
+  CHECK(link.began() == start + 1s);
+  CHECK_FALSE(link.attempt_is_overdue(start + 2s - 1us));
+  CHECK(link.attempt_is_overdue(start + 2s));
+  link.fail(Attempt::silent, start + 2s);
+  CHECK_FALSE(link.server_is_dead());
+  CHECK(link.next_deadline() >= start + 2050ms);
+  CHECK(link.next_deadline() <= start + 2100ms);
+}
+
+TEST_CASE("who refuses is dead, who is silent is not, and who says not now proves neither") {
+  Link link(Backoff(50ms, 1s, 1), 2s);
+  link.open(start);
+  link.connect(start);
+  link.fail(Attempt::refused, start);
+  CHECK(link.server_is_dead());
+  link.connect(start + 1s);
+  link.fail(Attempt::answered, start + 1s);
+  CHECK(link.server_is_dead());
+  link.connect(start + 2s);
+  link.fail(Attempt::silent, start + 4s);
+  CHECK_FALSE(link.server_is_dead());
+  link.connect(start + 5s);
+  link.fail(Attempt::refused, start + 5s);
+  link.connect(start + 6s);
+  link.greet(start + 6s);
+  link.establish();
+  CHECK_FALSE(link.server_is_dead());
+}
+
+TEST_CASE("a connection that was of use is replaced at once, others after a wait") {
+  Link link(Backoff(50ms, 1s, 1), 2s);
+  link.open(start);
+  const auto establish = [&](Instant now) {
+    link.connect(now);
+    link.greet(now);
+    link.establish();
+  };
+  establish(start);
+  link.lose(start);
+  CHECK(link.attempt_is_due(start));
+  establish(start);
+  link.lose(start);
+  CHECK_FALSE(link.attempt_is_due(start + 49ms));
+  establish(start + 1s);
+  link.prove();
+  link.lose(start + 1s);
+  CHECK(link.attempt_is_due(start + 1s));
+  establish(start + 1s);
+  link.prove();
+  link.distrust();
+  link.lose(start + 1s);
+  CHECK_FALSE(link.attempt_is_due(start + 1049ms));
+}
+
+}  // namespace
+}  // namespace muster::client::protocol

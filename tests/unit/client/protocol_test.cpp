@@ -1,0 +1,176 @@
+#include <doctest/doctest.h>
+
+#include "conversation.h"
+
+namespace muster::client::protocol {
+namespace {
+
+std::size_t count_of(const std::vector<std::string>& transmitted, wire::FrameType type) {
+  std::size_t count = 0;
+  for (const std::string& bytes : transmitted) {
+    if (bytes.size() >= 5 && bytes[4] == static_cast<char>(type)) ++count;
+  }
+  return count;
+}
+
+TEST_CASE("every call is over once, however many are pending") {
+  Conversation conversation;
+  conversation.establish();
+  constexpr CallId call_count = 100'000;
+  for (CallId id = 1; id <= call_count; ++id) {
+    conversation.protocol.submit(wire::Get{"k"}, 1s + Duration(id % 1000), conversation.now);
+  }
+  conversation.take();
+  // Each event costs the same, whatever is pending: otherwise this would take minutes.
+  for (CallId id = 1; id <= call_count; id += 2) {
+    conversation.protocol.apply(Received{reply_bytes(id, wire::ValueReply{"v"})}, conversation.now);
+  }
+  for (CallId id = 2; id <= call_count; id += 4) conversation.protocol.cancel(id, conversation.now);
+  conversation.take();
+  conversation.pass(3s);
+  CHECK(conversation.completions.size() == call_count);
+  CHECK(conversation.completion(1).reply.has_value());
+  CHECK(conversation.code(2) == ErrorCode::cancelled);
+  CHECK(conversation.code(4) == ErrorCode::outcome_unknown);
+  CHECK(conversation.protocol.pending_count() == 0);
+}
+
+TEST_CASE("many replies of one read are acknowledged by the next request alone") {
+  Conversation conversation;
+  conversation.establish();
+  std::string replies;
+  for (CallId id = 1; id <= 50; ++id) {
+    conversation.call(wire::Add{"n", 1}, 10s);
+    replies += reply_bytes(id, wire::NumberReply{1});
+  }
+  conversation.receive(replies);
+  CHECK(count_of(conversation.transmitted, wire::FrameType::acknowledge) == 0);
+  conversation.call(wire::Get{"k"}, 10s);
+  const auto frame = wire::cut_frame(conversation.transmitted.back(), 1 << 20);
+  CHECK(wire::decode_request(**frame)->acknowledged.size() == 50);
+}
+
+TEST_CASE("a barrier costs one round trip and a one-way frame") {
+  Conversation conversation;
+  conversation.establish();
+  conversation.transmitted.clear();
+  wire::CollectiveCall barrier;
+  barrier.epoch = 7;
+  barrier.round = 1;
+  const CallId call = conversation.call(barrier, 10s);
+  conversation.receive(reply_bytes(call, wire::RoundReply{}));
+  CHECK(conversation.transmitted.size() == 2);
+  CHECK(count_of(conversation.transmitted, wire::FrameType::request) == 1);
+  CHECK(count_of(conversation.transmitted, wire::FrameType::acknowledge) == 1);
+}
+
+TEST_CASE("a request that the server would not take ends here, not the connection") {
+  wire::ServerLimits limits;
+  limits.value_bytes_max = 1000;
+  limits.round_bytes_max = 1000;
+  limits.world_size_max = 1;
+  limits.keys_per_operation_max = 1;
+  Conversation conversation;
+  conversation.establish(limits);
+  const std::string value(limits.request_bytes_max(), 'x');
+  const CallId call = conversation.call(wire::Append{"k", value}, 10s);
+  CHECK(conversation.code(call) == ErrorCode::too_large);
+  CHECK(conversation.completion(call).fate == Fate::unsent);
+  CHECK(conversation.completion(call).reply.error().actual > value.size());
+  CHECK(conversation.protocol.established());
+}
+
+TEST_CASE("frames that come with the hello are read") {
+  Conversation conversation;
+  conversation.open();
+  conversation.apply(Connected{});
+  conversation.receive(hello_bytes() +
+                       event_bytes(wire::EventKind::rank_left, ErrorCode::rank_left));
+  CHECK(conversation.established_count == 1);
+  CHECK(conversation.notified.size() == 1);
+}
+
+TEST_CASE("what was transmitted before is repeated byte by byte but for its time") {
+  Conversation conversation;
+  conversation.establish();
+  conversation.call(wire::Append{"key", "suffix"}, 10s);
+  const std::string first = conversation.transmitted.back();
+  conversation.now += 1s;
+  conversation.apply(Disconnected{});
+  conversation.apply(Connected{});
+  conversation.receive(hello_bytes(1, true));
+  const std::string again = conversation.transmitted.back();
+  CHECK(again.size() == first.size());
+  CHECK(again.substr(0, 16) == first.substr(0, 16));
+  CHECK(again.substr(24) == first.substr(24));
+  const auto frame = wire::cut_frame(again, 1 << 20);
+  CHECK(wire::decode_request(**frame)->timeout == 9s);
+}
+
+TEST_CASE("a timeout that is negative is none, and one of years is the longest that there is") {
+  Conversation conversation;
+  conversation.establish();
+  const auto timeout_sent = [&conversation] {
+    const auto frame = wire::cut_frame(conversation.transmitted.back(), 1 << 20);
+    return wire::decode_request(**frame)->timeout;
+  };
+  conversation.call(wire::Get{"k"}, -5s);
+  CHECK(timeout_sent() == Duration(0));
+  conversation.call(wire::Get{"k"}, Duration::max());
+  CHECK(timeout_sent() == base::timeout_max);
+}
+
+TEST_CASE("inputs that nobody waits for are ignored") {
+  Conversation conversation;
+  conversation.apply(Connected{});
+  conversation.receive("bytes");
+  conversation.apply(Disconnected{});
+  conversation.apply(ConnectFailed{});
+  conversation.apply(Advance{});
+  CHECK(conversation.protocol.next_deadline() == base::far_future);
+  conversation.establish();
+  conversation.apply(Connected{});
+  conversation.apply(ConnectFailed{});
+  conversation.protocol.open(conversation.now);
+  conversation.protocol.reopen(conversation.now);
+  conversation.protocol.cancel(99, conversation.now);
+  conversation.take();
+  CHECK(conversation.connect_count == 1);
+  CHECK(conversation.protocol.established());
+}
+
+TEST_CASE("the session's end is told once, and not when there was no session") {
+  Conversation conversation;
+  conversation.establish();
+  conversation.receive(event_bytes(wire::EventKind::session_ended, ErrorCode::fenced) +
+                       event_bytes(wire::EventKind::session_ended, ErrorCode::fenced));
+  conversation.apply(Disconnected{});
+  conversation.pass(100s);
+  CHECK(conversation.notified.size() == 1);
+  CHECK(conversation.connect_count == 1);
+  CHECK(conversation.protocol.next_deadline() == base::far_future);
+}
+
+TEST_CASE("after a failure the protocol reopens under the same object with ids that go on") {
+  Conversation conversation;
+  conversation.establish();
+  const CallId before = conversation.call(wire::Get{"k"}, 10s);
+  conversation.receive(event_bytes(wire::EventKind::session_ended, ErrorCode::session_expired));
+  CHECK(conversation.code(before) == ErrorCode::session_expired);
+  conversation.protocol.reopen(conversation.now);
+  conversation.take();
+  const CallId after = conversation.call(wire::Get{"k"}, 10s);
+  CHECK(after > before);
+  conversation.apply(Connected{});
+  const auto hello = wire::decode_client_hello(conversation.transmitted.back());
+  CHECK(hello->session_id == 0);
+  CHECK(hello->incarnation == 0);
+  CHECK(hello->token == wire::ResumeToken{});
+  conversation.receive(hello_bytes(2));
+  CHECK(conversation.protocol.failure() == nullptr);
+  conversation.receive(reply_bytes(after, wire::ValueReply{"v"}));
+  CHECK(conversation.completion(after).reply.has_value());
+}
+
+}  // namespace
+}  // namespace muster::client::protocol
