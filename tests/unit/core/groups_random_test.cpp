@@ -262,7 +262,8 @@ class Chaos {
     look();
     driver_.pass(duration);
     look();
-    for (const auto& [id, asked] : asked_) {
+    for (const auto& entry : asked_) {
+      const Asked& asked = entry.second;
       const bool waits_for_confirmation = asked.operation == wire::Operation::collective;
       if (asked.may_lack_reply || waits_for_confirmation) continue;
       CHECK_MESSAGE(asked.deadline + 2ms >= driver_.now, "no reply to ",
