@@ -49,9 +49,9 @@ void TimerWheel::arm(Timer& timer, Instant at) {
 void TimerWheel::insert(Timer& timer) {
   const std::int64_t tick = std::max(tick_not_before(timer.at_), tick_);
   const auto differing = static_cast<std::uint64_t>(tick ^ tick_);
-  const int level =
-      differing == 0 ? 0 : (static_cast<int>(std::bit_width(differing)) - 1) / slot_bits;
-  const int slot = static_cast<int>(tick >> (level * slot_bits)) & (slot_count - 1);
+  const std::size_t level =
+      differing == 0 ? 0 : (static_cast<std::size_t>(std::bit_width(differing)) - 1) / slot_bits;
+  const std::size_t slot = digit(tick, level);
   timer.level_ = static_cast<std::uint8_t>(level);
   timer.slot_ = static_cast<std::uint8_t>(slot);
 
@@ -86,18 +86,19 @@ void TimerWheel::remove(Timer& timer) {
 /// The occupied slot that comes first in time. Slots at the current digit come before all others
 /// (they are due, or half refined), the coarser ones first: what is in them may be due as well.
 TimerWheel::Slot TimerWheel::next_slot() const {
-  for (int level = level_count - 1; level > 0; --level) {
-    const int digit = static_cast<int>(tick_ >> (level * slot_bits)) & (slot_count - 1);
-    if ((occupied_[level] >> digit & 1) != 0) return {level, digit};
+  for (std::size_t level = level_count - 1; level > 0; --level) {
+    const std::size_t current = digit(tick_, level);
+    if ((occupied_[level] >> current & 1) != 0) return {level, current};
   }
-  for (int level = 0; level < level_count; ++level) {
-    if (occupied_[level] != 0) return {level, std::countr_zero(occupied_[level])};
+  for (std::size_t level = 0; level < level_count; ++level) {
+    if (occupied_[level] == 0) continue;
+    return {level, static_cast<std::size_t>(std::countr_zero(occupied_[level]))};
   }
   return {level_count, 0};
 }
 
 std::int64_t TimerWheel::start_of(Slot slot) const {
-  const int shift = slot.level * slot_bits;
+  const std::size_t shift = slot.level * slot_bits;
   const std::int64_t above = tick_ >> (shift + slot_bits) << (shift + slot_bits);
   return std::max(above | static_cast<std::int64_t>(slot.index) << shift, tick_);
 }

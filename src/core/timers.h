@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/time.h"
@@ -76,17 +77,20 @@ class TimerWheel {
  private:
   friend class Timer;
   struct Slot {
-    int level;
-    int index;
+    std::size_t level;
+    std::size_t index;
   };
   void insert(Timer& timer);
   void remove(Timer& timer);
+  static std::size_t digit(std::int64_t tick, std::size_t level) {
+    return static_cast<std::size_t>(tick >> (level * slot_bits)) & (slot_count - 1);
+  }
   Slot next_slot() const;
   std::int64_t start_of(Slot slot) const;
 
-  static constexpr int slot_bits = 6;
-  static constexpr int slot_count = 1 << slot_bits;
-  static constexpr int level_count = 9;  // 2^54 ms: every instant there is
+  static constexpr std::size_t slot_bits = 6;
+  static constexpr std::size_t slot_count = std::size_t{1} << slot_bits;
+  static constexpr std::size_t level_count = 9;  // 2^54 ms: every instant there is
 
   std::array<std::array<Timer*, slot_count>, level_count> first_{};
   std::array<std::uint64_t, level_count> occupied_{};  // one bit per slot
