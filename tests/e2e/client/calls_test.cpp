@@ -235,7 +235,7 @@ TEST_CASE("closing ends every pending call, in either form, and refuses later on
   store.get_async("never", 60s, into(pending));
   std::promise<Result<std::string>> blocked;
   std::thread blocking([&] { blocked.set_value(store.get("never", 60s)); });
-  await([&] { return status_number(store, "waits_count") == 2; });
+  await([&] { return held_count(store, "waits") == 2; });
   store.close();
   CHECK(must_fail(result_of(pending)).code == ErrorCode::closed);
   CHECK(must_fail(result_of(blocked)).code == ErrorCode::closed);
