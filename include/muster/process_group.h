@@ -161,8 +161,7 @@ class MUSTER_API StatelessProcessGroup {
   /// errors   timed_out (ranks: the root), expired (the root called it too long ago)
   /// cost     one round trip; the server holds the object until the last rank has it
   template <class Codec = DefaultCodec, class T>
-  Result<ObjectOf<T>> broadcast_obj(const T& object, int root,
-                                    Duration timeout = default_timeout) {
+  Result<ObjectOf<T>> broadcast_obj(const T& object, int root, Duration timeout = default_timeout) {
     Result<std::string> bytes = std::string();
     if (root == rank()) bytes = Codec::template encode<ObjectOf<T>>(object);
     if (!bytes) return about("broadcast_obj", std::move(bytes).error());

@@ -54,7 +54,7 @@ struct HostedGroupOptions : GroupOptions {
 
 enum class MemberState {
   live,
-  silent,     ///< not heard for more than 3 heartbeats
+  silent,  ///< not heard for more than 3 heartbeats
   lost,
   left,
   candidate,  ///< no member of this epoch: waits for the next one

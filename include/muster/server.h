@@ -32,20 +32,20 @@ struct ServerOptions {
   Duration slack{std::chrono::milliseconds(500)};
 
   std::uint32_t key_bytes_max = 1024;
-  std::uint32_t value_bytes_max = 16u << 20;           ///< at most 1 GiB
+  std::uint32_t value_bytes_max = 16u << 20;  ///< at most 1 GiB
   std::uint64_t round_bytes_max = 256u << 20;
   std::uint32_t keys_per_operation_max = 1024;
-  std::uint32_t parked_waits_max = 1024;               ///< per connection
+  std::uint32_t parked_waits_max = 1024;  ///< per connection
   std::uint32_t connections_max = 16384;
   std::uint32_t world_size_max = 16384;
   std::uint32_t groups_per_namespace_max = 4096;
   std::uint64_t memory_bytes_max = 1ull << 30;
-  std::uint64_t namespace_memory_bytes_max = 0;        ///< 0: as memory_bytes_max
-  std::uint32_t hello_connections_max = 256;           ///< that have not said hello yet
+  std::uint64_t namespace_memory_bytes_max = 0;  ///< 0: as memory_bytes_max
+  std::uint32_t hello_connections_max = 256;     ///< that have not said hello yet
   std::uint32_t hello_connections_per_address_max = 64;
   int listen_backlog = 65535;
 
-  std::shared_ptr<IoThread> io_thread;                 ///< none: a thread of its own
+  std::shared_ptr<IoThread> io_thread;  ///< none: a thread of its own
   Logger logger;
   /// Of the group that this process hosts the server for; -1: none. Errors at others name it.
   int hosting_rank = -1;

@@ -17,9 +17,8 @@ class Span {
   constexpr Span(T* data, std::size_t size) : data_(data), size_(size) {}
 
   /// Views any contiguous container (std::vector, std::array, std::string, ...).
-  template <class Container,
-            class = std::enable_if_t<std::is_convertible_v<
-                decltype(std::declval<Container&>().data()), T*>>>
+  template <class Container, class = std::enable_if_t<std::is_convertible_v<
+                                 decltype(std::declval<Container&>().data()), T*>>>
   constexpr Span(Container& container) : data_(container.data()), size_(container.size()) {}
 
   /// Views the elements of a braced list; valid until the end of the full expression.

@@ -86,14 +86,14 @@ struct KeyInfo {
 };
 struct KeyPage {
   std::vector<KeyInfo> keys;
-  std::uint64_t cursor = 0;     ///< for the next page; 0: this was the last
+  std::uint64_t cursor = 0;  ///< for the next page; 0: this was the last
 };
 
 /// What a server allows and promises; docs/semantics.md explains each.
 struct Limits {
   std::uint32_t key_bytes_max = 0;
   std::uint32_t value_bytes_max = 0;
-  std::uint64_t round_bytes_max = 0;         ///< sum of one collective or of one multi_ call
+  std::uint64_t round_bytes_max = 0;  ///< sum of one collective or of one multi_ call
   std::uint32_t keys_per_operation_max = 0;
   std::uint32_t world_size_max = 0;
   Duration heartbeat{0};

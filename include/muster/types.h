@@ -30,10 +30,10 @@ MUSTER_API std::string to_string(const ProcessId& id);
 
 /// What is told about the process behind a store; it appears in the errors that others get.
 struct ProcessInfo {
-  ProcessId id;            ///< all zero: not known
-  std::string host;        ///< host name, at most 64 bytes
-  std::uint32_t pid = 0;   ///< as the process itself sees it
-  std::string label;       ///< free text such as a pod's name, at most 64 bytes
+  ProcessId id;           ///< all zero: not known
+  std::string host;       ///< host name, at most 64 bytes
+  std::uint32_t pid = 0;  ///< as the process itself sees it
+  std::string label;      ///< free text such as a pod's name, at most 64 bytes
 };
 
 /// Consecutive ranks `first..last`, both included.

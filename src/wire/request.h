@@ -104,8 +104,8 @@ struct Join {
   std::uint32_t rank = 0;
   std::uint32_t world_size = 0;
   Duration data_expiration{};  ///< zero: nothing expires
-  bool standby = false;   ///< wait as a candidate when the group is whole
-  std::string_view info;  ///< shown to the other members
+  bool standby = false;        ///< wait as a candidate when the group is whole
+  std::string_view info;       ///< shown to the other members
 };
 struct Leave {
   std::uint64_t epoch = 0;

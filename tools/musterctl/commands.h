@@ -1,8 +1,9 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+
+#include <CLI/CLI.hpp>
 
 #include "muster/store.h"
 
@@ -11,7 +12,7 @@ namespace musterctl {
 /// Exit codes, documented in --help.
 enum Exit : int {
   exit_ok = 0,
-  exit_failed = 1,       ///< the server refused, or the outcome is unknown
+  exit_failed = 1,  ///< the server refused, or the outcome is unknown
   exit_usage = 2,
   exit_absent = 3,       ///< no such key, or it did not come in time
   exit_unavailable = 4,  ///< no Muster server answers
