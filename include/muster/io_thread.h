@@ -8,7 +8,7 @@
 
 MUSTER_BEGIN_NAMESPACE
 
-/// Runs a closure on some thread of the application's choice.
+/// Runs a closure once, on some thread of the application's choice. It queues and returns.
 using Executor = std::function<void(std::function<void()> work)>;
 
 /// A pair of threads that stores and servers can share: one for input and output, which never
@@ -17,7 +17,10 @@ using Executor = std::function<void(std::function<void()> work)>;
 /// Both block all signals and carry `name`. They end when the last store or server lets go.
 class MUSTER_API IoThread {
  public:
-  /// name  of the threads, at most 15 bytes are kept
+  /// Starts the thread for input and output.
+  ///
+  /// name     of the threads, at most 15 bytes are kept
+  /// returns  null when the system has no thread or descriptor left
   static std::shared_ptr<IoThread> create(std::string_view name = "muster");
 
   ~IoThread();

@@ -335,6 +335,7 @@ class MUSTER_API StatelessProcessGroup {
   ///
   /// returns  how many other sessions were left; 0 where no server is
   /// errors   would_deadlock, forked
+  /// threads  as the destructor: when no other call of the handle is under way
   Result<std::uint64_t> close(Duration linger = std::chrono::seconds(10));
 
   /// After `outcome_unknown` or `suspended`: asks what became of the calls without an answer.

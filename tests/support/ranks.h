@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -81,6 +82,9 @@ inline std::uint64_t held_count(Store& store, const std::string& kind) {
   FAIL("the status has no count of ", kind);
   return 0;
 }
+
+/// Lets time pass where time itself is what a test is about; never to wait for something.
+inline void let_pass(Duration time) { std::promise<void>().get_future().wait_for(time); }
 
 /// Waits until `holds` does; a test's outer time limit ends what never comes.
 inline void await(const std::function<bool()>& holds) {

@@ -426,6 +426,22 @@ TEST_CASE("nothing in doubt: recover says so without asking for much") {
   CHECK(!nothing.called);
 }
 
+TEST_CASE("a handle that goes ends its pending calls, and its store goes on") {
+  auto server = start_server();
+  auto store = connect(server);
+  std::promise<Result<ReceivedBytes>> received;
+  {
+    auto group = join(store, "g", 0, 1);
+    group.recv_bytes_async(0, codec_id::raw, 0, 20s,
+                           [&](Result<ReceivedBytes> result) { received.set_value(result); });
+  }
+  const Error error = must_fail(received.get_future().get());
+  CHECK(error.code == ErrorCode::closed);
+  CHECK(error.elapsed < 10s);
+  must(store.set("k", "v"));
+  CHECK(held_count(store, "groups") == 0);
+}
+
 TEST_CASE("a group is formed, used and regrouped through callbacks alone") {
   auto server = start_server();
   auto store = connect(server);

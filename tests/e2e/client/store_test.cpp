@@ -1,3 +1,4 @@
+#include <atomic>
 #include <future>
 #include <set>
 
@@ -177,15 +178,22 @@ TEST_CASE("a store waits for a server that starts later") {
     auto server = start_server();
     address = server.addresses().front();
   }
+  std::promise<void> refused;
+  std::atomic<int> refusals{0};
   std::thread late([&] {
-    std::this_thread::sleep_for(200ms);  // later than the first attempts
+    refused.get_future().wait();
     ServerOptions options;
     options.listen = {address};
     auto server = start_server(options);
     auto store = connect(server);
     must(store.wait({"done"}));
   });
-  auto store = must(Store::connect(address, {}, 20s));
+  StoreOptions options;
+  options.logger = [&](LogLevel, std::string_view line) {
+    const bool is_refusal = line.find("cannot connect") != std::string_view::npos;
+    if (is_refusal && ++refusals == 3) refused.set_value();
+  };
+  auto store = must(Store::connect(address, options, 20s));
   must(store.set("done", ""));
   late.join();
 }
