@@ -32,7 +32,8 @@ void Link::fail(Attempt attempt, Instant now) {
   if (attempt != Attempt::answered) server_is_dead_ = attempt == Attempt::refused;
   // A long attempt was a wait itself.
   const Instant attempted = overdue_at_ - hello_timeout_;
-  retry_at_ = std::max(attempted + backoff_.next(), now + backoff_.least());
+  const Instant rested = attempted + backoff_.next();
+  retry_at_ = std::max(rested, now + backoff_.least());
 }
 
 void Link::lose(Instant now) {
