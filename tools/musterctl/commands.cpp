@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <charconv>
 #include <cmath>
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -21,6 +23,16 @@ using Json = nlohmann::ordered_json;
 Duration seconds(double value) {
   constexpr double longest_s = 30 * 24 * 3600;
   return Duration(std::llround(std::min(value, longest_s) * 1e6));
+}
+
+/// Reads all of `text`; what does not fit into T is no number.
+template <class T>
+std::optional<T> number(const std::string& text) {
+  T value{};
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return value;
 }
 
 /// Text for people, one document for programs. Bytes that are no UTF-8 show as U+FFFD.
@@ -84,7 +96,7 @@ void add_set(CLI::App& app, Command& chosen) {
   set->add_option("KEY", arguments->key)->required();
   set->add_option("VALUE", arguments->value, "\"-\": from standard input")->required();
   set->add_option("--ttl", arguments->ttl_s, "time to live in seconds; without it the key stays")
-      ->check(CLI::PositiveNumber);
+      ->check(seconds_above_zero());
   set->add_flag("--only-if-absent", arguments->only_if_absent, "fail when the key is there");
   set->callback([=, &chosen] {
     chosen = [=](Store& store, const Common& common) { return run_set(store, common, *arguments); };
@@ -93,13 +105,19 @@ void add_set(CLI::App& app, Command& chosen) {
 
 void add_add(CLI::App& app, Command& chosen) {
   auto key = std::make_shared<std::string>();
-  auto delta = std::make_shared<std::int64_t>(1);
+  auto delta = std::make_shared<std::string>("1");
   auto* add = app.add_subcommand("add", "Adds to a number and prints the sum.");
   add->add_option("KEY", *key)->required();
-  add->add_option("DELTA", *delta, "signed 64-bit")->capture_default_str();
+  add->add_option("DELTA", *delta, "signed 64-bit")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return number<std::int64_t>(text) ? "" : '"' + text + "\" is no signed 64-bit number";
+          },
+          "INT"))
+      ->capture_default_str();
   add->callback([=, &chosen] {
     chosen = [=](Store& store, const Common& common) {
-      const auto sum = store.add(*key, *delta);
+      const auto sum = store.add(*key, *number<std::int64_t>(*delta));
       if (!sum) return report(sum.error());
       if (common.json) {
         print_json({{"value", *sum}});
@@ -214,6 +232,16 @@ void add_status(CLI::App& app, Command& chosen) {
 
 Duration Common::timeout() const { return seconds(timeout_s); }
 
+CLI::Validator seconds_above_zero() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        const auto value = number<double>(text);
+        const bool is_good = value && *value > 0 && seconds(*value) > Duration::zero();
+        return is_good ? "" : '"' + text + "\" is no number of seconds above zero";
+      },
+      "SECONDS");
+}
+
 void add_commands(CLI::App& app, Command& chosen) {
   add_get(app, chosen);
   add_set(app, chosen);
@@ -227,6 +255,7 @@ void add_commands(CLI::App& app, Command& chosen) {
 int report(const muster::Error& error) {
   std::cerr << "musterctl: " << error.message() << '\n';
   switch (error.code) {
+    case ErrorCode::invalid_argument: return exit_usage;
     case ErrorCode::not_found:
     case ErrorCode::timed_out: return exit_absent;
     case ErrorCode::unavailable:

@@ -31,6 +31,9 @@ struct Common {
 /// What to do with a connected store once the command line is read; returns the exit code.
 using Command = std::function<int(muster::Store& store, const Common& common)>;
 
+/// Refuses what is no time to wait or to live.
+CLI::Validator seconds_above_zero();
+
 /// Adds all subcommands to `app`; the one that is given ends up in `chosen`.
 void add_commands(CLI::App& app, Command& chosen);
 

@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
   app.add_option("-n,--namespace", common.name_space, "the namespace of the keys")
       ->envname("MUSTER_NAMESPACE");
   app.add_option("-t,--timeout", common.timeout_s, "of everything together, in seconds")
-      ->check(CLI::NonNegativeNumber)
+      ->check(musterctl::seconds_above_zero())
       ->capture_default_str();
   app.add_flag("--json", common.json, "print JSON instead of text");
 
