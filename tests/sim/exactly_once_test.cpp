@@ -203,6 +203,9 @@ class Story {
                   });
     }
     pass(std::chrono::seconds(5));
+    // Everything has been answered, and the answers acknowledged or abandoned.
+    const core::Counts counts = server_.counts();
+    if (counts.waits + counts.cached_results != 0) problem("the server keeps what nobody needs");
   }
 
   void check_log(const std::string& log) {
