@@ -65,7 +65,8 @@ class MUSTER_API Server {
   /// Blocks for the name look-up of `listen`, if any.
   ///
   /// errors  address_in_use, permission_denied (not loopback and not allowed), invalid_argument
-  ///         (names the option), unavailable (any other failure of the system)
+  ///         (names the option), forked (the I/O thread is the parent's), unavailable (any other
+  ///         failure of the system)
   static Result<Server> start(ServerOptions options = {});
 
   /// Stops as `stop` with no time to wait for the clients.

@@ -5,6 +5,7 @@
 #include "client/failure.h"
 #include "client/store_impl.h"
 #include "net/forked.h"
+#include "net/io_thread.h"
 
 // The session's life; the calls on keys are in store_blocking.cpp and store_callback.cpp.
 
@@ -25,6 +26,9 @@ struct Opening {
 Result<Opening> opening(std::string_view address, StoreOptions options, Duration timeout) {
   auto resolved = client::timeout_or(timeout, options.timeout);
   if (!resolved) return std::move(resolved).error();
+  if (options.io_thread && options.io_thread->impl().forked()) {
+    return client::failure(ErrorCode::forked, "the I/O thread belongs to the parent process");
+  }
   auto link = Link::create(address, std::move(options));
   if (!link) return std::move(link).error();
   return Opening{*std::move(link), *resolved};

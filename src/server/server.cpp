@@ -40,12 +40,14 @@ void warn_of_backlog(const ServerOptions& options) {
                                         "; raise net.core.somaxconn if very many connect at once");
 }
 
-Error unavailable(const std::string& detail) {
+Error failure(ErrorCode code, const std::string& detail) {
   Error error;
-  error.code = ErrorCode::unavailable;
+  error.code = code;
   error.detail = detail;
   return error;
 }
+
+Error unavailable(const std::string& detail) { return failure(ErrorCode::unavailable, detail); }
 
 }  // namespace
 
@@ -115,6 +117,9 @@ class Server::Impl {
 };
 
 Result<Server> Server::start(ServerOptions options) {
+  if (options.io_thread && options.io_thread->impl().forked()) {
+    return failure(ErrorCode::forked, "the I/O thread belongs to the parent process");
+  }
   Result<server::Settings> settings = server::make_settings(options);
   if (!settings) return std::move(settings).error();
   Result<std::vector<net::Listening>> listenings = listen_as(options);

@@ -305,6 +305,7 @@ TEST_CASE("a forked child gets `forked` from every call, and the parent goes on"
   auto store = std::make_unique<Store>(connect(server));
   auto group = std::make_unique<StatelessProcessGroup>(join(*store, "g", 0, 1));
   must(store->set("k", "v"));
+  const auto io_thread = IoThread::create();
   const pid_t child = ::fork();
   if (child == 0) {
     // No checks of doctest here: it belongs to the parent.
@@ -315,6 +316,12 @@ TEST_CASE("a forked child gets `forked` from every call, and the parent goes on"
                  is_forked(store->reopen()) && is_forked(group->barrier(1s)) &&
                  is_forked(group->members()) && is_forked(group->leave());
     store->get_async("k", 1s, [&](Result<std::string> result) { right &= is_forked(result); });
+    StoreOptions store_options;
+    store_options.io_thread = io_thread;
+    right &= is_forked(Store::connect(server.addresses().front(), store_options));
+    ServerOptions server_options;
+    server_options.io_thread = io_thread;
+    right &= is_forked(Server::start(server_options));
     store->cancel();
     store->close();
     group.reset();
