@@ -1,5 +1,7 @@
 // 1,024 ranks in one process: a store each, few threads, one server.
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -36,9 +38,19 @@ std::vector<T> on_all_ranks(const std::function<void(int rank, Handler<T> handle
   return values;
 }
 
+/// Both ends of every connection are in this process.
+void allow_descriptors() {
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  limit.rlim_cur = limit.rlim_max;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  REQUIRE(limit.rlim_cur > static_cast<rlim_t>(2 * world_size + 64));
+}
+
 }  // namespace
 
 TEST_CASE("1,024 ranks join, pass 100 barriers, gather 1 KiB each, and leave") {
+  allow_descriptors();
   ServerOptions server_options;
   server_options.connections_max = 2048;
   auto server = start_server(server_options);
