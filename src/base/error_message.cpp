@@ -76,7 +76,9 @@ std::string full_text_of(const RankReport& report) {
               report.silence ? "silent for " + text_of(*report.silence) : "",
               report.called.empty() ? "" : "called " + one_line(report.called)},
              ", ");
-  return "rank " + std::to_string(report.rank) + (about.empty() ? "" : " (" + about + ")");
+  const std::string who =
+      report.rank < 0 ? "the server's process" : "rank " + std::to_string(report.rank);
+  return who + (about.empty() ? "" : " (" + about + ")");
 }
 
 /// "rank 3", or "ranks 3-5, 9"; past `ranges_max` it counts instead.

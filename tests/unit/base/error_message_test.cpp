@@ -65,6 +65,18 @@ TEST_CASE("ranks that never joined are told apart from those that are silent") {
         "decided by rank 0 (timeout 5.0 s); at 10.0.0.1:4600");
 }
 
+TEST_CASE("a process that hosts the server and has no rank is told without one") {
+  Error error;
+  error.code = ErrorCode::unavailable;
+  error.operation = "get";
+  error.ranks = {report_of(-1, "b7", 4711, "")};
+  error.cause = LossCause::closed;
+  error.detail = "Connection refused";
+  CHECK(error.message() ==
+        "unavailable: get: the server's process (host b7, pid 4711); cause closed; "
+        "Connection refused");
+}
+
 TEST_CASE("a loss says how it was noticed and how to go on") {
   Error error;
   error.code = ErrorCode::rank_lost;
