@@ -73,7 +73,7 @@ MUSTER_API std::string_view name_of(LossCause cause);
 
 /// One rank as an error tells of it.
 struct RankReport {
-  int rank = 0;                       ///< -1: no rank, the process that embeds the server
+  int rank = 0;         ///< -1: no rank, the process that embeds the server
   bool joined = false;  ///< false: never joined, so nothing below is known
   ProcessInfo process;
   std::optional<Duration> silence;  ///< since its last byte, when the error was made
