@@ -5,6 +5,10 @@
 // or other settings, and the two must not meet in the linker. The macro stays, so that the code in
 // this folder says `asio::` as everybody does. asio.cpp compiles what is not a template, once.
 
+// Asio decides by macros of the standard library how it takes and gives back memory. Without them
+// here, a file that includes this header first would give back otherwise than the others take.
+#include <version>
+
 #define ASIO_STANDALONE 1
 #define ASIO_SEPARATE_COMPILATION 1
 #define ASIO_NO_DEPRECATED 1
