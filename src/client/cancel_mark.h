@@ -18,9 +18,14 @@ class CancelMark {
 
   bool covers(std::uint64_t serial) const noexcept { return serial < below_.load(); }
 
+  /// From now on what fails has failed because its owner closed it.
+  void close() noexcept { is_closed_.store(true); }
+  bool is_closed() const noexcept { return is_closed_.load(); }
+
  private:
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
   std::atomic<std::uint64_t> below_{0};
+  std::atomic<bool> is_closed_{false};
 };
 
 }  // namespace muster::client

@@ -41,6 +41,7 @@ void Group::leave_unasked() {
   Ticket ticket;
   ticket.serial = link_->next_serial();
   link_->submit(wire::Leave{epoch()}, link_->options().timeout, std::move(ticket));
+  link_->cancel_closed(*mark_);
 }
 
 void Group::end(Error why) {

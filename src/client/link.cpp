@@ -45,6 +45,18 @@ Limits limits_of(const wire::ServerLimits& from) {
   return limits;
 }
 
+/// The protocol does not know why it was told to cancel.
+void amend(Error& error, const Ticket& ticket, protocol::Fate fate) {
+  if (ticket.mark && ticket.mark->is_closed()) {
+    error.code = ErrorCode::closed;
+    error.detail = "the group's handle is gone";
+  } else if (ticket.round != 0 && fate == protocol::Fate::in_doubt &&
+             error.code == ErrorCode::cancelled) {
+    error.code = ErrorCode::outcome_unknown;
+    error.detail = "cancelled, and the server did not say what became of the round";
+  }
+}
+
 std::optional<Error> refusal_of(const StoreOptions& options) {
   if (options.name_space.size() > wire::name_bytes_max) {
     return invalid_argument("name_space: at most 64 bytes");
@@ -152,6 +164,13 @@ void Link::cancel(CancelMark& mark) noexcept {
   mark.raise_to(last_serial_.load() + 1);
   is_cancelling_.store(true);
   net::Doorbell::ring(bell_);
+}
+
+void Link::cancel_closed(CancelMark& mark) {
+  mark.close();
+  mark.raise_to(last_serial_.load() + 1);
+  is_cancelling_.store(true);
+  wake();  // the bell would wake all links of the thread
 }
 
 void Link::close() {
@@ -305,12 +324,7 @@ void Link::execute(protocol::Complete& effect) {
     pending_.erase(found);
   }
   Outcome outcome{std::move(effect.reply), effect.fate};
-  const bool is_round_in_doubt =
-      ticket.round != 0 && !outcome.reply && outcome.fate == protocol::Fate::in_doubt;
-  if (is_round_in_doubt && outcome.reply.error().code == ErrorCode::cancelled) {
-    outcome.reply.error().code = ErrorCode::outcome_unknown;
-    outcome.reply.error().detail = "cancelled, and the server did not say what became of the round";
-  }
+  if (!outcome.reply) amend(outcome.reply.error(), ticket, outcome.fate);
   if (ticket.settle) ticket.settle(outcome);
   if (ticket.done) ticket.done(std::move(outcome));
 }

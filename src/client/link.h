@@ -83,6 +83,9 @@ class Link : public std::enable_shared_from_this<Link> {
   void cancel() noexcept;
   void cancel(CancelMark& mark) noexcept;
 
+  /// Ends the calls of an owner that is gone, with `closed`.
+  void cancel_closed(CancelMark& mark);
+
   /// Ends the session in order and every pending call with `closed`. Waits until the goodbye has
   /// been handed to the kernel, `goodbye_patience` at most; never for the network.
   void close();
