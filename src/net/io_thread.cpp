@@ -94,14 +94,13 @@ IoThread::Impl::~Impl() {
 asio::io_context& IoThread::Impl::context() { return loop_->context; }
 
 void IoThread::Impl::post_handler(std::function<void()> work) {
-  {
-    const std::lock_guard lock(handlers_->mutex);
-    handlers_->queue.push_back(std::move(work));
-    if (!handlers_->thread.joinable()) {
-      handlers_->thread = net::start_thread(name_, [handlers = handlers_] { handlers->run(); });
-    }
+  const auto handlers = handlers_;  // `work` may drop the last reference to this object
+  const std::lock_guard lock(handlers->mutex);
+  handlers->queue.push_back(std::move(work));
+  if (!handlers->thread.joinable()) {
+    handlers->thread = net::start_thread(name_, [handlers] { handlers->run(); });
   }
-  handlers_->wake.notify_one();
+  handlers->wake.notify_one();
 }
 
 bool IoThread::Impl::on_io_thread() const {

@@ -24,6 +24,8 @@ class IoThread::Impl {
   explicit Impl(std::string name);
   ~Impl();
 
+  /// Who posts there holds a reference to the IoThread until the post has returned: the work
+  /// may drop the last other one before that.
   asio::io_context& context();
 
   /// Runs `work` on the handler thread, in order; all of it before the thread ends.

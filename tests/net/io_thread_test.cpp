@@ -84,12 +84,15 @@ TEST_CASE("what throws on the I/O thread does not end it") {
 TEST_CASE("the last reference may be dropped on the I/O thread") {
   auto io = IoThread::create();
   std::weak_ptr<IoThread> watch = io;
+  std::promise<void> is_last;
   std::promise<void> dropped;
-  auto& context = io->impl().context();
-  asio::post(context, [&dropped, last = std::move(io)]() mutable {
+  asio::post(io->impl().context(), [&, last = io]() mutable {
+    is_last.get_future().wait();
     last.reset();
     dropped.set_value();
   });
+  io.reset();
+  is_last.set_value();
   within_time(dropped.get_future());
   CHECK(watch.expired());
 }

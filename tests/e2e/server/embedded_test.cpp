@@ -113,10 +113,15 @@ TEST_CASE("a server may be closed on its own I/O thread, also with the last refe
   ServerOptions options;
   options.io_thread = IoThread::create();
   auto server = std::make_shared<Server>(start(options));
-  auto& context = options.io_thread->impl().context();
-  options.io_thread.reset();
   auto client = RawClient::with_session(server->addresses().front());
-  asio::post(context, [last = std::move(server)]() mutable { last.reset(); });
+  std::promise<void> is_last;
+  asio::post(options.io_thread->impl().context(), [&, last = server]() mutable {
+    is_last.get_future().wait();
+    last.reset();
+  });
+  server.reset();
+  options.io_thread.reset();
+  is_last.set_value();
   CHECK_FALSE(goodbye_of(client).empty());
   CHECK(client.is_closed());
 }
