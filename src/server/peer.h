@@ -33,6 +33,7 @@ struct Peer {
   std::unique_ptr<HelloStage> hello;  ///< null: it has been said
   FrameAssembler frames;
   std::string session;              ///< as the log names it; empty: none was begun
+  std::string process;              ///< whose it is, as the log names it
   std::uint64_t charged_bytes = 0;  ///< to the quota, for what waits to be sent
   bool is_dirty = false;            ///< something was queued in this turn
   bool is_slow = false;             ///< stands in the list of those that do not take all

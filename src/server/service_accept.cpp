@@ -3,6 +3,7 @@
 
 #include "base/monotonic_now.h"
 #include "base/random.h"
+#include "core/failure.h"
 #include "server/service.h"
 
 // A newcomer's life: accepted -> its hello is collected in a buffer of fixed size -> the engine
@@ -75,6 +76,7 @@ void Service::complete_hello(Peer& peer, std::string_view rest) {
   if (!hello) return refuse(peer, hello.error());
   newcomers_.remove(peer);
   control_accepting();
+  if (log_.is_on()) peer.process = core::describe(hello->process);
   core::Hello event;
   event.connection = id;
   event.hello = *hello;

@@ -35,7 +35,8 @@ void Service::carry_out(core::SendHello& effect) {
   peer->session = "session " + std::to_string(effect.hello.session_id);
   if (!log_.is_on()) return;
   const char* const how = effect.hello.resumed ? " resumed from " : " begun from ";
-  log_.line(LogLevel::info, peer->session + how + peer->connection->peer());
+  log_.line(LogLevel::info,
+            peer->session + " of " + peer->process + how + peer->connection->peer());
 }
 
 void Service::carry_out(core::SendReply& effect) {

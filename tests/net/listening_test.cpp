@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+#include "support/machine.h"
+
 namespace {
 
 using muster::ErrorCode;
@@ -16,6 +18,7 @@ using muster::net::Listening;
 using muster::net::ListenOptions;
 using muster::net::SocketAddress;
 using muster::net::UniqueFd;
+using muster::test::has_ipv6;
 namespace fs = std::filesystem;
 
 /// Whether somebody can connect.
@@ -43,9 +46,11 @@ struct Folder {
 };
 
 TEST_CASE("port 0 becomes a port that somebody can connect to") {
-  const auto listening = muster::net::listen_at({"127.0.0.1:0", "[::1]:0"}, {});
+  std::vector<std::string> addresses = {"127.0.0.1:0"};
+  if (has_ipv6()) addresses.emplace_back("[::1]:0");
+  const auto listening = muster::net::listen_at(addresses, {});
   REQUIRE(listening);
-  REQUIRE(listening->size() == 2);
+  REQUIRE(listening->size() == addresses.size());
   for (const Listening& one : *listening) {
     CHECK(one.address().port() != 0);
     CHECK(answers(one.address()));
@@ -67,7 +72,7 @@ TEST_CASE("an empty host is all of this machine, for both families") {
   REQUIRE(listening->size() == 1);
   const std::uint16_t port = (*listening)[0].address().port();
   CHECK(answers(with_host("127.0.0.1", port)));
-  CHECK(answers(with_host("[::1]", port)));
+  if (has_ipv6()) CHECK(answers(with_host("[::1]", port)));
 }
 
 TEST_CASE("what others could reach is refused before anything is bound") {
