@@ -242,11 +242,13 @@ void Link::apply(const protocol::Input& input) {
 }
 
 void Link::pump() {
+  bool is_closed = false;  // and what closing brought, such as the goodbye, has been carried out
   for (;;) {
     std::vector<protocol::Effect> effects;
     {
       const std::lock_guard lock(mutex_);
       effects = protocol_.take_effects();
+      is_closed = is_closing_;
     }
     if (effects.empty()) break;
     for (protocol::Effect& effect : effects) {
@@ -255,7 +257,7 @@ void Link::pump() {
   }
   if (connection_) connection_->flush();
   settle_establishing();
-  finish();
+  if (is_closed) finish();
   arm_timer();
 }
 
@@ -464,7 +466,7 @@ void Link::give_up_cancelled() {
 void Link::finish() {
   {
     const std::lock_guard lock(mutex_);
-    if (!is_closing_ || is_finished_) return;
+    if (is_finished_) return;
   }
   connector_->cancel();
   if (connection_) connection_->close_after_flush(linger);

@@ -282,6 +282,19 @@ TEST_CASE("a rank that leaves is told of once, and the others regroup") {
   });
 }
 
+TEST_CASE("a group that goes together with its store ends the session in order") {
+  ServerOptions options;
+  options.session_timeout = 60s;
+  options.grace = 60s;  // for so long the server keeps a session that said no goodbye
+  auto server = start_server(options);
+  for (int time = 0; time < 300; ++time) {
+    auto store = connect(server);
+    auto group = join(store, "g", 0, 1);
+  }
+  auto store = connect(server);
+  await([&] { return held_count(store, "sessions") == 1; });
+}
+
 /// What the other process does in the test below; 0: all was as promised.
 int be_declared_dead(const std::string& address) {
   auto store = Store::connect(address, {}, 10s);
