@@ -107,9 +107,10 @@ TEST_CASE("wrong flags, values, files and limits are usage errors that name what
       {{"--config", folder / "value.conf"}, "value.conf:1"},
       {{"--connections-max", "1000000"}, "connections-max"},
   };
-  for (const auto& [flags, name] : cases) {
-    Process musterd(musterd_options(flags));
+  for (const auto& one : cases) {
+    Process musterd(musterd_options(one.first));
     const std::string errors = musterd.read_errors();
+    const std::string& name = one.second;
     CAPTURE(name);
     CAPTURE(errors);
     CHECK(musterd.wait().exit_code == 2);
