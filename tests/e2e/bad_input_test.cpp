@@ -122,7 +122,9 @@ TEST_CASE("what accepts and stays mute is told at the deadline") {
 TEST_CASE("ranks and sizes that cannot be are refused") {
   auto server = start_server();
   auto store = connect(server);
-  for (const auto& [rank, size] : {std::pair{-1, 2}, {2, 2}, {0, 0}, {0, -1}}) {
+  for (const auto& place : {std::pair{-1, 2}, {2, 2}, {0, 0}, {0, -1}}) {
+    const auto rank = place.first;
+    const auto size = place.second;
     CAPTURE(rank);
     CAPTURE(size);
     const auto group = StatelessProcessGroup::create(store, "g", rank, size, patience());
