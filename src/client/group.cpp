@@ -52,13 +52,16 @@ void Group::end(Error why) {
 
 /// `error` without the ranks that were told of before.
 Error Group::first_told(Error error) {
-  const auto is_new = [this](int rank) { return told_ranks_.insert(rank).second; };
+  told_ranks_.resize(static_cast<std::size_t>(world_size()));
   std::vector<RankRange> ranges;
-  std::set<int> fresh;
+  std::vector<bool> fresh(told_ranks_.size());
   for (const RankRange range : error.rank_ranges) {
-    for (int rank = range.first; rank <= range.last && rank < world_size(); ++rank) {
-      if (!is_new(rank)) continue;
-      fresh.insert(rank);
+    const int last = std::min(range.last, world_size() - 1);
+    for (int rank = std::max(range.first, 0); rank <= last; ++rank) {
+      const auto index = static_cast<std::size_t>(rank);
+      if (told_ranks_[index]) continue;
+      told_ranks_[index] = true;
+      fresh[index] = true;
       if (!ranges.empty() && ranges.back().last == rank - 1) {
         ranges.back().last = rank;
       } else {
@@ -67,7 +70,10 @@ Error Group::first_told(Error error) {
     }
   }
   error.rank_ranges = std::move(ranges);
-  const auto was_told = [&](const RankReport& report) { return fresh.count(report.rank) == 0; };
+  const auto was_told = [&](const RankReport& report) {
+    const auto index = static_cast<std::size_t>(report.rank);
+    return report.rank < 0 || index >= fresh.size() || !fresh[index];
+  };
   error.ranks.erase(std::remove_if(error.ranks.begin(), error.ranks.end(), was_told),
                     error.ranks.end());
   return error;
@@ -76,13 +82,13 @@ Error Group::first_told(Error error) {
 /// On the I/O thread.
 void Group::on_event(const wire::Event& event) {
   if (event.kind == wire::EventKind::session_ended) return end(event.error);
-  Error told;
+  if (!options_.on_loss) return;
   {
     const std::lock_guard lock(mutex_);
     if (is_gone_) return;
-    told = first_told(event.error);
   }
-  if (!options_.on_loss || told.rank_ranges.empty()) return;
+  Error told = first_told(event.error);
+  if (told.rank_ranges.empty()) return;
   told.group = name_;
   told.epoch = epoch();
   if (told.where.empty()) told.where = link_->address();

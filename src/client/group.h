@@ -4,8 +4,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
+#include <vector>
 
 #include "client/call.h"
 #include "client/cancel_mark.h"
@@ -106,8 +106,9 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
   std::mutex order_;
   std::mutex mutex_;
   protocol::GroupState state_;
-  std::set<int> told_ranks_;  ///< of whose loss `on_loss` knows
   bool is_gone_ = false;
+
+  std::vector<bool> told_ranks_;  ///< of whose loss `on_loss` knows; the I/O thread's
 };
 
 }  // namespace muster::client

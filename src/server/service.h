@@ -63,6 +63,7 @@ class Service : public std::enable_shared_from_this<Service> {
   void received(ConnectionId id, std::string_view bytes);
   void cut_frames(ConnectionId id);
   bool is_behind(Peer& peer);
+  void hold(Peer& peer);
   void drained(ConnectionId id);
   void closed(ConnectionId id, net::CloseCause cause, const std::string& detail);
   void handle(ConnectionId id, const wire::Frame& frame);

@@ -139,7 +139,7 @@ void Service::look_at_unsent(Peer& peer) {
   }
   peer.charged_bytes = own_bytes;
   if (peer.connection->stalled_since() == base::far_future) return;
-  if (peer.connection->waiting_bytes() > waiting_bytes_max) {
+  if (peer.connection->waiting_bytes() > waiting_bytes_max + peer.asked_bytes) {
     return lose(peer, "it does not take its replies: more than 8 MiB wait");
   }
   if (peer.is_slow) return;

@@ -7,15 +7,16 @@
 // A turn begins with what a connection reports: bytes, that it has drained, its end. Every
 // complete frame that the bytes hold is handled, then the turn ends and the replies leave.
 //
-// A peer that asks faster than it takes the answers is held: its frames wait, stored, until it has
-// taken most of what is queued. Bytes are read meanwhile, since they prove that it lives, but only
-// so many.
+// A peer that asks faster than it takes the answers is held: its frames wait, stored, until little
+// is queued behind the reply that is being sent. One large reply alone holds nothing up: a rank may
+// pass barriers while it downloads. Bytes are read meanwhile, since they prove that it lives, but
+// only so many.
 
 namespace muster::server {
 namespace {
 
-constexpr std::uint64_t hold_bytes = 1U << 20;        // unsent: no more frames are handled
-constexpr std::uint64_t continue_bytes = 256 * 1024;  // unsent: they are again
+constexpr std::uint64_t hold_bytes = 1U << 20;        // waiting: no more frames are handled
+constexpr std::uint64_t continue_bytes = 256 * 1024;  // waiting: they are again
 constexpr std::uint64_t held_bytes_max = 64 * 1024;   // of frames that wait: no more is read
 
 }  // namespace
@@ -37,12 +38,7 @@ void Service::received(ConnectionId id, std::string_view bytes) {
 /// Any frame may end the connection that it came on.
 void Service::cut_frames(ConnectionId id) {
   while (Peer* const peer = peers_.find(id)) {
-    if (is_behind(*peer)) {
-      peer->is_held = true;
-      peer->frames.keep();
-      if (peer->frames.stored_bytes() >= held_bytes_max) peer->connection->pause_reading();
-      return;
-    }
+    if (is_behind(*peer)) return hold(*peer);
     Result<FrameAssembler::Next> next = peer->frames.next();
     if (!next) return break_off(*peer, next.error());
     if (std::holds_alternative<FrameAssembler::Incomplete>(*next)) return;
@@ -56,9 +52,16 @@ void Service::cut_frames(ConnectionId id) {
 
 bool Service::is_behind(Peer& peer) {
   const std::uint64_t limit_bytes = peer.is_held ? continue_bytes : hold_bytes;
-  if (peer.connection->unsent_bytes() <= limit_bytes) return false;
+  if (peer.connection->waiting_bytes() <= limit_bytes) return false;
   peer.connection->flush();
-  return peer.connection->unsent_bytes() > limit_bytes;
+  return peer.connection->waiting_bytes() > limit_bytes;
+}
+
+void Service::hold(Peer& peer) {
+  if (!peer.is_held) peer.asked_bytes = peer.connection->waiting_bytes();
+  peer.is_held = true;
+  peer.frames.keep();
+  if (peer.frames.stored_bytes() >= held_bytes_max) peer.connection->pause_reading();
 }
 
 void Service::drained(ConnectionId id) {
@@ -69,6 +72,7 @@ void Service::drained(ConnectionId id) {
     apply(core::Heard{id});  // it takes bytes: it lives, although it may not be read from
     if (!is_behind(*peer)) {
       peer->is_held = false;
+      peer->asked_bytes = 0;
       peer->connection->resume_reading();
       peer->frames.give({});
       cut_frames(id);

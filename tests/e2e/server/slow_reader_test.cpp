@@ -21,8 +21,8 @@ namespace wire = muster::wire;
 constexpr int small_buffer_bytes = 16 * 1024;
 constexpr std::size_t value_bytes = 1U << 20;
 
-Server start() {
-  auto server = Server::start();
+Server start(ServerOptions options = {}) {
+  auto server = Server::start(std::move(options));
   if (!server) FAIL(server.error().message());
   return std::move(*server);
 }
@@ -60,6 +60,21 @@ TEST_CASE("a client that asks for much and reads it, slowly, gets all of it") {
     CHECK(reply.body.size() > value_bytes);
     if (number % 16 == 0) CHECK(member.call(wire::Add{"counter", 1}).header.code == 0);
   }
+}
+
+TEST_CASE("one large reply that is read slowly holds up no other request") {
+  ServerOptions options;
+  options.value_bytes_max = 32U << 20;
+  const Server server = start(options);
+  const std::string address = server.addresses().front();
+  auto client = RawClient::with_session(address, small_buffer_bytes);
+  auto member = RawClient::with_session(address);
+  const std::string value(32U << 20, 'x');
+  CHECK(member.call(wire::Set{"huge", value, {}, false, false}).header.code == 0);
+  client.send(client.request(wire::Get{"huge"}));
+  client.receive(100);  // it has begun to come
+  client.send(client.request(wire::Set{"arrived", "", {}, false, false}));
+  CHECK(member.call(wire::Get{"arrived"}).header.code == 0);  // while nobody takes the rest
 }
 
 TEST_CASE("a client that is held back is heard, and its requests are done in order") {
