@@ -18,8 +18,9 @@ MUSTER_BEGIN_NAMESPACE
 ///
 /// Takes nlohmann::json itself and what it converts: numbers, strings in UTF-8, standard
 /// containers, and structs with `to_json` and `from_json` (or NLOHMANN_DEFINE_TYPE_INTRUSIVE).
-/// T must have a default constructor. A number that does not fit into T's is converted as
-/// nlohmann does it, without an error: check ranges in `from_json` where they matter.
+/// T must have a default constructor. nlohmann casts a number to T's type whether it fits or not,
+/// and an integer from a fraction such as 1e99 has no defined value: where the bytes come from
+/// somebody whom you do not trust, let `from_json` look at `is_number_integer` and the range.
 ///
 /// Bytes of any origin can be decoded: depth and number of values are checked before the text is
 /// parsed, so that neither the stack nor the memory (at most 64 bytes per value and a small

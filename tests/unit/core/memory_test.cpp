@@ -1,28 +1,16 @@
-#include <malloc.h>
-
-#include <cstdlib>
-#include <new>
-
 #include <doctest/doctest.h>
 
 #include "engine_driver.h"
+#include "support/allocations.h"
 
 // What the quota is charged must be what memory is taken, or the limit means nothing. A program
-// of its own, because it replaces the allocator to see what is taken.
+// of its own, because it watches the allocator.
 
 using namespace muster;
 using namespace muster::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-std::int64_t live_bytes = 0;
-
-/// What the C library takes for a block: its size, a header of 8 bytes, rounded up.
-std::int64_t bytes_of(void* block) {
-  const auto rounded = static_cast<std::int64_t>((malloc_usable_size(block) + 8 + 15) / 16 * 16);
-  return std::max<std::int64_t>(rounded, 32);
-}
 
 /// Memory taken and memory charged, per item.
 struct Cost {
@@ -33,7 +21,7 @@ struct Cost {
 template <class Make>
 Cost cost_of(EngineDriver& driver, int count, Make&& make) {
   driver.effects.clear();
-  const std::int64_t taken_before = live_bytes;
+  const std::int64_t taken_before = allocated().live_bytes;
   const auto charged_bytes = [&] {
     return static_cast<std::int64_t>(driver.engine.counts().memory_bytes);
   };
@@ -47,7 +35,8 @@ Cost cost_of(EngineDriver& driver, int count, Make&& make) {
   driver.effects.clear();
   driver.effects.shrink_to_fit();
   const auto per_item = [&](std::int64_t bytes) { return static_cast<double>(bytes) / count; };
-  const Cost cost{per_item(live_bytes - taken_before), per_item(charged_bytes() - charged_before)};
+  const Cost cost{per_item(allocated().live_bytes - taken_before),
+                  per_item(charged_bytes() - charged_before)};
   MESSAGE("taken ", cost.taken, " charged ", cost.charged);
   return cost;
 }
@@ -55,18 +44,6 @@ Cost cost_of(EngineDriver& driver, int count, Make&& make) {
 std::string key_of(int number) { return "some/prefix/of/keys/" + std::to_string(1000000 + number); }
 
 }  // namespace
-
-void* operator new(std::size_t size) {
-  void* const block = std::malloc(size == 0 ? 1 : size);
-  if (block == nullptr) throw std::bad_alloc();
-  live_bytes += bytes_of(block);
-  return block;
-}
-void operator delete(void* block) noexcept {
-  if (block != nullptr) live_bytes -= bytes_of(block);
-  std::free(block);
-}
-void operator delete(void* block, std::size_t) noexcept { operator delete(block); }
 
 TEST_CASE("a key is charged what it takes") {
   for (const std::size_t value_bytes : {std::size_t{8}, std::size_t{64}, std::size_t{1000}}) {
@@ -120,14 +97,14 @@ TEST_CASE("an answer in the cache is charged what it takes") {
 TEST_CASE("what a large table took is given back when its keys go") {
   EngineDriver driver;
   const core::ConnectionId a = driver.connect();
-  const std::int64_t before = live_bytes;
+  const std::int64_t before = allocated().live_bytes;
   cost_of(driver, 50000, [&](int number) {
     driver.ask(a, wire::Set{key_of(number), "value", {}, false, false});
   });
-  const std::int64_t full = live_bytes;
+  const std::int64_t full = allocated().live_bytes;
   cost_of(driver, 50000, [&](int number) {
     const std::string key = key_of(number);
     driver.ask(a, wire::Remove{{key}});
   });
-  CHECK(live_bytes - before < (full - before) / 20);
+  CHECK(allocated().live_bytes - before < (full - before) / 20);
 }

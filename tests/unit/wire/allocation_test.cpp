@@ -1,14 +1,14 @@
 #include <doctest/doctest.h>
 
-#include "counted_allocations.h"
 #include "golden/sample.h"
+#include "support/allocations.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/reader.h"
 #include "wire/reply.h"
 #include "wire/request.h"
 
-// An executable of its own, because the allocator is replaced to count what is asked of it.
+// An executable of its own, because it watches the allocator.
 
 using namespace muster;
 using namespace muster::wire;
