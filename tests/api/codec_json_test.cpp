@@ -85,9 +85,9 @@ struct Port {
 
   friend void to_json(nlohmann::json& json, const Port& port) { json = port.number; }
   friend void from_json(const nlohmann::json& json, Port& port) {
-    const auto* const number = json.get_ptr<const nlohmann::json::number_unsigned_t*>();
-    if (number == nullptr || *number > 65535) throw std::out_of_range("a port is 0 to 65535");
-    port.number = static_cast<int>(*number);
+    const auto* const value = json.get_ptr<const nlohmann::json::number_unsigned_t*>();
+    if (value == nullptr || *value > 65535) throw std::out_of_range("a port is 0 to 65535");
+    port.number = static_cast<int>(*value);
   }
 };
 
