@@ -39,7 +39,7 @@ using ObjectOf = std::conditional_t<std::is_convertible_v<const T&, const char*>
 /// not count: call it again.
 ///
 /// errors   of every call, beside its own: those of the store, rank_lost, rank_left, stale_epoch
-///          (the handle was regrouped or has left), fenced;
+///          (the members have regrouped), closed (this handle has left), fenced;
 ///          of collectives also timed_out (ranks: not come), collective_mismatch, cancelled (ranks:
 ///          by whom), too_large, busy (another collective of this handle is pending),
 ///          outcome_unknown (until `recover`);
@@ -78,7 +78,10 @@ class MUSTER_API StatelessProcessGroup {
   ///
   /// name    at least one byte, at most `limits().key_bytes_max`
   /// errors  timed_out (ranks: not come), rank_in_use (ranks: the holder), group_mismatch
-  ///         (expected, actual; ranks: by whom), group_closed (ranks: the members), too_large
+  ///         (expected, actual; ranks: by whom), group_closed (ranks: the members), too_large,
+  ///         busy (this store has a handle of the group). After cancelled, suspended or
+  ///         outcome_unknown this rank may be a member all the same: call it again, or close the
+  ///         store, else the others wait for it
   /// cost    one round trip
   /// see     docs/semantics.md "Join"
   static Result<StatelessProcessGroup> create(const Store& store, std::string_view name, int rank,
@@ -312,8 +315,10 @@ class MUSTER_API StatelessProcessGroup {
   /// give `stale_epoch`.
   ///
   /// returns  the handle of the new epoch, which shares store and hosted server with this one
-  /// errors   timed_out (ranks: not come; this handle lives on, call it again), invalid_argument
-  ///          (a survivor's rank is beyond the new size), fenced (the others went on without us)
+  /// errors   timed_out (ranks: not come) and cancelled (ranks: by whom), for all who called it;
+  ///          invalid_argument (a survivor's rank is beyond the new size), fenced (the others went
+  ///          on without us). This handle lives on. After suspended or outcome_unknown the others
+  ///          may have gone on with this rank: call it again, which gives the new handle then
   /// cost     one round trip
   /// see      docs/semantics.md "Regroup"
   Result<StatelessProcessGroup> regroup(RegroupOptions options = {},

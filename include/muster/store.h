@@ -228,9 +228,9 @@ class MUSTER_API Store {
   void status_async(Duration timeout,
                     Handler<std::vector<std::pair<std::string, std::string>>> handler);
 
-  /// Ends every call that has begun with `cancelled`. Undecided rounds of its groups end with
-  /// `cancelled` for all ranks, as soon as the server has answered; when it does not within 2 s,
-  /// with `outcome_unknown` here. Later calls are not concerned.
+  /// Ends every call that has begun with `cancelled`. Undecided rounds and regroups of its groups
+  /// end with `cancelled` for all ranks, as soon as the server has answered; when it does not
+  /// within 2 s, with `outcome_unknown` here. Later calls are not concerned.
   ///
   /// threads  any, and signal handlers: async-signal-safe
   void cancel() noexcept;

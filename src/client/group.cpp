@@ -6,11 +6,13 @@
 
 namespace muster::client {
 
-std::shared_ptr<Group> Group::create(std::shared_ptr<Link> link, std::string name,
-                                     const GroupOptions& options, const wire::FormedReply& formed) {
+Result<std::shared_ptr<Group>> Group::create(std::shared_ptr<Link> link, std::string name,
+                                             const GroupOptions& options,
+                                             const wire::FormedReply& formed) {
   std::shared_ptr<Group> group(new Group(std::move(link), std::move(name), options, formed));
-  group->link_->watch(group->epoch(), group);
-  return group;
+  if (group->link_->watch(group->epoch(), group)) return group;
+  group->is_gone_ = true;  // it must not leave in the other's name
+  return failure(ErrorCode::busy, "this store has a handle of this group already");
 }
 
 Group::Group(std::shared_ptr<Link> link, std::string name, const GroupOptions& options,

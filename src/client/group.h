@@ -23,9 +23,10 @@ namespace muster::client {
 /// it; the handle that goes makes it leave.
 class Group final : public EpochWatcher, public std::enable_shared_from_this<Group> {
  public:
-  static std::shared_ptr<Group> create(std::shared_ptr<Link> link, std::string name,
-                                       const GroupOptions& options,
-                                       const wire::FormedReply& formed);
+  /// errors  busy (a handle of that epoch lives on this link)
+  static Result<std::shared_ptr<Group>> create(std::shared_ptr<Link> link, std::string name,
+                                               const GroupOptions& options,
+                                               const wire::FormedReply& formed);
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;

@@ -39,8 +39,7 @@ void Group::number_round(Call<T>& call) {
   }
   std::get<wire::CollectiveCall>(call.body).round = *round;
   call.subject.round = *round;
-  call.ticket.epoch = epoch();
-  call.ticket.round = *round;
+  call.ticket.cancellation = wire::CancelRound{epoch(), *round};
   call.ticket.settle = [self = shared_from_this()](const Outcome& outcome) {
     const std::lock_guard settling(self->mutex_);
     self->state_.end_round(error_of(outcome), outcome.fate);

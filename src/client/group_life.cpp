@@ -1,4 +1,5 @@
 #include <limits>
+#include <optional>
 
 #include "client/decode.h"
 #include "client/group_call.h"
@@ -8,7 +9,7 @@
 namespace muster::client {
 namespace {
 
-using Slot = std::shared_ptr<std::shared_ptr<Group>>;
+using Slot = std::shared_ptr<std::optional<Result<std::shared_ptr<Group>>>>;
 
 /// Makes the group as soon as the reply is there, before any event can follow it.
 void form(const Slot& slot, const std::shared_ptr<Link>& link, const std::string& name,
@@ -23,7 +24,7 @@ void form(const Slot& slot, const std::shared_ptr<Link>& link, const std::string
 
 std::function<Result<std::shared_ptr<Group>>(std::string)> taken_from(Slot slot) {
   return [slot = std::move(slot)](const std::string&) -> Result<std::shared_ptr<Group>> {
-    if (*slot) return std::move(*slot);
+    if (*slot) return *std::move(*slot);
     return failure(ErrorCode::protocol_error, "the server's answer does not describe a group");
   };
 }
@@ -75,7 +76,7 @@ Call<std::shared_ptr<Group>> Group::join_call(std::shared_ptr<Link> link, std::s
                          options.info};
   made.refused = refusal_to_join(name, rank, world_size, options);
   if (!made.refused) made.refused = refusal_of(made.body, link->limits());
-  const auto slot = std::make_shared<std::shared_ptr<Group>>();
+  const auto slot = std::make_shared<Slot::element_type>();
   made.ticket.settle = [slot, link, name = std::string(name), options](const Outcome& outcome) {
     form(slot, link, name, options, outcome);
   };
@@ -96,7 +97,7 @@ Call<std::shared_ptr<Group>> Group::regroup_call(const RegroupOptions& options, 
   body.new_size = static_cast<std::uint32_t>(options.new_size);
   body.min_size = static_cast<std::uint32_t>(options.min_size);
   made.body = body;
-  const auto slot = std::make_shared<std::shared_ptr<Group>>();
+  const auto slot = std::make_shared<Slot::element_type>();
   made.decode = taken_from(slot);
   if (!check(made)) return made;
   made.order = std::unique_lock(order_);
@@ -110,6 +111,7 @@ Call<std::shared_ptr<Group>> Group::regroup_call(const RegroupOptions& options, 
   auto& numbered = std::get<wire::Regroup>(made.body);
   numbered.attempt = *attempt;
   numbered.next_round = state_.rounds() + 1;
+  made.ticket.cancellation = wire::CancelRegroup{epoch(), *attempt};
   made.ticket.settle = [self = shared_from_this(), slot](const Outcome& outcome) {
     form(slot, self->link_, self->name_, self->options_, outcome);
     const std::lock_guard settling(self->mutex_);

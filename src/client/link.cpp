@@ -50,10 +50,10 @@ void amend(Error& error, const Ticket& ticket, protocol::Fate fate) {
   if (ticket.mark && ticket.mark->is_closed()) {
     error.code = ErrorCode::closed;
     error.detail = "the group's handle is gone";
-  } else if (ticket.round != 0 && fate == protocol::Fate::in_doubt &&
+  } else if (ticket.cancellation && fate == protocol::Fate::in_doubt &&
              error.code == ErrorCode::cancelled) {
     error.code = ErrorCode::outcome_unknown;
-    error.detail = "cancelled, and the server did not say what became of the round";
+    error.detail = "cancelled, and the server did not say what became of the call";
   }
 }
 
@@ -186,14 +186,18 @@ void Link::close() {
   finished_.wait_for(lock, goodbye_patience, [this] { return is_finished_; });
 }
 
-void Link::watch(std::uint64_t epoch, std::weak_ptr<EpochWatcher> watcher) {
+bool Link::watch(std::uint64_t epoch, std::weak_ptr<EpochWatcher> watcher) {
   const std::lock_guard lock(mutex_);
-  watchers_[epoch] = std::move(watcher);
+  std::weak_ptr<EpochWatcher>& place = watchers_[epoch];
+  if (!place.expired()) return false;
+  place = std::move(watcher);
+  return true;
 }
 
 void Link::unwatch(std::uint64_t epoch) {
   const std::lock_guard lock(mutex_);
-  watchers_.erase(epoch);
+  const auto found = watchers_.find(epoch);
+  if (found != watchers_.end() && found->second.expired()) watchers_.erase(found);
 }
 
 bool Link::is_forked() const { return ::getpid() != owner_; }
@@ -429,23 +433,23 @@ void Link::cancel_marked() {
   const std::lock_guard lock(mutex_);
   const Instant now = monotonic_now();
   std::vector<CallId> ending;
-  std::vector<wire::CancelRound> rounds;
+  std::vector<wire::RequestBody> cancellations;
   for (auto& [id, pending] : pending_) {
     const Ticket& ticket = pending.ticket;
     const bool is_meant =
         mark_.covers(ticket.serial) || (ticket.mark && ticket.mark->covers(ticket.serial));
     if (pending.is_cancelled || !is_meant) continue;
     pending.is_cancelled = true;
-    if (ticket.round == 0) {
+    if (!ticket.cancellation) {
       ending.push_back(id);
       continue;
     }
-    rounds.push_back({ticket.epoch, ticket.round});
+    std::visit([&](const auto& body) { cancellations.emplace_back(body); }, *ticket.cancellation);
     pending.give_up_at = now + cancel_patience;
     give_up_at_ = std::min(give_up_at_, pending.give_up_at);
   }
   for (const CallId id : ending) protocol_.cancel(id, now);
-  for (const wire::CancelRound& round : rounds) protocol_.submit(round, cancel_patience, now);
+  for (const auto& body : cancellations) protocol_.submit(body, cancel_patience, now);
 }
 
 void Link::give_up_cancelled() {

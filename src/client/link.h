@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/time.h"
@@ -38,8 +39,8 @@ struct Outcome {
 struct Ticket {
   std::uint64_t serial = 0;          ///< from `next_serial`, taken when the public call began
   std::shared_ptr<CancelMark> mark;  ///< of its group; null: none
-  std::uint64_t epoch = 0;           ///< of a collective: `cancel` asks the server to cancel
-  std::uint64_t round = 0;           ///< this round of it; 0: the call is no collective
+  /// Of a call that is others' too: what asks the server to end it for all of them.
+  std::optional<std::variant<wire::CancelRound, wire::CancelRegroup>> cancellation;
   /// Both run once, `settle` first, on the I/O thread (or, after `give_up`, on the thread that
   /// did), and never block. May be empty.
   std::function<void(const Outcome& outcome)> settle;
@@ -90,7 +91,9 @@ class Link : public std::enable_shared_from_this<Link> {
   /// been handed to the kernel, `goodbye_patience` at most; never for the network.
   void close();
 
-  void watch(std::uint64_t epoch, std::weak_ptr<EpochWatcher> watcher);
+  /// False if somebody watches that epoch already.
+  [[nodiscard]] bool watch(std::uint64_t epoch, std::weak_ptr<EpochWatcher> watcher);
+  /// The watcher is gone.
   void unwatch(std::uint64_t epoch);
 
   bool is_forked() const;
@@ -111,7 +114,7 @@ class Link : public std::enable_shared_from_this<Link> {
   /// get to run, such as one whose inline handler blocks.
   static constexpr Duration patience{std::chrono::milliseconds(100)};
   static constexpr Duration goodbye_patience{std::chrono::milliseconds(100)};
-  /// How long a cancelled round waits for the server's decision.
+  /// How long a cancelled round or regroup waits for the server's decision.
   static constexpr Duration cancel_patience{std::chrono::seconds(2)};
 
  private:

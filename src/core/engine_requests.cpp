@@ -34,6 +34,7 @@ bool for_members_only(Operation operation) {
     case Operation::join:
     case Operation::leave:
     case Operation::regroup:
+    case Operation::cancel_regroup:
     case Operation::collective:
     case Operation::cancel_round:
     case Operation::send:
@@ -82,6 +83,9 @@ struct Engine::Impl::Dispatch {
   void operator()(const wire::Join& request) const { groups.join(context, request); }
   void operator()(const wire::Leave& request) const { groups.leave(context, request); }
   void operator()(const wire::Regroup& request) const { groups.regroup(context, request); }
+  void operator()(const wire::CancelRegroup& request) const {
+    groups.cancel_regroup(context, request);
+  }
   void operator()(const wire::Members& request) const { groups.members(context, request); }
   void operator()(const wire::CollectiveCall& request) const {
     groups.collective(context, request);

@@ -87,6 +87,9 @@ class Group {
   // Requests.
   void join(const RequestContext& context, const wire::Join& request);
   void regroup(const RequestContext& context, Member& member, const wire::Regroup& request);
+  void cancel_regroup(const Member& member, std::uint64_t attempt);
+  /// Tells a member again what it is in the epoch.
+  void answer_formed(const RequestContext& context, const Member& member) const;
   /// Both are told when a collective and a regroup wait for each other.
   void collective(const RequestContext& context, Member& member,
                   const wire::CollectiveCall& request);
@@ -109,6 +112,8 @@ class Group {
   /// Null while it forms.
   Epoch* epoch() const { return epoch_; }
   bool unused() const { return epoch_ == nullptr && joiners_.empty(); }
+  /// The one from which this one was regrouped; 0: it was not.
+  std::uint64_t epoch_before() const { return epoch_before_; }
   const std::string& name() const { return name_; }
   GroupRoom& room() const { return room_; }
   /// Candidates in the order in which they came.
@@ -216,6 +221,7 @@ class Group {
   std::vector<RankRange> never_joined_;     ///< valid unless empty
 
   // While it is formed.
+  std::uint64_t epoch_before_ = 0;
   Attempt attempt_;
   std::deque<DecidedAttempt> decided_;  // those before attempt_, consecutive
 };

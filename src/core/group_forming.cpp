@@ -56,6 +56,7 @@ void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
   room.epochs.emplace(made->roster.epoch, std::move(made));
   world_size_ = epoch_->roster.world_size();
   seats_.clear();
+  epoch_before_ = old != nullptr ? old->roster.epoch : 0;
   if (old != nullptr) supersede(*old, seats, decider);
   for (const Seat& seat : seats) unlink_older(*seat.session);
   answer_members(seats, joiners, waits);
@@ -138,6 +139,10 @@ void Group::answer_members(const std::vector<Seat>& seats,
       room_.host.answer((*caller)->parked, formed_answer(member));
     }
   }
+}
+
+void Group::answer_formed(const RequestContext& context, const Member& member) const {
+  room_.host.answer(context, formed_answer(member));
 }
 
 Answer Group::formed_answer(const Member& member) const {

@@ -141,6 +141,13 @@ void Group::call_late(const RequestContext& context, Member& member) {
   trim_decided();
 }
 
+void Group::cancel_regroup(const Member& member, std::uint64_t attempt) {
+  if (!attempt_.open || attempt + member.join_attempts != attempt_.number) return;
+  Error cancelled = error(ErrorCode::cancelled, "");
+  epoch_->roster.blame(cancelled, member);
+  fail_attempt(cancelled);
+}
+
 /// The last one stays, for a caller that has not got its answer.
 void Group::trim_decided() {
   while (decided_.size() > 1 && decided_.front().to_come == 0) decided_.pop_front();

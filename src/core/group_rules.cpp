@@ -51,8 +51,7 @@ void Group::join(const RequestContext& context, const wire::Join& request) {
   Verdict verdict = judge(context.session, request);
   switch (verdict.kind) {
     case Verdict::Kind::refuse: return room_.host.fail(context, std::move(verdict.error));
-    case Verdict::Kind::same_answer:
-      return room_.host.answer(context, formed_answer(*verdict.member));
+    case Verdict::Kind::same_answer: return answer_formed(context, *verdict.member);
     case Verdict::Kind::regroup: {
       Member& member = *verdict.member;
       const std::uint64_t before = member.next_attempt;

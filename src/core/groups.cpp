@@ -31,6 +31,8 @@ class Groups::Impl : public GroupRoom {
   Member* any_member(const RequestContext& context, std::uint64_t epoch);
   Member* live_member(const RequestContext& context, std::uint64_t epoch);
   Member* unbroken_member(const RequestContext& context, std::uint64_t epoch);
+  /// What has become of a member of `epoch` that regrouped; null: it did not.
+  Member* moved_member(const Session& session, std::uint64_t epoch);
 
   wire::MemberEntry entry_of(const Member& member) const;
 };
@@ -91,7 +93,11 @@ Member* Groups::Impl::any_member(const RequestContext& context, std::uint64_t nu
   if (epoch != nullptr) {
     if (Member* member = epoch->roster.find(context.session)) return member;
   }
-  Error error = failure(ErrorCode::stale_epoch, "this session is not a member of the epoch");
+  const bool has_moved = moved_member(context.session, number) != nullptr;
+  Error error = failure(ErrorCode::stale_epoch,
+                        has_moved ? "its members have regrouped, this rank among them; regroup() "
+                                    "gives the new epoch again"
+                                  : "this session is not a member of the epoch");
   error.epoch = number;
   host.fail(context, std::move(error));
   return nullptr;
@@ -110,6 +116,17 @@ Member* Groups::Impl::unbroken_member(const RequestContext& context, std::uint64
   Member* member = live_member(context, number);
   if (member == nullptr || !member->roster.broken()) return member;
   host.answer(context, answer_of_failure(member->roster.loss(quota), {}));
+  return nullptr;
+}
+
+Member* Groups::Impl::moved_member(const Session& session, std::uint64_t number) {
+  if (const Epoch* epoch = epoch_of(number); epoch != nullptr && epoch->group != nullptr) {
+    return nullptr;
+  }
+  for (Member* member : session.members) {
+    const Group* group = epoch_of(member->roster.epoch)->group;
+    if (member->live() && group != nullptr && group->epoch_before() == number) return member;
+  }
   return nullptr;
 }
 
@@ -143,9 +160,20 @@ void Groups::leave(const RequestContext& context, const wire::Leave& request) {
 }
 
 void Groups::regroup(const RequestContext& context, const wire::Regroup& request) {
+  if (Member* member = impl_->moved_member(context.session, request.epoch)) {
+    return impl_->epoch_of(member->roster.epoch)->group->answer_formed(context, *member);
+  }
   Member* member = impl_->live_member(context, request.epoch);
   if (member == nullptr) return;
   impl_->epoch_of(request.epoch)->group->regroup(context, *member, request);
+  impl_->work();
+}
+
+void Groups::cancel_regroup(const RequestContext& context, const wire::CancelRegroup& request) {
+  const Member* member = impl_->live_member(context, request.epoch);
+  if (member == nullptr) return;
+  impl_->epoch_of(request.epoch)->group->cancel_regroup(*member, request.attempt);
+  impl_->host.answer(context, answer_of(wire::EmptyReply{}));
   impl_->work();
 }
 

@@ -27,6 +27,7 @@ class Groups {
   void join(const RequestContext& context, const wire::Join& request);
   void leave(const RequestContext& context, const wire::Leave& request);
   void regroup(const RequestContext& context, const wire::Regroup& request);
+  void cancel_regroup(const RequestContext& context, const wire::CancelRegroup& request);
   void members(const RequestContext& context, const wire::Members& request);
   void collective(const RequestContext& context, const wire::CollectiveCall& request);
   void cancel_round(const RequestContext& context, const wire::CancelRound& request);

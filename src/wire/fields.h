@@ -115,6 +115,10 @@ void fields(auto& codec, Is<ReportDead> auto& m) {
   codec("process", m.process);
   codec("reason", m.reason);
 }
+void fields(auto& codec, Is<CancelRegroup> auto& m) {
+  codec("epoch", m.epoch);
+  codec("attempt", m.attempt);
+}
 void fields(auto& codec, Is<CollectiveCall> auto& m) {
   codec("epoch", m.epoch);
   codec("round", m.round);

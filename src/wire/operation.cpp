@@ -22,6 +22,7 @@ std::string_view name_of(Operation operation) {
     case Operation::regroup: return "regroup";
     case Operation::members: return "members";
     case Operation::report_dead: return "report_dead";
+    case Operation::cancel_regroup: return "cancel_regroup";
     case Operation::collective: return "collective";
     case Operation::cancel_round: return "cancel_round";
     case Operation::send: return "send";

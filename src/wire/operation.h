@@ -26,6 +26,7 @@ enum class Operation : std::uint16_t {
   regroup = 34,
   members = 35,
   report_dead = 36,
+  cancel_regroup = 37,
 
   collective = 48,
   cancel_round = 49,

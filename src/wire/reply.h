@@ -19,7 +19,7 @@
 
 namespace muster::wire {
 
-struct EmptyReply {};  ///< multi_set, touch, wait, leave, cancel_round, report_dead
+struct EmptyReply {};  ///< multi_set, touch, wait, leave, report_dead, cancel_regroup, cancel_round
 struct AppliedReply {  ///< set, compare_set: whether it was applied
   bool applied = false;
   std::optional<std::string_view> value;  ///< compare_set, not applied: what is there

@@ -52,6 +52,7 @@ GetBody decoder_of(Operation operation) {
     case Operation::regroup: return get_body<Regroup>;
     case Operation::members: return get_body<Members>;
     case Operation::report_dead: return get_body<ReportDead>;
+    case Operation::cancel_regroup: return get_body<CancelRegroup>;
     case Operation::collective: return get_body<CollectiveCall>;
     case Operation::cancel_round: return get_body<CancelRound>;
     case Operation::send: return get_body<Send>;
@@ -82,6 +83,7 @@ struct OperationOf {
   Operation operator()(const Regroup&) const { return Operation::regroup; }
   Operation operator()(const Members&) const { return Operation::members; }
   Operation operator()(const ReportDead&) const { return Operation::report_dead; }
+  Operation operator()(const CancelRegroup&) const { return Operation::cancel_regroup; }
   Operation operator()(const CollectiveCall&) const { return Operation::collective; }
   Operation operator()(const CancelRound&) const { return Operation::cancel_round; }
   Operation operator()(const Send&) const { return Operation::send; }

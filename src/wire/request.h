@@ -125,6 +125,11 @@ struct ReportDead {
   std::string_view reason;
 };
 
+struct CancelRegroup {
+  std::uint64_t epoch = 0;
+  std::uint64_t attempt = 0;  ///< as the regroup that it ends
+};
+
 struct CollectiveCall {  ///< one rank's part of one round
   std::uint64_t epoch = 0;
   std::uint64_t round = 0;  ///< from 1
@@ -169,8 +174,8 @@ struct Status {};
 
 using RequestBody =
     std::variant<Set, Get, Take, Add, CompareSet, Append, Remove, Exists, Wait, MultiGet, MultiSet,
-                 List, Touch, Join, Leave, Regroup, Members, ReportDead, CollectiveCall,
-                 CancelRound, Send, Receive, ExpireData, Recover, Status>;
+                 List, Touch, Join, Leave, Regroup, Members, ReportDead, CancelRegroup,
+                 CollectiveCall, CancelRound, Send, Receive, ExpireData, Recover, Status>;
 
 struct Request {
   std::uint64_t id = 0;

@@ -21,7 +21,8 @@ std::vector<Sample> reply_samples() {
   const wire::MemberEntry live{0, wire::MemberState::live, sample_process(), 200ms, "gpu 5"};
   const wire::MemberEntry lost{1, wire::MemberState::lost, {}, 16s, ""};
   return {
-      reply_sample("reply_empty", "Done: multi_set, touch, wait, leave, cancel_round, report_dead.",
+      reply_sample("reply_empty",
+                   "Done: multi_set, touch, wait, leave, report_dead, a cancellation.",
                    wire::EmptyReply{}),
       reply_sample("reply_applied", "A set or compare_set took effect.",
                    wire::AppliedReply{true, std::nullopt}),

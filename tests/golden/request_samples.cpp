@@ -49,6 +49,7 @@ std::vector<Sample> group_request_samples() {
   add("request_members", "Asks who is in the group.", wire::Members{7});
   add("request_report_dead", "Declares a process dead.",
       wire::ReportDead{sample_process_id(), "killed by the supervisor"});
+  add("request_cancel_regroup", "Cancels a regroup for all ranks.", wire::CancelRegroup{7, 1});
   add("request_collective_barrier", "Comes to a barrier.",
       wire::CollectiveCall{7, 12, wire::Collective::barrier, 0, 0, {}});
   add("request_collective_all_gather", "Gives a rank's object to an all_gather.",

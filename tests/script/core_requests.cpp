@@ -180,6 +180,12 @@ wire::RequestBody cancel(Making& making) {
   return wire::CancelRound{epoch, making.number("round", handle.next_round - 1)};
 }
 
+wire::RequestBody cancel_regroup(Making& making) {
+  GroupHandle& handle = making.client.group(making.arguments);
+  const auto epoch = making.epoch(handle);
+  return wire::CancelRegroup{epoch, making.number("attempt", handle.next_attempt - 1)};
+}
+
 wire::RequestBody send(Making& making) {
   GroupHandle& handle = making.client.group(making.arguments);
   wire::Send body;
@@ -261,6 +267,7 @@ const std::map<std::string, Verb, std::less<>>& verbs() {
       {"gather", {collective_call<Collective::gather>, patient}},
       {"scatter", {collective_call<Collective::scatter>, patient}},
       {"cancel", {cancel}},
+      {"cancel_regroup", {cancel_regroup}},
       {"send", {send, patient}},
       {"receive", {receive}},
       {"expire_data", {expire_data}},

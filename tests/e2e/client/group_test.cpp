@@ -240,48 +240,6 @@ TEST_CASE("cancel of a store ends receives at once and rounds for all") {
   });
 }
 
-TEST_CASE("a rank that leaves is told of once, and the others regroup") {
-  auto server = start_server();
-  run_ranks(3, [&](int rank) {
-    std::mutex mutex;
-    std::vector<Error> losses;
-    GroupOptions options = patience();
-    options.on_loss = [&](const Error& error) {
-      const std::lock_guard lock(mutex);
-      losses.push_back(error);
-    };
-    auto store = connect(server);
-    auto group = join(store, "g", rank, 3, options);
-    must(group.barrier());
-    if (rank == 1) {
-      must(group.leave());
-      CHECK(must_fail(group.barrier()).code == ErrorCode::closed);
-      return;
-    }
-    const Error error = must_fail(group.barrier());
-    CHECK(error.code == ErrorCode::rank_left);
-    CHECK(error.rank_ranges == std::vector<RankRange>{{1, 1}});
-    auto next = must(group.regroup());
-    CHECK(next.world_size() == 2);
-    CHECK(next.rank() == (rank == 0 ? 0 : 1));
-    CHECK(next.epoch() > group.epoch());
-    CHECK(must_fail(group.barrier()).code == ErrorCode::stale_epoch);
-    CHECK(must(next.all_gather_obj(rank)) == std::vector<int>{0, 2});
-    must(next.barrier());
-    await([&] {
-      const std::lock_guard lock(mutex);
-      return !losses.empty();
-    });
-    const std::lock_guard lock(mutex);
-    // The other survivor may be gone by now; that is a loss of the next epoch.
-    CHECK((losses.size() == 1 || losses[1].epoch == next.epoch()));
-    CHECK(losses[0].epoch == group.epoch());
-    CHECK(losses[0].code == ErrorCode::rank_left);
-    CHECK(losses[0].group == "g");
-    CHECK(losses[0].rank_ranges == std::vector<RankRange>{{1, 1}});
-  });
-}
-
 TEST_CASE("a group that goes together with its store ends the session in order") {
   ServerOptions options;
   options.session_timeout = 60s;
@@ -349,37 +307,6 @@ TEST_CASE("a process that is declared dead is fenced until it reopens; its group
   CHECK(WEXITSTATUS(status) == 0);
   ::close(pipe_ends[0]);
   ::close(pipe_ends[1]);
-}
-
-TEST_CASE("a standby candidate is seen and taken in when the group grows") {
-  auto server = start_server();
-  run_ranks(3, [&](int rank) {
-    auto store = connect(server);
-    if (rank == 2) {
-      GroupOptions standby = patience();
-      standby.standby = true;
-      standby.info = "spare";
-      must(store.get("formed"));
-      auto group = join(store, "g", 2, 3, standby);
-      CHECK(group.rank() == 2);
-      must(group.barrier());
-      return;
-    }
-    auto group = join(store, "g", rank, 2);
-    must(group.barrier());
-    if (rank == 0) must(store.set("formed", ""));
-    await([&] {
-      for (const MemberInfo& member : must(group.members())) {
-        if (member.state == MemberState::candidate) return member.info == "spare";
-      }
-      return false;
-    });
-    RegroupOptions larger;
-    larger.new_size = 3;
-    auto next = must(group.regroup(larger));
-    CHECK(next.world_size() == 3);
-    must(next.barrier());
-  });
 }
 
 TEST_CASE("what nobody fetched can be dropped, and its receiver is told") {

@@ -77,6 +77,7 @@ class Chaos {
       case 13: return ask(index, wire::Members{client.epoch});
       case 14: return ask(index, wire::CancelRound{client.epoch, client.next_round - below(2)});
       case 15: return ask(index, wire::Recover{client.epoch, client.next_round - below(3), {}});
+      case 21: return ask(index, wire::CancelRegroup{client.epoch, 1 + below(3)});
       case 16: return abandon(index);
       case 17: return below(3) == 0 ? drop(index) : pass();
       case 18: return below(8) == 0 ? say_goodbye(index) : pass();
