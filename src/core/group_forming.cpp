@@ -40,7 +40,9 @@ void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
   std::vector<std::unique_ptr<Joiner>> joiners;
   for (const Seat& seat : seats) {
     if (seat.survivor != nullptr) {
-      made->add(*seat.session, seat.survivor->info, std::move(seat.survivor->record));
+      Member& member =
+          made->add(*seat.session, seat.survivor->info, std::move(seat.survivor->record));
+      member.from_attempt = attempt_.number - seat.survivor->join_attempts;
       continue;
     }
     joiners.push_back(take(*seat.joiner));

@@ -160,8 +160,9 @@ void Groups::leave(const RequestContext& context, const wire::Leave& request) {
 }
 
 void Groups::regroup(const RequestContext& context, const wire::Regroup& request) {
-  if (Member* member = impl_->moved_member(context.session, request.epoch)) {
-    return impl_->epoch_of(member->roster.epoch)->group->answer_formed(context, *member);
+  Member* moved = impl_->moved_member(context.session, request.epoch);
+  if (moved != nullptr && moved->from_attempt == request.attempt) {
+    return impl_->epoch_of(moved->roster.epoch)->group->answer_formed(context, *moved);
   }
   Member* member = impl_->live_member(context, request.epoch);
   if (member == nullptr) return;
