@@ -106,6 +106,7 @@ class Machine {
   // Errors.
   Error error_of(ErrorCode code, std::string detail) const;
   Error unreachable(Instant now) const;
+  bool did_not_run(Instant now) const;
   Error suspension(Instant now) const;
   Error overdue(const Call& call, Instant now) const;
   bool has_host() const;
@@ -131,8 +132,9 @@ class Machine {
   Error failure_;
   Error last_trouble_;  ///< why the last attempt failed or the connection was lost
   Instant last_event_{};
-  Instant heard_{};  ///< last byte
-  Instant lost_{};   ///< the connection
+  Instant ran_again_{};  ///< after a time without events: it had been stopped, or starved
+  Instant heard_{};      ///< last byte
+  Instant lost_{};       ///< the connection
   Instant heartbeat_at_{};
   std::uint64_t last_id_ = 0;
   std::uint64_t last_serial_ = 0;  ///< of the frames sent, on all connections

@@ -21,8 +21,10 @@ std::string in_seconds(Duration duration) {
 }  // namespace
 
 void Machine::apply(const Input& input, Instant now) {
-  // Bytes may have come while this process did not run.
-  if (established() && now - last_event_ > 2 * heartbeat_interval()) heard_ = now;
+  if (did_not_run(now)) {
+    ran_again_ = now;
+    heard_ = now;  // bytes may have come meanwhile
+  }
   last_event_ = now;
   settle_block(now);
   std::visit([&](const auto& seen) { on(seen, now); }, input);
@@ -30,6 +32,11 @@ void Machine::apply(const Input& input, Instant now) {
 }
 
 void Machine::on(const Advance&, Instant) {}
+
+/// A heartbeat was to be sent, and this process did not get to.
+bool Machine::did_not_run(Instant now) const {
+  return established() && now - last_event_ > 2 * heartbeat_interval();
+}
 
 void Machine::do_what_is_due(Instant now) {
   if (established() && now >= falls_silent_at()) {
@@ -146,7 +153,9 @@ Error Machine::suspension(Instant now) const {
   const std::string since = in_seconds(now - lease_.proven());
   Error error = error_of(ErrorCode::suspended,
                          "nothing that was sent in the last " + since + " was answered");
-  if (has_host()) {
+  if (did_not_run(now) || ran_again_ > lease_.proven()) {
+    error.detail = "this process itself did not run; " + error.detail;
+  } else if (has_host()) {
     error.code = ErrorCode::unavailable;
     blame_host(error, LossCause::heartbeat, now);
   }
