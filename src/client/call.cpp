@@ -51,6 +51,7 @@ Error described(Error error, const Subject& subject, const Link* link, Instant b
   if (error.epoch == 0) error.epoch = subject.epoch;
   if (error.round == 0) error.round = subject.round;
   if (error.where.empty() && link != nullptr) error.where = link->address();
+  if (error.decided_by.empty()) error.decided_by = "client";
   error.elapsed = base::monotonic_now() - begun;
   return error;
 }

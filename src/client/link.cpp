@@ -73,6 +73,10 @@ std::optional<Error> refusal_of(const StoreOptions& options) {
 Result<std::shared_ptr<Link>> Link::create(std::string_view address, StoreOptions options) {
   auto parsed = net::parse_address(address);
   if (!parsed) return std::move(parsed).error();
+  if (!parsed->is_unix() && parsed->port == 0) {
+    return invalid_argument("address \"" + to_string(*parsed) +
+                            "\": nobody can be reached at port 0");
+  }
   if (auto refused = refusal_of(options)) return *std::move(refused);
   if (!options.io_thread) options.io_thread = IoThread::create();
   if (!options.io_thread) {

@@ -3,10 +3,10 @@
 namespace muster::core {
 namespace {
 
-/// So many losses are told of one by one. After that they are gathered, since each is told to all:
-/// when half of a large group dies, nobody is told of it thousands of times.
-constexpr std::size_t losses_told_at_once_max = 8;
-constexpr Duration losses_gathered_for = std::chrono::milliseconds(100);
+/// So many are told of one by one when they are lost or leave. After that they are gathered, since
+/// each is told to all: when half of a large group goes, nobody is told of it thousands of times.
+constexpr std::size_t told_at_once_max = 8;
+constexpr Duration gathered_for = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -57,8 +57,7 @@ void Epoch::lose(Member& member, LossCause cause) {
     streams.close(failure);
   }
   rounds.member_gone(member);
-  if (roster.lost.size() <= losses_told_at_once_max) return tell_loss();
-  if (!telling.armed()) host.timers().arm(telling, host.now() + losses_gathered_for);
+  tell_of_one_more(roster.lost.size());
 }
 
 void Epoch::leave(Member& member) {
@@ -72,7 +71,7 @@ void Epoch::leave(Member& member) {
   streams.member_left(member);
   rounds.member_gone(member);
   // In a broken epoch nobody waits for anybody any more.
-  if (!roster.broken()) tell(wire::EventKind::rank_left, roster.leave_error(), &member);
+  if (!roster.broken()) tell_of_one_more(roster.left.size());
 }
 
 void Epoch::close() {
@@ -84,14 +83,21 @@ void Epoch::close() {
   abandoned.disarm();
 }
 
-void Epoch::tell_loss() { tell(wire::EventKind::epoch_broken, roster.loss_error(), nullptr); }
+void Epoch::tell_of_one_more(std::size_t count) {
+  if (count <= told_at_once_max) return tell_who_is_gone();
+  if (!telling.armed()) host.timers().arm(telling, host.now() + gathered_for);
+}
 
-void Epoch::tell(wire::EventKind kind, const Error& error, const Member* without) {
+void Epoch::tell_who_is_gone() {
+  wire::Event event;
+  event.epoch = roster.epoch;
+  event.kind = roster.broken() ? wire::EventKind::epoch_broken : wire::EventKind::rank_left;
+  event.error = roster.broken() ? roster.loss_error() : roster.leave_error();
   auto body = std::make_shared<std::string>();
-  wire::append_event(*body, wire::Event{kind, roster.epoch, error});
+  wire::append_event(*body, event);
   const std::shared_ptr<const std::string> shared = std::move(body);
   for (const Member& member : roster.members) {
-    if (member.live() && &member != without) host.send_event(*member.session, kind, shared);
+    if (member.live()) host.send_event(*member.session, event.kind, shared);
   }
 }
 

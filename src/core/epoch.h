@@ -39,7 +39,8 @@ struct Epoch {
   /// Tells a session that comes back what it may have missed.
   void tell_again(const Member& member);
   void objects_expire();
-  void tell_loss();
+  /// To all: everybody who was lost or, when nobody was, has left.
+  void tell_who_is_gone();
 
   Host& host;
   Quota& quota;
@@ -47,14 +48,14 @@ struct Epoch {
   Roster roster;
   // All three are of TimerKind::objects, which stands for everything that an epoch waits for.
   Timer expiry{TimerKind::objects, this};     ///< of the oldest object
-  Timer telling{TimerKind::objects, this};    ///< further losses are told of
+  Timer telling{TimerKind::objects, this};    ///< of those who are gone since
   Timer abandoned{TimerKind::objects, this};  ///< deadline of a regroup that nobody waits for
   Shelf shelf;
   Rounds rounds;
   Streams streams;
 
  private:
-  void tell(wire::EventKind kind, const Error& error, const Member* without);
+  void tell_of_one_more(std::size_t count);
 };
 
 }  // namespace muster::core

@@ -354,7 +354,7 @@ void Groups::fired(Timer& timer) {
   if (timer.kind() == TimerKind::round) return Rounds::fired(timer.owner<Round>());
   auto& epoch = timer.owner<Epoch>();
   if (&timer == &epoch.expiry) return epoch.objects_expire();
-  if (&timer == &epoch.telling) return epoch.tell_loss();
+  if (&timer == &epoch.telling) return epoch.tell_who_is_gone();
   GroupRoom& room = epoch.group->room();
   epoch.group->abandoned_regroup_due();
   room.work();

@@ -29,6 +29,14 @@ Error invalid(std::string_view text, const std::string& why) {
                      R"( (write "host:port", "[ipv6]:port" or "unix:/path"))");
 }
 
+/// "unix:29400" is a port of a host with that name.
+bool is_unix(std::string_view text) {
+  if (text.substr(0, unix_prefix.size()) != unix_prefix) return false;
+  const std::string_view rest = text.substr(unix_prefix.size());
+  return rest.empty() || !std::all_of(rest.begin(), rest.end(),
+                                      [](char letter) { return letter >= '0' && letter <= '9'; });
+}
+
 Result<Address> parse_unix(std::string_view text) {
   Address address;
   address.unix_path = text.substr(unix_prefix.size());
@@ -54,10 +62,7 @@ bool is_host(std::string_view host) {
 }  // namespace
 
 Result<Address> parse_address(std::string_view text) {
-  if (text.substr(0, unix_prefix.size()) == unix_prefix &&
-      text.find('/') != std::string_view::npos) {
-    return parse_unix(text);
-  }
+  if (is_unix(text)) return parse_unix(text);
   std::string_view host;
   std::string_view port;
   if (!text.empty() && text[0] == '[') {

@@ -47,7 +47,16 @@ Error failure(ErrorCode code, const std::string& detail) {
   return error;
 }
 
-Error unavailable(const std::string& detail) { return failure(ErrorCode::unavailable, detail); }
+/// Of `Server::start`.
+Error refused(Error error) {
+  error.operation = "start";
+  error.decided_by = "server";
+  return error;
+}
+
+Error unavailable(const std::string& detail) {
+  return refused(failure(ErrorCode::unavailable, detail));
+}
 
 }  // namespace
 
@@ -118,16 +127,12 @@ class Server::Impl {
 
 Result<Server> Server::start(ServerOptions options) {
   if (options.io_thread && options.io_thread->impl().forked()) {
-    return failure(ErrorCode::forked, "the I/O thread belongs to the parent process");
+    return refused(failure(ErrorCode::forked, "the I/O thread belongs to the parent process"));
   }
   Result<server::Settings> settings = server::make_settings(options);
-  if (!settings) return std::move(settings).error();
+  if (!settings) return refused(std::move(settings).error());
   Result<std::vector<net::Listening>> listenings = listen_as(options);
-  if (!listenings) {
-    Error error = std::move(listenings).error();
-    error.operation = "start";
-    return error;
-  }
+  if (!listenings) return refused(std::move(listenings).error());
   warn_of_backlog(options);
   std::shared_ptr<IoThread> io_thread = options.io_thread;
   if (!io_thread) io_thread = IoThread::create("muster-server");

@@ -1,5 +1,7 @@
 #include "server/server_log.h"
 
+#include <algorithm>
+
 namespace muster::server {
 namespace {
 
@@ -11,13 +13,15 @@ void ServerLog::bounded_line(LogLevel level, const std::string& text, base::Inst
   if (!logger_) return;
   if (now - second_ >= std::chrono::seconds(1)) {
     if (count_ > lines_per_second) {
-      line(LogLevel::warning,
+      line(left_out_level_,
            std::to_string(count_ - lines_per_second) + " more lines about peers were left out");
     }
     second_ = now;
     count_ = 0;
+    left_out_level_ = LogLevel::debug;
   }
-  if (++count_ <= lines_per_second) line(level, text);
+  if (++count_ <= lines_per_second) return line(level, text);
+  left_out_level_ = std::max(left_out_level_, level);
 }
 
 }  // namespace muster::server

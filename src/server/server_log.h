@@ -28,6 +28,7 @@ class ServerLog {
   Logger logger_;
   base::Instant second_{};  ///< when the count began
   std::uint32_t count_ = 0;
+  LogLevel left_out_level_ = LogLevel::debug;  ///< the highest of those lines
 };
 
 }  // namespace muster::server

@@ -83,6 +83,11 @@ void check_limits(Check& check, const ServerOptions& options) {
   if (options.listen.empty() && options.listening_socket < 0) {
     check.fail("listen", "there is no address");
   }
+  if (options.listening_socket < -1) check.fail("listening_socket", "it is no descriptor");
+  if (options.label.size() > wire::name_bytes_max) {
+    check.fail("label", std::to_string(options.label.size()) + " bytes are more than " +
+                            std::to_string(wire::name_bytes_max));
+  }
 }
 
 wire::ServerLimits limits_of(const ServerOptions& options) {

@@ -67,9 +67,13 @@ Error connect_error(const std::string& address, Duration timeout) {
 
 TEST_CASE("addresses that cannot be are refused at once") {
   for (const char* address : {"", "localhost", "localhost:", "localhost:99999", "localhost:port",
-                              "[::1:80", "unix:", "127.0.0.1:80:80"}) {
+                              "[::1:80", "unix:", "127.0.0.1:80:80", "127.0.0.1:0"}) {
     CAPTURE(address);
-    CHECK(connect_error(address, 10s).code == ErrorCode::invalid_argument);
+    const Error error = connect_error(address, 10s);
+    CHECK(error.code == ErrorCode::invalid_argument);
+    CHECK(error.operation == "connect");
+    CHECK(error.decided_by == "client");
+    CHECK(error.elapsed < 5s);
   }
 }
 

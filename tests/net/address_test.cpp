@@ -59,6 +59,8 @@ TEST_CASE("an address that is none is an invalid argument") {
     REQUIRE_FALSE(address);
     CHECK(address.error().code == ErrorCode::invalid_argument);
   }
+  CHECK(parse_address("unix:").error().detail.find("path") != std::string::npos);
+  CHECK(parse_address("unix:29400")->host == "unix");
 }
 
 }  // namespace

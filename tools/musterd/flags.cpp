@@ -174,6 +174,7 @@ std::variant<Configuration, Exit> read_configuration(int argc, const char* const
   }
   Configuration configuration;
   configuration.server.standalone = true;
+  configuration.server.listen = {find_setting("listen")->fallback};
   for (const auto& [name, given] : chosen) {
     const Setting& setting = *find_setting(name);
     if (!given.values.empty() && setting.apply(given.values, configuration)) continue;

@@ -97,7 +97,7 @@ bool apply_connections_max(const Values& values, Configuration& to) {
 std::vector<Setting> make_settings() {
   using O = ServerOptions;
   return {
-      {"listen", Kind::values, "ADDRESS", "127.0.0.1:0",
+      {"listen", Kind::values, "ADDRESS", "127.0.0.1:29400",
        "where to listen: host:port, [ipv6]:port, unix:/path, or :port for all of this machine; "
        "port 0 is any free one; may be repeated",
        apply_listen},

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -48,12 +49,19 @@ inline Process::Options musterd_options(std::vector<std::string> flags,
   return options;
 }
 
+inline std::vector<std::string> with_listen(std::vector<std::string> flags) {
+  if (std::find(flags.begin(), flags.end(), "--listen") != flags.end()) return flags;
+  flags.insert(flags.end(), {"--listen", "127.0.0.1:0"});
+  return flags;
+}
+
 /// A musterd that has said where it listens.
 class Musterd : public Process {
  public:
+  /// On a free port, unless `flags` say where.
   explicit Musterd(std::vector<std::string> flags,
                    std::map<std::string, std::string> environment = {})
-      : Musterd(musterd_options(std::move(flags), std::move(environment)), 1) {}
+      : Musterd(musterd_options(with_listen(std::move(flags)), std::move(environment)), 1) {}
   /// addresses_count  how many lines to wait for
   Musterd(const Options& options, int addresses_count) : Process(options) {
     const std::string mark = "musterd listening on ";

@@ -27,6 +27,7 @@ using muster::test::musterd_options;
 using muster::test::Process;
 using muster::test::RawClient;
 using muster::test::TemporaryFolder;
+using muster::test::with_listen;
 namespace wire = muster::wire;
 namespace fs = std::filesystem;
 
@@ -131,7 +132,9 @@ TEST_CASE("an address in use and one that is not allowed have exit codes of thei
 
 TEST_CASE("help and version end well") {
   Process help(musterd_options({"--help"}));
-  CHECK(help.read_output().find("--allow-unauthenticated") != std::string::npos);
+  const std::string text = help.read_output();
+  CHECK(text.find("--allow-unauthenticated") != std::string::npos);
+  CHECK(text.find("127.0.0.1:29400") != std::string::npos);
   CHECK(help.wait().exit_code == 0);
   Process version(musterd_options({"--version"}));
   CHECK(version.read_output().starts_with("musterd "));
@@ -207,7 +210,7 @@ TEST_CASE("a log that nobody takes stops nothing, and what was dropped is counte
 TEST_CASE("a log whose reader is gone stops nothing") {
   int ends[2];
   REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
-  Process::Options options = musterd_options({"--log-level", "debug"});
+  Process::Options options = musterd_options(with_listen({"--log-level", "debug"}));
   options.take_errors = false;
   options.errors = ends[1];
   Musterd musterd(options, 1);
@@ -252,7 +255,8 @@ TEST_CASE("out of descriptors it sends newcomers away, serves its members and re
 TEST_CASE("it fits its connections to the descriptors that it may have") {
   const TemporaryFolder folder;
   Process::Options options = musterd_options({});
-  options.command = {"/bin/sh", "-c", "ulimit -n 400; exec " + options.command[0]};
+  options.command = {"/bin/sh", "-c",
+                     "ulimit -n 400; exec " + options.command[0] + " --listen 127.0.0.1:0"};
   Musterd musterd(options, 1);
   CHECK(is_served(musterd.address()));
   options.command.back() += " --connections-max 1000";

@@ -86,6 +86,27 @@ TEST_CASE("the death of many is told to the others, but not one by one") {
   CHECK(event.error.ranks.size() == 64);
 }
 
+TEST_CASE("when many leave one after the other, the others are not told of each") {
+  GroupDriver driver;
+  const auto ranks = driver.form(256);
+  for (std::size_t rank = 1; rank < 256; ++rank)
+    driver.call(ranks[rank], wire::Leave{driver.epoch});
+  driver.pass(1s);
+  int events = 0;
+  std::vector<RankRange> told;
+  for (const core::Effect& effect : driver.effects) {
+    const auto* event = std::get_if<core::SendEvent>(&effect);
+    if (event == nullptr) continue;
+    ++events;
+    if (event->connection != ranks[0]) continue;
+    told = wire::decode_event(static_cast<std::uint16_t>(event->kind), *event->body)
+               .value()
+               .error.rank_ranges;
+  }
+  CHECK(events < 9 * 256);
+  CHECK(told == std::vector<RankRange>{{1, 255}});
+}
+
 TEST_CASE("survivors of a large group regroup, then grow with candidates") {
   GroupDriver driver;
   const auto ranks = driver.form(64);

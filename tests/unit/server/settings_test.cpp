@@ -59,6 +59,8 @@ TEST_CASE("an option out of its range is named") {
         "namespace_memory_bytes_max");
   CHECK(fault([](auto& o) { o.listen_backlog = 0; }) == "listen_backlog");
   CHECK(fault([](auto& o) { o.listen.clear(); }) == "listen");
+  CHECK(fault([](auto& o) { o.listening_socket = -2; }) == "listening_socket");
+  CHECK(fault([](auto& o) { o.label = std::string(65, 'x'); }) == "label");
 }
 
 }  // namespace
