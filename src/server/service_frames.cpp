@@ -144,9 +144,14 @@ void Service::reply_error(ConnectionId id, std::uint64_t request_id, const Error
 void Service::break_off(Peer& peer, const Error& why) {
   const ConnectionId id = peer.id;
   log_.bounded_line(LogLevel::warning, name_of(peer) + ": closed: " + why.message(), now_);
-  scratch_.clear();
-  wire::append_goodbye(scratch_, why.message());
-  peer.connection->send(scratch_);
+  wire::Event last;
+  last.kind = wire::EventKind::session_ended;
+  last.error = why;
+  last.error.decided_by = "server";
+  auto body = std::make_shared<std::string>();
+  wire::append_event(*body, last);
+  core::SendEvent event{id, last.kind, std::move(body)};
+  carry_out(event);
   let_leave(take_out(peer));
   apply(core::Disconnected{id, core::DisconnectCause::lost});
 }

@@ -12,6 +12,7 @@
 namespace {
 
 using namespace std::chrono_literals;
+using muster::Error;
 using muster::ErrorCode;
 using muster::Server;
 using muster::ServerOptions;
@@ -39,14 +40,15 @@ std::string get(RawClient& client, std::string_view key) {
 }
 
 /// The server's last word before it closes.
-std::string goodbye_of(RawClient& client) {
+Error last_word_of(RawClient& client) {
   for (;;) {
     const auto frame = client.receive_frame();
-    if (frame.header.type != wire::FrameType::goodbye) continue;
-    const auto reason = wire::decode_goodbye({frame.header, frame.body});
-    REQUIRE(reason);
+    if (frame.header.type != wire::FrameType::event) continue;
+    const auto event = wire::decode_event(frame.header.code, frame.body);
+    REQUIRE(event);
+    CHECK(event->kind == wire::EventKind::session_ended);
     CHECK(client.is_closed());
-    return std::string(*reason);
+    return event->error;
   }
 }
 
@@ -123,7 +125,7 @@ TEST_CASE("a length above the limit ends the connection on its header alone") {
   claim.code = static_cast<std::uint16_t>(wire::Operation::set);
   wire::begin_frame(header, claim);
   hostile.send(header);
-  CHECK(goodbye_of(hostile).find("too_large") != std::string::npos);
+  CHECK(last_word_of(hostile).code == ErrorCode::too_large);
   CHECK(set(member, "key", "value").header.code == 0);
 }
 
@@ -145,7 +147,7 @@ TEST_CASE("frames that are none, or not a client's, end the connection with a re
   for (const std::string& bytes : broken) {
     auto hostile = RawClient::with_session(server.addresses().front());
     hostile.send(bytes);
-    CHECK_FALSE(goodbye_of(hostile).empty());
+    CHECK(last_word_of(hostile).code == ErrorCode::protocol_error);
     CHECK(set(member, "key", "value").header.code == 0);
   }
 }
