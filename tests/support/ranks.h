@@ -10,30 +10,14 @@
 #include <doctest/doctest.h>
 
 #include "muster/process_group.h"
-#include "muster/server.h"
 #include "muster/store.h"
+#include "support/server.h"
 
 // Several ranks in one test: a thread and a store per rank, as processes would have them.
 
 namespace muster::test {
 
 using namespace std::chrono_literals;
-
-/// The value; without one the test fails and the program of this rank cannot go on.
-template <class T>
-T must(Result<T> result) {
-  if (!result) FAIL(result.error().message());
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
-
-/// The error of a call that must fail.
-template <class T>
-Error must_fail(const Result<T>& result) {
-  if (result.has_value()) FAIL("the call succeeded");
-  return result.error();
-}
-
-inline Server start_server(ServerOptions options = {}) { return must(Server::start(options)); }
 
 inline Store connect(const std::string& address, StoreOptions options = {}) {
   if (options.timeout == StoreOptions{}.timeout) options.timeout = 20s;

@@ -171,6 +171,14 @@ std::string RawClient::request(wire::RequestBody body, Duration timeout) {
   return bytes;
 }
 
+std::string RawClient::receive_goodbye() {
+  for (;;) {
+    const Frame frame = receive_frame();
+    if (frame.header.type != wire::FrameType::goodbye) continue;
+    return std::string(*wire::decode_goodbye({frame.header, frame.body}));
+  }
+}
+
 RawClient::Frame RawClient::call(wire::RequestBody body, Duration timeout) {
   send(request(std::move(body), timeout));
   for (;;) {

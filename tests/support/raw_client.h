@@ -54,6 +54,8 @@ class RawClient {
   wire::ServerHello say_hello(const wire::ClientHello& hello = {});
   wire::ServerHello receive_hello();
   Frame receive_frame(Timeout timeout = patience);
+  /// The reason of a goodbye; other frames before it are dropped.
+  std::string receive_goodbye();
   /// Sends a request and returns its reply; other frames before it are dropped.
   Frame call(wire::RequestBody body, Duration timeout = std::chrono::seconds(10));
 

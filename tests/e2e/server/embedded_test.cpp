@@ -7,9 +7,9 @@
 
 #include <doctest/doctest.h>
 
-#include "muster/server.h"
 #include "net/io_thread.h"
 #include "support/raw_client.h"
+#include "support/server.h"
 
 // The server as an object in somebody's process: its start, its stop, its manners.
 
@@ -21,23 +21,8 @@ using muster::IoThread;
 using muster::Server;
 using muster::ServerOptions;
 using muster::test::RawClient;
+using muster::test::start_server;
 namespace wire = muster::wire;
-
-Server start(ServerOptions options = {}) {
-  auto server = Server::start(std::move(options));
-  if (!server) FAIL(server.error().message());
-  return std::move(*server);
-}
-
-std::string goodbye_of(RawClient& client) {
-  for (;;) {
-    const auto frame = client.receive_frame();
-    if (frame.header.type != wire::FrameType::goodbye) continue;
-    const auto reason = wire::decode_goodbye({frame.header, frame.body});
-    REQUIRE(reason);
-    return std::string(*reason);
-  }
-}
 
 void say_goodbye(RawClient& client) {
   std::string bytes;
@@ -46,14 +31,14 @@ void say_goodbye(RawClient& client) {
 }
 
 TEST_CASE("a stop tells the clients why, and counts them") {
-  Server server = start();
+  Server server = start_server();
   auto first = RawClient::with_session(server.addresses().front());
   auto second = RawClient::with_session(server.addresses().front());
   RawClient newcomer(server.addresses().front());
   std::future<std::uint64_t> left =
       std::async(std::launch::async, [&] { return server.stop("maintenance"); });
-  CHECK(goodbye_of(first) == "maintenance");
-  CHECK(goodbye_of(second) == "maintenance");
+  CHECK(first.receive_goodbye() == "maintenance");
+  CHECK(second.receive_goodbye() == "maintenance");
   CHECK(first.is_closed());
   CHECK(second.is_closed());
   CHECK(newcomer.is_closed());
@@ -63,7 +48,7 @@ TEST_CASE("a stop tells the clients why, and counts them") {
 }
 
 TEST_CASE("a stop with a timeout waits for the sessions of others to go") {
-  Server server = start();
+  Server server = start_server();
   auto own = RawClient::with_session(server.addresses().front());
   auto other = RawClient::with_session(server.addresses().front());
   std::future<std::uint64_t> left =
@@ -71,27 +56,27 @@ TEST_CASE("a stop with a timeout waits for the sessions of others to go") {
   CHECK(left.wait_for(100ms) == std::future_status::timeout);
   CHECK(other.call(wire::Add{"counter", 1}).header.code == 0);  // it is still served
   say_goodbye(other);
-  CHECK(goodbye_of(own) == "all done");
+  CHECK(own.receive_goodbye() == "all done");
   CHECK(own.is_closed());
   CHECK(left.get() == 0);
 }
 
 TEST_CASE("a stop that nobody heeds ends at its timeout") {
-  Server server = start();
+  Server server = start_server();
   auto stubborn = RawClient::with_session(server.addresses().front());
   const auto began = std::chrono::steady_clock::now();
   CHECK(server.stop("time is up", 200ms) == 1);
   const auto took = std::chrono::steady_clock::now() - began;
   CHECK(took >= 200ms);
   CHECK(took < 5s);
-  CHECK(goodbye_of(stubborn) == "time is up");
+  CHECK(stubborn.receive_goodbye() == "time is up");
 }
 
 TEST_CASE("a server that goes out of scope tells its clients") {
-  auto server = std::make_unique<Server>(start());
+  auto server = std::make_unique<Server>(start_server());
   auto client = RawClient::with_session(server->addresses().front());
   server.reset();
-  CHECK_FALSE(goodbye_of(client).empty());
+  CHECK_FALSE(client.receive_goodbye().empty());
   CHECK(client.is_closed());
 }
 
@@ -99,10 +84,10 @@ TEST_CASE("servers share an I/O thread and come and go on it") {
   const auto io_thread = IoThread::create();
   ServerOptions options;
   options.io_thread = io_thread;
-  const Server lasting = start(options);
+  const Server lasting = start_server(options);
   auto client = RawClient::with_session(lasting.addresses().front());
   for (int count = 0; count < 20; ++count) {
-    const Server brief = start(options);
+    const Server brief = start_server(options);
     auto guest = RawClient::with_session(brief.addresses().front());
     CHECK(guest.call(wire::Add{"counter", 1}).header.code == 0);
   }
@@ -112,7 +97,7 @@ TEST_CASE("servers share an I/O thread and come and go on it") {
 TEST_CASE("a server may be closed on its own I/O thread, also with the last reference to it") {
   ServerOptions options;
   options.io_thread = IoThread::create();
-  auto server = std::make_shared<Server>(start(options));
+  auto server = std::make_shared<Server>(start_server(options));
   auto client = RawClient::with_session(server->addresses().front());
   std::promise<void> is_last;
   asio::post(options.io_thread->impl().context(), [&, last = server]() mutable {
@@ -122,7 +107,7 @@ TEST_CASE("a server may be closed on its own I/O thread, also with the last refe
   server.reset();
   options.io_thread.reset();
   is_last.set_value();
-  CHECK_FALSE(goodbye_of(client).empty());
+  CHECK_FALSE(client.receive_goodbye().empty());
   CHECK(client.is_closed());
 }
 
@@ -140,7 +125,7 @@ TEST_CASE("what is wrong with an option is said before anything is bound") {
 }
 
 TEST_CASE("an address in use is named") {
-  const Server first = start();
+  const Server first = start_server();
   ServerOptions options;
   options.listen = first.addresses();
   const auto second = Server::start(options);
@@ -162,7 +147,7 @@ TEST_CASE("a socket that was handed in is taken over, unless the start fails") {
   REQUIRE(::bind(fd, reinterpret_cast<const sockaddr*>(&loopback), sizeof(loopback)) == 0);
   REQUIRE(::listen(fd, 5) == 0);
   {
-    const Server server = start(options);
+    const Server server = start_server(options);
     CHECK(server.addresses().size() == 1);
     CHECK(server.port() != 0);
     auto client = RawClient::with_session(server.addresses().front());
@@ -174,7 +159,7 @@ TEST_CASE("one server listens at many addresses") {
   ServerOptions options;
   const std::string path = "unix:/tmp/muster-e2e-" + std::to_string(::getpid());
   options.listen = {"localhost:0", path};
-  const Server server = start(options);
+  const Server server = start_server(options);
   CHECK(server.addresses().back() == path);
   auto writer = RawClient::with_session(server.addresses().front());
   CHECK(writer.call(wire::Add{"counter", 41}).header.code == 0);
@@ -186,7 +171,7 @@ TEST_CASE("one server listens at many addresses") {
 }
 
 TEST_CASE("a forked child closes what it has inherited and the parent serves on") {
-  auto server = std::make_unique<Server>(start());
+  auto server = std::make_unique<Server>(start_server());
   auto client = RawClient::with_session(server->addresses().front());
   const pid_t child = ::fork();
   if (child == 0) {

@@ -38,14 +38,6 @@ bool is_served(const std::string& address) {
   return client.call(wire::Add{"counter", 1}).header.code == 0;
 }
 
-std::string goodbye_of(RawClient& client) {
-  for (;;) {
-    const auto frame = client.receive_frame();
-    if (frame.header.type != wire::FrameType::goodbye) continue;
-    return std::string(*wire::decode_goodbye({frame.header, frame.body}));
-  }
-}
-
 TEST_CASE("the port is told on the standard output and in the port file") {
   const TemporaryFolder folder;
   Musterd musterd({"--listen", "127.0.0.1:0", "--port-file", folder / "port"});
@@ -165,7 +157,8 @@ TEST_CASE("its clients hear why it stops") {
     Musterd musterd({});
     auto client = RawClient::with_session(musterd.address());
     musterd.send_signal(signal);
-    CHECK(goodbye_of(client).find(signal == SIGTERM ? "SIGTERM" : "SIGINT") != std::string::npos);
+    CHECK(client.receive_goodbye().find(signal == SIGTERM ? "SIGTERM" : "SIGINT") !=
+          std::string::npos);
     CHECK(client.is_closed());
     CHECK(musterd.wait().exit_code == 0);
   }
@@ -175,7 +168,7 @@ TEST_CASE("a second signal ends it at once") {
   Musterd musterd({});
   auto client = RawClient::with_session(musterd.address());
   musterd.send_signal(SIGTERM);
-  goodbye_of(client);  // it waits now for this client to close
+  client.receive_goodbye();  // it waits now for this client to close
   musterd.send_signal(SIGTERM);
   const Ending ending = musterd.wait();
   CHECK(ending.has_ended);

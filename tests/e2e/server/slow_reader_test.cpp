@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "muster/server.h"
 #include "support/raw_client.h"
+#include "support/server.h"
 #include "wire/reply.h"
 
 // Peers that do not take their replies: they are let go, or held back, and others are served.
@@ -16,16 +16,11 @@ using muster::LogLevel;
 using muster::Server;
 using muster::ServerOptions;
 using muster::test::RawClient;
+using muster::test::start_server;
 namespace wire = muster::wire;
 
 constexpr int small_buffer_bytes = 16 * 1024;
 constexpr std::size_t value_bytes = 1U << 20;
-
-Server start(ServerOptions options = {}) {
-  auto server = Server::start(std::move(options));
-  if (!server) FAIL(server.error().message());
-  return std::move(*server);
-}
 
 void set_large(RawClient& client) {
   const std::string value(value_bytes, 'x');
@@ -33,7 +28,7 @@ void set_large(RawClient& client) {
 }
 
 TEST_CASE("more than 8 MiB behind the reply that is being sent ends the connection") {
-  const Server server = start();
+  const Server server = start_server();
   auto member = RawClient::with_session(server.addresses().front());
   auto slow = RawClient::with_session(server.addresses().front(), small_buffer_bytes);
   std::string waits;
@@ -46,7 +41,7 @@ TEST_CASE("more than 8 MiB behind the reply that is being sent ends the connecti
 }
 
 TEST_CASE("a client that asks for much and reads it, slowly, gets all of it") {
-  const Server server = start();
+  const Server server = start_server();
   auto client = RawClient::with_session(server.addresses().front(), small_buffer_bytes);
   auto member = RawClient::with_session(server.addresses().front());
   set_large(member);
@@ -65,7 +60,7 @@ TEST_CASE("a client that asks for much and reads it, slowly, gets all of it") {
 TEST_CASE("one large reply that is read slowly holds up no other request") {
   ServerOptions options;
   options.value_bytes_max = 32U << 20;
-  const Server server = start(options);
+  const Server server = start_server(options);
   const std::string address = server.addresses().front();
   auto client = RawClient::with_session(address, small_buffer_bytes);
   auto member = RawClient::with_session(address);
@@ -78,7 +73,7 @@ TEST_CASE("one large reply that is read slowly holds up no other request") {
 }
 
 TEST_CASE("a client that is held back is heard, and its requests are done in order") {
-  const Server server = start();
+  const Server server = start_server();
   auto client = RawClient::with_session(server.addresses().front(), small_buffer_bytes);
   auto member = RawClient::with_session(server.addresses().front());
   set_large(member);
