@@ -244,15 +244,6 @@ void Connection::on_writable() {
   flush();
 }
 
-std::uint64_t Connection::waiting_bytes() const {
-  std::uint64_t sending_bytes = 0;
-  for (std::size_t index = first_; index < std::min(first_ + 2, queue_.size()); ++index) {
-    sending_bytes += queue_[index].view().size();  // a short head and its long tail
-  }
-  const std::uint64_t queued_bytes = unsent_bytes_ + first_sent_bytes_;
-  return queued_bytes - std::min(queued_bytes, sending_bytes);
-}
-
 // The end.
 
 void Connection::leave_callback() {

@@ -78,8 +78,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::uint64_t unsent_bytes() const { return unsent_bytes_; }
   /// Of them, those that are held here and not by reference.
   std::uint64_t unsent_own_bytes() const { return unsent_own_bytes_; }
-  /// Of them, those behind the message that is being sent: behind the first long piece.
-  std::uint64_t waiting_bytes() const;
   /// Since when the peer has taken nothing although something was there to take; far_future
   /// when that is not so.
   base::Instant stalled_since() const { return stalled_since_; }

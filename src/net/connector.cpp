@@ -88,7 +88,10 @@ void Connector::cancel() {
 void Connector::mark_good() {
   if (current_ >= addresses_.size()) return;
   good_ = addresses_[current_];
-  next_ = current_;
+  const auto good = addresses_.begin() + static_cast<std::ptrdiff_t>(current_);
+  std::rotate(addresses_.begin(), good, good + 1);
+  current_ = 0;
+  next_ = 0;
 }
 
 /// Ends the attempt under way, whatever it waits for.

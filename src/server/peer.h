@@ -10,6 +10,7 @@
 #include "core/engine.h"
 #include "net/connection.h"
 #include "server/frame_assembler.h"
+#include "server/outbox.h"
 #include "wire/hello.h"
 
 namespace muster::server {
@@ -26,10 +27,14 @@ struct HelloStage {
 struct Peer {
   Peer(core::ConnectionId its_id, std::shared_ptr<net::Connection> its_connection,
        core::Quota& quota, std::uint32_t body_bytes_max)
-      : id(its_id), connection(std::move(its_connection)), frames(quota, body_bytes_max) {}
+      : id(its_id),
+        connection(std::move(its_connection)),
+        outbox(*connection),
+        frames(quota, body_bytes_max) {}
 
   core::ConnectionId id;
   std::shared_ptr<net::Connection> connection;
+  Outbox outbox;
   std::unique_ptr<HelloStage> hello;  ///< null: it has been said
   FrameAssembler frames;
   std::string session;              ///< as the log names it; empty: none was begun

@@ -5,8 +5,9 @@
 #include "wire/request.h"
 
 // Replies of one turn are queued first and leave together: `end_turn` writes once to everybody who
-// got something, in the order in which they got it. What a socket does not take is charged to the
-// quota and follows when the peer takes more; a peer that takes too little is let go.
+// got something, in the order in which they got it; long replies follow in parts. What a socket
+// does not take is charged to the quota and follows when the peer takes more; a peer that takes too
+// little is let go.
 
 namespace muster::server {
 namespace {
@@ -42,23 +43,24 @@ void Service::carry_out(core::SendHello& effect) {
 void Service::carry_out(core::SendReply& effect) {
   Peer* const peer = peers_.find(effect.connection);
   if (peer == nullptr) return;
-  net::Connection& connection = *peer->connection;
-  const std::size_t tail_bytes = effect.tail ? effect.tail->view().size() : 0;
   wire::FrameHeader header;
   header.type = wire::FrameType::reply;
   header.code = effect.code;
   header.id = effect.request_id;
-  header.body_bytes = static_cast<std::uint32_t>(effect.head.size() + tail_bytes);
-  scratch_.clear();
-  wire::begin_frame(scratch_, header);
-  connection.send(scratch_);
-  if (effect.head.size() <= copied_head_bytes_max) {
-    connection.send(effect.head);
+  net::SharedBytes tail;
+  if (effect.tail) tail = {effect.tail->view(), effect.tail};
+  const std::uint64_t body_bytes = effect.head.size() + tail.view.size();
+  if (effect.head.size() <= copied_head_bytes_max && body_bytes <= Outbox::part_bytes_max) {
+    header.body_bytes = static_cast<std::uint32_t>(body_bytes);
+    scratch_.clear();
+    wire::begin_frame(scratch_, header);
+    scratch_ += effect.head;
+    peer->outbox.send(scratch_);
+    if (effect.tail) peer->outbox.send(std::move(tail));
   } else {
     const auto head = core::make_payload_always(engine_.quota(), std::move(effect.head));
-    connection.send(net::SharedBytes{head->view(), head});
+    peer->outbox.send_in_parts(header, {head->view(), head}, std::move(tail));
   }
-  if (effect.tail) connection.send(net::SharedBytes{effect.tail->view(), effect.tail});
   mark_dirty(*peer);
 }
 
@@ -105,7 +107,7 @@ void Service::carry_out(core::Log& effect) { log_.line(effect.level, effect.line
 void Service::send(Peer& peer, wire::FrameHeader header, std::string_view body) {
   scratch_.clear();
   wire::append_frame(scratch_, header, body);
-  peer.connection->send(scratch_);
+  peer.outbox.send(scratch_);
   mark_dirty(peer);
 }
 
@@ -122,7 +124,7 @@ void Service::end_turn() {
     Peer* const peer = peers_.find(dirty_[index]);
     if (peer == nullptr) continue;
     peer->is_dirty = false;
-    peer->connection->flush();
+    peer->outbox.flush();
     look_at_unsent(*peer);
   }
   dirty_.clear();
@@ -139,7 +141,7 @@ void Service::look_at_unsent(Peer& peer) {
   }
   peer.charged_bytes = own_bytes;
   if (peer.connection->stalled_since() == base::far_future) return;
-  if (peer.connection->waiting_bytes() > waiting_bytes_max + peer.asked_bytes) {
+  if (peer.outbox.waiting_bytes() > waiting_bytes_max + peer.asked_bytes) {
     return lose(peer, "it does not take its replies: more than 8 MiB wait");
   }
   if (peer.is_slow) return;

@@ -52,13 +52,13 @@ void Service::cut_frames(ConnectionId id) {
 
 bool Service::is_behind(Peer& peer) {
   const std::uint64_t limit_bytes = peer.is_held ? continue_bytes : hold_bytes;
-  if (peer.connection->waiting_bytes() <= limit_bytes) return false;
-  peer.connection->flush();
-  return peer.connection->waiting_bytes() > limit_bytes;
+  if (peer.outbox.waiting_bytes() <= limit_bytes) return false;
+  peer.outbox.flush();
+  return peer.outbox.waiting_bytes() > limit_bytes;
 }
 
 void Service::hold(Peer& peer) {
-  if (!peer.is_held) peer.asked_bytes = peer.connection->waiting_bytes();
+  if (!peer.is_held) peer.asked_bytes = peer.outbox.waiting_bytes();
   peer.is_held = true;
   peer.frames.keep();
   if (peer.frames.stored_bytes() >= held_bytes_max) peer.connection->pause_reading();
@@ -68,6 +68,7 @@ void Service::drained(ConnectionId id) {
   now_ = base::monotonic_now();
   if (Peer* const peer = peers_.find(id)) look_at_unsent(*peer);
   Peer* const peer = peers_.find(id);
+  if (peer != nullptr) mark_dirty(*peer);  // there may be more parts of a long reply
   if (peer != nullptr && peer->is_held) {
     apply(core::Heard{id});  // it takes bytes: it lives, although it may not be read from
     if (!is_behind(*peer)) {

@@ -9,7 +9,7 @@ namespace {
 
 bool is_known(std::uint8_t type) {
   return type >= static_cast<std::uint8_t>(FrameType::request) &&
-         type <= static_cast<std::uint8_t>(FrameType::goodbye);
+         type <= static_cast<std::uint8_t>(FrameType::part);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 //    4  u8   type         FrameType
 //    5  u8   flags        zero; receivers ignore it
 //    6  u16  code         request: Operation; reply: 0 or ErrorCode; event: EventKind; else 0
-//    8  u64  id           request, reply: request id; heartbeat: its number; else 0
+//    8  u64  id           request, reply, part: request id; heartbeat: its number; else 0
 
 namespace muster::wire {
 
@@ -28,6 +28,7 @@ enum class FrameType : std::uint8_t {
   heartbeat_reply = 6,  ///< server: the same number back
   event = 7,            ///< server: something nobody asked for, such as the loss of a rank
   goodbye = 8,          ///< either: the session (client) or the server (server) ends in order
+  part = 9,             ///< server: bytes of a reply, before those in the reply's own frame
 };
 
 struct FrameHeader {

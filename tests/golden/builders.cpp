@@ -11,6 +11,7 @@ std::string_view name_of(wire::FrameType type) {
     case wire::FrameType::abandon: return "abandon";
     case wire::FrameType::heartbeat: return "heartbeat";
     case wire::FrameType::heartbeat_reply: return "heartbeat_reply";
+    case wire::FrameType::part: return "part";
     case wire::FrameType::event: return "event";
     case wire::FrameType::goodbye: return "goodbye";
   }

@@ -42,10 +42,12 @@ Sample goodbye_sample() {
   return sample;
 }
 
-Sample heartbeat_reply_sample() {
-  Sample sample =
-      framed_sample("frame_heartbeat_reply", "Server: the number of the heartbeat back.",
-                    {0, wire::FrameType::heartbeat_reply, 0, 42}, {}, {});
+/// A frame whose body, if it has one, is any bytes.
+Sample plain_sample(std::string name, std::string about, wire::FrameHeader header,
+                    std::string_view body) {
+  Annotator annotator;
+  if (!body.empty()) annotator.raw("bytes", body);
+  Sample sample = framed_sample(std::move(name), std::move(about), header, body, annotator);
   sample.cut_may_decode = true;
   sample.again = [](std::string_view bytes) -> Result<std::string> {
     const Result<wire::Frame> frame = whole_frame(bytes);
@@ -116,7 +118,10 @@ std::vector<Sample> frame_samples() {
                  wire::FrameType::abandon, 0, {8}),
       ids_sample("frame_heartbeat", "Client: it lives, and these replies were used meanwhile.",
                  wire::FrameType::heartbeat, 42, {5}),
-      heartbeat_reply_sample(),
+      plain_sample("frame_heartbeat_reply", "Server: the number of the heartbeat back.",
+                   {0, wire::FrameType::heartbeat_reply, 0, 42}, {}),
+      plain_sample("frame_part", "Server: bytes of the reply to request 7, before its own frame.",
+                   {0, wire::FrameType::part, 0, 7}, "of a long value"),
       goodbye_sample(),
   };
 }

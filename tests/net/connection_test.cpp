@@ -112,7 +112,6 @@ TEST_CASE("many bytes are sent from where they are, in order, and are let go whe
   pair.connection->flush();
   CHECK(pair.connection->unsent_bytes() > 0);
   CHECK(pair.connection->stalled_since() != muster::base::far_future);
-  CHECK(pair.connection->waiting_bytes() <= 4);  // only the tail waits behind what is being sent
   std::string got;
   loop.run_until([&] {
     got += pair.read();

@@ -77,6 +77,8 @@ RawClient::~RawClient() {
 RawClient::RawClient(RawClient&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       last_id_(other.last_id_),
+      parts_of_(other.parts_of_),
+      parts_(std::move(other.parts_)),
       received_(std::move(other.received_)) {}
 
 RawClient RawClient::with_session(const std::string& address, int receive_buffer_bytes) {
@@ -156,8 +158,16 @@ RawClient::Frame RawClient::receive_frame(Timeout timeout) {
   bytes += receive(body_bytes, timeout);
   const auto frame = wire::cut_frame(bytes, UINT32_MAX);
   if (!frame || !*frame) throw std::runtime_error("closed within a frame");
-  if ((*frame)->header.type == wire::FrameType::reply) received_.push_back((*frame)->header.id);
-  return {(*frame)->header, std::string((*frame)->body)};
+  const wire::FrameHeader& header = (*frame)->header;
+  if (header.type == wire::FrameType::part) {
+    parts_of_ = header.id;
+    parts_ += (*frame)->body;
+    return receive_frame(timeout);
+  }
+  if (header.type != wire::FrameType::reply) return {header, std::string((*frame)->body)};
+  received_.push_back(header.id);
+  if (header.id != parts_of_) return {header, std::string((*frame)->body)};
+  return {header, std::exchange(parts_, {}).append((*frame)->body)};
 }
 
 std::string RawClient::request(wire::RequestBody body, Duration timeout) {

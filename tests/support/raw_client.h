@@ -53,6 +53,7 @@ class RawClient {
 
   wire::ServerHello say_hello(const wire::ClientHello& hello = {});
   wire::ServerHello receive_hello();
+  /// The next frame; the parts of a reply are put together.
   Frame receive_frame(Timeout timeout = patience);
   /// The reason of a goodbye; other frames before it are dropped.
   std::string receive_goodbye();
@@ -67,6 +68,8 @@ class RawClient {
 
   int fd_ = -1;
   std::uint64_t last_id_ = 0;
+  std::uint64_t parts_of_ = 0;  ///< the reply whose first parts have come
+  std::string parts_;
   std::vector<std::uint64_t> received_;  ///< ids of replies that are not acknowledged yet
 };
 

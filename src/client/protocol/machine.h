@@ -70,6 +70,7 @@ class Machine {
   // What the server says.
   void read_frames(Instant now);
   Result<void> read_frame(const wire::Frame& frame, Instant now);
+  Result<void> read_part(const wire::Frame& frame);
   Result<void> read_reply(const wire::Frame& frame, Instant now);
   Result<void> read_event(const wire::Frame& frame, Instant now);
   void read_heartbeat_reply(std::uint64_t number);
@@ -123,6 +124,8 @@ class Machine {
   Lease lease_;
   Letters letters_;
   Inbox inbox_;
+  CallId parts_of_ = 0;  ///< the reply whose first parts have come; 0: none
+  std::string parts_;
   Calls calls_;
   std::vector<Effect> effects_;
 

@@ -46,6 +46,7 @@ void Machine::read_frames(Instant now) {
 
 Result<void> Machine::read_frame(const wire::Frame& frame, Instant now) {
   switch (frame.header.type) {
+    case wire::FrameType::part: return read_part(frame);
     case wire::FrameType::reply: return read_reply(frame, now);
     case wire::FrameType::event: return read_event(frame, now);
     case wire::FrameType::heartbeat_reply: read_heartbeat_reply(frame.header.id); return {};
@@ -59,19 +60,45 @@ Result<void> Machine::read_frame(const wire::Frame& frame, Instant now) {
                         std::to_string(static_cast<int>(frame.header.type)));
 }
 
+/// Heartbeats are answered between the parts, however long they take together.
+Result<void> Machine::read_part(const wire::Frame& frame) {
+  const std::uint64_t id = frame.header.id;
+  if (parts_of_ != 0 && parts_of_ != id)
+    return protocol_error("the parts of two replies are mixed");
+  parts_of_ = id;
+  if (calls_.find(id) == nullptr) {
+    std::string().swap(parts_);  // it has been given up
+    return {};
+  }
+  if (parts_.size() + frame.body.size() > server_.limits.reply_bytes_max()) {
+    return protocol_error("the parts of a reply are longer than is allowed");
+  }
+  parts_.append(frame.body);
+  return {};
+}
+
 Result<void> Machine::read_reply(const wire::Frame& frame, Instant now) {
   const std::uint64_t id = frame.header.id;
+  std::string body;
+  if (parts_of_ == id) {
+    parts_of_ = 0;
+    body = std::exchange(parts_, {});
+  }
   const Call* const found = calls_.find(id);
   if (found == nullptr) {
     read_late_reply(id);
     return {};
   }
   if (!found->is_sent()) return protocol_error("a reply to a request that was not sent");
+  if (body.size() + frame.body.size() > server_.limits.reply_bytes_max()) {
+    return protocol_error("the parts of a reply are longer than is allowed");
+  }
+  body.append(frame.body);
   Result<std::string> reply = std::string();
   if (frame.header.code == 0) {
-    reply = std::string(frame.body);
+    reply = std::move(body);
   } else {
-    auto error = wire::decode_error(frame.header.code, frame.body);
+    auto error = wire::decode_error(frame.header.code, body);
     if (!error) return protocol_error("an error that cannot be read");
     reply = *std::move(error);
   }

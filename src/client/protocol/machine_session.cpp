@@ -188,6 +188,8 @@ void Machine::end_session(Error why, Instant now) {
 void Machine::forget_connection() {
   inbox_.drop_rest();
   inbox_.settle();
+  parts_of_ = 0;
+  std::string().swap(parts_);
   letters_.connection_lost();
   lease_.connection_lost();
   maybe_parked_.clear();

@@ -50,6 +50,58 @@ TEST_CASE("many replies of one read are acknowledged by the next request alone")
   CHECK(wire::decode_request(**frame)->acknowledged.size() == 50);
 }
 
+TEST_CASE("a reply that comes in parts is put together, whatever stands between them") {
+  Conversation conversation;
+  conversation.establish();
+  const auto part = [](CallId id, std::string_view bytes) {
+    return frame_bytes(wire::FrameType::part, 0, id, bytes);
+  };
+  const CallId first = conversation.call(wire::Get{"a"}, 60s);
+  const CallId second = conversation.call(wire::Get{"b"}, 60s);
+  std::string body;
+  wire::append_body(body, wire::ValueReply{"a long value"});
+  conversation.receive(part(first, body.substr(0, 3)) + part(first, body.substr(3, 2)) +
+                       reply_bytes(second, wire::ValueReply{"short"}) + part(first, ""));
+  CHECK(conversation.completion(second).reply.has_value());
+  CHECK(conversation.completions.count(first) == 0);
+  conversation.receive(frame_bytes(wire::FrameType::reply, 0, first, body.substr(5)));
+  CHECK(conversation.completion(first).reply.value() == body);
+
+  // One that was given up is dropped.
+  const CallId third = conversation.call(wire::Get{"c"}, 60s);
+  conversation.receive(part(third, "xxxx"));
+  conversation.protocol.cancel(third, conversation.now);
+  conversation.receive(part(third, "xxxx") + frame_bytes(wire::FrameType::reply, 0, third, "x"));
+  const CallId fourth = conversation.call(wire::Get{"d"}, 60s);
+  conversation.receive(reply_bytes(fourth, wire::ValueReply{"v"}));
+  CHECK(conversation.completion(fourth).reply.has_value());
+  CHECK(conversation.disconnect_count == 0);
+}
+
+TEST_CASE("parts of two replies at a time, and too many of one, break the protocol") {
+  const auto part = [](CallId id, std::string_view bytes) {
+    return frame_bytes(wire::FrameType::part, 0, id, bytes);
+  };
+  for (const bool is_mixed : {true, false}) {
+    Conversation conversation;
+    wire::ServerLimits limits;
+    limits.value_bytes_max = 1000;
+    limits.round_bytes_max = 1000;
+    conversation.establish(limits);
+    const CallId first = conversation.call(wire::Get{"a"}, 60s);
+    const CallId second = conversation.call(wire::Get{"b"}, 60s);
+    conversation.receive(part(first, "x"));
+    CHECK(conversation.disconnect_count == 0);
+    if (is_mixed) {
+      conversation.receive(part(second, "x"));
+    } else {
+      const std::string many(limits.reply_bytes_max(), 'x');
+      conversation.receive(part(first, many));
+    }
+    CHECK(conversation.disconnect_count == 1);
+  }
+}
+
 TEST_CASE("a barrier costs one round trip and a one-way frame") {
   Conversation conversation;
   conversation.establish();

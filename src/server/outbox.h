@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string_view>
+#include <utility>
+
+#include "net/connection.h"
+#include "wire/frame.h"
+
+namespace muster::server {
+
+/// What one peer is sent. Short frames leave at once; long replies leave in parts, one reply after
+/// the other, and let short frames between their parts: heartbeats are answered while a peer takes
+/// minutes to download something.
+class Outbox {
+ public:
+  /// The connection outlives the outbox.
+  explicit Outbox(net::Connection& connection) : connection_(connection) {}
+
+  /// A longer reply is sent in parts.
+  static constexpr std::uint64_t part_bytes_max = 256 * 1024;
+
+  /// A whole frame, or what is left of it.
+  void send(std::string_view frame) { connection_.send(frame); }
+  void send(net::SharedBytes rest) { connection_.send(std::move(rest)); }
+
+  /// A long reply, whose body is `head` and then `tail`; either may be empty.
+  void send_in_parts(wire::FrameHeader header, net::SharedBytes head, net::SharedBytes tail);
+
+  /// Writes what the socket takes, and keeps enough of the long replies in front of it.
+  void flush();
+
+  /// Bytes that wait behind the reply that is being sent.
+  std::uint64_t waiting_bytes() const;
+
+ private:
+  struct LongReply {
+    wire::FrameHeader header;
+    net::SharedBytes head;  ///< what has not been passed on
+    net::SharedBytes tail;
+    std::uint64_t bytes() const { return head.view.size() + tail.view.size(); }
+  };
+
+  bool wants_part() const;
+  void send_part();
+  void send_some(net::SharedBytes& from, std::uint64_t& count);
+
+  net::Connection& connection_;
+  std::deque<LongReply> long_;
+  std::uint64_t long_bytes_ = 0;  ///< of all in `long_`
+};
+
+}  // namespace muster::server
