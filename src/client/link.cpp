@@ -349,6 +349,7 @@ void Link::execute(protocol::Notify& effect) {
       if (!is_of_session && epoch != event.epoch) continue;
       if (auto watcher = weak.lock()) concerned.push_back(std::move(watcher));
     }
+    if (is_of_session) watchers_.clear();  // another server counts its epochs from the beginning
   }
   for (const auto& watcher : concerned) watcher->on_event(event);
   if (!is_of_session || !options_.on_session_end) return;
