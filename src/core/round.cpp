@@ -156,6 +156,7 @@ void Rounds::call_late(const RequestContext& context, Member& member, Round& rou
   Answer answer = outcome(round, member, {});
   if (!fits && !differed) {
     const Failure failure = make_failure(quota_, mismatch_error(round, member, text_of(call)));
+    round.differing_ranks.push_back(member.rank);
     OnAcknowledged part = answer.on_acknowledged;
     answer = answer_of_failure(failure, {}, round.number);
     answer.on_acknowledged = part;

@@ -65,6 +65,7 @@ struct Round {
   std::vector<Object*> values;  ///< by rank: gathered until it is decided; scattered from then on
   Object* body = nullptr;       ///< broadcast: the value; gathered: the encoded RoundReply
   Failure failure;
+  std::vector<std::uint32_t> differing_ranks;  ///< came when it was done, and called another thing
   Chain<RoundWait> waits;
   Timer timer{TimerKind::round, this};
   Instant opened{};

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/failure.h"
 #include "core/reply_heads.h"
 #include "core/round.h"
@@ -187,12 +189,17 @@ void Rounds::blame_for_oldest(Error& error) const {
 Error Rounds::mismatch_error(const Round& round, const Member& caller, std::string called) const {
   Error error = round_error(ErrorCode::collective_mismatch, round);
   const std::string others = text_of(round.call);
+  const auto called_that = [&](const Member& member) {
+    const auto& differing = round.differing_ranks;
+    return member.live() && member.next_round > round.number &&
+           std::find(differing.begin(), differing.end(), member.rank) == differing.end();
+  };
   for (const Member& member : roster_.members) {
     if (&member == &caller) {
       RankReport report = report_of(host_, member);
       report.called = called;
       add_rank_in_full(error, std::move(report));
-    } else if (member.live() && member.next_round > round.number) {
+    } else if (called_that(member)) {
       add_rank(error, member.rank, [&] {
         RankReport report = report_of(host_, member);
         report.called = others;
