@@ -343,8 +343,9 @@ class MUSTER_API StatelessProcessGroup {
   /// threads  as the destructor: when no other call of the handle is under way
   Result<std::uint64_t> close(Duration linger = std::chrono::seconds(10));
 
-  /// After `outcome_unknown` or `suspended`: asks what became of the calls without an answer.
-  /// Until then the handle refuses further rounds, and sends on the streams in doubt.
+  /// After `outcome_unknown`, `suspended`, `unavailable` or a send that was cancelled: asks what
+  /// became of the calls without an answer. Until then the handle refuses further rounds, and sends
+  /// on the streams in doubt.
   ///
   /// Blocks, when the call reached the server, until its round is decided.
   ///

@@ -22,7 +22,8 @@ struct GroupOptions {
   Duration data_expiration{std::chrono::hours(1)};
   /// Of joining, and of every call that is given `default_timeout`; above zero.
   Duration timeout{std::chrono::seconds(300)};
-  /// When the group is whole: wait as a candidate for its next epoch, with any rank.
+  /// When the group is whole: wait as a candidate for its next epoch, and take any rank there. The
+  /// rank that is given must not be held; give one beyond the members', and a larger world_size.
   bool standby = false;
   /// Shown to the other members, e.g. an address of this rank's own server; at most
   /// `limits().value_bytes_max`.

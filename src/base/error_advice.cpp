@@ -11,12 +11,13 @@ std::string_view role_of_ranks(ErrorCode code) {
     case ErrorCode::rank_in_use: return "held by ";
     case ErrorCode::group_mismatch: return "formed by ";
     case ErrorCode::expired: return "sent by ";
+    case ErrorCode::fenced: return "by ";
     default: return "";
   }
 }
 
-std::string_view advice_for(ErrorCode code) {
-  switch (code) {
+std::string_view advice_for(const Error& error) {
+  switch (error.code) {
     case ErrorCode::too_large: return "split it, or raise the server's limit";
     case ErrorCode::not_a_number: return "the value is no decimal 64-bit number";
     case ErrorCode::out_of_range: return "the sum does not fit into 64 bits";
@@ -31,6 +32,10 @@ std::string_view advice_for(ErrorCode code) {
     case ErrorCode::suspended: return "ends by itself when the connection is back";
     case ErrorCode::session_expired: return "reopen() begins a new session";
     case ErrorCode::server_restarted: return "its state is gone; reopen() and form the groups anew";
+    case ErrorCode::timed_out:
+      return error.rank_ranges.empty() ? "" : "see what keeps them, or give more time";
+    case ErrorCode::permission_denied: return "use loopback, or allow it where the server starts";
+    case ErrorCode::sequence_gap: return "one handle per group and rank; leave and join anew";
     case ErrorCode::fenced: return "it was declared dead while alive; reopen() begins anew";
     case ErrorCode::protocol_error: return "check that a Muster server listens at this address";
     case ErrorCode::address_in_use: return "choose another port, or name the server to join it";

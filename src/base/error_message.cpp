@@ -7,7 +7,7 @@
 // The line is built in the order in which people ask:
 //
 //    code: operation of group "name" (epoch, round) after elapsed: ranks; cause; numbers;
-//    decided by whom; at address; detail, or advice where there is none
+//    decided by whom; at address; detail; what to do
 //
 // Names come from other processes, so their control characters are made visible: the line stays
 // one line. Its length is bounded by `full_max` and `ranges_max`, however many ranks are at fault.
@@ -157,15 +157,15 @@ std::string ranks_of(const Error& error) {
 std::string numbers_of(const Error& error) {
   const std::string actual = "got " + std::to_string(error.actual);
   if (error.limit != 0) return "limit " + std::to_string(error.limit) + ", " + actual;
+  if (error.code == ErrorCode::expired) return "sequence " + std::to_string(error.actual);
   if (error.expected == 0 && error.actual == 0) return "";
   return "expected " + std::to_string(error.expected) + ", " + actual;
 }
 
 std::string decision_of(const Error& error) {
-  std::string decider = one_line(error.decided_by);
-  if (decider.empty() && error.decided_by_rank >= 0) {
-    decider = "rank " + std::to_string(error.decided_by_rank);
-  }
+  const std::string decider = error.decided_by_rank >= 0
+                                  ? "rank " + std::to_string(error.decided_by_rank)
+                                  : one_line(error.decided_by);
   if (decider.empty()) return "";
   std::string text = "decided by " + decider;
   if (error.decided_by_timeout > Duration::zero()) {
@@ -183,8 +183,8 @@ std::string Error::message() const {
       cause == LossCause::none ? "" : "cause " + std::string(name_of(cause));
   const std::string facts =
       joined({ranks_of(*this), cause_text, numbers_of(*this), decision_of(*this),
-              where.empty() ? "" : "at " + one_line(where),
-              detail.empty() ? std::string(base::advice_for(code)) : one_line(detail)},
+              where.empty() ? "" : "at " + one_line(where), one_line(detail),
+              std::string(base::advice_for(*this))},
              "; ");
   return joined({name, subject_of(*this), facts}, ": ");
 }

@@ -9,6 +9,8 @@
 namespace muster::client {
 namespace {
 
+constexpr Duration wake_patience{std::chrono::milliseconds(500)};
+
 /// Where one blocking call waits. Shared with whoever completes it, who may still hold it when
 /// the caller has gone on.
 template <class T>
@@ -20,10 +22,15 @@ class Waiter {
     ready_.notify_one();
   }
 
+  /// A process that was stopped beyond the deadline has a little more time: its I/O thread was
+  /// stopped, too, and the answer may be there.
   bool wait_until(Instant deadline) {
     std::unique_lock lock(mutex_);
+    const auto is_ready = [this] { return value_.has_value(); };
     const std::chrono::steady_clock::time_point until(deadline.time_since_epoch());
-    return ready_.wait_until(lock, until, [this] { return value_.has_value(); });
+    if (ready_.wait_until(lock, until, is_ready)) return true;
+    const bool was_stopped = base::monotonic_now() - deadline > Link::patience;
+    return was_stopped && ready_.wait_for(lock, wake_patience, is_ready);
   }
 
   T take() {
@@ -108,7 +115,7 @@ Result<void> establish_and_wait(Link& link, Duration timeout) {
   link.establish(timeout, [waiter](Result<void> result) { waiter->complete(std::move(result)); });
   if (waiter->wait_until(until)) return waiter->take();
   return failure(ErrorCode::unavailable,
-                 "the I/O thread did not get to run; an inline handler may block it");
+                 "the I/O thread did not get to run; is it blocked by an inline handler?");
 }
 
 }  // namespace muster::client

@@ -154,7 +154,7 @@ void Link::give_up(CallId call) {
   }
   wake();
   Outcome outcome{failure(ErrorCode::outcome_unknown,
-                          "the I/O thread did not get to run; an inline handler may block it"),
+                          "the I/O thread did not get to run; is it blocked by an inline handler?"),
                   protocol::Fate::in_doubt};
   outcome.reply.error().decided_by = "client";
   if (ticket.settle) ticket.settle(outcome);

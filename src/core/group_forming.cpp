@@ -79,6 +79,7 @@ void Group::supersede(Epoch& old, const std::vector<Seat>& seats, const Member* 
   if (decider != nullptr) {
     Error fenced = old.roster.error(ErrorCode::fenced, "the others regrouped without this rank");
     fenced.decided_by = "rank " + std::to_string(decider->rank);
+    old.roster.blame(fenced, *decider);
     old.roster.fenced = make_failure(room_.quota, fenced);
   }
   for (Member& member : old.roster.members) {

@@ -191,7 +191,11 @@ Error Group::closed_error() const {
 /// The deadline of a joiner has passed: what did it wait for?
 Error Group::timeout_error(const Joiner& joiner) {
   if (joiner.place == Joiner::Place::candidate) {
-    return error(ErrorCode::timed_out, "the members have not regrouped");
+    Error waiting = error(ErrorCode::timed_out, "these members have not regrouped");
+    for (const Member& member : epoch_->roster.members) {
+      if (member.live() && !called(member)) epoch_->roster.blame(waiting, member);
+    }
+    return waiting;
   }
   Error timeout = error(ErrorCode::timed_out, "");
   if (joiner.place == Joiner::Place::claimant) {

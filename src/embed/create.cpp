@@ -68,6 +68,16 @@ std::optional<Error> refusal_of(std::string_view host, std::uint16_t port, int r
   return std::nullopt;
 }
 
+/// Who was to serve at an address where nobody does.
+Error not_served(Error error, int rank, const HostedGroupOptions& options) {
+  const bool nobody = error.code == ErrorCode::unavailable && error.ranks.empty();
+  if (!nobody || rank == 0 || options.host_server == HostServer::never) return error;
+  error.ranks.emplace_back().rank = 0;
+  error.rank_ranges = {{0, 0}};
+  error.detail += "; rank 0 serves here, has it started?";
+  return error;
+}
+
 /// The server of this rank; none when it is to join somebody else's.
 Result<std::shared_ptr<EmbeddedServer>> host_if_asked(const std::string& address, int rank,
                                                       const HostedGroupOptions& options) {
@@ -112,7 +122,7 @@ Result<StatelessProcessGroup> StatelessProcessGroup::create(
     return std::max(options.timeout - (base::monotonic_now() - begun), Duration(1));
   };
   auto store = Store::connect(address, options.store, time_left());
-  if (!store) return failed(std::move(store).error());
+  if (!store) return failed(not_served(std::move(store).error(), rank, options));
   auto group = Impl::join(*store, name, rank, world_size, options, time_left(), *server);
   if (!group) {
     Error error = failed(std::move(group).error());

@@ -50,7 +50,7 @@ Error failure(ErrorCode code, const std::string& detail) {
 /// Of `Server::start`.
 Error refused(Error error) {
   error.operation = "start";
-  error.decided_by = "server";
+  error.decided_by = "local";
   return error;
 }
 

@@ -43,8 +43,9 @@ Result<std::uint64_t> GroupState::begin_round() {
   if (ended_) return *ended_;
   if (round_pending_) return refusal(ErrorCode::busy, "a collective of this handle is pending");
   if (regroup_pending_) return refusal(ErrorCode::busy, "a regroup of this handle is pending");
-  if (round_in_doubt_) {
-    Error error = refusal(ErrorCode::outcome_unknown, "call recover() first");
+  if (round_in_doubt_ || regroup_in_doubt_) {
+    Error error = refusal(ErrorCode::outcome_unknown,
+                          round_in_doubt_ ? "call recover() first" : "call regroup() again first");
     error.epoch = formed_.epoch;
     error.round = next_round_;
     return error;
@@ -124,6 +125,7 @@ Result<std::uint64_t> GroupState::begin_regroup() {
 
 void GroupState::end_regroup(const Error* error, Fate fate) {
   regroup_pending_ = false;
+  regroup_in_doubt_ = is_in_doubt(error, fate) || (regroup_in_doubt_ && fate == Fate::unsent);
   if (error != nullptr) {
     if (fate == Fate::answered && !is_turned_away(*error)) ++next_attempt_;
     return;

@@ -29,8 +29,8 @@ class GroupState {
   explicit GroupState(wire::FormedReply formed);
 
   /// The number of the next collective.
-  /// errors  busy (one is pending), outcome_unknown (one is in doubt: `recover` first),
-  ///         or why the epoch is over
+  /// errors  busy (one is pending), outcome_unknown (one is in doubt: `recover` first; or a
+  ///         regroup is: call it again first), or why the epoch is over
   Result<std::uint64_t> begin_round();
   void end_round(const Error* error, Fate fate);
 
@@ -88,6 +88,7 @@ class GroupState {
   bool round_in_doubt_ = false;
   std::uint64_t next_attempt_ = 1;
   bool regroup_pending_ = false;
+  bool regroup_in_doubt_ = false;
   std::map<Peer, Outgoing> outgoing_;
   std::map<Peer, Incoming> incoming_;
   std::uint64_t objects_sent_ = 0;

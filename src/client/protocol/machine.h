@@ -102,6 +102,7 @@ class Machine {
   Instant suspends_at() const;
   Instant gives_up_at() const;
   Instant falls_silent_at() const;
+  Duration patience() const;
   bool waits_for_restart() const { return !established() && link_.server_is_dead(); }
 
   // Errors.
@@ -133,7 +134,8 @@ class Machine {
   bool has_session_ = false;
   Block block_ = Block::none;
   Error failure_;
-  Error last_trouble_;  ///< why the last attempt failed or the connection was lost
+  std::string parting_;  ///< the server's goodbye, until it is back
+  Error last_trouble_;   ///< why the last attempt failed or the connection was lost
   Instant last_event_{};
   Instant ran_again_{};  ///< after a time without events: it had been stopped, or starved
   Instant heard_{};      ///< last byte

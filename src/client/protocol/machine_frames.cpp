@@ -159,8 +159,8 @@ void Machine::read_heartbeat_reply(std::uint64_t number) {
 
 void Machine::read_goodbye(const wire::Frame& frame, Instant now) {
   const auto reason = wire::decode_goodbye(frame);
-  Error why = error_of(ErrorCode::unavailable,
-                       "the server has stopped: " + std::string(reason ? *reason : "?"));
+  parting_ = "the server has stopped: " + std::string(reason ? *reason : "?");
+  Error why = error_of(ErrorCode::unavailable, parting_);
   blame_host(why, LossCause::closed, now);
   emit(Disconnect{});
   end_all_calls(why, now);

@@ -121,6 +121,7 @@ void Machine::accept(wire::ServerHello hello, Instant now) {
   options_.identity.token = server_.token;
   lease_.begin(link_.began());
   link_.establish();
+  parting_.clear();
   heartbeat_at_ = now + heartbeat_interval();
   settle_block(now);
   emit(Established{resumed});
@@ -175,6 +176,7 @@ void Machine::end_session(Error why, Instant now) {
   link_.close();
   letters_.clear();
   has_session_ = false;
+  parting_.clear();
   options_.identity.incarnation = 0;
   options_.identity.session_id = 0;
   options_.identity.token = {};

@@ -131,8 +131,12 @@ Instant Machine::gives_up_at() const {
 Instant Machine::falls_silent_at() const {
   const auto since = lease_.waiting_since();
   if (!since) return base::far_future;
-  const Duration patience = std::max(server_.limits.session_timeout / 5, 2 * heartbeat_interval());
-  return std::max(*since, heard_) + patience;
+  return std::max(*since, heard_) + patience();
+}
+
+/// How long a server that can be reached may take to be heard.
+Duration Machine::patience() const {
+  return std::max(server_.limits.session_timeout / 5, 2 * heartbeat_interval());
 }
 
 Error Machine::error_of(ErrorCode code, std::string detail) const {
@@ -145,6 +149,7 @@ Error Machine::error_of(ErrorCode code, std::string detail) const {
 
 Error Machine::unreachable(Instant now) const {
   Error error = error_of(last_trouble_.code, last_trouble_.detail);
+  if (!parting_.empty() && error.detail != parting_) error.detail = parting_ + "; " + error.detail;
   blame_host(error, LossCause::closed, now);
   return error;
 }
@@ -153,7 +158,7 @@ Error Machine::suspension(Instant now) const {
   const std::string since = in_seconds(now - lease_.proven());
   Error error = error_of(ErrorCode::suspended,
                          "nothing that was sent in the last " + since + " was answered");
-  if (did_not_run(now) || ran_again_ > lease_.proven()) {
+  if (did_not_run(now) || (ran_again_ > lease_.proven() && now - ran_again_ < patience())) {
     error.detail = "this process itself did not run; " + error.detail;
   } else if (has_host()) {
     error.code = ErrorCode::unavailable;

@@ -43,12 +43,14 @@ TEST_CASE("a time-out names group, round, the ranks that are missing and who dec
   CHECK(error.message() ==
         "timed_out: barrier of group \"tp0\" (epoch 7, round 12) after 5.0 s: "
         "missing rank 3 (host b7, pid 4711, label pod-3, silent for 6.2 s) and ranks 9-12; "
-        "decided by rank 0 (timeout 5.0 s); at 10.0.0.1:4600");
+        "decided by rank 0 (timeout 5.0 s); at 10.0.0.1:4600; "
+        "see what keeps them, or give more time");
   error.detail = "they may be starting still";
   CHECK(error.message() ==
         "timed_out: barrier of group \"tp0\" (epoch 7, round 12) after 5.0 s: "
         "missing rank 3 (host b7, pid 4711, label pod-3, silent for 6.2 s) and ranks 9-12; "
-        "decided by rank 0 (timeout 5.0 s); at 10.0.0.1:4600; they may be starting still");
+        "decided by rank 0 (timeout 5.0 s); at 10.0.0.1:4600; they may be starting still; "
+        "see what keeps them, or give more time");
 }
 
 TEST_CASE("ranks that never joined are told apart from those that are silent") {
@@ -62,7 +64,8 @@ TEST_CASE("ranks that never joined are told apart from those that are silent") {
         "timed_out: barrier of group \"tp0\" (epoch 7, round 12) after 5.0 s: "
         "missing rank 3 (host b7, pid 4711, label pod-3, silent for 6.2 s) and "
         "ranks 9-11 (never joined) and rank 12; "
-        "decided by rank 0 (timeout 5.0 s); at 10.0.0.1:4600");
+        "decided by rank 0 (timeout 5.0 s); at 10.0.0.1:4600; "
+        "see what keeps them, or give more time");
 }
 
 TEST_CASE("a process that hosts the server and has no rank is told without one") {
@@ -74,7 +77,7 @@ TEST_CASE("a process that hosts the server and has no rank is told without one")
   error.detail = "Connection refused";
   CHECK(error.message() ==
         "unavailable: get: the server's process (host b7, pid 4711); cause closed; "
-        "Connection refused");
+        "Connection refused; check that the server runs at this address");
 }
 
 TEST_CASE("a loss says how it was noticed and how to go on") {
@@ -109,7 +112,9 @@ TEST_CASE("numbers tell what was asked and what is allowed") {
   gap.operation = "recv_obj";
   gap.expected = 0;
   gap.actual = 3;
-  CHECK(gap.message() == "sequence_gap: recv_obj: expected 0, got 3");
+  CHECK(gap.message() ==
+        "sequence_gap: recv_obj: expected 0, got 3; "
+        "one handle per group and rank; leave and join anew");
 }
 
 TEST_CASE("an error without fields is its code and what to do about it") {
@@ -162,5 +167,6 @@ TEST_CASE("a message about thousands of ranks stays short") {
 
   error.ranks.clear();
   error.rank_ranges = {{0, 2147483646}};
-  CHECK(error.message() == "timed_out: missing ranks 0-2147483646");
+  CHECK(error.message() ==
+        "timed_out: missing ranks 0-2147483646; see what keeps them, or give more time");
 }

@@ -151,6 +151,21 @@ TEST_CASE("why the epoch is over is said to every later call, the first reason s
   CHECK(state.ended()->code == ErrorCode::session_expired);
 }
 
+TEST_CASE("no round is called while a regroup is in doubt") {
+  GroupState state = made();
+  CHECK(state.begin_regroup());
+  const Error unknown = error_of(ErrorCode::suspended);
+  state.end_regroup(&unknown, Fate::in_doubt);
+  CHECK(state.begin_round().error().code == ErrorCode::outcome_unknown);
+  CHECK(state.begin_regroup());
+  state.end_regroup(&unknown, Fate::unsent);
+  CHECK(state.begin_round().error().code == ErrorCode::outcome_unknown);
+  CHECK(state.begin_regroup());
+  const Error late = error_of(ErrorCode::timed_out);
+  state.end_regroup(&late, Fate::answered);
+  CHECK(state.begin_round());
+}
+
 TEST_CASE("an epoch that a lost rank has ended can be regrouped, once") {
   GroupState state = made();
   state.end(error_of(ErrorCode::rank_lost));
