@@ -11,7 +11,7 @@
 #include <doctest/doctest.h>
 
 #include "client.h"
-#include "runs.h"
+#include "support/scale.h"
 #include "weather.h"
 #include "wire/reply.h"
 
@@ -261,7 +261,7 @@ class Story {
 
 void tell(std::uint64_t first, std::uint64_t count, Weather::Kind kind) {
   std::uint64_t resumed_count = 0;
-  const std::uint64_t last = first + count * runs() - 1;
+  const std::uint64_t last = first + test::scaled(count) - 1;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     Story story(seed, kind);
     story.run();
@@ -274,11 +274,11 @@ void tell(std::uint64_t first, std::uint64_t count, Weather::Kind kind) {
 }
 
 TEST_CASE("whatever is cut for a short time, everything happens exactly once") {
-  tell(1, 60, Weather::Kind::rough);
+  tell(1, 200, Weather::Kind::rough);
 }
 
 TEST_CASE("whatever is cut for a long time, nothing happens twice and nobody waits too long") {
-  tell(1'000'001, 60, Weather::Kind::storm);
+  tell(1'000'001, 200, Weather::Kind::storm);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "rank.h"
-#include "runs.h"
+#include "support/scale.h"
 #include "weather.h"
 
 namespace muster::sim {
@@ -65,7 +65,7 @@ Outcome outcome_of(std::uint64_t seed) {
 }
 
 TEST_CASE("rounds and streams stay in step, whatever is cut, given up and recovered") {
-  const std::uint64_t count = 100 * runs();
+  const std::uint64_t count = test::scaled<std::uint64_t>(100);
   std::uint64_t resumed_count = 0;
   std::uint64_t recovered_count = 0;
   for (std::uint64_t seed = 1; seed <= count; ++seed) {

@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "client.h"
-#include "runs.h"
+#include "support/scale.h"
 
 namespace muster::sim {
 namespace {
@@ -40,7 +40,7 @@ struct Town {
 };
 
 TEST_CASE("all know within 1.5 s that the server was restarted, however long it was away") {
-  for (std::uint64_t seed = 1; seed <= 20 * runs(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::scaled<std::uint64_t>(20); ++seed) {
     CAPTURE(seed);
     Town town(seed);
     town.server.die();
@@ -56,7 +56,7 @@ TEST_CASE("all know within 1.5 s that the server was restarted, however long it 
 }
 
 TEST_CASE("all know 30 s after its end that the server does not come back") {
-  for (std::uint64_t seed = 1; seed <= 20 * runs(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::scaled<std::uint64_t>(20); ++seed) {
     CAPTURE(seed);
     Town town(seed);
     town.server.die();
