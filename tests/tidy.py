@@ -15,7 +15,7 @@ FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
 
 SKIPPED_FOLDERS = {".git", ".cache", "build", "subprojects", "__pycache__"}
-CODE_SUFFIXES = {".h", ".cpp", ".py", ".build", ".map"}
+CODE_SUFFIXES = {".h", ".cpp", ".py", ".build", ".map", ".cmake"}
 TEXT_SUFFIXES = CODE_SUFFIXES | {".md", ".txt", ".yml", ".sh"}
 SCRIPTS = {"tools/dev", ".ci/run"}
 

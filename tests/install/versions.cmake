@@ -1,0 +1,25 @@
+# Which versions of Muster a host that asks for 0.1.0, 0.0 and so on is given. FOLDER: where
+# MusterConfigVersion.cmake is.
+include("${FOLDER}/MusterConfigVersion.cmake")
+string(REPLACE "." ";" own "${PACKAGE_VERSION}")
+list(GET own 0 major)
+list(GET own 1 minor)
+math(EXPR next_major "${major} + 1")
+math(EXPR next_minor "${minor} + 1")
+
+function(expect fits wanted)
+  set(PACKAGE_FIND_VERSION "${wanted}")
+  string(REPLACE "." ";" parts "${wanted}.0.0")
+  list(GET parts 0 PACKAGE_FIND_VERSION_MAJOR)
+  list(GET parts 1 PACKAGE_FIND_VERSION_MINOR)
+  include("${FOLDER}/MusterConfigVersion.cmake")
+  if(NOT PACKAGE_VERSION_COMPATIBLE STREQUAL fits)
+    message(SEND_ERROR "asked for ${wanted}: is ${PACKAGE_VERSION} given? not so: ${fits}")
+  endif()
+endfunction()
+
+expect(TRUE "${PACKAGE_VERSION}")
+expect(TRUE "${major}.${minor}")
+expect(FALSE "${PACKAGE_VERSION}.1")
+expect(FALSE "${major}.${next_minor}")
+expect(FALSE "${next_major}")
