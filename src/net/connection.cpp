@@ -259,11 +259,26 @@ void Connection::fail(int error, const char* during) {
                                   : std::string(during) + ": " + text_of_errno(error);
   asio::post(socket_.get_executor(),
              [self = shared_from_this(), cause = cause_of(error), text = std::move(detail)] {
+               self->read_the_rest();
                if (self->state_ != State::failing) return;
                const Callbacks callbacks = std::move(self->callbacks_);
                self->close();
                callbacks.closed(cause, text);
              });
+}
+
+/// A write fails when the peer is gone; what it sent before, such as a goodbye, has come all the
+/// same. It is bounded by the socket's buffer.
+void Connection::read_the_rest() {
+  auto& buffer = loop_.read_buffer;
+  in_callback_ = true;
+  while (state_ == State::failing && !paused_) {
+    const ssize_t count =
+        ::recv(socket_.native_handle(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (count <= 0) break;
+    callbacks_.received({buffer.data(), static_cast<std::size_t>(count)});
+  }
+  leave_callback();
 }
 
 void Connection::close() {

@@ -36,8 +36,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   struct Callbacks {
     /// Bytes came; valid during the call. Everything queued meanwhile leaves after it.
     std::function<void(std::string_view bytes)> received;
-    /// The connection is over, and not because `close` was called. The last callback; never
-    /// called from within a member function.
+    /// The connection is over, and not because `close` was called. The last callback, after all
+    /// that the peer sent before it was over (unless reading is paused); never called from within
+    /// a member function.
     std::function<void(CloseCause cause, std::string detail)> closed;
     /// Some of what could not leave at once has left meanwhile. May be empty.
     std::function<void()> drained;
@@ -108,6 +109,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void took(std::size_t bytes);
   void reset_queue();
   void fail(int error, const char* during);
+  void read_the_rest();
   void leave_callback();
 
   Socket socket_;

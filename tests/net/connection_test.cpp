@@ -201,6 +201,19 @@ TEST_CASE("writing to a peer that is gone is told as its end, not from within th
   CHECK(*pair.cause == CloseCause::by_peer);
 }
 
+TEST_CASE("what a peer sent before it was gone comes, also when a write notices it first") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.start();
+  pair.write("goodbye");
+  pair.other = UniqueFd();
+  pair.connection->send("an event");
+  pair.connection->flush();
+  CHECK(pair.received.empty());
+  loop.run_until([&] { return pair.cause.has_value(); });
+  CHECK(pair.received == "goodbye");
+}
+
 TEST_CASE("closing calls nobody back and lets go of what was queued") {
   TestLoop loop;
   Pair pair(loop);
