@@ -1,4 +1,4 @@
-# Shared: the loader finds libmuster.so.0.
+# Shared: libmuster.so is found by the loader when the program starts.
 g++ -std=c++17 host.cpp -o host $(pkg-config --cflags --libs muster)
 
 # Static, also where the shared library is installed.
