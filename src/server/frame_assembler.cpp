@@ -55,9 +55,6 @@ FrameAssembler::~FrameAssembler() { release(); }
 
 Result<FrameAssembler::Next> FrameAssembler::next() {
   drop_cut();
-  const std::size_t skipped = std::min(skip_bytes_, given_.size());
-  skip_bytes_ -= skipped;
-  given_.remove_prefix(skipped);
   if (begin_ != end_) return cut_stored();
   Result<std::optional<wire::Frame>> frame = wire::cut_frame(given_, body_bytes_max_);
   if (!frame) return std::move(frame).error();
@@ -151,10 +148,14 @@ FrameAssembler::Unstorable FrameAssembler::skip(const wire::FrameHeader& header)
   unstorable.used_bytes = quota_.used_bytes();
   skip_bytes_ = frame_header_bytes + header.body_bytes - stored().size();
   release();
+  skip_given();
+  return unstorable;
+}
+
+void FrameAssembler::skip_given() {
   const std::size_t skipped = std::min(skip_bytes_, given_.size());
   skip_bytes_ -= skipped;
   given_.remove_prefix(skipped);
-  return unstorable;
 }
 
 void FrameAssembler::keep() {

@@ -37,7 +37,10 @@ class FrameAssembler {
   FrameAssembler& operator=(const FrameAssembler&) = delete;
 
   /// Bytes have come, valid until `next` has found no complete frame or `keep` was called.
-  void give(std::string_view bytes) { given_ = bytes; }
+  void give(std::string_view bytes) {
+    given_ = bytes;
+    skip_given();
+  }
 
   /// The next frame, valid until the next call.
   ///
@@ -61,6 +64,7 @@ class FrameAssembler {
   bool grow(std::size_t bytes, std::size_t expected_bytes, bool is_essential);
   void release();
   Unstorable skip(const wire::FrameHeader& header);
+  void skip_given();
 
   core::Quota& quota_;
   std::uint32_t body_bytes_max_;

@@ -172,6 +172,28 @@ TEST_CASE("frames that are kept for later come out later, before newer ones") {
   CHECK(quota.used_bytes() == 0);
 }
 
+TEST_CASE("the rest of a write that found no memory is dropped, not kept for later") {
+  Quota quota(100'000);
+  FrameAssembler frames(quota, body_bytes_max);
+  const std::string bytes = set_request(7, std::string(500'000, 'x')) + set_request(8, "small");
+  const std::size_t half = 250'000;
+  frames.give(std::string_view(bytes).substr(0, half));
+  const auto next = frames.next();
+  REQUIRE(next);
+  REQUIRE(std::holds_alternative<FrameAssembler::Unstorable>(*next));
+  // The client is slow to take its replies: what it sends now is for later.
+  frames.give(std::string_view(bytes).substr(half, 100'000));
+  frames.keep();
+  CHECK(frames.stored_bytes() == 0);
+  frames.give(std::string_view(bytes).substr(half + 100'000));
+  frames.keep();
+  frames.give({});
+  const auto found = cut_all(frames);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].first == 8);
+  CHECK(quota.used_bytes() == 0);
+}
+
 TEST_CASE("what was stored is given back to the quota when the peer goes") {
   Quota quota(plenty);
   {
