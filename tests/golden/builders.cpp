@@ -97,16 +97,6 @@ Error sample_error() {
   return error;
 }
 
-Result<wire::Frame> whole_frame(std::string_view bytes) {
-  Result<std::optional<wire::Frame>> cut = wire::cut_frame(bytes, 1U << 20);
-  if (!cut) return std::move(cut).error();
-  if (*cut && (*cut)->body.size() + wire::frame_header_bytes == bytes.size()) return **cut;
-  Error error;
-  error.code = ErrorCode::protocol_error;
-  error.detail = "not one whole frame";
-  return error;
-}
-
 Sample framed_sample(std::string name, std::string about, wire::FrameHeader header,
                      std::string_view body, const Annotator& annotated_body) {
   Sample sample;
@@ -135,15 +125,7 @@ Sample request_sample(std::string name, std::string about, wire::RequestBody bod
   Sample sample = framed_sample(std::move(name), std::move(about), header, {}, annotator);
   sample.bytes.clear();
   wire::append_request(sample.bytes, request);
-  sample.again = [](std::string_view bytes) -> Result<std::string> {
-    const Result<wire::Frame> frame = whole_frame(bytes);
-    if (!frame) return frame.error();
-    const Result<wire::Request> decoded = wire::decode_request(*frame);
-    if (!decoded) return decoded.error();
-    std::string out;
-    wire::append_request(out, *decoded);
-    return out;
-  };
+  sample.again = request_again;
   return sample;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "again.h"
 #include "sample.h"
 #include "wire/error_body.h"
 #include "wire/frame.h"
@@ -27,9 +28,6 @@ Sample request_sample(std::string name, std::string about, wire::RequestBody bod
 Sample framed_sample(std::string name, std::string about, wire::FrameHeader header,
                      std::string_view body, const Annotator& annotated_body);
 
-/// The one whole frame of `bytes`.
-Result<wire::Frame> whole_frame(std::string_view bytes);
-
 template <class Reply>
 Sample reply_sample(std::string name, std::string about, const Reply& reply) {
   std::string body;
@@ -38,17 +36,7 @@ Sample reply_sample(std::string name, std::string about, const Reply& reply) {
   wire::fields(annotator, reply);
   const wire::FrameHeader header{0, wire::FrameType::reply, 0, 7};
   Sample sample = framed_sample(std::move(name), std::move(about), header, body, annotator);
-  sample.again = [](std::string_view bytes) -> Result<std::string> {
-    const Result<wire::Frame> frame = whole_frame(bytes);
-    if (!frame) return frame.error();
-    const Result<Reply> decoded = wire::decode_body<Reply>(frame->body);
-    if (!decoded) return decoded.error();
-    std::string encoded;
-    wire::append_body(encoded, *decoded);
-    std::string out;
-    wire::append_frame(out, frame->header, encoded);
-    return out;
-  };
+  sample.again = reply_again<Reply>;
   return sample;
 }
 

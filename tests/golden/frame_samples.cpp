@@ -10,16 +10,7 @@ Sample ids_sample(std::string name, std::string about, wire::FrameType type, std
   Sample sample = framed_sample(std::move(name), std::move(about), {0, type, 0, id}, {}, annotator);
   sample.bytes.clear();
   wire::append_ids(sample.bytes, type, id, ids);
-  sample.again = [](std::string_view bytes) -> Result<std::string> {
-    const Result<wire::Frame> frame = whole_frame(bytes);
-    if (!frame) return frame.error();
-    const auto decoded = wire::decode_ids(*frame);
-    if (!decoded) return decoded.error();
-    if (frame->header.type == wire::FrameType::request) return Error{};
-    std::string out;
-    wire::append_ids(out, frame->header.type, frame->header.id, *decoded);
-    return out;
-  };
+  sample.again = ids_again;
   return sample;
 }
 
@@ -30,15 +21,7 @@ Sample goodbye_sample() {
                                 {0, wire::FrameType::goodbye, 0, 0}, {}, annotator);
   sample.bytes.clear();
   wire::append_goodbye(sample.bytes, "the server stops");
-  sample.again = [](std::string_view bytes) -> Result<std::string> {
-    const Result<wire::Frame> frame = whole_frame(bytes);
-    if (!frame) return frame.error();
-    const auto reason = wire::decode_goodbye(*frame);
-    if (!reason) return reason.error();
-    std::string out;
-    wire::append_goodbye(out, *reason);
-    return out;
-  };
+  sample.again = goodbye_again;
   return sample;
 }
 
@@ -49,13 +32,7 @@ Sample plain_sample(std::string name, std::string about, wire::FrameHeader heade
   if (!body.empty()) annotator.raw("bytes", body);
   Sample sample = framed_sample(std::move(name), std::move(about), header, body, annotator);
   sample.cut_may_decode = true;
-  sample.again = [](std::string_view bytes) -> Result<std::string> {
-    const Result<wire::Frame> frame = whole_frame(bytes);
-    if (!frame) return frame.error();
-    std::string out;
-    wire::append_frame(out, frame->header, frame->body);
-    return out;
-  };
+  sample.again = plain_again;
   return sample;
 }
 
@@ -68,17 +45,7 @@ Sample error_sample(std::string name, std::string about, const Error& error) {
       std::move(name), std::move(about),
       {0, wire::FrameType::reply, static_cast<std::uint16_t>(error.code), 7}, body, annotator);
   sample.cut_may_decode = true;
-  sample.again = [](std::string_view bytes) -> Result<std::string> {
-    const Result<wire::Frame> frame = whole_frame(bytes);
-    if (!frame) return frame.error();
-    const auto decoded = wire::decode_error(frame->header.code, frame->body);
-    if (!decoded) return Error{};
-    std::string encoded;
-    wire::append_error(encoded, *decoded);
-    std::string out;
-    wire::append_frame(out, frame->header, encoded);
-    return out;
-  };
+  sample.again = error_again;
   return sample;
 }
 
@@ -94,17 +61,7 @@ Sample event_sample(std::string name, std::string about, const wire::Event& even
       std::move(name), std::move(about),
       {0, wire::FrameType::event, static_cast<std::uint16_t>(event.kind), 0}, body, annotator);
   sample.cut_may_decode = true;
-  sample.again = [](std::string_view bytes) -> Result<std::string> {
-    const Result<wire::Frame> frame = whole_frame(bytes);
-    if (!frame) return frame.error();
-    const auto decoded = wire::decode_event(frame->header.code, frame->body);
-    if (!decoded) return decoded.error();
-    std::string encoded;
-    wire::append_event(encoded, *decoded);
-    std::string out;
-    wire::append_frame(out, frame->header, encoded);
-    return out;
-  };
+  sample.again = event_again;
   return sample;
 }
 

@@ -54,13 +54,7 @@ Sample client_sample(std::string name, std::string about, const wire::ClientHell
   at.raw("label", padded(hello.process.label, 64));
   at.raw("namespace", padded(hello.name_space, 64));
   at.raw("reserved", padded("", 216));
-  sample.again = [](std::string_view bytes) -> Result<std::string> {
-    const auto decoded = wire::decode_client_hello(bytes);
-    if (!decoded) return decoded.error();
-    std::string out;
-    wire::append_client_hello(out, *decoded);
-    return out;
-  };
+  sample.again = client_hello_again;
   return sample;
 }
 
@@ -114,13 +108,7 @@ Sample server_sample(std::string name, std::string about, const wire::ServerHell
   }
   at.raw("auth_nonce", view(hello.auth_nonce));
   at.raw("auth_proof", view(hello.auth_proof));
-  sample.again = [](std::string_view bytes) -> Result<std::string> {
-    const auto decoded = wire::decode_server_hello(bytes);
-    if (!decoded) return decoded.error();
-    std::string out;
-    wire::append_server_hello(out, *decoded);
-    return out;
-  };
+  sample.again = server_hello_again;
   return sample;
 }
 

@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
 
+#include "golden/again.h"
 #include "golden/sample.h"
 #include "wire/frame.h"
-#include "wire/writer.h"
 
 // What no peer of ours sends: each message of the protocol cut and flipped at each byte. The
 // sanitizers say whether any of it reads where it must not.
@@ -15,19 +15,13 @@ namespace {
 /// The message without its last bytes, with a header that tells the truth about it.
 std::string cut(const Sample& sample, std::size_t size) {
   std::string bytes = sample.bytes.substr(0, size);
-  if (sample.framed && size >= wire::frame_header_bytes) {
-    wire::Writer(bytes).patch_u32(0, static_cast<std::uint32_t>(size - wire::frame_header_bytes));
-  }
+  if (sample.framed) tell_true_length(bytes);
   return bytes;
 }
 
 /// Decoding may refuse; what it accepts must be a fixed point of encoding and decoding.
 void check_total(const Sample& sample, const std::string& bytes) {
-  const Result<std::string> first = sample.again(bytes);
-  if (!first) return;
-  const Result<std::string> second = sample.again(*first);
-  REQUIRE(second.has_value());
-  CHECK(*second == *first);
+  CHECK(is_settled_by(sample.again, bytes));
 }
 
 }  // namespace
