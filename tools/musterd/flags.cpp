@@ -7,10 +7,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "given.h"
 #include "settings.h"
 
-// Flags, environment and file are each read into the same form, text by name; then every setting
-// takes its text from the first of the three that has one, and understands it.
+// Flags, environment and file are each read into the same form; then every setting takes its text
+// from the first of the three that has one.
 
 namespace musterd {
 namespace {
@@ -35,54 +36,6 @@ Exit codes:
   3  another program listens on an address
   4  an address is not loopback and --allow-unauthenticated was not given, or the
      system does not permit it)";
-
-/// The values of one setting and where they were found, for messages.
-struct Given {
-  std::vector<std::string> values;
-  std::string where;
-};
-using GivenByName = std::map<std::string, Given>;
-
-Exit wrong(const std::string& why) {
-  return {exit_usage, "musterd: " + why + "\nRun with --help for more information.\n"};
-}
-
-std::string trimmed(const std::string& text) {
-  const auto first = text.find_first_not_of(" \t\r");
-  if (first == std::string::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
-const Setting* find_setting(const std::string& name) {
-  for (const Setting& setting : settings()) {
-    if (setting.name == name) return &setting;
-  }
-  return nullptr;
-}
-
-std::variant<GivenByName, Exit> read_file(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return wrong("cannot read the configuration file " + path);
-  GivenByName given;
-  std::string line;
-  for (int number = 1; std::getline(file, line); ++number) {
-    line = trimmed(line.substr(0, line.find('#')));
-    if (line.empty()) continue;
-    const std::string where = path + ":" + std::to_string(number);
-    const auto equals = line.find('=');
-    if (equals == std::string::npos) return wrong(where + ": not of the form \"name = value\"");
-    const std::string name = trimmed(line.substr(0, equals));
-    const Setting* const setting = find_setting(name);
-    if (setting == nullptr) return wrong(where + ": there is no setting \"" + name + "\"");
-    Given& entry = given[name];
-    if (!entry.values.empty() && setting->kind != Setting::Kind::values) {
-      return wrong(where + ": " + name + " is given a second time");
-    }
-    entry.values.push_back(trimmed(line.substr(equals + 1)));
-    entry.where = where + ": " + name;
-  }
-  return given;
-}
 
 GivenByName read_environment() {
   GivenByName given;
@@ -151,10 +104,6 @@ std::variant<Flags, Exit> read_flags(int argc, const char* const* argv) {
   return flags;
 }
 
-std::string quoted(const std::vector<std::string>& values) {
-  return values.empty() ? "nothing" : "\"" + values.back() + "\"";
-}
-
 }  // namespace
 
 std::variant<Configuration, Exit> read_configuration(int argc, const char* const* argv) {
@@ -164,24 +113,13 @@ std::variant<Configuration, Exit> read_configuration(int argc, const char* const
   GivenByName chosen = std::move(from_flags.given);
   chosen.merge(read_environment());
   if (!from_flags.file.empty()) {
-    auto file = read_file(from_flags.file);
-    if (auto* const exit = std::get_if<Exit>(&file)) return std::move(*exit);
-    chosen.merge(std::get<GivenByName>(file));
+    std::ifstream file(from_flags.file);
+    if (!file) return wrong("cannot read the configuration file " + from_flags.file);
+    auto given = read_settings(file, from_flags.file);
+    if (auto* const exit = std::get_if<Exit>(&given)) return std::move(*exit);
+    chosen.merge(std::get<GivenByName>(given));
   }
-  if (chosen.contains("listen") && chosen.contains("listen-fd")) {
-    return wrong(chosen["listen-fd"].where + " and " + chosen["listen"].where +
-                 " exclude each other");
-  }
-  Configuration configuration;
-  configuration.server.standalone = true;
-  configuration.server.listen = {find_setting("listen")->fallback};
-  for (const auto& [name, given] : chosen) {
-    const Setting& setting = *find_setting(name);
-    if (!given.values.empty() && setting.apply(given.values, configuration)) continue;
-    return wrong(given.where + ": " + quoted(given.values) + " is no " +
-                 (setting.form.empty() ? "switch (true or false)" : setting.form));
-  }
-  return configuration;
+  return configuration_of(chosen);
 }
 
 }  // namespace musterd

@@ -153,4 +153,11 @@ const std::vector<Setting>& settings() {
   return all;
 }
 
+const Setting* find_setting(const std::string& name) {
+  for (const Setting& setting : settings()) {
+    if (setting.name == name) return &setting;
+  }
+  return nullptr;
+}
+
 }  // namespace musterd

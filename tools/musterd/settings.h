@@ -27,4 +27,7 @@ struct Setting {
 
 const std::vector<Setting>& settings();
 
+/// Null when there is none of that name.
+const Setting* find_setting(const std::string& name);
+
 }  // namespace musterd
