@@ -1,5 +1,6 @@
 #include "again.h"
 
+#include <array>
 #include <utility>
 
 #include "wire/error_body.h"
@@ -9,6 +10,15 @@
 
 namespace muster::golden {
 
+const std::array<Again, 13> replies_again = {
+    reply_again<wire::EmptyReply>,    reply_again<wire::AppliedReply>,
+    reply_again<wire::ValueReply>,    reply_again<wire::NumberReply>,
+    reply_again<wire::PresenceReply>, reply_again<wire::ValuesReply>,
+    reply_again<wire::ListReply>,     reply_again<wire::FormedReply>,
+    reply_again<wire::MembersReply>,  reply_again<wire::RoundReply>,
+    reply_again<wire::ReceiveReply>,  reply_again<wire::RecoverReply>,
+    reply_again<wire::StatusReply>,
+};
 Result<wire::Frame> whole_frame(std::string_view bytes) {
   Result<std::optional<wire::Frame>> cut = wire::cut_frame(bytes, 1U << 20);
   if (!cut) return std::move(cut).error();
@@ -117,6 +127,18 @@ Again again_from_client(const wire::FrameHeader& header) {
     case wire::FrameType::part: break;
   }
   return nullptr;
+}
+
+Again again_from_server(const wire::FrameHeader& header, std::size_t expected_reply) {
+  switch (header.type) {
+    case wire::FrameType::reply:
+      return header.code == 0 ? replies_again[expected_reply] : error_again;
+    case wire::FrameType::event: return event_again;
+    case wire::FrameType::goodbye: return goodbye_again;
+    case wire::FrameType::part:
+    case wire::FrameType::heartbeat_reply: return plain_again;
+    default: return nullptr;
+  }
 }
 
 }  // namespace muster::golden

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -44,8 +45,13 @@ Result<std::string> reply_again(std::string_view bytes) {
 
 using Again = Result<std::string> (*)(std::string_view bytes);
 
+/// One per kind of reply.
+extern const std::array<Again, 13> replies_again;
+
 /// What a client sends in frames of that type; null: nothing.
 Again again_from_client(const wire::FrameHeader& header);
+/// What a server sends to a call that expects that kind of reply; null: nothing.
+Again again_from_server(const wire::FrameHeader& header, std::size_t expected_reply);
 
 /// Whether `bytes` are refused, or decode to what encodes to a fixed point of both.
 template <class AnyAgain>

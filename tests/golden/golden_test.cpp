@@ -1,12 +1,16 @@
 #define DOCTEST_CONFIG_IMPLEMENT
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
+#include <map>
 #include <set>
 #include <sstream>
 
 #include <doctest/doctest.h>
 
+#include "again.h"
 #include "sample.h"
 #include "wire/operation.h"
 
@@ -21,6 +25,7 @@ using namespace muster::golden;
 namespace {
 
 const std::filesystem::path folder = MUSTER_GOLDEN_DIR;
+const std::filesystem::path seeds_folder = folder.parent_path() / "fuzz" / "corpus";
 
 std::string content_of(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -29,25 +34,61 @@ std::string content_of(const std::filesystem::path& file) {
   return content.str();
 }
 
-int write_all() {
+/// The first inputs of the fuzzers of the protocol, by their files in tests/fuzz/corpus.
+std::map<std::string, std::string> seeds() {
+  std::map<std::string, std::string> files;
+  std::string stream(9, '\0');  // choices of the fuzzer
   for (const Sample& sample : all_samples()) {
-    std::ofstream out(folder / (sample.name + ".txt"), std::ios::binary);
-    out << text_of(sample);
+    if (!sample.framed) {
+      files["hello/" + sample.name] = sample.bytes;
+      continue;
+    }
+    const wire::FrameHeader header = whole_frame(sample.bytes)->header;
+    if (again_from_client(header) != nullptr) {
+      files["client_frames/" + sample.name] = sample.bytes;
+      stream += sample.bytes;
+    }
+    if (again_from_server(header, 0) == nullptr) continue;
+    const auto* const again = sample.again.target<Again>();
+    const auto kind = std::find(replies_again.begin(), replies_again.end(), *again);
+    const auto index = (kind - replies_again.begin()) % std::ssize(replies_again);
+    files["server_frames/" + sample.name] = static_cast<char>(index) + sample.bytes;
+  }
+  files["frames/client"] = stream;
+  return files;
+}
+
+/// Every file that is written, and what it is to hold.
+std::map<std::filesystem::path, std::string> all_files() {
+  std::map<std::filesystem::path, std::string> files;
+  for (const Sample& sample : all_samples()) {
+    files[folder / (sample.name + ".txt")] = text_of(sample);
+  }
+  for (auto& [name, bytes] : seeds()) files[seeds_folder / name] = std::move(bytes);
+  return files;
+}
+
+int write_all() {
+  for (const auto& [file, content] : all_files()) {
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream out(file, std::ios::binary);
+    out << content;
     if (!out.flush()) {
-      std::cerr << "cannot write " << sample.name << ".txt in " << folder << "\n";
+      std::cerr << "cannot write " << file << "\n";
       return 1;
     }
   }
-  std::cout << "wrote " << all_samples().size() << " files to " << folder << "\n";
+  std::cout << "wrote " << all_files().size() << " files to " << folder << " and " << seeds_folder
+            << "\n";
   return 0;
 }
 
 }  // namespace
 
-TEST_CASE("every message has the bytes and the fields of its golden file") {
-  for (const Sample& sample : all_samples()) {
-    CAPTURE(sample.name);
-    CHECK(content_of(folder / (sample.name + ".txt")) == text_of(sample));
+TEST_CASE("every golden file and first input of a fuzzer is what the samples make") {
+  for (const auto& [file, content] : all_files()) {
+    CAPTURE(file.string());
+    CHECK(content_of(file) == content);
   }
 }
 

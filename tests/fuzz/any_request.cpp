@@ -1,0 +1,130 @@
+#include "any_request.h"
+
+#include <chrono>
+#include <string>
+
+namespace muster::fuzz {
+namespace {
+
+const std::string long_text(5000, 'x');
+
+class Maker {
+ public:
+  Maker(Input& input, const std::vector<std::uint64_t>& epochs) : input_(input), epochs_(epochs) {}
+
+  wire::RequestBody key_request(std::size_t kind) {
+    switch (kind) {
+      case 0: return wire::Set{key(), value(), ttl(), flag(), flag()};
+      case 1: return wire::Get{key()};
+      case 2: return wire::Take{key()};
+      case 3: return wire::Add{key(), static_cast<std::int64_t>(input_.wild())};
+      case 4: return wire::CompareSet{key(), maybe_value(), value(), ttl()};
+      case 5: return wire::Append{key(), value()};
+      case 6: return wire::Remove{some_keys()};
+      case 7: return wire::Exists{some_keys()};
+      case 8: return wire::Wait{some_keys()};
+      case 9: return wire::MultiGet{some_keys()};
+      case 10: return multi_set();
+      case 11:
+        return wire::List{flag() ? wire::ListKind::objects : wire::ListKind::keys, key(),
+                          input_.wild(), number()};
+      default: return wire::Touch{key(), ttl()};
+    }
+  }
+
+  wire::RequestBody group_request(std::size_t kind) {
+    switch (kind) {
+      case 0: return wire::Join{key(), small(), 1 + small(), duration(), flag(), value()};
+      case 1: return wire::Leave{epoch()};
+      case 2: return wire::Regroup{epoch(), input_.wild(), input_.wild(), small(), small()};
+      case 3: return wire::Members{epoch()};
+      case 4: return wire::ReportDead{process(), value()};
+      case 5: return wire::CancelRegroup{epoch(), input_.wild()};
+      case 6: return wire::CancelRound{epoch(), input_.wild()};
+      case 7: return wire::Send{epoch(), small(), input_.wild() % 4, input_.wild(), 0, value()};
+      case 8: return wire::Receive{epoch(), small(), input_.wild() % 4, input_.wild(), codec()};
+      case 9: return wire::ExpireData{epoch(), duration()};
+      case 10: return wire::Recover{epoch(), input_.wild(), streams()};
+      case 11: return wire::Status{};
+      default: return collective();
+    }
+  }
+
+ private:
+  bool flag() { return input_.below(2) == 1; }
+  std::uint32_t number() { return static_cast<std::uint32_t>(input_.wild()); }
+  std::uint32_t small() {
+    const std::uint32_t any = number();
+    return any < 16 ? any % 4 : any;
+  }
+  std::uint32_t codec() { return input_.below(16) == 15 ? 1 : 0; }
+  std::uint64_t epoch() {
+    const std::size_t index = input_.below(epochs_.size() + 1);
+    return index < epochs_.size() ? epochs_[epochs_.size() - 1 - index] : input_.wild();
+  }
+  Duration duration() { return Duration(static_cast<Duration::rep>(input_.wild() % 16 * 500'000)); }
+  wire::Ttl ttl() { return flag() ? wire::Ttl(duration()) : std::nullopt; }
+  std::string_view key() {
+    const std::size_t index = input_.below(64);
+    if (index == 62) return {};
+    return index == 63 ? std::string_view(long_text) : keys[index % keys.size()];
+  }
+  std::string_view value() {
+    constexpr std::array<std::string_view, 4> texts = {"1", "", "not", "9223372036854775807"};
+    constexpr std::array<std::size_t, 4> sizes = {100, 1000, 3000, 5000};
+    const std::size_t index = input_.below(8);
+    if (index < texts.size()) return texts[index];
+    return std::string_view(long_text).substr(0, sizes[index - texts.size()]);
+  }
+  std::optional<std::string_view> maybe_value() {
+    return flag() ? std::optional(value()) : std::nullopt;
+  }
+  std::vector<std::string_view> some_keys() {
+    std::vector<std::string_view> some(input_.below(6));
+    for (std::string_view& one : some) one = key();
+    return some;
+  }
+  wire::MultiSet multi_set() {
+    wire::MultiSet request;
+    request.entries.resize(input_.below(6));
+    for (wire::KeyValue& entry : request.entries) entry = {key(), value()};
+    request.ttl = ttl();
+    return request;
+  }
+  ProcessId process() {
+    ProcessId id;
+    id.bytes[0] = input_.byte() % 8;
+    return id;
+  }
+  std::vector<wire::StreamName> streams() {
+    std::vector<wire::StreamName> some(input_.below(4));
+    for (wire::StreamName& one : some) one = {small(), input_.wild() % 4};
+    return some;
+  }
+  wire::CollectiveCall collective() {
+    wire::CollectiveCall call;
+    call.epoch = epoch();
+    call.round = input_.wild();
+    call.collective = static_cast<wire::Collective>(1 + input_.below(5));
+    call.root = small();
+    call.codec = codec();
+    call.values.resize(input_.below(5));
+    for (std::string_view& one : call.values) one = value();
+    return call;
+  }
+
+  Input& input_;
+  const std::vector<std::uint64_t>& epochs_;
+};
+
+}  // namespace
+
+wire::RequestBody any_request(Input& input, const std::vector<std::uint64_t>& epochs) {
+  constexpr std::size_t of_keys = 13;
+  constexpr std::size_t of_groups = 16;  // collectives more often
+  const std::size_t kind = input.below(of_keys + of_groups);
+  Maker maker(input, epochs);
+  return kind < of_keys ? maker.key_request(kind) : maker.group_request(kind - of_keys);
+}
+
+}  // namespace muster::fuzz
