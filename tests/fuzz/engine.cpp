@@ -302,7 +302,8 @@ class Play {
       return;
     }
     require(is_reply_to(expected.operation, body), "a reply can be decoded");
-    if (expected.operation != wire::Operation::join) return;
+    using wire::Operation;
+    if (expected.operation != Operation::join && expected.operation != Operation::regroup) return;
     epochs_.push_back(wire::decode_body<wire::FormedReply>(body)->epoch);
   }
   void look_at(const core::SendEvent& event) {

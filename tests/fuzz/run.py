@@ -57,7 +57,8 @@ def fuzz(program, name, seconds, found, corpus):
 
 
 def keep(program, name, found, corpus):
-    run = execute(program, "-merge=1", "-set_cover_merge=1", "-verbosity=0", corpus, found)
+    run = execute(program, "-merge=1", "-set_cover_merge=1", "-use_counters=0", "-verbosity=0",
+                  corpus, found)
     if run.returncode != 0:
         print(run.stdout[-10000:])
     inputs = list(corpus.iterdir())
