@@ -34,17 +34,17 @@ class Maker {
 
   wire::RequestBody group_request(std::size_t kind) {
     switch (kind) {
-      case 0: return wire::Join{key(), small(), 1 + small(), duration(), flag(), value()};
+      case 0: return join();
       case 1: return wire::Leave{epoch()};
-      case 2: return wire::Regroup{epoch(), input_.wild(), input_.wild(), small(), small()};
+      case 2: return wire::Regroup{epoch(), from_1(), from_1(), small(), small()};
       case 3: return wire::Members{epoch()};
       case 4: return wire::ReportDead{process(), value()};
-      case 5: return wire::CancelRegroup{epoch(), input_.wild()};
-      case 6: return wire::CancelRound{epoch(), input_.wild()};
-      case 7: return wire::Send{epoch(), small(), input_.wild() % 4, input_.wild(), 0, value()};
-      case 8: return wire::Receive{epoch(), small(), input_.wild() % 4, input_.wild(), codec()};
+      case 5: return wire::CancelRegroup{epoch(), from_1()};
+      case 6: return wire::CancelRound{epoch(), from_1()};
+      case 7: return wire::Send{epoch(), small(), tag(), sequence(), 0, value()};
+      case 8: return wire::Receive{epoch(), small(), tag(), sequence(), codec()};
       case 9: return wire::ExpireData{epoch(), duration()};
-      case 10: return wire::Recover{epoch(), input_.wild(), streams()};
+      case 10: return wire::Recover{epoch(), from_1() - 1, streams()};
       case 11: return wire::Status{};
       default: return collective();
     }
@@ -54,9 +54,12 @@ class Maker {
   bool flag() { return input_.below(2) == 1; }
   std::uint32_t number() { return static_cast<std::uint32_t>(input_.wild()); }
   std::uint32_t small() {
-    const std::uint32_t any = number();
-    return any < 16 ? any % 4 : any;
+    return is_rare() ? number() : static_cast<std::uint32_t>(input_.below(3));
   }
+  bool is_rare() { return input_.below(16) == 15; }
+  std::uint64_t from_1() { return is_rare() ? input_.wild() : 1 + input_.below(3); }
+  std::uint64_t sequence() { return is_rare() ? input_.wild() : input_.below(3); }
+  std::uint64_t tag() { return input_.below(2); }
   std::uint32_t codec() { return input_.below(16) == 15 ? 1 : 0; }
   std::uint64_t epoch() {
     const std::size_t index = input_.below(epochs_.size() + 1);
@@ -98,17 +101,30 @@ class Maker {
   }
   std::vector<wire::StreamName> streams() {
     std::vector<wire::StreamName> some(input_.below(4));
-    for (wire::StreamName& one : some) one = {small(), input_.wild() % 4};
+    for (wire::StreamName& one : some) one = {small(), tag()};
     return some;
+  }
+  wire::Join join() {
+    wire::Join request;
+    request.group = is_rare() ? key() : keys[input_.below(2)];
+    request.world_size = 1 + small();
+    request.rank = is_rare() ? number() : static_cast<std::uint32_t>(input_.below(3));
+    request.data_expiration = is_rare() ? duration() : Duration(2'000'000);
+    request.standby = is_rare();
+    request.info = is_rare() ? value() : keys[0];
+    return request;
   }
   wire::CollectiveCall collective() {
     wire::CollectiveCall call;
     call.epoch = epoch();
-    call.round = input_.wild();
+    call.round = from_1();
     call.collective = static_cast<wire::Collective>(1 + input_.below(5));
-    call.root = small();
+    const bool is_for_all = call.collective == wire::Collective::barrier ||
+                            call.collective == wire::Collective::all_gather;
+    call.root = is_for_all && !is_rare() ? 0 : small();
     call.codec = codec();
-    call.values.resize(input_.below(5));
+    const bool is_barrier = call.collective == wire::Collective::barrier;
+    call.values.resize(is_barrier && !is_rare() ? 0 : input_.below(4));
     for (std::string_view& one : call.values) one = value();
     return call;
   }

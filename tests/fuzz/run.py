@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 INPUT_LIMITS = [
-    "-max_len=4096",
+    "-max_len=1024",
     "-timeout=10",
     "-rss_limit_mb=2048",
     "-malloc_limit_mb=512",
