@@ -90,7 +90,6 @@ struct Session {
 struct Expected {
   std::uint64_t session = 0;
   bool is_owed = true;  ///< it was not abandoned, and its connection stands
-  bool is_abandoned = false;
   wire::Operation operation{};
   core::Instant deadline;
 };
@@ -196,11 +195,11 @@ class Play {
   void send(Session& session, const wire::Request& request) {
     const core::Instant deadline = base::deadline_after(driver_.now, request.timeout);
     Expected& expected = expected_[request.id];
-    if (expected.session == 0 || expected.is_abandoned) expected.deadline = deadline;
+    // Parked, it keeps its deadline; answered while nobody was there, it may begin anew.
+    if (expected.session == 0 || !expected.is_owed) expected.deadline = deadline;
     expected.deadline = std::min(expected.deadline, deadline);  // a repetition extends nothing
     expected.session = session.id;
     expected.is_owed = true;
-    expected.is_abandoned = false;
     expected.operation = wire::operation_of(request.body);
     apply(core::Requested{session.connection, &request});
   }
@@ -224,7 +223,6 @@ class Play {
       const auto found = expected_.find(id);
       if (found == expected_.end()) continue;
       found->second.is_owed = false;
-      found->second.is_abandoned = true;
     }
     apply(core::Abandoned{session.connection, &ids});
   }
