@@ -3,6 +3,7 @@
 
 #include "client/decode.h"
 #include "client/group_call.h"
+#include "client/members.h"
 
 // Joining, the next epoch, leaving, and what became of calls without an answer.
 
@@ -42,22 +43,6 @@ std::optional<Error> refusal_to_join(std::string_view name, int rank, int world_
     return invalid_argument("data_expiration: above zero");
   }
   return std::nullopt;
-}
-
-MemberInfo public_form(const wire::MemberEntry& entry) {
-  MemberInfo member;
-  member.rank = static_cast<int>(entry.rank);
-  switch (entry.state) {
-    case wire::MemberState::live: member.state = MemberState::live; break;
-    case wire::MemberState::silent: member.state = MemberState::silent; break;
-    case wire::MemberState::lost: member.state = MemberState::lost; break;
-    case wire::MemberState::left: member.state = MemberState::left; break;
-    case wire::MemberState::candidate: member.state = MemberState::candidate; break;
-  }
-  member.process = entry.process;
-  member.silence = entry.silence;
-  member.info = entry.info;
-  return member;
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ class FencedSessions {
 };
 
 /// engine.cpp has time, timers and namespaces, engine_sessions.cpp how sessions begin and end,
-/// engine_requests.cpp requests and their answers, engine_status.cpp what it tells of itself.
+/// engine_requests.cpp requests and their answers, engine_status.cpp and engine_inspect.cpp what
+/// operators are told.
 class Engine::Impl final : public Host {
  public:
   explicit Impl(Options options);
@@ -124,6 +125,9 @@ class Engine::Impl final : public Host {
   std::optional<Error> refusal(const RequestContext& context) const;
   void report_dead(const RequestContext& context, const wire::ReportDead& request);
   void send_status(const RequestContext& context);
+  void send_sessions(const RequestContext& context, const wire::Sessions& request);
+  void send_waiters(const RequestContext& context, const wire::Waiters& request);
+  std::vector<const Session*> sessions_after(const NameSpace& name_space, std::uint64_t id) const;
   void acknowledge(Session& session, const std::vector<std::uint64_t>& request_ids);
   void abandon(Session& session, std::uint64_t request_id);
   Answer forget_answer(Session& session, std::uint64_t request_id);
@@ -150,7 +154,7 @@ class Engine::Impl final : public Host {
   std::deque<NameSpace*> watched_;  ///< without sessions when they came here
   ClosedConnections closed_;
   FencedSessions fenced_;
-  std::array<std::uint64_t, 65> operation_counts_{};  ///< by number
+  std::array<std::uint64_t, 69> operation_counts_{};  ///< by number
   std::uint64_t sessions_lost_count_ = 0;
   std::uint64_t parked_count_ = 0;
   std::uint64_t cached_count_ = 0;

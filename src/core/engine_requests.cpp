@@ -24,7 +24,11 @@ bool changes(Operation operation) {
     case Operation::members:
     case Operation::receive:  // takes effect when its answer is acknowledged
     case Operation::recover:
-    case Operation::status: return false;
+    case Operation::status:
+    case Operation::sessions:
+    case Operation::groups:
+    case Operation::inspect_group:
+    case Operation::waiters: return false;
     default: return true;
   }
 }
@@ -97,6 +101,10 @@ struct Engine::Impl::Dispatch {
   void operator()(const wire::Recover& request) const { groups.recover(context, request); }
   void operator()(const wire::ReportDead& request) const { engine.report_dead(context, request); }
   void operator()(const wire::Status&) const { engine.send_status(context); }
+  void operator()(const wire::Sessions& request) const { engine.send_sessions(context, request); }
+  void operator()(const wire::Groups& request) const { groups.list(context, request); }
+  void operator()(const wire::InspectGroup& request) const { groups.inspect(context, request); }
+  void operator()(const wire::Waiters& request) const { engine.send_waiters(context, request); }
 };
 
 void Engine::Impl::on(const Requested& event) {

@@ -44,6 +44,7 @@ struct Epoch {
 
   Host& host;
   Quota& quota;
+  const Instant formed = host.now();
   Group* group = nullptr;  ///< whose current epoch it is; null: over
   Roster roster;
   // All three are of TimerKind::objects, which stands for everything that an epoch waits for.

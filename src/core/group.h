@@ -15,7 +15,7 @@
 
 // Who is in a group, who wants to be, and how its next epoch comes about. group.cpp has the join
 // rules, group_forming.cpp how epochs form, group_regroup.cpp the round of all members that leads
-// to the next one.
+// to the next one, group_inspect.cpp what operators are told.
 
 namespace muster::core {
 
@@ -77,6 +77,9 @@ struct Joiner {
   Link<Joiner> claim{*this};  ///< among those who wait for the holder
 };
 
+/// A member as lists show it.
+wire::MemberEntry entry_of(const Host& host, const Member& member);
+
 class Group {
  public:
   Group(GroupRoom& room, std::string name);
@@ -116,6 +119,8 @@ class Group {
   std::uint64_t epoch_before() const { return epoch_before_; }
   const std::string& name() const { return name_; }
   GroupRoom& room() const { return room_; }
+  wire::GroupEntry summary() const;
+  void inspect(const RequestContext& context);
   /// Candidates in the order in which they came.
   std::vector<const Joiner*> candidates() const;
 
@@ -134,6 +139,7 @@ class Group {
   struct Attempt {
     std::uint64_t number = 1;
     bool open = false;
+    Instant opened{};
     std::uint32_t new_size = 0;
     std::uint32_t min_size = 0;
     std::uint32_t caller_count = 0;
@@ -180,6 +186,11 @@ class Group {
   Answer formed_answer(const Member& member) const;
   void unlink_older(Session& session);
   void let_go(Epoch& old);
+
+  // group_inspect.cpp
+  void inspect_forming(wire::InspectGroupReply& reply) const;
+  void inspect_formed(wire::InspectGroupReply& reply, std::string& call);
+  wire::RegroupEntry regroup_entry();
 
   // group_regroup.cpp
   void call_regroup(const RequestContext& context, Member& member, std::uint32_t new_size,
@@ -234,6 +245,8 @@ struct GroupRoom {
   void touch(Group& group);
   /// Until nothing is left to do: groups work, what nobody needs goes.
   void work();
+  void list(const RequestContext& context, const wire::Groups& request) const;
+  void inspect(const RequestContext& context, const wire::InspectGroup& request) const;
   /// The claimants that wait for a sign of `session` are judged again.
   void reconsider(const Session& session);
 

@@ -66,6 +66,7 @@ void Group::call_regroup(const RequestContext& context, Member& member, std::uin
   if (!wait(context, member)) return;
   if (!attempt_.open) {
     attempt_.open = true;
+    attempt_.opened = room_.host.now();
     attempt_.new_size = new_size;
     attempt_.min_size = min_size;
     attempt_.least_next_round = member.next_round;

@@ -12,12 +12,6 @@
 // by their sessions. Every public function ends with `work`, which does what follows from it.
 
 namespace muster::core {
-namespace {
-
-constexpr int silent_heartbeats = 3;
-
-}  // namespace
-
 class Groups::Impl : public GroupRoom {
  public:
   using GroupRoom::GroupRoom;
@@ -33,8 +27,6 @@ class Groups::Impl : public GroupRoom {
   Member* unbroken_member(const RequestContext& context, std::uint64_t epoch);
   /// What has become of a member of `epoch` that regrouped; null: it did not.
   Member* moved_member(const Session& session, std::uint64_t epoch);
-
-  wire::MemberEntry entry_of(const Member& member) const;
 };
 
 /// What can never be right.
@@ -178,29 +170,13 @@ void Groups::cancel_regroup(const RequestContext& context, const wire::CancelReg
   impl_->work();
 }
 
-wire::MemberEntry Groups::Impl::entry_of(const Member& member) const {
-  const Duration silent = silent_heartbeats * host.options().limits.heartbeat;
-  wire::MemberEntry entry;
-  entry.rank = member.rank;
-  entry.process = member.process;
-  entry.info = member.info->view();
-  entry.silence = member.live() ? host.silence(*member.session) : member.silence_at_end;
-  if (member.live()) {
-    entry.state = entry.silence < silent ? wire::MemberState::live : wire::MemberState::silent;
-  } else {
-    entry.state =
-        member.standing == Standing::left ? wire::MemberState::left : wire::MemberState::lost;
-  }
-  return entry;
-}
-
 void Groups::members(const RequestContext& context, const wire::Members& request) {
   const Member* self = impl_->live_member(context, request.epoch);
   if (self == nullptr) return;
   wire::MembersReply reply;
   std::uint64_t bytes = 0;
   for (const Member& member : self->roster.members) {
-    reply.members.push_back(impl_->entry_of(member));
+    reply.members.push_back(entry_of(impl_->host, member));
     bytes += member.info->view().size();
   }
   for (const Joiner* joiner : impl_->epoch_of(request.epoch)->group->candidates()) {
@@ -256,6 +232,14 @@ void Groups::recover(const RequestContext& context, const wire::Recover& request
         epoch.streams.next_sequence({member->rank, stream.destination, stream.tag}));
   }
   epoch.rounds.recover(context, *member, request.round, std::move(next_sequences));
+}
+
+void Groups::list(const RequestContext& context, const wire::Groups& request) {
+  impl_->list(context, request);
+}
+
+void Groups::inspect(const RequestContext& context, const wire::InspectGroup& request) {
+  impl_->inspect(context, request);
 }
 
 void Groups::list_objects(const RequestContext& context, const wire::List& request) {

@@ -35,6 +35,8 @@ class Groups {
   void receive(const RequestContext& context, const wire::Receive& request);
   void expire_data(const RequestContext& context, const wire::ExpireData& request);
   void recover(const RequestContext& context, const wire::Recover& request);
+  void list(const RequestContext& context, const wire::Groups& request);
+  void inspect(const RequestContext& context, const wire::InspectGroup& request);
   void list_objects(const RequestContext& context, const wire::List& request);
 
   // What happens to sessions and their waits.

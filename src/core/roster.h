@@ -69,15 +69,13 @@ Failure make_failure(Quota& quota, const Error& error);
 /// The failure as an answer; `round` is told where it is not the failure's own (0: it is).
 Answer answer_of_failure(const Failure& failure, Duration elapsed, std::uint64_t round = 0);
 
+/// Ranks must be added in ascending order.
+void add_to(std::vector<RankRange>& ranges, std::uint32_t rank);
+
 /// Ranks must be added in ascending order: all go into the ranges, the first 64 in full.
 template <class MakeReport>
 void add_rank(Error& error, std::uint32_t rank, MakeReport&& make_report) {
-  const int number = static_cast<int>(rank);
-  if (!error.rank_ranges.empty() && error.rank_ranges.back().last == number - 1) {
-    error.rank_ranges.back().last = number;
-  } else {
-    error.rank_ranges.push_back({number, number});
-  }
+  add_to(error.rank_ranges, rank);
   if (error.ranks.size() < wire::ranks_in_full_max) error.ranks.push_back(make_report());
 }
 

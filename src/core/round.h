@@ -103,6 +103,13 @@ class Rounds {
   /// call the next before the last is decided.
   const Round* undecided() const;
   bool is_decided(std::uint64_t number) const;
+  /// Who has to come before an undecided round is done.
+  std::vector<RankRange> missing(const Round& round) const;
+  struct LastFailure {
+    Failure failure;  ///< none: no round has failed
+    Instant at{};
+  };
+  const LastFailure& last_failure() const { return last_failure_; }
   /// Ends the undecided round, if any, for all with one error that counts as its outcome.
   void decide_failed(Error error);
   /// Ends it with the epoch's own failure, which every later call gets as well.
@@ -163,6 +170,7 @@ class Rounds {
   Roster& roster_;
   Shelf& shelf_;
   std::deque<std::unique_ptr<Round>> open_;  // consecutive numbers: freed from the front
+  LastFailure last_failure_;
 };
 
 }  // namespace muster::core

@@ -155,16 +155,26 @@ Error Rounds::expired_error(const Round& round) const {
   return error;
 }
 
+std::vector<RankRange> Rounds::missing(const Round& round) const {
+  std::vector<RankRange> missing;
+  for (const Member& member : roster_.members) {
+    if (!member.live() || member.next_round > round.number) continue;
+    // The ranks that only receive are not waited for.
+    if (!from_one(round.call.collective) || member.rank == round.call.root) {
+      add_to(missing, member.rank);
+    }
+  }
+  return missing;
+}
+
 /// The deadline of `decider`, who had given `timeout`, has passed.
 Error Rounds::missing_error(const Round& round, const Member& decider, Duration timeout) const {
   Error error = round_error(ErrorCode::timed_out, round);
   error.decided_by_rank = static_cast<int>(decider.rank);
   error.decided_by_timeout = timeout;
-  for (const Member& member : roster_.members) {
-    if (!member.live() || member.next_round > round.number) continue;
-    // The ranks that only receive are not waited for.
-    if (!from_one(round.call.collective) || member.rank == round.call.root) {
-      roster_.blame(error, member);
+  for (const RankRange range : missing(round)) {
+    for (int rank = range.first; rank <= range.last; ++rank) {
+      roster_.blame(error, roster_.members[static_cast<std::size_t>(rank)]);
     }
   }
   if (!error.rank_ranges.empty() || admitted(round)) return error;

@@ -16,6 +16,7 @@ void Rounds::fail_open(Round& round, Error error) {
   error.round = round.number;
   round.failure = make_failure(quota_, error);
   round.state = Round::State::failed;
+  last_failure_ = {round.failure, host_.now()};
   drop_objects(round);
   settle(round);
 }
@@ -199,11 +200,11 @@ void Rounds::on_timer(Round& round) {
     const Member& member = roster_.members[round.abandoned_by];
     return fail_open(round, missing_error(round, member, round.abandoned_timeout));
   }
-  host_.log(LogLevel::warning,
-            "group " + printable(roster_.group) + " epoch " + std::to_string(roster_.epoch) +
-                " round " + std::to_string(round.number) + ": " + text_of(round.call) +
-                " waits for " + in_seconds(host_.now() - round.opened) +
-                ", missing: " + text_of(missing_error(round, roster_.members[0], {}).rank_ranges));
+  host_.log(LogLevel::warning, "group " + printable(roster_.group) + " epoch " +
+                                   std::to_string(roster_.epoch) + " round " +
+                                   std::to_string(round.number) + ": " + text_of(round.call) +
+                                   " waits for " + in_seconds(host_.now() - round.opened) +
+                                   ", missing: " + text_of(missing(round)));
   round.log_next = host_.now() + host_.options().slow_round_log;
   host_.timers().arm(round.timer, std::min(round.log_next, round.abandoned_deadline));
 }

@@ -63,6 +63,9 @@ struct Parked {
   WaitPlace place;  ///< its destructor takes it out of every list it stands in
 };
 
+/// What it waits for, for people: the missing keys, or the group and what in it.
+std::string target_of(const Parked& parked);
+
 /// What acknowledging a reply sets free, beside the cached reply itself.
 struct ReceivedObject {
   std::uint64_t epoch = 0;

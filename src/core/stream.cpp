@@ -291,6 +291,17 @@ Error Streams::gap_error(std::uint64_t expected, std::uint64_t actual, std::stri
 }
 
 /// Acknowledged as the object itself would be: until then it is told again.
+std::vector<wire::ReceiverEntry> Streams::receivers() const {
+  std::vector<wire::ReceiverEntry> receivers;
+  for (const StreamWait& wait : waits_) {
+    if (receivers.size() == wire::list_entries_max) break;
+    const StreamKey& key = wait.stream.key;
+    receivers.push_back({key.destination, key.source, key.tag, wait.stream.taken,
+                         host_.now() - wait.parked.received});
+  }
+  return receivers;
+}
+
 Answer Streams::expired_answer(const Stream& stream, std::uint64_t sequence) const {
   Error error =
       roster_.error(ErrorCode::expired, "the object was sent " +

@@ -8,6 +8,7 @@
 
 #include "core/objects.h"
 #include "core/roster.h"
+#include "wire/reply.h"
 #include "wire/request.h"
 
 // The ordered objects between the ranks of one epoch. A stream's life cycle is told in
@@ -70,6 +71,9 @@ class Streams {
   void acknowledged(const ReceivedObject& object);
   void expired(Object& object);
   std::uint64_t next_sequence(const StreamKey& key) const;
+  const Roster& roster() const { return roster_; }
+  /// Who waits for an object.
+  std::vector<wire::ReceiverEntry> receivers() const;
 
   /// What it has sent stays receivable; what was sent to it goes.
   void member_left(const Member& member);

@@ -46,6 +46,14 @@ template <>
 inline constexpr std::size_t item_bytes_min<ListEntry> = 14;
 template <>
 inline constexpr std::size_t item_bytes_min<MemberEntry> = 45;
+template <>
+inline constexpr std::size_t item_bytes_min<SessionEntry> = 53;
+template <>
+inline constexpr std::size_t item_bytes_min<GroupEntry> = 40;
+template <>
+inline constexpr std::size_t item_bytes_min<ReceiverEntry> = 32;
+template <>
+inline constexpr std::size_t item_bytes_min<WaiterEntry> = 60;
 
 // Requests.
 
@@ -160,6 +168,10 @@ void fields(auto& codec, Is<Recover> auto& m) {
   codec("streams", m.streams);
 }
 void fields(auto&, Is<Status> auto&) {}
+void fields(auto& codec, Is<Sessions> auto& m) { codec("after", m.after); }
+void fields(auto& codec, Is<Groups> auto& m) { codec("after", m.after); }
+void fields(auto& codec, Is<InspectGroup> auto& m) { codec("group", m.group); }
+void fields(auto& codec, Is<Waiters> auto& m) { codec("after", m.after); }
 
 // Replies.
 
@@ -214,6 +226,69 @@ void fields(auto& codec, Is<RecoverReply> auto& m) {
   if (m.state == RoundState::done) codec("round", m.round);
 }
 void fields(auto& codec, Is<StatusReply> auto& m) { codec("fields", m.fields); }
+void fields(auto& codec, Is<SessionEntry> auto& m) {
+  codec("id", m.id);
+  codec("process", m.process);
+  codec("connected", m.connected);
+  codec("silence", m.silence);
+  codec("groups", m.groups);
+  codec("waiting", m.waiting);
+}
+void fields(auto& codec, Is<SessionsReply> auto& m) { codec("sessions", m.sessions); }
+void fields(auto& codec, Is<GroupEntry> auto& m) {
+  codec("name", m.name);
+  codec("epoch", m.epoch);
+  codec("world_size", m.world_size);
+  codec("live", m.live);
+  codec("candidates", m.candidates);
+  codec("round", m.round);
+  codec("round_age", m.round_age);
+}
+void fields(auto& codec, Is<GroupsReply> auto& m) { codec("groups", m.groups); }
+void fields(auto& codec, Is<RoundEntry> auto& m) {
+  codec("number", m.number);
+  codec("call", m.call);
+  codec("age", m.age);
+  codec("called", m.called);
+  codec("missing", m.missing);
+}
+void fields(auto& codec, Is<RegroupEntry> auto& m) {
+  codec("new_size", m.new_size);
+  codec("min_size", m.min_size);
+  codec("age", m.age);
+  codec("called", m.called);
+  codec("missing", m.missing);
+}
+void fields(auto& codec, Is<ReceiverEntry> auto& m) {
+  codec("rank", m.rank);
+  codec("source", m.source);
+  codec("tag", m.tag);
+  codec("sequence", m.sequence);
+  codec("age", m.age);
+}
+void fields(auto& codec, Is<InspectGroupReply> auto& m) {
+  codec("epoch", m.epoch);
+  codec("world_size", m.world_size);
+  codec("age", m.age);
+  codec("members", m.members);
+  codec("missing", m.missing);
+  codec("round", m.round);
+  codec("regroup", m.regroup);
+  codec("receivers", m.receivers);
+  codec("failed", m.failed);
+  if (!m.failed) return;
+  codec("failure_age", m.failure_age);
+  codec("failure", m.failure);
+}
+void fields(auto& codec, Is<WaiterEntry> auto& m) {
+  codec("session", m.session);
+  codec("process", m.process);
+  codec("operation", m.operation);
+  codec("target", m.target);
+  codec("age", m.age);
+  codec("left", m.left);
+}
+void fields(auto& codec, Is<WaitersReply> auto& m) { codec("waiters", m.waiters); }
 
 /// Whether there is a field list for the message: such messages may be items of others.
 template <class Codec, class Message>

@@ -30,6 +30,10 @@ std::string_view name_of(Operation operation) {
     case Operation::expire_data: return "expire_data";
     case Operation::recover: return "recover";
     case Operation::status: return "status";
+    case Operation::sessions: return "sessions";
+    case Operation::groups: return "groups";
+    case Operation::inspect_group: return "inspect_group";
+    case Operation::waiters: return "waiters";
   }
   return "";
 }

@@ -36,6 +36,10 @@ enum class Operation : std::uint16_t {
   recover = 53,
 
   status = 64,
+  sessions = 65,
+  groups = 66,
+  inspect_group = 67,
+  waiters = 68,
 };
 
 /// The operation's name as it is written here; empty for numbers that are none.

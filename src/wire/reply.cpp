@@ -27,6 +27,10 @@ void append_body(std::string& out, const RoundReply& reply) { append(out, reply)
 void append_body(std::string& out, const ReceiveReply& reply) { append(out, reply); }
 void append_body(std::string& out, const RecoverReply& reply) { append(out, reply); }
 void append_body(std::string& out, const StatusReply& reply) { append(out, reply); }
+void append_body(std::string& out, const SessionsReply& reply) { append(out, reply); }
+void append_body(std::string& out, const GroupsReply& reply) { append(out, reply); }
+void append_body(std::string& out, const InspectGroupReply& reply) { append(out, reply); }
+void append_body(std::string& out, const WaitersReply& reply) { append(out, reply); }
 
 template <class Reply>
 Result<Reply> decode_body(std::string_view body) {
@@ -52,5 +56,9 @@ template Result<RoundReply> decode_body(std::string_view body);
 template Result<ReceiveReply> decode_body(std::string_view body);
 template Result<RecoverReply> decode_body(std::string_view body);
 template Result<StatusReply> decode_body(std::string_view body);
+template Result<SessionsReply> decode_body(std::string_view body);
+template Result<GroupsReply> decode_body(std::string_view body);
+template Result<InspectGroupReply> decode_body(std::string_view body);
+template Result<WaitersReply> decode_body(std::string_view body);
 
 }  // namespace muster::wire

@@ -88,6 +88,78 @@ struct StatusReply {
   std::vector<std::pair<std::string_view, std::string_view>> fields;
 };
 
+// What operators ask for. Pages end where the next one would be too long for a reply: ask again
+// with the last entry; an empty page is the end.
+
+struct SessionEntry {
+  std::uint64_t id = 0;
+  ProcessInfo process;
+  bool connected = false;
+  Duration silence{};  ///< since its last byte
+  std::uint32_t groups = 0;
+  std::uint32_t waiting = 0;  ///< its requests that wait
+};
+struct SessionsReply {
+  std::vector<SessionEntry> sessions;
+};
+struct GroupEntry {
+  std::string_view name;
+  std::uint64_t epoch = 0;       ///< 0: it forms
+  std::uint32_t world_size = 0;  ///< 0: only joiners that are refused soon
+  std::uint32_t live = 0;        ///< members; while it forms: ranks that wait
+  std::uint32_t candidates = 0;
+  std::uint64_t round = 0;  ///< that is not decided; 0: none
+  Duration round_age{};
+};
+struct GroupsReply {
+  std::vector<GroupEntry> groups;
+};
+struct RoundEntry {  ///< one that is not decided
+  std::uint64_t number = 0;
+  std::string_view call;  ///< "broadcast root=1 codec=3"
+  Duration age{};         ///< since the first rank called it
+  std::vector<RankRange> called;
+  std::vector<RankRange> missing;
+};
+struct RegroupEntry {  ///< one that is not decided
+  std::uint32_t new_size = 0;
+  std::uint32_t min_size = 0;
+  Duration age{};
+  std::vector<RankRange> called;
+  std::vector<RankRange> missing;  ///< also ranks for which there is no candidate
+};
+struct ReceiverEntry {  ///< a rank that waits for an object
+  std::uint32_t rank = 0;
+  std::uint32_t source = 0;
+  std::uint64_t tag = 0;
+  std::uint64_t sequence = 0;
+  Duration age{};
+};
+struct InspectGroupReply {
+  std::uint64_t epoch = 0;  ///< 0: it forms
+  std::uint32_t world_size = 0;
+  Duration age{};                    ///< of the epoch; while it forms: since the first joiner came
+  std::vector<MemberEntry> members;  ///< by rank, then the candidates; while it forms: who is there
+  std::vector<RankRange> missing;    ///< while it forms: who is not
+  std::optional<RoundEntry> round;
+  std::optional<RegroupEntry> regroup;
+  std::vector<ReceiverEntry> receivers;
+  bool failed = false;           ///< a round has; the last one:
+  Duration failure_age{};        ///< only if `failed`
+  std::optional<Error> failure;  ///< only if `failed`
+};
+struct WaiterEntry {
+  std::uint64_t session = 0;
+  ProcessInfo process;
+  std::string_view operation;
+  std::string_view target;  ///< the missing keys, or the group and what in it
+  Duration age{};
+  Duration left{};  ///< until its deadline
+};
+struct WaitersReply {
+  std::vector<WaiterEntry> waiters;
+};
+
 // Each append_ writes a body, each decode_ reads a whole one.
 // decode errors: protocol_error
 
@@ -104,6 +176,10 @@ void append_body(std::string& out, const RoundReply& reply);
 void append_body(std::string& out, const ReceiveReply& reply);
 void append_body(std::string& out, const RecoverReply& reply);
 void append_body(std::string& out, const StatusReply& reply);
+void append_body(std::string& out, const SessionsReply& reply);
+void append_body(std::string& out, const GroupsReply& reply);
+void append_body(std::string& out, const InspectGroupReply& reply);
+void append_body(std::string& out, const WaitersReply& reply);
 
 /// Instantiated for the structs above.
 template <class Reply>

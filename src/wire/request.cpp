@@ -60,6 +60,10 @@ GetBody decoder_of(Operation operation) {
     case Operation::expire_data: return get_body<ExpireData>;
     case Operation::recover: return get_body<Recover>;
     case Operation::status: return get_body<Status>;
+    case Operation::sessions: return get_body<Sessions>;
+    case Operation::groups: return get_body<Groups>;
+    case Operation::inspect_group: return get_body<InspectGroup>;
+    case Operation::waiters: return get_body<Waiters>;
   }
   return nullptr;
 }
@@ -91,6 +95,10 @@ struct OperationOf {
   Operation operator()(const ExpireData&) const { return Operation::expire_data; }
   Operation operator()(const Recover&) const { return Operation::recover; }
   Operation operator()(const Status&) const { return Operation::status; }
+  Operation operator()(const Sessions&) const { return Operation::sessions; }
+  Operation operator()(const Groups&) const { return Operation::groups; }
+  Operation operator()(const InspectGroup&) const { return Operation::inspect_group; }
+  Operation operator()(const Waiters&) const { return Operation::waiters; }
 };
 
 std::size_t begin_request(std::string& out, const Request& request, Operation operation) {

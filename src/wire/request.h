@@ -171,11 +171,24 @@ struct Recover {  ///< asks what became of calls without an answer
   std::vector<StreamName> streams;
 };
 struct Status {};
+struct Sessions {           ///< of the caller's namespace, by their ids
+  std::uint64_t after = 0;  ///< only those with a higher id
+};
+struct Groups {            ///< of the caller's namespace, by their names
+  std::string_view after;  ///< only those with a later name
+};
+struct InspectGroup {
+  std::string_view group;
+};
+struct Waiters {            ///< requests that wait in the caller's namespace, by session
+  std::uint64_t after = 0;  ///< only those of sessions with a higher id
+};
 
 using RequestBody =
     std::variant<Set, Get, Take, Add, CompareSet, Append, Remove, Exists, Wait, MultiGet, MultiSet,
                  List, Touch, Join, Leave, Regroup, Members, ReportDead, CancelRegroup,
-                 CollectiveCall, CancelRound, Send, Receive, ExpireData, Recover, Status>;
+                 CollectiveCall, CancelRound, Send, Receive, ExpireData, Recover, Status, Sessions,
+                 Groups, InspectGroup, Waiters>;
 
 struct Request {
   std::uint64_t id = 0;

@@ -15,6 +15,34 @@ wire::RecoverReply recovered(wire::RoundState state) {
   return reply;
 }
 
+wire::MemberEntry member(std::uint32_t rank, wire::MemberState state) {
+  return {rank, state, sample_process(), 250ms, {}};
+}
+
+wire::InspectGroupReply inspected() {
+  wire::InspectGroupReply reply;
+  reply.epoch = 7;
+  reply.world_size = 2;
+  reply.age = 60s;
+  reply.members = {member(0, wire::MemberState::live), member(1, wire::MemberState::silent)};
+  reply.round = wire::RoundEntry{12, "barrier", 34s, {{0, 0}}, {{1, 1}}};
+  reply.regroup = wire::RegroupEntry{4, 3, 5s, {{0, 0}}, {{1, 3}}};
+  reply.receivers = {{0, 1, 99, 3, 2s}};
+  reply.failed = true;
+  reply.failure_age = 40s;
+  reply.failure = sample_error();
+  return reply;
+}
+
+wire::InspectGroupReply forming() {
+  wire::InspectGroupReply reply;
+  reply.world_size = 3;
+  reply.age = 10s;
+  reply.members = {member(1, wire::MemberState::live)};
+  reply.missing = {{0, 0}, {2, 2}};
+  return reply;
+}
+
 }  // namespace
 
 std::vector<Sample> reply_samples() {
@@ -57,6 +85,15 @@ std::vector<Sample> reply_samples() {
                    recovered(wire::RoundState::failed)),
       reply_sample("reply_status", "Names and values for people.",
                    wire::StatusReply{{{"keys", "12"}, {"sessions", "3"}}}),
+      reply_sample("reply_sessions", "One page of the sessions.",
+                   wire::SessionsReply{{{42, sample_process(), true, 300ms, 2, 1}}}),
+      reply_sample("reply_groups", "One page of the groups.",
+                   wire::GroupsReply{{{"tp0", 7, 4, 4, 1, 12, 34s}}}),
+      reply_sample("reply_inspect_group", "Who waits for whom in a group.", inspected()),
+      reply_sample("reply_inspect_group_forming", "Who is there of a group that forms.", forming()),
+      reply_sample(
+          "reply_waiters", "One page of the requests that wait.",
+          wire::WaitersReply{{{42, sample_process(), "get", "\"config/model\"", 12s, 288s}}}),
   };
 }
 

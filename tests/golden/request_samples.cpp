@@ -62,6 +62,10 @@ std::vector<Sample> group_request_samples() {
   add("request_expire_data", "Drops objects older than a minute.", wire::ExpireData{7, 60s});
   add("request_recover", "Asks what became of a round and of two streams.",
       wire::Recover{7, 12, {{1, 99}, {2, 0}}});
+  add("request_sessions", "Asks for the sessions behind number 41.", wire::Sessions{41});
+  add("request_groups", "Asks for the groups behind \"tp0\".", wire::Groups{"tp0"});
+  add("request_inspect_group", "Asks who waits for whom in a group.", wire::InspectGroup{"tp0"});
+  add("request_waiters", "Asks what the sessions behind number 41 wait for.", wire::Waiters{41});
   return samples;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core_client.h"
+#include "core_inspect_replies.h"
 #include "wire/reply.h"
 
 namespace muster::script {
@@ -23,17 +24,6 @@ std::string quoted_list(const std::vector<std::string_view>& values) {
 
 std::string text_or_none(const std::optional<Duration>& duration) {
   return duration ? script::text_of(*duration) : "none";
-}
-
-std::string_view name_of(wire::MemberState state) {
-  switch (state) {
-    case wire::MemberState::live: return "live";
-    case wire::MemberState::silent: return "silent";
-    case wire::MemberState::lost: return "lost";
-    case wire::MemberState::left: return "left";
-    case wire::MemberState::candidate: return "candidate";
-  }
-  return "?";
 }
 
 std::string_view name_of(wire::RoundState state) {
@@ -73,21 +63,6 @@ void tell_list(Line& line, wire::ListReply reply, Client& client) {
   line.further("ttls", joined(ttls, ","));
   line.further("bound", joined(bound, ","));
   line.with("more", reply.cursor == 0 ? "no" : "yes");
-}
-
-void tell_members(Line& line, const wire::MembersReply& reply, const Processes& processes) {
-  std::vector<std::string> members;
-  std::vector<std::string> infos;
-  std::vector<std::string> silences;
-  for (const wire::MemberEntry& member : reply.members) {
-    members.push_back(std::to_string(member.rank) + ":" + processes.name_of(member.process.id) +
-                      ":" + std::string(name_of(member.state)));
-    infos.push_back(quoted(member.info));
-    silences.push_back(script::text_of(member.silence));
-  }
-  line.with("members", joined(members, ","));
-  line.further("infos", joined(infos, ","));
-  line.further("silences", joined(silences, ","));
 }
 
 void tell_formed(Line& line, const Asked& asked, const wire::FormedReply& reply, Client& client) {
@@ -213,7 +188,7 @@ void tell_success(Line& line, const Asked& asked, std::string_view body, Client&
     case Operation::multi_get: return tell_values(line, decoded<wire::ValuesReply>(body));
     case Operation::list: return tell_list(line, decoded<wire::ListReply>(body), client);
     case Operation::members:
-      return tell_members(line, decoded<wire::MembersReply>(body), processes);
+      return tell_members(line, decoded<wire::MembersReply>(body).members, processes);
     case Operation::collective: return tell_round(line, decoded<wire::RoundReply>(body));
     case Operation::receive:
       return tell_received(line, std::get<wire::Receive>(asked.owned.request.body), body, client);
@@ -223,6 +198,13 @@ void tell_success(Line& line, const Asked& asked, std::string_view body, Client&
       }
       return;
     }
+    case Operation::sessions:
+      return tell_sessions(line, decoded<wire::SessionsReply>(body), processes);
+    case Operation::groups: return tell_groups(line, decoded<wire::GroupsReply>(body));
+    case Operation::inspect_group:
+      return tell_group(line, decoded<wire::InspectGroupReply>(body), processes);
+    case Operation::waiters:
+      return tell_waiters(line, decoded<wire::WaitersReply>(body), processes);
     default: decoded<wire::EmptyReply>(body);
   }
 }

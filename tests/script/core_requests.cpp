@@ -232,6 +232,12 @@ wire::RequestBody recover(Making& making) {
 }
 
 wire::RequestBody status(Making&) { return wire::Status{}; }
+wire::RequestBody sessions(Making&) { return wire::Sessions{}; }
+wire::RequestBody groups(Making&) { return wire::Groups{}; }
+wire::RequestBody waiters(Making&) { return wire::Waiters{}; }
+wire::RequestBody inspect(Making& making) {
+  return wire::InspectGroup{making.owned.keep(bytes_of(making.arguments.next("a group")))};
+}
 
 struct Verb {
   std::function<wire::RequestBody(Making&)> make;
@@ -272,6 +278,10 @@ const std::map<std::string, Verb, std::less<>>& verbs() {
       {"receive", {receive}},
       {"expire_data", {expire_data}},
       {"recover", {recover}},
+      {"sessions", {sessions}},
+      {"groups", {groups}},
+      {"inspect", {inspect}},
+      {"waiters", {waiters}},
       {"status", {status}},
   };
   return all;

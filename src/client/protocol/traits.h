@@ -15,7 +15,11 @@ constexpr bool is_kept(wire::Operation operation) {
     case Operation::multi_get:
     case Operation::list:
     case Operation::members:
-    case Operation::status: return false;
+    case Operation::status:
+    case Operation::sessions:
+    case Operation::groups:
+    case Operation::inspect_group:
+    case Operation::waiters: return false;
     default: return true;
   }
 }

@@ -1,0 +1,113 @@
+#include "core_inspect_replies.h"
+
+#include "wire/reply.h"
+
+namespace muster::script {
+namespace {
+
+std::string_view name_of(wire::MemberState state) {
+  switch (state) {
+    case wire::MemberState::live: return "live";
+    case wire::MemberState::silent: return "silent";
+    case wire::MemberState::lost: return "lost";
+    case wire::MemberState::left: return "left";
+    case wire::MemberState::candidate: return "candidate";
+  }
+  return "?";
+}
+
+std::string ranks_or_none(const std::vector<RankRange>& ranges) {
+  return ranges.empty() ? "none" : text_of(ranges);
+}
+
+}  // namespace
+
+void tell_members(Line& line, const std::vector<wire::MemberEntry>& entries,
+                  const Processes& processes) {
+  std::vector<std::string> members;
+  std::vector<std::string> infos;
+  std::vector<std::string> silences;
+  for (const wire::MemberEntry& member : entries) {
+    members.push_back(std::to_string(member.rank) + ":" + processes.name_of(member.process.id) +
+                      ":" + std::string(name_of(member.state)));
+    infos.push_back(quoted(member.info));
+    silences.push_back(script::text_of(member.silence));
+  }
+  line.with("members", joined(members, ","));
+  line.further("infos", joined(infos, ","));
+  line.further("silences", joined(silences, ","));
+}
+
+void tell_sessions(Line& line, const wire::SessionsReply& reply, const Processes& processes) {
+  std::vector<std::string> names;
+  std::vector<std::string> groups;
+  std::vector<std::string> waiting;
+  for (const wire::SessionEntry& entry : reply.sessions) {
+    names.push_back(processes.name_of(entry.process.id) + (entry.connected ? "" : ":away"));
+    groups.push_back(std::to_string(entry.groups));
+    waiting.push_back(std::to_string(entry.waiting));
+  }
+  line.with("sessions", joined(names, ","));
+  line.further("groups", joined(groups, ","));
+  line.further("waiting", joined(waiting, ","));
+}
+
+void tell_groups(Line& line, const wire::GroupsReply& reply) {
+  std::vector<std::string> names;
+  std::vector<std::string> live;
+  std::vector<std::string> rounds;
+  for (const wire::GroupEntry& entry : reply.groups) {
+    names.push_back(std::string(entry.name));
+    live.push_back(std::to_string(entry.live) + "/" + std::to_string(entry.world_size));
+    rounds.push_back(std::to_string(entry.round));
+  }
+  line.with("groups", joined(names, ","));
+  line.further("live", joined(live, ","));
+  line.further("rounds", joined(rounds, ","));
+}
+
+void tell_group(Line& line, const wire::InspectGroupReply& reply, const Processes& processes) {
+  line.with("epoch", reply.epoch == 0 ? "none" : std::to_string(reply.epoch));
+  line.further("of", std::to_string(reply.world_size));
+  line.further("age", script::text_of(reply.age));
+  tell_members(line, reply.members, processes);
+  if (reply.epoch == 0) line.with("missing", ranks_or_none(reply.missing));
+  if (reply.round) {
+    line.with("round", std::to_string(reply.round->number));
+    line.further("call", quoted(reply.round->call));
+    line.further("round_age", script::text_of(reply.round->age));
+    line.with("called", ranks_or_none(reply.round->called));
+    line.with("missing", ranks_or_none(reply.round->missing));
+  }
+  if (reply.regroup) {
+    line.with("regroup", std::to_string(reply.regroup->new_size));
+    line.further("regroup_age", script::text_of(reply.regroup->age));
+    line.with("called", ranks_or_none(reply.regroup->called));
+    line.with("missing", ranks_or_none(reply.regroup->missing));
+  }
+  std::vector<std::string> receivers;
+  for (const wire::ReceiverEntry& entry : reply.receivers) {
+    receivers.push_back(std::to_string(entry.rank) + ":from" + std::to_string(entry.source));
+  }
+  if (!receivers.empty()) line.with("receivers", joined(receivers, ","));
+  if (!reply.failed) return;
+  line.with("failed", std::string(muster::name_of(reply.failure->code)));
+  line.further("failed_ranks", ranks_or_none(reply.failure->rank_ranges));
+  line.further("failure_age", script::text_of(reply.failure_age));
+}
+
+void tell_waiters(Line& line, const wire::WaitersReply& reply, const Processes& processes) {
+  std::vector<std::string> names;
+  std::vector<std::string> targets;
+  std::vector<std::string> ages;
+  for (const wire::WaiterEntry& entry : reply.waiters) {
+    names.push_back(processes.name_of(entry.process.id) + ":" + std::string(entry.operation));
+    targets.push_back(std::string(entry.target));
+    ages.push_back(script::text_of(entry.age));
+  }
+  line.with("waiters", names.empty() ? "none" : joined(names, ","));
+  line.further("targets", quoted(joined(targets, "; ")));
+  line.further("ages", joined(ages, ","));
+}
+
+}  // namespace muster::script
