@@ -1,41 +1,13 @@
-#include <cstdlib>
+#include "musterctl.h"
 
 #include <doctest/doctest.h>
-
-#include "muster/server.h"
-#include "support/process.h"
 
 // musterctl as operators and their scripts call it.
 
 namespace {
 
-using muster::Server;
-using muster::test::Process;
-
-struct Said {
-  int exit_code = -1;
-  std::string output;
-  std::string errors;
-};
-
-class Musterctl {
- public:
-  Said operator()(std::vector<std::string> arguments) const {
-    Process::Options options;
-    options.command = {std::getenv("MUSTERCTL")};
-    options.command.insert(options.command.end(), arguments.begin(), arguments.end());
-    options.environment = {{"MUSTER_SERVER", server_.addresses().front()}};
-    Process process(options);
-    Said said;
-    said.output = process.read_output();
-    said.errors = process.read_errors();
-    said.exit_code = process.wait().exit_code;
-    return said;
-  }
-
- private:
-  Server server_ = Server::start().value();
-};
+using muster::test::Musterctl;
+using muster::test::Said;
 
 TEST_CASE("keys are set, read, counted, listed and removed") {
   const Musterctl musterctl;

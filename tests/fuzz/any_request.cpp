@@ -32,6 +32,16 @@ class Maker {
     }
   }
 
+  wire::RequestBody operators_request() {
+    switch (input_.below(5)) {
+      case 0: return wire::Status{};
+      case 1: return wire::Sessions{small()};
+      case 2: return wire::Groups{group()};
+      case 3: return wire::InspectGroup{group()};
+      default: return wire::Waiters{small()};
+    }
+  }
+
   wire::RequestBody group_request(std::size_t kind) {
     switch (kind) {
       case 0: return join();
@@ -45,7 +55,7 @@ class Maker {
       case 8: return wire::Receive{epoch(), small(), tag(), sequence(), codec()};
       case 9: return wire::ExpireData{epoch(), duration()};
       case 10: return wire::Recover{epoch(), from_1() - 1, streams()};
-      case 11: return wire::Status{};
+      case 11: return operators_request();
       default: return collective();
     }
   }
@@ -104,9 +114,10 @@ class Maker {
     for (wire::StreamName& one : some) one = {small(), tag()};
     return some;
   }
+  std::string_view group() { return is_rare() ? key() : keys[input_.below(2)]; }
   wire::Join join() {
     wire::Join request;
-    request.group = is_rare() ? key() : keys[input_.below(2)];
+    request.group = group();
     request.world_size = 1 + small();
     request.rank = is_rare() ? number() : static_cast<std::uint32_t>(input_.below(3));
     request.data_expiration = is_rare() ? duration() : Duration(2'000'000);

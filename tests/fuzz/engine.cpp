@@ -68,6 +68,10 @@ bool is_reply_to(wire::Operation operation, std::string_view body) {
     case Operation::receive: return decodes<wire::ReceiveReply>(body);
     case Operation::recover: return decodes<wire::RecoverReply>(body);
     case Operation::status: return decodes<wire::StatusReply>(body);
+    case Operation::sessions: return decodes<wire::SessionsReply>(body);
+    case Operation::groups: return decodes<wire::GroupsReply>(body);
+    case Operation::inspect_group: return decodes<wire::InspectGroupReply>(body);
+    case Operation::waiters: return decodes<wire::WaitersReply>(body);
     case Operation::wait:
     case Operation::multi_set:
     case Operation::touch:

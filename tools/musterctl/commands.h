@@ -34,8 +34,9 @@ using Command = std::function<int(muster::Store& store, const Common& common)>;
 /// Refuses what is no time to wait or to live.
 CLI::Validator seconds_above_zero();
 
-/// Adds all subcommands to `app`; the one that is given ends up in `chosen`.
-void add_commands(CLI::App& app, Command& chosen);
+/// Add subcommands to `app`; the one that is given ends up in `chosen`.
+void add_key_commands(CLI::App& app, Command& chosen);
+void add_inspect_commands(CLI::App& app, Command& chosen);
 
 /// Prints the error on stderr and returns its exit code.
 int report(const muster::Error& error);

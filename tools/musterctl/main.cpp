@@ -26,7 +26,8 @@ int run(const musterctl::Command& command, const musterctl::Common& common) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Reads and writes the keys of a Muster server.", "musterctl");
+  CLI::App app("Reads and writes the keys of a Muster server, and tells who waits for whom.",
+               "musterctl");
   app.footer(footer);
   app.require_subcommand(1);
   app.fallthrough();
@@ -43,7 +44,8 @@ int main(int argc, char** argv) {
   app.add_flag("--json", common.json, "print JSON instead of text");
 
   musterctl::Command chosen;
-  musterctl::add_commands(app, chosen);
+  musterctl::add_key_commands(app, chosen);
+  musterctl::add_inspect_commands(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,5 +1,3 @@
-#include "commands.h"
-
 #include <unistd.h>
 
 #include <charconv>
@@ -10,7 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include "commands.h"
+#include "output.h"
 
 namespace musterctl {
 namespace {
@@ -18,7 +17,6 @@ namespace {
 using muster::Duration;
 using muster::ErrorCode;
 using muster::Store;
-using Json = nlohmann::ordered_json;
 
 Duration seconds(double value) {
   constexpr double longest_s = 30 * 24 * 3600;
@@ -33,11 +31,6 @@ std::optional<T> number(const std::string& text) {
   const auto read = std::from_chars(text.data(), end, value);
   if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
   return value;
-}
-
-/// Text for people, one document for programs. Bytes that are no UTF-8 show as U+FFFD.
-void print_json(const Json& document) {
-  std::cout << document.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 
 /// A value goes out as it is; on a terminal a line end follows.
@@ -242,7 +235,7 @@ CLI::Validator seconds_above_zero() {
       "SECONDS");
 }
 
-void add_commands(CLI::App& app, Command& chosen) {
+void add_key_commands(CLI::App& app, Command& chosen) {
   add_get(app, chosen);
   add_set(app, chosen);
   add_add(app, chosen);

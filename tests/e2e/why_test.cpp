@@ -1,0 +1,187 @@
+#include <nlohmann/json.hpp>
+
+#include "musterctl.h"
+#include "support/ranks.h"
+
+// A hang made on purpose in each kind of call, and what `musterctl why` says of it meanwhile.
+
+namespace muster::test {
+namespace {
+
+using Json = nlohmann::json;
+using Group = StatelessProcessGroup;
+
+StoreOptions labelled(int rank) {
+  StoreOptions options;
+  options.label = "pod-" + std::to_string(rank);
+  return options;
+}
+
+/// Three ranks of group "g", and what an operator sees of them.
+struct Hang {
+  Musterctl musterctl;
+  std::vector<Store> stores;
+  std::vector<Group> groups;
+
+  Hang() {
+    for (int rank = 0; rank < 3; ++rank)
+      stores.push_back(connect(musterctl.address(), labelled(rank)));
+  }
+
+  /// As soon as `holds(document)`.
+  template <class Holds>
+  Json why(Holds holds) {
+    Json document;
+    await([&] {
+      const Said said = musterctl({"--json", "why", "g"});
+      if (said.exit_code != 0) return false;
+      document = Json::parse(said.output);
+      return holds(document);
+    });
+    return document;
+  }
+
+  void form() {
+    std::vector<std::promise<Result<Group>>> joined(3);
+    for (int rank = 0; rank < 3; ++rank) {
+      Group::create_async(stores[static_cast<std::size_t>(rank)], "g", rank, 3, patience(),
+                          [&, rank](Result<Group> group) {
+                            joined[static_cast<std::size_t>(rank)].set_value(std::move(group));
+                          });
+    }
+    for (auto& each : joined) groups.push_back(must(each.get_future().get()));
+  }
+};
+
+bool has_round(const Json& document) { return document.contains("round"); }
+
+TEST_CASE("a join that waits: who is there and who has never come") {
+  Hang hang;
+  std::promise<Result<Group>> joined;
+  Group::create_async(hang.stores[1], "g", 1, 3, patience(),
+                      [&](Result<Group> group) { joined.set_value(std::move(group)); });
+  const Json document = hang.why([](const Json&) { return true; });
+  CHECK(document["state"] == "forming");
+  CHECK(document["world_size"] == 3);
+  CHECK(document["missing"] == Json({0, 2}));
+  REQUIRE(document["members"].size() == 1);
+  CHECK(document["members"][0]["rank"] == 1);
+  CHECK(document["members"][0]["label"] == "pod-1");
+  CHECK(document["members"][0]["pid"] == ::getpid());
+  hang.stores[1].cancel();
+  joined.get_future().wait();
+}
+
+TEST_CASE("a barrier and an all_gather that wait: in which round, for whom, since when") {
+  Hang hang;
+  hang.form();
+  std::promise<Result<BarrierResult>> passed;
+  hang.groups[2].barrier_async(20s, [&](auto result) { passed.set_value(std::move(result)); });
+  Json document = hang.why(has_round);
+  CHECK(document["state"] == "formed");
+  CHECK(document["round"]["number"] == 1);
+  CHECK(document["round"]["call"] == "barrier");
+  CHECK(document["round"]["called"] == Json({2}));
+  CHECK(document["round"]["missing"] == Json({0, 1}));
+  CHECK(document["members"][0]["label"] == "pod-0");
+  hang.groups[2].cancel();
+  CHECK(must_fail(passed.get_future().get()).code == ErrorCode::cancelled);
+
+  document = hang.why([](const Json& found) { return !has_round(found); });
+  CHECK(document["last_failure"]["code"] == "cancelled");
+  CHECK(document["last_failure"]["ranks"][0]["rank"] == 2);
+
+  std::promise<Result<std::vector<std::string>>> gathered;
+  for (const std::size_t rank : {0U, 1U}) {  // those who came late are told of the cancelled round
+    CHECK(must_fail(hang.groups[rank].barrier()).code == ErrorCode::cancelled);
+  }
+  hang.groups[0].all_gather_bytes_async(
+      "x", 1, 20s, [&](auto result) { gathered.set_value(std::move(result)); });
+  document = hang.why(has_round);
+  CHECK(document["round"]["number"] == 2);
+  CHECK(document["round"]["call"] == "all_gather codec=1");
+  CHECK(document["round"]["called"] == Json({0}));
+  CHECK(document["round"]["missing"] == Json({1, 2}));
+  hang.groups[0].cancel();
+  gathered.get_future().wait();
+}
+
+TEST_CASE("ranks that called different things are told of after they were") {
+  Hang hang;
+  hang.form();
+  std::promise<Result<BarrierResult>> passed;
+  hang.groups[0].barrier_async(20s, [&](auto result) { passed.set_value(std::move(result)); });
+  CHECK(must_fail(hang.groups[1].all_gather_bytes("x", 1, 20s)).code ==
+        ErrorCode::collective_mismatch);
+  CHECK(must_fail(passed.get_future().get()).code == ErrorCode::collective_mismatch);
+  const Json document = hang.why([](const Json& found) { return found.contains("last_failure"); });
+  const Json& failure = document["last_failure"];
+  CHECK(failure["code"] == "collective_mismatch");
+  CHECK(failure["ranks"][0]["called"] == "barrier");
+  CHECK(failure["ranks"][1]["called"] == "all_gather codec=1");
+}
+
+TEST_CASE("a receive that waits: for whose object") {
+  Hang hang;
+  hang.form();
+  std::promise<Result<ReceivedBytes>> received;
+  hang.groups[1].recv_bytes_async(2, 1, 7, 20s,
+                                  [&](auto result) { received.set_value(std::move(result)); });
+  const Json document = hang.why([](const Json& found) { return !found["receivers"].empty(); });
+  CHECK(document["receivers"][0]["rank"] == 1);
+  CHECK(document["receivers"][0]["source"] == 2);
+  CHECK(document["receivers"][0]["tag"] == 7);
+  hang.groups[1].cancel();
+  received.get_future().wait();
+}
+
+TEST_CASE("a regroup that waits: for which members") {
+  Hang hang;
+  hang.form();
+  std::promise<Result<Group>> regrouped;
+  hang.groups[0].regroup_async({}, 20s,
+                               [&](auto result) { regrouped.set_value(std::move(result)); });
+  const Json document = hang.why([](const Json& found) { return found.contains("regroup"); });
+  CHECK(document["regroup"]["called"] == Json({0}));
+  CHECK(document["regroup"]["missing"] == Json({1, 2}));
+  hang.groups[0].cancel();
+  regrouped.get_future().wait();
+}
+
+TEST_CASE("a wait for keys: whose, and which are missing") {
+  Hang hang;
+  must(hang.stores[0].set("there", ""));
+  const std::vector<std::string_view> keys = {"there", "missing"};
+  std::promise<Result<void>> waited;
+  hang.stores[0].wait_async(keys, 20s, [&](auto result) { waited.set_value(std::move(result)); });
+  Json document;
+  await([&] {
+    document = Json::parse(hang.musterctl({"--json", "waiters"}).output);
+    return !document.empty();
+  });
+  CHECK(document[0]["operation"] == "wait");
+  CHECK(document[0]["target"] == "'missing'");
+  CHECK(document[0]["label"] == "pod-0");
+  hang.stores[0].cancel();
+  waited.get_future().wait();
+}
+
+TEST_CASE("sessions and groups are listed, also as text") {
+  Hang hang;
+  hang.form();
+  const Json sessions = Json::parse(hang.musterctl({"--json", "sessions"}).output);
+  REQUIRE(sessions.size() == 4);  // musterctl itself is one
+  CHECK(sessions[2]["label"] == "pod-2");
+  CHECK(sessions[2]["groups"] == 1);
+  const Json groups = Json::parse(hang.musterctl({"--json", "groups"}).output);
+  REQUIRE(groups.size() == 1);
+  CHECK(groups[0]["group"] == "g");
+  CHECK(groups[0]["live"] == 3);
+  CHECK(hang.musterctl({"sessions"}).output.find("pod-1") != std::string::npos);
+  CHECK(hang.musterctl({"groups"}).output.find("3/3") != std::string::npos);
+  CHECK(hang.musterctl({"why", "g"}).output.find("nobody waits") != std::string::npos);
+  CHECK(hang.musterctl({"why", "no such group"}).exit_code == 3);
+}
+
+}  // namespace
+}  // namespace muster::test

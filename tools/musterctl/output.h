@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "muster/types.h"
+
+// How musterctl prints: text for people, one document for programs.
+
+namespace musterctl {
+
+using Json = nlohmann::ordered_json;
+
+/// Bytes that are no UTF-8 show as U+FFFD.
+void print_json(const Json& document);
+
+/// Columns as wide as their longest cell, under their titles.
+void print_table(const std::vector<std::string>& titles,
+                 const std::vector<std::vector<std::string>>& rows);
+
+/// "340 ms", "12.5 s", "3 min 20 s", "2 h 5 min".
+std::string text_of(muster::Duration duration);
+double seconds_of(muster::Duration duration);
+
+/// "rank 3", "ranks 0-2, 7".
+std::string text_of(const std::vector<muster::RankRange>& ranks);
+/// Every rank, one by one.
+Json json_of(const std::vector<muster::RankRange>& ranks);
+
+/// "host b7, pid 4711, label pod-3"; control characters as they are in no name: '?'.
+std::string text_of(const muster::ProcessInfo& process);
+/// Adds host, pid, label and process id.
+void add_process(Json& json, const muster::ProcessInfo& process);
+
+/// On one line.
+std::string printable(std::string_view text);
+
+}  // namespace musterctl
