@@ -63,7 +63,7 @@ TEST_CASE("a join that waits: who is there and who has never come") {
   const Json document = hang.why([](const Json&) { return true; });
   CHECK(document["state"] == "forming");
   CHECK(document["world_size"] == 3);
-  CHECK(document["missing"] == Json({0, 2}));
+  CHECK(document["missing"] == Json::array({0, 2}));
   REQUIRE(document["members"].size() == 1);
   CHECK(document["members"][0]["rank"] == 1);
   CHECK(document["members"][0]["label"] == "pod-1");
@@ -81,8 +81,8 @@ TEST_CASE("a barrier and an all_gather that wait: in which round, for whom, sinc
   CHECK(document["state"] == "formed");
   CHECK(document["round"]["number"] == 1);
   CHECK(document["round"]["call"] == "barrier");
-  CHECK(document["round"]["called"] == Json({2}));
-  CHECK(document["round"]["missing"] == Json({0, 1}));
+  CHECK(document["round"]["called"] == Json::array({2}));
+  CHECK(document["round"]["missing"] == Json::array({0, 1}));
   CHECK(document["members"][0]["label"] == "pod-0");
   hang.groups[2].cancel();
   CHECK(must_fail(passed.get_future().get()).code == ErrorCode::cancelled);
@@ -100,8 +100,8 @@ TEST_CASE("a barrier and an all_gather that wait: in which round, for whom, sinc
   document = hang.why(has_round);
   CHECK(document["round"]["number"] == 2);
   CHECK(document["round"]["call"] == "all_gather codec=1");
-  CHECK(document["round"]["called"] == Json({0}));
-  CHECK(document["round"]["missing"] == Json({1, 2}));
+  CHECK(document["round"]["called"] == Json::array({0}));
+  CHECK(document["round"]["missing"] == Json::array({1, 2}));
   hang.groups[0].cancel();
   gathered.get_future().wait();
 }
@@ -142,8 +142,8 @@ TEST_CASE("a regroup that waits: for which members") {
   hang.groups[0].regroup_async({}, 20s,
                                [&](auto result) { regrouped.set_value(std::move(result)); });
   const Json document = hang.why([](const Json& found) { return found.contains("regroup"); });
-  CHECK(document["regroup"]["called"] == Json({0}));
-  CHECK(document["regroup"]["missing"] == Json({1, 2}));
+  CHECK(document["regroup"]["called"] == Json::array({0}));
+  CHECK(document["regroup"]["missing"] == Json::array({1, 2}));
   hang.groups[0].cancel();
   regrouped.get_future().wait();
 }
