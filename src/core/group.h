@@ -212,6 +212,7 @@ class Group {
   std::vector<Seat> survivors(bool only_callers);
   void place_candidates(std::vector<Seat>& seats);
   Error conflict_error(const Member& caller, const std::string& called_instead) const;
+  std::vector<std::uint32_t> ranks_without_candidate();
   Error regroup_timeout(const Member& decider, Duration timeout);
 
   GroupRoom& room_;

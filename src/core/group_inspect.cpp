@@ -124,16 +124,7 @@ wire::RegroupEntry Group::regroup_entry() {
     if (member.live()) add_to(called(member) ? entry.called : entry.missing, member.rank);
   }
   if (!entry.missing.empty()) return entry;
-  std::vector<Seat> seats = survivors(false);
-  place_candidates(seats);
-  auto seat = seats.begin();
-  for (std::uint32_t rank = 0; rank < attempt_.new_size; ++rank) {
-    if (seat != seats.end() && seat->rank == rank) {
-      ++seat;
-    } else {
-      add_to(entry.missing, rank);
-    }
-  }
+  for (const std::uint32_t rank : ranks_without_candidate()) add_to(entry.missing, rank);
   return entry;
 }
 

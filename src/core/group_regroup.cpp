@@ -334,6 +334,22 @@ Error Group::conflict_error(const Member& caller, const std::string& called_inst
   return conflict;
 }
 
+/// Of the size that the open attempt asks for, when all live members have come.
+std::vector<std::uint32_t> Group::ranks_without_candidate() {
+  std::vector<Seat> seats = survivors(false);
+  place_candidates(seats);
+  std::vector<std::uint32_t> ranks;
+  auto seat = seats.begin();
+  for (std::uint32_t rank = 0; rank < attempt_.new_size; ++rank) {
+    if (seat != seats.end() && seat->rank == rank) {
+      ++seat;
+    } else {
+      ranks.push_back(rank);
+    }
+  }
+  return ranks;
+}
+
 Error Group::regroup_timeout(const Member& decider, Duration timeout) {
   Error late = error(ErrorCode::timed_out, "");
   late.decided_by_rank = static_cast<int>(decider.rank);
@@ -343,15 +359,8 @@ Error Group::regroup_timeout(const Member& decider, Duration timeout) {
   }
   if (!late.rank_ranges.empty()) return late;
   late.detail = "all live members came, but no candidates for these ranks";
-  std::vector<Seat> seats = survivors(false);
-  place_candidates(seats);
-  auto seat = seats.begin();
-  for (std::uint32_t rank = 0; rank < attempt_.new_size; ++rank) {
-    if (seat != seats.end() && seat->rank == rank) {
-      ++seat;
-    } else {
-      add_rank(late, rank, [&] { return report_of_absent(rank); });
-    }
+  for (const std::uint32_t rank : ranks_without_candidate()) {
+    add_rank(late, rank, [&] { return report_of_absent(rank); });
   }
   return late;
 }

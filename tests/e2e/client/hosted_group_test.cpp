@@ -103,6 +103,14 @@ TEST_CASE("a rank 0 that nobody joins names the missing and stops serving") {
   must(again.barrier());
 }
 
+TEST_CASE("a rank whose group nobody serves names rank 0") {
+  const Error error = must_fail(Group::create(free_unix_address(), 0, 1, 2, 3600s, 1s));
+  CHECK(error.code == ErrorCode::unavailable);
+  CHECK(error.rank_ranges == std::vector<RankRange>{{0, 0}});
+  REQUIRE(error.ranks.size() == 1);
+  CHECK_FALSE(error.ranks[0].joined);
+}
+
 TEST_CASE("closing the host waits for the others, and says how many were left") {
   const std::string address = free_unix_address();
   run_ranks(2, [&](int rank) {

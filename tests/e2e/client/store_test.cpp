@@ -222,6 +222,19 @@ TEST_CASE("a connect that fails says what it tried and why") {
   CHECK(must_fail(Store::connect(address, long_label, 1s)).code == ErrorCode::invalid_argument);
 }
 
+TEST_CASE("calls after the server's goodbye still tell its reason") {
+  auto server = start_server();
+  auto store = connect(server);
+  must(store.set("k", "v"));
+  server.stop("maintenance at noon");
+  const auto tells_reason = [&] {
+    const Error error = must_fail(store.get("k", 300ms));
+    CHECK(error.code == ErrorCode::unavailable);
+    return error.detail.find("maintenance at noon") != std::string::npos;
+  };
+  for (int call = 0; call < 3; ++call) CHECK(tells_reason());
+}
+
 TEST_CASE("after the server was restarted every call says so until the store is reopened") {
   auto first = std::make_unique<Server>(start_server());
   const std::string address = first->addresses().front();
