@@ -54,6 +54,11 @@ enum class ErrorCode : std::uint16_t {
   sequence_gap = 68,         ///< a stream's counters disagree: `expected`, `actual`
   expired = 69,              ///< the object outlived the group's data expiration
 
+  // NCCL, in the library muster-nccl.
+  library_missing = 80,  ///< libnccl cannot be loaded, or is none
+  nccl = 81,             ///< NCCL refused: `actual` is its ncclResult_t
+  mismatch = 82,         ///< `ranks` gave another value where all must give the same
+
   internal = 90,  ///< a defect of Muster; please report it
 };
 

@@ -37,6 +37,9 @@ std::string_view name_of(ErrorCode code) {
     case ErrorCode::codec_mismatch: return "codec_mismatch";
     case ErrorCode::sequence_gap: return "sequence_gap";
     case ErrorCode::expired: return "expired";
+    case ErrorCode::library_missing: return "library_missing";
+    case ErrorCode::nccl: return "nccl";
+    case ErrorCode::mismatch: return "mismatch";
     case ErrorCode::internal: return "internal";
   }
   return "unknown";

@@ -12,6 +12,9 @@ std::string_view role_of_ranks(ErrorCode code) {
     case ErrorCode::group_mismatch: return "formed by ";
     case ErrorCode::expired: return "sent by ";
     case ErrorCode::fenced: return "by ";
+    case ErrorCode::library_missing:
+    case ErrorCode::nccl: return "in the process of ";
+    case ErrorCode::mismatch: return "given by ";
     default: return "";
   }
 }
@@ -42,12 +45,16 @@ std::string_view advice_for(const Error& error) {
     case ErrorCode::rank_lost: return "regroup() goes on with the survivors";
     case ErrorCode::rank_left: return "regroup() goes on with the others";
     case ErrorCode::rank_in_use: return "end that process, or choose another rank";
+    case ErrorCode::mismatch:
     case ErrorCode::group_mismatch: return "give every rank the same values";
     case ErrorCode::group_closed: return "wait for the next epoch with standby";
     case ErrorCode::stale_epoch: return "use the handle of the newest epoch";
     case ErrorCode::collective_mismatch: return "call the same collectives in the same order";
     case ErrorCode::codec_mismatch: return "use the same codec on both sides";
     case ErrorCode::expired: return "receive sooner, or form the group with a longer expiration";
+    case ErrorCode::library_missing:
+      return "install NCCL there, name its folder in LD_LIBRARY_PATH, or give its path";
+    case ErrorCode::nccl: return "NCCL_DEBUG=WARN there makes NCCL say more";
     case ErrorCode::internal: return "a defect of Muster; please report it";
     default: return "";
   }

@@ -1,0 +1,92 @@
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "muster/codec_raw.h"
+#include "nccl/bootstrap_socket.h"
+#include "nccl/library.h"
+#include "support/ranks.h"
+
+// With NVIDIA's own libnccl, where there is one: no GPU is needed to make ids.
+
+namespace muster::test {
+namespace {
+
+std::size_t thread_count() {
+  std::size_t count = 0;
+  DIR* const threads = ::opendir("/proc/self/task");
+  while (const dirent* const entry = ::readdir(threads)) count += entry->d_name[0] != '.';
+  ::closedir(threads);
+  return count;
+}
+
+/// The descriptors that an exec'd child would inherit, beside the first three.
+std::size_t inherited_count() {
+  std::size_t count = 0;
+  DIR* const descriptors = ::opendir("/proc/self/fd");
+  while (const dirent* const entry = ::readdir(descriptors)) {
+    const int descriptor = std::atoi(entry->d_name);
+    if (descriptor < 3) continue;
+    count += (::fcntl(descriptor, F_GETFD) & FD_CLOEXEC) == 0;
+  }
+  ::closedir(descriptors);
+  return count;
+}
+
+TEST_CASE("NCCL's ids are agreed on, each of its own") {
+  const Server server = start_server();
+  run_ranks(3, [&](int rank) {
+    const Store store = connect(server);
+    auto group = join(store, "job", rank, 3);
+    const NcclUniqueId first = must(nccl_unique_id(group, 10s));
+    const NcclUniqueId second = must(nccl_unique_id(group, 10s));
+    CHECK(first != second);
+    const auto all = must(group.all_gather_obj<RawCodec>(first));
+    for (const NcclUniqueId& id : all) CHECK(id == first);
+    must(group.barrier());
+  });
+}
+
+TEST_CASE("NCCL's listening socket is found and not inherited") {
+  const std::size_t inherited = inherited_count();
+  const Server server = start_server();
+  const Store store = connect(server);
+  auto group = join(store, "job", 0, 1);
+  const NcclUniqueId id = must(nccl_unique_id(group, 10s));
+  CHECK(nccl::BootstrapSocket(id).is_found());
+  CHECK(inherited_count() == inherited);
+}
+
+TEST_CASE("NCCL's thread and socket go when an id is given up") {
+  const auto library = must(nccl::Library::load({}));
+  const std::size_t threads = thread_count();
+  for (int i = 0; i < 8; ++i) {
+    const NcclUniqueId id = must(library.new_unique_id());
+    const nccl::BootstrapSocket socket(id);
+    REQUIRE(socket.is_found());
+    socket.give_up();
+    await([&] { return !nccl::BootstrapSocket(id).is_found(); });
+  }
+  await([&] { return thread_count() == threads; });
+}
+
+}  // namespace
+}  // namespace muster::test
+
+int main(int argc, char** argv) {
+  if (::dlopen("libnccl.so.2", RTLD_NOW) == nullptr) {
+    std::printf("skipped: there is no NCCL here: %s\n", ::dlerror());
+    return 77;
+  }
+  // Ids need an interface that is up; loopback always is. Before NCCL looks, and before threads.
+  ::setenv("NCCL_SOCKET_IFNAME", "lo", 1);
+  return doctest::Context(argc, argv).run();
+}
