@@ -1,11 +1,13 @@
 // One process of the demo: it has one connection and is in several groups at once.
 
-#include <cinttypes>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <optional>
+#include <functional>
+#include <map>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "muster/codec_cereal.h"
 #include "muster/process_group.h"
 #include "muster/store.h"
+#include "weights.h"
 
 namespace demo {
 
@@ -32,192 +35,304 @@ using muster::StatelessProcessGroup;
 using muster::Store;
 
 constexpr Duration patience = std::chrono::seconds(10);
-constexpr int barrier_count = 200;
-
-/// What a server of the job needs to know; any type that cereal can write will do.
-struct ModelConfig {
-  std::string model;
-  std::uint32_t layers = 0;
-  std::vector<std::uint64_t> shard_bytes;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(model, layers, shard_bytes);
-  }
-  friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
-};
-
-const ModelConfig the_config{"muster-7b", 32, {1u << 20, 2u << 20, 3u << 20}};
-
-/// Ends the process when a promise is not kept.
-void require(bool kept, const char* promise) {
-  if (kept) return;
-  std::printf("NOT AS PROMISED: %s\n", promise);
-  std::fflush(stdout);
-  std::_Exit(1);
-}
-
-template <class T>
-T require(Result<T> result) {
-  if (!result) {
-    std::printf("NOT AS PROMISED: %s\n", result.error().message().c_str());
-    std::fflush(stdout);
-    std::_Exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
 
 void say(const std::string& line) {
   std::printf("%s\n", line.c_str());
   std::fflush(stdout);
 }
 
-void tell_fact(const char* name, std::int64_t value) {
-  say(fact_mark + std::string(name) + " " + std::to_string(value));
+template <class Value>
+void tell(const char* name, const Value& value) {
+  if constexpr (std::is_arithmetic_v<Value>) {
+    tell(name, std::to_string(value));
+  } else {
+    say(fact_mark + std::string(name) + " " + value);
+  }
 }
 
-/// Joins the group of these processes, if this one is among them.
-std::optional<StatelessProcessGroup> join(const Store& store, const char* name, int process,
-                                          const std::vector<int>& processes) {
-  for (std::size_t rank = 0; rank < processes.size(); ++rank) {
-    if (processes[rank] != process) continue;
+/// Ends the process when a promise is not kept.
+void require(bool kept, const std::string& promise) {
+  if (kept) return;
+  say("not as promised: " + promise);
+  std::_Exit(1);
+}
+
+template <class T>
+T require(Result<T> result) {
+  if (!result) require(false, result.error().message());
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
+class Worker {
+ public:
+  Worker(const std::string& server, int process)
+      : process_(process), store_(require(Store::connect(server, options(process), patience))) {}
+
+  void run();
+  void run_again();
+
+ private:
+  static muster::StoreOptions options(int process);
+
+  void join_all();
+  void objects();
+  void two_senders();
+  void weights();
+  void hang();
+  void see_the_loss(const char* name);
+  void go_on();
+  void comeback();
+  void nothing_old();
+  void be_killed();
+  void end();
+
+  void gate(Scene scene);
+  void check(bool is_right);
+  void take_version(std::uint64_t version);
+  void barrier(StatelessProcessGroup& group);
+  std::int64_t time_of(int count, const std::function<void(int)>& step);
+  StatelessProcessGroup* in(const std::string& name);
+
+  int process_;
+  Store store_;
+  std::map<std::string, StatelessProcessGroup> groups_;
+  std::uint64_t version_ = 0;
+  std::int64_t barriers_ = 0;
+  std::int64_t checked_ = 0;
+  std::int64_t wrong_ = 0;
+};
+
+muster::StoreOptions Worker::options(int process) {
+  muster::StoreOptions options;
+  options.label = "demo-" + std::to_string(process);
+  options.timeout = patience;
+  return options;
+}
+
+/// The group of this name, if this process is in it.
+StatelessProcessGroup* Worker::in(const std::string& name) {
+  const auto found = groups_.find(name);
+  return found == groups_.end() ? nullptr : &found->second;
+}
+
+/// Waits until all have come so far.
+void Worker::gate(Scene scene) {
+  tell("at", static_cast<int>(scene));
+  require(store_.wait({scene_key(scene)}, patience));
+}
+
+/// Counts a value that was received.
+void Worker::check(bool is_right) {
+  ++checked_;
+  if (!is_right) ++wrong_;
+}
+
+void Worker::barrier(StatelessProcessGroup& group) {
+  require(group.barrier(patience));
+  if (group.rank() == 0) ++barriers_;
+}
+
+/// Microseconds that so many steps take.
+std::int64_t Worker::time_of(int count, const std::function<void(int)>& step) {
+  const std::int64_t began = now_us();
+  for (int i = 0; i < count; ++i) step(i);
+  return now_us() - began;
+}
+
+void Worker::join_all() {
+  for (const GroupPlan& group : plan) {
+    const auto own = std::find(group.processes.begin(), group.processes.end(), process_);
+    if (own == group.processes.end()) continue;
     muster::GroupOptions options;
     options.timeout = patience;
-    return require(StatelessProcessGroup::create(store, name, static_cast<int>(rank),
-                                                 static_cast<int>(processes.size()),
-                                                 std::move(options)));
+    groups_.emplace(group.name,
+                    require(StatelessProcessGroup::create(
+                        store_, group.name, static_cast<int>(own - group.processes.begin()),
+                        static_cast<int>(group.processes.size()), options)));
   }
-  return std::nullopt;
 }
 
-void exchange_configuration(StatelessProcessGroup& wide, StatelessProcessGroup* tight) {
-  const ModelConfig mine = wide.rank() == 0 ? the_config : ModelConfig{};
-  require(require(wide.broadcast_obj(mine, 0)) == the_config, "the broadcast is rank 0's object");
-  if (wide.rank() == 0) {
-    say("wide   broadcast of a configuration object: the same on all " +
-        std::to_string(wide.world_size()) + " ranks");
+/// In each group every rank gets what this group's ranks gave, whoever else they talk to.
+void Worker::objects() {
+  for (auto& [name, group] : groups_) {
+    const int root = group.world_size() - 1;
+    check(require(group.broadcast_obj(name + " has no other root", root)) ==
+          name + " has no other root");
+    const auto all = require(group.all_gather_obj(name + std::to_string(group.rank())));
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      check(all[rank] == name + std::to_string(rank));
+    }
   }
-  if (tight == nullptr) return;
-  const auto all = require(tight->all_gather_obj(tight->rank() * 11));
-  require(all == std::vector<int>{0, 11, 22}, "all_gather gives element i from rank i");
-  if (tight->rank() == 0) say("tight  all_gather: 0, 11, 22 on every rank");
+  if (in("slice-a") != nullptr) two_senders();
 }
 
 /// Ranks 0 and 1 send to rank 2 at the same time; each stream arrives whole and in order.
-void two_senders(StatelessProcessGroup& tight) {
-  constexpr int objects = 5;
-  if (tight.rank() < 2) {
-    for (int i = 0; i < objects; ++i) require(tight.send_obj(2, tight.rank() * 100 + i));
-    return;
-  }
-  for (int i = 0; i < objects; ++i) {
+void Worker::two_senders() {
+  auto& group = *in("slice-a");
+  for (int i = 0; i < objects_per_sender; ++i) {
+    if (group.rank() < 2) {
+      require(group.send_obj(2, group.rank() * 1000 + i));
+      continue;
+    }
     for (const int source : {1, 0}) {
-      require(require(tight.recv_obj<int>(source, 0, patience)) == source * 100 + i,
-              "each sender's objects arrive in order, once");
+      const bool is_right = require(group.recv_obj<int>(source)) == source * 1000 + i;
+      check(is_right);
+      if (is_right) tell("delivered", source);
     }
   }
-  say("tight  two senders, one receiver: 5 of 5 from rank 0, 5 of 5 from rank 1");
 }
 
-void talk_in_pair(StatelessProcessGroup& pair, const char* name) {
-  const int peer = 1 - pair.rank();
-  require(pair.send_obj(peer, std::string("hello from ") + std::to_string(pair.rank())));
-  const auto greeting = require(pair.recv_obj<std::string>(peer, 0, patience));
-  require(greeting == "hello from " + std::to_string(peer), "a pair hears each other");
-  if (pair.rank() == 0) say(std::string(name) + " pair exchanged objects both ways");
+/// All ranks get the manifest of a version from the trainer and agree that they have it.
+void Worker::take_version(std::uint64_t version) {
+  auto& group = *in("weights");
+  const Manifest right = manifest_of(version);
+  const Manifest mine = process_ == trainer ? right : Manifest{};
+  check(require(group.broadcast_obj(mine, 0)) == right);
+  barrier(group);
+  version_ = version;
 }
 
-void pass_barriers(StatelessProcessGroup& group, const char* name) {
-  const std::int64_t began = now_us();
-  for (int i = 0; i < barrier_count; ++i) require(group.barrier(patience));
-  const std::int64_t took = now_us() - began;
-  if (group.rank() != 0) return;
-  say(std::string(name) + std::to_string(barrier_count) + " barriers of " +
-      std::to_string(group.world_size()) + " ranks, " + std::to_string(took / barrier_count) +
-      " us each");
-  tell_fact("barriers", barrier_count);
-  tell_fact("barrier_us", took);
+void Worker::weights() {
+  auto& group = *in("weights");
+  const auto barriers = time_of(barrier_count, [&](int) { barrier(group); });
+  const auto by_manifest = time_of(versions_by_manifest, [&](int) { take_version(version_ + 1); });
+  // What training libraries do on the incumbent: a message and a barrier for each parameter.
+  const auto by_parameter = time_of(versions_by_parameter, [&](int) {
+    ++version_;
+    for (const Tensor& tensor : manifest_of(version_).tensors) {
+      check(require(group.broadcast_obj(process_ == trainer ? tensor : Tensor{}, 0)) == tensor);
+      barrier(group);
+    }
+  });
+  if (process_ != trainer) return;
+  tell("barrier_us", barriers / barrier_count);
+  tell("by_manifest_us", by_manifest / versions_by_manifest);
+  tell("by_parameter_us", by_parameter / versions_by_parameter);
 }
 
-void list_members(StatelessProcessGroup& group) {
-  if (group.rank() != 0) return;
-  const auto members = require(group.members());
-  require(members.size() == 4, "four members are listed");
-  for (const auto& member : members) {
-    say("wide   member " + std::to_string(member.rank) + ": host " + member.process.host +
-        ", pid " + std::to_string(member.process.pid) + ", label " + member.process.label);
-  }
-}
+/// One of them is stopped; the others wait in the barrier until it goes on.
+void Worker::hang() { barrier(*in("weights")); }
 
-/// Waits in a barrier for a rank that is killed meanwhile, and reports what the error says.
-void see_the_loss(Store& store, StatelessProcessGroup& group, const char* name) {
-  const auto passed = group.barrier(patience);
-  const std::int64_t noticed = now_us();
+/// Waits in a barrier for the victim, which is killed meanwhile, and reports what the error says.
+void Worker::see_the_loss(const char* name) {
+  auto* const group = in(name);
+  if (group == nullptr) return;
+  const auto passed = group->barrier(patience);
+  const std::int64_t noticed_us = now_us();
   require(!passed && passed.error().code == ErrorCode::rank_lost, "the barrier ends: rank_lost");
   const Error& error = passed.error();
-  require(error.ranks.size() == 1 && error.ranks[0].rank == victim, "the error names the rank");
-  const auto killed = require(store.get("demo/killed_us", patience));
-  const auto pid = require(store.get("demo/victim_pid", patience));
+  require(error.ranks.size() == 1, "the error names one rank");
+  const auto pid = require(store_.get("demo/victim_pid", patience));
+  const auto killed_us = std::stoll(require(store_.get("demo/killed_us", patience)));
   require(std::to_string(error.ranks[0].process.pid) == pid, "the error names the pid");
-  const std::int64_t took = noticed - std::atoll(killed.c_str());
-  say(std::string(name) + "rank " + std::to_string(group.rank()) + " learns after " +
-      std::to_string(took / 1000) + " ms: lost rank " + std::to_string(error.ranks[0].rank) +
-      " of host " + error.ranks[0].process.host + ", pid " + pid + ", label " +
-      error.ranks[0].process.label + ", cause " + std::string(name_of(error.cause)));
-  tell_fact("noticed_us", took);
+  tell("noticed_us", noticed_us - killed_us);
+  if (group->rank() == 0) tell("loss", error.message());
 }
 
-StatelessProcessGroup go_on(StatelessProcessGroup& old, const char* name, std::size_t survivors) {
-  auto group = require(old.regroup({}, patience));
-  require(group.epoch() > old.epoch(), "epochs grow");
-  require(group.world_size() == static_cast<int>(survivors), "the survivors are all there");
-  const auto all = require(group.all_gather_obj(group.rank()));
-  require(all.size() == survivors, "the new epoch works");
-  require(group.barrier(patience));
-  if (group.rank() == 0) {
-    say(std::string(name) + "regrouped: epoch " + std::to_string(old.epoch()) + " -> " +
-        std::to_string(group.epoch()) + ", " + std::to_string(survivors) + " ranks go on");
+/// The survivors of the victim's groups form the next epoch and take the next version.
+void Worker::go_on() {
+  for (const char* const name : {"weights", "slice-a"}) {
+    auto* const group = in(name);
+    if (group == nullptr) continue;
+    auto next = require(group->regroup({}, patience));
+    require(next.epoch() > group->epoch(), "epochs grow");
+    require(next.world_size() == group->world_size() - 1, "the survivors are all there");
+    *group = std::move(next);
   }
-  return group;
+  // These never knew the victim, and go on in the same epoch.
+  for (const char* const name : {"slice-b", "control"}) {
+    if (in(name) != nullptr) barrier(*in(name));
+  }
+  take_version(version_ + 1);
+}
+
+/// The groups have all their ranks again: that of the victim is a new process.
+void Worker::comeback() {
+  for (const char* const name : {"weights", "slice-a"}) {
+    auto* const group = in(name);
+    if (group == nullptr) continue;
+    muster::RegroupOptions with_the_candidate;
+    with_the_candidate.new_size = group->world_size() + 1;
+    auto next = require(group->regroup(with_the_candidate, patience));
+    *group = std::move(next);
+  }
+  if (process_ == 1) require(in("slice-a")->send_obj(2, std::string("of the new epoch")));
+  take_version(version_ + 1);
+}
+
+/// As a process that was killed and takes its place again: by a new rank, the last one.
+void Worker::run_again() {
+  for (const GroupPlan& group : plan) {
+    const auto& processes = group.processes;
+    if (std::find(processes.begin(), processes.end(), victim) == processes.end()) continue;
+    muster::GroupOptions options;
+    options.timeout = patience;
+    options.standby = true;
+    const int size = static_cast<int>(processes.size());
+    groups_.emplace(group.name, require(StatelessProcessGroup::create(store_, group.name, size - 1,
+                                                                      size, options)));
+  }
+  nothing_old();
+  take_version(std::stoull(require(store_.get("demo/next_version", patience))));
+  gate(Scene::end);
+  end();
+}
+
+/// Process 1 had sent an object to the victim before it died, and sends another one now.
+void Worker::nothing_old() {
+  const auto received = require(in("slice-a")->recv_numbered_obj<std::string>(0));
+  check(received.object == "of the new epoch" && received.sequence == 0);
+  tell("first_object", received.object);
+}
+
+void Worker::be_killed() {
+  tell("checked", checked_);
+  tell("wrong", wrong_);
+  tell("at", static_cast<int>(Scene::loss));
+  require(store_.wait({"demo/never"}, patience));
+}
+
+void Worker::end() {
+  for (auto& [name, group] : groups_) {
+    tell(("epoch_of_" + name).c_str(), group.epoch());
+    require(group.leave());
+  }
+  tell("barriers", barriers_);
+  tell("checked", checked_);
+  tell("wrong", wrong_);
+  store_.close();
+}
+
+void Worker::run() {
+  join_all();
+  gate(Scene::objects);
+  objects();
+  gate(Scene::weights);
+  weights();
+  gate(Scene::hang);
+  hang();
+  if (process_ == 1) require(in("slice-a")->send_obj(1, std::string("of the old epoch")));
+  if (process_ == victim) be_killed();
+  gate(Scene::loss);
+  see_the_loss("weights");
+  see_the_loss("slice-a");
+  go_on();
+  if (process_ == trainer) require(store_.set("demo/next_version", std::to_string(version_ + 1)));
+  gate(Scene::comeback);
+  comeback();
+  gate(Scene::end);
+  end();
 }
 
 }  // namespace
 
-int run_worker(const std::string& server, int process) {
-  muster::StoreOptions options;
-  options.label = "demo-" + std::to_string(process);
-  options.timeout = patience;
-  Store store = require(Store::connect(server, std::move(options), patience));
-
-  auto wide = join(store, "wide", process, {0, 1, 2, 3});
-  auto tight = join(store, "tight", process, {0, 1, 2});
-  auto pair_34 = join(store, "pair-3-4", process, {3, 4});
-  auto pair_04 = join(store, "pair-0-4", process, {0, 4});
-  if (wide && wide->rank() == 0) say("joined groups over one connection per process");
-
-  if (wide) exchange_configuration(*wide, tight ? &*tight : nullptr);
-  if (tight) two_senders(*tight);
-  if (pair_34) talk_in_pair(*pair_34, "3-4   ");
-  if (pair_04) talk_in_pair(*pair_04, "0-4   ");
-  if (wide) pass_barriers(*wide, "wide   ");
-  if (tight) pass_barriers(*tight, "tight  ");
-  if (wide) list_members(*wide);
-
-  if (process == victim) {
-    require(store.wait({"demo/never"}, patience));  // the conductor kills it here
-    return 1;
+int run_worker(const std::string& server, int process, bool is_back) {
+  Worker worker(server, process);
+  if (is_back) {
+    worker.run_again();
+  } else {
+    worker.run();
   }
-  tell_fact("ready", process);
-  if (wide) see_the_loss(store, *wide, "wide   ");
-  if (tight) see_the_loss(store, *tight, "tight  ");
-  if (wide) wide = go_on(*wide, "wide   ", 3);
-  if (tight) tight = go_on(*tight, "tight  ", 2);
-  if (pair_34) talk_in_pair(*pair_34, "3-4   ");  // never knew the victim: the same epoch
-  for (auto* group : {&wide, &tight, &pair_34, &pair_04}) {
-    if (*group) require((*group)->leave());
-  }
-  store.close();
-  tell_fact("done", process);
   return 0;
 }
 
