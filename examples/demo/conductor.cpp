@@ -4,8 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 
-#include <cstdarg>
-#include <cstdio>
+#include <cinttypes>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "demo.h"
 #include "muster/inspect.h"
 #include "muster/store.h"
+#include "page.h"
 
 namespace demo {
 namespace {
@@ -41,21 +41,10 @@ T require(Result<T> result) {
 }
 using demo::require;
 
-__attribute__((format(printf, 1, 2))) std::string text(const char* format, ...) {
-  char line[400];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(line, sizeof line, format, arguments);
-  va_end(arguments);
-  return line;
-}
-
-std::string milliseconds(std::int64_t us) { return text("%.1f ms", static_cast<double>(us) / 1e3); }
-
 class Conductor {
  public:
   explicit Conductor(const Programs& programs)
-      : programs_(programs), began_us_(now_us()), cast_(began_us_ + demo_us_max) {}
+      : programs_(programs), cast_(now_us() + demo_us_max) {}
 
   void run();
 
@@ -76,38 +65,14 @@ class Conductor {
   bool are_waiting(const char* group, int count);
   std::uint64_t status(const std::string& name);
 
-  void title(const char* text);
-  void line(const char* subject, std::string text) const;
-
   Programs programs_;
-  std::int64_t began_us_;
+  Page page_;
   Cast cast_;
   std::unique_ptr<Child> server_;
   std::string address_;
   std::optional<muster::Store> store_;
-  int scene_number_ = 0;
   std::size_t arrivals_ = 0;
 };
-
-void Conductor::title(const char* text) {
-  const auto passed_us = now_us() - began_us_;
-  std::printf("\n%d  %-82s%8.3f s\n", ++scene_number_, text, static_cast<double>(passed_us) / 1e6);
-  std::fflush(stdout);
-}
-
-/// What is too long goes on in the next line.
-void Conductor::line(const char* subject, std::string text) const {
-  constexpr std::size_t columns_max = 84;
-  while (text.size() > columns_max) {
-    const auto blank = text.rfind(' ', columns_max);
-    if (blank == std::string::npos) break;
-    std::printf("   %-13s%s\n", subject, text.substr(0, blank).c_str());
-    subject = "";
-    text = "  " + text.substr(blank + 1);
-  }
-  std::printf("   %-13s%s\n", subject, text.c_str());
-  std::fflush(stdout);
-}
 
 /// Lets those in that wait for the scene.
 void Conductor::begin(Scene scene) { require(store_->set(scene_key(scene), "")); }
@@ -164,10 +129,10 @@ void Conductor::start_worker(int process, const char* role) {
 }
 
 void Conductor::form() {
-  title("Six processes form overlapping groups, with one connection each");
+  page_.title("Six processes form overlapping groups, with one connection each");
   start_server();
-  line("musterd", text("pid %d, %s; state in memory only", static_cast<int>(server_->pid()),
-                       address_.c_str()));
+  page_.line("musterd", text("pid %d, %s; state in memory only", static_cast<int>(server_->pid()),
+                             address_.c_str()));
   const std::int64_t began_us = now_us();
   for (int process = 0; process < process_count; ++process) start_worker(process, "--worker");
   await_arrival(process_count);
@@ -181,46 +146,49 @@ void Conductor::form() {
               "each rank is the process that it should be");
       members += " " + std::to_string(process);
     }
-    line(group.name,
-         text("epoch %d, processes%s", static_cast<int>(report.epoch), members.c_str()));
+    page_.line(group.name,
+               text("epoch %d, processes%s", static_cast<int>(report.epoch), members.c_str()));
   }
   require(status("connections_count") == process_count + 1, "one connection per process, and ours");
-  line("together", text("%d connections, process 3 is in 4 groups over one; all formed %s after "
-                        "the start",
-                        process_count, milliseconds(took_us).c_str()));
+  page_.line("together",
+             text("%d connections, process 3 is in 4 groups over one; all formed %s after "
+                  "the start",
+                  process_count, milliseconds(took_us).c_str()));
 }
 
 void Conductor::objects() {
-  title("Objects: a broadcast and an all_gather per group; two senders to one receiver");
+  page_.title("Objects: a broadcast and an all_gather per group; two senders to one receiver");
   begin(Scene::objects);
   await_arrival(process_count);
   std::size_t from[2] = {0, 0};
   for (const Fact& fact : cast_.facts("delivered")) ++from[fact.value == "1" ? 1 : 0];
   require(from[0] == objects_per_sender && from[1] == objects_per_sender,
           "each object is delivered once");
-  line("muster",
-       text("%d of %d from rank 0 and %d of %d from rank 1, in order", static_cast<int>(from[0]),
-            objects_per_sender, static_cast<int>(from[1]), objects_per_sender));
-  line("incumbent", "the sender is not in the key: one rank's object is delivered twice (1)");
+  page_.line("muster", text("%d of %d from rank 0 and %d of %d from rank 1, in order",
+                            static_cast<int>(from[0]), objects_per_sender,
+                            static_cast<int>(from[1]), objects_per_sender));
+  page_.line("incumbent", "the sender is not in the key: one rank's object is delivered twice (1)");
 }
 
 void Conductor::weights() {
-  title("A new version of the weights: one manifest and one barrier, or one per parameter");
+  page_.title("A new version of the weights: one manifest and one barrier, or one per parameter");
   begin(Scene::weights);
   await_arrival(process_count);
   const auto by_manifest = cast_.sum("by_manifest_us");
   const auto by_parameter = cast_.sum("by_parameter_us");
   require(by_manifest < by_parameter, "one manifest is quicker than one message per parameter");
-  line("muster", text("%s per version: one broadcast of the manifest of 64 tensors, one barrier",
-                      milliseconds(by_manifest).c_str()));
-  line("muster", text("%s per version, %.0f times as long: a broadcast and a barrier per tensor",
-                      milliseconds(by_parameter).c_str(),
-                      static_cast<double>(by_parameter) / static_cast<double>(by_manifest)));
-  line("incumbent", "TRL on vLLM: a barrier per parameter; 500 barriers leave 500 keys (1)");
+  page_.line("muster",
+             text("%s per version: one broadcast of the manifest of 64 tensors, one barrier",
+                  milliseconds(by_manifest).c_str()));
+  page_.line("muster",
+             text("%s per version, %.0f times as long: a broadcast and a barrier per tensor",
+                  milliseconds(by_parameter).c_str(),
+                  static_cast<double>(by_parameter) / static_cast<double>(by_manifest)));
+  page_.line("incumbent", "TRL on vLLM: a barrier per parameter; 500 barriers leave 500 keys (1)");
 }
 
 void Conductor::hang() {
-  title("A rank hangs: process 4 is stopped, the others wait in a barrier");
+  page_.title("A rank hangs: process 4 is stopped, the others wait in a barrier");
   const int pid = static_cast<int>(cast_.at(hanging).pid());
   cast_.at(hanging).send_signal(SIGSTOP);
   begin(Scene::hang);
@@ -234,18 +202,18 @@ void Conductor::hang() {
   const Json& member = why.at("members").at(hanging);
   require(member.at("pid") == pid, "why names the pid");
   require(member.at("silence_s") >= static_cast<double>(hang_us) / 1e6, "why tells the silence");
-  line("musterctl", text("why weights, answered after %s:", milliseconds(took_us).c_str()));
+  page_.line("musterctl", text("why weights, answered after %s:", milliseconds(took_us).c_str()));
   for (const Json& explained : why.at("explanation")) {
-    line("", "  " + explained.get<std::string>());
+    page_.line("", "  " + explained.get<std::string>());
   }
-  line("incumbent", "nothing while it hangs; after 20.9 s a time-out that names nobody (1)");
+  page_.line("incumbent", "nothing while it hangs; after 20.9 s a time-out that names nobody (1)");
   cast_.at(hanging).send_signal(SIGCONT);
   await_arrival(process_count);
-  line("muster", "process 4 goes on, the barrier passes on all 6 ranks, nobody was lost");
+  page_.line("muster", "process 4 goes on, the barrier passes on all 6 ranks, nobody was lost");
 }
 
 void Conductor::loss() {
-  title("kill -9 of process 2");
+  page_.title("kill -9 of process 2");
   begin(Scene::loss);
   await([&] { return are_waiting("weights", process_count - 1); });
   require(store_->set("demo/victim_pid", std::to_string(cast_.at(victim).pid())));
@@ -253,21 +221,22 @@ void Conductor::loss() {
   cast_.kill(victim);
   // Five survivors of `weights`, two of `slice-a`.
   cast_.await("noticed_us", 7);
-  for (const Fact& fact : cast_.await("loss", 2)) line("muster", fact.value);
+  for (const Fact& fact : cast_.await("loss", 2)) page_.line("muster", fact.value);
   require(cast_.max("noticed_us") < loss_us_max, "survivors are told in less than 0.5 s");
-  line("muster", text("the last of 5 survivors was told after %s, of them the grace for a "
-                      "reconnect %s",
-                      milliseconds(cast_.max("noticed_us")).c_str(), grace));
-  line("incumbent", "nobody is told: whoever receives waits for the store's time-out, 300 s");
+  page_.line("muster", text("the last of 5 survivors was told after %s, of them the grace for a "
+                            "reconnect %s",
+                            milliseconds(cast_.max("noticed_us")).c_str(), grace));
+  page_.line("incumbent", "nobody is told: whoever receives waits for the store's time-out, 300 s");
   await_arrival(process_count - 1);
   const auto report = require(muster::inspect_group(*store_, "weights"));
   require(report.world_size == process_count - 1, "the survivors have regrouped");
-  line("muster", text("weights regrouped: epoch %d, %d ranks; the next version went to all of them",
-                      static_cast<int>(report.epoch), report.world_size));
+  page_.line("muster",
+             text("weights regrouped: epoch %d, %d ranks; the next version went to all of them",
+                  static_cast<int>(report.epoch), report.world_size));
 }
 
 void Conductor::comeback() {
-  title("Process 2 comes back");
+  page_.title("Process 2 comes back");
   start_worker(victim, "--worker-again");
   begin(Scene::comeback);
   await_arrival(process_count);
@@ -277,12 +246,13 @@ void Conductor::comeback() {
           "the process is a member again");
   const auto& first = cast_.facts("first_object").at(0).value;
   require(first == "of the new epoch", "no old object is delivered");
-  line("muster", text("weights regrouped: epoch %d, %d ranks; pid %d is rank 5 and has the version",
-                      static_cast<int>(report.epoch), report.world_size,
-                      static_cast<int>(cast_.at(victim).pid())));
-  line("muster",
-       "an object was waiting for the killed process; the new one got object 0 \"" + first + "\"");
-  line("incumbent", "a rank that restarts gets objects of the earlier run (1)");
+  page_.line("muster",
+             text("weights regrouped: epoch %d, %d ranks; pid %d is rank 5 and has the version",
+                  static_cast<int>(report.epoch), report.world_size,
+                  static_cast<int>(cast_.at(victim).pid())));
+  page_.line("muster", "an object was waiting for the killed process; the new one got object 0 \"" +
+                           first + "\"");
+  page_.line("incumbent", "a rank that restarts gets objects of the earlier run (1)");
 }
 
 void Conductor::end() {
@@ -302,15 +272,13 @@ void Conductor::end() {
   store_->close();
   server_->send_signal(SIGTERM);
   require(server_->wait() == 0, "musterd ends in order");
-  std::printf(
-      "\n(1) measured with TCPStore of PyTorch 1.13.1 and the algorithm of vLLM's "
-      "StatelessProcessGroup\n");
-  std::printf(
-      "\nbarriers %lld, %lld us each; keys left %llu, wrong values %lld of %lld; %.1f s\n",
-      static_cast<long long>(cast_.sum("barriers")),
-      static_cast<long long>(cast_.sum("barrier_us")), static_cast<unsigned long long>(keys_left),
-      static_cast<long long>(cast_.sum("wrong")), static_cast<long long>(cast_.sum("checked")),
-      static_cast<double>(now_us() - began_us_) / 1e6);
+  page_.note(
+      "(1) measured with TCPStore of PyTorch 1.13.1 and the algorithm of vLLM's "
+      "StatelessProcessGroup");
+  page_.note(text("barriers %" PRId64 ", %" PRId64 " us each; keys left %" PRIu64
+                  ", wrong values %" PRId64 " of %" PRId64 "; %.1f s",
+                  cast_.sum("barriers"), cast_.sum("barrier_us"), keys_left, cast_.sum("wrong"),
+                  cast_.sum("checked"), page_.seconds()));
   require(keys_left == 0, "no key is left");
   require(cast_.sum("wrong") == 0, "no value is wrong");
 }
@@ -333,7 +301,7 @@ int run_conductor(const Programs& programs) {
     Conductor(programs).run();
     return 0;
   } catch (const std::exception& error) {
-    std::printf("\nNOT AS PROMISED: %s\n", error.what());
+    Page().note("NOT AS PROMISED: " + std::string(error.what()));
     return 1;
   }
 }
