@@ -2,8 +2,9 @@
 
 A code block behind `<!-- FILE -->` is that file, to the letter; behind `<!-- from FILE -->` it is
 some of its lines, one after the other, and may be indented less. A block of a language says one of
-the two. A link without a scheme leads to a file of the project. Run from anywhere; prints each
-finding as file:line: what.
+the two. A link without a scheme leads to a file of the project, and so does a path to a test. Each
+defect that semantics.md counts is a test of its name. Run from anywhere; prints each finding as
+file:line: what.
 """
 
 import re
@@ -15,6 +16,10 @@ ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 BLOCK = re.compile(r"(?:<!-- (from )?(\S+) -->\n)?^```([a-z+]*)\n(.*?)^```\n",
                    re.DOTALL | re.MULTILINE)
+TEST_PATH = re.compile(r"\btests/[\w/]+\.(?:cpp|py|h)\b")
+DEFECT_ROW = re.compile(r"^\| (\d+) \|", re.MULTILINE)
+DEFECT_TEST = re.compile(r'TEST_CASE\("defect (\d+): ')
+DEFECTS_COUNT = 12
 INDENTATION_MAX = 16
 
 
@@ -33,6 +38,9 @@ def findings(path):
     for link in LINK.finditer(text):
         if not (path.parent / link.group(1)).exists():
             yield f"{line_of(text, link.start())}: there is no {link.group(1)}"
+    for path_of_test in TEST_PATH.finditer(text):
+        if not (ROOT / path_of_test.group()).exists():
+            yield f"{line_of(text, path_of_test.start())}: there is no {path_of_test.group()}"
     for is_part, name, language, code in BLOCK.findall(text):
         line = line_of(text, text.index(code))
         if not name:
@@ -51,9 +59,23 @@ def is_part_of(code, source):
                for width in range(INDENTATION_MAX + 1))
 
 
+def defects():
+    """The numbers of the known defects, as the document counts them and as the tests do."""
+    text = (ROOT / "docs/semantics.md").read_text(encoding="utf-8")
+    section = text[text.index("## Known defects"):]
+    told = DEFECT_ROW.findall(section[:section.index("## Limits")])
+    tested = {number for path in (ROOT / "tests").rglob("*.cpp")
+              for number in DEFECT_TEST.findall(path.read_text(encoding="utf-8"))}
+    for number in map(str, range(1, DEFECTS_COUNT + 1)):
+        if told.count(number) != 1:
+            yield f"docs/semantics.md:1: say once what defect {number} was"
+        if number not in tested:
+            yield f"docs/semantics.md:1: there is no test named defect {number}"
+
+
 def main():
     found = [f"{path.relative_to(ROOT)}:{finding}" for path in documents()
-             for finding in findings(path)]
+             for finding in findings(path)] + list(defects())
     print("\n".join(found))
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     if not BLOCK.search(readme):

@@ -92,7 +92,7 @@ TEST_CASE("a byte left over is refused") {
   CHECK(refusal<int>(encoded(std::int64_t{1})) == ErrorCode::codec_failure);
 }
 
-TEST_CASE("a size that eight hostile bytes declare allocates nothing") {
+TEST_CASE("defect 11: a size that eight hostile bytes declare allocates nothing") {
   std::string hostile("\x01", 1);
   const auto check = [](std::string_view bytes) {
     const std::uint64_t before = allocated().bytes;

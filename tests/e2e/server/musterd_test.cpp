@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -212,37 +211,6 @@ TEST_CASE("a log whose reader is gone stops nothing") {
   for (int count = 0; count < 20; ++count) CHECK(is_served(musterd.address()));
   musterd.send_signal(SIGTERM);
   CHECK(musterd.wait().exit_code == 0);
-}
-
-/// The lowest descriptor that is free in the process.
-rlim_t free_descriptor_of(pid_t pid) {
-  rlim_t lowest = 0;
-  while (fs::exists(
-      fs::symlink_status("/proc/" + std::to_string(pid) + "/fd/" + std::to_string(lowest)))) {
-    ++lowest;
-  }
-  return lowest;
-}
-
-TEST_CASE("out of descriptors it sends newcomers away, serves its members and recovers") {
-  Musterd musterd({"--log-level", "silent"});
-  auto member = RawClient::with_session(musterd.address());
-  rlimit before{};
-  REQUIRE(::prlimit(musterd.pid(), RLIMIT_NOFILE, nullptr, &before) == 0);
-  const rlimit scarce{free_descriptor_of(musterd.pid()), before.rlim_max};
-  REQUIRE(::prlimit(musterd.pid(), RLIMIT_NOFILE, &scarce, nullptr) == 0);
-  for (int count = 0; count < 5; ++count) {
-    RawClient newcomer(musterd.address());
-    const wire::ServerHello answer = newcomer.receive_hello();
-    CHECK(answer.status == static_cast<std::uint16_t>(ErrorCode::busy));
-    CHECK(newcomer.is_closed());
-    CHECK(member.call(wire::Add{"counter", 1}).header.code == 0);
-  }
-  RawClient patient(musterd.address());
-  REQUIRE(::prlimit(musterd.pid(), RLIMIT_NOFILE, &before, nullptr) == 0);
-  const auto relief = std::chrono::steady_clock::now();
-  CHECK(is_served(musterd.address()));
-  CHECK(std::chrono::steady_clock::now() - relief < 1s);
 }
 
 TEST_CASE("it fits its connections to the descriptors that it may have") {
