@@ -181,7 +181,7 @@ void Engine::Impl::report_dead(const RequestContext& context, const wire::Report
   for (Session* session : reported) {
     log(LogLevel::warning, "session " + std::to_string(session->id) + " of " +
                                describe(session->process) + " was declared dead by " +
-                               why.decided_by);
+                               why.decided_by + ": " + printable(request.reason));
     end_session(*session, why, LossCause::reported);
   }
 }

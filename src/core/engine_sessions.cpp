@@ -262,11 +262,12 @@ void Engine::Impl::fire_expiry(Session& session) {
   if (deadline > now_) return timers_.arm(session.expiry, deadline);
   const bool was_closed =
       session.connection == 0 && session.disconnect_cause == DisconnectCause::closed;
-  const std::string who =
-      "session " + std::to_string(session.id) + " of " + describe(session.process);
   Error why = failure(ErrorCode::session_expired,
                       "nothing was heard of it for " + in_seconds(silence(session)));
-  log(LogLevel::info, who + (was_closed ? " did not come back" : " was silent for too long"));
+  const std::string how =
+      was_closed ? "its connection ended and it did not come back" : "it was silent for too long";
+  log(LogLevel::info, "session " + std::to_string(session.id) + " of " + describe(session.process) +
+                          " is lost: " + how);
   end_session(session, std::move(why), was_closed ? LossCause::closed : LossCause::heartbeat);
 }
 

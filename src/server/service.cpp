@@ -48,7 +48,8 @@ void Service::start(std::vector<net::Listening> listenings) {
            accepted(std::move(socket), address);
          },
          [this](const std::string& detail) {
-           log_.bounded_line(LogLevel::warning, detail, base::monotonic_now());
+           log_.bounded_line(LogLevel::warning, "out of resources: " + detail,
+                             base::monotonic_now());
          }});
   }
   tick();

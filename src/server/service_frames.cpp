@@ -88,7 +88,8 @@ void Service::closed(ConnectionId id, net::CloseCause cause, const std::string& 
   if (peer == nullptr) return;
   const bool has_session = !peer->session.empty();
   if (log_.is_on()) {
-    log_.line(has_session ? LogLevel::info : LogLevel::debug, name_of(*peer) + ": " + detail);
+    log_.line(has_session ? LogLevel::info : LogLevel::debug,
+              name_of(*peer) + ": ended: " + detail);
   }
   take_out(*peer);
   control_accepting();
