@@ -25,7 +25,7 @@ std::string_view advice_for(const Error& error) {
     case ErrorCode::not_a_number: return "the value is no decimal 64-bit number";
     case ErrorCode::out_of_range: return "the sum does not fit into 64 bits";
     case ErrorCode::unsupported: return "the other side is of another version; update it";
-    case ErrorCode::busy: return "try again when the pending call has ended";
+    case ErrorCode::busy: return "try again when the other call has ended, or the server has room";
     case ErrorCode::would_deadlock: return "use the callback form from this handler";
     case ErrorCode::forked: return "connect a store of its own in the child";
     case ErrorCode::outcome_unknown:
@@ -41,7 +41,8 @@ std::string_view advice_for(const Error& error) {
     case ErrorCode::sequence_gap: return "one handle per group and rank; leave and join anew";
     case ErrorCode::fenced: return "it was declared dead while alive; reopen() begins anew";
     case ErrorCode::protocol_error: return "check that a Muster server listens at this address";
-    case ErrorCode::address_in_use: return "choose another port, or name the server to join it";
+    case ErrorCode::address_in_use:
+      return "choose another port, or name the group to join it there";
     case ErrorCode::rank_lost: return "regroup() goes on with the survivors";
     case ErrorCode::rank_left: return "regroup() goes on with the others";
     case ErrorCode::rank_in_use: return "end that process, or choose another rank";
