@@ -3,8 +3,9 @@
 A code block behind `<!-- FILE -->` is that file, to the letter; behind `<!-- from FILE -->` it is
 some of its lines, one after the other, and may be indented less. A block of a language says one of
 the two. A link without a scheme leads to a file of the project, and so does a path to a test. Each
-defect that semantics.md counts is a test of its name. Run from anywhere; prints each finding as
-file:line: what.
+defect that semantics.md counts is a test of its name. errors.md has each error code once, names
+only fields that there are, and prints messages as the golden test does. Run from anywhere; prints
+each finding as file:line: what.
 """
 
 import re
@@ -20,6 +21,8 @@ TEST_PATH = re.compile(r"\btests/[\w/]+\.(?:cpp|py|h)\b")
 DEFECT_ROW = re.compile(r"^\| (\d+) \|", re.MULTILINE)
 DEFECT_TEST = re.compile(r'TEST_CASE\("defect (\d+): ')
 DEFECTS_COUNT = 12
+ERROR_CODE = re.compile(r"^  (\w+) = \d+, +///<", re.MULTILINE)
+ERROR_ROW = re.compile(r"^\| `(\w+)` \| [^|]* \|([^|]*\|[^|]*)\| [^|]*\|$", re.MULTILINE)
 INDENTATION_MAX = 16
 
 
@@ -73,9 +76,27 @@ def defects():
             yield f"docs/semantics.md:1: there is no test named defect {number}"
 
 
+def errors():
+    text = (ROOT / "docs/errors.md").read_text(encoding="utf-8")
+    header = (ROOT / "include/muster/error.h").read_text(encoding="utf-8")
+    codes = ERROR_CODE.findall(header[:header.index("enum class LossCause")])
+    if [row[0] for row in ERROR_ROW.findall(text)] != codes:
+        yield "docs/errors.md:1: the codes are not those of error.h, in their order"
+    fields = set(re.findall(r" (\w+)(?: = .*|{.*})?;", header[header.index("struct RankReport"):]))
+    for code, cells in ERROR_ROW.findall(text):
+        for field in set(re.findall(r"`(\w+)`", cells)) - fields:
+            yield f"docs/errors.md:1: {code}: an Error has no {field}"
+    golden = (ROOT / "tests/unit/base/error_message_test.cpp").read_text(encoding="utf-8")
+    golden = re.sub(r'"\s*"', "", golden).replace('\\"', '"')
+    for printed in re.findall(r"^    (\w+: .*\n(?:      .*\n)*)", text, re.MULTILINE):
+        line = re.sub(r"\n *", " ", printed.strip())
+        if f'"{line}"' not in golden:
+            yield f"docs/errors.md:1: no golden message: {line}"
+
+
 def main():
     found = [f"{path.relative_to(ROOT)}:{finding}" for path in documents()
-             for finding in findings(path)] + list(defects())
+             for finding in findings(path)] + [*defects(), *errors()]
     print("\n".join(found))
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     if not BLOCK.search(readme):

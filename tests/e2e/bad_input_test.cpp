@@ -1,57 +1,14 @@
 // What callers get wrong: the error says what, and nobody else is disturbed.
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <thread>
 
 #include "muster/codec_json.h"
 #include "muster/codec_raw.h"
 #include "support/ranks.h"
+#include "support/stranger.h"
 
 namespace muster::test {
 namespace {
-
-/// A listening socket that is not Muster: it answers each connection with `greeting`.
-class Stranger {
- public:
-  explicit Stranger(std::string greeting) : greeting_(std::move(greeting)) {
-    listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in own{};
-    own.sin_family = AF_INET;
-    own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof own;
-    auto* generic = reinterpret_cast<sockaddr*>(&own);
-    REQUIRE(::bind(listener_, generic, size) == 0);
-    REQUIRE(::listen(listener_, 16) == 0);
-    REQUIRE(::getsockname(listener_, generic, &size) == 0);
-    address_ = "127.0.0.1:" + std::to_string(ntohs(own.sin_port));
-    thread_ = std::thread([this] { serve(); });
-  }
-  ~Stranger() {
-    ::shutdown(listener_, SHUT_RDWR);
-    thread_.join();
-    ::close(listener_);
-  }
-  const std::string& address() const { return address_; }
-
- private:
-  void serve() {
-    std::vector<int> open;
-    for (int fd; (fd = ::accept(listener_, nullptr, nullptr)) >= 0;) {
-      ::send(fd, greeting_.data(), greeting_.size(), MSG_NOSIGNAL);
-      open.push_back(fd);
-    }
-    for (const int fd : open) ::close(fd);
-  }
-
-  std::string greeting_;
-  int listener_ = -1;
-  std::string address_;
-  std::thread thread_;
-};
 
 /// An address of this machine on which nobody listens.
 std::string closed_port() {
