@@ -1,9 +1,10 @@
-"""Keeps the log in docs/operations.md true, both ways.
+"""Keeps what the documents say of the log true, both ways.
 
-Every line that a server or musterd can log is a row of the table under "What each log line means",
-and every row is a line of the sources; so are the reasons behind "closed:" and "refused:". A text
-is compared as its fixed parts: what the source puts between them is written in capitals in the
-document. Prints each finding.
+Every line that a server or musterd can log is a row of the table under "What each log line means"
+in docs/operations.md, and every row is a line of the sources; so are the reasons behind "closed:"
+and "refused:", and the lines of a store in docs/embedding.md. A text is compared as its fixed
+parts: what the source puts between them is written in capitals in the document. Prints each
+finding.
 """
 
 import re
@@ -12,12 +13,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = "docs/operations.md"
+HEADING = "## What each log line means"
 SOURCES = ("src/core", "src/net", "src/server", "tools/musterd")
+OF_STORES = "docs/embedding.md"
+HEADING_OF_STORES = "## What a store logs"
+SOURCES_OF_STORES = ("src/client", "src/embed")
 REASON_SOURCES = ("src/core/engine_sessions.cpp", "src/server/service.cpp",
                   "src/server/service_accept.cpp", "src/server/service_effects.cpp")
 
 GAP = "\0"  # what is put in when the line is made
-LOG_CALL = re.compile(r"\b(?:line|bounded_line|log|logger|add|text_of)\s*\(")
+LOG_CALL = re.compile(r"\b(?:line|bounded_line|log|logger|write_log|add|text_of)\s*\(")
 LEVEL = re.compile(r"LogLevel::(\w+)")
 REASON_CALL = re.compile(r"\b(?:failure|lose|refusal|full)\s*\(|\bdetail =")
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -65,13 +70,15 @@ def source_files(places):
         yield from [path] if path.is_file() else sorted(path.rglob("*.cpp"))
 
 
-def logged():
+def logged(places):
     """Text -> the levels at which it is logged."""
     lines = {}
-    for path in source_files(SOURCES):
+    for path in source_files(places):
         source = path.read_text(encoding="utf-8")
         for call in LOG_CALL.finditer(source):
             arguments = top_level_parts(source[call.end():], ",")
+            if call.group().startswith("write_log"):
+                del arguments[0]  # the logger
             levels = LEVEL.findall(arguments[0])
             is_bound = arguments[0] == "left_out_level_"
             if len(arguments) < 2 or not (levels or is_bound):
@@ -98,9 +105,9 @@ def reasons():
     return found
 
 
-def rows(heading):
-    """The cells of the table under a heading of the document."""
-    text = (ROOT / DOCUMENT).read_text(encoding="utf-8")
+def rows(document, heading):
+    """The cells of the table under a heading of a document."""
+    text = (ROOT / document).read_text(encoding="utf-8")
     section = re.split(r"^#+ ", text[text.index(heading) + len(heading):], flags=re.MULTILINE)[0]
     for line in section.split("\n"):
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
@@ -112,22 +119,25 @@ def fixed_parts(cell):
     return re.sub(f"{GAP}+", GAP, PLACEHOLDER.sub(GAP, cell.strip("`").replace("\\|", "|")))
 
 
-def findings():
-    in_sources = logged()
+def line_findings(document, heading, sources):
+    in_sources = logged(sources)
     documented = {}
-    for cells in rows("## What each log line means"):
+    for cells in rows(document, heading):
         documented.setdefault(fixed_parts(cells[1]), set()).update(cells[0].split(", "))
     for text in sorted(in_sources.keys() | documented.keys()):
         told = text.replace(GAP, "…")
         if text not in documented:
-            yield f"{DOCUMENT}: say what this line means: {told}"
+            yield f"{document}: say what this line means: {told}"
         elif text not in in_sources:
-            yield f"{DOCUMENT}: no source logs: {told}"
+            yield f"{document}: no source logs: {told}"
         elif in_sources[text] != documented[text]:
-            yield f"{DOCUMENT}: {told} is logged as {', '.join(sorted(in_sources[text]))}"
+            yield f"{document}: {told} is logged as {', '.join(sorted(in_sources[text]))}"
+
+
+def reason_findings():
     why = reasons()
     explained = {fixed_parts(cells[0]).strip(GAP + " ")
-                 for cells in rows("### Why a connection was closed or refused")}
+                 for cells in rows(DOCUMENT, "### Why a connection was closed or refused")}
     for text in sorted(why - explained):
         yield f"{DOCUMENT}: say what this reason means: {text.replace(GAP, '…')}"
     for text in sorted(explained - why):
@@ -135,7 +145,8 @@ def findings():
 
 
 def main():
-    found = list(findings())
+    found = [*line_findings(DOCUMENT, HEADING, SOURCES), *reason_findings(),
+             *line_findings(OF_STORES, HEADING_OF_STORES, SOURCES_OF_STORES)]
     print("\n".join(found))
     sys.exit(1 if found else 0)
 

@@ -21,15 +21,15 @@ void write_log(const Logger& logger, LogLevel level, std::string_view line) {
 
 void run(const Logger& logger, std::string_view what, const std::function<void()>& work) {
   const auto begun = base::monotonic_now();
-  const auto complain = [&](const std::string& about) {
-    write_log(logger, LogLevel::error, "the handler of " + std::string(what) + about);
+  const auto complain = [&](const std::string& thrown) {
+    write_log(logger, LogLevel::error, "the handler of " + std::string(what) + " threw: " + thrown);
   };
   try {
     work();
   } catch (const std::exception& exception) {
-    complain(std::string(" threw: ") + exception.what());
+    complain(exception.what());
   } catch (...) {
-    complain(" threw something that is no std::exception");
+    complain("something that is no std::exception");
   }
   const auto taken = base::monotonic_now() - begun;
   if (taken < Handlers::slow_after) return;
@@ -70,7 +70,8 @@ void Handlers::dispatch(std::string_view what, std::function<void()> work) const
     log(LogLevel::error,
         "a handler of " + std::string(what) + " could not be run: " + exception.what());
   } catch (...) {
-    log(LogLevel::error, "a handler of " + std::string(what) + " could not be run");
+    log(LogLevel::error,
+        "a handler of " + std::string(what) + " could not be run: something was thrown");
   }
 }
 

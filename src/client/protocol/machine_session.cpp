@@ -162,7 +162,7 @@ void Machine::fail_attempt(Attempt attempt, Error why, Instant now) {
 }
 
 void Machine::lose_connection(Error why, Instant now) {
-  log(LogLevel::info, options_.where + ": " + why.detail);
+  log(LogLevel::info, "the connection to " + options_.where + " ended: " + why.detail);
   last_trouble_ = std::move(why);
   lost_ = now;
   forget_connection();
@@ -182,7 +182,8 @@ void Machine::end_session(Error why, Instant now) {
   options_.identity.token = {};
   block_ = Block::over;
   failure_ = std::move(why);
-  log(LogLevel::warning, options_.where + ": " + std::string(name_of(failure_.code)));
+  log(LogLevel::warning, "the session at " + options_.where + " is over: " +
+                             std::string(name_of(failure_.code)) + ": " + failure_.detail);
   end_all_calls(failure_, now);
   if (there_was_one) emit(Notify{{wire::EventKind::session_ended, 0, failure_}});
 }

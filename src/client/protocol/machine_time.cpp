@@ -93,7 +93,7 @@ void Machine::settle_block(Instant now) {
   block_ = due;
   if (due == Block::none) return;
   failure_ = due == Block::suspended ? suspension(now) : unreachable(now);
-  log(LogLevel::warning, options_.where + ": " + failure_.detail);
+  log(LogLevel::warning, "no answer from " + options_.where + ": " + failure_.detail);
   end_all_calls(failure_, now);
 }
 
