@@ -55,7 +55,7 @@ def unit_findings(musterd, flags):
 
 
 def main():
-    musterd = sys.argv[1]
+    musterd = str(Path(sys.argv[1]).resolve())
     in_help, in_document = flags_of_help(musterd), flags_of_document()
     found = [f"{DOCUMENT}: say what this flag does: {flag}" for flag in in_help - in_document]
     found += [f"{DOCUMENT}: musterd has no {flag}" for flag in in_document - in_help]
