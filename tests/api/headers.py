@@ -41,7 +41,7 @@ def main():
             continue
         included = compiles(arguments.compiler, arguments.include, header, "-M").stdout.split()
         for name in included:
-            if THIRD_PARTY.search(name):
+            if THIRD_PARTY.search(name) and not name.startswith(f"{arguments.include}/"):
                 problems += 1
                 print(f"{header}: includes {name}; only the opt-in codec headers may")
 
