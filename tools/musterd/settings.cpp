@@ -2,12 +2,16 @@
 
 #include <limits>
 
-#include "units.h"
+#include "support/units.h"
 
 namespace musterd {
 namespace {
 
 using muster::ServerOptions;
+using tools::parse_bytes;
+using tools::parse_duration;
+using tools::parse_number;
+using tools::parse_switch;
 using Values = std::vector<std::string>;
 using Kind = Setting::Kind;
 

@@ -1,10 +1,10 @@
-#include "units.h"
+#include "support/units.h"
 
 #include <array>
 #include <charconv>
 #include <utility>
 
-namespace musterd {
+namespace tools {
 namespace {
 
 template <class Number>
@@ -16,21 +16,39 @@ std::optional<std::pair<Number, std::string_view>> leading_number(std::string_vi
   return std::pair(number, std::string_view(rest, static_cast<std::size_t>(end - rest)));
 }
 
-}  // namespace
+template <class Number>
+std::optional<Number> whole_number(std::string_view text) {
+  const auto parts = leading_number<Number>(text);
+  if (!parts || !parts->second.empty()) return std::nullopt;
+  return parts->first;
+}
 
-std::optional<muster::Duration> parse_duration(std::string_view text) {
+/// unit_if_none  of a number alone; empty: there must be one
+std::optional<muster::Duration> parse_duration(std::string_view text,
+                                               std::string_view unit_if_none) {
   constexpr std::array<std::pair<std::string_view, double>, 5> units = {
       {{"us", 1}, {"ms", 1e3}, {"s", 1e6}, {"min", 60e6}, {"h", 3600e6}}};
   constexpr double microseconds_max = 1e15;
   const auto parts = leading_number<double>(text);
   if (!parts || !(parts->first >= 0)) return std::nullopt;
+  const std::string_view given = parts->second.empty() ? unit_if_none : parts->second;
   for (const auto& [unit, factor] : units) {
     const double microseconds = parts->first * factor;
-    if (parts->second == unit && microseconds <= microseconds_max) {
+    if (given == unit && microseconds <= microseconds_max) {
       return muster::Duration(static_cast<muster::Duration::rep>(microseconds + 0.5));
     }
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<muster::Duration> parse_duration(std::string_view text) {
+  return parse_duration(text, {});
+}
+
+std::optional<muster::Duration> parse_duration_or_seconds(std::string_view text) {
+  return parse_duration(text, "s");
 }
 
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {
@@ -45,9 +63,11 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
 }
 
 std::optional<std::uint64_t> parse_number(std::string_view text) {
-  const auto parts = leading_number<std::uint64_t>(text);
-  if (!parts || !parts->second.empty()) return std::nullopt;
-  return parts->first;
+  return whole_number<std::uint64_t>(text);
+}
+
+std::optional<std::int64_t> parse_signed_number(std::string_view text) {
+  return whole_number<std::int64_t>(text);
 }
 
 std::optional<bool> parse_switch(std::string_view text) {
@@ -60,4 +80,4 @@ std::optional<bool> parse_switch(std::string_view text) {
   return std::nullopt;
 }
 
-}  // namespace musterd
+}  // namespace tools
