@@ -110,4 +110,13 @@ MUSTER_API Result<std::vector<WaiterInfo>> inspect_waiters(Store& store,
 MUSTER_API Result<GroupReport> inspect_group(Store& store, std::string_view name,
                                              Duration timeout = default_timeout);
 
+/// What groups hold: objects on their way and the values of rounds, listed as keys are.
+///
+/// prefix   of their paths, such as "group/tp0/epoch/7/stream/0-1/tag/99/3" and
+///          "group/tp0/epoch/7/round/12/rank/0"; empty: all
+/// returns  in no order; `ttl`: what is left until the group's data expiration
+/// cost     one round trip per page of 4,096 objects or less
+MUSTER_API Result<std::vector<KeyInfo>> inspect_objects(Store& store, std::string_view prefix = {},
+                                                        Duration timeout = default_timeout);
+
 MUSTER_END_NAMESPACE

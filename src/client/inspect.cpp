@@ -3,8 +3,10 @@
 #include "client/decode.h"
 #include "client/members.h"
 #include "client/store_call.h"
+#include "client/store_calls.h"
 
-// The calls of operators. Lists come in pages, each from the last entry of the one before.
+// The calls of operators. Lists come in pages, each from the last entry of the one before;
+// that of objects is one of keys, which have a cursor.
 
 namespace muster::client {
 namespace {
@@ -125,6 +127,20 @@ Result<GroupReport> inspect_group(Store& store, std::string_view name, Duration 
         return client::report_of(reply, name);
       });
   return client::run(store.impl(), timeout, std::move(call));
+}
+
+Result<std::vector<KeyInfo>> inspect_objects(Store& store, std::string_view prefix,
+                                             Duration timeout) {
+  std::vector<KeyInfo> objects;
+  std::uint64_t cursor = 0;
+  do {
+    Result<KeyPage> page = client::run(store.impl(), timeout,
+                                       client::list_call(wire::ListKind::objects, prefix, cursor));
+    if (!page) return std::move(page).error();
+    for (KeyInfo& object : page->keys) objects.push_back(std::move(object));
+    cursor = page->cursor;
+  } while (cursor != 0);
+  return objects;
 }
 
 MUSTER_END_NAMESPACE

@@ -71,7 +71,7 @@ Result<void> Store::multi_set(Span<const std::pair<std::string_view, std::string
 }
 
 Result<KeyPage> Store::list(std::string_view prefix, std::uint64_t cursor, Duration timeout) {
-  return run(impl_, timeout, client::list_call(prefix, cursor));
+  return run(impl_, timeout, client::list_call(wire::ListKind::keys, prefix, cursor));
 }
 
 Result<void> Store::report_dead(const ProcessId& process, std::string_view reason,

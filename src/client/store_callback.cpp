@@ -76,7 +76,7 @@ void Store::multi_set_async(Span<const std::pair<std::string_view, std::string_v
 
 void Store::list_async(std::string_view prefix, std::uint64_t cursor, Duration timeout,
                        Handler<KeyPage> handler) {
-  run(impl_, timeout, client::list_call(prefix, cursor), std::move(handler));
+  run(impl_, timeout, client::list_call(wire::ListKind::keys, prefix, cursor), std::move(handler));
 }
 
 void Store::report_dead_async(const ProcessId& process, std::string_view reason, Duration timeout,

@@ -119,9 +119,9 @@ Call<void> multi_set_call(Entries entries, std::optional<Duration> ttl) {
   return call<void>("multi_set", std::move(body), nothing_decoder());
 }
 
-Call<KeyPage> list_call(std::string_view prefix, std::uint64_t cursor) {
+Call<KeyPage> list_call(wire::ListKind kind, std::string_view prefix, std::uint64_t cursor) {
   return call<KeyPage>(
-      "list", wire::List{wire::ListKind::keys, prefix, cursor, 0},
+      "list", wire::List{kind, prefix, cursor, 0},
       decoder<KeyPage, wire::ListReply>([](const wire::ListReply& reply, const auto&) {
         KeyPage page;
         page.keys.reserve(reply.entries.size());

@@ -33,7 +33,7 @@ Call<std::vector<bool>> multi_exists_call(Keys keys);
 Call<void> wait_call(Keys keys);
 Call<Values> multi_get_call(Keys keys);
 Call<void> multi_set_call(Entries entries, std::optional<Duration> ttl);
-Call<KeyPage> list_call(std::string_view prefix, std::uint64_t cursor);
+Call<KeyPage> list_call(wire::ListKind kind, std::string_view prefix, std::uint64_t cursor);
 Call<void> report_dead_call(const ProcessId& process, std::string_view reason);
 Call<Fields> status_call();
 
