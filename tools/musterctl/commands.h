@@ -1,20 +1,23 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include <CLI/CLI.hpp>
 
 #include "muster/store.h"
+#include "output.h"
 
 namespace musterctl {
 
-/// Exit codes, documented in --help.
+/// Exit codes, documented in --help and musterctl(1).
 enum Exit : int {
   exit_ok = 0,
   exit_failed = 1,  ///< the server refused, or the outcome is unknown
   exit_usage = 2,
-  exit_absent = 3,       ///< no such key, or it did not come in time
+  exit_absent = 3,       ///< no such key or group, or it did not come in time
   exit_unavailable = 4,  ///< no Muster server answers
 };
 
@@ -22,23 +25,52 @@ enum Exit : int {
 struct Common {
   std::string server = "127.0.0.1:29400";
   std::string name_space;
-  double timeout_s = 10;
+  std::optional<muster::Duration> timeout;  ///< of everything together
+  std::optional<muster::Duration> watch;    ///< how often the command is repeated
   bool json = false;
-
-  muster::Duration timeout() const;
 };
 
-/// What to do with a connected store once the command line is read; returns the exit code.
-using Command = std::function<int(muster::Store& store, const Common& common)>;
+/// One run of a command on a connected store.
+struct Turn {
+  muster::Store& store;
+  const Common& common;
+  muster::Duration timeout;
+  std::chrono::steady_clock::time_point deadline;
 
-/// Refuses what is no time to wait or to live.
-CLI::Validator seconds_above_zero();
+  /// What is left of the timeout, at least 1 ms.
+  muster::Duration left() const;
+};
+
+/// What a command has to say; of `document` and `text` the one that was asked for.
+struct Answer {
+  Json document;
+  std::string text;
+  std::string complaint;  ///< for people, one line
+  int exit_code = exit_ok;
+};
+
+using Command = std::function<muster::Result<Answer>(Turn& turn)>;
+
+/// What the command line asks for.
+struct Chosen {
+  Command command;
+  bool reads = false;  ///< it changes nothing and does not wait: it can be repeated
+};
 
 /// Add subcommands to `app`; the one that is given ends up in `chosen`.
-void add_key_commands(CLI::App& app, Command& chosen);
-void add_inspect_commands(CLI::App& app, Command& chosen);
+void add_key_commands(CLI::App& app, Chosen& chosen);
+void add_list_commands(CLI::App& app, Chosen& chosen);
+void add_why_command(CLI::App& app, Chosen& chosen);
 
-/// Prints the error on stderr and returns its exit code.
-int report(const muster::Error& error);
+/// Adds an option that is a time above zero, handed to `take`.
+CLI::Option* add_duration(CLI::App& app, const std::string& name, const std::string& help,
+                          std::function<void(muster::Duration)> take);
+/// Why `text` is no time of at least `least`; empty: it is one. A number alone is seconds.
+std::string refusal_of_duration(const std::string& text, muster::Duration least);
+
+Answer answer_of(const muster::Error& error);
+
+/// The end of a command's --help: examples, and where the rest is told.
+std::string footer_with(const std::string& examples);
 
 }  // namespace musterctl

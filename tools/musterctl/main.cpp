@@ -1,26 +1,85 @@
 // musterctl: reads and writes the keys of a running server, and asks it how it is.
 
 #include <iostream>
+#include <sstream>
 
+#include "ask.h"
 #include "commands.h"
+#include "support/units.h"
+#include "watch.h"
 
 namespace {
 
-constexpr const char* footer = R"(Exit codes:
-  0  done
+constexpr const char* footer =
+    R"(Times are written as 500ms, 10s, 2min or 1h; a number alone is seconds.
+With --json every command prints one document, also when the server refuses: {"error": ...}.
+--watch repeats what reads (get, ls, status, sessions, groups, waiters, why) until Ctrl-C, also
+while the server is away; with --json each line is a document then.
+
+Environment:
+  MUSTER_SERVER      as --server
+  MUSTER_NAMESPACE   as --namespace
+
+Examples:
+  musterctl status
+  musterctl why                    who waits, and for whom
+  musterctl --server trainer-0:29400 --namespace job7 ls --watch=5s
+
+Exit codes:
+  0  done; of `why` also when the group hangs
   1  the server refused, or the outcome is unknown
   2  wrong usage
-  3  no such key, or it did not come in time
-  4  no Muster server answers at the address)";
+  3  no such key or group, or it did not come in time
+  4  no Muster server answers at the address
 
-int run(const musterctl::Command& command, const musterctl::Common& common) {
-  muster::StoreOptions options;
-  options.name_space = common.name_space;
-  options.label = "musterctl";
-  options.timeout = common.timeout();
-  auto store = muster::Store::connect(common.server, std::move(options), common.timeout());
-  if (!store) return musterctl::report(store.error());
-  return command(*store, common);
+`musterctl COMMAND --help` tells more of each; also musterctl(1).)";
+
+constexpr muster::Duration watch_min = std::chrono::milliseconds(100);
+
+int refuse(const std::string& why) {
+  std::cerr << "musterctl: " << why << "\nRun with --help for more information.\n";
+  return musterctl::exit_usage;
+}
+
+void add_common(CLI::App& app, musterctl::Common& common, std::string& watch) {
+  app.add_option("-s,--server", common.server, "\"host:port\", \"[ipv6]:port\" or \"unix:/path\"")
+      ->envname("MUSTER_SERVER")
+      ->type_name("ADDRESS")
+      ->capture_default_str();
+  app.add_option("-n,--namespace", common.name_space, "the namespace of keys and groups")
+      ->envname("MUSTER_NAMESPACE")
+      ->type_name("NAME");
+  musterctl::add_duration(app, "-t,--timeout", "of everything together, with --watch of one turn",
+                          [&common](muster::Duration timeout) { common.timeout = timeout; })
+      ->default_str("10s, with --watch 2s");
+  app.add_flag("--json", common.json, "print JSON instead of text");
+  app.add_flag("--watch", watch, "repeat the command every second, or every --watch=DURATION");
+}
+
+int run(const musterctl::Chosen& chosen, musterctl::Common& common, std::string watch) {
+  if (watch.empty()) return musterctl::run_once(chosen.command, common);
+  if (watch == "true") watch = "1s";  // the flag alone
+  const std::string refusal = musterctl::refusal_of_duration(watch, watch_min);
+  if (!refusal.empty()) return refuse("--watch: " + refusal);
+  if (!chosen.reads) {
+    return refuse(
+        "--watch is for commands that only read and do not wait: get, ls, status, sessions, "
+        "groups, waiters, why");
+  }
+  common.watch = tools::parse_duration_or_seconds(watch);
+  return musterctl::watch(chosen.command, common);
+}
+
+/// What --help asked for, or what is wrong with the command line.
+int tell(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> unknown = app.remaining();
+  if (app.get_subcommands().empty() && !unknown.empty()) {
+    return refuse('"' + unknown.front() + "\" is no command");
+  }
+  std::ostringstream complaint;
+  if (app.exit(error, std::cout, complaint) == 0) return musterctl::exit_ok;
+  std::cerr << "musterctl: " << complaint.str();
+  return musterctl::exit_usage;
 }
 
 }  // namespace
@@ -33,23 +92,16 @@ int main(int argc, char** argv) {
   app.fallthrough();
 
   musterctl::Common common;
-  app.add_option("-s,--server", common.server, "\"host:port\", \"[ipv6]:port\" or \"unix:/path\"")
-      ->envname("MUSTER_SERVER")
-      ->capture_default_str();
-  app.add_option("-n,--namespace", common.name_space, "the namespace of the keys")
-      ->envname("MUSTER_NAMESPACE");
-  app.add_option("-t,--timeout", common.timeout_s, "of everything together, in seconds")
-      ->check(musterctl::seconds_above_zero())
-      ->capture_default_str();
-  app.add_flag("--json", common.json, "print JSON instead of text");
-
-  musterctl::Command chosen;
+  std::string watch;
+  add_common(app, common, watch);
+  musterctl::Chosen chosen;
   musterctl::add_key_commands(app, chosen);
-  musterctl::add_inspect_commands(app, chosen);
+  musterctl::add_list_commands(app, chosen);
+  musterctl::add_why_command(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? musterctl::exit_ok : musterctl::exit_usage;
+    return tell(app, error);
   }
-  return run(chosen, common);
+  return run(chosen, common, watch);
 }

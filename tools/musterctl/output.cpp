@@ -1,33 +1,41 @@
 #include "output.h"
 
 #include <algorithm>
-#include <iostream>
+
+#include "bytes.h"
 
 namespace musterctl {
 
-void print_json(const Json& document) {
-  std::cout << document.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+std::string text_of(const Json& document, int indent) {
+  return document.dump(indent, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-void print_table(const std::vector<std::string>& titles,
-                 const std::vector<std::vector<std::string>>& rows) {
+void add_bytes(Json& json, const std::string& name, std::string_view bytes) {
+  json[name] = bytes;
+  if (!is_utf8(bytes)) json[name + "_base64"] = base64(bytes);
+}
+
+std::string table_of(const std::vector<std::string>& titles,
+                     const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
-  for (const std::string& title : titles) widths.push_back(title.size());
+  for (const std::string& title : titles) widths.push_back(width_of(title));
   for (const auto& row : rows) {
     for (std::size_t column = 0; column < row.size(); ++column) {
-      widths[column] = std::max(widths[column], row[column].size());
+      widths[column] = std::max(widths[column], width_of(row[column]));
     }
   }
-  const auto print_row = [&](const std::vector<std::string>& row) {
-    std::string line;
+  std::string text;
+  const auto add_row = [&](const std::vector<std::string>& row) {
     for (std::size_t column = 0; column < row.size(); ++column) {
-      line += row[column];
-      if (column + 1 < row.size()) line.append(widths[column] - row[column].size() + 2, ' ');
+      text += row[column];
+      const bool is_last = column + 1 == row.size();
+      if (!is_last) text.append(widths[column] - width_of(row[column]) + 2, ' ');
     }
-    std::cout << line << '\n';
+    text += '\n';
   };
-  print_row(titles);
-  for (const auto& row : rows) print_row(row);
+  add_row(titles);
+  for (const auto& row : rows) add_row(row);
+  return text;
 }
 
 std::string text_of(muster::Duration duration) {
@@ -70,18 +78,24 @@ std::string text_of(const muster::ProcessInfo& process) {
 }
 
 void add_process(Json& json, const muster::ProcessInfo& process) {
-  json["host"] = process.host;
+  add_bytes(json, "host", process.host);
   json["pid"] = process.pid;
-  json["label"] = process.label;
+  add_bytes(json, "label", process.label);
   json["process"] = to_string(process.id);
 }
 
-std::string printable(std::string_view text) {
-  std::string shown(text);
-  std::replace_if(
-      shown.begin(), shown.end(),
-      [](char letter) { return (letter >= 0 && letter < ' ') || letter == '\x7f'; }, '?');
-  return shown;
+Json json_of(const muster::Error& error) {
+  Json json = {{"code", name_of(error.code)}, {"round", error.round}};
+  Json ranks = Json::array();
+  for (const muster::RankReport& report : error.ranks) {
+    Json rank = {{"rank", report.rank}};
+    if (report.joined) add_process(rank, report.process);
+    if (!report.called.empty()) rank["called"] = report.called;
+    ranks.push_back(std::move(rank));
+  }
+  json["ranks"] = std::move(ranks);
+  json["message"] = error.message();
+  return json;
 }
 
 }  // namespace musterctl

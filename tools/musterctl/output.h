@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "muster/error.h"
 #include "muster/types.h"
 
 // How musterctl prints: text for people, one document for programs.
@@ -14,12 +15,15 @@ namespace musterctl {
 
 using Json = nlohmann::ordered_json;
 
-/// Bytes that are no UTF-8 show as U+FFFD.
-void print_json(const Json& document);
+/// `indent` as nlohmann has it: -1 is one line. Bytes that are no UTF-8 show as U+FFFD.
+std::string text_of(const Json& document, int indent);
+
+/// Adds bytes under `name`; if they are no UTF-8 also, exact, under `name` + "_base64".
+void add_bytes(Json& json, const std::string& name, std::string_view bytes);
 
 /// Columns as wide as their longest cell, under their titles.
-void print_table(const std::vector<std::string>& titles,
-                 const std::vector<std::vector<std::string>>& rows);
+std::string table_of(const std::vector<std::string>& titles,
+                     const std::vector<std::vector<std::string>>& rows);
 
 /// "340 ms", "12.5 s", "3 min 20 s", "2 h 5 min".
 std::string text_of(muster::Duration duration);
@@ -30,12 +34,12 @@ std::string text_of(const std::vector<muster::RankRange>& ranks);
 /// Every rank, one by one.
 Json json_of(const std::vector<muster::RankRange>& ranks);
 
-/// "host b7, pid 4711, label pod-3"; control characters as they are in no name: '?'.
+/// "host b7, pid 4711, label pod-3".
 std::string text_of(const muster::ProcessInfo& process);
 /// Adds host, pid, label and process id.
 void add_process(Json& json, const muster::ProcessInfo& process);
 
-/// On one line.
-std::string printable(std::string_view text);
+/// Its code, ranks and message.
+Json json_of(const muster::Error& error);
 
 }  // namespace musterctl

@@ -1,5 +1,11 @@
 #include "why.h"
 
+#include <algorithm>
+
+#include "bytes.h"
+
+// What `why` and `waiters` tell, for people: first whom somebody waits for, then the others.
+
 namespace musterctl {
 namespace {
 
@@ -7,17 +13,10 @@ using muster::GroupReport;
 using muster::MemberInfo;
 using muster::MemberState;
 using muster::RankRange;
+using muster::RankReport;
 
-std::string_view name_of(MemberState state) {
-  switch (state) {
-    case MemberState::live: return "live";
-    case MemberState::silent: return "silent";
-    case MemberState::lost: return "lost";
-    case MemberState::left: return "left";
-    case MemberState::candidate: return "candidate";
-  }
-  return "unknown";
-}
+/// Of a group of thousands the first ones: the numbers of all are there, and --json has the rest.
+constexpr std::size_t told_in_full_max = 16;
 
 const MemberInfo* member_at(const GroupReport& report, int rank) {
   for (const MemberInfo& member : report.members) {
@@ -38,26 +37,50 @@ std::string rank_text(const GroupReport& report, int rank) {
   return "rank " + std::to_string(rank) + " (nobody has come as it)";
 }
 
-/// One line for each of the first of them.
-void add_ranks(std::vector<std::string>& lines, const GroupReport& report,
-               const std::string& introduction, const std::vector<RankRange>& ranks) {
-  constexpr int told_in_full_max = 16;
-  if (ranks.empty()) return;
-  lines.push_back(introduction + " " + text_of(ranks) + ":");
-  int told = 0;
-  for (const RankRange range : ranks) {
-    for (int rank = range.first; rank <= range.last; ++rank) {
-      if (++told > told_in_full_max) return lines.push_back("      and others");
-      lines.push_back("      " + rank_text(report, rank));
-    }
+/// `introduction`, and a line for each of the first of them.
+void add_first(std::vector<std::string>& lines, const std::string& introduction,
+               const std::vector<std::string>& texts, std::size_t count) {
+  if (count == 0) return;
+  lines.push_back(introduction + ":");
+  for (const std::string& text : texts) lines.push_back("      " + text);
+  if (count > texts.size()) {
+    lines.push_back("      and " + std::to_string(count - texts.size()) + " others");
   }
 }
 
+void add_ranks(std::vector<std::string>& lines, const GroupReport& report,
+               const std::string& introduction, const std::vector<RankRange>& ranks) {
+  std::vector<std::string> texts;
+  std::size_t count = 0;
+  for (const RankRange range : ranks) {
+    for (int rank = range.first; rank <= range.last; ++rank) {
+      if (++count <= told_in_full_max) texts.push_back(rank_text(report, rank));
+    }
+  }
+  add_first(lines, introduction + " " + text_of(ranks), texts, count);
+}
+
+bool holds(const std::vector<RankRange>& ranks, int rank) {
+  return std::any_of(ranks.begin(), ranks.end(), [rank](const RankRange range) {
+    return range.first <= rank && rank <= range.last;
+  });
+}
+
+/// The members in that state, but for those that were told of as missing.
 void add_members(std::vector<std::string>& lines, const GroupReport& report, MemberState state,
                  const std::string& introduction) {
+  const auto is_missing = [&](const MemberInfo& member) {
+    return (report.round && holds(report.round->missing, member.rank)) ||
+           (report.regroup && holds(report.regroup->missing, member.rank));
+  };
+  std::vector<std::string> texts;
+  std::size_t count = 0;
   for (const MemberInfo& member : report.members) {
-    if (member.state == state) lines.push_back("  " + introduction + " " + member_text(member));
+    if (member.state != state) continue;
+    if (state != MemberState::candidate && is_missing(member)) continue;
+    if (++count <= told_in_full_max) texts.push_back(member_text(member));
   }
+  add_first(lines, introduction, texts, count);
 }
 
 void explain_forming(std::vector<std::string>& lines, const GroupReport& report) {
@@ -66,18 +89,35 @@ void explain_forming(std::vector<std::string>& lines, const GroupReport& report)
                   std::to_string(report.world_size) + " ranks are there, the first for " +
                   text_of(report.age));
   add_ranks(lines, report, "  waits for", report.missing);
+  std::vector<std::string> texts;
   for (const MemberInfo& member : report.members) {
-    lines.push_back("  waiting: " + member_text(member));
+    if (texts.size() < told_in_full_max) texts.push_back(member_text(member));
+  }
+  add_first(lines, "  waiting", texts, report.members.size());
+}
+
+/// A line for each thing that was called, when it was not the same everywhere.
+void add_calls(std::vector<std::string>& lines, const std::vector<RankReport>& ranks) {
+  std::vector<std::pair<std::string, std::vector<RankRange>>> calls;
+  for (const RankReport& rank : ranks) {
+    if (rank.called.empty()) continue;
+    auto found = std::find_if(calls.begin(), calls.end(),
+                              [&](const auto& call) { return call.first == rank.called; });
+    if (found == calls.end()) found = calls.insert(found, {rank.called, {}});
+    auto& ranges = found->second;
+    if (!ranges.empty() && ranges.back().last + 1 == rank.rank) {
+      ranges.back().last = rank.rank;
+    } else {
+      ranges.push_back({rank.rank, rank.rank});
+    }
+  }
+  if (calls.size() < 2) return;
+  for (const auto& call : calls) {
+    lines.push_back("    " + printable(call.first) + ": called by " + text_of(call.second));
   }
 }
 
-void explain_formed(std::vector<std::string>& lines, const GroupReport& report) {
-  lines.push_back("group \"" + printable(report.name) + "\": epoch " +
-                  std::to_string(report.epoch) + ", " + std::to_string(report.world_size) +
-                  " ranks, formed " + text_of(report.age) + " ago");
-  add_members(lines, report, MemberState::lost, "lost:");
-  add_members(lines, report, MemberState::left, "has left:");
-  add_members(lines, report, MemberState::candidate, "candidate for the next epoch:");
+void explain_waits(std::vector<std::string>& lines, const GroupReport& report) {
   if (report.round) {
     lines.push_back("  round " + std::to_string(report.round->number) + ", " + report.round->call +
                     ": open for " + text_of(report.round->age) + ", called by " +
@@ -92,36 +132,32 @@ void explain_formed(std::vector<std::string>& lines, const GroupReport& report) 
                     ", called by " + text_of(report.regroup->called));
     add_ranks(lines, report, "    waits for", report.regroup->missing);
   }
+  std::vector<std::string> texts;
   for (const muster::WaitingReceiver& receiver : report.receivers) {
-    lines.push_back("  rank " + std::to_string(receiver.rank) + " waits for an object of tag " +
+    if (texts.size() == told_in_full_max) break;
+    texts.push_back("rank " + std::to_string(receiver.rank) + " for an object of tag " +
                     std::to_string(receiver.tag) + " for " + text_of(receiver.age) + ", from " +
                     rank_text(report, receiver.source));
   }
+  add_first(lines, "  waiting to receive", texts, report.receivers.size());
+}
+
+void explain_formed(std::vector<std::string>& lines, const GroupReport& report) {
+  lines.push_back("group \"" + printable(report.name) + "\": epoch " +
+                  std::to_string(report.epoch) + ", " + std::to_string(report.world_size) +
+                  " ranks, formed " + text_of(report.age) + " ago");
+  explain_waits(lines, report);
+  if (!has_waiters(report)) lines.emplace_back("  nobody waits");
   if (report.failure) {
     lines.push_back("  the last round that failed, " + text_of(report.failure_age) +
                     " ago: " + report.failure->message());
+    add_calls(lines, report.failure->ranks);
   }
-}
-
-Json member_json(const MemberInfo& member) {
-  Json json = {{"rank", member.rank}, {"state", name_of(member.state)}};
-  add_process(json, member.process);
-  json["silence_s"] = seconds_of(member.silence);
-  return json;
-}
-
-Json failure_json(const muster::Error& error, muster::Duration age) {
-  Json json = {{"code", name_of(error.code)}, {"age_s", seconds_of(age)}, {"round", error.round}};
-  Json ranks = Json::array();
-  for (const muster::RankReport& report : error.ranks) {
-    Json rank = {{"rank", report.rank}};
-    if (report.joined) add_process(rank, report.process);
-    if (!report.called.empty()) rank["called"] = report.called;
-    ranks.push_back(std::move(rank));
-  }
-  json["ranks"] = std::move(ranks);
-  json["message"] = error.message();
-  return json;
+  add_members(lines, report, MemberState::lost, "  lost");
+  add_members(lines, report, MemberState::left, "  left");
+  add_members(lines, report, MemberState::candidate, "  candidates for the next epoch");
+  add_members(lines, report, MemberState::silent, "  in it, but silent");
+  add_members(lines, report, MemberState::live, "  in it");
 }
 
 }  // namespace
@@ -137,61 +173,12 @@ std::vector<std::string> explain(const GroupReport& report) {
   } else {
     explain_formed(lines, report);
   }
-  if (!has_waiters(report)) lines.emplace_back("  nobody waits");
   return lines;
 }
 
 std::string explain(const muster::WaiterInfo& waiter) {
   return text_of(waiter.process) + " waits for " + text_of(waiter.age) + " in " + waiter.operation +
          ": " + printable(waiter.target) + " (" + text_of(waiter.left) + " left)";
-}
-
-Json json_of(const GroupReport& report) {
-  Json json = {{"group", report.name},
-               {"state", report.epoch == 0 ? "forming" : "formed"},
-               {"epoch", report.epoch},
-               {"world_size", report.world_size},
-               {"age_s", seconds_of(report.age)}};
-  Json members = Json::array();
-  for (const MemberInfo& member : report.members) members.push_back(member_json(member));
-  json["members"] = std::move(members);
-  json["missing"] = json_of(report.missing);
-  if (report.round) {
-    json["round"] = {{"number", report.round->number},
-                     {"call", report.round->call},
-                     {"age_s", seconds_of(report.round->age)},
-                     {"called", json_of(report.round->called)},
-                     {"missing", json_of(report.round->missing)}};
-  }
-  if (report.regroup) {
-    json["regroup"] = {{"new_size", report.regroup->new_size},
-                       {"min_size", report.regroup->min_size},
-                       {"age_s", seconds_of(report.regroup->age)},
-                       {"called", json_of(report.regroup->called)},
-                       {"missing", json_of(report.regroup->missing)}};
-  }
-  Json receivers = Json::array();
-  for (const muster::WaitingReceiver& receiver : report.receivers) {
-    receivers.push_back({{"rank", receiver.rank},
-                         {"source", receiver.source},
-                         {"tag", receiver.tag},
-                         {"sequence", receiver.sequence},
-                         {"age_s", seconds_of(receiver.age)}});
-  }
-  json["receivers"] = std::move(receivers);
-  if (report.failure) json["last_failure"] = failure_json(*report.failure, report.failure_age);
-  json["explanation"] = explain(report);
-  return json;
-}
-
-Json json_of(const muster::WaiterInfo& waiter) {
-  Json json = {{"session", waiter.session}};
-  add_process(json, waiter.process);
-  json["operation"] = waiter.operation;
-  json["target"] = waiter.target;
-  json["age_s"] = seconds_of(waiter.age);
-  json["left_s"] = seconds_of(waiter.left);
-  return json;
 }
 
 }  // namespace musterctl

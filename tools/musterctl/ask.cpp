@@ -1,0 +1,75 @@
+#include "ask.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+
+namespace musterctl {
+
+using muster::Duration;
+using muster::Result;
+using muster::Store;
+using Clock = std::chrono::steady_clock;
+
+Result<Store> connect(const Common& common, Duration timeout) {
+  muster::StoreOptions options;
+  options.name_space = common.name_space;
+  options.label = "musterctl";
+  return Store::connect(common.server, std::move(options), timeout);
+}
+
+Result<Answer> ask(const Command& command, Store& store, const Common& common, Duration timeout) {
+  Turn turn{store, common, timeout, Clock::now() + timeout};
+  return command(turn);
+}
+
+Written write_out(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (count >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno == EPIPE) {
+      return Written::nobody_reads;
+    } else if (errno != EINTR) {
+      return Written::failed;
+    }
+  }
+  return Written::all;
+}
+
+namespace {
+
+/// The session ends in order before a word is printed, whoever reads.
+Answer answer_once(const Command& command, const Common& common) {
+  const Duration timeout = common.timeout.value_or(std::chrono::seconds(10));
+  const auto start = Clock::now();
+  auto store = connect(common, timeout);
+  if (!store) return answer_of(store.error());
+  const auto taken = std::chrono::duration_cast<Duration>(Clock::now() - start);
+  const Duration left = std::max<Duration>(timeout - taken, std::chrono::milliseconds(1));
+  auto answer = ask(command, *store, common, left);
+  return answer ? *std::move(answer) : answer_of(answer.error());
+}
+
+}  // namespace
+
+int run_once(const Command& command, const Common& common) {
+  ::signal(SIGPIPE, SIG_IGN);
+  Answer answer = answer_once(command, common);
+  if (!answer.complaint.empty()) std::cerr << "musterctl: " << answer.complaint << '\n';
+  std::string& text = answer.text;
+  if (common.json) {
+    text = text_of(answer.document, 2);
+  } else if (!text.empty() && text.back() != '\n' && ::isatty(STDOUT_FILENO) == 1) {
+    text += '\n';  // only a value has no end of its own
+  }
+  if (write_out(text) != Written::failed) return answer.exit_code;
+  std::cerr << "musterctl: cannot write to the standard output: " << std::strerror(errno) << '\n';
+  return exit_failed;
+}
+
+}  // namespace musterctl

@@ -1,0 +1,61 @@
+#include "commands.h"
+
+#include <algorithm>
+
+#include "support/units.h"
+
+namespace musterctl {
+
+using muster::Duration;
+using muster::ErrorCode;
+
+Duration Turn::left() const {
+  const auto left = deadline - std::chrono::steady_clock::now();
+  return std::max<Duration>(std::chrono::duration_cast<Duration>(left),
+                            std::chrono::milliseconds(1));
+}
+
+std::string refusal_of_duration(const std::string& text, Duration least) {
+  const auto parsed = tools::parse_duration_or_seconds(text);
+  if (parsed && *parsed >= least) return "";
+  const std::string what = least > Duration{1} ? "of at least " + text_of(least) : "above zero";
+  return '"' + text + "\" is no time " + what +
+         " (write 500ms, 10s, 2min or 1h; a number alone is seconds)";
+}
+
+CLI::Option* add_duration(CLI::App& app, const std::string& name, const std::string& help,
+                          std::function<void(Duration)> take) {
+  const auto take_text = [take = std::move(take)](const std::string& text) {
+    take(tools::parse_duration_or_seconds(text).value_or(Duration{0}));
+  };
+  return app.add_option_function<std::string>(name, take_text, help)
+      ->check(CLI::Validator(
+          [](const std::string& text) { return refusal_of_duration(text, Duration{1}); }, ""))
+      ->type_name("DURATION");
+}
+
+namespace {
+
+int exit_code_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_argument: return exit_usage;
+    case ErrorCode::not_found:
+    case ErrorCode::timed_out: return exit_absent;
+    case ErrorCode::unavailable:
+    case ErrorCode::protocol_error: return exit_unavailable;
+    default: return exit_failed;
+  }
+}
+
+}  // namespace
+
+Answer answer_of(const muster::Error& error) {
+  return {{{"error", json_of(error)}}, "", error.message(), exit_code_of(error.code)};
+}
+
+std::string footer_with(const std::string& examples) {
+  return "Examples:\n" + examples +
+         "\n`musterctl --help` lists the options that every command has, and the exit codes.";
+}
+
+}  // namespace musterctl

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <atomic>
+#include <thread>
+
+#include "muster/types.h"
+
+namespace musterctl {
+
+/// While it lives, SIGINT, SIGTERM and SIGHUP end the program in order: `wait` says so. Whoever
+/// does not wait then, because it hears nothing from the server or writes where nobody reads, is
+/// ended with exit code 0 a moment later.
+///
+/// To be made before any other thread, which would take the signals otherwise.
+class Interrupts {
+ public:
+  Interrupts();
+  ~Interrupts();
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+
+  enum class Event { time_is_over, asked_to_end, nobody_reads };
+  /// Lets so much time pass, unless a signal comes or the reader of the standard output goes.
+  Event wait(muster::Duration time) const;
+
+ private:
+  void take_signals();
+
+  int ends_[2] = {-1, -1};  // of a pipe: readable once a signal has come
+  std::atomic<bool> is_over_{false};
+  std::thread thread_;
+};
+
+}  // namespace musterctl

@@ -1,0 +1,135 @@
+#include "watch.h"
+
+#include <signal.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+
+#include "ask.h"
+#include "interrupts.h"
+#include "screen.h"
+
+// A watch's life: connect -> ask, show, wait -> ... -> the server does not answer, or is another
+// one: show that beside the last answer, and connect anew at the next turn -> ... until Ctrl-C, or
+// until nobody reads. What the server says of the thing itself (no such key, no such group) is an
+// answer like any other: it may be there at the next turn.
+
+namespace musterctl {
+namespace {
+
+using muster::Duration;
+using muster::ErrorCode;
+using muster::Result;
+using muster::Store;
+using Clock = std::chrono::steady_clock;
+
+class Watch {
+ public:
+  Watch(const Command& command, const Common& common) : command_(command), common_(common) {}
+
+  /// Asks once. What cannot become better ends the watch: returns its exit code then.
+  std::optional<int> turn() {
+    const auto began = Clock::now();
+    Result<Answer> answer = answer_now();
+    if (answer) {
+      if (trouble_since_) note_ = "answered again at " + clock_text() + restart_text();
+      trouble_since_.reset();
+      last_ = *std::move(answer);
+      last_time_ = clock_text();
+      return write(common_.json ? text_of(last_.document, -1) : told(""));
+    }
+    const muster::Error& error = answer.error();
+    if (error.code == ErrorCode::invalid_argument) {
+      std::cerr << "musterctl: " << error.message() << '\n';
+      return exit_usage;
+    }
+    store_.reset();
+    if (!trouble_since_) trouble_since_ = began;
+    const Answer trouble = answer_of(error);
+    return write(common_.json ? text_of(trouble.document, -1) : told(trouble.complaint));
+  }
+
+ private:
+  Result<Answer> answer_now() {
+    const Duration timeout = common_.timeout.value_or(std::chrono::seconds(2));
+    if (!store_) {
+      Result<Store> store = connect(common_, timeout);
+      if (!store) return std::move(store).error();
+      was_restarted_ = incarnation_ != 0 && incarnation_ != store->incarnation();
+      incarnation_ = store->incarnation();
+      store_.emplace(*std::move(store));
+    }
+    Result<Answer> answer = ask(command_, *store_, common_, timeout);
+    if (!answer && answer.error().code == ErrorCode::not_found) return answer_of(answer.error());
+    return answer;
+  }
+
+  std::string restart_text() const {
+    return was_restarted_ ? ", by another server: what the old one held is gone" : "";
+  }
+
+  /// The last answer, and what is wrong since then.
+  std::string told(const std::string& trouble) const {
+    std::string text;
+    if (is_screen_) {
+      text = "every " + text_of(*common_.watch) + ", " + clock_text() + ", server " +
+             common_.server + ", Ctrl-C ends\n";
+    } else {
+      text = date_text() + '\n';
+    }
+    if (!trouble.empty()) {
+      const auto since = std::chrono::duration_cast<Duration>(Clock::now() - *trouble_since_);
+      text += "no answer for " + text_of(since) + ", trying on: " + trouble + '\n';
+      if (!is_screen_ || last_time_.empty()) return text + '\n';
+      text += "\nthe last answer, of " + last_time_ + ":\n";
+    } else if (!note_.empty()) {
+      text += note_ + '\n';
+    }
+    text += (is_screen_ ? "\n" : "") + last_.text;
+    if (!last_.text.empty() && last_.text.back() != '\n') text += '\n';
+    if (!last_.complaint.empty()) text += "musterctl: " + last_.complaint + '\n';
+    return text + (is_screen_ ? "" : "\n");
+  }
+
+  std::optional<int> write(const std::string& text) {
+    constexpr const char* clear = "\x1b[2J";
+    std::string shown = is_screen_ ? screenful_of(text) : text;
+    if (is_screen_ && is_first_) shown = clear + shown;
+    is_first_ = false;
+    if (!is_screen_) note_.clear();
+    switch (write_out(shown)) {
+      case Written::all: return std::nullopt;
+      case Written::nobody_reads: return exit_ok;
+      case Written::failed: break;
+    }
+    std::cerr << "musterctl: cannot write to the standard output: " << std::strerror(errno) << '\n';
+    return exit_failed;
+  }
+
+  const Command& command_;
+  const Common& common_;
+  const bool is_screen_ = !common_.json && is_screen();
+  bool is_first_ = true;
+  std::optional<Store> store_;
+  std::uint64_t incarnation_ = 0;
+  bool was_restarted_ = false;
+  Answer last_;
+  std::string last_time_;
+  std::string note_;
+  std::optional<Clock::time_point> trouble_since_;
+};
+
+}  // namespace
+
+int watch(const Command& command, const Common& common) {
+  ::signal(SIGPIPE, SIG_IGN);
+  const Interrupts interrupts;
+  Watch repeated(command, common);
+  for (;;) {
+    if (const auto exit_code = repeated.turn()) return *exit_code;
+    if (interrupts.wait(*common.watch) != Interrupts::Event::time_is_over) return exit_ok;
+  }
+}
+
+}  // namespace musterctl

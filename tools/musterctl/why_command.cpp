@@ -1,0 +1,145 @@
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "bytes.h"
+#include "commands.h"
+#include "muster/inspect.h"
+#include "why.h"
+
+// `why GROUP` explains one group; `why` all in which somebody waits, and who waits for keys.
+
+namespace musterctl {
+namespace {
+
+using muster::GroupInfo;
+using muster::Result;
+using muster::WaiterInfo;
+
+bool waits_for_keys(const WaiterInfo& waiter) {
+  return waiter.operation == "get" || waiter.operation == "take" || waiter.operation == "wait";
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + '\n';
+  return text;
+}
+
+/// "a", "b", "c" and 9 more.
+std::string names_of(const std::vector<GroupInfo>& groups) {
+  constexpr std::size_t named_max = 8;
+  std::string text;
+  for (std::size_t index = 0; index < std::min(groups.size(), named_max); ++index) {
+    text += (index == 0 ? "\"" : ", \"") + printable(groups[index].name) + '"';
+  }
+  if (groups.size() > named_max) {
+    text += " and " + std::to_string(groups.size() - named_max) + " more";
+  }
+  return text;
+}
+
+/// There is no such group: which there are, and whether it is the name of keys.
+Result<Answer> tell_of_others(Turn& turn, const std::string& name, const muster::Error& error) {
+  const auto groups = muster::inspect_groups(turn.store, turn.left());
+  if (!groups) return groups.error();
+  const auto waiters = muster::inspect_waiters(turn.store, turn.left());
+  if (!waiters) return waiters.error();
+  Answer answer = answer_of(error);
+  answer.complaint = "there is no group \"" + printable(name) + "\" in namespace \"" +
+                     printable(turn.common.name_space) + "\"; " +
+                     (groups->empty() ? "no group is there" : "there: " + names_of(*groups));
+  Json names = Json::array();
+  for (const GroupInfo& group : *groups) names.push_back(group.name);
+  answer.document["groups"] = std::move(names);
+  Json of_keys = Json::array();
+  for (const WaiterInfo& waiter : *waiters) {
+    const bool is_meant = waiter.target.find('\'' + name) != std::string::npos;
+    if (waits_for_keys(waiter) && is_meant) of_keys.push_back(json_of(waiter));
+  }
+  if (!of_keys.empty()) {
+    answer.complaint += "; " + std::to_string(of_keys.size()) +
+                        (of_keys.size() == 1 ? " call waits" : " calls wait") +
+                        " for keys that begin with it: musterctl waiters";
+  } else if (groups->empty()) {
+    answer.complaint += "; groups of other namespaces: --namespace";
+  }
+  answer.document["waiters"] = std::move(of_keys);
+  return answer;
+}
+
+Result<Answer> explain_one(Turn& turn, const std::string& name) {
+  const auto report = muster::inspect_group(turn.store, name, turn.left());
+  if (!report && report.error().code == muster::ErrorCode::not_found) {
+    return tell_of_others(turn, name, report.error());
+  }
+  if (!report) return report.error();
+  if (turn.common.json) return Answer{json_of(*report), "", "", exit_ok};
+  return Answer{{}, joined(explain(*report)), "", exit_ok};
+}
+
+void add_key_waiters(Answer& answer, const std::vector<WaiterInfo>& waiters) {
+  constexpr std::size_t told_max = 16;
+  std::size_t count = 0;
+  Json all = Json::array();
+  for (const WaiterInfo& waiter : waiters) {
+    if (!waits_for_keys(waiter)) continue;
+    all.push_back(json_of(waiter));
+    if (++count <= told_max) answer.text += explain(waiter) + '\n';
+  }
+  if (count > told_max) {
+    answer.text += "and " + std::to_string(count - told_max) +
+                   " other calls wait for keys: musterctl waiters\n";
+  }
+  answer.document["waiters"] = std::move(all);
+}
+
+Result<Answer> explain_all(Turn& turn) {
+  const auto groups = muster::inspect_groups(turn.store, turn.left());
+  if (!groups) return groups.error();
+  Answer answer;
+  Json reports = Json::array();
+  for (const GroupInfo& group : *groups) {
+    const auto report = muster::inspect_group(turn.store, group.name, turn.left());
+    if (!report && report.error().code == muster::ErrorCode::not_found) continue;  // it is gone
+    if (!report) return report.error();
+    if (!has_waiters(*report)) continue;
+    if (turn.common.json) {
+      reports.push_back(json_of(*report));
+    } else {
+      answer.text += joined(explain(*report));
+    }
+  }
+  answer.document = {{"groups", std::move(reports)}};
+  const auto waiters = muster::inspect_waiters(turn.store, turn.left());
+  if (!waiters) return waiters.error();
+  add_key_waiters(answer, *waiters);
+  if (answer.text.empty()) {
+    answer.text = "nobody waits in namespace \"" + printable(turn.common.name_space) + "\", in " +
+                  std::to_string(groups->size()) + " groups or for a key\n";
+  }
+  return answer;
+}
+
+}  // namespace
+
+void add_why_command(CLI::App& app, Chosen& chosen) {
+  auto group = std::make_shared<std::string>();
+  auto* why = app.add_subcommand(
+      "why", "Why a group hangs: who is missing, who called what, who waits for whom.");
+  why->footer(
+      footer_with("  musterctl why                                   all that waits\n"
+                  "  musterctl why trainer --watch=500ms\n"
+                  "  musterctl --json why trainer | jq -e '.waits'   succeeds while it hangs\n"));
+  auto* option = why->add_option(
+      "GROUP", *group, "its name; without it all groups that wait, and who waits for keys");
+  why->callback([=, &chosen] {
+    const bool is_given = option->count() > 0;
+    chosen.reads = true;
+    chosen.command = [=](Turn& turn) {
+      return is_given ? explain_one(turn, *group) : explain_all(turn);
+    };
+  });
+}
+
+}  // namespace musterctl

@@ -1,0 +1,86 @@
+#include "bytes.h"
+#include "why.h"
+
+// What `why` and `waiters` tell, for programs.
+
+namespace musterctl {
+namespace {
+
+using muster::GroupReport;
+using muster::MemberInfo;
+using muster::MemberState;
+
+std::string_view name_of(MemberState state) {
+  switch (state) {
+    case MemberState::live: return "live";
+    case MemberState::silent: return "silent";
+    case MemberState::lost: return "lost";
+    case MemberState::left: return "left";
+    case MemberState::candidate: return "candidate";
+  }
+  return "unknown";
+}
+
+Json member_json(const MemberInfo& member) {
+  Json json = {{"rank", member.rank}, {"state", name_of(member.state)}};
+  add_process(json, member.process);
+  json["silence_s"] = seconds_of(member.silence);
+  return json;
+}
+
+}  // namespace
+
+Json json_of(const GroupReport& report) {
+  Json json;
+  add_bytes(json, "group", report.name);
+  json["state"] = report.epoch == 0 ? "forming" : "formed";
+  json["waits"] = has_waiters(report);
+  json["epoch"] = report.epoch;
+  json["world_size"] = report.world_size;
+  json["age_s"] = seconds_of(report.age);
+  Json members = Json::array();
+  for (const MemberInfo& member : report.members) members.push_back(member_json(member));
+  json["members"] = std::move(members);
+  json["missing"] = json_of(report.missing);
+  if (report.round) {
+    json["round"] = {{"number", report.round->number},
+                     {"call", report.round->call},
+                     {"age_s", seconds_of(report.round->age)},
+                     {"called", json_of(report.round->called)},
+                     {"missing", json_of(report.round->missing)}};
+  }
+  if (report.regroup) {
+    json["regroup"] = {{"new_size", report.regroup->new_size},
+                       {"min_size", report.regroup->min_size},
+                       {"age_s", seconds_of(report.regroup->age)},
+                       {"called", json_of(report.regroup->called)},
+                       {"missing", json_of(report.regroup->missing)}};
+  }
+  Json receivers = Json::array();
+  for (const muster::WaitingReceiver& receiver : report.receivers) {
+    receivers.push_back({{"rank", receiver.rank},
+                         {"source", receiver.source},
+                         {"tag", receiver.tag},
+                         {"sequence", receiver.sequence},
+                         {"age_s", seconds_of(receiver.age)}});
+  }
+  json["receivers"] = std::move(receivers);
+  if (report.failure) {
+    json["last_failure"] = json_of(*report.failure);
+    json["last_failure"]["age_s"] = seconds_of(report.failure_age);
+  }
+  json["explanation"] = explain(report);
+  return json;
+}
+
+Json json_of(const muster::WaiterInfo& waiter) {
+  Json json = {{"session", waiter.session}};
+  add_process(json, waiter.process);
+  json["operation"] = waiter.operation;
+  add_bytes(json, "target", waiter.target);
+  json["age_s"] = seconds_of(waiter.age);
+  json["left_s"] = seconds_of(waiter.left);
+  return json;
+}
+
+}  // namespace musterctl
