@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,12 +20,17 @@ struct Said {
 /// musterctl, and a server of its own that it talks to.
 class Musterctl {
  public:
-  Said operator()(std::vector<std::string> arguments) const {
+  /// For a Process that goes on.
+  Process::Options call(const std::vector<std::string>& arguments) const {
     Process::Options options;
     options.command = {std::getenv("MUSTERCTL")};
     options.command.insert(options.command.end(), arguments.begin(), arguments.end());
     options.environment = {{"MUSTER_SERVER", address()}};
-    Process process(options);
+    return options;
+  }
+
+  Said operator()(const std::vector<std::string>& arguments) const {
+    Process process(call(arguments));
     Said said;
     said.output = process.read_output();
     said.errors = process.read_errors();
@@ -32,10 +38,20 @@ class Musterctl {
     return said;
   }
 
-  const std::string& address() const { return server_.addresses().front(); }
+  const std::string& address() const { return address_; }
+
+  /// The server goes, and its clients are told.
+  void stop_server() { server_.reset(); }
+  /// Another one comes at the same address.
+  void start_server() {
+    ServerOptions options;
+    options.listen = {address_};
+    server_ = Server::start(options).value();
+  }
 
  private:
-  Server server_ = Server::start().value();
+  std::optional<Server> server_ = Server::start().value();
+  std::string address_ = server_->addresses().front();
 };
 
 }  // namespace muster::test

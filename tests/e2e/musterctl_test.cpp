@@ -1,11 +1,13 @@
 #include "musterctl.h"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 // musterctl as operators and their scripts call it.
 
 namespace {
 
+using Json = nlohmann::json;
 using muster::test::Musterctl;
 using muster::test::Said;
 
@@ -33,7 +35,7 @@ TEST_CASE("status lists the limits, also as JSON") {
 
 TEST_CASE("a wait ends at its timeout and says what is absent") {
   const Musterctl musterctl;
-  const Said said = musterctl({"--timeout", "0.2", "wait", "never"});
+  const Said said = musterctl({"--timeout", "200ms", "wait", "never"});
   CHECK(said.exit_code == 3);
   CHECK(said.errors.find("'never' is absent") != std::string::npos);
 }
@@ -52,10 +54,23 @@ TEST_CASE("numbers out of range and what breaks a rule are usage errors, and cha
       {"--timeout", "0", "get", "n"},
       {"--timeout", "-1", "get", "n"},
       {"--timeout", "nan", "get", "n"},
+      {"--timeout", "1e30", "get", "n"},
+      {"--timeout", "5 parsecs", "get", "n"},
+      {"--timeout", "", "get", "n"},
+      {"--watch=0", "ls"},
+      {"--watch=1ms", "ls"},
+      {"--watch=often", "ls"},
+      {"--watch", "set", "n", "x"},
+      {"--watch", "get", "--wait", "n"},
+      {"--watch", "wait", "n"},
       {"set", "n", "x", "--ttl", "0"},
       {"set", "", "x"},
       {"--namespace", std::string(65, 'n'), "get", "n"},
       {"--server", "nowhere", "get", "n"},
+      {"--server", "host:99999", "get", "n"},
+      {"--server", "", "get", "n"},
+      {"--server", "unix:", "get", "n"},
+      {"ls", "--frobnicate"},
       {"get"},
       {"frobnicate"},
       {},
@@ -68,6 +83,62 @@ TEST_CASE("numbers out of range and what breaks a rule are usage errors, and cha
     CHECK(said.errors.size() < 300);
   }
   CHECK(musterctl({"ls"}).output.empty());
+}
+
+TEST_CASE("times have units, and a number alone is seconds") {
+  const Musterctl musterctl;
+  CHECK(musterctl({"set", "n", "x", "--ttl", "2h", "--timeout", "5"}).exit_code == 0);
+  const Json listed = Json::parse(musterctl({"--json", "ls"}).output);
+  CHECK(listed[0]["ttl_s"].get<double>() > 7000);
+  CHECK(musterctl({"set", "n", "x", "--ttl", "1.5min"}).exit_code == 0);
+  CHECK(musterctl({"ls"}).output.starts_with("1\t1 min 2"));
+  CHECK(musterctl({"--timeout", "100000h", "get", "n"}).exit_code == 0);
+}
+
+TEST_CASE("keys and values of any bytes stay on their line, and are exact in JSON") {
+  const Musterctl musterctl;
+  const std::string bad_key = "a\n\x1b[31m\xff";
+  CHECK(musterctl({"set", bad_key, "\xfe"}).exit_code == 0);
+  CHECK(musterctl({"set", "\u00fc", "x"}).exit_code == 0);
+  CHECK(musterctl({"ls"}).output == "1\t-\t-\ta\\x0a\\x1b[31m\\xff\n1\t-\t-\t\u00fc\n");
+  CHECK(musterctl({"get", bad_key}).output == "\xfe");
+  CHECK(Json::parse(musterctl({"--json", "get", bad_key}).output)["value_base64"] == "/g==");
+  const Json listed = Json::parse(musterctl({"--json", "ls"}).output);
+  CHECK(listed[0]["key_base64"] == "YQobWzMxbf8=");
+  CHECK(listed[1]["key"] == "\u00fc");
+  CHECK_FALSE(listed[1].contains("key_base64"));
+}
+
+TEST_CASE("with --json every outcome is one document") {
+  const Musterctl musterctl;
+  const auto document = [&](std::vector<std::string> arguments, int exit_code) {
+    arguments.insert(arguments.begin(), "--json");
+    const Said said = musterctl(arguments);
+    CHECK(said.exit_code == exit_code);
+    return Json::parse(said.output);
+  };
+  CHECK(document({"set", "a", "1"}, 0)["applied"] == true);
+  CHECK(document({"set", "a", "2", "--only-if-absent"}, 1)["applied"] == false);
+  CHECK(document({"get", "a"}, 0)["value"] == "1");
+  CHECK(document({"add", "a"}, 0)["value"] == 2);
+  CHECK(document({"wait", "a"}, 0)["present"] == 1);
+  CHECK(document({"rm", "a", "b"}, 3)["removed"] == 1);
+  CHECK(document({"get", "a"}, 3)["error"]["code"] == "not_found");
+  CHECK(document({"wait", "a", "--timeout", "10ms"}, 3)["error"]["code"] == "timed_out");
+  CHECK(document({"why", "a"}, 3)["error"]["code"] == "not_found");
+  CHECK(document({"get", ""}, 2)["error"]["code"] == "invalid_argument");
+  CHECK(document({"--server", "unix:/nowhere", "--timeout", "10ms", "ls"}, 4)["error"]["code"] ==
+        "unavailable");
+  for (const char* list : {"ls", "groups", "waiters"}) CHECK(document({list}, 0).empty());
+  CHECK(document({"--namespace", "never used", "ls"}, 0).empty());
+  CHECK(document({"sessions"}, 0).size() == 1);
+}
+
+TEST_CASE("what the server refuses ends with 1") {
+  const Musterctl musterctl;
+  CHECK(musterctl({"set", std::string(1025, 'k'), "x"}).exit_code == 1);
+  CHECK(musterctl({"set", "n", "x"}).exit_code == 0);
+  CHECK(musterctl({"add", "n", "1"}).exit_code == 1);
 }
 
 }  // namespace

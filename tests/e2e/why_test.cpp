@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "muster/inspect.h"
 #include "musterctl.h"
 #include "support/ranks.h"
 
@@ -79,6 +80,7 @@ TEST_CASE("a barrier and an all_gather that wait: in which round, for whom, sinc
   hang.groups[2].barrier_async(20s, [&](auto result) { passed.set_value(std::move(result)); });
   Json document = hang.why(has_round);
   CHECK(document["state"] == "formed");
+  CHECK(document["waits"] == true);
   CHECK(document["round"]["number"] == 1);
   CHECK(document["round"]["call"] == "barrier");
   CHECK(document["round"]["called"] == Json::array({2}));
@@ -119,6 +121,74 @@ TEST_CASE("ranks that called different things are told of after they were") {
   CHECK(failure["code"] == "collective_mismatch");
   CHECK(failure["ranks"][0]["called"] == "barrier");
   CHECK(failure["ranks"][1]["called"] == "all_gather codec=1");
+  const std::string text = hang.musterctl({"why", "g"}).output;
+  CHECK(text.find("barrier: called by rank 0\n") != std::string::npos);
+  CHECK(text.find("all_gather codec=1: called by rank 1\n") != std::string::npos);
+}
+
+TEST_CASE("objects on their way are listed as keys are") {
+  Hang hang;
+  hang.form();
+  must(hang.groups[0].send_bytes(1, codec_id::raw, "12345", 7));
+  const auto objects = must(inspect_objects(hang.stores[0], "group/g/"));
+  REQUIRE(objects.size() == 1);
+  CHECK(objects[0].value_bytes == 5);
+  CHECK(objects[0].key.starts_with("group/g/epoch/"));
+  CHECK(objects[0].key.ends_with("/stream/0-1/tag/7/0"));
+  CHECK(must(inspect_objects(hang.stores[0], "group/h/")).empty());
+  const Json listed = Json::parse(hang.musterctl({"--json", "ls", "--objects"}).output);
+  REQUIRE(listed.size() == 1);
+  CHECK(listed[0]["key"] == objects[0].key);
+  CHECK(listed[0]["value_bytes"] == 5);
+  CHECK(hang.musterctl({"ls", "--objects", "group/h"}).output.empty());
+  CHECK(hang.musterctl({"ls"}).output.empty());
+}
+
+TEST_CASE("without a group everything that waits is explained, and what does not is left out") {
+  Hang hang;
+  hang.form();
+  CHECK(hang.musterctl({"why"}).output.find("nobody waits") != std::string::npos);
+  std::promise<Result<std::string>> got;
+  hang.stores[0].get_async("absent", 20s, [&](auto result) { got.set_value(std::move(result)); });
+  std::promise<Result<Group>> joined;
+  Group::create_async(hang.stores[1], "h", 0, 2, patience(),
+                      [&](Result<Group> group) { joined.set_value(std::move(group)); });
+  Json document;
+  await([&] {
+    document = Json::parse(hang.musterctl({"--json", "why"}).output);
+    return document["groups"].size() == 1 && document["waiters"].size() == 1;
+  });
+  CHECK(document["groups"][0]["group"] == "h");
+  CHECK(document["groups"][0]["waits"] == true);
+  CHECK(document["waiters"][0]["target"] == "'absent'");
+  const std::string text = hang.musterctl({"why"}).output;
+  CHECK(text.find("group \"h\": forms") != std::string::npos);
+  CHECK(text.find("in get: 'absent'") != std::string::npos);
+  CHECK(text.find("group \"g\"") == std::string::npos);
+  for (Store& store : hang.stores) store.cancel();
+  got.get_future().wait();
+  joined.get_future().wait();
+}
+
+TEST_CASE("for a name that is no group the groups are named, and who waits for such a key") {
+  Hang hang;
+  hang.form();
+  std::promise<Result<std::string>> got;
+  hang.stores[0].get_async("k/1", 20s, [&](auto result) { got.set_value(std::move(result)); });
+  Json document;
+  await([&] {
+    const Said said = hang.musterctl({"--json", "why", "k"});
+    CHECK(said.exit_code == 3);
+    document = Json::parse(said.output);
+    return document["waiters"].size() == 1;
+  });
+  CHECK(document["groups"] == Json::array({"g"}));
+  CHECK(document["error"]["code"] == "not_found");
+  const Said said = hang.musterctl({"why", "k"});
+  CHECK(said.errors.find("there: \"g\"") != std::string::npos);
+  CHECK(said.errors.find("1 call waits for keys") != std::string::npos);
+  hang.stores[0].cancel();
+  got.get_future().wait();
 }
 
 TEST_CASE("a receive that waits: for whose object") {

@@ -1,0 +1,101 @@
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "musterctl.h"
+#include "support/ranks.h"
+#include "support/scale.h"
+
+// How long `musterctl why` takes while a large group hangs. For the figures, with a build for
+// speed: MUSTERCTL=PATH tests/e2e_musterctl -tc="*answered while*" -s
+
+namespace muster::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_of(Clock::duration time) {
+  return std::chrono::duration<double, std::milli>(time).count();
+}
+
+/// Groups of one process need two descriptors per rank.
+void allow_descriptors() {
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  limit.rlim_cur = limit.rlim_max;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
+}
+
+/// A group of many ranks, of which one does not come to the barrier.
+struct WideHang {
+  const int world_size = std::max(32, std::min(1024, scaled(1024)));
+  Musterctl musterctl;
+  std::vector<Store> stores;
+  std::vector<StatelessProcessGroup> groups;
+  std::vector<std::promise<Result<BarrierResult>>> passed;
+
+  WideHang() {
+    StoreOptions options;
+    options.io_thread = IoThread::create("ranks");
+    std::vector<std::promise<Result<StatelessProcessGroup>>> joined;
+    const auto count = static_cast<std::size_t>(world_size);
+    joined.resize(count);
+    passed.resize(count);
+    for (std::size_t rank = 0; rank < count; ++rank) {
+      options.label = "pod-" + std::to_string(rank);
+      stores.push_back(connect(musterctl.address(), options));
+      StatelessProcessGroup::create_async(
+          stores.back(), "wide", static_cast<int>(rank), world_size, patience(),
+          [&joined, rank](auto group) { joined[rank].set_value(std::move(group)); });
+    }
+    for (auto& each : joined) groups.push_back(must(each.get_future().get()));
+    for (std::size_t rank = 0; rank + 1 < count; ++rank) {
+      groups[rank].barrier_async(
+          60s, [this, rank](auto result) { passed[rank].set_value(std::move(result)); });
+    }
+  }
+  ~WideHang() {
+    groups[0].cancel();
+    for (std::size_t rank = 0; rank + 1 < passed.size(); ++rank) passed[rank].get_future().wait();
+  }
+};
+
+TEST_CASE("why is answered while 1,024 ranks hang, in text and in JSON") {
+  allow_descriptors();
+  WideHang hang;
+  const int last = hang.world_size - 1;
+  nlohmann::json document;
+  await([&] {
+    document = nlohmann::json::parse(hang.musterctl({"--json", "why", "wide"}).output);
+    return document.contains("round") && document["round"]["missing"].size() == 1;
+  });
+  CHECK(document["round"]["missing"][0] == last);
+  CHECK(document["members"].size() == static_cast<std::size_t>(hang.world_size));
+  CHECK(document["members"].back()["label"] == "pod-" + std::to_string(last));
+  const std::string text = hang.musterctl({"why", "wide"}).output;
+  CHECK(text.find("waits for rank " + std::to_string(last) + ":") != std::string::npos);
+  CHECK(std::count(text.begin(), text.end(), '\n') < 30);
+
+  const std::vector<std::vector<std::string>> calls = {
+      {"why", "wide"}, {"--json", "why", "wide"}, {"why"}};
+  for (const auto& call : calls) {
+    std::vector<Clock::duration> times;
+    for (int run = 0; run < scaled(200); ++run) {
+      const auto begin = Clock::now();
+      REQUIRE(hang.musterctl(call).exit_code == 0);
+      times.push_back(Clock::now() - begin);
+    }
+    std::sort(times.begin(), times.end());
+    const auto median = times[times.size() / 2];
+    const auto p99 = times[times.size() * 99 / 100];
+    MESSAGE(hang.world_size, " ranks, musterctl ", call.front(), " ", call.back(), ", ",
+            times.size(), " runs: median ", milliseconds_of(median), " ms, p99 ",
+            milliseconds_of(p99), " ms, longest ", milliseconds_of(times.back()), " ms");
+    CHECK(milliseconds_of(median) < 1000);  // of 100 ms that are promised: machines are shared
+  }
+}
+
+}  // namespace
+}  // namespace muster::test
