@@ -88,6 +88,7 @@ int main(int argc, char** argv) {
   CLI::App app("Reads and writes the keys of a Muster server, and tells who waits for whom.",
                "musterctl");
   app.footer(footer);
+  app.set_version_flag("--version", "musterctl " MUSTER_VERSION);
   app.require_subcommand(1);
   app.fallthrough();
 

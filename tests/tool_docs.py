@@ -1,0 +1,179 @@
+"""Test: what tells of the programs' flags and commands says what --help says.
+
+tool_docs.py MUSTERCTL MUSTERD: the man pages have every flag and command of --help and no others,
+and pass the checkers that are installed; bash completes all of them, and the names that a server
+has; the completion of zsh names the same. Prints what differs; exits 1 if something does.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BASH_COMPLETION = ROOT / "tools/completion/musterctl.bash"
+ZSH_COMPLETION = ROOT / "tools/completion/_musterctl"
+TIMEOUT_S = 20
+
+findings = []
+
+
+def find(what):
+    findings.append(what)
+
+
+def same(what, expected, found):
+    """Both ways: what is missing, and what nothing is known of."""
+    for name in sorted(set(expected) - set(found)):
+        find(f"{what}: {name} is missing")
+    for name in sorted(set(found) - set(expected)):
+        find(f"{what}: {name} is not in --help")
+
+
+def said(*command, **options):
+    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
+                          **options)
+
+
+class Help:
+    """Flags and commands of a program, as its --help lists them."""
+
+    def __init__(self, program, *command):
+        told = said(program, *command, "--help")
+        if told.returncode != 0:
+            find(f"{program} --help: exit code {told.returncode}")
+        text = told.stdout
+        self.flags = set()
+        for line in self.part(text, "Options"):
+            self.flags.update(re.findall(r"(?:^  |,)(--?[a-z-]+)", line))
+        self.long_flags = {flag for flag in self.flags if flag.startswith("--")}
+        self.commands = [line.split()[0] for line in self.part(text, "Subcommands")]
+
+    @staticmethod
+    def part(text, title):
+        found = re.search(rf"^{title}:\n((?:  .*\n)*)", text, re.MULTILINE)
+        return [line for line in found[1].splitlines() if line[2] != " "] if found else []
+
+
+def flags_of_page(text):
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
+
+
+def check_page(path, flags, commands):
+    text = path.read_text(encoding="utf-8").replace(r"\-", "-")
+    text = "\n".join(line for line in text.split("\n") if not line.startswith('.\\"'))
+    same(path.name, flags, flags_of_page(text))
+    section = re.search(r"^\.SH COMMANDS\n(.*?)^\.SH ", text, re.MULTILINE | re.DOTALL)
+    told = re.findall(r'^\.TP\n\.BI? "?([a-z]+)', section[1], re.MULTILINE) if section else []
+    same(path.name, commands, told)
+    checkers = {
+        "groff": ["groff", "-man", "-ww", "-z", "-Tutf8", str(path)],
+        "mandoc": ["mandoc", "-Tlint", "-Wwarning", str(path)],
+    }
+    for checker, command in checkers.items():
+        if shutil.which(checker) is None:
+            print(f"{path.name}: not checked by {checker}, which is not installed")
+            continue
+        told = said(*command)
+        complaints = (told.stdout + told.stderr).strip()
+        if told.returncode != 0 or complaints:
+            find(f"{path.name}: {checker}: {complaints}")
+
+
+def completed(line, musterctl, environment=None):
+    """What bash offers behind `line`, and what it prints on its standard error."""
+    script = """
+      source "$1"
+      COMP_LINE=$2 COMP_POINT=${#2}
+      _musterctl "$3"
+      printf '%s\\n' "${COMPREPLY[@]}"
+    """
+    nowhere = {"MUSTER_SERVER": "unix:/nowhere/musterd"}
+    told = said("bash", "-uc", script, "bash", str(BASH_COMPLETION), line, musterctl,
+                env={**os.environ, **(environment or nowhere)})
+    if told.stderr:
+        find(f"bash, at '{line}': {told.stderr}")
+    return [name for name in told.stdout.split("\n") if name]
+
+
+def offers(musterctl, line, expected, environment=None):
+    found = completed(line, musterctl, environment)
+    if sorted(found) != sorted(expected):
+        find(f"bash, at '{line}': offers {found}, not {expected}")
+
+
+def check_bash(musterctl, program, helps):
+    offers(musterctl, "musterctl ", program.commands)
+    offers(musterctl, "musterctl w", ["wait", "waiters", "why"])
+    offers(musterctl, "musterctl --json -n job7 wh", ["why"])
+    offers(musterctl, "musterctl --timeout ", [])
+    offers(musterctl, "musterctl why ", [])
+    offers(musterctl, "musterctl --on", [])
+    offers(musterctl, "musterctl set --on", ["--only-if-absent"])
+    for name, command in helps.items():
+        same(f"bash, musterctl {name}", program.long_flags | command.long_flags,
+             completed(f"musterctl {name} --", musterctl))
+
+
+def check_bash_with_server(musterctl, musterd):
+    """The names that are completed are those that the server has."""
+    with tempfile.TemporaryDirectory() as folder:
+        address = f"unix:{folder}/socket"
+        server = subprocess.Popen(
+            [musterd, "--listen", address, "--log-level", "silent"], stdout=subprocess.PIPE)
+        try:
+            server.stdout.readline()  # it listens
+            keys = ["rank0/a", "rank0/b:1", "rank0/b:2", "with space", "x\ny"]
+            for key in keys:
+                said(musterctl, "--server", address, "set", key, "")
+            here = {"MUSTER_SERVER": address}
+            offers(musterctl, "musterctl get rank0/", ["rank0/a", "rank0/b:1", "rank0/b:2"], here)
+            offers(musterctl, "musterctl rm rank0/a rank0/b:", ["1", "2"], here)
+            offers(musterctl, "musterctl wait w", [r"with\ space"], here)
+            offers(musterctl, "musterctl get rank0/a ", [], here)
+            offers(musterctl, "musterctl get x", [], here)
+            offers(musterctl, "musterctl why ", [], here)
+            offers(musterctl, f"musterctl -s {address} ls rank0/a", ["rank0/a"])
+            offers(musterctl, f"musterctl --server={address} -n other ls ", [])
+        finally:
+            server.terminate()
+            server.wait(TIMEOUT_S)
+
+
+def check_zsh(program, helps):
+    text = ZSH_COMPLETION.read_text(encoding="utf-8")
+    table = re.search(r"^  commands=\(\n(.*?)^  \)", text, re.MULTILINE | re.DOTALL)[1]
+    same("zsh", program.commands, re.findall(r"^ *'([a-z]+):", table, re.MULTILINE))
+    defined = re.search(r"^  options=\(\n.*", text, re.MULTILINE | re.DOTALL)[0]
+    flags = {flag for command in [program, *helps.values()] for flag in command.long_flags}
+    same("zsh", flags, re.findall(r"--[a-z-]+[a-z]", defined))
+    zsh = shutil.which("zsh")
+    if zsh is None:
+        print("zsh is not installed: its completion was compared by its text alone")
+        return
+    told = said(zsh, "-n", str(ZSH_COMPLETION))
+    if told.returncode != 0:
+        find(f"zsh: {told.stderr}")
+
+
+def main():
+    musterctl, musterd = sys.argv[1:]
+    program = Help(musterctl)
+    helps = {name: Help(musterctl, name) for name in program.commands}
+    if len(helps) < 11:
+        find(f"--help of musterctl was read as {program.commands}")
+    everything = program.long_flags.union(*(command.long_flags for command in helps.values()))
+    check_page(ROOT / "docs/man/musterctl.1", everything, program.commands)
+    check_page(ROOT / "docs/man/musterd.8", Help(musterd).long_flags, [])
+    check_bash(musterctl, program, helps)
+    check_bash_with_server(musterctl, musterd)
+    check_zsh(program, helps)
+    print("\n".join(findings) or "nothing differs")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

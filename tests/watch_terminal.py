@@ -1,0 +1,79 @@
+"""Test: `musterctl --watch` on a terminal keeps to its size, and keeps the last answer.
+
+watch_terminal.py MUSTERCTL MUSTERD
+"""
+
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+
+ROWS, COLUMNS = 12, 60
+TIMEOUT_S = 20
+
+
+def screens(terminal):
+    """What is shown, each time it was drawn: its lines."""
+    shown = b""
+    while True:
+        begin, found, end = shown.partition(b"\x1b[J")
+        if found:
+            shown = end
+            text = begin.decode().replace("\r\n", "\n").replace("\x1b[2J", "")
+            assert text.startswith("\x1b[H"), repr(text)
+            yield text.removeprefix("\x1b[H").replace("\x1b[K", "").split("\n")
+        else:
+            shown += os.read(terminal, 65536)
+
+
+def rows_of(lines):
+    return sum(max(1, -(-len(line) // COLUMNS)) for line in lines)
+
+
+def next_with(shown, pattern):
+    for lines in shown:
+        assert rows_of(lines) <= ROWS, lines
+        if any(re.search(pattern, line) for line in lines):
+            return lines
+    raise AssertionError("unreachable")
+
+
+def main():
+    musterctl, musterd = sys.argv[1:]
+    signal.alarm(TIMEOUT_S)
+    with tempfile.TemporaryDirectory() as folder:
+        address = f"unix:{folder}/socket"
+        server = subprocess.Popen([musterd, "--listen", address, "--log-level", "silent"],
+                                  stdout=subprocess.PIPE)
+        server.stdout.readline()  # it listens
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        watch = subprocess.Popen(
+            [musterctl, "--server", address, "--timeout", "300ms", "--watch=100ms", "status"],
+            stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"})
+        try:
+            shown = screens(ours)
+            first = next_with(shown, "^version ")
+            assert first[0].startswith("every 100 ms, "), first
+            assert first[-1].endswith("more lines"), first
+            next_with(shown, "^version ")
+            server.kill()
+            server.wait()
+            without = next_with(shown, "^no answer for ")
+            assert any(line.startswith("the last answer, of ") for line in without), without
+            watch.send_signal(signal.SIGINT)
+            assert watch.wait() == 0
+        finally:
+            for process in (watch, server):
+                process.kill()
+                process.wait()
+
+
+if __name__ == "__main__":
+    main()

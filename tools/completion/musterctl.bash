@@ -1,0 +1,64 @@
+# Completion of musterctl for bash: commands and flags, and where a server answers the groups of
+# `why` and the keys of what takes keys. tests/tool_docs.py compares it with --help.
+
+# What musterctl lists with these arguments; soon, or nothing.
+_musterctl_ask() {
+  "$program" "${place[@]}" --timeout 300ms "$@" 2> /dev/null < /dev/null | head -n 1000
+}
+
+_musterctl_names() {
+  case $command,$argument in
+    why,0) _musterctl_ask --json groups | sed -n 's/^ *"group": "\(.*\)",$/\1/p' ;;
+    get,0 | set,0 | add,0 | rm,* | wait,*) _musterctl_ask ls -- "$current" | cut -f 4- ;;
+    ls,0) if ((! objects)); then _musterctl_ask ls -- "$current" | cut -f 4-; fi ;;
+  esac | grep -v '\\' # an escaped name is not the name
+}
+
+_musterctl() {
+  local program=${1/#\~/$HOME} command='' argument=0 objects=0 current='' expects='' word name
+  local place=() words=() flags=(--help --version --server --namespace --timeout --json --watch)
+  # The line itself: the words that bash makes of it end at each ":".
+  local line=${COMP_LINE:0:COMP_POINT}
+  read -ra words <<< "$line"
+  if [[ $line == *[![:space:]] ]]; then
+    current=${words[-1]}
+    unset 'words[-1]'
+  fi
+  for word in "${words[@]:1}"; do
+    case $expects,$word in
+      -s,* | --server,*) place+=(--server "$word") expects='' ;;
+      -n,* | --namespace,*) place+=(--namespace "$word") expects='' ;;
+      -?*,*) expects='' ;;
+      ,-s | ,--server | ,-n | ,--namespace | ,-t | ,--timeout | ,--ttl) expects=$word ;;
+      ,--server=* | ,--namespace=*) place+=("$word") ;;
+      ,--objects) objects=1 ;;
+      ,-*) ;;
+      *) if [[ -z $command ]]; then command=$word; else argument=$((argument + 1)); fi ;;
+    esac
+  done
+  COMPREPLY=()
+  case $expects in
+    -s | --server) mapfile -t COMPREPLY < <(compgen -A hostname -- "$current") && return ;;
+    -*) return ;;
+  esac
+  if [[ $current == -* ]]; then
+    case $command in
+      get) flags+=(--wait) ;;
+      set) flags+=(--ttl --only-if-absent) ;;
+      ls) flags+=(--objects) ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W "${flags[*]}" -- "$current")
+    return
+  fi
+  if [[ -z $command ]]; then
+    mapfile -t COMPREPLY < <(compgen -W \
+      'get set add rm wait ls status sessions groups waiters why' -- "$current")
+    return
+  fi
+  local broken=${current%"${current##*[:=@]}"} # bash puts the completion behind it
+  while IFS= read -r name; do
+    if [[ $name == "$current"* ]]; then COMPREPLY+=("$(printf '%q' "${name#"$broken"}")"); fi
+  done < <(_musterctl_names)
+}
+
+complete -F _musterctl musterctl
