@@ -9,6 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 using muster::test::Musterctl;
+using muster::test::Process;
 using muster::test::Said;
 
 TEST_CASE("keys are set, read, counted, listed and removed") {
@@ -132,6 +133,25 @@ TEST_CASE("with --json every outcome is one document") {
   for (const char* list : {"ls", "groups", "waiters"}) CHECK(document({list}, 0).empty());
   CHECK(document({"--namespace", "never used", "ls"}, 0).empty());
   CHECK(document({"sessions"}, 0).size() == 1);
+}
+
+TEST_CASE("a value comes from the standard input, whole or with an error") {
+  const Musterctl musterctl;
+  const auto shell = [&](const std::string& script) {
+    Process::Options options = musterctl.call({});
+    options.command = {"/bin/sh", "-c", script, options.command[0]};
+    Process process(options);
+    return process.wait().exit_code;
+  };
+  CHECK(shell("printf 'a\\000b' | \"$0\" set n -") == 0);
+  CHECK(musterctl({"get", "n"}).output == std::string("a\0b", 3));
+  CHECK(shell("\"$0\" set closed - <&-") == 1);
+  CHECK(shell("\"$0\" set folder - < /") == 1);
+  CHECK(shell("head -c 17000000 /dev/zero | \"$0\" set large -") == 1);
+  CHECK(shell("\"$0\" status > /dev/full") == 1);
+  CHECK(shell("\"$0\" status >&-") == 1);
+  CHECK(shell("\"$0\" --watch status >&-") == 1);
+  CHECK(musterctl({"ls"}).output == "3\t-\t-\tn\n");
 }
 
 TEST_CASE("what the server refuses ends with 1") {

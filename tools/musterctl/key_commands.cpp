@@ -1,6 +1,11 @@
+#include <unistd.h>
+
 #include <algorithm>
-#include <iostream>
+#include <array>
+#include <cerrno>
+#include <cstring>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "bytes.h"
@@ -50,16 +55,18 @@ struct SetArguments {
   muster::SetOptions options;
 };
 
-/// All of the standard input, up to one byte more than `bytes_max`.
-std::string read_input(std::size_t bytes_max) {
-  constexpr std::size_t piece = 64 * 1024;
+/// All of the standard input, up to one byte more than `bytes_max`; none: it cannot be read, and
+/// errno says why.
+std::optional<std::string> read_input(std::size_t bytes_max) {
   std::string read;
-  while (read.size() <= bytes_max && std::cin) {
-    const std::size_t before = read.size();
-    const std::size_t count = std::min(piece, bytes_max + 1 - before);
-    read.resize(before + count);
-    std::cin.read(read.data() + before, static_cast<std::streamsize>(count));
-    read.resize(before + static_cast<std::size_t>(std::cin.gcount()));
+  std::array<char, 64 * 1024> piece;
+  while (read.size() <= bytes_max) {
+    const std::size_t room = std::min(piece.size(), bytes_max + 1 - read.size());
+    const ssize_t count = ::read(STDIN_FILENO, piece.data(), room);
+    if (count == 0) break;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return std::nullopt;
+    read.append(piece.data(), static_cast<std::size_t>(count));
   }
   return read;
 }
@@ -67,7 +74,13 @@ std::string read_input(std::size_t bytes_max) {
 Result<Answer> run_set(Turn& turn, const SetArguments& arguments) {
   std::string value = arguments.value;
   if (value == "-") {
-    value = read_input(turn.store.limits().value_bytes_max);
+    auto input = read_input(turn.store.limits().value_bytes_max);
+    if (!input) {
+      const std::string complaint =
+          std::string("cannot read the standard input: ") + std::strerror(errno);
+      return Answer{{{"applied", false}}, "", complaint, exit_failed};
+    }
+    value = *std::move(input);
     turn.deadline = std::chrono::steady_clock::now() + turn.timeout;  // the input took its time
   }
   const auto set = turn.store.set(arguments.key, value, arguments.options, turn.left());

@@ -1,5 +1,8 @@
 // musterctl: reads and writes the keys of a running server, and asks it how it is.
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <iostream>
 #include <sstream>
 
@@ -82,9 +85,20 @@ int tell(const CLI::App& app, const CLI::ParseError& error) {
   return musterctl::exit_usage;
 }
 
+/// A standard stream that was closed would become a file or socket of the library. What stands
+/// there instead refuses to be read or written.
+void occupy_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) >= 0) continue;
+    const int file = ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    if (file >= 0 && file != stream) ::close(file);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  occupy_standard_streams();
   CLI::App app("Reads and writes the keys of a Muster server, and tells who waits for whom.",
                "musterctl");
   app.footer(footer);
