@@ -121,6 +121,7 @@ TEST_CASE("ranks that called different things are told of after they were") {
   CHECK(failure["code"] == "collective_mismatch");
   CHECK(failure["ranks"][0]["called"] == "barrier");
   CHECK(failure["ranks"][1]["called"] == "all_gather codec=1");
+  CHECK(failure["ranks_at_fault"] == Json::array({0, 1}));
   const std::string text = hang.musterctl({"why", "g"}).output;
   CHECK(text.find("barrier: called by rank 0\n") != std::string::npos);
   CHECK(text.find("all_gather codec=1: called by rank 1\n") != std::string::npos);

@@ -68,6 +68,19 @@ struct WideHang {
   }
 };
 
+TEST_CASE("the one rank of many that called something else is told of with its process") {
+  allow_descriptors();
+  WideHang hang;
+  const int last = hang.world_size - 1;
+  auto& odd = hang.groups.back();
+  CHECK(must_fail(odd.all_gather_bytes("x", 1, 20s)).code == ErrorCode::collective_mismatch);
+  const std::string text = hang.musterctl({"why", "wide"}).output;
+  CHECK(text.find("all_gather codec=1: called by rank " + std::to_string(last) + "\n") !=
+        std::string::npos);
+  CHECK(text.find("label pod-" + std::to_string(last) + ")\n    barrier: called by ranks 0-") !=
+        std::string::npos);
+}
+
 TEST_CASE("why is answered while 1,024 ranks hang, in text and in JSON") {
   allow_descriptors();
   WideHang hang;

@@ -94,6 +94,7 @@ Json json_of(const muster::Error& error) {
     ranks.push_back(std::move(rank));
   }
   json["ranks"] = std::move(ranks);
+  json["ranks_at_fault"] = json_of(error.rank_ranges);
   json["message"] = error.message();
   return json;
 }

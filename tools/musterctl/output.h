@@ -39,7 +39,7 @@ std::string text_of(const muster::ProcessInfo& process);
 /// Adds host, pid, label and process id.
 void add_process(Json& json, const muster::ProcessInfo& process);
 
-/// Its code, ranks and message.
+/// Its code, the ranks that it tells of in full, the numbers of all at fault, and its message.
 Json json_of(const muster::Error& error);
 
 }  // namespace musterctl

@@ -96,25 +96,49 @@ void explain_forming(std::vector<std::string>& lines, const GroupReport& report)
   add_first(lines, "  waiting", texts, report.members.size());
 }
 
-/// A line for each thing that was called, when it was not the same everywhere.
-void add_calls(std::vector<std::string>& lines, const std::vector<RankReport>& ranks) {
-  std::vector<std::pair<std::string, std::vector<RankRange>>> calls;
-  for (const RankReport& rank : ranks) {
+/// Those that called the same thing, and as which rank; told of in full where they are few.
+struct Callers {
+  std::string called;
+  std::vector<RankRange> ranks;
+  std::vector<std::string> texts;
+};
+
+std::vector<Callers> callers_of(const muster::Error& error) {
+  std::vector<Callers> all;
+  for (const RankReport& rank : error.ranks) {
     if (rank.called.empty()) continue;
-    auto found = std::find_if(calls.begin(), calls.end(),
-                              [&](const auto& call) { return call.first == rank.called; });
-    if (found == calls.end()) found = calls.insert(found, {rank.called, {}});
-    auto& ranges = found->second;
-    if (!ranges.empty() && ranges.back().last + 1 == rank.rank) {
-      ranges.back().last = rank.rank;
+    auto callers = std::find_if(all.begin(), all.end(),
+                                [&](const Callers& other) { return other.called == rank.called; });
+    if (callers == all.end()) callers = all.insert(all.end(), Callers{rank.called, {}, {}});
+    auto& ranks = callers->ranks;
+    if (!ranks.empty() && ranks.back().last + 1 == rank.rank) {
+      ranks.back().last = rank.rank;
     } else {
-      ranges.push_back({rank.rank, rank.rank});
+      ranks.push_back({rank.rank, rank.rank});
     }
+    callers->texts.push_back("rank " + std::to_string(rank.rank) + " (" + text_of(rank.process) +
+                             ")");
   }
-  if (calls.size() < 2) return;
-  for (const auto& call : calls) {
-    lines.push_back("    " + printable(call.first) + ": called by " + text_of(call.second));
+  std::stable_sort(all.begin(), all.end(), [](const Callers& left, const Callers& right) {
+    return left.texts.size() < right.texts.size();
+  });
+  return all;
+}
+
+/// Who called what, the odd ones first, when it was not the same everywhere.
+void add_calls(std::vector<std::string>& lines, const muster::Error& error) {
+  constexpr std::size_t few = 4;
+  const std::vector<Callers> all = callers_of(error);
+  if (all.size() < 2) return;
+  for (const Callers& callers : all) {
+    lines.push_back("    " + printable(callers.called) + ": called by " + text_of(callers.ranks));
+    if (callers.texts.size() > few) continue;
+    for (const std::string& text : callers.texts) lines.push_back("      " + text);
   }
+  std::int64_t count = -static_cast<std::int64_t>(error.ranks.size());
+  for (const RankRange range : error.rank_ranges)
+    count += std::int64_t{range.last} - range.first + 1;
+  if (count > 0) lines.push_back("    one of these: " + std::to_string(count) + " further ranks");
 }
 
 void explain_waits(std::vector<std::string>& lines, const GroupReport& report) {
@@ -151,7 +175,7 @@ void explain_formed(std::vector<std::string>& lines, const GroupReport& report) 
   if (report.failure) {
     lines.push_back("  the last round that failed, " + text_of(report.failure_age) +
                     " ago: " + report.failure->message());
-    add_calls(lines, report.failure->ranks);
+    add_calls(lines, *report.failure);
   }
   add_members(lines, report, MemberState::lost, "  lost");
   add_members(lines, report, MemberState::left, "  left");
