@@ -1,5 +1,8 @@
 #include "muster/inspect.h"
 
+#include <algorithm>
+
+#include "base/monotonic_now.h"
 #include "client/decode.h"
 #include "client/members.h"
 #include "client/store_call.h"
@@ -79,6 +82,25 @@ Result<std::vector<T>> page(Store& store, std::string_view operation, const Requ
   return run(store.impl(), timeout, std::move(call));
 }
 
+/// The timeout of a call of many pages: each has what is left of it.
+class TimeoutOfAll {
+ public:
+  TimeoutOfAll(const Store& store, Duration timeout)
+      : timeout_(timeout == default_timeout && store.impl() != nullptr
+                     ? store.impl()->link()->options().timeout
+                     : timeout),
+        deadline_(base::deadline_after(base::monotonic_now(), timeout_)) {}
+
+  Duration left() const {
+    if (timeout_ <= Duration::zero()) return timeout_;  // asks once, or will be refused
+    return std::max(deadline_ - base::monotonic_now(), Duration{1});
+  }
+
+ private:
+  Duration timeout_;
+  base::Instant deadline_;
+};
+
 /// All pages, each asked for by `ask(last entry, or null)`.
 template <class T, class Ask>
 Result<std::vector<T>> all_pages(Ask ask) {
@@ -97,24 +119,27 @@ Result<std::vector<T>> all_pages(Ask ask) {
 MUSTER_BEGIN_NAMESPACE
 
 Result<std::vector<SessionInfo>> inspect_sessions(Store& store, Duration timeout) {
+  const client::TimeoutOfAll all(store, timeout);
   return client::all_pages<SessionInfo>([&](const SessionInfo* last) {
     return client::page<SessionInfo>(store, "sessions", wire::Sessions{last ? last->id : 0},
-                                     &wire::SessionsReply::sessions, timeout);
+                                     &wire::SessionsReply::sessions, all.left());
   });
 }
 
 Result<std::vector<GroupInfo>> inspect_groups(Store& store, Duration timeout) {
+  const client::TimeoutOfAll all(store, timeout);
   return client::all_pages<GroupInfo>([&](const GroupInfo* last) {
     return client::page<GroupInfo>(store, "groups",
                                    wire::Groups{last ? last->name : std::string_view()},
-                                   &wire::GroupsReply::groups, timeout);
+                                   &wire::GroupsReply::groups, all.left());
   });
 }
 
 Result<std::vector<WaiterInfo>> inspect_waiters(Store& store, Duration timeout) {
+  const client::TimeoutOfAll all(store, timeout);
   return client::all_pages<WaiterInfo>([&](const WaiterInfo* last) {
     return client::page<WaiterInfo>(store, "waiters", wire::Waiters{last ? last->session : 0},
-                                    &wire::WaitersReply::waiters, timeout);
+                                    &wire::WaitersReply::waiters, all.left());
   });
 }
 
@@ -131,6 +156,7 @@ Result<GroupReport> inspect_group(Store& store, std::string_view name, Duration 
 
 Result<std::vector<KeyInfo>> inspect_objects(Store& store, std::string_view prefix,
                                              Duration timeout) {
+  const client::TimeoutOfAll all(store, timeout);
   std::vector<KeyInfo> objects;
   std::uint64_t cursor = 0;
   do {
