@@ -46,15 +46,16 @@ class Help:
         if told.returncode != 0:
             find(f"{program} --help: exit code {told.returncode}")
         text = told.stdout
-        self.flags = set()
+        flags = set()
         for line in self.part(text, "Options"):
-            self.flags.update(re.findall(r"(?:^  |,)(--?[a-z-]+)", line))
-        self.long_flags = {flag for flag in self.flags if flag.startswith("--")}
+            flags.update(re.findall(r"(?:^  |, *)(--?[a-z-]+)", line))
+        self.long_flags = {flag for flag in flags if flag.startswith("--")}
         self.commands = [line.split()[0] for line in self.part(text, "Subcommands")]
 
     @staticmethod
     def part(text, title):
-        found = re.search(rf"^{title}:\n((?:  .*\n)*)", text, re.MULTILINE)
+        found = re.search(rf"^{title}:\n((?:  .*\n)*)", text,
+                          re.MULTILINE | re.IGNORECASE)
         return [line for line in found[1].splitlines() if line[2] != " "] if found else []
 
 
