@@ -31,13 +31,13 @@ Result<std::vector<net::Listening>> listen_as(const ServerOptions& options) {
   return listenings;
 }
 
-void warn_of_backlog(const ServerOptions& options) {
+void tell_of_backlog(const ServerOptions& options) {
   const int system_max = net::backlog_max_of_system();
   if (!options.logger || system_max == 0 || system_max >= options.listen_backlog) return;
-  options.logger(LogLevel::warning, "the system cuts the backlog of " +
-                                        std::to_string(options.listen_backlog) + " newcomers to " +
-                                        std::to_string(system_max) +
-                                        "; raise net.core.somaxconn if very many connect at once");
+  options.logger(LogLevel::info, "the system cuts the backlog of " +
+                                     std::to_string(options.listen_backlog) + " newcomers to " +
+                                     std::to_string(system_max) +
+                                     "; raise net.core.somaxconn if very many connect at once");
 }
 
 Error failure(ErrorCode code, const std::string& detail) {
@@ -133,7 +133,7 @@ Result<Server> Server::start(ServerOptions options) {
   if (!settings) return refused(std::move(settings).error());
   Result<std::vector<net::Listening>> listenings = listen_as(options);
   if (!listenings) return refused(std::move(listenings).error());
-  warn_of_backlog(options);
+  tell_of_backlog(options);
   std::shared_ptr<IoThread> io_thread = options.io_thread;
   if (!io_thread) io_thread = IoThread::create("muster-server");
   if (!io_thread) return unavailable("the system has no thread or descriptor left");
