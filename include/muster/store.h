@@ -99,11 +99,10 @@ class MUSTER_API Store {
   /// Sets `key` to `desired` when it holds `expected`.
   ///
   /// expected  none: when the key is absent
-  /// ttl       as in SetOptions
   /// returns   whether it was applied; otherwise what the key holds
   /// cost      one round trip
   Result<Compared> compare_set(std::string_view key, std::optional<std::string_view> expected,
-                               std::string_view desired, std::optional<Duration> ttl = {},
+                               std::string_view desired, WriteOptions options = {},
                                Duration timeout = default_timeout);
 
   /// Appends to the value; a missing key counts as empty.
@@ -164,10 +163,9 @@ class MUSTER_API Store {
 
   /// Sets all or none, at one instant.
   ///
-  /// ttl      of each, as in SetOptions
   /// cost     one round trip
   Result<void> multi_set(Span<const std::pair<std::string_view, std::string_view>> entries,
-                         std::optional<Duration> ttl = {}, Duration timeout = default_timeout);
+                         WriteOptions options = {}, Duration timeout = default_timeout);
 
   /// One page of the keys that begin with `prefix`, in no order. A key that exists throughout
   /// a listing is on exactly one of its pages; a page may be empty and not the last.
@@ -187,7 +185,7 @@ class MUSTER_API Store {
   void add_async(std::string_view key, std::int64_t delta, Duration timeout,
                  Handler<std::int64_t> handler);
   void compare_set_async(std::string_view key, std::optional<std::string_view> expected,
-                         std::string_view desired, std::optional<Duration> ttl, Duration timeout,
+                         std::string_view desired, WriteOptions options, Duration timeout,
                          Handler<Compared> handler);
   void append_async(std::string_view key, std::string_view suffix, Duration timeout,
                     Handler<std::uint64_t> handler);
@@ -203,7 +201,7 @@ class MUSTER_API Store {
   void multi_get_async(Span<const std::string_view> keys, Duration timeout,
                        Handler<std::vector<std::optional<std::string>>> handler);
   void multi_set_async(Span<const std::pair<std::string_view, std::string_view>> entries,
-                       std::optional<Duration> ttl, Duration timeout, Handler<void> handler);
+                       WriteOptions options, Duration timeout, Handler<void> handler);
   void list_async(std::string_view prefix, std::uint64_t cursor, Duration timeout,
                   Handler<KeyPage> handler);
 

@@ -70,6 +70,12 @@ struct SetOptions {
   bool bind_to_session = false;
 };
 
+/// How `compare_set` and `multi_set` set keys. A time to live and a timeout beside each other would
+/// be mixed up; this keeps them apart.
+struct WriteOptions {
+  std::optional<Duration> ttl;  ///< as in SetOptions
+};
+
 /// What `compare_set` found.
 struct Compared {
   bool applied = false;

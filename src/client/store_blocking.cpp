@@ -26,9 +26,9 @@ Result<std::int64_t> Store::add(std::string_view key, std::int64_t delta, Durati
 }
 
 Result<Compared> Store::compare_set(std::string_view key, std::optional<std::string_view> expected,
-                                    std::string_view desired, std::optional<Duration> ttl,
+                                    std::string_view desired, WriteOptions options,
                                     Duration timeout) {
-  return run(impl_, timeout, client::compare_set_call(key, expected, desired, ttl));
+  return run(impl_, timeout, client::compare_set_call(key, expected, desired, options.ttl));
 }
 
 Result<std::uint64_t> Store::append(std::string_view key, std::string_view suffix,
@@ -66,8 +66,8 @@ Result<std::vector<std::optional<std::string>>> Store::multi_get(Span<const std:
 }
 
 Result<void> Store::multi_set(Span<const std::pair<std::string_view, std::string_view>> entries,
-                              std::optional<Duration> ttl, Duration timeout) {
-  return run(impl_, timeout, client::multi_set_call(entries, ttl));
+                              WriteOptions options, Duration timeout) {
+  return run(impl_, timeout, client::multi_set_call(entries, options.ttl));
 }
 
 Result<KeyPage> Store::list(std::string_view prefix, std::uint64_t cursor, Duration timeout) {

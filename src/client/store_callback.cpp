@@ -27,9 +27,10 @@ void Store::add_async(std::string_view key, std::int64_t delta, Duration timeout
 }
 
 void Store::compare_set_async(std::string_view key, std::optional<std::string_view> expected,
-                              std::string_view desired, std::optional<Duration> ttl,
-                              Duration timeout, Handler<Compared> handler) {
-  run(impl_, timeout, client::compare_set_call(key, expected, desired, ttl), std::move(handler));
+                              std::string_view desired, WriteOptions options, Duration timeout,
+                              Handler<Compared> handler) {
+  run(impl_, timeout, client::compare_set_call(key, expected, desired, options.ttl),
+      std::move(handler));
 }
 
 void Store::append_async(std::string_view key, std::string_view suffix, Duration timeout,
@@ -70,8 +71,8 @@ void Store::multi_get_async(Span<const std::string_view> keys, Duration timeout,
 }
 
 void Store::multi_set_async(Span<const std::pair<std::string_view, std::string_view>> entries,
-                            std::optional<Duration> ttl, Duration timeout, Handler<void> handler) {
-  run(impl_, timeout, client::multi_set_call(entries, ttl), std::move(handler));
+                            WriteOptions options, Duration timeout, Handler<void> handler) {
+  run(impl_, timeout, client::multi_set_call(entries, options.ttl), std::move(handler));
 }
 
 void Store::list_async(std::string_view prefix, std::uint64_t cursor, Duration timeout,
