@@ -20,6 +20,7 @@ namespace codec_id {
 inline constexpr std::uint32_t raw = 1;
 inline constexpr std::uint32_t cereal = 2;
 inline constexpr std::uint32_t json = 3;
+inline constexpr std::uint32_t nccl = 4;  ///< of `nccl_unique_id` alone: muster/nccl.h
 }  // namespace codec_id
 
 struct RawCodec;     ///< bytes as they are: muster/codec_raw.h

@@ -35,24 +35,35 @@ struct NcclIdOptions {
 /// serves one communicator; nothing but the group, its epoch and its collectives so far decides
 /// which call belongs to which, and no key is left behind.
 ///
-/// NCCL listens for the id's ranks in rank 0's process. That socket is set close-on-exec, which
-/// NCCL itself does not do, and closed when this call fails there; both only where exactly one
-/// socket of the process is the one that the id names, else nothing is touched.
+/// NCCL listens for the id's ranks in rank 0's process, with a thread and a socket, until all have
+/// used it or it is given up. The socket is set close-on-exec as soon as it is there, which NCCL
+/// itself does not do: a child that another thread exec'd in between has inherited it.
 ///
 /// timeout  of the whole call, above zero and not `default_timeout`
-/// returns  the same 128 bytes on every rank
+/// returns  the same 128 bytes on every rank. A rank that has them does not know whether those
+///          behind it do: a communicator may still not come about
 /// errors   those of a collective, above all timed_out (ranks: not come) and rank_lost; then
 ///          regroup, since some ranks may have the id: no communicator will come of it.
 ///          And, with `ranks` rank 0 everywhere, what went wrong in its process: library_missing
-///          (detail: what was looked for), nccl (actual: its ncclResult_t; detail: what it said),
-///          invalid_argument (NCCL_COMM_ID is set there, which makes all ids one).
-///          mismatch (ranks: who brought another id than the first who brought one),
-///          invalid_argument (an id that is all zero; other ranks wait for this one)
+///          (detail: what was looked for), nccl (actual: its ncclResult_t; detail: what it said, or
+///          that NCCL_COMM_ID is set there, which makes all ids one), timed_out,
+///          resource_exhausted. mismatch (ranks: who brought another id than the first who brought
+///          one), invalid_argument (ranks: who brought an id that is all zero)
 /// threads  as every collective of the group: one at a time. Blocking, not from an inline handler
-/// cost     two round trips; one when an id is brought. Making an id takes NCCL about 1 ms, a
-///          thread and a socket, until all ranks have used it
+/// cost     two round trips; one when an id is brought. Making an id takes NCCL about 1 ms
 /// see      docs/nccl.md; ncclGetUniqueId
 MUSTER_API Result<NcclUniqueId> nccl_unique_id(StatelessProcessGroup& group, Duration timeout,
                                                NcclIdOptions options = {});
+
+/// Ends an id that no communicator will come of, in the process that made it: NCCL's thread and
+/// socket for it go, and whoever still uses it is refused. `nccl_unique_id` does so by itself when
+/// it fails in that process.
+///
+/// returns  whether it was done: not in another process, not when the id was used up, and not when
+///          the id looks otherwise than NCCL's do, or not exactly one listening socket of the
+///          process is the one that it names; nothing is touched then
+/// threads  any
+/// cost     a look at each descriptor of the process
+MUSTER_API bool nccl_give_up(const NcclUniqueId& id);
 
 MUSTER_END_NAMESPACE

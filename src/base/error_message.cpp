@@ -157,6 +157,9 @@ std::string ranks_of(const Error& error) {
 std::string numbers_of(const Error& error) {
   const std::string actual = "got " + std::to_string(error.actual);
   if (error.limit != 0) return "limit " + std::to_string(error.limit) + ", " + actual;
+  if (error.code == ErrorCode::nccl) {
+    return error.actual == 0 ? "" : "ncclResult_t " + std::to_string(error.actual);
+  }
   if (error.code == ErrorCode::expired) return "sequence " + std::to_string(error.actual);
   if (error.expected == 0 && error.actual == 0) return "";
   return "expected " + std::to_string(error.expected) + ", " + actual;

@@ -53,43 +53,50 @@ bool listens_at(int socket, sa_family_t family, const NcclUniqueId& id) {
   return is_same(address, address_in<Address>(id));
 }
 
-/// The only descriptor of this process that fits; -1 when none does, or several.
+/// The only descriptor of this process that fits; none when none does, or several.
 template <class Fits>
-int only_descriptor(const Fits& fits) {
+std::optional<int> only_descriptor(const Fits& fits) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc/self/fd"), ::closedir);
-  if (!folder) return -1;
-  int found = -1;
+  if (!folder) return std::nullopt;
+  std::optional<int> found;
   while (const dirent* const entry = ::readdir(folder.get())) {
     char* end = nullptr;
     const long descriptor = std::strtol(entry->d_name, &end, 10);
     if (end == entry->d_name || *end != '\0' || !fits(static_cast<int>(descriptor))) continue;
-    if (found >= 0) return -1;
+    if (found) return std::nullopt;
     found = static_cast<int>(descriptor);
   }
   return found;
 }
 
 template <class Address>
-int socket_of(const NcclUniqueId& id, sa_family_t family) {
-  if (!has_zeros_behind<Address>(id)) return -1;
+std::optional<int> socket_of(const NcclUniqueId& id, sa_family_t family) {
+  if (!has_zeros_behind<Address>(id)) return std::nullopt;
   return only_descriptor([&](int socket) { return listens_at<Address>(socket, family, id); });
 }
 
 }  // namespace
 
-BootstrapSocket::BootstrapSocket(const NcclUniqueId& id) {
+std::optional<int> find_bootstrap_socket(const NcclUniqueId& id) {
   sa_family_t family = 0;
   std::memcpy(&family, id.data() + address_begin, sizeof family);
-  if (family == AF_INET) socket_ = socket_of<sockaddr_in>(id, family);
-  if (family == AF_INET6) socket_ = socket_of<sockaddr_in6>(id, family);
+  if (family == AF_INET) return socket_of<sockaddr_in>(id, family);
+  if (family == AF_INET6) return socket_of<sockaddr_in6>(id, family);
+  return std::nullopt;
 }
 
-void BootstrapSocket::close_on_exec() const {
-  if (is_found()) ::fcntl(socket_, F_SETFD, FD_CLOEXEC);
-}
-
-void BootstrapSocket::give_up() const {
-  if (is_found()) ::shutdown(socket_, SHUT_RDWR);
+void set_close_on_exec(const NcclUniqueId& id) {
+  if (const auto socket = find_bootstrap_socket(id)) ::fcntl(*socket, F_SETFD, FD_CLOEXEC);
 }
 
 }  // namespace muster::nccl
+
+MUSTER_BEGIN_NAMESPACE
+
+/// NCCL's thread sees that nobody can come any more, ends and closes the socket.
+bool nccl_give_up(const NcclUniqueId& id) {
+  const auto socket = nccl::find_bootstrap_socket(id);
+  return socket && ::shutdown(*socket, SHUT_RDWR) == 0;
+}
+
+MUSTER_END_NAMESPACE

@@ -3,7 +3,8 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
-#include <cstring>
+#include <optional>
+#include <type_traits>
 
 #include "client/failure.h"
 
@@ -18,6 +19,14 @@ std::string last_dl_error() {
 }
 
 Error missing(const std::string& what) { return client::failure(ErrorCode::library_missing, what); }
+
+/// With it NCCL makes the same id again and again, and nobody listens for its ranks.
+std::optional<Error> refusal_of_environment() {
+  if (std::getenv("NCCL_COMM_ID") == nullptr) return std::nullopt;
+  return client::failure(ErrorCode::nccl,
+                         "NCCL_COMM_ID is set, in the environment or in NCCL's configuration "
+                         "file: every id would be the same; unset it");
+}
 
 /// Local: the symbols of this libnccl are nobody else's.
 void* open_library(const std::string& path) {
@@ -52,23 +61,24 @@ Result<Library> Library::load(const std::string& path) {
 }
 
 Result<NcclUniqueId> Library::new_unique_id() const {
-  if (std::getenv("NCCL_COMM_ID") != nullptr) {
-    return client::invalid_argument("NCCL_COMM_ID is set: every id would be the same; unset it");
+  if (auto refused = refusal_of_environment()) return *std::move(refused);
+  NcclUniqueId id{};
+  const int result = get_unique_id_(id.data());
+  if (result == 0) {
+    // Once more: NCCL has read its configuration files into the environment.
+    if (auto refused = refusal_of_environment()) {
+      nccl_give_up(id);
+      return *std::move(refused);
+    }
+    return id;
   }
-  UniqueId made{};
-  const int result = get_unique_id_(&made);
-  if (result != 0) {
-    const char* const what = get_error_string_(result);
-    const char* const last = get_last_error_(nullptr);
-    std::string detail = "ncclGetUniqueId: " + std::string(what == nullptr ? "" : what);
-    if (last != nullptr && *last != '\0') detail += ": " + std::string(last);
-    Error error = client::failure(ErrorCode::nccl, std::move(detail));
-    error.actual = static_cast<std::uint64_t>(result);
-    return error;
-  }
-  NcclUniqueId id;
-  std::memcpy(id.data(), made.internal, id.size());
-  return id;
+  const char* const what = get_error_string_(result);
+  const char* const last = get_last_error_(nullptr);
+  std::string detail = "ncclGetUniqueId: " + std::string(what == nullptr ? "" : what);
+  if (last != nullptr && *last != '\0') detail += ": " + std::string(last);
+  Error error = client::failure(ErrorCode::nccl, std::move(detail));
+  error.actual = static_cast<std::uint64_t>(result);
+  return error;
 }
 
 }  // namespace muster::nccl

@@ -16,15 +16,12 @@ class Library {
 
   /// Makes an id, and with it a thread and a listening socket of this process.
   ///
-  /// errors  nccl (actual, detail), invalid_argument (NCCL_COMM_ID is set)
+  /// errors  nccl (actual, 0 when it was not NCCL that refused; detail)
   Result<NcclUniqueId> new_unique_id() const;
 
  private:
-  /// As nccl.h declares them; ncclResult_t is an int there.
-  struct UniqueId {
-    char internal[std::tuple_size_v<NcclUniqueId>];
-  };
-  using GetUniqueId = int (*)(UniqueId*);
+  // As nccl.h declares them, but for the pointer's type; ncclResult_t is an int.
+  using GetUniqueId = int (*)(void* id);
   using GetErrorString = const char* (*)(int);
   using GetLastError = const char* (*)(void* communicator);
 

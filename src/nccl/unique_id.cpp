@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,7 +9,7 @@
 #include "muster/nccl.h"
 #include "nccl/answer.h"
 #include "nccl/bootstrap_socket.h"
-#include "nccl/library.h"
+#include "nccl/making.h"
 
 // all_gather: who is there, and does anybody bring an id? -> all bring nothing: rank 0 makes one
 // -> broadcast of it, or of why there is none -> the same answer everywhere.
@@ -24,11 +23,28 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int lowest_rank = 0;
+constexpr std::size_t told_in_full_max = 64;
+
+/// Of the two rounds, so that no other all_gather or broadcast is taken for one of them.
+struct Codec {
+  static constexpr std::uint32_t id = codec_id::nccl;
+  template <class T>
+  static Result<std::string> encode(const T& object) {
+    return RawCodec::encode(object);
+  }
+  template <class T>
+  static Result<T> decode(std::string_view bytes) {
+    return RawCodec::decode<T>(bytes);
+  }
+};
 
 std::string text_of(const NcclUniqueId& id) { return {id.data(), id.size()}; }
 
-bool is_zero(const NcclUniqueId& id) {
-  return std::all_of(id.begin(), id.end(), [](char byte) { return byte == 0; });
+bool is_nothing(const std::string& brought) { return brought.empty(); }
+
+bool is_no_id(const std::string& brought) {
+  return brought.size() != std::tuple_size_v<NcclUniqueId> ||
+         std::all_of(brought.begin(), brought.end(), [](char byte) { return byte == 0; });
 }
 
 /// One call of `nccl_unique_id`.
@@ -42,11 +58,11 @@ class Agreement {
  private:
   Duration left() const;
   Error about(Error error) const;
+  /// With the ranks for which `is_meant` holds, and who they are.
+  template <class IsMeant>
+  Error about_ranks(Error error, const IsMeant& is_meant);
   Error about_lowest(Error error);
-  Error disagreement(const std::vector<std::string>& brought);
-  void add_rank(Error& error, int rank, const std::vector<MemberInfo>& members) const;
   Result<NcclUniqueId> brought_id(const std::vector<std::string>& brought);
-  Result<NcclUniqueId> made_at_lowest();
   Result<NcclUniqueId> made_here();
   Result<NcclUniqueId> received();
 
@@ -70,92 +86,91 @@ Error Agreement::about(Error error) const {
   return error;
 }
 
-void Agreement::add_rank(Error& error, int rank, const std::vector<MemberInfo>& members) const {
-  RankReport report;
-  report.rank = rank;
-  report.joined = true;
-  for (const MemberInfo& member : members) {
-    if (member.rank == rank && member.state != MemberState::candidate) {
-      report.process = member.process;
-      report.silence = member.silence;
+template <class IsMeant>
+Error Agreement::about_ranks(Error error, const IsMeant& is_meant) {
+  const auto members = group_.members(left());
+  for (int rank = 0; rank < group_.world_size(); ++rank) {
+    if (!is_meant(rank)) continue;
+    if (!error.rank_ranges.empty() && error.rank_ranges.back().last == rank - 1) {
+      error.rank_ranges.back().last = rank;
+    } else {
+      error.rank_ranges.push_back({rank, rank});
     }
+    if (error.ranks.size() == told_in_full_max) continue;
+    RankReport report;
+    report.rank = rank;
+    report.joined = true;
+    if (members && static_cast<std::size_t>(rank) < members->size()) {  // they come by rank
+      report.process = (*members)[static_cast<std::size_t>(rank)].process;
+      report.silence = (*members)[static_cast<std::size_t>(rank)].silence;
+    }
+    error.ranks.push_back(std::move(report));
   }
-  error.ranks.push_back(std::move(report));
-  error.rank_ranges.push_back({rank, rank});
+  return about(std::move(error));
 }
 
 /// The error of rank 0's process, with who that is.
 Error Agreement::about_lowest(Error error) {
-  const auto members = group_.members(left());
   error.decided_by_rank = lowest_rank;
-  add_rank(error, lowest_rank, members ? *members : std::vector<MemberInfo>());
-  return about(std::move(error));
-}
-
-Error Agreement::disagreement(const std::vector<std::string>& brought) {
-  const auto is_brought = [](const std::string& id) { return !id.empty(); };
-  const auto first = std::find_if(brought.begin(), brought.end(), is_brought);
-  const auto members = group_.members(left());
-  Error error = client::failure(ErrorCode::mismatch, "another NCCL id than that of rank " +
-                                                         std::to_string(first - brought.begin()));
-  for (auto id = first; id != brought.end(); ++id) {
-    if (!is_brought(*id) || *id == *first) continue;
-    add_rank(error, static_cast<int>(id - brought.begin()),
-             members ? *members : std::vector<MemberInfo>());
-  }
-  return about(std::move(error));
+  return about_ranks(std::move(error), [](int rank) { return rank == lowest_rank; });
 }
 
 /// What the ranks bring, if all that do bring the same.
 Result<NcclUniqueId> Agreement::brought_id(const std::vector<std::string>& brought) {
-  const std::string* first = nullptr;
-  for (const std::string& id : brought) {
-    if (id.empty()) continue;
-    if (first == nullptr) first = &id;
-    if (id != *first) return disagreement(brought);
+  const auto of_rank = [&](int rank) -> const std::string& {
+    return brought[static_cast<std::size_t>(rank)];
+  };
+  const auto is_bad = [&](int rank) {
+    return !is_nothing(of_rank(rank)) && is_no_id(of_rank(rank));
+  };
+  const auto first = std::find_if_not(brought.begin(), brought.end(), is_nothing);
+  const auto differs = [&](int rank) {
+    return !is_nothing(of_rank(rank)) && of_rank(rank) != *first;
+  };
+  for (int rank = 0; rank < group_.world_size(); ++rank) {
+    if (!is_bad(rank)) continue;
+    return about_ranks(client::invalid_argument("the id that was brought is no NCCL id: all zero"),
+                       is_bad);
   }
-  auto id = RawCodec::decode<NcclUniqueId>(*first);
+  for (int rank = 0; rank < group_.world_size(); ++rank) {
+    if (!differs(rank)) continue;
+    return about_ranks(
+        client::failure(ErrorCode::mismatch, "another NCCL id than that of rank " +
+                                                 std::to_string(first - brought.begin())),
+        differs);
+  }
+  auto id = Codec::decode<NcclUniqueId>(*first);
   if (!id) return about(std::move(id).error());
   return id;
 }
 
 Result<NcclUniqueId> Agreement::made_here() {
-  const auto library = nccl::Library::load(options_.library);
-  auto id = library ? library->new_unique_id() : library.error();
-  std::optional<nccl::BootstrapSocket> socket;
-  if (id) socket.emplace(*id).close_on_exec();
-  const auto told = group_.broadcast_obj<RawCodec>(nccl::encode_answer(id), lowest_rank, left());
+  auto id = nccl::make_id(options_.library, left());
+  if (id) nccl::set_close_on_exec(*id);
+  const auto told = group_.broadcast_obj<Codec>(nccl::encode_answer(id), lowest_rank, left());
   if (!id) return about_lowest(std::move(id).error());
   if (told) return id;
-  socket->give_up();
+  nccl_give_up(*id);
   return about(told.error());
 }
 
 Result<NcclUniqueId> Agreement::received() {
-  const auto answer = group_.broadcast_obj<RawCodec>(std::string(), lowest_rank, left());
+  const auto answer = group_.broadcast_obj<Codec>(std::string(), lowest_rank, left());
   if (!answer) return about(answer.error());
   auto id = nccl::decode_answer(*answer);
   if (!id) return about_lowest(std::move(id).error());
   return id;
 }
 
-Result<NcclUniqueId> Agreement::made_at_lowest() {
-  return group_.rank() == lowest_rank ? made_here() : received();
-}
-
 Result<NcclUniqueId> Agreement::run() {
   if (timeout_ <= Duration::zero()) {
     return about(client::invalid_argument("the timeout is not above zero"));
   }
-  if (options_.id && is_zero(*options_.id)) {
-    return about(client::invalid_argument("the id is all zero; was it ever made?"));
-  }
-  const auto brought = group_.all_gather_obj<RawCodec>(
-      options_.id ? text_of(*options_.id) : std::string(), timeout_);
+  const auto brought =
+      group_.all_gather_obj<Codec>(options_.id ? text_of(*options_.id) : std::string(), timeout_);
   if (!brought) return about(brought.error());
-  const bool is_any_brought = std::any_of(brought->begin(), brought->end(),
-                                          [](const std::string& id) { return !id.empty(); });
-  return is_any_brought ? brought_id(*brought) : made_at_lowest();
+  if (!std::all_of(brought->begin(), brought->end(), is_nothing)) return brought_id(*brought);
+  return group_.rank() == lowest_rank ? made_here() : received();
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ void wait_at(int listener) {
 
 extern "C" {
 
-__attribute__((visibility("default"))) int ncclGetUniqueId(UniqueId* id) {
+__attribute__((visibility("default"))) int ncclGetUniqueId(void* bytes) {
+  auto* const id = static_cast<UniqueId*>(bytes);
   if (const auto action = before.load()) action();
   if (refusal != 0) return refusal;
   sockaddr_in address{};

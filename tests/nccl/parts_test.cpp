@@ -60,10 +60,9 @@ class NamedSocket {
 TEST_CASE("the socket that an id names is found, and touched only when it is told to") {
   NamedSocket<sockaddr_in> named;
   named.listen();
-  const BootstrapSocket socket(named.id);
-  REQUIRE(socket.is_found());
+  CHECK(find_bootstrap_socket(named.id) == named.descriptor());
   CHECK_FALSE(named.is_close_on_exec());
-  socket.close_on_exec();
+  set_close_on_exec(named.id);
   CHECK(named.is_close_on_exec());
 }
 
@@ -71,29 +70,28 @@ TEST_CASE("the socket of an id with an IPv6 address is found") {
   if (!test::has_ipv6()) return;
   NamedSocket<sockaddr_in6> named;
   named.listen();
-  CHECK(BootstrapSocket(named.id).is_found());
+  CHECK(find_bootstrap_socket(named.id) == named.descriptor());
 }
 
 TEST_CASE("a thread that accepts at the socket ends when the id is given up") {
   NamedSocket<sockaddr_in> named;
   named.listen();
-  BootstrapSocket(named.id).give_up();
+  CHECK(nccl_give_up(named.id));
   CHECK(::accept(named.descriptor(), nullptr, nullptr) < 0);
 }
 
 TEST_CASE("a socket that does not listen is none") {
   NamedSocket<sockaddr_in> named;
-  CHECK_FALSE(BootstrapSocket(named.id).is_found());
+  CHECK_FALSE(find_bootstrap_socket(named.id));
 }
 
 TEST_CASE("where two descriptors fit none is touched") {
   NamedSocket<sockaddr_in> named;
   named.listen();
   const int second = ::dup(named.descriptor());
-  const BootstrapSocket socket(named.id);
-  CHECK_FALSE(socket.is_found());
-  socket.close_on_exec();
+  set_close_on_exec(named.id);
   CHECK_FALSE(named.is_close_on_exec());
+  CHECK_FALSE(nccl_give_up(named.id));
   ::close(second);
 }
 
@@ -102,14 +100,14 @@ TEST_CASE("an id that looks otherwise names no socket") {
   named.listen();
   NcclUniqueId with_a_tail = named.id;
   with_a_tail.back() = 1;
-  CHECK_FALSE(BootstrapSocket(with_a_tail).is_found());
+  CHECK_FALSE(find_bootstrap_socket(with_a_tail));
   NcclUniqueId of_another_family = named.id;
   of_another_family[8] = 1;
-  CHECK_FALSE(BootstrapSocket(of_another_family).is_found());
+  CHECK_FALSE(find_bootstrap_socket(of_another_family));
   NcclUniqueId of_another_port = named.id;
   of_another_port[11] = static_cast<char>(of_another_port[11] ^ 1);
-  CHECK_FALSE(BootstrapSocket(of_another_port).is_found());
-  CHECK_FALSE(BootstrapSocket(NcclUniqueId{}).is_found());
+  CHECK_FALSE(find_bootstrap_socket(of_another_port));
+  CHECK_FALSE(find_bootstrap_socket(NcclUniqueId{}));
 }
 
 TEST_CASE("an answer brings the id as it is") {

@@ -1,7 +1,6 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <dirent.h>
 #include <dlfcn.h>
-#include <fcntl.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +11,7 @@
 
 #include "muster/codec_raw.h"
 #include "nccl/bootstrap_socket.h"
+#include "nccl/descriptors.h"
 #include "nccl/library.h"
 #include "support/ranks.h"
 
@@ -25,19 +25,6 @@ std::size_t thread_count() {
   DIR* const threads = ::opendir("/proc/self/task");
   while (const dirent* const entry = ::readdir(threads)) count += entry->d_name[0] != '.';
   ::closedir(threads);
-  return count;
-}
-
-/// The descriptors that an exec'd child would inherit, beside the first three.
-std::size_t inherited_count() {
-  std::size_t count = 0;
-  DIR* const descriptors = ::opendir("/proc/self/fd");
-  while (const dirent* const entry = ::readdir(descriptors)) {
-    const int descriptor = std::atoi(entry->d_name);
-    if (descriptor < 3) continue;
-    count += (::fcntl(descriptor, F_GETFD) & FD_CLOEXEC) == 0;
-  }
-  ::closedir(descriptors);
   return count;
 }
 
@@ -61,7 +48,7 @@ TEST_CASE("NCCL's listening socket is found and not inherited") {
   const Store store = connect(server);
   auto group = join(store, "job", 0, 1);
   const NcclUniqueId id = must(nccl_unique_id(group, 10s));
-  CHECK(nccl::BootstrapSocket(id).is_found());
+  CHECK(nccl::find_bootstrap_socket(id));
   CHECK(inherited_count() == inherited);
 }
 
@@ -70,10 +57,8 @@ TEST_CASE("NCCL's thread and socket go when an id is given up") {
   const std::size_t threads = thread_count();
   for (int i = 0; i < 8; ++i) {
     const NcclUniqueId id = must(library.new_unique_id());
-    const nccl::BootstrapSocket socket(id);
-    REQUIRE(socket.is_found());
-    socket.give_up();
-    await([&] { return !nccl::BootstrapSocket(id).is_found(); });
+    REQUIRE(nccl_give_up(id));
+    await([&] { return !nccl::find_bootstrap_socket(id); });
   }
   await([&] { return thread_count() == threads; });
 }

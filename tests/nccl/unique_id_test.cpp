@@ -11,7 +11,9 @@
 
 #include <doctest/doctest.h>
 
+#include "muster/codec_raw.h"
 #include "muster/nccl.h"
+#include "nccl/descriptors.h"
 #include "nccl/double.h"
 #include "support/ranks.h"
 
@@ -76,11 +78,16 @@ NcclUniqueId brought(char byte) {
 
 TEST_CASE("all ranks get the id that rank 0 made") {
   const Double nccl;
+  const std::size_t inherited = inherited_count();
   const Server server = start_server();
   const Ids ids = agree(server, "job", 4, [&](int) { return nccl.options(); });
   for (const auto& id : ids) CHECK(must(id) == must(ids[0]));
   CHECK(must(ids[0]) != NcclUniqueId{});
   CHECK(nccl.waiting() == 1);
+  CHECK(inherited_count() == inherited);  // although NCCL leaves its socket open for children
+  CHECK(nccl_give_up(must(ids[0])));
+  await([&] { return nccl.waiting() == 0; });
+  CHECK_FALSE(nccl_give_up(must(ids[0])));
 }
 
 TEST_CASE("each call gives an id of its own and leaves no key behind") {
@@ -221,7 +228,20 @@ TEST_CASE("NCCL_COMM_ID at rank 0 is refused: all ids would be one") {
   ::setenv("NCCL_COMM_ID", "127.0.0.1:1", 1);
   const auto id = nccl_unique_id(group, 10s, nccl.options());
   ::unsetenv("NCCL_COMM_ID");
-  CHECK(must_fail(id).code == ErrorCode::invalid_argument);
+  CHECK(must_fail(id).code == ErrorCode::nccl);
+}
+
+TEST_CASE("NCCL_COMM_ID that NCCL finds in its configuration file is refused, too") {
+  const Double nccl;
+  const int waiting = nccl.waiting();
+  const Server server = start_server();
+  Store store = connect(server);
+  auto group = join(store, "job", 0, 1);
+  nccl.before([] { ::setenv("NCCL_COMM_ID", "127.0.0.1:1", 1); });
+  const auto id = nccl_unique_id(group, 10s, nccl.options());
+  ::unsetenv("NCCL_COMM_ID");
+  CHECK(must_fail(id).code == ErrorCode::nccl);
+  await([&] { return nccl.waiting() == waiting; });
 }
 
 TEST_CASE("a rank that does not come is named at the deadline, and no id is made") {
@@ -258,23 +278,75 @@ TEST_CASE("an id that cannot be told to the others is given up") {
       CHECK(error.code == ErrorCode::rank_left);
       return;
     }
-    must(group.all_gather_bytes("", codec_id::raw));
+    must(group.all_gather_bytes("", codec_id::nccl));
     must(group.leave());
     rank_1_has_left.set_value();
   });
   await([&] { return nccl.waiting() == waiting; });
 }
 
-TEST_CASE("arguments that cannot be meant are refused here") {
+std::promise<void> may_make;
+
+TEST_CASE("a libnccl that takes too long ends the call in its time, and its id is given up") {
+  const Double nccl;
+  const int waiting = nccl.waiting();
+  const Server server = start_server();
+  nccl.before([] { may_make.get_future().wait(); });
+  run_ranks(2, [&](int rank) {
+    const Store store = connect(server);
+    auto group = join(store, "job", rank, 2);
+    if (rank == 1) let_pass(200ms);  // of the time of rank 0's call
+    const Error error = must_fail(nccl_unique_id(group, 500ms, nccl.options()));
+    CHECK(error.code == ErrorCode::timed_out);
+    REQUIRE(error.ranks.size() == 1);
+    CHECK(error.ranks[0].rank == 0);
+    // The second round had what the first one left.
+    if (rank == 1) CHECK(error.decided_by_timeout < 500ms);
+    if (rank == 0) CHECK(error.elapsed < 5s);
+  });
+  may_make.set_value();
+  await([&] { return nccl.waiting() == waiting; });
+}
+
+TEST_CASE("another all_gather is not taken for a call of it") {
+  const Double nccl;
+  const Server server = start_server();
+  run_ranks(2, [&](int rank) {
+    const Store store = connect(server);
+    auto group = join(store, "job", rank, 2);
+    if (rank == 0) {
+      const auto id = nccl_unique_id(group, 10s, nccl.options());
+      CHECK(must_fail(id).code == ErrorCode::collective_mismatch);
+    } else {
+      const auto all = group.all_gather_obj<RawCodec>(brought('a'));
+      CHECK(must_fail(all).code == ErrorCode::collective_mismatch);
+    }
+    must(group.barrier());
+  });
+}
+
+TEST_CASE("an id that is all zero is refused for all, with who brought it") {
+  const Server server = start_server();
+  const Ids ids = agree(server, "job", 3, [&](int rank) {
+    NcclIdOptions options;
+    if (rank == 1) options.id = NcclUniqueId{};
+    if (rank == 2) options.id = brought('a');
+    return options;
+  });
+  for (const auto& id : ids) {
+    const Error error = must_fail(id);
+    CHECK(error.code == ErrorCode::invalid_argument);
+    CHECK(error.rank_ranges == std::vector<RankRange>{{1, 1}});
+  }
+}
+
+TEST_CASE("a time that cannot be meant is refused here") {
   const Double nccl;
   const Server server = start_server();
   Store store = connect(server);
   auto group = join(store, "job", 0, 1);
   CHECK(must_fail(nccl_unique_id(group, 0s, nccl.options())).code == ErrorCode::invalid_argument);
   CHECK(must_fail(nccl_unique_id(group, default_timeout)).code == ErrorCode::invalid_argument);
-  NcclIdOptions zero;
-  zero.id = NcclUniqueId{};
-  CHECK(must_fail(nccl_unique_id(group, 10s, zero)).code == ErrorCode::invalid_argument);
 }
 
 }  // namespace
