@@ -38,13 +38,15 @@ struct GroupInfo {
   Duration round_age{0};
 };
 
-/// A round that is not decided: these ranks wait for those.
+/// A round in which these ranks wait for those.
 struct WaitingRound {
   std::uint64_t number = 0;
   std::string call;  ///< such as "broadcast root=1 codec=3"
   Duration age{0};   ///< since the first rank called it
   std::vector<RankRange> called;
   std::vector<RankRange> missing;
+  int older_rounds = 0;  ///< all who are needed came, but of so many open rounds before it the
+                         ///< oldest waits for `missing`; 0: it does itself
 };
 
 /// A regroup that is not decided.
@@ -54,6 +56,17 @@ struct WaitingRegroup {
   Duration age{0};
   std::vector<RankRange> called;
   std::vector<RankRange> missing;  ///< also ranks for which no candidate is there
+};
+
+/// A join that waits beside the members.
+struct WaitingCandidate {
+  MemberInfo member;  ///< live, silent or away; its rank: the one it asked for
+  int world_size = 0;
+  bool standby = false;
+  bool waits_for_holder = false;  ///< its rank's holder is silent, but not declared lost yet; else:
+                                  ///< until the members regroup
+  Duration age{0};
+  Duration left{0};  ///< until its deadline
 };
 
 /// A rank that waits for an object.
@@ -71,15 +84,19 @@ struct GroupReport {
   std::uint64_t epoch = 0;  ///< 0: it forms
   int world_size = 0;
   Duration age{0};                  ///< of the epoch; while it forms: since the first rank came
-  std::vector<MemberInfo> members;  ///< by rank, then candidates; without `info`. While it forms:
-                                    ///< the ranks that are there
+  std::vector<MemberInfo> members;  ///< by rank; without `info`. While it forms: the ranks that are
+                                    ///< there
   std::vector<RankRange> missing;   ///< while it forms: the ranks that are not
-  std::optional<WaitingRound> round;
+  std::vector<WaitingCandidate> candidates;
+  std::optional<WaitingRound> round;       ///< that is not decided
+  std::optional<WaitingRound> confirming;  ///< a barrier that is decided: the rank that leaves it
+                                           ///< last waits until these others have confirmed it
   std::optional<WaitingRegroup> regroup;
   std::vector<WaitingReceiver> receivers;
   std::optional<Error>
       failure;  ///< of the last round that failed: who did not come, or called what
   Duration failure_age{0};
+  std::string failure_call;  ///< as WaitingRound::call
 };
 
 /// A call that waits at the server.

@@ -59,6 +59,7 @@ enum class MemberState {
   lost,
   left,
   candidate,  ///< no member of this epoch: waits for the next one
+  away,       ///< its connection has ended; it is lost unless it comes back within the grace
 };
 
 struct MemberInfo {

@@ -34,7 +34,8 @@ WaiterInfo public_form(const wire::WaiterEntry& entry) {
 }
 
 WaitingRound public_form(const wire::RoundEntry& entry) {
-  return {entry.number, std::string(entry.call), entry.age, entry.called, entry.missing};
+  return {entry.number, std::string(entry.call), entry.age,
+          entry.called, entry.missing,           static_cast<int>(entry.older_rounds)};
 }
 
 WaitingRegroup public_form(const wire::RegroupEntry& entry) {
@@ -47,6 +48,15 @@ WaitingReceiver public_form(const wire::ReceiverEntry& entry) {
           entry.age};
 }
 
+WaitingCandidate public_form(const wire::CandidateEntry& entry) {
+  return {client::public_form(entry.member),
+          static_cast<int>(entry.world_size),
+          entry.standby,
+          entry.waits_for_holder,
+          entry.age,
+          entry.left};
+}
+
 GroupReport report_of(const wire::InspectGroupReply& reply, std::string_view name) {
   GroupReport report;
   report.name = name;
@@ -57,13 +67,18 @@ GroupReport report_of(const wire::InspectGroupReply& reply, std::string_view nam
     report.members.push_back(client::public_form(member));
   }
   report.missing = reply.missing;
+  for (const wire::CandidateEntry& candidate : reply.candidates) {
+    report.candidates.push_back(public_form(candidate));
+  }
   if (reply.round) report.round = public_form(*reply.round);
+  if (reply.confirming) report.confirming = public_form(*reply.confirming);
   if (reply.regroup) report.regroup = public_form(*reply.regroup);
   for (const wire::ReceiverEntry& receiver : reply.receivers) {
     report.receivers.push_back(public_form(receiver));
   }
   if (reply.failed) report.failure = reply.failure;
   report.failure_age = reply.failure_age;
+  report.failure_call = reply.failure_call;
   return report;
 }
 

@@ -14,6 +14,7 @@ inline MemberInfo public_form(const wire::MemberEntry& entry) {
     case wire::MemberState::lost: member.state = MemberState::lost; break;
     case wire::MemberState::left: member.state = MemberState::left; break;
     case wire::MemberState::candidate: member.state = MemberState::candidate; break;
+    case wire::MemberState::away: member.state = MemberState::away; break;
   }
   member.process = entry.process;
   member.silence = entry.silence;

@@ -77,6 +77,8 @@ struct Joiner {
   Link<Joiner> claim{*this};  ///< among those who wait for the holder
 };
 
+/// Not heard of for some heartbeats.
+bool is_silent(const Host& host, const Session& session);
 /// A member as lists show it.
 wire::MemberEntry entry_of(const Host& host, const Member& member);
 
@@ -189,7 +191,8 @@ class Group {
 
   // group_inspect.cpp
   void inspect_forming(wire::InspectGroupReply& reply) const;
-  void inspect_formed(wire::InspectGroupReply& reply, std::string& call);
+  void inspect_formed(wire::InspectGroupReply& reply, std::deque<std::string>& calls);
+  wire::CandidateEntry candidate_entry(const Joiner& joiner) const;
   wire::RegroupEntry regroup_entry();
 
   // group_regroup.cpp

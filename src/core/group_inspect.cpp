@@ -11,19 +11,37 @@
 namespace muster::core {
 namespace {
 
-constexpr int silent_heartbeats = 3;
-
 wire::MemberEntry entry_of(const Host& host, std::uint32_t rank, const Session& session) {
   wire::MemberEntry entry;
   entry.rank = rank;
   entry.process = session.process;
   entry.silence = host.silence(session);
-  const bool silent = entry.silence >= silent_heartbeats * host.options().limits.heartbeat;
-  entry.state = silent ? wire::MemberState::silent : wire::MemberState::live;
+  if (session.connection == 0) {
+    entry.state = wire::MemberState::away;
+  } else if (is_silent(host, session)) {
+    entry.state = wire::MemberState::silent;
+  }
+  return entry;
+}
+
+wire::RoundEntry entry_of(const Host& host, const Rounds& rounds, const Round& round,
+                          std::string_view call) {
+  Rounds::Awaited awaited = rounds.awaited(round);
+  wire::RoundEntry entry;
+  entry.number = round.number;
+  entry.call = call;
+  entry.age = host.now() - round.opened;
+  entry.missing = std::move(awaited.ranks);
+  entry.older_rounds = awaited.older_rounds;
   return entry;
 }
 
 }  // namespace
+
+bool is_silent(const Host& host, const Session& session) {
+  constexpr int heartbeats = 3;
+  return host.silence(session) >= heartbeats * host.options().limits.heartbeat;
+}
 
 wire::MemberEntry entry_of(const Host& host, const Member& member) {
   if (member.live()) {
@@ -47,7 +65,9 @@ wire::GroupEntry Group::summary() const {
   }
   entry.epoch = epoch_->roster.epoch;
   entry.live = epoch_->roster.live_count;
-  if (const Round* round = epoch_->rounds.undecided()) {
+  const Rounds& rounds = epoch_->rounds;
+  const Round* undecided = rounds.undecided();
+  if (const Round* round = undecided != nullptr ? undecided : rounds.confirming()) {
     entry.round = round->number;
     entry.round_age = room_.host.now() - round->opened;
   }
@@ -57,20 +77,31 @@ wire::GroupEntry Group::summary() const {
 void Group::inspect(const RequestContext& context) {
   wire::InspectGroupReply reply;
   reply.world_size = world_size_;
-  std::string call;  // viewed by the reply
+  std::deque<std::string> calls;  // viewed by the reply
   if (epoch_ == nullptr) {
     inspect_forming(reply);
   } else {
-    inspect_formed(reply, call);
+    inspect_formed(reply, calls);
   }
   for (const auto& [arrival, joiner] : joiners_) {
-    if (joiner->place == Joiner::Place::seat) continue;
-    if (reply.members.size() >= world_size_ + std::size_t{wire::list_entries_max}) break;
-    reply.members.push_back(entry_of(room_.host, joiner->rank, joiner->session));
-    reply.members.back().state = wire::MemberState::candidate;
+    if (joiner->place == Joiner::Place::seat || joiner->waits.empty()) continue;
+    if (reply.candidates.size() == wire::list_entries_max) break;
+    reply.candidates.push_back(candidate_entry(*joiner));
   }
   for (wire::MemberEntry& member : reply.members) member.info = {};  // might not fit
   room_.host.answer(context, answer_of(reply));
+}
+
+wire::CandidateEntry Group::candidate_entry(const Joiner& joiner) const {
+  const Instant now = room_.host.now();
+  wire::CandidateEntry entry;
+  entry.member = entry_of(room_.host, joiner.rank, joiner.session);
+  entry.world_size = joiner.world_size;
+  entry.standby = joiner.standby;
+  entry.waits_for_holder = joiner.place == Joiner::Place::claimant;
+  entry.age = now - joiner.waits.first().parked.received;
+  entry.left = joiner.waits.last().parked.deadline - now;
+  return entry;
 }
 
 void Group::inspect_forming(wire::InspectGroupReply& reply) const {
@@ -90,28 +121,31 @@ void Group::inspect_forming(wire::InspectGroupReply& reply) const {
   }
 }
 
-void Group::inspect_formed(wire::InspectGroupReply& reply, std::string& call) {
+void Group::inspect_formed(wire::InspectGroupReply& reply, std::deque<std::string>& calls) {
   const Instant now = room_.host.now();
   const Roster& roster = epoch_->roster;
   reply.epoch = roster.epoch;
   reply.age = now - epoch_->formed;
   for (const Member& member : roster.members) reply.members.push_back(entry_of(room_.host, member));
-  if (const Round* round = epoch_->rounds.undecided()) {
-    call = text_of(round->call);
-    wire::RoundEntry& entry = reply.round.emplace();
-    entry.number = round->number;
-    entry.call = call;
-    entry.age = now - round->opened;
-    entry.missing = epoch_->rounds.missing(*round);
+  const Rounds& rounds = epoch_->rounds;
+  if (const Round* round = rounds.undecided()) {
+    const std::string& call = calls.emplace_back(text_of(round->call));
+    wire::RoundEntry& entry = reply.round.emplace(entry_of(room_.host, rounds, *round, call));
     for (const Member& member : roster.members) {
       if (member.live() && member.next_round > round->number) add_to(entry.called, member.rank);
     }
+  }
+  if (const Round* round = rounds.confirming()) {
+    const std::string& call = calls.emplace_back(text_of(round->call));
+    reply.confirming = entry_of(room_.host, rounds, *round, call);
+    add_to(reply.confirming->called, roster.hosting_rank);
   }
   if (attempt_.open) reply.regroup = regroup_entry();
   reply.receivers = epoch_->streams.receivers();
   if (const auto& last = epoch_->rounds.last_failure(); last.failure) {
     reply.failed = true;
     reply.failure_age = now - last.at;
+    reply.failure_call = calls.emplace_back(text_of(last.call));
     reply.failure = wire::decode_error(static_cast<std::uint16_t>(last.failure.code),
                                        last.failure.body->view());
   }
@@ -120,11 +154,17 @@ void Group::inspect_formed(wire::InspectGroupReply& reply, std::string& call) {
 wire::RegroupEntry Group::regroup_entry() {
   wire::RegroupEntry entry{
       attempt_.new_size, attempt_.min_size, room_.host.now() - attempt_.opened, {}, {}};
+  std::vector<std::uint32_t> missing = ranks_without_candidate();
   for (const Member& member : epoch_->roster.members) {
-    if (member.live()) add_to(called(member) ? entry.called : entry.missing, member.rank);
+    if (!member.live()) continue;
+    if (called(member)) {
+      add_to(entry.called, member.rank);
+    } else {
+      missing.push_back(member.rank);
+    }
   }
-  if (!entry.missing.empty()) return entry;
-  for (const std::uint32_t rank : ranks_without_candidate()) add_to(entry.missing, rank);
+  std::sort(missing.begin(), missing.end());
+  for (const std::uint32_t rank : missing) add_to(entry.missing, rank);
   return entry;
 }
 

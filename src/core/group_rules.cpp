@@ -9,8 +9,6 @@
 namespace muster::core {
 namespace {
 
-constexpr int silent_heartbeats = 3;
-
 wire::Join request_of(const Joiner& joiner) {
   wire::Join request;
   request.rank = joiner.rank;
@@ -130,8 +128,7 @@ Group::Verdict Group::judge_formed(const Session& session, const wire::Join& req
 
 Group::Verdict Group::judge_holder(Session& holder, std::uint32_t rank) {
   if (holder.connection == 0) return {Verdict::Kind::displace_joiner, {}};
-  const Duration silent = silent_heartbeats * room_.host.options().limits.heartbeat;
-  if (room_.host.silence(holder) < silent) return Verdict::refusal(in_use_error(holder, rank));
+  if (!is_silent(room_.host, holder)) return Verdict::refusal(in_use_error(holder, rank));
   return {Verdict::Kind::claim, {}, nullptr, nullptr, &holder};
 }
 

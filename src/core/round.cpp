@@ -56,6 +56,13 @@ const Round* Rounds::undecided() const {
   return open ? open_.back().get() : nullptr;
 }
 
+/// It is the last that the hosting rank has called: nobody else is withheld an outcome.
+const Round* Rounds::confirming() const {
+  const Round* last = find(roster_.members[roster_.hosting_rank].next_round - 1);
+  const bool waits = last != nullptr && last->state == Round::State::done && !last->waits.empty();
+  return waits ? last : nullptr;
+}
+
 bool Rounds::is_decided(std::uint64_t number) const {
   const Round* round = find(number);
   return round != nullptr && round->state != Round::State::open;
@@ -269,6 +276,7 @@ bool Rounds::wait(const RequestContext& context, Member& member, Round& round) {
   auto wait = std::make_unique<RoundWait>(round, member, *parked);
   round.waits.append(wait->link);
   parked->wait_at(std::move(wait));
+  if (!round.timer.armed()) host_.timers().arm(round.timer, round.log_next);
   return true;
 }
 

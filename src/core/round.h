@@ -103,10 +103,17 @@ class Rounds {
   /// call the next before the last is decided.
   const Round* undecided() const;
   bool is_decided(std::uint64_t number) const;
-  /// Who has to come before an undecided round is done.
-  std::vector<RankRange> missing(const Round& round) const;
+  /// The decided barrier in which the hosting rank waits for confirmations; null: none.
+  const Round* confirming() const;
+  struct Awaited {
+    std::vector<RankRange> ranks;
+    std::uint32_t older_rounds = 0;  ///< the oldest of so many open ones waits for them; 0: it does
+  };
+  /// Who has to come before an undecided round is done, or to confirm one that is.
+  Awaited awaited(const Round& round) const;
   struct LastFailure {
     Failure failure;  ///< none: no round has failed
+    RoundCall call;
     Instant at{};
   };
   const LastFailure& last_failure() const { return last_failure_; }
@@ -151,6 +158,7 @@ class Rounds {
   void drop_objects(Round& round);
   void free_acknowledged();
   void on_timer(Round& round);
+  void log_wait(const Round& round) const;
 
   // round_answers.cpp
   void answer(RoundWait& wait);
@@ -158,6 +166,7 @@ class Rounds {
   Answer recovered(const Round& round, const Member& member,
                    const std::vector<std::uint64_t>& next_sequences) const;
   Error expired_error(const Round& round) const;
+  std::vector<RankRange> missing(const Round& round) const;
   Error missing_error(const Round& round, const Member& decider, Duration timeout) const;
   Error mismatch_error(const Round& round, const Member& caller, std::string called) const;
   void blame_for_oldest(Error& error) const;

@@ -167,19 +167,30 @@ std::vector<RankRange> Rounds::missing(const Round& round) const {
   return missing;
 }
 
+Rounds::Awaited Rounds::awaited(const Round& round) const {
+  if (round.state == Round::State::done) return {unconfirmed(round), 0};
+  Awaited awaited{missing(round), 0};
+  if (!awaited.ranks.empty() || admitted(round)) return awaited;
+  Error oldest;
+  blame_for_oldest(oldest);
+  return {std::move(oldest.rank_ranges),
+          static_cast<std::uint32_t>(round.number - open_.front()->number)};
+}
+
 /// The deadline of `decider`, who had given `timeout`, has passed.
 Error Rounds::missing_error(const Round& round, const Member& decider, Duration timeout) const {
   Error error = round_error(ErrorCode::timed_out, round);
   error.decided_by_rank = static_cast<int>(decider.rank);
   error.decided_by_timeout = timeout;
-  for (const RankRange range : missing(round)) {
+  const Awaited awaited = this->awaited(round);
+  for (const RankRange range : awaited.ranks) {
     for (int rank = range.first; rank <= range.last; ++rank) {
       roster_.blame(error, roster_.members[static_cast<std::size_t>(rank)]);
     }
   }
-  if (!error.rank_ranges.empty() || admitted(round)) return error;
-  error.detail = "all came, but open_rounds_max older rounds wait for these ranks";
-  blame_for_oldest(error);
+  if (awaited.older_rounds != 0) {
+    error.detail = "all came, but open_rounds_max older rounds wait for these ranks";
+  }
   return error;
 }
 

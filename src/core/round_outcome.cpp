@@ -16,7 +16,7 @@ void Rounds::fail_open(Round& round, Error error) {
   error.round = round.number;
   round.failure = make_failure(quota_, error);
   round.state = Round::State::failed;
-  last_failure_ = {round.failure, host_.now()};
+  last_failure_ = {round.failure, round.call, host_.now()};
   drop_objects(round);
   settle(round);
 }
@@ -79,11 +79,13 @@ void Rounds::settle(Round& round) {
       answer(wait);
     }
   }
+  if (!round.waits.empty()) host_.timers().arm(round.timer, round.log_next);
 }
 
 /// Lets the rank that leaves the barrier last go, once all others have confirmed.
 void Rounds::confirm(Round& round) {
   if (round.state != Round::State::done || unconfirmed_count(round) != 0) return;
+  round.timer.disarm();
   while (!round.waits.empty()) answer(round.waits.first());
 }
 
@@ -196,17 +198,36 @@ void Rounds::abandoned(RoundWait& wait) {
 }
 
 void Rounds::on_timer(Round& round) {
-  if (host_.now() >= round.abandoned_deadline) {
+  const bool open = round.state == Round::State::open;
+  if (open && host_.now() >= round.abandoned_deadline) {
     const Member& member = roster_.members[round.abandoned_by];
     return fail_open(round, missing_error(round, member, round.abandoned_timeout));
   }
-  host_.log(LogLevel::warning, "group " + printable(roster_.group) + " epoch " +
-                                   std::to_string(roster_.epoch) + " round " +
-                                   std::to_string(round.number) + ": " + text_of(round.call) +
-                                   " waits for " + in_seconds(host_.now() - round.opened) +
-                                   ", missing: " + text_of(missing(round)));
   round.log_next = host_.now() + host_.options().slow_round_log;
-  host_.timers().arm(round.timer, std::min(round.log_next, round.abandoned_deadline));
+  if (!open && round.waits.empty()) return;  // it was waited for no longer
+  log_wait(round);
+  const Instant deadline = open ? round.abandoned_deadline : base::far_future;
+  host_.timers().arm(round.timer, std::min(round.log_next, deadline));
+}
+
+void Rounds::log_wait(const Round& round) const {
+  const Awaited awaited = this->awaited(round);
+  const std::string call = "group " + printable(roster_.group) + " epoch " +
+                           std::to_string(roster_.epoch) + " round " +
+                           std::to_string(round.number) + ": " + text_of(round.call);
+  const Duration waited = host_.now() - round.opened;
+  const std::string age = in_seconds(std::chrono::floor<std::chrono::milliseconds>(waited));
+  const std::string ranks = text_of(awaited.ranks);
+  if (round.state == Round::State::done) {
+    host_.log(LogLevel::warning,
+              call + " is done, but waits for " + age + ", not confirmed by: " + ranks);
+  } else if (awaited.older_rounds != 0) {
+    host_.log(LogLevel::warning, call + " waits for " + age + " behind " +
+                                     std::to_string(awaited.older_rounds) +
+                                     " open rounds, the oldest missing: " + ranks);
+  } else {
+    host_.log(LogLevel::warning, call + " waits for " + age + ", missing: " + ranks);
+  }
 }
 
 }  // namespace muster::core

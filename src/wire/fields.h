@@ -22,7 +22,7 @@ constexpr std::uint8_t last_number(Collective) { return 5; }
 constexpr std::uint8_t first_number(ListKind) { return 0; }
 constexpr std::uint8_t last_number(ListKind) { return 1; }
 constexpr std::uint8_t first_number(MemberState) { return 0; }
-constexpr std::uint8_t last_number(MemberState) { return 4; }
+constexpr std::uint8_t last_number(MemberState) { return 5; }
 constexpr std::uint8_t first_number(RoundState) { return 0; }
 constexpr std::uint8_t last_number(RoundState) { return 3; }
 
@@ -46,6 +46,8 @@ template <>
 inline constexpr std::size_t item_bytes_min<ListEntry> = 14;
 template <>
 inline constexpr std::size_t item_bytes_min<MemberEntry> = 45;
+template <>
+inline constexpr std::size_t item_bytes_min<CandidateEntry> = 67;
 template <>
 inline constexpr std::size_t item_bytes_min<SessionEntry> = 53;
 template <>
@@ -251,6 +253,7 @@ void fields(auto& codec, Is<RoundEntry> auto& m) {
   codec("age", m.age);
   codec("called", m.called);
   codec("missing", m.missing);
+  codec("older_rounds", m.older_rounds);
 }
 void fields(auto& codec, Is<RegroupEntry> auto& m) {
   codec("new_size", m.new_size);
@@ -266,18 +269,29 @@ void fields(auto& codec, Is<ReceiverEntry> auto& m) {
   codec("sequence", m.sequence);
   codec("age", m.age);
 }
+void fields(auto& codec, Is<CandidateEntry> auto& m) {
+  codec("member", m.member);
+  codec("world_size", m.world_size);
+  codec("standby", m.standby);
+  codec("waits_for_holder", m.waits_for_holder);
+  codec("age", m.age);
+  codec("left", m.left);
+}
 void fields(auto& codec, Is<InspectGroupReply> auto& m) {
   codec("epoch", m.epoch);
   codec("world_size", m.world_size);
   codec("age", m.age);
   codec("members", m.members);
   codec("missing", m.missing);
+  codec("candidates", m.candidates);
   codec("round", m.round);
+  codec("confirming", m.confirming);
   codec("regroup", m.regroup);
   codec("receivers", m.receivers);
   codec("failed", m.failed);
   if (!m.failed) return;
   codec("failure_age", m.failure_age);
+  codec("failure_call", m.failure_call);
   codec("failure", m.failure);
 }
 void fields(auto& codec, Is<WaiterEntry> auto& m) {

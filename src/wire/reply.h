@@ -54,7 +54,14 @@ struct FormedReply {  ///< join, regroup
   std::uint32_t candidates = 0;    ///< that wait at the moment
   Duration data_expiration{};
 };
-enum class MemberState : std::uint8_t { live = 0, silent = 1, lost = 2, left = 3, candidate = 4 };
+enum class MemberState : std::uint8_t {
+  live = 0,
+  silent = 1,
+  lost = 2,
+  left = 3,
+  candidate = 4,
+  away = 5,  ///< its connection has ended, its session stands
+};
 struct MemberEntry {
   std::uint32_t rank = 0;
   MemberState state = MemberState::live;
@@ -108,18 +115,20 @@ struct GroupEntry {
   std::uint32_t world_size = 0;  ///< 0: only joiners that are refused soon
   std::uint32_t live = 0;        ///< members; while it forms: ranks that wait
   std::uint32_t candidates = 0;
-  std::uint64_t round = 0;  ///< that is not decided; 0: none
+  std::uint64_t round = 0;  ///< that ranks wait in; 0: none
   Duration round_age{};
 };
 struct GroupsReply {
   std::vector<GroupEntry> groups;
 };
-struct RoundEntry {  ///< one that is not decided
+struct RoundEntry {
   std::uint64_t number = 0;
   std::string_view call;  ///< "broadcast root=1 codec=3"
   Duration age{};         ///< since the first rank called it
   std::vector<RankRange> called;
   std::vector<RankRange> missing;
+  std::uint32_t older_rounds = 0;  ///< all who are needed came, but of so many open rounds before
+                                   ///< it the oldest waits for `missing`; 0: it does itself
 };
 struct RegroupEntry {  ///< one that is not decided
   std::uint32_t new_size = 0;
@@ -135,18 +144,30 @@ struct ReceiverEntry {  ///< a rank that waits for an object
   std::uint64_t sequence = 0;
   Duration age{};
 };
+struct CandidateEntry {  ///< a join that waits beside the members, or the seats
+  MemberEntry member;    ///< live, silent or away; its rank: the one it asked for; without `info`
+  std::uint32_t world_size = 0;
+  bool standby = false;
+  bool waits_for_holder = false;  ///< its rank's holder is silent, not lost; else: for a regroup
+  Duration age{};
+  Duration left{};  ///< until its deadline
+};
 struct InspectGroupReply {
   std::uint64_t epoch = 0;  ///< 0: it forms
   std::uint32_t world_size = 0;
   Duration age{};                    ///< of the epoch; while it forms: since the first joiner came
-  std::vector<MemberEntry> members;  ///< by rank, then the candidates; while it forms: who is there
+  std::vector<MemberEntry> members;  ///< by rank; while it forms: who is there
   std::vector<RankRange> missing;    ///< while it forms: who is not
-  std::optional<RoundEntry> round;
+  std::vector<CandidateEntry> candidates;
+  std::optional<RoundEntry> round;       ///< that is not decided
+  std::optional<RoundEntry> confirming;  ///< a decided barrier, in which the hosting rank waits
+                                         ///< until those that are missing have confirmed it
   std::optional<RegroupEntry> regroup;
   std::vector<ReceiverEntry> receivers;
-  bool failed = false;           ///< a round has; the last one:
-  Duration failure_age{};        ///< only if `failed`
-  std::optional<Error> failure;  ///< only if `failed`
+  bool failed = false;            ///< a round has; the last one:
+  Duration failure_age{};         ///< only if `failed`
+  std::string_view failure_call;  ///< only if `failed`: as RoundEntry::call
+  std::optional<Error> failure;   ///< only if `failed`
 };
 struct WaiterEntry {
   std::uint64_t session = 0;

@@ -126,7 +126,8 @@ void Annotator::note(const std::string& name, wire::ListKind value) {
 }
 
 void Annotator::note(const std::string& name, wire::MemberState value) {
-  constexpr std::array<std::string_view, 5> names = {"live", "silent", "lost", "left", "candidate"};
+  constexpr std::array<std::string_view, 6> names = {"live", "silent",    "lost",
+                                                     "left", "candidate", "away"};
   const auto index = static_cast<std::size_t>(value);
   number(name, index, 1, names[index]);
 }

@@ -25,11 +25,14 @@ wire::InspectGroupReply inspected() {
   reply.world_size = 2;
   reply.age = 60s;
   reply.members = {member(0, wire::MemberState::live), member(1, wire::MemberState::silent)};
-  reply.round = wire::RoundEntry{12, "barrier", 34s, {{0, 0}}, {{1, 1}}};
+  reply.candidates = {{member(1, wire::MemberState::away), 2, false, true, 3s, 7s}};
+  reply.round = wire::RoundEntry{12, "barrier", 34s, {{0, 0}}, {{1, 1}}, 1024};
+  reply.confirming = wire::RoundEntry{11, "barrier", 35s, {{0, 0}}, {{1, 1}}, 0};
   reply.regroup = wire::RegroupEntry{4, 3, 5s, {{0, 0}}, {{1, 3}}};
   reply.receivers = {{0, 1, 99, 3, 2s}};
   reply.failed = true;
   reply.failure_age = 40s;
+  reply.failure_call = "broadcast root=1 codec=3";
   reply.failure = sample_error();
   return reply;
 }

@@ -12,8 +12,14 @@ std::string_view name_of(wire::MemberState state) {
     case wire::MemberState::lost: return "lost";
     case wire::MemberState::left: return "left";
     case wire::MemberState::candidate: return "candidate";
+    case wire::MemberState::away: return "away";
   }
   return "?";
+}
+
+std::string member_text(const wire::MemberEntry& member, const Processes& processes) {
+  return std::to_string(member.rank) + ":" + processes.name_of(member.process.id) + ":" +
+         std::string(name_of(member.state));
 }
 
 std::string ranks_or_none(const std::vector<RankRange>& ranges) {
@@ -28,8 +34,7 @@ void tell_members(Line& line, const std::vector<wire::MemberEntry>& entries,
   std::vector<std::string> infos;
   std::vector<std::string> silences;
   for (const wire::MemberEntry& member : entries) {
-    members.push_back(std::to_string(member.rank) + ":" + processes.name_of(member.process.id) +
-                      ":" + std::string(name_of(member.state)));
+    members.push_back(member_text(member, processes));
     infos.push_back(quoted(member.info));
     silences.push_back(script::text_of(member.silence));
   }
@@ -66,18 +71,51 @@ void tell_groups(Line& line, const wire::GroupsReply& reply) {
   line.further("rounds", joined(rounds, ","));
 }
 
+namespace {
+
+void tell_candidates(Line& line, const std::vector<wire::CandidateEntry>& entries,
+                     const Processes& processes) {
+  std::vector<std::string> names;
+  std::vector<std::string> needs;
+  std::vector<std::string> ages;
+  std::vector<std::string> left;
+  for (const wire::CandidateEntry& entry : entries) {
+    names.push_back(member_text(entry.member, processes));
+    needs.push_back(entry.waits_for_holder ? "holder" : entry.standby ? "standby" : "regroup");
+    ages.push_back(script::text_of(entry.age));
+    left.push_back(script::text_of(entry.left));
+  }
+  if (names.empty()) return;
+  line.with("candidates", joined(names, ","));
+  line.with("needs", joined(needs, ","));
+  line.further("candidate_ages", joined(ages, ","));
+  line.further("candidates_left", joined(left, ","));
+}
+
+}  // namespace
+
 void tell_group(Line& line, const wire::InspectGroupReply& reply, const Processes& processes) {
   line.with("epoch", reply.epoch == 0 ? "none" : std::to_string(reply.epoch));
   line.further("of", std::to_string(reply.world_size));
   line.further("age", script::text_of(reply.age));
   tell_members(line, reply.members, processes);
   if (reply.epoch == 0) line.with("missing", ranks_or_none(reply.missing));
+  tell_candidates(line, reply.candidates, processes);
   if (reply.round) {
     line.with("round", std::to_string(reply.round->number));
     line.further("call", quoted(reply.round->call));
     line.further("round_age", script::text_of(reply.round->age));
     line.with("called", ranks_or_none(reply.round->called));
     line.with("missing", ranks_or_none(reply.round->missing));
+    if (reply.round->older_rounds != 0) {
+      line.with("older", std::to_string(reply.round->older_rounds));
+    }
+  }
+  if (reply.confirming) {
+    line.with("confirming", std::to_string(reply.confirming->number));
+    line.further("confirming_call", quoted(reply.confirming->call));
+    line.with("leaving", ranks_or_none(reply.confirming->called));
+    line.with("unconfirmed", ranks_or_none(reply.confirming->missing));
   }
   if (reply.regroup) {
     line.with("regroup", std::to_string(reply.regroup->new_size));
@@ -93,6 +131,7 @@ void tell_group(Line& line, const wire::InspectGroupReply& reply, const Processe
   if (!reply.failed) return;
   line.with("failed", std::string(muster::name_of(reply.failure->code)));
   line.further("failed_ranks", ranks_or_none(reply.failure->rank_ranges));
+  line.further("failure_call", quoted(reply.failure_call));
   line.further("failure_age", script::text_of(reply.failure_age));
 }
 

@@ -14,27 +14,45 @@ using muster::MemberInfo;
 using muster::MemberState;
 using muster::RankRange;
 using muster::RankReport;
+using muster::WaitingCandidate;
 
 /// Of a group of thousands the first ones: the numbers of all are there, and --json has the rest.
 constexpr std::size_t told_in_full_max = 16;
 
 const MemberInfo* member_at(const GroupReport& report, int rank) {
   for (const MemberInfo& member : report.members) {
-    if (member.rank == rank && member.state != MemberState::candidate) return &member;
+    if (member.rank == rank) return &member;
   }
   return nullptr;
 }
 
-std::string member_text(const MemberInfo& member) {
-  return "rank " + std::to_string(member.rank) + " (" + text_of(member.process) + ", silent for " +
-         text_of(member.silence) + ")";
+std::string state_text(const MemberInfo& member) {
+  const std::string silent = "silent for " + text_of(member.silence);
+  switch (member.state) {
+    case MemberState::away: return "connection closed, " + silent;
+    case MemberState::lost: return "lost, it was " + silent;
+    case MemberState::left: return "left";
+    default: return silent;
+  }
+}
+
+bool is_gone(const MemberInfo& member) {
+  return member.state == MemberState::lost || member.state == MemberState::left;
+}
+
+/// `rest` follows what is told of the process.
+std::string member_text(const MemberInfo& member, const std::string& rest = "") {
+  return "rank " + std::to_string(member.rank) + " (" + text_of(member.process) + ", " +
+         state_text(member) + rest + ")";
 }
 
 /// The rank with its process, as far as it is known.
 std::string rank_text(const GroupReport& report, int rank) {
+  const bool forms = report.epoch == 0;
+  const std::string nobody = forms ? "nobody is there as it" : "no candidate that fits is there";
   const MemberInfo* const member = member_at(report, rank);
-  if (member != nullptr) return member_text(*member);
-  return "rank " + std::to_string(rank) + " (nobody has come as it)";
+  if (member == nullptr) return "rank " + std::to_string(rank) + " (" + nobody + ")";
+  return member_text(*member, is_gone(*member) ? "; " + nobody : "");
 }
 
 /// `introduction`, and a line for each of the first of them.
@@ -71,16 +89,40 @@ void add_members(std::vector<std::string>& lines, const GroupReport& report, Mem
                  const std::string& introduction) {
   const auto is_missing = [&](const MemberInfo& member) {
     return (report.round && holds(report.round->missing, member.rank)) ||
+           (report.confirming && holds(report.confirming->missing, member.rank)) ||
            (report.regroup && holds(report.regroup->missing, member.rank));
   };
   std::vector<std::string> texts;
   std::size_t count = 0;
   for (const MemberInfo& member : report.members) {
-    if (member.state != state) continue;
-    if (state != MemberState::candidate && is_missing(member)) continue;
+    if (member.state != state || is_missing(member)) continue;
     if (++count <= told_in_full_max) texts.push_back(member_text(member));
   }
   add_first(lines, introduction, texts, count);
+}
+
+/// What has to happen before a candidate is in.
+std::string need_of(const GroupReport& report, const WaitingCandidate& candidate) {
+  if (candidate.waits_for_holder) {
+    return "the holder of rank " + std::to_string(candidate.member.rank) +
+           " is silent, but not lost yet";
+  }
+  if (!report.regroup) return "the members must call regroup";
+  const int size = report.regroup->new_size;
+  if (size == 0) return "the regroup is without a size, and takes no candidates in";
+  const bool fits = candidate.standby || candidate.world_size == size;
+  return fits ? "the regroup waits for others" : "it asks for another size than the regroup";
+}
+
+void add_candidates(std::vector<std::string>& lines, const GroupReport& report) {
+  std::vector<std::string> texts;
+  for (const WaitingCandidate& candidate : report.candidates) {
+    if (texts.size() == told_in_full_max) break;
+    texts.push_back(member_text(candidate.member) + " of " + std::to_string(candidate.world_size) +
+                    (candidate.standby ? ", standby" : "") + ", for " + text_of(candidate.age) +
+                    " (" + text_of(candidate.left) + " left): " + need_of(report, candidate));
+  }
+  add_first(lines, "  waiting to join", texts, report.candidates.size());
 }
 
 void explain_forming(std::vector<std::string>& lines, const GroupReport& report) {
@@ -94,6 +136,7 @@ void explain_forming(std::vector<std::string>& lines, const GroupReport& report)
     if (texts.size() < told_in_full_max) texts.push_back(member_text(member));
   }
   add_first(lines, "  waiting", texts, report.members.size());
+  add_candidates(lines, report);
 }
 
 /// Those that called the same thing, and as which rank; told of in full where they are few.
@@ -146,7 +189,19 @@ void explain_waits(std::vector<std::string>& lines, const GroupReport& report) {
     lines.push_back("  round " + std::to_string(report.round->number) + ", " + report.round->call +
                     ": open for " + text_of(report.round->age) + ", called by " +
                     text_of(report.round->called));
-    add_ranks(lines, report, "    waits for", report.round->missing);
+    const int older = report.round->older_rounds;
+    const std::string waiting = older == 0 ? "    waits for"
+                                           : "    all who are needed came, but the oldest of " +
+                                                 std::to_string(older) +
+                                                 " open rounds before it waits for";
+    add_ranks(lines, report, waiting, report.round->missing);
+  }
+  if (report.confirming) {
+    lines.push_back("  round " + std::to_string(report.confirming->number) + ", " +
+                    report.confirming->call + ": decided, begun " +
+                    text_of(report.confirming->age) + " ago; " +
+                    text_of(report.confirming->called) + " leaves it last");
+    add_ranks(lines, report, "    waits for the confirmation of", report.confirming->missing);
   }
   if (report.regroup) {
     const std::string size = report.regroup->new_size == 0
@@ -164,6 +219,7 @@ void explain_waits(std::vector<std::string>& lines, const GroupReport& report) {
                     rank_text(report, receiver.source));
   }
   add_first(lines, "  waiting to receive", texts, report.receivers.size());
+  add_candidates(lines, report);
 }
 
 void explain_formed(std::vector<std::string>& lines, const GroupReport& report) {
@@ -173,13 +229,13 @@ void explain_formed(std::vector<std::string>& lines, const GroupReport& report) 
   explain_waits(lines, report);
   if (!has_waiters(report)) lines.emplace_back("  nobody waits");
   if (report.failure) {
-    lines.push_back("  the last round that failed, " + text_of(report.failure_age) +
-                    " ago: " + report.failure->message());
+    lines.push_back("  the last round that failed, " + report.failure_call + ", " +
+                    text_of(report.failure_age) + " ago: " + report.failure->message());
     add_calls(lines, *report.failure);
   }
   add_members(lines, report, MemberState::lost, "  lost");
   add_members(lines, report, MemberState::left, "  left");
-  add_members(lines, report, MemberState::candidate, "  candidates for the next epoch");
+  add_members(lines, report, MemberState::away, "  in it, but not connected");
   add_members(lines, report, MemberState::silent, "  in it, but silent");
   add_members(lines, report, MemberState::live, "  in it");
 }
@@ -187,7 +243,8 @@ void explain_formed(std::vector<std::string>& lines, const GroupReport& report) 
 }  // namespace
 
 bool has_waiters(const GroupReport& report) {
-  return report.epoch == 0 || report.round || report.regroup || !report.receivers.empty();
+  return report.epoch == 0 || report.round || report.confirming || report.regroup ||
+         !report.receivers.empty() || !report.candidates.empty();
 }
 
 std::vector<std::string> explain(const GroupReport& report) {

@@ -17,6 +17,7 @@ std::string_view name_of(MemberState state) {
     case MemberState::lost: return "lost";
     case MemberState::left: return "left";
     case MemberState::candidate: return "candidate";
+    case MemberState::away: return "away";
   }
   return "unknown";
 }
@@ -25,6 +26,26 @@ Json member_json(const MemberInfo& member) {
   Json json = {{"rank", member.rank}, {"state", name_of(member.state)}};
   add_process(json, member.process);
   json["silence_s"] = seconds_of(member.silence);
+  return json;
+}
+
+Json round_json(const muster::WaitingRound& round) {
+  Json json = {{"number", round.number},
+               {"call", round.call},
+               {"age_s", seconds_of(round.age)},
+               {"called", json_of(round.called)},
+               {"missing", json_of(round.missing)}};
+  if (round.older_rounds != 0) json["older_rounds"] = round.older_rounds;
+  return json;
+}
+
+Json candidate_json(const muster::WaitingCandidate& candidate) {
+  Json json = member_json(candidate.member);
+  json["world_size"] = candidate.world_size;
+  json["standby"] = candidate.standby;
+  json["waits_for"] = candidate.waits_for_holder ? "holder" : "regroup";
+  json["age_s"] = seconds_of(candidate.age);
+  json["left_s"] = seconds_of(candidate.left);
   return json;
 }
 
@@ -42,13 +63,13 @@ Json json_of(const GroupReport& report) {
   for (const MemberInfo& member : report.members) members.push_back(member_json(member));
   json["members"] = std::move(members);
   json["missing"] = json_of(report.missing);
-  if (report.round) {
-    json["round"] = {{"number", report.round->number},
-                     {"call", report.round->call},
-                     {"age_s", seconds_of(report.round->age)},
-                     {"called", json_of(report.round->called)},
-                     {"missing", json_of(report.round->missing)}};
+  Json candidates = Json::array();
+  for (const muster::WaitingCandidate& candidate : report.candidates) {
+    candidates.push_back(candidate_json(candidate));
   }
+  json["candidates"] = std::move(candidates);
+  if (report.round) json["round"] = round_json(*report.round);
+  if (report.confirming) json["confirming"] = round_json(*report.confirming);
   if (report.regroup) {
     json["regroup"] = {{"new_size", report.regroup->new_size},
                        {"min_size", report.regroup->min_size},
@@ -67,6 +88,7 @@ Json json_of(const GroupReport& report) {
   json["receivers"] = std::move(receivers);
   if (report.failure) {
     json["last_failure"] = json_of(*report.failure);
+    json["last_failure"]["call"] = report.failure_call;
     json["last_failure"]["age_s"] = seconds_of(report.failure_age);
   }
   json["explanation"] = explain(report);
