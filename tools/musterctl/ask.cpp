@@ -44,22 +44,22 @@ Written write_out(std::string_view text) {
 namespace {
 
 /// The session ends in order before a word is printed, whoever reads.
-Answer answer_once(const Command& command, const Common& common) {
+Answer answer_once(const Chosen& chosen, const Common& common) {
   const Duration timeout = common.timeout.value_or(std::chrono::seconds(10));
   const auto start = Clock::now();
   auto store = connect(common, timeout);
-  if (!store) return answer_of(store.error());
+  if (!store) return answer_of(store.error(), chosen.kind);
   const auto taken = std::chrono::duration_cast<Duration>(Clock::now() - start);
   const Duration left = std::max<Duration>(timeout - taken, std::chrono::milliseconds(1));
-  auto answer = ask(command, *store, common, left);
-  return answer ? *std::move(answer) : answer_of(answer.error());
+  auto answer = ask(chosen.command, *store, common, left);
+  return answer ? *std::move(answer) : answer_of(answer.error(), chosen.kind);
 }
 
 }  // namespace
 
-int run_once(const Command& command, const Common& common) {
+int run_once(const Chosen& chosen, const Common& common) {
   ::signal(SIGPIPE, SIG_IGN);
-  Answer answer = answer_once(command, common);
+  Answer answer = answer_once(chosen, common);
   if (!answer.complaint.empty()) std::cerr << "musterctl: " << answer.complaint << '\n';
   std::string& text = answer.text;
   if (common.json) {

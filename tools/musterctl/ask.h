@@ -22,6 +22,6 @@ Written write_out(std::string_view text);
 /// Runs the command once and prints what it says.
 ///
 /// returns  the exit code
-int run_once(const Command& command, const Common& common);
+int run_once(const Chosen& chosen, const Common& common);
 
 }  // namespace musterctl

@@ -36,8 +36,10 @@ CLI::Option* add_duration(CLI::App& app, const std::string& name, const std::str
 
 namespace {
 
-int exit_code_of(ErrorCode code) {
+int exit_code_of(ErrorCode code, Kind kind) {
   switch (code) {
+    case ErrorCode::outcome_unknown:  // what only reads has no outcome: there was no answer
+      return kind == Kind::changes ? exit_failed : exit_unavailable;
     case ErrorCode::invalid_argument: return exit_usage;
     case ErrorCode::not_found:
     case ErrorCode::timed_out: return exit_absent;
@@ -49,8 +51,8 @@ int exit_code_of(ErrorCode code) {
 
 }  // namespace
 
-Answer answer_of(const muster::Error& error) {
-  return {{{"error", json_of(error)}}, "", error.message(), exit_code_of(error.code)};
+Answer answer_of(const muster::Error& error, Kind kind) {
+  return {{{"error", json_of(error)}}, "", error.message(), exit_code_of(error.code, kind)};
 }
 
 std::string footer_with(const std::string& examples) {

@@ -15,7 +15,7 @@ namespace musterctl {
 /// Exit codes, documented in --help and musterctl(1).
 enum Exit : int {
   exit_ok = 0,
-  exit_failed = 1,  ///< the server refused, or the outcome is unknown
+  exit_failed = 1,  ///< the server refused, or the outcome of a change is unknown
   exit_usage = 2,
   exit_absent = 3,       ///< no such key or group, or it did not come in time
   exit_unavailable = 4,  ///< no Muster server answers
@@ -51,10 +51,16 @@ struct Answer {
 
 using Command = std::function<muster::Result<Answer>(Turn& turn)>;
 
+enum class Kind {
+  changes,
+  waits,  ///< for keys, and changes nothing
+  reads,  ///< and is answered at once: it can be repeated
+};
+
 /// What the command line asks for.
 struct Chosen {
   Command command;
-  bool reads = false;  ///< it changes nothing and does not wait: it can be repeated
+  Kind kind = Kind::changes;
 };
 
 /// Add subcommands to `app`; the one that is given ends up in `chosen`.
@@ -68,7 +74,7 @@ CLI::Option* add_duration(CLI::App& app, const std::string& name, const std::str
 /// Why `text` is no time of at least `least`; empty: it is one. A number alone is seconds.
 std::string refusal_of_duration(const std::string& text, muster::Duration least);
 
-Answer answer_of(const muster::Error& error);
+Answer answer_of(const muster::Error& error, Kind kind);
 
 /// The end of a command's --help: examples, and where the rest is told.
 std::string footer_with(const std::string& examples);

@@ -40,7 +40,7 @@ void add_get(CLI::App& app, Chosen& chosen) {
   get->add_option("KEY", *key, "any bytes")->required();
   get->add_flag("-w,--wait", *wait, "wait for the key until the timeout");
   get->callback([=, &chosen] {
-    chosen.reads = !*wait;
+    chosen.kind = *wait ? Kind::waits : Kind::reads;
     chosen.command = [=](Turn& turn) -> Result<Answer> {
       auto value = turn.store.get(*key, *wait ? turn.left() : Duration{0});
       if (!value) return std::move(value).error();
@@ -78,7 +78,8 @@ Result<Answer> run_set(Turn& turn, const SetArguments& arguments) {
     if (!input) {
       const std::string complaint =
           std::string("cannot read the standard input: ") + std::strerror(errno);
-      return Answer{{{"applied", false}}, "", complaint, exit_failed};
+      Json error = {{"code", "unreadable_input"}, {"message", complaint}};
+      return Answer{{{"error", std::move(error)}}, "", complaint, exit_failed};
     }
     value = *std::move(input);
     turn.deadline = std::chrono::steady_clock::now() + turn.timeout;  // the input took its time
@@ -171,8 +172,9 @@ void add_wait(CLI::App& app, Chosen& chosen) {
   auto* wait = app.add_subcommand("wait", "Waits until all keys are there, or the timeout.");
   wait->footer(footer_with("  musterctl wait --timeout 10min rank0/ready rank1/ready\n"));
   wait->add_option("KEY", *keys, "any bytes")->required();
-  wait->callback(
-      [=, &chosen] { chosen.command = [=](Turn& turn) { return run_wait(turn, *keys); }; });
+  wait->callback([=, &chosen] {
+    chosen = {[=](Turn& turn) { return run_wait(turn, *keys); }, Kind::waits};
+  });
 }
 
 }  // namespace

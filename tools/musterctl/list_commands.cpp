@@ -75,8 +75,17 @@ void add_list(CLI::App& app, Chosen& chosen) {
   list->add_flag("--objects", arguments->objects,
                  "list what groups hold instead: objects on their way, values of rounds");
   list->callback([=, &chosen] {
-    chosen = {[=](Turn& turn) { return run_list(turn, *arguments); }, true};
+    chosen = {[=](Turn& turn) { return run_list(turn, *arguments); }, Kind::reads};
   });
+}
+
+/// Numbers as numbers, as far as every reader of JSON has them exactly.
+Json status_json(const std::string& name, const std::string& value) {
+  constexpr std::size_t digits_max = 15;
+  const bool is_text = name == "version" || name == "incarnation" || name == "namespace";
+  const bool is_number = !is_text && !value.empty() && value.size() <= digits_max &&
+                         value.find_first_not_of("0123456789") == std::string::npos;
+  return is_number ? Json(std::stoull(value)) : Json(value);
 }
 
 Result<Answer> run_status(Turn& turn) {
@@ -87,7 +96,7 @@ Result<Answer> run_status(Turn& turn) {
   for (const auto& field : *status) width = std::max(width, field.first.size());
   answer.document = Json::object();
   for (const auto& [name, value] : *status) {
-    answer.document[name] = value;
+    answer.document[name] = status_json(name, value);
     answer.text += name + std::string(width - name.size() + 2, ' ') + printable(value) + '\n';
   }
   return answer;
@@ -167,7 +176,7 @@ void add(CLI::App& app, Chosen& chosen, const char* name, const char* help, cons
          Result<Answer> (*run)(Turn& turn)) {
   auto* command = app.add_subcommand(name, help);
   command->footer(footer_with(examples));
-  command->callback([&chosen, run] { chosen = {run, true}; });
+  command->callback([&chosen, run] { chosen = {run, Kind::reads}; });
 }
 
 }  // namespace

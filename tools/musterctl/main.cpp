@@ -17,7 +17,7 @@ constexpr const char* footer =
     R"(Times are written as 500ms, 10s, 2min or 1h; a number alone is seconds.
 With --json every command prints one document, also when the server refuses: {"error": ...}.
 --watch repeats what reads (get, ls, status, sessions, groups, waiters, why) until Ctrl-C, also
-while the server is away; with --json each line is a document then.
+while the server is away; with --json each line is {"time": ..., "answer": ...} then.
 
 Environment:
   MUSTER_SERVER      as --server
@@ -30,7 +30,7 @@ Examples:
 
 Exit codes:
   0  done; of `why` also when the group hangs
-  1  the server refused, or the outcome is unknown
+  1  the server refused, or the outcome of a change is unknown
   2  wrong usage
   3  no such key or group, or it did not come in time
   4  no Muster server answers at the address
@@ -60,11 +60,11 @@ void add_common(CLI::App& app, musterctl::Common& common, std::string& watch) {
 }
 
 int run(const musterctl::Chosen& chosen, musterctl::Common& common, std::string watch) {
-  if (watch.empty()) return musterctl::run_once(chosen.command, common);
+  if (watch.empty()) return musterctl::run_once(chosen, common);
   if (watch == "true") watch = "1s";  // the flag alone
   const std::string refusal = musterctl::refusal_of_duration(watch, watch_min);
   if (!refusal.empty()) return refuse("--watch: " + refusal);
-  if (!chosen.reads) {
+  if (chosen.kind != musterctl::Kind::reads) {
     return refuse(
         "--watch is for commands that only read and do not wait: get, ls, status, sessions, "
         "groups, waiters, why");

@@ -85,11 +85,33 @@ void add_process(Json& json, const muster::ProcessInfo& process) {
 }
 
 Json json_of(const muster::Error& error) {
-  Json json = {{"code", name_of(error.code)}, {"round", error.round}};
+  Json json = {{"code", name_of(error.code)}};
+  const auto add_name = [&](const char* name, const std::string& value) {
+    if (!value.empty()) add_bytes(json, name, value);
+  };
+  const auto add_number = [&](const char* name, std::uint64_t value) {
+    if (value != 0) json[name] = value;
+  };
+  add_name("operation", error.operation);
+  add_name("group", error.group);
+  add_number("epoch", error.epoch);
+  json["round"] = error.round;
+  if (error.elapsed.count() != 0) json["elapsed_s"] = seconds_of(error.elapsed);
+  add_name("decided_by", error.decided_by);
+  if (error.decided_by_rank >= 0) {
+    json["decided_by_rank"] = error.decided_by_rank;
+    json["decided_by_timeout_s"] = seconds_of(error.decided_by_timeout);
+  }
+  add_name("where", error.where);
+  if (error.cause != muster::LossCause::none) json["cause"] = name_of(error.cause);
+  add_number("expected", error.expected);
+  add_number("actual", error.actual);
+  add_number("limit", error.limit);
   Json ranks = Json::array();
   for (const muster::RankReport& report : error.ranks) {
     Json rank = {{"rank", report.rank}};
     if (report.joined) add_process(rank, report.process);
+    if (report.silence) rank["silence_s"] = seconds_of(*report.silence);
     if (!report.called.empty()) rank["called"] = report.called;
     ranks.push_back(std::move(rank));
   }

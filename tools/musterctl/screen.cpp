@@ -27,10 +27,10 @@ Size size_of_terminal() {
   return {size.ws_row, size.ws_col};
 }
 
-std::string time_text(const char* form) {
+std::string time_text(const char* form, std::tm* (*parts_of)(const std::time_t*, std::tm*)) {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
-  ::localtime_r(&now, &parts);
+  parts_of(&now, &parts);
   std::array<char, 32> text{};
   return {text.data(), std::strftime(text.data(), text.size(), form, &parts)};
 }
@@ -68,7 +68,9 @@ std::string screenful_of(const std::string& text) {
   return shown + clear_below;
 }
 
-std::string clock_text() { return time_text("%H:%M:%S"); }
-std::string date_text() { return time_text("%Y-%m-%d %H:%M:%S"); }
+std::string clock_text() { return time_text("%H:%M:%S", ::localtime_r); }
+std::string date_text() { return time_text("%Y-%m-%d %H:%M:%S", ::localtime_r); }
+
+std::string utc_text() { return time_text("%Y-%m-%dT%H:%M:%SZ", ::gmtime_r); }
 
 }  // namespace musterctl

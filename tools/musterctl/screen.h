@@ -14,5 +14,7 @@ std::string screenful_of(const std::string& text);
 std::string clock_text();
 /// "2026-11-21 12:31:05".
 std::string date_text();
+/// "2026-11-21T11:31:05Z".
+std::string utc_text();
 
 }  // namespace musterctl

@@ -37,7 +37,7 @@ class Watch {
       trouble_since_.reset();
       last_ = *std::move(answer);
       last_time_ = clock_text();
-      return write(common_.json ? text_of(last_.document, -1) : told(""));
+      return write(common_.json ? line_of({"answer", last_.document}) : told(""));
     }
     const muster::Error& error = answer.error();
     if (error.code == ErrorCode::invalid_argument) {
@@ -46,8 +46,10 @@ class Watch {
     }
     store_.reset();
     if (!trouble_since_) trouble_since_ = began;
-    const Answer trouble = answer_of(error);
-    return write(common_.json ? text_of(trouble.document, -1) : told(trouble.complaint));
+    Answer trouble = answer_of(error, Kind::reads);
+    if (!common_.json) return write(told(trouble.complaint));
+    trouble.document["error"]["for_s"] = seconds_of(trouble_age());
+    return write(line_of({"error", trouble.document["error"]}));
   }
 
  private:
@@ -61,12 +63,22 @@ class Watch {
       store_.emplace(*std::move(store));
     }
     Result<Answer> answer = ask(command_, *store_, common_, timeout);
-    if (!answer && answer.error().code == ErrorCode::not_found) return answer_of(answer.error());
+    if (!answer && answer.error().code == ErrorCode::not_found)
+      return answer_of(answer.error(), Kind::reads);
     return answer;
   }
 
   std::string restart_text() const {
     return was_restarted_ ? ", by another server: what the old one held is gone" : "";
+  }
+
+  /// A line for programs.
+  static std::string line_of(const std::pair<std::string, Json>& said) {
+    return text_of(Json{{"time", utc_text()}, {said.first, said.second}}, -1);
+  }
+
+  Duration trouble_age() const {
+    return std::chrono::duration_cast<Duration>(Clock::now() - *trouble_since_);
   }
 
   /// The last answer, and what is wrong since then.
@@ -79,8 +91,7 @@ class Watch {
       text = date_text() + '\n';
     }
     if (!trouble.empty()) {
-      const auto since = std::chrono::duration_cast<Duration>(Clock::now() - *trouble_since_);
-      text += "no answer for " + text_of(since) + ", trying on: " + trouble + '\n';
+      text += "no answer for " + text_of(trouble_age()) + ", trying on: " + trouble + '\n';
       if (!is_screen_ || last_time_.empty()) return text + '\n';
       text += "\nthe last answer, of " + last_time_ + ":\n";
     } else if (!note_.empty()) {

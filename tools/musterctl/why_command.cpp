@@ -45,13 +45,20 @@ Result<Answer> tell_of_others(Turn& turn, const std::string& name, const muster:
   if (!groups) return groups.error();
   const auto waiters = muster::inspect_waiters(turn.store, turn.left());
   if (!waiters) return waiters.error();
-  Answer answer = answer_of(error);
+  Answer answer = answer_of(error, Kind::reads);
   answer.complaint = "there is no group \"" + printable(name) + "\" in namespace \"" +
                      printable(turn.common.name_space) + "\"; " +
                      (groups->empty() ? "no group is there" : "there: " + names_of(*groups));
   Json names = Json::array();
-  for (const GroupInfo& group : *groups) names.push_back(group.name);
+  Json exact = Json::array();
+  bool is_text = true;
+  for (const GroupInfo& group : *groups) {
+    names.push_back(group.name);
+    exact.push_back(base64(group.name));
+    is_text &= is_utf8(group.name);
+  }
   answer.document["groups"] = std::move(names);
+  if (!is_text) answer.document["groups_base64"] = std::move(exact);
   Json of_keys = Json::array();
   for (const WaiterInfo& waiter : *waiters) {
     const bool is_meant = waiter.target.find('\'' + name) != std::string::npos;
@@ -135,7 +142,7 @@ void add_why_command(CLI::App& app, Chosen& chosen) {
       "GROUP", *group, "its name; without it all groups that wait, and who waits for keys");
   why->callback([=, &chosen] {
     const bool is_given = option->count() > 0;
-    chosen.reads = true;
+    chosen.kind = Kind::reads;
     chosen.command = [=](Turn& turn) {
       return is_given ? explain_one(turn, *group) : explain_all(turn);
     };
