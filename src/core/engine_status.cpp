@@ -1,4 +1,8 @@
+#include <set>
+
 #include "core/engine_impl.h"
+#include "core/failure.h"
+#include "core/name_space.h"
 #include "core/reply_heads.h"
 
 namespace muster::core {
@@ -71,6 +75,20 @@ void add_counts(Fields& fields, const Counts& counts) {
   fields.number("memory_used_bytes", counts.memory_bytes);
 }
 
+/// Where operators would find waits that they do not see from their own namespace.
+void add_waiting(Fields& fields, const std::set<std::string_view>& names) {
+  constexpr std::size_t told_max = 16;
+  std::string text;
+  std::size_t count = 0;
+  for (const std::string_view name : names) {
+    if (count == told_max) text += ", ...";
+    if (count++ >= told_max) break;
+    text += (text.empty() ? "" : ", ") + printable(name);
+  }
+  fields.number("other_namespaces_waiting_count", names.size());
+  fields.text("other_namespaces_waiting", std::move(text));
+}
+
 }  // namespace
 
 void Engine::Impl::send_status(const RequestContext& context) {
@@ -87,6 +105,12 @@ void Engine::Impl::send_status(const RequestContext& context) {
   fields.number("namespace_memory_used_bytes", context.session.name_space.quota.used_bytes());
   add_counts(fields, counts());
   fields.number("name_spaces_count", name_spaces_.size());
+  std::set<std::string_view> waiting;
+  for (const auto& [id, session] : sessions_) {
+    const bool is_other = &session->name_space != &context.session.name_space;
+    if (is_other && !session->parked.empty()) waiting.insert(session->name_space.name);
+  }
+  add_waiting(fields, waiting);
   fields.number("sessions_begun_count", last_session_id_);
   fields.number("sessions_lost_count", sessions_lost_count_);
   for (std::size_t number = 0; number < operation_counts_.size(); ++number) {

@@ -171,6 +171,27 @@ TEST_CASE("without a group everything that waits is explained, and what does not
   joined.get_future().wait();
 }
 
+TEST_CASE("namespaces in which somebody waits are named from others") {
+  Hang hang;
+  StoreOptions options;
+  options.name_space = "job7";
+  Store other = connect(hang.musterctl.address(), options);
+  std::promise<Result<std::string>> got;
+  other.get_async("absent", 20s, [&](auto result) { got.set_value(std::move(result)); });
+  Json document;
+  await([&] {
+    document = Json::parse(hang.musterctl({"--json", "why"}).output);
+    return document["other_namespaces_waiting_count"] == 1;
+  });
+  CHECK(document["other_namespaces_waiting"] == "'job7'");
+  CHECK(document["waiters"].empty());
+  document = Json::parse(hang.musterctl({"--json", "--namespace", "job7", "why"}).output);
+  CHECK(document["other_namespaces_waiting_count"] == 0);
+  CHECK(document["waiters"].size() == 1);
+  other.cancel();
+  got.get_future().wait();
+}
+
 TEST_CASE("for a name that is no group the groups are named, and who waits for such a key") {
   Hang hang;
   hang.form();

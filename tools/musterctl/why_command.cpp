@@ -101,6 +101,20 @@ void add_key_waiters(Answer& answer, const std::vector<WaiterInfo>& waiters) {
   answer.document["waiters"] = std::move(all);
 }
 
+/// The namespaces in which somebody waits beside this one: with the wrong one nothing hangs.
+muster::Result<void> add_other_namespaces(Turn& turn, Answer& answer) {
+  const auto status = turn.store.status(turn.left());
+  if (!status) return status.error();
+  for (const auto& [name, value] : *status) {
+    if (name == "other_namespaces_waiting_count") answer.document[name] = std::stoull(value);
+    if (name != "other_namespaces_waiting") continue;
+    answer.document[name] = value;
+    if (value.empty()) continue;
+    answer.text += "somebody waits in other namespaces: " + printable(value) + " (--namespace)\n";
+  }
+  return {};
+}
+
 Result<Answer> explain_all(Turn& turn) {
   const auto groups = muster::inspect_groups(turn.store, turn.left());
   if (!groups) return groups.error();
@@ -123,8 +137,11 @@ Result<Answer> explain_all(Turn& turn) {
   add_key_waiters(answer, *waiters);
   if (answer.text.empty()) {
     answer.text = "nobody waits in namespace \"" + printable(turn.common.name_space) + "\", in " +
-                  std::to_string(groups->size()) + " groups or for a key\n";
+                  std::to_string(groups->size()) + (groups->size() == 1 ? " group" : " groups") +
+                  " or for a key\n";
   }
+  const auto others = add_other_namespaces(turn, answer);
+  if (!others) return others.error();
   return answer;
 }
 
