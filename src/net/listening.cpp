@@ -72,7 +72,8 @@ Result<void> check_allowed(const SocketAddress& address, const ListenOptions& op
   if (options.allow_unauthenticated || address.is_local_only()) return {};
   Error error = failure(ErrorCode::permission_denied,
                         "others than this machine could connect and nobody is authenticated; "
-                        "allow_unauthenticated says that this is meant");
+                        "allow_unauthenticated, of musterd --allow-unauthenticated, says that "
+                        "this is meant");
   error.where = to_string(address);
   return error;
 }

@@ -66,6 +66,9 @@ void Machine::close(Instant now) {
 void Machine::on(const Connected&, Instant now) {
   if (link_.phase() != Link::Phase::connecting) return;
   link_.greet(now);
+  if (last_trouble_.code == ErrorCode::unavailable) {
+    last_trouble_.detail = "it takes connections, but has not answered the hello yet";
+  }
   std::string bytes;
   wire::append_client_hello(bytes, options_.identity);
   transmit(std::move(bytes));
