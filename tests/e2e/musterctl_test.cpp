@@ -172,6 +172,7 @@ TEST_CASE("a value comes from the standard input, whole or with an error") {
   CHECK(shell("head -c 17000000 /dev/zero | \"$0\" set large -") == 1);
   CHECK(shell("\"$0\" status > /dev/full") == 1);
   CHECK(shell("\"$0\" status >&-") == 1);
+  CHECK(shell("\"$0\" --help > /dev/full") == 1);
   CHECK(shell("\"$0\" --watch status >&-") == 1);
   CHECK(musterctl({"ls"}).output == "3\t-\t-\tn\n");
 }

@@ -80,7 +80,12 @@ int tell(const CLI::App& app, const CLI::ParseError& error) {
     return refuse('"' + unknown.front() + "\" is no command");
   }
   std::ostringstream complaint;
-  if (app.exit(error, std::cout, complaint) == 0) return musterctl::exit_ok;
+  if (app.exit(error, std::cout, complaint) == 0) {
+    std::cout.flush();
+    if (std::cout) return musterctl::exit_ok;
+    std::cerr << "musterctl: cannot write to the standard output\n";
+    return musterctl::exit_failed;
+  }
   std::cerr << "musterctl: " << complaint.str();
   return musterctl::exit_usage;
 }
