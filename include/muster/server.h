@@ -80,8 +80,8 @@ class MUSTER_API Server {
   std::uint16_t port() const;
   std::uint64_t incarnation() const;
 
-  /// Waits until no session but `own_sessions` is left, at most for `timeout`, then tells the
-  /// remaining clients `reason` and closes.
+  /// Waits until no session but `own_sessions` and observers is left, at most for `timeout`, then
+  /// tells the remaining clients `reason` and closes.
   ///
   /// returns  how many sessions of others were left
   std::uint64_t stop(std::string_view reason, Duration timeout = Duration{0},

@@ -41,7 +41,16 @@ enum class HandlerPlace {
   io_thread,
 };
 
+/// What a store is for.
+enum class Role {
+  client,
+  /// Uses keys and looks at the server, as operators do: takes no part in groups
+  /// (`permission_denied`), and a server that stops does not wait for it.
+  observer,
+};
+
 struct StoreOptions {
+  Role role = Role::client;
   /// A chroot inside the server for keys and groups, e.g. one per job; at most 64 bytes.
   std::string name_space;
   /// Free text that errors at other ranks show, such as a pod's name; at most 64 bytes.

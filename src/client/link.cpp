@@ -25,6 +25,8 @@ protocol::Options protocol_options(const std::string& address, const StoreOption
                                    const ProcessInfo& process) {
   protocol::Options settings;
   settings.identity.process = process;
+  settings.identity.role =
+      options.role == Role::observer ? wire::Role::observer : wire::Role::client;
   settings.identity.name_space = options.name_space;
   settings.where = address;
   settings.jitter_seed = base::random_u64();

@@ -143,6 +143,7 @@ void Engine::Impl::delete_one_unused() {
 Counts Engine::Impl::counts() const {
   Counts counts;
   counts.sessions = sessions_.size();
+  counts.observers = observers_count_;
   counts.connections = connections_.size();
   counts.waits = parked_count_;
   counts.cached_results = cached_count_;

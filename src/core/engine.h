@@ -118,6 +118,7 @@ using Effect =
 /// What the engine holds at the moment, for status, tests and leak checks.
 struct Counts {
   std::uint64_t sessions = 0;
+  std::uint64_t observers = 0;  ///< of them
   std::uint64_t connections = 0;
   std::uint64_t keys = 0;
   std::uint64_t objects = 0;  ///< payloads of streams and rounds

@@ -156,6 +156,7 @@ class Engine::Impl final : public Host {
   FencedSessions fenced_;
   std::array<std::uint64_t, 69> operation_counts_{};  ///< by number
   std::uint64_t sessions_lost_count_ = 0;
+  std::uint64_t observers_count_ = 0;
   std::uint64_t parked_count_ = 0;
   std::uint64_t cached_count_ = 0;
 

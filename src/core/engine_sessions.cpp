@@ -116,6 +116,7 @@ void Engine::Impl::begin(const Hello& event) {
   session.role = event.hello.role;
   session.process = event.hello.process;
   sessions_.emplace(session.id, std::move(owned));
+  if (session.role == wire::Role::observer) ++observers_count_;
   ++name_space->sessions;
   if (session.process.id != ProcessId{}) processes_[session.process.id].append(session.of_process);
   welcome(session, event);
@@ -300,6 +301,7 @@ void Engine::Impl::end(Session& session, LossCause cause) {
   const auto process = processes_.find(session.process.id);
   if (process != processes_.end() && process->second.empty()) processes_.erase(process);
   if (cause != LossCause::none) ++sessions_lost_count_;
+  if (session.role == wire::Role::observer) --observers_count_;
 
   NameSpace& name_space = session.name_space;
   ended_.push_back(std::move(owned->second));

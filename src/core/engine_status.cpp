@@ -62,6 +62,7 @@ void add_limits(Fields& fields, const Options& options) {
 
 void add_counts(Fields& fields, const Counts& counts) {
   fields.number("sessions_count", counts.sessions);
+  fields.number("observers_count", counts.observers);
   fields.number("connections_count", counts.connections);
   fields.number("keys_count", counts.keys);
   fields.number("objects_count", counts.objects);

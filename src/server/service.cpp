@@ -101,8 +101,7 @@ void Service::stop(std::string reason, Duration timeout, std::uint64_t own_sessi
 void Service::continue_stopping() {
   if (closed_) return;
   if (!stopping_->has_told) {
-    const std::uint64_t sessions = engine_.counts().sessions;
-    if (sessions > stopping_->own_sessions && now_ < stopping_->deadline) return;
+    if (users() > stopping_->own_sessions && now_ < stopping_->deadline) return;
     stopping_->has_told = true;
     stopping_->left = tell_all(stopping_->reason, stopping_->own_sessions);
     stopping_->deadline = now_ + leaving_time_at_stop;
@@ -122,9 +121,15 @@ std::uint64_t Service::stop_now(const std::string& reason, std::uint64_t own_ses
   return left;
 }
 
+/// The sessions that lose something when the server stops: observers only look.
+std::uint64_t Service::users() const {
+  const core::Counts counts = engine_.counts();
+  return counts.sessions - counts.observers;
+}
+
 /// returns  how many sessions of others there were
 std::uint64_t Service::tell_all(const std::string& reason, std::uint64_t own_sessions) {
-  const std::uint64_t sessions = engine_.counts().sessions;
+  const std::uint64_t sessions = users();
   for (const auto& listener : listeners_) listener->close();
   listeners_.clear();
   apply(core::Stop{reason});

@@ -46,6 +46,7 @@ class Service : public std::enable_shared_from_this<Service> {
   void arm_timer();
   void tick();
   void continue_stopping();
+  std::uint64_t users() const;
   std::uint64_t tell_all(const std::string& reason, std::uint64_t own_sessions);
   void close_everything();
 

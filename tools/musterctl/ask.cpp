@@ -19,6 +19,7 @@ Result<Store> connect(const Common& common, Duration timeout) {
   muster::StoreOptions options;
   options.name_space = common.name_space;
   options.label = "musterctl";
+  options.role = muster::Role::observer;
   return Store::connect(common.server, std::move(options), timeout);
 }
 

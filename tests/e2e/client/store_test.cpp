@@ -172,6 +172,19 @@ TEST_CASE("namespaces do not see each other") {
   CHECK(!must(second.exists("k")));
 }
 
+TEST_CASE("an observer uses keys and takes no part in groups, and no stop waits for it") {
+  auto server = start_server();
+  StoreOptions options;
+  options.role = Role::observer;
+  auto observer = connect(server, std::move(options));
+  must(observer.set("k", "v"));
+  CHECK(must(observer.get("k")) == "v");
+  const auto joined = StatelessProcessGroup::create(observer, "g", 0, 1, patience());
+  CHECK(must_fail(joined).code == ErrorCode::permission_denied);
+  CHECK(held_count(observer, "observers") == 1);
+  CHECK(server.stop("all done", 20s) == 0);
+}
+
 TEST_CASE("a store waits for a server that starts later") {
   std::string address;
   {
