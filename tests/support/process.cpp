@@ -136,6 +136,16 @@ void Process::send_signal(int signal) {
   if (pid_ > 0) ::kill(pid_, signal);
 }
 
+void Process::stop() {
+  if (pid_ <= 0) return;
+  send_signal(SIGSTOP);
+  // The kernel reports a process as stopped when the last of its threads has come to a halt.
+  siginfo_t halted;
+  while (::waitid(P_PID, static_cast<id_t>(pid_), &halted, WSTOPPED | WEXITED | WNOWAIT) != 0 &&
+         errno == EINTR) {
+  }
+}
+
 Ending Process::wait(Timeout timeout) {
   Ending ending;
   pollfd ready{pid_fd_, POLLIN, 0};

@@ -47,6 +47,8 @@ class Process {
   std::string read_errors(Timeout timeout = patience);
 
   void send_signal(int signal);
+  /// Sends SIGSTOP and waits until every thread of it stands still; SIGCONT lets it go on.
+  void stop();
   /// Waits for its end.
   Ending wait(Timeout timeout = patience);
 

@@ -13,6 +13,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "wire/error_body.h"
+
 namespace muster::test {
 namespace {
 
@@ -186,6 +188,15 @@ std::string RawClient::receive_goodbye() {
     const Frame frame = receive_frame();
     if (frame.header.type != wire::FrameType::goodbye) continue;
     return std::string(*wire::decode_goodbye({frame.header, frame.body}));
+  }
+}
+
+Error RawClient::receive_last_word() {
+  for (;;) {
+    const Frame frame = receive_frame();
+    if (frame.header.type != wire::FrameType::event) continue;
+    const auto event = wire::decode_event(frame.header.code, frame.body);
+    if (event && event->kind == wire::EventKind::session_ended) return event->error;
   }
 }
 

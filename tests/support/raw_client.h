@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "muster/error.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/request.h"
@@ -57,6 +58,8 @@ class RawClient {
   Frame receive_frame(Timeout timeout = patience);
   /// The reason of a goodbye; other frames before it are dropped.
   std::string receive_goodbye();
+  /// Why the server ends the session; other frames before it are dropped.
+  Error receive_last_word();
   /// Sends a request and returns its reply; other frames before it are dropped.
   Frame call(wire::RequestBody body, Duration timeout = std::chrono::seconds(10));
 

@@ -73,26 +73,35 @@ TEST_CASE("defect 7: clients that stall in mid-frame freeze nobody else") {
 }
 
 TEST_CASE("defect 7: a hostile header that asks for 2 GiB is given nothing") {
-  const Musterd musterd({"--log-level", "silent", "--value-bytes-max", "1GiB"});
+  const Musterd musterd(
+      {"--log-level", "silent", "--value-bytes-max", "1GiB", "--memory-bytes-max", "64GiB"});
   auto store = connect(musterd.address());
   must(store.set("key", "value"));
   const std::uint64_t before = status_bytes(musterd.pid(), "VmPeak");
   const std::string of_others("\x00\x00\x00\x00\x80\x00\x00\x00\x00", 9);  // an operation, 2 GiB
-  for (const std::string& header :
-       {of_others, header_of_set(1U << 31), header_of_set(UINT32_MAX)}) {
+  const std::pair<std::string, ErrorCode> hostile[] = {
+      {of_others, ErrorCode::protocol_error},
+      {header_of_set(1U << 31), ErrorCode::too_large},
+      {header_of_set(UINT32_MAX), ErrorCode::too_large},
+  };
+  for (const auto& [header, code] : hostile) {
     RawClient newcomer(musterd.address());
     newcomer.send(header);
     newcomer.finish_sending();
     CHECK(newcomer.is_closed());
     auto member = RawClient::with_session(musterd.address());
     member.send(header + std::string(16, '\0'));
+    CHECK(member.receive_last_word().code == code);
     CHECK(member.is_closed());
   }
-  // One that is allowed, and never sends what it declares.
+  // Each is allowed; of what it declares only the first byte comes. It comes together with a
+  // request, so that the server has seen it once that is answered.
   std::vector<RawClient> declaring;
   for (int count = 0; count < 20; ++count) {
     declaring.push_back(RawClient::with_session(musterd.address()));
-    declaring.back().send(header_of_set(1U << 30));
+    RawClient& client = declaring.back();
+    client.send(client.request(wire::Add{"counter", 1}) + header_of_set(1U << 30) + "x");
+    CHECK(client.receive_frame().header.code == 0);
   }
   CHECK(must(store.get("key")) == "value");
   CHECK(status_bytes(musterd.pid(), "VmPeak") - before < (256U << 20));
@@ -150,7 +159,7 @@ TEST_CASE("defect 10: a set to a server that stands still does not succeed befor
   Musterd musterd({});
   auto store = connect(musterd.address());
   must(store.set("key", "old"));
-  musterd.send_signal(SIGSTOP);
+  musterd.stop();
   const Error error = must_fail(store.set("key", "new", {}, 200ms));
   CHECK(error.code == ErrorCode::outcome_unknown);
   musterd.send_signal(SIGCONT);

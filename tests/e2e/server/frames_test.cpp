@@ -35,15 +35,9 @@ std::string get(RawClient& client, std::string_view key) {
 
 /// The server's last word before it closes.
 Error last_word_of(RawClient& client) {
-  for (;;) {
-    const auto frame = client.receive_frame();
-    if (frame.header.type != wire::FrameType::event) continue;
-    const auto event = wire::decode_event(frame.header.code, frame.body);
-    REQUIRE(event);
-    CHECK(event->kind == wire::EventKind::session_ended);
-    CHECK(client.is_closed());
-    return event->error;
-  }
+  const Error why = client.receive_last_word();
+  CHECK(client.is_closed());
+  return why;
 }
 
 TEST_CASE("a request that is cut at each byte is answered when the rest has come") {

@@ -229,7 +229,7 @@ TEST_CASE("stopped for longer than the session timeout it loses nobody") {
   Musterd musterd({"--session-timeout", "5s"});
   auto client = RawClient::with_session(musterd.address());
   CHECK(client.call(wire::Set{"bound", "", {}, false, true}).header.code == 0);
-  musterd.send_signal(SIGSTOP);
+  musterd.stop();
   CHECK_THROWS(client.receive(1, 6500ms));
   musterd.send_signal(SIGCONT);
   CHECK(client.call(wire::Get{"bound"}).header.code == 0);
