@@ -1,5 +1,6 @@
 #include "client/decode.h"
 #include "client/group_call.h"
+#include "client/round_values.h"
 
 // The collectives: each call is this rank's part of one round.
 
@@ -8,20 +9,14 @@ namespace {
 
 using Values = std::vector<std::string>;
 
-auto all_values() {
-  return decoder<Values, wire::RoundReply>([](const wire::RoundReply& reply, const auto&) {
-    return Values(reply.values.begin(), reply.values.end());
-  });
+std::function<Result<Values>(std::string)> all_values(int count) {
+  return
+      [count](const std::string& body) { return values_of(body, static_cast<std::size_t>(count)); };
 }
 
-/// The one value that came; the root, which gets none back, keeps its own.
 std::function<Result<std::string>(std::string)> one_value(std::optional<std::string> own) {
-  return [own = std::move(own)](std::string body) mutable -> Result<std::string> {
-    auto reply = wire::decode_body<wire::RoundReply>(body);
-    if (!reply) return std::move(reply).error();
-    if (!reply->values.empty()) return cut_out(body, reply->values.front());
-    if (own) return *std::move(own);
-    return failure(ErrorCode::protocol_error, "the server's answer has no value");
+  return [own = std::move(own)](std::string body) mutable {
+    return value_of(std::move(body), std::move(own));
   };
 }
 
@@ -82,7 +77,7 @@ Call<std::vector<std::string>> Group::all_gather_call(std::string_view bytes, st
   body.collective = wire::Collective::all_gather;
   body.codec = codec;
   body.values.push_back(bytes);
-  return collective<Values>("all_gather_obj", std::move(body), timeout, all_values());
+  return collective<Values>("all_gather_obj", std::move(body), timeout, all_values(world_size()));
 }
 
 Call<std::vector<std::string>> Group::gather_call(std::string_view bytes, std::uint32_t codec,
@@ -92,7 +87,8 @@ Call<std::vector<std::string>> Group::gather_call(std::string_view bytes, std::u
   body.root = static_cast<std::uint32_t>(root);
   body.codec = codec;
   body.values.push_back(bytes);
-  return collective<Values>("gather_obj", std::move(body), timeout, all_values());
+  return collective<Values>("gather_obj", std::move(body), timeout,
+                            all_values(root == rank() ? world_size() : 0));
 }
 
 Call<std::string> Group::scatter_call(Span<const std::string> bytes, std::uint32_t codec, int root,
