@@ -2,32 +2,30 @@
 // them at runtime when a request asks for one, and shuts down in order.
 //
 //     embed_server 3        starts three workers and takes requests from its standard input, one a
-//                           line: `1 3` is for workers 1 and 3; the end of input or SIGTERM ends it
+//                           line: `1 3` is for workers 1 and 3; the end of input or SIGTERM ends
+//                           it, a second signal ends it at once
 //
 // The server has one thread of its own, its main loop. It calls Muster's callback forms only, and
-// their handlers run on that loop: no locks, and no request waits for another. A worker is the
+// their handlers run on that loop: no locks, and the loop never waits. So many requests are under
+// way at once, the others wait in line; each worker does its parts in their order. A worker is the
 // simple kind of program that blocks until it is told what to do. A worker that dies is named and
 // ends the others; elastic.cpp shows how a group goes on without it.
 
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/eventfd.h>
-#include <sys/signalfd.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+#include <algorithm>
+#include <deque>
 #include <map>
-#include <mutex>
+#include <optional>
 #include <set>
 #include <sstream>
 
+#include "embed_server/main_loop.h"
+#include "embed_server/worker_processes.h"
 #include "in_one_process.h"
 #include "muster/codec_cereal.h"
 #include "muster/codec_raw.h"
 
 using namespace std::chrono_literals;
+using example::MainLoop;
 using example::require;
 using muster::CerealCodec;
 using muster::RawCodec;
@@ -48,99 +46,6 @@ struct Order {
   }
 };
 
-/// Work for the main loop, from any thread. Muster's I/O thread has a share in it, since it may
-/// have a handler to pass on when the loop is over; what is queued then never runs.
-class Inbox {
- public:
-  Inbox() = default;
-  ~Inbox() { ::close(wake_); }
-  Inbox(const Inbox&) = delete;
-  Inbox& operator=(const Inbox&) = delete;
-
-  void post(std::function<void()> work) {
-    {
-      const std::lock_guard lock(mutex_);
-      queue_.push_back(std::move(work));
-    }
-    ::eventfd_write(wake_, 1);
-  }
-
-  void run() {
-    eventfd_t count = 0;
-    ::eventfd_read(wake_, &count);
-    std::vector<std::function<void()>> queue;
-    {
-      const std::lock_guard lock(mutex_);
-      queue.swap(queue_);
-    }
-    for (std::function<void()>& work : queue) work();
-  }
-
-  /// Can be read when there is work.
-  int wake() const { return wake_; }
-
- private:
-  int wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  std::mutex mutex_;
-  std::vector<std::function<void()>> queue_;
-};
-
-/// The loop that an inference server has anyway: its sources of work, on one thread.
-class MainLoop {
- public:
-  /// Signals first: threads that are started later leave them to this loop.
-  MainLoop() {
-    sigset_t ending;
-    ::sigemptyset(&ending);
-    ::sigaddset(&ending, SIGTERM);
-    ::sigaddset(&ending, SIGINT);
-    ::sigprocmask(SIG_BLOCK, &ending, nullptr);
-    signals_ = ::signalfd(-1, &ending, SFD_CLOEXEC);
-  }
-  ~MainLoop() { ::close(signals_); }
-  MainLoop(const MainLoop&) = delete;
-  MainLoop& operator=(const MainLoop&) = delete;
-
-  /// Runs handlers here.
-  muster::Executor executor() {
-    return [inbox = inbox_](std::function<void()> work) { inbox->post(std::move(work)); };
-  }
-
-  /// Runs until `end`; `on_line` gets the requests, `on_end` is told once that no more come.
-  void run(const std::function<void(const std::string&)>& on_line,
-           const std::function<void()>& on_end) {
-    pollfd sources[] = {
-        {inbox_->wake(), POLLIN, 0}, {signals_, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
-    std::string input;
-    while (!ended_) {
-      if (::poll(sources, 3, -1) < 0) continue;
-      if (sources[0].revents != 0) inbox_->run();
-      bool over = sources[1].revents != 0;
-      if (sources[2].revents != 0) {
-        char bytes[4096];
-        const ssize_t count = ::read(STDIN_FILENO, bytes, sizeof bytes);
-        if (count > 0) input.append(bytes, static_cast<std::size_t>(count));
-        over = over || count <= 0;
-        for (std::size_t end; (end = input.find('\n')) != std::string::npos;) {
-          on_line(input.substr(0, end));
-          input.erase(0, end + 1);
-        }
-      }
-      if (over) {
-        sources[1].fd = sources[2].fd = -1;  // poll leaves them out
-        sources[1].revents = sources[2].revents = 0;
-        on_end();
-      }
-    }
-  }
-  void end() { ended_ = true; }
-
- private:
-  std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
-  int signals_ = -1;
-  bool ended_ = false;
-};
-
 /// Rank 0 of the group "workers". What it has is destroyed from the last to the first: the groups,
 /// the store that they are made on, the server that the store is connected to.
 class InferenceServer {
@@ -149,45 +54,37 @@ class InferenceServer {
 
   const std::string& address() const { return server_.addresses().front(); }
 
-  /// Forms the group of all workers. Blocks, as `connect` does: the loop does not run yet.
-  void form(int worker_count) {
+  /// Forms the group of all workers; `then` is told whether that was possible.
+  void form(int worker_count, std::function<void(bool)> then) {
     muster::GroupOptions options;
     options.timeout = 30s;
     options.on_loss = [](const muster::Error& error) {
       if (error.code == muster::ErrorCode::rank_left) return;  // as all do in the end
       std::cerr << error.message() << '\n';
     };
-    workers_.emplace(
-        require(StatelessProcessGroup::create(store_, "workers", 0, worker_count + 1, options)));
+    StatelessProcessGroup::create_async(
+        store_, "workers", 0, worker_count + 1, options,
+        [this, then = std::move(then)](Result<StatelessProcessGroup> group) {
+          if (!group) std::cerr << group.error().message() << '\n';  // says who has not come
+          if (group) workers_.emplace(*std::move(group));
+          then(workers_.has_value());
+        });
   }
 
-  /// A request: a group of its own for the workers that it names, gone when it is answered. Every
-  /// worker gets its orders in the order of the requests, so none waits for one that is elsewhere.
+  bool is_formed() const { return workers_.has_value(); }
+
+  /// Whether there is room in the line.
+  bool wants_requests() const { return is_formed() && waiting_.size() < waiting_max; }
+
   void serve(const std::string& line) {
-    std::istringstream words(line);
-    std::set<int> ranks;
-    for (int rank; words >> rank;) ranks.insert(rank);
-    const std::string name = "request " + std::to_string(++request_count_);
-    ++pending_count_;
-    if (ranks.empty() || *ranks.begin() < 1 || *ranks.rbegin() >= workers_->world_size()) {
-      return answer(name, " there are no such workers");
-    }
-    const int world_size = int(ranks.size()) + 1;
-    int next_rank = 1;
-    for (const int worker : ranks) tell(worker, {name, next_rank++, world_size});
-    muster::GroupOptions options;
-    options.timeout = 10s;
-    StatelessProcessGroup::create_async(
-        store_, name, 0, world_size, options, [this, name](Result<StatelessProcessGroup> group) {
-          if (!group) return answer(name, " " + group.error().message());  // says who did not come
-          gather(name, groups_.emplace(name, *std::move(group)).first->second);
-        });
+    waiting_.push_back(line);
+    begin_waiting();
   }
 
   /// No more requests come: when the last one is answered the workers are dismissed; then `then`.
   void finish(std::function<void()> then) {
     on_finished_ = std::move(then);
-    if (pending_count_ == 0) dismiss();
+    begin_waiting();
   }
 
   /// What is left is closed in order; how many sessions of others the server still had.
@@ -198,6 +95,8 @@ class InferenceServer {
   }
 
  private:
+  static constexpr std::size_t waiting_max = 1000;
+
   static muster::Server start_server() {
     muster::ServerOptions options;
     options.hosting_rank = 0;  // errors at the workers say so when this process dies
@@ -211,6 +110,44 @@ class InferenceServer {
     options.label = "inference server";
     options.executor = loop.executor();
     return require(muster::Store::connect(address(), std::move(options)));
+  }
+
+  /// A session may have 1,024 calls at a time at the server; a request takes one for each worker
+  /// and one for its group.
+  int under_way_max() const { return std::max(1, 512 / workers_->world_size()); }
+
+  void begin_waiting() {
+    while (!waiting_.empty() && under_way_count_ < under_way_max()) {
+      const std::string line = std::move(waiting_.front());
+      waiting_.pop_front();
+      ++under_way_count_;
+      begin(line);
+    }
+    if (under_way_count_ == 0 && on_finished_) dismiss();
+  }
+
+  /// A request: a group of its own for the workers that it names, gone when it is answered. Every
+  /// worker gets its orders in the order of the requests, so none waits for one that is elsewhere.
+  void begin(const std::string& line) {
+    std::istringstream words(line);
+    std::set<int> ranks;
+    for (int rank; words >> rank;) ranks.insert(rank);
+    const std::string name = "request " + std::to_string(++request_count_);
+    if (ranks.empty() || *ranks.begin() < 1 || *ranks.rbegin() >= workers_->world_size()) {
+      std::cout << name << ": there are no such workers" << std::endl;
+      --under_way_count_;
+      return;
+    }
+    const int world_size = int(ranks.size()) + 1;
+    int next_rank = 1;
+    for (const int worker : ranks) tell(worker, {name, next_rank++, world_size});
+    muster::GroupOptions options;
+    options.timeout = 10s;
+    StatelessProcessGroup::create_async(
+        store_, name, 0, world_size, options, [this, name](Result<StatelessProcessGroup> group) {
+          if (!group) return answer(name, " " + group.error().message());  // says who did not come
+          gather(name, groups_.emplace(name, *std::move(group)).first->second);
+        });
   }
 
   void tell(int worker, const Order& order) {
@@ -234,13 +171,14 @@ class InferenceServer {
   void answer(const std::string& name, const std::string& text) {
     std::cout << name << ":" << text << std::endl;
     groups_.erase(name);  // leaves it, and waits for nobody
-    if (--pending_count_ == 0 && on_finished_) dismiss();
+    --under_way_count_;
+    begin_waiting();
   }
 
   /// The process that hosts the server leaves a barrier last: afterwards nobody needs the server.
   void dismiss() {
     for (int worker = 1; worker < workers_->world_size(); ++worker) tell(worker, {});
-    workers_->barrier_async(10s, [this](Result<muster::BarrierResult> passed) {
+    workers_->barrier_async(5s, [this](Result<muster::BarrierResult> passed) {
       if (!passed) std::cerr << passed.error().message() << '\n';  // says which worker is gone
       on_finished_();
     });
@@ -251,12 +189,14 @@ class InferenceServer {
   std::optional<StatelessProcessGroup> workers_;
   std::map<std::string, StatelessProcessGroup> groups_;  // one for each request under way
   int request_count_ = 0;
-  int pending_count_ = 0;
+  std::deque<std::string> waiting_;  // requests that are not begun
+  int under_way_count_ = 0;
   std::function<void()> on_finished_;
 };
 
 /// A worker's life: it blocks until it is told what to do.
 int work(const char* address, int rank, int world_size) {
+  example::end_with_parent();
   muster::StoreOptions store_options;
   store_options.label = "worker " + std::to_string(rank);
   auto store = require(muster::Store::connect(address, std::move(store_options)));
@@ -281,51 +221,50 @@ int work(const char* address, int rank, int world_size) {
   return workers.barrier(10s) ? 0 : 1;
 }
 
-/// Starts this program again. The worker gets no signal that the server holds back for its loop or
-/// that a terminal sends to the server; it inherits none of Muster's descriptors.
-pid_t start_worker(const std::string& address, int rank, int world_size) {
-  std::vector<std::string> words = {"embed_server", "--worker", address, std::to_string(rank),
-                                    std::to_string(world_size)};
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  sigset_t none;
-  ::sigemptyset(&none);
-  posix_spawnattr_t how;
-  ::posix_spawnattr_init(&how);
-  ::posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  ::posix_spawnattr_setsigmask(&how, &none);
-  pid_t worker = -1;
-  const int failed =
-      ::posix_spawn(&worker, "/proc/self/exe", nullptr, &how, arguments.data(), environ);
-  ::posix_spawnattr_destroy(&how);
-  require(failed == 0, "a worker starts");
-  return worker;
-}
+/// How long workers that were dismissed may take to end.
+constexpr auto patience = 3s;
 
 int serve(int worker_count) {
   MainLoop loop;  // outlives all whose handlers it runs
   InferenceServer server(loop);
-  std::vector<pid_t> workers;
-  for (int rank = 1; rank <= worker_count; ++rank) {
-    workers.push_back(start_worker(server.address(), rank, worker_count + 1));
-  }
-  server.form(worker_count);
-  std::cout << "ready" << std::endl;
+  example::WorkerProcesses workers;
+  workers.start(server.address(), worker_count);
+  bool in_order = true;
+  const auto abort = [&] {
+    in_order = false;
+    loop.end();
+  };
+  server.form(worker_count, [&](bool is_formed) {
+    if (!is_formed) return abort();
+    std::cout << "ready" << std::endl;
+  });
 
-  loop.run([&server](const std::string& line) { server.serve(line); },
-           [&server, &loop] { server.finish([&loop] { loop.end(); }); });
+  bool is_finished = false;
+  const auto reap = [&] {
+    workers.reap();
+    if (!server.is_formed() && workers.failed_count() > 0) return abort();
+    if (is_finished && workers.none_runs()) loop.end();
+  };
+  MainLoop::Handlers handlers;
+  handlers.wants_input = [&] { return server.wants_requests(); };
+  handlers.on_line = [&](const std::string& line) { server.serve(line); };
+  handlers.on_child = reap;
+  handlers.on_abort = abort;
+  handlers.on_end = [&] {
+    if (!server.is_formed()) return abort();
+    server.finish([&] {
+      is_finished = true;
+      loop.after(patience, [&] { workers.kill(); });
+      reap();
+    });
+  };
+  loop.run(handlers);
+  if (!in_order) return 1;
 
   const std::uint64_t sessions_left = server.close();
-  int failed_count = 0;
-  for (const pid_t worker : workers) {
-    int status = -1;
-    ::waitpid(worker, &status, 0);
-    if (status != 0) ++failed_count;
-  }
-  std::cout << "ended: " << sessions_left << " sessions left, " << failed_count << " workers failed"
-            << std::endl;
-  return sessions_left == 0 && failed_count == 0 ? 0 : 1;
+  std::cout << "ended: " << sessions_left << " sessions left, " << workers.failed_count()
+            << " workers failed" << std::endl;
+  return sessions_left == 0 && workers.failed_count() == 0 ? 0 : 1;
 }
 
 }  // namespace
