@@ -76,6 +76,14 @@ void Child::send_signal(int signal) const {
   if (pid_ > 0) ::kill(pid_, signal);
 }
 
+void Child::stop() const {
+  send_signal(SIGSTOP);
+  siginfo_t halted;
+  while (::waitid(P_PID, static_cast<id_t>(pid_), &halted, WSTOPPED | WEXITED | WNOWAIT) != 0 &&
+         errno == EINTR) {
+  }
+}
+
 int Child::wait() {
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {

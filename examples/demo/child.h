@@ -24,6 +24,8 @@ class Child {
   std::vector<std::string> read_lines();
 
   void send_signal(int signal) const;
+  /// Sends SIGSTOP and waits until every thread of it stands still.
+  void stop() const;
 
   /// Waits for its end.
   ///
