@@ -1,5 +1,5 @@
 // The parent of the demo: starts musterd and the processes, leads them from scene to scene, and
-// checks and prints what they report. A line is printed when what it says was checked.
+// checks and prints what they report.
 
 #include <poll.h>
 #include <signal.h>
