@@ -78,7 +78,9 @@ std::string output_of(const std::vector<std::string>& command) {
   while (child.output_open()) {
     for (const std::string& line : child.read_lines()) output += line + '\n';
   }
-  require(child.wait() == 0, command.front() + " exits with 0");
+  const int status = child.wait();
+  require(status == 0, command.front() + " exits with 0, not with " + std::to_string(status) +
+                           ", after: " + output);
   return output;
 }
 

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <cinttypes>
 #include <functional>
@@ -41,6 +42,12 @@ T require(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 using demo::require;
+
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
 
 class Conductor {
  public:
@@ -82,6 +89,7 @@ void Conductor::begin(Scene scene) { require(store_->set(scene_key(scene), ""));
 void Conductor::await_arrival(int processes) {
   arrivals_ += static_cast<std::size_t>(processes);
   cast_.await("at", arrivals_);
+  require(cast_.sum("wrong") == 0, "no value is wrong");
 }
 
 void Conductor::await(const std::function<bool()>& holds) {
@@ -203,7 +211,15 @@ void Conductor::hang() {
   require(why.at("round").at("missing") == Json::array({hanging}), "why names the rank");
   const Json& member = why.at("members").at(hanging);
   require(member.at("pid") == pid, "why names the pid");
+  require(member.at("host") == host_name(), "why names the host");
   require(member.at("silence_s") >= static_cast<double>(hang_us) / 1e6, "why tells the silence");
+  std::string explanation;
+  for (const Json& explained : why.at("explanation")) {
+    explanation += explained.get<std::string>() + '\n';
+  }
+  const std::string named = text("rank %d (host %s, pid %d, label demo-%d, silent for ", hanging,
+                                 host_name().c_str(), pid, hanging);
+  require(explanation.find(named) != std::string::npos, "why says so to people, too");
   page_.line("musterctl", text("why weights, answered after %s:", milliseconds(took_us).c_str()));
   for (const Json& explained : why.at("explanation")) {
     page_.line("", "  " + explained.get<std::string>());
@@ -225,7 +241,12 @@ void Conductor::loss() {
   cast_.kill(victim);
   // Five survivors of `weights`, two of `slice-a`.
   cast_.await("noticed_us", 7);
-  for (const Fact& fact : cast_.await("loss", 2)) page_.line("muster", fact.value);
+  for (const Fact& fact : cast_.await("loss", 2)) {
+    require(fact.value.find(text("pid %s,", require(store_->get("demo/victim_pid")).c_str())) !=
+                std::string::npos,
+            "the message names the pid");
+    page_.line("muster", fact.value);
+  }
   require(cast_.max("noticed_us") < loss_us_max, "survivors are told in less than 0.5 s");
   page_.line("muster", text("the last of 5 survivors was told after %s, of them the grace for a "
                             "reconnect %s, as musterd was started here (default 2 s)",
@@ -262,7 +283,6 @@ void Conductor::comeback() {
 void Conductor::end() {
   begin(Scene::end);
   cast_.await("barriers", process_count);
-  cast_.await("wrong", process_count + 1);
   cast_.await_ends();
   for (int scene = static_cast<int>(Scene::objects); scene <= static_cast<int>(Scene::end);
        ++scene) {
@@ -301,6 +321,13 @@ void Conductor::run() {
 
 int run_conductor(const Programs& programs) {
   ::signal(SIGPIPE, SIG_IGN);
+  // Whatever hangs: with this process its children end.
+  ::signal(SIGALRM, [](int) {
+    constexpr char late[] = "\nNOT AS PROMISED: the demo ends in its time\n";
+    static_cast<void>(!::write(STDOUT_FILENO, late, sizeof late - 1));
+    ::_exit(1);
+  });
+  ::alarm(demo_us_max / 1'000'000);
   try {
     Conductor(programs).run();
     return 0;

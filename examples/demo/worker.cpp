@@ -63,6 +63,18 @@ T require(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
+std::string label_of(int process) { return "demo-" + std::to_string(process); }
+
+/// The rank of a process in a group of the plan; -1: none.
+int planned_rank(const std::string& name, int process) {
+  for (const GroupPlan& group : plan) {
+    if (group.name != name) continue;
+    const auto found = std::find(group.processes.begin(), group.processes.end(), process);
+    if (found != group.processes.end()) return static_cast<int>(found - group.processes.begin());
+  }
+  return -1;
+}
+
 class Worker {
  public:
   Worker(const std::string& server, int process)
@@ -99,12 +111,11 @@ class Worker {
   std::uint64_t version_ = 0;
   std::int64_t barriers_ = 0;
   std::int64_t checked_ = 0;
-  std::int64_t wrong_ = 0;
 };
 
 muster::StoreOptions Worker::options(int process) {
   muster::StoreOptions options;
-  options.label = "demo-" + std::to_string(process);
+  options.label = label_of(process);
   options.timeout = patience;
   return options;
 }
@@ -124,7 +135,7 @@ void Worker::gate(Scene scene) {
 /// Counts a value that was received.
 void Worker::check(bool is_right) {
   ++checked_;
-  if (!is_right) ++wrong_;
+  if (!is_right) tell("wrong", 1);
 }
 
 void Worker::barrier(StatelessProcessGroup& group) {
@@ -141,14 +152,13 @@ std::int64_t Worker::time_of(int count, const std::function<void(int)>& step) {
 
 void Worker::join_all() {
   for (const GroupPlan& group : plan) {
-    const auto own = std::find(group.processes.begin(), group.processes.end(), process_);
-    if (own == group.processes.end()) continue;
+    const int rank = planned_rank(group.name, process_);
+    if (rank < 0) continue;
     muster::GroupOptions options;
     options.timeout = patience;
-    groups_.emplace(group.name,
-                    require(StatelessProcessGroup::create(
-                        store_, group.name, static_cast<int>(own - group.processes.begin()),
-                        static_cast<int>(group.processes.size()), options)));
+    groups_.emplace(group.name, require(StatelessProcessGroup::create(
+                                    store_, group.name, rank,
+                                    static_cast<int>(group.processes.size()), options)));
   }
 }
 
@@ -222,6 +232,8 @@ void Worker::see_the_loss(const char* name) {
   require(!passed && passed.error().code == ErrorCode::rank_lost, "the barrier ends: rank_lost");
   const Error& error = passed.error();
   require(error.ranks.size() == 1, "the error names one rank");
+  require(error.ranks[0].rank == planned_rank(name, victim), "the error names the right one");
+  require(error.ranks[0].process.label == label_of(victim), "the error names the label");
   const auto pid = require(store_.get("demo/victim_pid", patience));
   const auto killed_us = std::stoll(require(store_.get("demo/killed_us", patience)));
   require(std::to_string(error.ranks[0].process.pid) == pid, "the error names the pid");
@@ -263,12 +275,11 @@ void Worker::comeback() {
 /// As a process that was killed and takes its place again: by a new rank, the last one.
 void Worker::run_again() {
   for (const GroupPlan& group : plan) {
-    const auto& processes = group.processes;
-    if (std::find(processes.begin(), processes.end(), victim) == processes.end()) continue;
+    if (planned_rank(group.name, victim) < 0) continue;
     muster::GroupOptions options;
     options.timeout = patience;
     options.standby = true;
-    const int size = static_cast<int>(processes.size());
+    const int size = static_cast<int>(group.processes.size());
     groups_.emplace(group.name, require(StatelessProcessGroup::create(store_, group.name, size - 1,
                                                                       size, options)));
   }
@@ -287,7 +298,6 @@ void Worker::nothing_old() {
 
 void Worker::be_killed() {
   tell("checked", checked_);
-  tell("wrong", wrong_);
   tell("at", static_cast<int>(Scene::loss));
   require(store_.wait({"demo/never"}, patience));
 }
@@ -299,7 +309,6 @@ void Worker::end() {
   }
   tell("barriers", barriers_);
   tell("checked", checked_);
-  tell("wrong", wrong_);
   store_.close();
 }
 
