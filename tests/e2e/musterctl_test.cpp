@@ -53,14 +53,13 @@ TEST_CASE("where no server answers it says so") {
 TEST_CASE("what only reads has no outcome: without an answer no server is there") {
   const Musterctl musterctl;
   muster::test::FrameProxy proxy(musterctl.address());
-  const std::vector<std::string> to_proxy = {"--json", "--server", proxy.address(), "-t", "1s"};
+  const std::vector<std::string> to_proxy = {"--json", "--server", proxy.address(), "-t", "3s"};
+  auto store = muster::test::connect(musterctl.address());
   const auto exit_code_of = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), to_proxy.begin(), to_proxy.end());
     proxy.resume();
     Process process(musterctl.call(arguments));
-    muster::test::await([&] {
-      return !Json::parse(musterctl({"--json", "waiters"}).output).empty();
-    });
+    muster::test::await([&] { return muster::test::held_count(store, "waits") == 1; });
     proxy.pause();
     return process.wait().exit_code;
   };
