@@ -283,6 +283,7 @@ void Conductor::comeback() {
 void Conductor::end() {
   begin(Scene::end);
   cast_.await("barriers", process_count);
+  cast_.await("checked", process_count + 1);  // the victim told of what it had checked, too
   cast_.await_ends();
   for (int scene = static_cast<int>(Scene::objects); scene <= static_cast<int>(Scene::end);
        ++scene) {
