@@ -1,7 +1,6 @@
 #include "nccl/answer.h"
 
 #include <charconv>
-#include <limits>
 
 #include "client/failure.h"
 #include "muster/codec_raw.h"
