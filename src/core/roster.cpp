@@ -78,15 +78,6 @@ RankReport report_of_absent(std::uint32_t rank) {
   return report;
 }
 
-void add_to(std::vector<RankRange>& ranges, std::uint32_t rank) {
-  const int number = static_cast<int>(rank);
-  if (!ranges.empty() && ranges.back().last == number - 1) {
-    ranges.back().last = number;
-  } else {
-    ranges.push_back({number, number});
-  }
-}
-
 std::string text_of(const std::vector<RankRange>& ranges) {
   constexpr std::size_t ranges_max = 16;
   std::string text;

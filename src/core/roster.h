@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/rank_ranges.h"
 #include "core/chain.h"
 #include "core/held_bytes.h"
 #include "core/host.h"
@@ -69,8 +70,7 @@ Failure make_failure(Quota& quota, const Error& error);
 /// The failure as an answer; `round` is told where it is not the failure's own (0: it is).
 Answer answer_of_failure(const Failure& failure, Duration elapsed, std::uint64_t round = 0);
 
-/// Ranks must be added in ascending order.
-void add_to(std::vector<RankRange>& ranges, std::uint32_t rank);
+using base::add_to;
 
 /// Ranks must be added in ascending order: all go into the ranges, the first 64 in full.
 template <class MakeReport>

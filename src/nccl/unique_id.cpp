@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/rank_ranges.h"
 #include "client/failure.h"
 #include "muster/codec_raw.h"
 #include "muster/nccl.h"
@@ -91,11 +92,7 @@ Error Agreement::about_ranks(Error error, const IsMeant& is_meant) {
   const auto members = group_.members(left());
   for (int rank = 0; rank < group_.world_size(); ++rank) {
     if (!is_meant(rank)) continue;
-    if (!error.rank_ranges.empty() && error.rank_ranges.back().last == rank - 1) {
-      error.rank_ranges.back().last = rank;
-    } else {
-      error.rank_ranges.push_back({rank, rank});
-    }
+    base::add_to(error.rank_ranges, rank);
     if (error.ranks.size() == told_in_full_max) continue;
     RankReport report;
     report.rank = rank;
