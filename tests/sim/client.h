@@ -5,9 +5,9 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "client/protocol/protocol.h"
+#include "clock.h"
 #include "network.h"
 #include "server.h"
 
@@ -20,7 +20,8 @@ class Client {
  public:
   using Done = std::function<void(Result<std::string> reply, protocol::Fate fate)>;
 
-  Client(std::uint64_t number, Scheduler& scheduler, Network& network, Server& server);
+  /// `process` is its id, as the server tells of it.
+  Client(std::uint64_t number, Scheduler& scheduler, Network& network, Server& server, Clock clock);
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
@@ -33,15 +34,29 @@ class Client {
   /// This process does not run: what comes meanwhile is read when it runs again.
   void stop_for(Duration duration);
 
+  /// This process is gone. Its kernel closes what it had open, or its machine is gone, too.
+  enum class Death { of_process, of_machine };
+  void die(Death death);
+
+  bool is_dead() const { return is_dead_; }
   bool is_stopped() const { return stopped_until_ > scheduler_.now(); }
   bool established() const { return protocol_.established(); }
   const Error* failure() const { return protocol_.failure(); }
   std::size_t pending_count() const { return pending_.size(); }
-  const std::vector<std::string>& violations() const { return violations_; }
   std::uint64_t resumed_count() const { return resumed_count_; }
+  /// The server's start to which its session belongs; 0: it has none.
+  std::uint64_t incarnation() const { return incarnation_; }
+  /// Counts its sessions.
+  std::uint64_t session_number() const { return session_number_; }
+  const wire::ServerLimits& limits() const { return protocol_.server().limits; }
+  ProcessId process_id() const;
 
   /// Told of epochs and of the session's end.
   std::function<void(const wire::Event& event)> notified;
+  /// Told of promises that the protocol breaks.
+  std::function<void(const std::string& what)> violated;
+  /// Told of each line of its log.
+  std::function<void(const std::string& line)> logged;
 
  private:
   struct Pending {
@@ -49,6 +64,7 @@ class Client {
     Instant latest{};
   };
 
+  Instant now() const { return clock_.shows(scheduler_.now()); }
   void apply(const protocol::Input& input);
   void carry_out_all();
   void carry_out(const protocol::Connect& effect);
@@ -68,6 +84,7 @@ class Client {
   Scheduler& scheduler_;
   Network& network_;
   Server& server_;
+  Clock clock_;
   protocol::Protocol protocol_;
   Network::ConnectionId connection_ = 0;
   std::uint64_t attempt_ = 0;
@@ -76,8 +93,10 @@ class Client {
   Instant stopped_until_{};
   std::deque<std::function<void()>> deferred_;  ///< until this process runs again
   std::map<protocol::CallId, Pending> pending_;
-  std::vector<std::string> violations_;
   std::uint64_t resumed_count_ = 0;
+  std::uint64_t incarnation_ = 0;
+  std::uint64_t session_number_ = 0;
+  bool is_dead_ = false;
 };
 
 }  // namespace muster::sim

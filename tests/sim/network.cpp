@@ -4,15 +4,17 @@
 
 namespace muster::sim {
 
-Duration Network::delay() {
-  return random_.between(std::chrono::microseconds(50), std::chrono::milliseconds(3));
-}
+Duration Network::delay() { return random_.between(std::chrono::microseconds(50), delay_max_); }
 
 Network::ConnectionId Network::open(std::uint64_t client) {
   const ConnectionId id = ++last_;
   connections_[id].client = client;
   newest_[client] = id;
   return id;
+}
+
+std::uint64_t Network::client_of(ConnectionId connection) const {
+  return connections_.at(connection).client;
 }
 
 Network::Direction& Network::direction(ConnectionId connection, Side to) {
@@ -27,9 +29,7 @@ void Network::put(ConnectionId id, Side to, Piece piece) {
   const Connection& connection = connections_.at(id);
   if (connection.is_cut) return;
   Direction& way = direction(id, to);
-  const auto blocked = blocked_until_.find(connection.client);
-  Instant leaves = scheduler_.now();
-  if (blocked != blocked_until_.end()) leaves = std::max(leaves, blocked->second);
+  const Instant leaves = std::max(scheduler_.now(), blocked_until(connection.client, to));
   way.last_arrives = std::max(way.last_arrives, leaves + delay());
   way.under_way.push_back(std::move(piece));
   scheduler_.at(way.last_arrives, [this, id, to] { arrive(id, to); });
@@ -52,8 +52,8 @@ void Network::close(ConnectionId id, Side from) {
 void Network::arrive(ConnectionId id, Side to) {
   Direction& way = direction(id, to);
   const std::uint64_t client = connections_.at(id).client;
-  if (is_blocked(client)) {
-    scheduler_.at(blocked_until_.at(client), [this, id, to] { arrive(id, to); });
+  if (const Instant until = blocked_until(client, to); until > scheduler_.now()) {
+    scheduler_.at(until, [this, id, to] { arrive(id, to); });
     return;
   }
   const Piece piece = std::move(way.under_way.front());
@@ -79,18 +79,29 @@ void Network::cut(std::uint64_t client, bool client_learns, bool server_learns) 
   if (server_learns) scheduler_.after(delay(), [this, id] { tell_closed(id, Side::server); });
 }
 
-void Network::block(std::uint64_t client, Instant until) {
-  Instant& blocked = blocked_until_[client];
+void Network::block(std::uint64_t client, Side arriving, Instant until) {
+  Instant& blocked = blocked_[client].until[static_cast<std::size_t>(arriving)];
   blocked = std::max(blocked, until);
 }
 
+void Network::block(std::uint64_t client, Instant until) {
+  block(client, Side::client, until);
+  block(client, Side::server, until);
+}
+
+Instant Network::blocked_until(std::uint64_t client, Side to) const {
+  const auto found = blocked_.find(client);
+  return found == blocked_.end() ? Instant{} : found->second.until[static_cast<std::size_t>(to)];
+}
+
 bool Network::is_blocked(std::uint64_t client) const {
-  const auto found = blocked_until_.find(client);
-  return found != blocked_until_.end() && found->second > scheduler_.now();
+  const Instant now = scheduler_.now();
+  return blocked_until(client, Side::client) > now || blocked_until(client, Side::server) > now;
 }
 
 void Network::server_died() {
   for (auto& [id, connection] : connections_) {
+    if (!connection.to[0].is_open && !connection.to[1].is_open) continue;
     connection.is_cut = true;
     direction(id, Side::server).is_open = false;
     scheduler_.after(delay(), [this, dead = id] { tell_closed(dead, Side::client); });

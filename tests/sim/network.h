@@ -12,6 +12,7 @@
 #include "scheduler.h"
 
 // Connections under virtual time: bytes arrive in order, in pieces, after a while; or not at all.
+// What travels on different connections overtakes each other.
 
 namespace muster::sim {
 
@@ -33,6 +34,7 @@ class Network {
   /// Both ends have to be set before time goes on.
   ConnectionId open(std::uint64_t client);
   void set_end(ConnectionId connection, Side side, End end);
+  std::uint64_t client_of(ConnectionId connection) const;
 
   void send(ConnectionId connection, Side from, std::string_view bytes);
   /// The owner of this end closes it: what it sent arrives, then the other end learns.
@@ -42,13 +44,17 @@ class Network {
 
   /// The newest connection of a client breaks: each end learns, or does not, by itself.
   void cut(std::uint64_t client, bool client_learns, bool server_learns);
-  /// Nothing of a client passes until then; what was under way arrives later.
+  /// Nothing of a client arrives on this side until then; what was under way arrives later.
+  void block(std::uint64_t client, Side arriving, Instant until);
   void block(std::uint64_t client, Instant until);
+  /// Whether a new connection of the client would come to nothing.
   bool is_blocked(std::uint64_t client) const;
   /// The server's process is gone, with all its connections.
   void server_died();
 
   Duration delay();
+  /// From now on each piece takes up to this long.
+  void set_delay_max(Duration most) { delay_max_ = most; }
 
  private:
   using Piece = std::optional<std::string>;  ///< nothing: the end of the stream
@@ -64,8 +70,12 @@ class Network {
     std::array<Direction, 2> to;
     bool is_cut = false;  ///< nothing new gets through
   };
+  struct Blocked {
+    std::array<Instant, 2> until{};  ///< by the side on which nothing arrives
+  };
 
   Direction& direction(ConnectionId connection, Side to);
+  Instant blocked_until(std::uint64_t client, Side to) const;
   void put(ConnectionId connection, Side to, Piece piece);
   /// An arrival at this end is due; if it is held back, at its end.
   void arrive(ConnectionId connection, Side to);
@@ -73,10 +83,11 @@ class Network {
 
   Scheduler& scheduler_;
   Random& random_;
+  Duration delay_max_{std::chrono::milliseconds(3)};
   ConnectionId last_ = 0;
   std::map<ConnectionId, Connection> connections_;
   std::map<std::uint64_t, ConnectionId> newest_;
-  std::map<std::uint64_t, Instant> blocked_until_;
+  std::map<std::uint64_t, Blocked> blocked_;
 };
 
 }  // namespace muster::sim

@@ -1,9 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <utility>
+#include <vector>
 
 #include "base/time.h"
 
@@ -39,23 +40,40 @@ class Scheduler {
   Instant now() const { return now_; }
 
   void at(Instant when, std::function<void()> what) {
-    events_.emplace(std::pair(when < now_ ? now_ : when, ++made_), std::move(what));
+    events_.push_back({when < now_ ? now_ : when, ++made_, std::move(what)});
+    std::push_heap(events_.begin(), events_.end(), is_later);
   }
   void after(Duration delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
 
   void run_until(Instant end) {
-    while (!events_.empty() && events_.begin()->first.first <= end) {
-      auto event = events_.extract(events_.begin());
-      now_ = event.key().first;
-      event.mapped()();
+    while (!is_stopped_ && !events_.empty() && events_.front().when <= end) {
+      std::pop_heap(events_.begin(), events_.end(), is_later);
+      const Event event = std::move(events_.back());
+      events_.pop_back();
+      now_ = event.when;
+      event.what();
     }
-    now_ = end;
+    if (!is_stopped_) now_ = end;
   }
 
+  /// Nothing happens any more.
+  void stop() { is_stopped_ = true; }
+  bool is_stopped() const { return is_stopped_; }
+
  private:
+  struct Event {
+    Instant when;
+    std::uint64_t number;
+    std::function<void()> what;
+  };
+  static bool is_later(const Event& one, const Event& other) {
+    return std::pair(one.when, one.number) > std::pair(other.when, other.number);
+  }
+
   Instant now_{std::chrono::seconds(1000)};
   std::uint64_t made_ = 0;
-  std::map<std::pair<Instant, std::uint64_t>, std::function<void()>> events_;
+  std::vector<Event> events_;  // a heap
+  bool is_stopped_ = false;
 };
 
 }  // namespace muster::sim

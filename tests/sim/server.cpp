@@ -4,8 +4,13 @@
 
 namespace muster::sim {
 
-Server::Server(Scheduler& scheduler, Network& network, Random& random, core::Options options)
-    : scheduler_(scheduler), network_(network), random_(random), options_(std::move(options)) {
+Server::Server(Scheduler& scheduler, Network& network, Random& random, core::Options options,
+               Clock clock)
+    : scheduler_(scheduler),
+      network_(network),
+      random_(random),
+      options_(std::move(options)),
+      clock_(clock) {
   start();
 }
 
@@ -18,23 +23,52 @@ void Server::start() {
 void Server::die() {
   engine_.reset();
   peers_.clear();
+  deferred_.clear();
+  stopped_until_ = {};
   ++alarm_;
   network_.server_died();
+}
+
+void Server::stop_for(Duration duration) {
+  stopped_until_ = scheduler_.now() + duration;
+  scheduler_.at(stopped_until_, [this] {
+    // Whether timers or sockets are looked at first is chance.
+    if (is_up() && !is_stopped() && random_.one_in(2)) apply(core::Advance{});
+    while (!is_stopped() && !deferred_.empty()) {
+      const auto what = std::move(deferred_.front());
+      deferred_.pop_front();
+      what();
+    }
+  });
+}
+
+void Server::when_running(std::function<void()> what) {
+  if (!is_stopped() && deferred_.empty()) return what();
+  deferred_.push_back(std::move(what));
 }
 
 void Server::accept(Network::ConnectionId connection) {
   peers_[connection];
   network_.set_end(connection, Side::server,
-                   {[this, connection](std::string_view bytes) { received(connection, bytes); },
+                   {[this, connection](std::string_view bytes) {
+                      if (!is_stopped() && deferred_.empty()) return received(connection, bytes);
+                      deferred_.emplace_back([this, connection, owned = std::string(bytes)] {
+                        received(connection, owned);
+                      });
+                    },
                     [this, connection] {
-                      if (peers_.erase(connection) == 0) return;
-                      apply(core::Disconnected{connection, core::DisconnectCause::closed});
+                      when_running([this, connection] {
+                        if (peers_.erase(connection) == 0) return;
+                        if (lost_connection) lost_connection(network_.client_of(connection));
+                        apply(core::Disconnected{connection, core::DisconnectCause::closed});
+                      });
                     }});
 }
 
 void Server::received(Network::ConnectionId connection, std::string_view bytes) {
   const auto found = peers_.find(connection);
   if (found == peers_.end()) return;
+  if (heard) heard(network_.client_of(connection));
   found->second.bytes.append(bytes);
   if (!found->second.has_said_hello) {
     if (found->second.bytes.size() < wire::client_hello_bytes) return;
@@ -89,7 +123,7 @@ void Server::read_frame(Network::ConnectionId connection, const wire::Frame& fra
 }
 
 void Server::apply(const core::Event& event) {
-  for (const core::Effect& effect : engine_->apply(event, scheduler_.now())) {
+  for (const core::Effect& effect : engine_->apply(event, clock_.shows(scheduler_.now()))) {
     std::visit([this](const auto& each) { carry_out(each); }, effect);
   }
   arm();
@@ -146,12 +180,14 @@ void Server::send(Network::ConnectionId connection, wire::FrameHeader header,
 }
 
 void Server::arm() {
-  const Instant when = engine_->next_deadline();
+  const Instant when = clock_.real(engine_->next_deadline());
   const std::uint64_t number = ++alarm_;
   // The rim looks at least four times in the gap that means "this process did not run".
-  const Instant latest = scheduler_.now() + options_.gap_max / 4;
+  const Instant latest = scheduler_.now() + options_.gap_max / 5;
   scheduler_.at(std::min(when, latest), [this, number] {
-    if (number == alarm_) apply(core::Advance{});
+    when_running([this, number] {
+      if (number == alarm_) apply(core::Advance{});
+    });
   });
 }
 

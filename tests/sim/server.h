@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "clock.h"
 #include "core/engine.h"
 #include "network.h"
 
@@ -14,7 +17,8 @@ namespace muster::sim {
 /// The production engine behind the simplest rim there can be.
 class Server {
  public:
-  Server(Scheduler& scheduler, Network& network, Random& random, core::Options options);
+  Server(Scheduler& scheduler, Network& network, Random& random, core::Options options,
+         Clock clock);
 
   bool is_up() const { return engine_ != nullptr; }
   void accept(Network::ConnectionId connection);
@@ -22,8 +26,17 @@ class Server {
   void die();
   /// Another incarnation, with nothing kept.
   void start();
+  /// This process does not run: what comes meanwhile is read when it runs again.
+  void stop_for(Duration duration);
+  bool is_stopped() const { return stopped_until_ > scheduler_.now(); }
 
+  std::uint64_t incarnation() const { return options_.incarnation; }
   core::Counts counts() const { return engine_->counts(); }
+  const core::Options& options() const { return options_; }
+
+  // Told of what this process sees of its clients.
+  std::function<void(std::uint64_t client)> heard;
+  std::function<void(std::uint64_t client)> lost_connection;
 
  private:
   void received(Network::ConnectionId connection, std::string_view bytes);
@@ -40,11 +53,13 @@ class Server {
   void carry_out(const core::Log& effect);
   void send(Network::ConnectionId connection, wire::FrameHeader header, std::string_view body);
   void arm();
+  void when_running(std::function<void()> what);
 
   Scheduler& scheduler_;
   Network& network_;
   Random& random_;
   core::Options options_;
+  Clock clock_;
   std::unique_ptr<core::Engine> engine_;
   struct Peer {
     std::string bytes;
@@ -52,6 +67,8 @@ class Server {
   };
   std::map<Network::ConnectionId, Peer> peers_;
   std::uint64_t alarm_ = 0;  ///< the number of the one that counts
+  Instant stopped_until_{};
+  std::deque<std::function<void()>> deferred_;  ///< until this process runs again
 };
 
 }  // namespace muster::sim

@@ -1,0 +1,297 @@
+#include "group_model.h"
+
+#include <algorithm>
+
+#include "oracle.h"
+
+namespace muster::sim {
+
+void GroupModel::problem(const Number& epoch, const std::string& what) {
+  oracle_.problem("epoch " + std::to_string(epoch.second) + ": " + what);
+}
+
+void GroupModel::problem(const Place& place, std::uint64_t round, const std::string& what) {
+  oracle_.problem("epoch " + std::to_string(place.epoch.second) + " round " +
+                  std::to_string(round) + " rank " + std::to_string(place.rank) + ": " + what);
+}
+
+void GroupModel::formed(std::uint64_t client, std::uint64_t incarnation,
+                        const wire::FormedReply& reply, const std::optional<Place>& before,
+                        bool keeps_ranks) {
+  const Number number{incarnation, reply.epoch};
+  const auto newest = newest_.find(client);
+  if (newest != newest_.end() && newest->second > number) problem(number, "epochs run backwards");
+  newest_[client] = number;
+  joiners_.erase(client);
+  Epoch& epoch = epochs_[number];
+  if (reply.rank >= reply.world_size) problem(number, "a rank beyond the world");
+  if (epoch.size != 0 && epoch.size != reply.world_size) problem(number, "its size differs");
+  epoch.size = reply.world_size;
+  for (const auto& [rank, other] : epoch.clients) {
+    if (other == client && rank != reply.rank) problem(number, "one process has two ranks");
+  }
+  const auto [holder, is_new] = epoch.clients.emplace(reply.rank, client);
+  if (!is_new && holder->second != client) {
+    problem(number, "two processes are rank " + std::to_string(reply.rank));
+  }
+  if (!before || before->epoch == number) return;
+  if (before->epoch.first != incarnation) return;
+  if (keeps_ranks && before->rank != reply.rank) problem(number, "a survivor has another rank");
+  epoch.before[reply.rank] = *before;
+  const Place* last = nullptr;
+  for (const auto& entry : epoch.before) {
+    const Place& each = entry.second;
+    if (last != nullptr && last->epoch == each.epoch && last->rank >= each.rank) {
+      problem(number, "survivors are out of their old order");
+    }
+    last = &each;
+  }
+}
+
+void GroupModel::join_begins(std::uint64_t client, std::uint32_t rank) {
+  asked_for_[rank].insert(client);
+  if (!joiners_.insert(client).second) has_second_joins_ = true;
+}
+
+void GroupModel::regroup_begins(const Number& epoch) {
+  epochs_[epoch].may_be_over = epochs_[epoch].has_regroups = true;
+}
+
+void GroupModel::leave_begins(const Number& epoch, std::uint64_t client) {
+  epochs_[epoch].may_be_over = true;
+  leavers_.insert(client);
+}
+
+void GroupModel::deviates(const Number& epoch) { epochs_[epoch].has_deviation = true; }
+
+bool GroupModel::somebody_asked_for(std::uint32_t rank, std::uint64_t not_this) const {
+  const auto found = asked_for_.find(rank);
+  if (found == asked_for_.end()) return false;
+  return found->second.size() > found->second.count(not_this);
+}
+
+bool GroupModel::may_be_over(const Number& epoch) const {
+  const auto found = epochs_.find(epoch);
+  return has_second_joins_ || (found != epochs_.end() && found->second.may_be_over);
+}
+
+bool GroupModel::may_mismatch(const Number& epoch) const {
+  const auto found = epochs_.find(epoch);
+  if (has_second_joins_) return true;
+  return found != epochs_.end() && (found->second.has_regroups || found->second.has_deviation);
+}
+
+void GroupModel::round_begins(const Place& place, std::uint64_t client, std::uint64_t round,
+                              const RoundCall& call, Duration timeout) {
+  Called& called = epochs_[place.epoch].rounds[round].called[place.rank];
+  if (called.client != 0) called.older_values.push_back(called.call.values);
+  called.client = client;
+  called.call = call;
+  called.begun = oracle_.now();
+  called.timeout = timeout;
+}
+
+void GroupModel::cancel_begins(const Number& epoch, std::uint64_t round) {
+  epochs_[epoch].rounds[round].may_be_cancelled = true;
+}
+
+bool GroupModel::may_be_cancelled(const Number& epoch, std::uint64_t round) const {
+  const auto found = epochs_.find(epoch);
+  if (found == epochs_.end()) return false;
+  const auto known = found->second.rounds.find(round);
+  return known != found->second.rounds.end() && known->second.may_be_cancelled;
+}
+
+/// R3: one outcome, the same for all.
+void GroupModel::outcome(const Place& place, Round& round, std::uint64_t number, ErrorCode code) {
+  if (!round.outcome) round.outcome = code;
+  if (*round.outcome == code) return;
+  problem(place, number,
+          "one rank was told " + std::string(name_of(*round.outcome)) + ", another " +
+              std::string(name_of(code)));
+}
+
+void GroupModel::round_done(const Place& place, std::uint64_t number,
+                            const wire::RoundReply& reply) {
+  Epoch& epoch = epochs_[place.epoch];
+  Round& round = epoch.rounds[number];
+  outcome(place, round, number, ErrorCode{});
+  ++rounds_done_count;
+  const auto own = round.called.find(place.rank);
+  if (own == round.called.end()) return problem(place, number, "done, but never called");
+  const RoundCall call = own->second.call;
+  const bool from_one = call.collective == wire::Collective::broadcast ||
+                        call.collective == wire::Collective::scatter;
+  for (std::uint32_t rank = 0; rank < epoch.size; ++rank) {
+    if (from_one && rank != call.root) continue;
+    const auto other = round.called.find(rank);
+    if (other == round.called.end()) {
+      return problem(place, number, "done without rank " + std::to_string(rank));
+    }
+    if (other->second.call.collective != call.collective || other->second.call.root != call.root) {
+      return problem(place, number, "done although ranks differ");
+    }
+  }
+  check_values(place, epoch, round, number, {reply.values.begin(), reply.values.end()});
+}
+
+bool GroupModel::gave(const Called& called, std::size_t index, const std::string& value) const {
+  const auto holds = [&](const std::vector<std::string>& values) {
+    return index < values.size() && values[index] == value;
+  };
+  return holds(called.call.values) ||
+         std::any_of(called.older_values.begin(), called.older_values.end(), holds);
+}
+
+void GroupModel::check_values(const Place& place, const Epoch& epoch, Round& round,
+                              std::uint64_t number, const std::vector<std::string>& values) {
+  const RoundCall& call = round.called.at(place.rank).call;
+  const bool is_root = place.rank == call.root;
+  const auto wrong = [&] { problem(place, number, "it was given wrong values"); };
+  switch (call.collective) {
+    case wire::Collective::barrier:
+      if (!values.empty()) wrong();
+      return;
+    case wire::Collective::broadcast:
+    case wire::Collective::scatter: {
+      if (is_root) return values.empty() ? void() : wrong();
+      const std::size_t index = call.collective == wire::Collective::scatter ? place.rank : 0;
+      if (values.size() != 1 || !gave(round.called.at(call.root), index, values[0])) wrong();
+      return;
+    }
+    case wire::Collective::gather:
+      if (!is_root) return values.empty() ? void() : wrong();
+      break;
+    case wire::Collective::all_gather: break;
+  }
+  if (values.size() != epoch.size) return wrong();
+  for (std::uint32_t rank = 0; rank < epoch.size; ++rank) {
+    if (!gave(round.called.at(rank), 0, values[rank])) return wrong();
+  }
+  for (const auto& [rank, others] : round.values) {
+    if (others != values) problem(place, number, "ranks were given different values");
+  }
+  round.values[place.rank] = values;
+}
+
+void GroupModel::round_failed(const Place& place, std::uint64_t number, const Error& error) {
+  Round& round = epochs_[place.epoch].rounds[number];
+  switch (error.code) {
+    // Of the epoch, or of this rank alone.
+    case ErrorCode::rank_lost:
+    case ErrorCode::fenced:
+    case ErrorCode::stale_epoch:
+    case ErrorCode::collective_mismatch:
+    case ErrorCode::expired: return;
+    case ErrorCode::timed_out: check_timeout(place, round, number, error); break;
+    default: break;
+  }
+  outcome(place, round, number, error.code);
+}
+
+/// R3: the earliest deadline decides, and says who is missing.
+void GroupModel::check_timeout(const Place& place, const Round& round, std::uint64_t number,
+                               const Error& error) {
+  const auto names = [&](std::uint32_t rank) {
+    return std::any_of(error.rank_ranges.begin(), error.rank_ranges.end(), [&](RankRange range) {
+      return static_cast<int>(rank) >= range.first && static_cast<int>(rank) <= range.last;
+    });
+  };
+  const std::uint32_t size = epochs_[place.epoch].size;
+  const RoundCall& own = round.called.at(place.rank).call;
+  const bool from_one =
+      own.collective == wire::Collective::broadcast || own.collective == wire::Collective::scatter;
+  for (std::uint32_t rank = 0; rank < size; ++rank) {
+    if (from_one && rank != own.root) continue;  // the source waits for nobody
+    if (round.called.count(rank) == 0 && !names(rank)) {
+      problem(place, number, "timed_out does not name rank " + std::to_string(rank));
+    }
+  }
+  if (error.rank_ranges.empty()) problem(place, number, "timed_out names nobody");
+  if (error.decided_by_rank < 0) return problem(place, number, "timed_out, but by whom?");
+  const auto decider = round.called.find(static_cast<std::uint32_t>(error.decided_by_rank));
+  if (decider == round.called.end()) {
+    return problem(place, number, "timed_out by a rank that has not called");
+  }
+  const Called& called = decider->second;
+  if (oracle_.now() < called.begun + oracle_.shorter(called.timeout)) {
+    problem(place, number,
+            "timed_out before the deadline of rank " + std::to_string(error.decided_by_rank));
+  }
+}
+
+void GroupModel::send_begins(const Stream& stream, std::uint64_t sequence,
+                             const std::string& value) {
+  streams_[stream].attempts[sequence].emplace_back(value, false);
+}
+
+void GroupModel::sent(const Stream& stream, std::uint64_t sequence) {
+  Objects& objects = streams_[stream];
+  objects.sent_count = std::max(objects.sent_count, sequence + 1);
+}
+
+void GroupModel::send_refused(const Stream& stream, std::uint64_t sequence) {
+  auto& attempts = streams_[stream].attempts[sequence];
+  if (!attempts.empty()) attempts.back().second = true;
+}
+
+void GroupModel::received(const Stream& stream, std::uint64_t sequence, std::string_view value) {
+  Objects& objects = streams_[stream];
+  if (sequence != objects.next_received) {
+    problem(stream.epoch, "object " + std::to_string(sequence) + " was received where " +
+                              std::to_string(objects.next_received) + " was due");
+  }
+  objects.next_received = sequence + 1;
+  const auto found = objects.attempts.find(sequence);
+  if (found == objects.attempts.end()) {
+    return problem(stream.epoch, "an object was received that nobody sent");
+  }
+  const auto& attempts = found->second;
+  const bool is_right = std::any_of(attempts.begin(), attempts.end(), [&](const auto& attempt) {
+    return attempt.first == value && !attempt.second;
+  });
+  if (!is_right) problem(stream.epoch, "another object was received: " + std::string(value));
+}
+
+void GroupModel::expired(const Stream& stream, std::uint64_t sequence) {
+  Objects& objects = streams_[stream];
+  if (sequence != objects.next_received) {
+    problem(stream.epoch, "another object is said to have expired than the one that is due");
+  }
+  objects.next_received = sequence + 1;
+}
+
+std::uint64_t GroupModel::sent_count(const Stream& stream) const {
+  const auto found = streams_.find(stream);
+  return found == streams_.end() ? 0 : found->second.sent_count;
+}
+
+bool GroupModel::is_overdue(const Number& epoch, std::uint64_t number) const {
+  const auto found = epochs_.find(epoch);
+  if (found == epochs_.end()) return false;
+  const auto known = found->second.rounds.find(number);
+  if (known == found->second.rounds.end()) return false;
+  const Round& round = known->second;
+  // Who leaves a barrier last waits on when all have come.
+  const bool may_be_done = round.called.size() == found->second.size;
+  if (round.outcome == ErrorCode{} || may_be_done) return false;
+  for (const auto& [rank, called] : round.called) {
+    const Instant latest = called.begun + oracle_.longer(called.timeout) +
+                           oracle_.terms().limits.slack + 2 * oracle_.terms().delay_max;
+    const bool has_arrived =
+        oracle_.life(called.client).is_calm(called.begun, called.begun + std::chrono::seconds(1));
+    if (has_arrived && latest < oracle_.now() &&
+        oracle_.server_is_calm(called.begun, oracle_.now())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::map<std::uint32_t, std::uint64_t> GroupModel::members(const Number& epoch) const {
+  const auto found = epochs_.find(epoch);
+  if (found == epochs_.end()) return {};
+  return found->second.clients;
+}
+
+}  // namespace muster::sim

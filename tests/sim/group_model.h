@@ -1,0 +1,134 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "client/protocol/fate.h"
+#include "muster/error.h"
+#include "wire/operation.h"
+#include "wire/reply.h"
+
+namespace muster::sim {
+
+class Oracle;
+using base::Instant;
+
+/// What a rank calls in a round.
+struct RoundCall {
+  wire::Collective collective = wire::Collective::barrier;
+  std::uint32_t root = 0;
+  std::vector<std::string> values;
+  friend bool operator==(const RoundCall&, const RoundCall&) = default;
+};
+
+/// What epochs, rounds and streams can be, given who called what and who was answered what.
+class GroupModel {
+ public:
+  using Number = std::pair<std::uint64_t, std::uint64_t>;  ///< incarnation, epoch
+  struct Place {                                           ///< a member
+    Number epoch;
+    std::uint32_t rank = 0;
+  };
+  struct Stream {
+    Number epoch;
+    std::uint32_t source = 0;
+    std::uint32_t destination = 0;
+    std::uint64_t tag = 0;
+    friend auto operator<=>(const Stream&, const Stream&) = default;
+  };
+
+  explicit GroupModel(Oracle& oracle) : oracle_(oracle) {}
+
+  // Epochs.
+  void formed(std::uint64_t client, std::uint64_t incarnation, const wire::FormedReply& reply,
+              const std::optional<Place>& before, bool keeps_ranks);
+  /// Who joins again without having had an answer may call a regroup by that.
+  void join_begins(std::uint64_t client, std::uint32_t rank);
+  bool somebody_asked_for(std::uint32_t rank, std::uint64_t not_this) const;
+  void regroup_begins(const Number& epoch);
+  void leave_begins(const Number& epoch, std::uint64_t client);
+  void deviates(const Number& epoch);
+  bool may_be_over(const Number& epoch) const;
+  bool may_mismatch(const Number& epoch) const;
+  bool may_have_left(std::uint64_t client) const { return leavers_.count(client) != 0; }
+
+  // Rounds.
+  void round_begins(const Place& place, std::uint64_t client, std::uint64_t round,
+                    const RoundCall& call, Duration timeout);
+  void round_done(const Place& place, std::uint64_t round, const wire::RoundReply& reply);
+  void round_failed(const Place& place, std::uint64_t round, const Error& error);
+  void cancel_begins(const Number& epoch, std::uint64_t round);
+  bool may_be_cancelled(const Number& epoch, std::uint64_t round) const;
+
+  // Streams.
+  void send_begins(const Stream& stream, std::uint64_t sequence, const std::string& value);
+  void sent(const Stream& stream, std::uint64_t sequence);
+  void send_refused(const Stream& stream, std::uint64_t sequence);
+  void received(const Stream& stream, std::uint64_t sequence, std::string_view value);
+  void expired(const Stream& stream, std::uint64_t sequence);
+  /// How many objects of the stream are surely with the server.
+  std::uint64_t sent_count(const Stream& stream) const;
+
+  /// Whether a call of the round should be over by now: its earliest deadline has long passed.
+  bool is_overdue(const Number& epoch, std::uint64_t round) const;
+  /// The clients of an epoch, as far as they are known, by rank.
+  std::map<std::uint32_t, std::uint64_t> members(const Number& epoch) const;
+  std::uint64_t rounds_done_count = 0;
+  std::uint64_t epochs_count() const { return epochs_.size(); }
+
+ private:
+  struct Called {
+    std::uint64_t client = 0;
+    RoundCall call;
+    std::vector<std::vector<std::string>> older_values;  ///< of calls that may have counted
+    Instant begun{};
+    Duration timeout{};
+  };
+  struct Round {
+    std::map<std::uint32_t, Called> called;
+    std::optional<ErrorCode> outcome;                          ///< ErrorCode{}: done
+    std::map<std::uint32_t, std::vector<std::string>> values;  ///< that ranks were given
+    bool may_be_cancelled = false;
+  };
+  struct Epoch {
+    std::uint32_t size = 0;
+    std::map<std::uint32_t, std::uint64_t> clients;
+    std::map<std::uint32_t, Place> before;
+    std::map<std::uint64_t, Round> rounds;
+    bool may_be_over = false;
+    bool has_regroups = false;
+    bool has_deviation = false;
+  };
+  struct Objects {
+    std::map<std::uint64_t, std::vector<std::pair<std::string, bool>>> attempts;  ///< refused?
+    std::uint64_t sent_count = 0;
+    std::uint64_t next_received = 0;
+  };
+
+  void problem(const Number& epoch, const std::string& what);
+  void problem(const Place& place, std::uint64_t round, const std::string& what);
+  void outcome(const Place& place, Round& round, std::uint64_t number, ErrorCode code);
+  void check_values(const Place& place, const Epoch& epoch, Round& round, std::uint64_t number,
+                    const std::vector<std::string>& values);
+  bool gave(const Called& called, std::size_t index, const std::string& value) const;
+  void check_timeout(const Place& place, const Round& round, std::uint64_t number,
+                     const Error& error);
+
+  Oracle& oracle_;
+  std::map<Number, Epoch> epochs_;
+  std::map<std::uint64_t, Number> newest_;  ///< by client
+  std::set<std::uint64_t> leavers_;
+  std::set<std::uint64_t> joiners_;  ///< who have asked and not been answered yet
+  bool has_second_joins_ = false;
+  std::map<std::uint32_t, std::set<std::uint64_t>> asked_for_;
+  std::map<Stream, Objects> streams_;
+};
+
+}  // namespace muster::sim

@@ -1,0 +1,330 @@
+#include "group_work.h"
+
+// Life of a handle: joined -> rounds and objects, over and over -> somebody is lost or leaves:
+// regrouped, which is the next handle -> or it is over (fenced, stale, its session ended): joined
+// anew. One call at a time, but for the objects that are sent.
+
+namespace muster::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using protocol::Fate;
+
+const Error* error_of(const Result<std::string>& reply) { return reply ? nullptr : &reply.error(); }
+
+constexpr int failed_regroups_max = 4;
+
+}  // namespace
+
+void GroupWork::begin() {
+  if (town().plan.has_group_work) next_soon(2s);
+}
+
+void GroupWork::next_soon(Duration longest) {
+  process_.later(random().between(Duration(0), longest), [this] { next(); });
+}
+
+void GroupWork::session_ended() {
+  if (!state_) return;
+  state_.reset();
+  ++life_;
+  needs_regroup_ = false;
+}
+
+void GroupWork::leave(std::function<void()> then) {
+  const bool is_idle = !town().plan.has_group_work;
+  leaving_ = std::move(then);
+  if (is_idle) leaving_();
+}
+
+GroupModel::Place GroupWork::place() const {
+  return {{incarnation_, state_->formed().epoch}, state_->formed().rank};
+}
+
+Duration GroupWork::patience() {
+  return random().one_in(15) ? random().between(50ms, 1s) : random().between(5s, 20s);
+}
+
+std::uint64_t GroupWork::ask(const std::string& what, const wire::RequestBody& body,
+                             Duration timeout, std::uint64_t round, Use use) {
+  Ask about;
+  about.what = what;
+  about.timeout = timeout;
+  about.round = round;
+  if (state_) {
+    about.epoch = state_->formed().epoch;
+    about.what += " in epoch " + std::to_string(about.epoch);
+  }
+  return process_.ask(std::move(about), body, std::move(use));
+}
+
+void GroupWork::cancel_perhaps(std::uint64_t call) {
+  if (!random().one_in(12)) return;
+  process_.later(random().between(Duration(0), 300ms), [this, call] { process_.cancel(call); });
+}
+
+/// The one place that decides what comes next; every call's end leads here.
+void GroupWork::next() {
+  if (is_busy_) return;
+  if (process_.client().failure() != nullptr || process_.client().incarnation() == 0) {
+    if (leaving_ && state_ == nullptr) return leaving_();
+    return next_soon(1s);
+  }
+  if (leaving_) return state_ ? go() : leaving_();
+  if (town().is_closing) return next_soon(1s);
+  if (!state_) return join();
+  if (needs_regroup_ || state_->ended() != nullptr) return regroup();
+  if (state_->in_doubt()) return recover();
+  switch (random().below(400)) {
+    case 0: return go();
+    case 1: return regroup();
+    default: break;
+  }
+  const std::uint64_t choice = random().below(10);
+  if (choice < 2) return send();
+  if (choice < 4) return receive();
+  round();
+}
+
+void GroupWork::learn(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::rank_lost:
+    case ErrorCode::rank_left: needs_regroup_ = true; break;
+    case ErrorCode::fenced:
+    case ErrorCode::stale_epoch: session_ended(); break;
+    default: break;
+  }
+}
+
+void GroupWork::join() {
+  wire::Join request;
+  request.group = "g";
+  request.rank = process_.slot();
+  request.world_size = town().plan.ranks;
+  request.data_expiration = town().plan.data_expiration;
+  request.standby = random().one_in(3);
+  is_busy_ = true;
+  model().join_begins(process_.number(), request.rank);
+  cancel_perhaps(ask("join as " + std::to_string(request.rank), request, patience(), 0,
+                     [this](const Reply& reply, Fate) {
+                       is_busy_ = false;
+                       if (reply) formed(reply, true);
+                       next_soon(town().plan.thinking_max);
+                     }));
+}
+
+void GroupWork::formed(const Reply& reply, bool keeps_ranks) {
+  const auto formed = *wire::decode_body<wire::FormedReply>(*reply);
+  std::optional<GroupModel::Place> before;
+  if (state_) before = place();
+  incarnation_ = process_.client().incarnation();
+  model().formed(process_.number(), incarnation_, formed, before, keeps_ranks);
+  state_ = std::make_unique<protocol::GroupState>(formed);
+  ++life_;
+  needs_regroup_ = false;
+  failed_regroups_ = 0;
+}
+
+void GroupWork::regroup() {
+  if (failed_regroups_ > failed_regroups_max) return go();
+  const auto attempt = state_->begin_regroup();
+  if (!attempt) {
+    session_ended();
+    return next_soon(1s);
+  }
+  const std::uint64_t kind = town().plan.agreed(state_->formed().epoch, 1) % 6;
+  wire::Regroup request;
+  request.epoch = state_->formed().epoch;
+  request.attempt = *attempt;
+  request.next_round = state_->rounds() + 1;
+  request.new_size = kind < 3 ? town().plan.ranks : 0;
+  request.min_size = kind == 0 || kind == 5 ? 1 : 0;
+  if (request.min_size != 0) town().oracle.may_fence();
+  model().regroup_begins(place().epoch);
+  is_busy_ = true;
+  const bool keeps_ranks = request.new_size != 0 && request.min_size == 0;
+  cancel_perhaps(ask("regroup " + std::to_string(request.new_size), request, patience(), 0,
+                     [this, keeps_ranks, life = life_](const Reply& reply, Fate fate) {
+                       is_busy_ = false;
+                       if (life == life_) {
+                         state_->end_regroup(error_of(reply), fate);
+                         ++failed_regroups_;
+                         if (reply) formed(reply, keeps_ranks);
+                         if (!reply) learn(reply.error());
+                       }
+                       next_soon(town().plan.thinking_max);
+                     }));
+}
+
+void GroupWork::recover() {
+  const auto asked = state_->doubts();
+  is_busy_ = true;
+  ask("recover round " + std::to_string(asked.round), asked, patience(), asked.round,
+      [this, asked, life = life_](const Reply& reply, Fate) {
+        is_busy_ = false;
+        next_soon(town().plan.thinking_max);
+        if (life != life_) return;
+        if (!reply) return learn(reply.error());
+        const auto answer = *wire::decode_body<wire::RecoverReply>(*reply);
+        state_->resolve(asked, answer);
+        if (asked.round == 0) return;
+        if (answer.state == wire::RoundState::done) {
+          model().round_done(place(), asked.round, answer.round);
+        } else if (answer.state == wire::RoundState::failed) {
+          model().round_failed(place(), asked.round, *answer.error);
+          learn(*answer.error);
+        }
+      });
+}
+
+/// What all ranks call in this round, but for the few who err.
+RoundCall GroupWork::round_call(std::uint64_t round) {
+  const wire::FormedReply& formed = state_->formed();
+  std::uint64_t kind = town().plan.agreed(formed.epoch, round) % 5;
+  if (random().one_in(300)) {
+    kind = random().below(5);
+    model().deviates(place().epoch);
+  }
+  sim::RoundCall call;
+  call.collective = static_cast<wire::Collective>(1 + kind);
+  const bool is_rooted = call.collective != wire::Collective::barrier &&
+                         call.collective != wire::Collective::all_gather;
+  if (is_rooted) call.root = static_cast<std::uint32_t>(round % formed.world_size);
+  const bool is_root = call.root == formed.rank;
+  const std::string value = "e" + std::to_string(formed.epoch) + "r" + std::to_string(round) +
+                            "by" + std::to_string(formed.rank) + "#" +
+                            std::to_string(++town().uses);
+  if (call.collective == wire::Collective::scatter) {
+    for (std::uint32_t rank = 0; is_root && rank < formed.world_size; ++rank) {
+      call.values.push_back(value + "to" + std::to_string(rank));
+    }
+  } else if (call.collective != wire::Collective::barrier) {
+    if (is_root || call.collective != wire::Collective::broadcast) call.values = {value};
+  }
+  return call;
+}
+
+void GroupWork::round() {
+  const auto number = state_->begin_round();
+  if (!number) {
+    learn(number.error());
+    return next_soon(1s);
+  }
+  const std::uint64_t round = *number;
+  const sim::RoundCall called = round_call(round);
+  wire::CollectiveCall request;
+  request.epoch = state_->formed().epoch;
+  request.round = round;
+  request.collective = called.collective;
+  request.root = called.root;
+  request.codec = 1;
+  request.values.assign(called.values.begin(), called.values.end());
+  const Duration timeout = patience();
+  model().round_begins(place(), process_.number(), round, called, timeout);
+  is_busy_ = true;
+  const std::uint64_t call =
+      ask(std::string(wire::name_of(called.collective)) + " round " + std::to_string(round),
+          request, timeout, round, [this, round, life = life_](const Reply& reply, Fate fate) {
+            is_busy_ = false;
+            next_soon(town().plan.thinking_max);
+            if (life == life_) round_ended(round, reply, fate);
+          });
+  cancel_round_perhaps(round, call);
+}
+
+void GroupWork::round_ended(std::uint64_t round, const Reply& reply, Fate fate) {
+  state_->end_round(error_of(reply), fate);
+  if (reply)
+    return model().round_done(place(), round, *wire::decode_body<wire::RoundReply>(*reply));
+  const Error& error = reply.error();
+  if (fate == Fate::answered && error.round != 0) {
+    if (error.round != round) town().oracle.problem("an error of another round");
+    model().round_failed(place(), round, error);
+  }
+  learn(error);
+}
+
+void GroupWork::cancel_round_perhaps(std::uint64_t round, std::uint64_t call) {
+  if (random().one_in(8)) return cancel_perhaps(call);
+  if (!random().one_in(60)) return;
+  process_.later(random().between(Duration(0), 300ms), [this, round, call, life = life_] {
+    if (life != life_ || !town().oracle.is_pending(call)) return;
+    model().cancel_begins(place().epoch, round);
+    ask("cancel round " + std::to_string(round), wire::CancelRound{place().epoch.second, round}, 5s,
+        round, [](const Reply&, Fate) {});
+  });
+}
+
+void GroupWork::send() {
+  const wire::FormedReply& formed = state_->formed();
+  const auto to = static_cast<std::uint32_t>(random().below(formed.world_size));
+  const std::uint64_t tag = random().below(2);
+  const GroupModel::Stream stream{place().epoch, formed.rank, to, tag};
+  const std::uint64_t count = random().one_in(4) ? 3 : 1;
+  for (std::uint64_t index = 0; index < count; ++index) {
+    const auto sequence = state_->begin_send(to, tag);
+    if (!sequence) break;
+    const std::string value = "o" + std::to_string(*sequence) + "#" + std::to_string(++town().uses);
+    model().send_begins(stream, *sequence, value);
+    cancel_perhaps(
+        ask("send " + value + " to " + std::to_string(to),
+            wire::Send{formed.epoch, to, tag, *sequence, 1, value}, patience(), 0,
+            [this, stream, sequence = *sequence, life = life_](const Reply& reply, Fate fate) {
+              if (reply) model().sent(stream, sequence);
+              if (!reply && fate != Fate::in_doubt) {
+                model().send_refused(stream, sequence);
+              }
+              if (life != life_) return;
+              state_->end_send(stream.destination, stream.tag, error_of(reply), fate);
+              if (!reply) learn(reply.error());
+            }));
+  }
+  next_soon(town().plan.thinking_max);
+}
+
+void GroupWork::receive() {
+  const wire::FormedReply& formed = state_->formed();
+  const auto from = static_cast<std::uint32_t>(random().below(formed.world_size));
+  const std::uint64_t tag = random().below(2);
+  const auto sequence = state_->begin_receive(from, tag);
+  if (!sequence) return next_soon(1s);
+  const GroupModel::Stream stream{place().epoch, from, formed.rank, tag};
+  const bool is_there = model().sent_count(stream) > *sequence;
+  is_busy_ = true;
+  const Duration timeout = random().one_in(3) ? Duration(0) : random().between(10ms, 1s);
+  cancel_perhaps(
+      ask("receive " + std::to_string(*sequence) + " from " + std::to_string(from),
+          wire::Receive{formed.epoch, from, tag, *sequence, 1}, timeout, 0,
+          [this, stream, sequence = *sequence, is_there, life = life_](const Reply& reply, Fate) {
+            is_busy_ = false;
+            next_soon(town().plan.thinking_max);
+            if (life != life_) return;
+            state_->end_receive(stream.source, stream.tag, error_of(reply));
+            if (reply) {
+              const auto object = *wire::decode_body<wire::ReceiveReply>(*reply);
+              if (object.sequence != sequence) town().oracle.problem("another object's number");
+              return model().received(stream, object.sequence, object.value);
+            }
+            const ErrorCode code = reply.error().code;
+            if (code == ErrorCode::expired) model().expired(stream, sequence);
+            const bool is_nothing = code == ErrorCode::timed_out || code == ErrorCode::not_found;
+            if (is_nothing && is_there)
+              town().oracle.problem("an object that was sent is not there");
+            learn(reply.error());
+          }));
+}
+
+/// Leaves; without an answer it tries again.
+void GroupWork::go() {
+  model().leave_begins(place().epoch, process_.number());
+  is_busy_ = true;
+  ask("leave", wire::Leave{state_->formed().epoch}, patience(), 0,
+      [this, life = life_](const Reply& reply, Fate fate) {
+        is_busy_ = false;
+        next_soon(town().plan.thinking_max);
+        if (life != life_) return;
+        if (reply || fate == Fate::answered) session_ended();
+      });
+}
+
+}  // namespace muster::sim

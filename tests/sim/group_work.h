@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "client/protocol/group_state.h"
+#include "process.h"
+#include "wire/reply.h"
+
+namespace muster::sim {
+
+/// One process's place in the group: joins, passes rounds, sends and receives objects, regroups
+/// when somebody is lost or has left, leaves, comes again. What it cannot know, it recovers.
+class GroupWork {
+ public:
+  explicit GroupWork(Process& process) : process_(process) {}
+
+  void begin();
+  void session_ended();
+  /// Out of the group, then.
+  void leave(std::function<void()> then);
+
+ private:
+  using Reply = Process::Reply;
+  using Use = std::function<void(const Reply& reply, protocol::Fate fate)>;
+
+  void next();
+  void next_soon(Duration longest);
+  void join();
+  void regroup();
+  void recover();
+  void round();
+  void round_ended(std::uint64_t round, const Reply& reply, protocol::Fate fate);
+  void cancel_round_perhaps(std::uint64_t round, std::uint64_t call);
+  void send();
+  void receive();
+  void go();
+
+  void formed(const Reply& reply, bool keeps_ranks);
+  /// What the error of any call means for the handle.
+  void learn(const Error& error);
+  sim::RoundCall round_call(std::uint64_t round);
+  std::uint64_t ask(const std::string& what, const wire::RequestBody& body, Duration timeout,
+                    std::uint64_t round, Use use);
+  void cancel_perhaps(std::uint64_t call);
+
+  Town& town() { return process_.town(); }
+  GroupModel& model() { return process_.town().oracle.groups; }
+  Random& random() { return process_.town().random; }
+  GroupModel::Place place() const;
+  Duration patience();
+
+  Process& process_;
+  std::unique_ptr<protocol::GroupState> state_;
+  std::uint64_t incarnation_ = 0;  ///< to which the epoch belongs
+  std::uint64_t life_ = 0;         ///< counts handles, so that late answers are known as such
+  bool is_busy_ = false;
+  bool needs_regroup_ = false;
+  int failed_regroups_ = 0;
+  std::function<void()> leaving_;
+};
+
+}  // namespace muster::sim

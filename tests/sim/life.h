@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client.h"
+
+namespace muster::sim {
+
+/// What is known about one process, from its start to its end.
+struct Life {
+  std::uint64_t client = 0;
+  std::uint32_t slot = 0;  ///< the rank that it wants to be
+  ProcessId process;
+  std::string name;
+  Instant born{};
+  std::optional<Instant> died;
+  bool said_goodbye = false;
+  bool was_reported = false;
+  bool may_be_fenced = false;  ///< some regroup may have gone on without it
+
+  /// When something kept it from its server, or from running.
+  std::vector<std::pair<Instant, Instant>> disturbances;
+
+  // As the server's process saw it, without the time in which that did not run itself.
+  std::optional<Duration> heard;   ///< the last byte of it, since the world began
+  std::optional<Duration> closed;  ///< its connection ended; until the next byte
+  Duration longest_silence{0};
+  Duration longest_closed{0};
+
+  bool is_calm(Instant from, Instant until) const {
+    for (auto each = disturbances.rbegin(); each != disturbances.rend(); ++each) {
+      if (each->first <= until && each->second >= from) return false;
+    }
+    return !died || *died > until;
+  }
+  /// How much of that time it was disturbed.
+  Duration disturbed_within(Instant from, Instant until) const {
+    Duration sum{0};
+    for (const auto& [begin, end] : disturbances) {
+      const Instant first = std::max(begin, from);
+      const Instant last = std::min(end, until);
+      if (first < last) sum += last - first;
+    }
+    return sum;
+  }
+};
+
+}  // namespace muster::sim

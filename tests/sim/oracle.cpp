@@ -1,0 +1,230 @@
+#include "oracle.h"
+
+#include <algorithm>
+
+// What is due, and whether it came. What is allowed is in oracle_errors.cpp.
+
+namespace muster::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The time that a healed process may take to be of use again, by the case table.
+constexpr Duration healing = 2s;
+/// What the steps of the rims and the looking itself may add.
+constexpr Duration margin = 700ms;
+
+bool may_wait(wire::Operation operation) {
+  using wire::Operation;
+  switch (operation) {
+    case Operation::get:
+    case Operation::take:
+    case Operation::wait:
+    case Operation::join:
+    case Operation::regroup:
+    case Operation::collective:
+    case Operation::receive:
+    case Operation::recover: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+Oracle::Oracle(Scheduler& scheduler, Trace& trace, Terms terms)
+    : keys(*this), groups(*this), scheduler_(scheduler), trace_(trace), terms_(terms) {
+  lives_.emplace_back();  // clients are counted from 1
+}
+
+void Oracle::problem(const std::string& what) {
+  if (problems_.empty()) {
+    trace_.note(now(), "WRONG", problems_.size(), [&] { return what; });
+  }
+  problems_.push_back(what);
+  scheduler_.stop();
+}
+
+Life& Oracle::born(std::uint64_t client, std::uint32_t slot, ProcessId process) {
+  Life& life = lives_.emplace_back();
+  life.client = client;
+  life.slot = slot;
+  life.process = process;
+  life.born = now();
+  life.name = std::to_string(slot) + "." + std::to_string(client);
+  return life;
+}
+
+void Oracle::died(std::uint64_t client) {
+  lives_[client].died = now();
+  for (auto each = pending_.begin(); each != pending_.end();) {
+    each = each->second.client == client ? pending_.erase(each) : std::next(each);
+  }
+}
+
+void Oracle::disturbed(std::uint64_t client, Instant from, Instant until) {
+  lives_[client].disturbances.emplace_back(from, until);
+}
+
+void Oracle::server_disturbed(Instant from, Instant until) {
+  server_disturbances_.emplace_back(from, until);
+}
+
+void Oracle::server_stops(Instant until) {
+  paused_from_ = now();
+  paused_until_ = until;
+  scheduler_.at(until, [this, until] {
+    if (paused_until_ != until) return;
+    paused_ += until - paused_from_;
+    paused_until_ = {};
+  });
+  server_disturbed(now(), until + healing);
+}
+
+/// Time as the server's process has lived through it.
+Duration Oracle::running() const {
+  const Instant until = paused_until_ > now() ? paused_from_ : now();
+  return until.time_since_epoch() - paused_;
+}
+
+void Oracle::server_died() {
+  died_at_ = now();
+  is_down_ = true;
+  paused_until_ = {};
+  for (Life& life : lives_) life.heard = life.closed = std::nullopt;
+}
+
+void Oracle::server_started() {
+  ++restarts_;
+  is_down_ = false;
+  server_disturbed(died_at_, now() + 1500ms);
+}
+
+bool Oracle::server_is_calm(Instant from, Instant until) const {
+  for (const auto& [begin, end] : server_disturbances_) {
+    if (begin <= until && end >= from) return false;
+  }
+  return !is_down_ || died_at_ > until;
+}
+
+void Oracle::heard(std::uint64_t client) {
+  Life& life = lives_[client];
+  if (life.heard) life.longest_silence = std::max(life.longest_silence, running() - *life.heard);
+  if (life.closed) life.longest_closed = std::max(life.longest_closed, running() - *life.closed);
+  life.heard = running();
+  life.closed = std::nullopt;
+}
+
+void Oracle::lost_connection(std::uint64_t client) {
+  Life& life = lives_[client];
+  if (!life.closed) life.closed = running();
+}
+
+Life* Oracle::life_of(const ProcessId& process) {
+  for (Life& life : lives_) {
+    if (life.client != 0 && life.process == process) return &life;
+  }
+  return nullptr;
+}
+
+Duration Oracle::longer(Duration duration) const {
+  return duration + Duration(static_cast<Duration::rep>(static_cast<double>(duration.count()) *
+                                                        2.1 * terms_.drift));
+}
+
+Duration Oracle::shorter(Duration duration) const {
+  return duration -
+         Duration(static_cast<Duration::rep>(static_cast<double>(duration.count()) * 2.1 *
+                                             terms_.drift)) -
+         1ms;
+}
+
+std::uint64_t Oracle::begun(Ask ask) {
+  ask.begun = now();
+  const std::uint64_t number = ++last_ask_;
+  trace_.note(now(), lives_[ask.client].name, number, [&] {
+    return ask.what + " begins, timeout " +
+           std::to_string(static_cast<double>(ask.timeout.count()) / 1e6) + " s";
+  });
+  pending_.emplace(number, std::move(ask));
+  return number;
+}
+
+void Oracle::cancels(std::uint64_t number) {
+  const auto found = pending_.find(number);
+  if (found != pending_.end()) found->second.is_cancelled = true;
+}
+
+Ask Oracle::ended(std::uint64_t number, const Error* error, client::protocol::Fate fate,
+                  std::uint64_t incarnation) {
+  const Ask ask = std::move(pending_.at(number));
+  pending_.erase(number);
+  ++calls_ended_count;
+  const auto code = error == nullptr ? 0u : static_cast<unsigned>(error->code);
+  trace_.note(now(), lives_[ask.client].name, number * 128 + code,
+              [&] { return ask.what + " -> " + (error == nullptr ? "ok" : error->message()); });
+  const bool is_answered = fate == client::protocol::Fate::answered;
+  if (is_answered && ask.incarnation != 0 && ask.incarnation != incarnation) {
+    problem(ask.what + " of an old session was answered by another start of the server");
+  }
+  if (error == nullptr) return ask;
+  if (error->operation.empty() || error->decided_by.empty()) {
+    problem(ask.what + ": its error does not say what and by whom");
+  }
+  if (!is_allowed(ask, *error)) {
+    problem(lives_[ask.client].name + " " + ask.what + " must not end so: " + error->message());
+  }
+  return ask;
+}
+
+void Oracle::told(std::uint64_t client, const Error& error) {
+  trace_.note(now(), lives_[client].name, static_cast<unsigned>(error.code) + 1000u,
+              [&] { return "is told: " + error.message(); });
+  if (error.code == ErrorCode::rank_lost) check_loss(error);
+  if (error.code == ErrorCode::rank_left) check_left(error);
+}
+
+void Oracle::may_fence() {
+  for (Life& life : lives_) life.may_be_fenced = true;
+}
+
+void Oracle::look() {
+  for (const auto& [number, ask] : pending_) {
+    if (scheduler_.is_stopped()) return;
+    look_at(ask);
+  }
+}
+
+/// A call that is still pending: does it have a reason?
+void Oracle::look_at(const Ask& ask) {
+  const Life& life = lives_[ask.client];
+  const Duration settled = longer(healing) + margin + 4 * terms_.delay_max;
+  const Instant since = now() - settled;
+  if (ask.begun >= since || !life.is_calm(since, now()) || !server_is_calm(since, now())) return;
+  if (!may_wait(ask.operation)) {
+    return problem(life.name + " " + ask.what + " has no answer although all is well");
+  }
+  if (ask.operation != wire::Operation::collective && ask.operation != wire::Operation::receive) {
+    return;
+  }
+  if (ask.round != 0 && groups.is_overdue({ask.incarnation, ask.epoch}, ask.round)) {
+    return problem(life.name + " " + ask.what + " waits past the round's earliest deadline");
+  }
+  look_for_the_dead(ask);
+}
+
+/// Whether a member is surely lost by now, so that nobody may wait any more.
+void Oracle::look_for_the_dead(const Ask& ask) {
+  for (const auto& [rank, client] : groups.members({ask.incarnation, ask.epoch})) {
+    const Life& other = lives_[client];
+    if (other.client == ask.client || other.was_reported || !other.heard) continue;
+    const wire::ServerLimits& limits = terms_.limits;
+    Duration lost_at = *other.heard + longer(limits.session_timeout);
+    if (other.closed) lost_at = std::min(lost_at, *other.closed + longer(limits.grace));
+    if (running() < lost_at + limits.slack + margin + 2 * terms_.delay_max) continue;
+    if (groups.may_have_left(client) && other.said_goodbye) continue;
+    problem(lives_[ask.client].name + " " + ask.what + " waits although rank " +
+            std::to_string(rank) + " is dead");
+  }
+}
+
+}  // namespace muster::sim

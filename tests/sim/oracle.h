@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "client/protocol/fate.h"
+#include "group_model.h"
+#include "key_model.h"
+#include "life.h"
+#include "muster/error.h"
+#include "scheduler.h"
+#include "trace.h"
+#include "wire/hello.h"
+#include "wire/operation.h"
+
+namespace muster::sim {
+
+/// One call of one process.
+struct Ask {
+  std::uint64_t client = 0;
+  wire::Operation operation{};
+  std::string what;  ///< for people
+  std::uint64_t epoch = 0;
+  std::uint64_t round = 0;
+  Instant begun{};
+  Duration timeout{};
+  bool is_cancelled = false;
+  std::uint64_t incarnation = 0;  ///< of the server, when it was begun; 0: none was known
+};
+
+/// Knows all that is done and all that goes wrong, and nothing of the product's code: it judges
+/// every answer by the contract, docs/semantics.md.
+class Oracle {
+ public:
+  struct Terms {
+    wire::ServerLimits limits;
+    double drift = 0;  ///< each clock runs at most so much too fast or too slow
+    Duration delay_max{};
+    bool has_small_limits = false;
+    bool has_expiration = false;
+  };
+
+  Oracle(Scheduler& scheduler, Trace& trace, Terms terms);
+
+  // What goes wrong.
+  Life& born(std::uint64_t client, std::uint32_t slot, ProcessId process);
+  void died(std::uint64_t client);
+  void disturbed(std::uint64_t client, Instant from, Instant until);
+  void server_disturbed(Instant from, Instant until);
+  void server_stops(Instant until);
+  void server_died();
+  void server_started();
+
+  // What the server's process sees.
+  void heard(std::uint64_t client);
+  void lost_connection(std::uint64_t client);
+
+  // Calls.
+  std::uint64_t begun(Ask ask);
+  /// `error` is null after success. `incarnation` is that of the client's session now.
+  Ask ended(std::uint64_t number, const Error* error, client::protocol::Fate fate,
+            std::uint64_t incarnation);
+  void cancels(std::uint64_t number);
+  bool is_pending(std::uint64_t number) const { return pending_.count(number) != 0; }
+  void told(std::uint64_t client, const Error& error);
+  /// Somebody regroups with those who come.
+  void may_fence();
+
+  /// Looks for what should have happened by now.
+  void look();
+  void problem(const std::string& what);
+  const std::vector<std::string>& problems() const { return problems_; }
+
+  Life& life(std::uint64_t client) { return lives_[client]; }
+  Life* life_of(const ProcessId& process);
+  const std::deque<Life>& lives() const { return lives_; }
+  const Terms& terms() const { return terms_; }
+  Instant now() const { return scheduler_.now(); }
+  bool server_is_calm(Instant from, Instant until) const;
+  Duration longer(Duration duration) const;   ///< by what clocks may differ
+  Duration shorter(Duration duration) const;  ///< the same
+
+  KeyModel keys;
+  GroupModel groups;
+  std::uint64_t calls_ended_count = 0;
+
+ private:
+  Duration running() const;
+  Instant due(const Life& life) const;
+  bool is_allowed(const Ask& ask, const Error& error);
+  bool may_time_out(const Ask& ask, const Error& error) const;
+  void check_loss(const Error& error);
+  void check_lost(const Life& life, const RankReport& report);
+  void check_left(const Error& error);
+  void look_at(const Ask& ask);
+  void look_for_the_dead(const Ask& ask);
+
+  Scheduler& scheduler_;
+  Trace& trace_;
+  Terms terms_;
+  std::deque<Life> lives_;
+  std::uint64_t last_ask_ = 0;
+  std::map<std::uint64_t, Ask> pending_;
+  std::vector<std::pair<Instant, Instant>> server_disturbances_;
+  Duration paused_{0};
+  Instant paused_until_{};
+  Instant paused_from_{};
+  std::uint64_t restarts_ = 0;
+  Instant died_at_{};
+  bool is_down_ = false;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace muster::sim

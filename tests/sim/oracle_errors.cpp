@@ -1,0 +1,113 @@
+#include <algorithm>
+
+#include "oracle.h"
+
+// Which error may come when: each has a cause that the oracle must know of.
+
+namespace muster::sim {
+
+using namespace std::chrono_literals;
+
+bool Oracle::is_allowed(const Ask& ask, const Error& error) {
+  const Life& life = lives_[ask.client];
+  const wire::ServerLimits& limits = terms_.limits;
+  const GroupModel::Number epoch{ask.incarnation, ask.epoch};
+  const bool is_quiet =
+      life.is_calm(ask.begun - 1s, now()) && server_is_calm(ask.begun - 1s, now());
+  switch (error.code) {
+    case ErrorCode::timed_out: return may_time_out(ask, error);
+    case ErrorCode::outcome_unknown: {
+      const Duration apart = longer(ask.timeout) - ask.timeout + 6 * terms_.delay_max;
+      return !is_quiet || apart > limits.slack;
+    }
+    case ErrorCode::cancelled:
+      return ask.is_cancelled || groups.may_be_cancelled(epoch, error.round) ||
+             (ask.operation == wire::Operation::regroup && groups.may_be_over(epoch));
+    case ErrorCode::suspended: {
+      const Duration least = shorter(limits.session_timeout * 4 / 5) - 2 * limits.heartbeat - 1s;
+      const Instant from = now() - longer(limits.session_timeout) - 3s;
+      return life.disturbed_within(from, now()) >= least || !server_is_calm(from, now());
+    }
+    case ErrorCode::unavailable:
+      return !life.is_calm(ask.begun - 3s, now()) || !server_is_calm(ask.begun - 3s, now());
+    case ErrorCode::session_expired: {
+      const Duration silent = life.heard ? running() - *life.heard : Duration(0);
+      return std::max(life.longest_silence, silent) >= shorter(limits.session_timeout) ||
+             life.longest_closed >= shorter(limits.grace);
+    }
+    case ErrorCode::server_restarted: return restarts_ > 0;
+    case ErrorCode::fenced: return life.was_reported || life.may_be_fenced;
+    case ErrorCode::rank_lost: check_loss(error); return true;
+    case ErrorCode::rank_left: check_left(error); return true;
+    case ErrorCode::stale_epoch: return groups.may_be_over(epoch);
+    case ErrorCode::collective_mismatch: return groups.may_mismatch(epoch);
+    case ErrorCode::expired: return terms_.has_expiration;
+    case ErrorCode::resource_exhausted: return terms_.has_small_limits;
+    case ErrorCode::not_found:
+      return ask.operation == wire::Operation::report_dead || ask.timeout == Duration::zero() ||
+             ask.operation == wire::Operation::touch;
+    case ErrorCode::rank_in_use:
+    case ErrorCode::group_closed:
+    case ErrorCode::group_mismatch:
+    case ErrorCode::invalid_argument:
+      return ask.operation == wire::Operation::join || ask.operation == wire::Operation::regroup;
+    case ErrorCode::sequence_gap:  // of objects behind one that failed
+      return ask.operation == wire::Operation::send && error.actual > error.expected;
+    case ErrorCode::busy: return ask.epoch != 0;
+    case ErrorCode::closed: return life.said_goodbye;
+    default: return false;
+  }
+}
+
+/// R1 and R3: not before the deadline that it speaks of.
+bool Oracle::may_time_out(const Ask& ask, const Error& error) const {
+  const bool is_shared = ask.operation == wire::Operation::collective ||
+                         ask.operation == wire::Operation::regroup ||
+                         ask.operation == wire::Operation::recover;
+  if (is_shared) {
+    return error.decided_by_rank >= 0 || ask.operation == wire::Operation::recover;
+  }
+  return now() - ask.begun >= shorter(ask.timeout);
+}
+
+/// No false rank_lost: each rank that is named was gone, as far as the server could see.
+void Oracle::check_loss(const Error& error) {
+  if (error.ranks.empty()) problem("rank_lost names nobody");
+  if (error.cause == LossCause::none) problem("rank_lost has no cause");
+  for (const RankReport& report : error.ranks) {
+    const Life* life = life_of(report.process.id);
+    if (life == nullptr) {
+      problem("rank_lost names a process that never was");
+    } else {
+      check_lost(*life, report);
+    }
+  }
+}
+
+void Oracle::check_lost(const Life& life, const RankReport& report) {
+  const wire::ServerLimits& limits = terms_.limits;
+  const Duration silent = life.heard ? running() - *life.heard : Duration(0);
+  const Duration closed = life.closed ? running() - *life.closed : Duration(0);
+  const bool was_silent = std::max(life.longest_silence, silent) >= shorter(limits.session_timeout);
+  const bool was_closed = std::max(life.longest_closed, closed) >= shorter(limits.grace);
+  const bool is_gone = was_silent || was_closed || life.was_reported;
+  const bool was_away = life.closed || life.longest_closed > Duration::zero();
+  const auto rank = static_cast<std::uint32_t>(report.rank);
+  const bool is_displaced = was_away && groups.somebody_asked_for(rank, life.client);
+  if (is_gone || is_displaced) return;
+  problem("rank_lost names " + life.name + ", who lives");
+}
+
+void Oracle::check_left(const Error& error) {
+  if (error.ranks.empty()) problem("rank_left names nobody");
+  for (const RankReport& report : error.ranks) {
+    const Life* life = life_of(report.process.id);
+    if (life == nullptr) {
+      problem("rank_left names a process that never was");
+    } else if (!groups.may_have_left(life->client) && !life->said_goodbye) {
+      problem("rank_left names " + life->name + ", who has not left");
+    }
+  }
+}
+
+}  // namespace muster::sim

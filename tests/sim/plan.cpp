@@ -1,0 +1,74 @@
+#include "plan.h"
+
+namespace muster::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::uint32_t ranks_of(Random& random) {
+  // Large worlds cost much; most defects show in small ones.
+  const std::uint64_t chance = random.below(400);
+  const auto from_to = [&](std::uint64_t low, std::uint64_t high) {
+    return static_cast<std::uint32_t>(low + random.below(high - low + 1));
+  };
+  if (chance == 0) return from_to(33, 64);
+  if (chance < 6) return from_to(9, 32);
+  if (chance < 60) return from_to(5, 8);
+  return from_to(2, 4);
+}
+
+}  // namespace
+
+Plan::Plan(std::uint64_t its_seed) : seed(its_seed) {
+  Random random(its_seed);
+  ranks = ranks_of(random);
+  length = random.between(20s, ranks > 8 ? Duration(30s) : Duration(60s));
+  drift = random.one_in(3) ? 0.05 : random.one_in(2) ? 0.0002 : 0;
+  delay_max = random.one_in(4) ? Duration(60ms) : Duration(3ms);
+  thinking_max = random.one_in(4) ? Duration(100ms) : Duration(1s);
+  if (random.one_in(4)) data_expiration = random.between(2s, 10s);
+  options.limits.session_timeout = random.one_in(3) ? Duration(15s) : Duration(5s);
+  const std::uint64_t work = random.below(6);
+  has_store_work = work != 0;
+  has_group_work = work != 1;
+  const auto sometimes = [&](std::uint64_t most) {
+    return random.one_in(2) ? 0 : static_cast<std::uint32_t>(1 + random.below(most));
+  };
+  if (!random.one_in(8)) {  // else nothing goes wrong
+    short_cuts = sometimes(10);
+    const bool is_rough = random.one_in(3);  // nothing lasts
+    stops = sometimes(6);
+    if (!is_rough) {
+      long_cuts = sometimes(4);
+      deaths = sometimes(6);
+      reports = sometimes(2);
+      server_pauses = random.one_in(3) ? 1 : 0;
+      server_deaths = random.one_in(3) ? 1 : 0;
+    }
+  }
+  if (random.one_in(6)) {
+    has_small_limits = true;
+    options.open_rounds_max = 2 + static_cast<std::uint32_t>(random.below(3));
+    options.limits.parked_waits_max = 8;
+    options.memory_bytes_max = options.namespace_memory_bytes_max = 64u << 10;
+  }
+  options.hash_key = {random.next(), random.next()};
+  options.incarnation = 1 + random.below(1000);
+}
+
+std::string Plan::text() const {
+  const auto seconds = [](Duration duration) {
+    return std::to_string(static_cast<double>(duration.count()) / 1e6) + " s";
+  };
+  return std::to_string(ranks) + " ranks for " + seconds(length) + ", session timeout " +
+         seconds(options.limits.session_timeout) + ", drift " + std::to_string(drift) +
+         ", delay up to " + seconds(delay_max) + ", expiration " + seconds(data_expiration) +
+         (has_store_work ? ", store" : "") + (has_group_work ? ", group" : "") +
+         (has_small_limits ? ", small limits" : "") +
+         "; per minute: " + std::to_string(short_cuts) + " short and " + std::to_string(long_cuts) +
+         " long cuts, " + std::to_string(stops) + " stops, " + std::to_string(deaths) +
+         " deaths, " + std::to_string(reports) + " reports, " + std::to_string(server_pauses) +
+         " server pauses, " + std::to_string(server_deaths) + " server deaths";
+}
+
+}  // namespace muster::sim

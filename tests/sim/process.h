@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "client.h"
+#include "oracle.h"
+#include "plan.h"
+
+namespace muster::sim {
+
+class GroupWork;
+class StoreWork;
+
+/// What all processes share.
+struct Town {
+  const Plan& plan;
+  Scheduler& scheduler;
+  Random& random;
+  Network& network;
+  Server& server;
+  Oracle& oracle;
+  Trace& trace;
+  bool is_closing = false;  ///< no new work
+  std::uint64_t uses = 0;   ///< numbers that make values unique
+};
+
+/// One process of the application, from its start to its end: its store, its place in the group,
+/// and what it does with them when calls fail.
+class Process {
+ public:
+  using Reply = Result<std::string>;
+  using Use = std::function<void(const Reply& reply, protocol::Fate fate)>;
+
+  Process(std::uint64_t number, std::uint32_t slot, Town& town, Clock clock);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void begin();
+  void die(Client::Death death);
+  /// Ends its work in order: leaves, and says goodbye.
+  void close();
+
+  bool is_alive() const { return is_alive_; }
+  bool is_over() const { return !is_alive_ || has_closed_; }
+  bool can_run() const { return is_alive_ && !has_closed_ && !client_.is_stopped(); }
+  std::uint64_t number() const { return number_; }
+  std::uint32_t slot() const { return slot_; }
+  Client& client() { return client_; }
+  Town& town() { return town_; }
+
+  /// A call of the application, told to the oracle. Returns its number there.
+  std::uint64_t ask(Ask ask, const wire::RequestBody& body, Use use);
+  void cancel(std::uint64_t number);
+  /// When this process runs, and is not over.
+  void later(Duration delay, std::function<void()> what);
+
+ private:
+  void told(const wire::Event& event);
+  void reopen_if_over();
+  void say_goodbye();
+
+  std::uint64_t number_;
+  std::uint32_t slot_;
+  Town& town_;
+  Client client_;
+  bool is_alive_ = true;
+  bool has_closed_ = false;
+  std::map<std::uint64_t, protocol::CallId> calls_;
+  std::unique_ptr<StoreWork> store_work_;
+  std::unique_ptr<GroupWork> group_work_;
+};
+
+}  // namespace muster::sim

@@ -1,0 +1,102 @@
+#include "sweeper.h"
+
+#include <charconv>
+
+#include "wire/reply.h"
+
+namespace muster::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t keys_per_call = 500;
+
+}  // namespace
+
+Sweeper::Sweeper(std::uint64_t number, Town& town, Clock clock)
+    : town_(town), client_(number, town.scheduler, town.network, town.server, clock) {
+  client_.violated = [this](const std::string& what) { town_.oracle.problem("sweeper: " + what); };
+}
+
+void Sweeper::ask(const wire::RequestBody& body, Use use) {
+  client_.call(body, 10s, [this, use = std::move(use)](const auto& reply, protocol::Fate) {
+    if (reply) return use(*reply);
+    const bool is_absent = reply.error().code == ErrorCode::not_found;
+    if (is_absent) return use("");
+    town_.oracle.problem("sweeper: " + reply.error().message());
+  });
+}
+
+void Sweeper::begin() {
+  client_.open();
+  read_back();
+  list(0);
+}
+
+void Sweeper::read_back() {
+  KeyModel& keys = town_.oracle.keys;
+  const std::uint64_t incarnation = town_.server.incarnation();
+  for (const auto& [key, confirmed] : keys.counters()) {
+    if (key.first != incarnation) continue;
+    ask(wire::Add{key.second, 0}, [](const std::string&) {});  // so that it is there
+    ask(wire::Get{key.second}, [&keys, at = key](const std::string& body) {
+      const auto text = wire::decode_body<wire::ValueReply>(body)->value;
+      std::int64_t number = 0;
+      std::from_chars(text.data(), text.data() + text.size(), number);
+      keys.counted(at, number);
+    });
+  }
+  for (const auto& key : keys.logs()) {
+    if (key.first != incarnation) continue;
+    ask(wire::Append{key.second, ""}, [](const std::string&) {});
+    ask(wire::Get{key.second}, [&keys, at = key](const std::string& body) {
+      keys.read_log(at, std::string(wire::decode_body<wire::ValueReply>(body)->value));
+    });
+  }
+  for (const auto& key : keys.items()) {
+    if (key.first != incarnation) continue;
+    const auto before = keys.look_begins(key);
+    ask(wire::Exists{{key.second}}, [&keys, before, at = key](const std::string& body) {
+      keys.item_seen(at, before, wire::decode_body<wire::PresenceReply>(body)->present.at(0));
+    });
+  }
+}
+
+void Sweeper::list(std::uint64_t cursor) {
+  wire::List request;
+  request.cursor = cursor;
+  request.count_max = 50;
+  ask(request, [this](const std::string& body) {
+    const auto page = wire::decode_body<wire::ListReply>(body);
+    for (const wire::ListEntry& entry : page->entries) {
+      const std::string name(entry.name);
+      if (!listed_.insert(name).second) town_.oracle.problem("listed twice: " + name);
+      if (entry.bound) town_.oracle.problem("outlives its session: " + name);
+      if (entry.ttl) town_.oracle.problem("outlives its time: " + name);
+    }
+    if (page->cursor != 0) return list(page->cursor);
+    remove();
+  });
+}
+
+void Sweeper::remove() {
+  if (listed_.empty()) {
+    is_done_ = true;
+    return client_.close();
+  }
+  wire::Remove request;
+  std::set<std::string> removed;
+  while (!listed_.empty() && removed.size() < keys_per_call) {
+    removed.insert(listed_.extract(listed_.begin()));
+  }
+  request.keys.assign(removed.begin(), removed.end());
+  const auto count = static_cast<std::int64_t>(removed.size());
+  ask(request, [this, count](const std::string& body) {
+    if (wire::decode_body<wire::NumberReply>(body)->number != count) {
+      town_.oracle.problem("a key that was listed was not there");
+    }
+    remove();
+  });
+}
+
+}  // namespace muster::sim

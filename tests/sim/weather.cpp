@@ -1,0 +1,172 @@
+#include "weather.h"
+
+#include <algorithm>
+
+namespace muster::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string in_seconds(Duration duration) {
+  return std::to_string(static_cast<double>(duration.count()) / 1e6) + " s";
+}
+
+}  // namespace
+
+void Weather::begin() {
+  const Plan& plan = town_.plan;
+  often(plan.short_cuts, &Weather::short_cut);
+  often(plan.long_cuts, &Weather::long_cut);
+  often(plan.stops, &Weather::stop);
+  often(plan.deaths, &Weather::kill);
+  often(plan.reports, &Weather::report);
+  often(plan.server_pauses, &Weather::pause_server);
+  often(plan.server_deaths, &Weather::kill_server);
+}
+
+void Weather::often(std::uint32_t per_minute, Strike strike) {
+  if (per_minute == 0) return;
+  town_.scheduler.after(town_.random.between(100ms, 2 * Duration(60s) / per_minute),
+                        [this, per_minute, strike] {
+                          if (has_ended_) return;
+                          (this->*strike)();
+                          often(per_minute, strike);
+                        });
+}
+
+void Weather::note(const std::string& what) {
+  town_.trace.note(town_.scheduler.now(), "weather", what.size(), [&] { return what; });
+}
+
+Process* Weather::anyone() {
+  const auto alive = hands_.alive();
+  return alive.empty() ? nullptr : alive[town_.random.below(alive.size())];
+}
+
+void Weather::disturb(Process& process, Duration duration) {
+  const Instant now = town_.scheduler.now();
+  town_.oracle.disturbed(process.number(), now, now + duration);
+  calm_at_ = std::max(calm_at_, now + duration);
+}
+
+Duration Weather::short_time() {
+  return town_.random.between(1ms, session_timeout() * 3 / 4 - 1500ms);
+}
+
+Duration Weather::long_time() {
+  return town_.random.between(session_timeout() / 2, session_timeout() * 2);
+}
+
+void Weather::short_cut() {
+  Process* process = anyone();
+  if (process == nullptr) return;
+  if (town_.random.one_in(2)) return break_connection(*process);
+  cut_off(*process, short_time());
+}
+
+/// Often several at once: a part of the network.
+void Weather::long_cut() {
+  const Duration duration = long_time();
+  for (Process* process : hands_.alive()) {
+    if (town_.random.one_in(3)) cut_off(*process, duration);
+  }
+}
+
+void Weather::cut_off(Process& process, Duration duration) {
+  const Instant until = town_.scheduler.now() + duration;
+  const std::uint64_t number = process.number();
+  const std::string& name = town_.oracle.life(number).name;
+  disturb(process, duration);
+  switch (town_.random.below(4)) {
+    case 0: {
+      const Side side = town_.random.one_in(2) ? Side::client : Side::server;
+      town_.network.block(number, side, until);
+      return note(name + (side == Side::client ? " hears nothing for " : " is not heard for ") +
+                  in_seconds(duration));
+    }
+    default:
+      town_.network.block(number, until);
+      return note(name + " is cut off for " + in_seconds(duration));
+  }
+}
+
+/// How long a client takes to give up a connection that is silent.
+Duration Weather::finding_out() {
+  const Duration silence = std::max(session_timeout() / 5, Duration(2s)) + 1s;
+  return town_.oracle.longer(silence) + 200ms;
+}
+
+/// Each end learns, or has to find out.
+void Weather::break_connection(Process& process) {
+  const bool client_learns = !town_.random.one_in(4);
+  const bool server_learns = client_learns && town_.random.one_in(2);
+  disturb(process, client_learns ? Duration(100ms) : finding_out());
+  town_.network.cut(process.number(), client_learns, server_learns);
+  note("the connection of " + town_.oracle.life(process.number()).name + " breaks; " +
+       (client_learns ? "it learns" : "it learns nothing") + ", the server " +
+       (server_learns ? "learns" : "learns nothing"));
+}
+
+void Weather::stop() {
+  Process* process = anyone();
+  if (process == nullptr || process->client().is_stopped()) return;
+  const bool is_rough = town_.plan.long_cuts + town_.plan.deaths == 0;
+  const Duration duration = is_rough || town_.random.one_in(2) ? short_time() : long_time();
+  // A connection that broke before is noticed only when it has run again for a while.
+  disturb(*process, duration + finding_out());
+  process->client().stop_for(duration);
+  note(town_.oracle.life(process->number()).name + " does not run for " + in_seconds(duration));
+}
+
+void Weather::kill() {
+  Process* process = anyone();
+  if (process == nullptr) return;
+  const std::uint32_t slot = process->slot();
+  // Now and then somebody takes the rank although its holder lives.
+  if (!town_.random.one_in(8)) {
+    process->die(town_.random.one_in(3) ? Client::Death::of_machine : Client::Death::of_process);
+  }
+  const Duration away = town_.random.between(10ms, 2 * session_timeout());
+  calm_at_ = std::max(calm_at_, town_.scheduler.now() + away);
+  town_.scheduler.after(away, [this, slot] {
+    if (!has_ended_) hands_.spawn(slot);
+  });
+}
+
+void Weather::report() {
+  Process* process = anyone();
+  Process* other = anyone();
+  if (process == nullptr || process == other || !process->can_run()) return;
+  Life& life = town_.oracle.life(other->number());
+  life.was_reported = true;
+  Ask about;
+  about.what = "report_dead " + life.name;
+  about.timeout = 5s;
+  process->ask(std::move(about), wire::ReportDead{life.process, "the simulation says so"},
+               [](const auto&, protocol::Fate) {});
+}
+
+void Weather::pause_server() {
+  if (!town_.server.is_up() || town_.server.is_stopped()) return;
+  const Duration duration = town_.random.between(1300ms, 60s);
+  calm_at_ = std::max(calm_at_, town_.scheduler.now() + duration);
+  town_.oracle.server_stops(town_.scheduler.now() + duration);
+  town_.server.stop_for(duration);
+  note("the server does not run for " + in_seconds(duration));
+}
+
+void Weather::kill_server() {
+  if (!town_.server.is_up()) return;
+  const Duration away = town_.random.between(10ms, 20s);
+  calm_at_ = std::max(calm_at_, town_.scheduler.now() + away + 2s);
+  town_.oracle.server_died();
+  town_.server.die();
+  note("the server is killed; it is back in " + in_seconds(away));
+  town_.scheduler.after(away, [this] {
+    town_.server.start();
+    town_.oracle.server_started();
+    note("the server is back");
+  });
+}
+
+}  // namespace muster::sim

@@ -1,0 +1,131 @@
+#include "world.h"
+
+namespace muster::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+Oracle::Terms terms_of(const Plan& plan) {
+  return {plan.options.limits, plan.drift, plan.delay_max, plan.has_small_limits,
+          plan.data_expiration != Duration::zero()};
+}
+
+}  // namespace
+
+World::World(std::uint64_t seed, bool is_printed)
+    : plan_(seed),
+      trace_(is_printed),
+      random_(seed),
+      network_(scheduler_, random_),
+      server_(scheduler_, network_, random_, plan_.options, clock()),
+      oracle_(scheduler_, trace_, terms_of(plan_)),
+      town_{plan_, scheduler_, random_, network_, server_, oracle_, trace_},
+      weather_(town_, {[this] {
+                         std::vector<Process*> alive;
+                         for (Process& process : processes_) {
+                           if (!process.is_over()) alive.push_back(&process);
+                         }
+                         return alive;
+                       },
+                       [this](std::uint32_t slot) { spawn(slot); }}) {
+  network_.set_delay_max(plan_.delay_max);
+  server_.heard = [this](std::uint64_t client) { oracle_.heard(client); };
+  server_.lost_connection = [this](std::uint64_t client) { oracle_.lost_connection(client); };
+}
+
+World::~World() = default;
+
+/// Each machine's clock began at some time of its own.
+Clock World::clock() {
+  const auto most = static_cast<std::int64_t>(plan_.drift * 1e6);
+  const auto parts = static_cast<std::uint64_t>(2 * most + 1);
+  const auto drift_ppm = static_cast<std::int64_t>(random_.below(parts)) - most;
+  return {scheduler_.now(), Instant(random_.between(1s, 24h * 60)), drift_ppm};
+}
+
+void World::spawn(std::uint32_t slot) {
+  const std::uint64_t number = processes_.size() + 1;
+  Process& process = processes_.emplace_back(number, slot, town_, clock());
+  process.begin();
+}
+
+void World::look_again() {
+  oracle_.look();
+  scheduler_.after(500ms, [this] { look_again(); });
+}
+
+Outcome World::run() {
+  trace_.note(scheduler_.now(), "world", plan_.ranks, [&] { return plan_.text(); });
+  for (std::uint32_t slot = 0; slot < plan_.ranks; ++slot) spawn(slot);
+  weather_.begin();
+  look_again();
+  pass(plan_.length);
+  town_.is_closing = true;
+  weather_.end();
+  scheduler_.run_until(std::max(scheduler_.now(), weather_.calm_at()));
+  end_all();
+  sweep();
+  check_nothing_is_left();
+  Outcome outcome;
+  outcome.problems = oracle_.problems();
+  outcome.hash = trace_.hash();
+  outcome.passed = scheduler_.now().time_since_epoch() - 1000s;
+  outcome.calls = oracle_.calls_ended_count;
+  outcome.rounds = oracle_.groups.rounds_done_count;
+  outcome.epochs = oracle_.groups.epochs_count();
+  return outcome;
+}
+
+void World::end_all() {
+  for (Process& process : processes_) {
+    if (!process.is_over()) process.close();
+  }
+  for (int second = 0; second < 120; ++second) {
+    bool is_over = true;
+    for (const Process& process : processes_) is_over &= process.is_over();
+    if (is_over) break;
+    pass(1s);
+  }
+  for (const Process& process : processes_) {
+    if (!process.is_over() && !scheduler_.is_stopped()) {
+      oracle_.problem(oracle_.life(process.number()).name + " cannot end its work");
+    }
+  }
+  pass(oracle_.longer(plan_.options.limits.session_timeout) + 2s);
+}
+
+/// The last one reads what is there, and removes it.
+void World::sweep() {
+  if (scheduler_.is_stopped()) return;
+  const std::uint64_t number = processes_.size() + 1;
+  oracle_.born(number, plan_.ranks, {});
+  Sweeper sweeper(number, town_, clock());
+  sweeper.begin();
+  pass(20s);
+  if (!sweeper.is_done() && !scheduler_.is_stopped()) oracle_.problem("the sweeper is not done");
+  pass(2s);
+}
+
+void World::check_nothing_is_left() {
+  if (scheduler_.is_stopped()) return;
+  const core::Counts counts = server_.counts();
+  const auto check = [&](const char* what, std::uint64_t count) {
+    if (count != 0) {
+      oracle_.problem("left on the server: " + std::to_string(count) + " " + what);
+    }
+  };
+  check("sessions", counts.sessions);
+  check("connections", counts.connections);
+  check("keys", counts.keys);
+  check("objects", counts.objects);
+  check("groups", counts.groups);
+  check("epochs", counts.epochs);
+  check("rounds", counts.rounds);
+  check("streams", counts.streams);
+  check("waits", counts.waits);
+  check("cached results", counts.cached_results);
+  check("timers", counts.timers);
+  check("bytes", counts.memory_bytes);
+}
+
+}  // namespace muster::sim

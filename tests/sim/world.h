@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "oracle.h"
+#include "plan.h"
+#include "process.h"
+#include "sweeper.h"
+#include "trace.h"
+#include "weather.h"
+
+namespace muster::sim {
+
+/// What became of one seed.
+struct Outcome {
+  std::vector<std::string> problems;
+  std::uint64_t hash = 0;
+  Duration passed{};
+  std::uint64_t calls = 0;
+  std::uint64_t rounds = 0;
+  std::uint64_t epochs = 0;
+};
+
+/// One story: a server and the processes of an application, from their start to their end.
+class World {
+ public:
+  World(std::uint64_t seed, bool is_printed);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  Outcome run();
+
+ private:
+  void spawn(std::uint32_t slot);
+  void pass(Duration duration) { scheduler_.run_until(scheduler_.now() + duration); }
+  void look_again();
+  void end_all();
+  void sweep();
+  void check_nothing_is_left();
+  Clock clock();
+
+  Plan plan_;
+  Trace trace_;
+  Scheduler scheduler_;
+  Random random_;
+  Network network_;
+  Server server_;
+  Oracle oracle_;
+  Town town_;
+  std::deque<Process> processes_;
+  Weather weather_;
+};
+
+}  // namespace muster::sim
