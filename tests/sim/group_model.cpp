@@ -62,6 +62,26 @@ void GroupModel::leave_begins(const Number& epoch, std::uint64_t client) {
   leavers_.insert(client);
 }
 
+void GroupModel::left(const Number& epoch) {
+  if (!epochs_[epoch].left) epochs_[epoch].left = oracle_.now();
+}
+
+bool GroupModel::is_left(const Number& number, std::uint64_t round, Instant when) const {
+  const auto found = epochs_.find(number);
+  if (found == epochs_.end() || !found->second.left) return false;
+  return *found->second.left < when && !may_be_done(number, round);
+}
+
+std::uint64_t GroupModel::unfinished_rounds_count() const {
+  std::uint64_t count = 0;
+  for (const auto& [number, epoch] : epochs_) {
+    for (const auto& [round, known] : epoch.rounds) {
+      if (known.told.size() < epoch.size) ++count;
+    }
+  }
+  return count;
+}
+
 void GroupModel::deviates(const Number& epoch) { epochs_[epoch].has_deviation = true; }
 
 bool GroupModel::somebody_asked_for(std::uint32_t rank, std::uint64_t not_this) const {
@@ -91,6 +111,17 @@ void GroupModel::round_begins(const Place& place, std::uint64_t client, std::uin
   called.timeout = timeout;
 }
 
+void GroupModel::round_refused(const Place& place, std::uint64_t round) {
+  epochs_[place.epoch].rounds[round].called[place.rank].timeout = base::timeout_max;
+}
+
+bool GroupModel::may_be_done(const Number& epoch, std::uint64_t number) const {
+  const auto found = epochs_.find(epoch);
+  if (found == epochs_.end()) return false;
+  const auto known = found->second.rounds.find(number);
+  return known != found->second.rounds.end() && known->second.called.size() == found->second.size;
+}
+
 void GroupModel::cancel_begins(const Number& epoch, std::uint64_t round) {
   epochs_[epoch].rounds[round].may_be_cancelled = true;
 }
@@ -116,6 +147,7 @@ void GroupModel::round_done(const Place& place, std::uint64_t number,
   Epoch& epoch = epochs_[place.epoch];
   Round& round = epoch.rounds[number];
   outcome(place, round, number, ErrorCode{});
+  round.told.insert(place.rank);
   ++rounds_done_count;
   const auto own = round.called.find(place.rank);
   if (own == round.called.end()) return problem(place, number, "done, but never called");
@@ -176,6 +208,7 @@ void GroupModel::check_values(const Place& place, const Epoch& epoch, Round& rou
 
 void GroupModel::round_failed(const Place& place, std::uint64_t number, const Error& error) {
   Round& round = epochs_[place.epoch].rounds[number];
+  round.told.insert(place.rank);
   switch (error.code) {
     // Of the epoch, or of this rank alone.
     case ErrorCode::rank_lost:
@@ -272,9 +305,7 @@ bool GroupModel::is_overdue(const Number& epoch, std::uint64_t number) const {
   const auto known = found->second.rounds.find(number);
   if (known == found->second.rounds.end()) return false;
   const Round& round = known->second;
-  // Who leaves a barrier last waits on when all have come.
-  const bool may_be_done = round.called.size() == found->second.size;
-  if (round.outcome == ErrorCode{} || may_be_done) return false;
+  if (round.outcome == ErrorCode{} || may_be_done(epoch, number)) return false;
   for (const auto& [rank, called] : round.called) {
     const Instant latest = called.begun + oracle_.longer(called.timeout) +
                            oracle_.terms().limits.slack + 2 * oracle_.terms().delay_max;

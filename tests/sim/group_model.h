@@ -54,6 +54,11 @@ class GroupModel {
   bool somebody_asked_for(std::uint32_t rank, std::uint64_t not_this) const;
   void regroup_begins(const Number& epoch);
   void leave_begins(const Number& epoch, std::uint64_t client);
+  void left(const Number& epoch);
+  /// Whether the round waits in vain for somebody who had left by then.
+  bool is_left(const Number& epoch, std::uint64_t round, Instant when) const;
+  /// How many rounds somebody has yet to be told of, so that the server must keep them.
+  std::uint64_t unfinished_rounds_count() const;
   void deviates(const Number& epoch);
   bool may_be_over(const Number& epoch) const;
   bool may_mismatch(const Number& epoch) const;
@@ -64,6 +69,10 @@ class GroupModel {
                     const RoundCall& call, Duration timeout);
   void round_done(const Place& place, std::uint64_t round, const wire::RoundReply& reply);
   void round_failed(const Place& place, std::uint64_t round, const Error& error);
+  /// The call was refused and does not count.
+  void round_refused(const Place& place, std::uint64_t round);
+  /// Whether all ranks have called it: then only who leaves a barrier last may wait on.
+  bool may_be_done(const Number& epoch, std::uint64_t round) const;
   void cancel_begins(const Number& epoch, std::uint64_t round);
   bool may_be_cancelled(const Number& epoch, std::uint64_t round) const;
 
@@ -95,6 +104,7 @@ class GroupModel {
     std::map<std::uint32_t, Called> called;
     std::optional<ErrorCode> outcome;                          ///< ErrorCode{}: done
     std::map<std::uint32_t, std::vector<std::string>> values;  ///< that ranks were given
+    std::set<std::uint32_t> told;                              ///< the outcome
     bool may_be_cancelled = false;
   };
   struct Epoch {
@@ -105,6 +115,7 @@ class GroupModel {
     bool may_be_over = false;
     bool has_regroups = false;
     bool has_deviation = false;
+    std::optional<Instant> left;  ///< the first member
   };
   struct Objects {
     std::map<std::uint64_t, std::vector<std::pair<std::string, bool>>> attempts;  ///< refused?

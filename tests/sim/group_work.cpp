@@ -78,6 +78,10 @@ void GroupWork::next() {
   switch (random().below(400)) {
     case 0: return go();
     case 1: return regroup();
+    case 2:
+    case 3:
+    case 4:
+    case 5: haunt(); break;
     default: break;
   }
   const std::uint64_t choice = random().below(10);
@@ -105,6 +109,10 @@ void GroupWork::join() {
   request.standby = random().one_in(3);
   is_busy_ = true;
   model().join_begins(process_.number(), request.rank);
+  if (random().one_in(16)) {  // two threads of it join at the same time
+    ask("second join as " + std::to_string(request.rank), request, patience(), 0,
+        [](const Reply&, Fate) {});
+  }
   cancel_perhaps(ask("join as " + std::to_string(request.rank), request, patience(), 0,
                      [this](const Reply& reply, Fate) {
                        is_busy_ = false;
@@ -117,6 +125,7 @@ void GroupWork::formed(const Reply& reply, bool keeps_ranks) {
   const auto formed = *wire::decode_body<wire::FormedReply>(*reply);
   std::optional<GroupModel::Place> before;
   if (state_) before = place();
+  if (before && before->epoch.second != formed.epoch) before_ = before;
   incarnation_ = process_.client().incarnation();
   model().formed(process_.number(), incarnation_, formed, before, keeps_ranks);
   state_ = std::make_unique<protocol::GroupState>(formed);
@@ -240,6 +249,8 @@ void GroupWork::round_ended(std::uint64_t round, const Reply& reply, Fate fate) 
   if (fate == Fate::answered && error.round != 0) {
     if (error.round != round) town().oracle.problem("an error of another round");
     model().round_failed(place(), round, error);
+  } else if (fate != Fate::in_doubt) {
+    model().round_refused(place(), round);
   }
   learn(error);
 }
@@ -314,6 +325,18 @@ void GroupWork::receive() {
           }));
 }
 
+/// As an old handle would, of which nobody has told it that its epoch is over.
+void GroupWork::haunt() {
+  if (!before_ || before_->epoch.first != incarnation_) return;
+  const auto must_fail = [this](const Reply& reply, Fate fate) {
+    if (reply) town().oracle.problem("an old epoch's call was accepted");
+    (void)fate;
+  };
+  const std::uint64_t epoch = before_->epoch.second;
+  ask("old send", wire::Send{epoch, 0, 7, 0, 1, "old"}, 5s, 0, must_fail);
+  ask("old receive", wire::Receive{epoch, 0, 0, 0, 1}, 5s, 0, must_fail);
+}
+
 /// Leaves; without an answer it tries again.
 void GroupWork::go() {
   model().leave_begins(place().epoch, process_.number());
@@ -323,6 +346,7 @@ void GroupWork::go() {
         is_busy_ = false;
         next_soon(town().plan.thinking_max);
         if (life != life_) return;
+        if (reply) model().left(place().epoch);
         if (reply || fate == Fate::answered) session_ended();
       });
 }

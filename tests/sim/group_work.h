@@ -37,6 +37,7 @@ class GroupWork {
   void send();
   void receive();
   void go();
+  void haunt();
 
   void formed(const Reply& reply, bool keeps_ranks);
   /// What the error of any call means for the handle.
@@ -56,6 +57,7 @@ class GroupWork {
   std::unique_ptr<protocol::GroupState> state_;
   std::uint64_t incarnation_ = 0;  ///< to which the epoch belongs
   std::uint64_t life_ = 0;         ///< counts handles, so that late answers are known as such
+  std::optional<GroupModel::Place> before_;  ///< of an older handle
   bool is_busy_ = false;
   bool needs_regroup_ = false;
   int failed_regroups_ = 0;

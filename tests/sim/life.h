@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +23,10 @@ struct Life {
   bool was_reported = false;
   bool may_be_fenced = false;  ///< some regroup may have gone on without it
 
+  Instant runs_again{};  ///< after it was stopped
+  Instant cut_since{};   ///< from its server, the last time
+  Instant cut_until{};
+
   /// When something kept it from its server, or from running.
   std::vector<std::pair<Instant, Instant>> disturbances;
 
@@ -31,6 +36,14 @@ struct Life {
   Duration longest_silence{0};
   Duration longest_closed{0};
 
+  /// When what it sent, or was sent, may have been held back for long on its way.
+  std::vector<std::pair<Instant, Instant>> held;
+
+  bool was_held(Instant from, Instant until) const {
+    return std::any_of(held.begin(), held.end(), [&](const auto& each) {
+      return each.first <= until && each.second >= from;
+    });
+  }
   bool is_calm(Instant from, Instant until) const {
     for (auto each = disturbances.rbegin(); each != disturbances.rend(); ++each) {
       if (each->first <= until && each->second >= from) return false;

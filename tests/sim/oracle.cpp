@@ -89,8 +89,12 @@ Duration Oracle::running() const {
 void Oracle::server_died() {
   died_at_ = now();
   is_down_ = true;
+  for (Life& life : lives_) {
+    if (life.heard) life.longest_silence = std::max(life.longest_silence, running() - *life.heard);
+    if (life.closed) life.longest_closed = std::max(life.longest_closed, running() - *life.closed);
+    life.heard = life.closed = std::nullopt;
+  }
   paused_until_ = {};
-  for (Life& life : lives_) life.heard = life.closed = std::nullopt;
 }
 
 void Oracle::server_started() {
@@ -194,8 +198,25 @@ void Oracle::look() {
   }
 }
 
+/// R1, also where nothing can be decided: its own process ends it.
+void Oracle::look_at_end(const Ask& ask) {
+  const Life& life = lives_[ask.client];
+  if (life.runs_again > now() - margin) return;
+  const wire::ServerLimits& limits = terms_.limits;
+  const Instant latest =
+      std::max(ask.begun + longer(ask.timeout + limits.slack), life.runs_again) + margin;
+  if (now() > latest) problem(life.name + " " + ask.what + " outlives its deadline");
+  const Duration suspends = longer(limits.session_timeout * 4 / 5 + limits.heartbeat) + margin;
+  const Instant since = std::max(life.cut_since, life.runs_again);
+  if (life.cut_until < now() || now() < since + suspends || !server_is_calm(since - 3s, now())) {
+    return;
+  }
+  problem(life.name + " " + ask.what + " waits although its process is cut off for long");
+}
+
 /// A call that is still pending: does it have a reason?
 void Oracle::look_at(const Ask& ask) {
+  look_at_end(ask);
   const Life& life = lives_[ask.client];
   const Duration settled = longer(healing) + margin + 4 * terms_.delay_max;
   const Instant since = now() - settled;
@@ -209,18 +230,27 @@ void Oracle::look_at(const Ask& ask) {
   if (ask.round != 0 && groups.is_overdue({ask.incarnation, ask.epoch}, ask.round)) {
     return problem(life.name + " " + ask.what + " waits past the round's earliest deadline");
   }
+  if (ask.round != 0 && groups.is_left({ask.incarnation, ask.epoch}, ask.round, since)) {
+    return problem(life.name + " " + ask.what + " waits for a rank that has left");
+  }
+  if (ask.round != 0 && groups.may_be_done({ask.incarnation, ask.epoch}, ask.round)) return;
   look_for_the_dead(ask);
+}
+
+/// Whether the server must have given up its session by now.
+bool Oracle::is_surely_lost(const Life& life) const {
+  if (!life.heard) return false;
+  const wire::ServerLimits& limits = terms_.limits;
+  Duration lost_at = *life.heard + longer(limits.session_timeout);
+  if (life.closed) lost_at = std::min(lost_at, *life.closed + longer(limits.grace));
+  return running() >= lost_at + limits.slack + margin + 2 * terms_.delay_max;
 }
 
 /// Whether a member is surely lost by now, so that nobody may wait any more.
 void Oracle::look_for_the_dead(const Ask& ask) {
   for (const auto& [rank, client] : groups.members({ask.incarnation, ask.epoch})) {
     const Life& other = lives_[client];
-    if (other.client == ask.client || other.was_reported || !other.heard) continue;
-    const wire::ServerLimits& limits = terms_.limits;
-    Duration lost_at = *other.heard + longer(limits.session_timeout);
-    if (other.closed) lost_at = std::min(lost_at, *other.closed + longer(limits.grace));
-    if (running() < lost_at + limits.slack + margin + 2 * terms_.delay_max) continue;
+    if (other.client == ask.client || other.was_reported || !is_surely_lost(other)) continue;
     if (groups.may_have_left(client) && other.said_goodbye) continue;
     problem(lives_[ask.client].name + " " + ask.what + " waits although rank " +
             std::to_string(rank) + " is dead");

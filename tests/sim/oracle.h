@@ -79,6 +79,7 @@ class Oracle {
   const std::deque<Life>& lives() const { return lives_; }
   const Terms& terms() const { return terms_; }
   Instant now() const { return scheduler_.now(); }
+  bool is_surely_lost(const Life& life) const;
   bool server_is_calm(Instant from, Instant until) const;
   Duration longer(Duration duration) const;   ///< by what clocks may differ
   Duration shorter(Duration duration) const;  ///< the same
@@ -89,13 +90,13 @@ class Oracle {
 
  private:
   Duration running() const;
-  Instant due(const Life& life) const;
   bool is_allowed(const Ask& ask, const Error& error);
   bool may_time_out(const Ask& ask, const Error& error) const;
   void check_loss(const Error& error);
   void check_lost(const Life& life, const RankReport& report);
   void check_left(const Error& error);
   void look_at(const Ask& ask);
+  void look_at_end(const Ask& ask);
   void look_for_the_dead(const Ask& ask);
 
   Scheduler& scheduler_;

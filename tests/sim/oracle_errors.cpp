@@ -12,8 +12,11 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
   const Life& life = lives_[ask.client];
   const wire::ServerLimits& limits = terms_.limits;
   const GroupModel::Number epoch{ask.incarnation, ask.epoch};
-  const bool is_quiet =
-      life.is_calm(ask.begun - 1s, now()) && server_is_calm(ask.begun - 1s, now());
+  // Who was well for so long before the end has been answered by the server.
+  const Instant since =
+      std::max(ask.begun - 1s, now() - longer(2s) - limits.slack - 8 * terms_.delay_max);
+  const bool is_quiet = life.is_calm(since, now()) && server_is_calm(ask.begun - 1s, now()) &&
+                        !life.was_held(ask.begun - 1s, now());
   switch (error.code) {
     case ErrorCode::timed_out: return may_time_out(ask, error);
     case ErrorCode::outcome_unknown: {
@@ -39,7 +42,7 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
     case ErrorCode::fenced: return life.was_reported || life.may_be_fenced;
     case ErrorCode::rank_lost: check_loss(error); return true;
     case ErrorCode::rank_left: check_left(error); return true;
-    case ErrorCode::stale_epoch: return groups.may_be_over(epoch);
+    case ErrorCode::stale_epoch: return error.epoch < ask.epoch || groups.may_be_over(epoch);
     case ErrorCode::collective_mismatch: return groups.may_mismatch(epoch);
     case ErrorCode::expired: return terms_.has_expiration;
     case ErrorCode::resource_exhausted: return terms_.has_small_limits;
@@ -47,11 +50,14 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
       return ask.operation == wire::Operation::report_dead || ask.timeout == Duration::zero() ||
              ask.operation == wire::Operation::touch;
     case ErrorCode::rank_in_use:
+      return ask.operation == wire::Operation::join &&
+             (error.ranks.empty() || error.ranks[0].process.id != life.process);
     case ErrorCode::group_closed:
     case ErrorCode::group_mismatch:
     case ErrorCode::invalid_argument:
       return ask.operation == wire::Operation::join || ask.operation == wire::Operation::regroup;
-    case ErrorCode::sequence_gap:  // of objects behind one that failed
+    case ErrorCode::sequence_gap:  // of objects behind one that failed; of a forgotten attempt
+      if (ask.operation == wire::Operation::regroup) return true;
       return ask.operation == wire::Operation::send && error.actual > error.expected;
     case ErrorCode::busy: return ask.epoch != 0;
     case ErrorCode::closed: return life.said_goodbye;

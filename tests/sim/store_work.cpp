@@ -276,10 +276,7 @@ void StoreWork::look_at_bound() {
   Oracle& oracle = town().oracle;
   const Life& owner = oracle.lives().at(1 + random().below(oracle.lives().size() - 1));
   const Key at = key("bound/" + std::to_string(owner.client));
-  const Duration latest = oracle.longer(town().server.options().limits.session_timeout) + 1s;
-  const Instant now = town().scheduler.now();
-  const bool is_over =
-      owner.died && *owner.died + latest < now && oracle.server_is_calm(*owner.died, now);
+  const bool is_over = owner.died && oracle.is_surely_lost(owner);
   ask("exists " + at.second, wire::Exists{{at.second}}, patience(),
       [this, at, is_over](const Reply& reply, Fate) {
         if (!reply || !wire::decode_body<wire::PresenceReply>(*reply)->present.at(0)) return;

@@ -75,8 +75,14 @@ void Weather::long_cut() {
 void Weather::cut_off(Process& process, Duration duration) {
   const Instant until = town_.scheduler.now() + duration;
   const std::uint64_t number = process.number();
-  const std::string& name = town_.oracle.life(number).name;
+  Life& life = town_.oracle.life(number);
+  const std::string& name = life.name;
+  if (life.cut_until < town_.scheduler.now()) {
+    life.cut_since = town_.scheduler.now();
+    life.cut_until = until;
+  }
   disturb(process, duration);
+  life.held.emplace_back(town_.scheduler.now(), until);
   switch (town_.random.below(4)) {
     case 0: {
       const Side side = town_.random.one_in(2) ? Side::client : Side::server;
@@ -114,8 +120,11 @@ void Weather::stop() {
   const Duration duration = is_rough || town_.random.one_in(2) ? short_time() : long_time();
   // A connection that broke before is noticed only when it has run again for a while.
   disturb(*process, duration + finding_out());
+  Life& life = town_.oracle.life(process->number());
+  life.runs_again = town_.scheduler.now() + duration;
+  life.held.emplace_back(town_.scheduler.now(), life.runs_again);
   process->client().stop_for(duration);
-  note(town_.oracle.life(process->number()).name + " does not run for " + in_seconds(duration));
+  note(life.name + " does not run for " + in_seconds(duration));
 }
 
 void Weather::kill() {

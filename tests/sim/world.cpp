@@ -63,6 +63,9 @@ Outcome World::run() {
   town_.is_closing = true;
   weather_.end();
   scheduler_.run_until(std::max(scheduler_.now(), weather_.calm_at()));
+  // Until all calls have ended, and the sessions of the dead.
+  pass(oracle_.longer(24s));
+  check_quiet();
   end_all();
   sweep();
   check_nothing_is_left();
@@ -74,6 +77,17 @@ Outcome World::run() {
   outcome.rounds = oracle_.groups.rounds_done_count;
   outcome.epochs = oracle_.groups.epochs_count();
   return outcome;
+}
+
+/// Everybody is well and nobody calls anything: all was answered and acknowledged.
+void World::check_quiet() {
+  if (scheduler_.is_stopped()) return;
+  const core::Counts counts = server_.counts();
+  if (counts.waits != 0) oracle_.problem("requests wait although nobody calls anything");
+  if (counts.cached_results != 0) oracle_.problem("answers are kept that all were received");
+  if (counts.rounds > oracle_.groups.unfinished_rounds_count()) {
+    oracle_.problem("the server keeps rounds that are over");
+  }
 }
 
 void World::end_all() {
