@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/planted.h"
 #include "core/engine_impl.h"
 
 // An event's life: time is observed (did the process sleep?) -> the session that it comes from is
@@ -64,7 +65,7 @@ void Engine::Impl::observe(Instant now) {
   const Instant before = now_;
   now_ = std::max(now, now_);
   const Duration gap = now_ - before;
-  if (gap <= options_.gap_max) return;
+  if (gap <= options_.gap_max || MUSTER_PLANTED(mass_expiry_after_pause)) return;
   // All sessions live longer by as much, since their silence is measured without such gaps.
   paused_sum_ += gap;
   held_until_ = now_ + options_.drain_after_gap;

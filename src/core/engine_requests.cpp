@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/planted.h"
 #include "core/engine_impl.h"
 #include "wire/error_body.h"
 
@@ -120,7 +121,7 @@ void Engine::Impl::on(const Requested& event) {
   acknowledge(*session, request.acknowledged);
   if (session->parked.contains(request.id)) return;
   if (const auto cached = session->unacknowledged.find(request.id);
-      cached != session->unacknowledged.end()) {
+      cached != session->unacknowledged.end() && !MUSTER_PLANTED(applied_twice_on_resume)) {
     return send(*session, request.id, cached->second);
   }
   const Operation operation = wire::operation_of(request.body);
@@ -214,6 +215,7 @@ void Engine::Impl::acknowledge(Session& session, const std::vector<std::uint64_t
 void Engine::Impl::on(const Abandoned& event) {
   Session* session = speaker(event.connection, "an abandon");
   if (session == nullptr) return;
+  if (MUSTER_PLANTED(abandoned_calls_wait_on)) return;
   for (const std::uint64_t id : *event.request_ids) abandon(*session, id);
 }
 
@@ -232,6 +234,7 @@ Answer Engine::Impl::forget_answer(Session& session, std::uint64_t request_id) {
   --cached_count_;
   Answer answer = std::move(node.mapped());
   session.name_space.quota.release(answer.head.size() + cached_answer_bytes);
+  if (MUSTER_PLANTED(memory_not_given_back)) session.name_space.quota.charge_always(1);
   if (answer.was_parked) {
     --session.cached_parked_count;
   } else {

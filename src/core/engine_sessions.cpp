@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/planted.h"
 #include "core/engine_impl.h"
 
 // A session's life: begun by a hello -> heard with every byte -> its connection may end and a
@@ -16,7 +17,7 @@ bool same_token(const wire::ResumeToken& a, const wire::ResumeToken& b) {
   for (std::size_t index = 0; index < a.bytes.size(); ++index) {
     difference |= a.bytes[index] ^ b.bytes[index];
   }
-  return difference == 0;
+  return difference == 0 || MUSTER_PLANTED(any_token_resumes);
 }
 
 Error full(std::string_view limit_name, std::uint64_t actual, std::uint64_t limit) {
@@ -83,6 +84,7 @@ std::optional<Error> Engine::Impl::refusal(const wire::ClientHello& hello) const
     return failure(ErrorCode::unsupported, "the server knows no authentication method " +
                                                std::to_string(hello.auth_method));
   }
+  if (MUSTER_PLANTED(restart_not_noticed)) return std::nullopt;
   if (hello.incarnation != 0 && hello.incarnation != options_.incarnation) {
     Error error = failure(ErrorCode::server_restarted,
                           "the server was restarted; what the session had is lost");
@@ -142,6 +144,7 @@ void Engine::Impl::resume(const Hello& event) {
   const std::uint64_t id = event.hello.session_id;
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) {
+    if (MUSTER_PLANTED(restart_not_noticed)) return begin(event);
     const std::string_view by = fenced_.by(id);
     if (by.empty()) {
       return refuse(event, failure(ErrorCode::session_expired,
@@ -154,7 +157,7 @@ void Engine::Impl::resume(const Hello& event) {
   }
   Session& session = *found->second;
   if (auto why = refusal(session, event.hello)) return refuse(event, std::move(*why));
-  if (session.connection != 0) {
+  if (session.connection != 0 && !MUSTER_PLANTED(old_connection_ends_session)) {
     close(session.connection, failure(ErrorCode::closed,
                                       "a newer connection of the same session "
                                       "has taken its place"));
@@ -181,6 +184,7 @@ void Engine::Impl::welcome(Session& session, const Hello& event) {
 Session* Engine::Impl::speaker(ConnectionId connection, std::string_view doing) {
   const auto found = connections_.find(connection);
   if (found != connections_.end()) {
+    if (MUSTER_PLANTED(heartbeat_is_no_life) && doing == "a heartbeat") return found->second;
     heard(*found->second);
     return found->second;
   }
@@ -198,6 +202,7 @@ void Engine::Impl::heard(Session& session) {
 
 void Engine::Impl::on(const Heard& event) {
   const auto found = connections_.find(event.connection);
+  if (MUSTER_PLANTED(heartbeat_is_no_life)) return;
   if (found != connections_.end()) heard(*found->second);
 }
 
@@ -223,6 +228,9 @@ void Engine::Impl::detach(Session& session, DisconnectCause cause) {
   session.paused_when_disconnected = paused_sum_;
   session.disconnect_cause = cause;
   timers_.arm(session.expiry, deadline_of(session));
+  while (MUSTER_PLANTED(results_lost_on_disconnect) && !session.unacknowledged.empty()) {
+    forget_answer(session, session.unacknowledged.begin()->first);
+  }
   if (session.claimants > 0) session.name_space.groups.disconnected(session);
 }
 
@@ -250,6 +258,7 @@ Instant Engine::Impl::deadline_of(const Session& session) const {
   const Instant silent =
       session.heard + limits.session_timeout + (paused_sum_ - session.paused_when_heard);
   if (session.connection != 0 || session.disconnect_cause != DisconnectCause::closed) return silent;
+  if (MUSTER_PLANTED(grace_ignored)) return std::min(silent, session.disconnected);
   return std::min(silent, session.disconnected + limits.grace +
                               (paused_sum_ - session.paused_when_disconnected));
 }
@@ -261,6 +270,8 @@ Duration Engine::Impl::silence(const Session& session) const {
 void Engine::Impl::fire_expiry(Session& session) {
   const Instant deadline = deadline_of(session);
   if (deadline > now_) return timers_.arm(session.expiry, deadline);
+  if (MUSTER_PLANTED(dead_rank_not_noticed) && session.connection == 0) return;
+  if (MUSTER_PLANTED(silent_session_lives_on) && session.connection != 0) return;
   const bool was_closed =
       session.connection == 0 && session.disconnect_cause == DisconnectCause::closed;
   Error why = failure(ErrorCode::session_expired,
@@ -292,6 +303,7 @@ void Engine::Impl::end(Session& session, LossCause cause) {
   const auto owned = sessions_.find(session.id);
   session.ended = true;
   session.expiry.disarm();
+  if (MUSTER_PLANTED(waiter_leaked_on_disconnect)) parked_count_ += session.parked.size();
   parked_count_ -= session.parked.size();
   session.parked.clear();
   while (!session.unacknowledged.empty()) {

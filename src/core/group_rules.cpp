@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/planted.h"
 #include "core/failure.h"
 #include "core/group.h"
 
@@ -75,7 +76,8 @@ Group::Verdict Group::judge(const Session& session, const wire::Join& request) {
                                            microseconds(request.data_expiration),
                                            "data expiration, in microseconds"));
   }
-  if (Joiner* own = joiner_of(session); own != nullptr && own->place != Joiner::Place::none) {
+  Joiner* own = MUSTER_PLANTED(candidate_admitted_twice) ? nullptr : joiner_of(session);
+  if (own != nullptr && own->place != Joiner::Place::none) {
     if (own->rank == request.rank && own->world_size == request.world_size) {
       return {Verdict::Kind::attach, {}, nullptr, own};
     }
@@ -109,6 +111,7 @@ Group::Verdict Group::judge_formed(const Session& session, const wire::Join& req
   }
   Member* holder = epoch_->roster.at(request.rank);
   if (holder != nullptr && holder->live()) {
+    if (MUSTER_PLANTED(two_holders_of_one_rank)) return {Verdict::Kind::same_answer, {}, holder};
     Verdict verdict = judge_holder(*holder->session, request.rank);
     if (verdict.kind != Verdict::Kind::displace_joiner) return verdict;
     return {Verdict::Kind::displace_member, {}, holder};
@@ -127,7 +130,8 @@ Group::Verdict Group::judge_formed(const Session& session, const wire::Join& req
 }
 
 Group::Verdict Group::judge_holder(Session& holder, std::uint32_t rank) {
-  if (holder.connection == 0) return {Verdict::Kind::displace_joiner, {}};
+  const bool is_away = holder.connection == 0 || MUSTER_PLANTED(live_holder_displaced);
+  if (is_away) return {Verdict::Kind::displace_joiner, {}};
   if (!is_silent(room_.host, holder)) return Verdict::refusal(in_use_error(holder, rank));
   return {Verdict::Kind::claim, {}, nullptr, nullptr, &holder};
 }

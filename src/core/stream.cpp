@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/planted.h"
 #include "core/failure.h"
 #include "core/hash.h"
 #include "core/reply_heads.h"
@@ -80,7 +81,8 @@ void Streams::send(const RequestContext& context, Member& source, const wire::Se
   if (request.value.size() > bytes_max) {
     return host_.fail(context, too_large("the object", request.value.size(), "bytes", bytes_max));
   }
-  const StreamKey key{source.rank, request.destination, request.tag};
+  const std::uint32_t from = MUSTER_PLANTED(sender_not_in_stream_key) ? 0 : source.rank;
+  const StreamKey key{from, request.destination, request.tag};
   const std::uint64_t next = next_sequence(key);
   if (request.sequence != next) {
     return host_.fail(context, gap_error(next, request.sequence, "of the stream's next object"));
@@ -117,7 +119,8 @@ void Streams::receive(const RequestContext& context, Member& destination,
                       const wire::Receive& request) {
   if (request.source >= roster_.world_size()) return host_.fail(context, no_rank_error());
   const Member& source = roster_.members[request.source];
-  const StreamKey key{request.source, destination.rank, request.tag};
+  const std::uint32_t from = MUSTER_PLANTED(sender_not_in_stream_key) ? 0 : request.source;
+  const StreamKey key{from, destination.rank, request.tag};
   const std::uint64_t sequence = request.sequence;
   Stream* stream = find(key);
   const std::uint64_t next = next_sequence(key);
@@ -130,6 +133,7 @@ void Streams::receive(const RequestContext& context, Member& destination,
     return host_.fail(context, roster_.error(ErrorCode::busy, "another receive waits here"));
   }
   if (stream != nullptr && sequence < first_kept(*stream)) {
+    if (MUSTER_PLANTED(expired_object_hangs)) return;
     stream->asked = std::max(stream->asked, sequence + 1);
     return host_.answer(context, expired_answer(*stream, sequence));
   }
@@ -141,7 +145,8 @@ void Streams::receive(const RequestContext& context, Member& destination,
       return host_.fail(context, codec_error(object, request.codec));
     }
     stream->asked = std::max(stream->asked, sequence + 1);
-    return host_.answer(context, answer_with(object));
+    const bool is_wrong = MUSTER_PLANTED(wrong_object_delivered);
+    return host_.answer(context, answer_with(is_wrong ? stream->objects.last() : object));
   }
   if (!source.live()) return host_.fail(context, left_error(source));
   if (context.timeout <= Duration::zero()) {
@@ -171,6 +176,7 @@ void Streams::acknowledged(const ReceivedObject& object) {
   Stream* stream = find({object.source, object.destination, object.tag});
   if (stream == nullptr || object.sequence >= stream->asked) return;
   stream->taken = std::max(stream->taken, object.sequence + 1);
+  if (MUSTER_PLANTED(acknowledgement_trims_too_much)) stream->taken = stream->next;
   while (!stream->objects.empty() && sequence_of(stream->objects.first()) < stream->taken) {
     shelf_.remove(stream->objects.first());
   }
@@ -204,7 +210,8 @@ void Streams::member_left(const Member& member) {
   for (auto each = shelf_.by_age().begin(); each != shelf_.by_age().end();) {
     Object& object = *each++;
     const auto* place = std::get_if<StreamPlace>(&object.place);
-    if (place == nullptr || place->destination != member.rank) continue;
+    if (place == nullptr) continue;
+    if (place->destination != member.rank && !MUSTER_PLANTED(leave_drops_objects)) continue;
     Stream& stream = *find(key_of(object));
     shelf_.remove(object);
     ++dropped_count_;

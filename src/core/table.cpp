@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/planted.h"
 #include "core/failure.h"
 #include "core/table_impl.h"
 
@@ -35,6 +36,7 @@ std::optional<Error> Table::Impl::check_ttl(const wire::Ttl& ttl) const {
 
 Instant Table::Impl::deadline_of(const wire::Ttl& ttl) const {
   if (!ttl) return base::far_future;
+  if (MUSTER_PLANTED(key_outlives_its_time)) return host_.now() + *ttl + std::chrono::seconds(1);
   return host_.now() + std::min(*ttl, wire::duration_max);
 }
 
@@ -77,7 +79,7 @@ void Table::Impl::set(const RequestContext& context, const wire::Set& request) {
   Payload value = make_payload(quota_, request.value);
   if (value == nullptr) return host_.fail(context, value_refused(request.value.size()));
   Terms terms;
-  terms.deadline = deadline_of(request.ttl);
+  if (request.ttl || !MUSTER_PLANTED(ttl_kept_after_set)) terms.deadline = deadline_of(request.ttl);
   terms.binding = request.bind_to_session ? Terms::Binding::caller : Terms::Binding::clear;
   write(context, request.key, std::move(value), terms,
         answer_of(wire::AppliedReply{true, std::nullopt}));
@@ -128,7 +130,7 @@ void Table::Impl::compare_set(const RequestContext& context, const wire::Compare
   const bool equal = entry == nullptr
                          ? !request.expected.has_value()
                          : request.expected && *request.expected == entry->value->view();
-  if (!equal) {
+  if (!equal && !MUSTER_PLANTED(compare_set_compares_nothing)) {
     return host_.answer(context, not_applied_answer(entry == nullptr ? nullptr : entry->value));
   }
   Payload value = make_payload(quota_, request.desired);
@@ -171,6 +173,9 @@ void Table::Impl::touch(const RequestContext& context, const wire::Touch& reques
 }
 
 void Table::Impl::session_ended(Session& session) {
+  while (MUSTER_PLANTED(bound_key_survives) && !session.bound_keys.empty()) {
+    session.bound_keys.first().bind(nullptr);
+  }
   while (!session.bound_keys.empty()) state_.remove(session.bound_keys.first().entry);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/planted.h"
 #include "core/hash.h"
 #include "core/reply_heads.h"
 
@@ -149,6 +150,9 @@ void TableState::serve(const std::vector<Entry*>& appeared) {
 void TableState::serve_one_taker(Entry& entry) {
   if (entry.waiting == nullptr || entry.waiting->takers.empty()) return;
   KeyWait& winner = *entry.waiting->takers.first().wait;
+  if (MUSTER_PLANTED(take_gives_to_two)) {
+    return host.answer(winner.parked, value_answer(entry.value));
+  }
   host.answer(winner.parked, value_answer(remove(entry)));  // the last wait takes the entry along
 }
 

@@ -49,6 +49,7 @@ class Client {
   /// Counts its sessions.
   std::uint64_t session_number() const { return session_number_; }
   const wire::ServerLimits& limits() const { return protocol_.server().limits; }
+  const wire::ServerHello& session() const { return protocol_.server(); }
   ProcessId process_id() const;
 
   /// Told of epochs and of the session's end.

@@ -5,6 +5,13 @@
 #include "oracle.h"
 
 namespace muster::sim {
+namespace {
+
+std::string text_of(ErrorCode outcome) {
+  return outcome == ErrorCode{} ? "done" : std::string(name_of(outcome));
+}
+
+}  // namespace
 
 void GroupModel::problem(const Number& epoch, const std::string& what) {
   oracle_.problem("epoch " + std::to_string(epoch.second) + ": " + what);
@@ -138,8 +145,7 @@ void GroupModel::outcome(const Place& place, Round& round, std::uint64_t number,
   if (!round.outcome) round.outcome = code;
   if (*round.outcome == code) return;
   problem(place, number,
-          "one rank was told " + std::string(name_of(*round.outcome)) + ", another " +
-              std::string(name_of(code)));
+          "one rank was told " + text_of(*round.outcome) + ", another " + text_of(code));
 }
 
 void GroupModel::round_done(const Place& place, std::uint64_t number,
@@ -223,7 +229,7 @@ void GroupModel::round_failed(const Place& place, std::uint64_t number, const Er
 }
 
 /// R3: the earliest deadline decides, and says who is missing.
-void GroupModel::check_timeout(const Place& place, const Round& round, std::uint64_t number,
+void GroupModel::check_timeout(const Place& place, Round& round, std::uint64_t number,
                                const Error& error) {
   const auto names = [&](std::uint32_t rank) {
     return std::any_of(error.rank_ranges.begin(), error.rank_ranges.end(), [&](RankRange range) {
@@ -241,6 +247,10 @@ void GroupModel::check_timeout(const Place& place, const Round& round, std::uint
     }
   }
   if (error.rank_ranges.empty()) problem(place, number, "timed_out names nobody");
+  if (round.decided_by != -1 && round.decided_by != error.decided_by_rank) {
+    problem(place, number, "ranks were told of different deadlines");
+  }
+  round.decided_by = error.decided_by_rank;
   if (error.decided_by_rank < 0) return problem(place, number, "timed_out, but by whom?");
   const auto decider = round.called.find(static_cast<std::uint32_t>(error.decided_by_rank));
   if (decider == round.called.end()) {

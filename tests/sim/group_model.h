@@ -102,7 +102,8 @@ class GroupModel {
   };
   struct Round {
     std::map<std::uint32_t, Called> called;
-    std::optional<ErrorCode> outcome;                          ///< ErrorCode{}: done
+    std::optional<ErrorCode> outcome;  ///< ErrorCode{}: done
+    int decided_by = -1;               ///< the rank whose deadline has passed
     std::map<std::uint32_t, std::vector<std::string>> values;  ///< that ranks were given
     std::set<std::uint32_t> told;                              ///< the outcome
     bool may_be_cancelled = false;
@@ -129,8 +130,7 @@ class GroupModel {
   void check_values(const Place& place, const Epoch& epoch, Round& round, std::uint64_t number,
                     const std::vector<std::string>& values);
   bool gave(const Called& called, std::size_t index, const std::string& value) const;
-  void check_timeout(const Place& place, const Round& round, std::uint64_t number,
-                     const Error& error);
+  void check_timeout(const Place& place, Round& round, std::uint64_t number, const Error& error);
 
   Oracle& oracle_;
   std::map<Number, Epoch> epochs_;

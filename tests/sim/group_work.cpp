@@ -318,7 +318,8 @@ void GroupWork::receive() {
             }
             const ErrorCode code = reply.error().code;
             if (code == ErrorCode::expired) model().expired(stream, sequence);
-            const bool is_nothing = code == ErrorCode::timed_out || code == ErrorCode::not_found;
+            const bool is_nothing = code == ErrorCode::timed_out || code == ErrorCode::not_found ||
+                                    code == ErrorCode::rank_left;
             if (is_nothing && is_there)
               town().oracle.problem("an object that was sent is not there");
             learn(reply.error());

@@ -59,7 +59,7 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
     case ErrorCode::sequence_gap:  // of objects behind one that failed; of a forgotten attempt
       if (ask.operation == wire::Operation::regroup) return true;
       return ask.operation == wire::Operation::send && error.actual > error.expected;
-    case ErrorCode::busy: return ask.epoch != 0;
+    case ErrorCode::busy: return ask.operation == wire::Operation::regroup;
     case ErrorCode::closed: return life.said_goodbye;
     default: return false;
   }
@@ -70,7 +70,7 @@ bool Oracle::may_time_out(const Ask& ask, const Error& error) const {
   const bool is_shared = ask.operation == wire::Operation::collective ||
                          ask.operation == wire::Operation::regroup ||
                          ask.operation == wire::Operation::recover;
-  if (is_shared) {
+  if (is_shared || (ask.operation == wire::Operation::join && error.decided_by_rank >= 0)) {
     return error.decided_by_rank >= 0 || ask.operation == wire::Operation::recover;
   }
   return now() - ask.begun >= shorter(ask.timeout);

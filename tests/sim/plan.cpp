@@ -36,14 +36,15 @@ Plan::Plan(std::uint64_t its_seed) : seed(its_seed) {
   };
   if (!random.one_in(8)) {  // else nothing goes wrong
     short_cuts = sometimes(10);
+    impostors = random.one_in(4) ? 4 : 0;
     const bool is_rough = random.one_in(3);  // nothing lasts
     stops = sometimes(6);
     if (!is_rough) {
       long_cuts = sometimes(4);
       deaths = sometimes(6);
       reports = sometimes(2);
-      server_pauses = random.one_in(3) ? 1 : 0;
-      server_deaths = random.one_in(3) ? 1 : 0;
+      server_pauses = random.one_in(3) ? 2 : 0;
+      server_deaths = random.one_in(3) ? 2 : 0;
     }
   }
   if (random.one_in(6)) {
@@ -67,8 +68,9 @@ std::string Plan::text() const {
          (has_small_limits ? ", small limits" : "") +
          "; per minute: " + std::to_string(short_cuts) + " short and " + std::to_string(long_cuts) +
          " long cuts, " + std::to_string(stops) + " stops, " + std::to_string(deaths) +
-         " deaths, " + std::to_string(reports) + " reports, " + std::to_string(server_pauses) +
-         " server pauses, " + std::to_string(server_deaths) + " server deaths";
+         " deaths, " + std::to_string(reports) + " reports, " + std::to_string(impostors) +
+         " impostors, " + std::to_string(server_pauses) + " server pauses, " +
+         std::to_string(server_deaths) + " server deaths";
 }
 
 }  // namespace muster::sim

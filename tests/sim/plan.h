@@ -29,6 +29,7 @@ struct Plan {
   std::uint32_t stops = 0;       ///< of processes
   std::uint32_t deaths = 0;      ///< of processes; another one takes the rank
   std::uint32_t reports = 0;     ///< that a living process is dead
+  std::uint32_t impostors = 0;   ///< who want to resume the session of another
   std::uint32_t server_pauses = 0;
   std::uint32_t server_deaths = 0;
 

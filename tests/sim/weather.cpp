@@ -1,6 +1,7 @@
 #include "weather.h"
 
 #include <algorithm>
+#include <memory>
 
 namespace muster::sim {
 namespace {
@@ -20,6 +21,7 @@ void Weather::begin() {
   often(plan.stops, &Weather::stop);
   often(plan.deaths, &Weather::kill);
   often(plan.reports, &Weather::report);
+  often(plan.impostors, &Weather::impersonate);
   often(plan.server_pauses, &Weather::pause_server);
   often(plan.server_deaths, &Weather::kill_server);
 }
@@ -153,6 +155,32 @@ void Weather::report() {
   about.timeout = 5s;
   process->ask(std::move(about), wire::ReportDead{life.process, "the simulation says so"},
                [](const auto&, protocol::Fate) {});
+}
+
+/// Somebody wants to resume a session whose token it does not know.
+void Weather::impersonate() {
+  Process* process = anyone();
+  if (process == nullptr || !town_.server.is_up()) return;
+  wire::ClientHello hello;
+  hello.incarnation = town_.server.incarnation();
+  hello.session_id = process->client().session().session_id;
+  if (hello.session_id == 0) return;
+  note("somebody pretends to be " + town_.oracle.life(process->number()).name);
+  const auto connection = town_.network.open(0);
+  const auto answer = std::make_shared<std::string>();
+  town_.network.set_end(connection, Side::client,
+                        {[this, answer](std::string_view bytes) {
+                           answer->append(bytes);
+                           if (answer->size() != wire::server_hello_bytes) return;
+                           const auto said = wire::decode_server_hello(*answer);
+                           if (said && said->status != 0) return;
+                           town_.oracle.problem("a session was resumed with a wrong token");
+                         },
+                         [] {}});
+  town_.server.accept(connection);
+  std::string bytes;
+  wire::append_client_hello(bytes, hello);
+  town_.network.send(connection, Side::client, bytes);
 }
 
 void Weather::pause_server() {

@@ -33,6 +33,7 @@ class Weather {
   void stop();
   void kill();
   void report();
+  void impersonate();
   void pause_server();
   void kill_server();
 

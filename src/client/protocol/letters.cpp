@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/planted.h"
 #include "wire/request.h"
 
 namespace muster::client::protocol {
@@ -39,6 +40,7 @@ void Letters::confirm(std::uint64_t serial) {
 }
 
 void Letters::connection_lost() {
+  if (MUSTER_PLANTED(confirmation_lost)) unproven_.clear();
   while (!unproven_.empty()) {
     const Sent& last = unproven_.back();
     (last.abandons ? to_abandon_ : to_acknowledge_).push_front(last.id);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/planted.h"
+
 namespace muster::client::protocol {
 
 void Link::open(Instant now) {
@@ -37,7 +39,7 @@ void Link::fail(Attempt attempt, Instant now) {
 }
 
 void Link::lose(Instant now) {
-  phase_ = Phase::waiting;
+  phase_ = MUSTER_PLANTED(no_reconnect) ? Phase::idle : Phase::waiting;
   retry_at_ = is_useful_ ? now : now + backoff_.next();
   is_useful_ = false;
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/planted.h"
 #include "client/protocol/machine.h"
 #include "client/protocol/traits.h"
 
@@ -27,7 +28,9 @@ bool is_barrier(const wire::RequestBody& body) {
 
 /// What the request may still take. Only a call that was made to ask once asks with zero.
 Duration remaining_time(const Call& call, Instant now) {
-  if (call.timeout == Duration::zero()) return call.timeout;
+  if (call.timeout == Duration::zero() || MUSTER_PLANTED(resend_gets_new_deadline)) {
+    return call.timeout;
+  }
   return std::max(call.deadline - now, Duration(1));
 }
 
@@ -57,7 +60,7 @@ CallId Machine::submit(const wire::RequestBody& body, Duration timeout, Instant 
     return id;
   }
   wire::append_operation(call.fields, body);
-  const Instant deadline = call.deadline;
+  const Instant deadline = MUSTER_PLANTED(no_backstop) ? base::far_future : call.deadline;
   calls_.add(std::move(call), deadline);
   send_queued(now);
   end_overdue_calls(now);
@@ -119,6 +122,7 @@ void Machine::send(Call& call, Instant now) {
 void Machine::send_again(Instant now) {
   while (letters_.has_acknowledgements()) send_acknowledgements();
   send_abandons();
+  if (MUSTER_PLANTED(requests_lost_on_reconnect)) return;
   for (const CallId id : calls_.sent_ids()) {
     Call& call = *calls_.find(id);
     call.is_repeated = true;
@@ -160,7 +164,7 @@ void Machine::confirm(std::uint64_t serial) {
 }
 
 void Machine::leave_flight(Call& call) {
-  if (call.is_in_flight) --in_flight_count_;
+  if (call.is_in_flight && !MUSTER_PLANTED(in_flight_never_falls)) --in_flight_count_;
   call.is_in_flight = false;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/planted.h"
 #include "client/protocol/machine.h"
 
 namespace muster::client::protocol {
@@ -119,6 +120,7 @@ Duration Machine::heartbeat_interval() const {
 }
 
 Instant Machine::suspends_at() const {
+  if (MUSTER_PLANTED(never_suspended)) return base::far_future;
   return lease_.proven() + server_.limits.session_timeout * 4 / 5;
 }
 

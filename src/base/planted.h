@@ -1,0 +1,67 @@
+#pragma once
+
+// Bugs that a build for tests plants, one at a time, to show that the simulation finds each:
+// tests/sim/bugs.cpp tells what they are. In every other build the macro is `false`, and nothing
+// of them is compiled.
+
+#ifdef MUSTER_PLANTED_BUGS
+
+#include <cstdint>
+
+namespace muster::base {
+
+enum class Bug : std::uint8_t {
+  none,
+  abandoned_calls_wait_on,
+  acknowledgement_trims_too_much,
+  any_token_resumes,
+  applied_twice_on_resume,
+  bound_key_survives,
+  candidate_admitted_twice,
+  compare_set_compares_nothing,
+  confirmation_lost,
+  dead_rank_not_noticed,
+  each_rank_its_own_deadline,
+  expired_object_hangs,
+  grace_ignored,
+  heartbeat_is_no_life,
+  in_flight_never_falls,
+  key_outlives_its_time,
+  late_rank_gets_another_outcome,
+  late_reply_to_next_call,
+  leave_drops_objects,
+  leave_not_told,
+  live_holder_displaced,
+  mass_expiry_after_pause,
+  memory_not_given_back,
+  never_suspended,
+  no_backstop,
+  no_reconnect,
+  off_by_one_after_time_out,
+  old_connection_ends_session,
+  pending_round_survives_loss,
+  requests_lost_on_reconnect,
+  resend_gets_new_deadline,
+  restart_not_noticed,
+  results_lost_on_disconnect,
+  rounds_left_behind,
+  sender_not_in_stream_key,
+  silent_session_lives_on,
+  stale_epoch_accepted,
+  take_gives_to_two,
+  time_out_names_nobody,
+  timed_out_receive_consumes,
+  ttl_kept_after_set,
+  two_holders_of_one_rank,
+  waiter_leaked_on_disconnect,
+  wrong_object_delivered,
+};
+
+inline Bug planted = Bug::none;
+
+}  // namespace muster::base
+
+#define MUSTER_PLANTED(bug) (::muster::base::planted == ::muster::base::Bug::bug)
+#else
+#define MUSTER_PLANTED(bug) false
+#endif
