@@ -98,7 +98,7 @@ std::optional<Error> Group::regroup_refusal(const RequestContext& context, const
     return invalid("rank " + std::to_string(rank) + " lives and keeps its rank, which is beyond " +
                    "the new size; regroup without a size renumbers");
   }
-  if (decided_.size() >= options.open_rounds_max && !called(member) &&
+  if (decided_.size() > options.open_rounds_max && !called(member) &&
       member.next_attempt == attempt_.number) {
     Error full = error(ErrorCode::resource_exhausted,
                        "open_rounds_max: members have yet to take part in older regroups");
@@ -149,9 +149,9 @@ void Group::cancel_regroup(const Member& member, std::uint64_t attempt) {
   fail_attempt(cancelled);
 }
 
-/// The last one stays, for a caller that has not got its answer.
+/// One stays until all have called the next: until then a caller that has not got its answer asks.
 void Group::trim_decided() {
-  while (decided_.size() > 1 && decided_.front().to_come == 0) decided_.pop_front();
+  while (decided_.size() > 1 && decided_[1].to_come == 0) decided_.pop_front();
 }
 
 void Group::fail_attempt(const Error& error) {
