@@ -23,6 +23,7 @@ enum class Bug : std::uint8_t {
   dead_rank_not_noticed,
   each_rank_its_own_deadline,
   expired_object_hangs,
+  failed_regroup_forgotten,
   grace_ignored,
   heartbeat_is_no_life,
   in_flight_never_falls,

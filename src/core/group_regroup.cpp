@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/planted.h"
 #include "core/failure.h"
 
 // Life of a regroup: a member calls it (open) -> all live members have, and if a size was asked
@@ -151,7 +152,8 @@ void Group::cancel_regroup(const Member& member, std::uint64_t attempt) {
 
 /// One stays until all have called the next: until then a caller that has not got its answer asks.
 void Group::trim_decided() {
-  while (decided_.size() > 1 && decided_[1].to_come == 0) decided_.pop_front();
+  const std::size_t next = MUSTER_PLANTED(failed_regroup_forgotten) ? 0 : 1;
+  while (decided_.size() > 1 && decided_[next].to_come == 0) decided_.pop_front();
 }
 
 void Group::fail_attempt(const Error& error) {

@@ -28,6 +28,8 @@ constexpr PlantedBug bugs[] = {
      "A round is late for each rank by itself, not for all at once."},
     {Bug::expired_object_hangs, "expired_object_hangs",
      "Who asks for an expired object gets no answer."},
+    {Bug::failed_regroup_forgotten, "failed_regroup_forgotten",
+     "Who missed why a regroup failed is not told when the next has failed, too."},
     {Bug::grace_ignored, "grace_ignored",
      "A connection that ends takes its session along at once."},
     {Bug::heartbeat_is_no_life, "heartbeat_is_no_life", "Only requests prove that a client lives."},

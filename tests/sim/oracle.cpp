@@ -208,7 +208,8 @@ void Oracle::look_at_end(const Ask& ask) {
   if (now() > latest) problem(life.name + " " + ask.what + " outlives its deadline");
   const Duration suspends = longer(limits.session_timeout * 4 / 5 + limits.heartbeat) + margin;
   const Instant since = std::max(life.cut_since, life.runs_again);
-  if (life.cut_until < now() || now() < since + suspends || !server_is_calm(since - 3s, now())) {
+  if (ask.incarnation == 0 || life.cut_until < now() || now() < since + suspends ||
+      !server_is_calm(since - 3s, now())) {
     return;
   }
   problem(life.name + " " + ask.what + " waits although its process is cut off for long");

@@ -43,7 +43,8 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
     case ErrorCode::rank_lost: check_loss(error); return true;
     case ErrorCode::rank_left: check_left(error); return true;
     case ErrorCode::stale_epoch: return error.epoch < ask.epoch || groups.may_be_over(epoch);
-    case ErrorCode::collective_mismatch: return groups.may_mismatch(epoch);
+    case ErrorCode::collective_mismatch:
+      return ask.operation == wire::Operation::join || groups.may_mismatch(epoch);
     case ErrorCode::expired: return terms_.has_expiration;
     case ErrorCode::resource_exhausted: return terms_.has_small_limits;
     case ErrorCode::not_found:
@@ -56,8 +57,7 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
     case ErrorCode::group_mismatch:
     case ErrorCode::invalid_argument:
       return ask.operation == wire::Operation::join || ask.operation == wire::Operation::regroup;
-    case ErrorCode::sequence_gap:  // of objects behind one that failed; of a forgotten attempt
-      if (ask.operation == wire::Operation::regroup) return true;
+    case ErrorCode::sequence_gap:  // of objects behind one that failed
       return ask.operation == wire::Operation::send && error.actual > error.expected;
     case ErrorCode::busy: return ask.operation == wire::Operation::regroup;
     case ErrorCode::closed: return life.said_goodbye;
