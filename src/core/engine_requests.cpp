@@ -177,6 +177,7 @@ void Engine::Impl::report_dead(const RequestContext& context, const wire::Report
                                                            " has no session in this namespace"));
   }
   answer(context, Answer{});
+  if (MUSTER_PLANTED(report_changes_nothing)) return;
   Error why = failure(ErrorCode::fenced, "declared dead: " + printable(request.reason));
   why.decided_by = describe(reporter.process);
   for (Session* session : reported) {

@@ -101,6 +101,41 @@ void Oracle::server_started() {
   ++restarts_;
   is_down_ = false;
   server_disturbed(died_at_, now() + 1500ms);
+  const Duration latest = longer(1500ms) + 8 * terms_.delay_max;
+  scheduler_.after(latest, [this, since = now()] { look_after_restart(since); });
+}
+
+/// All have to know by now that it is another server.
+void Oracle::look_after_restart(Instant since) {
+  if (is_down_) return;
+  for (const auto& [number, ask] : pending_) {
+    if (ask.incarnation == 0 || ask.begun >= since) continue;
+    if (!lives_[ask.client].is_calm(died_at_ - 5s, now()) || paused_until_ > since) continue;
+    return problem(lives_[ask.client].name + " " + ask.what + " hears nothing of the restart");
+  }
+}
+
+void Oracle::reported(std::uint64_t client) {
+  const Duration latest = longer(500ms) + 4 * terms_.delay_max;
+  scheduler_.after(latest, [this, client, since = now()] {
+    if (server_is_calm(since - 1s, now())) look_for_the_reported(client, since);
+  });
+}
+
+void Oracle::look_for_the_reported(std::uint64_t client, Instant since) {
+  for (const auto& [number, ask] : pending_) {
+    const bool waits =
+        ask.operation == wire::Operation::collective || ask.operation == wire::Operation::receive;
+    if (!waits || ask.begun >= since || ask.client == client) continue;
+    if (!lives_[ask.client].is_calm(since - 4s, now())) continue;
+    const GroupModel::Number epoch{ask.incarnation, ask.epoch};
+    if (ask.round != 0 && groups.may_be_done(epoch, ask.round)) continue;
+    for (const auto& [rank, member] : groups.members(epoch)) {
+      if (member != client) continue;
+      return problem(lives_[ask.client].name + " " + ask.what + " waits although rank " +
+                     std::to_string(rank) + " was declared dead");
+    }
+  }
 }
 
 bool Oracle::server_is_calm(Instant from, Instant until) const {
@@ -194,8 +229,17 @@ void Oracle::may_fence() {
 void Oracle::look() {
   for (const auto& [number, ask] : pending_) {
     if (scheduler_.is_stopped()) return;
+    look_for_the_server(ask);
     look_at(ask);
   }
+}
+
+/// The server does not come back: calls fail, at the latest after 30 s.
+void Oracle::look_for_the_server(const Ask& ask) {
+  if (!is_down_ || ask.incarnation == 0 || now() < died_at_ + longer(30s) + margin) return;
+  const Life& life = lives_[ask.client];
+  if (!life.is_calm(died_at_ - 5s, now())) return;
+  problem(life.name + " " + ask.what + " waits although the server is gone for 30 s");
 }
 
 /// R1, also where nothing can be decided: its own process ends it.

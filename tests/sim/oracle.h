@@ -53,6 +53,8 @@ class Oracle {
   void server_stops(Instant until);
   void server_died();
   void server_started();
+  /// The server has said that this process is declared dead.
+  void reported(std::uint64_t client);
 
   // What the server's process sees.
   void heard(std::uint64_t client);
@@ -96,6 +98,9 @@ class Oracle {
   void check_lost(const Life& life, const RankReport& report);
   void check_left(const Error& error);
   void look_at(const Ask& ask);
+  void look_for_the_server(const Ask& ask);
+  void look_for_the_reported(std::uint64_t client, Instant since);
+  void look_after_restart(Instant since);
   void look_at_end(const Ask& ask);
   void look_for_the_dead(const Ask& ask);
 

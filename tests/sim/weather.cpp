@@ -154,7 +154,9 @@ void Weather::report() {
   about.what = "report_dead " + life.name;
   about.timeout = 5s;
   process->ask(std::move(about), wire::ReportDead{life.process, "the simulation says so"},
-               [](const auto&, protocol::Fate) {});
+               [this, number = other->number()](const auto& reply, protocol::Fate) {
+                 if (reply) town_.oracle.reported(number);
+               });
 }
 
 /// Somebody wants to resume a session whose token it does not know.
@@ -194,7 +196,7 @@ void Weather::pause_server() {
 
 void Weather::kill_server() {
   if (!town_.server.is_up()) return;
-  const Duration away = town_.random.between(10ms, 20s);
+  const Duration away = town_.random.between(10ms, town_.random.one_in(4) ? 45s : 15s);
   calm_at_ = std::max(calm_at_, town_.scheduler.now() + away + 2s);
   town_.oracle.server_died();
   town_.server.die();

@@ -125,6 +125,7 @@ Instant Machine::suspends_at() const {
 }
 
 Instant Machine::gives_up_at() const {
+  if (MUSTER_PLANTED(never_unavailable)) return base::far_future;
   return lost_ + (has_host() ? server_.limits.grace : options_.unavailable_after);
 }
 
