@@ -1,5 +1,7 @@
 #include "group_work.h"
 
+#include "body.h"
+
 // Life of a handle: joined -> rounds and objects, over and over -> somebody is lost or leaves:
 // regrouped, which is the next handle -> or it is over (fenced, stale, its session ended): joined
 // anew. One call at a time, but for the objects that are sent.
@@ -58,8 +60,8 @@ std::uint64_t GroupWork::ask(const std::string& what, const wire::RequestBody& b
   return process_.ask(std::move(about), body, std::move(use));
 }
 
-void GroupWork::cancel_perhaps(std::uint64_t call) {
-  if (!random().one_in(12)) return;
+void GroupWork::cancel_perhaps(std::uint64_t call, std::uint64_t one_in) {
+  if (!random().one_in(one_in)) return;
   process_.later(random().between(Duration(0), 300ms), [this, call] { process_.cancel(call); });
 }
 
@@ -122,7 +124,7 @@ void GroupWork::join() {
 }
 
 void GroupWork::formed(const Reply& reply, bool keeps_ranks) {
-  const auto formed = *wire::decode_body<wire::FormedReply>(*reply);
+  const auto formed = body_of<wire::FormedReply>(*reply);
   std::optional<GroupModel::Place> before;
   if (state_) before = place();
   if (before && before->epoch.second != formed.epoch) before_ = before;
@@ -152,17 +154,19 @@ void GroupWork::regroup() {
   model().regroup_begins(place().epoch);
   is_busy_ = true;
   const bool keeps_ranks = request.new_size != 0 && request.min_size == 0;
-  cancel_perhaps(ask("regroup " + std::to_string(request.new_size), request, patience(), 0,
-                     [this, keeps_ranks, life = life_](const Reply& reply, Fate fate) {
-                       is_busy_ = false;
-                       if (life == life_) {
-                         state_->end_regroup(error_of(reply), fate);
-                         ++failed_regroups_;
-                         if (reply) formed(reply, keeps_ranks);
-                         if (!reply) learn(reply.error());
-                       }
-                       next_soon(town().plan.thinking_max);
-                     }));
+  const Duration timeout = random().one_in(4) ? random().between(50ms, 1s) : patience();
+  const std::uint64_t call = ask("regroup " + std::to_string(request.new_size), request, timeout, 0,
+                                 [this, keeps_ranks, life = life_](const Reply& reply, Fate fate) {
+                                   is_busy_ = false;
+                                   if (life == life_) {
+                                     state_->end_regroup(error_of(reply), fate);
+                                     ++failed_regroups_;
+                                     if (reply) formed(reply, keeps_ranks);
+                                     if (!reply) learn(reply.error());
+                                   }
+                                   next_soon(town().plan.thinking_max);
+                                 });
+  cancel_perhaps(call, 4);
 }
 
 void GroupWork::recover() {
@@ -174,7 +178,7 @@ void GroupWork::recover() {
         next_soon(town().plan.thinking_max);
         if (life != life_) return;
         if (!reply) return learn(reply.error());
-        const auto answer = *wire::decode_body<wire::RecoverReply>(*reply);
+        const auto answer = body_of<wire::RecoverReply>(*reply);
         state_->resolve(asked, answer);
         if (asked.round == 0) return;
         if (answer.state == wire::RoundState::done) {
@@ -243,8 +247,7 @@ void GroupWork::round() {
 
 void GroupWork::round_ended(std::uint64_t round, const Reply& reply, Fate fate) {
   state_->end_round(error_of(reply), fate);
-  if (reply)
-    return model().round_done(place(), round, *wire::decode_body<wire::RoundReply>(*reply));
+  if (reply) return model().round_done(place(), round, body_of<wire::RoundReply>(*reply));
   const Error& error = reply.error();
   if (fate == Fate::answered && error.round != 0) {
     if (error.round != round) town().oracle.problem("an error of another round");
@@ -312,7 +315,7 @@ void GroupWork::receive() {
             if (life != life_) return;
             state_->end_receive(stream.source, stream.tag, error_of(reply));
             if (reply) {
-              const auto object = *wire::decode_body<wire::ReceiveReply>(*reply);
+              const auto object = body_of<wire::ReceiveReply>(*reply);
               if (object.sequence != sequence) town().oracle.problem("another object's number");
               return model().received(stream, object.sequence, object.value);
             }

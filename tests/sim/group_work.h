@@ -45,7 +45,7 @@ class GroupWork {
   sim::RoundCall round_call(std::uint64_t round);
   std::uint64_t ask(const std::string& what, const wire::RequestBody& body, Duration timeout,
                     std::uint64_t round, Use use);
-  void cancel_perhaps(std::uint64_t call);
+  void cancel_perhaps(std::uint64_t call, std::uint64_t one_in = 12);
 
   Town& town() { return process_.town(); }
   GroupModel& model() { return process_.town().oracle.groups; }

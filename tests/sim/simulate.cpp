@@ -10,7 +10,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,7 +40,12 @@ struct Sum {
 
 void run_one(std::uint64_t seed, const Command& command, Sum& sum) {
   World world(seed, command.is_traced);
-  const Outcome outcome = world.run();
+  Outcome outcome;
+  try {
+    outcome = world.run();
+  } catch (const std::exception& error) {
+    outcome.problems.push_back(error.what());
+  }
   ++sum.seeds;
   sum.calls += outcome.calls;
   sum.rounds += outcome.rounds;

@@ -1,6 +1,6 @@
 #include "store_work.h"
 
-#include "wire/reply.h"
+#include "body.h"
 
 namespace muster::sim {
 namespace {
@@ -10,7 +10,7 @@ using protocol::Fate;
 using Reply = Process::Reply;
 
 std::string value_in(const Reply& reply) {
-  return std::string(wire::decode_body<wire::ValueReply>(*reply)->value);
+  return std::string(body_of<wire::ValueReply>(*reply).value);
 }
 
 bool is_absent(const Reply& reply) { return !reply && reply.error().code == ErrorCode::not_found; }
@@ -91,8 +91,7 @@ void StoreWork::add() {
   cancel_perhaps(ask("add " + at.second, wire::Add{at.second, 1}, patience(),
                      [this, at, floor](const Reply& reply, Fate fate) {
                        if (!reply) return keys().add_failed(at, fate == Fate::in_doubt);
-                       keys().added(at, floor,
-                                    wire::decode_body<wire::NumberReply>(*reply)->number);
+                       keys().added(at, floor, body_of<wire::NumberReply>(*reply).number);
                      }));
 }
 
@@ -143,7 +142,7 @@ void StoreWork::compare_and_set() {
             wire::CompareSet{at.second, old, value, {}}, patience(),
             [this, at, old, value](const Reply& reply, Fate fate) {
               if (!reply) return keys().write_failed(at, value, fate == Fate::in_doubt);
-              const bool applied = wire::decode_body<wire::AppliedReply>(*reply)->applied;
+              const bool applied = body_of<wire::AppliedReply>(*reply).applied;
               if (!applied) return keys().write_failed(at, value, false);
               keys().replaced(at, old);
               keys().written(at, value);
@@ -178,7 +177,7 @@ void StoreWork::look_at_item() {
   ask("exists " + at.second, wire::Exists{{at.second}}, patience(),
       [this, at, before](const Reply& reply, Fate) {
         if (!reply) return;
-        keys().item_seen(at, before, wire::decode_body<wire::PresenceReply>(*reply)->present.at(0));
+        keys().item_seen(at, before, body_of<wire::PresenceReply>(*reply).present.at(0));
       });
 }
 
@@ -250,7 +249,7 @@ void StoreWork::read_pair() {
   ask("multi_get pair", wire::MultiGet{{"pair/a", "pair/b"}}, patience(),
       [this](const Reply& reply, Fate) {
         if (!reply) return;
-        const auto values = wire::decode_body<wire::ValuesReply>(*reply)->values;
+        const auto values = body_of<wire::ValuesReply>(*reply).values;
         if (values.at(0) != values.at(1)) town().oracle.problem("a multi_set was half applied");
       });
 }
@@ -265,7 +264,7 @@ void StoreWork::bind() {
         ask("exists " + at.second, wire::Exists{{at.second}}, patience(),
             [this, at, session](const Reply& seen, Fate) {
               if (!seen || process_.client().session_number() != session) return;
-              if (!wire::decode_body<wire::PresenceReply>(*seen)->present.at(0)) {
+              if (!body_of<wire::PresenceReply>(*seen).present.at(0)) {
                 town().oracle.problem("a bound key is gone, its session is not");
               }
             });
@@ -279,7 +278,7 @@ void StoreWork::look_at_bound() {
   const bool is_over = owner.died && oracle.is_surely_lost(owner);
   ask("exists " + at.second, wire::Exists{{at.second}}, patience(),
       [this, at, is_over](const Reply& reply, Fate) {
-        if (!reply || !wire::decode_body<wire::PresenceReply>(*reply)->present.at(0)) return;
+        if (!reply || !body_of<wire::PresenceReply>(*reply).present.at(0)) return;
         if (is_over) town().oracle.problem("key " + at.second + " outlives its session");
       });
 }

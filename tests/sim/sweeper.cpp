@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "wire/reply.h"
+#include "body.h"
 
 namespace muster::sim {
 namespace {
@@ -40,7 +40,7 @@ void Sweeper::read_back() {
     if (key.first != incarnation) continue;
     ask(wire::Add{key.second, 0}, [](const std::string&) {});  // so that it is there
     ask(wire::Get{key.second}, [&keys, at = key](const std::string& body) {
-      const auto text = wire::decode_body<wire::ValueReply>(body)->value;
+      const auto text = body_of<wire::ValueReply>(body).value;
       std::int64_t number = 0;
       std::from_chars(text.data(), text.data() + text.size(), number);
       keys.counted(at, number);
@@ -50,14 +50,14 @@ void Sweeper::read_back() {
     if (key.first != incarnation) continue;
     ask(wire::Append{key.second, ""}, [](const std::string&) {});
     ask(wire::Get{key.second}, [&keys, at = key](const std::string& body) {
-      keys.read_log(at, std::string(wire::decode_body<wire::ValueReply>(body)->value));
+      keys.read_log(at, std::string(body_of<wire::ValueReply>(body).value));
     });
   }
   for (const auto& key : keys.items()) {
     if (key.first != incarnation) continue;
     const auto before = keys.look_begins(key);
     ask(wire::Exists{{key.second}}, [&keys, before, at = key](const std::string& body) {
-      keys.item_seen(at, before, wire::decode_body<wire::PresenceReply>(body)->present.at(0));
+      keys.item_seen(at, before, body_of<wire::PresenceReply>(body).present.at(0));
     });
   }
 }
@@ -67,14 +67,14 @@ void Sweeper::list(std::uint64_t cursor) {
   request.cursor = cursor;
   request.count_max = 50;
   ask(request, [this](const std::string& body) {
-    const auto page = wire::decode_body<wire::ListReply>(body);
-    for (const wire::ListEntry& entry : page->entries) {
+    const auto page = body_of<wire::ListReply>(body);
+    for (const wire::ListEntry& entry : page.entries) {
       const std::string name(entry.name);
       if (!listed_.insert(name).second) town_.oracle.problem("listed twice: " + name);
       if (entry.bound) town_.oracle.problem("outlives its session: " + name);
       if (entry.ttl) town_.oracle.problem("outlives its time: " + name);
     }
-    if (page->cursor != 0) return list(page->cursor);
+    if (page.cursor != 0) return list(page.cursor);
     remove();
   });
 }
@@ -92,7 +92,7 @@ void Sweeper::remove() {
   request.keys.assign(removed.begin(), removed.end());
   const auto count = static_cast<std::int64_t>(removed.size());
   ask(request, [this, count](const std::string& body) {
-    if (wire::decode_body<wire::NumberReply>(body)->number != count) {
+    if (body_of<wire::NumberReply>(body).number != count) {
       town_.oracle.problem("a key that was listed was not there");
     }
     remove();

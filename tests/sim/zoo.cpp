@@ -29,7 +29,7 @@ std::string problem_of(std::uint64_t seed, bool is_traced) {
     const Outcome outcome = world.run();
     return outcome.problems.empty() ? "" : outcome.problems.front();
   } catch (const std::exception& error) {
-    return std::string("what the server said cannot be read: ") + error.what();
+    return error.what();
   }
 }
 
