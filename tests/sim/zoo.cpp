@@ -18,7 +18,7 @@
 namespace muster::sim {
 namespace {
 
-constexpr std::uint64_t budget = 1000;
+constexpr std::uint64_t budget = 500;
 /// A bug may also make a seed run for ever.
 constexpr unsigned budget_s = 240;
 
@@ -80,7 +80,7 @@ int run_zoo() {
     std::fflush(stdout);
     if (!is_caught) ++escaped;
   }
-  const Catch wrongly = hunt({base::Bug::none, "none", ""}, budget / 4);
+  const Catch wrongly = hunt({base::Bug::none, "none", ""}, budget);
   if (wrongly.why[0] != '\0') {
     std::printf("without a bug seed %" PRIu64 " fails: %s\n", wrongly.seed, wrongly.why);
   }
