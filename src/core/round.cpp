@@ -290,7 +290,8 @@ bool Rounds::admitted(const Round& round) const {
 /// Whether the round can be done once `member` has come to it as well.
 bool Rounds::completes(const Round& round, const Member& member) const {
   if (!admitted(round)) return false;
-  if (from_one(round.call.collective)) return round.source_called || member.rank == round.call.root;
+  const bool from_root = from_one(round.call.collective) && !MUSTER_PLANTED(source_waits_for_all);
+  if (from_root) return round.source_called || member.rank == round.call.root;
   return round.arrived_count + 1 == roster_.world_size();
 }
 

@@ -129,6 +129,19 @@ bool GroupModel::may_be_done(const Number& epoch, std::uint64_t number) const {
   return known != found->second.rounds.end() && known->second.called.size() == found->second.size;
 }
 
+bool GroupModel::is_source(const Number& epoch, std::uint64_t number, std::uint64_t client) const {
+  const auto found = epochs_.find(epoch);
+  if (found == epochs_.end()) return false;
+  const auto known = found->second.rounds.find(number);
+  if (known == found->second.rounds.end()) return false;
+  for (const auto& [rank, called] : known->second.called) {
+    const bool from_one = called.call.collective == wire::Collective::broadcast ||
+                          called.call.collective == wire::Collective::scatter;
+    if (called.client == client) return from_one && called.call.root == rank;
+  }
+  return false;
+}
+
 void GroupModel::cancel_begins(const Number& epoch, std::uint64_t round) {
   epochs_[epoch].rounds[round].may_be_cancelled = true;
 }

@@ -73,6 +73,8 @@ class GroupModel {
   void round_refused(const Place& place, std::uint64_t round);
   /// Whether all ranks have called it: then only who leaves a barrier last may wait on.
   bool may_be_done(const Number& epoch, std::uint64_t round) const;
+  /// Whether the round is the client's to give: it waits for nobody.
+  bool is_source(const Number& epoch, std::uint64_t round, std::uint64_t client) const;
   void cancel_begins(const Number& epoch, std::uint64_t round);
   bool may_be_cancelled(const Number& epoch, std::uint64_t round) const;
 

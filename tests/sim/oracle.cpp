@@ -275,6 +275,10 @@ void Oracle::look_at(const Ask& ask) {
   if (ask.round != 0 && groups.is_overdue({ask.incarnation, ask.epoch}, ask.round)) {
     return problem(life.name + " " + ask.what + " waits past the round's earliest deadline");
   }
+  if (ask.operation == wire::Operation::collective && !terms_.has_small_limits &&
+      groups.is_source({ask.incarnation, ask.epoch}, ask.round, ask.client)) {
+    return problem(life.name + " " + ask.what + " waits although it is the source");
+  }
   if (ask.round != 0 && groups.is_left({ask.incarnation, ask.epoch}, ask.round, since)) {
     return problem(life.name + " " + ask.what + " waits for a rank that has left");
   }

@@ -49,8 +49,26 @@ void World::spawn(std::uint32_t slot) {
   process.begin();
 }
 
+/// R8: named limits hold at every moment.
+void World::check_limits() {
+  if (!server_.is_up()) return;
+  const core::Counts counts = server_.counts();
+  const core::Options& options = server_.options();
+  const std::uint64_t parked_max = options.limits.parked_waits_max;
+  const std::uint64_t kept_max = options.cached_results_max + parked_max;
+  const auto check = [&](const char* what, std::uint64_t count, std::uint64_t most) {
+    if (count <= most) return;
+    oracle_.problem("above its limit: " + std::to_string(count) + " " + what);
+  };
+  check("requests wait", counts.waits, counts.sessions * parked_max);
+  check("answers are kept", counts.cached_results, counts.sessions * kept_max);
+  check("rounds are open", counts.rounds, counts.epochs * (2ull * options.open_rounds_max + 1));
+  check("bytes are charged", counts.memory_bytes, options.memory_bytes_max * 5 / 4 + (64u << 20));
+}
+
 void World::look_again() {
   oracle_.look();
+  check_limits();
   scheduler_.after(500ms, [this] { look_again(); });
 }
 

@@ -39,6 +39,7 @@ class World {
   void spawn(std::uint32_t slot);
   void pass(Duration duration) { scheduler_.run_until(scheduler_.now() + duration); }
   void look_again();
+  void check_limits();
   void check_quiet();
   void end_all();
   void sweep();
