@@ -81,8 +81,8 @@ void Streams::send(const RequestContext& context, Member& source, const wire::Se
   if (request.value.size() > bytes_max) {
     return host_.fail(context, too_large("the object", request.value.size(), "bytes", bytes_max));
   }
-  const std::uint32_t from = MUSTER_PLANTED(sender_not_in_stream_key) ? 0 : source.rank;
-  const StreamKey key{from, request.destination, request.tag};
+  StreamKey key{source.rank, request.destination, request.tag};
+  if (MUSTER_PLANTED(sender_not_in_stream_key)) key.source = 0;
   const std::uint64_t next = next_sequence(key);
   if (request.sequence != next) {
     return host_.fail(context, gap_error(next, request.sequence, "of the stream's next object"));
@@ -119,8 +119,8 @@ void Streams::receive(const RequestContext& context, Member& destination,
                       const wire::Receive& request) {
   if (request.source >= roster_.world_size()) return host_.fail(context, no_rank_error());
   const Member& source = roster_.members[request.source];
-  const std::uint32_t from = MUSTER_PLANTED(sender_not_in_stream_key) ? 0 : request.source;
-  const StreamKey key{from, destination.rank, request.tag};
+  StreamKey key{request.source, destination.rank, request.tag};
+  if (MUSTER_PLANTED(sender_not_in_stream_key)) key.source = 0;
   const std::uint64_t sequence = request.sequence;
   Stream* stream = find(key);
   const std::uint64_t next = next_sequence(key);
@@ -145,8 +145,10 @@ void Streams::receive(const RequestContext& context, Member& destination,
       return host_.fail(context, codec_error(object, request.codec));
     }
     stream->asked = std::max(stream->asked, sequence + 1);
-    const bool is_wrong = MUSTER_PLANTED(wrong_object_delivered);
-    return host_.answer(context, answer_with(is_wrong ? stream->objects.last() : object));
+    if (MUSTER_PLANTED(wrong_object_delivered)) {
+      return host_.answer(context, answer_with(stream->objects.last()));
+    }
+    return host_.answer(context, answer_with(object));
   }
   if (!source.live()) return host_.fail(context, left_error(source));
   if (context.timeout <= Duration::zero()) {
