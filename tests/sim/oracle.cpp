@@ -107,7 +107,7 @@ void Oracle::server_started() {
 
 /// All have to know by now that it is another server.
 void Oracle::look_after_restart(Instant since) {
-  if (is_down_) return;
+  if (is_down_ || died_at_ > since) return;  // another one since
   for (const auto& [number, ask] : pending_) {
     if (ask.incarnation == 0 || ask.begun >= since) continue;
     if (!lives_[ask.client].is_calm(died_at_ - 5s, now()) || paused_until_ > since) continue;
