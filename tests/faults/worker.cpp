@@ -1,0 +1,337 @@
+// One rank of the fault matrix: does what it is told and reports every outcome.
+//
+//     fault_worker          reads one command a line from its standard input, until it ends
+//
+// A command is a JSON object: `call` names it, `id` is repeated in what is reported, `timeout_ms`
+// is its timeout, other fields are its arguments. Each runs on a thread of its own, so that a call
+// that waits holds up no other. Reported are lines of JSON: when a call begins, how it ended, and
+// what the store and the group tell by themselves. The monotonic time is in all of them.
+
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "faults/report.h"
+#include "muster/codec_raw.h"
+#include "muster/process_group.h"
+#include "muster/store.h"
+
+namespace muster::faults {
+namespace {
+
+using nlohmann::json;
+using Group = StatelessProcessGroup;
+
+class Worker {
+ public:
+  /// Runs the command and reports how it ended.
+  void run(const json& command);
+
+ private:
+  using Call = json (Worker::*)(const json& command, Duration timeout);
+  static const std::map<std::string, Call> calls;
+
+  json connect(const json& command, Duration timeout);
+  json listen(const json& command, Duration timeout);
+  json create(const json& command, Duration timeout);
+  json join(const json& command, Duration timeout);
+  json barrier(const json& command, Duration timeout);
+  json all_gather(const json& command, Duration timeout);
+  json recv(const json& command, Duration timeout);
+  json send(const json& command, Duration timeout);
+  json regroup(const json& command, Duration timeout);
+  json recover(const json& command, Duration timeout);
+  json leave(const json& command, Duration timeout);
+  json set(const json& command, Duration timeout);
+  json get(const json& command, Duration timeout);
+  json add(const json& command, Duration timeout);
+  json remove(const json& command, Duration timeout);
+  json report_dead(const json& command, Duration timeout);
+  json reopen(const json& command, Duration timeout);
+  json close(const json& command, Duration timeout);
+  json status(const json& command, Duration timeout);
+  json fork_child(const json& command, Duration timeout);
+
+  std::shared_ptr<Store> store();
+  std::shared_ptr<Group> group();
+  json keep(Result<Group> group);
+
+  std::mutex mutex_;
+  std::shared_ptr<Store> store_;
+  std::shared_ptr<Group> group_;
+  int listening_socket_ = -1;
+};
+
+const std::map<std::string, Worker::Call> Worker::calls = {
+    {"connect", &Worker::connect},
+    {"listen", &Worker::listen},
+    {"create", &Worker::create},
+    {"join", &Worker::join},
+    {"barrier", &Worker::barrier},
+    {"all_gather", &Worker::all_gather},
+    {"recv", &Worker::recv},
+    {"send", &Worker::send},
+    {"regroup", &Worker::regroup},
+    {"recover", &Worker::recover},
+    {"leave", &Worker::leave},
+    {"set", &Worker::set},
+    {"get", &Worker::get},
+    {"add", &Worker::add},
+    {"remove", &Worker::remove},
+    {"report_dead", &Worker::report_dead},
+    {"reopen", &Worker::reopen},
+    {"close", &Worker::close},
+    {"status", &Worker::status},
+    {"fork", &Worker::fork_child},
+};
+
+/// How a call ended; `more` is told of a value.
+template <class T, class More>
+json outcome(const Result<T>& result, const More& more) {
+  if (!result) return described(result.error());
+  json line{{"code", "ok"}};
+  if constexpr (std::is_void_v<T>) {
+    more(line);
+  } else {
+    more(line, *result);
+  }
+  return line;
+}
+
+template <class T>
+json outcome(const Result<T>& result) {
+  if constexpr (std::is_void_v<T>) {
+    return outcome(result, [](json&) {});
+  } else {
+    return outcome(result, [](json&, const T&) {});
+  }
+}
+
+std::function<void(const Error&)> teller(const char* event) {
+  return [event](const Error& error) {
+    json line = described(error);
+    line["event"] = event;
+    say(std::move(line));
+  };
+}
+
+StoreOptions store_options(const json& command) {
+  StoreOptions options;
+  options.label = command.value("label", "");
+  options.on_session_end = teller("session_end");
+  return options;
+}
+
+std::shared_ptr<Store> Worker::store() {
+  const std::lock_guard lock(mutex_);
+  return store_;
+}
+
+std::shared_ptr<Group> Worker::group() {
+  const std::lock_guard lock(mutex_);
+  return group_;
+}
+
+json Worker::keep(Result<Group> made) {
+  return outcome(made, [&](json& line, const Group& as_made) {
+    line["rank"] = as_made.rank();
+    line["world_size"] = as_made.world_size();
+    line["epoch"] = as_made.epoch();
+    auto kept = std::make_shared<Group>(*std::move(made));
+    const std::lock_guard lock(mutex_);
+    group_.swap(kept);
+  });
+}
+
+json Worker::connect(const json& command, Duration timeout) {
+  auto made = Store::connect(command.at("address").get<std::string>(), store_options(command),
+                             timeout);
+  if (!made) return described(made.error());
+  json line{{"code", "ok"}, {"incarnation", made->incarnation()}};
+  line.update(described(made->process()));
+  const std::lock_guard lock(mutex_);
+  store_ = std::make_shared<Store>(*std::move(made));
+  return line;
+}
+
+/// Opens the socket of an embedded server.
+json Worker::listen(const json&, Duration) {
+  listening_socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in own{};
+  own.sin_family = AF_INET;
+  own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof own;
+  auto* const generic = reinterpret_cast<sockaddr*>(&own);
+  if (::bind(listening_socket_, generic, size) != 0 || ::listen(listening_socket_, 128) != 0 ||
+      ::getsockname(listening_socket_, generic, &size) != 0) {
+    return {{"code", "internal"}, {"message", "cannot listen"}};
+  }
+  return {{"code", "ok"}, {"port", ntohs(own.sin_port)}};
+}
+
+/// Forms a group by host and port: rank 0 serves on the socket that it has opened.
+json Worker::create(const json& command, Duration timeout) {
+  HostedGroupOptions options;
+  options.store = store_options(command);
+  options.on_loss = teller("loss");
+  options.name = command.value("group", "g");
+  const int rank = command.at("rank");
+  if (rank == 0) options.listening_socket = std::exchange(listening_socket_, -1);
+  auto made = Group::create("127.0.0.1", command.at("port"), rank, command.at("size"),
+                            std::chrono::seconds(3600),
+                            std::chrono::ceil<std::chrono::seconds>(timeout), options);
+  json line = keep(std::move(made));
+  if (auto kept = group()) line.update(described(kept->store().process()));
+  return line;
+}
+
+json Worker::join(const json& command, Duration timeout) {
+  GroupOptions options;
+  options.timeout = timeout;
+  options.standby = command.value("standby", false);
+  options.on_loss = teller("loss");
+  return keep(Group::create(*store(), command.value("group", "g"), command.at("rank"),
+                            command.at("size"), options));
+}
+
+json Worker::barrier(const json&, Duration timeout) {
+  return outcome(group()->barrier(timeout), [](json& line, const BarrierResult& result) {
+    line["unconfirmed"] = result.unconfirmed.size();
+  });
+}
+
+json Worker::all_gather(const json& command, Duration timeout) {
+  const std::string value = command.value("value", "");
+  return outcome(group()->all_gather_bytes(value, RawCodec::id, timeout),
+                 [](json& line, const auto& values) { line["values"] = values; });
+}
+
+json Worker::recv(const json& command, Duration timeout) {
+  return outcome(group()->recv_bytes(command.at("source"), RawCodec::id, 0, timeout),
+                 [](json& line, const ReceivedBytes& received) {
+                   line["value"] = received.bytes;
+                   line["sequence"] = received.sequence;
+                 });
+}
+
+json Worker::send(const json& command, Duration timeout) {
+  const std::string value = command.value("value", "");
+  return outcome(group()->send_bytes(command.at("destination"), RawCodec::id, value, 0, timeout));
+}
+
+json Worker::regroup(const json& command, Duration timeout) {
+  RegroupOptions options;
+  options.new_size = command.value("new_size", 0);
+  return keep(group()->regroup(options, timeout));
+}
+
+json Worker::recover(const json&, Duration timeout) {
+  return outcome(group()->recover(timeout), [](json& line, const RecoveredRound& recovered) {
+    line["round"] = recovered.round;
+    line["called"] = recovered.called;
+    if (recovered.error) line["error"] = described(*recovered.error);
+    line["values"] = recovered.values;
+  });
+}
+
+json Worker::leave(const json&, Duration timeout) { return outcome(group()->leave(timeout)); }
+
+json Worker::set(const json& command, Duration timeout) {
+  const std::string value(command.value("value_bytes", std::size_t{1}), 'x');
+  return outcome(store()->set(command.at("key").get<std::string>(), value, {}, timeout));
+}
+
+json Worker::get(const json& command, Duration timeout) {
+  return outcome(store()->get(command.at("key").get<std::string>(), timeout),
+                 [](json& line, const std::string& value) {
+                   line["value"] = value.substr(0, 64);
+                   line["value_bytes"] = value.size();
+                 });
+}
+
+json Worker::add(const json& command, Duration timeout) {
+  return outcome(store()->add(command.at("key").get<std::string>(), 1, timeout),
+                 [](json& line, std::int64_t number) { line["number"] = number; });
+}
+
+json Worker::remove(const json& command, Duration timeout) {
+  return outcome(store()->remove(command.at("key").get<std::string>(), timeout));
+}
+
+json Worker::report_dead(const json& command, Duration timeout) {
+  const std::string digits = command.at("process");
+  ProcessId id;
+  for (std::size_t i = 0; i < id.bytes.size(); ++i) {
+    id.bytes[i] = static_cast<std::uint8_t>(std::stoul(digits.substr(2 * i, 2), nullptr, 16));
+  }
+  return outcome(store()->report_dead(id, "by the fault matrix", timeout));
+}
+
+json Worker::reopen(const json&, Duration timeout) { return outcome(store()->reopen(timeout)); }
+
+json Worker::close(const json&, Duration) {
+  store()->close();
+  return {{"code", "ok"}};
+}
+
+json Worker::status(const json&, Duration timeout) {
+  return outcome(store()->status(timeout), [](json& line, const auto& pairs) {
+    for (const auto& [name, value] : pairs) line["status"][name] = value;
+  });
+}
+
+/// A child that does nothing but hold what it has inherited.
+json Worker::fork_child(const json&, Duration) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  return {{"code", "ok"}, {"child", child}};
+}
+
+void Worker::run(const json& command) {
+  const json id = command.at("id");
+  const auto call = calls.find(command.at("call"));
+  say({{"id", id}, {"event", "begin"}});
+  json line;
+  if (call == calls.end()) {
+    line = {{"code", "internal"}, {"message", "no such command"}};
+  } else {
+    const std::chrono::milliseconds timeout(command.value("timeout_ms", 60'000));
+    line = (this->*call->second)(command, timeout);
+  }
+  line["id"] = id;
+  line["event"] = "end";
+  say(std::move(line));
+}
+
+int run_worker() {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  Worker worker;
+  say({{"event", "started"}, {"pid", ::getpid()}});
+  for (std::string line; std::getline(std::cin, line);) {
+    json command = json::parse(line, nullptr, false);
+    if (command.is_discarded()) return 2;
+    std::thread([&worker, command = std::move(command)] { worker.run(command); }).detach();
+  }
+  std::_Exit(0);  // some calls may still wait
+}
+
+}  // namespace
+}  // namespace muster::faults
+
+int main() { return muster::faults::run_worker(); }
