@@ -20,6 +20,7 @@ using base::monotonic_now;
 
 constexpr std::size_t shared_bytes_min = 64 * 1024;  // shorter ones are copied into one write
 constexpr Duration linger{std::chrono::seconds(1)};  // for a goodbye behind unsent bytes
+constexpr std::size_t set_aside_max = 16;
 
 protocol::Options protocol_options(const std::string& address, const StoreOptions& options,
                                    const ProcessInfo& process) {
@@ -313,10 +314,27 @@ void Link::connected(net::Connector::Outcome outcome) {
   apply(protocol::Connected{connection_->peer()});
 }
 
-void Link::execute(protocol::Disconnect&) {
+void Link::execute(protocol::Disconnect& effect) {
   connector_->cancel();
-  if (connection_) connection_->close_after_flush(linger);
+  if (!connection_) return;
+  if (effect.is_silent) {
+    if (set_aside_.size() == set_aside_max) close_one_set_aside();
+    set_aside_.push_back(std::move(connection_));
+  } else {
+    connection_->close_after_flush(linger);
+  }
   connection_.reset();
+}
+
+/// The second: the first is the one that the session was on.
+void Link::close_one_set_aside() {
+  set_aside_[1]->close();
+  set_aside_.erase(set_aside_.begin() + 1);
+}
+
+void Link::close_set_aside() {
+  for (const auto& connection : set_aside_) connection->close();
+  set_aside_.clear();
 }
 
 void Link::execute(protocol::Transmit& effect) {
@@ -354,6 +372,7 @@ void Link::execute(protocol::Notify& effect) {
     if (is_of_session) watchers_.clear();  // another server counts its epochs from the beginning
   }
   for (const auto& watcher : concerned) watcher->on_event(event);
+  if (is_of_session) close_set_aside();
   if (!is_of_session || !options_.on_session_end) return;
   handlers_.dispatch("on_session_end",
                      [told = options_.on_session_end, error = event.error] { told(error); });
@@ -361,6 +380,7 @@ void Link::execute(protocol::Notify& effect) {
 
 void Link::execute(protocol::Established&) {
   connector_->mark_good();
+  close_set_aside();
   const std::lock_guard lock(mutex_);
   const wire::ServerHello& server = protocol_.server();
   limits_ = limits_of(server.limits);
@@ -434,45 +454,7 @@ void Link::settle_establishing() {
   for (auto& [waiting, outcome] : over) waiting.done(std::move(outcome));
 }
 
-// Cancelling and closing.
-
-void Link::cancel_marked() {
-  const std::lock_guard lock(mutex_);
-  const Instant now = monotonic_now();
-  std::vector<CallId> ending;
-  std::vector<wire::RequestBody> cancellations;
-  for (auto& [id, pending] : pending_) {
-    const Ticket& ticket = pending.ticket;
-    const bool is_meant =
-        mark_.covers(ticket.serial) || (ticket.mark && ticket.mark->covers(ticket.serial));
-    if (pending.is_cancelled || !is_meant) continue;
-    pending.is_cancelled = true;
-    if (!ticket.cancellation) {
-      ending.push_back(id);
-      continue;
-    }
-    std::visit([&](const auto& body) { cancellations.emplace_back(body); }, *ticket.cancellation);
-    pending.give_up_at = now + cancel_patience;
-    give_up_at_ = std::min(give_up_at_, pending.give_up_at);
-  }
-  for (const CallId id : ending) protocol_.cancel(id, now);
-  for (const auto& body : cancellations) protocol_.submit(body, cancel_patience, now);
-}
-
-void Link::give_up_cancelled() {
-  const std::lock_guard lock(mutex_);
-  const Instant now = monotonic_now();
-  if (now < give_up_at_) return;
-  give_up_at_ = base::far_future;
-  for (auto& [id, pending] : pending_) {
-    if (pending.give_up_at <= now) {
-      pending.give_up_at = base::far_future;
-      protocol_.cancel(id, now);
-    } else {
-      give_up_at_ = std::min(give_up_at_, pending.give_up_at);
-    }
-  }
-}
+// Closing.
 
 void Link::finish() {
   {
@@ -482,6 +464,7 @@ void Link::finish() {
   connector_->cancel();
   if (connection_) connection_->close_after_flush(linger);
   connection_.reset();
+  close_set_aside();
   timer_.cancel();
   net::Doorbell::of(io_thread_->impl().context()).remove(bell_number_);
   const std::lock_guard lock(mutex_);

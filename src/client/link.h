@@ -147,6 +147,8 @@ class Link : public std::enable_shared_from_this<Link> {
   void execute(protocol::Established& effect);
   void execute(protocol::Log& effect);
   void connected(net::Connector::Outcome outcome);
+  void close_one_set_aside();
+  void close_set_aside();
   void settle_establishing();
   void cancel_marked();
   void give_up_cancelled();
@@ -188,6 +190,8 @@ class Link : public std::enable_shared_from_this<Link> {
   // The I/O thread's.
   std::shared_ptr<net::Connector> connector_;
   std::shared_ptr<net::Connection> connection_;
+  /// Silent ones, the oldest first: their ends would tell the server that this process has ended.
+  std::vector<std::shared_ptr<net::Connection>> set_aside_;
   asio::steady_timer timer_;
   Instant armed_for_ = base::far_future;
   std::uint64_t bell_number_ = 0;

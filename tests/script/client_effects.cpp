@@ -110,8 +110,8 @@ void ClientRunner::tell(const protocol::Connect&) {
   }
 }
 
-void ClientRunner::tell(const protocol::Disconnect&) {
-  if (attempts_ != Attempts::hanging) line("disconnect");
+void ClientRunner::tell(const protocol::Disconnect& effect) {
+  if (attempts_ != Attempts::hanging) line(effect.is_silent ? "set_aside" : "disconnect");
 }
 
 void ClientRunner::tell(const protocol::Transmit& effect) {

@@ -41,14 +41,14 @@ bool Machine::did_not_run(Instant now) const {
 
 void Machine::do_what_is_due(Instant now) {
   if (established() && now >= falls_silent_at()) {
-    emit(Disconnect{});
+    emit(Disconnect{.is_silent = true});
     lose_connection(
         error_of(ErrorCode::unavailable, "the server is silent for " + in_seconds(now - heard_)),
         now);
   }
   if (link_.attempt_is_overdue(now)) {
-    emit(Disconnect{});
     const bool greeting = link_.phase() == Link::Phase::greeting;
+    emit(Disconnect{.is_silent = greeting && has_session_});
     fail_attempt(Attempt::silent,
                  error_of(ErrorCode::unavailable,
                           std::string(greeting ? "no hello came within "

@@ -70,7 +70,11 @@ using Input = std::variant<Connected, ConnectFailed, Received, Disconnected, Adv
 /// ConnectFailed. Any older connection is closed first.
 struct Connect {};
 /// Close the connection when what was transmitted has left; nothing of it is an input any more.
-struct Disconnect {};
+struct Disconnect {
+  /// It is only silent and may stand: keep it open until the session stands again or is over. To
+  /// the server its end would be that of the process, and the grace is short.
+  bool is_silent = false;
+};
 struct Transmit {
   std::string bytes;
 };
