@@ -29,17 +29,7 @@ async def see_loss(run, at):
     if run.phase in JOINING:
         await seat_is_taken(run, at)
         return
-    least, bound = fault.least_s(run.times), fault.bound_s(run.times)
-    for rank in run.survivors:
-        if rank in run.pending:
-            error = await run.pending[rank].result()
-        else:
-            limit_s = max(0.0, at + bound - time.monotonic()) + PATIENCE_S
-            error = await rank.event_of(rank.losses, limit_s, "the loss")
-        what = f"{run.phase}: {rank.name}"
-        run.expect_victim(error, what, fault.code, fault.cause)
-        run.measure(error["t"] - at, least, bound, what)
-    await further_calls_fail(run)
+    await survivors_learn(run, at)
     own_return = run.dice.random() < 0.5
     if not fault.victim_dies and own_return:
         await victim_learns(run, at)
@@ -50,7 +40,8 @@ async def see_loss(run, at):
 
 async def further_calls_fail(run):
     """At once, and as the first one; a receive too."""
-    calls = [run.collective(rank, "barrier") for rank in run.survivors]
+    name = "all_gather" if run.phase == "all_gather" else "barrier"
+    calls = [run.collective(rank, name) for rank in run.survivors]
     for call in calls:
         error = await call.result()
         run.expect_victim(error, f"later: {call}", run.fault.code, run.fault.cause)
@@ -82,17 +73,27 @@ async def seat_is_taken(run, at):
     """While a group forms, the others wait on, and another process takes the victim's rank."""
     fault = run.fault
     newcomer = run.victim
+    if run.phase == "during_join" and run.dice.random() < 0.3:
+        late = run.join(run.late)
+        if await forms_with_victim(run, late, at):
+            return
+        run.pending[run.late] = late
     own_return = not fault.victim_dies and run.dice.random() < 0.5
     if own_return:
         await victim_learns(run, at)
     else:
         newcomer = await run.replacement()
         if fault.cause == ("heartbeat",):  # a rank that was just heard is in use
-            await run.pause_until(at + 3 * run.times.heartbeat + 0.2)
-    calls = [run.pending[rank] for rank in run.others]
-    if any(call.is_over for call in calls):
-        raise Violation(f"{run.phase}: a join has ended: {calls[0]}, {calls[1]}")
-    calls += [run.join(newcomer), run.join(run.late)]
+            await run.pause_until(at + 3 * run.times.heartbeat + 1.0)
+    calls = [run.pending[rank] for rank in run.survivors if rank in run.pending]
+    for call in calls:
+        if call.is_over:
+            raise Violation(f"{run.phase}: {call} has ended: {call.ended.result()['code']}")
+    calls.append(run.join(newcomer))
+    if run.late not in run.pending:  # not before the place is free, else the dead one is counted
+        if run.phase == "during_join":
+            await run.pause_until(at + fault.bound_s(run.times))
+        calls.append(run.join(run.late))
     results = await run.all_ok(calls, run.phase)
     formed_at = max(result["t"] for result in results)
     joined_at = max(call.began for call in calls)
@@ -104,6 +105,39 @@ async def seat_is_taken(run, at):
     run.expect_undisturbed(run.survivors, run.phase)
     if not fault.victim_dies and not own_return:
         await victim_learns(run, at)
+
+
+async def forms_with_victim(run, late, at):
+    """All are there before the loss is seen: the group forms, and its epoch breaks. Returns whether
+    it came to that."""
+    calls = [*(run.pending[rank] for rank in run.others), late]
+    bound = run.fault.bound_s(run.times)
+    while not late.is_over and time.monotonic() < at + bound:
+        await asyncio.sleep(0.02)
+    if not late.is_over:
+        return False
+    await run.all_ok(calls, run.phase)
+    await survivors_learn(run, at)
+    if not run.fault.victim_dies:
+        await victim_learns(run, at)
+    await go_on(run, own_return=not run.fault.victim_dies)
+    return True
+
+
+async def survivors_learn(run, at):
+    """All others are told of the loss in time, in the call in which they wait or by `on_loss`."""
+    fault = run.fault
+    least, bound = fault.least_s(run.times), fault.bound_s(run.times)
+    for rank in run.survivors:
+        if rank in run.pending and run.phase != "during_join":
+            error = await run.pending[rank].result()
+        else:
+            limit_s = max(0.0, at + bound - time.monotonic()) + PATIENCE_S
+            error = await rank.event_of(rank.losses, limit_s, "the loss")
+        what = f"{run.phase}: {rank.name}"
+        run.expect_victim(error, what, fault.code, fault.cause)
+        run.measure(error["t"] - at, least, bound, what)
+    await further_calls_fail(run)
 
 
 async def victim_learns(run, at):
@@ -161,9 +195,8 @@ async def unnoticed(run):
         calls += last_parts(run)
     results = await run.all_ok([*calls, *writes], run.phase)
     begun_at = max([call.began for call in calls], default=healed_at)
-    for result in results:
-        ends_after = result["t"] - max(healed_at, begun_at)
-        run.measure(max(ends_after, 0.0), 0.0, 2.0 + run.fault.extra_s, f"{run.phase}: a call")
+    ends_after = max(result["t"] for result in results) - max(healed_at, begun_at)
+    run.measure(max(ends_after, 0.0), 0.0, 2.0 + run.fault.extra_s, f"{run.phase}: the last call")
     for rank in (run.victim, run.others[0]):
         found = await run.late.call("get", key=f"counter{rank.rank}")
         if found["value"] != "1":
@@ -192,3 +225,8 @@ def last_parts(run):
         return [*calls, run.late.begin("send", 60.0, destination=run.victims_rank,
                                        value=f"for {run.victims_rank}")]
     return [run.collective(rank, "barrier") for rank in run.ranks]
+
+
+async def now(_run):
+    """Nothing more than what the run itself does."""
+    return time.monotonic()

@@ -57,14 +57,13 @@ class Program:
         self.ends = asyncio.Event()
 
     async def start(self):
-        errors = self.errors
-        if errors is None:
-            errors = open(self.place.folder / f"{self.name}.err", "ab")  # noqa: SIM115
-        self.process = await asyncio.create_subprocess_exec(
-            *self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-            env=self.environment, preexec_fn=die_with_parent, limit=1 << 20)
         if self.errors is None:
-            errors.close()
+            self.errors = open(self.place.folder / f"{self.name}.err", "ab")
+        self.process = await asyncio.create_subprocess_exec(
+            *self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=self.errors, env=self.environment, preexec_fn=die_with_parent, limit=1 << 20)
+        self.errors.close()
+        self.errors = None
         self.pid = self.process.pid
         self.place.programs.append(self)
         self.reader = asyncio.create_task(self.read())

@@ -24,18 +24,12 @@ nlohmann::json described(const ProcessInfo& process) {
 }
 
 nlohmann::json described(const Error& error) {
-  nlohmann::json line{{"code", name_of(error.code)},
-                      {"operation", error.operation},
-                      {"group", error.group},
-                      {"epoch", error.epoch},
-                      {"round", error.round},
-                      {"elapsed_us", error.elapsed.count()},
-                      {"decided_by", error.decided_by},
-                      {"decided_by_rank", error.decided_by_rank},
-                      {"cause", name_of(error.cause)},
-                      {"expected", error.expected},
-                      {"actual", error.actual},
-                      {"limit", error.limit},
+  nlohmann::json line{{"code", name_of(error.code)},    {"operation", error.operation},
+                      {"group", error.group},           {"epoch", error.epoch},
+                      {"round", error.round},           {"elapsed_us", error.elapsed.count()},
+                      {"decided_by", error.decided_by}, {"decided_by_rank", error.decided_by_rank},
+                      {"cause", name_of(error.cause)},  {"expected", error.expected},
+                      {"actual", error.actual},         {"limit", error.limit},
                       {"message", error.message()}};
   line["ranks"] = nlohmann::json::array();
   for (const RankReport& rank : error.ranks) {

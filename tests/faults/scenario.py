@@ -5,15 +5,20 @@ the two that wait. What has to follow is in effects.py. Every choice comes from 
 """
 
 import asyncio
+import itertools
+import os
 import random
+import shutil
 import time
 from dataclasses import dataclass
 
-from processes import (Namespaces, PATIENCE_S, Place, Proxy, Rank, Server, Violation, within)
+from processes import (Absent, Namespaces, PATIENCE_S, Place, Proxy, Rank, Server, Violation,
+                       within)
 
 PHASES = ("before_join", "during_join", "barrier", "all_gather", "recv", "idle")
 JOINING = ("before_join", "during_join")
 WORLD_SIZE = 4
+run_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,16 @@ SHORT = Times(session=5, grace=0.3, slack=0.5, heartbeat=0.25)
 DEFAULT = Times(session=15, grace=2, slack=0.5, heartbeat=1)
 
 
+def check_needs(needs):
+    """Raises Absent with the reason why a fault cannot be done here."""
+    if needs and os.geteuid() != 0:
+        raise Absent("this needs root")
+    tools = {"network": "ip", "time": "unshare"}
+    for need in needs:
+        if need in tools and shutil.which(tools[need]) is None:
+            raise Absent(f"there is no {tools[need]}")
+
+
 class Run:
     def __init__(self, fault, phase, seed, times, programs_of):
         self.fault = fault
@@ -43,7 +58,7 @@ class Run:
         self.seed = seed
         self.times = times
         self.dice = random.Random(f"{fault.name} {phase} {seed}")
-        self.place = Place(f"{self.dice.getrandbits(32):08x}", programs_of)
+        self.place = Place(f"{os.getpid():x}-{next(run_numbers)}", programs_of)
         self.measured = []  # seconds from the fault to what had to follow
         self.server = None
         self.proxy = None
@@ -67,13 +82,18 @@ class Run:
 
     async def execute(self):
         try:
-            await self.prepare()
-            await self.enter()
+            if self.fault.hosted:
+                await self.fault.prepare(self)
+            else:
+                await self.prepare()
+                await self.enter()
             await asyncio.sleep(self.dice.uniform(0.05, 0.6))
             await self.fault.effect(self)
             self.check_deadlines()
             await self.finish()
         finally:
+            if "read_end" in self.state:
+                os.close(self.state["read_end"])
             await self.place.clear()
 
     async def finish(self):
@@ -91,6 +111,7 @@ class Run:
         return (), 0.0
 
     async def prepare(self):
+        check_needs(self.fault.needs)
         await self.fault.prepare(self)
         listen = "127.0.0.1:0"
         flags = [*self.times.flags(), "--log-level", self.state.get("log_level", "info"),
@@ -151,16 +172,23 @@ class Run:
                 self.pending[rank] = self.join(rank, wait_s)
         else:
             await self.form(self.ranks)
-            if self.phase in ("barrier", "all_gather"):
-                waiting = [*self.others, *([self.victim] if self.fault.victim_waits else [])]
-                for rank in waiting:
-                    self.pending[rank] = self.collective(rank, self.phase, wait_s)
-            elif self.phase == "recv":
-                for rank in self.others:
-                    self.pending[rank] = rank.begin("recv", wait_s, source=self.victims_rank)
-                if self.fault.victim_waits:
-                    self.pending[self.victim] = self.victim.begin("recv", wait_s,
-                                                                  source=self.late.rank)
+            self.wait_in_phase(wait_s)
+        await self.begun()
+
+    def wait_in_phase(self, wait_s):
+        """The others and, unless the fault says not, the victim wait."""
+        if self.phase in ("barrier", "all_gather"):
+            waiting = [*self.others, *([self.victim] if self.fault.victim_waits else [])]
+            for rank in waiting:
+                self.pending[rank] = self.collective(rank, self.phase, wait_s)
+        elif self.phase == "recv":
+            for rank in self.others:
+                self.pending[rank] = rank.begin("recv", wait_s, source=self.victims_rank)
+            if self.fault.victim_waits:
+                self.pending[self.victim] = self.victim.begin("recv", wait_s,
+                                                              source=self.late.rank)
+
+    async def begun(self):
         for call in self.pending.values():
             await within(PATIENCE_S, f"the begin of {call}", call.began_event.wait())
 

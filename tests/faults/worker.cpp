@@ -77,26 +77,16 @@ class Worker {
 };
 
 const std::map<std::string, Worker::Call> Worker::calls = {
-    {"connect", &Worker::connect},
-    {"listen", &Worker::listen},
-    {"create", &Worker::create},
-    {"join", &Worker::join},
-    {"barrier", &Worker::barrier},
-    {"all_gather", &Worker::all_gather},
-    {"recv", &Worker::recv},
-    {"send", &Worker::send},
-    {"regroup", &Worker::regroup},
-    {"recover", &Worker::recover},
-    {"leave", &Worker::leave},
-    {"set", &Worker::set},
-    {"get", &Worker::get},
-    {"add", &Worker::add},
-    {"remove", &Worker::remove},
-    {"report_dead", &Worker::report_dead},
-    {"reopen", &Worker::reopen},
-    {"close", &Worker::close},
-    {"status", &Worker::status},
-    {"fork", &Worker::fork_child},
+    {"connect", &Worker::connect}, {"listen", &Worker::listen},
+    {"create", &Worker::create},   {"join", &Worker::join},
+    {"barrier", &Worker::barrier}, {"all_gather", &Worker::all_gather},
+    {"recv", &Worker::recv},       {"send", &Worker::send},
+    {"regroup", &Worker::regroup}, {"recover", &Worker::recover},
+    {"leave", &Worker::leave},     {"set", &Worker::set},
+    {"get", &Worker::get},         {"add", &Worker::add},
+    {"remove", &Worker::remove},   {"report_dead", &Worker::report_dead},
+    {"reopen", &Worker::reopen},   {"close", &Worker::close},
+    {"status", &Worker::status},   {"fork", &Worker::fork_child},
 };
 
 /// How a call ended; `more` is told of a value.
@@ -138,7 +128,8 @@ StoreOptions store_options(const json& command) {
 
 std::shared_ptr<Store> Worker::store() {
   const std::lock_guard lock(mutex_);
-  return store_;
+  if (store_ || !group_) return store_;
+  return {group_, &group_->store()};  // of a group by host and port
 }
 
 std::shared_ptr<Group> Worker::group() {
@@ -158,8 +149,8 @@ json Worker::keep(Result<Group> made) {
 }
 
 json Worker::connect(const json& command, Duration timeout) {
-  auto made = Store::connect(command.at("address").get<std::string>(), store_options(command),
-                             timeout);
+  auto made =
+      Store::connect(command.at("address").get<std::string>(), store_options(command), timeout);
   if (!made) return described(made.error());
   json line{{"code", "ok"}, {"incarnation", made->incarnation()}};
   line.update(described(made->process()));

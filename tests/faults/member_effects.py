@@ -1,0 +1,143 @@
+"""What has to follow when ranks leave, restart, come twice, are late or are declared dead."""
+
+import asyncio
+import signal
+
+from effects import go_on, see_loss, survivors_learn, unnoticed
+from processes import Violation
+from scenario import JOINING
+
+AT_ONCE_S = 0.5
+
+
+async def reported(run):
+    """A supervisor says so: `rank_lost` within 0.5 s, and the victim hears who said it."""
+    if run.dice.random() < 0.5:
+        run.lenient.add(run.victim)
+        run.victim.signal(signal.SIGSTOP)
+        run.state["is_stopped"] = True
+    call = run.late.begin("report_dead", 10.0, process=run.victim.process_id)
+    result = await call.result()
+    run.expect_code(result, ["ok"], str(call))
+    await see_loss(run, call.began)
+
+
+async def go_on_if_stopped(run):
+    if run.state.get("is_stopped"):
+        return run.victim.signal(signal.SIGCONT)
+    return asyncio.get_running_loop().time()
+
+
+async def restarts(run):
+    """A new process claims the rank: the old epoch breaks, the newcomer enters the next one only,
+    and gets nothing that was meant for the old one."""
+    if run.phase not in JOINING:
+        await run.late.call("send", destination=run.victims_rank, value="old")
+    newcomer = await run.replacement()
+    killed_at = run.victim.signal(signal.SIGKILL)
+    await run.victim.process.wait()  # else it is in use
+    joining = run.join(newcomer)
+    await joining.began_event.wait()
+    if run.phase in JOINING:
+        calls = [run.pending[rank] for rank in run.others]
+        await asyncio.sleep(0.3)
+        results = await run.all_ok([*calls, joining, run.join(run.late)], run.phase)
+        run.measured.append(0.0)
+        if len({result["epoch"] for result in results}) != 1:
+            raise Violation("the ranks are in different epochs")
+        await run.gather_all([*run.survivors, newcomer])
+        run.expect_undisturbed(run.survivors, run.phase)
+        return
+    # Who is so late that the grace was over first finds an epoch that is broken already.
+    is_late = joining.began - killed_at > run.times.grace - 0.1
+    await survivors_learn(run, killed_at + run.times.grace if is_late else joining.began)
+    causes = {event["cause"] for rank in run.survivors for event in rank.losses}
+    if not is_late and causes != {"restarted"}:
+        raise Violation(f"the causes are {causes}")
+    if joining.is_over:
+        raise Violation(f"the newcomer did not wait: {joining.ended.result()}")
+    calls = [rank.begin("regroup", 20.0, new_size=len(run.ranks)) for rank in run.survivors]
+    await run.all_ok([*calls, joining], "regrouping")
+    await run.gather_all([*run.survivors, newcomer])
+    await run.late.call("send", destination=run.victims_rank, value="new")
+    received = await newcomer.call("recv", source=run.late.rank)
+    if (received["value"], received["sequence"]) != ("new", 0):
+        raise Violation(f"the newcomer received {received}")
+
+
+async def second_claims(run):
+    """A second process claims a rank that lives: refused at once, the first goes on."""
+    second = await run.replacement()
+    call = run.join(second)
+    error = await call.result()
+    what = f"{run.phase}: the second"
+    run.expect_victim(error, what, "rank_in_use", None)
+    run.state["second_s"] = error["t"] - call.began
+    await unnoticed(run)
+    run.measured = [run.state["second_s"]]
+    if run.state["second_s"] > AT_ONCE_S:
+        raise Violation(f"{what}: after {run.state['second_s']:.2f} s")
+
+
+async def leaves(run):
+    """The others hear of it at once, in the round they are in."""
+    if run.phase in JOINING:
+        call = run.victim.begin("close", 5.0)
+        await call.result()
+        newcomer = await run.replacement()
+        calls = [*(run.pending[rank] for rank in run.others), run.join(newcomer),
+                 run.join(run.late)]
+        await run.all_ok(calls, run.phase)
+        await run.gather_all([*run.survivors, newcomer])
+        run.expect_undisturbed(run.survivors, run.phase)
+        return
+    call = run.victim.begin(run.dice.choice(["leave", "close"]), 5.0)
+    result = await call.result()
+    run.expect_code(result, ["ok"], str(call))
+    await survivors_learn(run, call.began)
+    await go_on(run, own_return=False)
+
+
+async def is_slow(run):
+    """Two ranks live and do not come: never dead. The earliest deadline decides, and names them."""
+    if run.phase == "during_join":
+        await slow_to_join(run)
+        return
+    missing = sorted([run.late.rank, run.victims_rank])
+    first = run.others[0]
+    for rank in run.others:
+        call = run.pending[rank]
+        error = await call.result()
+        run.expect_code(error, ["timed_out"], str(call))
+        run.measure(error["t"] - run.pending[first].began, call.timeout_s - 0.05,
+                    call.timeout_s + run.times.slack, str(call))
+        if run.phase == "recv":
+            continue
+        named = [number for low, high in error["ranges"] for number in range(low, high + 1)]
+        if named != missing or error["decided_by_rank"] not in (one.rank for one in run.others):
+            raise Violation(f"{call}: names {named}, not {missing}: {error['message']}")
+    if run.phase == "recv":
+        for rank in run.others:
+            run.pending[rank] = rank.begin("recv", 20.0, source=run.victims_rank)
+            await run.victim.call("send", destination=rank.rank, value="late")
+            result = await run.pending[rank].result()
+            if (result.get("value"), result.get("sequence")) != ("late", 0):
+                raise Violation(f"{rank.name} received {result}")
+    else:
+        for rank in (run.late, run.victim):
+            call = run.collective(rank, run.phase)
+            run.expect_code(await call.result(), ["timed_out"], f"late: {call}")
+    await run.gather_all(run.ranks)
+    run.expect_undisturbed(run.ranks, run.phase)
+
+
+async def slow_to_join(run):
+    """A joiner's deadline ends its own join only."""
+    calls = [run.pending[rank] for rank in run.others]
+    for call in calls:
+        error = await call.result()
+        run.expect_code(error, ["timed_out"], str(call))
+        run.measure(error["t"] - call.began, call.timeout_s - 0.05,
+                    call.timeout_s + run.times.slack, str(call))
+    await run.form(run.ranks)
+    run.expect_undisturbed(run.ranks, run.phase)

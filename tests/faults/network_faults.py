@@ -1,0 +1,89 @@
+"""Faults of the network: by the proxy, and between namespaces."""
+
+import effects
+from fault import CLOSED, LONG, SHORT, SILENT, STILL_HEARD, Fault
+
+
+def proxy(*commands):
+    async def obey(run):
+        for command in commands:
+            at = await run.proxy.obey(command)
+        return at
+    return obey
+
+
+def refuse_and(command):
+    """No connection comes through until it is healed."""
+    async def obey(run):
+        await run.proxy.obey("refuse")
+        return await run.proxy.obey(command)
+    return obey
+
+
+async def cut_in_mid_frame(run):
+    direction = run.dice.choice(["up", "down"])
+    return await run.proxy.obey(f"cut {direction} {run.dice.randint(1, 15)}")
+
+
+async def delay(run):
+    return await run.proxy.obey(f"delay {run.dice.randint(50, 400)}")
+
+
+PASS = proxy("pass")
+PROXIED = [
+    Fault("half_open_long", "half-open TCP; its host dies silently", effects.lost,
+          proxy("dead both"), PASS, via="proxy", **SILENT, **LONG),
+    Fault("half_open_short", "cut off for less than 0.8 S", effects.unnoticed, proxy("dead both"),
+          PASS, via="proxy", **SHORT),
+    Fault("dead_up_long", "one direction dead, to the server", effects.lost, proxy("dead up"),
+          PASS, via="proxy", **SILENT, **LONG),
+    Fault("dead_up_short", "one direction dead, to the server", effects.unnoticed,
+          proxy("dead up"), PASS, via="proxy", **SHORT),
+    Fault("dead_down_short", "one direction dead, from the server", effects.unnoticed,
+          proxy("dead down"), PASS, via="proxy", **SHORT),
+    Fault("reset_away", "reset, and not let in again", effects.lost, refuse_and("reset"), PASS,
+          via="proxy", lasts_s=lambda t, dice: t.grace + t.slack + dice.uniform(0.2, 1.0),
+          **CLOSED),
+    Fault("reset", "reset, and back at once", effects.unnoticed, proxy("reset"), PASS,
+          via="proxy", promise="2 s"),
+    Fault("cut_in_mid_frame", "cut in the middle of a frame, and back at once",
+          effects.unnoticed, cut_in_mid_frame, PASS, via="proxy",
+          lasts_s=lambda t, dice: 3 * t.heartbeat, promise="2 s"),
+    Fault("delay", "each direction takes 50 to 400 ms longer", effects.unnoticed, delay, PASS,
+          via="proxy", lasts_s=lambda t, dice: dice.uniform(1, 3), extra_s=1.0,
+          promise="2 s and the delay"),
+    Fault("trickle", "single bytes, one each ms", effects.unnoticed, proxy("trickle 1"), PASS,
+          via="proxy", lasts_s=lambda t, dice: dice.uniform(1, 3), promise="2 s"),
+]
+
+
+# Networks.
+
+def link(state):
+    async def change(run):
+        return await run.namespaces.link(run.state.setdefault("end", run.dice.randrange(2)), state)
+    return change
+
+
+def blackhole(end, verb):
+    async def change(run):
+        return await run.namespaces.blackhole(end, verb)
+    return change
+
+
+NETWORK = {"via": "network", "needs": ("network",)}
+NETWORKS = [
+    Fault("link_down_long", "its host dies silently: the link is down", effects.lost,
+          link("down"), link("up"), **NETWORK, **SILENT, **LONG),
+    Fault("link_down_short", "cut off for less than 0.8 S: the link is down", effects.unnoticed,
+          link("down"), link("up"), **NETWORK, **SHORT),
+]
+for where, end in (("server", 0), ("rank", 1)):
+    words = f"a blackhole route at the {where}"
+    NETWORKS += [
+        Fault(f"blackhole_{where}_long", f"cut off for longer than S: {words}", effects.lost,
+              blackhole(end, "add"), blackhole(end, "del"), writes_arrive=end == 0, **NETWORK,
+              **(STILL_HEARD if end == 0 else SILENT), **LONG),
+        Fault(f"blackhole_{where}_short", f"cut off for less than 0.8 S: {words}",
+              effects.unnoticed, blackhole(end, "add"), blackhole(end, "del"), **NETWORK, **SHORT),
+    ]

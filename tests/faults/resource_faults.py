@@ -1,0 +1,298 @@
+"""Faults of resources and clocks: nobody notices them."""
+
+import asyncio
+import os
+import random
+import resource
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import effects
+from fault import CLOSED, Fault
+from processes import Absent, PATIENCE_S, Violation
+from rank_faults import kill_victim
+
+MIB = 1 << 20
+MEMORY_LIMIT = 16 * MIB
+
+
+# File descriptors.
+
+def open_descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+async def leave_no_descriptor(run):
+    """The server has none left for a newcomer, who is told `busy`."""
+    pid = run.server.pid
+    run.state["limits"] = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    lowest = 0
+    used = {int(name) for name in os.listdir(f"/proc/{pid}/fd")}
+    while lowest in used:
+        lowest += 1
+    at = time.monotonic()
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (lowest, run.state["limits"][1]))
+    newcomer = await run.new_rank(run.victims_rank, suffix="n")
+    call = newcomer.begin("connect", 1.0, address=run.server.address)
+    run.expect_code(await call.result(), ["busy"], "a newcomer without a descriptor")
+    run.state["newcomer"] = newcomer
+    return at
+
+
+async def give_descriptors(run):
+    resource.prlimit(run.server.pid, resource.RLIMIT_NOFILE, run.state["limits"])
+    at = time.monotonic()
+    result = await run.state["newcomer"].call("connect", 5.0, address=run.server.address)
+    if result["t"] - at > 1.0:
+        raise Violation(f"a newcomer was let in {result['t'] - at:.2f} s after the relief")
+    return at
+
+
+async def leave_the_rank_none(run):
+    """The victim is cut off and has no descriptor to come back with."""
+    pid = run.victim.pid
+    run.state["limits"] = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, run.state["limits"][1]))
+    return await run.proxy.obey("dead both")
+
+
+async def give_the_rank_some(run):
+    resource.prlimit(run.victim.pid, resource.RLIMIT_NOFILE, run.state["limits"])
+    return await run.proxy.obey("pass")
+
+
+# Memory.
+
+async def limit_memory(run):
+    run.state["server_flags"] = ["--memory-bytes-max", str(MEMORY_LIMIT)]
+
+
+async def write_until_refused(run, count, value_bytes):
+    for number in range(count):
+        call = run.late.begin("set", 20.0, key=f"big{number}", value_bytes=value_bytes)
+        result = await call.result()
+        if result["code"] != "ok":
+            run.expect_code(result, ["resource_exhausted"], str(call))
+            return result
+    raise Violation(f"{count} values of {value_bytes} bytes were taken")
+
+
+async def fill_memory(run):
+    at = time.monotonic()
+    refused = await write_until_refused(run, 40, MIB - 1000)
+    if refused["limit"] != MEMORY_LIMIT:
+        raise Violation(f"the limit is said to be {refused['limit']}")
+    resident = run.server.status_bytes("VmRSS")
+    if resident > 1.25 * MEMORY_LIMIT + 64 * MIB:
+        raise Violation(f"{resident} bytes are resident")
+    return at
+
+
+async def free_memory(run):
+    at = time.monotonic()
+    for number in range(40):
+        await run.late.call("remove", key=f"big{number}")
+    return at
+
+
+async def narrow_address_space(run):
+    """The system refuses the server memory, long before its own limit."""
+    pid = run.server.pid
+    _, hard = resource.prlimit(pid, resource.RLIMIT_AS)
+    run.state["limits"] = (hard, hard)
+    at = time.monotonic()
+    resource.prlimit(pid, resource.RLIMIT_AS,
+                     (run.server.status_bytes("VmSize") + 24 * MIB, hard))
+    refusals = 0
+    for number in range(40):
+        call = run.late.begin("set", 2.0, key=f"big{number}", value_bytes=12 * MIB)
+        result = await call.result()
+        if result["code"] != "ok":
+            run.expect_code(result, ["resource_exhausted", "outcome_unknown", "timed_out"],
+                            str(call))
+            refusals += 1
+            break
+    if refusals == 0:
+        raise Violation("480 MiB were taken where 24 MiB are left")
+    return at
+
+
+async def widen_address_space(run):
+    resource.prlimit(run.server.pid, resource.RLIMIT_AS, run.state["limits"])
+    return time.monotonic()
+
+
+# The log.
+
+async def log_to_full_disk(run):
+    run.state.update(log_level="debug", server_errors=open("/dev/full", "wb"))
+
+
+async def log_to_blocked_pipe(run):
+    run.state["read_end"], write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    try:
+        while os.write(write_end, b"\n" * 4096):
+            pass
+    except BlockingIOError:
+        pass
+    os.set_blocking(write_end, True)
+    run.state.update(log_level="debug", server_errors=os.fdopen(write_end, "wb"))
+
+
+async def log_to_small_disk(run):
+    """A file system of 64 KiB, which something else fills."""
+    folder = run.place.folder / "disk"
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder],
+                          capture_output=True, check=False)
+    if done.returncode != 0:
+        raise Absent("mounting needs root: " + done.stderr.decode().strip())
+    run.place.mounts.append(folder)
+    run.state.update(log_level="debug", disk=folder, server_errors=open(folder / "log", "ab"))
+
+
+async def fill_disk(run):
+    at = time.monotonic()
+    try:
+        (run.state["disk"] / "filler").write_bytes(b"x" * 65536)
+    except OSError:
+        pass
+    await many_connections(run)
+    return at
+
+
+async def many_connections(run):
+    """Each leaves some lines in the log."""
+    host, port = run.server.address.rsplit(":", 1)
+    for _ in range(50):
+        _, writer = await asyncio.open_connection(host, int(port))
+        writer.close()
+
+
+async def empty_disk(run):
+    (run.state["disk"] / "filler").unlink()
+    return time.monotonic()
+
+
+async def connect_often(run):
+    at = time.monotonic()
+    await many_connections(run)
+    return at
+
+
+# Strangers.
+
+async def send_garbage(run):
+    """Random bytes, truncated frames, and lengths beyond all limits."""
+    at = time.monotonic()
+    host, port = run.server.address.rsplit(":", 1)
+    dice = random.Random(run.seed)
+    for _ in range(20):
+        kind = dice.randrange(3)
+        garbage = [dice.randbytes(dice.randint(1, 3000)), b"\xff" * 16,
+                   b"MUST" + dice.randbytes(dice.randint(1, 100))][kind]
+        with socket.create_connection((host, int(port)), PATIENCE_S) as stranger:
+            try:
+                stranger.sendall(garbage)
+            except OSError:
+                pass
+        await asyncio.sleep(0.01)
+    return at
+
+
+# Clocks.
+
+async def prepare_wall_clock(run):
+    path = run.place.folder / "shift"
+    path.write_text("0\n")
+    library = run.place.programs_of["libfault_wall_clock.so"]
+    run.state["wall_clock"] = {"LD_PRELOAD": str(library), "MUSTER_WALL_CLOCK": str(path)}
+    run.state["wall_clock_of"] = run.dice.choice([("server",), ("victim",), ("rank", "victim"),
+                                                  ("server", "rank", "victim")])
+    run.state["shift"] = path
+    run.state["log_level"] = "debug"
+
+
+async def jump(run):
+    years = run.dice.choice([-40, -10, 10, 60])
+    at = time.monotonic()
+    run.state["shift"].write_text(f"{years * 365 * 86400}\n")
+    if "server" in run.state["wall_clock_of"]:
+        await many_connections(run)
+        await asyncio.sleep(0.1)
+        this_year = time.gmtime().tm_year
+        last = (run.place.folder / "musterd.err").read_text().splitlines()[-1]
+        if abs(int(last[:4]) - this_year - years) > 1:
+            raise Violation(f"the log did not see the jump of {years} years: {last}")
+    return at
+
+
+async def jump_back(run):
+    run.state["shift"].write_text("0\n")
+    return time.monotonic()
+
+
+LEAD_S = 5.0  # before the wrap
+
+
+async def prepare_wrap(run):
+    """The server, or the ranks, or all get a time namespace shortly before the wrap."""
+    if os.geteuid() != 0 or not Path("/proc/self/ns/time").exists():
+        raise Absent("time namespaces need root, and Linux 5.6 or later")
+    offset_s = int(run.fault.wrap_ms / 1000 - LEAD_S - time.monotonic())
+    words = ["unshare", "--time", "--fork", "--kill-child", "--monotonic", str(offset_s),
+             "--boottime", str(offset_s)]
+    run.state["clock_prefix"] = tuple(words)
+    run.state["clock_offset_s"] = float(offset_s)
+    run.state["wraps_at"] = run.fault.wrap_ms / 1000 - offset_s
+
+
+async def wait_for_wrap(run):
+    await run.pause_until(run.state["wraps_at"] + run.dice.uniform(-0.3, 0.3))
+    return time.monotonic()
+
+
+async def pass_wrap(run):
+    await run.pause_until(run.state["wraps_at"] + 0.3)
+    return time.monotonic()
+
+
+async def kill_at_wrap(run):
+    await wait_for_wrap(run)
+    return await kill_victim(run)
+
+
+QUIET = {"effect": effects.unnoticed, "promise": "2 s"}
+BRIEF = {"lasts_s": lambda t, dice: dice.uniform(0.3, 1.5)}
+RESOURCES = [
+    Fault("no_descriptors", "out of file descriptors", inject=leave_no_descriptor,
+          heal=give_descriptors, **QUIET, **BRIEF),
+    Fault("rank_no_descriptors", "cut off, and without a descriptor to come back", via="proxy",
+          inject=leave_the_rank_none, heal=give_the_rank_some, **QUIET, **BRIEF),
+    Fault("memory_limit", "the memory limit is reached", inject=fill_memory, heal=free_memory,
+          prepare=limit_memory, **QUIET, **BRIEF),
+    Fault("memory_refused", "the system refuses the server memory", inject=narrow_address_space,
+          heal=widen_address_space, **QUIET, **BRIEF),
+    Fault("log_full", "the log's disk is full: /dev/full", inject=connect_often,
+          prepare=log_to_full_disk, **QUIET),
+    Fault("log_disk_full", "the log's disk becomes full", inject=fill_disk, heal=empty_disk,
+          prepare=log_to_small_disk, needs=("root",), **QUIET, **BRIEF),
+    Fault("log_blocked", "the log's pipe is blocked", inject=connect_often,
+          prepare=log_to_blocked_pipe, **QUIET),
+    Fault("garbage", "garbage, truncated or oversized frames", inject=send_garbage, **QUIET),
+]
+CLOCKS = [Fault("wall_clock", "the wall clock jumps by years", inject=jump, heal=jump_back,
+                prepare=prepare_wall_clock, **QUIET, **BRIEF)]
+for bits in (31, 32):
+    for who, of in (("server", ("server",)), ("ranks", ("rank", "victim")),
+                    ("all", ("server", "rank", "victim"))):
+        CLOCKS.append(Fault(f"wrap{bits}_{who}", f"2^{bits} ms of monotonic time pass: {who}",
+                            inject=wait_for_wrap, heal=pass_wrap, prepare=prepare_wrap,
+                            wrap_ms=1 << bits, wrap_of=of, needs=("time",), **QUIET))
+    CLOCKS.append(Fault(f"wrap{bits}_kill", f"a rank is killed when 2^{bits} ms pass",
+                        effects.lost, kill_at_wrap, prepare=prepare_wrap, wrap_ms=1 << bits,
+                        wrap_of=("server", "rank", "victim"), needs=("time",), victim_dies=True,
+                        **CLOSED))
