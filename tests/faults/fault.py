@@ -1,4 +1,4 @@
-"""A fault of the matrix: the case of docs/semantics.md it belongs to, how it is done, what follows."""
+"""A fault: the case of docs/semantics.md it belongs to, how it is done, and what has to follow."""
 
 from dataclasses import dataclass, field
 from typing import Callable, Optional

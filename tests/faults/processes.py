@@ -293,7 +293,10 @@ class Namespaces:
         self.place.namespaces.append(self)
         server, rank = self.names
         for name in self.names:
-            await self.run("netns", "add", name)
+            try:
+                await self.run("netns", "add", name)
+            except Violation as error:
+                raise Absent(str(error)) from None
             await self.run("-n", name, "link", "set", "lo", "up")
         await self.run("-n", server, "link", "add", "wire", "type", "veth", "peer", "name", "wire",
                        "netns", rank)

@@ -5,10 +5,11 @@ the two that wait. What has to follow is in effects.py. Every choice comes from 
 """
 
 import asyncio
+import functools
 import itertools
 import os
 import random
-import shutil
+import subprocess
 import time
 from dataclasses import dataclass
 
@@ -41,14 +42,23 @@ SHORT = Times(session=5, grace=0.3, slack=0.5, heartbeat=0.25)
 DEFAULT = Times(session=15, grace=2, slack=0.5, heartbeat=1)
 
 
-def check_needs(needs):
-    """Raises Absent with the reason why a fault cannot be done here."""
-    if needs and os.geteuid() != 0:
-        raise Absent("this needs root")
-    tools = {"network": "ip", "time": "unshare"}
-    for need in needs:
-        if need in tools and shutil.which(tools[need]) is None:
-            raise Absent(f"there is no {tools[need]}")
+PROBES = {
+    "root": ["mount", "--version"],
+    "network": ["ip", "netns", "list"],
+    "time": ["unshare", "--time", "--fork", "true"],
+}
+
+
+@functools.cache
+def why_not(need):
+    """Why a fault that needs this cannot be done here; nothing when it can."""
+    if os.geteuid() != 0:
+        return "this needs root"
+    try:
+        done = subprocess.run(PROBES[need], capture_output=True, text=True, check=False)
+    except OSError as error:
+        return str(error)
+    return done.stderr.strip() if done.returncode != 0 else None
 
 
 class Run:
@@ -111,7 +121,9 @@ class Run:
         return (), 0.0
 
     async def prepare(self):
-        check_needs(self.fault.needs)
+        for need in self.fault.needs:
+            if (reason := why_not(need)) is not None:
+                raise Absent(reason)
         await self.fault.prepare(self)
         listen = "127.0.0.1:0"
         flags = [*self.times.flags(), "--log-level", self.state.get("log_level", "info"),
