@@ -92,4 +92,22 @@ TEST_CASE("a session that was cut off goes on where it was and repeats nothing")
   }
 }
 
+// Its end would be that of the process to the server, and the grace is short.
+TEST_CASE("a connection that is only silent is not ended until the session stands again") {
+  ServerOptions options;
+  options.heartbeat = 50ms;
+  options.session_timeout = 5s;
+  options.grace = 0ms;
+  auto server = start_server(std::move(options));
+  FrameProxy proxy(server.addresses().front());
+  auto store = connect(proxy.address());
+  must(store.set("k", "v"));
+  proxy.pause();
+  await([&] { return proxy.connections_count() == 2; });
+  CHECK(proxy.ended_count() == 0);
+  proxy.resume();
+  CHECK(must(store.get("k")) == "v");
+  await([&] { return proxy.connections_count() == 1; });
+}
+
 }  // namespace muster::test

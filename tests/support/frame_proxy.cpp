@@ -128,6 +128,19 @@ bool FrameProxy::pass(Pump& pump) {
   return send_all(pump.to, buffer, size);
 }
 
+void FrameProxy::count_connections(const std::map<int, Pump>& pumps) {
+  std::size_t connections = 0;
+  std::size_t ended = 0;
+  for (const auto& [fd, pump] : pumps) {
+    if (!pump.upwards) continue;
+    pollfd look{fd, POLLRDHUP, 0};
+    ++connections;
+    ended += ::poll(&look, 1, 0) > 0 ? 1 : 0;
+  }
+  ended_count_ = ended;
+  connections_count_ = connections;
+}
+
 void FrameProxy::run() {
   std::map<int, Pump> pumps;
   const auto close_pair = [&](int fd) {
@@ -147,6 +160,7 @@ void FrameProxy::run() {
     }
     ::poll(ready.data(), ready.size(), 5);
     stopped = ready[0].revents != 0;
+    count_connections(pumps);
     if (ready[1].revents != 0) accept_one(pumps);
     for (std::size_t i = 2; i < ready.size(); ++i) {
       if (ready[i].revents == 0 || pumps.count(ready[i].fd) == 0) continue;

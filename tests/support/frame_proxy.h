@@ -32,6 +32,10 @@ class FrameProxy {
   /// Of all connections so far.
   FrameCounts counts() const;
 
+  /// Of those that are open in the proxy: all, and those whose client has ended its side.
+  std::size_t connections_count() const { return connections_count_; }
+  std::size_t ended_count() const { return ended_count_; }
+
   /// Bytes stay in the proxy until `resume`.
   void pause() { paused_ = true; }
   void resume() { paused_ = false; }
@@ -44,6 +48,7 @@ class FrameProxy {
   void run();
   void accept_one(std::map<int, Pump>& pumps);
   bool pass(Pump& pump);
+  void count_connections(const std::map<int, Pump>& pumps);
 
   int listener_ = -1;
   int stop_pipe_[2] = {-1, -1};
@@ -51,6 +56,8 @@ class FrameProxy {
   std::string address_;
   std::atomic<bool> paused_{false};
   std::atomic<bool> cut_{false};
+  std::atomic<std::size_t> connections_count_{0};
+  std::atomic<std::size_t> ended_count_{0};
   mutable std::mutex mutex_;
   FrameCounts counts_;
   std::thread thread_;
