@@ -3,9 +3,10 @@
 import asyncio
 import signal
 
-from effects import go_on, see_loss, survivors_learn, unnoticed
+from effects import go_on, heal, last_parts, see_loss, survivors_learn, unnoticed
 from processes import Violation
 from scenario import JOINING
+from server_effects import works_again
 
 AT_ONCE_S = 0.5
 
@@ -140,4 +141,50 @@ async def slow_to_join(run):
         run.measure(error["t"] - call.began, call.timeout_s - 0.05,
                     call.timeout_s + run.times.slack, str(call))
     await run.form(run.ranks)
+    run.expect_undisturbed(run.ranks, run.phase)
+
+
+async def heard_but_deaf(run):
+    """The server hears the victim, who hears nothing: it is suspended, and nobody else notices."""
+    times, victim = run.times, run.victim
+    at = await run.fault.inject(run)
+    call = run.pending.get(victim) or victim.begin("get", 60.0, key="k")
+    error = await call.result()
+    run.expect_code(error, ["suspended"], str(call))
+    run.measure(error["t"] - at, 0.8 * times.session - 1.2 * times.heartbeat - 0.1,
+                0.8 * times.session + times.slack, str(call))
+    await works_again(run, victim, await heal(run, at))
+    calls = [run.pending[rank] for rank in run.others if rank in run.pending]
+    if run.phase in ("barrier", "all_gather"):
+        calls += [victim.begin("recover", 30.0), run.collective(run.late, run.phase)]
+    elif run.phase == "recv":
+        run.pending[victim] = victim.begin("recv", 30.0, source=run.late.rank)
+        calls += [run.pending[victim], *last_parts(run)]
+    else:
+        run.pending.pop(victim, None)
+        calls += [*([run.join(victim)] if run.phase == "during_join" else []), *last_parts(run)]
+    await run.all_ok(calls, run.phase)
+    await run.gather_all(run.ranks)
+    run.expect_undisturbed(run.ranks, run.phase)
+
+
+async def replies_come_late(run):
+    """Calls that are over get no reply of theirs, nor does a later call get it."""
+    victim = run.victim
+    for number in range(3):
+        await run.late.call("set", key=f"late{number}")
+    await run.fault.inject(run)
+    for number in range(3):
+        call = victim.begin("append", 0.1, key=f"late{number}", value=str(number))
+        error = await call.result()
+        run.expect_code(error, ["outcome_unknown"], str(call))
+        run.measure(error["t"] - call.began, 0.1, 0.2 + run.times.slack, str(call))
+    await run.fault.heal(run)
+    for number in range(3):
+        result = await victim.call("get", key=f"late{number}")
+        if result["value"] not in ("x", f"x{number}"):
+            raise Violation(f"late{number} is '{result['value']}'")
+    calls = [*run.pending.values(), *last_parts(run)]
+    await run.all_ok(calls, run.phase)
+    await run.gather_all(run.ranks)
     run.expect_undisturbed(run.ranks, run.phase)

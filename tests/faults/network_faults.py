@@ -1,6 +1,7 @@
 """Faults of the network: by the proxy, and between namespaces."""
 
 import effects
+import member_effects
 from fault import CLOSED, LONG, SHORT, SILENT, STILL_HEARD, Fault
 
 
@@ -30,17 +31,27 @@ async def delay(run):
 
 
 PASS = proxy("pass")
+# Who has lost its hello for ever, which is not so with TCP, gives up after 2 s and waits a little.
+LOSING = {**SHORT, "via": "proxy", "extra_s": 0.3, "promise": "2 s and a backoff"}
 PROXIED = [
     Fault("half_open_long", "half-open TCP; its host dies silently", effects.lost,
           proxy("dead both"), PASS, via="proxy", **SILENT, **LONG),
+    Fault("held_short", "cut off for less than 0.8 S: all arrives when it is over",
+          effects.unnoticed, proxy("hold"), PASS, via="proxy", **SHORT),
     Fault("half_open_short", "cut off for less than 0.8 S", effects.unnoticed, proxy("dead both"),
-          PASS, via="proxy", **SHORT),
+          PASS, **LOSING),
     Fault("dead_up_long", "one direction dead, to the server", effects.lost, proxy("dead up"),
           PASS, via="proxy", **SILENT, **LONG),
     Fault("dead_up_short", "one direction dead, to the server", effects.unnoticed,
-          proxy("dead up"), PASS, via="proxy", **SHORT),
+          proxy("dead up"), PASS, **LOSING),
     Fault("dead_down_short", "one direction dead, from the server", effects.unnoticed,
-          proxy("dead down"), PASS, via="proxy", **SHORT),
+          proxy("dead down"), PASS, **LOSING),
+    Fault("dead_down_long", "one direction dead, from the server: `suspended`",
+          member_effects.heard_but_deaf, proxy("dead down"), PASS, via="proxy",
+          promise="0.8 S + e", **LONG),
+    Fault("late_reply", "a client has timed out, the reply comes late",
+          member_effects.replies_come_late, proxy("delay 450"), PASS, via="proxy",
+          promise="its deadline + e"),
     Fault("reset_away", "reset, and not let in again", effects.lost, refuse_and("reset"), PASS,
           via="proxy", lasts_s=lambda t, dice: t.grace + t.slack + dice.uniform(0.2, 1.0),
           **CLOSED),

@@ -7,6 +7,7 @@
 //     pass                  passes everything on again, at once
 //     delay MS              what comes is passed on so much later
 //     trickle MS            single bytes, one each MS
+//     hold                  what comes waits, ends and connections too, until `pass`
 //     dead up|down|both     what comes in that direction is lost from now on, ends included; other
 //                           connections begin only when `up` lives
 //     refuse                closes what connects
@@ -70,6 +71,7 @@ struct Harm {
   bool up_is_dead = false;
   bool down_is_dead = false;
   bool refuses = false;
+  bool holds = false;
   std::optional<Direction> cut;
   std::size_t cut_after_bytes = 0;
 };
@@ -158,6 +160,7 @@ void Proxy::obey(const std::string& line) {
     harm_.up_is_dead = which != "down";
     harm_.down_is_dead = which != "up";
   }
+  if (command == "hold") harm_.holds = true;
   if (command == "refuse") harm_.refuses = true;
   if (command == "cut" && words >> which >> number) {
     harm_.cut = which == "up" ? Direction::up : Direction::down;
@@ -205,6 +208,7 @@ void Proxy::take(Connection& connection, Pump& pump) {
 }
 
 bool Proxy::pass(Pump& pump) {
+  if (harm_.holds) return true;
   const auto now = Clock::now();
   while (!pump.pieces.empty() && pump.pieces.front().due <= now && pump.free_at <= now) {
     std::string& bytes = pump.pieces.front().bytes;
@@ -242,6 +246,7 @@ void Proxy::reset_all() {
 
 int Proxy::wait_ms() const {
   auto next = Clock::now() + milliseconds(1000);
+  if (harm_.holds) return 1000;
   for (const Connection& connection : connections_) {
     for (const Pump* pump : {&connection.up, &connection.down}) {
       if (pump->pieces.empty()) continue;
@@ -255,10 +260,10 @@ int Proxy::wait_ms() const {
 void Proxy::run() {
   for (;;) {
     std::vector<pollfd> ready = {{STDIN_FILENO, POLLIN, 0}};
-    ready.push_back({harm_.up_is_dead ? -1 : listener_, POLLIN, 0});
+    ready.push_back({harm_.up_is_dead || harm_.holds ? -1 : listener_, POLLIN, 0});
     for (const Connection& connection : connections_) {
       for (const Pump* pump : {&connection.up, &connection.down}) {
-        ready.push_back({pump->has_ended ? -1 : pump->from, POLLIN, 0});
+        ready.push_back({pump->has_ended || harm_.holds ? -1 : pump->from, POLLIN, 0});
       }
     }
     ::poll(ready.data(), ready.size(), wait_ms());

@@ -59,6 +59,7 @@ class Worker {
   json set(const json& command, Duration timeout);
   json get(const json& command, Duration timeout);
   json add(const json& command, Duration timeout);
+  json append(const json& command, Duration timeout);
   json remove(const json& command, Duration timeout);
   json report_dead(const json& command, Duration timeout);
   json reopen(const json& command, Duration timeout);
@@ -77,16 +78,27 @@ class Worker {
 };
 
 const std::map<std::string, Worker::Call> Worker::calls = {
-    {"connect", &Worker::connect}, {"listen", &Worker::listen},
-    {"create", &Worker::create},   {"join", &Worker::join},
-    {"barrier", &Worker::barrier}, {"all_gather", &Worker::all_gather},
-    {"recv", &Worker::recv},       {"send", &Worker::send},
-    {"regroup", &Worker::regroup}, {"recover", &Worker::recover},
-    {"leave", &Worker::leave},     {"set", &Worker::set},
-    {"get", &Worker::get},         {"add", &Worker::add},
-    {"remove", &Worker::remove},   {"report_dead", &Worker::report_dead},
-    {"reopen", &Worker::reopen},   {"close", &Worker::close},
-    {"status", &Worker::status},   {"fork", &Worker::fork_child},
+    {"connect", &Worker::connect},
+    {"listen", &Worker::listen},
+    {"create", &Worker::create},
+    {"join", &Worker::join},
+    {"barrier", &Worker::barrier},
+    {"all_gather", &Worker::all_gather},
+    {"recv", &Worker::recv},
+    {"send", &Worker::send},
+    {"regroup", &Worker::regroup},
+    {"recover", &Worker::recover},
+    {"leave", &Worker::leave},
+    {"set", &Worker::set},
+    {"get", &Worker::get},
+    {"add", &Worker::add},
+    {"append", &Worker::append},
+    {"remove", &Worker::remove},
+    {"report_dead", &Worker::report_dead},
+    {"reopen", &Worker::reopen},
+    {"close", &Worker::close},
+    {"status", &Worker::status},
+    {"fork", &Worker::fork_child},
 };
 
 /// How a call ended; `more` is told of a value.
@@ -257,6 +269,11 @@ json Worker::get(const json& command, Duration timeout) {
 json Worker::add(const json& command, Duration timeout) {
   return outcome(store()->add(command.at("key").get<std::string>(), 1, timeout),
                  [](json& line, std::int64_t number) { line["number"] = number; });
+}
+
+json Worker::append(const json& command, Duration timeout) {
+  const std::string suffix = command.value("value", "");
+  return outcome(store()->append(command.at("key").get<std::string>(), suffix, timeout));
 }
 
 json Worker::remove(const json& command, Duration timeout) {
