@@ -32,8 +32,8 @@ class Fault:
     victim_dies: bool = False
     victim_code: str = "session_expired"
     writes_arrive: bool = False  # the server hears the victim, who hears nothing
+    replies_arrive: bool = False  # the victim hears the server, who hears nothing
     victim_waits: bool = True  # is in the call of its phase, too
-    extra_s: float = 0.0
     via: str = ""  # "proxy" or "network": what is between the victim and the server
     hosted: bool = False  # a rank embeds the server
     wrap_ms: int = 0
@@ -54,4 +54,5 @@ LONG = {"lasts_s": lambda t, dice: (t.session + t.slack + 3.5 * t.heartbeat
                                     + dice.uniform(0.2, 1.5))}
 # Its lease runs from the last heartbeat that was answered, and to be back takes up to 2 s.
 SHORT = {"lasts_s": lambda t, dice: dice.uniform(
-    0.5, max(1.0, 0.8 * t.session - 2.2 - t.heartbeat)), "promise": "2 s"}
+    0.5, max(1.0, 0.8 * t.session - 2.2 - t.heartbeat)), "bound_s": lambda t: 2.0,
+         "promise": "2 s"}

@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import os
 import random
+import signal
 import statistics
 import sys
 import time
@@ -41,6 +42,7 @@ class Matrix:
         self.runs = defaultdict(int)
         self.failed = defaultdict(int)
         self.skipped = defaultdict(int)
+        self.is_ended = False
 
     def plan(self):
         """Runs, as (fault, phase, seed): all cells in turn, in an order of the seed's."""
@@ -75,22 +77,32 @@ class Matrix:
             self.skipped[key] += 1
             print(f"skipped {fault.name}/{phase}: {reason}", flush=True)
             run.place.remove()
-        except BaseException as error:
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
             self.failed[key] += 1
             what = str(error) if isinstance(error, Violation) else traceback.format_exc()
             print(f"FAILED {fault.name}/{phase}: {what}\n  logs: {run.place.folder}\n  again: "
                   f"{sys.executable} {os.path.relpath(__file__)} {self.options.build} --times "
                   f"{self.options.times} --only {fault.name}/{phase} --seed {seed}", flush=True)
-            if isinstance(error, (KeyboardInterrupt, asyncio.CancelledError)):
-                raise
 
     async def all(self):
+        """Who ends this program ends the runs in order: nothing of them stays."""
         places = asyncio.Semaphore(self.options.parallel)
 
         async def in_turn(fault, phase, seed):
             async with places:
                 await self.one(fault, phase, seed)
-        await asyncio.gather(*(in_turn(*run) for run in self.plan()))
+        runs = [asyncio.create_task(in_turn(*run)) for run in self.plan()]
+
+        def end():
+            if not self.is_ended:
+                self.is_ended = True
+                for run in runs:
+                    run.cancel()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, end)
+        await asyncio.gather(*runs, return_exceptions=True)
 
     def table(self):
         times = TIMES[self.options.times]
@@ -137,7 +149,7 @@ def main():
     runs, failed, skipped = (sum(counts.values())
                              for counts in (matrix.runs, matrix.failed, matrix.skipped))
     print(f"{runs} runs, {failed} failed, {skipped} skipped, in {time.monotonic() - began:.0f} s")
-    return 1 if failed else 0
+    return 1 if failed or runs == skipped or matrix.is_ended else 0
 
 
 if __name__ == "__main__":

@@ -31,8 +31,11 @@ async def delay(run):
 
 
 PASS = proxy("pass")
-# Who has lost its hello for ever, which is not so with TCP, gives up after 2 s and waits a little.
-LOSING = {**SHORT, "via": "proxy", "extra_s": 0.3, "promise": "2 s and a backoff"}
+# What is lost comes never, which is not so with TCP: the connection is silent until that is found
+# after 3 heartbeats, or the wait for a hello is over after 2 s; then there is a little backoff.
+LOSING = {**SHORT, "via": "proxy", "bound_s": lambda t: max(2.0, 3.5 * t.heartbeat) + 0.3,
+          "promise": "3.5 heartbeats or 2 s, and a backoff"}
+BACK = {"via": "proxy", "bound_s": lambda t: 2.0, "promise": "2 s"}
 PROXIED = [
     Fault("half_open_long", "half-open TCP; its host dies silently", effects.lost,
           proxy("dead both"), PASS, via="proxy", **SILENT, **LONG),
@@ -41,7 +44,7 @@ PROXIED = [
     Fault("half_open_short", "cut off for less than 0.8 S", effects.unnoticed, proxy("dead both"),
           PASS, **LOSING),
     Fault("dead_up_long", "one direction dead, to the server", effects.lost, proxy("dead up"),
-          PASS, via="proxy", **SILENT, **LONG),
+          PASS, via="proxy", replies_arrive=True, **SILENT, **LONG),
     Fault("dead_up_short", "one direction dead, to the server", effects.unnoticed,
           proxy("dead up"), PASS, **LOSING),
     Fault("dead_down_short", "one direction dead, from the server", effects.unnoticed,
@@ -55,16 +58,15 @@ PROXIED = [
     Fault("reset_away", "reset, and not let in again", effects.lost, refuse_and("reset"), PASS,
           via="proxy", lasts_s=lambda t, dice: t.grace + t.slack + dice.uniform(0.2, 1.0),
           **CLOSED),
-    Fault("reset", "reset, and back at once", effects.unnoticed, proxy("reset"), PASS,
-          via="proxy", promise="2 s"),
+    Fault("reset", "reset, and back at once", effects.unnoticed, proxy("reset"), PASS, **BACK),
     Fault("cut_in_mid_frame", "cut in the middle of a frame, and back at once",
-          effects.unnoticed, cut_in_mid_frame, PASS, via="proxy",
-          lasts_s=lambda t, dice: 3 * t.heartbeat, promise="2 s"),
+          effects.unnoticed, cut_in_mid_frame, PASS, lasts_s=lambda t, dice: 3 * t.heartbeat,
+          **BACK),
     Fault("delay", "each direction takes 50 to 400 ms longer", effects.unnoticed, delay, PASS,
-          via="proxy", lasts_s=lambda t, dice: dice.uniform(1, 3), extra_s=1.0,
+          via="proxy", lasts_s=lambda t, dice: dice.uniform(1, 3), bound_s=lambda t: 3.0,
           promise="2 s and the delay"),
     Fault("trickle", "single bytes, one each ms", effects.unnoticed, proxy("trickle 1"), PASS,
-          via="proxy", lasts_s=lambda t, dice: dice.uniform(1, 3), promise="2 s"),
+          lasts_s=lambda t, dice: dice.uniform(1, 3), **BACK),
 ]
 
 
@@ -93,8 +95,8 @@ for where, end in (("server", 0), ("rank", 1)):
     words = f"a blackhole route at the {where}"
     NETWORKS += [
         Fault(f"blackhole_{where}_long", f"cut off for longer than S: {words}", effects.lost,
-              blackhole(end, "add"), blackhole(end, "del"), writes_arrive=end == 0, **NETWORK,
-              **(STILL_HEARD if end == 0 else SILENT), **LONG),
+              blackhole(end, "add"), blackhole(end, "del"), writes_arrive=end == 0,
+              replies_arrive=end == 1, **NETWORK, **(STILL_HEARD if end == 0 else SILENT), **LONG),
         Fault(f"blackhole_{where}_short", f"cut off for less than 0.8 S: {words}",
               effects.unnoticed, blackhole(end, "add"), blackhole(end, "del"), **NETWORK, **SHORT),
     ]

@@ -61,7 +61,8 @@ class Program:
             self.errors = open(self.place.folder / f"{self.name}.err", "ab")
         self.process = await asyncio.create_subprocess_exec(
             *self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self.errors, env=self.environment, preexec_fn=die_with_parent, limit=1 << 20)
+            stderr=self.errors, env=self.environment, preexec_fn=die_with_parent,
+            start_new_session=True, limit=1 << 20)
         self.errors.close()
         self.errors = None
         self.pid = self.process.pid
@@ -284,7 +285,8 @@ class Namespaces:
 
     async def run(self, *words):
         process = await asyncio.create_subprocess_exec(
-            "ip", *words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            "ip", *words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            start_new_session=True)
         _, errors = await process.communicate()
         if process.returncode != 0:
             raise Violation(f"ip {' '.join(words)}: {errors.decode().strip()}")
@@ -340,12 +342,25 @@ class Place:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        for program in self.programs:
-            await program.kill()
-        for namespaces in self.namespaces:
-            await namespaces.remove()
-        for mount in self.mounts:
-            subprocess.run(["umount", mount], check=True)
+        failures = []
+        for going in [*(program.kill() for program in self.programs),
+                      *(namespaces.remove() for namespaces in self.namespaces),
+                      *(self.unmount(mount) for mount in self.mounts)]:
+            try:
+                await going
+            except Violation as failure:
+                failures.append(str(failure))
+        await self.see_all_gone()
+        if failures:
+            raise Violation("; ".join(failures))
+
+    async def unmount(self, mount):
+        done = subprocess.run(["umount", mount], capture_output=True, text=True, check=False,
+                              start_new_session=True)
+        if done.returncode != 0:
+            raise Violation(done.stderr.strip())
+
+    async def see_all_gone(self):
         for _ in range(100):
             if not (left := self.leftovers()):
                 break

@@ -44,7 +44,7 @@ MEMBERS = [
           victim_dies=True, cause=("restarted", "closed"), bound_s=lambda t: 0.5,
           promise="0.5 s of its join"),
     Fault("two_claim", "two live processes claim one rank", member_effects.second_claims,
-          effects.now, promise="at once", code="rank_in_use",
+          effects.now, promise="at once", bound_s=lambda t: 2.0, code="rank_in_use",
           phases=("during_join", *GROUP_PHASES)),
     Fault("leave", "a rank leaves or closes its group", member_effects.leaves, None,
           victim_dies=True, victim_waits=False, code="rank_left", bound_s=lambda t: 0.5,

@@ -50,11 +50,11 @@ async def give_descriptors(run):
 
 
 async def leave_the_rank_none(run):
-    """The victim is cut off and has no descriptor to come back with."""
+    """The victim's connection is reset, and it has no descriptor to come back with."""
     pid = run.victim.pid
     run.state["limits"] = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, run.state["limits"][1]))
-    return await run.proxy.obey("dead both")
+    return await run.proxy.obey("reset")
 
 
 async def give_the_rank_some(run):
@@ -262,13 +262,14 @@ async def kill_at_wrap(run):
     return await kill_victim(run)
 
 
-QUIET = {"effect": effects.unnoticed, "promise": "2 s"}
+QUIET = {"effect": effects.unnoticed, "bound_s": lambda t: 2.0, "promise": "2 s"}
 BRIEF = {"lasts_s": lambda t, dice: dice.uniform(0.3, 1.5)}
 RESOURCES = [
     Fault("no_descriptors", "out of file descriptors", inject=leave_no_descriptor,
           heal=give_descriptors, **QUIET, **BRIEF),
-    Fault("rank_no_descriptors", "cut off, and without a descriptor to come back", via="proxy",
-          inject=leave_the_rank_none, heal=give_the_rank_some, **QUIET, **BRIEF),
+    Fault("rank_no_descriptors", "reset, and without a descriptor to come back", via="proxy",
+          inject=leave_the_rank_none, heal=give_the_rank_some,
+          lasts_s=lambda t, dice: t.grace * dice.uniform(0.1, 0.3), **QUIET),
     Fault("memory_limit", "the memory limit is reached", inject=fill_memory, heal=free_memory,
           prepare=limit_memory, **QUIET, **BRIEF),
     Fault("memory_refused", "the system refuses the server memory", inject=narrow_address_space,
