@@ -43,7 +43,7 @@ async def leave_no_descriptor(run):
 async def give_descriptors(run):
     resource.prlimit(run.server.pid, resource.RLIMIT_NOFILE, run.state["limits"])
     at = time.monotonic()
-    result = await run.state["newcomer"].call("connect", 5.0, address=run.server.address)
+    result = await run.state["newcomer"].connect(run.server.address)
     if result["t"] - at > 1.0:
         raise Violation(f"a newcomer was let in {result['t'] - at:.2f} s after the relief")
     return at

@@ -19,6 +19,9 @@ from processes import (Absent, Namespaces, PATIENCE_S, Place, Proxy, Rank, Serve
 PHASES = ("before_join", "during_join", "barrier", "all_gather", "recv", "idle")
 JOINING = ("before_join", "during_join")
 WORLD_SIZE = 4
+NOTHING_HELD = {"sessions": "1", "groups": "0", "epochs": "0", "rounds": "0", "streams": "0",
+                "waits": "0", "objects": "0"}
+HELD = tuple(NOTHING_HELD)
 run_numbers = itertools.count(1)
 
 
@@ -108,7 +111,25 @@ class Run:
 
     async def finish(self):
         if self.server is not None:
+            await self.see_nothing_held()
             await self.server.stop()
+
+    async def see_nothing_held(self):
+        """When all ranks have closed, the server holds nothing of them but keys."""
+        for rank in self.place.programs:
+            if isinstance(rank, Rank) and rank.process_id and rank.process.returncode is None:
+                rank.begin("close", 5.0)
+        observer = await self.new_rank(0, suffix="o")
+        await observer.connect(self.server.address)
+        until = time.monotonic() + self.times.session + PATIENCE_S
+        while True:
+            status = (await observer.call("status"))["status"]
+            held = {name: status[f"{name}_count"] for name in HELD}
+            if held == NOTHING_HELD:
+                return
+            if time.monotonic() > until:
+                raise Violation(f"the server still holds {held}")
+            await asyncio.sleep(0.05)
 
     # What is there before the fault.
 
