@@ -116,7 +116,9 @@ class Matrix:
             shown = ([f"{statistics.median(seconds):.3f} s", f"{max(seconds):.3f} s"]
                      if seconds else ["", ""])
             bound = fault.bound_s(times)
-            words = fault.promise + (f" = {bound:g} s" if bound else "")
+            same = f"{bound:g} s"
+            words = fault.promise if not bound or same in fault.promise else (
+                f"{fault.promise}: {same}")
             yield (f"| `{fault.name}` | {fault.case} | {self.runs[key]} | {self.failed[key]} | "
                    f"{shown[0]} | {shown[1]} | {words} |")
 

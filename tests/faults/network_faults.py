@@ -64,7 +64,7 @@ PROXIED = [
           **BACK),
     Fault("delay", "each direction takes 50 to 400 ms longer", effects.unnoticed, delay, PASS,
           via="proxy", lasts_s=lambda t, dice: dice.uniform(1, 3), bound_s=lambda t: 3.0,
-          promise="2 s and the delay"),
+          promise="2 s and the delay: 3 s"),
     Fault("trickle", "single bytes, one each ms", effects.unnoticed, proxy("trickle 1"), PASS,
           lasts_s=lambda t, dice: dice.uniform(1, 3), **BACK),
 ]

@@ -1,10 +1,13 @@
 """Faults of one rank: it dies, stands still, leaves, restarts, comes twice, is late."""
 
+import os
 import signal
+import time
 
 import effects
 import member_effects
 from fault import CLOSED, GROUP_PHASES, LONG, SHORT, SILENT, Fault
+from processes import Violation
 
 
 async def kill_victim(run):
@@ -20,8 +23,23 @@ async def go_on_victim(run):
     return run.victim.signal(signal.SIGCONT)
 
 
+async def fork_child(run):
+    at = time.monotonic()
+    result = await run.victim.call("fork")
+    run.place.children.append(result["child"])
+    if result["in_child"] != "forked":
+        raise Violation(f"a call in the child gave {result['in_child']}")
+    return at
+
+
+async def kill_child(run):
+    at = time.monotonic()
+    os.kill(run.place.children[-1], signal.SIGKILL)
+    return at
+
+
 async def fork_and_kill(run):
-    run.place.children.append((await run.victim.call("fork"))["child"])
+    await fork_child(run)
     return run.victim.signal(signal.SIGKILL)
 
 
@@ -29,6 +47,7 @@ SIGNALS = [
     Fault("kill", "a rank is killed", effects.lost, kill_victim, victim_dies=True, **CLOSED),
     Fault("kill_child_holds", "a rank is killed, its child holds the socket", effects.lost,
           fork_and_kill, victim_dies=True, **SILENT),
+    Fault("forks", "a process forks", effects.unnoticed, fork_child, kill_child, **SHORT),
     Fault("stop_long", "stopped past S, resumed", effects.lost, stop_victim, go_on_victim,
           **SILENT, **LONG),
     Fault("stop_short", "stopped for less than 0.8 S", effects.unnoticed, stop_victim,
@@ -44,11 +63,11 @@ MEMBERS = [
           victim_dies=True, cause=("restarted", "closed"), bound_s=lambda t: 0.5,
           promise="0.5 s of its join"),
     Fault("two_claim", "two live processes claim one rank", member_effects.second_claims,
-          effects.now, promise="at once", bound_s=lambda t: 2.0, code="rank_in_use",
+          effects.now, promise="at once: 0.5 s", bound_s=lambda t: 2.0, code="rank_in_use",
           phases=("during_join", *GROUP_PHASES)),
     Fault("leave", "a rank leaves or closes its group", member_effects.leaves, None,
           victim_dies=True, victim_waits=False, code="rank_left", bound_s=lambda t: 0.5,
-          promise="at once"),
+          promise="at once: 0.5 s"),
     Fault("slow", "a slow rank that still heartbeats", member_effects.is_slow, None,
           victim_waits=False, promise="its deadline + e", wait_s=lambda t: 0.7 * t.session,
           phases=("during_join", "barrier", "all_gather", "recv")),

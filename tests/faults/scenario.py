@@ -12,6 +12,7 @@ import random
 import subprocess
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from processes import (Absent, Namespaces, PATIENCE_S, Place, Proxy, Rank, Server, Violation,
                        within)
@@ -159,6 +160,7 @@ class Run:
                              errors=self.state.get("server_errors"),
                              environment=self.environment_of("server"))
         await self.server.start()
+        self.check_clock(self.server, "server")
         ranks = list(range(WORLD_SIZE))
         self.dice.shuffle(ranks)
         victims_address = self.server.address
@@ -173,6 +175,13 @@ class Run:
             one.connect(victims_address if one is self.victim else self.server.address,
                         label=one.name) for one in self.ranks))
 
+    def check_clock(self, program, who):
+        """That a time namespace is what it was to be."""
+        if self.fault.wrap_ms and who in self.fault.wrap_of:
+            line = Path(f"/proc/{program.pid}/timens_offsets").read_text().splitlines()[0]
+            if int(line.split()[1]) != int(self.state["clock_offset_s"]):
+                raise Violation(f"the clock of {program.name}: {line}")
+
     def environment_of(self, who):
         wall_clocks = self.state.get("wall_clock_of", ())
         return self.state["wall_clock"] if who in wall_clocks else None
@@ -182,7 +191,10 @@ class Run:
         rank = Rank(self.place, f"rank{number}{suffix}", clock_offset_s=offset_s, prefix=prefix,
                     environment=self.environment_of(who))
         rank.rank = number
-        return await rank.start()
+        await rank.start()
+        await within(PATIENCE_S, f"the start of {rank.name}", rank.ready.wait())
+        self.check_clock(rank, who)
+        return rank
 
     async def replacement(self):
         """Another process for the victim's rank, where nothing is broken."""

@@ -7,6 +7,7 @@
 // that waits holds up no other. Reported are lines of JSON: when a call begins, how it ended, and
 // what the store and the group tell by themselves. The monotonic time is in all of them.
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -302,13 +303,23 @@ json Worker::status(const json&, Duration timeout) {
   });
 }
 
-/// A child that does nothing but hold what it has inherited.
+/// A child that holds what it has inherited, after it has seen what a call gives there.
 json Worker::fork_child(const json&, Duration) {
+  const auto held = store();
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return {{"code", "internal"}, {"message", "no pipe"}};
   const pid_t child = ::fork();
   if (child == 0) {
+    const auto got = held->get("k", Duration(0));
+    const ErrorCode code = got ? ErrorCode::internal : got.error().code;
+    if (::write(ends[1], &code, sizeof code) != sizeof code) ::_exit(1);
     for (;;) ::pause();
   }
-  return {{"code", "ok"}, {"child", child}};
+  ErrorCode code = ErrorCode::internal;
+  ::close(ends[1]);
+  const bool has_said = ::read(ends[0], &code, sizeof code) == sizeof code;
+  ::close(ends[0]);
+  return {{"code", has_said ? "ok" : "internal"}, {"child", child}, {"in_child", name_of(code)}};
 }
 
 void Worker::run(const json& command) {
