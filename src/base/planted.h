@@ -35,6 +35,7 @@ enum class Bug : std::uint8_t {
   live_holder_displaced,
   mass_expiry_after_pause,
   memory_not_given_back,
+  mismatch_forgotten,
   never_suspended,
   never_unavailable,
   no_backstop,

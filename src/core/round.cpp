@@ -155,21 +155,15 @@ void Rounds::repeat(const RequestContext& context, Member& member, std::uint64_t
   }
 }
 
-/// The round is decided; only a call that does not fit it gets something else.
+/// The round is decided; only a call that does not fit one that is done gets something else.
 void Rounds::call_late(const RequestContext& context, Member& member, Round& round,
                        const wire::CollectiveCall& request) {
   const RoundCall call = call_of(request);
-  const bool fits = call == round.call;
-  const bool differed =
-      round.state == Round::State::failed && round.failure.code == ErrorCode::collective_mismatch;
-  Answer answer = outcome(round, member, {});
-  if (!fits && !differed) {
-    const Failure failure = make_failure(quota_, mismatch_error(round, member, text_of(call)));
-    round.differing_ranks.push_back(member.rank);
-    OnAcknowledged part = answer.on_acknowledged;
-    answer = answer_of_failure(failure, {}, round.number);
-    answer.on_acknowledged = part;
+  if (round.state == Round::State::done && call != round.call) {
+    Failure mismatch = make_failure(quota_, mismatch_error(round, member, text_of(call)));
+    round.differing.push_back({member.rank, std::move(mismatch)});
   }
+  Answer answer = outcome(round, member, {});
   if (MUSTER_PLANTED(late_rank_gets_another_outcome)) answer = answer_of(wire::RoundReply{});
   ++member.next_round;
   host_.answer(context, std::move(answer));

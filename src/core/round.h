@@ -54,6 +54,12 @@ struct Round {
 
   enum class State : std::uint8_t { open, done, failed };
 
+  /// A rank that came when the round was done, and called another thing.
+  struct Differing {
+    std::uint32_t rank = 0;
+    Failure mismatch;  ///< what it gets in place of the outcome, however often it asks
+  };
+
   Rounds& rounds;
   std::uint64_t number;
   RoundCall call;
@@ -65,7 +71,7 @@ struct Round {
   std::vector<Object*> values;  ///< by rank: gathered until it is decided; scattered from then on
   Object* body = nullptr;       ///< broadcast: the value; gathered: the encoded RoundReply
   Failure failure;
-  std::vector<std::uint32_t> differing_ranks;  ///< came when it was done, and called another thing
+  std::vector<Differing> differing;
   Chain<RoundWait> waits;
   Timer timer{TimerKind::round, this};
   Instant opened{};
@@ -162,6 +168,7 @@ class Rounds {
 
   // round_answers.cpp
   void answer(RoundWait& wait);
+  const Failure* failure_for(const Round& round, const Member& member) const;
   Answer outcome(const Round& round, const Member& member, Duration elapsed) const;
   Answer recovered(const Round& round, const Member& member,
                    const std::vector<std::uint64_t>& next_sequences) const;

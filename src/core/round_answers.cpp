@@ -40,14 +40,23 @@ void Rounds::answer(RoundWait& wait) {
   host_.answer(wait.parked, std::move(answer));
 }
 
+/// What a decided round has failed with as `member` sees it; null: it is done.
+const Failure* Rounds::failure_for(const Round& round, const Member& member) const {
+  if (round.state == Round::State::failed) return &round.failure;
+  for (const auto& [rank, mismatch] : round.differing) {
+    if (rank == member.rank && !MUSTER_PLANTED(mismatch_forgotten)) return &mismatch;
+  }
+  return nullptr;
+}
+
 /// What a decided round means for one member.
 Answer Rounds::outcome(const Round& round, const Member& member, Duration elapsed) const {
   const bool is_root = member.rank == round.call.root;
   Answer answer;
   const Object* object = nullptr;
   bool gets_value = true;
-  if (round.state == Round::State::failed) {
-    answer = answer_of_failure(round.failure, elapsed, round.number);
+  if (const Failure* failure = failure_for(round, member)) {
+    answer = answer_of_failure(*failure, elapsed, round.number);
     gets_value = false;
   } else {
     switch (round.call.collective) {
@@ -213,9 +222,9 @@ Error Rounds::mismatch_error(const Round& round, const Member& caller, std::stri
   Error error = round_error(ErrorCode::collective_mismatch, round);
   const std::string others = text_of(round.call);
   const auto called_that = [&](const Member& member) {
-    const auto& differing = round.differing_ranks;
     return member.live() && member.next_round > round.number &&
-           std::find(differing.begin(), differing.end(), member.rank) == differing.end();
+           std::ranges::find(round.differing, member.rank, &Round::Differing::rank) ==
+               round.differing.end();
   };
   for (const Member& member : roster_.members) {
     if (&member == &caller) {

@@ -50,6 +50,8 @@ constexpr PlantedBug bugs[] = {
      "After a pause of the server all sessions have expired."},
     {Bug::memory_not_given_back, "memory_not_given_back",
      "Each cached answer leaves a byte charged."},
+    {Bug::mismatch_forgotten, "mismatch_forgotten",
+     "Who called another thing than what is done is told so once, and later that it is done."},
     {Bug::never_suspended, "never_suspended", "A client that is cut off does not say so."},
     {Bug::never_unavailable, "never_unavailable",
      "A client waits on for a server that does not come back."},

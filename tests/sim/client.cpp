@@ -56,6 +56,7 @@ void Client::cancel(protocol::CallId call) {
 void Client::close() {
   protocol_.close(now());
   carry_out_all();
+  drop_set_aside();
 }
 
 void Client::reopen() {
@@ -72,6 +73,7 @@ void Client::die(Death death) {
   pending_.clear();
   const auto connection = std::exchange(connection_, 0);
   if (connection != 0 && death == Death::of_process) network_.close(connection, Side::client);
+  if (death == Death::of_process) drop_set_aside();
   if (death == Death::of_machine) network_.cut(number_, false, false);
 }
 
@@ -158,6 +160,7 @@ void Client::connect() {
                     },
                     [this, connection] {
                       when_running([this, connection] {
+                        std::erase(set_aside_, connection);
                         if (connection != connection_) return;
                         connection_ = 0;
                         apply(protocol::Disconnected{true, "reset"});
@@ -171,9 +174,16 @@ void Client::drop_connection() {
   if (connection_ != 0) network_.close(std::exchange(connection_, 0), Side::client);
 }
 
-void Client::carry_out(const protocol::Disconnect&) {
+void Client::drop_set_aside() {
+  for (const auto connection : std::exchange(set_aside_, {})) {
+    network_.close(connection, Side::client);
+  }
+}
+
+void Client::carry_out(const protocol::Disconnect& effect) {
   ++attempt_;
-  drop_connection();
+  if (!effect.is_silent) return drop_connection();
+  if (connection_ != 0) set_aside_.push_back(std::exchange(connection_, 0));
 }
 
 void Client::carry_out(const protocol::Transmit& effect) {
@@ -199,9 +209,11 @@ void Client::carry_out(const protocol::Complete& effect) {
 
 void Client::carry_out(const protocol::Notify& effect) {
   if (notified) notified(effect.event);
+  if (effect.event.kind == wire::EventKind::session_ended) drop_set_aside();
 }
 
 void Client::carry_out(const protocol::Established& effect) {
+  drop_set_aside();
   if (effect.resumed) ++resumed_count_;
   if (effect.resumed) return;
   incarnation_ = protocol_.server().incarnation;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "client/protocol/protocol.h"
 #include "clock.h"
@@ -78,6 +79,7 @@ class Client {
   void attempt(std::uint64_t number);
   void connect();
   void drop_connection();
+  void drop_set_aside();
   void arm();
   void when_running(std::function<void()> what);
 
@@ -88,6 +90,7 @@ class Client {
   Clock clock_;
   protocol::Protocol protocol_;
   Network::ConnectionId connection_ = 0;
+  std::vector<Network::ConnectionId> set_aside_;  ///< silent ones, until the session stands again
   std::uint64_t attempt_ = 0;
   std::uint64_t alarm_ = 0;
   bool is_carrying_out_ = false;

@@ -249,12 +249,18 @@ void GroupModel::check_timeout(const Place& place, Round& round, std::uint64_t n
       return static_cast<int>(rank) >= range.first && static_cast<int>(rank) <= range.last;
     });
   };
+  if (error.decided_by_rank < 0) return problem(place, number, "timed_out, but by whom?");
+  const auto decider = round.called.find(static_cast<std::uint32_t>(error.decided_by_rank));
+  if (decider == round.called.end()) {
+    return problem(place, number, "timed_out by a rank that has not called");
+  }
+  const Called& called = decider->second;
   const std::uint32_t size = epochs_[place.epoch].size;
-  const RoundCall& own = round.called.at(place.rank).call;
+  const wire::Collective collective = called.call.collective;
   const bool from_one =
-      own.collective == wire::Collective::broadcast || own.collective == wire::Collective::scatter;
+      collective == wire::Collective::broadcast || collective == wire::Collective::scatter;
   for (std::uint32_t rank = 0; rank < size; ++rank) {
-    if (from_one && rank != own.root) continue;  // the source waits for nobody
+    if (from_one && rank != called.call.root) continue;  // the source waits for nobody
     if (round.called.count(rank) == 0 && !names(rank)) {
       problem(place, number, "timed_out does not name rank " + std::to_string(rank));
     }
@@ -264,12 +270,6 @@ void GroupModel::check_timeout(const Place& place, Round& round, std::uint64_t n
     problem(place, number, "ranks were told of different deadlines");
   }
   round.decided_by = error.decided_by_rank;
-  if (error.decided_by_rank < 0) return problem(place, number, "timed_out, but by whom?");
-  const auto decider = round.called.find(static_cast<std::uint32_t>(error.decided_by_rank));
-  if (decider == round.called.end()) {
-    return problem(place, number, "timed_out by a rank that has not called");
-  }
-  const Called& called = decider->second;
   if (oracle_.now() < called.begun + oracle_.shorter(called.timeout)) {
     problem(place, number,
             "timed_out before the deadline of rank " + std::to_string(error.decided_by_rank));
