@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "muster/config.h"
+#include "muster/error.h"
 #include "muster/io_thread.h"
 #include "muster/log.h"
 #include "muster/result.h"
@@ -47,6 +49,14 @@ struct ServerOptions {
 
   std::shared_ptr<IoThread> io_thread;  ///< none: a thread of its own
   Logger logger;
+  /// Asked before each request, on the I/O thread, so it must be quick: while it says true, what
+  /// brings something to keep is refused (`resource_exhausted`), and all else goes on. For a
+  /// program that knows that memory is short before it is out, as `musterd` does. May be empty.
+  std::function<bool()> is_short_of_memory;
+  /// Runs on the I/O thread, once, when memory was out in the midst of a request and the server has
+  /// ended: what it kept is lost, its clients hear the ends of their connections. The `Server` is
+  /// still to be destroyed, not from within. May be empty.
+  std::function<void(const Error& why)> on_failure;
   /// Of the group that this process hosts the server for; -1: none. Errors at others name it.
   int hosting_rank = -1;
   /// As in StoreOptions.
@@ -65,8 +75,8 @@ class MUSTER_API Server {
   /// Blocks for the name look-up of `listen`, if any.
   ///
   /// errors  address_in_use, permission_denied (not loopback and not allowed), invalid_argument
-  ///         (names the option), forked (the I/O thread is the parent's), unavailable (any other
-  ///         failure of the system)
+  ///         (names the option), forked (the I/O thread is the parent's), resource_exhausted (no
+  ///         memory left), unavailable (any other failure of the system)
   static Result<Server> start(ServerOptions options = {});
 
   /// Stops as `stop` with no time to wait for the clients.

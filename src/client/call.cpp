@@ -16,8 +16,10 @@ constexpr Duration wake_patience{std::chrono::milliseconds(500)};
 template <class T>
 class Waiter {
  public:
+  /// Only the first counts.
   void complete(T value) {
     const std::lock_guard lock(mutex_);
+    if (value_) return;
     value_ = std::move(value);
     ready_.notify_one();
   }
@@ -63,6 +65,15 @@ Error described(Error error, const Subject& subject, const Link* link, Instant b
   return error;
 }
 
+Error out_of_memory() {
+  return failure(ErrorCode::resource_exhausted, "this process has no memory left");
+}
+
+Error let_go() {
+  return failure(ErrorCode::outcome_unknown,
+                 "nobody completed the call: memory was out, or its I/O thread has ended");
+}
+
 std::optional<Error> refusal_to_begin(const Link& link, Form form) {
   if (link.is_forked()) {
     return failure(ErrorCode::forked, "the store belongs to the parent process");
@@ -89,9 +100,27 @@ class Waiting::Place : public Waiter<Outcome> {};
 
 namespace {
 
+/// Completes the call also when it is dropped, as when memory is out where it was to be completed.
+class Completion {
+ public:
+  explicit Completion(std::shared_ptr<Waiter<Outcome>> waiter) : waiter_(std::move(waiter)) {}
+  ~Completion() {
+    Error error;  // without texts, which would need memory
+    error.code = ErrorCode::outcome_unknown;
+    waiter_->complete({std::move(error), protocol::Fate::in_doubt});
+  }
+  Completion(const Completion&) = delete;
+  Completion& operator=(const Completion&) = delete;
+
+  void complete(Outcome outcome) { waiter_->complete(std::move(outcome)); }
+
+ private:
+  std::shared_ptr<Waiter<Outcome>> waiter_;
+};
+
 Ticket completing(Ticket ticket, std::shared_ptr<Waiter<Outcome>> waiter) {
-  ticket.done = [waiter = std::move(waiter)](Outcome outcome) {
-    waiter->complete(std::move(outcome));
+  ticket.done = [completion = std::make_shared<Completion>(std::move(waiter))](Outcome outcome) {
+    completion->complete(std::move(outcome));
   };
   return ticket;
 }
@@ -106,7 +135,11 @@ Waiting::Waiting(Link& link, const wire::RequestBody& body, Duration timeout, Ti
 
 Outcome Waiting::outcome() {
   if (!place_->wait_until(until_)) link_.give_up(call_);
-  return place_->take();
+  Outcome outcome = place_->take();
+  const bool was_let_go = !outcome.reply && outcome.reply.error().decided_by.empty() &&
+                          outcome.reply.error().code == ErrorCode::outcome_unknown;
+  if (was_let_go) outcome.reply = let_go();
+  return outcome;
 }
 
 Result<void> establish_and_wait(Link& link, Duration timeout) {

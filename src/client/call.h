@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -59,6 +60,12 @@ Error moved_from(std::string_view operation);
 /// errors  invalid_argument (negative)
 Result<Duration> timeout_or(Duration given, Duration by_default);
 
+/// Of a call that could not begin, or whose answer could not be taken.
+Error out_of_memory();
+
+/// Of a call that nobody has completed when the last who knew of it let go of it.
+Error let_go();
+
 /// Waits for one submitted call, at most until deadline + slack + `Link::patience`, whatever
 /// happens to the I/O thread.
 class Waiting {
@@ -99,50 +106,123 @@ Result<T> finished(const Call<T>& call, const Link& link, Instant begun,
 template <class T, class Build>
 Result<T> block_on(const std::shared_ptr<Link>& link, std::string_view operation, Build build) {
   const Instant begun = base::monotonic_now();
-  if (auto refused = refusal_to_begin(*link, Form::blocking)) {
-    return described(*std::move(refused), {operation, {}, 0, 0}, link.get(), begun);
+  bool is_numbered = false;
+  try {
+    if (auto refused = refusal_to_begin(*link, Form::blocking)) {
+      return described(*std::move(refused), {operation, {}, 0, 0}, link.get(), begun);
+    }
+    const std::uint64_t serial = link->next_serial();
+    Call<T> call = build();
+    if (call.refused) {
+      return described(*std::move(call.refused), call.subject, link.get(), begun);
+    }
+    call.ticket.serial = serial;
+    is_numbered = call.order.owns_lock();
+    Waiting waiting(*link, call.body, call.timeout, std::move(call.ticket));
+    is_numbered = false;
+    call.order = {};
+    return finished(call, *link, begun, waiting.outcome().reply);
+  } catch (const std::bad_alloc&) {
+    // The group has counted it, and the server will never hear of it.
+    if (is_numbered) link->break_down();
+    return described(out_of_memory(), {operation, {}, 0, 0}, link.get(), begun);
   }
-  const std::uint64_t serial = link->next_serial();
-  Call<T> call = build();
-  if (call.refused) {
-    return described(*std::move(call.refused), call.subject, link.get(), begun);
+}
+
+/// The handler of a call in its callback form, with what its errors tell. It runs once: with a
+/// result, or when the last who knows of the call lets go of it.
+template <class T>
+class Delivery {
+ public:
+  Delivery(std::shared_ptr<Link> link, std::string_view operation, Handler<T> handler)
+      : link_(std::move(link)), operation_(operation), handler_(std::move(handler)) {}
+  ~Delivery() {
+    if (!handler_) return;
+    try {
+      fail(let_go(), {operation_, {}, 0, 0});
+    } catch (...) {  // memory is out, again
+    }
   }
-  call.ticket.serial = serial;
-  Waiting waiting(*link, call.body, call.timeout, std::move(call.ticket));
-  call.order = {};
-  return finished(call, *link, begun, waiting.outcome().reply);
+  Delivery(const Delivery&) = delete;
+  Delivery& operator=(const Delivery&) = delete;
+
+  Link& link() const { return *link_; }
+  Instant begun() const { return begun_; }
+  std::string_view operation() const { return operation_; }
+  bool is_over() const { return !handler_; }
+
+  void give(Result<T> result) {
+    deliver<T>(*link_, operation_, std::exchange(handler_, nullptr), std::move(result));
+  }
+  void fail(Error error, const Subject& subject) {
+    give(described(std::move(error), subject, link_.get(), begun_));
+  }
+  Handler<T> take_handler() { return std::exchange(handler_, nullptr); }
+
+ private:
+  const std::shared_ptr<Link> link_;
+  const std::string_view operation_;
+  const Instant begun_ = base::monotonic_now();
+  Handler<T> handler_;
+};
+
+/// A call in its callback form that is under way.
+template <class T>
+struct Started {
+  Started(std::shared_ptr<Link> link, std::string_view operation, Handler<T> handler)
+      : delivery(std::move(link), operation, std::move(handler)) {}
+
+  Delivery<T> delivery;
+  Call<T> call;
+  Result<std::string> reply{std::string()};
+};
+
+template <class T>
+void complete(const std::shared_ptr<Started<T>>& started, Outcome outcome) {
+  const Delivery<T>& delivery = started->delivery;
+  if (delivery.is_over()) return;
+  started->reply = std::move(outcome.reply);
+  delivery.link().handlers().dispatch(delivery.operation(), [started] {
+    const Handler<T> handler = started->delivery.take_handler();
+    handler(finished(started->call, started->delivery.link(), started->delivery.begun(),
+                     std::move(started->reply)));
+  });
+}
+
+template <class T, class Build>
+void submit(const std::shared_ptr<Started<T>>& started, Build build, bool& is_numbered) {
+  Link& link = started->delivery.link();
+  const std::uint64_t serial = link.next_serial();
+  Call<T>& call = started->call;
+  call = build();
+  if (call.refused) return started->delivery.fail(*std::move(call.refused), call.subject);
+  const std::unique_lock<std::mutex> order = std::move(call.order);
+  is_numbered = order.owns_lock();
+  Ticket ticket = std::move(call.ticket);
+  ticket.serial = serial;
+  ticket.done = [started](Outcome outcome) { complete(started, std::move(outcome)); };
+  const wire::RequestBody body = std::move(call.body);
+  call.body = wire::Status{};  // what it views belongs to the caller
+  link.submit(body, call.timeout, std::move(ticket));
 }
 
 /// The callback form.
 template <class T, class Build>
 void start(const std::shared_ptr<Link>& link, std::string_view operation, Handler<T> handler,
            Build build) {
-  const Instant begun = base::monotonic_now();
   if (auto refused = refusal_to_begin(*link, Form::callback)) {
     // A forked child has no thread to run it on.
     if (!handler) return;
-    return handler(described(*std::move(refused), {operation, {}, 0, 0}, link.get(), begun));
+    return handler(
+        described(*std::move(refused), {operation, {}, 0, 0}, link.get(), base::monotonic_now()));
   }
-  const std::uint64_t serial = link->next_serial();
-  auto call = std::make_shared<Call<T>>(build());
-  if (call->refused) {
-    Error error = described(*std::move(call->refused), call->subject, link.get(), begun);
-    return deliver<T>(*link, operation, std::move(handler), std::move(error));
+  const auto started = std::make_shared<Started<T>>(link, operation, std::move(handler));
+  bool is_numbered = false;
+  try {
+    submit(started, std::move(build), is_numbered);
+  } catch (const std::bad_alloc&) {
+    if (is_numbered) link->break_down();
   }
-  call->ticket.serial = serial;
-  Ticket ticket = std::move(call->ticket);
-  ticket.done = [link, call, operation, begun,
-                 handler = std::move(handler)](Outcome outcome) mutable {
-    if (!handler) return;
-    auto reply = std::make_shared<Result<std::string>>(std::move(outcome.reply));
-    link->handlers().dispatch(operation, [link, call, begun, reply, handler = std::move(handler)] {
-      handler(finished(*call, *link, begun, std::move(*reply)));
-    });
-  };
-  const wire::RequestBody body = std::move(call->body);
-  call->body = wire::Status{};  // what it views belongs to the caller
-  const std::unique_lock<std::mutex> order = std::move(call->order);
-  link->submit(body, call->timeout, std::move(ticket));
 }
 
 }  // namespace muster::client

@@ -1,6 +1,8 @@
 #include "client/group.h"
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 #include "client/failure.h"
 
@@ -33,17 +35,21 @@ GroupCounters Group::counters() {
   return {state_.rounds(), state_.objects_sent(), state_.objects_received()};
 }
 
+/// A destructor's part: if memory is out, the whole session ends, and the group's with it.
 void Group::leave_unasked() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (is_gone_) return;
-    is_gone_ = true;
-    state_.end(failure(ErrorCode::closed, "the group's handle is gone"));
+  try {
+    {
+      const std::lock_guard lock(mutex_);
+      if (std::exchange(is_gone_, true)) return;
+      state_.end(failure(ErrorCode::closed, "the group's handle is gone"));
+    }
+    Ticket ticket;
+    ticket.serial = link_->next_serial();
+    link_->submit(wire::Leave{epoch()}, link_->options().timeout, std::move(ticket));
+    link_->cancel_closed(*mark_);
+  } catch (const std::bad_alloc&) {
+    link_->break_down();
   }
-  Ticket ticket;
-  ticket.serial = link_->next_serial();
-  link_->submit(wire::Leave{epoch()}, link_->options().timeout, std::move(ticket));
-  link_->cancel_closed(*mark_);
 }
 
 void Group::end(Error why) {

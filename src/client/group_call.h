@@ -4,8 +4,8 @@
 #include "client/failure.h"
 #include "client/group.h"
 
-// How the calls of a group are made: arguments first, then a number, so that what is refused has
-// never counted.
+// How the calls of a group are made: arguments first, then what needs memory, and a number last, so
+// that what is refused has never counted.
 
 namespace muster::client {
 

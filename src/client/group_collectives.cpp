@@ -24,6 +24,10 @@ std::function<Result<std::string>(std::string)> one_value(std::optional<std::str
 
 template <class T>
 void Group::number_round(Call<T>& call) {
+  call.ticket.settle = [self = shared_from_this()](const Outcome& outcome) {
+    const std::lock_guard settling(self->mutex_);
+    self->state_.end_round(error_of(outcome), outcome.fate);
+  };
   call.order = std::unique_lock(order_);
   const std::lock_guard lock(mutex_);
   const auto round = state_.begin_round();
@@ -35,10 +39,6 @@ void Group::number_round(Call<T>& call) {
   std::get<wire::CollectiveCall>(call.body).round = *round;
   call.subject.round = *round;
   call.ticket.cancellation = wire::CancelRound{epoch(), *round};
-  call.ticket.settle = [self = shared_from_this()](const Outcome& outcome) {
-    const std::lock_guard settling(self->mutex_);
-    self->state_.end_round(error_of(outcome), outcome.fate);
-  };
 }
 
 template <class T, class Decode>

@@ -85,6 +85,12 @@ Call<std::shared_ptr<Group>> Group::regroup_call(const RegroupOptions& options, 
   const auto slot = std::make_shared<Slot::element_type>();
   made.decode = taken_from(slot);
   if (!check(made)) return made;
+  made.ticket.settle = [self = shared_from_this(), slot](const Outcome& outcome) {
+    form(slot, self->link_, self->name_, self->options_, outcome);
+    const std::lock_guard settling(self->mutex_);
+    self->state_.end_regroup(error_of(outcome), outcome.fate);
+    if (outcome.reply) self->is_gone_ = true;
+  };
   made.order = std::unique_lock(order_);
   const std::lock_guard lock(mutex_);
   const auto attempt = state_.begin_regroup();
@@ -97,12 +103,6 @@ Call<std::shared_ptr<Group>> Group::regroup_call(const RegroupOptions& options, 
   numbered.attempt = *attempt;
   numbered.next_round = state_.rounds() + 1;
   made.ticket.cancellation = wire::CancelRegroup{epoch(), *attempt};
-  made.ticket.settle = [self = shared_from_this(), slot](const Outcome& outcome) {
-    form(slot, self->link_, self->name_, self->options_, outcome);
-    const std::lock_guard settling(self->mutex_);
-    self->state_.end_regroup(error_of(outcome), outcome.fate);
-    if (outcome.reply) self->is_gone_ = true;
-  };
   return made;
 }
 

@@ -12,6 +12,10 @@ Call<void> Group::send_call(int destination, std::uint32_t codec, std::string_vi
   made.body = wire::Send{epoch(), peer, tag, 0, codec, bytes};
   made.decode = decoder<void, wire::NumberReply>([](const auto&, const auto&) {});
   if (!check_rank(made, "destination", destination) || !check(made)) return made;
+  made.ticket.settle = [self = shared_from_this(), peer, tag](const Outcome& outcome) {
+    const std::lock_guard settling(self->mutex_);
+    self->state_.end_send(peer, tag, error_of(outcome), outcome.fate);
+  };
   made.order = std::unique_lock(order_);
   const std::lock_guard lock(mutex_);
   const auto sequence = state_.begin_send(peer, tag);
@@ -21,10 +25,6 @@ Call<void> Group::send_call(int destination, std::uint32_t codec, std::string_vi
     return made;
   }
   std::get<wire::Send>(made.body).sequence = *sequence;
-  made.ticket.settle = [self = shared_from_this(), peer, tag](const Outcome& outcome) {
-    const std::lock_guard settling(self->mutex_);
-    self->state_.end_send(peer, tag, error_of(outcome), outcome.fate);
-  };
   return made;
 }
 
@@ -38,6 +38,10 @@ Call<ReceivedBytes> Group::receive_call(int source, std::uint32_t codec, std::ui
         return ReceivedBytes{cut_out(body, reply.value), reply.sequence};
       });
   if (!check_rank(made, "source", source) || !check(made)) return made;
+  made.ticket.settle = [self = shared_from_this(), peer, tag](const Outcome& outcome) {
+    const std::lock_guard settling(self->mutex_);
+    self->state_.end_receive(peer, tag, error_of(outcome));
+  };
   made.order = std::unique_lock(order_);
   const std::lock_guard lock(mutex_);
   const auto sequence = state_.begin_receive(peer, tag);
@@ -47,10 +51,6 @@ Call<ReceivedBytes> Group::receive_call(int source, std::uint32_t codec, std::ui
     return made;
   }
   std::get<wire::Receive>(made.body).sequence = *sequence;
-  made.ticket.settle = [self = shared_from_this(), peer, tag](const Outcome& outcome) {
-    const std::lock_guard settling(self->mutex_);
-    self->state_.end_receive(peer, tag, error_of(outcome));
-  };
   return made;
 }
 

@@ -1,6 +1,7 @@
 #include "client/handlers.h"
 
 #include <exception>
+#include <new>
 #include <string>
 
 #include "base/monotonic_now.h"
@@ -53,19 +54,12 @@ Handlers::Handlers(const StoreOptions& options, IoThread& io_thread)
       logger_(std::make_shared<const Logger>(options.logger)) {}
 
 void Handlers::dispatch(std::string_view what, std::function<void()> work) const {
+  const auto shared = std::make_shared<const std::function<void()>>(std::move(work));
   try {
-    if (place_ == HandlerPlace::io_thread) {
-      if (io_thread_.impl().on_io_thread()) return run_inline(*logger_, what, work);
-      asio::post(io_thread_.impl().context(), [logger = logger_, what, work = std::move(work)] {
-        run_inline(*logger, what, work);
-      });
-      return;
-    }
-    std::function<void()> guarded = [logger = logger_, what, work = std::move(work)] {
-      run(*logger, what, work);
-    };
-    if (executor_) return executor_(std::move(guarded));
-    io_thread_.impl().post_handler(std::move(guarded));
+    post(what, shared);
+  } catch (const std::bad_alloc&) {  // it runs here rather than never
+    log(LogLevel::error, "memory is out: a handler runs where its call has ended");
+    run_inline(*logger_, what, *shared);
   } catch (const std::exception& exception) {
     log(LogLevel::error,
         "a handler of " + std::string(what) + " could not be run: " + exception.what());
@@ -73,6 +67,19 @@ void Handlers::dispatch(std::string_view what, std::function<void()> work) const
     log(LogLevel::error,
         "a handler of " + std::string(what) + " could not be run: something was thrown");
   }
+}
+
+void Handlers::post(std::string_view what,
+                    const std::shared_ptr<const std::function<void()>>& work) const {
+  if (place_ == HandlerPlace::io_thread) {
+    if (io_thread_.impl().on_io_thread()) return run_inline(*logger_, what, *work);
+    asio::post(io_thread_.impl().context(),
+               [logger = logger_, what, work] { run_inline(*logger, what, *work); });
+    return;
+  }
+  std::function<void()> guarded = [logger = logger_, what, work] { run(*logger, what, *work); };
+  if (executor_) return executor_(std::move(guarded));
+  io_thread_.impl().post_handler(std::move(guarded));
 }
 
 void Handlers::log(LogLevel level, std::string_view line) const {

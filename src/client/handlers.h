@@ -28,6 +28,8 @@ class Handlers {
   static constexpr Duration slow_after{std::chrono::milliseconds(100)};
 
  private:
+  void post(std::string_view what, const std::shared_ptr<const std::function<void()>>& work) const;
+
   IoThread& io_thread_;
   HandlerPlace place_;
   Executor executor_;

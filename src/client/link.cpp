@@ -3,11 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 #include "base/monotonic_now.h"
 #include "base/random.h"
 #include "client/failure.h"
+#include "client/link_options.h"
 #include "net/io_thread.h"
+#include "net/loop.h"
 
 // Threads: a caller encodes its request under the mutex and posts one turn to the I/O thread,
 // unless one is posted already. A turn carries out what has gathered: connecting, writing, ending
@@ -21,32 +25,6 @@ using base::monotonic_now;
 constexpr std::size_t shared_bytes_min = 64 * 1024;  // shorter ones are copied into one write
 constexpr Duration linger{std::chrono::seconds(1)};  // for a goodbye behind unsent bytes
 constexpr std::size_t set_aside_max = 16;
-
-protocol::Options protocol_options(const std::string& address, const StoreOptions& options,
-                                   const ProcessInfo& process) {
-  protocol::Options settings;
-  settings.identity.process = process;
-  settings.identity.role =
-      options.role == Role::observer ? wire::Role::observer : wire::Role::client;
-  settings.identity.name_space = options.name_space;
-  settings.where = address;
-  settings.jitter_seed = base::random_u64();
-  return settings;
-}
-
-Limits limits_of(const wire::ServerLimits& from) {
-  Limits limits;
-  limits.key_bytes_max = from.key_bytes_max;
-  limits.value_bytes_max = from.value_bytes_max;
-  limits.round_bytes_max = from.round_bytes_max;
-  limits.keys_per_operation_max = from.keys_per_operation_max;
-  limits.world_size_max = from.world_size_max;
-  limits.heartbeat = from.heartbeat;
-  limits.session_timeout = from.session_timeout;
-  limits.grace = from.grace;
-  limits.slack = from.slack;
-  return limits;
-}
 
 /// The protocol does not know why it was told to cancel.
 void amend(Error& error, const Ticket& ticket, protocol::Fate fate) {
@@ -110,13 +88,23 @@ Link::~Link() = default;
 
 // Calls of any thread.
 
-void Link::wake() {
-  if (is_woken_.exchange(true)) return;
-  asio::post(io_thread_->impl().context(), [self = shared_from_this()] { self->turn(); });
+/// The bell needs no memory, and is heard once the first turn has begun.
+///
+/// returns  whether the I/O thread will hear of it
+bool Link::wake() noexcept {
+  if (is_woken_.exchange(true)) return true;
+  try {
+    asio::post(io_thread_->impl().context(), [self = shared_from_this()] { self->turn(); });
+    return true;
+  } catch (const std::bad_alloc&) {
+    net::Doorbell::ring(bell_);
+    is_woken_ = hears_bell_.load();
+    return is_woken_;
+  }
 }
 
 void Link::establish(Duration timeout, std::function<void(Result<void>)> done) {
-  {
+  try {
     const std::lock_guard lock(mutex_);
     const Instant now = monotonic_now();
     if (establishing_.empty()) attempt_count_ = 0;
@@ -127,19 +115,25 @@ void Link::establish(Duration timeout, std::function<void(Result<void>)> done) {
       protocol_.open(now);
     }
     is_opened_ = true;
+  } catch (const std::bad_alloc&) {
+    break_down();
+    throw;
   }
-  wake();
+  if (!wake()) throw std::bad_alloc();  // the I/O thread does not know of this link yet
 }
 
 CallId Link::submit(const wire::RequestBody& body, Duration timeout, Ticket ticket) {
   CallId id = 0;
-  {
+  try {
     const std::lock_guard lock(mutex_);
     const bool is_cancelled =
         mark_.covers(ticket.serial) || (ticket.mark && ticket.mark->covers(ticket.serial));
     if (is_cancelled) is_cancelling_ = true;
     id = protocol_.submit(body, timeout, monotonic_now());
     pending_[id].ticket = std::move(ticket);
+  } catch (const std::bad_alloc&) {
+    break_down();
+    throw;
   }
   wake();
   return id;
@@ -160,8 +154,7 @@ void Link::give_up(CallId call) {
                           "the I/O thread did not get to run; is it blocked by an inline handler?"),
                   protocol::Fate::in_doubt};
   outcome.reply.error().decided_by = "client";
-  if (ticket.settle) ticket.settle(outcome);
-  if (ticket.done) ticket.done(std::move(outcome));
+  complete(ticket, std::move(outcome));
 }
 
 void Link::cancel() noexcept { cancel(mark_); }
@@ -182,10 +175,11 @@ void Link::cancel_closed(CancelMark& mark) {
 
 void Link::close() {
   if (is_forked()) return;
-  {
+  try {
     const std::lock_guard lock(mutex_);
-    if (!is_closing_) protocol_.close(monotonic_now());
-    is_closing_ = true;
+    if (!std::exchange(is_closing_, true)) protocol_.close(monotonic_now());
+  } catch (const std::bad_alloc&) {
+    break_down();
   }
   wake();
   if (would_deadlock()) return;
@@ -227,19 +221,28 @@ std::uint64_t Link::incarnation() const {
 
 // The I/O thread.
 
+/// Once, or again from where memory was out.
 void Link::start() {
-  is_started_ = true;
   auto& context = io_thread_->impl().context();
+  if (failure_number_ == 0) {
+    failure_number_ = net::LoopState::of(context).on_failure([weak = weak_from_this()](auto why) {
+      if (const auto self = weak.lock()) self->fail(why);
+    });
+  }
+  if (bell_number_ == 0) {
+    bell_number_ = net::Doorbell::of(context).add([weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (self && (self->is_cancelling_ || self->is_woken_ || self->is_broken_)) self->turn();
+    });
+    hears_bell_ = true;
+  }
   connector_ = net::Connector::create(context, address_, {});
-  bell_number_ = net::Doorbell::of(context).add([weak = weak_from_this()] {
-    const auto self = weak.lock();
-    if (self && self->is_cancelling_) self->turn();
-  });
 }
 
 void Link::turn() {
   is_woken_ = false;
-  if (!is_started_) start();
+  if (!connector_) start();
+  if (is_broken_) fail("memory was out in the midst of a call");
   if (is_cancelling_.exchange(false)) cancel_marked();
   pump();
 }
@@ -353,7 +356,10 @@ void Link::execute(protocol::Complete& effect) {
     ticket = std::move(found->second.ticket);
     pending_.erase(found);
   }
-  Outcome outcome{std::move(effect.reply), effect.fate};
+  complete(ticket, {std::move(effect.reply), effect.fate});
+}
+
+void Link::complete(const Ticket& ticket, Outcome outcome) {
   if (!outcome.reply) amend(outcome.reply.error(), ticket, outcome.fate);
   if (ticket.settle) ticket.settle(outcome);
   if (ticket.done) ticket.done(std::move(outcome));
@@ -461,12 +467,13 @@ void Link::finish() {
     const std::lock_guard lock(mutex_);
     if (is_finished_) return;
   }
-  connector_->cancel();
+  if (connector_) connector_->cancel();
   if (connection_) connection_->close_after_flush(linger);
   connection_.reset();
   close_set_aside();
   timer_.cancel();
   net::Doorbell::of(io_thread_->impl().context()).remove(bell_number_);
+  net::LoopState::of(io_thread_->impl().context()).forget(failure_number_);
   const std::lock_guard lock(mutex_);
   is_finished_ = true;
   watchers_.clear();

@@ -80,6 +80,10 @@ class Link : public std::enable_shared_from_this<Link> {
   /// Ends a call that the I/O thread did not end in time; nothing if it has just done so.
   void give_up(CallId call);
 
+  /// What a call has counted cannot be taken back, or what is in here cannot be trusted any more:
+  /// the I/O thread ends the session and every call.
+  void break_down() noexcept;
+
   /// Async-signal-safe: marks what has begun, and wakes the I/O thread to see to it.
   void cancel() noexcept;
   void cancel(CancelMark& mark) noexcept;
@@ -132,7 +136,7 @@ class Link : public std::enable_shared_from_this<Link> {
   Link(net::Address address, std::string address_text, StoreOptions options);
 
   // Any thread.
-  void wake();
+  bool wake() noexcept;
 
   // On the I/O thread.
   void apply(const protocol::Input& input);
@@ -147,11 +151,13 @@ class Link : public std::enable_shared_from_this<Link> {
   void execute(protocol::Established& effect);
   void execute(protocol::Log& effect);
   void connected(net::Connector::Outcome outcome);
+  static void complete(const Ticket& ticket, Outcome outcome);
   void close_one_set_aside();
   void close_set_aside();
   void settle_establishing();
   void cancel_marked();
   void give_up_cancelled();
+  void fail(std::string_view why);
   void arm_timer();
   void finish();
 
@@ -172,6 +178,8 @@ class Link : public std::enable_shared_from_this<Link> {
   CancelMark mark_;
   std::atomic<bool> is_cancelling_{false};
   std::atomic<bool> is_woken_{false};
+  std::atomic<bool> is_broken_{false};
+  std::atomic<bool> hears_bell_{false};
 
   mutable std::mutex mutex_;
   protocol::Protocol protocol_;
@@ -195,7 +203,7 @@ class Link : public std::enable_shared_from_this<Link> {
   asio::steady_timer timer_;
   Instant armed_for_ = base::far_future;
   std::uint64_t bell_number_ = 0;
-  bool is_started_ = false;
+  std::uint64_t failure_number_ = 0;
 };
 
 }  // namespace muster::client

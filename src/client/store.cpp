@@ -1,5 +1,7 @@
 #include "muster/store.h"
 
+#include <new>
+
 #include "base/monotonic_now.h"
 #include "client/call.h"
 #include "client/failure.h"
@@ -56,15 +58,19 @@ Result<Store> Store::connect(std::string_view address, StoreOptions options, Dur
     error.where = address;
     return client::described(std::move(error), {connect_name, {}, 0, 0}, link, begun);
   };
-  auto ready = opening(address, std::move(options), timeout);
-  if (!ready) return failed(std::move(ready).error(), nullptr);
-  auto impl = Impl::create(ready->link);  // closes when this fails
-  if (auto refused = client::refusal_to_begin(*ready->link, client::Form::blocking)) {
-    return failed(*std::move(refused), ready->link.get());
+  try {
+    auto ready = opening(address, std::move(options), timeout);
+    if (!ready) return failed(std::move(ready).error(), nullptr);
+    auto impl = Impl::create(ready->link);  // closes when this fails
+    if (auto refused = client::refusal_to_begin(*ready->link, client::Form::blocking)) {
+      return failed(*std::move(refused), ready->link.get());
+    }
+    auto established = client::establish_and_wait(*ready->link, ready->timeout);
+    if (!established) return failed(std::move(established).error(), ready->link.get());
+    return Store(std::move(impl));
+  } catch (const std::bad_alloc&) {
+    return failed(client::out_of_memory(), nullptr);
   }
-  auto established = client::establish_and_wait(*ready->link, ready->timeout);
-  if (!established) return failed(std::move(established).error(), ready->link.get());
-  return Store(std::move(impl));
 }
 
 void Store::connect_async(std::string_view address, StoreOptions options, Duration timeout,
@@ -79,18 +85,16 @@ void Store::connect_async(std::string_view address, StoreOptions options, Durati
     if (handler) handler(std::move(error));  // there is nothing yet to run it on
     return;
   }
-  auto impl = Impl::create(ready->link);
-  Link* const link = ready->link.get();
-  link->establish(ready->timeout, [impl = std::move(impl), begun,
-                                   handler = std::move(handler)](Result<void> result) mutable {
-    const std::shared_ptr<Link> established = impl->link();
-    if (result)
-      return client::deliver<Store>(*established, connect_name, std::move(handler),
-                                    Store(std::move(impl)));
-    Error error = client::described(std::move(result).error(), {connect_name, {}, 0, 0},
-                                    established.get(), begun);
-    client::deliver<Store>(*established, connect_name, std::move(handler), std::move(error));
-  });
+  const auto delivery =
+      std::make_shared<client::Delivery<Store>>(ready->link, connect_name, std::move(handler));
+  try {
+    ready->link->establish(
+        ready->timeout, [impl = Impl::create(ready->link), delivery](Result<void> result) mutable {
+          if (result) return delivery->give(Store(std::move(impl)));
+          delivery->fail(std::move(result).error(), {connect_name, {}, 0, 0});
+        });
+  } catch (const std::bad_alloc&) {  // whoever lets go of the delivery says so
+  }
 }
 
 Store::Store(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -114,7 +118,11 @@ Result<void> Store::reopen(Duration timeout) {
     if (auto refused = client::refusal_to_begin(link, client::Form::blocking)) return *refused;
     const auto resolved = client::timeout_or(timeout, link.options().timeout);
     if (!resolved) return resolved.error();
-    return client::establish_and_wait(link, *resolved);
+    try {
+      return client::establish_and_wait(link, *resolved);
+    } catch (const std::bad_alloc&) {
+      return client::out_of_memory();
+    }
   };
   auto result = attempt();
   if (result) return {};
@@ -125,22 +133,22 @@ void Store::reopen_async(Duration timeout, Handler<void> handler) {
   if (!handler) return;
   if (!impl_) return handler(client::moved_from(reopen_name));
   const std::shared_ptr<Link> link = impl_->link();
-  const auto begun = base::monotonic_now();
-  const auto described = [begun, link](Error error) {
-    return client::described(std::move(error), {reopen_name, {}, 0, 0}, link.get(), begun);
-  };
+  const client::Subject subject{reopen_name, {}, 0, 0};
   if (auto refused = client::refusal_to_begin(*link, client::Form::callback)) {
-    return handler(described(*std::move(refused)));
+    return handler(
+        client::described(*std::move(refused), subject, link.get(), base::monotonic_now()));
   }
+  const auto delivery =
+      std::make_shared<client::Delivery<void>>(link, reopen_name, std::move(handler));
   const auto resolved = client::timeout_or(timeout, link->options().timeout);
-  if (!resolved) {
-    return client::deliver<void>(*link, reopen_name, std::move(handler),
-                                 described(resolved.error()));
+  if (!resolved) return delivery->fail(resolved.error(), subject);
+  try {
+    link->establish(*resolved, [delivery, subject](Result<void> result) {
+      if (result) return delivery->give({});
+      delivery->fail(std::move(result).error(), subject);
+    });
+  } catch (const std::bad_alloc&) {  // whoever lets go of the delivery says so
   }
-  link->establish(*resolved, [link, described, handler = std::move(handler)](Result<void> result) {
-    if (!result) result = described(std::move(result).error());
-    client::deliver<void>(*link, reopen_name, handler, std::move(result));
-  });
 }
 
 Limits Store::limits() const {

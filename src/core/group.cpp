@@ -25,8 +25,13 @@ JoinWait::JoinWait(Joiner& its_joiner, Parked& its_parked)
 }
 
 JoinWait::~JoinWait() {
+  if (!link.linked()) return;  // the joiner has gone before
   link.leave();
   if (joiner.waits.empty() && joiner.group != nullptr) joiner.group->forget(joiner);
+}
+
+Joiner::~Joiner() {
+  while (!waits.empty()) waits.first().link.leave();
 }
 
 Group::Group(GroupRoom& room, std::string name) : room_(room), name_(std::move(name)) {}
@@ -56,10 +61,10 @@ void Group::admit(const RequestContext& context, const wire::Join& request) {
   Parked* parked = room_.host.park(context);
   if (parked == nullptr) return;
   joiner->arrival = ++room_.last_arrival;
-  unjudged_.emplace(joiner->arrival, joiner.get());
-  joiner_of_.emplace(&context.session, joiner.get());
   Joiner& waiting = *joiner;
-  joiners_.emplace(joiner->arrival, std::move(joiner));
+  joiners_.emplace(waiting.arrival, std::move(joiner));
+  unjudged_.emplace(waiting.arrival, &waiting);
+  joiner_of_.emplace(&context.session, &waiting);
   parked->wait_at(std::make_unique<JoinWait>(waiting, *parked));
 }
 

@@ -54,6 +54,9 @@ struct Joiner {
         world_size(request.world_size),
         data_expiration(request.data_expiration),
         standby(request.standby) {}
+  ~Joiner();
+  Joiner(const Joiner&) = delete;
+  Joiner& operator=(const Joiner&) = delete;
 
   enum class Place : std::uint8_t {
     none,       ///< to be judged by the join rules

@@ -1,10 +1,12 @@
 #include "core/payload.h"
 
 #include <cassert>
+#include <new>
 
 namespace muster::core {
 
 bool Quota::has_room(std::uint64_t bytes) const {
+  if (is_short_) return false;
   return used_bytes_ <= limit_bytes_ && bytes <= limit_bytes_ - used_bytes_;
 }
 
@@ -40,6 +42,18 @@ const Quota& Quota::refusing(std::uint64_t bytes) const {
   const Quota* quota = this;
   while (quota->parent_ != nullptr && quota->has_room(bytes)) quota = quota->parent_;
   return *quota;
+}
+
+void Quota::set_short(bool is_short) {
+  Quota* quota = this;
+  while (quota->parent_ != nullptr) quota = quota->parent_;
+  quota->is_short_ = is_short;
+}
+
+bool Quota::is_short() const {
+  const Quota* quota = this;
+  while (quota->parent_ != nullptr) quota = quota->parent_;
+  return quota->is_short_;
 }
 
 ChargedBytes::ChargedBytes(std::string bytes, Quota& quota, std::uint64_t charged_bytes)
@@ -82,17 +96,27 @@ Payload make_payload_joined(Quota& quota, std::string_view first, std::string_vi
   const std::uint64_t bytes = first.size() + second.size();
   if (!quota.charge(bytes + payload_overhead_bytes)) return nullptr;
   Charge charge(quota, bytes + payload_overhead_bytes);
-  std::string joined;
-  joined.reserve(bytes);
-  joined.append(first).append(second);
-  return charge.become_payload(std::move(joined));
+  try {
+    std::string joined;
+    joined.reserve(bytes);
+    joined.append(first).append(second);
+    return charge.become_payload(std::move(joined));
+  } catch (const std::bad_alloc&) {
+    quota.set_short(true);
+    return nullptr;
+  }
 }
 
 Payload make_payload_from(Quota& quota, std::string bytes) {
   const std::uint64_t charged_bytes = bytes.size() + payload_overhead_bytes;
   if (!quota.charge(charged_bytes)) return nullptr;
   Charge charge(quota, charged_bytes);
-  return charge.become_payload(std::move(bytes));
+  try {
+    return charge.become_payload(std::move(bytes));
+  } catch (const std::bad_alloc&) {
+    quota.set_short(true);
+    return nullptr;
+  }
 }
 
 Payload make_payload_always(Quota& quota, std::string bytes) {

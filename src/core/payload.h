@@ -30,12 +30,17 @@ class Quota {
   /// This or the parent whose limit refuses `bytes` more.
   const Quota& refusing(std::uint64_t bytes) const;
 
+  /// The system itself has no memory: as long as that is so, `charge` refuses.
+  void set_short(bool is_short);
+  bool is_short() const;
+
  private:
   bool has_room(std::uint64_t bytes) const;
 
   std::uint64_t used_bytes_ = 0;
   std::uint64_t limit_bytes_;
   Quota* parent_;
+  bool is_short_ = false;
 };
 
 /// What a payload takes beside its bytes; checked by tests/unit/core/memory_test.cpp.
@@ -60,7 +65,7 @@ class ChargedBytes {
 };
 using Payload = std::shared_ptr<const ChargedBytes>;
 
-/// Null when the quota refuses.
+/// Null when the quota refuses, or the system; the quota is short then.
 Payload make_payload(Quota& quota, std::string_view bytes);
 /// As above, of bytes that are owned already.
 Payload make_payload_from(Quota& quota, std::string bytes);

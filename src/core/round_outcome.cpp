@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <new>
 
 #include "base/planted.h"
 #include "core/failure.h"
@@ -54,7 +55,16 @@ void Rounds::finish(Round& round) {
   const bool gathers = round.call.collective == wire::Collective::all_gather ||
                        round.call.collective == wire::Collective::gather;
   if (gathers) {
-    std::string body = gathered_body(round);
+    std::string body;
+    try {
+      body = gathered_body(round);
+    } catch (const std::bad_alloc&) {
+      quota_.set_short(true);
+      Error error = round_error(ErrorCode::resource_exhausted, round);
+      error.detail = "the system gives the server no memory for the values of all ranks";
+      error.actual = round.value_bytes;
+      return fail_open(round, std::move(error));
+    }
     drop_objects(round);  // first: a value is not held twice
     round.body = &shelf_.store_always(RoundPlace{round.number, round.call.root}, round.call.codec,
                                       std::move(body));

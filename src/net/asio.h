@@ -14,6 +14,9 @@
 #define ASIO_NO_DEPRECATED 1
 // Without this Asio marks its templates for export, whatever -fvisibility says.
 #define ASIO_DISABLE_VISIBILITY 1
+// What Asio needs comes from operator new: a program that keeps a reserve for when memory is short
+// (std::set_new_handler) keeps it for Asio, too.
+#define ASIO_DISABLE_STD_ALIGNED_ALLOC 1
 
 // g++'s ThreadSanitizer does not know the fences; Asio's other way is a lock.
 #if defined(__SANITIZE_THREAD__)

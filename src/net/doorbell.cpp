@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <vector>
 
+#include "net/loop.h"
+
 namespace muster::net {
 
 asio::execution_context::id Doorbell::id;
@@ -38,6 +40,11 @@ void Doorbell::ring(int fd) noexcept {
 }
 
 std::uint64_t Doorbell::add(std::function<void()> listener) {
+  if (last_number_ == 0) {
+    LoopState::of(context()).on_failure([this](std::string_view) {
+      if (!is_waiting_ && fd_ >= 0) wait();
+    });
+  }
   listeners_.emplace(++last_number_, std::move(listener));
   return last_number_;
 }
@@ -47,10 +54,12 @@ void Doorbell::remove(std::uint64_t number) { listeners_.erase(number); }
 void Doorbell::wait() {
   descriptor_.async_wait(asio::posix::stream_descriptor::wait_read,
                          [this](const asio::error_code& failed) {
+                           is_waiting_ = false;
                            if (failed) return;
                            rang();
                            wait();
                          });
+  is_waiting_ = true;
 }
 
 void Doorbell::rang() {

@@ -37,6 +37,7 @@ class Doorbell : public asio::execution_context::service {
 
   int fd_;  ///< of `descriptor_`
   asio::posix::stream_descriptor descriptor_;
+  bool is_waiting_ = false;
   std::uint64_t last_number_ = 0;
   std::map<std::uint64_t, std::function<void()>> listeners_;
 };

@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <system_error>
 
@@ -15,12 +16,18 @@
 // The destructor lets the handler thread finish its queue and stops the I/O thread. Each thread
 // shares the ownership of what it runs on, so that the destructor may leave a thread behind that
 // it cannot wait for, which is itself or, from the I/O thread, the handlers of the application.
+//
+// What an application's handler throws stops there. Anything else that reaches the loop, such as
+// that memory is out, may have left work half done: everything that lives on the loop ends, tells
+// whoever waits for it, and can begin anew.
 
 MUSTER_BEGIN_NAMESPACE
 
 struct IoThread::Impl::Loop {
   asio::io_context context{1};
   net::LoopState& state = net::LoopState::of(context);
+  // Asio makes its descriptors with the first timer: here, where it is told if there are none left.
+  asio::steady_timer first_timer{context};
   asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
 
   void run() {
@@ -28,7 +35,10 @@ struct IoThread::Impl::Loop {
       try {
         context.run();
         return;
-      } catch (...) {  // out of memory in a handler: the others go on
+      } catch (const std::exception& thrown) {
+        state.fail(thrown.what());
+      } catch (...) {
+        state.fail("something that is no std::exception was thrown");
       }
     }
   }

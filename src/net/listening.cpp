@@ -166,6 +166,10 @@ Result<std::vector<Listening>> listen_at(const std::vector<std::string>& address
   for (const Place& place : places) {
     Result<std::vector<Listening>> bound = bind_place(place, options.backlog);
     if (!bound) return std::move(bound).error();
+    for (const Listening& listening : *bound) {
+      if (listening.address().family() != AF_UNSPEC) continue;
+      return failure_at(place.addresses.front(), ENOBUFS, "asking for the port of");
+    }
     std::move(bound->begin(), bound->end(), std::back_inserter(all));
   }
   return all;

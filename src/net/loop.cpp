@@ -69,6 +69,23 @@ LoopState& LoopState::of(asio::execution_context& context) {
   return asio::use_service<LoopState>(context);
 }
 
-void LoopState::shutdown() { mailbox_->shut(); }
+std::uint64_t LoopState::on_failure(std::function<void(std::string_view why)> end) {
+  failure_listeners_.emplace(++last_number_, std::move(end));
+  return last_number_;
+}
+
+void LoopState::fail(std::string_view why) noexcept {
+  for (const auto& [number, end] : failure_listeners_) {
+    try {
+      end(why);
+    } catch (...) {  // it had its try; the others have theirs
+    }
+  }
+}
+
+void LoopState::shutdown() {
+  mailbox_->shut();
+  failure_listeners_.clear();
+}
 
 }  // namespace muster::net

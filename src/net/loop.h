@@ -4,8 +4,10 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 #include "net/asio.h"
 
@@ -64,6 +66,15 @@ class LoopState : public asio::execution_context::service {
   SocketSet& sockets() { return sockets_; }
   const std::shared_ptr<Mailbox>& mailbox() const { return mailbox_; }
 
+  /// `end` runs on the I/O thread when something was thrown there, such as for want of memory: what
+  /// was at work may be half done, so whoever has state on this loop ends it and begins anew. Used
+  /// on the I/O thread only; `end` itself must not call `forget`.
+  ///
+  /// returns  what `forget` takes
+  std::uint64_t on_failure(std::function<void(std::string_view why)> end);
+  void forget(std::uint64_t number) { failure_listeners_.erase(number); }
+  void fail(std::string_view why) noexcept;
+
   /// Where reads go; what is in it is used up before the next one.
   std::array<char, 64 * 1024> read_buffer;
 
@@ -72,6 +83,8 @@ class LoopState : public asio::execution_context::service {
 
   SocketSet sockets_;
   std::shared_ptr<Mailbox> mailbox_;
+  std::map<std::uint64_t, std::function<void(std::string_view why)>> failure_listeners_;
+  std::uint64_t last_number_ = 0;
 };
 
 /// Keeps a descriptor in its loop's set.

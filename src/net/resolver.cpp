@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <system_error>
 
 #include "net/failure.h"
@@ -26,12 +27,12 @@ Resolved look_up(const std::string& host, std::uint16_t port, int flags, int& st
         host + ": " + (status == EAI_SYSTEM ? text_of_errno(errno) : ::gai_strerror(status));
     return resolved;
   }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(list, ::freeaddrinfo);
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
     const SocketAddress address(entry->ai_addr, entry->ai_addrlen);
     auto& known = resolved.addresses;
     if (std::find(known.begin(), known.end(), address) == known.end()) known.push_back(address);
   }
-  ::freeaddrinfo(list);
   return resolved;
 }
 

@@ -116,10 +116,19 @@ bool FrameAssembler::grow(std::size_t bytes, std::size_t expected_bytes, bool is
   } else if (!quota_.charge(added)) {
     return false;
   }
-  auto* const grown = static_cast<char*>(std::realloc(memory_.get(), capacity));
+  auto* grown = static_cast<char*>(std::realloc(memory_.get(), capacity));
+  while (grown == nullptr && is_essential) {  // as operator new does
+    const std::new_handler make_room = std::get_new_handler();
+    if (make_room == nullptr) {
+      quota_.release(added);
+      throw std::bad_alloc();
+    }
+    make_room();
+    grown = static_cast<char*>(std::realloc(memory_.get(), capacity));
+  }
   if (grown == nullptr) {
     quota_.release(added);
-    if (is_essential) throw std::bad_alloc();
+    quota_.set_short(true);
     return false;
   }
   memory_.release();
@@ -144,6 +153,7 @@ FrameAssembler::Unstorable FrameAssembler::skip(const wire::FrameHeader& header)
   unstorable.header = header;
   auto acknowledged = wire::decode_ids({header, stored().substr(frame_header_bytes)});
   if (acknowledged) unstorable.acknowledged = std::move(*acknowledged);
+  unstorable.is_of_system = quota_.is_short();
   unstorable.limit_bytes = quota_.limit_bytes();
   unstorable.used_bytes = quota_.used_bytes();
   skip_bytes_ = frame_header_bytes + header.body_bytes - stored().size();

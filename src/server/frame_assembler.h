@@ -25,6 +25,7 @@ class FrameAssembler {
   struct Unstorable {
     wire::FrameHeader header;
     std::vector<std::uint64_t> acknowledged;  ///< by the request
+    bool is_of_system = false;                ///< the system refused, not the limit
     std::uint64_t limit_bytes = 0;
     std::uint64_t used_bytes = 0;
   };

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <future>
+#include <new>
 #include <system_error>
+#include <thread>
 
 #include "net/forked.h"
 #include "net/io_thread.h"
@@ -20,6 +22,7 @@ namespace {
 
 /// Beyond what a stop may wait by its own rules: the I/O thread may be busy with others.
 constexpr Duration patience_with_io_thread = std::chrono::seconds(5);
+constexpr int attempts_to_end = 50;
 
 Result<std::vector<net::Listening>> listen_as(const ServerOptions& options) {
   const net::ListenOptions how{options.listen_backlog, options.allow_unauthenticated};
@@ -62,6 +65,8 @@ Error unavailable(const std::string& detail) {
 
 class Server::Impl {
  public:
+  static Result<Server> start(const ServerOptions& options);
+
   Impl(std::shared_ptr<IoThread> io_thread, server::Settings settings,
        std::vector<net::Listening> listenings)
       : io_thread_(std::move(io_thread)),
@@ -72,15 +77,20 @@ class Server::Impl {
       if (port_ == 0) port_ = listening.address().port();
     }
     auto shared = std::make_shared<std::vector<net::Listening>>(std::move(listenings));
-    asio::post(context(), [service = service_, shared] { service->start(std::move(*shared)); });
+    asio::post(context(), [service = service_, shared] {
+      try {
+        service->start(std::move(*shared));
+      } catch (const std::bad_alloc& thrown) {
+        service->fail(thrown.what());
+      }
+    });
   }
 
   ~Impl() {
     if (io_thread_->impl().forked()) {
       leave_to_parent();
     } else {
-      stop("the server was closed", Duration::zero(), 0, Waiting::none);
-      asio::post(context(), [service = std::move(service_)] {});  // ends there, not here
+      end();
     }
   }
 
@@ -112,6 +122,21 @@ class Server::Impl {
  private:
   asio::io_context& context() { return io_thread_->impl().context(); }
 
+  /// The service ends on the I/O thread. A destructor cannot say that memory is out: it waits a
+  /// little for some, and then leaves the service behind rather than end the process.
+  void end() {
+    for (int attempt = 0; attempt < attempts_to_end; ++attempt) {
+      try {
+        stop("the server was closed", Duration::zero(), 0, Waiting::none);
+        asio::post(context(), [service = service_] {});
+        return service_.reset();
+      } catch (const std::bad_alloc&) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+    }
+    net::keep_forever(std::move(service_));
+  }
+
   void leave_to_parent() {
     io_thread_->impl().close_inherited_sockets();
     net::keep_forever(std::move(service_));
@@ -125,7 +150,7 @@ class Server::Impl {
   std::uint16_t port_ = 0;
 };
 
-Result<Server> Server::start(ServerOptions options) {
+Result<Server> Server::Impl::start(const ServerOptions& options) {
   if (options.io_thread && options.io_thread->impl().forked()) {
     return refused(failure(ErrorCode::forked, "the I/O thread belongs to the parent process"));
   }
@@ -137,13 +162,19 @@ Result<Server> Server::start(ServerOptions options) {
   std::shared_ptr<IoThread> io_thread = options.io_thread;
   if (!io_thread) io_thread = IoThread::create("muster-server");
   if (!io_thread) return unavailable("the system has no thread or descriptor left");
+  Server server(
+      std::make_unique<Impl>(std::move(io_thread), std::move(*settings), std::move(*listenings)));
+  if (options.listening_socket >= 0) ::close(options.listening_socket);
+  return server;
+}
+
+Result<Server> Server::start(ServerOptions options) {
   try {
-    Server server(
-        std::make_unique<Impl>(std::move(io_thread), std::move(*settings), std::move(*listenings)));
-    if (options.listening_socket >= 0) ::close(options.listening_socket);
-    return server;
+    return Impl::start(options);
   } catch (const std::system_error& error) {
     return unavailable(error.what());
+  } catch (const std::bad_alloc&) {
+    return refused(failure(ErrorCode::resource_exhausted, "this process has no memory left"));
   }
 }
 

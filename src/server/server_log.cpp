@@ -9,6 +9,14 @@ constexpr std::uint32_t lines_per_second = 10;
 
 }  // namespace
 
+void ServerLog::line(LogLevel level, const std::string& text) const {
+  if (!logger_) return;
+  try {
+    logger_(level, text);
+  } catch (...) {  // a logger has nobody to complain to
+  }
+}
+
 void ServerLog::bounded_line(LogLevel level, const std::string& text, base::Instant now) {
   if (!logger_) return;
   if (now - second_ >= std::chrono::seconds(1)) {

@@ -16,9 +16,7 @@ class ServerLog {
   /// Whether it is worth making a line.
   bool is_on() const { return static_cast<bool>(logger_); }
 
-  void line(LogLevel level, const std::string& text) const {
-    if (logger_) logger_(level, text);
-  }
+  void line(LogLevel level, const std::string& text) const;
 
   /// As `line`, for what a newcomer or a broken peer can cause: so many a second, the others are
   /// counted and told of later.

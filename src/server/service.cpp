@@ -3,10 +3,13 @@
 #include <algorithm>
 
 #include "base/monotonic_now.h"
+#include "net/loop.h"
 
 // Life cycle: start -> turns, each caused by a connection or by the clock -> stop: first the
 // sessions of others get time to go by themselves, then everybody is told and gets time to hear
-// it, then everything is closed.
+// it, then everything is closed. When something is thrown in a turn, such as for want of memory,
+// the engine may have done half of what it was about to: then all is closed at once, since a
+// server that is gone is better than one that is wrong.
 
 namespace muster::server {
 namespace {
@@ -35,9 +38,15 @@ Service::Service(asio::io_context& context, Settings settings)
       newcomers_(settings_.hello_connections_max, settings_.hello_connections_per_address_max),
       timer_(context) {}
 
-Service::~Service() { close_everything(); }
+Service::~Service() {
+  close_everything();
+  net::LoopState::of(context_).forget(failure_number_);
+}
 
 void Service::start(std::vector<net::Listening> listenings) {
+  failure_number_ = net::LoopState::of(context_).on_failure([weak = weak_from_this()](auto why) {
+    if (const auto self = weak.lock()) self->fail(why);
+  });
   const std::string farewell =
       refusal(ErrorCode::busy, "the server is full: it has no file descriptor left");
   for (net::Listening& listening : listenings) {
@@ -141,6 +150,20 @@ std::uint64_t Service::tell_all(const std::string& reason, std::uint64_t own_ses
   }
   log_.line(LogLevel::info, "stopping: " + reason);
   return sessions - std::min(sessions, own_sessions);
+}
+
+void Service::fail(std::string_view why) {
+  if (closed_) return;
+  close_everything();
+  const std::string line = "the server has ended, and what it kept is lost: " + std::string(why);
+  log_.line(LogLevel::error, line);
+  if (stopping_) stopping_->done(0);
+  if (!settings_.on_failure) return;
+  Error error;
+  error.code = ErrorCode::resource_exhausted;
+  error.decided_by = "server";
+  error.detail.assign(line);
+  settings_.on_failure(error);
 }
 
 void Service::close_everything() {

@@ -39,6 +39,9 @@ class Service : public std::enable_shared_from_this<Service> {
   /// returns  the number of sessions of others that were left
   std::uint64_t stop_now(const std::string& reason, std::uint64_t own_sessions);
 
+  /// Ends it at once: something was thrown in the midst of its work, which cannot be trusted now.
+  void fail(std::string_view why);
+
  private:
   using ConnectionId = core::ConnectionId;
 
@@ -117,6 +120,7 @@ class Service : public std::enable_shared_from_this<Service> {
   std::unique_ptr<Stopping> stopping_;
   bool sessions_may_have_ended_ = false;
   bool closed_ = false;
+  std::uint64_t failure_number_ = 0;
 };
 
 }  // namespace muster::server

@@ -20,6 +20,7 @@ constexpr Duration stall_time_when_short = std::chrono::milliseconds(500);
 }  // namespace
 
 void Service::apply(const core::Event& event) {
+  engine_.quota().set_short(settings_.is_short_of_memory && settings_.is_short_of_memory());
   for (core::Effect& effect : engine_.apply(event, now_)) {
     std::visit([this](auto& one) { carry_out(one); }, effect);
   }

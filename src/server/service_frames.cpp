@@ -129,7 +129,8 @@ void Service::handle_unstorable(ConnectionId id, const FrameAssembler::Unstorabl
   error.decided_by = "server";
   error.limit = frame.limit_bytes;
   error.actual = frame.used_bytes;
-  error.detail = "memory_bytes_max is reached";
+  error.detail = frame.is_of_system ? "the system gives the server no more memory"
+                                    : "memory_bytes_max is reached";
   reply_error(id, frame.header.id, error);
 }
 

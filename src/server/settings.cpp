@@ -117,6 +117,8 @@ Result<Settings> make_settings(const ServerOptions& options) {
   settings.hello_connections_max = options.hello_connections_max;
   settings.hello_connections_per_address_max = options.hello_connections_per_address_max;
   settings.logger = options.logger;
+  settings.is_short_of_memory = options.is_short_of_memory;
+  settings.on_failure = options.on_failure;
   core::Options& core = settings.core;
   core.limits = limits_of(options);
   core.memory_bytes_max = options.memory_bytes_max;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "core/options.h"
 #include "muster/log.h"
@@ -16,6 +17,8 @@ struct Settings {
   std::uint32_t hello_connections_max = 0;
   std::uint32_t hello_connections_per_address_max = 0;
   Logger logger;
+  std::function<bool()> is_short_of_memory;
+  std::function<void(const Error& why)> on_failure;
 };
 
 /// Checks every option and fills in what is made anew at each start.

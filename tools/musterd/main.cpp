@@ -4,12 +4,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 
 #include "flags.h"
 #include "log_queue.h"
+#include "memory_reserve.h"
 #include "muster/server.h"
 
 namespace {
@@ -89,7 +91,16 @@ bool write_port_file(const std::string& path, std::uint16_t port) {
   return std::rename(fresh.c_str(), path.c_str()) == 0;
 }
 
-int serve(const Configuration& configuration, const sigset_t& stop_signals) {
+int serve(Configuration& configuration, musterd::MemoryReserve& reserve,
+          const sigset_t& stop_signals) {
+  std::atomic<bool> has_failed{false};
+  std::string failure;  // before that is set
+  configuration.server.is_short_of_memory = [&reserve] { return reserve.is_spent(); };
+  configuration.server.on_failure = [&has_failed, &failure](const muster::Error& why) {
+    failure = why.detail;
+    has_failed = true;
+    ::kill(::getpid(), SIGTERM);  // the main thread waits for it
+  };
   auto server = muster::Server::start(configuration.server);
   if (!server) return fail(exit_code_for(server.error().code), server.error().message());
   if (!configuration.port_file.empty() &&
@@ -103,15 +114,19 @@ int serve(const Configuration& configuration, const sigset_t& stop_signals) {
   int signal = 0;
   ::sigwait(&stop_signals, &signal);
   unblock_stop_signals(stop_signals);
-  server->stop(signal == SIGTERM ? "musterd was stopped (SIGTERM)"
-                                 : "musterd was stopped (SIGINT)");
+  if (!has_failed) {
+    server->stop(signal == SIGTERM ? "musterd was stopped (SIGTERM)"
+                                   : "musterd was stopped (SIGINT)");
+  }
   if (!configuration.port_file.empty()) ::unlink(configuration.port_file.c_str());
+  if (has_failed) return fail(musterd::exit_failed, failure);
   return musterd::exit_ok;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  musterd::MemoryReserve reserve;
   const sigset_t stop_signals = block_stop_signals();
   ::signal(SIGPIPE, SIG_IGN);
   auto read = musterd::read_configuration(argc, argv);
@@ -129,5 +144,5 @@ int main(int argc, char** argv) {
       log->add(level, line);
     };
   }
-  return serve(configuration, stop_signals);
+  return serve(configuration, reserve, stop_signals);
 }

@@ -33,6 +33,7 @@ enum class Block : std::uint8_t {
 class Machine {
  public:
   explicit Machine(Options options);
+  Machine(Options options, Error why);
 
   void open(Instant now);
   void apply(const Input& input, Instant now);

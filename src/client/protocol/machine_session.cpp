@@ -32,6 +32,11 @@ Machine::Machine(Options options)
       link_(Backoff(options_.backoff_min, options_.backoff_max, options_.jitter_seed),
             options_.hello_timeout) {}
 
+Machine::Machine(Options options, Error why) : Machine(std::move(options)) {
+  block_ = Block::over;
+  failure_ = std::move(why);
+}
+
 void Machine::open(Instant now) {
   if (block_ != Block::none || link_.phase() != Link::Phase::idle) return;
   last_trouble_ = error_of(ErrorCode::unavailable, "no attempt has come to an end yet");

@@ -10,7 +10,11 @@ class Protocol::Impl : public Machine {
 };
 
 Protocol::Protocol(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Protocol::Protocol(Options options, Error why)
+    : impl_(std::make_unique<Impl>(std::move(options), std::move(why))) {}
 Protocol::~Protocol() = default;
+Protocol::Protocol(Protocol&&) noexcept = default;
+Protocol& Protocol::operator=(Protocol&&) noexcept = default;
 
 void Protocol::open(Instant now) { impl_->open(now); }
 void Protocol::apply(const Input& input, Instant now) { impl_->apply(input, now); }

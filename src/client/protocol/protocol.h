@@ -101,9 +101,11 @@ using Effect = std::variant<Connect, Disconnect, Transmit, Complete, Notify, Est
 class Protocol {
  public:
   explicit Protocol(Options options);
+  /// One whose session is over: every call fails with `why` until `reopen`.
+  Protocol(Options options, Error why);
   ~Protocol();
-  Protocol(const Protocol&) = delete;
-  Protocol& operator=(const Protocol&) = delete;
+  Protocol(Protocol&& other) noexcept;
+  Protocol& operator=(Protocol&& other) noexcept;
 
   /// Begins to connect.
   void open(Instant now);

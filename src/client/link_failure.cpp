@@ -1,0 +1,53 @@
+// When memory is out in the midst of a turn or of a call, nobody knows what was done and what was
+// not. So what the link holds is thrown away: the session ends here and, as after any lost
+// connection, at the server; every call ends, and `establish` begins anew.
+
+#include <string>
+
+#include "base/monotonic_now.h"
+#include "client/failure.h"
+#include "client/link.h"
+#include "client/link_options.h"
+
+namespace muster::client {
+
+void Link::break_down() noexcept {
+  is_broken_ = true;
+  net::Doorbell::ring(bell_);
+}
+
+void Link::fail(std::string_view why) {
+  const std::string line = "the session was given up: " + std::string(why) +
+                           "; free memory, then reopen the store and form the groups again";
+  const Error ended = failure(ErrorCode::resource_exhausted, line);
+  protocol::Protocol fresh(protocol_options(address_text_, options_, process_), ended);
+  std::map<CallId, Pending> pending;
+  std::vector<Establishing> establishing;
+  {
+    const std::lock_guard lock(mutex_);
+    is_broken_ = false;
+    if (is_finished_) return;
+    protocol_ = std::move(fresh);
+    if (is_closing_) protocol_.close(base::monotonic_now());
+    pending.swap(pending_);
+    establishing.swap(establishing_);
+    give_up_at_ = base::far_future;
+  }
+  if (connector_) connector_->cancel();
+  if (connection_) connection_->close();
+  connection_.reset();
+  close_set_aside();
+  timer_.cancel();
+  armed_for_ = base::far_future;
+  wake();
+  handlers_.log(LogLevel::error, line);
+  Error in_doubt = failure(ErrorCode::outcome_unknown, line);
+  for (auto& [id, call] : pending) {
+    complete(call.ticket, {in_doubt, protocol::Fate::in_doubt});
+  }
+  for (const Establishing& waiting : establishing) waiting.done(ended);
+  protocol::Notify end{{wire::EventKind::session_ended, 0, ended}};
+  execute(end);
+}
+
+}  // namespace muster::client

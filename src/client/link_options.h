@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "client/protocol/protocol.h"
+#include "muster/store.h"
+
+// What the public options are to the protocol, and the server's limits to the public.
+
+namespace muster::client {
+
+protocol::Options protocol_options(const std::string& address, const StoreOptions& options,
+                                   const ProcessInfo& process);
+
+Limits limits_of(const wire::ServerLimits& from);
+
+}  // namespace muster::client

@@ -1,0 +1,141 @@
+#include <signal.h>
+
+#include <cstdlib>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "failures/failing_calls.h"
+#include "failures/scenario.h"
+#include "failures/shard.h"
+#include "support/process.h"
+
+// musterd, in which one call of the system fails while two ranks use it.
+
+namespace muster::test {
+namespace {
+
+struct Run {
+  bool has_started = false;
+  Story story;
+  bool server_serves = false;
+  Ending ending;
+  std::string errors;
+  std::uint64_t seen_count = 0;
+};
+
+std::uint64_t seen_in(const std::string& errors) {
+  const std::string mark = "failing: ";
+  const auto at = errors.rfind(mark);
+  return at == std::string::npos ? 0
+                                 : std::strtoull(errors.c_str() + at + mark.size(), nullptr, 10);
+}
+
+Run run(FailurePlan plan) {
+  Process::Options options;
+  options.command = {std::getenv("MUSTERD_FAILING"), "--listen=127.0.0.1:0", "--grace=100ms",
+                     "--session-timeout=5s", "--heartbeat=500ms"};
+  options.environment = {{"MUSTER_TEST_FAILS", text_of(plan)}};
+  Process musterd(options);
+  Run run;
+  const auto line = musterd.read_line();
+  const std::string before = "musterd listening on ";
+  run.has_started = line.has_value() && line->rfind(before, 0) == 0;
+  if (run.has_started) {
+    const std::string address = line->substr(before.size());
+    run.story = play(address);
+    run.server_serves = serves(address);
+    musterd.send_signal(SIGTERM);
+  }
+  run.ending = musterd.wait();
+  run.errors = musterd.read_errors();
+  run.seen_count = seen_in(run.errors);
+  return run;
+}
+
+/// Ends with what is wrong with a run in which the server was to live on.
+void check_survived(const Run& run) {
+  for (const std::string& wrong : run.story.wrongs) CHECK_MESSAGE(false, wrong);
+  CHECK(run.server_serves);
+  CHECK(run.ending.exit_code == 0);
+}
+
+void check_refused(const Run& run) {
+  CHECK(run.ending.exit_code == 1);
+  CHECK(run.errors.find("musterd: ") != std::string::npos);
+}
+
+std::uint64_t count_of(Fails what) {
+  const Run whole = run({what, ~std::uint64_t{0}});
+  check_survived(whole);
+  CHECK(whole.story.errors.empty());
+  REQUIRE(whole.seen_count > 0);
+  MESSAGE(whole.seen_count, " calls");
+  return whole.seen_count;
+}
+
+template <class Check>
+void each_fails_once(Fails what, const Check& check) {
+  for (const std::uint64_t which : of_this_shard(count_of(what))) {
+    const FailurePlan plan{what, which};
+    const Run failed = run(plan);
+    INFO(text_of(plan), ": ", failed.errors);
+    // What the listener needs is asked for when the address has been told.
+    const bool has_ended = what != Fails::allocation && failed.ending.exit_code == 1;
+    if (failed.has_started && !has_ended) {
+      check_survived(failed);
+      for (const Error& error : failed.story.errors) check(error);
+    } else {
+      check_refused(failed);
+    }
+  }
+}
+
+void is_refused_for_now(const Error& error) {
+  CHECK_MESSAGE(error.code == ErrorCode::resource_exhausted, error.message());
+}
+
+/// A connection was lost at most: for the grace, or for good when the session had just begun.
+void is_of_one_connection(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::resource_exhausted:
+    case ErrorCode::unavailable:
+    case ErrorCode::outcome_unknown:
+    case ErrorCode::timed_out:
+    case ErrorCode::not_found:
+    case ErrorCode::rank_lost:
+    case ErrorCode::session_expired: return;
+    default: CHECK_MESSAGE(false, error.message());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("musterd survives that any allocation fails") {
+  each_fails_once(Fails::allocation, is_refused_for_now);
+}
+
+TEST_CASE("musterd survives that any socket call is refused memory, or does not start") {
+  each_fails_once(Fails::no_memory, is_of_one_connection);
+}
+
+TEST_CASE("musterd survives that any descriptor is refused, or does not start") {
+  each_fails_once(Fails::no_descriptor, is_of_one_connection);
+}
+
+TEST_CASE("musterd survives that any transfer meets a reset") {
+  each_fails_once(Fails::connection_reset, is_of_one_connection);
+}
+
+TEST_CASE("nobody notices that calls of musterd are interrupted") {
+  each_fails_once(Fails::interrupted,
+                  [](const Error& error) { CHECK_MESSAGE(false, error.message()); });
+}
+
+TEST_CASE("nobody notices that every transfer of musterd takes one byte") {
+  const Run slow = run({Fails::one_byte, 0});
+  check_survived(slow);
+  for (const Error& error : slow.story.errors) CHECK_MESSAGE(false, error.message());
+}
+
+}  // namespace muster::test
