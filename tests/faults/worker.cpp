@@ -54,7 +54,9 @@ class Worker {
   json create(const json& command, Duration timeout);
   json join(const json& command, Duration timeout);
   json barrier(const json& command, Duration timeout);
+  json barriers(const json& command, Duration timeout);
   json all_gather(const json& command, Duration timeout);
+  json all_gathers(const json& command, Duration timeout);
   json recv(const json& command, Duration timeout);
   json send(const json& command, Duration timeout);
   json regroup(const json& command, Duration timeout);
@@ -63,6 +65,7 @@ class Worker {
   json set(const json& command, Duration timeout);
   json get(const json& command, Duration timeout);
   json add(const json& command, Duration timeout);
+  json adds(const json& command, Duration timeout);
   json append(const json& command, Duration timeout);
   json remove(const json& command, Duration timeout);
   json report_dead(const json& command, Duration timeout);
@@ -87,7 +90,9 @@ const std::map<std::string, Worker::Call> Worker::calls = {
     {"create", &Worker::create},
     {"join", &Worker::join},
     {"barrier", &Worker::barrier},
+    {"barriers", &Worker::barriers},
     {"all_gather", &Worker::all_gather},
+    {"all_gathers", &Worker::all_gathers},
     {"recv", &Worker::recv},
     {"send", &Worker::send},
     {"regroup", &Worker::regroup},
@@ -96,6 +101,7 @@ const std::map<std::string, Worker::Call> Worker::calls = {
     {"set", &Worker::set},
     {"get", &Worker::get},
     {"add", &Worker::add},
+    {"adds", &Worker::adds},
     {"append", &Worker::append},
     {"remove", &Worker::remove},
     {"report_dead", &Worker::report_dead},
@@ -125,6 +131,20 @@ json outcome(const Result<T>& result) {
   } else {
     return outcome(result, [](json&, const T&) {});
   }
+}
+
+/// So many calls in a row, and how long each took.
+template <class Call>
+json timed(const json& command, const Call& call) {
+  json took_us = json::array();
+  for (int count = command.at("count"); count > 0; --count) {
+    const auto began = std::chrono::steady_clock::now();
+    const auto result = call();
+    if (!result) return described(result.error());
+    const auto took = std::chrono::steady_clock::now() - began;
+    took_us.push_back(std::chrono::duration_cast<std::chrono::microseconds>(took).count());
+  }
+  return {{"code", "ok"}, {"took_us", std::move(took_us)}};
 }
 
 std::function<void(const Error&)> teller(const char* event) {
@@ -210,6 +230,7 @@ json Worker::join(const json& command, Duration timeout) {
   GroupOptions options;
   options.timeout = timeout;
   options.standby = command.value("standby", false);
+  options.data_expiration = std::chrono::milliseconds(command.value("expiration_ms", 3'600'000));
   options.on_loss = teller("loss");
   return keep(Group::create(*store(), command.value("group", "g"), command.at("rank"),
                             command.at("size"), options));
@@ -221,10 +242,20 @@ json Worker::barrier(const json&, Duration timeout) {
   });
 }
 
+json Worker::barriers(const json& command, Duration timeout) {
+  const auto held = group();
+  return timed(command, [&] { return held->barrier(timeout); });
+}
+
 json Worker::all_gather(const json& command, Duration timeout) {
   const std::string value = command.value("value", "");
   return outcome(group()->all_gather_bytes(value, RawCodec::id, timeout),
                  [](json& line, const auto& values) { line["values"] = values; });
+}
+
+json Worker::all_gathers(const json& command, Duration timeout) {
+  const auto held = group();
+  return timed(command, [&] { return held->all_gather_bytes("value", RawCodec::id, timeout); });
 }
 
 json Worker::recv(const json& command, Duration timeout) {
@@ -259,7 +290,10 @@ json Worker::leave(const json&, Duration timeout) { return outcome(group()->leav
 
 json Worker::set(const json& command, Duration timeout) {
   const std::string value(command.value("value_bytes", std::size_t{1}), 'x');
-  return outcome(store()->set(command.at("key").get<std::string>(), value, {}, timeout));
+  SetOptions options;
+  options.bind_to_session = command.value("bind", false);
+  if (command.contains("ttl_ms")) options.ttl = std::chrono::milliseconds(command.at("ttl_ms"));
+  return outcome(store()->set(command.at("key").get<std::string>(), value, options, timeout));
 }
 
 json Worker::get(const json& command, Duration timeout) {
@@ -273,6 +307,12 @@ json Worker::get(const json& command, Duration timeout) {
 json Worker::add(const json& command, Duration timeout) {
   return outcome(store()->add(command.at("key").get<std::string>(), 1, timeout),
                  [](json& line, std::int64_t number) { line["number"] = number; });
+}
+
+json Worker::adds(const json& command, Duration timeout) {
+  const auto held = store();
+  return timed(command,
+               [&] { return held->add(command.at("key").get<std::string>(), 1, timeout); });
 }
 
 json Worker::append(const json& command, Duration timeout) {
