@@ -31,7 +31,12 @@ Client::Client(std::uint64_t number, Scheduler& scheduler, Network& network, Ser
       network_(network),
       server_(server),
       clock_(clock),
-      protocol_(options_of(number)) {}
+      protocol_(options_of(number)),
+      alarm_(scheduler, [this] {
+        when_running([this] {
+          if (alarm_.is_due()) apply(protocol::Advance{});
+        });
+      }) {}
 
 ProcessId Client::process_id() const { return id_of(number_); }
 
@@ -67,7 +72,7 @@ void Client::reopen() {
 
 void Client::die(Death death) {
   is_dead_ = true;
-  ++alarm_;
+  alarm_.unset();
   ++attempt_;
   deferred_.clear();
   pending_.clear();
@@ -90,7 +95,7 @@ void Client::stop_for(Duration duration) {
 
 void Client::when_running(std::function<void()> what) {
   if (is_dead_) return;
-  if (!is_stopped() && deferred_.empty()) return what();
+  if (is_running()) return what();
   deferred_.push_back(std::move(what));
 }
 
@@ -116,16 +121,11 @@ void Client::carry_out_all() {
 
 void Client::arm() {
   const Instant when = protocol_.next_deadline();
-  const std::uint64_t number = ++alarm_;
+  alarm_.unset();
   if (when == base::far_future) return;
   if (when < now()) violated("a deadline in the past");
   const Instant real = clock_.real(when);
-  if (real == base::far_future) return;
-  scheduler_.at(real, [this, number] {
-    when_running([this, number] {
-      if (number == alarm_) apply(protocol::Advance{});
-    });
-  });
+  if (real != base::far_future) alarm_.set(real);
 }
 
 void Client::carry_out(const protocol::Connect&) {
@@ -153,11 +153,7 @@ void Client::connect() {
   const auto connection = network_.open(number_);
   connection_ = connection;
   network_.set_end(connection, Side::client,
-                   {[this, connection](std::string_view bytes) {
-                      when_running([this, connection, owned = std::string(bytes)] {
-                        if (connection == connection_) apply(protocol::Received{owned});
-                      });
-                    },
+                   {[this, connection](std::string_view bytes) { received(connection, bytes); },
                     [this, connection] {
                       when_running([this, connection] {
                         std::erase(set_aside_, connection);
@@ -168,6 +164,14 @@ void Client::connect() {
                     }});
   server_.accept(connection);
   apply(protocol::Connected{"sim:1"});
+}
+
+void Client::received(Network::ConnectionId connection, std::string_view bytes) {
+  if (connection != connection_) return;
+  if (is_running()) return apply(protocol::Received{bytes});
+  when_running([this, connection, owned = std::string(bytes)] {
+    if (connection == connection_) apply(protocol::Received{owned});
+  });
 }
 
 void Client::drop_connection() {

@@ -78,9 +78,11 @@ class Client {
   void carry_out(const protocol::Log& effect);
   void attempt(std::uint64_t number);
   void connect();
+  void received(Network::ConnectionId connection, std::string_view bytes);
   void drop_connection();
   void drop_set_aside();
   void arm();
+  bool is_running() const { return !is_dead_ && !is_stopped() && deferred_.empty(); }
   void when_running(std::function<void()> what);
 
   std::uint64_t number_;
@@ -92,7 +94,7 @@ class Client {
   Network::ConnectionId connection_ = 0;
   std::vector<Network::ConnectionId> set_aside_;  ///< silent ones, until the session stands again
   std::uint64_t attempt_ = 0;
-  std::uint64_t alarm_ = 0;
+  Alarm alarm_;
   bool is_carrying_out_ = false;
   Instant stopped_until_{};
   std::deque<std::function<void()>> deferred_;  ///< until this process runs again

@@ -17,18 +17,25 @@ std::uint64_t Network::client_of(ConnectionId connection) const {
   return connections_.at(connection).client;
 }
 
-Network::Direction& Network::direction(ConnectionId connection, Side to) {
-  return connections_.at(connection).to[static_cast<std::size_t>(to)];
+Network::Connection* Network::find(ConnectionId connection) {
+  const auto found = connections_.find(connection);
+  return found == connections_.end() ? nullptr : &found->second;
+}
+
+void Network::forget_if_over(ConnectionId id, const Connection& connection) {
+  for (const Direction& way : connection.ways) {
+    if (way.is_open || !way.under_way.empty()) return;
+  }
+  connections_.erase(id);
 }
 
 void Network::set_end(ConnectionId connection, Side side, End end) {
-  direction(connection, side).end = std::move(end);
+  find(connection)->to(side).end = std::move(end);
 }
 
-void Network::put(ConnectionId id, Side to, Piece piece) {
-  const Connection& connection = connections_.at(id);
+void Network::put(ConnectionId id, Connection& connection, Side to, Piece piece) {
   if (connection.is_cut) return;
-  Direction& way = direction(id, to);
+  Direction& way = connection.to(to);
   const Instant leaves = std::max(scheduler_.now(), blocked_until(connection.client, to));
   way.last_arrives = std::max(way.last_arrives, leaves + delay());
   way.under_way.push_back(std::move(piece));
@@ -36,44 +43,59 @@ void Network::put(ConnectionId id, Side to, Piece piece) {
 }
 
 void Network::send(ConnectionId id, Side from, std::string_view bytes) {
+  Connection* const connection = find(id);
+  if (connection == nullptr) return;
   while (!bytes.empty()) {
     const std::size_t most = random_.one_in(8) ? 1 + random_.below(20) : bytes.size();
     const std::string_view piece = bytes.substr(0, most);
     bytes.remove_prefix(piece.size());
-    put(id, other(from), std::string(piece));
+    put(id, *connection, other(from), std::string(piece));
   }
 }
 
 void Network::close(ConnectionId id, Side from) {
-  direction(id, from).is_open = false;
-  put(id, other(from), std::nullopt);
+  Connection* const connection = find(id);
+  if (connection == nullptr) return;
+  connection->to(from).is_open = false;
+  put(id, *connection, other(from), std::nullopt);
+  forget_if_over(id, *connection);
 }
 
 void Network::arrive(ConnectionId id, Side to) {
-  Direction& way = direction(id, to);
-  const std::uint64_t client = connections_.at(id).client;
-  if (const Instant until = blocked_until(client, to); until > scheduler_.now()) {
+  Connection& connection = *find(id);
+  if (const Instant until = blocked_until(connection.client, to); until > scheduler_.now()) {
     scheduler_.at(until, [this, id, to] { arrive(id, to); });
     return;
   }
+  Direction& way = connection.to(to);
   const Piece piece = std::move(way.under_way.front());
   way.under_way.pop_front();
   if (!piece) return tell_closed(id, to);
-  if (way.is_open) way.end.received(*piece);
+  // It may be closed by whom it reaches, but not forgotten before this piece is used.
+  if (way.is_open) {
+    const auto received = way.end.received;
+    received(*piece);
+  }
+  if (Connection* const after = find(id)) forget_if_over(id, *after);
 }
 
 void Network::tell_closed(ConnectionId id, Side side) {
-  Direction& way = direction(id, side);
-  if (!way.is_open) return;
+  Connection* const connection = find(id);
+  if (connection == nullptr) return;
+  Direction& way = connection->to(side);
+  const auto closed = way.is_open ? std::move(way.end.closed) : nullptr;
   way.is_open = false;
-  way.end.closed();
+  forget_if_over(id, *connection);
+  if (closed) closed();
 }
 
 void Network::cut(std::uint64_t client, bool client_learns, bool server_learns) {
   const auto found = newest_.find(client);
   if (found == newest_.end()) return;
   const ConnectionId id = found->second;
-  connections_.at(id).is_cut = true;
+  Connection* const connection = find(id);
+  if (connection == nullptr) return;
+  connection->is_cut = true;
   // What is under way arrives until an end learns of it.
   if (client_learns) scheduler_.after(delay(), [this, id] { tell_closed(id, Side::client); });
   if (server_learns) scheduler_.after(delay(), [this, id] { tell_closed(id, Side::server); });
@@ -101,9 +123,8 @@ bool Network::is_blocked(std::uint64_t client) const {
 
 void Network::server_died() {
   for (auto& [id, connection] : connections_) {
-    if (!connection.to[0].is_open && !connection.to[1].is_open) continue;
     connection.is_cut = true;
-    direction(id, Side::server).is_open = false;
+    connection.to(Side::server).is_open = false;
     scheduler_.after(delay(), [this, dead = id] { tell_closed(dead, Side::client); });
   }
 }

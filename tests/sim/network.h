@@ -67,19 +67,22 @@ class Network {
   };
   struct Connection {
     std::uint64_t client = 0;
-    std::array<Direction, 2> to;
+    std::array<Direction, 2> ways;
+    Direction& to(Side side) { return ways[static_cast<std::size_t>(side)]; }
     bool is_cut = false;  ///< nothing new gets through
   };
   struct Blocked {
     std::array<Instant, 2> until{};  ///< by the side on which nothing arrives
   };
 
-  Direction& direction(ConnectionId connection, Side to);
+  /// Null: both ends are closed, and all has arrived.
+  Connection* find(ConnectionId connection);
+  void forget_if_over(ConnectionId connection, const Connection& over);
   Instant blocked_until(std::uint64_t client, Side to) const;
-  void put(ConnectionId connection, Side to, Piece piece);
+  void put(ConnectionId id, Connection& connection, Side to, Piece piece);
   /// An arrival at this end is due; if it is held back, at its end.
   void arrive(ConnectionId connection, Side to);
-  void tell_closed(ConnectionId connection, Side side);
+  void tell_closed(ConnectionId id, Side side);
 
   Scheduler& scheduler_;
   Random& random_;

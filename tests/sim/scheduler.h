@@ -1,8 +1,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <new>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -34,24 +38,60 @@ class Random {
   std::uint64_t state_;
 };
 
+/// Something to be done once, without an allocation: millions of them are made each minute.
+class Deed {
+ public:
+  Deed() = default;
+  Deed(const Deed&) = delete;
+  Deed& operator=(const Deed&) = delete;
+  ~Deed() { clear(); }
+
+  template <class What>
+  void set(What&& what) {
+    using Kept = std::decay_t<What>;
+    static_assert(sizeof(Kept) <= sizeof room_, "let it hold a std::function");
+    new (room_) Kept(std::forward<What>(what));
+    run_ = [](void* kept) { (*static_cast<Kept*>(kept))(); };
+    destroy_ = [](void* kept) { static_cast<Kept*>(kept)->~Kept(); };
+  }
+  void run() { run_(room_); }
+  void clear() {
+    if (destroy_ != nullptr) destroy_(room_);
+    destroy_ = nullptr;
+  }
+
+ private:
+  alignas(std::max_align_t) std::byte room_[48];
+  void (*run_)(void*) = nullptr;
+  void (*destroy_)(void*) = nullptr;
+};
+
 /// Virtual time: what is to happen, in the order of its time and then of its making.
 class Scheduler {
  public:
   Instant now() const { return now_; }
 
-  void at(Instant when, std::function<void()> what) {
-    events_.push_back({when < now_ ? now_ : when, ++made_, std::move(what)});
-    std::push_heap(events_.begin(), events_.end(), is_later);
+  template <class What>
+  void at(Instant when, What&& what) {
+    const std::uint32_t place = free_place();
+    deeds_[place].set(std::forward<What>(what));
+    events_.push_back({when < now_ ? now_ : when, ++made_, place});
+    std::push_heap(events_.begin(), events_.end(), IsLater());
   }
-  void after(Duration delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
+  template <class What>
+  void after(Duration delay, What&& what) {
+    at(now_ + delay, std::forward<What>(what));
+  }
 
   void run_until(Instant end) {
     while (!is_stopped_ && !events_.empty() && events_.front().when <= end) {
-      std::pop_heap(events_.begin(), events_.end(), is_later);
-      const Event event = std::move(events_.back());
+      std::pop_heap(events_.begin(), events_.end(), IsLater());
+      const Event event = events_.back();
       events_.pop_back();
       now_ = event.when;
-      event.what();
+      deeds_[event.place].run();
+      deeds_[event.place].clear();
+      free_.push_back(event.place);
     }
     if (!is_stopped_) now_ = end;
   }
@@ -64,16 +104,62 @@ class Scheduler {
   struct Event {
     Instant when;
     std::uint64_t number;
-    std::function<void()> what;
+    std::uint32_t place;  ///< of its deed
   };
-  static bool is_later(const Event& one, const Event& other) {
-    return std::pair(one.when, one.number) > std::pair(other.when, other.number);
+  struct IsLater {
+    bool operator()(const Event& one, const Event& other) const {
+      return one.when != other.when ? one.when > other.when : one.number > other.number;
+    }
+  };
+
+  std::uint32_t free_place() {
+    if (free_.empty()) {
+      deeds_.emplace_back();
+      return static_cast<std::uint32_t>(deeds_.size() - 1);
+    }
+    const std::uint32_t place = free_.back();
+    free_.pop_back();
+    return place;
   }
 
   Instant now_{std::chrono::seconds(1000)};
   std::uint64_t made_ = 0;
   std::vector<Event> events_;  // a heap
+  std::deque<Deed> deeds_;     // they never move: one may make others while it is done
+  std::vector<std::uint32_t> free_;
   bool is_stopped_ = false;
+};
+
+/// Rings at the instant to which it was set last. To set it to a later one costs nothing: it looks
+/// again when the earlier one has come.
+class Alarm {
+ public:
+  Alarm(Scheduler& scheduler, std::function<void()> ring)
+      : scheduler_(scheduler), ring_(std::move(ring)) {}
+
+  void set(Instant when) {
+    wanted_ = when;
+    if (when < looks_at_) look(when);
+  }
+  void unset() { wanted_ = base::far_future; }
+  bool is_due() const { return wanted_ <= scheduler_.now(); }
+
+ private:
+  void look(Instant when) {
+    looks_at_ = when;
+    scheduler_.at(when, [this, number = ++number_] {
+      if (number != number_) return;
+      looks_at_ = base::far_future;
+      if (is_due()) return ring_();
+      if (wanted_ != base::far_future) look(wanted_);
+    });
+  }
+
+  Scheduler& scheduler_;
+  std::function<void()> ring_;
+  Instant wanted_ = base::far_future;
+  Instant looks_at_ = base::far_future;
+  std::uint64_t number_ = 0;  ///< of the look that counts
 };
 
 }  // namespace muster::sim

@@ -1,6 +1,7 @@
 #include "server.h"
 
 #include <stdexcept>
+#include <utility>
 
 namespace muster::sim {
 
@@ -10,7 +11,12 @@ Server::Server(Scheduler& scheduler, Network& network, Random& random, core::Opt
       network_(network),
       random_(random),
       options_(std::move(options)),
-      clock_(clock) {
+      clock_(clock),
+      alarm_(scheduler, [this] {
+        when_running([this] {
+          if (is_up() && alarm_.is_due()) apply(core::Advance{});
+        });
+      }) {
   start();
 }
 
@@ -25,7 +31,7 @@ void Server::die() {
   peers_.clear();
   deferred_.clear();
   stopped_until_ = {};
-  ++alarm_;
+  alarm_.unset();
   network_.server_died();
 }
 
@@ -43,32 +49,33 @@ void Server::stop_for(Duration duration) {
 }
 
 void Server::when_running(std::function<void()> what) {
-  if (!is_stopped() && deferred_.empty()) return what();
+  if (is_running()) return what();
   deferred_.push_back(std::move(what));
 }
 
 void Server::accept(Network::ConnectionId connection) {
-  peers_[connection];
-  network_.set_end(connection, Side::server,
-                   {[this, connection](std::string_view bytes) {
-                      if (!is_stopped() && deferred_.empty()) return received(connection, bytes);
-                      deferred_.emplace_back([this, connection, owned = std::string(bytes)] {
-                        received(connection, owned);
-                      });
-                    },
-                    [this, connection] {
-                      when_running([this, connection] {
-                        if (peers_.erase(connection) == 0) return;
-                        if (lost_connection) lost_connection(network_.client_of(connection));
-                        apply(core::Disconnected{connection, core::DisconnectCause::closed});
-                      });
-                    }});
+  peers_[connection].client = network_.client_of(connection);
+  network_.set_end(
+      connection, Side::server,
+      {[this, connection](std::string_view bytes) {
+         if (is_running()) return received(connection, bytes);
+         deferred_.emplace_back(
+             [this, connection, owned = std::string(bytes)] { received(connection, owned); });
+       },
+       [this, connection] { when_running([this, connection] { lost(connection); }); }});
+}
+
+void Server::lost(Network::ConnectionId connection) {
+  const auto found = peers_.extract(connection);
+  if (found.empty()) return;
+  if (lost_connection) lost_connection(found.mapped().client);
+  apply(core::Disconnected{connection, core::DisconnectCause::closed});
 }
 
 void Server::received(Network::ConnectionId connection, std::string_view bytes) {
   const auto found = peers_.find(connection);
   if (found == peers_.end()) return;
-  if (heard) heard(network_.client_of(connection));
+  if (heard) heard(found->second.client);
   found->second.bytes.append(bytes);
   if (!found->second.has_said_hello) {
     if (found->second.bytes.size() < wire::client_hello_bytes) return;
@@ -91,16 +98,25 @@ void Server::read_hello(Network::ConnectionId connection, std::string& bytes) {
   apply(event);
 }
 
+/// The bytes of the next frame that is there as a whole.
+std::optional<std::string> Server::take_frame(Network::ConnectionId connection) {
+  const auto found = peers_.find(connection);
+  if (found == peers_.end()) return std::nullopt;
+  std::string& bytes = found->second.bytes;
+  const auto frame = wire::cut_frame(bytes, options_.limits.request_bytes_max());
+  if (!frame) throw std::logic_error("the protocol sent a frame that cannot be cut");
+  if (!*frame) return std::nullopt;
+  const std::size_t size = wire::frame_header_bytes + (*frame)->body.size();
+  if (size == bytes.size()) return std::exchange(bytes, {});
+  std::string taken = bytes.substr(0, size);
+  bytes.erase(0, size);
+  return taken;
+}
+
+/// Each frame is taken first: what it leads to may end the peer.
 void Server::read_frames(Network::ConnectionId connection) {
-  for (;;) {
-    const auto found = peers_.find(connection);
-    if (found == peers_.end()) return;
-    const std::string bytes = found->second.bytes;  // of its own: an effect may end the peer
-    const auto frame = wire::cut_frame(bytes, options_.limits.request_bytes_max());
-    if (!frame) throw std::logic_error("the protocol sent a frame that cannot be cut");
-    if (!*frame) return;
-    found->second.bytes.erase(0, wire::frame_header_bytes + (*frame)->body.size());
-    read_frame(connection, **frame);
+  while (const auto bytes = take_frame(connection)) {
+    read_frame(connection, **wire::cut_frame(*bytes, options_.limits.request_bytes_max()));
   }
 }
 
@@ -181,14 +197,9 @@ void Server::send(Network::ConnectionId connection, wire::FrameHeader header,
 
 void Server::arm() {
   const Instant when = clock_.real(engine_->next_deadline());
-  const std::uint64_t number = ++alarm_;
   // The rim looks at least four times in the gap that means "this process did not run".
   const Instant latest = scheduler_.now() + options_.gap_max / 5;
-  scheduler_.at(std::min(when, latest), [this, number] {
-    when_running([this, number] {
-      if (number == alarm_) apply(core::Advance{});
-    });
-  });
+  alarm_.set(std::min(when, latest));
 }
 
 }  // namespace muster::sim

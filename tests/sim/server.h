@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -41,6 +42,7 @@ class Server {
  private:
   void received(Network::ConnectionId connection, std::string_view bytes);
   void read_hello(Network::ConnectionId connection, std::string& bytes);
+  std::optional<std::string> take_frame(Network::ConnectionId connection);
   void read_frames(Network::ConnectionId connection);
   void read_frame(Network::ConnectionId connection, const wire::Frame& frame);
   void apply(const core::Event& event);
@@ -53,6 +55,8 @@ class Server {
   void carry_out(const core::Log& effect);
   void send(Network::ConnectionId connection, wire::FrameHeader header, std::string_view body);
   void arm();
+  void lost(Network::ConnectionId connection);
+  bool is_running() const { return !is_stopped() && deferred_.empty(); }
   void when_running(std::function<void()> what);
 
   Scheduler& scheduler_;
@@ -62,11 +66,12 @@ class Server {
   Clock clock_;
   std::unique_ptr<core::Engine> engine_;
   struct Peer {
+    std::uint64_t client = 0;
     std::string bytes;
     bool has_said_hello = false;
   };
   std::map<Network::ConnectionId, Peer> peers_;
-  std::uint64_t alarm_ = 0;  ///< the number of the one that counts
+  Alarm alarm_;
   Instant stopped_until_{};
   std::deque<std::function<void()>> deferred_;  ///< until this process runs again
 };
