@@ -13,6 +13,8 @@ using namespace std::chrono_literals;
 constexpr Duration healing = 2s;
 /// What the steps of the rims and the looking itself may add.
 constexpr Duration margin = 700ms;
+/// What the clocks of a machine and of the world may differ in one instant.
+constexpr Duration rounding = 1ms;
 
 bool may_wait(wire::Operation operation) {
   using wire::Operation;
@@ -184,6 +186,7 @@ std::uint64_t Oracle::begun(Ask ask) {
     return ask.what + " begins, timeout " +
            std::to_string(static_cast<double>(ask.timeout.count()) / 1e6) + " s";
   });
+  latest_.emplace(ask.begun + longer(ask.timeout + terms_.limits.slack) + rounding, number);
   pending_.emplace(number, std::move(ask));
   return number;
 }
@@ -242,14 +245,27 @@ void Oracle::look_for_the_server(const Ask& ask) {
   problem(life.name + " " + ask.what + " waits although the server is gone for 30 s");
 }
 
-/// R1, also where nothing can be decided: its own process ends it.
+/// Its own process ends a call, also where nothing can be decided.
+void Oracle::check_deadlines() {
+  while (!latest_.empty() && latest_.top().first < now()) {
+    const auto found = pending_.find(latest_.top().second);
+    latest_.pop();
+    if (found == pending_.end()) continue;
+    const Ask& ask = found->second;
+    const Life& life = lives_[ask.client];
+    if (life.runs_again + rounding >= now()) {
+      latest_.emplace(life.runs_again + rounding, found->first);
+      continue;
+    }
+    return problem(life.name + " " + ask.what + " outlives its deadline");
+  }
+}
+
+/// What is cut off says so.
 void Oracle::look_at_end(const Ask& ask) {
   const Life& life = lives_[ask.client];
   if (life.runs_again > now() - margin) return;
   const wire::ServerLimits& limits = terms_.limits;
-  const Instant latest =
-      std::max(ask.begun + longer(ask.timeout + limits.slack), life.runs_again) + margin;
-  if (now() > latest) problem(life.name + " " + ask.what + " outlives its deadline");
   const Duration suspends = longer(limits.session_timeout * 4 / 5 + limits.heartbeat) + margin;
   const Instant since = std::max(life.cut_since, life.runs_again);
   if (ask.incarnation == 0 || life.cut_until < now() || now() < since + suspends ||

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <queue>
 #include <string>
 #include <vector>
 
@@ -71,7 +72,9 @@ class Oracle {
   /// Somebody regroups with those who come.
   void may_fence();
 
-  /// Looks for what should have happened by now.
+  /// R1, after each event: whether a call has outlived its deadline.
+  void check_deadlines();
+  /// Looks for what else should have happened by now.
   void look();
   void problem(const std::string& what);
   const std::vector<std::string>& problems() const { return problems_; }
@@ -110,6 +113,8 @@ class Oracle {
   std::deque<Life> lives_;
   std::uint64_t last_ask_ = 0;
   std::map<std::uint64_t, Ask> pending_;
+  using Latest = std::pair<Instant, std::uint64_t>;  ///< end of a call
+  std::priority_queue<Latest, std::vector<Latest>, std::greater<>> latest_;
   std::vector<std::pair<Instant, Instant>> server_disturbances_;
   Duration paused_{0};
   Instant paused_until_{};

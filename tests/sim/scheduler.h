@@ -92,9 +92,13 @@ class Scheduler {
       deeds_[event.place].run();
       deeds_[event.place].clear();
       free_.push_back(event.place);
+      if (after_each_) after_each_();
     }
     if (!is_stopped_) now_ = end;
   }
+
+  /// What is done after everything that happens.
+  void set_after_each(std::function<void()> what) { after_each_ = std::move(what); }
 
   /// Nothing happens any more.
   void stop() { is_stopped_ = true; }
@@ -127,6 +131,7 @@ class Scheduler {
   std::vector<Event> events_;  // a heap
   std::deque<Deed> deeds_;     // they never move: one may make others while it is done
   std::vector<std::uint32_t> free_;
+  std::function<void()> after_each_;
   bool is_stopped_ = false;
 };
 

@@ -23,6 +23,7 @@ Server::Server(Scheduler& scheduler, Network& network, Random& random, core::Opt
 void Server::start() {
   ++options_.incarnation;
   engine_ = std::make_unique<core::Engine>(options_);
+  if (witness_ != nullptr) witness_->started();
   arm();
 }
 
@@ -69,6 +70,7 @@ void Server::lost(Network::ConnectionId connection) {
   const auto found = peers_.extract(connection);
   if (found.empty()) return;
   if (lost_connection) lost_connection(found.mapped().client);
+  witness_->closed(connection);
   apply(core::Disconnected{connection, core::DisconnectCause::closed});
 }
 
@@ -95,6 +97,7 @@ void Server::read_hello(Network::ConnectionId connection, std::string& bytes) {
   for (std::uint8_t& byte : event.fresh_token.bytes) {
     byte = static_cast<std::uint8_t>(random_.next());
   }
+  hello_ = &event.hello;
   apply(event);
 }
 
@@ -122,14 +125,23 @@ void Server::read_frames(Network::ConnectionId connection) {
 
 void Server::read_frame(Network::ConnectionId connection, const wire::Frame& frame) {
   using wire::FrameType;
-  if (frame.header.type == FrameType::goodbye) return apply(core::Goodbye{connection});
+  if (frame.header.type == FrameType::goodbye) {
+    witness_->said_goodbye(connection);
+    return apply(core::Goodbye{connection});
+  }
   if (frame.header.type == FrameType::request) {
     const auto request = wire::decode_request(frame);
     if (!request) throw std::logic_error("the protocol sent a request that cannot be read");
+    witness_->asked(connection, *request);
     return apply(core::Requested{connection, &*request});
   }
   const auto ids = wire::decode_ids(frame);
   if (!ids) throw std::logic_error("the protocol sent ids that cannot be read");
+  if (frame.header.type == FrameType::abandon) {
+    witness_->abandoned(connection, *ids);
+  } else {
+    witness_->acknowledged(connection, *ids);
+  }
   switch (frame.header.type) {
     case FrameType::acknowledge: return apply(core::Acknowledged{connection, &*ids});
     case FrameType::abandon: return apply(core::Abandoned{connection, &*ids});
@@ -142,16 +154,19 @@ void Server::apply(const core::Event& event) {
   for (const core::Effect& effect : engine_->apply(event, clock_.shows(scheduler_.now()))) {
     std::visit([this](const auto& each) { carry_out(each); }, effect);
   }
+  witness_->check(engine_->counts());
   arm();
 }
 
 void Server::carry_out(const core::SendHello& effect) {
+  witness_->greeted(effect.connection, *hello_, effect.hello);
   std::string bytes;
   wire::append_server_hello(bytes, effect.hello);
   network_.send(effect.connection, Side::server, bytes);
 }
 
 void Server::carry_out(const core::SendReply& effect) {
+  witness_->answered(effect);
   wire::FrameHeader header;
   header.type = wire::FrameType::reply;
   header.code = effect.code;
@@ -162,6 +177,7 @@ void Server::carry_out(const core::SendReply& effect) {
 }
 
 void Server::carry_out(const core::SendEvent& effect) {
+  witness_->told(effect);
   wire::FrameHeader header;
   header.type = wire::FrameType::event;
   header.code = static_cast<std::uint16_t>(effect.kind);
@@ -182,6 +198,7 @@ void Server::carry_out(const core::SendGoodbye& effect) {
 }
 
 void Server::carry_out(const core::Close& effect) {
+  witness_->closed(effect.connection);
   peers_.erase(effect.connection);
   network_.close(effect.connection, Side::server);
 }

@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "core/engine.h"
 #include "network.h"
+#include "witness.h"
 
 namespace muster::sim {
 
@@ -34,6 +35,9 @@ class Server {
   std::uint64_t incarnation() const { return options_.incarnation; }
   core::Counts counts() const { return engine_->counts(); }
   const core::Options& options() const { return options_; }
+
+  /// Who hears of all that is asked and said.
+  void set_witness(Witness& witness) { witness_ = &witness; }
 
   // Told of what this process sees of its clients.
   std::function<void(std::uint64_t client)> heard;
@@ -72,6 +76,8 @@ class Server {
   };
   std::map<Network::ConnectionId, Peer> peers_;
   Alarm alarm_;
+  Witness* witness_ = nullptr;
+  const wire::ClientHello* hello_ = nullptr;  ///< in hand
   Instant stopped_until_{};
   std::deque<std::function<void()>> deferred_;  ///< until this process runs again
 };

@@ -19,6 +19,7 @@ World::World(std::uint64_t seed, bool is_printed)
       network_(scheduler_, random_),
       server_(scheduler_, network_, random_, plan_.options, clock()),
       oracle_(scheduler_, trace_, terms_of(plan_)),
+      witness_(oracle_, plan_.options),
       town_{plan_, scheduler_, random_, network_, server_, oracle_, trace_},
       weather_(town_, {[this] {
                          std::vector<Process*> alive;
@@ -29,6 +30,11 @@ World::World(std::uint64_t seed, bool is_printed)
                        },
                        [this](std::uint32_t slot) { spawn(slot); }}) {
   network_.set_delay_max(plan_.delay_max);
+  server_.set_witness(witness_);
+  scheduler_.set_after_each([this] {
+    oracle_.check_deadlines();
+    if (server_.is_up()) witness_.check_deadlines();
+  });
   server_.heard = [this](std::uint64_t client) { oracle_.heard(client); };
   server_.lost_connection = [this](std::uint64_t client) { oracle_.lost_connection(client); };
 }
@@ -49,26 +55,9 @@ void World::spawn(std::uint32_t slot) {
   process.begin();
 }
 
-/// R8: named limits hold at every moment.
-void World::check_limits() {
-  if (!server_.is_up()) return;
-  const core::Counts counts = server_.counts();
-  const core::Options& options = server_.options();
-  const std::uint64_t parked_max = options.limits.parked_waits_max;
-  const std::uint64_t kept_max = options.cached_results_max + parked_max;
-  const auto check = [&](const char* what, std::uint64_t count, std::uint64_t most) {
-    if (count <= most) return;
-    oracle_.problem("above its limit: " + std::to_string(count) + " " + what);
-  };
-  check("requests wait", counts.waits, counts.sessions * parked_max);
-  check("answers are kept", counts.cached_results, counts.sessions * kept_max);
-  check("rounds are open", counts.rounds, counts.epochs * (2ull * options.open_rounds_max + 1));
-  check("bytes are charged", counts.memory_bytes, options.memory_bytes_max * 5 / 4 + (64u << 20));
-}
-
+/// What costs more than a glance; the rest is looked at after each event.
 void World::look_again() {
   oracle_.look();
-  check_limits();
   scheduler_.after(500ms, [this] { look_again(); });
 }
 

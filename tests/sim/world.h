@@ -12,6 +12,7 @@
 #include "sweeper.h"
 #include "trace.h"
 #include "weather.h"
+#include "witness.h"
 
 namespace muster::sim {
 
@@ -39,7 +40,6 @@ class World {
   void spawn(std::uint32_t slot);
   void pass(Duration duration) { scheduler_.run_until(scheduler_.now() + duration); }
   void look_again();
-  void check_limits();
   void check_quiet();
   void end_all();
   void sweep();
@@ -53,6 +53,7 @@ class World {
   Network network_;
   Server server_;
   Oracle oracle_;
+  Witness witness_;
   Town town_;
   std::deque<Process> processes_;
   Weather weather_;

@@ -1,0 +1,356 @@
+#include "witness.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "body.h"
+#include "oracle.h"
+
+// What can be told from the server's own words: who holds which rank of which epoch, what a round
+// has come to, which requests wait. The oracle judges what reaches the callers, and by whose fault.
+
+namespace muster::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using wire::Operation;
+
+/// What a request that waits may take longer than it has: one look of the rim, and a pause of it.
+constexpr Duration late_max = 500ms;
+
+/// Whose answers are kept, and given again, until they are acknowledged.
+bool is_kept(Operation operation) {
+  switch (operation) {
+    case Operation::get:
+    case Operation::exists:
+    case Operation::wait:
+    case Operation::multi_get:
+    case Operation::list:
+    case Operation::members: return false;
+    default: return operation < Operation::status;
+  }
+}
+
+/// Of those, the ones that are carried out again where nothing came of them the first time.
+bool may_differ(Operation operation) {
+  return operation == Operation::receive || operation == Operation::recover;
+}
+
+/// A refusal by which nothing was done is no answer that is kept.
+bool is_refusal(std::uint16_t code) {
+  return code == static_cast<std::uint16_t>(ErrorCode::resource_exhausted) ||
+         code == static_cast<std::uint16_t>(ErrorCode::permission_denied);
+}
+
+/// What all ranks of a round are told alike.
+bool is_outcome(std::uint16_t code) {
+  if (code == 0) return true;
+  switch (static_cast<ErrorCode>(code)) {
+    case ErrorCode::timed_out:
+    case ErrorCode::cancelled:
+    case ErrorCode::too_large: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+Witness::Witness(Oracle& oracle, core::Options options)
+    : oracle_(oracle), options_(std::move(options)) {}
+
+void Witness::problem(const std::string& what) { oracle_.problem("the server: " + what); }
+
+void Witness::started() {
+  sessions_.clear();
+  connected_.clear();
+  epochs_.clear();
+  rounds_.clear();
+  newest_.clear();
+  sure_count_ = unsure_count_ = 0;
+  fresh_.reset();
+  deadlines_ = {};
+}
+
+Witness::Session* Witness::session_on(Connection connection) {
+  const auto found = connected_.find(connection);
+  return found == connected_.end() ? nullptr : found->second;
+}
+
+void Witness::greeted(Connection connection, const wire::ClientHello& hello,
+                      const wire::ServerHello& answer) {
+  if (answer.status != 0) return;
+  const auto [place, is_new] = sessions_.try_emplace(answer.session_id);
+  Session& session = place->second;
+  if (is_new == (hello.session_id != 0)) problem("a session is resumed that is not there");
+  if (session.connection != 0) closed(session.connection);
+  session.id = answer.session_id;
+  session.name_space = hello.name_space;
+  session.connection = connection;
+  connected_[connection] = &session;
+}
+
+void Witness::closed(Connection connection) {
+  Session* const session = session_on(connection);
+  if (session == nullptr) return;
+  connected_.erase(connection);
+  session->connection = 0;
+  for (auto& [id, asked] : session->asked) {
+    if (!asked.is_open || !asked.is_sure) continue;
+    asked.is_sure = false;
+    --sure_count_;
+    ++unsure_count_;
+  }
+}
+
+void Witness::said_goodbye(Connection connection) {
+  if (Session* const session = session_on(connection)) forget(session->id);
+}
+
+void Witness::close(Asked& asked) {
+  if (!asked.is_open) return;
+  asked.is_open = false;
+  --(asked.is_sure ? sure_count_ : unsure_count_);
+}
+
+void Witness::forget(Session& session, std::uint64_t request) {
+  const auto found = session.asked.find(request);
+  if (found == session.asked.end()) return;
+  close(found->second);
+  session.asked.erase(found);
+}
+
+void Witness::forget(std::uint64_t id) {
+  const auto found = sessions_.find(id);
+  for (auto& [request, asked] : found->second.asked) close(asked);
+  connected_.erase(found->second.connection);
+  sessions_.erase(found);
+}
+
+Witness::Asked Witness::describe(const Session& session, const wire::Request& request) {
+  Asked asked;
+  asked.operation = wire::operation_of(request.body);
+  std::visit(
+      [&](const auto& body) {
+        if constexpr (requires { body.epoch; }) asked.epoch = body.epoch;
+        if constexpr (requires { body.round; }) asked.round = body.round;
+      },
+      request.body);
+  if (const auto* join = std::get_if<wire::Join>(&request.body)) {
+    asked.group = session.name_space + "/" + std::string(join->group);
+  }
+  const auto found = epochs_.find(asked.epoch);
+  if (found == epochs_.end()) return asked;
+  const Epoch& epoch = found->second;
+  const bool is_of_stream = asked.operation == Operation::send ||
+                            asked.operation == Operation::receive ||
+                            asked.operation == Operation::expire_data;
+  asked.must_fail = (epoch.is_over && asked.operation != Operation::leave &&
+                     asked.operation != Operation::regroup) ||
+                    (epoch.is_broken && is_of_stream);
+  if (const auto* part = std::get_if<wire::CollectiveCall>(&request.body)) {
+    call(session, *part, asked);
+  }
+  return asked;
+}
+
+void Witness::call(const Session& session, const wire::CollectiveCall& request, Asked& asked) {
+  const Epoch& epoch = epochs_[request.epoch];
+  Round& round = rounds_[{request.epoch, request.round}];
+  if (round.callers.empty() && (epoch.is_broken || epoch.has_leavers)) asked.must_fail = true;
+  if (round.callers.empty()) {
+    round.is_rooted = request.collective == wire::Collective::broadcast ||
+                      request.collective == wire::Collective::scatter;
+  }
+  const bool is_known =
+      std::find(round.callers.begin(), round.callers.end(), session.id) != round.callers.end();
+  if (!is_known) round.callers.push_back(session.id);
+}
+
+void Witness::asked(Connection connection, const wire::Request& request) {
+  Session* const session = session_on(connection);
+  if (session == nullptr) return;
+  acknowledged(connection, request.acknowledged);
+  const auto [place, is_new] = session->asked.try_emplace(request.id);
+  Asked& asked = place->second;
+  if (is_new) asked = describe(*session, request);
+  asked.is_owed = true;
+  asked.is_repeated = !is_new;
+  const bool is_begun = is_new || (!asked.is_open && may_differ(asked.operation));
+  if (!is_begun && (!asked.is_open || asked.is_sure)) return;
+  if (!is_begun) --unsure_count_;
+  ++sure_count_;
+  asked.is_open = asked.is_sure = true;
+  if (!is_begun) return;
+  fresh_ =
+      Deadline{oracle_.now() + oracle_.longer(request.timeout) + late_max, session->id, request.id};
+}
+
+void Witness::acknowledged(Connection connection, const std::vector<std::uint64_t>& ids) {
+  Session* const session = session_on(connection);
+  if (session == nullptr) return;
+  for (const std::uint64_t id : ids) forget(*session, id);
+}
+
+void Witness::abandoned(Connection connection, const std::vector<std::uint64_t>& ids) {
+  acknowledged(connection, ids);
+}
+
+void Witness::answered(const core::SendReply& reply) {
+  Session* const session = session_on(reply.connection);
+  if (session == nullptr) return;  // it was closed
+  const auto found = session->asked.find(reply.request_id);
+  if (found == session->asked.end()) return problem("an answer to what nobody asks");
+  Asked& asked = found->second;
+  if (!asked.is_owed) return problem("one request is answered twice");
+  asked.is_owed = false;
+  close(asked);
+  if (asked.must_fail && reply.code == 0) {
+    return problem(std::string(wire::name_of(asked.operation)) + " in epoch " +
+                   std::to_string(asked.epoch) + ", which was over, is done");
+  }
+  check_repetition(asked, reply);
+  const bool forms = asked.operation == Operation::join || asked.operation == Operation::regroup;
+  if (forms && reply.code == 0) check_formed(*session, asked, reply);
+  if (asked.operation == Operation::collective) check_round(asked, reply.code);
+  if (!is_kept(asked.operation) || is_refusal(reply.code)) session->asked.erase(found);
+}
+
+/// R7: answered the same.
+void Witness::check_repetition(Asked& asked, const core::SendReply& reply) {
+  if (!is_kept(asked.operation) || may_differ(asked.operation)) return;
+  std::uint64_t hash = std::hash<std::string_view>()(reply.head) * 31 + reply.code + 1;
+  if (reply.tail != nullptr) hash ^= std::hash<std::string_view>()(reply.tail->view()) * 17;
+  if (asked.answer != 0 && asked.answer != hash) {
+    problem(std::string(wire::name_of(asked.operation)) + " is repeated and answered otherwise");
+  }
+  asked.answer = hash;
+}
+
+/// R5: epochs rise, each rank has one holder.
+void Witness::check_formed(const Session& session, const Asked& asked,
+                           const core::SendReply& reply) {
+  std::string body = reply.head;
+  if (reply.tail != nullptr) body += reply.tail->view();
+  const auto formed = body_of<wire::FormedReply>(body);
+  const auto before = epochs_.find(asked.epoch);
+  const std::string& group = before == epochs_.end() ? asked.group : before->second.group;
+  const auto [place, is_new] = epochs_.try_emplace(formed.epoch);
+  Epoch& epoch = place->second;
+  const std::string name = "epoch " + std::to_string(formed.epoch);
+  if (is_new) {
+    epoch.group = group;
+    epoch.size = formed.world_size;
+    std::uint64_t& newest = newest_[group];
+    if (newest > formed.epoch && !asked.is_repeated)
+      problem(name + " is told of after a later one");
+    if (newest < formed.epoch) {
+      if (newest != 0) epochs_[newest].is_over = true;
+      newest = formed.epoch;
+    } else {
+      epoch.is_over = true;
+    }
+  }
+  if (epoch.group != group) problem(name + " is told of in another group");
+  if (epoch.size != formed.world_size) problem(name + " has two sizes");
+  const auto [holder, is_first] = epoch.sessions.emplace(formed.rank, session.id);
+  if (!is_first && holder->second != session.id) problem(name + ": a rank has two holders");
+  for (const auto& [rank, other] : epoch.sessions) {
+    if (other == session.id && rank != formed.rank) problem(name + ": a session has two ranks");
+  }
+}
+
+/// R3: a round is over once, and only when all have come who have to.
+void Witness::check_round(const Asked& asked, std::uint16_t code) {
+  if (!is_outcome(code)) return;
+  Round& round = rounds_[{asked.epoch, asked.round}];
+  const std::string name =
+      "round " + std::to_string(asked.round) + " of epoch " + std::to_string(asked.epoch);
+  if (!round.outcome) round.outcome = code;
+  if (*round.outcome != code) problem(name + " has two outcomes");
+  const Epoch& epoch = epochs_[asked.epoch];
+  if (code == 0 && !round.is_rooted && round.callers.size() < epoch.size) {
+    problem(name + " is done before all have called it");
+  }
+}
+
+void Witness::told(const core::SendEvent& event) {
+  const auto decoded = wire::decode_event(static_cast<std::uint16_t>(event.kind), *event.body);
+  if (!decoded) return problem("an event that cannot be read");
+  if (event.kind == wire::EventKind::session_ended) {
+    if (Session* const session = session_on(event.connection)) forget(session->id);
+    return;
+  }
+  const auto found = epochs_.find(decoded->epoch);
+  if (found == epochs_.end()) return;
+  if (event.kind == wire::EventKind::epoch_broken) found->second.is_broken = true;
+  if (event.kind == wire::EventKind::rank_left) found->second.has_leavers = true;
+}
+
+void Witness::check(const core::Counts& counts) {
+  if (fresh_) {
+    const auto session = sessions_.find(fresh_->session);
+    if (session != sessions_.end()) {
+      const auto asked = session->second.asked.find(fresh_->request);
+      if (asked != session->second.asked.end() && asked->second.is_open) deadlines_.push(*fresh_);
+    }
+    fresh_.reset();
+  }
+  check_counts(counts);
+  check_limits(counts);
+}
+
+/// R8: the server holds as much as follows from what it was asked and has said.
+void Witness::check_counts(const core::Counts& counts) {
+  if (counts.connections != connected_.size()) problem("another number of connections");
+  if (counts.sessions < connected_.size() || counts.sessions > sessions_.size()) {
+    problem("another number of sessions");
+  }
+  if (counts.sessions == connected_.size() && sessions_.size() > connected_.size()) {
+    for (auto each = sessions_.begin(); each != sessions_.end();) {
+      const auto here = each++;
+      if (here->second.connection == 0) forget(here->first);  // it was lost meanwhile
+    }
+  }
+  if (counts.waits < sure_count_) problem("a request neither waits nor is answered");
+  if (counts.waits > sure_count_ + unsure_count_) problem("more requests wait than were asked");
+  const bool holds_anything = counts.sessions + counts.keys + counts.objects + counts.groups +
+                                  counts.epochs + counts.cached_results + counts.waits !=
+                              0;
+  if (!holds_anything && counts.memory_bytes != 0) problem("bytes are charged for nothing");
+  if (counts.epochs == 0 && counts.rounds + counts.streams + counts.objects != 0) {
+    problem("rounds, streams or objects of no epoch");
+  }
+}
+
+/// R8: named limits hold at every moment.
+void Witness::check_limits(const core::Counts& counts) {
+  const std::uint64_t parked_max = options_.limits.parked_waits_max;
+  const std::uint64_t kept_max = options_.cached_results_max + parked_max;
+  const auto check = [&](const char* what, std::uint64_t count, std::uint64_t most) {
+    if (count > most) problem("above its limit: " + std::to_string(count) + " " + what);
+  };
+  check("requests wait", counts.waits, counts.sessions * parked_max);
+  check("answers are kept", counts.cached_results, counts.sessions * kept_max);
+  check("rounds are open", counts.rounds, counts.epochs * (2ull * options_.open_rounds_max + 1));
+  check("bytes are charged", counts.memory_bytes, options_.memory_bytes_max * 5 / 4 + (64u << 20));
+}
+
+/// R1, as the server sees it.
+void Witness::check_deadlines() {
+  while (!deadlines_.empty() && deadlines_.top().when < oracle_.now()) {
+    const Deadline late = deadlines_.top();
+    deadlines_.pop();
+    const auto session = sessions_.find(late.session);
+    if (session == sessions_.end()) continue;
+    const auto found = session->second.asked.find(late.request);
+    if (found == session->second.asked.end() || !found->second.is_open) continue;
+    if (!found->second.is_sure || !oracle_.server_is_calm(late.when - late_max, oracle_.now())) {
+      deadlines_.push({oracle_.now() + late_max, late.session, late.request});
+      continue;
+    }
+    return problem(std::string(wire::name_of(found->second.operation)) +
+                   " waits past its deadline");
+  }
+}
+
+}  // namespace muster::sim
