@@ -3,42 +3,42 @@
 #include <utility>
 
 namespace muster::sim {
-namespace {
-
-ProcessId id_of(std::uint64_t number) {
+ProcessId id_of(const Identity& identity) {
   ProcessId id;
-  id.bytes[0] = static_cast<std::uint8_t>(number + 1);
-  id.bytes[1] = static_cast<std::uint8_t>((number + 1) >> 8);
+  id.bytes[0] = static_cast<std::uint8_t>(identity.process + 1);
+  id.bytes[1] = static_cast<std::uint8_t>((identity.process + 1) >> 8);
   return id;
 }
 
-protocol::Options options_of(std::uint64_t number) {
+namespace {
+
+protocol::Options options_of(const Identity& identity) {
   protocol::Options options;
   options.where = "sim:1";
-  options.jitter_seed = number;
-  options.identity.process.id = id_of(number);
-  options.identity.process.host = "host" + std::to_string(number);
-  options.identity.process.pid = static_cast<std::uint32_t>(number);
+  options.jitter_seed = identity.number;
+  options.identity.process.id = id_of(identity);
+  options.identity.process.host = "host" + std::to_string(identity.process);
+  options.identity.process.pid = static_cast<std::uint32_t>(identity.process);
+  options.identity.name_space = identity.name_space;
+  options.identity.role = identity.role;
   return options;
 }
 
 }  // namespace
 
-Client::Client(std::uint64_t number, Scheduler& scheduler, Network& network, Server& server,
+Client::Client(const Identity& identity, Scheduler& scheduler, Network& network, Server& server,
                Clock clock)
-    : number_(number),
+    : number_(identity.number),
       scheduler_(scheduler),
       network_(network),
       server_(server),
       clock_(clock),
-      protocol_(options_of(number)),
+      protocol_(options_of(identity)),
       alarm_(scheduler, [this] {
         when_running([this] {
           if (alarm_.is_due()) apply(protocol::Advance{});
         });
       }) {}
-
-ProcessId Client::process_id() const { return id_of(number_); }
 
 void Client::open() {
   protocol_.open(now());

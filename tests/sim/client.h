@@ -16,13 +16,23 @@ namespace muster::sim {
 
 namespace protocol = client::protocol;
 
+/// Who a client is to the server.
+struct Identity {
+  std::uint64_t number = 0;   ///< of the client
+  std::uint64_t process = 0;  ///< whose clients are in one namespace each
+  std::string name_space;
+  wire::Role role = wire::Role::client;
+};
+
+ProcessId id_of(const Identity& identity);
+
 /// The production protocol behind the simplest rim there can be.
 class Client {
  public:
   using Done = std::function<void(Result<std::string> reply, protocol::Fate fate)>;
 
-  /// `process` is its id, as the server tells of it.
-  Client(std::uint64_t number, Scheduler& scheduler, Network& network, Server& server, Clock clock);
+  Client(const Identity& identity, Scheduler& scheduler, Network& network, Server& server,
+         Clock clock);
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
@@ -51,7 +61,6 @@ class Client {
   std::uint64_t session_number() const { return session_number_; }
   const wire::ServerLimits& limits() const { return protocol_.server().limits; }
   const wire::ServerHello& session() const { return protocol_.server(); }
-  ProcessId process_id() const;
 
   /// Told of epochs and of the session's end.
   std::function<void(const wire::Event& event)> notified;

@@ -22,14 +22,14 @@ void GroupModel::problem(const Place& place, std::uint64_t round, const std::str
                   std::to_string(round) + " rank " + std::to_string(place.rank) + ": " + what);
 }
 
-void GroupModel::formed(std::uint64_t client, std::uint64_t incarnation,
+void GroupModel::formed(std::uint64_t client, const std::string& group, std::uint64_t incarnation,
                         const wire::FormedReply& reply, const std::optional<Place>& before,
                         bool keeps_ranks) {
   const Number number{incarnation, reply.epoch};
-  const auto newest = newest_.find(client);
-  if (newest != newest_.end() && newest->second > number) problem(number, "epochs run backwards");
-  newest_[client] = number;
-  joiners_.erase(client);
+  Number& newest = newest_[{group, client}];
+  if (newest > number) problem(number, "epochs run backwards");
+  newest = number;
+  joiners_.erase({group, client});
   Epoch& epoch = epochs_[number];
   if (reply.rank >= reply.world_size) problem(number, "a rank beyond the world");
   if (epoch.size != 0 && epoch.size != reply.world_size) problem(number, "its size differs");
@@ -55,18 +55,18 @@ void GroupModel::formed(std::uint64_t client, std::uint64_t incarnation,
   }
 }
 
-void GroupModel::join_begins(std::uint64_t client, std::uint32_t rank) {
-  asked_for_[rank].insert(client);
-  if (!joiners_.insert(client).second) has_second_joins_ = true;
+void GroupModel::join_begins(const std::string& group, std::uint64_t client, std::uint32_t rank) {
+  asked_for_[{group, rank}].insert(client);
+  if (!joiners_.insert({group, client}).second) has_second_joins_ = true;
 }
 
 void GroupModel::regroup_begins(const Number& epoch) {
   epochs_[epoch].may_be_over = epochs_[epoch].has_regroups = true;
 }
 
-void GroupModel::leave_begins(const Number& epoch, std::uint64_t client) {
+void GroupModel::leave_begins(const std::string& group, const Number& epoch, std::uint64_t client) {
   epochs_[epoch].may_be_over = true;
-  leavers_.insert(client);
+  leavers_.insert({group, client});
 }
 
 void GroupModel::left(const Number& epoch) {
@@ -91,8 +91,9 @@ std::uint64_t GroupModel::unfinished_rounds_count() const {
 
 void GroupModel::deviates(const Number& epoch) { epochs_[epoch].has_deviation = true; }
 
-bool GroupModel::somebody_asked_for(std::uint32_t rank, std::uint64_t not_this) const {
-  const auto found = asked_for_.find(rank);
+bool GroupModel::somebody_asked_for(const std::string& group, std::uint32_t rank,
+                                    std::uint64_t not_this) const {
+  const auto found = asked_for_.find({group, rank});
   if (found == asked_for_.end()) return false;
   return found->second.size() > found->second.count(not_this);
 }
@@ -146,9 +147,12 @@ void GroupModel::cancel_begins(const Number& epoch, std::uint64_t round) {
   epochs_[epoch].rounds[round].may_be_cancelled = true;
 }
 
+void GroupModel::cancel_regroup_begins(const Number& epoch) { epochs_[epoch].has_cancels = true; }
+
 bool GroupModel::may_be_cancelled(const Number& epoch, std::uint64_t round) const {
   const auto found = epochs_.find(epoch);
   if (found == epochs_.end()) return false;
+  if (round == 0) return found->second.has_cancels;
   const auto known = found->second.rounds.find(round);
   return known != found->second.rounds.end() && known->second.may_be_cancelled;
 }
@@ -274,52 +278,6 @@ void GroupModel::check_timeout(const Place& place, Round& round, std::uint64_t n
     problem(place, number,
             "timed_out before the deadline of rank " + std::to_string(error.decided_by_rank));
   }
-}
-
-void GroupModel::send_begins(const Stream& stream, std::uint64_t sequence,
-                             const std::string& value) {
-  streams_[stream].attempts[sequence].emplace_back(value, false);
-}
-
-void GroupModel::sent(const Stream& stream, std::uint64_t sequence) {
-  Objects& objects = streams_[stream];
-  objects.sent_count = std::max(objects.sent_count, sequence + 1);
-}
-
-void GroupModel::send_refused(const Stream& stream, std::uint64_t sequence) {
-  auto& attempts = streams_[stream].attempts[sequence];
-  if (!attempts.empty()) attempts.back().second = true;
-}
-
-void GroupModel::received(const Stream& stream, std::uint64_t sequence, std::string_view value) {
-  Objects& objects = streams_[stream];
-  if (sequence != objects.next_received) {
-    problem(stream.epoch, "object " + std::to_string(sequence) + " was received where " +
-                              std::to_string(objects.next_received) + " was due");
-  }
-  objects.next_received = sequence + 1;
-  const auto found = objects.attempts.find(sequence);
-  if (found == objects.attempts.end()) {
-    return problem(stream.epoch, "an object was received that nobody sent");
-  }
-  const auto& attempts = found->second;
-  const bool is_right = std::any_of(attempts.begin(), attempts.end(), [&](const auto& attempt) {
-    return attempt.first == value && !attempt.second;
-  });
-  if (!is_right) problem(stream.epoch, "another object was received: " + std::string(value));
-}
-
-void GroupModel::expired(const Stream& stream, std::uint64_t sequence) {
-  Objects& objects = streams_[stream];
-  if (sequence != objects.next_received) {
-    problem(stream.epoch, "another object is said to have expired than the one that is due");
-  }
-  objects.next_received = sequence + 1;
-}
-
-std::uint64_t GroupModel::sent_count(const Stream& stream) const {
-  const auto found = streams_.find(stream);
-  return found == streams_.end() ? 0 : found->second.sent_count;
 }
 
 bool GroupModel::is_overdue(const Number& epoch, std::uint64_t number) const {

@@ -47,13 +47,14 @@ class GroupModel {
   explicit GroupModel(Oracle& oracle) : oracle_(oracle) {}
 
   // Epochs.
-  void formed(std::uint64_t client, std::uint64_t incarnation, const wire::FormedReply& reply,
-              const std::optional<Place>& before, bool keeps_ranks);
+  void formed(std::uint64_t client, const std::string& group, std::uint64_t incarnation,
+              const wire::FormedReply& reply, const std::optional<Place>& before, bool keeps_ranks);
   /// Who joins again without having had an answer may call a regroup by that.
-  void join_begins(std::uint64_t client, std::uint32_t rank);
-  bool somebody_asked_for(std::uint32_t rank, std::uint64_t not_this) const;
+  void join_begins(const std::string& group, std::uint64_t client, std::uint32_t rank);
+  bool somebody_asked_for(const std::string& group, std::uint32_t rank,
+                          std::uint64_t not_this) const;
   void regroup_begins(const Number& epoch);
-  void leave_begins(const Number& epoch, std::uint64_t client);
+  void leave_begins(const std::string& group, const Number& epoch, std::uint64_t client);
   void left(const Number& epoch);
   /// Whether the round waits in vain for somebody who had left by then.
   bool is_left(const Number& epoch, std::uint64_t round, Instant when) const;
@@ -62,7 +63,9 @@ class GroupModel {
   void deviates(const Number& epoch);
   bool may_be_over(const Number& epoch) const;
   bool may_mismatch(const Number& epoch) const;
-  bool may_have_left(std::uint64_t client) const { return leavers_.count(client) != 0; }
+  bool may_have_left(const std::string& group, std::uint64_t client) const {
+    return leavers_.count({group, client}) != 0;
+  }
 
   // Rounds.
   void round_begins(const Place& place, std::uint64_t client, std::uint64_t round,
@@ -76,14 +79,21 @@ class GroupModel {
   /// Whether the round is the client's to give: it waits for nobody.
   bool is_source(const Number& epoch, std::uint64_t round, std::uint64_t client) const;
   void cancel_begins(const Number& epoch, std::uint64_t round);
+  void cancel_regroup_begins(const Number& epoch);
+  /// Round 0: a regroup.
   bool may_be_cancelled(const Number& epoch, std::uint64_t round) const;
 
   // Streams.
   void send_begins(const Stream& stream, std::uint64_t sequence, const std::string& value);
   void sent(const Stream& stream, std::uint64_t sequence);
   void send_refused(const Stream& stream, std::uint64_t sequence);
-  void received(const Stream& stream, std::uint64_t sequence, std::string_view value);
-  void expired(const Stream& stream, std::uint64_t sequence);
+  void received(const Stream& stream, std::uint64_t sequence, std::string_view value,
+                Instant asked);
+  void expired(const Stream& stream, std::uint64_t sequence, Duration expiration);
+  /// A source lets its own objects expire. Returns the number of the call.
+  std::size_t expire_begins(const Place& place, Duration older_than);
+  void expire_ended(const Place& place, std::size_t number);
+  bool may_be_expired(const Number& epoch) const { return expiries_.count(epoch) != 0; }
   /// How many objects of the stream are surely with the server.
   std::uint64_t sent_count(const Stream& stream) const;
 
@@ -118,10 +128,23 @@ class GroupModel {
     bool may_be_over = false;
     bool has_regroups = false;
     bool has_deviation = false;
+    bool has_cancels = false;     ///< of regroups
     std::optional<Instant> left;  ///< the first member
   };
+  struct Attempt {
+    std::string value;
+    Instant begun{};
+    std::optional<Instant> ended;
+    bool is_refused = false;
+  };
+  struct Expiry {
+    std::uint32_t source = 0;
+    Duration older_than{};
+    Instant begun{};
+    std::optional<Instant> ended;  ///< with success
+  };
   struct Objects {
-    std::map<std::uint64_t, std::vector<std::pair<std::string, bool>>> attempts;  ///< refused?
+    std::map<std::uint64_t, std::vector<Attempt>> attempts;
     std::uint64_t sent_count = 0;
     std::uint64_t next_received = 0;
   };
@@ -136,12 +159,14 @@ class GroupModel {
 
   Oracle& oracle_;
   std::map<Number, Epoch> epochs_;
-  std::map<std::uint64_t, Number> newest_;  ///< by client
-  std::set<std::uint64_t> leavers_;
-  std::set<std::uint64_t> joiners_;  ///< who have asked and not been answered yet
+  using Client = std::pair<std::string, std::uint64_t>;  ///< in a group
+  std::map<Client, Number> newest_;
+  std::set<Client> leavers_;
+  std::set<Client> joiners_;  ///< who have asked and not been answered yet
   bool has_second_joins_ = false;
-  std::map<std::uint32_t, std::set<std::uint64_t>> asked_for_;
+  std::map<std::pair<std::string, std::uint32_t>, std::set<std::uint64_t>> asked_for_;
   std::map<Stream, Objects> streams_;
+  std::map<Number, std::vector<Expiry>> expiries_;
 };
 
 }  // namespace muster::sim

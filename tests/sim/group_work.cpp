@@ -18,12 +18,18 @@ constexpr int failed_regroups_max = 4;
 
 }  // namespace
 
-void GroupWork::begin() {
-  if (town().plan.has_group_work) next_soon(2s);
-}
+GroupWork::GroupWork(Process& process, const GroupPlan& group, std::uint32_t rank)
+    : process_(process),
+      group_(group),
+      rank_(rank),
+      id_(process.identity().name_space + "/" + group.name) {}
 
+void GroupWork::begin() { next_soon(2s); }
+
+/// Who is in many groups does not do more in all.
 void GroupWork::next_soon(Duration longest) {
-  process_.later(random().between(Duration(0), longest), [this] { next(); });
+  const auto groups = static_cast<Duration::rep>(town().plan.groups[0].size());
+  process_.later(random().between(Duration(0), longest * groups), [this] { next(); });
 }
 
 void GroupWork::session_ended() {
@@ -31,13 +37,10 @@ void GroupWork::session_ended() {
   state_.reset();
   ++life_;
   needs_regroup_ = false;
+  gone_.clear();
 }
 
-void GroupWork::leave(std::function<void()> then) {
-  const bool is_idle = !town().plan.has_group_work;
-  leaving_ = std::move(then);
-  if (is_idle) leaving_();
-}
+void GroupWork::leave(std::function<void()> then) { leaving_ = std::move(then); }
 
 GroupModel::Place GroupWork::place() const {
   return {{incarnation_, state_->formed().epoch}, state_->formed().rank};
@@ -53,6 +56,7 @@ std::uint64_t GroupWork::ask(const std::string& what, const wire::RequestBody& b
   about.what = what;
   about.timeout = timeout;
   about.round = round;
+  about.group = id_;
   if (state_) {
     about.epoch = state_->formed().epoch;
     about.what += " in epoch " + std::to_string(about.epoch);
@@ -75,6 +79,7 @@ void GroupWork::next() {
   if (leaving_) return state_ ? go() : leaving_();
   if (town().is_closing) return next_soon(1s);
   if (!state_) return join();
+  if (random().one_in(needs_regroup_ ? 3 : 40)) look_at_members();
   if (needs_regroup_ || state_->ended() != nullptr) return regroup();
   if (state_->in_doubt()) return recover();
   switch (random().below(400)) {
@@ -84,6 +89,10 @@ void GroupWork::next() {
     case 3:
     case 4:
     case 5: haunt(); break;
+    case 6:
+    case 7:
+    case 8:
+    case 9: expire(); break;
     default: break;
   }
   const std::uint64_t choice = random().below(10);
@@ -93,6 +102,7 @@ void GroupWork::next() {
 }
 
 void GroupWork::learn(const Error& error) {
+  if (state_ && error.epoch == state_->formed().epoch) note_gone(error);
   switch (error.code) {
     case ErrorCode::rank_lost:
     case ErrorCode::rank_left: needs_regroup_ = true; break;
@@ -103,20 +113,22 @@ void GroupWork::learn(const Error& error) {
 }
 
 void GroupWork::join() {
+  const std::string info = "of " + std::to_string(process_.identity().process);
   wire::Join request;
-  request.group = "g";
-  request.rank = process_.slot();
-  request.world_size = town().plan.ranks;
-  request.data_expiration = town().plan.data_expiration;
+  request.group = group_.name;
+  request.rank = rank_;
+  request.world_size = static_cast<std::uint32_t>(group_.slots.size());
+  request.data_expiration = group_.data_expiration;
+  request.info = info;
   request.standby = random().one_in(3);
   is_busy_ = true;
-  model().join_begins(process_.number(), request.rank);
+  model().join_begins(id_, process_.number(), request.rank);
   if (random().one_in(16)) {  // two threads of it join at the same time
-    ask("second join as " + std::to_string(request.rank), request, patience(), 0,
+    ask("second join of " + id_ + " as " + std::to_string(request.rank), request, patience(), 0,
         [](const Reply&, Fate) {});
   }
-  cancel_perhaps(ask("join as " + std::to_string(request.rank), request, patience(), 0,
-                     [this](const Reply& reply, Fate) {
+  cancel_perhaps(ask("join of " + id_ + " as " + std::to_string(request.rank), request, patience(),
+                     0, [this](const Reply& reply, Fate) {
                        is_busy_ = false;
                        if (reply) formed(reply, true);
                        next_soon(town().plan.thinking_max);
@@ -129,10 +141,11 @@ void GroupWork::formed(const Reply& reply, bool keeps_ranks) {
   if (state_) before = place();
   if (before && before->epoch.second != formed.epoch) before_ = before;
   incarnation_ = process_.client().incarnation();
-  model().formed(process_.number(), incarnation_, formed, before, keeps_ranks);
+  model().formed(process_.number(), id_, incarnation_, formed, before, keeps_ranks);
   state_ = std::make_unique<protocol::GroupState>(formed);
   ++life_;
   needs_regroup_ = false;
+  gone_.clear();
   failed_regroups_ = 0;
 }
 
@@ -148,7 +161,7 @@ void GroupWork::regroup() {
   request.epoch = state_->formed().epoch;
   request.attempt = *attempt;
   request.next_round = state_->rounds() + 1;
-  request.new_size = kind < 3 ? town().plan.ranks : 0;
+  request.new_size = kind < 3 ? static_cast<std::uint32_t>(group_.slots.size()) : 0;
   request.min_size = kind == 0 || kind == 5 ? 1 : 0;
   if (request.min_size != 0) town().oracle.may_fence();
   model().regroup_begins(place().epoch);
@@ -167,6 +180,7 @@ void GroupWork::regroup() {
                                    next_soon(town().plan.thinking_max);
                                  });
   cancel_perhaps(call, 4);
+  cancel_regroup_perhaps(request.attempt, call);
 }
 
 void GroupWork::recover() {
@@ -306,44 +320,36 @@ void GroupWork::receive() {
   const bool is_there = model().sent_count(stream) > *sequence;
   is_busy_ = true;
   const Duration timeout = random().one_in(3) ? Duration(0) : random().between(10ms, 1s);
-  cancel_perhaps(
-      ask("receive " + std::to_string(*sequence) + " from " + std::to_string(from),
-          wire::Receive{formed.epoch, from, tag, *sequence, 1}, timeout, 0,
-          [this, stream, sequence = *sequence, is_there, life = life_](const Reply& reply, Fate) {
-            is_busy_ = false;
-            next_soon(town().plan.thinking_max);
-            if (life != life_) return;
-            state_->end_receive(stream.source, stream.tag, error_of(reply));
-            if (reply) {
-              const auto object = body_of<wire::ReceiveReply>(*reply);
-              if (object.sequence != sequence) town().oracle.problem("another object's number");
-              return model().received(stream, object.sequence, object.value);
-            }
-            const ErrorCode code = reply.error().code;
-            if (code == ErrorCode::expired) model().expired(stream, sequence);
-            const bool is_nothing = code == ErrorCode::timed_out || code == ErrorCode::not_found ||
-                                    code == ErrorCode::rank_left;
-            if (is_nothing && is_there)
-              town().oracle.problem("an object that was sent is not there");
-            learn(reply.error());
-          }));
-}
-
-/// As an old handle would, of which nobody has told it that its epoch is over.
-void GroupWork::haunt() {
-  if (!before_ || before_->epoch.first != incarnation_) return;
-  const auto must_fail = [this](const Reply& reply, Fate fate) {
-    if (reply) town().oracle.problem("an old epoch's call was accepted");
-    (void)fate;
-  };
-  const std::uint64_t epoch = before_->epoch.second;
-  ask("old send", wire::Send{epoch, 0, 7, 0, 1, "old"}, 5s, 0, must_fail);
-  ask("old receive", wire::Receive{epoch, 0, 0, 0, 1}, 5s, 0, must_fail);
+  cancel_perhaps(ask("receive " + std::to_string(*sequence) + " from " + std::to_string(from),
+                     wire::Receive{formed.epoch, from, tag, *sequence, 1}, timeout, 0,
+                     [this, stream, sequence = *sequence, is_there, life = life_,
+                      asked = town().scheduler.now()](const Reply& reply, Fate) {
+                       is_busy_ = false;
+                       next_soon(town().plan.thinking_max);
+                       if (life != life_) return;
+                       state_->end_receive(stream.source, stream.tag, error_of(reply));
+                       if (reply) {
+                         const auto object = body_of<wire::ReceiveReply>(*reply);
+                         if (object.sequence != sequence)
+                           town().oracle.problem("another object's number");
+                         return model().received(stream, object.sequence, object.value, asked);
+                       }
+                       const ErrorCode code = reply.error().code;
+                       if (code == ErrorCode::expired) {
+                         model().expired(stream, sequence, group_.data_expiration);
+                       }
+                       const bool is_nothing = code == ErrorCode::timed_out ||
+                                               code == ErrorCode::not_found ||
+                                               code == ErrorCode::rank_left;
+                       if (is_nothing && is_there)
+                         town().oracle.problem("an object that was sent is not there");
+                       learn(reply.error());
+                     }));
 }
 
 /// Leaves; without an answer it tries again.
 void GroupWork::go() {
-  model().leave_begins(place().epoch, process_.number());
+  model().leave_begins(id_, place().epoch, process_.number());
   is_busy_ = true;
   ask("leave", wire::Leave{state_->formed().epoch}, patience(), 0,
       [this, life = life_](const Reply& reply, Fate fate) {

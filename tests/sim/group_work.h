@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "client/protocol/group_state.h"
@@ -11,14 +12,15 @@
 
 namespace muster::sim {
 
-/// One process's place in the group: joins, passes rounds, sends and receives objects, regroups
+/// One process's place in one group: joins, passes rounds, sends and receives objects, regroups
 /// when somebody is lost or has left, leaves, comes again. What it cannot know, it recovers.
 class GroupWork {
  public:
-  explicit GroupWork(Process& process) : process_(process) {}
+  GroupWork(Process& process, const GroupPlan& group, std::uint32_t rank);
 
   void begin();
   void session_ended();
+  void told(const wire::Event& event);
   /// Out of the group, then.
   void leave(std::function<void()> then);
 
@@ -38,6 +40,10 @@ class GroupWork {
   void receive();
   void go();
   void haunt();
+  void look_at_members();
+  void expire();
+  void note_gone(const Error& error);
+  void cancel_regroup_perhaps(std::uint64_t attempt, std::uint64_t call);
 
   void formed(const Reply& reply, bool keeps_ranks);
   /// What the error of any call means for the handle.
@@ -54,10 +60,14 @@ class GroupWork {
   Duration patience();
 
   Process& process_;
+  const GroupPlan& group_;
+  std::uint32_t rank_;  ///< that it asks for
+  std::string id_;      ///< of the group, with its namespace
   std::unique_ptr<protocol::GroupState> state_;
   std::uint64_t incarnation_ = 0;  ///< to which the epoch belongs
   std::uint64_t life_ = 0;         ///< counts handles, so that late answers are known as such
   std::optional<GroupModel::Place> before_;  ///< of an older handle
+  std::set<std::uint32_t> gone_;             ///< ranks, as it was told
   bool is_busy_ = false;
   bool needs_regroup_ = false;
   int failed_regroups_ = 0;

@@ -98,7 +98,7 @@ void KeyModel::replaced(const Key& key, const std::string& old) {
   if (!registers_[key].replaced.insert(old).second) problem(key, "replaced twice: " + old);
 }
 
-void KeyModel::item_begins(const Key& key) { items_[key]; }
+void KeyModel::item_begins(const Key& key) { items_[key].set_begun = true; }
 void KeyModel::item_is_set(const Key& key) { items_[key].set_confirmed = true; }
 void KeyModel::item_failed(const Key& key, bool in_doubt) {
   if (!in_doubt) items_[key].set_refused = true;
@@ -109,6 +109,7 @@ void KeyModel::taken(const Key& key, const std::string& value) {
   Item& item = items_[key];
   --item.takes_pending;
   if (value != key.second) problem(key, "a taker got another key's value: " + value);
+  if (!item.set_begun) problem(key, "a taker got what nobody has set");
   if (item.set_refused) problem(key, "a taker got what was refused");
   if (++item.taken > 1) problem(key, "two takers got it");
 }
@@ -128,8 +129,15 @@ void KeyModel::item_seen(const Key& key, Seen before, bool present) {
   const Item& item = items_[key];
   if (present && before.is_taken) problem(key, "it was taken and is there");
   if (present && item.set_refused) problem(key, "it was refused and is there");
-  const bool may_be_gone = item.taken + item.takes_in_doubt + item.takes_pending > 0;
-  if (!present && before.is_set && !may_be_gone) problem(key, "nobody took it and it is gone");
+  if (present && !item.set_begun) problem(key, "nobody set it and it is there");
+  if (!present && is_surely_there(key, before)) problem(key, "nobody took it and it is gone");
+}
+
+bool KeyModel::is_surely_there(const Key& key, Seen before) const {
+  const auto found = items_.find(key);
+  if (found == items_.end() || !before.is_set) return false;
+  const Item& item = found->second;
+  return item.taken + item.takes_in_doubt + item.takes_pending == 0;
 }
 
 std::map<KeyModel::Key, std::int64_t> KeyModel::counters() const {

@@ -13,11 +13,16 @@ namespace muster::sim {
 
 class Oracle;
 
+/// The keys of one namespace of one start of the server, as a number.
+inline std::uint64_t table_of(std::uint64_t incarnation, const std::string& name_space) {
+  return 2 * incarnation + (name_space.empty() ? 0 : 1);
+}
+
 /// What the keys can hold, given who wrote what and who was answered what. A key belongs to one
 /// start of the server; the order of beginnings and ends of calls is that of `tick`.
 class KeyModel {
  public:
-  using Key = std::pair<std::uint64_t, std::string>;  ///< incarnation, key
+  using Key = std::pair<std::uint64_t, std::string>;  ///< table, key
   using Tick = std::uint64_t;
 
   explicit KeyModel(Oracle& oracle) : oracle_(oracle) {}
@@ -57,6 +62,8 @@ class KeyModel {
   };
   Seen look_begins(const Key& key);
   void item_seen(const Key& key, Seen before, bool present);
+  /// Whether it was set before that look and nobody may have taken it.
+  bool is_surely_there(const Key& key, Seen before) const;
 
   std::map<Key, std::int64_t> counters() const;
   std::set<Key> logs() const;
@@ -86,6 +93,7 @@ class KeyModel {
     Tick floor = 0;  ///< when the write began that is the last of those that are done
   };
   struct Item {
+    bool set_begun = false;
     bool set_confirmed = false;
     bool set_refused = false;
     int taken = 0;

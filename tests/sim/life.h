@@ -16,6 +16,9 @@ struct Life {
   std::uint64_t client = 0;
   std::uint32_t slot = 0;  ///< the rank that it wants to be
   ProcessId process;
+  std::uint64_t pid = 0;
+  std::string name_space;
+  bool is_observer = false;
   std::string name;
   Instant born{};
   std::optional<Instant> died;

@@ -46,14 +46,10 @@ void Oracle::problem(const std::string& what) {
   scheduler_.stop();
 }
 
-Life& Oracle::born(std::uint64_t client, std::uint32_t slot, ProcessId process) {
-  Life& life = lives_.emplace_back();
-  life.client = client;
-  life.slot = slot;
-  life.process = process;
+Life& Oracle::born(Life life) {
   life.born = now();
-  life.name = std::to_string(slot) + "." + std::to_string(client);
-  return life;
+  life.name = std::to_string(life.slot) + "." + std::to_string(life.client);
+  return lives_.emplace_back(std::move(life));
 }
 
 void Oracle::died(std::uint64_t client) {
@@ -160,11 +156,16 @@ void Oracle::lost_connection(std::uint64_t client) {
   if (!life.closed) life.closed = running();
 }
 
-Life* Oracle::life_of(const ProcessId& process) {
-  for (Life& life : lives_) {
-    if (life.client != 0 && life.process == process) return &life;
+const Life* Oracle::life_of(const ProcessId& process, std::uint64_t client) const {
+  for (const Life& life : lives_) {
+    if (life.client == 0 || life.process != process) continue;
+    if (life.name_space == lives_[client].name_space) return &life;
   }
   return nullptr;
+}
+
+std::string Oracle::group_id(std::uint64_t client, const std::string& group) const {
+  return lives_[client].name_space + "/" + group;
 }
 
 Duration Oracle::longer(Duration duration) const {
@@ -221,8 +222,8 @@ Ask Oracle::ended(std::uint64_t number, const Error* error, client::protocol::Fa
 void Oracle::told(std::uint64_t client, const Error& error) {
   trace_.note(now(), lives_[client].name, static_cast<unsigned>(error.code) + 1000u,
               [&] { return "is told: " + error.message(); });
-  if (error.code == ErrorCode::rank_lost) check_loss(error);
-  if (error.code == ErrorCode::rank_left) check_left(error);
+  if (error.code == ErrorCode::rank_lost) check_loss(client, error);
+  if (error.code == ErrorCode::rank_left) check_left(client, error);
 }
 
 void Oracle::may_fence() {
@@ -316,7 +317,7 @@ void Oracle::look_for_the_dead(const Ask& ask) {
   for (const auto& [rank, client] : groups.members({ask.incarnation, ask.epoch})) {
     const Life& other = lives_[client];
     if (other.client == ask.client || other.was_reported || !is_surely_lost(other)) continue;
-    if (groups.may_have_left(client) && other.said_goodbye) continue;
+    if (groups.may_have_left(ask.group, client) && other.said_goodbye) continue;
     problem(lives_[ask.client].name + " " + ask.what + " waits although rank " +
             std::to_string(rank) + " is dead");
   }

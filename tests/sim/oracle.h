@@ -16,6 +16,7 @@
 #include "trace.h"
 #include "wire/hello.h"
 #include "wire/operation.h"
+#include "wire/reply.h"
 
 namespace muster::sim {
 
@@ -23,7 +24,8 @@ namespace muster::sim {
 struct Ask {
   std::uint64_t client = 0;
   wire::Operation operation{};
-  std::string what;  ///< for people
+  std::string what;   ///< for people
+  std::string group;  ///< with its namespace
   std::uint64_t epoch = 0;
   std::uint64_t round = 0;
   Instant begun{};
@@ -47,7 +49,7 @@ class Oracle {
   Oracle(Scheduler& scheduler, Trace& trace, Terms terms);
 
   // What goes wrong.
-  Life& born(std::uint64_t client, std::uint32_t slot, ProcessId process);
+  Life& born(Life life);
   void died(std::uint64_t client);
   void disturbed(std::uint64_t client, Instant from, Instant until);
   void server_disturbed(Instant from, Instant until);
@@ -69,6 +71,9 @@ class Oracle {
   void cancels(std::uint64_t number);
   bool is_pending(std::uint64_t number) const { return pending_.count(number) != 0; }
   void told(std::uint64_t client, const Error& error);
+  /// What a member is said to be, to whom, and when that one has asked.
+  void check_entry(std::uint64_t client, const std::string& group, const wire::MemberEntry& entry,
+                   Instant asked);
   /// Somebody regroups with those who come.
   void may_fence();
 
@@ -80,11 +85,14 @@ class Oracle {
   const std::vector<std::string>& problems() const { return problems_; }
 
   Life& life(std::uint64_t client) { return lives_[client]; }
-  Life* life_of(const ProcessId& process);
+  /// Of a process in the client's namespace; null: it never was there.
+  const Life* life_of(const ProcessId& process, std::uint64_t client) const;
   const std::deque<Life>& lives() const { return lives_; }
   const Terms& terms() const { return terms_; }
   Instant now() const { return scheduler_.now(); }
   bool is_surely_lost(const Life& life) const;
+  /// How a group is named that a client speaks of.
+  std::string group_id(std::uint64_t client, const std::string& group) const;
   bool server_is_calm(Instant from, Instant until) const;
   Duration longer(Duration duration) const;   ///< by what clocks may differ
   Duration shorter(Duration duration) const;  ///< the same
@@ -97,9 +105,9 @@ class Oracle {
   Duration running() const;
   bool is_allowed(const Ask& ask, const Error& error);
   bool may_time_out(const Ask& ask, const Error& error) const;
-  void check_loss(const Error& error);
-  void check_lost(const Life& life, const RankReport& report);
-  void check_left(const Error& error);
+  void check_loss(std::uint64_t client, const Error& error);
+  bool is_lost(const Life& life, const std::string& group, std::uint32_t rank) const;
+  void check_left(std::uint64_t client, const Error& error);
   void look_at(const Ask& ask);
   void look_for_the_server(const Ask& ask);
   void look_for_the_reported(std::uint64_t client, Instant since);

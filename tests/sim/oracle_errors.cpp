@@ -24,8 +24,8 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
       return !is_quiet || apart > limits.slack;
     }
     case ErrorCode::cancelled:
-      return ask.is_cancelled || groups.may_be_cancelled(epoch, error.round) ||
-             (ask.operation == wire::Operation::regroup && groups.may_be_over(epoch));
+      if (ask.is_cancelled) return true;
+      return !error.ranks.empty() && groups.may_be_cancelled(epoch, error.round);
     case ErrorCode::suspended: {
       const Duration least = shorter(limits.session_timeout * 4 / 5) - 2 * limits.heartbeat - 1s;
       const Instant from = now() - longer(limits.session_timeout) - 3s;
@@ -40,16 +40,18 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
     }
     case ErrorCode::server_restarted: return restarts_ > 0;
     case ErrorCode::fenced: return life.was_reported || life.may_be_fenced;
-    case ErrorCode::rank_lost: check_loss(error); return true;
-    case ErrorCode::rank_left: check_left(error); return true;
+    case ErrorCode::rank_lost: check_loss(ask.client, error); return true;
+    case ErrorCode::rank_left: check_left(ask.client, error); return true;
     case ErrorCode::stale_epoch: return error.epoch < ask.epoch || groups.may_be_over(epoch);
     case ErrorCode::collective_mismatch:
       return ask.operation == wire::Operation::join || groups.may_mismatch(epoch);
-    case ErrorCode::expired: return terms_.has_expiration;
+    case ErrorCode::expired: return terms_.has_expiration || groups.may_be_expired(epoch);
+    case ErrorCode::permission_denied: return life.is_observer;
     case ErrorCode::resource_exhausted: return terms_.has_small_limits;
     case ErrorCode::not_found:
       return ask.operation == wire::Operation::report_dead || ask.timeout == Duration::zero() ||
-             ask.operation == wire::Operation::touch;
+             ask.operation == wire::Operation::touch ||
+             ask.operation == wire::Operation::inspect_group;
     case ErrorCode::rank_in_use:
       return ask.operation == wire::Operation::join &&
              (error.ranks.empty() || error.ranks[0].process.id != life.process);
@@ -77,42 +79,65 @@ bool Oracle::may_time_out(const Ask& ask, const Error& error) const {
 }
 
 /// No false rank_lost: each rank that is named was gone, as far as the server could see.
-void Oracle::check_loss(const Error& error) {
+void Oracle::check_loss(std::uint64_t client, const Error& error) {
   if (error.ranks.empty()) problem("rank_lost names nobody");
   if (error.cause == LossCause::none) problem("rank_lost has no cause");
+  const std::string group = group_id(client, error.group);
   for (const RankReport& report : error.ranks) {
-    const Life* life = life_of(report.process.id);
+    const Life* life = life_of(report.process.id, client);
     if (life == nullptr) {
       problem("rank_lost names a process that never was");
-    } else {
-      check_lost(*life, report);
+    } else if (!is_lost(*life, group, static_cast<std::uint32_t>(report.rank))) {
+      problem("rank_lost names " + life->name + ", who lives");
     }
   }
 }
 
-void Oracle::check_lost(const Life& life, const RankReport& report) {
+/// Whether the server may have seen it go.
+bool Oracle::is_lost(const Life& life, const std::string& group, std::uint32_t rank) const {
   const wire::ServerLimits& limits = terms_.limits;
   const Duration silent = life.heard ? running() - *life.heard : Duration(0);
   const Duration closed = life.closed ? running() - *life.closed : Duration(0);
   const bool was_silent = std::max(life.longest_silence, silent) >= shorter(limits.session_timeout);
   const bool was_closed = std::max(life.longest_closed, closed) >= shorter(limits.grace);
-  const bool is_gone = was_silent || was_closed || life.was_reported;
   const bool was_away = life.closed || life.longest_closed > Duration::zero();
-  const auto rank = static_cast<std::uint32_t>(report.rank);
-  const bool is_displaced = was_away && groups.somebody_asked_for(rank, life.client);
-  if (is_gone || is_displaced) return;
-  problem("rank_lost names " + life.name + ", who lives");
+  return was_silent || was_closed || life.was_reported ||
+         (was_away && groups.somebody_asked_for(group, rank, life.client));
 }
 
-void Oracle::check_left(const Error& error) {
+void Oracle::check_left(std::uint64_t client, const Error& error) {
   if (error.ranks.empty()) problem("rank_left names nobody");
   for (const RankReport& report : error.ranks) {
-    const Life* life = life_of(report.process.id);
+    const Life* life = life_of(report.process.id, client);
     if (life == nullptr) {
       problem("rank_left names a process that never was");
-    } else if (!groups.may_have_left(life->client) && !life->said_goodbye) {
+    } else if (!groups.may_have_left(group_id(client, error.group), life->client) &&
+               !life->said_goodbye) {
       problem("rank_left names " + life->name + ", who has not left");
     }
+  }
+}
+
+void Oracle::check_entry(std::uint64_t client, const std::string& group,
+                         const wire::MemberEntry& entry, Instant asked) {
+  const Life* life = life_of(entry.process.id, client);
+  if (life == nullptr) return problem("a member is told of that never was");
+  const auto wrong = [&](const char* what) {
+    problem(life->name + " is told of as " + what + " in group " + group);
+  };
+  if (entry.process.host != "host" + std::to_string(life->pid) || entry.process.pid != life->pid) {
+    wrong("another process");
+  }
+  switch (entry.state) {
+    case wire::MemberState::lost:
+      if (!is_lost(*life, group, entry.rank) && !life->may_be_fenced) wrong("lost");
+      break;
+    case wire::MemberState::left:
+      if (!groups.may_have_left(group, life->client) && !life->said_goodbye) wrong("left");
+      break;
+    default:
+      if (life->died && *life->died < asked && is_surely_lost(*life)) wrong("there");
+      break;
   }
 }
 

@@ -1,5 +1,7 @@
 #include "plan.h"
 
+#include <algorithm>
+
 namespace muster::sim {
 namespace {
 
@@ -26,7 +28,6 @@ Plan::Plan(std::uint64_t its_seed) : seed(its_seed) {
   drift = random.one_in(3) ? 0.05 : random.one_in(2) ? 0.0002 : 0;
   delay_max = random.one_in(4) ? Duration(60ms) : Duration(3ms);
   thinking_max = random.one_in(4) ? Duration(100ms) : Duration(1s);
-  if (random.one_in(4)) data_expiration = random.between(2s, 10s);
   options.limits.session_timeout = random.one_in(3) ? Duration(15s) : Duration(5s);
   const std::uint64_t work = random.below(6);
   has_store_work = work != 0;
@@ -53,8 +54,49 @@ Plan::Plan(std::uint64_t its_seed) : seed(its_seed) {
     options.limits.parked_waits_max = 8;
     options.memory_bytes_max = options.namespace_memory_bytes_max = 64u << 10;
   }
+  plan_groups(random);
+  has_observer = random.one_in(5);
   options.hash_key = {random.next(), random.next()};
   options.incarnation = 1 + random.below(1000);
+}
+
+void Plan::plan_groups(Random& random) {
+  const auto expiration = [&] {
+    return random.one_in(4) ? random.between(2s, 10s) : Duration::zero();
+  };
+  std::vector<std::uint32_t> all;
+  for (std::uint32_t slot = 0; slot < ranks; ++slot) all.push_back(slot);
+  groups.push_back({{"g", all, expiration()}});
+  const std::uint64_t more = random.one_in(3) ? 1 + random.below(2) : 0;
+  for (std::uint64_t number = 0; number < more; ++number) {
+    GroupPlan group{"g" + std::to_string(number), {}, expiration()};
+    for (const std::uint32_t slot : all) {
+      if (!random.one_in(3)) group.slots.push_back(slot);
+    }
+    if (random.one_in(2)) std::reverse(group.slots.begin(), group.slots.end());
+    if (group.slots.size() > 1) groups[0].push_back(std::move(group));
+  }
+  if (!random.one_in(6)) return;
+  GroupPlan other{"g", {}, expiration()};
+  for (const std::uint32_t slot : all) {
+    if (random.one_in(2)) other.slots.push_back(slot);
+  }
+  if (!other.slots.empty()) groups.push_back({std::move(other)});
+}
+
+bool Plan::has_expiration() const {
+  for (const auto& name_space : groups) {
+    for (const GroupPlan& group : name_space) {
+      if (group.data_expiration != Duration::zero()) return true;
+    }
+  }
+  return false;
+}
+
+bool Plan::is_in_both(std::uint32_t slot) const {
+  if (groups.size() < 2) return false;
+  const auto& slots = groups[1][0].slots;
+  return std::find(slots.begin(), slots.end(), slot) != slots.end();
 }
 
 std::string Plan::text() const {
@@ -63,7 +105,9 @@ std::string Plan::text() const {
   };
   return std::to_string(ranks) + " ranks for " + seconds(length) + ", session timeout " +
          seconds(options.limits.session_timeout) + ", drift " + std::to_string(drift) +
-         ", delay up to " + seconds(delay_max) + ", expiration " + seconds(data_expiration) +
+         ", delay up to " + seconds(delay_max) + ", " + std::to_string(groups[0].size()) +
+         " groups" + (groups.size() > 1 ? ", two namespaces" : "") +
+         (has_expiration() ? ", expiration" : "") + (has_observer ? ", an observer" : "") +
          (has_store_work ? ", store" : "") + (has_group_work ? ", group" : "") +
          (has_small_limits ? ", small limits" : "") +
          "; per minute: " + std::to_string(short_cuts) + " short and " + std::to_string(long_cuts) +

@@ -2,11 +2,19 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/options.h"
 #include "scheduler.h"
 
 namespace muster::sim {
+
+/// A group that some of the processes form.
+struct GroupPlan {
+  std::string name;
+  std::vector<std::uint32_t> slots;  ///< of its processes, by rank
+  Duration data_expiration{};        ///< zero: none
+};
 
 /// What one seed is about; all of it follows from the seed.
 struct Plan {
@@ -14,14 +22,16 @@ struct Plan {
 
   std::uint64_t seed = 0;
   std::uint32_t ranks = 0;
-  Duration length{};           ///< of the work, before all end it in order
-  double drift = 0;            ///< each clock runs at most so much too fast or too slow
-  Duration delay_max{};        ///< of the network
-  Duration data_expiration{};  ///< of the group; zero: none
-  Duration thinking_max{};     ///< between two calls of one process
+  Duration length{};        ///< of the work, before all end it in order
+  double drift = 0;         ///< each clock runs at most so much too fast or too slow
+  Duration delay_max{};     ///< of the network
+  Duration thinking_max{};  ///< between two calls of one process
   bool has_store_work = true;
   bool has_group_work = true;
   bool has_small_limits = false;
+  bool has_observer = false;
+  /// By namespace; with a second one some processes are in both, and use the same names there.
+  std::vector<std::vector<GroupPlan>> groups;
 
   // What goes wrong: how many times, on average, in a minute. 0: never.
   std::uint32_t short_cuts = 0;  ///< of the network, below 0.8 of the session timeout
@@ -35,11 +45,17 @@ struct Plan {
 
   core::Options options;
 
+  bool has_expiration() const;
+  /// Whether the processes of this slot are in the second namespace, too.
+  bool is_in_both(std::uint32_t slot) const;
   std::string text() const;
   /// A number that every process of this seed knows.
   std::uint64_t agreed(std::uint64_t a, std::uint64_t b) const {
     return Random(seed * 0x2545f4914f6cdd1d + a * 0x9e3779b97f4a7c15 + b).next();
   }
+
+ private:
+  void plan_groups(Random& random);
 };
 
 }  // namespace muster::sim

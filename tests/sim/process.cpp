@@ -1,37 +1,67 @@
 #include "process.h"
 
+#include <algorithm>
+
 #include "group_work.h"
 #include "store_work.h"
+#include "watch_work.h"
 
 namespace muster::sim {
 
 using namespace std::chrono_literals;
 
-Process::Process(std::uint64_t number, std::uint32_t slot, Town& town, Clock clock)
-    : number_(number),
+Process::Process(const Identity& identity, std::uint32_t slot, Town& town, Clock clock)
+    : identity_(identity),
       slot_(slot),
       town_(town),
-      client_(number, town.scheduler, town.network, town.server, clock),
-      store_work_(std::make_unique<StoreWork>(*this)),
-      group_work_(std::make_unique<GroupWork>(*this)) {
+      client_(identity, town.scheduler, town.network, town.server, clock),
+      store_work_(std::make_unique<StoreWork>(*this)) {
   client_.violated = [this](const std::string& what) {
-    town_.oracle.problem(town_.oracle.life(number_).name + ": " + what);
+    town_.oracle.problem(town_.oracle.life(number()).name + ": " + what);
   };
   client_.notified = [this](const wire::Event& event) { told(event); };
+  if (identity.role == wire::Role::observer) {
+    watch_work_ = std::make_unique<WatchWork>(*this);
+    return;
+  }
+  for (const GroupPlan& group : town.plan.groups[identity.name_space.empty() ? 0 : 1]) {
+    const auto rank = std::find(group.slots.begin(), group.slots.end(), slot);
+    if (rank == group.slots.end() || !town.plan.has_group_work) continue;
+    group_works_.push_back(std::make_unique<GroupWork>(
+        *this, group, static_cast<std::uint32_t>(rank - group.slots.begin())));
+  }
 }
 
 Process::~Process() = default;
 
 void Process::begin() {
-  town_.oracle.born(number_, slot_, client_.process_id());
+  Life life;
+  life.client = number();
+  life.slot = slot_;
+  life.process = id_of(identity_);
+  life.pid = identity_.process;
+  life.name_space = identity_.name_space;
+  life.is_observer = watch_work_ != nullptr;
+  town_.oracle.born(std::move(life));
   client_.logged = [this](const std::string& line) {
-    town_.trace.note(town_.scheduler.now(), town_.oracle.life(number_).name, 7,
+    town_.trace.note(town_.scheduler.now(), town_.oracle.life(number()).name, 7,
                      [&] { return "  " + line; });
   };
   client_.open();
   later(town_.random.between(0s, 300ms), [this] { reopen_if_over(); });
   store_work_->begin();
-  group_work_->begin();
+  for (const auto& work : group_works_) work->begin();
+  if (watch_work_) watch_work_->begin();
+}
+
+void Process::set_twin(Process& twin) {
+  twin_ = &twin;
+  twin.twin_ = this;
+}
+
+std::vector<Process*> Process::parts() {
+  if (twin_ == nullptr || twin_->is_over()) return {this};
+  return {this, twin_};
 }
 
 void Process::later(Duration delay, std::function<void()> what) {
@@ -46,15 +76,21 @@ void Process::die(Client::Death death) {
   if (!is_alive_) return;
   is_alive_ = false;
   client_.die(death);
-  town_.oracle.died(number_);
-  town_.trace.note(town_.scheduler.now(), town_.oracle.life(number_).name, 1, [&] {
+  town_.oracle.died(number());
+  town_.trace.note(town_.scheduler.now(), town_.oracle.life(number()).name, 1, [&] {
     return death == Client::Death::of_process ? "is killed" : "is gone with its machine";
   });
+  if (twin_ != nullptr) twin_->die(death);
 }
 
 void Process::told(const wire::Event& event) {
-  town_.oracle.told(number_, event.error);
-  if (event.kind == wire::EventKind::session_ended) group_work_->session_ended();
+  town_.oracle.told(number(), event.error);
+  if (event.kind == wire::EventKind::session_ended) return session_ended();
+  for (const auto& work : group_works_) work->told(event);
+}
+
+void Process::session_ended() {
+  for (const auto& work : group_works_) work->session_ended();
 }
 
 /// What an application does when its session is over: it begins another one.
@@ -64,25 +100,28 @@ void Process::reopen_if_over() {
                                                   why->code == ErrorCode::server_restarted ||
                                                   why->code == ErrorCode::fenced);
   if (is_session_over) {
-    group_work_->session_ended();
+    session_ended();
     client_.reopen();
   }
   later(town_.random.between(100ms, 500ms), [this] { reopen_if_over(); });
 }
 
-void Process::close() {
-  group_work_->leave([this] { say_goodbye(); });
+void Process::close() { leave_groups(0); }
+
+void Process::leave_groups(std::size_t first) {
+  if (first == group_works_.size()) return say_goodbye();
+  group_works_[first]->leave([this, first] { leave_groups(first + 1); });
 }
 
 void Process::say_goodbye() {
   if (is_over()) return;
-  town_.oracle.life(number_).said_goodbye = true;
+  town_.oracle.life(number()).said_goodbye = true;
   client_.close();
   has_closed_ = true;
 }
 
 std::uint64_t Process::ask(Ask ask, const wire::RequestBody& body, Use use) {
-  ask.client = number_;
+  ask.client = number();
   ask.operation = wire::operation_of(body);
   ask.incarnation = client_.incarnation();
   const std::uint64_t number = town_.oracle.begun(ask);

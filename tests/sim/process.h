@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "client.h"
 #include "oracle.h"
@@ -13,6 +14,7 @@ namespace muster::sim {
 
 class GroupWork;
 class StoreWork;
+class WatchWork;
 
 /// What all processes share.
 struct Town {
@@ -27,19 +29,23 @@ struct Town {
   std::uint64_t uses = 0;   ///< numbers that make values unique
 };
 
-/// One process of the application, from its start to its end: its store, its place in the group,
-/// and what it does with them when calls fail.
+/// One process of the application, from its start to its end, as far as it is in one namespace:
+/// its store, its places in groups, and what it does with them when calls fail.
 class Process {
  public:
   using Reply = Result<std::string>;
   using Use = std::function<void(const Reply& reply, protocol::Fate fate)>;
 
-  Process(std::uint64_t number, std::uint32_t slot, Town& town, Clock clock);
+  Process(const Identity& identity, std::uint32_t slot, Town& town, Clock clock);
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
   void begin();
+  /// Another part of the same process, in another namespace: they stop and die together.
+  void set_twin(Process& twin);
+  /// This part and its twin, if it has one.
+  std::vector<Process*> parts();
   void die(Client::Death death);
   /// Ends its work in order: leaves, and says goodbye.
   void close();
@@ -47,7 +53,10 @@ class Process {
   bool is_alive() const { return is_alive_; }
   bool is_over() const { return !is_alive_ || has_closed_; }
   bool can_run() const { return is_alive_ && !has_closed_ && !client_.is_stopped(); }
-  std::uint64_t number() const { return number_; }
+  std::uint64_t number() const { return identity_.number; }
+  const Identity& identity() const { return identity_; }
+  /// The keys of one namespace of one start of the server.
+  std::uint64_t table() const { return table_of(client_.incarnation(), identity_.name_space); }
   std::uint32_t slot() const { return slot_; }
   Client& client() { return client_; }
   Town& town() { return town_; }
@@ -60,10 +69,12 @@ class Process {
 
  private:
   void told(const wire::Event& event);
+  void session_ended();
+  void leave_groups(std::size_t first);
   void reopen_if_over();
   void say_goodbye();
 
-  std::uint64_t number_;
+  Identity identity_;
   std::uint32_t slot_;
   Town& town_;
   Client client_;
@@ -71,7 +82,9 @@ class Process {
   bool has_closed_ = false;
   std::map<std::uint64_t, protocol::CallId> calls_;
   std::unique_ptr<StoreWork> store_work_;
-  std::unique_ptr<GroupWork> group_work_;
+  std::vector<std::unique_ptr<GroupWork>> group_works_;
+  std::unique_ptr<WatchWork> watch_work_;
+  Process* twin_ = nullptr;
 };
 
 }  // namespace muster::sim

@@ -1,5 +1,7 @@
 #include "store_work.h"
 
+#include <vector>
+
 #include "body.h"
 
 namespace muster::sim {
@@ -31,7 +33,7 @@ void StoreWork::work() {
   // A key belongs to one start of the server, so calls are made when it is known.
   if (process_.client().incarnation() == 0 || process_.client().failure() != nullptr) return;
   const auto burst = random().one_in(200) ? 80 : 1;  // more than may be in flight
-  const auto kind = random().below(22);
+  const auto kind = random().below(24);
   for (int count = 0; count < burst; ++count) {
     switch (kind) {
       case 0:
@@ -55,14 +57,14 @@ void StoreWork::work() {
       case 18: write_pair(); break;
       case 19: read_pair(); break;
       case 20: bind(); break;
+      case 21:
+      case 22: wait_for_items(); break;
       default: look_at_bound(); break;
     }
   }
 }
 
-StoreWork::Key StoreWork::key(std::string name) {
-  return {process_.client().incarnation(), std::move(name)};
-}
+StoreWork::Key StoreWork::key(std::string name) { return {process_.table(), std::move(name)}; }
 
 std::string StoreWork::unique(std::string_view what) {
   return std::string(what) + std::to_string(++town().uses);
@@ -181,6 +183,35 @@ void StoreWork::look_at_item() {
       });
 }
 
+/// Until all are there at one instant.
+void StoreWork::wait_for_items() {
+  const std::uint64_t first = town().uses + random().below(16) - 12;
+  std::vector<std::pair<Key, KeyModel::Seen>> looks;
+  wire::Wait request;
+  std::vector<std::string> names;
+  for (std::uint64_t index = 0; index <= random().below(3); ++index) {
+    names.push_back("item/" + std::to_string(first + index));
+  }
+  for (const std::string& name : names) {
+    request.keys.push_back(name);
+    looks.emplace_back(key(name), keys().look_begins(key(name)));
+  }
+  cancel_perhaps(
+      ask("wait for " + std::to_string(names.size()) + " from " + names[0], request,
+          random().one_in(4) ? Duration(0) : patience(), [this, looks](const Reply& reply, Fate) {
+            bool are_all_there = true;
+            for (const auto& [at, before] : looks) {
+              if (reply) keys().item_seen(at, before, true);
+              are_all_there &= keys().is_surely_there(at, before);
+            }
+            const bool is_missing =
+                is_absent(reply) || (!reply && reply.error().code == ErrorCode::timed_out);
+            if (is_missing && are_all_there) {
+              town().oracle.problem("a wait for keys that are there is in vain");
+            }
+          }));
+}
+
 void StoreWork::take_nothing() {
   cancel_perhaps(
       ask("take never", wire::Take{"never"}, patience(), [this](const Reply& reply, Fate) {
@@ -198,8 +229,9 @@ void StoreWork::short_lived() {
       wire::Set{at.key.second, at.value, at.ttl, false, false}, patience(),
       [this, at](const Reply& reply, Fate) mutable {
         if (!reply) return;
-        if (random().one_in(3)) return lives_on(at.key);
         at.set = town().scheduler.now();
+        if (random().one_in(3)) return lives_on(at.key);
+        if (random().one_in(2)) return touch(at);
         process_.later(random().between(Duration(0), 2 * at.ttl), [this, at] {
           if (key(at.key.second) == at.key) read_short_lived(at);
         });
@@ -224,19 +256,45 @@ void StoreWork::read_short_lived(const ShortLived& at) {
       });
 }
 
+/// A touch gives it another time to live from then on, or none.
+void StoreWork::touch(const ShortLived& at) {
+  const bool clears = random().one_in(3);
+  const wire::Ttl ttl = clears ? wire::Ttl() : wire::Ttl(random().between(50ms, 4s));
+  const Instant begun = town().scheduler.now();
+  ask("touch " + at.key.second, wire::Touch{at.key.second, ttl}, patience(),
+      [this, at, ttl, begun](const Reply& reply, Fate) {
+        const Instant now = town().scheduler.now();
+        if (is_absent(reply) && now < at.begun + town().oracle.shorter(at.ttl)) {
+          town().oracle.problem("key " + at.key.second + " is absent before its time");
+        }
+        if (!reply) return;
+        if (begun > at.set + town().oracle.longer(at.ttl)) {
+          town().oracle.problem("key " + at.key.second + " was touched past its time to live");
+        }
+        if (!ttl) return still_lives(at.key);
+        const ShortLived touched{at.key, at.value, *ttl, begun, now};
+        process_.later(random().between(Duration(0), 2 * *ttl), [this, touched] {
+          if (key(touched.key.second) == touched.key) read_short_lived(touched);
+        });
+      });
+}
+
 /// A set without a time to live clears the older one.
 void StoreWork::lives_on(const Key& at) {
   ask("set " + at.second + " for good", wire::Set{at.second, "v", {}, false, false}, patience(),
       [this, at](const Reply& reply, Fate) {
-        if (!reply) return;
-        process_.later(random().between(Duration(0), 6s), [this, at] {
-          if (key(at.second) != at) return;
-          ask("get " + at.second, wire::Get{at.second}, Duration(0),
-              [this, at](const Reply& found, Fate) {
-                if (is_absent(found)) town().oracle.problem("key " + at.second + " went too early");
-              });
-        });
+        if (reply) still_lives(at);
       });
+}
+
+void StoreWork::still_lives(const Key& at) {
+  process_.later(random().between(Duration(0), 6s), [this, at] {
+    if (key(at.second) != at) return;
+    ask("get " + at.second, wire::Get{at.second}, Duration(0),
+        [this, at](const Reply& found, Fate) {
+          if (is_absent(found)) town().oracle.problem("key " + at.second + " went too early");
+        });
+  });
 }
 
 void StoreWork::write_pair() {
@@ -275,7 +333,8 @@ void StoreWork::look_at_bound() {
   Oracle& oracle = town().oracle;
   const Life& owner = oracle.lives().at(1 + random().below(oracle.lives().size() - 1));
   const Key at = key("bound/" + std::to_string(owner.client));
-  const bool is_over = owner.died && oracle.is_surely_lost(owner);
+  const bool is_over = owner.died && oracle.is_surely_lost(owner) &&
+                       owner.name_space == process_.identity().name_space;
   ask("exists " + at.second, wire::Exists{{at.second}}, patience(),
       [this, at, is_over](const Reply& reply, Fate) {
         if (!reply || !body_of<wire::PresenceReply>(*reply).present.at(0)) return;

@@ -34,10 +34,13 @@ class StoreWork {
   void put_item();
   void take_item();
   void look_at_item();
+  void wait_for_items();
   void take_nothing();
   void short_lived();
   void read_short_lived(const ShortLived& at);
+  void touch(const ShortLived& at);
   void lives_on(const Key& key);
+  void still_lives(const Key& key);
   void write_pair();
   void read_pair();
   void bind();

@@ -13,8 +13,10 @@ constexpr std::size_t keys_per_call = 500;
 
 }  // namespace
 
-Sweeper::Sweeper(std::uint64_t number, Town& town, Clock clock)
-    : town_(town), client_(number, town.scheduler, town.network, town.server, clock) {
+Sweeper::Sweeper(const Identity& identity, Town& town, Clock clock)
+    : town_(town),
+      name_space_(identity.name_space),
+      client_(identity, town.scheduler, town.network, town.server, clock) {
   client_.violated = [this](const std::string& what) { town_.oracle.problem("sweeper: " + what); };
 }
 
@@ -35,9 +37,9 @@ void Sweeper::begin() {
 
 void Sweeper::read_back() {
   KeyModel& keys = town_.oracle.keys;
-  const std::uint64_t incarnation = town_.server.incarnation();
+  const std::uint64_t table = table_of(town_.server.incarnation(), name_space_);
   for (const auto& [key, confirmed] : keys.counters()) {
-    if (key.first != incarnation) continue;
+    if (key.first != table) continue;
     ask(wire::Add{key.second, 0}, [](const std::string&) {});  // so that it is there
     ask(wire::Get{key.second}, [&keys, at = key](const std::string& body) {
       const auto text = body_of<wire::ValueReply>(body).value;
@@ -47,14 +49,14 @@ void Sweeper::read_back() {
     });
   }
   for (const auto& key : keys.logs()) {
-    if (key.first != incarnation) continue;
+    if (key.first != table) continue;
     ask(wire::Append{key.second, ""}, [](const std::string&) {});
     ask(wire::Get{key.second}, [&keys, at = key](const std::string& body) {
       keys.read_log(at, std::string(body_of<wire::ValueReply>(body).value));
     });
   }
   for (const auto& key : keys.items()) {
-    if (key.first != incarnation) continue;
+    if (key.first != table) continue;
     const auto before = keys.look_begins(key);
     ask(wire::Exists{{key.second}}, [&keys, before, at = key](const std::string& body) {
       keys.item_seen(at, before, body_of<wire::PresenceReply>(body).present.at(0));

@@ -10,10 +10,11 @@
 
 namespace muster::sim {
 
-/// Comes when all others are gone: compares every key with the model, and removes them all.
+/// Comes when all others are gone: compares every key of a namespace with the model, and removes
+/// them all.
 class Sweeper {
  public:
-  Sweeper(std::uint64_t number, Town& town, Clock clock);
+  Sweeper(const Identity& identity, Town& town, Clock clock);
 
   void begin();
   bool is_done() const { return is_done_; }
@@ -27,6 +28,7 @@ class Sweeper {
   void remove();
 
   Town& town_;
+  std::string name_space_;
   Client client_;
   std::set<std::string> listed_;
   bool is_done_ = false;

@@ -121,12 +121,14 @@ void Weather::stop() {
   const bool is_rough = town_.plan.long_cuts + town_.plan.deaths == 0;
   const Duration duration = is_rough || town_.random.one_in(2) ? short_time() : long_time();
   // A connection that broke before is noticed only when it has run again for a while.
-  disturb(*process, duration + finding_out());
-  Life& life = town_.oracle.life(process->number());
-  life.runs_again = town_.scheduler.now() + duration;
-  life.held.emplace_back(town_.scheduler.now(), life.runs_again);
-  process->client().stop_for(duration);
-  note(life.name + " does not run for " + in_seconds(duration));
+  for (Process* part : process->parts()) {
+    disturb(*part, duration + finding_out());
+    Life& life = town_.oracle.life(part->number());
+    life.runs_again = town_.scheduler.now() + duration;
+    life.held.emplace_back(town_.scheduler.now(), life.runs_again);
+    part->client().stop_for(duration);
+    note(life.name + " does not run for " + in_seconds(duration));
+  }
 }
 
 void Weather::kill() {
@@ -148,6 +150,7 @@ void Weather::report() {
   Process* process = anyone();
   Process* other = anyone();
   if (process == nullptr || process == other || !process->can_run()) return;
+  if (process->identity().name_space != other->identity().name_space) return;
   Life& life = town_.oracle.life(other->number());
   life.was_reported = true;
   Ask about;
@@ -166,6 +169,7 @@ void Weather::impersonate() {
   wire::ClientHello hello;
   hello.incarnation = town_.server.incarnation();
   hello.session_id = process->client().session().session_id;
+  hello.name_space = process->identity().name_space;
   if (hello.session_id == 0) return;
   note("somebody pretends to be " + town_.oracle.life(process->number()).name);
   const auto connection = town_.network.open(0);

@@ -185,14 +185,20 @@ void Witness::asked(Connection connection, const wire::Request& request) {
       Deadline{oracle_.now() + oracle_.longer(request.timeout) + late_max, session->id, request.id};
 }
 
+/// What waits, since it was repeated while its answer was under way, waits on.
 void Witness::acknowledged(Connection connection, const std::vector<std::uint64_t>& ids) {
   Session* const session = session_on(connection);
   if (session == nullptr) return;
-  for (const std::uint64_t id : ids) forget(*session, id);
+  for (const std::uint64_t id : ids) {
+    const auto found = session->asked.find(id);
+    if (found != session->asked.end() && !found->second.is_open) session->asked.erase(found);
+  }
 }
 
 void Witness::abandoned(Connection connection, const std::vector<std::uint64_t>& ids) {
-  acknowledged(connection, ids);
+  Session* const session = session_on(connection);
+  if (session == nullptr) return;
+  for (const std::uint64_t id : ids) forget(*session, id);
 }
 
 void Witness::answered(const core::SendReply& reply) {

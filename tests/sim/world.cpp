@@ -7,7 +7,7 @@ using namespace std::chrono_literals;
 
 Oracle::Terms terms_of(const Plan& plan) {
   return {plan.options.limits, plan.drift, plan.delay_max, plan.has_small_limits,
-          plan.data_expiration != Duration::zero()};
+          plan.has_expiration()};
 }
 
 }  // namespace
@@ -50,8 +50,19 @@ Clock World::clock() {
 }
 
 void World::spawn(std::uint32_t slot) {
+  const bool is_observer = slot == plan_.ranks;
   const std::uint64_t number = processes_.size() + 1;
-  Process& process = processes_.emplace_back(number, slot, town_, clock());
+  const Identity identity{number, number, "",
+                          is_observer ? wire::Role::observer : wire::Role::client};
+  const Clock its_clock = clock();
+  Process& process = processes_.emplace_back(identity, slot, town_, its_clock);
+  if (plan_.is_in_both(slot)) {
+    const Identity other{number + 1, number, "b"};
+    Process& twin = processes_.emplace_back(other, slot, town_, its_clock);
+    process.set_twin(twin);
+    process.begin();
+    return twin.begin();
+  }
   process.begin();
 }
 
@@ -64,6 +75,7 @@ void World::look_again() {
 Outcome World::run() {
   trace_.note(scheduler_.now(), "world", plan_.ranks, [&] { return plan_.text(); });
   for (std::uint32_t slot = 0; slot < plan_.ranks; ++slot) spawn(slot);
+  if (plan_.has_observer) spawn(plan_.ranks);
   weather_.begin();
   look_again();
   pass(plan_.length);
@@ -115,16 +127,22 @@ void World::end_all() {
   pass(oracle_.longer(plan_.options.limits.session_timeout) + 2s);
 }
 
-/// The last one reads what is there, and removes it.
+/// The last ones read what is there, and remove it.
 void World::sweep() {
-  if (scheduler_.is_stopped()) return;
-  const std::uint64_t number = processes_.size() + 1;
-  oracle_.born(number, plan_.ranks, {});
-  Sweeper sweeper(number, town_, clock());
-  sweeper.begin();
-  pass(20s);
-  if (!sweeper.is_done() && !scheduler_.is_stopped()) oracle_.problem("the sweeper is not done");
-  pass(2s);
+  for (std::size_t index = 0; index < plan_.groups.size(); ++index) {
+    if (scheduler_.is_stopped()) return;
+    const std::uint64_t number = processes_.size() + 1 + index;
+    const Identity identity{number, number, index == 0 ? "" : "b"};
+    Life life;
+    life.client = number;
+    life.name_space = identity.name_space;
+    oracle_.born(std::move(life));
+    Sweeper& sweeper = sweepers_.emplace_back(identity, town_, clock());
+    sweeper.begin();
+    pass(20s);
+    if (!sweeper.is_done() && !scheduler_.is_stopped()) oracle_.problem("the sweeper is not done");
+    pass(2s);
+  }
 }
 
 void World::check_nothing_is_left() {

@@ -57,6 +57,7 @@ class World {
   Town town_;
   std::deque<Process> processes_;
   Weather weather_;
+  std::deque<Sweeper> sweepers_;
 };
 
 }  // namespace muster::sim

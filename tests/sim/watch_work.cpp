@@ -1,0 +1,113 @@
+#include "watch_work.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "body.h"
+
+namespace muster::sim {
+
+using namespace std::chrono_literals;
+
+void WatchWork::plan() {
+  process_.later(town().random.between(100ms, 2s), [this] { work(); });
+}
+
+void WatchWork::problem(const std::string& what) { town().oracle.problem("an observer: " + what); }
+
+void WatchWork::work() {
+  if (town().is_closing) return;
+  plan();
+  if (process_.client().incarnation() == 0 || process_.client().failure() != nullptr) return;
+  switch (town().random.below(6)) {
+    case 0: return look_at_status();
+    case 1: return look_at_sessions();
+    case 2: return look_at_waiters();
+    case 3: return try_to_join();
+    default: return look_at_group();
+  }
+}
+
+template <class Reply, class Use>
+void WatchWork::look(const std::string& what, const wire::RequestBody& body, Use use) {
+  Ask about;
+  about.what = what;
+  about.timeout = 5s;
+  process_.ask(std::move(about), body,
+               [use = std::move(use)](const Process::Reply& reply, protocol::Fate) {
+                 if (reply) use(body_of<Reply>(*reply));
+               });
+}
+
+void WatchWork::look_at_status() {
+  const std::string incarnation = std::to_string(process_.client().incarnation());
+  look<wire::StatusReply>("status", wire::Status{}, [this, incarnation](const auto& status) {
+    const std::pair<std::string_view, std::string_view> expected("incarnation", incarnation);
+    const auto found = std::find(status.fields.begin(), status.fields.end(), expected);
+    if (found == status.fields.end()) problem("the status is that of another server");
+  });
+}
+
+/// Each session once, of those who are in this namespace, and none that must be over.
+void WatchWork::look_at_sessions() {
+  const Instant asked = town().scheduler.now();
+  look<wire::SessionsReply>("sessions", wire::Sessions{}, [this, asked](const auto& reply) {
+    Oracle& oracle = town().oracle;
+    std::set<std::uint64_t> ids;
+    for (const wire::SessionEntry& entry : reply.sessions) {
+      if (!ids.insert(entry.id).second) problem("a session is listed twice");
+      const Life* life = oracle.life_of(entry.process.id, process_.number());
+      if (life == nullptr || entry.process.pid != life->pid) {
+        problem("a session of a process that is not here");
+      } else if (life->died && *life->died < asked && oracle.is_surely_lost(*life)) {
+        problem("a session of " + life->name + ", which is dead");
+      }
+    }
+  });
+}
+
+void WatchWork::look_at_waiters() {
+  look<wire::WaitersReply>("waiters", wire::Waiters{}, [this](const auto& reply) {
+    for (const wire::WaiterEntry& entry : reply.waiters) {
+      const Life* life = town().oracle.life_of(entry.process.id, process_.number());
+      if (life == nullptr || entry.operation.empty() || entry.target.empty()) {
+        problem("nobody waits, or for nothing");
+      }
+    }
+  });
+}
+
+/// Who is there, and who is missing: never the same rank, and nobody who must be lost.
+void WatchWork::look_at_group() {
+  const auto& groups = town().plan.groups[0];
+  const std::string name = groups[town().random.below(groups.size())].name;
+  const Instant asked = town().scheduler.now();
+  wire::InspectGroup request;
+  request.group = name;
+  look<wire::InspectGroupReply>("inspect " + name, request, [this, name, asked](const auto& reply) {
+    Oracle& oracle = town().oracle;
+    std::set<std::uint32_t> ranks;
+    for (const wire::MemberEntry& entry : reply.members) {
+      if (!ranks.insert(entry.rank).second) problem("a rank is told of twice");
+      oracle.check_entry(process_.number(), oracle.group_id(process_.number(), name), entry, asked);
+    }
+    for (const RankRange range : reply.missing) {
+      for (int rank = range.first; rank <= range.last; ++rank) {
+        if (ranks.count(static_cast<std::uint32_t>(rank)) != 0) problem("a member is missing");
+      }
+    }
+    if (reply.epoch != 0 && ranks.size() != reply.world_size)
+      problem("not all members are told of");
+  });
+}
+
+void WatchWork::try_to_join() {
+  wire::Join request;
+  request.group = "g";
+  request.world_size = town().plan.ranks;
+  look<wire::FormedReply>("join as an observer", request,
+                          [this](const auto&) { problem("it is a member of a group"); });
+}
+
+}  // namespace muster::sim
