@@ -272,8 +272,9 @@ void Engine::Impl::fire_expiry(Session& session) {
   if (deadline > now_) return timers_.arm(session.expiry, deadline);
   if (MUSTER_PLANTED(dead_rank_not_noticed) && session.connection == 0) return;
   if (MUSTER_PLANTED(silent_session_lives_on) && session.connection != 0) return;
-  const bool was_closed =
-      session.connection == 0 && session.disconnect_cause == DisconnectCause::closed;
+  // What came to its end first: the grace, or the whole timeout?
+  const Duration left = options_.limits.session_timeout - silence(session);
+  const bool was_closed = deadline - now_ < left;
   Error why = failure(ErrorCode::session_expired,
                       "nothing was heard of it for " + in_seconds(silence(session)));
   const std::string how =

@@ -57,6 +57,7 @@ void GroupModel::formed(std::uint64_t client, const std::string& group, std::uin
 
 void GroupModel::join_begins(const std::string& group, std::uint64_t client, std::uint32_t rank) {
   asked_for_[{group, rank}].insert(client);
+  askers_.insert({group, client});
   if (!joiners_.insert({group, client}).second) has_second_joins_ = true;
 }
 
@@ -170,7 +171,7 @@ void GroupModel::round_done(const Place& place, std::uint64_t number,
   Epoch& epoch = epochs_[place.epoch];
   Round& round = epoch.rounds[number];
   outcome(place, round, number, ErrorCode{});
-  round.told.insert(place.rank);
+  round.told.emplace(place.rank, oracle_.now());
   ++rounds_done_count;
   const auto own = round.called.find(place.rank);
   if (own == round.called.end()) return problem(place, number, "done, but never called");
@@ -188,6 +189,41 @@ void GroupModel::round_done(const Place& place, std::uint64_t number,
     }
   }
   check_values(place, epoch, round, number, {reply.values.begin(), reply.values.end()});
+  check_unconfirmed(place, round, number, reply.unconfirmed);
+}
+
+/// A barrier: who has passed it has confirmed that at once.
+void GroupModel::check_unconfirmed(const Place& place, const Round& round, std::uint64_t number,
+                                   const std::vector<RankRange>& unconfirmed) {
+  const Duration longest = 4 * oracle_.terms().delay_max + std::chrono::milliseconds(100);
+  for (const auto& [rank, told] : round.told) {
+    const int signed_rank = static_cast<int>(rank);
+    const bool is_named = std::any_of(unconfirmed.begin(), unconfirmed.end(), [&](RankRange each) {
+      return signed_rank >= each.first && signed_rank <= each.last;
+    });
+    if (!is_named || told + longest >= oracle_.now()) continue;
+    const Life& life = oracle_.life(round.called.at(rank).client);
+    const Instant from = told - std::chrono::seconds(5);
+    if (!life.is_calm(from, oracle_.now()) || !oracle_.server_is_calm(from, oracle_.now()))
+      continue;
+    problem(place, number, "rank " + std::to_string(rank) + " has passed and not confirmed");
+  }
+}
+
+bool GroupModel::is_confirmed(const Number& number, std::uint64_t wanted, std::uint64_t client,
+                              Instant when) const {
+  const auto epoch = epochs_.find(number);
+  if (epoch == epochs_.end()) return false;
+  const auto found = epoch->second.rounds.find(wanted);
+  if (found == epoch->second.rounds.end()) return false;
+  for (const auto& [rank, called] : found->second.called) {
+    if (called.call.collective != wire::Collective::barrier) return false;
+    if (called.client == client) continue;
+    const auto told = found->second.told.find(rank);
+    if (told == found->second.told.end() || told->second >= when) return false;
+    if (!oracle_.life(called.client).is_calm(when, oracle_.now())) return false;
+  }
+  return true;
 }
 
 bool GroupModel::gave(const Called& called, std::size_t index, const std::string& value) const {
@@ -231,7 +267,7 @@ void GroupModel::check_values(const Place& place, const Epoch& epoch, Round& rou
 
 void GroupModel::round_failed(const Place& place, std::uint64_t number, const Error& error) {
   Round& round = epochs_[place.epoch].rounds[number];
-  round.told.insert(place.rank);
+  round.told.emplace(place.rank, oracle_.now());
   switch (error.code) {
     // Of the epoch, or of this rank alone.
     case ErrorCode::rank_lost:
@@ -243,6 +279,14 @@ void GroupModel::round_failed(const Place& place, std::uint64_t number, const Er
     default: break;
   }
   outcome(place, round, number, error.code);
+}
+
+/// Whether the server has had the call by then.
+bool GroupModel::has_surely_come(const Called& called, Instant when) const {
+  const Instant latest = called.begun + std::chrono::seconds(1) + 4 * oracle_.terms().delay_max;
+  return called.timeout != base::timeout_max && latest < when &&
+         oracle_.life(called.client).is_calm(called.begun - std::chrono::seconds(5), latest) &&
+         oracle_.server_is_calm(called.begun - std::chrono::seconds(5), latest);
 }
 
 /// R3: the earliest deadline decides, and says who is missing.
@@ -270,6 +314,14 @@ void GroupModel::check_timeout(const Place& place, Round& round, std::uint64_t n
     }
   }
   if (error.rank_ranges.empty()) problem(place, number, "timed_out names nobody");
+  const Instant due = called.begun + oracle_.shorter(called.timeout);
+  for (const auto& [rank, other] : round.called) {
+    if (!names(rank) || oracle_.terms().has_small_limits || !has_surely_come(other, due)) continue;
+    problem(place, number, "timed_out names rank " + std::to_string(rank) + ", which had come");
+  }
+  if (error.decided_by_timeout > called.timeout) {
+    problem(place, number, "timed_out names a timeout that nobody gave");
+  }
   if (round.decided_by != -1 && round.decided_by != error.decided_by_rank) {
     problem(place, number, "ranks were told of different deadlines");
   }

@@ -51,6 +51,9 @@ class GroupModel {
               const wire::FormedReply& reply, const std::optional<Place>& before, bool keeps_ranks);
   /// Who joins again without having had an answer may call a regroup by that.
   void join_begins(const std::string& group, std::uint64_t client, std::uint32_t rank);
+  bool has_asked(const std::string& group, std::uint64_t client) const {
+    return askers_.count({group, client}) != 0;
+  }
   bool somebody_asked_for(const std::string& group, std::uint32_t rank,
                           std::uint64_t not_this) const;
   void regroup_begins(const Number& epoch);
@@ -76,6 +79,9 @@ class GroupModel {
   void round_refused(const Place& place, std::uint64_t round);
   /// Whether all ranks have called it: then only who leaves a barrier last may wait on.
   bool may_be_done(const Number& epoch, std::uint64_t round) const;
+  /// Whether all ranks but this one have passed the barrier by then, and are well.
+  bool is_confirmed(const Number& epoch, std::uint64_t round, std::uint64_t client,
+                    Instant when) const;
   /// Whether the round is the client's to give: it waits for nobody.
   bool is_source(const Number& epoch, std::uint64_t round, std::uint64_t client) const;
   void cancel_begins(const Number& epoch, std::uint64_t round);
@@ -117,7 +123,7 @@ class GroupModel {
     std::optional<ErrorCode> outcome;  ///< ErrorCode{}: done
     int decided_by = -1;               ///< the rank whose deadline has passed
     std::map<std::uint32_t, std::vector<std::string>> values;  ///< that ranks were given
-    std::set<std::uint32_t> told;                              ///< the outcome
+    std::map<std::uint32_t, Instant> told;                     ///< the outcome
     bool may_be_cancelled = false;
   };
   struct Epoch {
@@ -155,6 +161,9 @@ class GroupModel {
   void check_values(const Place& place, const Epoch& epoch, Round& round, std::uint64_t number,
                     const std::vector<std::string>& values);
   bool gave(const Called& called, std::size_t index, const std::string& value) const;
+  void check_unconfirmed(const Place& place, const Round& round, std::uint64_t number,
+                         const std::vector<RankRange>& unconfirmed);
+  bool has_surely_come(const Called& called, Instant when) const;
   void check_timeout(const Place& place, Round& round, std::uint64_t number, const Error& error);
 
   Oracle& oracle_;
@@ -162,6 +171,7 @@ class GroupModel {
   using Client = std::pair<std::string, std::uint64_t>;  ///< in a group
   std::map<Client, Number> newest_;
   std::set<Client> leavers_;
+  std::set<Client> askers_;   ///< who have ever asked to join
   std::set<Client> joiners_;  ///< who have asked and not been answered yet
   bool has_second_joins_ = false;
   std::map<std::pair<std::string, std::uint32_t>, std::set<std::uint64_t>> asked_for_;

@@ -222,6 +222,7 @@ Ask Oracle::ended(std::uint64_t number, const Error* error, client::protocol::Fa
 void Oracle::told(std::uint64_t client, const Error& error) {
   trace_.note(now(), lives_[client].name, static_cast<unsigned>(error.code) + 1000u,
               [&] { return "is told: " + error.message(); });
+  check_reports(client, error);
   if (error.code == ErrorCode::rank_lost) check_loss(client, error);
   if (error.code == ErrorCode::rank_left) check_left(client, error);
 }
@@ -299,7 +300,10 @@ void Oracle::look_at(const Ask& ask) {
   if (ask.round != 0 && groups.is_left({ask.incarnation, ask.epoch}, ask.round, since)) {
     return problem(life.name + " " + ask.what + " waits for a rank that has left");
   }
-  if (ask.round != 0 && groups.may_be_done({ask.incarnation, ask.epoch}, ask.round)) return;
+  if (ask.round != 0 && groups.may_be_done({ask.incarnation, ask.epoch}, ask.round)) {
+    if (!groups.is_confirmed({ask.incarnation, ask.epoch}, ask.round, ask.client, since)) return;
+    return problem(life.name + " " + ask.what + " waits although all others are through");
+  }
   look_for_the_dead(ask);
 }
 

@@ -105,7 +105,13 @@ class Oracle {
   Duration running() const;
   bool is_allowed(const Ask& ask, const Error& error);
   bool may_time_out(const Ask& ask, const Error& error) const;
+  void check_reports(std::uint64_t client, const Error& error);
   void check_loss(std::uint64_t client, const Error& error);
+  bool is_cause(LossCause cause, const Life& life, const std::string& group,
+                const RankReport& report) const;
+  bool may_be_in_use(const Ask& ask, const Error& error);
+  Duration silence_of(const Life& life) const;
+  Duration absence_of(const Life& life) const;
   bool is_lost(const Life& life, const std::string& group, std::uint32_t rank) const;
   void check_left(std::uint64_t client, const Error& error);
   void look_at(const Ask& ask);

@@ -17,6 +17,7 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
       std::max(ask.begun - 1s, now() - longer(2s) - limits.slack - 8 * terms_.delay_max);
   const bool is_quiet = life.is_calm(since, now()) && server_is_calm(ask.begun - 1s, now()) &&
                         !life.was_held(ask.begun - 1s, now());
+  check_reports(ask.client, error);
   switch (error.code) {
     case ErrorCode::timed_out: return may_time_out(ask, error);
     case ErrorCode::outcome_unknown: {
@@ -52,9 +53,7 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
       return ask.operation == wire::Operation::report_dead || ask.timeout == Duration::zero() ||
              ask.operation == wire::Operation::touch ||
              ask.operation == wire::Operation::inspect_group;
-    case ErrorCode::rank_in_use:
-      return ask.operation == wire::Operation::join &&
-             (error.ranks.empty() || error.ranks[0].process.id != life.process);
+    case ErrorCode::rank_in_use: return may_be_in_use(ask, error);
     case ErrorCode::group_closed:
     case ErrorCode::group_mismatch:
     case ErrorCode::invalid_argument:
@@ -76,69 +75,6 @@ bool Oracle::may_time_out(const Ask& ask, const Error& error) const {
     return error.decided_by_rank >= 0 || ask.operation == wire::Operation::recover;
   }
   return now() - ask.begun >= shorter(ask.timeout);
-}
-
-/// No false rank_lost: each rank that is named was gone, as far as the server could see.
-void Oracle::check_loss(std::uint64_t client, const Error& error) {
-  if (error.ranks.empty()) problem("rank_lost names nobody");
-  if (error.cause == LossCause::none) problem("rank_lost has no cause");
-  const std::string group = group_id(client, error.group);
-  for (const RankReport& report : error.ranks) {
-    const Life* life = life_of(report.process.id, client);
-    if (life == nullptr) {
-      problem("rank_lost names a process that never was");
-    } else if (!is_lost(*life, group, static_cast<std::uint32_t>(report.rank))) {
-      problem("rank_lost names " + life->name + ", who lives");
-    }
-  }
-}
-
-/// Whether the server may have seen it go.
-bool Oracle::is_lost(const Life& life, const std::string& group, std::uint32_t rank) const {
-  const wire::ServerLimits& limits = terms_.limits;
-  const Duration silent = life.heard ? running() - *life.heard : Duration(0);
-  const Duration closed = life.closed ? running() - *life.closed : Duration(0);
-  const bool was_silent = std::max(life.longest_silence, silent) >= shorter(limits.session_timeout);
-  const bool was_closed = std::max(life.longest_closed, closed) >= shorter(limits.grace);
-  const bool was_away = life.closed || life.longest_closed > Duration::zero();
-  return was_silent || was_closed || life.was_reported ||
-         (was_away && groups.somebody_asked_for(group, rank, life.client));
-}
-
-void Oracle::check_left(std::uint64_t client, const Error& error) {
-  if (error.ranks.empty()) problem("rank_left names nobody");
-  for (const RankReport& report : error.ranks) {
-    const Life* life = life_of(report.process.id, client);
-    if (life == nullptr) {
-      problem("rank_left names a process that never was");
-    } else if (!groups.may_have_left(group_id(client, error.group), life->client) &&
-               !life->said_goodbye) {
-      problem("rank_left names " + life->name + ", who has not left");
-    }
-  }
-}
-
-void Oracle::check_entry(std::uint64_t client, const std::string& group,
-                         const wire::MemberEntry& entry, Instant asked) {
-  const Life* life = life_of(entry.process.id, client);
-  if (life == nullptr) return problem("a member is told of that never was");
-  const auto wrong = [&](const char* what) {
-    problem(life->name + " is told of as " + what + " in group " + group);
-  };
-  if (entry.process.host != "host" + std::to_string(life->pid) || entry.process.pid != life->pid) {
-    wrong("another process");
-  }
-  switch (entry.state) {
-    case wire::MemberState::lost:
-      if (!is_lost(*life, group, entry.rank) && !life->may_be_fenced) wrong("lost");
-      break;
-    case wire::MemberState::left:
-      if (!groups.may_have_left(group, life->client) && !life->said_goodbye) wrong("left");
-      break;
-    default:
-      if (life->died && *life->died < asked && is_surely_lost(*life)) wrong("there");
-      break;
-  }
 }
 
 }  // namespace muster::sim

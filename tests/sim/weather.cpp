@@ -70,8 +70,20 @@ void Weather::short_cut() {
 void Weather::long_cut() {
   const Duration duration = long_time();
   for (Process* process : hands_.alive()) {
-    if (town_.random.one_in(3)) cut_off(*process, duration);
+    if (!town_.random.one_in(3)) continue;
+    cut_off(*process, duration);
+    if (town_.random.one_in(3)) continue;
+    town_.scheduler.after(town_.random.between(Duration(0), duration),
+                          [this, process] { end_at_server(*process); });
   }
+}
+
+/// Something on the way gives the connection up, and only the server hears of it.
+void Weather::end_at_server(Process& process) {
+  if (process.is_over()) return;
+  disturb(process, finding_out());
+  town_.network.cut(process.number(), false, true);
+  note("the connection of " + town_.oracle.life(process.number()).name + " ends at the server");
 }
 
 void Weather::cut_off(Process& process, Duration duration) {

@@ -30,6 +30,7 @@ class Weather {
   void long_cut();
   void cut_off(Process& process, Duration duration);
   void break_connection(Process& process);
+  void end_at_server(Process& process);
   void stop();
   void kill();
   void report();
