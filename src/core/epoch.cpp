@@ -47,8 +47,10 @@ void Epoch::complete() {
 
 void Epoch::lose(Member& member, LossCause cause) {
   if (!roster.broken()) roster.cause = cause;
+  if (MUSTER_PLANTED(cause_is_always_closed)) roster.cause = LossCause::closed;
   roster.lost.push_back(member.rank);
   member.silence_at_end = host.silence(*member.session);
+  if (MUSTER_PLANTED(last_seen_forgotten)) member.silence_at_end = {};
   member.standing = Standing::lost;
   --roster.live_count;
   if (member.session->ended) member.unlink();

@@ -146,7 +146,7 @@ void Group::call_late(const RequestContext& context, Member& member) {
 void Group::cancel_regroup(const Member& member, std::uint64_t attempt) {
   if (!attempt_.open || attempt + member.join_attempts != attempt_.number) return;
   Error cancelled = error(ErrorCode::cancelled, "");
-  epoch_->roster.blame(cancelled, member);
+  if (!MUSTER_PLANTED(cancelled_by_nobody)) epoch_->roster.blame(cancelled, member);
   fail_attempt(cancelled);
 }
 

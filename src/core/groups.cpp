@@ -84,6 +84,9 @@ Epoch* Groups::Impl::epoch_of(std::uint64_t number) const {
 
 Member* Groups::Impl::any_member(const RequestContext& context, std::uint64_t number) {
   Epoch* epoch = epoch_of(number);
+  if (MUSTER_PLANTED(other_groups_epoch) && !context.session.members.empty()) {
+    epoch = epoch_of(context.session.members.front()->roster.epoch);
+  }
   if (epoch != nullptr) {
     if (Member* member = epoch->roster.find(context.session)) return member;
   }

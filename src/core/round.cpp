@@ -286,7 +286,8 @@ bool Rounds::completes(const Round& round, const Member& member) const {
   if (!admitted(round)) return false;
   const bool from_root = from_one(round.call.collective) && !MUSTER_PLANTED(source_waits_for_all);
   if (from_root) return round.source_called || member.rank == round.call.root;
-  return round.arrived_count + 1 == roster_.world_size();
+  const std::uint32_t left_out = MUSTER_PLANTED(released_before_the_last) ? 1 : 0;
+  return round.arrived_count + 1 + left_out >= roster_.world_size();
 }
 
 }  // namespace muster::core

@@ -169,7 +169,8 @@ std::vector<RankRange> Rounds::missing(const Round& round) const {
   std::vector<RankRange> missing;
   if (MUSTER_PLANTED(time_out_names_nobody)) return missing;
   for (const Member& member : roster_.members) {
-    if (!member.live() || member.next_round > round.number) continue;
+    const bool has_come = member.next_round > round.number;
+    if (!member.live() || (has_come && !MUSTER_PLANTED(time_out_names_all))) continue;
     // The ranks that only receive are not waited for.
     if (!from_one(round.call.collective) || member.rank == round.call.root) {
       add_to(missing, member.rank);

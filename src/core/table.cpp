@@ -168,7 +168,7 @@ void Table::Impl::touch(const RequestContext& context, const wire::Touch& reques
   if (terms.need_lease() && !state_.make_lease(*entry)) {
     return host_.fail(context, memory_refused(lease_bytes));
   }
-  apply_terms(*entry, terms, context.session);
+  if (!MUSTER_PLANTED(touch_does_not_prolong)) apply_terms(*entry, terms, context.session);
   host_.answer(context, Answer{});
 }
 

@@ -113,7 +113,8 @@ Result<void> Machine::read_reply(const wire::Frame& frame, Instant now) {
   const std::uint64_t serial = call.serial;
   const bool is_only_sending = !call.is_repeated;
   const bool is_release = call.is_barrier && reply.has_value();
-  if (is_kept(call.operation)) letters_.acknowledge(id);
+  const bool is_confirmed = !is_release || !MUSTER_PLANTED(barrier_not_confirmed);
+  if (is_kept(call.operation) && is_confirmed) letters_.acknowledge(id);
   complete(std::move(call), std::move(reply), Fate::answered, now);
   // The answer to a repetition may have been under way before the repetition arrived.
   if (is_only_sending) confirm(serial);
