@@ -202,10 +202,12 @@ void GroupModel::check_unconfirmed(const Place& place, const Round& round, std::
       return signed_rank >= each.first && signed_rank <= each.last;
     });
     if (!is_named || told + longest >= oracle_.now()) continue;
-    const Life& life = oracle_.life(round.called.at(rank).client);
     const Instant from = told - std::chrono::seconds(5);
-    if (!life.is_calm(from, oracle_.now()) || !oracle_.server_is_calm(from, oracle_.now()))
-      continue;
+    const auto is_calm = [&](std::uint32_t each) {
+      return oracle_.life(round.called.at(each).client).is_calm(from, oracle_.now());
+    };
+    if (!is_calm(rank) || !is_calm(place.rank)) continue;
+    if (!oracle_.server_is_calm(from, oracle_.now())) continue;
     problem(place, number, "rank " + std::to_string(rank) + " has passed and not confirmed");
   }
 }

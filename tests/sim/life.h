@@ -38,6 +38,7 @@ struct Life {
   std::optional<Duration> closed;  ///< its connection ended; until the next byte
   Duration longest_silence{0};
   Duration longest_closed{0};
+  bool was_away = false;  ///< for however short a time
 
   /// When what it sent, or was sent, may have been held back for long on its way.
   std::vector<std::pair<Instant, Instant>> held;

@@ -154,6 +154,7 @@ void Oracle::heard(std::uint64_t client) {
 void Oracle::lost_connection(std::uint64_t client) {
   Life& life = lives_[client];
   if (!life.closed) life.closed = running();
+  life.was_away = true;
 }
 
 const Life* Oracle::life_of(const ProcessId& process, std::uint64_t client) const {

@@ -78,10 +78,9 @@ bool Oracle::is_cause(LossCause cause, const Life& life, const std::string& grou
 
 /// Whether the server may have seen it go.
 bool Oracle::is_lost(const Life& life, const std::string& group, std::uint32_t rank) const {
-  const bool was_away = life.closed || life.longest_closed > Duration::zero();
   return silence_of(life) >= shorter(terms_.limits.session_timeout) ||
          absence_of(life) >= shorter(terms_.limits.grace) || life.was_reported ||
-         (was_away && groups.somebody_asked_for(group, rank, life.client));
+         (life.was_away && groups.somebody_asked_for(group, rank, life.client));
 }
 
 /// J4: by somebody else, who is in the group or wants to be, and was heard a moment ago.

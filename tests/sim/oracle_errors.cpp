@@ -26,7 +26,9 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
     }
     case ErrorCode::cancelled:
       if (ask.is_cancelled) return true;
-      return !error.ranks.empty() && groups.may_be_cancelled(epoch, error.round);
+      // Who is a member and joins calls a regroup of its epoch.
+      return !error.ranks.empty() &&
+             groups.may_be_cancelled({ask.incarnation, error.epoch}, error.round);
     case ErrorCode::suspended: {
       const Duration least = shorter(limits.session_timeout * 4 / 5) - 2 * limits.heartbeat - 1s;
       const Instant from = now() - longer(limits.session_timeout) - 3s;

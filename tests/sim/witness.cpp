@@ -42,6 +42,17 @@ bool is_refusal(std::uint16_t code) {
          code == static_cast<std::uint16_t>(ErrorCode::permission_denied);
 }
 
+/// A collective that was not taken does not count.
+bool is_turned_away(std::uint16_t code) {
+  switch (static_cast<ErrorCode>(code)) {
+    case ErrorCode::resource_exhausted:
+    case ErrorCode::busy:
+    case ErrorCode::sequence_gap:
+    case ErrorCode::invalid_argument: return true;
+    default: return false;
+  }
+}
+
 /// What all ranks of a round are told alike.
 bool is_outcome(std::uint16_t code) {
   if (code == 0) return true;
@@ -217,7 +228,7 @@ void Witness::answered(const core::SendReply& reply) {
   check_repetition(asked, reply);
   const bool forms = asked.operation == Operation::join || asked.operation == Operation::regroup;
   if (forms && reply.code == 0) check_formed(*session, asked, reply);
-  if (asked.operation == Operation::collective) check_round(asked, reply.code);
+  if (asked.operation == Operation::collective) check_round(*session, asked, reply.code);
   if (!is_kept(asked.operation) || is_refusal(reply.code)) session->asked.erase(found);
 }
 
@@ -266,9 +277,10 @@ void Witness::check_formed(const Session& session, const Asked& asked,
 }
 
 /// R3: a round is over once, and only when all have come who have to.
-void Witness::check_round(const Asked& asked, std::uint16_t code) {
-  if (!is_outcome(code)) return;
+void Witness::check_round(const Session& session, const Asked& asked, std::uint16_t code) {
   Round& round = rounds_[{asked.epoch, asked.round}];
+  if (is_turned_away(code)) std::erase(round.callers, session.id);
+  if (!is_outcome(code)) return;
   const std::string name =
       "round " + std::to_string(asked.round) + " of epoch " + std::to_string(asked.epoch);
   if (!round.outcome) round.outcome = code;

@@ -90,7 +90,7 @@ class Witness {
   void end(Session& session);
   void check_repetition(Asked& asked, const core::SendReply& reply);
   void check_formed(const Session& session, const Asked& asked, const core::SendReply& reply);
-  void check_round(const Asked& asked, std::uint16_t code);
+  void check_round(const Session& session, const Asked& asked, std::uint16_t code);
   void check_counts(const core::Counts& counts);
   void check_limits(const core::Counts& counts);
   void problem(const std::string& what);
