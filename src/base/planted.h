@@ -53,6 +53,7 @@ enum class Bug : std::uint8_t {
   other_groups_epoch,
   parked_limit_ignored,
   pending_round_survives_loss,
+  recover_confirms_late,
   released_before_the_last,
   report_changes_nothing,
   requests_lost_on_reconnect,

@@ -81,6 +81,8 @@ constexpr PlantedBug bugs[] = {
      "A session may have any number of requests that wait."},
     {Bug::pending_round_survives_loss, "pending_round_survives_loss",
      "A pending round waits on when a rank is lost."},
+    {Bug::recover_confirms_late, "recover_confirms_late",
+     "Who learns by recover() that a barrier is done does not confirm it at once."},
     {Bug::released_before_the_last, "released_before_the_last",
      "A round is done when all have come but one."},
     {Bug::report_changes_nothing, "report_changes_nothing",

@@ -166,8 +166,8 @@ void GroupModel::outcome(const Place& place, Round& round, std::uint64_t number,
           "one rank was told " + text_of(*round.outcome) + ", another " + text_of(code));
 }
 
-void GroupModel::round_done(const Place& place, std::uint64_t number,
-                            const wire::RoundReply& reply) {
+void GroupModel::round_done(const Place& place, std::uint64_t number, const wire::RoundReply& reply,
+                            Instant asked) {
   Epoch& epoch = epochs_[place.epoch];
   Round& round = epoch.rounds[number];
   outcome(place, round, number, ErrorCode{});
@@ -189,13 +189,21 @@ void GroupModel::round_done(const Place& place, std::uint64_t number,
     }
   }
   check_values(place, epoch, round, number, {reply.values.begin(), reply.values.end()});
-  check_unconfirmed(place, round, number, reply.unconfirmed);
+  check_unconfirmed(place, round, number, reply.unconfirmed, asked);
 }
 
-/// A barrier: who has passed it has confirmed that at once.
+/// A barrier: who has passed it has confirmed that at once, and the last one waits no longer.
 void GroupModel::check_unconfirmed(const Place& place, const Round& round, std::uint64_t number,
-                                   const std::vector<RankRange>& unconfirmed) {
+                                   const std::vector<RankRange>& unconfirmed, Instant asked) {
   const Duration longest = 4 * oracle_.terms().delay_max + std::chrono::milliseconds(100);
+  const Instant then = oracle_.now() - longest;
+  const std::uint64_t client = round.called.at(place.rank).client;
+  if (place.rank == 0 && asked < then && round.called.size() == epochs_[place.epoch].size &&
+      oracle_.life(client).is_calm(then - std::chrono::seconds(5), oracle_.now()) &&
+      oracle_.server_is_calm(then - std::chrono::seconds(5), oracle_.now()) &&
+      is_confirmed(place.epoch, number, client, then)) {
+    problem(place, number, "all others have passed long ago");
+  }
   for (const auto& [rank, told] : round.told) {
     const int signed_rank = static_cast<int>(rank);
     const bool is_named = std::any_of(unconfirmed.begin(), unconfirmed.end(), [&](RankRange each) {

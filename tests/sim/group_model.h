@@ -73,7 +73,8 @@ class GroupModel {
   // Rounds.
   void round_begins(const Place& place, std::uint64_t client, std::uint64_t round,
                     const RoundCall& call, Duration timeout);
-  void round_done(const Place& place, std::uint64_t round, const wire::RoundReply& reply);
+  void round_done(const Place& place, std::uint64_t round, const wire::RoundReply& reply,
+                  Instant asked);
   void round_failed(const Place& place, std::uint64_t round, const Error& error);
   /// The call was refused and does not count.
   void round_refused(const Place& place, std::uint64_t round);
@@ -162,7 +163,7 @@ class GroupModel {
                     const std::vector<std::string>& values);
   bool gave(const Called& called, std::size_t index, const std::string& value) const;
   void check_unconfirmed(const Place& place, const Round& round, std::uint64_t number,
-                         const std::vector<RankRange>& unconfirmed);
+                         const std::vector<RankRange>& unconfirmed, Instant asked);
   bool has_surely_come(const Called& called, Instant when) const;
   void check_timeout(const Place& place, Round& round, std::uint64_t number, const Error& error);
 

@@ -187,7 +187,7 @@ void GroupWork::recover() {
   const auto asked = state_->doubts();
   is_busy_ = true;
   ask("recover round " + std::to_string(asked.round), asked, patience(), asked.round,
-      [this, asked, life = life_](const Reply& reply, Fate) {
+      [this, asked, life = life_, begun = town().scheduler.now()](const Reply& reply, Fate) {
         is_busy_ = false;
         next_soon(town().plan.thinking_max);
         if (life != life_) return;
@@ -196,7 +196,7 @@ void GroupWork::recover() {
         state_->resolve(asked, answer);
         if (asked.round == 0) return;
         if (answer.state == wire::RoundState::done) {
-          model().round_done(place(), asked.round, answer.round);
+          model().round_done(place(), asked.round, answer.round, begun);
         } else if (answer.state == wire::RoundState::failed) {
           model().round_failed(place(), asked.round, *answer.error);
           learn(*answer.error);
@@ -249,19 +249,20 @@ void GroupWork::round() {
   const Duration timeout = patience();
   model().round_begins(place(), process_.number(), round, called, timeout);
   is_busy_ = true;
-  const std::uint64_t call =
-      ask(std::string(wire::name_of(called.collective)) + " round " + std::to_string(round),
-          request, timeout, round, [this, round, life = life_](const Reply& reply, Fate fate) {
-            is_busy_ = false;
-            next_soon(town().plan.thinking_max);
-            if (life == life_) round_ended(round, reply, fate);
-          });
+  const std::uint64_t call = ask(
+      std::string(wire::name_of(called.collective)) + " round " + std::to_string(round), request,
+      timeout, round,
+      [this, round, life = life_, begun = town().scheduler.now()](const Reply& reply, Fate fate) {
+        is_busy_ = false;
+        next_soon(town().plan.thinking_max);
+        if (life == life_) round_ended(round, begun, reply, fate);
+      });
   cancel_round_perhaps(round, call);
 }
 
-void GroupWork::round_ended(std::uint64_t round, const Reply& reply, Fate fate) {
+void GroupWork::round_ended(std::uint64_t round, Instant begun, const Reply& reply, Fate fate) {
   state_->end_round(error_of(reply), fate);
-  if (reply) return model().round_done(place(), round, body_of<wire::RoundReply>(*reply));
+  if (reply) return model().round_done(place(), round, body_of<wire::RoundReply>(*reply), begun);
   const Error& error = reply.error();
   if (fate == Fate::answered && error.round != 0) {
     if (error.round != round) town().oracle.problem("an error of another round");

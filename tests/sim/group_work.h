@@ -34,7 +34,7 @@ class GroupWork {
   void regroup();
   void recover();
   void round();
-  void round_ended(std::uint64_t round, const Reply& reply, protocol::Fate fate);
+  void round_ended(std::uint64_t round, Instant begun, const Reply& reply, protocol::Fate fate);
   void cancel_round_perhaps(std::uint64_t round, std::uint64_t call);
   void send();
   void receive();

@@ -112,7 +112,10 @@ Result<void> Machine::read_reply(const wire::Frame& frame, Instant now) {
   Call call = calls_.remove(id);
   const std::uint64_t serial = call.serial;
   const bool is_only_sending = !call.is_repeated;
-  const bool is_release = call.is_barrier && reply.has_value();
+  // What was done is also learned by asking again.
+  const bool is_asked_again =
+      call.operation == wire::Operation::recover && !MUSTER_PLANTED(recover_confirms_late);
+  const bool is_release = (call.is_barrier || is_asked_again) && reply.has_value();
   const bool is_confirmed = !is_release || !MUSTER_PLANTED(barrier_not_confirmed);
   if (is_kept(call.operation) && is_confirmed) letters_.acknowledge(id);
   complete(std::move(call), std::move(reply), Fate::answered, now);
