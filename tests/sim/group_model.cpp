@@ -231,7 +231,8 @@ bool GroupModel::is_confirmed(const Number& number, std::uint64_t wanted, std::u
     if (called.client == client) continue;
     const auto told = found->second.told.find(rank);
     if (told == found->second.told.end() || told->second >= when) return false;
-    if (!oracle_.life(called.client).is_calm(when, oracle_.now())) return false;
+    const Instant settled = when - std::chrono::seconds(5);
+    if (!oracle_.life(called.client).is_calm(settled, oracle_.now())) return false;
   }
   return true;
 }

@@ -77,10 +77,12 @@ void Server::lost(Network::ConnectionId connection) {
 void Server::received(Network::ConnectionId connection, std::string_view bytes) {
   const auto found = peers_.find(connection);
   if (found == peers_.end()) return;
-  if (heard) heard(found->second.client);
   found->second.bytes.append(bytes);
-  if (!found->second.has_said_hello) {
-    if (found->second.bytes.size() < wire::client_hello_bytes) return;
+  // Whose session it is, is known when the hello is there as a whole.
+  const bool is_unknown = !found->second.has_said_hello;
+  if (is_unknown && found->second.bytes.size() < wire::client_hello_bytes) return;
+  if (heard) heard(found->second.client);
+  if (is_unknown) {
     found->second.has_said_hello = true;
     read_hello(connection, found->second.bytes);
   } else {

@@ -192,8 +192,8 @@ void Witness::asked(Connection connection, const wire::Request& request) {
   ++sure_count_;
   asked.is_open = asked.is_sure = true;
   if (!is_begun) return;
-  fresh_ =
-      Deadline{oracle_.now() + oracle_.longer(request.timeout) + late_max, session->id, request.id};
+  asked.due = oracle_.now() + oracle_.longer(request.timeout) + late_max;
+  fresh_ = Deadline{asked.due, session->id, request.id};
 }
 
 /// What waits, since it was repeated while its answer was under way, waits on.
@@ -362,6 +362,7 @@ void Witness::check_deadlines() {
     if (session == sessions_.end()) continue;
     const auto found = session->second.asked.find(late.request);
     if (found == session->second.asked.end() || !found->second.is_open) continue;
+    if (found->second.due > oracle_.now()) continue;  // it was asked anew
     if (!found->second.is_sure || !oracle_.server_is_calm(late.when - late_max, oracle_.now())) {
       deadlines_.push({oracle_.now() + late_max, late.session, late.request});
       continue;

@@ -52,6 +52,7 @@ class Witness {
     bool is_repeated = false;
     bool must_fail = false;    ///< its epoch was over for it when it came
     std::uint64_t answer = 0;  ///< hash of it
+    Instant due{};
   };
   struct Session {
     std::uint64_t id = 0;
