@@ -55,6 +55,7 @@ enum class Bug : std::uint8_t {
   pending_round_survives_loss,
   recover_confirms_late,
   released_before_the_last,
+  repetition_keeps_later_deadline,
   report_changes_nothing,
   requests_lost_on_reconnect,
   resend_gets_new_deadline,

@@ -132,6 +132,7 @@ class Engine::Impl final : public Host {
   void abandon(Session& session, std::uint64_t request_id);
   Answer forget_answer(Session& session, std::uint64_t request_id);
   std::unique_ptr<Parked> take_parked(Parked& parked);
+  void hasten(Parked& parked, Duration left);
   void deliver(Session& session, std::uint64_t request_id, Answer answer, Caching caching);
   void send(const Session& session, std::uint64_t request_id, Answer answer);
 

@@ -119,7 +119,9 @@ void Engine::Impl::on(const Requested& event) {
   Session* session = speaker(event.connection, "a request");
   if (session == nullptr) return;
   acknowledge(*session, request.acknowledged);
-  if (session->parked.contains(request.id)) return;
+  if (const auto waits = session->parked.find(request.id); waits != session->parked.end()) {
+    return hasten(*waits->second, request.timeout);
+  }
   if (const auto cached = session->unacknowledged.find(request.id);
       cached != session->unacknowledged.end() && !MUSTER_PLANTED(applied_twice_on_resume)) {
     return send(*session, request.id, cached->second);
@@ -136,6 +138,15 @@ void Engine::Impl::on(const Requested& event) {
     return deliver(*session, request.id, error_answer(*why), Caching::never);
   }
   std::visit(Dispatch{*this, context}, request.body);
+}
+
+/// A repetition says what is left of the call's time. It is less than what the server thinks when
+/// the request was long on its way.
+void Engine::Impl::hasten(Parked& parked, Duration left) {
+  const Instant deadline = base::deadline_after(now_, left);
+  if (deadline >= parked.deadline || MUSTER_PLANTED(repetition_keeps_later_deadline)) return;
+  parked.deadline = deadline;
+  timers_.arm(parked.timer, deadline);
 }
 
 std::optional<Error> Engine::Impl::refusal(const RequestContext& context) const {

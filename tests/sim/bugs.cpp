@@ -85,6 +85,8 @@ constexpr PlantedBug bugs[] = {
      "Who learns by recover() that a barrier is done does not confirm it at once."},
     {Bug::released_before_the_last, "released_before_the_last",
      "A round is done when all have come but one."},
+    {Bug::repetition_keeps_later_deadline, "repetition_keeps_later_deadline",
+     "A request that was long on its way is answered later than its caller waits."},
     {Bug::report_changes_nothing, "report_changes_nothing",
      "Nobody is told that a process was declared dead."},
     {Bug::requests_lost_on_reconnect, "requests_lost_on_reconnect",

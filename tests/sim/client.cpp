@@ -123,8 +123,8 @@ void Client::arm() {
   const Instant when = protocol_.next_deadline();
   alarm_.unset();
   if (when == base::far_future) return;
-  if (when < now()) violated("a deadline in the past");
   const Instant real = clock_.real(when);
+  if (real < scheduler_.now()) violated("a deadline in the past");
   if (real != base::far_future) alarm_.set(real);
 }
 
@@ -218,8 +218,10 @@ void Client::carry_out(const protocol::Notify& effect) {
 
 void Client::carry_out(const protocol::Established& effect) {
   drop_set_aside();
-  if (effect.resumed) ++resumed_count_;
-  if (effect.resumed) return;
+  if (effect.resumed) {
+    ++resumed_count_;
+    return resumed();
+  }
   incarnation_ = protocol_.server().incarnation;
   ++session_number_;
 }

@@ -64,6 +64,8 @@ class Client {
 
   /// Told of epochs and of the session's end.
   std::function<void(const wire::Event& event)> notified;
+  /// Told when the session stands again: what waits is asked anew.
+  std::function<void()> resumed;
   /// Told of promises that the protocol breaks.
   std::function<void(const std::string& what)> violated;
   /// Told of each line of its log.

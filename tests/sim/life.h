@@ -40,7 +40,8 @@ struct Life {
   Duration longest_closed{0};
   bool was_away = false;  ///< for however short a time
 
-  /// When what it sent, or was sent, may have been held back for long on its way.
+  /// When what it sent, or was sent, may have been held back for long on its way, and was not asked
+  /// anew since.
   std::vector<std::pair<Instant, Instant>> held;
 
   bool was_held(Instant from, Instant until) const {

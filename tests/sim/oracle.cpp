@@ -128,6 +128,7 @@ void Oracle::look_for_the_reported(std::uint64_t client, Instant since) {
     if (!lives_[ask.client].is_calm(since - 4s, now())) continue;
     const GroupModel::Number epoch{ask.incarnation, ask.epoch};
     if (ask.round != 0 && groups.may_be_done(epoch, ask.round)) continue;
+    if (groups.may_have_left(ask.group, client)) continue;  // before: nothing of it is lost
     for (const auto& [rank, member] : groups.members(epoch)) {
       if (member != client) continue;
       return problem(lives_[ask.client].name + " " + ask.what + " waits although rank " +

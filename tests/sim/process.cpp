@@ -20,6 +20,11 @@ Process::Process(const Identity& identity, std::uint32_t slot, Town& town, Clock
     town_.oracle.problem(town_.oracle.life(number()).name + ": " + what);
   };
   client_.notified = [this](const wire::Event& event) { told(event); };
+  client_.resumed = [this] {
+    const Instant now = town_.scheduler.now();
+    auto& held = town_.oracle.life(number()).held;
+    std::erase_if(held, [now](const auto& each) { return each.second <= now; });
+  };
   if (identity.role == wire::Role::observer) {
     watch_work_ = std::make_unique<WatchWork>(*this);
     return;
