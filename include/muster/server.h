@@ -53,9 +53,10 @@ struct ServerOptions {
   /// brings something to keep is refused (`resource_exhausted`), and all else goes on. For a
   /// program that knows that memory is short before it is out, as `musterd` does. May be empty.
   std::function<bool()> is_short_of_memory;
-  /// Runs on the I/O thread, once, when memory was out in the midst of a request and the server has
-  /// ended: what it kept is lost, its clients hear the ends of their connections. The `Server` is
-  /// still to be destroyed, not from within. May be empty.
+  /// Runs on the I/O thread, once, when the server has ended by itself, because memory was out in
+  /// the midst of a request or the system refused what it cannot be without: what it kept is lost,
+  /// its clients hear the ends of their connections. The `Server` is still to be destroyed, not
+  /// from within. May be empty.
   std::function<void(const Error& why)> on_failure;
   /// Of the group that this process hosts the server for; -1: none. Errors at others name it.
   int hosting_rank = -1;

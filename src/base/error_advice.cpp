@@ -30,7 +30,8 @@ std::string_view advice_for(const Error& error) {
     case ErrorCode::forked: return "connect a store of its own in the child";
     case ErrorCode::outcome_unknown:
       return "it may or may not have happened; look before repeating";
-    case ErrorCode::resource_exhausted: return "remove something, or raise the server's limit";
+    case ErrorCode::resource_exhausted:
+      return error.limit == 0 ? "" : "remove something, or raise the server's limit";
     case ErrorCode::unavailable: return "check that the server runs at this address";
     case ErrorCode::suspended: return "ends by itself when the connection is back";
     case ErrorCode::session_expired: return "reopen() begins a new session";

@@ -85,15 +85,6 @@ class Waiting {
 /// Waits for a session, in the same way.
 Result<void> establish_and_wait(Link& link, Duration timeout);
 
-/// Runs `handler` where the options say.
-template <class T>
-void deliver(const Link& link, std::string_view operation, Handler<T> handler, Result<T> result) {
-  if (!handler) return;
-  auto held = std::make_shared<Result<T>>(std::move(result));
-  link.handlers().dispatch(operation,
-                           [held, handler = std::move(handler)] { handler(std::move(*held)); });
-}
-
 template <class T>
 Result<T> finished(const Call<T>& call, const Link& link, Instant begun,
                    Result<std::string> reply) {
@@ -140,7 +131,14 @@ class Delivery {
     if (!handler_) return;
     try {
       fail(let_go(), {operation_, {}, 0, 0});
+      return;
     } catch (...) {  // memory is out, again
+    }
+    try {
+      Error error;  // without texts; and here, rather than never
+      error.code = ErrorCode::outcome_unknown;
+      take_handler()(std::move(error));
+    } catch (...) {  // as wherever handlers run
     }
   }
   Delivery(const Delivery&) = delete;
@@ -152,7 +150,12 @@ class Delivery {
   bool is_over() const { return !handler_; }
 
   void give(Result<T> result) {
-    deliver<T>(*link_, operation_, std::exchange(handler_, nullptr), std::move(result));
+    // What needs memory first: without any, the handler is still here.
+    const auto held = std::make_shared<std::pair<Handler<T>, Result<T>>>(nullptr, Error());
+    std::function<void()> work = [held] { held->first(std::move(held->second)); };
+    held->first = std::exchange(handler_, nullptr);
+    held->second = std::move(result);
+    link_->handlers().dispatch(operation_, std::move(work));
   }
   void fail(Error error, const Subject& subject) {
     give(described(std::move(error), subject, link_.get(), begun_));
@@ -178,14 +181,25 @@ struct Started {
 };
 
 template <class T>
+Result<T> result_of(Started<T>& started) {
+  const Delivery<T>& delivery = started.delivery;
+  try {
+    return finished(started.call, delivery.link(), delivery.begun(), std::move(started.reply));
+  } catch (const std::bad_alloc&) {
+    Error error;  // without texts, which would need memory
+    error.code = ErrorCode::resource_exhausted;
+    return error;
+  }
+}
+
+template <class T>
 void complete(const std::shared_ptr<Started<T>>& started, Outcome outcome) {
   const Delivery<T>& delivery = started->delivery;
   if (delivery.is_over()) return;
   started->reply = std::move(outcome.reply);
   delivery.link().handlers().dispatch(delivery.operation(), [started] {
     const Handler<T> handler = started->delivery.take_handler();
-    handler(finished(started->call, started->delivery.link(), started->delivery.begun(),
-                     std::move(started->reply)));
+    handler(result_of(*started));
   });
 }
 

@@ -54,12 +54,13 @@ Handlers::Handlers(const StoreOptions& options, IoThread& io_thread)
       logger_(std::make_shared<const Logger>(options.logger)) {}
 
 void Handlers::dispatch(std::string_view what, std::function<void()> work) const {
-  const auto shared = std::make_shared<const std::function<void()>>(std::move(work));
+  std::shared_ptr<const std::function<void()>> shared;
   try {
+    shared = std::make_shared<const std::function<void()>>(std::move(work));
     post(what, shared);
   } catch (const std::bad_alloc&) {  // it runs here rather than never
     log(LogLevel::error, "memory is out: a handler runs where its call has ended");
-    run_inline(*logger_, what, *shared);
+    run_inline(*logger_, what, shared ? *shared : work);
   } catch (const std::exception& exception) {
     log(LogLevel::error,
         "a handler of " + std::string(what) + " could not be run: " + exception.what());

@@ -97,18 +97,28 @@ bool Link::wake() noexcept {
     asio::post(io_thread_->impl().context(), [self = shared_from_this()] { self->turn(); });
     return true;
   } catch (const std::bad_alloc&) {
+    if (!hears_bell_) {
+      is_woken_ = false;
+      return false;
+    }
     net::Doorbell::ring(bell_);
-    is_woken_ = hears_bell_.load();
-    return is_woken_;
+    return true;
   }
 }
 
 void Link::establish(Duration timeout, std::function<void(Result<void>)> done) {
+  // Outlives the lock: what `done` holds may close this link when it goes.
+  Establishing waiting;
+  waiting.done = std::move(done);
+  const std::uint64_t number = next_serial();
   try {
     const std::lock_guard lock(mutex_);
     const Instant now = monotonic_now();
+    waiting.number = number;
+    waiting.begun = now;
+    waiting.deadline = base::deadline_after(now, timeout);
     if (establishing_.empty()) attempt_count_ = 0;
-    establishing_.push_back({base::deadline_after(now, timeout), now, std::move(done)});
+    establishing_.push_back(std::move(waiting));
     if (is_opened_) {
       protocol_.reopen(now);
     } else {
@@ -116,10 +126,13 @@ void Link::establish(Duration timeout, std::function<void(Result<void>)> done) {
     }
     is_opened_ = true;
   } catch (const std::bad_alloc&) {
+    take_back(number);
     break_down();
     throw;
   }
-  if (!wake()) throw std::bad_alloc();  // the I/O thread does not know of this link yet
+  if (wake()) return;
+  take_back(number);  // the I/O thread does not know of this link yet
+  throw std::bad_alloc();
 }
 
 CallId Link::submit(const wire::RequestBody& body, Duration timeout, Ticket ticket) {
@@ -241,7 +254,11 @@ void Link::start() {
 
 void Link::turn() {
   is_woken_ = false;
-  if (!connector_) start();
+  try {
+    if (!connector_) start();
+  } catch (const std::bad_alloc&) {
+    return net::insist([this] { fail("memory was out when it began"); });
+  }
   if (is_broken_) fail("memory was out in the midst of a call");
   if (is_cancelling_.exchange(false)) cancel_marked();
   pump();

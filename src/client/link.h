@@ -128,6 +128,7 @@ class Link : public std::enable_shared_from_this<Link> {
     Instant give_up_at = base::far_future;
   };
   struct Establishing {
+    std::uint64_t number = 0;
     Instant deadline{};
     Instant begun{};
     std::function<void(Result<void>)> done;
@@ -137,6 +138,7 @@ class Link : public std::enable_shared_from_this<Link> {
 
   // Any thread.
   bool wake() noexcept;
+  void take_back(std::uint64_t establishing);
 
   // On the I/O thread.
   void apply(const protocol::Input& input);

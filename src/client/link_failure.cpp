@@ -2,6 +2,7 @@
 // not. So what the link holds is thrown away: the session ends here and, as after any lost
 // connection, at the server; every call ends, and `establish` begins anew.
 
+#include <algorithm>
 #include <string>
 
 #include "base/monotonic_now.h"
@@ -14,6 +15,17 @@ namespace muster::client {
 void Link::break_down() noexcept {
   is_broken_ = true;
   net::Doorbell::ring(bell_);
+}
+
+void Link::take_back(std::uint64_t establishing) {
+  Establishing waiting;  // outlives the lock
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(
+      establishing_.begin(), establishing_.end(),
+      [establishing](const Establishing& each) { return each.number == establishing; });
+  if (found == establishing_.end()) return;
+  waiting = std::move(*found);
+  establishing_.erase(found);
 }
 
 void Link::fail(std::string_view why) {

@@ -56,8 +56,7 @@ Error exhausted(std::string what, std::uint64_t actual, std::uint64_t limit) {
 
 Error memory_exhausted(Host& host, const Quota& quota, std::uint64_t bytes) {
   if (quota.is_short()) {
-    return exhausted("the system gives the server no more memory; free some on its machine",
-                     host.quota().used_bytes(), host.quota().limit_bytes());
+    return failure(ErrorCode::resource_exhausted, std::string(out_of_system_memory));
   }
   const Quota& refusing = quota.refusing(bytes);
   const bool of_server = &refusing == &host.quota();

@@ -106,10 +106,10 @@ asio::io_context& IoThread::Impl::context() { return loop_->context; }
 void IoThread::Impl::post_handler(std::function<void()> work) {
   const auto handlers = handlers_;  // `work` may drop the last reference to this object
   const std::lock_guard lock(handlers->mutex);
-  handlers->queue.push_back(std::move(work));
-  if (!handlers->thread.joinable()) {
+  if (!handlers->thread.joinable()) {  // first, since it may fail
     handlers->thread = net::start_thread(name_, [handlers] { handlers->run(); });
   }
+  handlers->queue.push_back(std::move(work));
   handlers->wake.notify_one();
 }
 

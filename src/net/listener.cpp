@@ -36,11 +36,9 @@ Listener::Listener(asio::io_context& context, Listening listening, std::string f
       listening_(std::move(listening)),
       farewell_(std::move(farewell)),
       socket_(context, protocol_of(listening_.address()), listening_.fd()),
-      tracked_(LoopState::of(context), listening_.fd()),
+      tracked_(LoopState::of(context), listening_.release_fd()),  // it is the socket's now
       reserve_(make_reserve()),
-      retry_(context) {
-  listening_.release_fd();
-}
+      retry_(context) {}
 
 Listener::~Listener() { close(); }
 

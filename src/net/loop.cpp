@@ -76,10 +76,7 @@ std::uint64_t LoopState::on_failure(std::function<void(std::string_view why)> en
 
 void LoopState::fail(std::string_view why) noexcept {
   for (const auto& [number, end] : failure_listeners_) {
-    try {
-      end(why);
-    } catch (...) {  // it had its try; the others have theirs
-    }
+    insist([&run = end, why] { run(why); });
   }
 }
 

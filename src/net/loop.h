@@ -2,12 +2,14 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string_view>
+#include <thread>
 
 #include "net/asio.h"
 
@@ -53,6 +55,19 @@ class Mailbox {
   asio::io_context* context_;
 };
 
+/// Runs what ends something after a failure; it needs a little memory, too, so when it throws it is
+/// called again, for a second at most.
+template <class End>
+void insist(const End& end) noexcept {
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    try {
+      return end();
+    } catch (...) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+}
+
 /// What everything on one io_context shares.
 class LoopState : public asio::execution_context::service {
  public:
@@ -68,7 +83,8 @@ class LoopState : public asio::execution_context::service {
 
   /// `end` runs on the I/O thread when something was thrown there, such as for want of memory: what
   /// was at work may be half done, so whoever has state on this loop ends it and begins anew. Used
-  /// on the I/O thread only; `end` itself must not call `forget`.
+  /// on the I/O thread only; `end` itself must not call `forget`, and is called again, for a second
+  /// at most, when it throws.
   ///
   /// returns  what `forget` takes
   std::uint64_t on_failure(std::function<void(std::string_view why)> end);

@@ -11,6 +11,7 @@
 #include "net/forked.h"
 #include "net/io_thread.h"
 #include "net/listening.h"
+#include "net/loop.h"
 #include "server/service.h"
 #include "server/settings.h"
 
@@ -81,7 +82,7 @@ class Server::Impl {
       try {
         service->start(std::move(*shared));
       } catch (const std::bad_alloc& thrown) {
-        service->fail(thrown.what());
+        net::insist([&] { service->fail(thrown.what()); });
       }
     });
   }
@@ -128,13 +129,22 @@ class Server::Impl {
     for (int attempt = 0; attempt < attempts_to_end; ++attempt) {
       try {
         stop("the server was closed", Duration::zero(), 0, Waiting::none);
-        asio::post(context(), [service = service_] {});
-        return service_.reset();
+        return end_on_io_thread();
       } catch (const std::bad_alloc&) {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
       }
     }
     net::keep_forever(std::move(service_));
+  }
+
+  void end_on_io_thread() {
+    const auto held = std::make_shared<std::shared_ptr<server::Service>>(std::move(service_));
+    try {
+      asio::post(context(), [held] { held->reset(); });
+    } catch (const std::bad_alloc&) {
+      service_ = std::move(*held);
+      throw;
+    }
   }
 
   void leave_to_parent() {

@@ -40,7 +40,7 @@ Service::Service(asio::io_context& context, Settings settings)
 
 Service::~Service() {
   close_everything();
-  net::LoopState::of(context_).forget(failure_number_);
+  if (failure_number_ != 0) net::LoopState::of(context_).forget(failure_number_);
 }
 
 void Service::start(std::vector<net::Listening> listenings) {
@@ -152,23 +152,29 @@ std::uint64_t Service::tell_all(const std::string& reason, std::uint64_t own_ses
   return sessions - std::min(sessions, own_sessions);
 }
 
+/// May throw in its midst, and be called again.
 void Service::fail(std::string_view why) {
-  if (closed_) return;
-  close_everything();
+  if (closed_ && !is_failing_) return;
+  closed_ = is_failing_ = true;
   const std::string line = "the server has ended, and what it kept is lost: " + std::string(why);
-  log_.line(LogLevel::error, line);
-  if (stopping_) stopping_->done(0);
-  if (!settings_.on_failure) return;
   Error error;
   error.code = ErrorCode::resource_exhausted;
   error.decided_by = "server";
   error.detail.assign(line);
-  settings_.on_failure(error);
+  release_everything();
+  is_failing_ = false;
+  log_.line(LogLevel::error, line);
+  if (stopping_) stopping_->done(0);
+  if (settings_.on_failure) settings_.on_failure(error);
 }
 
 void Service::close_everything() {
   if (closed_) return;
   closed_ = true;
+  release_everything();
+}
+
+void Service::release_everything() {
   for (const auto& listener : listeners_) listener->close();
   listeners_.clear();
   for (const ConnectionId id : peers_.ids()) take_out(*peers_.find(id))->connection->close();

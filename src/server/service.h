@@ -52,6 +52,7 @@ class Service : public std::enable_shared_from_this<Service> {
   std::uint64_t users() const;
   std::uint64_t tell_all(const std::string& reason, std::uint64_t own_sessions);
   void close_everything();
+  void release_everything();
 
   // service_accept.cpp: newcomers and their hellos.
   void accepted(net::Connection::Socket socket, const net::SocketAddress& address);
@@ -78,6 +79,7 @@ class Service : public std::enable_shared_from_this<Service> {
 
   // service_effects.cpp: effects to bytes.
   void apply(const core::Event& event);
+  void tell_of_memory(bool is_short);
   void carry_out(core::SendHello& effect);
   void carry_out(core::SendReply& effect);
   void carry_out(core::SendEvent& effect);
@@ -120,6 +122,8 @@ class Service : public std::enable_shared_from_this<Service> {
   std::unique_ptr<Stopping> stopping_;
   bool sessions_may_have_ended_ = false;
   bool closed_ = false;
+  bool was_short_ = false;
+  bool is_failing_ = false;  ///< what it holds is not released yet
   std::uint64_t failure_number_ = 0;
 };
 

@@ -20,9 +20,20 @@ constexpr Duration stall_time_when_short = std::chrono::milliseconds(500);
 }  // namespace
 
 void Service::apply(const core::Event& event) {
-  engine_.quota().set_short(settings_.is_short_of_memory && settings_.is_short_of_memory());
+  const bool is_short = settings_.is_short_of_memory && settings_.is_short_of_memory();
+  engine_.quota().set_short(is_short);
+  if (is_short != was_short_) tell_of_memory(is_short);
   for (core::Effect& effect : engine_.apply(event, now_)) {
     std::visit([this](auto& one) { carry_out(one); }, effect);
+  }
+}
+
+void Service::tell_of_memory(bool is_short) {
+  was_short_ = is_short;
+  if (is_short) {
+    log_.line(LogLevel::warning, "the system gives no more memory: writes are refused");
+  } else {
+    log_.line(LogLevel::info, "there is memory again: writes are taken");
   }
 }
 

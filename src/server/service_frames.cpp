@@ -1,4 +1,5 @@
 #include "base/monotonic_now.h"
+#include "core/failure.h"
 #include "server/service.h"
 #include "wire/error_body.h"
 #include "wire/frame.h"
@@ -127,10 +128,13 @@ void Service::handle_unstorable(ConnectionId id, const FrameAssembler::Unstorabl
   error.code = ErrorCode::resource_exhausted;
   error.operation = wire::name_of(static_cast<wire::Operation>(frame.header.code));
   error.decided_by = "server";
-  error.limit = frame.limit_bytes;
-  error.actual = frame.used_bytes;
-  error.detail = frame.is_of_system ? "the system gives the server no more memory"
-                                    : "memory_bytes_max is reached";
+  if (frame.is_of_system) {
+    error.detail = core::out_of_system_memory;
+  } else {
+    error.limit = frame.limit_bytes;
+    error.actual = frame.used_bytes;
+    error.detail = "memory_bytes_max is reached";
+  }
   reply_error(id, frame.header.id, error);
 }
 

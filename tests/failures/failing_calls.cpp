@@ -25,6 +25,7 @@ constexpr int frames_max = 24;
 
 std::atomic<Fails> failing{Fails::nothing};
 std::atomic<std::uint64_t> planned{0};
+std::atomic<std::uint64_t> planned_in_a_row{1};
 std::atomic<std::uint64_t> seen{0};
 std::atomic<bool> has_failed{false};
 std::array<void*, frames_max> failed_frames;
@@ -44,7 +45,8 @@ bool fails_now(Fails what, const char* name) {
   const std::uint64_t number = seen.fetch_add(1) + 1;
   const std::uint64_t which = planned.load(std::memory_order_relaxed);
   if (which == 0 && what == Fails::one_byte) return true;
-  if (number != which) return false;
+  if (number < which || number - which >= planned_in_a_row) return false;
+  if (number != which) return true;
   is_exempt = true;
   failed_name = name;
   failed_frame_count = ::backtrace(failed_frames.data(), frames_max);
@@ -76,9 +78,10 @@ struct FromEnvironment {
     const std::string_view view(text);
     const auto colon = view.find(':');
     for (const auto& [what, name] : names) {
-      if (view.substr(0, colon) == name) {
-        begin_failing({what, std::strtoull(text + colon + 1, nullptr, 10)});
-      }
+      if (view.substr(0, colon) != name) continue;
+      char* end = nullptr;
+      const std::uint64_t which = std::strtoull(text + colon + 1, &end, 10);
+      begin_failing({what, which, std::strtoull(end + 1, nullptr, 10)});
     }
   }
   ~FromEnvironment() {
@@ -110,6 +113,7 @@ void begin_failing(FailurePlan plan) {
   has_failed = false;
   failed_frame_count = 0;
   planned = plan.which;
+  planned_in_a_row = plan.in_a_row;
   seen = 0;
   failing = plan.what;
 }
@@ -135,7 +139,10 @@ Exempt::~Exempt() { is_exempt = before_; }
 
 std::string text_of(FailurePlan plan) {
   for (const auto& [what, name] : names) {
-    if (what == plan.what) return std::string(name) + ":" + std::to_string(plan.which);
+    if (what == plan.what) {
+      return std::string(name) + ":" + std::to_string(plan.which) + ":" +
+             std::to_string(plan.in_a_row);
+    }
   }
   return {};
 }

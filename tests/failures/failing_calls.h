@@ -21,6 +21,7 @@ enum class Fails : std::uint8_t {
 struct FailurePlan {
   Fails what = Fails::nothing;
   std::uint64_t which = 0;  ///< counted from 1; 0: all of them (one_byte only)
+  std::uint64_t in_a_row = 1;
 };
 
 /// Counts from now on, in all threads that are not exempt, and lets the planned one fail.
@@ -45,7 +46,7 @@ class Exempt {
   bool before_;
 };
 
-/// "allocation:17", as MUSTER_TEST_FAILS takes it: then a program begins to fail by itself, and
+/// "allocation:17:1", as MUSTER_TEST_FAILS takes it: then a program begins to fail by itself, and
 /// says on its standard error at the end how many calls it has seen.
 std::string text_of(FailurePlan plan);
 

@@ -43,7 +43,7 @@ Run run(FailurePlan plan) {
   run.has_started = line.has_value() && line->rfind(before, 0) == 0;
   if (run.has_started) {
     const std::string address = line->substr(before.size());
-    run.story = play(address);
+    run.story = play(address, timeout_of(plan));
     run.server_serves = serves(address);
     musterd.send_signal(SIGTERM);
   }
@@ -56,6 +56,7 @@ Run run(FailurePlan plan) {
 /// Ends with what is wrong with a run in which the server was to live on.
 void check_survived(const Run& run) {
   for (const std::string& wrong : run.story.wrongs) CHECK_MESSAGE(false, wrong);
+  for (const std::string& call : run.story.unheard) CHECK_MESSAGE(false, call);
   CHECK(run.server_serves);
   CHECK(run.ending.exit_code == 0);
 }

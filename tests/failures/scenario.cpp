@@ -16,22 +16,27 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration timeout = 500ms;
 // A failure may take the time-out, the slack, and what a busy machine adds.
-constexpr Duration bound = timeout + 2s;
+constexpr Duration beyond_timeout = 2s;
 constexpr std::uint32_t codec = 7;
 
 /// One rank's part; what it is told goes to the story that all share.
 class Player {
  public:
-  Player(Story& story, std::mutex& mutex, std::string address, int rank)
-      : story_(story), mutex_(mutex), address_(std::move(address)), rank_(rank) {}
+  Player(Story& story, std::mutex& mutex, std::string address, int rank, Duration its_timeout)
+      : timeout_(its_timeout),
+        bound_(its_timeout + beyond_timeout),
+        story_(story),
+        mutex_(mutex),
+        address_(std::move(address)),
+        rank_(rank) {}
 
   void play() {
-    auto store = tried("connect", [&] { return Store::connect(address_, options(), timeout); });
+    auto store = tried("connect", [&] { return Store::connect(address_, options(), timeout_); });
     if (!store) return;
     use_keys(*store);
     use_callbacks(*store);
+    connect_beside();
     use_group(*store);
     begin_again(*store);
     const Exempt own(false);
@@ -41,7 +46,7 @@ class Player {
  private:
   StoreOptions options() const {
     StoreOptions options;
-    options.timeout = timeout;
+    options.timeout = timeout_;
     options.label = "rank" + std::to_string(rank_);
     return options;
   }
@@ -54,6 +59,11 @@ class Player {
   void wrong(const std::string& what) {
     const std::lock_guard lock(mutex_);
     story_.wrongs.push_back("rank " + std::to_string(rank_) + ": " + what);
+  }
+
+  void unheard(const std::string& call) {
+    const std::lock_guard lock(mutex_);
+    story_.unheard.push_back("rank " + std::to_string(rank_) + ": " + call);
   }
 
   /// Runs a call of the library: in time, and with an error that says something.
@@ -73,7 +83,7 @@ class Player {
     }
     const std::lock_guard lock(mutex_);
     ++story_.call_count;
-    if (std::chrono::steady_clock::now() - begun > bound) {
+    if (std::chrono::steady_clock::now() - begun > bound_) {
       story_.wrongs.push_back(std::string(name) + " took longer than its time");
     }
     if (!*result) {
@@ -99,32 +109,33 @@ class Player {
   void use_keys(Store& store) {
     const std::string large(5'000, 'v');
     const std::string mine = own("key");
-    const auto is_set = tried("set", [&] { return store.set(mine, large, {}, timeout); });
-    const auto got = tried("get", [&] { return store.get(mine, timeout); });
+    const auto is_set = tried("set", [&] { return store.set(mine, large, {}, timeout_); });
+    const auto got = tried("get", [&] { return store.get(mine, timeout_); });
     if (is_set) expect("get", got, large);
     const auto awaited =
-        tried("get of the other's", [&] { return store.get(others("key"), timeout); });
+        tried("get of the other's", [&] { return store.get(others("key"), timeout_); });
     expect("get of the other's", awaited, large);
-    const auto sum = tried("add", [&] { return store.add(own("sum"), 3, timeout); });
+    const auto sum = tried("add", [&] { return store.add(own("sum"), 3, timeout_); });
     expect<std::int64_t>("add", sum, 3);
-    const auto appended = tried("append", [&] { return store.append(own("text"), "ab", timeout); });
+    const auto appended =
+        tried("append", [&] { return store.append(own("text"), "ab", timeout_); });
     expect<std::uint64_t>("append", appended, 2);
     const auto compared = tried("compare_set", [&] {
-      return store.compare_set(own("lock"), std::nullopt, "held", {}, timeout);
+      return store.compare_set(own("lock"), std::nullopt, "held", {}, timeout_);
     });
     if (compared && !compared->applied) wrong("compare_set found a key that nobody has set");
-    const auto taken = tried("take", [&] { return store.take(own("text"), timeout); });
+    const auto taken = tried("take", [&] { return store.take(own("text"), timeout_); });
     if (appended) expect<std::string>("take", taken, "ab");
     const std::string second = own("second");
     const std::string first = own("first");
     const std::vector<std::pair<std::string_view, std::string_view>> pairs = {{first, "1"},
                                                                               {second, "2"}};
-    attempt("multi_set", [&] { return store.multi_set(pairs, {}, timeout); });
+    attempt("multi_set", [&] { return store.multi_set(pairs, {}, timeout_); });
     const std::vector<std::string_view> keys = {second, mine};
-    const auto several = tried("multi_get", [&] { return store.multi_get(keys, timeout); });
+    const auto several = tried("multi_get", [&] { return store.multi_get(keys, timeout_); });
     if (several && several->size() != 2) wrong("multi_get gave another number of values");
-    attempt("list", [&] { return store.list("", 0, timeout); });
-    attempt("remove", [&] { return store.remove(own("lock"), timeout); });
+    attempt("list", [&] { return store.list("", 0, timeout_); });
+    attempt("remove", [&] { return store.remove(own("lock"), timeout_); });
   }
 
   void use_callbacks(Store& store) {
@@ -141,56 +152,79 @@ class Player {
     } catch (const std::bad_alloc&) {
       return;
     }
-    if (end.wait_for(bound) != std::future_status::ready) wrong("a handler did not run");
+    if (end.wait_for(bound_) != std::future_status::ready) unheard("get_async");
     if (*count > 1) wrong("a handler ran twice");
+  }
+
+  /// A store that connects beside: its handler runs once, whatever happens.
+  void connect_beside() {
+    auto told = std::make_shared<std::promise<void>>();
+    std::future<void> end = told->get_future();
+    StoreOptions beside = options();
+    try {
+      Handler<Store> handler = [told](Result<Store>) {
+        const Exempt own;
+        told->set_value();
+      };
+      const Exempt counts(false);
+      Store::connect_async(address_, std::move(beside), timeout_, std::move(handler));
+    } catch (const std::bad_alloc&) {
+      return;
+    }
+    told.reset();
+    try {
+      if (end.wait_for(bound_) == std::future_status::ready) return end.get();
+    } catch (const std::future_error&) {  // the handler is gone, and did not run
+    }
+    unheard("connect_async");
   }
 
   void use_group(Store& store) {
     GroupOptions options;
-    options.timeout = timeout;
+    options.timeout = timeout_;
     options.on_loss = [](const Error&) {};
     auto group = tried(
         "create", [&] { return StatelessProcessGroup::create(store, "group", rank_, 2, options); });
     if (!group) return;
     use_rounds(*group);
     use_streams(*group);
-    auto next = tried("regroup", [&] { return group->regroup({}, timeout); });
+    auto next = tried("regroup", [&] { return group->regroup({}, timeout_); });
     if (!next) return;
-    attempt("barrier", [&] { return next->barrier(timeout); });
-    attempt("leave", [&] { return next->leave(timeout); });
+    attempt("barrier", [&] { return next->barrier(timeout_); });
+    attempt("leave", [&] { return next->leave(timeout_); });
   }
 
   void use_rounds(StatelessProcessGroup& group) {
-    attempt("barrier", [&] { return group.barrier(timeout); });
+    attempt("barrier", [&] { return group.barrier(timeout_); });
     const std::string value(5'000, 'b');
     const auto broadcast = tried("broadcast", [&] {
-      return group.broadcast_bytes(rank_ == 1 ? value : "", codec, 1, timeout);
+      return group.broadcast_bytes(rank_ == 1 ? value : "", codec, 1, timeout_);
     });
     expect("broadcast", broadcast, value);
     const std::string mine = std::to_string(rank_);
     const auto all =
-        tried("all_gather", [&] { return group.all_gather_bytes(mine, codec, timeout); });
+        tried("all_gather", [&] { return group.all_gather_bytes(mine, codec, timeout_); });
     expect<std::vector<std::string>>("all_gather", all, {"0", "1"});
-    if (!all) attempt("recover", [&] { return group.recover(timeout); });
+    if (!all) attempt("recover", [&] { return group.recover(timeout_); });
     const std::vector<std::string> parts = {"for 0", "for 1"};
     const auto part = tried("scatter", [&] {
       return group.scatter_bytes(rank_ == 0 ? parts : std::vector<std::string>(), codec, 0,
-                                 timeout);
+                                 timeout_);
     });
     expect<std::string>("scatter", part, "for " + mine);
-    attempt("members", [&] { return group.members(timeout); });
+    attempt("members", [&] { return group.members(timeout_); });
   }
 
   void use_streams(StatelessProcessGroup& group) {
     const int other = 1 - rank_;
     for (const std::string& object : {own("one"), own("two")}) {
       const auto sent =
-          tried("send", [&] { return group.send_bytes(other, codec, object, 0, timeout); });
+          tried("send", [&] { return group.send_bytes(other, codec, object, 0, timeout_); });
       if (!sent) break;  // the next would take its place
     }
     for (const std::string& object : {others("one"), others("two")}) {
       const auto received =
-          tried("receive", [&] { return group.recv_bytes(other, codec, 0, timeout); });
+          tried("receive", [&] { return group.recv_bytes(other, codec, 0, timeout_); });
       if (!received) return;  // the next may be the same object
       if (received->bytes != object) wrong("another object was received");
     }
@@ -198,12 +232,14 @@ class Player {
 
   /// Whatever happened, the store can be used again.
   void begin_again(Store& store) {
-    const auto still = tried("set", [&] { return store.set(own("end"), "1", {}, timeout); });
+    const auto still = tried("set", [&] { return store.set(own("end"), "1", {}, timeout_); });
     if (still) return;
-    attempt("reopen", [&] { return store.reopen(timeout); });
-    attempt("set", [&] { return store.set(own("end"), "1", {}, timeout); });
+    attempt("reopen", [&] { return store.reopen(timeout_); });
+    attempt("set", [&] { return store.set(own("end"), "1", {}, timeout_); });
   }
 
+  const Duration timeout_;
+  const Duration bound_;
   Story& story_;
   std::mutex& mutex_;
   const std::string address_;
@@ -212,18 +248,22 @@ class Player {
 
 }  // namespace
 
-Story play(const std::string& address) {
+Story play(const std::string& address, Duration timeout) {
   Story story;
   std::mutex mutex;
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < 2; ++rank) {
-    ranks.emplace_back([&story, &mutex, &address, rank] {
+    ranks.emplace_back([&story, &mutex, &address, rank, timeout] {
       const Exempt own;
-      Player(story, mutex, address, rank).play();
+      Player(story, mutex, address, rank, timeout).play();
     });
   }
   for (std::thread& rank : ranks) rank.join();
   return story;
+}
+
+Duration timeout_of(FailurePlan plan) {
+  return plan.what == Fails::one_byte ? Duration(20s) : Duration(500ms);
 }
 
 bool serves(const std::string& address) {

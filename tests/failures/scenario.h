@@ -1,21 +1,29 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
+#include "failures/failing_calls.h"
 #include "muster/error.h"
+#include "muster/types.h"
 
 namespace muster::test {
 
 /// What two ranks were told while they used everything a store and a group offer.
 struct Story {
-  std::vector<Error> errors;        ///< of calls that failed
-  std::vector<std::string> wrongs;  ///< promises that were broken
+  std::vector<Error> errors;         ///< of calls that failed
+  std::vector<std::string> wrongs;   ///< promises that were broken
+  std::vector<std::string> unheard;  ///< calls whose handler did not run
   std::size_t call_count = 0;
 };
 
-/// Two ranks, each a thread with a store of its own, at the server at `address`.
-Story play(const std::string& address);
+/// Two ranks, each a thread with a store of its own, at the server at `address`; `timeout` is that
+/// of each call.
+Story play(const std::string& address, Duration timeout);
+
+/// So long a call may take with the plan; many small steps are slow on a busy machine.
+Duration timeout_of(FailurePlan plan);
 
 /// Whether a newcomer can write and read at `address`.
 bool serves(const std::string& address);

@@ -94,12 +94,16 @@ bool write_port_file(const std::string& path, std::uint16_t port) {
 int serve(Configuration& configuration, musterd::MemoryReserve& reserve,
           const sigset_t& stop_signals) {
   std::atomic<bool> has_failed{false};
-  std::string failure;  // before that is set
+  std::atomic<bool> is_stopping{false};
+  std::string failure = "memory was out";  // not touched once it has failed
   configuration.server.is_short_of_memory = [&reserve] { return reserve.is_spent(); };
-  configuration.server.on_failure = [&has_failed, &failure](const muster::Error& why) {
-    failure = why.detail;
+  configuration.server.on_failure = [&](const muster::Error& why) {
+    try {
+      failure = why.detail;
+    } catch (const std::bad_alloc&) {  // it was logged, too
+    }
     has_failed = true;
-    ::kill(::getpid(), SIGTERM);  // the main thread waits for it
+    if (!is_stopping) ::kill(::getpid(), SIGTERM);  // the main thread waits for it
   };
   auto server = muster::Server::start(configuration.server);
   if (!server) return fail(exit_code_for(server.error().code), server.error().message());
@@ -113,6 +117,7 @@ int serve(Configuration& configuration, musterd::MemoryReserve& reserve,
   std::cout.flush();
   int signal = 0;
   ::sigwait(&stop_signals, &signal);
+  is_stopping = true;
   unblock_stop_signals(stop_signals);
   if (!has_failed) {
     server->stop(signal == SIGTERM ? "musterd was stopped (SIGTERM)"
