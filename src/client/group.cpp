@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "base/rank_ranges.h"
 #include "client/failure.h"
 
 namespace muster::client {
@@ -70,11 +71,7 @@ Error Group::first_told(Error error) {
       if (told_ranks_[index]) continue;
       told_ranks_[index] = true;
       fresh[index] = true;
-      if (!ranges.empty() && ranges.back().last == rank - 1) {
-        ranges.back().last = rank;
-      } else {
-        ranges.push_back({rank, rank});
-      }
+      base::add_to(ranges, rank);
     }
   }
   error.rank_ranges = std::move(ranges);
