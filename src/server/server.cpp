@@ -6,7 +6,6 @@
 #include <future>
 #include <new>
 #include <system_error>
-#include <thread>
 
 #include "net/forked.h"
 #include "net/io_thread.h"
@@ -23,7 +22,6 @@ namespace {
 
 /// Beyond what a stop may wait by its own rules: the I/O thread may be busy with others.
 constexpr Duration patience_with_io_thread = std::chrono::seconds(5);
-constexpr int attempts_to_end = 50;
 
 Result<std::vector<net::Listening>> listen_as(const ServerOptions& options) {
   const net::ListenOptions how{options.listen_backlog, options.allow_unauthenticated};
@@ -126,15 +124,11 @@ class Server::Impl {
   /// The service ends on the I/O thread. A destructor cannot say that memory is out: it waits a
   /// little for some, and then leaves the service behind rather than end the process.
   void end() {
-    for (int attempt = 0; attempt < attempts_to_end; ++attempt) {
-      try {
-        stop("the server was closed", Duration::zero(), 0, Waiting::none);
-        return end_on_io_thread();
-      } catch (const std::bad_alloc&) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      }
-    }
-    net::keep_forever(std::move(service_));
+    net::insist([this] {
+      stop("the server was closed", Duration::zero(), 0, Waiting::none);
+      end_on_io_thread();
+    });
+    if (service_) net::keep_forever(std::move(service_));
   }
 
   void end_on_io_thread() {
