@@ -31,7 +31,7 @@ SIGTERM and SIGINT end it in order, its clients are told; a second one ends it a
 
 Exit codes:
   0  stopped in order
-  1  the system refused something, or the defect is in musterd
+  1  the system refused something, memory was out, or the defect is in musterd
   2  wrong usage: flag, environment, file or limits
   3  another program listens on an address
   4  an address is not loopback and --allow-unauthenticated was not given, or the
