@@ -99,6 +99,8 @@ class Service : public std::enable_shared_from_this<Service> {
 
   /// How long a connection may take over its last bytes.
   static constexpr Duration leaving_time{std::chrono::seconds(1)};
+  /// Who takes nothing of its replies for so long is let go.
+  static constexpr Duration stall_time_max{std::chrono::seconds(10)};
 
   asio::io_context& context_;
   Settings settings_;

@@ -19,8 +19,10 @@ constexpr std::size_t leaving_max = 256;  // while so many take their last bytes
 
 void Service::accepted(net::Connection::Socket socket, const net::SocketAddress& address) {
   now_ = base::monotonic_now();
-  auto connection =
-      net::Connection::create(std::move(socket), engine_.options().limits.session_timeout);
+  // To the system a peer that takes nothing is as one that is gone. We tell the two apart, sooner.
+  const Duration gone_after = stall_time_max + std::chrono::seconds(5);
+  auto connection = net::Connection::create(
+      std::move(socket), std::max(engine_.options().limits.session_timeout, gone_after));
   if (peers_.count() >= settings_.connections_max) {
     const std::string detail = "the server is full: connections_max is reached";
     log_.bounded_line(LogLevel::warning, connection->peer() + ": refused: " + detail, now_);

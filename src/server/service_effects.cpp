@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::size_t copied_head_bytes_max = 16 * 1024;  // longer heads are sent where they are
 constexpr std::uint64_t waiting_bytes_max = 8U << 20;     // behind the reply that is being sent
-constexpr Duration stall_time_max = std::chrono::seconds(10);
 constexpr Duration stall_time_when_short = std::chrono::milliseconds(500);
 
 }  // namespace

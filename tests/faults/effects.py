@@ -214,6 +214,13 @@ async def unnoticed(run):
     run.expect_undisturbed(run.ranks, run.phase)
 
 
+async def nobody_else_notices(run):
+    """What the effect has measured so far is what counts."""
+    measured = list(run.measured)
+    await unnoticed(run)
+    run.measured = measured
+
+
 def last_parts(run):
     """What lets all calls of the phase end well."""
     phase = run.phase

@@ -36,7 +36,7 @@ class Matrix:
         self.options = options
         build = Path(options.build).resolve()
         self.programs_of = {"musterd": build / "tools/musterd"}
-        for name in ("fault_worker", "fault_proxy", "libfault_wall_clock.so"):
+        for name in ("fault_worker", "fault_raw_client", "fault_proxy", "libfault_wall_clock.so"):
             self.programs_of[name] = build / "tests/faults" / name
         self.measured = defaultdict(list)  # (fault, times) -> seconds
         self.runs = defaultdict(int)

@@ -3,7 +3,7 @@
 import asyncio
 import signal
 
-from effects import go_on, heal, last_parts, see_loss, survivors_learn, unnoticed
+from effects import go_on, heal, last_parts, nobody_else_notices, see_loss, survivors_learn
 from processes import Violation
 from scenario import JOINING
 from server_effects import works_again
@@ -75,9 +75,7 @@ async def second_claims(run):
     what = f"{run.phase}: the second"
     run.expect_victim(error, what, "rank_in_use", None)
     run.measure(error["t"] - call.began, 0.0, AT_ONCE_S, what)
-    at_second = list(run.measured)
-    await unnoticed(run)
-    run.measured = at_second
+    await nobody_else_notices(run)
 
 
 async def leaves(run):

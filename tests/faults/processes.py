@@ -270,6 +270,22 @@ class Proxy(Program):
         return now
 
 
+class RawClient(Program):
+    """A fault_raw_client: what it reports, line by line."""
+
+    def __init__(self, place, server, what, name):
+        super().__init__(place, what, [place.programs_of["fault_raw_client"], server, what, name])
+        self.lines = asyncio.Queue()
+
+    def take(self, line):
+        event = json.loads(line)
+        event["t"] = event["t_us"] / 1e6
+        self.lines.put_nowait(event)
+
+    async def next(self):
+        return await within(PATIENCE_S, f"a line of {self.name}", self.lines.get())
+
+
 class Namespaces:
     """Two network namespaces and a wire between them: the server's and that of one rank."""
 

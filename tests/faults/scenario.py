@@ -205,7 +205,8 @@ class Run:
     # The phases.
 
     def join(self, rank, timeout_s=90.0):
-        return rank.begin("join", timeout_s, rank=rank.rank, size=WORLD_SIZE)
+        return rank.begin("join", timeout_s, rank=rank.rank, size=WORLD_SIZE,
+                          **self.state.get("join", {}))
 
     async def enter(self):
         wait_s = self.fault.wait_s(self.times)

@@ -147,6 +147,8 @@ json timed(const json& command, const Call& call) {
   return {{"code", "ok"}, {"took_us", std::move(took_us)}};
 }
 
+std::uint32_t codec_of(const json& command) { return command.value("codec", RawCodec::id); }
+
 std::function<void(const Error&)> teller(const char* event) {
   return [event](const Error& error) {
     json line = described(error);
@@ -259,7 +261,7 @@ json Worker::all_gathers(const json& command, Duration timeout) {
 }
 
 json Worker::recv(const json& command, Duration timeout) {
-  return outcome(group()->recv_bytes(command.at("source"), RawCodec::id, 0, timeout),
+  return outcome(group()->recv_bytes(command.at("source"), codec_of(command), 0, timeout),
                  [](json& line, const ReceivedBytes& received) {
                    line["value"] = received.bytes;
                    line["sequence"] = received.sequence;
@@ -268,7 +270,8 @@ json Worker::recv(const json& command, Duration timeout) {
 
 json Worker::send(const json& command, Duration timeout) {
   const std::string value = command.value("value", "");
-  return outcome(group()->send_bytes(command.at("destination"), RawCodec::id, value, 0, timeout));
+  return outcome(
+      group()->send_bytes(command.at("destination"), codec_of(command), value, 0, timeout));
 }
 
 json Worker::regroup(const json& command, Duration timeout) {
