@@ -20,7 +20,7 @@ class Waiter {
   void complete(T value) {
     const std::lock_guard lock(mutex_);
     if (value_) return;
-    value_ = std::move(value);
+    value_.emplace(std::move(value));
     ready_.notify_one();
   }
 
@@ -96,29 +96,26 @@ Result<Duration> timeout_or(Duration given, Duration by_default) {
   return given;
 }
 
-class Waiting::Place : public Waiter<Outcome> {};
-
 namespace {
+
+/// Nothing: nobody completed the call.
+using OutcomeWaiter = Waiter<std::optional<Outcome>>;
 
 /// Completes the call also when it is dropped, as when memory is out where it was to be completed.
 class Completion {
  public:
-  explicit Completion(std::shared_ptr<Waiter<Outcome>> waiter) : waiter_(std::move(waiter)) {}
-  ~Completion() {
-    Error error;  // without texts, which would need memory
-    error.code = ErrorCode::outcome_unknown;
-    waiter_->complete({std::move(error), protocol::Fate::in_doubt});
-  }
+  explicit Completion(std::shared_ptr<OutcomeWaiter> waiter) : waiter_(std::move(waiter)) {}
+  ~Completion() { waiter_->complete(std::nullopt); }
   Completion(const Completion&) = delete;
   Completion& operator=(const Completion&) = delete;
 
   void complete(Outcome outcome) { waiter_->complete(std::move(outcome)); }
 
  private:
-  std::shared_ptr<Waiter<Outcome>> waiter_;
+  std::shared_ptr<OutcomeWaiter> waiter_;
 };
 
-Ticket completing(Ticket ticket, std::shared_ptr<Waiter<Outcome>> waiter) {
+Ticket completing(Ticket ticket, std::shared_ptr<OutcomeWaiter> waiter) {
   ticket.done = [completion = std::make_shared<Completion>(std::move(waiter))](Outcome outcome) {
     completion->complete(std::move(outcome));
   };
@@ -126,6 +123,8 @@ Ticket completing(Ticket ticket, std::shared_ptr<Waiter<Outcome>> waiter) {
 }
 
 }  // namespace
+
+class Waiting::Place : public OutcomeWaiter {};
 
 Waiting::Waiting(Link& link, const wire::RequestBody& body, Duration timeout, Ticket ticket)
     : link_(link),
@@ -135,11 +134,9 @@ Waiting::Waiting(Link& link, const wire::RequestBody& body, Duration timeout, Ti
 
 Outcome Waiting::outcome() {
   if (!place_->wait_until(until_)) link_.give_up(call_);
-  Outcome outcome = place_->take();
-  const bool was_let_go = !outcome.reply && outcome.reply.error().decided_by.empty() &&
-                          outcome.reply.error().code == ErrorCode::outcome_unknown;
-  if (was_let_go) outcome.reply = let_go();
-  return outcome;
+  std::optional<Outcome> outcome = place_->take();
+  if (!outcome) return {let_go(), protocol::Fate::in_doubt};
+  return *std::move(outcome);
 }
 
 Result<void> establish_and_wait(Link& link, Duration timeout) {

@@ -8,7 +8,6 @@
 #include "base/monotonic_now.h"
 #include "client/failure.h"
 #include "client/link.h"
-#include "client/link_options.h"
 
 namespace muster::client {
 
@@ -32,14 +31,13 @@ void Link::fail(std::string_view why) {
   const std::string line = "the session was given up: " + std::string(why) +
                            "; free memory, then reopen the store and form the groups again";
   const Error ended = failure(ErrorCode::resource_exhausted, line);
-  protocol::Protocol fresh(protocol_options(address_text_, options_, process_), ended);
   std::map<CallId, Pending> pending;
   std::vector<Establishing> establishing;
   {
     const std::lock_guard lock(mutex_);
+    if (!is_finished_) protocol_ = protocol::Protocol(protocol_, ended);
     is_broken_ = false;
     if (is_finished_) return;
-    protocol_ = std::move(fresh);
     if (is_closing_) protocol_.close(base::monotonic_now());
     pending.swap(pending_);
     establishing.swap(establishing_);

@@ -129,11 +129,12 @@ def write(path, text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("build")
-    parser.add_argument("--only", action="append", default=[])
-    parser.add_argument("--write")
-    parser.add_argument("--json")
-    parser.add_argument("--list", action="store_true")
+    parser.add_argument("build", help="the folder of the build")
+    parser.add_argument("--only", action="append", default=[], metavar="CASE",
+                        help="these alone; see --list")
+    parser.add_argument("--write", metavar="FILE", help="puts the table into this document")
+    parser.add_argument("--json", metavar="FILE", help="writes what was found there, too")
+    parser.add_argument("--list", action="store_true", help="names all, and runs none")
     options = parser.parse_args()
     if options.list:
         print("\n".join(case.name for case in CASES))

@@ -125,15 +125,18 @@ class Matrix:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("build")
-    parser.add_argument("--runs", type=int, default=0)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--parallel", type=int, default=16)
-    parser.add_argument("--times", choices=sorted(TIMES), default="short")
-    parser.add_argument("--only", action="append", default=[])
-    parser.add_argument("--table")
-    parser.add_argument("--list", action="store_true")
-    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("build", help="the folder of the build")
+    parser.add_argument("--runs", type=int, default=0, metavar="N",
+                        help="how many; else each that is chosen once")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of all that is drawn")
+    parser.add_argument("--parallel", type=int, default=16, metavar="N", help="so many at once")
+    parser.add_argument("--times", choices=sorted(TIMES), default="short",
+                        help="the session timeout and the like that musterd is given")
+    parser.add_argument("--only", action="append", default=[], metavar="FAULT[/PHASE]",
+                        help="these alone; see --list")
+    parser.add_argument("--table", metavar="FILE", help="writes the table there, too")
+    parser.add_argument("--list", action="store_true", help="names all, and runs none")
+    parser.add_argument("--verbose", action="store_true", help="tells of each run")
     options = parser.parse_args()
     if options.list:
         for fault, phase in cells():

@@ -33,7 +33,7 @@ enum class Block : std::uint8_t {
 class Machine {
  public:
   explicit Machine(Options options);
-  Machine(Options options, Error why);
+  Machine(const Machine& broken, Error why);
 
   void open(Instant now);
   void apply(const Input& input, Instant now);
@@ -65,6 +65,7 @@ class Machine {
   void meet_stranger(Error error, Instant now);
   void fail_attempt(Attempt attempt, Error why, Instant now);
   void lose_connection(Error why, Instant now);
+  void forget_session();
   void end_session(Error why, Instant now);
   void forget_connection();
 

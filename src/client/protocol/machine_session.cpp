@@ -32,7 +32,9 @@ Machine::Machine(Options options)
       link_(Backoff(options_.backoff_min, options_.backoff_max, options_.jitter_seed),
             options_.hello_timeout) {}
 
-Machine::Machine(Options options, Error why) : Machine(std::move(options)) {
+Machine::Machine(const Machine& broken, Error why) : Machine(broken.options_) {
+  forget_session();
+  last_id_ = broken.last_id_;
   block_ = Block::over;
   failure_ = std::move(why);
 }
@@ -177,6 +179,12 @@ void Machine::lose_connection(Error why, Instant now) {
   link_.lose(now);
 }
 
+void Machine::forget_session() {
+  options_.identity.incarnation = 0;
+  options_.identity.session_id = 0;
+  options_.identity.token = {};
+}
+
 void Machine::end_session(Error why, Instant now) {
   const bool there_was_one = has_session_;
   if (established() || link_.is_attempting()) emit(Disconnect{});
@@ -185,9 +193,7 @@ void Machine::end_session(Error why, Instant now) {
   letters_.clear();
   has_session_ = false;
   parting_.clear();
-  options_.identity.incarnation = 0;
-  options_.identity.session_id = 0;
-  options_.identity.token = {};
+  forget_session();
   block_ = Block::over;
   failure_ = std::move(why);
   log(LogLevel::warning, "the session at " + options_.where + " is over: " +

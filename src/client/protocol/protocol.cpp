@@ -10,8 +10,8 @@ class Protocol::Impl : public Machine {
 };
 
 Protocol::Protocol(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
-Protocol::Protocol(Options options, Error why)
-    : impl_(std::make_unique<Impl>(std::move(options), std::move(why))) {}
+Protocol::Protocol(const Protocol& broken, Error why)
+    : impl_(std::make_unique<Impl>(*broken.impl_, std::move(why))) {}
 Protocol::~Protocol() = default;
 Protocol::Protocol(Protocol&&) noexcept = default;
 Protocol& Protocol::operator=(Protocol&&) noexcept = default;

@@ -101,8 +101,10 @@ using Effect = std::variant<Connect, Disconnect, Transmit, Complete, Notify, Est
 class Protocol {
  public:
   explicit Protocol(Options options);
-  /// One whose session is over: every call fails with `why` until `reopen`.
-  Protocol(Options options, Error why);
+  /// What is left of one in whose midst an exception was thrown: its options, and which ids it gave
+  /// to calls. Nothing else of it counts, and none of its calls is completed. The session is over:
+  /// every call fails with `why` until `reopen`.
+  Protocol(const Protocol& broken, Error why);
   ~Protocol();
   Protocol(Protocol&& other) noexcept;
   Protocol& operator=(Protocol&& other) noexcept;

@@ -35,6 +35,30 @@ TEST_CASE("every call is over once, however many are pending") {
   CHECK(conversation.protocol.pending_count() == 0);
 }
 
+TEST_CASE("what is left of a broken one fails all calls, and gives none the id of an older one") {
+  Conversation conversation;
+  conversation.establish();
+  const CallId older = conversation.call(wire::Get{"k"}, 10s);
+  Error why;
+  why.code = ErrorCode::resource_exhausted;
+  conversation.protocol = Protocol(conversation.protocol, why);
+  const CallId failed = conversation.call(wire::Get{"k"}, 10s);
+  CHECK(failed > older);
+  CHECK(conversation.code(failed) == ErrorCode::resource_exhausted);
+  CHECK_FALSE(conversation.is_over(older));
+
+  conversation.protocol.reopen(conversation.now);
+  conversation.apply(Connected{});
+  const auto hello = wire::decode_client_hello(conversation.transmitted.back());
+  REQUIRE(hello);
+  CHECK(hello->session_id == 0);
+  conversation.receive(hello_bytes(2));
+  const CallId later = conversation.call(wire::Get{"k"}, 10s);
+  CHECK(later > failed);
+  conversation.receive(reply_bytes(later, wire::ValueReply{"v"}));
+  CHECK(conversation.completion(later).reply.has_value());
+}
+
 TEST_CASE("many replies of one read are acknowledged by the next request alone") {
   Conversation conversation;
   conversation.establish();
