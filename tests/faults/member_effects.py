@@ -132,8 +132,7 @@ async def is_slow(run):
 
 async def slow_to_join(run):
     """A joiner's deadline ends its own join only."""
-    calls = [run.pending[rank] for rank in run.others]
-    for call in calls:
+    for call in run.pending.values():
         error = await call.result()
         run.expect_code(error, ["timed_out"], str(call))
         run.measure(error["t"] - call.began, call.timeout_s - 0.05,
