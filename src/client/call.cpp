@@ -66,7 +66,24 @@ Error described(Error error, const Subject& subject, const Link* link, Instant b
 }
 
 Error out_of_memory() {
-  return failure(ErrorCode::resource_exhausted, "this process has no memory left");
+  return failure(ErrorCode::resource_exhausted,
+                 "this process has no memory left; the call did not begin");
+}
+
+Error ended_by_memory(Link& link, const Subject& subject, Progress progress,
+                      Instant begun) noexcept {
+  if (progress.is_counted) link.break_down();
+  try {
+    Error error = progress.is_submitted
+                      ? failure(ErrorCode::outcome_unknown,
+                                "this process has no memory left to take the answer")
+                      : out_of_memory();
+    return described(std::move(error), subject, &link, begun);
+  } catch (...) {
+    Error error;  // without texts
+    error.code = progress.is_submitted ? ErrorCode::outcome_unknown : ErrorCode::resource_exhausted;
+    return error;
+  }
 }
 
 Error let_go() {

@@ -44,6 +44,8 @@ struct Call {
   std::optional<Error> refused;
   /// Held until the call is submitted, so that numbered calls leave in the order of their numbers.
   std::unique_lock<std::mutex> order;
+  /// Its group counts it: neither the number nor the answer can be had again.
+  bool is_counted = false;
 };
 
 /// Adds what only the public call knows.
@@ -60,8 +62,21 @@ Error moved_from(std::string_view operation);
 /// errors  invalid_argument (negative)
 Result<Duration> timeout_or(Duration given, Duration by_default);
 
-/// Of a call that could not begin, or whose answer could not be taken.
+/// Of a call that could not begin.
 Error out_of_memory();
+
+/// How far a call has come, for when memory is out.
+struct Progress {
+  bool is_counted = false;
+  bool is_submitted = false;
+};
+
+/// Memory was out in the midst of a call. One that its group has counted ends the session with it:
+/// else this rank's next call would be taken for another one than the others'.
+///
+/// returns  resource_exhausted: it did not begin; or outcome_unknown
+Error ended_by_memory(Link& link, const Subject& subject, Progress progress,
+                      Instant begun) noexcept;
 
 /// Of a call that nobody has completed when the last who knew of it let go of it.
 Error let_go();
@@ -97,7 +112,7 @@ Result<T> finished(const Call<T>& call, const Link& link, Instant begun,
 template <class T, class Build>
 Result<T> block_on(const std::shared_ptr<Link>& link, std::string_view operation, Build build) {
   const Instant begun = base::monotonic_now();
-  bool is_numbered = false;
+  Progress progress;
   try {
     if (auto refused = refusal_to_begin(*link, Form::blocking)) {
       return described(*std::move(refused), {operation, {}, 0, 0}, link.get(), begun);
@@ -108,15 +123,13 @@ Result<T> block_on(const std::shared_ptr<Link>& link, std::string_view operation
       return described(*std::move(call.refused), call.subject, link.get(), begun);
     }
     call.ticket.serial = serial;
-    is_numbered = call.order.owns_lock();
+    progress.is_counted = call.is_counted;
     Waiting waiting(*link, call.body, call.timeout, std::move(call.ticket));
-    is_numbered = false;
+    progress.is_submitted = true;
     call.order = {};
     return finished(call, *link, begun, waiting.outcome().reply);
   } catch (const std::bad_alloc&) {
-    // The group has counted it, and the server will never hear of it.
-    if (is_numbered) link->break_down();
-    return described(out_of_memory(), {operation, {}, 0, 0}, link.get(), begun);
+    return ended_by_memory(*link, {operation, {}, 0, 0}, progress, begun);
   }
 }
 
@@ -186,9 +199,8 @@ Result<T> result_of(Started<T>& started) {
   try {
     return finished(started.call, delivery.link(), delivery.begun(), std::move(started.reply));
   } catch (const std::bad_alloc&) {
-    Error error;  // without texts, which would need memory
-    error.code = ErrorCode::resource_exhausted;
-    return error;
+    return ended_by_memory(delivery.link(), {delivery.operation(), {}, 0, 0},
+                           {started.call.is_counted, true}, delivery.begun());
   }
 }
 
@@ -204,14 +216,13 @@ void complete(const std::shared_ptr<Started<T>>& started, Outcome outcome) {
 }
 
 template <class T, class Build>
-void submit(const std::shared_ptr<Started<T>>& started, Build build, bool& is_numbered) {
+void submit(const std::shared_ptr<Started<T>>& started, Build build) {
   Link& link = started->delivery.link();
   const std::uint64_t serial = link.next_serial();
   Call<T>& call = started->call;
   call = build();
   if (call.refused) return started->delivery.fail(*std::move(call.refused), call.subject);
   const std::unique_lock<std::mutex> order = std::move(call.order);
-  is_numbered = order.owns_lock();
   Ticket ticket = std::move(call.ticket);
   ticket.serial = serial;
   ticket.done = [started](Outcome outcome) { complete(started, std::move(outcome)); };
@@ -231,11 +242,10 @@ void start(const std::shared_ptr<Link>& link, std::string_view operation, Handle
         described(*std::move(refused), {operation, {}, 0, 0}, link.get(), base::monotonic_now()));
   }
   const auto started = std::make_shared<Started<T>>(link, operation, std::move(handler));
-  bool is_numbered = false;
   try {
-    submit(started, std::move(build), is_numbered);
+    submit(started, std::move(build));
   } catch (const std::bad_alloc&) {
-    if (is_numbered) link->break_down();
+    if (started->call.is_counted) link->break_down();
   }
 }
 

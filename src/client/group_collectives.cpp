@@ -28,6 +28,7 @@ void Group::number_round(Call<T>& call) {
     const std::lock_guard settling(self->mutex_);
     self->state_.end_round(error_of(outcome), outcome.fate);
   };
+  call.is_counted = true;
   call.order = std::unique_lock(order_);
   const std::lock_guard lock(mutex_);
   const auto round = state_.begin_round();

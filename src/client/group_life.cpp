@@ -91,6 +91,7 @@ Call<std::shared_ptr<Group>> Group::regroup_call(const RegroupOptions& options, 
     self->state_.end_regroup(error_of(outcome), outcome.fate);
     if (outcome.reply) self->is_gone_ = true;
   };
+  made.is_counted = true;
   made.order = std::unique_lock(order_);
   const std::lock_guard lock(mutex_);
   const auto attempt = state_.begin_regroup();
@@ -139,6 +140,7 @@ Call<std::vector<MemberInfo>> Group::members_call(Duration timeout) {
 Call<RecoveredRound> Group::recover_call(Duration timeout) {
   auto made = call<RecoveredRound>("recover", timeout);
   const std::lock_guard lock(mutex_);
+  made.is_counted = true;
   wire::Recover asked = state_.doubts();
   made.subject.round = asked.round;
   made.body = asked;

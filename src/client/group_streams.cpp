@@ -16,6 +16,7 @@ Call<void> Group::send_call(int destination, std::uint32_t codec, std::string_vi
     const std::lock_guard settling(self->mutex_);
     self->state_.end_send(peer, tag, error_of(outcome), outcome.fate);
   };
+  made.is_counted = true;
   made.order = std::unique_lock(order_);
   const std::lock_guard lock(mutex_);
   const auto sequence = state_.begin_send(peer, tag);
@@ -42,6 +43,7 @@ Call<ReceivedBytes> Group::receive_call(int source, std::uint32_t codec, std::ui
     const std::lock_guard settling(self->mutex_);
     self->state_.end_receive(peer, tag, error_of(outcome));
   };
+  made.is_counted = true;
   made.order = std::unique_lock(order_);
   const std::lock_guard lock(mutex_);
   const auto sequence = state_.begin_receive(peer, tag);

@@ -23,6 +23,7 @@ namespace {
 using base::monotonic_now;
 
 constexpr std::size_t shared_bytes_min = 64 * 1024;  // shorter ones are copied into one write
+constexpr std::string_view in_the_midst = "memory was out in the midst of a call";
 constexpr Duration linger{std::chrono::seconds(1)};  // for a goodbye behind unsent bytes
 constexpr std::size_t set_aside_max = 16;
 
@@ -137,16 +138,18 @@ void Link::establish(Duration timeout, std::function<void(Result<void>)> done) {
 
 CallId Link::submit(const wire::RequestBody& body, Duration timeout, Ticket ticket) {
   CallId id = 0;
-  try {
+  {
     const std::lock_guard lock(mutex_);
     const bool is_cancelled =
         mark_.covers(ticket.serial) || (ticket.mark && ticket.mark->covers(ticket.serial));
     if (is_cancelled) is_cancelling_ = true;
-    id = protocol_.submit(body, timeout, monotonic_now());
-    pending_[id].ticket = std::move(ticket);
-  } catch (const std::bad_alloc&) {
-    break_down();
-    throw;
+    try {
+      id = protocol_.submit(body, timeout, monotonic_now());
+      pending_[id].ticket = std::move(ticket);
+    } catch (const std::bad_alloc&) {
+      break_down();  // before the I/O thread can send a half of it
+      throw;
+    }
   }
   wake();
   return id;
@@ -160,7 +163,11 @@ void Link::give_up(CallId call) {
     if (found == pending_.end()) return;
     ticket = std::move(found->second.ticket);
     pending_.erase(found);
-    protocol_.cancel(call, monotonic_now());
+    try {
+      protocol_.cancel(call, monotonic_now());
+    } catch (const std::bad_alloc&) {
+      break_down();
+    }
   }
   wake();
   Outcome outcome{failure(ErrorCode::outcome_unknown,
@@ -198,20 +205,6 @@ void Link::close() {
   if (would_deadlock()) return;
   std::unique_lock lock(mutex_);
   finished_.wait_for(lock, goodbye_patience, [this] { return is_finished_; });
-}
-
-bool Link::watch(std::uint64_t epoch, std::weak_ptr<EpochWatcher> watcher) {
-  const std::lock_guard lock(mutex_);
-  std::weak_ptr<EpochWatcher>& place = watchers_[epoch];
-  if (!place.expired()) return false;
-  place = std::move(watcher);
-  return true;
-}
-
-void Link::unwatch(std::uint64_t epoch) {
-  const std::lock_guard lock(mutex_);
-  const auto found = watchers_.find(epoch);
-  if (found != watchers_.end() && found->second.expired()) watchers_.erase(found);
 }
 
 bool Link::is_forked() const { return ::getpid() != owner_; }
@@ -259,7 +252,7 @@ void Link::turn() {
   } catch (const std::bad_alloc&) {
     return net::insist([this] { fail("memory was out when it began"); });
   }
-  if (is_broken_) fail("memory was out in the midst of a call");
+  if (is_broken_) fail(in_the_midst);
   if (is_cancelling_.exchange(false)) cancel_marked();
   pump();
 }
@@ -267,7 +260,7 @@ void Link::turn() {
 void Link::apply(const protocol::Input& input) {
   {
     const std::lock_guard lock(mutex_);
-    protocol_.apply(input, monotonic_now());
+    if (!is_broken_) protocol_.apply(input, monotonic_now());
   }
   pump();
 }
@@ -275,9 +268,11 @@ void Link::apply(const protocol::Input& input) {
 void Link::pump() {
   bool is_closed = false;  // and what closing brought, such as the goodbye, has been carried out
   for (;;) {
+    if (is_broken_) fail(in_the_midst);
     std::vector<protocol::Effect> effects;
     {
       const std::lock_guard lock(mutex_);
+      if (is_broken_) continue;
       effects = protocol_.take_effects();
       is_closed = is_closing_;
     }
@@ -380,25 +375,6 @@ void Link::complete(const Ticket& ticket, Outcome outcome) {
   if (!outcome.reply) amend(outcome.reply.error(), ticket, outcome.fate);
   if (ticket.settle) ticket.settle(outcome);
   if (ticket.done) ticket.done(std::move(outcome));
-}
-
-void Link::execute(protocol::Notify& effect) {
-  const wire::Event& event = effect.event;
-  const bool is_of_session = event.kind == wire::EventKind::session_ended;
-  std::vector<std::shared_ptr<EpochWatcher>> concerned;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [epoch, weak] : watchers_) {
-      if (!is_of_session && epoch != event.epoch) continue;
-      if (auto watcher = weak.lock()) concerned.push_back(std::move(watcher));
-    }
-    if (is_of_session) watchers_.clear();  // another server counts its epochs from the beginning
-  }
-  for (const auto& watcher : concerned) watcher->on_event(event);
-  if (is_of_session) close_set_aside();
-  if (!is_of_session || !options_.on_session_end) return;
-  handlers_.dispatch("on_session_end",
-                     [told = options_.on_session_end, error = event.error] { told(error); });
 }
 
 void Link::execute(protocol::Established&) {
