@@ -29,10 +29,12 @@ std::string_view advice_for(const Error& error) {
     case ErrorCode::would_deadlock: return "use the callback form from this handler";
     case ErrorCode::forked: return "connect a store of its own in the child";
     case ErrorCode::outcome_unknown:
-      return "it may or may not have happened; look before repeating";
+      return "it may or may not have happened; look before repeating a change";
     case ErrorCode::resource_exhausted:
       return error.limit == 0 ? "" : "remove something, or raise the server's limit";
-    case ErrorCode::unavailable: return "check that the server runs at this address";
+    case ErrorCode::unavailable:
+      return error.decided_by == "local" ? "listen at an address of this machine"
+                                         : "check that the server runs at this address";
     case ErrorCode::suspended: return "ends by itself when the connection is back";
     case ErrorCode::session_expired: return "reopen() begins a new session";
     case ErrorCode::server_restarted: return "its state is gone; reopen() and form the groups anew";

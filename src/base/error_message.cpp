@@ -162,6 +162,10 @@ std::string numbers_of(const Error& error) {
   }
   if (error.code == ErrorCode::expired) return "sequence " + std::to_string(error.actual);
   if (error.expected == 0 && error.actual == 0) return "";
+  if (error.code == ErrorCode::server_restarted) {
+    return "incarnation " + std::to_string(error.expected) + " is over, " +
+           std::to_string(error.actual) + " answers";
+  }
   return "expected " + std::to_string(error.expected) + ", " + actual;
 }
 

@@ -19,7 +19,8 @@ constexpr std::size_t leaving_max = 256;  // while so many take their last bytes
 
 void Service::accepted(net::Connection::Socket socket, const net::SocketAddress& address) {
   now_ = base::monotonic_now();
-  // To the system a peer that takes nothing is as one that is gone. We tell the two apart, sooner.
+  // To the system a peer that takes nothing is as one that is gone: it would end the connection
+  // before `close_slow_peers` can say why.
   const Duration gone_after = stall_time_max + std::chrono::seconds(5);
   auto connection = net::Connection::create(
       std::move(socket), std::max(engine_.options().limits.session_timeout, gone_after));
