@@ -1,5 +1,6 @@
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -34,10 +35,17 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int client_count = 8;
 constexpr std::size_t proxy_count = 4;
-constexpr Duration life = 1500ms;                  // of one server
-constexpr double operations_per_second_min = 200;  // else the round says nothing
+constexpr Duration life = 1500ms;  // of one server
 constexpr std::uint64_t operations_wanted = 50'000;
 constexpr int void_rounds_max = 50;
+constexpr double unknown_share_min = 0.003;  // of all operations, else too few faults have struck
+
+/// Else the round says nothing: a tenth of what two busy processors do. Short runs are those under
+/// sanitizers, which are slower.
+double operations_per_second_min() {
+  return static_cast<double>(
+      std::clamp<std::uint64_t>(test::scaled(std::uint64_t{1000}), 200, 1000));
+}
 
 struct Round {
   std::map<std::string, History> histories;
@@ -67,16 +75,24 @@ class Chaos {
     return low + Duration(static_cast<Duration::rep>(random_() % span));
   }
 
+  /// What lasts longer than a call may take leaves those that are under way without an answer.
   void strike() {
     test::FrameProxy& proxy = *proxies_[random_() % proxies_.size()];
     switch (random_() % 4) {
-      case 0:
-      case 1: proxy.cut(); break;
-      case 2:
+      case 0: proxy.cut(); break;
+      case 1:
         proxy.pause();
         test::let_pass(between(5ms, 150ms));
         if (random_() % 2 == 0) proxy.cut();  // what waited in it is lost
         proxy.resume();
+        break;
+      case 2:
+        for (const auto& each : proxies_) each->pause();
+        test::let_pass(between(60ms, 120ms));
+        for (const auto& each : proxies_) {
+          if (random_() % 2 == 0) each->cut();
+          each->resume();
+        }
         break;
       default:
         server_.send_signal(SIGSTOP);
@@ -92,7 +108,7 @@ class Chaos {
 };
 
 Round run_round(std::uint64_t seed) {
-  test::Musterd server({"--slack", "50ms", "--log-level", "silent"});
+  test::Musterd server({"--slack", "20ms", "--log-level", "silent"});
   std::vector<std::unique_ptr<test::FrameProxy>> proxies;
   std::vector<Store> stores;
   for (std::size_t i = 0; i < proxy_count; ++i) {
@@ -154,7 +170,7 @@ TEST_CASE("what clients are answered under faults is linearizable") {
   for (std::uint64_t seed = 1; operations < test::scaled(operations_wanted); ++seed) {
     const Round round = run_round(seed);
     check(round);
-    if (round.per_second() < operations_per_second_min) {
+    if (round.per_second() < operations_per_second_min()) {
       REQUIRE(++void_rounds <= void_rounds_max);
       continue;
     }
@@ -163,10 +179,12 @@ TEST_CASE("what clients are answered under faults is linearizable") {
     unknown += round.unknown;
     seconds += round.seconds;
   }
+  const double share = static_cast<double>(unknown) / static_cast<double>(operations);
   std::cout << operations << " operations of " << client_count << " clients in " << rounds
             << " rounds, " << static_cast<double>(operations) / seconds << " per second; "
-            << unknown << " without an answer; " << void_rounds << " rounds void\n";
-  CHECK(unknown > 0);  // else no fault has struck
+            << unknown << " without an answer (" << 100 * share << " %); " << void_rounds
+            << " rounds void\n";
+  CHECK(share >= unknown_share_min);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace muster::linear {
 namespace {
 
 /// Short, so that calls end without an answer while the network or the server stands still.
-constexpr Duration call_timeout = std::chrono::milliseconds(30);
+constexpr Duration call_timeout = std::chrono::milliseconds(20);
 
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
