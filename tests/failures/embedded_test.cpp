@@ -15,6 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr double refused_share_max = 0.1;  // of servers that do not start
+
 struct Run {
   Story story;
   Failed failed;
@@ -54,70 +56,77 @@ Run run(FailurePlan plan) {
   return run;
 }
 
-bool is_clear(const Error& error) {
+/// Whether this failure may end in this error.
+bool is_clear(FailurePlan plan, const Error& error) {
+  const bool is_memory = plan.what == Fails::allocation;
+  const bool is_refused = is_memory || plan.what == Fails::no_memory ||  //
+                          plan.what == Fails::no_descriptor;
   switch (error.code) {
     case ErrorCode::resource_exhausted:  // here, or at the server
-    case ErrorCode::outcome_unknown:
     case ErrorCode::unavailable:
-    case ErrorCode::suspended:
-    case ErrorCode::busy:
+      return is_refused;  // the server has ended
+    // Of a connection that was not back within the grace, and of whom the other rank waits for.
+    case ErrorCode::outcome_unknown:
     case ErrorCode::session_expired:
-    // Of the other rank, or what this one has done in vain since.
-    case ErrorCode::timed_out:
-    case ErrorCode::not_found:
     case ErrorCode::rank_lost:
-    case ErrorCode::rank_left:
-    case ErrorCode::sequence_gap:
-    case ErrorCode::stale_epoch:
+    case ErrorCode::timed_out: return is_refused || plan.what == Fails::connection_reset;
+    case ErrorCode::rank_left:            // the other rank had no memory to go on with
     case ErrorCode::collective_mismatch:  // one of them had no memory to begin with
-    case ErrorCode::closed: return true;
+    // The session is about to be given up, and the collective that did not begin counts until then.
+    case ErrorCode::busy: return is_memory;
     default: return false;
   }
 }
 
 void check(FailurePlan plan, const Run& run) {
-  INFO(text_of(plan), ": ", run.failed.where);
+  INFO(run.failed.where, "\nagain: ", again(plan));
   for (const std::string& wrong : run.story.wrongs) CHECK_MESSAGE(false, wrong);
   // With several in a row there may be nothing left to call a handler with.
   for (const std::string& call : run.story.unheard) CHECK_MESSAGE(plan.in_a_row > 1, call);
-  for (const Error& error : run.story.errors) CHECK_MESSAGE(is_clear(error), error.message());
+  for (const Error& error : run.story.errors) {
+    CHECK_MESSAGE(is_clear(plan, error), error.message());
+  }
   // It serves, or has refused to start, or has ended and said so.
   if (run.has_server) CHECK(run.server_serves != run.server_has_failed);
   if (!run.failed.has_failed && plan.which != 0) CHECK(run.story.errors.empty());
 }
 
 std::uint64_t count_of(Fails what) {
-  const Run whole = run({what, ~std::uint64_t{0}});
-  check({what, ~std::uint64_t{0}}, whole);
+  const FailurePlan none{what, ~std::uint64_t{0}};
+  const Run whole = run(none);
+  check(none, whole);
   CHECK(whole.story.call_count > 50);
   REQUIRE(whole.failed.seen_count > 0);
   MESSAGE(whole.failed.seen_count, " calls");
   return whole.failed.seen_count;
 }
 
-void each_fails(Fails what, std::uint64_t in_a_row) {
-  const std::uint64_t count = count_of(what);
-  for (const std::uint64_t which : of_this_shard(count)) {
-    const FailurePlan plan{what, which, in_a_row};
-    check(plan, run(plan));
+/// ended_share_max  of servers that may end, and say so
+void each_fails(Fails what, std::uint64_t in_a_row, double ended_share_max) {
+  Tally tally;
+  for (const FailurePlan plan : plans(what, in_a_row, count_of(what))) {
+    const Run failed = run(plan);
+    check(plan, failed);
+    ++tally.planned;
+    tally.struck += failed.failed.has_failed ? 1 : 0;
+    tally.refused += failed.has_server ? 0 : 1;
+    tally.ended += failed.server_has_failed ? 1 : 0;
   }
+  tally.check(refused_share_max, ended_share_max);
 }
 
 }  // namespace
 
-TEST_CASE("each allocation fails once") { each_fails(Fails::allocation, 1); }
-TEST_CASE("each allocation fails, and the next three with it") { each_fails(Fails::allocation, 4); }
-TEST_CASE("each socket call is refused memory once") { each_fails(Fails::no_memory, 1); }
-TEST_CASE("each descriptor is refused once") { each_fails(Fails::no_descriptor, 1); }
-TEST_CASE("each transfer meets a reset once") { each_fails(Fails::connection_reset, 1); }
+TEST_CASE("each allocation fails once") { each_fails(Fails::allocation, 1, 0.35); }
+TEST_CASE("each allocation fails, and the next three with it") {
+  each_fails(Fails::allocation, 4, 0.35);
+}
+TEST_CASE("each socket call is refused memory once") { each_fails(Fails::no_memory, 1, 0.02); }
+TEST_CASE("each descriptor is refused once") { each_fails(Fails::no_descriptor, 1, 0.02); }
+TEST_CASE("each transfer meets a reset once") { each_fails(Fails::connection_reset, 1, 0); }
 
 TEST_CASE("each call that waits is interrupted once, and nobody notices") {
-  const std::uint64_t count = count_of(Fails::interrupted);
-  for (const std::uint64_t which : of_this_shard(count)) {
-    const Run interrupted = run({Fails::interrupted, which});
-    check({Fails::interrupted, which}, interrupted);
-    CHECK(interrupted.story.errors.empty());
-  }
+  each_fails(Fails::interrupted, 1, 0);
 }
 
 TEST_CASE("every transfer takes one byte, and nobody notices") {

@@ -86,7 +86,9 @@ class Player {
     if (std::chrono::steady_clock::now() - begun > bound_) {
       story_.wrongs.push_back(std::string(name) + " took longer than its time");
     }
-    if (!*result) {
+    if (*result) {
+      ++story_.success_count;
+    } else {
       const Error& error = result->error();
       if (error.detail.empty() && error.ranks.empty()) {
         story_.wrongs.push_back(std::string(name) + ": an error that says nothing");

@@ -16,6 +16,7 @@ struct Story {
   std::vector<std::string> wrongs;   ///< promises that were broken
   std::vector<std::string> unheard;  ///< calls whose handler did not run
   std::size_t call_count = 0;
+  std::size_t success_count = 0;
 };
 
 /// Two ranks, each a thread with a store of its own, at the server at `address`; `timeout` is that
