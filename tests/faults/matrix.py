@@ -9,7 +9,6 @@ the times from a fault to what had to follow, and `N runs, N failed, N skipped`.
 
 import argparse
 import asyncio
-import os
 import random
 import signal
 import statistics
@@ -62,7 +61,8 @@ class Matrix:
         return plan
 
     async def one(self, fault, phase, seed):
-        run = Run(fault, phase, seed, TIMES[self.options.times], self.programs_of)
+        run = Run(fault, phase, seed, TIMES[self.options.times], self.programs_of,
+                  is_alone=self.options.parallel == 1)
         key = (fault.name, self.options.times)
         self.runs[key] += 1
         began = time.monotonic()
@@ -71,7 +71,7 @@ class Matrix:
             self.measured[key] += run.measured
             if self.options.verbose:
                 print(f"ok     {fault.name}/{phase} seed {seed} "
-                      f"{time.monotonic() - began:.1f} s", flush=True)
+                      f"{time.monotonic() - began:.1f} s {run.state.get('told', '')}", flush=True)
             run.place.remove()
         except Absent as reason:
             self.skipped[key] += 1
@@ -82,9 +82,10 @@ class Matrix:
         except Exception as error:
             self.failed[key] += 1
             what = str(error) if isinstance(error, Violation) else traceback.format_exc()
+            alone = " --parallel 1" if run.is_alone else ""
             print(f"FAILED {fault.name}/{phase}: {what}\n  logs: {run.place.folder}\n  again: "
-                  f"{sys.executable} {os.path.relpath(__file__)} {self.options.build} --times "
-                  f"{self.options.times} --only {fault.name}/{phase} --seed {seed}", flush=True)
+                  f"tools/dev faults --times {self.options.times} --only {fault.name}/{phase} "
+                  f"--seed {seed}{alone}", flush=True)
 
     async def all(self):
         """Who ends this program ends the runs in order: nothing of them stays."""

@@ -143,7 +143,10 @@ class Rank(Program):
         self.ready = asyncio.Event()
         self.process_id = None
         self.rank = None
-        self.is_dead = False
+
+    @property
+    def lives(self):
+        return self.process.returncode is None
 
     def take(self, line):
         event = json.loads(line)
@@ -276,6 +279,7 @@ class RawClient(Program):
     def __init__(self, place, server, what, name):
         super().__init__(place, what, [place.programs_of["fault_raw_client"], server, what, name])
         self.lines = asyncio.Queue()
+        self.session_count = 1
 
     def take(self, line):
         event = json.loads(line)

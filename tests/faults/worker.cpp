@@ -68,6 +68,8 @@ class Worker {
   json adds(const json& command, Duration timeout);
   json append(const json& command, Duration timeout);
   json remove(const json& command, Duration timeout);
+  json fill(const json& command, Duration timeout);
+  json empty(const json& command, Duration timeout);
   json report_dead(const json& command, Duration timeout);
   json reopen(const json& command, Duration timeout);
   json close(const json& command, Duration timeout);
@@ -104,6 +106,8 @@ const std::map<std::string, Worker::Call> Worker::calls = {
     {"adds", &Worker::adds},
     {"append", &Worker::append},
     {"remove", &Worker::remove},
+    {"fill", &Worker::fill},
+    {"empty", &Worker::empty},
     {"report_dead", &Worker::report_dead},
     {"reopen", &Worker::reopen},
     {"close", &Worker::close},
@@ -327,6 +331,30 @@ json Worker::remove(const json& command, Duration timeout) {
   return outcome(store()->remove(command.at("key").get<std::string>(), timeout));
 }
 
+/// Sets "big0", "big1", ... until one is refused.
+json Worker::fill(const json& command, Duration timeout) {
+  const auto held = store();
+  const std::string value(command.at("value_bytes"), 'x');
+  for (int count = 0; count < command.at("count"); ++count) {
+    const auto set = held->set("big" + std::to_string(count), value, {}, timeout);
+    if (set) continue;
+    json line = described(set.error());
+    line["taken"] = count;
+    return line;
+  }
+  return {{"code", "ok"}};
+}
+
+/// Removes what `fill` has set.
+json Worker::empty(const json& command, Duration timeout) {
+  const auto held = store();
+  for (int count = 0; count < command.at("count"); ++count) {
+    const auto removed = held->remove("big" + std::to_string(count), timeout);
+    if (!removed) return described(removed.error());
+  }
+  return {{"code", "ok"}};
+}
+
 json Worker::report_dead(const json& command, Duration timeout) {
   const std::string digits = command.at("process");
   ProcessId id;
@@ -339,7 +367,7 @@ json Worker::report_dead(const json& command, Duration timeout) {
 json Worker::reopen(const json&, Duration timeout) { return outcome(store()->reopen(timeout)); }
 
 json Worker::close(const json&, Duration) {
-  store()->close();
+  if (const auto held = store()) held->close();
   return {{"code", "ok"}};
 }
 
