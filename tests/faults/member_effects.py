@@ -1,6 +1,7 @@
 """What has to follow when ranks leave, restart, come twice, are late or are declared dead."""
 
 import asyncio
+import re
 import signal
 
 from effects import go_on, heal, last_parts, nobody_else_notices, see_loss, survivors_learn
@@ -9,6 +10,7 @@ from scenario import JOINING
 from server_effects import works_again
 
 AT_ONCE_S = 0.5
+SLOW_LOG_S = 10.0
 
 
 async def reported(run):
@@ -115,6 +117,8 @@ async def is_slow(run):
         named = [number for low, high in error["ranges"] for number in range(low, high + 1)]
         if named != missing or error["decided_by_rank"] not in (one.rank for one in run.others):
             raise Violation(f"{call}: names {named}, not {missing}: {error['message']}")
+    if run.phase != "recv":
+        see_slow_log(run, missing)
     if run.phase == "recv":
         for rank in run.others:
             run.pending[rank] = rank.begin("recv", 20.0, source=run.victims_rank)
@@ -128,6 +132,25 @@ async def is_slow(run):
             run.expect_code(await call.result(), ["timed_out"], f"late: {call}")
     await run.gather_all(run.ranks)
     run.expect_undisturbed(run.ranks, run.phase)
+
+
+def see_slow_log(run, missing):
+    """While the round waited the server's log named the missing ranks every 10 s."""
+    waited_s = run.fault.wait_s(run.times)
+    log = (run.place.folder / "musterd.err").read_text(encoding="utf-8")
+    lines = re.findall(rf"round \d+: {run.phase}\b.* waits for ([\d.]+) s, missing: (.*)$", log,
+                       re.M)
+    ages = [float(age) for age, _ in lines]
+    due = [SLOW_LOG_S * number for number in range(1, int(waited_s / SLOW_LOG_S) + 1)]
+    if len(ages) != len(due) or any(not at <= age <= at + 1.0 for at, age in zip(due, ages)):
+        raise Violation(f"the log told of the slow ranks after {ages} s, not {due} s")
+    for _, named in lines:
+        numbers = []
+        for part in named.split(", "):
+            first, _, last = part.partition("-")
+            numbers += range(int(first), int(last or first) + 1)
+        if numbers != missing:
+            raise Violation(f"the log names the slow ranks {named}, not {missing}")
 
 
 async def slow_to_join(run):

@@ -2,6 +2,7 @@
 whom all this does not touch."""
 
 import asyncio
+import re
 
 from effects import nobody_else_notices, now
 from fault import GROUP_PHASES, Fault
@@ -61,17 +62,31 @@ async def let_objects_expire(run):
     run.state["join"] = {"expiration_ms": EXPIRATION_MS}
 
 
+def see_age(error, sent, what):
+    """The error tells how old the object is: no less than it was when the receiver asked, and no
+    more than it was when the answer came."""
+    told = re.search(r"was sent (\d+(?:\.\d+)?) s ago or earlier", error["message"])
+    if told is None:
+        raise Violation(f"{what} does not tell the object's age: {error['message']}")
+    oldest_s = error["t"] - sent.began
+    if not EXPIRATION_MS / 1000 <= float(told[1]) <= oldest_s + 0.01:
+        raise Violation(f"{what}: the object is said to be {told[1]} s old, not up to "
+                        f"{oldest_s:.3f} s")
+
+
 async def object_expires(run):
     source = run.others[0]
-    await send(source, run.late, "old")
+    sent = source.begin("send", 20.0, destination=run.late.rank, value="old")
+    await run.all_ok([sent], "sending")
     await asyncio.sleep(EXPIRATION_MS / 1000 + 0.1)
     await send(source, run.late, "young")
     call = run.late.begin("recv", 20.0, source=source.rank)
     error = await call.result()
     run.expect_code(error, ["expired"], str(call))
     see_source(error, source, str(call))
-    if error["actual"] != 0 or "was sent" not in error["message"]:
-        raise Violation(f"{call} does not name the object and its age: {error['message']}")
+    if error["actual"] != 0:
+        raise Violation(f"{call} does not name the object: {error['message']}")
+    see_age(error, sent, str(call))
     run.measure(error["t"] - call.began, 0.0, AT_ONCE_S, str(call))
     call = run.late.begin("recv", 20.0, source=source.rank)
     see_object(await call.result(), "young", 1, str(call))
@@ -96,6 +111,8 @@ async def receiver_loses_count(run):
         run.expect_code(reply, ["sequence_gap"], what)
         if (reply["expected"], reply["actual"]) != (wanted, got):
             raise Violation(f"{what}: {reply['message']}")
+        if reply["ranks"] or reply["ranges"]:  # nobody else is to blame
+            raise Violation(f"{what} names {reply['ranges']}")
         run.measure(reply["t"] - began, 0.0, AT_ONCE_S, what)
     code = await within(PATIENCE_S, "the end of the receiver", receiver.process.wait())
     if code != 0:
