@@ -4,24 +4,34 @@
 //         joins as rank 1 of 2 and asks rank 0 for objects that are not next, and for those that
 //         are
 //     fault_raw_client HOST:PORT takes_nothing KEY
-//         asks 40 times for the key's value and reads no reply, until the server closes or its own
-//         input ends
+//         once it reads a line asks 40 times for the key's value, and reads no reply until the
+//         server closes or its own input ends
+//     fault_raw_client HOST:PORT breaks KIND
+//         sends a frame that is none, and tells what the server says to it
+//     fault_raw_client HOST:PORT declares COUNT
+//         on so many connections begins a frame as large as may be, and sends little of it, until
+//         its own input ends
 //
 // Reported are lines of JSON, as by fault_worker.
 
 #include "support/raw_client.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "faults/report.h"
 #include "muster/codec_raw.h"
@@ -68,24 +78,112 @@ void lose_count(const std::string& address, std::string_view group) {
   }
 }
 
+/// As the server's log names the client.
+std::string own_address(const RawClient& client) {
+  sockaddr_in own{};
+  socklen_t size = sizeof own;
+  char host[INET_ADDRSTRLEN] = "";
+  ::getsockname(client.fd(), reinterpret_cast<sockaddr*>(&own), &size);
+  ::inet_ntop(AF_INET, &own.sin_addr, host, sizeof host);
+  return std::string(host) + ":" + std::to_string(ntohs(own.sin_port));
+}
+
 /// It is heard all the time, so that what ends its connection is that it does not read.
 void take_nothing(const std::string& address, std::string_view key) {
   RawClient client = RawClient::with_session(address, small_buffer_bytes);
-  std::string requests;
-  for (int count = 0; count < asked_count; ++count) {
-    requests += client.request(wire::Get{key}, std::chrono::seconds(60));
-  }
-  client.send(requests);
-  say({{"event", "asked"}});
+  say({{"event", "connected"}, {"address", own_address(client)}});
+  bool has_asked = false;
   constexpr int heartbeat_ms = 200;
   for (std::uint64_t id = 1;; ++id) {
     pollfd ready[] = {{client.fd(), 0, 0}, {STDIN_FILENO, POLLIN, 0}};
+    if (!has_asked) ready[0].events = POLLIN;  // the answers to its heartbeats
     ::poll(ready, 2, heartbeat_ms);
-    if (ready[0].revents != 0 || ready[1].revents != 0) return;
+    if (!has_asked && ready[0].revents == POLLIN) {
+      client.receive_frame();
+      continue;
+    }
+    char line[64];
+    if (ready[1].revents != 0 && ::read(STDIN_FILENO, line, sizeof line) <= 0) return;
+    if (ready[0].revents != 0) return;
+    if (ready[1].revents != 0 && !has_asked) {
+      std::string requests;
+      for (int count = 0; count < asked_count; ++count) {
+        requests += client.request(wire::Get{key}, std::chrono::seconds(60));
+      }
+      client.send(requests);
+      has_asked = true;
+      say({{"event", "asked"}});
+    }
     std::string heartbeat;
     wire::append_ids(heartbeat, wire::FrameType::heartbeat, id, {});
     client.send_some(heartbeat);
   }
+}
+
+std::string frame_of(wire::FrameType type, std::string_view body, std::uint64_t id = 1) {
+  std::string bytes;
+  wire::FrameHeader header;
+  header.type = type;
+  header.id = id;
+  if (type == wire::FrameType::request) {
+    header.code = static_cast<std::uint16_t>(wire::Operation::set);
+  }
+  wire::append_frame(bytes, header, body);
+  return bytes;
+}
+
+/// The beginning of a request that declares a body of so many bytes.
+std::string declaring(std::uint32_t body_bytes) {
+  std::string bytes;
+  wire::FrameHeader claim;
+  claim.body_bytes = body_bytes;
+  claim.code = static_cast<std::uint16_t>(wire::Operation::set);
+  claim.id = 1;
+  wire::begin_frame(bytes, claim);
+  return bytes;
+}
+
+bool break_protocol(const std::string& address, const std::string& kind) {
+  RawClient client(address);
+  const std::uint32_t bytes_max = client.say_hello().limits.request_bytes_max();
+  const std::string whole = client.request(wire::Set{"broken", "value", {}, false, false});
+  std::string no_id = whole;
+  no_id.replace(8, 8, 8, '\0');
+  const std::map<std::string, std::string> kinds = {
+      {"truncated", whole.substr(0, whole.size() - 1)},
+      {"truncated_header", whole.substr(0, 7)},
+      {"oversized", declaring(UINT32_MAX)},
+      {"oversized_by_one", declaring(bytes_max + 1)},
+      {"unknown_type", frame_of(static_cast<wire::FrameType>(99), {})},
+      {"type_of_servers", frame_of(wire::FrameType::reply, {})},
+      {"wrong_body", frame_of(wire::FrameType::request, "this is no set request")},
+      {"wrong_list", frame_of(wire::FrameType::acknowledge, "\xff\xff\xff\xff", 0)},
+      {"no_id", no_id},
+  };
+  const auto found = kinds.find(kind);
+  if (found == kinds.end()) return false;
+  json line{{"event", "closed"}, {"address", own_address(client)}};
+  client.send(found->second);
+  if (kind.starts_with("truncated")) {
+    client.finish_sending();
+  } else {
+    line.update(described(client.receive_last_word()));
+  }
+  line["is_closed"] = client.is_closed();
+  say(std::move(line));
+  return true;
+}
+
+void declare(const std::string& address, int count) {
+  std::vector<RawClient> clients;
+  for (; count > 0; --count) {
+    clients.emplace_back(address);
+    const wire::ServerHello hello = clients.back().say_hello();
+    clients.back().send(declaring(hello.limits.request_bytes_max()) + std::string(100, 'x'));
+  }
+  say({{"event", "declared"}});
+  char line[64];
+  while (::read(STDIN_FILENO, line, sizeof line) > 0) continue;
 }
 
 int run(std::string_view what, const std::string& address, std::string_view name) {
@@ -94,6 +192,10 @@ int run(std::string_view what, const std::string& address, std::string_view name
     lose_count(address, name);
   } else if (what == "takes_nothing") {
     take_nothing(address, name);
+  } else if (what == "declares") {
+    declare(address, std::stoi(std::string(name)));
+  } else if (what == "breaks") {
+    return break_protocol(address, std::string(name)) ? 0 : 2;
   } else {
     return 2;
   }

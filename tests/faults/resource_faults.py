@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-import random
+import re
 import resource
 import socket
 import subprocess
@@ -10,11 +10,11 @@ import time
 
 import effects
 from fault import CLOSED, Fault
-from processes import Absent, PATIENCE_S, Violation
+from processes import Absent, PATIENCE_S, RawClient, Violation, within
 from rank_faults import kill_victim
 
 MIB = 1 << 20
-MEMORY_LIMIT = 16 * MIB
+MEMORY_LIMIT = 256 * MIB
 
 
 # File descriptors.
@@ -68,31 +68,31 @@ async def limit_memory(run):
     run.state["server_flags"] = ["--memory-bytes-max", str(MEMORY_LIMIT)]
 
 
-async def write_until_refused(run, count, value_bytes):
-    for number in range(count):
-        call = run.late.begin("set", 20.0, key=f"big{number}", value_bytes=value_bytes)
-        result = await call.result()
-        if result["code"] != "ok":
-            run.expect_code(result, ["resource_exhausted"], str(call))
-            return result
-    raise Violation(f"{count} values of {value_bytes} bytes were taken")
-
-
 async def fill_memory(run):
+    """Small values, and in their place large ones."""
     at = time.monotonic()
-    refused = await write_until_refused(run, 40, MIB - 1000)
-    if refused["limit"] != MEMORY_LIMIT:
-        raise Violation(f"the limit is said to be {refused['limit']}")
-    resident = run.server.status_bytes("VmRSS")
-    if resident > 1.25 * MEMORY_LIMIT + 64 * MIB:
-        raise Violation(f"{resident} bytes are resident")
+    for value_bytes in (64 * 1024, MIB - 1000):
+        count = 2 * MEMORY_LIMIT // value_bytes
+        call = run.late.begin("fill", 20.0, value_bytes=value_bytes, count=count)
+        refused = await call.result()
+        run.expect_code(refused, ["resource_exhausted"], str(call))
+        if refused["limit"] != MEMORY_LIMIT:
+            raise Violation(f"the limit is said to be {refused['limit']}")
+        if refused["taken"] * value_bytes < 0.75 * MEMORY_LIMIT:
+            raise Violation(f"{refused['taken']} values of {value_bytes} bytes were all")
+        resident = run.server.status_bytes("VmRSS")
+        if resident > 1.25 * MEMORY_LIMIT + 64 * MIB:
+            raise Violation(f"{resident} bytes are resident")
+        run.state["told"] = run.state.get("told", "") + f"{resident / MIB:.0f} MiB resident; "
+        if value_bytes < MIB // 2:
+            await run.late.call("empty", count=refused["taken"])
+    run.state["taken"] = refused["taken"]
     return at
 
 
 async def free_memory(run):
     at = time.monotonic()
-    for number in range(40):
-        await run.late.call("remove", key=f"big{number}")
+    await run.late.call("empty", count=run.state["taken"])
     return at
 
 
@@ -109,8 +109,7 @@ async def narrow_address_space(run):
         call = run.late.begin("set", 2.0, key=f"big{number}", value_bytes=12 * MIB)
         result = await call.result()
         if result["code"] != "ok":
-            run.expect_code(result, ["resource_exhausted", "outcome_unknown", "timed_out"],
-                            str(call))
+            run.expect_code(result, ["resource_exhausted"], str(call))
             refusals += 1
             break
     if refusals == 0:
@@ -184,21 +183,83 @@ async def connect_often(run):
 
 # Strangers.
 
-async def send_garbage(run):
-    """Random bytes, truncated frames, and lengths beyond all limits."""
-    at = time.monotonic()
+BROKEN = {  # what is sent by one who was let in -> the code with which it is sent away
+    "truncated": None,
+    "truncated_header": None,
+    "oversized": "too_large",
+    "oversized_by_one": "too_large",
+    "unknown_type": "protocol_error",
+    "type_of_servers": "protocol_error",
+    "wrong_body": "protocol_error",
+    "wrong_list": "protocol_error",
+    "no_id": "protocol_error",
+}
+DECLARED_COUNT = 20
+DECLARED_RESIDENT_BYTES = 4 * MIB  # where 320 MiB are declared
+
+
+async def send_noise(run):
+    """What is no hello, of 20 strangers."""
     host, port = run.server.address.rsplit(":", 1)
-    dice = random.Random(run.seed)
     for _ in range(20):
-        kind = dice.randrange(3)
-        garbage = [dice.randbytes(dice.randint(1, 3000)), b"\xff" * 16,
-                   b"MUST" + dice.randbytes(dice.randint(1, 100))][kind]
+        kind = run.dice.randrange(3)
+        garbage = [run.dice.randbytes(run.dice.randint(1, 3000)), b"\xff" * 16,
+                   b"MUST" + run.dice.randbytes(run.dice.randint(1, 100))][kind]
         with socket.create_connection((host, int(port)), PATIENCE_S) as stranger:
             try:
                 stranger.sendall(garbage)
             except OSError:
                 pass
         await asyncio.sleep(0.01)
+
+
+async def see_end_in_log(run, address, kind):
+    line = re.compile(rf" {re.escape(address)}, session \d+: ended: \S")
+    until = time.monotonic() + PATIENCE_S
+    while not line.search((run.place.folder / "musterd.err").read_text(encoding="utf-8")):
+        if time.monotonic() > until:
+            raise Violation(f"{kind}: the server does not say why it let {address} go")
+        await asyncio.sleep(0.02)
+
+
+async def break_protocol(run, kind, code):
+    """The server closes and says why: to the peer, or in its log if that has ended itself."""
+    client = await RawClient(run.place, run.server.address, "breaks", kind).start()
+    told = await client.next()
+    if not told["is_closed"]:
+        raise Violation(f"{kind}: the connection was not closed")
+    if code is not None:
+        run.expect_code(told, [code], kind)
+        if told["decided_by"] != "server":
+            raise Violation(f"{kind}: {told['message']}")
+    else:
+        await see_end_in_log(run, told["address"], kind)
+    await within(PATIENCE_S, f"the end of {client.name}", client.process.wait())
+
+
+async def declare_much(run):
+    """As much as may be, of which little comes: the server makes room for what has come."""
+    before = run.server.status_bytes("VmRSS")
+    client = RawClient(run.place, run.server.address, "declares", str(DECLARED_COUNT))
+    client.session_count = DECLARED_COUNT
+    await client.start()
+    await client.next()
+    await run.late.call("set", key="declared")  # what was sent before this has been read
+    grown = run.server.status_bytes("VmRSS") - before
+    run.state["told"] = f"{grown / MIB:.1f} MiB more resident"
+    if grown > DECLARED_RESIDENT_BYTES:
+        raise Violation(f"{grown} bytes are resident for what was but declared")
+    await client.kill()
+
+
+async def send_garbage(run):
+    """Noise, and of those who were let in truncated frames, lengths beyond all limits, unknown
+    types, wrong bodies."""
+    at = time.monotonic()
+    await send_noise(run)
+    for kind, code in BROKEN.items():
+        await break_protocol(run, kind, code)
+    await declare_much(run)
     return at
 
 
