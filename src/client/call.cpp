@@ -70,8 +70,7 @@ Error out_of_memory() {
                  "this process has no memory left; the call did not begin");
 }
 
-Error ended_by_memory(Link& link, const Subject& subject, Progress progress,
-                      Instant begun) noexcept {
+Error ended_by_memory(Link& link, const Subject& subject, Progress progress, Instant begun) {
   if (progress.is_counted) link.break_down();
   try {
     Error error = progress.is_submitted
@@ -79,9 +78,10 @@ Error ended_by_memory(Link& link, const Subject& subject, Progress progress,
                                 "this process has no memory left to take the answer")
                       : out_of_memory();
     return described(std::move(error), subject, &link, begun);
-  } catch (...) {
-    Error error;  // without texts
-    error.code = progress.is_submitted ? ErrorCode::outcome_unknown : ErrorCode::resource_exhausted;
+  } catch (const std::bad_alloc&) {
+    if (!progress.is_submitted) throw;
+    Error error;
+    error.code = ErrorCode::outcome_unknown;
     return error;
   }
 }

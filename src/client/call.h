@@ -74,9 +74,9 @@ struct Progress {
 /// Memory was out in the midst of a call. One that its group has counted ends the session with it:
 /// else this rank's next call would be taken for another one than the others'.
 ///
-/// returns  resource_exhausted: it did not begin; or outcome_unknown
-Error ended_by_memory(Link& link, const Subject& subject, Progress progress,
-                      Instant begun) noexcept;
+/// returns  resource_exhausted: it did not begin; or outcome_unknown. Where there is no memory for
+///          an error that says so: outcome_unknown without texts, or std::bad_alloc
+Error ended_by_memory(Link& link, const Subject& subject, Progress progress, Instant begun);
 
 /// Of a call that nobody has completed when the last who knew of it let go of it.
 Error let_go();

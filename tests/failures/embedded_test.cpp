@@ -81,8 +81,9 @@ bool is_clear(FailurePlan plan, const Error& error) {
 void check(FailurePlan plan, const Run& run) {
   INFO(run.failed.where, "\nagain: ", again(plan));
   for (const std::string& wrong : run.story.wrongs) CHECK_MESSAGE(false, wrong);
-  // With several in a row there may be nothing left to call a handler with.
+  // With several in a row there may be nothing left to call a handler with, or for a text.
   for (const std::string& call : run.story.unheard) CHECK_MESSAGE(plan.in_a_row > 1, call);
+  for (const std::string& call : run.story.speechless) CHECK_MESSAGE(plan.in_a_row > 1, call);
   for (const Error& error : run.story.errors) {
     CHECK_MESSAGE(is_clear(plan, error), error.message());
   }

@@ -65,6 +65,7 @@ Run run(FailurePlan plan) {
 void check_promises(const Run& run) {
   for (const std::string& wrong : run.story.wrongs) CHECK_MESSAGE(false, wrong);
   for (const std::string& call : run.story.unheard) CHECK_MESSAGE(false, call);
+  for (const std::string& call : run.story.speechless) CHECK_MESSAGE(false, call);
 }
 
 /// Ends with what is wrong with a run in which the server was to live on.

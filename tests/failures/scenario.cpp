@@ -91,7 +91,7 @@ class Player {
     } else {
       const Error& error = result->error();
       if (error.detail.empty() && error.ranks.empty()) {
-        story_.wrongs.push_back(std::string(name) + ": an error that says nothing");
+        story_.speechless.push_back(std::string(name) + ": an error that says nothing");
       }
       story_.errors.push_back(error);
     }

@@ -12,9 +12,10 @@ namespace muster::test {
 
 /// What two ranks were told while they used everything a store and a group offer.
 struct Story {
-  std::vector<Error> errors;         ///< of calls that failed
-  std::vector<std::string> wrongs;   ///< promises that were broken
-  std::vector<std::string> unheard;  ///< calls whose handler did not run
+  std::vector<Error> errors;            ///< of calls that failed
+  std::vector<std::string> wrongs;      ///< promises that were broken
+  std::vector<std::string> unheard;     ///< calls whose handler did not run
+  std::vector<std::string> speechless;  ///< calls whose error has no text
   std::size_t call_count = 0;
   std::size_t success_count = 0;
 };
