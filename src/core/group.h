@@ -219,6 +219,7 @@ class Group {
   void place_candidates(std::vector<Seat>& seats);
   Error conflict_error(const Member& caller, const std::string& called_instead) const;
   std::vector<std::uint32_t> ranks_without_candidate();
+  void blame_without_candidate(Error& late);
   Error regroup_timeout(const Member& decider, Duration timeout);
 
   GroupRoom& room_;

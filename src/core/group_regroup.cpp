@@ -359,12 +359,16 @@ Error Group::regroup_timeout(const Member& decider, Duration timeout) {
   for (const Member& member : epoch_->roster.members) {
     if (member.live() && !called(member)) epoch_->roster.blame(late, member);
   }
-  if (!late.rank_ranges.empty()) return late;
+  if (late.rank_ranges.empty()) blame_without_candidate(late);
+  return late;
+}
+
+/// All live members wait in a regroup, and for whom?
+void Group::blame_without_candidate(Error& late) {
   late.detail = "all live members came, but no candidates for these ranks";
   for (const std::uint32_t rank : ranks_without_candidate()) {
     add_rank(late, rank, [&] { return report_of_absent(rank); });
   }
-  return late;
 }
 
 }  // namespace muster::core

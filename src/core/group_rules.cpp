@@ -196,6 +196,7 @@ Error Group::timeout_error(const Joiner& joiner) {
     for (const Member& member : epoch_->roster.members) {
       if (member.live() && !called(member)) epoch_->roster.blame(waiting, member);
     }
+    if (waiting.rank_ranges.empty()) blame_without_candidate(waiting);
     return waiting;
   }
   Error timeout = error(ErrorCode::timed_out, "");
