@@ -255,12 +255,15 @@ void Engine::Impl::on(const Stop& event) {
 /// Both sums leave out the time in which the server itself did not run.
 Instant Engine::Impl::deadline_of(const Session& session) const {
   const wire::ServerLimits& limits = options_.limits;
-  const Instant silent =
+  Instant silent =
       session.heard + limits.session_timeout + (paused_sum_ - session.paused_when_heard);
+  if (MUSTER_PLANTED(timeout_is_longer)) silent += std::chrono::seconds(1);
   if (session.connection != 0 || session.disconnect_cause != DisconnectCause::closed) return silent;
   if (MUSTER_PLANTED(grace_ignored)) return std::min(silent, session.disconnected);
-  return std::min(silent, session.disconnected + limits.grace +
-                              (paused_sum_ - session.paused_when_disconnected));
+  Instant gone =
+      session.disconnected + limits.grace + (paused_sum_ - session.paused_when_disconnected);
+  if (MUSTER_PLANTED(grace_is_longer)) gone += std::chrono::seconds(1);
+  return std::min(silent, gone);
 }
 
 Duration Engine::Impl::silence(const Session& session) const {
@@ -292,7 +295,9 @@ void Engine::Impl::end_session(Session& session, Error why, LossCause cause) {
   if (session.connection != 0) {
     auto body = std::make_shared<std::string>();
     wire::append_event(*body, wire::Event{wire::EventKind::session_ended, 0, why});
-    send_event(session, wire::EventKind::session_ended, std::move(body));
+    if (!MUSTER_PLANTED(session_end_not_told)) {
+      send_event(session, wire::EventKind::session_ended, std::move(body));
+    }
     const ConnectionId connection = session.connection;
     session.connection = 0;
     close(connection, std::move(why));

@@ -95,6 +95,7 @@ void Epoch::tell_of_one_more(std::size_t count) {
 }
 
 void Epoch::tell_who_is_gone() {
+  if (MUSTER_PLANTED(members_not_told)) return;
   wire::Event event;
   event.epoch = roster.epoch;
   event.kind = roster.broken() ? wire::EventKind::epoch_broken : wire::EventKind::rank_left;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/planted.h"
 #include "core/failure.h"
 #include "core/group.h"
 #include "core/reply_heads.h"
@@ -12,12 +13,15 @@
 namespace muster::core {
 
 void Group::work() {
+  const bool is_slow =
+      MUSTER_PLANTED(complete_join_waits) && room_.host.now().time_since_epoch().count() % 4 == 0;
   for (;;) {
     if (epoch_ != nullptr && epoch_->roster.live_count == 0) {
       end_epoch();
     } else if (!unjudged_.empty()) {
       settle(*unjudged_.begin()->second);
-    } else if (epoch_ == nullptr && seated_count_ != 0 && seated_count_ == world_size_) {
+    } else if (epoch_ == nullptr && seated_count_ != 0 && seated_count_ == world_size_ &&
+               !is_slow) {
       form_from_joiners();
     } else if (epoch_ == nullptr || !regroup_if_due()) {
       return;

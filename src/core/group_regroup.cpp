@@ -85,6 +85,9 @@ std::optional<Error> Group::regroup_refusal(const RequestContext& context, const
   };
   const Options& options = room_.host.options();
   const std::uint32_t size_max = options.limits.world_size_max;
+  const bool is_refused =
+      MUSTER_PLANTED(regroup_refused_busy) && context.now.time_since_epoch().count() % 4 == 0;
+  if (is_refused) return error(ErrorCode::busy, "for no reason");
   if (context.timeout <= Duration::zero()) return invalid("a regroup's timeout is above zero");
   if (new_size > size_max) {
     return invalid("the new size is above the server's limit of " + std::to_string(size_max));
@@ -237,6 +240,7 @@ bool Group::regroup_if_due() {
   if (attempt_.new_size > live + standbys_.size() + rank_candidates_.size()) return false;
   std::vector<Seat> seats = survivors(false);
   place_candidates(seats);
+  if (MUSTER_PLANTED(candidates_not_taken) && attempt_.new_size > live) return false;
   if (attempt_.new_size != 0 && seats.size() != attempt_.new_size) return false;
   form_epoch(seats, nullptr);
   return true;
@@ -316,6 +320,7 @@ Error Group::conflict_error(const Member& caller, const std::string& called_inst
   const Roster& roster = epoch_->roster;
   const Round* round = epoch_->rounds.undecided();
   Error conflict = error(ErrorCode::collective_mismatch, "");
+  if (MUSTER_PLANTED(mismatch_names_nobody)) return conflict;
   for (const Member& member : roster.members) {
     if (!member.live()) continue;
     RankReport report = report_of(room_.host, member);
@@ -356,6 +361,7 @@ Error Group::regroup_timeout(const Member& decider, Duration timeout) {
   Error late = error(ErrorCode::timed_out, "");
   late.decided_by_rank = static_cast<int>(decider.rank);
   late.decided_by_timeout = timeout;
+  if (MUSTER_PLANTED(late_regroup_names_nobody)) return late;
   for (const Member& member : epoch_->roster.members) {
     if (member.live() && !called(member)) epoch_->roster.blame(late, member);
   }

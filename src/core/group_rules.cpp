@@ -123,7 +123,8 @@ Group::Verdict Group::judge_formed(const Session& session, const wire::Join& req
     return verdict;
   }
   const bool free_rank = holder != nullptr && holder->standing == Standing::left;
-  if (epoch_->roster.broken() || free_rank || request.standby) {
+  const bool broken = epoch_->roster.broken() && !MUSTER_PLANTED(restarted_rank_refused);
+  if (broken || free_rank || request.standby) {
     return {Verdict::Kind::candidate, {}};
   }
   return Verdict::refusal(closed_error());
@@ -191,12 +192,15 @@ Error Group::closed_error() const {
 
 /// The deadline of a joiner has passed: what did it wait for?
 Error Group::timeout_error(const Joiner& joiner) {
+  if (MUSTER_PLANTED(late_join_names_nobody)) return error(ErrorCode::timed_out, "");
   if (joiner.place == Joiner::Place::candidate) {
     Error waiting = error(ErrorCode::timed_out, "these members have not regrouped");
     for (const Member& member : epoch_->roster.members) {
       if (member.live() && !called(member)) epoch_->roster.blame(waiting, member);
     }
-    if (waiting.rank_ranges.empty()) blame_without_candidate(waiting);
+    const bool is_complete = waiting.rank_ranges.empty();
+    if (is_complete && !MUSTER_PLANTED(late_candidate_names_nobody))
+      blame_without_candidate(waiting);
     return waiting;
   }
   Error timeout = error(ErrorCode::timed_out, "");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/planted.h"
 #include "core/failure.h"
 #include "core/objects.h"
 
@@ -125,6 +126,9 @@ Error Roster::loss_error() const {
   Error lost_error = error(ErrorCode::rank_lost, "");
   lost_error.cause = cause;
   for (const std::uint32_t rank : sorted(lost)) blame(lost_error, members[rank]);
+  if (MUSTER_PLANTED(ranges_name_all)) {
+    lost_error.rank_ranges = {{0, static_cast<int>(members.size()) - 1}};
+  }
   return lost_error;
 }
 

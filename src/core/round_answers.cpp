@@ -221,6 +221,7 @@ void Rounds::blame_for_oldest(Error& error) const {
 /// `caller` has called something else than the ranks before it.
 Error Rounds::mismatch_error(const Round& round, const Member& caller, std::string called) const {
   Error error = round_error(ErrorCode::collective_mismatch, round);
+  if (MUSTER_PLANTED(mismatch_names_nobody)) return error;
   const std::string others = text_of(round.call);
   const auto called_that = [&](const Member& member) {
     return member.live() && member.next_round > round.number &&

@@ -24,6 +24,7 @@ void Rounds::fail_open(Round& round, Error error) {
 }
 
 void Rounds::break_off(const Failure& failure) {
+  if (MUSTER_PLANTED(done_rounds_dropped_on_break)) return close(failure);
   if (undecided() == nullptr) return;
   const std::unique_ptr<Round> round = std::move(open_.back());
   open_.pop_back();

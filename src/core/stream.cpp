@@ -112,7 +112,8 @@ void Streams::send(const RequestContext& context, Member& source, const wire::Se
   source.sent.append(object->of_source);
   shelf_.let_age(*object);
   host_.answer(context, answer_of(wire::NumberReply{static_cast<std::int64_t>(next)}));
-  if (stream.waiting != nullptr) deliver(stream, *stream.waiting);
+  if (stream.waiting != nullptr && !MUSTER_PLANTED(receive_not_woken))
+    deliver(stream, *stream.waiting);
 }
 
 void Streams::receive(const RequestContext& context, Member& destination,

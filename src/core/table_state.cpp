@@ -141,6 +141,7 @@ void TableState::serve(const std::vector<Entry*>& appeared) {
     wait->queued = false;
     if (!complete(*wait)) continue;
     const bool reads_value = wait->parked.operation == wire::Operation::get;
+    if (reads_value ? MUSTER_PLANTED(get_not_woken) : MUSTER_PLANTED(wait_not_woken)) continue;
     Payload value = reads_value ? wait->links.front().entry->value : nullptr;
     host.answer(wait->parked, reads_value ? value_answer(std::move(value)) : Answer{});
   }
@@ -149,6 +150,7 @@ void TableState::serve(const std::vector<Entry*>& appeared) {
 
 void TableState::serve_one_taker(Entry& entry) {
   if (entry.waiting == nullptr || entry.waiting->takers.empty()) return;
+  if (MUSTER_PLANTED(take_not_woken)) return;
   KeyWait& winner = *entry.waiting->takers.first().wait;
   if (MUSTER_PLANTED(take_gives_to_two)) {
     return host.answer(winner.parked, value_answer(entry.value));

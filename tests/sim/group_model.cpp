@@ -7,6 +7,12 @@
 namespace muster::sim {
 namespace {
 
+bool names(const Error& error, std::uint32_t rank) {
+  return std::any_of(error.rank_ranges.begin(), error.rank_ranges.end(), [&](RankRange range) {
+    return static_cast<int>(rank) >= range.first && static_cast<int>(rank) <= range.last;
+  });
+}
+
 std::string text_of(ErrorCode outcome) {
   return outcome == ErrorCode{} ? "done" : std::string(name_of(outcome));
 }
@@ -58,7 +64,14 @@ void GroupModel::formed(std::uint64_t client, const std::string& group, std::uin
 void GroupModel::join_begins(const std::string& group, std::uint64_t client, std::uint32_t rank) {
   asked_for_[{group, rank}].insert(client);
   askers_.insert({group, client});
-  if (!joiners_.insert({group, client}).second) has_second_joins_ = true;
+  if (joiners_.insert({group, client}).second) return;
+  has_second_joins_ = true;
+  second_join_begins(group, client);
+}
+
+bool GroupModel::may_have_size(const Number& epoch, std::uint64_t size) const {
+  const auto found = epochs_.find(epoch);
+  return found == epochs_.end() || found->second.size == 0 || found->second.size == size;
 }
 
 void GroupModel::regroup_begins(const Number& epoch) {
@@ -144,6 +157,17 @@ bool GroupModel::is_source(const Number& epoch, std::uint64_t number, std::uint6
   return false;
 }
 
+bool GroupModel::may_have_called(const Number& number, std::uint64_t wanted, std::uint32_t rank,
+                                 const std::string& called) const {
+  const auto epoch = epochs_.find(number);
+  if (epoch == epochs_.end()) return true;
+  if (called == "regroup") return epoch->second.has_regroups || has_second_joins_;
+  const auto round = epoch->second.rounds.find(wanted);
+  if (round == epoch->second.rounds.end()) return false;
+  const auto own = round->second.called.find(rank);
+  return own != round->second.called.end() && called == wire::name_of(own->second.call.collective);
+}
+
 void GroupModel::cancel_begins(const Number& epoch, std::uint64_t round) {
   epochs_[epoch].rounds[round].may_be_cancelled = true;
 }
@@ -161,6 +185,9 @@ bool GroupModel::may_be_cancelled(const Number& epoch, std::uint64_t round) cons
 /// R3: one outcome, the same for all.
 void GroupModel::outcome(const Place& place, Round& round, std::uint64_t number, ErrorCode code) {
   if (!round.outcome) round.outcome = code;
+  if (round.was_broken && *round.outcome == ErrorCode{}) {
+    problem(place, number, "it is done for one rank, another was told of a loss");
+  }
   if (*round.outcome == code) return;
   problem(place, number,
           "one rank was told " + text_of(*round.outcome) + ", another " + text_of(code));
@@ -280,8 +307,8 @@ void GroupModel::round_failed(const Place& place, std::uint64_t number, const Er
   Round& round = epochs_[place.epoch].rounds[number];
   round.told.emplace(place.rank, oracle_.now());
   switch (error.code) {
+    case ErrorCode::rank_lost: return round_broken(place, round, number, error);
     // Of the epoch, or of this rank alone.
-    case ErrorCode::rank_lost:
     case ErrorCode::fenced:
     case ErrorCode::stale_epoch:
     case ErrorCode::collective_mismatch:
@@ -290,6 +317,15 @@ void GroupModel::round_failed(const Place& place, std::uint64_t number, const Er
     default: break;
   }
   outcome(place, round, number, error.code);
+}
+
+/// R4: a loss ends what was not decided, and nothing else; only who is itself lost is told less.
+void GroupModel::round_broken(const Place& place, Round& round, std::uint64_t number,
+                              const Error& error) {
+  if (names(error, place.rank)) return;
+  round.was_broken = true;
+  if (round.outcome != ErrorCode{}) return;
+  problem(place, number, "it is told of a loss, the round was done for another rank");
 }
 
 /// Whether the server has had the call by then.
@@ -303,11 +339,6 @@ bool GroupModel::has_surely_come(const Called& called, Instant when) const {
 /// R3: the earliest deadline decides, and says who is missing.
 void GroupModel::check_timeout(const Place& place, Round& round, std::uint64_t number,
                                const Error& error) {
-  const auto names = [&](std::uint32_t rank) {
-    return std::any_of(error.rank_ranges.begin(), error.rank_ranges.end(), [&](RankRange range) {
-      return static_cast<int>(rank) >= range.first && static_cast<int>(rank) <= range.last;
-    });
-  };
   if (error.decided_by_rank < 0) return problem(place, number, "timed_out, but by whom?");
   const auto decider = round.called.find(static_cast<std::uint32_t>(error.decided_by_rank));
   if (decider == round.called.end()) {
@@ -320,14 +351,15 @@ void GroupModel::check_timeout(const Place& place, Round& round, std::uint64_t n
       collective == wire::Collective::broadcast || collective == wire::Collective::scatter;
   for (std::uint32_t rank = 0; rank < size; ++rank) {
     if (from_one && rank != called.call.root) continue;  // the source waits for nobody
-    if (round.called.count(rank) == 0 && !names(rank)) {
+    if (round.called.count(rank) == 0 && !names(error, rank)) {
       problem(place, number, "timed_out does not name rank " + std::to_string(rank));
     }
   }
   if (error.rank_ranges.empty()) problem(place, number, "timed_out names nobody");
   const Instant due = called.begun + oracle_.shorter(called.timeout);
   for (const auto& [rank, other] : round.called) {
-    if (!names(rank) || oracle_.terms().has_small_limits || !has_surely_come(other, due)) continue;
+    if (!names(error, rank) || oracle_.terms().has_small_limits || !has_surely_come(other, due))
+      continue;
     problem(place, number, "timed_out names rank " + std::to_string(rank) + ", which had come");
   }
   if (error.decided_by_timeout > called.timeout) {

@@ -54,6 +54,19 @@ class GroupModel {
   bool has_asked(const std::string& group, std::uint64_t client) const {
     return askers_.count({group, client}) != 0;
   }
+  /// Whether a join of it may still be under way when it is a member, and call a regroup then.
+  bool has_asked_twice(const std::string& group, std::uint64_t client) const {
+    return second_askers_.count({group, client}) != 0;
+  }
+  /// Whether it is, or has been, in an epoch of the group.
+  bool was_member(const std::string& group, std::uint64_t client) const {
+    return newest_.count({group, client}) != 0 || has_asked_twice(group, client);
+  }
+  /// As far as is known.
+  bool may_have_size(const Number& epoch, std::uint64_t size) const;
+  void second_join_begins(const std::string& group, std::uint64_t client) {
+    second_askers_.insert({group, client});
+  }
   bool somebody_asked_for(const std::string& group, std::uint32_t rank,
                           std::uint64_t not_this) const;
   void regroup_begins(const Number& epoch);
@@ -85,6 +98,9 @@ class GroupModel {
                     Instant when) const;
   /// Whether the round is the client's to give: it waits for nobody.
   bool is_source(const Number& epoch, std::uint64_t round, std::uint64_t client) const;
+  /// Whether that is what the rank called in the round, or a regroup beside it.
+  bool may_have_called(const Number& epoch, std::uint64_t round, std::uint32_t rank,
+                       const std::string& called) const;
   void cancel_begins(const Number& epoch, std::uint64_t round);
   void cancel_regroup_begins(const Number& epoch);
   /// Round 0: a regroup.
@@ -126,6 +142,7 @@ class GroupModel {
     std::map<std::uint32_t, std::vector<std::string>> values;  ///< that ranks were given
     std::map<std::uint32_t, Instant> told;                     ///< the outcome
     bool may_be_cancelled = false;
+    bool was_broken = false;  ///< a rank was told that the loss of another ended it
   };
   struct Epoch {
     std::uint32_t size = 0;
@@ -158,6 +175,7 @@ class GroupModel {
 
   void problem(const Number& epoch, const std::string& what);
   void problem(const Place& place, std::uint64_t round, const std::string& what);
+  void round_broken(const Place& place, Round& round, std::uint64_t number, const Error& error);
   void outcome(const Place& place, Round& round, std::uint64_t number, ErrorCode code);
   void check_values(const Place& place, const Epoch& epoch, Round& round, std::uint64_t number,
                     const std::vector<std::string>& values);
@@ -174,6 +192,7 @@ class GroupModel {
   std::set<Client> leavers_;
   std::set<Client> askers_;   ///< who have ever asked to join
   std::set<Client> joiners_;  ///< who have asked and not been answered yet
+  std::set<Client> second_askers_;
   bool has_second_joins_ = false;
   std::map<std::pair<std::string, std::uint32_t>, std::set<std::uint64_t>> asked_for_;
   std::map<Stream, Objects> streams_;

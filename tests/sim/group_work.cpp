@@ -124,6 +124,7 @@ void GroupWork::join() {
   is_busy_ = true;
   model().join_begins(id_, process_.number(), request.rank);
   if (random().one_in(16)) {  // two threads of it join at the same time
+    model().second_join_begins(id_, process_.number());
     ask("second join of " + id_ + " as " + std::to_string(request.rank), request, patience(), 0,
         [](const Reply&, Fate) {});
   }

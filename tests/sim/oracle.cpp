@@ -215,16 +215,19 @@ Ask Oracle::ended(std::uint64_t number, const Error* error, client::protocol::Fa
   if (error->operation.empty() || error->decided_by.empty()) {
     problem(ask.what + ": its error does not say what and by whom");
   }
+  check_elapsed(ask, *error);
+  check_places(*error, ask.incarnation, ask.client);
   if (!is_allowed(ask, *error)) {
     problem(lives_[ask.client].name + " " + ask.what + " must not end so: " + error->message());
   }
   return ask;
 }
 
-void Oracle::told(std::uint64_t client, const Error& error) {
+void Oracle::told(std::uint64_t client, const Error& error, std::uint64_t incarnation) {
   trace_.note(now(), lives_[client].name, static_cast<unsigned>(error.code) + 1000u,
               [&] { return "is told: " + error.message(); });
   check_reports(client, error);
+  check_places(error, incarnation, client);
   if (error.code == ErrorCode::rank_lost) check_loss(client, error);
   if (error.code == ErrorCode::rank_left) check_left(client, error);
 }

@@ -30,6 +30,9 @@ struct Ask {
   std::uint64_t round = 0;
   Instant begun{};
   Duration timeout{};
+  std::uint32_t rank = 0;   ///< that a join asks for
+  std::uint32_t size = 0;   ///< of the world, that a join or a regroup asks for
+  bool is_standby = false;  ///< a join that waits also where the group is whole
   bool is_cancelled = false;
   std::uint64_t incarnation = 0;  ///< of the server, when it was begun; 0: none was known
 };
@@ -70,7 +73,7 @@ class Oracle {
             std::uint64_t incarnation);
   void cancels(std::uint64_t number);
   bool is_pending(std::uint64_t number) const { return pending_.count(number) != 0; }
-  void told(std::uint64_t client, const Error& error);
+  void told(std::uint64_t client, const Error& error, std::uint64_t incarnation);
   /// What a member is said to be, to whom, and when that one has asked.
   void check_entry(std::uint64_t client, const std::string& group, const wire::MemberEntry& entry,
                    Instant asked);
@@ -104,8 +107,15 @@ class Oracle {
  private:
   Duration running() const;
   bool is_allowed(const Ask& ask, const Error& error);
-  bool may_time_out(const Ask& ask, const Error& error) const;
+  bool may_time_out(const Ask& ask, const Error& error);
+  bool may_be_refused(const Ask& ask, const Error& error) const;
+  void check_elapsed(const Ask& ask, const Error& error);
   void check_reports(std::uint64_t client, const Error& error);
+  void check_ranges(const Error& error);
+  void check_places(const Error& error, std::uint64_t incarnation, std::uint64_t client);
+  void check_missing(const Ask& ask, const Error& error);
+  void check_callers(const Ask& ask, const Error& error);
+  bool has_surely_asked(const Ask& other, const Ask& late) const;
   void check_loss(std::uint64_t client, const Error& error);
   bool is_cause(LossCause cause, const Life& life, const std::string& group,
                 const RankReport& report) const;

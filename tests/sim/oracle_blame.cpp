@@ -13,6 +13,7 @@ using namespace std::chrono_literals;
 void Oracle::check_reports(std::uint64_t client, const Error& error) {
   const wire::ServerLimits& limits = terms_.limits;
   if (error.decided_by == "client") return;
+  check_ranges(error);
   for (const RankReport& report : error.ranks) {
     const bool is_known = report.process.id != ProcessId{};
     if (!report.joined || report.rank < 0) {

@@ -41,12 +41,15 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
       return std::max(life.longest_silence, silent) >= shorter(limits.session_timeout) ||
              life.longest_closed >= shorter(limits.grace);
     }
-    case ErrorCode::server_restarted: return restarts_ > 0;
+    case ErrorCode::server_restarted:
+      return restarts_ > 0 && error.expected < error.actual &&
+             (ask.incarnation == 0 || ask.incarnation == error.expected);
     case ErrorCode::fenced: return life.was_reported || life.may_be_fenced;
     case ErrorCode::rank_lost: check_loss(ask.client, error); return true;
     case ErrorCode::rank_left: check_left(ask.client, error); return true;
     case ErrorCode::stale_epoch: return error.epoch < ask.epoch || groups.may_be_over(epoch);
     case ErrorCode::collective_mismatch:
+      check_callers(ask, error);
       return ask.operation == wire::Operation::join || groups.may_mismatch(epoch);
     case ErrorCode::expired: return terms_.has_expiration || groups.may_be_expired(epoch);
     case ErrorCode::permission_denied: return life.is_observer;
@@ -59,17 +62,45 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
     case ErrorCode::group_closed:
     case ErrorCode::group_mismatch:
     case ErrorCode::invalid_argument:
-      return ask.operation == wire::Operation::join || ask.operation == wire::Operation::regroup;
+    case ErrorCode::busy: return may_be_refused(ask, error);
     case ErrorCode::sequence_gap:  // of objects behind one that failed
       return ask.operation == wire::Operation::send && error.actual > error.expected;
-    case ErrorCode::busy: return ask.operation == wire::Operation::regroup;
     case ErrorCode::closed: return life.said_goodbye;
     default: return false;
   }
 }
 
+/// How a join or a regroup is turned away.
+bool Oracle::may_be_refused(const Ask& ask, const Error& error) const {
+  const bool joins = ask.operation == wire::Operation::join;
+  const GroupModel::Number epoch{ask.incarnation, error.epoch};
+  switch (error.code) {
+    // J9; whether the group was whole, the witness knows.
+    case ErrorCode::group_closed: return joins && !ask.is_standby && !error.rank_ranges.empty();
+    // All ask for the same, but an epoch that was formed by a regroup may be smaller.
+    case ErrorCode::group_mismatch:
+      return joins && error.actual == ask.size && error.expected != ask.size &&
+             groups.may_have_size(epoch, error.expected);
+    // A member has another rank now than the one that it asks for.
+    case ErrorCode::invalid_argument: return joins && groups.was_member(ask.group, ask.client);
+    // Its other join waits in a regroup of another size.
+    case ErrorCode::busy:
+      return ask.operation == wire::Operation::regroup &&
+             groups.has_asked_twice(ask.group, ask.client);
+    default: return false;
+  }
+}
+
+/// R2: how long the call took, by the clock of its process.
+void Oracle::check_elapsed(const Ask& ask, const Error& error) {
+  const Duration took = now() - ask.begun;
+  if (error.elapsed >= shorter(took) && error.elapsed <= longer(took) + 1ms) return;
+  problem(ask.what + ": its error is wrong about how long it took");
+}
+
 /// R1 and R3: not before the deadline that it speaks of.
-bool Oracle::may_time_out(const Ask& ask, const Error& error) const {
+bool Oracle::may_time_out(const Ask& ask, const Error& error) {
+  check_missing(ask, error);
   const bool is_shared = ask.operation == wire::Operation::collective ||
                          ask.operation == wire::Operation::regroup ||
                          ask.operation == wire::Operation::recover;

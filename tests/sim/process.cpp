@@ -89,7 +89,7 @@ void Process::die(Client::Death death) {
 }
 
 void Process::told(const wire::Event& event) {
-  town_.oracle.told(number(), event.error);
+  town_.oracle.told(number(), event.error, client_.incarnation());
   if (event.kind == wire::EventKind::session_ended) return session_ended();
   for (const auto& work : group_works_) work->told(event);
 }
@@ -129,6 +129,11 @@ std::uint64_t Process::ask(Ask ask, const wire::RequestBody& body, Use use) {
   ask.client = number();
   ask.operation = wire::operation_of(body);
   ask.incarnation = client_.incarnation();
+  if (const auto* join = std::get_if<wire::Join>(&body)) {
+    ask.rank = join->rank;
+    ask.size = join->world_size;
+    ask.is_standby = join->standby;
+  }
   const std::uint64_t number = town_.oracle.begun(ask);
   const auto call = client_.call(
       body, ask.timeout,

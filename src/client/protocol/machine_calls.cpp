@@ -176,6 +176,7 @@ void Machine::complete(Call call, Result<std::string> reply, Fate fate, Instant 
     if (error.where.empty()) error.where = options_.where;
     if (error.decided_by.empty()) error.decided_by = fate == Fate::answered ? "server" : "client";
     error.elapsed = now - call.submitted;
+    if (MUSTER_PLANTED(elapsed_is_wrong)) error.elapsed = std::chrono::hours(1);
   }
   emit(Complete{call.id, std::move(reply), fate});
 }

@@ -41,7 +41,7 @@ bool Machine::did_not_run(Instant now) const {
 
 void Machine::do_what_is_due(Instant now) {
   if (established() && now >= falls_silent_at()) {
-    emit(Disconnect{.is_silent = true});
+    emit(Disconnect{.is_silent = !MUSTER_PLANTED(silent_close_is_death)});
     lose_connection(
         error_of(ErrorCode::unavailable, "the server is silent for " + in_seconds(now - heard_)),
         now);
@@ -121,6 +121,7 @@ Duration Machine::heartbeat_interval() const {
 
 Instant Machine::suspends_at() const {
   if (MUSTER_PLANTED(never_suspended)) return base::far_future;
+  if (MUSTER_PLANTED(suspended_early)) return lease_.proven() + server_.limits.session_timeout / 2;
   return lease_.proven() + server_.limits.session_timeout * 4 / 5;
 }
 
