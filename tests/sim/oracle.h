@@ -93,6 +93,7 @@ class Oracle {
   const std::deque<Life>& lives() const { return lives_; }
   const Terms& terms() const { return terms_; }
   Instant now() const { return scheduler_.now(); }
+  Duration running() const;
   bool is_surely_lost(const Life& life) const;
   /// How a group is named that a client speaks of.
   std::string group_id(std::uint64_t client, const std::string& group) const;
@@ -105,7 +106,6 @@ class Oracle {
   std::uint64_t calls_ended_count = 0;
 
  private:
-  Duration running() const;
   bool is_allowed(const Ask& ask, const Error& error);
   bool may_time_out(const Ask& ask, const Error& error);
   bool may_be_refused(const Ask& ask, const Error& error) const;

@@ -69,7 +69,8 @@ void Server::accept(Network::ConnectionId connection) {
 void Server::lost(Network::ConnectionId connection) {
   const auto found = peers_.extract(connection);
   if (found.empty()) return;
-  if (lost_connection) lost_connection(found.mapped().client);
+  // One that has said no hello is no session's yet.
+  if (lost_connection && found.mapped().has_said_hello) lost_connection(found.mapped().client);
   witness_->closed(connection);
   apply(core::Disconnected{connection, core::DisconnectCause::closed});
 }
@@ -86,6 +87,7 @@ void Server::received(Network::ConnectionId connection, std::string_view bytes) 
     found->second.has_said_hello = true;
     read_hello(connection, found->second.bytes);
   } else {
+    witness_->heard(connection);
     apply(core::Heard{connection});
   }
   read_frames(connection);
@@ -100,6 +102,7 @@ void Server::read_hello(Network::ConnectionId connection, std::string& bytes) {
     byte = static_cast<std::uint8_t>(random_.next());
   }
   hello_ = &event.hello;
+  witness_->hello_comes(event.hello.session_id);
   apply(event);
 }
 
@@ -200,7 +203,7 @@ void Server::carry_out(const core::SendGoodbye& effect) {
 }
 
 void Server::carry_out(const core::Close& effect) {
-  witness_->closed(effect.connection);
+  witness_->closes(effect.connection);
   peers_.erase(effect.connection);
   network_.close(effect.connection, Side::server);
 }

@@ -80,6 +80,17 @@ void Witness::started() {
   sure_count_ = unsure_count_ = 0;
   fresh_.reset();
   deadlines_ = {};
+  next_look_ = Duration::max();
+  tellings_.clear();
+  lost_.clear();
+  streams_.clear();
+  touched_stream_.reset();
+  touched_groups_.clear();
+  key_waits_.clear();
+  present_.clear();
+  doubtful_.clear();
+  written_.clear();
+  taken_.clear();
 }
 
 Witness::Session* Witness::session_on(Connection connection) {
@@ -98,6 +109,7 @@ void Witness::greeted(Connection connection, const wire::ClientHello& hello,
   session.name_space = hello.name_space;
   session.connection = connection;
   connected_[connection] = &session;
+  heard(connection);
 }
 
 void Witness::closed(Connection connection) {
@@ -110,11 +122,23 @@ void Witness::closed(Connection connection) {
     asked.is_sure = false;
     --sure_count_;
     ++unsure_count_;
+    may_form_unheard(asked);
+    if (asked.operation != Operation::take) continue;
+    for (const std::string& key : asked.keys) {
+      doubtful_.insert(key);
+      present_.erase(key);
+    }
   }
+  session->ended = oracle_.running();
+  next_look_ = std::min(next_look_, due(*session));
 }
 
+/// It leaves its groups.
 void Witness::said_goodbye(Connection connection) {
-  if (Session* const session = session_on(connection)) forget(session->id);
+  Session* const session = session_on(connection);
+  if (session == nullptr) return;
+  for (const auto& [number, epoch] : epochs_) leaves(session->id, number);
+  forget(session->id);
 }
 
 void Witness::close(Asked& asked) {
@@ -123,9 +147,19 @@ void Witness::close(Asked& asked) {
   --(asked.is_sure ? sure_count_ : unsure_count_);
 }
 
+/// Nobody hears what becomes of it.
+void Witness::may_form_unheard(const Asked& asked) {
+  if (!asked.is_open) return;
+  const bool joins = asked.operation == Operation::join && newest_.count(asked.group) != 0;
+  if (!joins && asked.operation != Operation::regroup) return;
+  const auto epoch = epochs_.find(joins ? newest_.at(asked.group) : asked.epoch);
+  if (epoch != epochs_.end()) epoch->second.may_be_over = true;
+}
+
 void Witness::forget(Session& session, std::uint64_t request) {
   const auto found = session.asked.find(request);
   if (found == session.asked.end()) return;
+  may_form_unheard(found->second);
   close(found->second);
   session.asked.erase(found);
 }
@@ -148,6 +182,11 @@ Witness::Asked Witness::describe(const Session& session, const wire::Request& re
       request.body);
   if (const auto* join = std::get_if<wire::Join>(&request.body)) {
     asked.group = session.name_space + "/" + std::string(join->group);
+    asked.rank = join->rank;
+    asked.size = join->world_size;
+  } else if (const auto* regroup = std::get_if<wire::Regroup>(&request.body)) {
+    asked.size = regroup->new_size;
+    asked.min_size = regroup->min_size;
   }
   const auto found = epochs_.find(asked.epoch);
   if (found == epochs_.end()) return asked;
@@ -181,6 +220,11 @@ void Witness::asked(Connection connection, const wire::Request& request) {
   Session* const session = session_on(connection);
   if (session == nullptr) return;
   acknowledged(connection, request.acknowledged);
+  hand_ = &request;
+  hand_session_ = session->id;
+  if (const auto* leave = std::get_if<wire::Leave>(&request.body)) {
+    leaves(session->id, leave->epoch);
+  }
   const auto [place, is_new] = session->asked.try_emplace(request.id);
   Asked& asked = place->second;
   if (is_new) asked = describe(*session, request);
@@ -191,6 +235,8 @@ void Witness::asked(Connection connection, const wire::Request& request) {
   if (!is_begun) --unsure_count_;
   ++sure_count_;
   asked.is_open = asked.is_sure = true;
+  if (asked.operation == Operation::join) touched_groups_.insert(asked.group);
+  if (asked.operation == Operation::regroup) touched_groups_.insert(epochs_[asked.epoch].group);
   if (!is_begun) return;
   asked.due = oracle_.now() + oracle_.longer(request.timeout) + late_max;
   fresh_ = Deadline{asked.due, session->id, request.id};
@@ -225,7 +271,10 @@ void Witness::answered(const core::SendReply& reply) {
     return problem(std::string(wire::name_of(asked.operation)) + " in epoch " +
                    std::to_string(asked.epoch) + ", which was over, is done");
   }
+  const bool is_first = asked.answer == 0;
   check_repetition(asked, reply);
+  if (is_first) note_answer(*session, asked, reply.request_id, reply.code);
+  if (asked.operation == Operation::join && reply.code != 0) check_closed(asked, reply);
   const bool forms = asked.operation == Operation::join || asked.operation == Operation::regroup;
   if (forms && reply.code == 0) check_formed(*session, asked, reply);
   if (asked.operation == Operation::collective) check_round(*session, asked, reply.code);
@@ -294,25 +343,49 @@ void Witness::check_round(const Session& session, const Asked& asked, std::uint1
 void Witness::told(const core::SendEvent& event) {
   const auto decoded = wire::decode_event(static_cast<std::uint16_t>(event.kind), *event.body);
   if (!decoded) return problem("an event that cannot be read");
-  if (event.kind == wire::EventKind::session_ended) {
-    if (Session* const session = session_on(event.connection)) forget(session->id);
-    return;
-  }
+  const Session* const session = session_on(event.connection);
+  if (session == nullptr) return;
+  if (event.kind == wire::EventKind::session_ended) return is_over(session->id);
   const auto found = epochs_.find(decoded->epoch);
   if (found == epochs_.end()) return;
-  if (event.kind == wire::EventKind::epoch_broken) found->second.is_broken = true;
-  if (event.kind == wire::EventKind::rank_left) found->second.has_leavers = true;
+  Epoch& epoch = found->second;
+  if (event.kind == wire::EventKind::epoch_broken) {
+    epoch.is_broken = true;
+    epoch.told_of_loss.insert(session->id);
+  }
+  if (event.kind == wire::EventKind::rank_left) epoch.has_leavers = true;
+  if (decoded->error.code == ErrorCode::fenced) epoch.is_over = true;
+  if (epoch.is_over) return;
+  for (const RankRange range : decoded->error.rank_ranges) {
+    for (int rank = range.first; rank <= range.last; ++rank) {
+      epoch.told[session->id].insert(static_cast<std::uint32_t>(rank));
+      is_gone(decoded->epoch, static_cast<std::uint32_t>(rank));
+    }
+  }
+}
+
+Witness::Asked* Witness::waiting(const Place& place) {
+  const auto session = sessions_.find(place.session);
+  if (session == sessions_.end()) return nullptr;
+  const auto found = session->second.asked.find(place.request);
+  if (found == session->second.asked.end()) return nullptr;
+  return found->second.is_open && found->second.is_sure ? &found->second : nullptr;
 }
 
 void Witness::check(const core::Counts& counts) {
   if (fresh_) {
-    const auto session = sessions_.find(fresh_->session);
-    if (session != sessions_.end()) {
-      const auto asked = session->second.asked.find(fresh_->request);
-      if (asked != session->second.asked.end() && asked->second.is_open) deadlines_.push(*fresh_);
+    if (Asked* const asked = waiting({fresh_->session, fresh_->request})) {
+      deadlines_.push(*fresh_);
+      begin_to_wait(sessions_.at(fresh_->session), *asked);
     }
     fresh_.reset();
   }
+  session_count_ = counts.sessions;
+  check_losses();
+  check_writes();
+  for (const std::string& group : std::exchange(touched_groups_, {})) check_forming(group);
+  hand_ = nullptr;
+  resuming_ = 0;
   check_counts(counts);
   check_limits(counts);
 }
@@ -326,7 +399,7 @@ void Witness::check_counts(const core::Counts& counts) {
   if (counts.sessions == connected_.size() && sessions_.size() > connected_.size()) {
     for (auto each = sessions_.begin(); each != sessions_.end();) {
       const auto here = each++;
-      if (here->second.connection == 0) forget(here->first);  // it was lost meanwhile
+      if (here->second.connection == 0) is_over(here->first);  // it was lost meanwhile
     }
   }
   if (counts.waits < sure_count_) problem("a request neither waits nor is answered");
@@ -355,6 +428,8 @@ void Witness::check_limits(const core::Counts& counts) {
 
 /// R1, as the server sees it.
 void Witness::check_deadlines() {
+  if (oracle_.running() >= next_look_) check_lives();
+  if (!tellings_.empty() && tellings_.front().when <= oracle_.now()) check_tellings();
   while (!deadlines_.empty() && deadlines_.top().when < oracle_.now()) {
     const Deadline late = deadlines_.top();
     deadlines_.pop();

@@ -1,0 +1,142 @@
+#include <algorithm>
+
+#include "oracle.h"
+#include "witness.h"
+
+// Who is gone, by the session timeout and the grace at the latest, and who has to hear of it.
+
+namespace muster::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using wire::Operation;
+
+/// So long some losses are gathered before all are told of them; and a look of the rim.
+constexpr Duration gathered_max = 400ms;
+/// What a pause of the server's process may add where it lies between: it sees it by its own looks.
+constexpr Duration pause_error = 1s;
+
+}  // namespace
+
+void Witness::heard(Connection connection) {
+  Session* const session = session_on(connection);
+  if (session == nullptr) return;
+  session->heard = oracle_.running();
+  session->heard_at = oracle_.now();
+  session->ended.reset();
+  next_look_ = std::min(next_look_, due(*session));
+}
+
+/// A session ends in three ways: by its goodbye, its client is told why, or it is not connected.
+void Witness::closes(Connection connection) {
+  const Session* const session = session_on(connection);
+  if (session == nullptr) return;
+  if (session->id != resuming_) problem("a client's connection is closed and it is not told why");
+  closed(connection);
+}
+
+/// When it must be over, unless it is heard before: S and G, and the slack.
+Duration Witness::due(const Session& session) const {
+  const wire::ServerLimits& limits = options_.limits;
+  Duration last = session.heard + oracle_.longer(limits.session_timeout);
+  if (session.ended) last = std::min(last, *session.ended + oracle_.longer(limits.grace));
+  return last + limits.slack;
+}
+
+void Witness::check_lives() {
+  const Duration running = oracle_.running();
+  std::vector<std::uint64_t> over;
+  next_look_ = Duration::max();
+  for (const auto& [id, session] : sessions_) {
+    Duration last = due(session);
+    if (!oracle_.server_is_calm(session.heard_at, oracle_.now())) last += pause_error;
+    if (last <= running) {
+      over.push_back(id);
+    } else {
+      next_look_ = std::min(next_look_, last);
+    }
+  }
+  if (session_count_ + over.size() > sessions_.size()) {
+    return problem("a session outlives its time");
+  }
+  for (const std::uint64_t id : over) is_over(id);
+  check_losses();
+}
+
+/// A session that ends without a goodbye.
+void Witness::is_over(std::uint64_t session) {
+  forget(session);
+  for (const auto& [number, epoch] : epochs_) {
+    const auto rank = rank_of(number, session);
+    if (!rank || epoch.is_over || epoch.gone.count(*rank) != 0) continue;
+    epochs_.at(number).is_broken = true;
+    is_gone(number, *rank);
+    lost_.emplace_back(number, *rank);
+  }
+}
+
+void Witness::leaves(std::uint64_t session, std::uint64_t number) {
+  const auto rank = rank_of(number, session);
+  if (!rank) return;
+  epochs_.at(number).left.insert(*rank);
+  is_gone(number, *rank);
+}
+
+void Witness::is_gone(std::uint64_t number, std::uint32_t rank) {
+  Epoch& epoch = epochs_.at(number);
+  if (!epoch.gone.insert(rank).second || epoch.is_over) return;
+  tellings_.push_back({oracle_.now() + gathered_max, number, rank});
+  touched_groups_.insert(epoch.group);
+}
+
+void Witness::check_losses() {
+  for (const auto& [number, rank] : std::exchange(lost_, {})) check_nobody_waits(number, rank);
+}
+
+/// R4: what waits in its epoch, on connections that stand, has failed by now.
+void Witness::check_nobody_waits(std::uint64_t number, std::uint32_t rank) {
+  for (const auto& [id, session] : sessions_) {
+    for (const auto& [request, asked] : session.asked) {
+      const bool is_part = asked.operation == Operation::collective;
+      const bool waits = asked.is_open && asked.is_sure && asked.epoch == number &&
+                         (is_part || asked.operation == Operation::receive);
+      if (!waits) continue;
+      const auto round = rounds_.find({number, asked.round});
+      // Who leaves a barrier last waits for the others.
+      if (is_part && round->second.callers.size() >= epochs_.at(number).size) continue;
+      return problem(std::string(wire::name_of(asked.operation)) + " waits although rank " +
+                     std::to_string(rank) + " is lost");
+    }
+  }
+}
+
+void Witness::check_tellings() {
+  while (!tellings_.empty() && tellings_.front().when <= oracle_.now()) {
+    Telling telling = tellings_.front();
+    tellings_.pop_front();
+    if (oracle_.server_is_calm(telling.when - gathered_max, oracle_.now())) {
+      check_telling(telling);
+      continue;
+    }
+    telling.when = oracle_.now() + gathered_max;
+    tellings_.push_back(telling);
+  }
+}
+
+/// Each member that is there was told that the rank is gone. After a loss leaves are not told of.
+void Witness::check_telling(const Telling& telling) {
+  const Epoch& epoch = epochs_.at(telling.epoch);
+  if (epoch.is_over || epoch.may_be_over) return;
+  for (const auto& [rank, id] : epoch.sessions) {
+    const auto session = sessions_.find(id);
+    if (epoch.gone.count(rank) != 0 || session == sessions_.end()) continue;
+    if (session->second.connection == 0) continue;
+    const auto told = epoch.told.find(id);
+    if (told != epoch.told.end() && told->second.count(telling.rank) != 0) continue;
+    if (epoch.left.count(telling.rank) != 0 && epoch.told_of_loss.count(id) != 0) continue;
+    return problem("rank " + std::to_string(rank) + " of epoch " + std::to_string(telling.epoch) +
+                   " was not told that rank " + std::to_string(telling.rank) + " is gone");
+  }
+}
+
+}  // namespace muster::sim
