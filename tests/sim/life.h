@@ -29,6 +29,7 @@ struct Life {
   Instant runs_again{};  ///< after it was stopped
   Instant cut_since{};   ///< from its server, the last time
   Instant cut_until{};
+  Instant broken_at{};  ///< its connection, the last time, so that the server learns of it
 
   /// When something kept it from its server, or from running.
   std::vector<std::pair<Instant, Instant>> disturbances;

@@ -154,7 +154,10 @@ void Oracle::heard(std::uint64_t client) {
 
 void Oracle::lost_connection(std::uint64_t client) {
   Life& life = lives_[client];
-  if (!life.closed) life.closed = running();
+  // A process that lives does not end its connection while its session goes on: that is no cause.
+  const bool has_cause = life.died || life.said_goodbye || life.broken_at + 1s > now() ||
+                         !server_is_calm(now() - 1s, now());
+  if (!life.closed && has_cause) life.closed = running();
   life.was_away = true;
 }
 

@@ -82,6 +82,7 @@ void Weather::long_cut() {
 void Weather::end_at_server(Process& process) {
   if (process.is_over()) return;
   disturb(process, finding_out());
+  town_.oracle.life(process.number()).broken_at = town_.scheduler.now();
   town_.network.cut(process.number(), false, true);
   note("the connection of " + town_.oracle.life(process.number()).name + " ends at the server");
 }
@@ -121,6 +122,7 @@ void Weather::break_connection(Process& process) {
   const bool client_learns = !town_.random.one_in(4);
   const bool server_learns = client_learns && town_.random.one_in(2);
   disturb(process, client_learns ? Duration(100ms) : finding_out());
+  if (server_learns) town_.oracle.life(process.number()).broken_at = town_.scheduler.now();
   town_.network.cut(process.number(), client_learns, server_learns);
   note("the connection of " + town_.oracle.life(process.number()).name + " breaks; " +
        (client_learns ? "it learns" : "it learns nothing") + ", the server " +
