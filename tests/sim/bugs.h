@@ -13,6 +13,7 @@ struct PlantedBug {
   base::Bug bug;
   std::string_view name;
   std::string_view what;
+  bool hangs = false;  ///< a story may have no end with it, and is found by that
 };
 
 std::span<const PlantedBug> planted_bugs();

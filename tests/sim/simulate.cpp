@@ -1,18 +1,22 @@
 // Runs seeds, one story each, and says which of them break a promise.
 //
-//   simulate --seed N [--trace]        one, as a text of what happens
-//   simulate --seeds FIRST-LAST [--jobs N] [--bug NAME]
+// `usage` below has its options. Bugs are planted by sim_zoo, not here.
 
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cinttypes>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "support/scale.h"
@@ -21,6 +25,15 @@
 namespace muster::sim {
 namespace {
 
+constexpr const char* usage =
+    "simulate --seed N [--trace]                one story, as a text of what happens\n"
+    "simulate --seeds FIRST-LAST [--jobs N]     many, N at once\n"
+    "  --scaled   as many of them as MUSTER_TEST_SCALE says\n"
+    "sim_zoo has bugs to plant.\n";
+
+/// Of the clock on the wall, for one story. Most take milliseconds.
+constexpr unsigned story_s = 120;
+
 struct Command {
   std::uint64_t first = 1;
   std::uint64_t last = 100;
@@ -28,7 +41,7 @@ struct Command {
   bool is_traced = false;
 };
 
-/// What one job has found; goes through a pipe.
+/// What one job has found.
 struct Sum {
   std::uint64_t seeds = 0;
   std::uint64_t failed = 0;
@@ -64,43 +77,103 @@ bool is_deterministic(std::uint64_t seed) {
   return World(seed, false).run().hash == World(seed, false).run().hash;
 }
 
-Sum run_job(std::uint64_t job, const Command& command) {
+void add(Sum& all, const Sum& sum) {
+  all.seeds += sum.seeds;
+  all.failed += sum.failed;
+  all.calls += sum.calls;
+  all.rounds += sum.rounds;
+  all.epochs += sum.epochs;
+  all.hours += sum.hours;
+}
+
+/// What goes through the pipe of a job: before each story, what was found so far.
+struct Note {
+  std::uint64_t seed = 0;  ///< that comes next; 0: all are done
   Sum sum;
-  for (std::uint64_t seed = command.first + job; seed <= command.last; seed += command.jobs) {
-    run_one(seed, command, sum);
+};
+
+/// A process that runs every so-manieth seed, and is begun again behind one that ends it.
+struct Job {
+  std::uint64_t next = 0;
+  pid_t process = 0;
+  int pipe = -1;
+  Note last;
+};
+
+void tell(int pipe, const Note& note) {
+  if (write(pipe, &note, sizeof note) != sizeof note) _exit(1);
+}
+
+void begin(Job& job, const Command& command) {
+  int ends[2];
+  if (pipe(ends) != 0) std::abort();
+  std::fflush(stdout);
+  job.last = {job.next, {}};
+  job.process = fork();
+  if (job.process == 0) {
+    close(ends[0]);
+    Sum sum;
+    for (std::uint64_t seed = job.next; seed <= command.last; seed += command.jobs) {
+      tell(ends[1], {seed, sum});
+      alarm(story_s);
+      run_one(seed, command, sum);
+    }
+    alarm(0);
+    std::fflush(stdout);
+    tell(ends[1], {0, sum});
+    _exit(0);
   }
-  return sum;
+  close(ends[1]);
+  job.pipe = ends[0];
+}
+
+/// The job's process is over: in order, or in the midst of a story.
+void end(Job& job, const Command& command, Sum& all) {
+  close(std::exchange(job.pipe, -1));
+  int status = 0;
+  waitpid(job.process, &status, 0);
+  add(all, job.last.sum);
+  const std::uint64_t seed = job.last.seed;
+  if (seed == 0) return;
+  ++all.seeds;
+  ++all.failed;
+  const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  if (signal == SIGALRM) {
+    std::printf("seed %" PRIu64 ": it does not end within %u s", seed, story_s);
+  } else {
+    std::printf("seed %" PRIu64 ": the process ends by %s %d", seed,
+                signal != 0 ? "signal" : "status", signal != 0 ? signal : WEXITSTATUS(status));
+  }
+  std::printf("\n    simulate --seed %" PRIu64 " --trace\n", seed);
+  job.next = seed + command.jobs;
+  if (job.next <= command.last) begin(job, command);
 }
 
 Sum run_all(const Command& command) {
-  if (command.jobs == 1) return run_job(0, command);
-  std::vector<int> pipes;
-  for (std::uint64_t job = 0; job < command.jobs; ++job) {
-    int ends[2];
-    if (pipe(ends) != 0) std::abort();
-    std::fflush(stdout);
-    if (fork() == 0) {
-      const Sum sum = run_job(job, command);
-      const bool is_told = write(ends[1], &sum, sizeof sum) == sizeof sum;
-      std::fflush(stdout);
-      _exit(is_told ? 0 : 1);
-    }
-    close(ends[1]);
-    pipes.push_back(ends[0]);
-  }
   Sum all;
-  for (const int end : pipes) {
-    Sum sum;
-    if (read(end, &sum, sizeof sum) != sizeof sum) ++all.failed;  // it died
-    close(end);
-    all.seeds += sum.seeds;
-    all.failed += sum.failed;
-    all.calls += sum.calls;
-    all.rounds += sum.rounds;
-    all.epochs += sum.epochs;
-    all.hours += sum.hours;
+  if (command.first == command.last) {  // here, where a debugger finds it
+    run_one(command.first, command, all);
+    return all;
   }
-  while (wait(nullptr) > 0) {
+  std::vector<Job> jobs;
+  for (std::uint64_t job = 0; job < command.jobs && command.first + job <= command.last; ++job) {
+    jobs.push_back({command.first + job, 0, -1, {}});
+    begin(jobs.back(), command);
+  }
+  for (;;) {
+    std::vector<pollfd> pipes;
+    for (const Job& job : jobs) pipes.push_back({job.pipe, POLLIN, 0});
+    if (std::all_of(jobs.begin(), jobs.end(), [](const Job& job) { return job.pipe < 0; })) break;
+    if (poll(pipes.data(), pipes.size(), -1) < 0) continue;
+    for (std::size_t index = 0; index < jobs.size(); ++index) {
+      if (pipes[index].revents == 0) continue;
+      Note note;
+      if (read(jobs[index].pipe, &note, sizeof note) == sizeof note) {
+        jobs[index].last = note;
+      } else {
+        end(jobs[index], command, all);
+      }
+    }
   }
   return all;
 }
@@ -113,8 +186,8 @@ bool read_range(std::string_view text, Command& command) {
   return *end == '\0' && command.first <= command.last;
 }
 
-int run(int count, char** arguments) {
-  Command command;
+/// The command, or why there is none: the status to end with.
+std::optional<int> read_arguments(int count, char** arguments, Command& command) {
   bool is_scaled = false;
   for (int index = 1; index < count; ++index) {
     const std::string_view name = arguments[index];
@@ -128,26 +201,40 @@ int run(int count, char** arguments) {
       ++index;
     } else if (name == "--scaled") {
       is_scaled = true;
+    } else if (name == "--help") {
+      std::fputs(usage, stdout);
+      return 0;
     } else {
-      std::fprintf(stderr, "simulate: what is %s?\n", arguments[index]);
+      std::fprintf(stderr, "simulate: what is %s?\n%s", arguments[index], usage);
       return 2;
     }
   }
   if (is_scaled) command.last = command.first + test::scaled(command.last - command.first + 1) - 1;
+  return std::nullopt;
+}
+
+int run(int count, char** arguments) {
+  Command command;
+  if (const auto status = read_arguments(count, arguments, command)) return *status;
   const auto began = std::chrono::steady_clock::now();
   const Sum sum = run_all(command);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   std::printf("%" PRIu64 " seeds, %" PRIu64 " failed, %" PRIu64 " calls, %" PRIu64
-              " rounds, %" PRIu64 " epochs, %.1f virtual hours, %.1f seeds per second\n",
-              sum.seeds, sum.failed, sum.calls, sum.rounds, sum.epochs, sum.hours,
-              static_cast<double>(sum.seeds) / took.count());
+              " rounds, %" PRIu64 " epochs, %.1f virtual hours",
+              sum.seeds, sum.failed, sum.calls, sum.rounds, sum.epochs, sum.hours);
+  // A trace is the same bytes whenever it is told.
+  if (!command.is_traced) {
+    std::printf(", %.1f seeds per second", static_cast<double>(sum.seeds) / took.count());
+  }
+  std::printf("\n");
+  if (command.is_traced || sum.failed != 0) return sum.failed == 0 ? 0 : 1;
   for (std::uint64_t seed = command.first; seed <= command.last && seed < command.first + 10;
        ++seed) {
-    if (command.is_traced || is_deterministic(seed)) continue;
+    if (is_deterministic(seed)) continue;
     std::printf("seed %" PRIu64 " does not repeat itself\n", seed);
     return 1;
   }
-  return sum.failed == 0 ? 0 : 1;
+  return 0;
 }
 
 }  // namespace
