@@ -45,6 +45,7 @@ enum class Bug : std::uint8_t {
   late_rank_gets_another_outcome,
   late_regroup_names_nobody,
   late_reply_to_next_call,
+  later_losses_not_named,
   leave_drops_objects,
   leave_not_told,
   live_holder_displaced,

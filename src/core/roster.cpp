@@ -139,7 +139,8 @@ Error Roster::leave_error() const {
 }
 
 const Failure& Roster::loss(Quota& quota) {
-  if (lost_in_loss_ != lost.size()) {
+  const bool is_kept = MUSTER_PLANTED(later_losses_not_named) && lost_in_loss_ != 0;
+  if (lost_in_loss_ != lost.size() && !is_kept) {
     loss_ = make_failure(quota, loss_error());
     lost_in_loss_ = lost.size();
   }

@@ -68,6 +68,8 @@ constexpr PlantedBug bugs[] = {
      "A regroup that timed out does not say who was missing."},
     {Bug::late_reply_to_next_call, "late_reply_to_next_call",
      "A reply that nobody waits for is given to the next call."},
+    {Bug::later_losses_not_named, "later_losses_not_named",
+     "Who calls in a broken epoch is told of the first loss only."},
     {Bug::leave_drops_objects, "leave_drops_objects",
      "Objects that were sent before their source left are dropped."},
     {Bug::leave_not_told, "leave_not_told", "A pending round does not hear that a rank has left."},

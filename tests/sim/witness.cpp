@@ -274,7 +274,7 @@ void Witness::answered(const core::SendReply& reply) {
   const bool is_first = asked.answer == 0;
   check_repetition(asked, reply);
   if (is_first) note_answer(*session, asked, reply.request_id, reply.code);
-  if (asked.operation == Operation::join && reply.code != 0) check_closed(asked, reply);
+  if (is_first && reply.code != 0) check_error(asked, reply);
   const bool forms = asked.operation == Operation::join || asked.operation == Operation::regroup;
   if (forms && reply.code == 0) check_formed(*session, asked, reply);
   if (asked.operation == Operation::collective) check_round(*session, asked, reply.code);
@@ -356,6 +356,7 @@ void Witness::told(const core::SendEvent& event) {
   if (event.kind == wire::EventKind::rank_left) epoch.has_leavers = true;
   if (decoded->error.code == ErrorCode::fenced) epoch.is_over = true;
   if (epoch.is_over) return;
+  if (decoded->error.code == ErrorCode::rank_lost) check_all_lost_are_named(epoch, decoded->error);
   for (const RankRange range : decoded->error.rank_ranges) {
     for (int rank = range.first; rank <= range.last; ++rank) {
       epoch.told[session->id].insert(static_cast<std::uint32_t>(rank));

@@ -145,6 +145,7 @@ class Witness {
   void end(Session& session);
   void check_repetition(Asked& asked, const core::SendReply& reply);
   void check_formed(const Session& session, const Asked& asked, const core::SendReply& reply);
+  void check_error(const Asked& asked, const core::SendReply& reply);
   void check_round(const Session& session, const Asked& asked, std::uint16_t code);
   Asked* waiting(const Place& place);
 
@@ -165,7 +166,7 @@ class Witness {
   void check_forming(const std::string& group);
   Callers callers_of(const std::string& group, const Epoch* epoch) const;
   bool may_live(const Epoch& epoch, std::uint32_t rank, std::uint64_t session) const;
-  void check_closed(const Asked& asked, const core::SendReply& reply);
+  void check_closed(const Asked& asked, const Error& error);
 
   // Who is gone: witness_lives.cpp.
   void check_lives();
@@ -174,6 +175,7 @@ class Witness {
   void leaves(std::uint64_t session, std::uint64_t epoch);
   void is_gone(std::uint64_t epoch, std::uint32_t rank);
   void check_losses();
+  void check_all_lost_are_named(const Epoch& epoch, const Error& error);
   void check_nobody_waits(std::uint64_t epoch, std::uint32_t rank);
   void check_tellings();
   void check_telling(const Telling& telling);

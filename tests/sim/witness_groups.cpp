@@ -72,14 +72,22 @@ void Witness::check_forming(const std::string& group) {
                              ", and the next epoch does not form");
 }
 
-/// J8 and J9: only a whole group is closed.
-void Witness::check_closed(const Asked& asked, const core::SendReply& reply) {
-  if (reply.code != static_cast<std::uint16_t>(ErrorCode::group_closed)) return;
+/// What follows from what the server knows of the epoch.
+void Witness::check_error(const Asked& asked, const core::SendReply& reply) {
+  const auto code = static_cast<ErrorCode>(reply.code);
+  if (code != ErrorCode::group_closed && code != ErrorCode::rank_lost) return;
   std::string body = reply.head;
   if (reply.tail != nullptr) body += reply.tail->view();
   const auto error = wire::decode_error(reply.code, body);
   if (!error) return problem("an error that cannot be read");
-  const auto found = epochs_.find(error->epoch);
+  if (code == ErrorCode::group_closed) return check_closed(asked, *error);
+  const auto epoch = epochs_.find(error->epoch);
+  if (epoch != epochs_.end()) check_all_lost_are_named(epoch->second, *error);
+}
+
+/// J8 and J9: only a whole group is closed.
+void Witness::check_closed(const Asked& asked, const Error& error) {
+  const auto found = epochs_.find(error.epoch);
   if (found == epochs_.end()) return;
   const Epoch& epoch = found->second;
   if (!epoch.is_broken && epoch.left.count(asked.rank) == 0) return;

@@ -93,6 +93,18 @@ void Witness::check_losses() {
   for (const auto& [number, rank] : std::exchange(lost_, {})) check_nobody_waits(number, rank);
 }
 
+/// R2: all of whom it is known by then, not only the first.
+void Witness::check_all_lost_are_named(const Epoch& epoch, const Error& error) {
+  for (const std::uint32_t rank : epoch.gone) {
+    if (epoch.left.count(rank) != 0) continue;
+    const auto holds = [&](RankRange range) {
+      return static_cast<int>(rank) >= range.first && static_cast<int>(rank) <= range.last;
+    };
+    if (std::any_of(error.rank_ranges.begin(), error.rank_ranges.end(), holds)) continue;
+    return problem("rank_lost does not name rank " + std::to_string(rank));
+  }
+}
+
 /// R4: what waits in its epoch, on connections that stand, has failed by now.
 void Witness::check_nobody_waits(std::uint64_t number, std::uint32_t rank) {
   for (const auto& [id, session] : sessions_) {
