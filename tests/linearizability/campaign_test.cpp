@@ -38,7 +38,7 @@ constexpr std::size_t proxy_count = 4;
 constexpr Duration life = 1500ms;  // of one server
 constexpr std::uint64_t operations_wanted = 50'000;
 constexpr int void_rounds_max = 50;
-constexpr double unknown_share_min = 0.003;  // of all operations, else too few faults have struck
+constexpr double unknown_share_min = 0.001;  // of all operations, else too few faults have struck
 
 /// Else the round says nothing: a tenth of what two busy processors do. Short runs are those under
 /// sanitizers, which are slower.
