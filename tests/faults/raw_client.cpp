@@ -28,6 +28,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -71,7 +72,7 @@ void lose_count(const std::string& address, std::string_view group) {
   report<wire::FormedReply>(client.call(join), [&](json& line, const wire::FormedReply& formed) {
     line["epoch"] = epoch = formed.epoch;
   });
-  for (const std::uint64_t sequence : {5, 0, 0, 2, 1}) {
+  for (const std::uint64_t sequence : std::initializer_list<std::uint64_t>{5, 0, 0, 2, 1}) {
     report<wire::ReceiveReply>(
         client.call(wire::Receive{epoch, 0, 0, sequence, RawCodec::id}),
         [](json& line, const wire::ReceiveReply& object) { line["value"] = object.value; });
