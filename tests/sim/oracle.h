@@ -115,7 +115,7 @@ class Oracle {
   void check_places(const Error& error, std::uint64_t incarnation, std::uint64_t client);
   void check_missing(const Ask& ask, const Error& error);
   void check_callers(const Ask& ask, const Error& error);
-  bool has_surely_asked(const Ask& other, const Ask& late) const;
+  bool surely_waited(const Ask& other, const Ask& late) const;
   void check_loss(std::uint64_t client, const Error& error);
   bool is_cause(LossCause cause, const Life& life, const std::string& group,
                 const RankReport& report) const;

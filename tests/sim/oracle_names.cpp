@@ -69,12 +69,14 @@ void Oracle::check_places(const Error& error, std::uint64_t incarnation, std::ui
   }
 }
 
-/// Whether the server has had `other` before it decided that `late` has timed out.
-bool Oracle::has_surely_asked(const Ask& other, const Ask& late) const {
+/// Whether `other` waited at the server when that decided that `late` has timed out: it had come
+/// before, and its own time was not up.
+bool Oracle::surely_waited(const Ask& other, const Ask& late) const {
   const Duration settled = 1s + 8 * terms_.delay_max;
   const Instant since = now() - settled - 5s;
   return other.client != late.client && other.incarnation == late.incarnation &&
-         other.begun < now() - settled && !other.is_cancelled &&
+         other.begun < now() - settled && now() < other.begun + shorter(other.timeout) &&
+         !other.is_cancelled &&
          lives_[other.client].is_calm(std::min(since, other.begun - 5s), now()) &&
          lives_[late.client].is_calm(since, now()) &&
          server_is_calm(std::min(since, other.begun - 5s), now());
@@ -94,7 +96,7 @@ void Oracle::check_missing(const Ask& ask, const Error& error) {
   const auto decider = members.find(static_cast<std::uint32_t>(error.decided_by_rank));
   if (regroups && (decider == members.end() || decider->second != ask.client)) return;
   for (const auto& [number, other] : pending_) {
-    if (other.group != ask.group || !has_surely_asked(other, ask)) continue;
+    if (other.group != ask.group || !surely_waited(other, ask)) continue;
     if (other.operation == wire::Operation::join && is_named_as_absent(error, other.rank)) {
       problem(ask.what + ": timed_out calls rank " + std::to_string(other.rank) +
               " absent, which waits");
