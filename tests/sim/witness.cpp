@@ -274,7 +274,7 @@ void Witness::answered(const core::SendReply& reply) {
   const bool is_first = asked.answer == 0;
   check_repetition(asked, reply);
   if (is_first) note_answer(*session, asked, reply.request_id, reply.code);
-  if (is_first && reply.code != 0) check_error(asked, reply);
+  if (is_first && reply.code != 0) check_error(*session, asked, reply);
   const bool forms = asked.operation == Operation::join || asked.operation == Operation::regroup;
   if (forms && reply.code == 0) check_formed(*session, asked, reply);
   if (asked.operation == Operation::collective) check_round(*session, asked, reply.code);

@@ -145,12 +145,13 @@ class Witness {
   void end(Session& session);
   void check_repetition(Asked& asked, const core::SendReply& reply);
   void check_formed(const Session& session, const Asked& asked, const core::SendReply& reply);
-  void check_error(const Asked& asked, const core::SendReply& reply);
+  void check_error(const Session& session, const Asked& asked, const core::SendReply& reply);
   void check_round(const Session& session, const Asked& asked, std::uint16_t code);
   Asked* waiting(const Place& place);
 
   // Keys and objects: witness_waits.cpp.
   std::string key_in(const Session& session, std::string_view key) const;
+  bool is_in_hand(const Session& session, std::uint64_t request) const;
   void note_answer(const Session& session, Asked& asked, std::uint64_t request, std::uint16_t code);
   void note_write(const Session& session, const wire::RequestBody& body);
   void write(const Session& session, std::string_view key, bool stays);

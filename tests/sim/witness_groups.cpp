@@ -73,7 +73,8 @@ void Witness::check_forming(const std::string& group) {
 }
 
 /// What follows from what the server knows of the epoch.
-void Witness::check_error(const Asked& asked, const core::SendReply& reply) {
+void Witness::check_error(const Session& session, const Asked& asked,
+                          const core::SendReply& reply) {
   const auto code = static_cast<ErrorCode>(reply.code);
   if (code != ErrorCode::group_closed && code != ErrorCode::rank_lost) return;
   std::string body = reply.head;
@@ -82,7 +83,9 @@ void Witness::check_error(const Asked& asked, const core::SendReply& reply) {
   if (!error) return problem("an error that cannot be read");
   if (code == ErrorCode::group_closed) return check_closed(asked, *error);
   const auto epoch = epochs_.find(error->epoch);
-  if (epoch != epochs_.end()) check_all_lost_are_named(epoch->second, *error);
+  // R7: what was decided while its caller was away stays as it was.
+  const bool is_kept = asked.is_repeated && is_in_hand(session, reply.request_id);
+  if (epoch != epochs_.end() && !is_kept) check_all_lost_are_named(epoch->second, *error);
 }
 
 /// J8 and J9: only a whole group is closed.

@@ -20,12 +20,15 @@ std::string Witness::key_in(const Session& session, std::string_view key) const 
   return session.name_space + "/" + std::string(key);
 }
 
+bool Witness::is_in_hand(const Session& session, std::uint64_t request) const {
+  return hand_ != nullptr && hand_session_ == session.id && hand_->id == request;
+}
+
 /// Of the first time that a request is answered; what changes keys is answered at once.
 void Witness::note_answer(const Session& session, Asked& asked, std::uint64_t request,
                           std::uint16_t code) {
-  const bool is_in_hand = hand_ != nullptr && hand_session_ == session.id && hand_->id == request;
   if (is_taken_by(asked.operation) && code == 0) {
-    if (asked.keys.empty() && is_in_hand) {
+    if (asked.keys.empty() && is_in_hand(session, request)) {
       asked.keys.push_back(key_in(session, std::get<wire::Take>(hand_->body).key));
     }
     for (const std::string& key : asked.keys) {
@@ -33,7 +36,7 @@ void Witness::note_answer(const Session& session, Asked& asked, std::uint64_t re
       taken_.insert(key);
     }
   }
-  if (!is_in_hand || code != 0 || asked.is_repeated) return;
+  if (!is_in_hand(session, request) || code != 0 || asked.is_repeated) return;
   if (const auto* send = std::get_if<wire::Send>(&hand_->body)) return note_sent(session, *send);
   note_write(session, hand_->body);
 }
