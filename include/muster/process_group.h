@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -290,6 +291,16 @@ class MUSTER_API StatelessProcessGroup {
   /// see      docs/protocol.md "round"
   Result<BarrierResult> barrier(Duration timeout = default_timeout);
   void barrier_async(Duration timeout, Handler<BarrierResult> handler);
+
+  /// Hears of what ends this epoch for the whole group, or for this handle: for what is built on
+  /// an epoch, such as a communicator. Beside `GroupOptions::on_loss`.
+  ///
+  /// handler  told of ranks as `on_loss` is (rank_lost, rank_left), and when this handle is over:
+  ///          closed (it has left), stale_epoch (it has regrouped), or why its session ended, such
+  ///          as server_restarted. At once if one of these has been before. Runs on the store's
+  ///          I/O thread, or on the thread whose call ends the handle; it must not block
+  /// threads  any
+  [[nodiscard]] GroupWatch watch(std::function<void(const Error& error)> handler);
 
   /// The members of this epoch and the candidates that wait, with host, pid, label and silence.
   ///

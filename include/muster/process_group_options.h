@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,6 +69,22 @@ struct MemberInfo {
   ProcessInfo process;
   Duration silence{0};  ///< since its last byte
   std::string info;     ///< as in its GroupOptions
+};
+
+/// Made by `StatelessProcessGroup::watch`; hears as long as it lives. When it goes, its handler
+/// does not run any more.
+class MUSTER_API GroupWatch {
+ public:
+  GroupWatch();  ///< of nothing
+  ~GroupWatch();
+  GroupWatch(GroupWatch&&) noexcept;
+  GroupWatch& operator=(GroupWatch&&) noexcept;
+
+  class Place;
+  explicit GroupWatch(std::shared_ptr<Place> place);
+
+ private:
+  std::shared_ptr<Place> place_;
 };
 
 /// What this handle has done so far in its epoch.

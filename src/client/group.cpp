@@ -44,6 +44,7 @@ void Group::leave_unasked() {
       if (std::exchange(is_gone_, true)) return;
       state_.end(failure(ErrorCode::closed, "the group's handle is gone"));
     }
+    watches_.tell(named(failure(ErrorCode::closed, "the group's handle is gone")));
     Ticket ticket;
     ticket.serial = link_->next_serial();
     link_->submit(wire::Leave{epoch()}, link_->options().timeout, std::move(ticket));
@@ -54,9 +55,24 @@ void Group::leave_unasked() {
 }
 
 void Group::end(Error why) {
-  const std::lock_guard lock(mutex_);
-  is_gone_ = true;
-  state_.end(std::move(why));
+  {
+    const std::lock_guard lock(mutex_);
+    is_gone_ = true;
+    state_.end(why);
+  }
+  watches_.tell(named(std::move(why)));
+}
+
+GroupWatch Group::watch(std::function<void(const Error& error)> handler) {
+  return watches_.add(std::move(handler));
+}
+
+/// With what those who are told cannot know otherwise.
+Error Group::named(Error error) const {
+  error.group = name_;
+  error.epoch = epoch();
+  if (error.where.empty()) error.where = link_->address();
+  return error;
 }
 
 /// `error` without the ranks that were told of before.
@@ -87,16 +103,15 @@ Error Group::first_told(Error error) {
 /// On the I/O thread.
 void Group::on_event(const wire::Event& event) {
   if (event.kind == wire::EventKind::session_ended) return end(event.error);
-  if (!options_.on_loss) return;
   {
     const std::lock_guard lock(mutex_);
     if (is_gone_) return;
   }
   Error told = first_told(event.error);
   if (told.rank_ranges.empty()) return;
-  told.group = name_;
-  told.epoch = epoch();
-  if (told.where.empty()) told.where = link_->address();
+  told = named(std::move(told));
+  watches_.tell(told);
+  if (!options_.on_loss) return;
   link_->handlers().dispatch(
       "on_loss", [on_loss = options_.on_loss, told = std::move(told)] { on_loss(told); });
 }

@@ -9,6 +9,7 @@
 
 #include "client/call.h"
 #include "client/cancel_mark.h"
+#include "client/group_watch.h"
 #include "client/link.h"
 #include "client/protocol/group_state.h"
 #include "muster/process_group.h"
@@ -41,6 +42,8 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
   GroupCounters counters();
 
   void cancel() noexcept { link_->cancel(*mark_); }
+
+  GroupWatch watch(std::function<void(const Error& error)> handler);
 
   /// Leaves without waiting, unless it is gone.
   void leave_unasked();
@@ -96,6 +99,7 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
   template <class T>
   void number_round(Call<T>& call);
   void end(Error why);
+  Error named(Error error) const;
 
   const std::shared_ptr<Link> link_;
   const std::string name_;
@@ -109,7 +113,8 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
   protocol::GroupState state_;
   bool is_gone_ = false;
 
-  std::vector<bool> told_ranks_;  ///< of whose loss `on_loss` knows; the I/O thread's
+  GroupWatches watches_;
+  std::vector<bool> told_ranks_;  ///< of whose loss was told; the I/O thread's
 };
 
 }  // namespace muster::client

@@ -87,9 +87,13 @@ Call<std::shared_ptr<Group>> Group::regroup_call(const RegroupOptions& options, 
   if (!check(made)) return made;
   made.ticket.settle = [self = shared_from_this(), slot](const Outcome& outcome) {
     form(slot, self->link_, self->name_, self->options_, outcome);
-    const std::lock_guard settling(self->mutex_);
-    self->state_.end_regroup(error_of(outcome), outcome.fate);
-    if (outcome.reply) self->is_gone_ = true;
+    {
+      const std::lock_guard settling(self->mutex_);
+      self->state_.end_regroup(error_of(outcome), outcome.fate);
+      if (!outcome.reply) return;
+      self->is_gone_ = true;
+    }
+    self->watches_.tell(self->named(failure(ErrorCode::stale_epoch, "the group has regrouped")));
   };
   made.is_counted = true;
   made.order = std::unique_lock(order_);

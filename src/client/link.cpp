@@ -467,9 +467,10 @@ void Link::finish() {
   timer_.cancel();
   net::Doorbell::of(io_thread_->impl().context()).remove(bell_number_);
   net::LoopState::of(io_thread_->impl().context()).forget(failure_number_);
+  tell_watchers(
+      {wire::EventKind::session_ended, 0, failure(ErrorCode::closed, "the store was closed")});
   const std::lock_guard lock(mutex_);
   is_finished_ = true;
-  watchers_.clear();
   finished_.notify_all();
 }
 

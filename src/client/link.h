@@ -149,6 +149,7 @@ class Link : public std::enable_shared_from_this<Link> {
   void execute(protocol::Disconnect& effect);
   void execute(protocol::Transmit& effect);
   void execute(protocol::Complete& effect);
+  void tell_watchers(const wire::Event& event);
   void execute(protocol::Notify& effect);
   void execute(protocol::Established& effect);
   void execute(protocol::Log& effect);

@@ -21,8 +21,8 @@ void Link::unwatch(std::uint64_t epoch) {
   if (found != watchers_.end() && found->second.expired()) watchers_.erase(found);
 }
 
-void Link::execute(protocol::Notify& effect) {
-  const wire::Event& event = effect.event;
+/// Without the lock: they may call.
+void Link::tell_watchers(const wire::Event& event) {
   const bool is_of_session = event.kind == wire::EventKind::session_ended;
   std::vector<std::shared_ptr<EpochWatcher>> concerned;
   {
@@ -34,8 +34,14 @@ void Link::execute(protocol::Notify& effect) {
     if (is_of_session) watchers_.clear();  // another server counts its epochs from the beginning
   }
   for (const auto& watcher : concerned) watcher->on_event(event);
-  if (is_of_session) close_set_aside();
-  if (!is_of_session || !options_.on_session_end) return;
+}
+
+void Link::execute(protocol::Notify& effect) {
+  const wire::Event& event = effect.event;
+  tell_watchers(event);
+  if (event.kind != wire::EventKind::session_ended) return;
+  close_set_aside();
+  if (!options_.on_session_end) return;
   handlers_.dispatch("on_session_end",
                      [told = options_.on_session_end, error = event.error] { told(error); });
 }

@@ -118,6 +118,10 @@ void StatelessProcessGroup::regroup_async(RegroupOptions options, Duration timeo
   });
 }
 
+GroupWatch StatelessProcessGroup::watch(std::function<void(const Error& error)> handler) {
+  return impl_ ? impl_->group().watch(std::move(handler)) : GroupWatch();
+}
+
 Result<std::uint64_t> StatelessProcessGroup::close(Duration linger) {
   if (!impl_) return client::moved_from("close");
   if (auto refused = client::refusal_to_begin(*impl_->link(), client::Form::blocking)) {

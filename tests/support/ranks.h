@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <functional>
-#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -11,6 +10,7 @@
 
 #include "muster/process_group.h"
 #include "muster/store.h"
+#include "support/await.h"
 #include "support/server.h"
 
 // Several ranks in one test: a thread and a store per rank, as processes would have them.
@@ -65,18 +65,6 @@ inline std::uint64_t held_count(Store& store, const std::string& kind) {
   }
   FAIL("the status has no count of ", kind);
   return 0;
-}
-
-/// Lets time pass where time itself is what a test is about; never to wait for something.
-inline void let_pass(Duration time) { std::promise<void>().get_future().wait_for(time); }
-
-/// Waits until `holds` does; a test's outer time limit ends what never comes.
-inline void await(const std::function<bool()>& holds) {
-  const auto until = std::chrono::steady_clock::now() + 20s;
-  while (!holds()) {
-    REQUIRE(std::chrono::steady_clock::now() < until);
-    std::this_thread::yield();
-  }
 }
 
 }  // namespace muster::test

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <future>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+namespace muster::test {
+
+/// Lets time pass where time itself is what a test is about; never to wait for something.
+inline void let_pass(std::chrono::nanoseconds time) {
+  std::promise<void>().get_future().wait_for(time);
+}
+
+/// Waits until `holds` does; false: it does not.
+inline bool holds_soon(const std::function<bool()>& holds) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+/// The same, for what a test cannot go on without.
+inline void await(const std::function<bool()>& holds) { REQUIRE(holds_soon(holds)); }
+
+}  // namespace muster::test
