@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "nccl/doubles/communicator.h"
+
+namespace nccl_double {
+
+enum class Kind : std::int32_t {
+  all_reduce,
+  broadcast,
+  reduce,
+  all_gather,
+  reduce_scatter,
+  send,
+  receive,
+};
+
+/// A call of a collective, or of p2p, as it was made. `root` is the peer of p2p.
+struct Operation {
+  Kind kind{};
+  const void* from = nullptr;
+  void* to = nullptr;
+  std::size_t count = 0;
+  int type = 0;
+  int reduction = 0;
+  int root = 0;
+};
+inline bool is_point_to_point(const Operation& operation) { return operation.kind >= Kind::send; }
+
+/// Why calls with such arguments are refused, 0 if they are not.
+int refusal_of_arguments(const Communicator& own, const Operation& operation);
+
+/// Both return when it is done, or after an abort.
+void run_collective(Communicator& own, const Operation& operation);
+/// All of them at the same time, so that none waits for another.
+void run_point_to_point(Communicator& own, const std::vector<Operation>& operations);
+
+}  // namespace nccl_double

@@ -1,0 +1,197 @@
+#include <poll.h>
+
+#include <cstring>
+#include <deque>
+#include <string>
+#include <utility>
+
+#include "nccl/doubles/counts.h"
+#include "nccl/doubles/data_types.h"
+#include "nccl/doubles/faults.h"
+#include "nccl/doubles/operations.h"
+
+// Sends and receives of one group. A pair of ranks has a connection for each direction, a lane,
+// which the sender makes when it first sends; nobody waits for that, so all lanes of a group are
+// there before the first byte moves. Then every lane goes on by itself, its messages in order, each
+// behind a header; a header that differs sticks the group.
+
+namespace nccl_double {
+namespace {
+
+struct Header {
+  std::uint64_t number = 0;
+  std::uint64_t count = 0;
+  std::int32_t type = 0;
+  std::int32_t unused = 0;
+  bool operator==(const Header&) const = default;
+};
+
+struct Message {
+  Operation operation;
+  Header own;     ///< as this rank has it; what is sent
+  Header theirs;  ///< what is received
+};
+
+/// One lane, and what is left to go over it. The messages stay where they are.
+struct Traffic {
+  int descriptor = -1;
+  std::deque<Message> messages;
+  Transfer transfer;
+  enum class Part { none, header, payload } part = Part::none;
+};
+
+std::string text_of(const Header& header) {
+  return "message " + std::to_string(header.number) + " of " + std::to_string(header.count) +
+         " elements of type " + std::to_string(header.type);
+}
+
+class Group {
+ public:
+  explicit Group(Communicator& own) : own_(own) {}
+
+  void run(const std::vector<Operation>& operations) {
+    for (const Operation& operation : operations) {
+      if (operation.root == own_.place.rank) {
+        add_to_self(operation);
+      } else if (operation.kind == Kind::send && !add(operation, own_.lanes_out)) {
+        return;
+      }
+    }
+    // Waits for others only now: they may wait for the lanes made above.
+    for (const Operation& operation : operations) {
+      if (operation.root == own_.place.rank || operation.kind == Kind::send) continue;
+      if (!add(operation, own_.lanes_in)) return;
+    }
+    while (!is_complete()) {
+      if (!progress()) return;
+    }
+    ++counts().collectives;
+  }
+
+ private:
+  /// False: it is over, and has stuck before.
+  bool add(const Operation& operation, std::map<int, Communicator::Lane>& lanes) {
+    Communicator::Lane& lane = lanes[operation.root];
+    if (!lane.socket.is_open()) {
+      Connected connected = open_lane(operation);
+      if (connected.outcome == Outcome::cancelled) return false;
+      if (connected.outcome != Outcome::done) return lose_peer();
+      lane.socket = std::move(connected.socket);
+    }
+    Traffic& traffic = traffic_[lane.socket.descriptor()];
+    traffic.descriptor = lane.socket.descriptor();
+    const Header header{lane.number++, operation.count, operation.type, 0};
+    traffic.messages.push_back({operation, header, {}});
+    return true;
+  }
+
+  Connected open_lane(const Operation& operation) {
+    const int peer = operation.root;
+    if (operation.kind == Kind::receive) {
+      return own_.peers.accept(peer, Purpose::point_to_point, 0, own_.stop_operations);
+    }
+    const sockaddr_in& address = own_.members[static_cast<std::size_t>(peer)].address;
+    return own_.peers.connect(address, own_.place.rank, Purpose::point_to_point, 0,
+                              own_.stop_operations);
+  }
+
+  /// A send to itself and the receive that belongs to it, whichever comes first.
+  void add_to_self(const Operation& operation) {
+    if (!to_self_.empty() && to_self_.front().kind != operation.kind) {
+      const Operation other = to_self_.front();
+      to_self_.pop_front();
+      const bool is_send = operation.kind == Kind::send;
+      const void* const from = is_send ? operation.from : other.from;
+      void* const to = is_send ? other.to : operation.to;
+      if (operation.count > 0) {
+        std::memmove(to, from, operation.count * size_of_type(operation.type));
+      }
+    } else {
+      to_self_.push_back(operation);
+    }
+  }
+
+  bool is_complete() const {
+    for (const auto& [descriptor, traffic] : traffic_) {
+      if (!traffic.messages.empty()) return false;
+    }
+    return true;
+  }
+
+  bool progress() {
+    std::vector<pollfd> waited{{own_.stop_operations.descriptor(), POLLIN, 0}};
+    for (auto& [descriptor, traffic] : traffic_) {
+      if (traffic.messages.empty()) continue;
+      const bool is_send = traffic.messages.front().operation.kind == Kind::send;
+      waited.push_back({descriptor, static_cast<short>(is_send ? POLLOUT : POLLIN), 0});
+    }
+    if (own_.stop_operations.is_set()) return false;
+    ::poll(waited.data(), waited.size(), -1);
+    for (std::size_t i = 1; i < waited.size(); ++i) {
+      if (waited[i].revents != 0 && !go_on(traffic_.at(waited[i].fd))) return false;
+    }
+    return !own_.stop_operations.is_set();
+  }
+
+  /// The next part of the lane's first message.
+  bool go_on(Traffic& traffic) {
+    Message& message = traffic.messages.front();
+    if (traffic.part == Traffic::Part::none) begin(traffic, Traffic::Part::header);
+    const Moved moved = move(traffic.transfer);
+    if (moved == Moved::closed) return lose_peer();
+    if (moved == Moved::some) return true;
+    if (traffic.part == Traffic::Part::header) {
+      if (message.operation.kind == Kind::receive && message.theirs != message.own) {
+        set_last_mismatch("this rank receives " + text_of(message.own) + "; rank " +
+                          std::to_string(message.operation.root) + " sends " +
+                          text_of(message.theirs));
+        own_.stick();
+        return false;
+      }
+      begin(traffic, Traffic::Part::payload);
+      if (traffic.transfer.left > 0) return true;
+    }
+    traffic.messages.pop_front();
+    traffic.part = Traffic::Part::none;
+    return true;
+  }
+
+  static void begin(Traffic& traffic, Traffic::Part part) {
+    Message& message = traffic.messages.front();
+    const bool is_send = message.operation.kind == Kind::send;
+    const std::size_t size = message.operation.count * size_of_type(message.operation.type);
+    traffic.part = part;
+    traffic.transfer.descriptor = traffic.descriptor;
+    traffic.transfer.direction = is_send ? Transfer::Direction::send : Transfer::Direction::receive;
+    traffic.transfer.left = part == Traffic::Part::header ? sizeof(Header) : size;
+    if (part == Traffic::Part::header) {
+      traffic.transfer.bytes = reinterpret_cast<char*>(is_send ? &message.own : &message.theirs);
+    } else {
+      traffic.transfer.bytes = is_send
+                                   ? static_cast<char*>(const_cast<void*>(message.operation.from))
+                                   : static_cast<char*>(message.operation.to);
+    }
+  }
+
+  bool lose_peer() {
+    set_last_error("NET/Socket : remote peer has closed its connection");
+    own_.fail_operation(remote_error);
+    own_.stick();
+    return false;
+  }
+
+  Communicator& own_;
+  std::map<int, Traffic> traffic_;
+  std::deque<Operation> to_self_;
+};
+
+}  // namespace
+
+void run_point_to_point(Communicator& own, const std::vector<Operation>& operations) {
+  const InsideFault fault = fault_inside(Phase::collective, own.place.rank, own.stop_operations);
+  if (fault.result != 0) own.fail_operation(fault.result);
+  if (fault.result != 0 || fault.is_forever) return own.stick();
+  Group(own).run(operations);
+}
+
+}  // namespace nccl_double
