@@ -1,0 +1,167 @@
+#include <utility>
+#include <vector>
+
+#include "client/failure.h"
+#include "gloo/communicator_impl.h"
+#include "gloo/formation.h"
+
+// The public face of a communicator: what each call needs, and which operation it is.
+
+MUSTER_BEGIN_NAMESPACE
+
+using Impl = GlooCommunicator::Impl;
+
+namespace {
+
+Result<void> collective(const std::shared_ptr<Impl>& impl, const Impl::Subject& subject,
+                        Impl::Work work) {
+  if (!impl) return communicator::moved_from(subject.operation);
+  return impl->collective(subject, work);
+}
+
+Result<void> post(const std::shared_ptr<Impl>& impl, const Impl::Subject& subject,
+                  gloo::Posted::Direction direction) {
+  if (!impl) return communicator::moved_from(subject.operation);
+  return impl->post(subject, direction);
+}
+
+}  // namespace
+
+Result<GlooCommunicator> GlooCommunicator::create(StatelessProcessGroup& group,
+                                                  GlooOptions options) {
+  auto made = gloo::Formation(group, std::move(options)).run();
+  if (!made) return std::move(made).error();
+  return GlooCommunicator(*std::move(made));
+}
+
+GlooCommunicator::GlooCommunicator(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+GlooCommunicator::GlooCommunicator(GlooCommunicator&&) noexcept = default;
+GlooCommunicator& GlooCommunicator::operator=(GlooCommunicator&&) noexcept = default;
+
+GlooCommunicator::~GlooCommunicator() {
+  if (impl_) impl_->end(client::failure(ErrorCode::aborted, "the communicator's handle is gone"));
+}
+
+int GlooCommunicator::rank() const { return impl_ ? impl_->place().rank : -1; }
+int GlooCommunicator::world_size() const { return impl_ ? impl_->place().world_size : 0; }
+std::uint64_t GlooCommunicator::epoch() const { return impl_ ? impl_->place().epoch : 0; }
+
+MakingTimes GlooCommunicator::making() const { return impl_ ? impl_->making() : MakingTimes(); }
+
+const std::string& GlooCommunicator::group() const {
+  static const std::string none;
+  return impl_ ? impl_->place().group : none;
+}
+
+std::optional<Error> GlooCommunicator::error() const {
+  if (!impl_) return client::failure(ErrorCode::closed, "the object was moved from");
+  return impl_->gate().reason();
+}
+
+Result<void> GlooCommunicator::all_reduce(const void* send, void* receive, std::size_t count,
+                                          DataType type, ReduceOp operation, void* stream,
+                                          Duration timeout) {
+  return collective(impl_, {"all_reduce", timeout, stream, {type, operation}, send, receive, count},
+                    gloo::all_reduce);
+}
+
+Result<void> GlooCommunicator::broadcast(const void* send, void* receive, std::size_t count,
+                                         DataType type, int root, void* stream, Duration timeout) {
+  Impl::Subject subject{"broadcast", timeout, stream, {type, ReduceOp::sum, root},
+                        send,        receive, count};
+  subject.is_needed_to_send = rank() == root;
+  return collective(impl_, subject, gloo::broadcast);
+}
+
+Result<void> GlooCommunicator::reduce(const void* send, void* receive, std::size_t count,
+                                      DataType type, ReduceOp operation, int root, void* stream,
+                                      Duration timeout) {
+  Impl::Subject subject{"reduce", timeout, stream, {type, operation, root}, send, receive, count};
+  subject.is_needed_to_receive = rank() == root;
+  return collective(impl_, subject, gloo::reduce);
+}
+
+Result<void> GlooCommunicator::all_gather(const void* send, void* receive, std::size_t send_count,
+                                          DataType type, void* stream, Duration timeout) {
+  Impl::Subject subject{"all_gather", timeout, stream, {type}, send, receive, send_count};
+  subject.parts = static_cast<std::size_t>(world_size());
+  return collective(impl_, subject, gloo::all_gather);
+}
+
+Result<void> GlooCommunicator::reduce_scatter(const void* send, void* receive,
+                                              std::size_t receive_count, DataType type,
+                                              ReduceOp operation, void* stream, Duration timeout) {
+  Impl::Subject subject{"reduce_scatter", timeout,      stream, {type, operation}, send,
+                        receive,          receive_count};
+  subject.parts = static_cast<std::size_t>(world_size());
+  return collective(impl_, subject, gloo::reduce_scatter);
+}
+
+Result<void> GlooCommunicator::all_to_all(const void* send, void* receive, std::size_t count,
+                                          DataType type, void* stream, Duration timeout) {
+  Impl::Subject subject{"all_to_all", timeout, stream, {type}, send, receive, count};
+  subject.parts = static_cast<std::size_t>(world_size());
+  return collective(impl_, subject, gloo::all_to_all);
+}
+
+Result<void> GlooCommunicator::gather(const void* send, void* receive, std::size_t count,
+                                      DataType type, int root, void* stream, Duration timeout) {
+  Impl::Subject subject{"gather", timeout, stream, {type, ReduceOp::sum, root},
+                        send,     receive, count};
+  subject.parts = static_cast<std::size_t>(world_size());
+  subject.is_needed_to_receive = rank() == root;
+  return collective(impl_, subject, gloo::gather);
+}
+
+Result<void> GlooCommunicator::scatter(const void* send, void* receive, std::size_t count,
+                                       DataType type, int root, void* stream, Duration timeout) {
+  Impl::Subject subject{"scatter", timeout, stream, {type, ReduceOp::sum, root},
+                        send,      receive, count};
+  subject.parts = static_cast<std::size_t>(world_size());
+  subject.is_needed_to_send = rank() == root;
+  return collective(impl_, subject, gloo::scatter);
+}
+
+Result<void> GlooCommunicator::send(const void* buffer, std::size_t count, DataType type, int peer,
+                                    void* stream, Duration timeout) {
+  Impl::Subject subject{"send", timeout, stream, {type, ReduceOp::sum, peer},
+                        buffer, nullptr, count};
+  subject.is_needed_to_receive = false;
+  return post(impl_, subject, gloo::Posted::Direction::send);
+}
+
+Result<void> GlooCommunicator::recv(void* buffer, std::size_t count, DataType type, int peer,
+                                    void* stream, Duration timeout) {
+  Impl::Subject subject{"recv",  timeout, stream, {type, ReduceOp::sum, peer},
+                        nullptr, buffer,  count};
+  subject.is_needed_to_send = false;
+  return post(impl_, subject, gloo::Posted::Direction::receive);
+}
+
+Result<void> GlooCommunicator::grouped(const std::function<Result<void>()>& calls,
+                                       Duration timeout) {
+  if (!impl_) return communicator::moved_from("grouped");
+  return impl_->grouped(calls, timeout);
+}
+
+Result<void> GlooCommunicator::attach(StatelessProcessGroup& group, Duration timeout) {
+  if (!impl_) return communicator::moved_from("attach");
+  const auto resolved = communicator::timeout_or(timeout, impl_->options().timeout);
+  if (!resolved) return resolved.error();
+  return impl_->attach(group, *resolved);
+}
+
+void GlooCommunicator::abort() {
+  if (impl_) impl_->end(client::failure(ErrorCode::aborted, "by its host"));
+}
+
+void GlooCommunicator::abort_all(Span<GlooCommunicator* const> communicators) {
+  for (GlooCommunicator* const each : communicators) each->abort();
+}
+
+Result<void> GlooCommunicator::close(Duration timeout) {
+  if (!impl_) return communicator::moved_from("close");
+  return impl_->close(timeout);
+}
+
+MUSTER_END_NAMESPACE

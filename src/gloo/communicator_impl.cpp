@@ -1,0 +1,265 @@
+#include "gloo/communicator_impl.h"
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "client/failure.h"
+#include "communicator/patience.h"
+#include "communicator/report.h"
+#include "gloo/quiet_pipe.h"
+#include "muster/codec.h"
+
+MUSTER_BEGIN_NAMESPACE
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A connection ends at once when its rank is killed; the store waits for that rank to come back
+/// for its grace, 2 s unless the server was told otherwise, and then says who it was.
+constexpr Duration patience_for_cause = 5s;
+constexpr Duration longest_timeout = std::chrono::hours(24 * 365);
+
+}  // namespace
+
+/// The one call that is under way; those of the same thread inside of `grouped` belong to it.
+class GlooCommunicator::Impl::Turn {
+ public:
+  explicit Turn(Impl& impl) : impl_(impl) {
+    std::thread::id nobody;
+    is_first_ = impl.caller_.compare_exchange_strong(nobody, std::this_thread::get_id());
+    is_mine_ = is_first_ || (nobody == std::this_thread::get_id() && impl.is_in_group_);
+  }
+  ~Turn() {
+    if (is_first_) impl_.caller_ = std::thread::id();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  bool is_mine() const { return is_mine_; }
+  bool is_inner() const { return !is_first_; }
+
+ private:
+  Impl& impl_;
+  bool is_first_ = false;
+  bool is_mine_ = false;
+};
+
+/// Sends and receives only begin as long as this lives; what has begun goes with it.
+class GlooCommunicator::Impl::Group {
+ public:
+  explicit Group(Impl& impl) : impl_(impl) { impl_.is_in_group_ = true; }
+  ~Group() {
+    impl_.is_in_group_ = false;
+    impl_.posted_.clear();
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+ private:
+  Impl& impl_;
+};
+
+GlooCommunicator::Impl::Impl(GlooOptions options, communicator::Place place,
+                             std::shared_ptr<gloo::Mesh> mesh)
+    : options_(std::move(options)),
+      life_(std::make_shared<communicator::Life>(std::move(place), options_.on_loss,
+                                                 options_.on_over)),
+      mesh_(std::move(mesh)) {}
+
+GlooCommunicator::Impl::~Impl() {
+  life_->unwatch();
+  end(client::failure(ErrorCode::aborted, "the communicator's handle is gone"));
+}
+
+communicator::Life::Told GlooCommunicator::Impl::ends_this() {
+  return [weak = weak_from_this()](const Error& error) {
+    if (const auto self = weak.lock()) self->end(error);
+  };
+}
+
+void GlooCommunicator::Impl::watch(StatelessProcessGroup& group) {
+  life_->watch(group, ends_this());
+}
+
+Result<void> GlooCommunicator::Impl::attach(StatelessProcessGroup& group, Duration timeout) {
+  return life_->attach(group, codec_id::gloo_communicator, timeout, ends_this());
+}
+
+void GlooCommunicator::Impl::end(Error why) {
+  if (life_->close(std::move(why))) retire();
+}
+
+std::shared_ptr<gloo::Mesh> GlooCommunicator::Impl::mesh() {
+  const std::lock_guard lock(mesh_mutex_);
+  return mesh_;
+}
+
+/// The last who holds the mesh waits for its thread: this one, or a call that is inside.
+void GlooCommunicator::Impl::retire() {
+  std::shared_ptr<gloo::Mesh> mesh;
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    mesh = std::move(mesh_);
+  }
+  if (!mesh) return;
+  mesh->transport().interrupt();
+  communicator::start_thread("muster-gloo-end", [mesh = std::move(mesh), gate = life_->gate(),
+                                                 patience = options_.abort_patience] {
+    if (!gate->wait_empty(patience)) mesh->cut();
+  });
+}
+
+std::optional<Error> GlooCommunicator::Impl::refusal_of(const Subject& subject) const {
+  if (auto refused = communicator::refusal_of(subject.arguments, place().world_size)) {
+    return refused;
+  }
+  if (subject.stream != nullptr) {
+    return client::invalid_argument("stream: null, since host memory has none");
+  }
+  const std::size_t most = std::numeric_limits<std::ptrdiff_t>::max();
+  if (subject.count > most / size_of(subject.arguments.type) / subject.parts) {
+    return client::invalid_argument("count: no memory holds so many elements");
+  }
+  if (subject.count == 0) return std::nullopt;
+  if (subject.is_needed_to_send && subject.send == nullptr) {
+    return client::invalid_argument("send: null");
+  }
+  if (subject.is_needed_to_receive && subject.receive == nullptr) {
+    return client::invalid_argument("receive: null");
+  }
+  return std::nullopt;
+}
+
+/// The same on ranks that make the same call, and most unlikely the same on others.
+std::uint32_t GlooCommunicator::Impl::tag_of(std::string_view operation,
+                                             std::initializer_list<std::uint64_t> of_all_ranks) {
+  std::string text(operation);
+  for (const std::uint64_t number : of_all_ranks) communicator::append_number(text, number);
+  const std::uint64_t digest = communicator::digest_of(text);
+  return static_cast<std::uint32_t>(digest ^ digest >> 32);
+}
+
+gloo::Operation GlooCommunicator::Impl::operation_of(const Subject& subject, gloo::Mesh& mesh,
+                                                     std::uint32_t tag) {
+  const communicator::Arguments& arguments = subject.arguments;
+  return {mesh,           subject.send,        subject.receive, subject.count,
+          arguments.type, arguments.operation, arguments.rank,  tag};
+}
+
+/// What a call that failed inside of Gloo came to, for its caller and for all later ones.
+Error GlooCommunicator::Impl::trouble_of(const gloo::Mesh& mesh, const std::string& said) {
+  if (auto reason = gate().reason()) return *std::move(reason);
+  const int peer = mesh.transport().waited_for();
+  const std::string whom = peer < 0 ? "" : " of rank " + std::to_string(peer);
+  const auto left = mesh.transport().deadline() - Clock::now();
+  if (left <= Clock::duration::zero()) {
+    return client::failure(ErrorCode::timed_out,
+                           "waited for the part" + whom +
+                               ", which may wait for another rank; all must make the same call");
+  }
+  const auto patience = std::min(std::chrono::duration_cast<Duration>(left), patience_for_cause);
+  if (auto cause = life_->await_cause(patience)) {
+    return *std::move(cause);
+  }
+  return gloo::gloo_error(
+      said + "; waited for the part" + whom +
+      ", and the store knows of no loss: it is over there (its error says why)");
+}
+
+Result<void> GlooCommunicator::Impl::run(std::string_view operation, Duration timeout,
+                                         const std::function<void(gloo::Mesh& mesh)>& work) {
+  const auto began = Clock::now();
+  const auto told = [&](Error error) { return life_->about(operation, std::move(error), began); };
+  const auto pass = gate().enter();
+  if (!pass) return told(pass.error());
+  const Turn turn(*this);
+  if (!turn.is_mine()) {
+    return told(client::failure(ErrorCode::busy, "another call of this communicator is under way"));
+  }
+  const auto resolved = communicator::timeout_or(timeout, options_.timeout);
+  if (!resolved) return told(resolved.error());
+  const auto held = mesh();
+  if (!held) return told(*gate().reason());
+  std::string said;
+  try {
+    const gloo::QuietPipe quiet;
+    if (!turn.is_inner()) held->transport().begin(began + std::min(*resolved, longest_timeout));
+    work(*held);
+    return {};
+  } catch (const std::exception& error) {
+    said = error.what();
+  }
+  Error error = told(trouble_of(*held, said));
+  end(error);
+  return error;
+}
+
+Result<void> GlooCommunicator::Impl::collective(const Subject& subject, Work work) {
+  if (auto refused = refusal_of(subject)) {
+    return life_->about(subject.operation, *std::move(refused), Clock::now());
+  }
+  return run(subject.operation, subject.timeout, [&](gloo::Mesh& mesh) {
+    const communicator::Arguments& arguments = subject.arguments;
+    const std::uint32_t tag = tag_of(
+        subject.operation, {sequence_++, subject.count, static_cast<std::uint64_t>(arguments.type),
+                            static_cast<std::uint64_t>(arguments.operation),
+                            static_cast<std::uint64_t>(arguments.rank)});
+    if (subject.count > 0) work(operation_of(subject, mesh, tag));
+  });
+}
+
+Result<void> GlooCommunicator::Impl::post(const Subject& subject,
+                                          gloo::Posted::Direction direction) {
+  auto refused = refusal_of(subject);
+  if (!refused && subject.arguments.rank == place().rank) {
+    refused = client::invalid_argument("peer: this rank itself");
+  }
+  if (refused) return life_->about(subject.operation, *std::move(refused), Clock::now());
+  return run(subject.operation, subject.timeout, [&](gloo::Mesh& mesh) {
+    if (subject.count == 0) return;
+    // Both ranks' part has one name: the n-th send meets the n-th receive.
+    const std::uint32_t tag =
+        tag_of("posted", {subject.count, static_cast<std::uint64_t>(subject.arguments.type)});
+    gloo::Posted posted(operation_of(subject, mesh, tag), direction);
+    if (is_in_group_) {
+      posted_.push_back(std::move(posted));
+    } else {
+      posted.wait();
+    }
+  });
+}
+
+Result<void> GlooCommunicator::Impl::grouped(const std::function<Result<void>()>& calls,
+                                             Duration timeout) {
+  Result<void> called;
+  auto waited = run("grouped", timeout, [&](gloo::Mesh&) {
+    if (is_in_group_) {  // all of it belongs to the outer one
+      called = calls();
+      return;
+    }
+    const Group group(*this);
+    called = calls();
+    for (gloo::Posted& posted : posted_) posted.wait();
+  });
+  return called ? waited : called;
+}
+
+Result<void> GlooCommunicator::Impl::close(Duration timeout) {
+  const auto began = Clock::now();
+  auto met = run("close", timeout, [&](gloo::Mesh& mesh) {
+    life_->begin_closing();
+    gloo::barrier(mesh, tag_of("close", {sequence_}));
+  });
+  if (!met) return met;
+  if (!gate().close(client::failure(ErrorCode::closed, "the communicator was closed"))) {
+    return life_->about("close", *gate().reason(), began);
+  }
+  retire();
+  return {};
+}
+
+MUSTER_END_NAMESPACE

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "communicator/arguments.h"
+#include "communicator/life.h"
+#include "gloo/mesh.h"
+#include "gloo/operations.h"
+#include "muster/gloo_communicator.h"
+
+MUSTER_BEGIN_NAMESPACE
+
+/// Life cycle: made by gloo::Formation when all ranks have it -> called -> over: its gate is closed
+/// for one reason, those inside are interrupted, and when they have left the connections go, on a
+/// thread of their own.
+class GlooCommunicator::Impl : public std::enable_shared_from_this<GlooCommunicator::Impl> {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Impl(GlooOptions options, communicator::Place place, std::shared_ptr<gloo::Mesh> mesh);
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  const communicator::Place& place() const { return life_->place(); }
+  const GlooOptions& options() const { return options_; }
+  communicator::Gate& gate() const { return *life_->gate(); }
+
+  /// From now on losses of the group's ranks end it, or are told.
+  void watch(StatelessProcessGroup& group);
+  /// All ranks have it: from now on its host hears of it.
+  void commit(MakingTimes making) { life_->commit(making); }
+  MakingTimes making() const { return life_->making(); }
+  /// The first reason counts.
+  void end(Error why);
+
+  /// One call, as it was made.
+  struct Subject {
+    std::string_view operation;
+    Duration timeout{0};
+    const void* stream = nullptr;
+    communicator::Arguments arguments{DataType::uint8};
+    const void* send = nullptr;
+    void* receive = nullptr;
+    std::size_t count = 0;
+    /// How often the longer of its buffers is as long as `count`.
+    std::size_t parts = 1;
+    bool is_needed_to_send = true;
+    bool is_needed_to_receive = true;
+  };
+  using Work = void (*)(const gloo::Operation& operation);
+
+  /// Runs a collective of Gloo's.
+  Result<void> collective(const Subject& subject, Work work);
+  /// Sends or receives; inside of `grouped` it only begins to.
+  Result<void> post(const Subject& subject, gloo::Posted::Direction direction);
+  Result<void> grouped(const std::function<Result<void>()>& calls, Duration timeout);
+  Result<void> attach(StatelessProcessGroup& group, Duration timeout);
+  Result<void> close(Duration timeout);
+
+ private:
+  class Turn;
+  class Group;
+
+  static std::uint32_t tag_of(std::string_view operation,
+                              std::initializer_list<std::uint64_t> of_all_ranks);
+  static gloo::Operation operation_of(const Subject& subject, gloo::Mesh& mesh, std::uint32_t tag);
+
+  communicator::Life::Told ends_this();
+  std::optional<Error> refusal_of(const Subject& subject) const;
+  Result<void> run(std::string_view operation, Duration timeout,
+                   const std::function<void(gloo::Mesh& mesh)>& work);
+  Error trouble_of(const gloo::Mesh& mesh, const std::string& said);
+  void retire();
+  std::shared_ptr<gloo::Mesh> mesh();
+
+  const GlooOptions options_;
+  const std::shared_ptr<communicator::Life> life_;
+  std::mutex mesh_mutex_;
+  std::shared_ptr<gloo::Mesh> mesh_;
+  std::atomic<std::thread::id> caller_{};  ///< who is inside
+  // Of the thread that is inside:
+  bool is_in_group_ = false;
+  std::uint64_t sequence_ = 0;  ///< of the collectives
+  std::vector<gloo::Posted> posted_;
+};
+
+MUSTER_END_NAMESPACE

@@ -1,0 +1,185 @@
+#include "gloo/reduction.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+namespace muster::gloo {
+namespace {
+
+constexpr int float16_bits = 10;  // of the fraction
+constexpr int float32_bits = 23;
+constexpr int bits_less = float32_bits - float16_bits;
+constexpr int float16_bias = 15;
+constexpr int float32_bias = 127;
+constexpr std::uint32_t float32_infinity = 0x7f800000;
+constexpr std::uint32_t float16_infinity = 0x7c00;
+constexpr std::uint32_t sign_of_float32 = 0x80000000;
+constexpr std::uint32_t quiet_bit_of_bfloat16 = 0x40;
+
+template <class To, class From>
+To bits_of(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+struct Float16 {
+  std::uint16_t bits;
+  explicit Float16(float value) : bits(to_float16(value)) {}
+  explicit operator float() const { return of_float16(bits); }
+};
+
+struct Bfloat16 {
+  std::uint16_t bits;
+  explicit Bfloat16(float value) : bits(to_bfloat16(value)) {}
+  explicit operator float() const { return of_bfloat16(bits); }
+};
+
+/// In what elements of a type are reckoned with. Integers as unsigned ones, which wrap around; no
+/// shorter than unsigned int, since shorter ones would become signed again.
+template <class Element>
+using Wrapping = std::conditional_t<sizeof(Element) <= 4, std::uint32_t, std::uint64_t>;
+template <class Element, bool = std::is_integral_v<Element>>
+struct Reckoned {
+  using Type = Wrapping<Element>;
+};
+template <class Element>
+struct Reckoned<Element, false> {
+  using Type = std::conditional_t<sizeof(Element) == 2, float, Element>;
+};
+
+template <class Element, ReduceOp operation>
+Element combined(Element a, Element b) {
+  using Number = typename Reckoned<Element>::Type;
+  if constexpr (operation == ReduceOp::max || operation == ReduceOp::min) {
+    using Compared = std::conditional_t<std::is_integral_v<Element>, Element, Number>;
+    const bool is_less = static_cast<Compared>(a) < static_cast<Compared>(b);
+    return is_less == (operation == ReduceOp::max) ? b : a;
+  } else {
+    const auto first = static_cast<Number>(a);
+    const auto second = static_cast<Number>(b);
+    if constexpr (operation == ReduceOp::product) return static_cast<Element>(first * second);
+    return static_cast<Element>(first + second);
+  }
+}
+
+template <class Element, ReduceOp operation>
+void reduce(void* to, const void* a, const void* b, std::size_t count) {
+  auto* const out = static_cast<Element*>(to);
+  const auto* const first = static_cast<const Element*>(a);
+  const auto* const second = static_cast<const Element*>(b);
+  for (std::size_t index = 0; index < count; ++index) {
+    out[index] = combined<Element, operation>(first[index], second[index]);
+  }
+}
+
+template <class Element>
+Reduction reduction_for(ReduceOp operation) {
+  switch (operation) {
+    case ReduceOp::product: return reduce<Element, ReduceOp::product>;
+    case ReduceOp::max: return reduce<Element, ReduceOp::max>;
+    case ReduceOp::min: return reduce<Element, ReduceOp::min>;
+    case ReduceOp::sum:
+    case ReduceOp::average: break;
+  }
+  return reduce<Element, ReduceOp::sum>;
+}
+
+template <class Element>
+void divide_all(void* sums, std::size_t count, int parts) {
+  auto* const out = static_cast<Element*>(sums);
+  for (std::size_t index = 0; index < count; ++index) {
+    if constexpr (std::is_integral_v<Element>) {
+      // In 64 bits, of its own sign: `parts` may be more than a short type can hold.
+      using Wide = std::conditional_t<std::is_signed_v<Element>, std::int64_t, std::uint64_t>;
+      out[index] = static_cast<Element>(static_cast<Wide>(out[index]) / static_cast<Wide>(parts));
+    } else {
+      using Number = typename Reckoned<Element>::Type;
+      out[index] =
+          static_cast<Element>(static_cast<Number>(out[index]) / static_cast<Number>(parts));
+    }
+  }
+}
+
+/// Calls `work` with a null pointer to the type's elements.
+template <class Work>
+auto with_elements(DataType type, Work work) {
+  switch (type) {
+    case DataType::int8: return work(static_cast<std::int8_t*>(nullptr));
+    case DataType::uint8: return work(static_cast<std::uint8_t*>(nullptr));
+    case DataType::int32: return work(static_cast<std::int32_t*>(nullptr));
+    case DataType::uint32: return work(static_cast<std::uint32_t*>(nullptr));
+    case DataType::int64: return work(static_cast<std::int64_t*>(nullptr));
+    case DataType::uint64: return work(static_cast<std::uint64_t*>(nullptr));
+    case DataType::float16: return work(static_cast<Float16*>(nullptr));
+    case DataType::bfloat16: return work(static_cast<Bfloat16*>(nullptr));
+    case DataType::float64: return work(static_cast<double*>(nullptr));
+    case DataType::float32: break;
+  }
+  return work(static_cast<float*>(nullptr));
+}
+
+}  // namespace
+
+float of_float16(std::uint16_t bits) {
+  const bool is_negative = (bits & 0x8000) != 0;
+  const int exponent = bits >> float16_bits & 0x1f;
+  const int fraction = bits & 0x3ff;
+  if (exponent == 0x1f) {
+    const auto pattern = float32_infinity | static_cast<std::uint32_t>(fraction) << bits_less;
+    return bits_of<float>(is_negative ? pattern | sign_of_float32 : pattern);
+  }
+  const int significand = exponent == 0 ? fraction : fraction | 1 << float16_bits;
+  const float size = std::ldexp(static_cast<float>(significand),
+                                std::max(exponent, 1) - float16_bias - float16_bits);
+  return is_negative ? -size : size;
+}
+
+std::uint16_t to_float16(float value) {
+  const auto pattern = bits_of<std::uint32_t>(value);
+  const std::uint32_t sign = (pattern & sign_of_float32) >> 16;
+  const std::uint32_t size = pattern & ~sign_of_float32;
+  if (size > float32_infinity) {  // not a number: stays one
+    return static_cast<std::uint16_t>(sign | float16_infinity | 0x200 |
+                                      (size >> bits_less & 0x3ff));
+  }
+  const int exponent = static_cast<int>(size >> float32_bits) - float32_bias + float16_bias;
+  if (exponent >= 0x1f) return static_cast<std::uint16_t>(sign | float16_infinity);
+  // As a multiple of the smallest step that float16 has at this size: the rest is rounded by
+  // nearbyint, and what is carried runs over into the exponent by itself.
+  const int step = std::max(exponent, 1) - float16_bias - float16_bits;
+  const auto steps =
+      static_cast<std::uint32_t>(std::nearbyint(std::ldexp(std::fabs(value), -step)));
+  const auto offset = static_cast<std::uint32_t>(std::max(exponent, 1) - 1) << float16_bits;
+  return static_cast<std::uint16_t>(sign | (offset + steps));
+}
+
+float of_bfloat16(std::uint16_t bits) {
+  return bits_of<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+std::uint16_t to_bfloat16(float value) {
+  const auto pattern = bits_of<std::uint32_t>(value);
+  if ((pattern & ~sign_of_float32) > float32_infinity) {
+    return static_cast<std::uint16_t>(pattern >> 16 | quiet_bit_of_bfloat16);
+  }
+  const std::uint32_t is_odd = pattern >> 16 & 1;
+  return static_cast<std::uint16_t>((pattern + 0x7fff + is_odd) >> 16);
+}
+
+Reduction reduction_of(DataType type, ReduceOp operation) {
+  return with_elements(type, [operation](auto* elements) {
+    return reduction_for<std::remove_pointer_t<decltype(elements)>>(operation);
+  });
+}
+
+void divide(void* sums, std::size_t count, DataType type, int parts) {
+  with_elements(type, [=](auto* elements) {
+    divide_all<std::remove_pointer_t<decltype(elements)>>(sums, count, parts);
+  });
+}
+
+}  // namespace muster::gloo

@@ -1,0 +1,35 @@
+#include "gloo/another_gloo.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "muster/gloo_communicator.h"
+#include "support/ranks.h"
+
+namespace muster::gloo {
+namespace {
+
+TEST_CASE("a Gloo that another library brings is found, and nothing is made beside it") {
+  CHECK_FALSE(another_gloo());
+  const std::string path = std::getenv("ANOTHER_GLOO");
+  void* const other = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(other != nullptr);
+  CHECK(another_gloo() == path);
+  auto server = test::start_server();
+  auto store = test::connect(server);
+  auto group = test::join(store, "g", 0, 1);
+  const Error error = test::must_fail(GlooCommunicator::create(group));
+  CHECK(error.code == ErrorCode::gloo);
+  CHECK(error.detail.find(path) != std::string::npos);
+  CHECK(error.rank_ranges == std::vector<RankRange>{{0, 0}});
+  ::dlclose(other);
+  CHECK_FALSE(another_gloo());
+  test::must(GlooCommunicator::create(group));
+}
+
+}  // namespace
+}  // namespace muster::gloo

@@ -1,0 +1,357 @@
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "gloo/reduction.h"
+#include "muster/gloo_communicator.h"
+#include "support/ranks.h"
+
+// Every operation on every type, against values that are computed here.
+
+namespace muster::test {
+namespace {
+
+constexpr DataType all_types[] = {
+    DataType::int8,   DataType::uint8,   DataType::int32,   DataType::uint32,  DataType::int64,
+    DataType::uint64, DataType::float16, DataType::float32, DataType::float64, DataType::bfloat16,
+};
+constexpr ReduceOp all_operations[] = {ReduceOp::sum, ReduceOp::product, ReduceOp::max,
+                                       ReduceOp::min, ReduceOp::average};
+constexpr std::size_t count = 7;
+
+/// Small numbers, which all types hold without rounding.
+template <class Number>
+void put(void* to, double value) {
+  const auto number = static_cast<Number>(value);
+  std::memcpy(to, &number, sizeof number);
+}
+template <class Number>
+double get(const void* from) {
+  Number number;
+  std::memcpy(&number, from, sizeof number);
+  return static_cast<double>(number);
+}
+
+void put(void* to, DataType type, double value) {
+  switch (type) {
+    case DataType::int8: return put<std::int8_t>(to, value);
+    case DataType::uint8: return put<std::uint8_t>(to, value);
+    case DataType::int32: return put<std::int32_t>(to, value);
+    case DataType::uint32: return put<std::uint32_t>(to, value);
+    case DataType::int64: return put<std::int64_t>(to, value);
+    case DataType::uint64: return put<std::uint64_t>(to, value);
+    case DataType::float32: return put<float>(to, value);
+    case DataType::float64: return put<double>(to, value);
+    case DataType::float16:
+      return put<std::uint16_t>(to, gloo::to_float16(static_cast<float>(value)));
+    case DataType::bfloat16:
+      return put<std::uint16_t>(to, gloo::to_bfloat16(static_cast<float>(value)));
+  }
+}
+
+double get(const void* from, DataType type) {
+  const auto bits = [from] { return static_cast<std::uint16_t>(get<std::uint16_t>(from)); };
+  switch (type) {
+    case DataType::int8: return get<std::int8_t>(from);
+    case DataType::uint8: return get<std::uint8_t>(from);
+    case DataType::int32: return get<std::int32_t>(from);
+    case DataType::uint32: return get<std::uint32_t>(from);
+    case DataType::int64: return get<std::int64_t>(from);
+    case DataType::uint64: return get<std::uint64_t>(from);
+    case DataType::float32: return get<float>(from);
+    case DataType::float64: return get<double>(from);
+    case DataType::float16: return gloo::of_float16(bits());
+    case DataType::bfloat16: return gloo::of_bfloat16(bits());
+  }
+  return 0;
+}
+
+/// Elements of one type in host memory.
+class Elements {
+ public:
+  Elements(DataType type, const std::vector<double>& values)
+      : type_(type), bytes_(values.size() * size_of(type)) {
+    for (std::size_t index = 0; index < values.size(); ++index) {
+      put(bytes_.data() + index * size_of(type), type, values[index]);
+    }
+  }
+  Elements(DataType type, std::size_t size) : Elements(type, std::vector<double>(size)) {}
+
+  void* at(std::size_t index = 0) { return bytes_.data() + index * size_of(type_); }
+  std::vector<double> values() {
+    std::vector<double> values;
+    for (std::size_t index = 0; index * size_of(type_) < bytes_.size(); ++index) {
+      values.push_back(get(at(index), type_));
+    }
+    return values;
+  }
+
+ private:
+  DataType type_;
+  std::vector<char> bytes_;
+};
+
+/// What rank `rank` has at `index`: 1, 2 or 3, so that a product of four fits everywhere.
+double value(int rank, std::size_t index) {
+  return static_cast<double>((static_cast<std::size_t>(rank) + index) % 3 + 1);
+}
+
+std::vector<double> part(int rank, std::size_t first = 0) {
+  std::vector<double> values;
+  for (std::size_t index = first; index < first + count; ++index) {
+    values.push_back(value(rank, index));
+  }
+  return values;
+}
+
+/// Of all ranks' elements at these places.
+std::vector<double> reduced(ReduceOp operation, int world_size, DataType type,
+                            std::size_t first = 0) {
+  std::vector<double> values = part(0, first);
+  for (int rank = 1; rank < world_size; ++rank) {
+    const auto other = part(rank, first);
+    for (std::size_t index = 0; index < count; ++index) {
+      double& own = values[index];
+      switch (operation) {
+        case ReduceOp::sum:
+        case ReduceOp::average: own += other[index]; break;
+        case ReduceOp::product: own *= other[index]; break;
+        case ReduceOp::max: own = std::max(own, other[index]); break;
+        case ReduceOp::min: own = std::min(own, other[index]); break;
+      }
+    }
+  }
+  if (operation != ReduceOp::average) return values;
+  for (double& own : values) {
+    Elements rounded(type, std::vector<double>{own / world_size});  // integers: the whole part
+    own = rounded.values().front();
+  }
+  return values;
+}
+
+std::vector<double> joined(int world_size, const std::function<std::vector<double>(int)>& of) {
+  std::vector<double> all;
+  for (int rank = 0; rank < world_size; ++rank) {
+    const auto values = of(rank);
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+using Exercise = std::function<void(GlooCommunicator& communicator, DataType type)>;
+
+/// Runs it on all ranks, on all types.
+void exercise(int world_size, const Exercise& each) {
+  auto server = start_server();
+  run_ranks(world_size, [&](int rank) {
+    auto store = connect(server);
+    auto group = join(store, "g", rank, world_size);
+    GlooOptions options;
+    options.timeout = 20s;
+    auto communicator = must(GlooCommunicator::create(group, options));
+    for (const DataType type : all_types) each(communicator, type);
+    must(communicator.close());
+  });
+}
+
+constexpr int world_sizes[] = {1, 2, 3, 4};
+
+TEST_CASE("elements are reduced on all ranks") {
+  for (const int world_size : world_sizes) {
+    exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
+      for (const ReduceOp operation : all_operations) {
+        CAPTURE(static_cast<int>(type));
+        CAPTURE(static_cast<int>(operation));
+        Elements own(type, part(communicator.rank()));
+        Elements result(type, count);
+        must(communicator.all_reduce(own.at(), result.at(), count, type, operation, nullptr));
+        CHECK(result.values() == reduced(operation, world_size, type));
+        CHECK(own.values() == part(communicator.rank()));
+        must(communicator.all_reduce(own.at(), own.at(), count, type, operation, nullptr));
+        CHECK(own.values() == result.values());
+      }
+    });
+  }
+}
+
+TEST_CASE("elements are reduced at each root") {
+  for (const int world_size : world_sizes) {
+    exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
+      for (int root = 0; root < world_size; ++root) {
+        const bool is_root = communicator.rank() == root;
+        for (const ReduceOp operation : all_operations) {
+          Elements own(type, part(communicator.rank()));
+          Elements result(type, count);
+          must(communicator.reduce(own.at(), is_root ? result.at() : nullptr, count, type,
+                                   operation, root, nullptr));
+          if (is_root) CHECK(result.values() == reduced(operation, world_size, type));
+          CHECK(own.values() == part(communicator.rank()));
+          must(communicator.reduce(own.at(), is_root ? own.at() : nullptr, count, type, operation,
+                                   root, nullptr));
+          if (is_root) CHECK(own.values() == result.values());
+        }
+      }
+    });
+  }
+}
+
+TEST_CASE("elements are reduced, and each rank has a part") {
+  for (const int world_size : world_sizes) {
+    exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
+      const auto own_first = static_cast<std::size_t>(communicator.rank()) * count;
+      for (const ReduceOp operation : all_operations) {
+        Elements own(type, joined(world_size, [&](int rank) {
+                       return part(communicator.rank(), static_cast<std::size_t>(rank) * count);
+                     }));
+        Elements result(type, count);
+        must(communicator.reduce_scatter(own.at(), result.at(), count, type, operation, nullptr));
+        CHECK(result.values() == reduced(operation, world_size, type, own_first));
+        must(communicator.reduce_scatter(own.at(), own.at(own_first), count, type, operation,
+                                         nullptr));
+        Elements in_place(type, count);
+        std::memcpy(in_place.at(), own.at(own_first), count * size_of(type));
+        CHECK(in_place.values() == result.values());
+      }
+    });
+  }
+}
+
+TEST_CASE("a root's elements come to all ranks") {
+  for (const int world_size : world_sizes) {
+    exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
+      for (int root = 0; root < world_size; ++root) {
+        const bool is_root = communicator.rank() == root;
+        Elements own(type, part(communicator.rank()));
+        Elements result(type, count);
+        must(communicator.broadcast(is_root ? own.at() : nullptr, result.at(), count, type, root,
+                                    nullptr));
+        CHECK(result.values() == part(root));
+        must(communicator.broadcast(own.at(), own.at(), count, type, root, nullptr));
+        CHECK(own.values() == part(root));
+      }
+    });
+  }
+}
+
+TEST_CASE("all ranks' elements come to all ranks") {
+  for (const int world_size : world_sizes) {
+    exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
+      const auto total = static_cast<std::size_t>(world_size) * count;
+      const auto expected = joined(world_size, [](int rank) { return part(rank); });
+      Elements own(type, part(communicator.rank()));
+      Elements result(type, total);
+      must(communicator.all_gather(own.at(), result.at(), count, type, nullptr));
+      CHECK(result.values() == expected);
+      Elements in_place(type, total);
+      void* const place = in_place.at(static_cast<std::size_t>(communicator.rank()) * count);
+      std::memcpy(place, own.at(), count * size_of(type));
+      must(communicator.all_gather(place, in_place.at(), count, type, nullptr));
+      CHECK(in_place.values() == expected);
+    });
+  }
+}
+
+TEST_CASE("elements are gathered at each root, and scattered from it") {
+  for (const int world_size : world_sizes) {
+    exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
+      const auto total = static_cast<std::size_t>(world_size) * count;
+      for (int root = 0; root < world_size; ++root) {
+        const bool is_root = communicator.rank() == root;
+        Elements own(type, part(communicator.rank()));
+        Elements all(type, total);
+        must(communicator.gather(own.at(), is_root ? all.at() : nullptr, count, type, root,
+                                 nullptr));
+        if (is_root) {
+          CHECK(all.values() == joined(world_size, [](int rank) { return part(rank); }));
+        }
+        Elements back(type, count);
+        must(communicator.scatter(is_root ? all.at() : nullptr, back.at(), count, type, root,
+                                  nullptr));
+        CHECK(back.values() == own.values());
+      }
+    });
+  }
+}
+
+TEST_CASE("each rank sends each other its part") {
+  for (const int world_size : world_sizes) {
+    exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
+      const auto of = [](int from, int to) { return part(from, static_cast<std::size_t>(to)); };
+      Elements own(type, joined(world_size, [&](int to) { return of(communicator.rank(), to); }));
+      Elements result(type, static_cast<std::size_t>(world_size) * count);
+      must(communicator.all_to_all(own.at(), result.at(), count, type, nullptr));
+      CHECK(result.values() ==
+            joined(world_size, [&](int from) { return of(from, communicator.rank()); }));
+    });
+  }
+}
+
+TEST_CASE("elements go around a ring, of which no rank waits for another to begin") {
+  for (const int world_size : {2, 3, 4}) {
+    exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
+      const int rank = communicator.rank();
+      const int next = (rank + 1) % world_size;
+      const int last = (rank + world_size - 1) % world_size;
+      Elements own(type, part(rank));
+      Elements result(type, count);
+      must(communicator.grouped([&] {
+        if (auto sent = communicator.send(own.at(), count, type, next, nullptr); !sent) {
+          return sent;
+        }
+        return communicator.recv(result.at(), count, type, last, nullptr);
+      }));
+      CHECK(result.values() == part(last));
+    });
+  }
+}
+
+TEST_CASE("sends of one rank arrive at another in order") {
+  exercise(2, [](GlooCommunicator& communicator, DataType type) {
+    Elements buffer(type, count);
+    for (int turn = 0; turn < 5; ++turn) {
+      if (communicator.rank() == 0) {
+        Elements own(type, part(turn));
+        must(communicator.send(own.at(), count, type, 1, nullptr));
+      } else {
+        must(communicator.recv(buffer.at(), count, type, 0, nullptr));
+        CHECK(buffer.values() == part(turn));
+      }
+    }
+  });
+}
+
+TEST_CASE("long buffers are reduced in pieces that end between elements") {
+  constexpr std::size_t long_count = 3'000'001;
+  auto server = start_server();
+  run_ranks(3, [&](int rank) {
+    auto store = connect(server);
+    auto group = join(store, "g", rank, 3);
+    auto communicator = must(GlooCommunicator::create(group));
+    std::vector<std::int32_t> values(long_count);
+    std::iota(values.begin(), values.end(), rank);
+    must(communicator.all_reduce(values.data(), values.data(), long_count, DataType::int32,
+                                 ReduceOp::sum, nullptr));
+    bool is_right = true;
+    for (std::size_t index = 0; index < long_count; ++index) {
+      is_right = is_right && values[index] == static_cast<std::int32_t>(3 * index + 3);
+    }
+    CHECK(is_right);
+    must(communicator.close());
+  });
+}
+
+TEST_CASE("nothing is moved where there are no elements") {
+  exercise(2, [](GlooCommunicator& communicator, DataType type) {
+    must(communicator.all_reduce(nullptr, nullptr, 0, type, ReduceOp::sum, nullptr));
+    must(communicator.broadcast(nullptr, nullptr, 0, type, 0, nullptr));
+    must(communicator.all_to_all(nullptr, nullptr, 0, type, nullptr));
+  });
+}
+
+}  // namespace
+}  // namespace muster::test

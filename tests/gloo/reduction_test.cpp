@@ -1,0 +1,105 @@
+#include "gloo/reduction.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include <doctest/doctest.h>
+
+namespace muster::gloo {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+template <class Element>
+Element reduced(DataType type, ReduceOp operation, Element a, Element b) {
+  reduction_of(type, operation)(&a, &a, &b, 1);
+  return a;
+}
+
+TEST_CASE("every float16 and bfloat16 is itself again") {
+  for (std::uint32_t bits = 0; bits <= 0xffff; ++bits) {
+    const auto word = static_cast<std::uint16_t>(bits);
+    if (std::isnan(of_float16(word))) {
+      CHECK(std::isnan(of_float16(to_float16(of_float16(word)))));
+    } else if (to_float16(of_float16(word)) != word) {
+      FAIL("float16 ", bits);
+    }
+    if (std::isnan(of_bfloat16(word))) {
+      CHECK(std::isnan(of_bfloat16(to_bfloat16(of_bfloat16(word)))));
+    } else if (to_bfloat16(of_bfloat16(word)) != word) {
+      FAIL("bfloat16 ", bits);
+    }
+  }
+}
+
+TEST_CASE("what lies between two of them becomes the nearer one, in the middle the even one") {
+  for (std::uint16_t bits = 0; bits < 0x7bff; ++bits) {
+    const auto next = static_cast<std::uint16_t>(bits + 1);
+    const float low = of_float16(bits);
+    const float high = of_float16(next);
+    const float middle = (low + high) / 2;
+    if (to_float16(std::nextafter(middle, low)) != bits ||
+        to_float16(std::nextafter(middle, high)) != next ||
+        to_float16(middle) != (bits % 2 == 0 ? bits : next) ||
+        to_float16(-middle) != (0x8000 | (bits % 2 == 0 ? bits : next))) {
+      FAIL("float16 ", bits);
+    }
+  }
+  for (std::uint16_t bits = 0; bits < 0x7f7f; ++bits) {
+    const auto next = static_cast<std::uint16_t>(bits + 1);
+    const float middle = of_bfloat16(bits) + (of_bfloat16(next) - of_bfloat16(bits)) / 2;
+    if (to_bfloat16(middle) != (bits % 2 == 0 ? bits : next)) FAIL("bfloat16 ", bits);
+  }
+}
+
+TEST_CASE("what is too large is infinite, what is too small is zero") {
+  CHECK(to_float16(65504) == 0x7bff);
+  CHECK(to_float16(65519) == 0x7bff);
+  CHECK(to_float16(65520) == 0x7c00);
+  CHECK(to_float16(-1e10F) == 0xfc00);
+  CHECK(to_float16(infinity) == 0x7c00);
+  CHECK(to_float16(1e-10F) == 0);
+  CHECK(to_float16(-0.0F) == 0x8000);
+  CHECK(to_bfloat16(std::numeric_limits<float>::max()) == 0x7f80);
+  CHECK(to_bfloat16(-infinity) == 0xff80);
+}
+
+TEST_CASE("known numbers have their known bits") {
+  CHECK(of_float16(0x3c00) == 1);
+  CHECK(of_float16(0xc000) == -2);
+  CHECK(of_float16(0x0001) == std::ldexp(1.0F, -24));
+  CHECK(of_bfloat16(0x3f80) == 1);
+  CHECK(to_float16(0.333251953125F) == 0x3555);
+}
+
+TEST_CASE("integers wrap around") {
+  CHECK(reduced<std::int8_t>(DataType::int8, ReduceOp::sum, 127, 1) == -128);
+  CHECK(reduced<std::uint8_t>(DataType::uint8, ReduceOp::product, 16, 17) == 16);
+  CHECK(reduced(DataType::int32, ReduceOp::sum, std::numeric_limits<std::int32_t>::max(), 1) ==
+        std::numeric_limits<std::int32_t>::min());
+  CHECK(reduced(DataType::int64, ReduceOp::product, std::numeric_limits<std::int64_t>::max(),
+                std::int64_t{2}) == -2);
+}
+
+TEST_CASE("signed and unsigned numbers are compared as what they are") {
+  CHECK(reduced<std::int8_t>(DataType::int8, ReduceOp::max, -1, 1) == 1);
+  CHECK(reduced<std::uint8_t>(DataType::uint8, ReduceOp::max, 0xff, 1) == 0xff);
+  CHECK(reduced<std::int64_t>(DataType::int64, ReduceOp::min, -5, 3) == -5);
+  CHECK(reduced<std::uint16_t>(DataType::float16, ReduceOp::min, 0xc000, 0x3c00) == 0xc000);
+}
+
+TEST_CASE("averages of integers are cut towards zero, and of many parts too") {
+  std::int32_t sum = -7;
+  divide(&sum, 1, DataType::int32, 2);
+  CHECK(sum == -3);
+  std::int8_t small = 100;
+  divide(&small, 1, DataType::int8, 200);
+  CHECK(small == 0);
+  std::uint64_t large = std::numeric_limits<std::uint64_t>::max();
+  divide(&large, 1, DataType::uint64, 2);
+  CHECK(large == std::numeric_limits<std::uint64_t>::max() / 2);
+}
+
+}  // namespace
+}  // namespace muster::gloo
