@@ -1,0 +1,56 @@
+#pragma once
+
+#include <iostream>
+
+#include "weight_sync/slice.h"
+
+namespace weight_sync {
+
+/// One process of an inference server: does what the trainer orders, until it is told to end.
+template <class Backend>
+class Server {
+ public:
+  Server(Backend backend, muster::StatelessProcessGroup group, std::size_t bucket_bytes)
+      : slice_(std::move(backend), std::move(group), bucket_bytes) {}
+
+  muster::Result<void> run() {
+    auto done = slice_.connect();
+    for (;;) {
+      if (!done) done = slice_.go_on(done.error());
+      if (!done) return done;
+      const auto order = slice_.group().broadcast_obj(Order(), trainer_rank, patience);
+      if (!order) {
+        done = order.error();
+        continue;
+      }
+      if (order->kind == Order::Kind::end) break;
+      done = order->kind == Order::Kind::resize ? slice_.regroup(order->new_size) : take(*order);
+    }
+    return slice_.leave();
+  }
+
+ private:
+  /// The version is served from now on, if it has come whole, and all others have it.
+  muster::Result<void> take(const Order& order) {
+    Weights weights(order.bytes);
+    if (auto moved = slice_.move(weights); !moved) return moved;
+    if (const Tensor* const wrong = first_wrong(order, weights)) {
+      muster::Error error;
+      error.code = muster::ErrorCode::internal;
+      error.operation = "weight_sync";
+      error.detail = wrong->name + " of version " + std::to_string(order.version) +
+                     " is not what its checksum says";
+      return error;
+    }
+    if (auto passed = slice_.pass_barrier(); !passed) return passed;
+    weights_ = std::move(weights);
+    std::cout << "serves version " << order.version << ", " << weights_.size() << " bytes"
+              << std::endl;
+    return {};
+  }
+
+  Slice<Backend> slice_;
+  Weights weights_;
+};
+
+}  // namespace weight_sync
