@@ -29,20 +29,28 @@ LAYERS = {
     "client": {"base", "wire", "net", "client/protocol"},
     "server": {"base", "wire", "net", "core"},
     "embed": {"base", "wire", "net", "client", "server"},
-    "nccl": {"base", "client"},  # a library of its own: of src/ it sees what is inline
+    # Libraries of their own: of the other folders of src/ they see what is inline.
+    "communicator": {"base", "client"},
+    "nccl": {"base", "client", "communicator"},
+    "gloo": {"base", "client", "communicator"},
 }
 PURE_LAYERS = {"wire", "core", "client/protocol"}
 
 # Public header -> the layer that implements it; one that is not listed belongs to the client.
 PUBLIC_LAYERS = {
+    "communicator.h": "communicator",
     "config.h": "base",
     "error.h": "base",
     "log.h": "base",
     "result.h": "base",
     "span.h": "base",
     "types.h": "base",
+    "gloo_communicator.h": "gloo",
     "io_thread.h": "net",
     "nccl.h": "nccl",
+    "nccl_communicator.h": "nccl",
+    "nccl_functions.h": "nccl",
+    "nccl_linked.h": "nccl",
     "server.h": "server",
 }
 
@@ -54,6 +62,7 @@ THIRD_PARTIES = {
     "nlohmann": ("include/muster/codec_json.h", "tools/", "tests/", "examples/", "bench/"),
     "CLI": ("tools/",),
     "doctest": ("tests/",),
+    "gloo": ("src/gloo/", "tests/gloo/"),
     "benchmark": ("bench/",),
 }
 

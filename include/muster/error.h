@@ -54,10 +54,14 @@ enum class ErrorCode : std::uint16_t {
   sequence_gap = 68,         ///< a stream's counters disagree: `expected`, `actual`
   expired = 69,              ///< the object outlived the group's data expiration
 
-  // NCCL, in the library muster-nccl.
-  library_missing = 80,  ///< libnccl cannot be loaded, or is none
-  nccl = 81,             ///< NCCL refused: `actual` is its ncclResult_t
-  mismatch = 82,         ///< `ranks` gave another value where all must give the same
+  // Communicators, in the libraries muster-nccl and muster-gloo.
+  library_missing = 80,   ///< libnccl cannot be loaded, or is none
+  nccl = 81,              ///< NCCL refused: `actual` is its ncclResult_t
+  mismatch = 82,          ///< `ranks` gave another value where all must give the same
+  duplicate_device = 83,  ///< `ranks` share one CUDA device
+  no_device = 84,         ///< the CUDA driver does not work, or has no such device
+  aborted = 85,           ///< the communicator was aborted
+  gloo = 86,              ///< Gloo failed, or there is another one in the process
 
   internal = 90,  ///< a defect of Muster; please report it
 };

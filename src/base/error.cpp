@@ -40,6 +40,10 @@ std::string_view name_of(ErrorCode code) {
     case ErrorCode::library_missing: return "library_missing";
     case ErrorCode::nccl: return "nccl";
     case ErrorCode::mismatch: return "mismatch";
+    case ErrorCode::duplicate_device: return "duplicate_device";
+    case ErrorCode::gloo: return "gloo";
+    case ErrorCode::no_device: return "no_device";
+    case ErrorCode::aborted: return "aborted";
     case ErrorCode::internal: return "internal";
   }
   return "unknown";

@@ -13,7 +13,10 @@ std::string_view role_of_ranks(ErrorCode code) {
     case ErrorCode::expired: return "sent by ";
     case ErrorCode::fenced: return "by ";
     case ErrorCode::library_missing:
+    case ErrorCode::no_device:
+    case ErrorCode::gloo:
     case ErrorCode::nccl: return "in the process of ";
+    case ErrorCode::duplicate_device: return "used by ";
     case ErrorCode::mismatch: return "given by ";
     default: return "";
   }
@@ -58,6 +61,8 @@ std::string_view advice_for(const Error& error) {
     case ErrorCode::expired: return "receive sooner, or form the group with a longer expiration";
     case ErrorCode::library_missing:
       return "install NCCL there, name its folder in LD_LIBRARY_PATH, or give its path";
+    case ErrorCode::duplicate_device: return "give each rank a device of its own";
+    case ErrorCode::no_device: return "see nvidia-smi and CUDA_VISIBLE_DEVICES there";
     case ErrorCode::nccl: return "NCCL_DEBUG=WARN there makes NCCL say more";
     case ErrorCode::internal: return "a defect of Muster; please report it";
     default: return "";

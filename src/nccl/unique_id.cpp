@@ -9,8 +9,7 @@
 #include "muster/codec_raw.h"
 #include "muster/nccl.h"
 #include "nccl/answer.h"
-#include "nccl/bootstrap_socket.h"
-#include "nccl/making.h"
+#include "nccl/id.h"
 
 // all_gather: who is there, and does anybody bring an id? -> all bring nothing: rank 0 makes one
 // -> broadcast of it, or of why there is none -> the same answer everywhere.
@@ -143,7 +142,6 @@ Result<NcclUniqueId> Agreement::brought_id(const std::vector<std::string>& broug
 
 Result<NcclUniqueId> Agreement::made_here() {
   auto id = nccl::make_id(options_.library, left());
-  if (id) nccl::set_close_on_exec(*id);
   const auto told = group_.broadcast_obj<Codec>(nccl::encode_answer(id), lowest_rank, left());
   if (!id) return about_lowest(std::move(id).error());
   if (told) return id;

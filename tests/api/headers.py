@@ -1,6 +1,8 @@
 """Test: each public header compiles alone, as C++17, and names no third party.
 
-headers.py --compiler CXX --include DIR --plain HEADER... --opt-in HEADER...
+headers.py --compiler CXX --include DIR --plain HEADER... --opt-in HEADER... --linked HEADER...
+
+Those that are `--linked` need nccl.h, and are compiled where there is one.
 """
 
 import argparse
@@ -11,6 +13,15 @@ import sys
 
 THIRD_PARTY = re.compile(r"/(asio|boost|cereal|nlohmann|CLI|doctest|nccl|cuda)[^/]*[/.]")
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wold-style-cast", "-Werror"]
+
+
+NCCL = ["-isystem", "/usr/local/cuda/include"]  # beside the compiler's own folders
+
+
+def has_nccl(compiler):
+    return subprocess.run([compiler, "-x", "c++", *NCCL, "-fsyntax-only", "-"], text=True,
+                          input="#include <nccl.h>\n", capture_output=True,
+                          check=False).returncode == 0
 
 
 def compiles(compiler, include, header, *options):
@@ -26,18 +37,23 @@ def main():
     parser.add_argument("--include", required=True)
     parser.add_argument("--plain", nargs="*", default=[])
     parser.add_argument("--opt-in", nargs="*", default=[])
+    parser.add_argument("--linked", nargs="*", default=[])
     arguments = parser.parse_args()
 
     problems = 0
-    listed = arguments.plain + arguments.opt_in
+    listed = arguments.plain + arguments.opt_in + arguments.linked
+    with_nccl = has_nccl(arguments.compiler)
     for header in listed:
+        if header in arguments.linked and not with_nccl:
+            print(f"{header}: not compiled, there is no nccl.h here")
+            continue
         result = compiles(arguments.compiler, arguments.include, header,
-                          *WARNINGS, "-fsyntax-only")
+                          *WARNINGS, *NCCL, "-fsyntax-only")
         if result.returncode != 0:
             problems += 1
             print(f"{header}: does not compile alone as C++17\n{result.stderr}")
             continue
-        if header in arguments.opt_in:
+        if header not in arguments.plain:
             continue
         included = compiles(arguments.compiler, arguments.include, header, "-M").stdout.split()
         for name in included:

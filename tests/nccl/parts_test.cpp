@@ -11,7 +11,7 @@
 
 #include "nccl/answer.h"
 #include "nccl/bootstrap_socket.h"
-#include "nccl/library.h"
+#include "nccl/functions.h"
 #include "support/machine.h"
 
 namespace muster::nccl {
@@ -146,7 +146,7 @@ TEST_CASE("what is no answer is a protocol error") {
 TEST_CASE("a library that is not there, or is another, is missing") {
   for (const char* const path : {"/nowhere/libnccl.so.2", "libm.so.6"}) {
     CAPTURE(path);
-    const auto library = Library::load(path);
+    const auto library = load_nccl(path);
     REQUIRE_FALSE(library);
     CHECK(library.error().code == ErrorCode::library_missing);
     CHECK(library.error().detail.find(path) != std::string::npos);

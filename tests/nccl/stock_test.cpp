@@ -12,7 +12,8 @@
 #include "muster/codec_raw.h"
 #include "nccl/bootstrap_socket.h"
 #include "nccl/descriptors.h"
-#include "nccl/library.h"
+#include "nccl/functions.h"
+#include "nccl/id.h"
 #include "support/ranks.h"
 
 // With NVIDIA's own libnccl, where there is one: no GPU is needed to make ids.
@@ -53,10 +54,10 @@ TEST_CASE("NCCL's listening socket is found and not inherited") {
 }
 
 TEST_CASE("NCCL's thread and socket go when an id is given up") {
-  const auto library = must(nccl::Library::load({}));
+  const auto library = must(nccl::load_nccl({}));
   const std::size_t threads = thread_count();
   for (int i = 0; i < 8; ++i) {
-    const NcclUniqueId id = must(library.new_unique_id());
+    const NcclUniqueId id = must(nccl::new_id(library));
     REQUIRE(nccl_give_up(id));
     await([&] { return !nccl::find_bootstrap_socket(id); });
   }

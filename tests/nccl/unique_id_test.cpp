@@ -14,7 +14,7 @@
 #include "muster/codec_raw.h"
 #include "muster/nccl.h"
 #include "nccl/descriptors.h"
-#include "nccl/double.h"
+#include "nccl/doubles/nccl_control.h"
 #include "support/ranks.h"
 
 // Groups of threads, with the tests' own libnccl: NCCL_DOUBLE says where it is.

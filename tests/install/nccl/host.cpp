@@ -1,6 +1,8 @@
-// A host of muster-nccl that brings the id itself, so that no libnccl is needed. C++17.
+// A host of muster-nccl on a machine without libnccl: it brings the id itself, and is told what a
+// communicator lacks. C++17.
 
 #include <muster/nccl.h>
+#include <muster/nccl_communicator.h>
 #include <muster/server.h>
 
 #include <cstdio>
@@ -25,5 +27,11 @@ int main() {
   options.id.emplace().fill('m');
   const auto id = muster::nccl_unique_id(*group, std::chrono::seconds(5), options);
   if (!id) return fail(id.error());
-  return *id == *options.id ? 0 : 1;
+  if (*id != *options.id) return 1;
+  muster::NcclOptions lacking;
+  lacking.nccl_library = "/nowhere/libnccl.so.2";
+  const auto made = muster::NcclCommunicator::create(*group, 0, lacking);
+  if (made || made.error().code != muster::ErrorCode::library_missing) return 1;
+  std::printf("%s\n", made.error().message().c_str());
+  return 0;
 }

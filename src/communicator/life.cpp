@@ -1,0 +1,126 @@
+#include "communicator/life.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/rank_ranges.h"
+#include "client/failure.h"
+
+namespace muster::communicator {
+namespace {
+
+/// What says nothing of the ranks themselves: the communicator goes on without a watch.
+bool is_about_control_plane(ErrorCode code) {
+  return code == ErrorCode::server_restarted || code == ErrorCode::unavailable ||
+         code == ErrorCode::suspended || code == ErrorCode::outcome_unknown ||
+         code == ErrorCode::stale_epoch;
+}
+
+std::string text_of(const ProcessId& id) {
+  return {reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()};
+}
+
+/// The ranks that are another process than before.
+std::vector<RankRange> strangers(const std::vector<std::string>& now,
+                                 const std::vector<ProcessId>& before) {
+  std::vector<RankRange> ranges;
+  for (std::size_t rank = 0; rank < std::max(now.size(), before.size()); ++rank) {
+    const bool is_same =
+        rank < now.size() && rank < before.size() && now[rank] == text_of(before[rank]);
+    if (!is_same) base::add_to(ranges, static_cast<int>(rank));
+  }
+  return ranges;
+}
+
+}  // namespace
+
+Place::Place(const StatelessProcessGroup& of)
+    : group(of.name()),
+      epoch(of.epoch()),
+      where(of.store().address()),
+      rank(of.rank()),
+      world_size(of.world_size()) {}
+
+Life::Life(Place place, OnLoss on_loss, Told on_over)
+    : place_(std::move(place)), on_loss_(on_loss), on_over_(std::move(on_over)) {}
+
+void Life::watch(StatelessProcessGroup& group, Told end) {
+  {
+    const std::lock_guard lock(cause_mutex_);
+    loss_.reset();  // of what was watched before
+  }
+  GroupWatch watch =
+      group.watch([weak = weak_from_this(), end = std::move(end)](const Error& error) {
+        if (const auto self = weak.lock()) self->hear(error, end);
+      });
+  const std::lock_guard lock(watch_mutex_);
+  watch_ = std::move(watch);
+}
+
+void Life::unwatch() {
+  const std::lock_guard lock(watch_mutex_);
+  watch_ = GroupWatch();
+}
+
+/// On the store's I/O thread, mostly.
+void Life::hear(const Error& error, const Told& end) {
+  if (is_about_control_plane(error.code)) return;
+  {
+    const std::lock_guard lock(cause_mutex_);
+    loss_ = error;
+  }
+  cause_came_.notify_all();
+  if (is_closing_ && error.code == ErrorCode::rank_left) return;
+  if (on_loss_ == OnLoss::abort || !is_committed_) return end(error);
+  say(error);
+}
+
+void Life::say(const Error& why) const {
+  if (is_committed_ && on_over_) on_over_(why);
+}
+
+bool Life::close(Error why) {
+  why.group = place_.group;
+  why.epoch = place_.epoch;
+  if (!gate_->close(why)) return false;
+  {
+    const std::lock_guard lock(cause_mutex_);  // who waits has looked, or sleeps
+  }
+  cause_came_.notify_all();
+  say(why);
+  return true;
+}
+
+std::optional<Error> Life::await_cause(Duration limit) {
+  std::unique_lock lock(cause_mutex_);
+  cause_came_.wait_for(lock, limit, [this] { return loss_ || gate_->is_closed(); });
+  return gate_->is_closed() ? gate_->reason() : loss_;
+}
+
+Result<void> Life::attach(StatelessProcessGroup& group, std::uint32_t codec, Duration timeout,
+                          Told end) {
+  const auto began = Clock::now();
+  if (const auto reason = gate_->reason()) return about("attach", *reason, began);
+  const auto all = group.all_gather_bytes(text_of(group.store().process().id), codec, timeout);
+  if (!all) return about("attach", all.error(), began);
+  auto others = strangers(*all, place_.processes);
+  if (!others.empty()) {
+    Error error = client::failure(ErrorCode::mismatch, "another process than it was made with");
+    error.rank_ranges = std::move(others);
+    return about("attach", std::move(error), began);
+  }
+  watch(group, std::move(end));
+  return {};
+}
+
+Error Life::about(std::string_view operation, Error error, Clock::time_point began) const {
+  error.operation = operation;
+  error.group = place_.group;
+  error.epoch = place_.epoch;
+  if (error.where.empty()) error.where = place_.where;
+  if (error.decided_by.empty()) error.decided_by = "client";
+  error.elapsed = std::chrono::duration_cast<Duration>(Clock::now() - began);
+  return error;
+}
+
+}  // namespace muster::communicator

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "communicator/gate.h"
+#include "muster/communicator.h"
+#include "muster/process_group.h"
+
+namespace muster::communicator {
+
+/// Where a communicator belongs.
+struct Place {
+  explicit Place(const StatelessProcessGroup& of);
+
+  std::string group;
+  std::uint64_t epoch = 0;
+  std::string where;  ///< the server's address
+  int rank = 0;
+  int world_size = 0;
+  std::vector<ProcessId> processes;  ///< by rank
+};
+
+/// A communicator as far as it is the same for all kinds: its place, the watch over the ranks of
+/// its group, and the one reason why it is over.
+///
+/// threads  any
+class Life : public std::enable_shared_from_this<Life> {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Told = std::function<void(const Error& error)>;
+
+  Life(Place place, OnLoss on_loss, Told on_over);
+
+  const Place& place() const { return place_; }
+  const std::shared_ptr<Gate>& gate() const { return gate_; }
+
+  /// From now on the loss of a rank ends it (`end`, which is to call `close`), or its host is told.
+  void watch(StatelessProcessGroup& group, Told end);
+  /// When it returns, `end` does not run any more.
+  void unwatch();
+  /// All ranks have it: from now on its host hears of it.
+  void commit(MakingTimes making) {
+    making_ = making;
+    is_committed_ = true;
+  }
+  MakingTimes making() const { return making_; }
+
+  /// Ends it; its host hears why. The first reason counts.
+  ///
+  /// returns  whether this was the first
+  bool close(Error why);
+
+  /// From now on it is nothing that a rank leaves: those that are done close their group, too.
+  void begin_closing() { is_closing_ = true; }
+
+  /// Waits until it is over or a loss was heard, at most for `limit`: what moves data may find out
+  /// before the store does that a rank is gone, but not why.
+  ///
+  /// returns  why it is over, else the last loss; none: nothing came
+  std::optional<Error> await_cause(Duration limit);
+
+  /// Has another group watched, that the same processes have formed. Collective.
+  ///
+  /// errors  mismatch (ranks: another process than before), those of a collective
+  Result<void> attach(StatelessProcessGroup& group, std::uint32_t codec, Duration timeout,
+                      Told end);
+
+  /// What every error of a call says.
+  Error about(std::string_view operation, Error error, Clock::time_point began) const;
+
+ private:
+  void hear(const Error& error, const Told& end);
+  void say(const Error& why) const;
+
+  const Place place_;
+  const OnLoss on_loss_;
+  const Told on_over_;
+  const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
+  MakingTimes making_;
+  std::atomic<bool> is_committed_{false};
+  std::atomic<bool> is_closing_{false};
+  std::mutex watch_mutex_;
+  GroupWatch watch_;
+  std::mutex cause_mutex_;
+  std::condition_variable cause_came_;
+  std::optional<Error> loss_;
+};
+
+}  // namespace muster::communicator

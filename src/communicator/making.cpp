@@ -1,0 +1,118 @@
+#include "communicator/making.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/rank_ranges.h"
+#include "client/failure.h"
+#include "communicator/report.h"
+
+namespace muster::communicator {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t told_in_full_max = 64;
+
+/// Whether the others may have taken another outcome than this rank knows.
+bool is_in_doubt(ErrorCode code) {
+  return code != ErrorCode::timed_out && code != ErrorCode::rank_lost &&
+         code != ErrorCode::rank_left && code != ErrorCode::collective_mismatch &&
+         code != ErrorCode::cancelled;
+}
+
+/// How much a trouble says of its rank: the least one that was told to end, or only waited, or saw
+/// that another one went (ncclRemoteError).
+int weight_of(const Error& trouble) {
+  constexpr std::uint64_t remote_error = 6;
+  if (trouble.code == ErrorCode::aborted) return 0;
+  if (trouble.code == ErrorCode::timed_out) return 1;
+  if (trouble.code == ErrorCode::nccl && trouble.actual == remote_error) return 2;
+  return 3;
+}
+
+/// The first of the heaviest; there is at least one rank.
+std::vector<std::optional<Error>>::const_iterator heaviest_of(
+    const std::vector<std::optional<Error>>& troubles) {
+  return std::max_element(troubles.begin(), troubles.end(), [](const auto& a, const auto& b) {
+    return (a ? weight_of(*a) : -1) < (b ? weight_of(*b) : -1);
+  });
+}
+
+}  // namespace
+
+Error not_own(Error error) {
+  if (error.code != ErrorCode::timed_out) error.code = ErrorCode::aborted;
+  return error;
+}
+
+Duration Making::passed() const {
+  return std::chrono::duration_cast<Duration>(Clock::now() - began_);
+}
+
+Duration Making::left() const { return std::max(timeout_ - passed(), Duration{1}); }
+
+Making::Clock::time_point Making::vote_begins() const {
+  return began_ + timeout_ - std::min<Duration>(timeout_ / 10, 1s);
+}
+
+Error Making::about(Error error) const {
+  error.operation = "create";
+  error.group = group_.name();
+  error.epoch = group_.epoch();
+  if (error.where.empty()) error.where = group_.store().address();
+  if (error.decided_by.empty()) error.decided_by = "client";
+  error.elapsed = passed();
+  return error;
+}
+
+Error Making::about_ranks(Error error, const std::function<bool(int rank)>& is_meant) const {
+  const auto members = group_.members(left());
+  for (int rank = 0; rank < group_.world_size(); ++rank) {
+    if (!is_meant(rank)) continue;
+    base::add_to(error.rank_ranges, rank);
+    if (error.ranks.size() == told_in_full_max) continue;
+    RankReport report;
+    report.rank = rank;
+    report.joined = true;
+    const auto index = static_cast<std::size_t>(rank);
+    if (members && index < members->size()) {  // they come by rank
+      report.process = (*members)[index].process;
+      report.silence = (*members)[index].silence;
+    }
+    error.ranks.push_back(std::move(report));
+  }
+  return about(std::move(error));
+}
+
+Result<std::vector<std::string>> Making::gather(const std::string& own) const {
+  auto all = group_.all_gather_bytes(own, codec_, left());
+  if (!all) return about(std::move(all).error());
+  return all;
+}
+
+Result<void> Making::vote(const std::optional<Error>& trouble, const Gate& gate) const {
+  const auto reports = gather(encode_report(trouble));
+  if (!reports) {
+    if (is_in_doubt(reports.error().code)) {
+      group_.leave_async(timeout_, [](const Result<void>&) {});
+    }
+    return reports.error();
+  }
+  std::vector<std::optional<Error>> troubles;
+  for (const std::string& bytes : *reports) {
+    auto report = decode_report(bytes);
+    if (!report) return about(std::move(report).error());
+    troubles.push_back(*std::move(report));
+  }
+  if (const auto& heaviest = *heaviest_of(troubles)) {
+    return about_ranks(*heaviest, [&](int rank) {
+      const auto& each = troubles[static_cast<std::size_t>(rank)];
+      return each && each->code == heaviest->code && weight_of(*each) == weight_of(*heaviest);
+    });
+  }
+  if (const auto reason = gate.reason()) return about(*reason);
+  return {};
+}
+
+}  // namespace muster::communicator

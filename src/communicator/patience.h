@@ -1,0 +1,85 @@
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "client/failure.h"
+#include "muster/result.h"
+
+namespace muster::communicator {
+
+/// Starts a thread that takes none of the host's signals.
+///
+/// returns  whether the system had one
+template <class Work>
+bool start_thread(const char* name, Work work) {
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  bool is_started = true;
+  try {
+    std::thread([name, work = std::move(work)]() mutable {
+      ::pthread_setname_np(::pthread_self(), name);
+      work();
+    }).detach();
+  } catch (const std::system_error&) {
+    is_started = false;
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return is_started;
+}
+
+/// Does what may take as long as it likes on a thread of its own, and waits no longer than
+/// `timeout`, or until `is_over`. What comes too late goes to `drop`.
+///
+/// errors  those of `work`, timed_out (detail: `what`), resource_exhausted (no thread)
+template <class T, class Work, class Drop>
+Result<T> with_patience(const char* what, Duration timeout, Work work, Drop drop,
+                        const std::function<bool()>& is_over = {}) {
+  struct Attempt {
+    std::mutex mutex;
+    std::condition_variable wake;
+    bool is_awaited = true;
+    std::optional<Result<T>> done;
+  };
+  const auto shared = std::make_shared<Attempt>();
+  const bool is_started =
+      start_thread("muster-waits", [shared, work = std::move(work), drop = std::move(drop)] {
+        Result<T> result = work();
+        {
+          const std::lock_guard lock(shared->mutex);
+          if (shared->is_awaited) {
+            shared->done = std::move(result);
+            return shared->wake.notify_one();
+          }
+        }
+        drop(std::move(result));
+      });
+  if (!is_started) {
+    return client::failure(ErrorCode::resource_exhausted, "the system has no thread left");
+  }
+  std::unique_lock lock(shared->mutex);
+  constexpr std::chrono::milliseconds between_looks{5};
+  const auto until = std::chrono::steady_clock::now() + timeout;
+  while (!shared->done && std::chrono::steady_clock::now() < until && !(is_over && is_over())) {
+    const auto next_look = std::chrono::steady_clock::now() + between_looks;
+    shared->wake.wait_until(lock, is_over ? std::min(until, next_look) : until);
+  }
+  shared->is_awaited = false;
+  if (shared->done) return *std::move(shared->done);
+  return client::failure(ErrorCode::timed_out, std::string(what) + " did not return in time");
+}
+
+}  // namespace muster::communicator

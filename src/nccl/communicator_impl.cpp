@@ -1,0 +1,176 @@
+#include "nccl/communicator_impl.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "client/failure.h"
+#include "communicator/patience.h"
+#include "nccl/functions.h"
+
+namespace muster::nccl {
+namespace {
+
+bool has_implicit_order() {
+  const char* const order = std::getenv("NCCL_LAUNCH_ORDER_IMPLICIT");
+  return order != nullptr && std::string_view(order) == "1";
+}
+
+}  // namespace
+
+Result<void> Issuers::check(int device) {
+  const std::lock_guard lock(mutex_);
+  const auto [place, is_first] = thread_of_.try_emplace(device, std::this_thread::get_id());
+  if (is_first || place->second == std::this_thread::get_id() || has_implicit_order()) return {};
+  return client::failure(ErrorCode::would_deadlock,
+                         "another thread issues to device " + std::to_string(device) +
+                             "; let one thread do it, or set NCCL_LAUNCH_ORDER_IMPLICIT=1");
+}
+
+}  // namespace muster::nccl
+
+MUSTER_BEGIN_NAMESPACE
+
+using Clock = std::chrono::steady_clock;
+using nccl::Device;
+using nccl::Doomed;
+
+namespace {
+
+constexpr int in_progress = 7;
+constexpr auto shortest_pause = std::chrono::microseconds(20);
+constexpr auto longest_pause = std::chrono::milliseconds(1);
+constexpr auto shortest_patience = std::chrono::milliseconds(100);  // of what only tidies up
+
+}  // namespace
+
+NcclCommunicator::Impl::Impl(nccl::Ground ground, NcclOptions options, communicator::Place place,
+                             std::shared_ptr<nccl::Shared> shared)
+    : ground_(std::move(ground)),
+      options_(std::move(options)),
+      shared_(std::move(shared)),
+      life_(std::make_shared<communicator::Life>(std::move(place), options_.on_loss,
+                                                 options_.on_over)) {}
+
+NcclCommunicator::Impl::~Impl() {
+  life_->unwatch();
+  end(client::failure(ErrorCode::aborted, "the communicator's handle is gone"));
+}
+
+Result<void> NcclCommunicator::Impl::begin(const NcclUniqueId& id, Clock::time_point until) {
+  struct Begun {
+    int result = 0;
+    NcclHandle handle = nullptr;
+  };
+  const auto left = std::max(until - Clock::now(), Clock::duration(shortest_patience));
+  const auto begun = communicator::with_patience<Begun>(
+      "ncclCommInitRankConfig", std::chrono::duration_cast<Duration>(left),
+      [ground = ground_, id, size = place().world_size, rank = place().rank,
+       ctas_max = options_.ctas_max]() -> Result<Begun> {
+        NcclConfig config;
+        if (ctas_max > 0) config.ctas_max = ctas_max;
+        const Device::Current current(*ground.device);
+        Begun made;
+        made.result = ground.nccl.comm_init_rank_config(&made.handle, size, id, rank, &config);
+        return made;
+      },
+      [ground = ground_](const Result<Begun>& late) {
+        const Device::Current current(*ground.device);
+        if (late->handle != nullptr) ground.nccl.comm_abort(late->handle);
+      },
+      [this] { return gate().is_closed(); });
+  if (!begun && gate().is_closed()) return *gate().reason();
+  if (!begun) return begun.error();
+  handle_ = begun->handle;
+  if (begun->result == 0 || begun->result == in_progress) return {};
+  return nccl::nccl_error(functions(), begun->result, "ncclCommInitRankConfig");
+}
+
+Result<void> NcclCommunicator::Impl::settle(Clock::time_point until,
+                                            const std::function<Result<void>()>& meanwhile) const {
+  std::chrono::microseconds pause = shortest_pause;
+  for (;;) {
+    int state = 0;
+    const int result = functions().comm_get_async_error(handle_, &state);
+    if (result != 0) return nccl::nccl_error(functions(), result, "ncclCommGetAsyncError", handle_);
+    if (state == 0) return {};
+    if (state != in_progress) return nccl::nccl_error(functions(), state, "NCCL", handle_);
+    if (gate().is_closed()) return *gate().reason();
+    if (Clock::now() >= until) {
+      return client::failure(ErrorCode::timed_out, "NCCL is still at it");
+    }
+    if (meanwhile) {
+      if (auto told = meanwhile(); !told) return told;
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min<std::chrono::microseconds>(2 * pause, longest_pause);
+  }
+}
+
+communicator::Life::Told NcclCommunicator::Impl::ends_this() {
+  return [weak = weak_from_this()](const Error& error) {
+    if (const auto self = weak.lock()) self->end(error);
+  };
+}
+
+void NcclCommunicator::Impl::watch(StatelessProcessGroup& group) {
+  life_->watch(group, ends_this());
+}
+
+std::vector<Doomed> NcclCommunicator::Impl::doom(Error why) {
+  life_->close(std::move(why));
+  // Also when it was closed before: NCCL may have been giving the handle then.
+  if (handle_ == nullptr || is_claimed_.exchange(true)) return {};
+  return {{ground_.nccl, ground_.device, handle_, life_->gate(), options_.abort_patience}};
+}
+
+void NcclCommunicator::Impl::end(Error why) {
+  if (auto doomed = doom(std::move(why)); !doomed.empty()) reap(std::move(doomed));
+}
+
+/// NCCL may take as long as it likes over it.
+Result<void> NcclCommunicator::Impl::destroy(Clock::time_point until) {
+  const auto left = std::max(until - Clock::now(), Clock::duration(shortest_patience));
+  const auto destroyed = communicator::with_patience<bool>(
+      "ncclCommDestroy", std::chrono::duration_cast<Duration>(left),
+      [self = shared_from_this()]() -> Result<bool> {
+        const Device::Current current(self->device());
+        const int result = self->functions().comm_destroy(self->handle_);
+        if (result == 0) return true;
+        return nccl::nccl_error(self->functions(), result, "ncclCommDestroy");
+      },
+      [](const Result<bool>&) {});
+  if (destroyed) return {};
+  if (destroyed.error().code == ErrorCode::timed_out) nccl::Reaper::count_given_up();
+  return destroyed.error();
+}
+
+Result<void> NcclCommunicator::Impl::close(Duration timeout) {
+  const auto began = Clock::now();
+  {
+    auto pass = gate().enter();
+    if (!pass) return about("close", std::move(pass).error(), began);
+    life_->begin_closing();
+    const Device::Current current(device());
+    const int result = functions().comm_finalize(handle_);
+    Result<void> finalized;
+    if (result != 0 && result != in_progress) {
+      finalized = nccl::nccl_error(functions(), result, "ncclCommFinalize", handle_);
+    } else {
+      finalized = settle(began + timeout);
+    }
+    if (!finalized) {
+      end(finalized.error());
+      return about("close", std::move(finalized).error(), began);
+    }
+    if (is_claimed_.exchange(true)) return about("close", *gate().reason(), began);
+  }
+  gate().close(client::failure(ErrorCode::closed, "the communicator was closed"));
+  auto destroyed = destroy(began + timeout);
+  if (!destroyed) return about("close", std::move(destroyed).error(), began);
+  return {};
+}
+
+MUSTER_END_NAMESPACE

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "communicator/life.h"
+#include "muster/nccl_communicator.h"
+#include "nccl/device.h"
+#include "nccl/reaper.h"
+
+namespace muster::nccl {
+
+/// Which thread issues to which device, for the communicators that are checked together.
+class Issuers {
+ public:
+  /// errors  would_deadlock (another thread has issued to the device; not with an implicit order)
+  Result<void> check(int device);
+
+ private:
+  std::mutex mutex_;
+  std::map<int, std::thread::id> thread_of_;
+};
+
+/// What communicators of one NcclCommunicators share; one that was made alone has its own.
+struct Shared {
+  std::shared_ptr<Reaper> reaper = std::make_shared<Reaper>();
+  Issuers issuers;
+};
+
+/// What `create` has found out before NCCL is entered.
+struct Ground {
+  NcclFunctions nccl;
+  std::shared_ptr<const Device> device;
+  int version = 0;
+};
+
+}  // namespace muster::nccl
+
+MUSTER_BEGIN_NAMESPACE
+
+/// Life cycle: made by nccl::Formation when all ranks have it -> called -> over: its gate is closed
+/// for one reason, and the reaper has the handle.
+class NcclCommunicator::Impl : public std::enable_shared_from_this<NcclCommunicator::Impl> {
+ public:
+  Impl(nccl::Ground ground, NcclOptions options, communicator::Place place,
+       std::shared_ptr<nccl::Shared> shared);
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  const communicator::Place& place() const { return life_->place(); }
+  const NcclFunctions& functions() const { return ground_.nccl; }
+  const nccl::Device& device() const { return *ground_.device; }
+  const NcclOptions& options() const { return options_; }
+  communicator::Gate& gate() const { return *life_->gate(); }
+  NcclHandle handle() const { return handle_; }
+
+  /// Enters NCCL, on a thread of its own: there a call that does not return, or leaves the thread
+  /// inside of an NCCL group, harms nobody. What comes of it is for `settle`.
+  ///
+  /// errors  nccl, timed_out, or why the gate is closed
+  Result<void> begin(const NcclUniqueId& id, std::chrono::steady_clock::time_point until);
+  /// Looks until NCCL is not in progress any more, the gate is closed, or the time has come.
+  ///
+  /// errors  nccl, timed_out, or why the gate is closed
+  /// `meanwhile` is called between the looks; its error ends this.
+  Result<void> settle(std::chrono::steady_clock::time_point until,
+                      const std::function<Result<void>()>& meanwhile = {}) const;
+
+  /// From now on losses of the group's ranks end it, or are told.
+  void watch(StatelessProcessGroup& group);
+  /// All ranks have it: from now on its host hears of it.
+  void commit(MakingTimes making) { life_->commit(making); }
+  MakingTimes making() const { return life_->making(); }
+
+  /// The first reason counts.
+  void end(Error why);
+  /// The same, with the abort left to the caller: what is to be aborted, if this was the first.
+  std::vector<nccl::Doomed> doom(Error why);
+  void reap(std::vector<nccl::Doomed> doomed) const { shared_->reaper->submit(std::move(doomed)); }
+  nccl::Reaper& reaper() const { return *shared_->reaper; }
+
+  /// One call of an operation: what it is about, for its errors.
+  struct Subject {
+    std::string_view operation;
+    const char* function = "";  ///< NCCL's
+    Duration timeout{0};
+  };
+  using Enqueue = std::function<int(const NcclFunctions& nccl, NcclHandle handle)>;
+
+  /// Puts what `enqueue` issues on its stream.
+  Result<void> issue(const Subject& subject, const Enqueue& enqueue);
+  /// Runs `calls` inside of one NCCL group.
+  Result<void> grouped(const Subject& subject, const std::function<Result<void>()>& calls);
+  Result<void> attach(StatelessProcessGroup& group, Duration timeout);
+  Result<void> with_native(const Subject& subject,
+                           const std::function<Result<void>(NcclHandle handle)>& work);
+  Result<void> close(Duration timeout);
+
+  Error about(std::string_view operation, Error error,
+              std::chrono::steady_clock::time_point began) const {
+    return life_->about(operation, std::move(error), began);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  communicator::Life::Told ends_this();
+  Result<void> destroy(Clock::time_point until);
+  Result<void> see_done(const Subject& subject, int result, Clock::time_point began);
+
+  const nccl::Ground ground_;
+  const NcclOptions options_;
+  const std::shared_ptr<nccl::Shared> shared_;
+  const std::shared_ptr<communicator::Life> life_;
+  std::atomic<NcclHandle> handle_{nullptr};
+  std::atomic<bool> is_claimed_{false};          ///< the handle, by who ends it
+  std::atomic<std::thread::id> group_thread_{};  ///< whose NCCL group is open on it
+};
+
+MUSTER_END_NAMESPACE

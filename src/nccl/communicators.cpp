@@ -1,0 +1,113 @@
+#include <latch>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "client/failure.h"
+#include "communicator/arguments.h"
+#include "communicator/patience.h"
+#include "nccl/communicator_impl.h"
+#include "nccl/formation.h"
+
+// The communicators of a host, by what a group's epoch is: the server's incarnation and its number.
+
+MUSTER_BEGIN_NAMESPACE
+
+class NcclCommunicators::Impl {
+ public:
+  using Key = std::pair<std::uint64_t, std::uint64_t>;
+  using Held = std::shared_ptr<NcclCommunicator>;
+
+  static Key key_of(const StatelessProcessGroup& group) {
+    return {group.store().incarnation(), group.epoch()};
+  }
+
+  void keep(const Key& key, Held held) {
+    const std::lock_guard lock(mutex_);
+    held_[key] = std::move(held);
+  }
+  Held find(const Key& key) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = held_.find(key);
+    return found == held_.end() ? nullptr : found->second;
+  }
+  void drop(const Key& key) {
+    Held dropped;  // goes without the lock
+    const std::lock_guard lock(mutex_);
+    const auto found = held_.find(key);
+    if (found == held_.end()) return;
+    dropped = std::move(found->second);
+    held_.erase(found);
+  }
+  std::vector<Held> all() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<Held> all;
+    for (const auto& [key, held] : held_) all.push_back(held);
+    return all;
+  }
+  const std::shared_ptr<nccl::Shared>& shared() const { return shared_; }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<Key, Held> held_;
+  const std::shared_ptr<nccl::Shared> shared_ = std::make_shared<nccl::Shared>();
+};
+
+NcclCommunicators::NcclCommunicators() : impl_(std::make_shared<Impl>()) {}
+NcclCommunicators::NcclCommunicators(NcclCommunicators&&) noexcept = default;
+NcclCommunicators& NcclCommunicators::operator=(NcclCommunicators&&) noexcept = default;
+
+NcclCommunicators::~NcclCommunicators() {
+  if (impl_) abort_all();
+}
+
+Result<std::shared_ptr<NcclCommunicator>> NcclCommunicators::create(StatelessProcessGroup& group,
+                                                                    int device,
+                                                                    NcclOptions options) {
+  auto made = nccl::Formation(group, device, std::move(options), impl_->shared()).run();
+  if (!made) return std::move(made).error();
+  std::shared_ptr<NcclCommunicator> held(new NcclCommunicator(*std::move(made)));
+  impl_->keep(Impl::key_of(group), held);
+  return held;
+}
+
+std::vector<Result<std::shared_ptr<NcclCommunicator>>> NcclCommunicators::create_all(
+    Span<const NcclRequest> requests) {
+  using Made = Result<std::shared_ptr<NcclCommunicator>>;
+  std::vector<Made> made(requests.size(), Made(client::invalid_argument("group: null")));
+  const auto done = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(requests.size()));
+  for (std::size_t index = 0; index < requests.size(); ++index) {
+    const bool is_started = communicator::start_thread("muster-makes", [&, index, done] {
+      const NcclRequest& request = requests[index];
+      if (request.group != nullptr) {
+        made[index] = create(*request.group, request.device, request.options);
+      }
+      done->count_down();
+    });
+    if (is_started) continue;
+    made[index] = client::failure(ErrorCode::resource_exhausted, "the system has no thread left");
+    done->count_down();
+  }
+  done->wait();
+  return made;
+}
+
+std::shared_ptr<NcclCommunicator> NcclCommunicators::find(
+    const StatelessProcessGroup& group) const {
+  return impl_->find(Impl::key_of(group));
+}
+
+void NcclCommunicators::drop(const StatelessProcessGroup& group) {
+  impl_->drop(Impl::key_of(group));
+}
+
+std::size_t NcclCommunicators::count() const { return impl_->all().size(); }
+
+void NcclCommunicators::abort_all() {
+  const auto held = impl_->all();
+  std::vector<NcclCommunicator*> communicators;
+  for (const auto& each : held) communicators.push_back(each.get());
+  NcclCommunicator::abort_all(communicators);
+}
+
+MUSTER_END_NAMESPACE

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "muster/nccl_functions.h"
+#include "muster/result.h"
+
+namespace muster::nccl {
+
+/// One CUDA device, with its primary context held.
+class Device {
+ public:
+  using Uuid = std::array<unsigned char, 16>;
+
+  /// Looks whether NCCL could use it: with a driver that does not work NCCL's init fails in a way
+  /// that leaves its thread inside a group.
+  ///
+  /// errors  no_device (detail: what the driver said, or how many there are)
+  static Result<std::shared_ptr<const Device>> open(const CudaFunctions& cuda, int ordinal);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const CudaFunctions& cuda() const { return cuda_; }
+  int ordinal() const { return ordinal_; }
+  const Uuid& uuid() const { return uuid_; }
+
+  /// While it lives, the device is the calling thread's current one; then again what was.
+  class Current {
+   public:
+    explicit Current(const Device& device);
+    ~Current();
+    Current(const Current&) = delete;
+    Current& operator=(const Current&) = delete;
+
+   private:
+    const Device& device_;
+    bool is_pushed_ = false;
+  };
+
+ private:
+  Device(const CudaFunctions& cuda, int ordinal) : cuda_(cuda), ordinal_(ordinal) {}
+
+  CudaFunctions cuda_;
+  int ordinal_;
+  int device_ = -1;
+  void* context_ = nullptr;
+  Uuid uuid_{};
+};
+
+/// What the driver says of a result.
+Error cuda_error(const CudaFunctions& cuda, int result, const char* function);
+
+}  // namespace muster::nccl

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+
+#include "muster/nccl_functions.h"
+#include "muster/result.h"
+
+namespace muster::nccl {
+
+// The libraries that the process has, or that are loaded while it runs; never unloaded, since they
+// have threads. Local: their symbols are nobody else's.
+
+constexpr int version_min = 22700;
+
+/// path    of the library; empty: the loaded libnccl.so.2, else that of the dynamic linker
+/// errors  library_missing (detail: what was looked for, which functions it lacks, or its version)
+Result<NcclFunctions> load_nccl(const std::string& path);
+
+/// path    of the library; empty: libcuda.so.1
+/// errors  library_missing
+Result<CudaFunctions> load_cuda(const std::string& path);
+
+/// Those that make an id, of any version; the others stay null.
+///
+/// errors  library_missing
+Result<NcclFunctions> load_nccl_for_ids(const std::string& path);
+
+/// As "2.28.9".
+std::string version_text(int version);
+
+/// What NCCL says of a result, and of what was before.
+Error nccl_error(const NcclFunctions& nccl, int result, const char* function,
+                 NcclHandle handle = nullptr);
+
+}  // namespace muster::nccl

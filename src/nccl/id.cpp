@@ -1,0 +1,56 @@
+#include "nccl/id.h"
+
+#include <cstdlib>
+
+#include "client/failure.h"
+#include "communicator/patience.h"
+#include "nccl/bootstrap_socket.h"
+#include "nccl/functions.h"
+
+namespace muster::nccl {
+namespace {
+
+void give_up(const Result<NcclUniqueId>& late) {
+  if (late) nccl_give_up(*late);
+}
+
+}  // namespace
+
+std::optional<Error> refusal_of_fixed_id() {
+  if (std::getenv("NCCL_COMM_ID") == nullptr) return std::nullopt;
+  return client::failure(ErrorCode::nccl,
+                         "NCCL_COMM_ID is set, in the environment or in NCCL's configuration "
+                         "file: every id would be the same; unset it");
+}
+
+Result<NcclUniqueId> new_id(const NcclFunctions& nccl) {
+  if (auto refused = refusal_of_fixed_id()) return *std::move(refused);
+  NcclUniqueId id{};
+  const int result = nccl.get_unique_id(&id);
+  if (result != 0) return nccl_error(nccl, result, "ncclGetUniqueId");
+  set_close_on_exec(id);
+  // Once more: NCCL has read its configuration files into the environment.
+  if (auto refused = refusal_of_fixed_id()) {
+    nccl_give_up(id);
+    return *std::move(refused);
+  }
+  return id;
+}
+
+Result<NcclUniqueId> make_id(const NcclFunctions& nccl, Duration timeout) {
+  return communicator::with_patience<NcclUniqueId>(
+      "ncclGetUniqueId", timeout, [nccl] { return new_id(nccl); }, give_up);
+}
+
+Result<NcclUniqueId> make_id(const std::string& library, Duration timeout) {
+  return communicator::with_patience<NcclUniqueId>(
+      "libnccl", timeout,
+      [library]() -> Result<NcclUniqueId> {
+        const auto nccl = load_nccl_for_ids(library);
+        if (!nccl) return nccl.error();
+        return new_id(*nccl);
+      },
+      give_up);
+}
+
+}  // namespace muster::nccl

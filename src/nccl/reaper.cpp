@@ -1,0 +1,81 @@
+#include "nccl/reaper.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <utility>
+
+#include "communicator/patience.h"
+
+namespace muster::nccl {
+namespace {
+
+std::atomic<int> given_up{0};
+
+Duration longest_patience(const std::vector<Doomed>& batch) {
+  Duration longest{0};
+  for (const Doomed& doomed : batch) longest = std::max(longest, doomed.patience);
+  return longest;
+}
+
+void abort_handles(const std::vector<Doomed>& batch) {
+  const NcclFunctions& nccl = batch.front().nccl;
+  const Device::Current current(*batch.front().device);
+  if (batch.size() > 1) nccl.group_start();
+  for (const Doomed& doomed : batch) doomed.nccl.comm_abort(doomed.handle);
+  if (batch.size() > 1) nccl.group_end();
+}
+
+}  // namespace
+
+int Reaper::given_up_count() { return given_up; }
+void Reaper::count_given_up() { ++given_up; }
+
+void Reaper::submit(std::vector<Doomed> doomed) {
+  const std::lock_guard lock(mutex_);
+  for (Doomed& each : doomed) waiting_[each.device->ordinal()].push_back(std::move(each));
+  if (waiting_.empty() || is_working_) return;
+  is_working_ =
+      communicator::start_thread("muster-reaper", [self = shared_from_this()] { self->work(); });
+  if (is_working_) return;
+  for (const auto& [device, batch] : waiting_) given_up += static_cast<int>(batch.size());
+  waiting_.clear();
+}
+
+void Reaper::work() {
+  for (;;) {
+    std::vector<Doomed> batch;
+    {
+      const std::lock_guard lock(mutex_);
+      if (waiting_.empty()) {
+        is_working_ = false;
+        return;
+      }
+      batch = std::move(waiting_.begin()->second);
+      waiting_.erase(waiting_.begin());
+    }
+    abort(std::move(batch));
+  }
+}
+
+/// Who is inside looks at the gate again and again; who hangs in NCCL itself does not, and only the
+/// abort can bring it back.
+void Reaper::abort(std::vector<Doomed> batch) {
+  const auto until = std::chrono::steady_clock::now() + longest_patience(batch);
+  for (const Doomed& doomed : batch) {
+    const auto left = until - std::chrono::steady_clock::now();
+    doomed.gate->wait_empty(std::max(Duration{0}, std::chrono::duration_cast<Duration>(left)));
+  }
+  const auto count = static_cast<int>(batch.size());
+  const Duration patience = longest_patience(batch);
+  const auto done = communicator::with_patience<bool>(
+      "ncclCommAbort", patience,
+      [batch = std::move(batch)]() -> Result<bool> {
+        abort_handles(batch);
+        return true;
+      },
+      [](const Result<bool>&) {});
+  if (!done) given_up += count;
+}
+
+}  // namespace muster::nccl

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "muster/nccl_communicator.h"
+#include "nccl/doubles/loaded.h"
+#include "support/ranks.h"
+
+// Communicators of ranks that are threads of the test.
+
+namespace muster::test {
+
+constexpr int device_count = 4;
+
+inline NcclOptions doubled(Duration timeout = 20s) {
+  NcclOptions options;
+  options.timeout = timeout;
+  options.nccl_library = std::getenv("NCCL_DOUBLE");
+  options.cuda_library = std::getenv("CUDA_DOUBLE");
+  return options;
+}
+
+/// Device memory of one rank, and a stream.
+class Buffer {
+ public:
+  Buffer(int device, std::size_t count) : current_(device), count_(count) {
+    REQUIRE(cuda().allocate(&memory_, count * sizeof(std::int32_t)) == 0);
+    REQUIRE(cuda().create_stream(&stream_, 1) == 0);
+  }
+  ~Buffer() {
+    cuda().synchronize_stream(stream_);
+    cuda().destroy_stream(stream_);
+    cuda().free(memory_);
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  void fill(const std::vector<std::int32_t>& values) {
+    REQUIRE(cuda().copy_in(memory_, values.data(), values.size() * sizeof values[0]) == 0);
+  }
+  std::vector<std::int32_t> values() {
+    REQUIRE(cuda().synchronize_stream(stream_) == 0);
+    std::vector<std::int32_t> values(count_);
+    REQUIRE(cuda().copy_out(values.data(), memory_, count_ * sizeof values[0]) == 0);
+    return values;
+  }
+  void* at() const { return reinterpret_cast<void*>(memory_); }
+  void* stream() const { return stream_; }
+
+ private:
+  CurrentDevice current_;
+  std::size_t count_;
+  DevicePointer memory_ = 0;
+  void* stream_ = nullptr;
+};
+
+/// Each test sees a machine of its own.
+struct Machine {
+  Machine() {
+    cuda().reset();
+    cuda().set_devices(device_count);
+    nccl().set_leaks(0);
+  }
+  ~Machine() {
+    nccl().clear_faults();
+    await([] { return nccl().count("communicators") == 0 && nccl().count("threads") == 0; });
+    CHECK(nccl().count("descriptors") == 0);
+    CHECK(nccl().waiting() == 0);
+    nccl_forgive_attempts();
+  }
+};
+
+}  // namespace muster::test

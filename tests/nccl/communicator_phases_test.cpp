@@ -1,0 +1,194 @@
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "nccl/communicator_team.h"
+
+// One of three ranks goes missing, is killed or is stopped in each phase of `create`. The others
+// are told in time, and go on without it: they regroup and make another communicator. The phases
+// of a test run at once, each in a group of its own.
+
+namespace muster::test {
+namespace {
+
+enum class Place { itself, call, background };
+
+/// Where a rank can be in `create`, and how it is brought to do something there.
+struct Phase {
+  std::string name;
+  int rank = 1;
+  Place place = Place::background;  ///< in a call of the double, or in its background
+  std::string of_double;            ///< the phase there
+  std::string attempts = "1";       ///< what it costs the others: those that failed inside NCCL
+};
+
+const std::vector<Phase>& phases() {
+  static const std::vector<Phase> all{
+      {"before the roll call", 1, Place::itself, "", "0"},
+      {"before the id", 0, Place::call, "get_unique_id", "0"},
+      {"before NCCL", 1, Place::call, "init"},
+      {"before NCCL, the id's", 0, Place::call, "init"},
+      {"check-in", 1, Place::background, "check_in"},
+      {"check-in, the id's", 0, Place::background, "check_in"},
+      {"ring", 1, Place::background, "ring"},
+      {"connect", 2, Place::background, "connect"},
+      {"ready", 1, Place::background, "ready"},
+      {"warm-up", 1, Place::background, "collective"},
+      {"before the vote", 1, Place::itself, ""},
+      {"afterwards", 2, Place::itself, "", "0"},
+  };
+  return all;
+}
+
+bool is_within(const Phase& phase) {
+  return phase.name != "before the roll call" && phase.name != "afterwards";
+}
+
+/// How the rank that is meant gets there, and does `what`.
+struct Way {
+  Steps steps;
+  Team::Environment environment;
+};
+Way way_to(const Phase& phase, const std::string& what, const std::string& create) {
+  const Steps before{"join", "warm_up"};
+  if (phase.name == "before the roll call") return {before + Steps{what}, {}};
+  if (phase.name == "before the vote") return {before + Steps{"at_end:" + what, create}, {}};
+  if (phase.name == "afterwards") return {before + Steps{create, "barrier", what}, {}};
+  const bool is_call = phase.place == Place::call;
+  const std::string kind =
+      what == "stay" ? (is_call ? "hang" : "forever") : what + (is_call ? "" : "_inside");
+  return {before + Steps{create, "attempts", "regroup:2"},
+          {{"NCCL_DOUBLE_FAULTS", phase.of_double + ":" + kind + "*1"}}};
+}
+
+const Steps again{"create", "reduce", "barrier"};
+
+/// What they make of it once they have got together again.
+void check_that_they_go_on(Team& team, const std::vector<int>& ranks) {
+  for (const int rank : ranks) {
+    CHECK(team.done(rank, "regroup") == std::to_string(ranks.size()));
+    team.done(rank, "create");
+    CHECK(team.done(rank, "reduce") == std::to_string(ranks.size() * (ranks.size() + 1) / 2));
+    team.done(rank, "barrier");
+  }
+}
+
+std::vector<int> all_but(int missing) {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < 3; ++rank) {
+    if (rank != missing) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+/// A rank of each phase dies or stops; the others hear of it after `lost_after` at the latest.
+void check_losses(const std::string& what, std::chrono::milliseconds lost_after) {
+  ServerProcess server;
+  std::list<Team> teams;
+  for (const Phase& phase : phases()) {
+    Team& team = teams.emplace_back(server.address(), phase.name);
+    for (const int rank : all_but(phase.rank)) {
+      const Steps over = phase.name == "afterwards" ? Steps{"barrier", "over"} : Steps{};
+      team.start(rank, 3,
+                 Steps{"join", "warm_up", "create", "attempts"} + over + Steps{"regroup"} + again);
+    }
+    const Way way = way_to(phase, what, "create");
+    team.start(phase.rank, 3, way.steps, way.environment);
+  }
+  auto team = teams.begin();
+  for (const Phase& phase : phases()) {
+    const std::vector<int> others = all_but(phase.rank);
+    for (const int rank : others) {
+      const Said said = team->said(rank, phase.name == "afterwards" ? "over" : "create");
+      CAPTURE(phase.name);
+      CAPTURE(rank);
+      CAPTURE(said.text);
+      CHECK(said.code == "rank_lost");
+      CHECK(said.ranks == std::to_string(phase.rank));
+      CHECK(said.elapsed < lost_after + leeway);
+      if (phase.name != "afterwards") CHECK(team->done(rank, "attempts") == phase.attempts);
+    }
+    check_that_they_go_on(*team, others);
+    Process& gone = (*team)[phase.rank];
+    if (what == "kill") CHECK(gone.wait().signal == SIGKILL);
+    if (what == "stop" && is_within(phase)) {
+      gone.send_signal(SIGCONT);
+      const Said said = team->said(phase.rank, "create");  // before or after its session resumes
+      CHECK((said.code == "suspended" || said.code == "session_expired"));
+    }
+    ++team;
+  }
+}
+
+TEST_CASE("a rank that is killed in any phase is told of at once, and the others go on") {
+  check_losses("kill", 500ms);
+}
+
+TEST_CASE("a rank that is stopped in any phase is told of when its session is over, and fails") {
+  check_losses("stop", 6000ms);
+}
+
+TEST_CASE("a rank that hangs in any phase is waited for until the deadline") {
+  // What hangs in a thread of NCCL's is given up, and its rank goes on with the others.
+  struct Hang {
+    std::string phase;
+    const char* ranks;
+    bool goes_on = true;
+  };
+  const std::vector<Hang> hangs{
+      {"before the roll call", "1", false},
+      {"before the id", "0"},
+      {"before NCCL", "0-2"},
+      {"before NCCL, the id's", "0-2"},
+      {"check-in", "0-2"},
+      {"check-in, the id's", "0-2"},
+      {"ring", "0-2"},
+      {"connect", "0-2"},
+      {"ready", "0-2"},
+      {"warm-up", "0-2"},
+      {"before the vote", "1", false},
+  };
+  ServerProcess server;
+  std::list<Team> teams;
+  const auto phase_of = [](const Hang& hang) -> const Phase& {
+    return *std::find_if(phases().begin(), phases().end(),
+                         [&](const Phase& phase) { return phase.name == hang.phase; });
+  };
+  for (const Hang& hang : hangs) {
+    Team& team = teams.emplace_back(server.address(), hang.phase);
+    const Phase& phase = phase_of(hang);
+    for (const int rank : all_but(phase.rank)) {
+      team.start(rank, 3, Steps{"join", "warm_up", "create:4000", "attempts", "regroup:2"} + again);
+    }
+    const Way way = way_to(phase, "stay", "create:4000");
+    team.start(phase.rank, 3, way.steps + again, way.environment);
+  }
+  auto team = teams.begin();
+  for (const Hang& hang : hangs) {
+    const int hanging = phase_of(hang).rank;
+    std::vector<int> ranks = all_but(hanging);
+    if (hang.goes_on) ranks.push_back(hanging);
+    std::chrono::milliseconds longest{0};
+    for (const int rank : ranks) {
+      const Said said = team->said(rank, "create");
+      CAPTURE(hang.phase);
+      CAPTURE(rank);
+      CAPTURE(said.text);
+      CHECK(said.code == "timed_out");
+      CHECK(said.ranks == hang.ranks);
+      longest = std::max(longest, said.elapsed);
+      CHECK(said.elapsed < 4000ms + leeway);
+      CHECK(team->done(rank, "attempts") == phase_of(hang).attempts);
+    }
+    CHECK(longest >= 3500ms);  // one that came later waits for less
+    check_that_they_go_on(*team, ranks);
+    ++team;
+  }
+}
+
+}  // namespace
+}  // namespace muster::test

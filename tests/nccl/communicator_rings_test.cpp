@@ -1,0 +1,95 @@
+#include <cstdint>
+#include <future>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "nccl/communicator_machine.h"
+#include "support/scale.h"
+
+// Groups that overlap: a rank is in several, each with a communicator on its one device.
+
+namespace muster::test {
+namespace {
+
+/// All ranks have come here before one goes on; unlike a barrier of overlapping groups.
+void meet(Store& store, const std::string& place, int count) {
+  if (must(store.add(place, 1)) == count) must(store.set(place + " all", ""));
+  must(store.get(place + " all"));
+}
+
+void reduce(NcclCommunicator& communicator, Buffer& buffer) {
+  must(communicator.all_reduce(buffer.at(), buffer.at(), 1, DataType::int32, ReduceOp::sum,
+                               buffer.stream()));
+}
+
+/// One rank of a ring in which each shares a group with the next one and one with the last one.
+/// All begin with the group that is their own, so one after the other would never end.
+void make_pairs(Store& store, int rank, int size, int turn) {
+  const auto name_of = [&](int owner) {
+    return "pair " + std::to_string(owner) + " turn " + std::to_string(turn);
+  };
+  const int last = (rank + size - 1) % size;
+  auto joining = std::async(std::launch::async, [&] { return join(store, name_of(last), 1, 2); });
+  auto own = join(store, name_of(rank), 0, 2);
+  auto other = joining.get();
+  NcclOptions options = doubled();
+  options.warm_up = turn % 2 == 1;
+  NcclCommunicators communicators;
+  const std::vector<NcclRequest> requests{{&own, rank, options}, {&other, rank, options}};
+  for (const auto& made : communicators.create_all(requests)) must(made);
+  CHECK(communicators.count() == 2);
+  const auto with_next = communicators.find(own);
+  const auto with_last = communicators.find(other);
+  REQUIRE(with_next);
+  REQUIRE(with_last);
+  CHECK(with_next->group() == own.name());
+  const auto value_of = [&](int of) { return (of + size) % size + turn; };
+  Buffer of_next(rank, 1);
+  Buffer of_last(rank, 1);
+  of_next.fill({value_of(rank)});
+  of_last.fill({value_of(rank)});
+  reduce(*with_next, of_next);
+  reduce(*with_last, of_last);
+  CHECK(of_next.values().front() == value_of(rank) + value_of(rank + 1));
+  CHECK(of_last.values().front() == value_of(rank) + value_of(rank - 1));
+  meet(store, "turn " + std::to_string(turn), size);
+}
+
+TEST_CASE_FIXTURE(Machine, "rings of groups that overlap are made again and again") {
+  auto server = start_server();
+  for (const int size : {3, 4}) {
+    run_ranks(size, [&](int rank) {
+      StoreOptions options;
+      options.name_space = "ring of " + std::to_string(size);
+      auto store = connect(server, options);
+      for (int turn = 0; turn < scaled(100); ++turn) make_pairs(store, rank, size, turn);
+    });
+  }
+  CHECK(nccl_failed_attempts() == 0);
+}
+
+TEST_CASE_FIXTURE(Machine, "a group within another reduces what that has reduced") {
+  auto server = start_server();
+  run_ranks(4, [&](int rank) {
+    auto store = connect(server);
+    auto world = join(store, "world", rank, 4);
+    auto of_all = must(NcclCommunicator::create(world, rank, doubled()));
+    Buffer buffer(rank, 1);
+    buffer.fill({rank});
+    reduce(of_all, buffer);
+    if (rank < 3) {
+      auto inner = join(store, "inner", rank, 3);
+      auto of_inner = must(NcclCommunicator::create(inner, rank, doubled()));
+      reduce(of_inner, buffer);  // behind the first one on the stream
+      CHECK(buffer.values().front() == 18);
+      must(inner.barrier());
+    }
+    CHECK(buffer.values().front() == (rank < 3 ? 18 : 6));
+    must(world.barrier());
+  });
+}
+
+}  // namespace
+}  // namespace muster::test

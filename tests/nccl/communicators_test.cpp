@@ -1,0 +1,189 @@
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <future>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "nccl/communicator_machine.h"
+
+// How communicators of one process are issued to and ended: of groups of one rank each, which need
+// nobody else.
+
+namespace muster::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A group of one rank, with what it needs.
+class Alone {
+ public:
+  explicit Alone(const std::string& name = "g") : group_(join(store_, name, 0, 1)) {}
+
+  NcclCommunicator create(NcclOptions options = doubled()) {
+    return must(NcclCommunicator::create(group_, 0, std::move(options)));
+  }
+  StatelessProcessGroup& group() { return group_; }
+
+ private:
+  Server server_ = start_server();
+  Store store_ = connect(server_);
+  StatelessProcessGroup group_;
+};
+
+Result<void> reduce(NcclCommunicator& communicator, Buffer& buffer,
+                    Duration timeout = default_timeout) {
+  return communicator.all_reduce(buffer.at(), buffer.at(), 1, DataType::int32, ReduceOp::sum,
+                                 buffer.stream(), timeout);
+}
+
+template <class Call>
+auto on_another_thread(Call call) {
+  return std::async(std::launch::async, std::move(call)).get();
+}
+
+/// In the environment as long as it lives.
+struct ImplicitOrder {
+  ImplicitOrder() { ::setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 1); }
+  ~ImplicitOrder() { ::unsetenv("NCCL_LAUNCH_ORDER_IMPLICIT"); }
+};
+
+TEST_CASE_FIXTURE(Machine, "one thread issues to a device, unless NCCL orders what several issue") {
+  Alone first("first");
+  Alone second("second");
+  NcclCommunicators communicators;
+  const auto one = must(communicators.create(first.group(), 0, doubled()));
+  const auto other = must(communicators.create(second.group(), 0, doubled()));
+  Buffer buffer(0, 1);
+  must(reduce(*one, buffer));
+  must(reduce(*other, buffer));
+  for (const auto& each : {one, other}) {
+    const Error error = on_another_thread([&] { return must_fail(reduce(*each, buffer)); });
+    CHECK(error.code == ErrorCode::would_deadlock);
+    CHECK_FALSE(each->error());
+  }
+  {
+    const ImplicitOrder order;
+    for (const auto& each : {one, other}) {
+      CHECK(on_another_thread([&] { return reduce(*each, buffer).has_value(); }));
+    }
+  }
+  buffer.values();
+}
+
+TEST_CASE_FIXTURE(Machine, "communicators that warm up are made at once on one device") {
+  Alone first("first");
+  Alone second("second");
+  NcclCommunicators communicators;
+  NcclOptions options = doubled();
+  options.warm_up = true;
+  const std::vector<NcclRequest> requests{{&first.group(), 0, options},
+                                          {&second.group(), 0, options}};
+  for (const auto& made : communicators.create_all(requests)) must(made);
+  Buffer buffer(0, 1);
+  must(reduce(*communicators.find(first.group()), buffer));
+  must(reduce(*communicators.find(second.group()), buffer));
+  buffer.values();
+}
+
+TEST_CASE_FIXTURE(Machine,
+                  "an abort brings back who is inside, is told of once, and again is nothing") {
+  for (const char* const inside : {"collective:later=60000", "collective:block=1500"}) {
+    Alone alone;
+    std::atomic<int> told{0};
+    NcclOptions options = doubled();
+    options.on_over = [&](const Error& error) {
+      told += error.code == ErrorCode::aborted ? 1 : 100;
+    };
+    auto communicator = alone.create(options);
+    Buffer buffer(0, 1);
+    REQUIRE(nccl().fault(inside) == 0);
+    const auto began = Clock::now();
+    std::promise<void> entering;
+    auto call = std::async(std::launch::async, [&] {
+      entering.set_value();
+      return must_fail(reduce(communicator, buffer));
+    });
+    entering.get_future().get();
+    let_pass(50ms);  // it is inside then, most of the time
+    communicator.abort();
+    communicator.abort();
+    CHECK(call.get().code == ErrorCode::aborted);
+    CHECK(Clock::now() - began < 5s);
+    CHECK(told == 1);
+    REQUIRE(communicator.error());
+    CHECK(communicator.error()->code == ErrorCode::aborted);
+    CHECK(must_fail(reduce(communicator, buffer)).code == ErrorCode::aborted);
+    nccl().clear_faults();
+  }
+}
+
+TEST_CASE_FIXTURE(Machine, "all of a process are aborted together, and their streams go on") {
+  Alone first("first");
+  Alone second("second");
+  NcclCommunicators communicators;
+  must(communicators.create(first.group(), 0, doubled()));
+  must(communicators.create(second.group(), 1, doubled()));
+  Buffer of_first(0, 1);
+  Buffer of_second(1, 1);
+  REQUIRE(nccl().fault("collective:forever") == 0);
+  must(reduce(*communicators.find(first.group()), of_first));
+  must(reduce(*communicators.find(second.group()), of_second));
+  communicators.abort_all();
+  of_first.values();
+  of_second.values();
+  CHECK(communicators.count() == 2);
+  CHECK(communicators.find(first.group())->error()->code == ErrorCode::aborted);
+  communicators.drop(first.group());
+  CHECK(communicators.count() == 1);
+  CHECK_FALSE(communicators.find(first.group()));
+}
+
+TEST_CASE_FIXTURE(Machine, "an abort that hangs costs its handle, and nobody waits for it") {
+  Alone alone;
+  const int before = nccl_given_up_handles();
+  NcclOptions options = doubled();
+  options.abort_patience = 1s;
+  std::optional<NcclCommunicator> communicator(alone.create(options));
+  REQUIRE(nccl().fault("abort:hang") == 0);
+  const auto began = Clock::now();
+  communicator.reset();
+  CHECK(Clock::now() - began < 900ms);
+  await([&] { return nccl_given_up_handles() == before + 1; });
+  CHECK(Clock::now() - began >= 1s);
+  alone.create();  // the next one is another one
+}
+
+TEST_CASE_FIXTURE(Machine, "a handle goes without waiting for NCCL") {
+  Alone alone;
+  REQUIRE(nccl().fault("abort:block=1500*1") == 0);
+  const auto began = Clock::now();
+  alone.create();
+  CHECK(Clock::now() - began < 1400ms);
+}
+
+TEST_CASE_FIXTURE(Machine, "after eight attempts that failed inside NCCL there are no more") {
+  Alone alone;
+  REQUIRE(nccl().fault("init:result=3") == 0);
+  const auto fail = [&] {
+    return must_fail(NcclCommunicator::create(alone.group(), 0, doubled()));
+  };
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    CHECK(nccl_failed_attempts() == attempt);
+    CHECK(fail().code == ErrorCode::nccl);
+  }
+  nccl().clear_faults();
+  const Error refused = fail();
+  CHECK(refused.code == ErrorCode::resource_exhausted);
+  CHECK(refused.rank_ranges == std::vector<RankRange>{{0, 0}});
+  CHECK(refused.actual == 8);
+  CHECK(nccl_failed_attempts() == 8);
+  nccl_forgive_attempts();
+  alone.create();
+}
+
+}  // namespace
+}  // namespace muster::test
