@@ -127,12 +127,16 @@ int main(int argc, char** argv) {
       return usage();
     }
   }
+  if (arguments.count("--bucket-bytes") != 0 && number(arguments, "--bucket-bytes", 0) == 0) {
+    return usage();
+  }
   const std::string device = arguments.count("--device") != 0 ? arguments["--device"] : "cpu";
-  if (device.rfind("cuda", 0) == 0) {
+  if (device == "cuda" || device.rfind("cuda:", 0) == 0) {
     OnCuda cuda;
     if (device.size() > 5) cuda.device = std::atoi(device.c_str() + 5);
     return run(cuda, words, arguments);
   }
+  if (device != "cpu") return usage();  // never one in place of the other
 #ifdef WEIGHT_SYNC_GLOO
   return run(OnCpu(), words, arguments);
 #else

@@ -30,17 +30,25 @@ class Server {
   }
 
  private:
+  static muster::Error failure(const std::string& what) {
+    muster::Error error;
+    error.code = muster::ErrorCode::mismatch;
+    error.operation = "weight_sync";
+    error.detail = what;
+    return error;
+  }
+
   /// The version is served from now on, if it has come whole, and all others have it.
   muster::Result<void> take(const Order& order) {
+    if (order.bucket_bytes != slice_.bucket_bytes()) {
+      return failure("the trainer has another --bucket-bytes: " +
+                     std::to_string(order.bucket_bytes));
+    }
     Weights weights(order.bytes);
     if (auto moved = slice_.move(weights); !moved) return moved;
     if (const Tensor* const wrong = first_wrong(order, weights)) {
-      muster::Error error;
-      error.code = muster::ErrorCode::internal;
-      error.operation = "weight_sync";
-      error.detail = wrong->name + " of version " + std::to_string(order.version) +
-                     " is not what its checksum says";
-      return error;
+      return failure(wrong->name + " of version " + std::to_string(order.version) +
+                     " is not what its checksum says");
     }
     if (auto passed = slice_.pass_barrier(); !passed) return passed;
     weights_ = std::move(weights);

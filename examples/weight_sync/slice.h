@@ -23,7 +23,7 @@ inline bool is_about_others(const muster::Error& error) {
   using muster::ErrorCode;
   return error.code == ErrorCode::rank_lost || error.code == ErrorCode::rank_left ||
          error.code == ErrorCode::aborted || error.code == ErrorCode::timed_out ||
-         error.code == ErrorCode::nccl || error.code == ErrorCode::unavailable;
+         error.code == ErrorCode::nccl || error.code == ErrorCode::gloo;
 }
 
 /// The group of one tensor-parallel slice, the trainer and one process of each server, with the
@@ -35,6 +35,7 @@ class Slice {
       : backend_(std::move(backend)), group_(std::move(group)), bucket_bytes_(bucket_bytes) {}
 
   muster::StatelessProcessGroup& group() { return group_; }
+  std::size_t bucket_bytes() const { return bucket_bytes_; }
 
   /// Makes the communicator of this epoch; alone there is none.
   muster::Result<void> connect() {
