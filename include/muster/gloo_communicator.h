@@ -146,6 +146,7 @@ class MUSTER_API GlooCommunicator {
   class Impl;
 
  private:
+  void let_go();
   explicit GlooCommunicator(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;
 };

@@ -68,7 +68,8 @@ class MUSTER_API NcclCommunicator {
   /// before NCCL is entered; no rank gets a communicator that not all others have.
   ///
   /// device  the CUDA ordinal of this rank's device
-  /// errors  timed_out (ranks: not come; or those whom NCCL waited for), rank_lost, rank_left,
+  /// errors  timed_out (ranks: not come; or, inside of NCCL, which does not say whom it waits for,
+  ///         all who waited when the time was up), rank_lost, rank_left,
   ///         library_missing and no_device (ranks: where; detail: what was looked for),
   ///         duplicate_device (ranks: who share one), mismatch (ranks: with another NCCL or other
   ///         options), nccl (ranks: where; actual, detail), resource_exhausted (8 attempts of this
@@ -132,8 +133,8 @@ class MUSTER_API NcclCommunicator {
   Result<void> grouped(const std::function<Result<void>()>& calls,
                        Duration timeout = default_timeout);
 
-  /// Lends the ncclComm_t for as long as `work` runs: an abort waits for it. What `work` issues
-  /// must be done with it when it returns.
+  /// Lends the ncclComm_t for as long as `work` runs: an abort waits for it, but not longer than
+  /// `abort_patience`. What `work` issues must be done with it when it returns.
   Result<void> with_native(const std::function<Result<void>(NcclHandle handle)>& work,
                            Duration timeout = default_timeout);
   /// The ncclComm_t, for kernels and graphs that use it on their own; the host ends that before it
@@ -170,6 +171,7 @@ class MUSTER_API NcclCommunicator {
 
  private:
   friend class NcclCommunicators;
+  void let_go();
   explicit NcclCommunicator(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;
 };

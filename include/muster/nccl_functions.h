@@ -75,7 +75,6 @@ struct NcclFunctions {
 /// one): results are CUresult, devices CUdevice, both ints, contexts CUcontext. None may be null.
 struct CudaFunctions {
   int (*init)(unsigned flags) = nullptr;
-  int (*driver_get_version)(int* version) = nullptr;
   int (*get_error_string)(int result, const char** text) = nullptr;
   int (*device_get_count)(int* count) = nullptr;
   int (*device_get)(int* device, int ordinal) = nullptr;
@@ -84,7 +83,6 @@ struct CudaFunctions {
   int (*device_primary_ctx_release)(int device) = nullptr;
   int (*ctx_push_current)(void* context) = nullptr;
   int (*ctx_pop_current)(void** context) = nullptr;
-  int (*stream_synchronize)(CudaStream stream) = nullptr;
   int (*stream_create)(CudaStream* stream, unsigned flags) = nullptr;
   int (*stream_destroy)(CudaStream stream) = nullptr;
   int (*stream_query)(CudaStream stream) = nullptr;

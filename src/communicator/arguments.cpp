@@ -1,5 +1,7 @@
 #include "communicator/arguments.h"
 
+#include <cstddef>
+#include <limits>
 #include <string>
 
 namespace muster::communicator {
@@ -12,6 +14,10 @@ std::optional<Error> refusal_of(const Arguments& arguments, int world_size) {
   if (arguments.rank < 0 || arguments.rank >= world_size) {
     return client::invalid_argument("rank " + std::to_string(arguments.rank) + ": ranks are 0 to " +
                                     std::to_string(world_size - 1));
+  }
+  const std::size_t most = std::numeric_limits<std::ptrdiff_t>::max();
+  if (arguments.parts != 0 && arguments.count > most / size_of(arguments.type) / arguments.parts) {
+    return client::invalid_argument("count: no memory holds so many elements");
   }
   return std::nullopt;
 }

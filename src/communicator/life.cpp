@@ -76,19 +76,37 @@ void Life::hear(const Error& error, const Told& end) {
 }
 
 void Life::say(const Error& why) const {
-  if (is_committed_ && on_over_) on_over_(why);
+  if (!is_committed_ || !on_over_) return;
+  try {
+    on_over_(why);
+  } catch (...) {  // there is nobody to whom it could be told
+  }
+}
+
+std::optional<Error> Life::commit(MakingTimes making) {
+  const std::lock_guard lock(commit_mutex_);
+  if (auto reason = gate_->reason()) return reason;
+  making_ = making;
+  is_committed_ = true;
+  return std::nullopt;
 }
 
 bool Life::close(Error why) {
   why.group = place_.group;
   why.epoch = place_.epoch;
-  if (!gate_->close(why)) return false;
+  {
+    const std::lock_guard lock(commit_mutex_);
+    if (!gate_->close(why)) return false;
+  }
   {
     const std::lock_guard lock(cause_mutex_);  // who waits has looked, or sleeps
   }
   cause_came_.notify_all();
-  say(why);
   return true;
+}
+
+void Life::tell_host() const {
+  if (const auto reason = gate_->reason()) say(*reason);
 }
 
 std::optional<Error> Life::await_cause(Duration limit) {

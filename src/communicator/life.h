@@ -49,16 +49,17 @@ class Life : public std::enable_shared_from_this<Life> {
   /// When it returns, `end` does not run any more.
   void unwatch();
   /// All ranks have it: from now on its host hears of it.
-  void commit(MakingTimes making) {
-    making_ = making;
-    is_committed_ = true;
-  }
+  ///
+  /// returns  why it is over already, if it is: then its host hears nothing
+  std::optional<Error> commit(MakingTimes making);
   MakingTimes making() const { return making_; }
 
-  /// Ends it; its host hears why. The first reason counts.
+  /// Ends it. The first reason counts.
   ///
-  /// returns  whether this was the first
+  /// returns  whether this was the first; then `tell_host`, when what hangs has been let go
   bool close(Error why);
+  /// Lets its host hear why it is over. What its handler throws goes nowhere.
+  void tell_host() const;
 
   /// From now on it is nothing that a rank leaves: those that are done close their group, too.
   void begin_closing() { is_closing_ = true; }
@@ -86,6 +87,7 @@ class Life : public std::enable_shared_from_this<Life> {
   const OnLoss on_loss_;
   const Told on_over_;
   const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
+  std::mutex commit_mutex_;
   MakingTimes making_;
   std::atomic<bool> is_committed_{false};
   std::atomic<bool> is_closing_{false};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "communicator/arguments.h"
 #include "communicator/gate.h"
 #include "muster/process_group.h"
 
@@ -26,7 +28,7 @@ class Making {
 
   /// codec  of its rounds: a rank that makes another kind is told `collective_mismatch`
   Making(StatelessProcessGroup& group, std::uint32_t codec, Duration timeout)
-      : group_(group), codec_(codec), timeout_(timeout) {}
+      : group_(group), codec_(codec), timeout_(std::min(timeout, longest_timeout)) {}
 
   StatelessProcessGroup& group() const { return group_; }
   std::uint32_t codec() const { return codec_; }

@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -19,26 +20,49 @@
 
 namespace muster::communicator {
 
+/// While it lives, the thread takes no signals; those that it starts never do.
+class WithoutSignals {
+ public:
+  WithoutSignals() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~WithoutSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  WithoutSignals(const WithoutSignals&) = delete;
+  WithoutSignals& operator=(const WithoutSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 /// Starts a thread that takes none of the host's signals.
 ///
-/// returns  whether the system had one
+/// returns  whether the system had one, and memory for it
 template <class Work>
 bool start_thread(const char* name, Work work) {
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool is_started = true;
+  const WithoutSignals guard;
   try {
     std::thread([name, work = std::move(work)]() mutable {
       ::pthread_setname_np(::pthread_self(), name);
       work();
     }).detach();
-  } catch (const std::system_error&) {
-    is_started = false;
+  } catch (const std::exception&) {
+    return false;
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return is_started;
+  return true;
+}
+
+/// What `work` gives; what it throws as an error.
+template <class T, class Work>
+Result<T> caught(const Work& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return client::failure(ErrorCode::resource_exhausted, "out of memory");
+  } catch (const std::exception& thrown) {
+    return client::failure(ErrorCode::internal, thrown.what());
+  }
 }
 
 /// Does what may take as long as it likes on a thread of its own, and waits no longer than
@@ -57,7 +81,7 @@ Result<T> with_patience(const char* what, Duration timeout, Work work, Drop drop
   const auto shared = std::make_shared<Attempt>();
   const bool is_started =
       start_thread("muster-waits", [shared, work = std::move(work), drop = std::move(drop)] {
-        Result<T> result = work();
+        Result<T> result = caught<T>(work);
         {
           const std::lock_guard lock(shared->mutex);
           if (shared->is_awaited) {

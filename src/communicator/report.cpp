@@ -14,6 +14,7 @@ void append_trouble(std::string& out, const std::optional<Error>& trouble) {
                 static_cast<std::uint16_t>(trouble ? static_cast<unsigned>(trouble->code) : 0));
   if (!trouble) return;
   append_number(out, trouble->actual);
+  append_number(out, trouble->limit);
   out += trouble->detail;
 }
 
@@ -28,8 +29,10 @@ std::optional<Error> Cursor::trouble() {
   const auto code = number<std::uint16_t>();
   if (code == 0) return std::nullopt;
   const auto actual = number<std::uint64_t>();
+  const auto limit = number<std::uint64_t>();
   Error error = client::failure(static_cast<ErrorCode>(code), std::string(rest()));
   error.actual = actual;
+  error.limit = limit;
   return error;
 }
 

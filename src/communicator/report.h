@@ -22,7 +22,7 @@ void append_number(std::string& out, Number number) {
   }
 }
 
-/// Of an error its code, `actual` and `detail`, which takes what is left.
+/// Of an error its code, `actual`, `limit` and `detail`, which takes what is left.
 void append_trouble(std::string& out, const std::optional<Error>& trouble);
 
 /// Reads from the front; what is not there makes it bad for good.

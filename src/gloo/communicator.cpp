@@ -13,13 +13,14 @@ using Impl = GlooCommunicator::Impl;
 
 namespace {
 
-Result<void> collective(const std::shared_ptr<Impl>& impl, const Impl::Subject& subject,
-                        Impl::Work work) {
+// An impl is held by value: the host's handler may drop the communicator while it is called.
+
+Result<void> collective(std::shared_ptr<Impl> impl, const Impl::Subject& subject, Impl::Work work) {
   if (!impl) return communicator::moved_from(subject.operation);
   return impl->collective(subject, work);
 }
 
-Result<void> post(const std::shared_ptr<Impl>& impl, const Impl::Subject& subject,
+Result<void> post(std::shared_ptr<Impl> impl, const Impl::Subject& subject,
                   gloo::Posted::Direction direction) {
   if (!impl) return communicator::moved_from(subject.operation);
   return impl->post(subject, direction);
@@ -36,11 +37,22 @@ Result<GlooCommunicator> GlooCommunicator::create(StatelessProcessGroup& group,
 
 GlooCommunicator::GlooCommunicator(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 GlooCommunicator::GlooCommunicator(GlooCommunicator&&) noexcept = default;
-GlooCommunicator& GlooCommunicator::operator=(GlooCommunicator&&) noexcept = default;
 
-GlooCommunicator::~GlooCommunicator() {
-  if (impl_) impl_->end(client::failure(ErrorCode::aborted, "the communicator's handle is gone"));
+GlooCommunicator& GlooCommunicator::operator=(GlooCommunicator&& other) noexcept {
+  if (this == &other) return *this;
+  let_go();
+  impl_ = std::move(other.impl_);
+  return *this;
 }
+
+/// When it returns, the host's handler does not run any more.
+void GlooCommunicator::let_go() {
+  if (!impl_) return;
+  impl_->unwatch();
+  impl_->end(client::failure(ErrorCode::aborted, "the communicator's handle is gone"));
+}
+
+GlooCommunicator::~GlooCommunicator() { let_go(); }
 
 int GlooCommunicator::rank() const { return impl_ ? impl_->place().rank : -1; }
 int GlooCommunicator::world_size() const { return impl_ ? impl_->place().world_size : 0; }
@@ -141,7 +153,7 @@ Result<void> GlooCommunicator::recv(void* buffer, std::size_t count, DataType ty
 Result<void> GlooCommunicator::grouped(const std::function<Result<void>()>& calls,
                                        Duration timeout) {
   if (!impl_) return communicator::moved_from("grouped");
-  return impl_->grouped(calls, timeout);
+  return std::shared_ptr(impl_)->grouped(calls, timeout);
 }
 
 Result<void> GlooCommunicator::attach(StatelessProcessGroup& group, Duration timeout) {
@@ -152,16 +164,18 @@ Result<void> GlooCommunicator::attach(StatelessProcessGroup& group, Duration tim
 }
 
 void GlooCommunicator::abort() {
-  if (impl_) impl_->end(client::failure(ErrorCode::aborted, "by its host"));
+  if (const auto held = impl_) held->end(client::failure(ErrorCode::aborted, "by its host"));
 }
 
 void GlooCommunicator::abort_all(Span<GlooCommunicator* const> communicators) {
-  for (GlooCommunicator* const each : communicators) each->abort();
+  for (GlooCommunicator* const each : communicators) {
+    if (each != nullptr) each->abort();
+  }
 }
 
 Result<void> GlooCommunicator::close(Duration timeout) {
   if (!impl_) return communicator::moved_from("close");
-  return impl_->close(timeout);
+  return std::shared_ptr(impl_)->close(timeout);
 }
 
 MUSTER_END_NAMESPACE

@@ -21,7 +21,6 @@ using namespace std::chrono_literals;
 /// A connection ends at once when its rank is killed; the store waits for that rank to come back
 /// for its grace, 2 s unless the server was told otherwise, and then says who it was.
 constexpr Duration patience_for_cause = 5s;
-constexpr Duration longest_timeout = std::chrono::hours(24 * 365);
 
 }  // namespace
 
@@ -90,7 +89,9 @@ Result<void> GlooCommunicator::Impl::attach(StatelessProcessGroup& group, Durati
 }
 
 void GlooCommunicator::Impl::end(Error why) {
-  if (life_->close(std::move(why))) retire();
+  if (!life_->close(std::move(why))) return;
+  retire();
+  life_->tell_host();
 }
 
 std::shared_ptr<gloo::Mesh> GlooCommunicator::Impl::mesh() {
@@ -114,15 +115,12 @@ void GlooCommunicator::Impl::retire() {
 }
 
 std::optional<Error> GlooCommunicator::Impl::refusal_of(const Subject& subject) const {
-  if (auto refused = communicator::refusal_of(subject.arguments, place().world_size)) {
-    return refused;
-  }
+  communicator::Arguments arguments = subject.arguments;
+  arguments.count = subject.count;
+  arguments.parts = subject.parts;
+  if (auto refused = communicator::refusal_of(arguments, place().world_size)) return refused;
   if (subject.stream != nullptr) {
     return client::invalid_argument("stream: null, since host memory has none");
-  }
-  const std::size_t most = std::numeric_limits<std::ptrdiff_t>::max();
-  if (subject.count > most / size_of(subject.arguments.type) / subject.parts) {
-    return client::invalid_argument("count: no memory holds so many elements");
   }
   if (subject.count == 0) return std::nullopt;
   if (subject.is_needed_to_send && subject.send == nullptr) {
@@ -187,7 +185,7 @@ Result<void> GlooCommunicator::Impl::run(std::string_view operation, Duration ti
   std::string said;
   try {
     const gloo::QuietPipe quiet;
-    if (!turn.is_inner()) held->transport().begin(began + std::min(*resolved, longest_timeout));
+    if (!turn.is_inner()) held->transport().begin(began + *resolved);
     work(*held);
     return {};
   } catch (const std::exception& error) {

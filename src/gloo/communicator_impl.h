@@ -40,7 +40,8 @@ class GlooCommunicator::Impl : public std::enable_shared_from_this<GlooCommunica
   /// From now on losses of the group's ranks end it, or are told.
   void watch(StatelessProcessGroup& group);
   /// All ranks have it: from now on its host hears of it.
-  void commit(MakingTimes making) { life_->commit(making); }
+  void unwatch() { life_->unwatch(); }
+  std::optional<Error> commit(MakingTimes making) { return life_->commit(making); }
   MakingTimes making() const { return life_->making(); }
   /// The first reason counts.
   void end(Error why);

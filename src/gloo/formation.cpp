@@ -165,7 +165,8 @@ Result<std::shared_ptr<GlooCommunicator::Impl>> Formation::run() {
   if (!entered) trouble = entered.error();
   auto voted = making_.vote(trouble, impl->gate());
   if (voted) {
-    impl->commit({making_.passed(), library});
+    const auto over = impl->commit({making_.passed(), library});
+    if (over) return making_.about(*over);
     return impl;
   }
   impl->end(voted.error());

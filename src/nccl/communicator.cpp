@@ -30,7 +30,8 @@ int number_of(DataType type) {
 
 int number_of(ReduceOp operation) { return static_cast<int>(operation); }
 
-Result<void> issue(const std::shared_ptr<Impl>& impl, const Impl::Subject& subject,
+/// An impl is held by value: the host's handler may drop the communicator while it is called.
+Result<void> issue(std::shared_ptr<Impl> impl, const Impl::Subject& subject,
                    const Arguments& arguments, const Impl::Enqueue& enqueue) {
   if (!impl) return communicator::moved_from(subject.operation);
   if (auto refused = refusal_of(arguments, impl->place().world_size)) {
@@ -67,6 +68,7 @@ class Exchange {
     }
   }
   int finish() {
+    if (!is_open_) return result_;
     const int ended = nccl_.group_end();
     return result_ != 0 ? result_ : ended;
   }
@@ -81,6 +83,7 @@ class Exchange {
   const NcclHandle handle_;
   const CudaStream stream_;
   int result_;
+  const bool is_open_ = result_ == 0;
 };
 
 }  // namespace
@@ -95,11 +98,22 @@ Result<NcclCommunicator> NcclCommunicator::create(StatelessProcessGroup& group, 
 
 NcclCommunicator::NcclCommunicator(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 NcclCommunicator::NcclCommunicator(NcclCommunicator&&) noexcept = default;
-NcclCommunicator& NcclCommunicator::operator=(NcclCommunicator&&) noexcept = default;
 
-NcclCommunicator::~NcclCommunicator() {
-  if (impl_) impl_->end(client::failure(ErrorCode::aborted, "the communicator's handle is gone"));
+NcclCommunicator& NcclCommunicator::operator=(NcclCommunicator&& other) noexcept {
+  if (this == &other) return *this;
+  let_go();
+  impl_ = std::move(other.impl_);
+  return *this;
 }
+
+/// When it returns, the host's handler does not run any more.
+void NcclCommunicator::let_go() {
+  if (!impl_) return;
+  impl_->unwatch();
+  impl_->end(client::failure(ErrorCode::aborted, "the communicator's handle is gone"));
+}
+
+NcclCommunicator::~NcclCommunicator() { let_go(); }
 
 int NcclCommunicator::rank() const { return impl_ ? impl_->place().rank : -1; }
 int NcclCommunicator::world_size() const { return impl_ ? impl_->place().world_size : 0; }
@@ -121,7 +135,7 @@ std::optional<Error> NcclCommunicator::error() const {
 Result<void> NcclCommunicator::all_reduce(const void* send, void* receive, std::size_t count,
                                           DataType type, ReduceOp operation, CudaStream stream,
                                           Duration timeout) {
-  return issue(impl_, {"all_reduce", "ncclAllReduce", timeout}, {type, operation},
+  return issue(impl_, {"all_reduce", "ncclAllReduce", timeout}, {type, operation, 0, count},
                [&](const NcclFunctions& nccl, NcclHandle handle) {
                  return nccl.all_reduce(send, receive, count, number_of(type), number_of(operation),
                                         handle, stream);
@@ -131,7 +145,7 @@ Result<void> NcclCommunicator::all_reduce(const void* send, void* receive, std::
 Result<void> NcclCommunicator::broadcast(const void* send, void* receive, std::size_t count,
                                          DataType type, int root, CudaStream stream,
                                          Duration timeout) {
-  return issue(impl_, {"broadcast", "ncclBroadcast", timeout}, {type, ReduceOp::sum, root},
+  return issue(impl_, {"broadcast", "ncclBroadcast", timeout}, {type, ReduceOp::sum, root, count},
                [&](const NcclFunctions& nccl, NcclHandle handle) {
                  return nccl.broadcast(send, receive, count, number_of(type), root, handle, stream);
                });
@@ -140,7 +154,7 @@ Result<void> NcclCommunicator::broadcast(const void* send, void* receive, std::s
 Result<void> NcclCommunicator::reduce(const void* send, void* receive, std::size_t count,
                                       DataType type, ReduceOp operation, int root,
                                       CudaStream stream, Duration timeout) {
-  return issue(impl_, {"reduce", "ncclReduce", timeout}, {type, operation, root},
+  return issue(impl_, {"reduce", "ncclReduce", timeout}, {type, operation, root, count},
                [&](const NcclFunctions& nccl, NcclHandle handle) {
                  return nccl.reduce(send, receive, count, number_of(type), number_of(operation),
                                     root, handle, stream);
@@ -149,7 +163,8 @@ Result<void> NcclCommunicator::reduce(const void* send, void* receive, std::size
 
 Result<void> NcclCommunicator::all_gather(const void* send, void* receive, std::size_t send_count,
                                           DataType type, CudaStream stream, Duration timeout) {
-  return issue(impl_, {"all_gather", "ncclAllGather", timeout}, {type},
+  return issue(impl_, {"all_gather", "ncclAllGather", timeout},
+               {type, ReduceOp::sum, 0, send_count, static_cast<std::size_t>(world_size())},
                [&](const NcclFunctions& nccl, NcclHandle handle) {
                  return nccl.all_gather(send, receive, send_count, number_of(type), handle, stream);
                });
@@ -159,7 +174,8 @@ Result<void> NcclCommunicator::reduce_scatter(const void* send, void* receive,
                                               std::size_t receive_count, DataType type,
                                               ReduceOp operation, CudaStream stream,
                                               Duration timeout) {
-  return issue(impl_, {"reduce_scatter", "ncclReduceScatter", timeout}, {type, operation},
+  return issue(impl_, {"reduce_scatter", "ncclReduceScatter", timeout},
+               {type, operation, 0, receive_count, static_cast<std::size_t>(world_size())},
                [&](const NcclFunctions& nccl, NcclHandle handle) {
                  return nccl.reduce_scatter(send, receive, receive_count, number_of(type),
                                             number_of(operation), handle, stream);
@@ -168,7 +184,8 @@ Result<void> NcclCommunicator::reduce_scatter(const void* send, void* receive,
 
 Result<void> NcclCommunicator::all_to_all(const void* send, void* receive, std::size_t count,
                                           DataType type, CudaStream stream, Duration timeout) {
-  return issue(impl_, {"all_to_all", "ncclAlltoAll", timeout}, {type},
+  return issue(impl_, {"all_to_all", "ncclAlltoAll", timeout},
+               {type, ReduceOp::sum, 0, count, static_cast<std::size_t>(world_size())},
                [&](const NcclFunctions& nccl, NcclHandle handle) {
                  if (nccl.all_to_all != nullptr) {
                    return nccl.all_to_all(send, receive, count, number_of(type), handle, stream);
@@ -187,7 +204,8 @@ Result<void> NcclCommunicator::all_to_all(const void* send, void* receive, std::
 Result<void> NcclCommunicator::gather(const void* send, void* receive, std::size_t count,
                                       DataType type, int root, CudaStream stream,
                                       Duration timeout) {
-  return issue(impl_, {"gather", "ncclGather", timeout}, {type, ReduceOp::sum, root},
+  return issue(impl_, {"gather", "ncclGather", timeout},
+               {type, ReduceOp::sum, root, count, static_cast<std::size_t>(world_size())},
                [&](const NcclFunctions& nccl, NcclHandle handle) {
                  if (nccl.gather != nullptr) {
                    return nccl.gather(send, receive, count, number_of(type), root, handle, stream);
@@ -205,7 +223,8 @@ Result<void> NcclCommunicator::gather(const void* send, void* receive, std::size
 Result<void> NcclCommunicator::scatter(const void* send, void* receive, std::size_t count,
                                        DataType type, int root, CudaStream stream,
                                        Duration timeout) {
-  return issue(impl_, {"scatter", "ncclScatter", timeout}, {type, ReduceOp::sum, root},
+  return issue(impl_, {"scatter", "ncclScatter", timeout},
+               {type, ReduceOp::sum, root, count, static_cast<std::size_t>(world_size())},
                [&](const NcclFunctions& nccl, NcclHandle handle) {
                  if (nccl.scatter != nullptr) {
                    return nccl.scatter(send, receive, count, number_of(type), root, handle, stream);
@@ -222,7 +241,7 @@ Result<void> NcclCommunicator::scatter(const void* send, void* receive, std::siz
 
 Result<void> NcclCommunicator::send(const void* buffer, std::size_t count, DataType type, int peer,
                                     CudaStream stream, Duration timeout) {
-  return issue(impl_, {"send", "ncclSend", timeout}, {type, ReduceOp::sum, peer},
+  return issue(impl_, {"send", "ncclSend", timeout}, {type, ReduceOp::sum, peer, count},
                [&](const NcclFunctions& nccl, NcclHandle handle) {
                  return nccl.send(buffer, count, number_of(type), peer, handle, stream);
                });
@@ -230,7 +249,7 @@ Result<void> NcclCommunicator::send(const void* buffer, std::size_t count, DataT
 
 Result<void> NcclCommunicator::recv(void* buffer, std::size_t count, DataType type, int peer,
                                     CudaStream stream, Duration timeout) {
-  return issue(impl_, {"recv", "ncclRecv", timeout}, {type, ReduceOp::sum, peer},
+  return issue(impl_, {"recv", "ncclRecv", timeout}, {type, ReduceOp::sum, peer, count},
                [&](const NcclFunctions& nccl, NcclHandle handle) {
                  return nccl.recv(buffer, count, number_of(type), peer, handle, stream);
                });
@@ -239,13 +258,13 @@ Result<void> NcclCommunicator::recv(void* buffer, std::size_t count, DataType ty
 Result<void> NcclCommunicator::grouped(const std::function<Result<void>()>& calls,
                                        Duration timeout) {
   if (!impl_) return communicator::moved_from("grouped");
-  return impl_->grouped({"grouped", "ncclGroupEnd", timeout}, calls);
+  return std::shared_ptr(impl_)->grouped({"grouped", "ncclGroupEnd", timeout}, calls);
 }
 
 Result<void> NcclCommunicator::with_native(
     const std::function<Result<void>(NcclHandle handle)>& work, Duration timeout) {
   if (!impl_) return communicator::moved_from("with_native");
-  return impl_->with_native({"with_native", "NCCL", timeout}, work);
+  return std::shared_ptr(impl_)->with_native({"with_native", "NCCL", timeout}, work);
 }
 
 Result<NcclHandle> NcclCommunicator::native_handle() const {
@@ -260,27 +279,31 @@ Result<NcclHandle> NcclCommunicator::native_handle() const {
 }
 
 void NcclCommunicator::abort() {
-  if (impl_) impl_->end(client::failure(ErrorCode::aborted, "by its host"));
+  if (const auto held = impl_) held->end(client::failure(ErrorCode::aborted, "by its host"));
 }
 
 void NcclCommunicator::abort_all(Span<NcclCommunicator* const> communicators) {
   std::vector<nccl::Doomed> doomed;
-  std::shared_ptr<Impl> first;
+  std::vector<std::shared_ptr<Impl>> ended;
+  std::shared_ptr<Impl> any;
   for (NcclCommunicator* const each : communicators) {
-    if (!each->impl_) continue;
-    if (!first) first = each->impl_;
-    for (auto& one : each->impl_->doom(client::failure(ErrorCode::aborted, "by its host"))) {
+    if (each == nullptr || !each->impl_) continue;
+    any = each->impl_;
+    bool was_first = false;
+    for (auto& one : any->doom(client::failure(ErrorCode::aborted, "by its host"), was_first)) {
       doomed.push_back(std::move(one));
     }
+    if (was_first) ended.push_back(any);
   }
-  if (first && !doomed.empty()) first->reap(std::move(doomed));
+  if (!doomed.empty()) any->reap(std::move(doomed));
+  for (const auto& each : ended) each->tell_host();
 }
 
 Result<void> NcclCommunicator::close(Duration timeout) {
   if (!impl_) return communicator::moved_from("close");
   const auto resolved = communicator::timeout_or(timeout, impl_->options().timeout);
   if (!resolved) return resolved.error();
-  return impl_->close(*resolved);
+  return std::shared_ptr(impl_)->close(*resolved);
 }
 
 MUSTER_END_NAMESPACE

@@ -82,6 +82,9 @@ Result<void> NcclCommunicator::Impl::begin(const NcclUniqueId& id, Clock::time_p
       },
       [this] { return gate().is_closed(); });
   if (!begun && gate().is_closed()) return *gate().reason();
+  if (!begun && begun.error().code == ErrorCode::timed_out) {  // it is this rank that hangs
+    return client::failure(ErrorCode::nccl, begun.error().detail);
+  }
   if (!begun) return begun.error();
   handle_ = begun->handle;
   if (begun->result == 0 || begun->result == in_progress) return {};
@@ -92,12 +95,12 @@ Result<void> NcclCommunicator::Impl::settle(Clock::time_point until,
                                             const std::function<Result<void>()>& meanwhile) const {
   std::chrono::microseconds pause = shortest_pause;
   for (;;) {
+    if (gate().is_closed()) return *gate().reason();  // its handle may go at any moment
     int state = 0;
     const int result = functions().comm_get_async_error(handle_, &state);
     if (result != 0) return nccl::nccl_error(functions(), result, "ncclCommGetAsyncError", handle_);
     if (state == 0) return {};
     if (state != in_progress) return nccl::nccl_error(functions(), state, "NCCL", handle_);
-    if (gate().is_closed()) return *gate().reason();
     if (Clock::now() >= until) {
       return client::failure(ErrorCode::timed_out, "NCCL is still at it");
     }
@@ -119,15 +122,17 @@ void NcclCommunicator::Impl::watch(StatelessProcessGroup& group) {
   life_->watch(group, ends_this());
 }
 
-std::vector<Doomed> NcclCommunicator::Impl::doom(Error why) {
-  life_->close(std::move(why));
+std::vector<Doomed> NcclCommunicator::Impl::doom(Error why, bool& was_first) {
+  was_first = life_->close(std::move(why));
   // Also when it was closed before: NCCL may have been giving the handle then.
   if (handle_ == nullptr || is_claimed_.exchange(true)) return {};
   return {{ground_.nccl, ground_.device, handle_, life_->gate(), options_.abort_patience}};
 }
 
 void NcclCommunicator::Impl::end(Error why) {
-  if (auto doomed = doom(std::move(why)); !doomed.empty()) reap(std::move(doomed));
+  bool was_first = false;
+  if (auto doomed = doom(std::move(why), was_first); !doomed.empty()) reap(std::move(doomed));
+  if (was_first) life_->tell_host();
 }
 
 /// NCCL may take as long as it likes over it.
@@ -165,7 +170,10 @@ Result<void> NcclCommunicator::Impl::close(Duration timeout) {
       end(finalized.error());
       return about("close", std::move(finalized).error(), began);
     }
-    if (is_claimed_.exchange(true)) return about("close", *gate().reason(), began);
+    if (is_claimed_.exchange(true)) {
+      const auto closed = client::failure(ErrorCode::closed, "another call closes it");
+      return about("close", gate().reason().value_or(closed), began);
+    }
   }
   gate().close(client::failure(ErrorCode::closed, "the communicator was closed"));
   auto destroyed = destroy(began + timeout);

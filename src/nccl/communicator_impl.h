@@ -67,7 +67,7 @@ class NcclCommunicator::Impl : public std::enable_shared_from_this<NcclCommunica
   /// Enters NCCL, on a thread of its own: there a call that does not return, or leaves the thread
   /// inside of an NCCL group, harms nobody. What comes of it is for `settle`.
   ///
-  /// errors  nccl, timed_out, or why the gate is closed
+  /// errors  nccl (also of a call that did not return in time), or why the gate is closed
   Result<void> begin(const NcclUniqueId& id, std::chrono::steady_clock::time_point until);
   /// Looks until NCCL is not in progress any more, the gate is closed, or the time has come.
   ///
@@ -78,14 +78,18 @@ class NcclCommunicator::Impl : public std::enable_shared_from_this<NcclCommunica
 
   /// From now on losses of the group's ranks end it, or are told.
   void watch(StatelessProcessGroup& group);
+  void unwatch() { life_->unwatch(); }
   /// All ranks have it: from now on its host hears of it.
-  void commit(MakingTimes making) { life_->commit(making); }
+  ///
+  /// returns  why it is over already, if it is
+  std::optional<Error> commit(MakingTimes making) { return life_->commit(making); }
   MakingTimes making() const { return life_->making(); }
 
   /// The first reason counts.
   void end(Error why);
   /// The same, with the abort left to the caller: what is to be aborted, if this was the first.
-  std::vector<nccl::Doomed> doom(Error why);
+  std::vector<nccl::Doomed> doom(Error why, bool& was_first);
+  void tell_host() const { life_->tell_host(); }
   void reap(std::vector<nccl::Doomed> doomed) const { shared_->reaper->submit(std::move(doomed)); }
   nccl::Reaper& reaper() const { return *shared_->reaper; }
 
@@ -116,7 +120,9 @@ class NcclCommunicator::Impl : public std::enable_shared_from_this<NcclCommunica
 
   communicator::Life::Told ends_this();
   Result<void> destroy(Clock::time_point until);
-  Result<void> see_done(const Subject& subject, int result, Clock::time_point began);
+  class OpenGroup;
+  Error trouble_of(const Subject& subject, int result);
+  Result<void> see_done(const Subject& subject, int result, Clock::time_point until);
 
   const nccl::Ground ground_;
   const NcclOptions options_;

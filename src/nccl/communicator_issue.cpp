@@ -18,26 +18,37 @@ namespace {
 constexpr int success = 0;
 constexpr int invalid_argument = 4;
 constexpr int invalid_usage = 5;
+constexpr int remote_error = 6;
 constexpr int in_progress = 7;
+constexpr Duration patience_for_cause{std::chrono::seconds(5)};
 
 bool is_refused(int result) { return result == invalid_argument || result == invalid_usage; }
 
 }  // namespace
 
+/// What NCCL itself knows of a peer that is gone is only that it is: the store says who and why.
+Error NcclCommunicator::Impl::trouble_of(const Subject& subject, int result) {
+  Error error = nccl::nccl_error(functions(), result, subject.function, handle_);
+  if (result != remote_error) return error;
+  return life_->await_cause(patience_for_cause).value_or(std::move(error));
+}
+
 Result<void> NcclCommunicator::Impl::see_done(const Subject& subject, int result,
-                                              Clock::time_point began) {
-  if (result == success) {
-    if (auto reason = gate().reason()) return *std::move(reason);  // its work is aborted next
-    return {};
-  }
+                                              Clock::time_point until) {
+  if (auto reason = gate().reason()) return *std::move(reason);  // its work is aborted next
+  if (result == success) return {};
   if (is_refused(result)) {
     return nccl::nccl_error(functions(), result, subject.function, handle_);
   }
-  const auto timeout = communicator::timeout_or(subject.timeout, options_.timeout);
-  if (!timeout) return timeout.error();
-  Result<void> settled = result == in_progress
-                             ? settle(began + *timeout)
-                             : nccl::nccl_error(functions(), result, subject.function, handle_);
+  Result<void> settled;
+  if (result == in_progress) {
+    settled = settle(until);
+    const bool is_remote = !settled && settled.error().code == ErrorCode::nccl &&
+                           settled.error().actual == remote_error;
+    if (is_remote) settled = trouble_of(subject, remote_error);
+  } else {
+    settled = trouble_of(subject, result);
+  }
   if (!settled) end(settled.error());
   return settled;
 }
@@ -48,6 +59,8 @@ Result<void> NcclCommunicator::Impl::issue(const Subject& subject, const Enqueue
     if (result) return result;
     return about(subject.operation, std::move(result).error(), began);
   };
+  const auto timeout = communicator::timeout_or(subject.timeout, options_.timeout);
+  if (!timeout) return told(timeout.error());
   const auto pass = gate().enter();
   if (!pass) return told(pass.error());
   if (auto checked = shared_->issuers.check(ground_.device->ordinal()); !checked) {
@@ -57,18 +70,43 @@ Result<void> NcclCommunicator::Impl::issue(const Subject& subject, const Enqueue
   const int result = enqueue(functions(), handle_);
   const bool is_in_group = group_thread_ == std::this_thread::get_id();
   if (is_in_group && (result == success || result == in_progress)) return {};
-  return told(see_done(subject, result, began));
+  return told(see_done(subject, result, began + *timeout));
 }
+
+/// NCCL's group of this thread, open as long as this lives, also when what it holds throws.
+class NcclCommunicator::Impl::OpenGroup {
+ public:
+  explicit OpenGroup(Impl& impl)
+      : impl_(impl), before_(impl.group_thread_), result_(impl.functions().group_start()) {
+    if (result_ == success) impl_.group_thread_ = std::this_thread::get_id();
+  }
+  ~OpenGroup() {
+    if (result_ == success) end();
+  }
+  OpenGroup(const OpenGroup&) = delete;
+  OpenGroup& operator=(const OpenGroup&) = delete;
+
+  int result() const { return result_; }
+  int end() {
+    result_ = in_progress;  // no more
+    impl_.group_thread_ = before_;
+    return impl_.functions().group_end();
+  }
+
+ private:
+  Impl& impl_;
+  const std::thread::id before_;
+  int result_;
+};
 
 Result<void> NcclCommunicator::Impl::grouped(const Subject& subject,
                                              const std::function<Result<void>()>& calls) {
   Result<void> called;
-  auto issued = issue(subject, [&](const NcclFunctions& nccl, NcclHandle) {
-    if (const int result = nccl.group_start(); result != success) return result;
-    group_thread_ = std::this_thread::get_id();
+  auto issued = issue(subject, [&](const NcclFunctions&, NcclHandle) {
+    OpenGroup group(*this);
+    if (group.result() != success) return group.result();
     called = calls();
-    group_thread_ = std::thread::id();
-    return nccl.group_end();
+    return group.end();
   });
   return called ? issued : called;
 }

@@ -22,9 +22,10 @@ class NcclCommunicators::Impl {
     return {group.store().incarnation(), group.epoch()};
   }
 
-  void keep(const Key& key, Held held) {
+  /// What was there goes without the lock, with the caller's part.
+  void keep(const Key& key, Held& held) {
     const std::lock_guard lock(mutex_);
-    held_[key] = std::move(held);
+    std::swap(held_[key], held);
   }
   Held find(const Key& key) const {
     const std::lock_guard lock(mutex_);
@@ -55,19 +56,25 @@ class NcclCommunicators::Impl {
 
 NcclCommunicators::NcclCommunicators() : impl_(std::make_shared<Impl>()) {}
 NcclCommunicators::NcclCommunicators(NcclCommunicators&&) noexcept = default;
-NcclCommunicators& NcclCommunicators::operator=(NcclCommunicators&&) noexcept = default;
 
-NcclCommunicators::~NcclCommunicators() {
-  if (impl_) abort_all();
+NcclCommunicators& NcclCommunicators::operator=(NcclCommunicators&& other) noexcept {
+  if (this == &other) return *this;
+  abort_all();
+  impl_ = std::move(other.impl_);
+  return *this;
 }
+
+NcclCommunicators::~NcclCommunicators() { abort_all(); }
 
 Result<std::shared_ptr<NcclCommunicator>> NcclCommunicators::create(StatelessProcessGroup& group,
                                                                     int device,
                                                                     NcclOptions options) {
+  if (!impl_) return communicator::moved_from("create");
   auto made = nccl::Formation(group, device, std::move(options), impl_->shared()).run();
   if (!made) return std::move(made).error();
   std::shared_ptr<NcclCommunicator> held(new NcclCommunicator(*std::move(made)));
-  impl_->keep(Impl::key_of(group), held);
+  auto replaced = held;
+  impl_->keep(Impl::key_of(group), replaced);
   return held;
 }
 
@@ -94,16 +101,17 @@ std::vector<Result<std::shared_ptr<NcclCommunicator>>> NcclCommunicators::create
 
 std::shared_ptr<NcclCommunicator> NcclCommunicators::find(
     const StatelessProcessGroup& group) const {
-  return impl_->find(Impl::key_of(group));
+  return impl_ ? impl_->find(Impl::key_of(group)) : nullptr;
 }
 
 void NcclCommunicators::drop(const StatelessProcessGroup& group) {
-  impl_->drop(Impl::key_of(group));
+  if (impl_) impl_->drop(Impl::key_of(group));
 }
 
-std::size_t NcclCommunicators::count() const { return impl_->all().size(); }
+std::size_t NcclCommunicators::count() const { return impl_ ? impl_->all().size() : 0; }
 
 void NcclCommunicators::abort_all() {
+  if (!impl_) return;
   const auto held = impl_->all();
   std::vector<NcclCommunicator*> communicators;
   for (const auto& each : held) communicators.push_back(each.get());

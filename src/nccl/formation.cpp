@@ -72,15 +72,12 @@ Result<Ground> Formation::prepare() const {
       "loading NCCL and CUDA", making_.left(),
       [options = options_, device = device_]() -> Result<Ground> {
         Ground ground;
-        if (options.nccl != nullptr) {
-          ground.nccl = *options.nccl;
-        } else {
-          auto nccl = load_nccl(options.nccl_library);
-          if (!nccl) return std::move(nccl).error();
-          ground.nccl = *nccl;
-        }
-        Result<CudaFunctions> cuda = options.cuda != nullptr ? Result<CudaFunctions>(*options.cuda)
-                                                             : load_cuda(options.cuda_library);
+        auto nccl =
+            options.nccl != nullptr ? given_nccl(*options.nccl) : load_nccl(options.nccl_library);
+        if (!nccl) return std::move(nccl).error();
+        ground.nccl = *nccl;
+        auto cuda =
+            options.cuda != nullptr ? given_cuda(*options.cuda) : load_cuda(options.cuda_library);
         if (!cuda) return std::move(cuda).error();
         auto opened = Device::open(*cuda, device);
         if (!opened) return std::move(opened).error();
@@ -146,6 +143,8 @@ Result<void> Formation::enter(Impl& impl, const NcclUniqueId& id) const {
     return communicator::not_own(*std::move(raised));
   };
   auto entered = impl.begin(id, making_.vote_begins());
+  // Once more: NCCL has read its configuration files into the environment.
+  if (auto refused = refusal_of_blocking(); entered && refused) entered = *std::move(refused);
   if (entered) entered = impl.settle(making_.vote_begins(), meanwhile);
   if (entered && options_.warm_up) entered = warm_up(impl, meanwhile);
   if (entered) return entered;
@@ -223,7 +222,7 @@ Result<std::shared_ptr<NcclCommunicator::Impl>> Formation::run() {
   if (!entered) trouble = entered.error();
   auto voted = making_.vote(trouble, impl->gate());
   if (voted) {
-    impl->commit({making_.passed(), library});
+    if (const auto over = impl->commit({making_.passed(), library})) return making_.about(*over);
     return impl;
   }
   ++failed_count;

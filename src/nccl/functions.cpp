@@ -64,32 +64,81 @@ Result<void> see_nothing_absent(const Symbols& symbols, const std::string& path,
                  symbols.absent());
 }
 
-void find_for_ids(Symbols& symbols, NcclFunctions& nccl) {
-  symbols.find(nccl.get_unique_id, "ncclGetUniqueId");
-  symbols.find(nccl.get_error_string, "ncclGetErrorString");
-  symbols.find(nccl.get_last_error, "ncclGetLastError");
+template <class Visit>
+void visit_for_ids(NcclFunctions& nccl, const Visit& visit) {
+  visit(nccl.get_unique_id, "ncclGetUniqueId");
+  visit(nccl.get_error_string, "ncclGetErrorString");
+  visit(nccl.get_last_error, "ncclGetLastError");
 }
 
-void find_for_communicators(Symbols& symbols, NcclFunctions& nccl) {
-  symbols.find(nccl.get_version, "ncclGetVersion");
-  symbols.find(nccl.comm_init_rank_config, "ncclCommInitRankConfig");
-  symbols.find(nccl.comm_get_async_error, "ncclCommGetAsyncError");
-  symbols.find(nccl.comm_abort, "ncclCommAbort");
-  symbols.find(nccl.comm_finalize, "ncclCommFinalize");
-  symbols.find(nccl.comm_destroy, "ncclCommDestroy");
-  symbols.find(nccl.group_start, "ncclGroupStart");
-  symbols.find(nccl.group_end, "ncclGroupEnd");
-  symbols.find(nccl.all_reduce, "ncclAllReduce");
-  symbols.find(nccl.broadcast, "ncclBroadcast");
-  symbols.find(nccl.reduce, "ncclReduce");
-  symbols.find(nccl.all_gather, "ncclAllGather");
-  symbols.find(nccl.reduce_scatter, "ncclReduceScatter");
-  symbols.find(nccl.send, "ncclSend");
-  symbols.find(nccl.recv, "ncclRecv");
-  symbols.look(nccl.all_to_all, {"ncclAlltoAll"});
-  symbols.look(nccl.gather, {"ncclGather"});
-  symbols.look(nccl.scatter, {"ncclScatter"});
+template <class Visit>
+void visit_for_communicators(NcclFunctions& nccl, const Visit& visit) {
+  visit_for_ids(nccl, visit);
+  visit(nccl.get_version, "ncclGetVersion");
+  visit(nccl.comm_init_rank_config, "ncclCommInitRankConfig");
+  visit(nccl.comm_get_async_error, "ncclCommGetAsyncError");
+  visit(nccl.comm_abort, "ncclCommAbort");
+  visit(nccl.comm_finalize, "ncclCommFinalize");
+  visit(nccl.comm_destroy, "ncclCommDestroy");
+  visit(nccl.group_start, "ncclGroupStart");
+  visit(nccl.group_end, "ncclGroupEnd");
+  visit(nccl.all_reduce, "ncclAllReduce");
+  visit(nccl.broadcast, "ncclBroadcast");
+  visit(nccl.reduce, "ncclReduce");
+  visit(nccl.all_gather, "ncclAllGather");
+  visit(nccl.reduce_scatter, "ncclReduceScatter");
+  visit(nccl.send, "ncclSend");
+  visit(nccl.recv, "ncclRecv");
 }
+
+template <class Visit>
+void visit(CudaFunctions& cuda, const Visit& visit) {
+  visit(cuda.init, "cuInit");
+  visit(cuda.get_error_string, "cuGetErrorString");
+  visit(cuda.device_get_count, "cuDeviceGetCount");
+  visit(cuda.device_get, "cuDeviceGet");
+  visit(cuda.device_get_uuid, "cuDeviceGetUuid");
+  visit(cuda.device_primary_ctx_retain, "cuDevicePrimaryCtxRetain");
+  visit(cuda.device_primary_ctx_release, "cuDevicePrimaryCtxRelease_v2");
+  visit(cuda.ctx_push_current, "cuCtxPushCurrent_v2");
+  visit(cuda.ctx_pop_current, "cuCtxPopCurrent_v2");
+  visit(cuda.stream_create, "cuStreamCreate");
+  visit(cuda.stream_destroy, "cuStreamDestroy_v2");
+  visit(cuda.stream_query, "cuStreamQuery");
+  visit(cuda.mem_alloc, "cuMemAlloc_v2");
+  visit(cuda.mem_free, "cuMemFree_v2");
+}
+
+/// Where a function comes from.
+std::string file_of(int (*function)(int* version)) {
+  Dl_info info{};
+  const bool is_known =
+      ::dladdr(reinterpret_cast<const void*>(function), &info) != 0 && info.dli_fname != nullptr;
+  return is_known ? info.dli_fname : "an unknown file";
+}
+
+Result<void> see_new_enough(const NcclFunctions& nccl) {
+  int version = 0;
+  if (nccl.get_version(&version) != 0 || version >= version_min) return {};
+  return missing("libnccl " + version_text(version) + " is too old, " + version_text(version_min) +
+                 " is the first that does; it is " + file_of(nccl.get_version));
+}
+
+/// Collects the names of what a host's table lacks.
+class Absent {
+ public:
+  template <class Function>
+  void operator()(Function& function, const char* name) const {
+    if (function == nullptr) names_ += std::string(names_.empty() ? "" : ", ") + name;
+  }
+  Result<void> see_none(const char* what) const {
+    if (names_.empty()) return {};
+    return missing(std::string("the host's functions of ") + what + " lack " + names_);
+  }
+
+ private:
+  mutable std::string names_;
+};
 
 }  // namespace
 
@@ -102,7 +151,7 @@ Result<NcclFunctions> load_nccl_for_ids(const std::string& path) {
   auto symbols = Symbols::open("libnccl", path, nccl_soname);
   if (!symbols) return std::move(symbols).error();
   NcclFunctions nccl;
-  find_for_ids(*symbols, nccl);
+  visit_for_ids(nccl, [&](auto& function, const char* name) { symbols->find(function, name); });
   if (auto seen = see_nothing_absent(*symbols, path, nccl_soname, "NCCL"); !seen) {
     return std::move(seen).error();
   }
@@ -114,17 +163,25 @@ Result<NcclFunctions> load_nccl(const std::string& path) {
   if (!symbols) return std::move(symbols).error();
   NcclFunctions nccl;
   symbols->look(nccl.get_version, {"ncclGetVersion"});
-  int version = 0;
-  if (nccl.get_version != nullptr && nccl.get_version(&version) == 0 && version < version_min) {
-    return missing("libnccl " + version_text(version) + " is too old, " +
-                   version_text(version_min) + " is the first that does; it is " +
-                   (path.empty() ? nccl_soname : path));
+  if (nccl.get_version != nullptr) {  // an old one is told so, not what it lacks
+    if (auto seen = see_new_enough(nccl); !seen) return std::move(seen).error();
   }
-  find_for_ids(*symbols, nccl);
-  find_for_communicators(*symbols, nccl);
+  visit_for_communicators(nccl,
+                          [&](auto& function, const char* name) { symbols->find(function, name); });
+  symbols->look(nccl.all_to_all, {"ncclAlltoAll"});
+  symbols->look(nccl.gather, {"ncclGather"});
+  symbols->look(nccl.scatter, {"ncclScatter"});
   if (auto seen = see_nothing_absent(*symbols, path, nccl_soname, "NCCL"); !seen) {
     return std::move(seen).error();
   }
+  return nccl;
+}
+
+Result<NcclFunctions> given_nccl(NcclFunctions nccl) {
+  const Absent absent;
+  visit_for_communicators(nccl, absent);
+  if (auto seen = absent.see_none("NCCL"); !seen) return std::move(seen).error();
+  if (auto seen = see_new_enough(nccl); !seen) return std::move(seen).error();
   return nccl;
 }
 
@@ -132,26 +189,18 @@ Result<CudaFunctions> load_cuda(const std::string& path) {
   auto symbols = Symbols::open("libcuda", path, cuda_soname);
   if (!symbols) return std::move(symbols).error();
   CudaFunctions cuda;
-  symbols->find(cuda.init, "cuInit");
-  symbols->find(cuda.driver_get_version, "cuDriverGetVersion");
-  symbols->find(cuda.get_error_string, "cuGetErrorString");
-  symbols->find(cuda.device_get_count, "cuDeviceGetCount");
-  symbols->find(cuda.device_get, "cuDeviceGet");
-  symbols->look(cuda.device_get_uuid, {"cuDeviceGetUuid_v2"});
-  if (cuda.device_get_uuid == nullptr) symbols->find(cuda.device_get_uuid, "cuDeviceGetUuid");
-  symbols->find(cuda.device_primary_ctx_retain, "cuDevicePrimaryCtxRetain");
-  symbols->find(cuda.device_primary_ctx_release, "cuDevicePrimaryCtxRelease_v2");
-  symbols->find(cuda.ctx_push_current, "cuCtxPushCurrent_v2");
-  symbols->find(cuda.ctx_pop_current, "cuCtxPopCurrent_v2");
-  symbols->find(cuda.stream_synchronize, "cuStreamSynchronize");
-  symbols->find(cuda.stream_create, "cuStreamCreate");
-  symbols->find(cuda.stream_destroy, "cuStreamDestroy_v2");
-  symbols->find(cuda.stream_query, "cuStreamQuery");
-  symbols->find(cuda.mem_alloc, "cuMemAlloc_v2");
-  symbols->find(cuda.mem_free, "cuMemFree_v2");
+  visit(cuda, [&](auto& function, const char* name) { symbols->find(function, name); });
+  symbols->look(cuda.device_get_uuid, {"cuDeviceGetUuid_v2", "cuDeviceGetUuid"});
   if (auto seen = see_nothing_absent(*symbols, path, cuda_soname, "CUDA driver"); !seen) {
     return std::move(seen).error();
   }
+  return cuda;
+}
+
+Result<CudaFunctions> given_cuda(CudaFunctions cuda) {
+  const Absent absent;
+  visit(cuda, absent);
+  if (auto seen = absent.see_none("the CUDA driver"); !seen) return std::move(seen).error();
   return cuda;
 }
 

@@ -20,6 +20,12 @@ Result<NcclFunctions> load_nccl(const std::string& path);
 /// errors  library_missing
 Result<CudaFunctions> load_cuda(const std::string& path);
 
+/// Tables of a host's own.
+///
+/// errors  library_missing (detail: which functions they lack, or the version)
+Result<NcclFunctions> given_nccl(NcclFunctions nccl);
+Result<CudaFunctions> given_cuda(CudaFunctions cuda);
+
 /// Those that make an id, of any version; the others stay null.
 ///
 /// errors  library_missing

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include "communicator/patience.h"
 
 namespace muster::nccl {
 namespace {
+
+/// One loss may end several communicators of a device, one right after the other.
+constexpr std::chrono::milliseconds gathers_for{2};
 
 std::atomic<int> given_up{0};
 
@@ -34,25 +38,33 @@ void Reaper::count_given_up() { ++given_up; }
 void Reaper::submit(std::vector<Doomed> doomed) {
   const std::lock_guard lock(mutex_);
   for (Doomed& each : doomed) waiting_[each.device->ordinal()].push_back(std::move(each));
-  if (waiting_.empty() || is_working_) return;
-  is_working_ =
-      communicator::start_thread("muster-reaper", [self = shared_from_this()] { self->work(); });
-  if (is_working_) return;
-  for (const auto& [device, batch] : waiting_) given_up += static_cast<int>(batch.size());
-  waiting_.clear();
+  for (auto each = waiting_.begin(); each != waiting_.end();) {
+    const auto here = each++;
+    const int device = here->first;
+    if (working_.count(device) != 0) continue;
+    if (communicator::start_thread("muster-reaper",
+                                   [self = shared_from_this(), device] { self->work(device); })) {
+      working_.insert(device);
+      continue;
+    }
+    given_up += static_cast<int>(here->second.size());
+    waiting_.erase(here);
+  }
 }
 
-void Reaper::work() {
+void Reaper::work(int device) {
   for (;;) {
+    std::this_thread::sleep_for(gathers_for);
     std::vector<Doomed> batch;
     {
       const std::lock_guard lock(mutex_);
-      if (waiting_.empty()) {
-        is_working_ = false;
+      const auto found = waiting_.find(device);
+      if (found == waiting_.end()) {
+        working_.erase(device);
         return;
       }
-      batch = std::move(waiting_.begin()->second);
-      waiting_.erase(waiting_.begin());
+      batch = std::move(found->second);
+      waiting_.erase(found);
     }
     abort(std::move(batch));
   }

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "communicator/gate.h"
@@ -20,8 +21,9 @@ struct Doomed {
   Duration patience{0};
 };
 
-/// Aborts communicators on a thread of its own, those of one device in one NCCL group: one after
-/// the other they may hang on each other's kernels. Has no thread while there is nothing to abort.
+/// Aborts communicators on a thread for each device, those of one device in one NCCL group: one
+/// after the other they may hang on each other's kernels. Has no thread while there is nothing to
+/// abort.
 ///
 /// Life cycle of one: submitted -> all who are inside have left, or its patience is over ->
 /// ncclCommAbort on another thread -> done, or its patience is over again: given up and counted.
@@ -35,12 +37,12 @@ class Reaper : public std::enable_shared_from_this<Reaper> {
   static void count_given_up();
 
  private:
-  void work();
+  void work(int device);
   static void abort(std::vector<Doomed> batch);
 
   std::mutex mutex_;
   std::map<int, std::vector<Doomed>> waiting_;  ///< by the device's ordinal
-  bool is_working_ = false;
+  std::set<int> working_;                       ///< devices that have a thread
 };
 
 }  // namespace muster::nccl

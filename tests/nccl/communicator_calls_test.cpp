@@ -1,0 +1,264 @@
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nccl/communicator_machine.h"
+#include "nccl/functions.h"
+
+// What each call of a communicator does with memory, and what it refuses.
+
+namespace muster::test {
+namespace {
+
+using Values = std::vector<std::int32_t>;
+using Part = std::function<void(NcclCommunicator& communicator, StatelessProcessGroup& group)>;
+
+constexpr int world_size = 3;
+constexpr auto int32 = DataType::int32;
+
+/// Each rank is a thread with a communicator on a device of its own.
+void run_communicators(const NcclOptions& options, const Part& part) {
+  auto server = start_server();
+  run_ranks(world_size, [&](int rank) {
+    auto store = connect(server);
+    auto group = join(store, "g", rank, world_size);
+    auto communicator = must(NcclCommunicator::create(group, rank, options));
+    part(communicator, group);
+  });
+}
+
+std::int32_t value_of(int rank, int part) { return 10 * rank + part + 1; }
+
+Values parts_of(int rank) {
+  Values values;
+  for (int part = 0; part < world_size; ++part) values.push_back(value_of(rank, part));
+  return values;
+}
+
+void check_reductions(NcclCommunicator& communicator, Buffer& from, Buffer& to) {
+  const int rank = communicator.rank();
+  const auto reduced = [&](ReduceOp operation) {
+    from.fill({rank + 1});
+    to.fill({0});
+    must(communicator.all_reduce(from.at(), to.at(), 1, int32, operation, to.stream()));
+    return to.values().front();
+  };
+  CHECK(reduced(ReduceOp::sum) == 6);
+  CHECK(reduced(ReduceOp::product) == 6);
+  CHECK(reduced(ReduceOp::max) == 3);
+  CHECK(reduced(ReduceOp::min) == 1);
+  CHECK(reduced(ReduceOp::average) == 2);
+
+  to.fill({0});
+  must(communicator.reduce(from.at(), to.at(), 1, int32, ReduceOp::sum, 1, to.stream()));
+  CHECK(to.values().front() == (rank == 1 ? 6 : 0));
+
+  from.fill(parts_of(rank));
+  must(communicator.reduce_scatter(from.at(), to.at(), 1, int32, ReduceOp::sum, to.stream()));
+  CHECK(to.values().front() == value_of(0, rank) + value_of(1, rank) + value_of(2, rank));
+}
+
+void check_moves(NcclCommunicator& communicator, Buffer& from, Buffer& to) {
+  const int rank = communicator.rank();
+  Values of_all;
+  Values for_this;
+  for (int other = 0; other < world_size; ++other) {
+    of_all.push_back(value_of(other, 0));
+    for_this.push_back(value_of(other, rank));
+  }
+  from.fill(parts_of(rank));
+  to.fill({0, 0, 0});
+  must(communicator.broadcast(from.at(), to.at(), 3, int32, 2, to.stream()));
+  CHECK(to.values() == parts_of(2));
+  must(communicator.all_gather(from.at(), to.at(), 1, int32, to.stream()));
+  CHECK(to.values() == of_all);
+  must(communicator.all_to_all(from.at(), to.at(), 1, int32, to.stream()));
+  CHECK(to.values() == for_this);
+  to.fill({0, 0, 0});
+  must(communicator.gather(from.at(), to.at(), 1, int32, 1, to.stream()));
+  CHECK(to.values() == (rank == 1 ? of_all : Values{0, 0, 0}));
+  to.fill({0, 0, 0});
+  must(communicator.scatter(from.at(), to.at(), 1, int32, 2, to.stream()));
+  CHECK(to.values() == Values{value_of(2, rank), 0, 0});
+
+  const int next = (rank + 1) % world_size;
+  const int last = (rank + world_size - 1) % world_size;
+  must(communicator.grouped([&]() -> Result<void> {
+    must(communicator.send(from.at(), 1, int32, next, to.stream()));
+    return communicator.recv(to.at(), 1, int32, last, to.stream());
+  }));
+  CHECK(to.values().front() == value_of(last, 0));
+}
+
+TEST_CASE_FIXTURE(Machine,
+                  "every collective gives what it should, also where the library has few") {
+  NcclFunctions table = must(nccl::load_nccl(std::getenv("NCCL_DOUBLE")));
+  for (const bool has_all : {true, false}) {
+    if (!has_all) table.all_to_all = nullptr;
+    if (!has_all) table.gather = table.scatter = nullptr;
+    NcclOptions options = doubled();
+    options.nccl = &table;
+    run_communicators(options, [](NcclCommunicator& communicator, StatelessProcessGroup& group) {
+      Buffer from(communicator.rank(), world_size);
+      Buffer to(communicator.rank(), world_size);
+      check_reductions(communicator, from, to);
+      check_moves(communicator, from, to);
+      must(group.barrier());
+    });
+  }
+}
+
+TEST_CASE_FIXTURE(Machine, "what no call can mean is refused, and nothing is issued for it") {
+  run_communicators(doubled(), [](NcclCommunicator& communicator, StatelessProcessGroup& group) {
+    Buffer buffer(communicator.rank(), world_size);
+    const auto all_reduce = [&](DataType type, ReduceOp operation, std::size_t count,
+                                Duration timeout = default_timeout) {
+      return must_fail(communicator.all_reduce(buffer.at(), buffer.at(), count, type, operation,
+                                               buffer.stream(), timeout))
+          .code;
+    };
+    constexpr auto refused = ErrorCode::invalid_argument;
+    must(group.barrier());
+    const long before = nccl().count("collectives");
+    CHECK(all_reduce(static_cast<DataType>(99), ReduceOp::sum, 1) == refused);
+    CHECK(all_reduce(int32, static_cast<ReduceOp>(99), 1) == refused);
+    CHECK(all_reduce(int32, ReduceOp::sum, std::numeric_limits<std::size_t>::max()) == refused);
+    CHECK(all_reduce(int32, ReduceOp::sum, 1, Duration(-5)) == refused);
+    for (const int root : {-1, world_size}) {
+      const auto sent =
+          communicator.broadcast(buffer.at(), buffer.at(), 1, int32, root, buffer.stream());
+      CHECK(must_fail(sent).code == refused);
+    }
+    CHECK(must_fail(communicator.native_handle()).code == refused);
+    must(group.barrier());
+    CHECK(nccl().count("collectives") == before);
+    CHECK_FALSE(communicator.error());
+
+    NcclCommunicator moved = std::move(communicator);
+    CHECK(all_reduce(int32, ReduceOp::sum, 1) == ErrorCode::closed);
+    CHECK(must_fail(communicator.close()).code == ErrorCode::closed);
+    CHECK(communicator.rank() == -1);
+    NcclCommunicator::abort_all({nullptr, &communicator});
+    must(group.barrier());
+  });
+}
+
+TEST_CASE_FIXTURE(
+    Machine,
+    "a group that is left by an exception is closed, and the caller's device is as it was") {
+  run_communicators(doubled(), [](NcclCommunicator& communicator, StatelessProcessGroup& group) {
+    Buffer buffer(communicator.rank(), 1);
+    const CurrentDevice other((communicator.rank() + 1) % device_count);
+    const auto is_as_it_was = [&] {
+      int device = -1;
+      cuda().current_device(&device);
+      return device == (communicator.rank() + 1) % device_count;
+    };
+    CHECK_THROWS_AS(
+        (void)communicator.grouped([]() -> Result<void> { throw std::runtime_error("no"); }),
+        std::runtime_error);
+    CHECK(nccl().group_end() != 0);  // there is none
+    CHECK(is_as_it_was());
+    buffer.fill({1});
+    must(communicator.all_reduce(buffer.at(), buffer.at(), 1, int32, ReduceOp::sum,
+                                 buffer.stream()));
+    CHECK(is_as_it_was());
+    CHECK(buffer.values().front() == world_size);
+    must(group.barrier());
+    must(communicator.close());
+    CHECK(is_as_it_was());
+    must(group.barrier());
+  });
+}
+
+TEST_CASE_FIXTURE(Machine,
+                  "NCCL's own handle is lent, and given to who ends the communicator itself") {
+  NcclOptions options = doubled();
+  std::atomic<int> told_count{0};
+  options.on_loss = OnLoss::notify;
+  options.on_over = [&](const Error& error) {
+    if (error.rank_ranges == std::vector<RankRange>{{2, 2}}) ++told_count;
+  };
+  run_communicators(options, [&](NcclCommunicator& communicator, StatelessProcessGroup& group) {
+    must(communicator.with_native([&](NcclHandle handle) -> Result<void> {
+      int rank = -1;
+      CHECK(nccl().rank(handle, &rank) == 0);
+      CHECK(rank == communicator.rank());
+      CHECK(handle == must(communicator.native_handle()));
+      return {};
+    }));
+    const auto refused = communicator.with_native([](NcclHandle) -> Result<void> {
+      Error error;
+      error.code = ErrorCode::busy;
+      return error;
+    });
+    CHECK(must_fail(refused).code == ErrorCode::busy);
+    must(group.barrier());
+    if (communicator.rank() == 2) {
+      must(group.leave());
+      return;
+    }
+    await([&] { return told_count >= 2; });
+    CHECK_FALSE(communicator.error());
+    communicator.abort();
+    CHECK(communicator.error()->code == ErrorCode::aborted);
+    CHECK(must_fail(communicator.native_handle()).code == ErrorCode::aborted);
+  });
+  CHECK(told_count == 2);
+}
+
+TEST_CASE_FIXTURE(Machine, "a host's handler hears nothing of a communicator that has gone") {
+  auto server = start_server();
+  std::atomic<int> told_count{0};
+  run_ranks(2, [&](int rank) {
+    auto store = connect(server);
+    auto group = join(store, "g", rank, 2);
+    NcclOptions options = doubled();
+    options.on_over = [&](const Error&) {
+      ++told_count;
+      throw std::runtime_error("goes nowhere");
+    };
+    {
+      auto communicator = must(NcclCommunicator::create(group, rank, options));
+      must(group.barrier());
+    }
+    CHECK(told_count <= 2);
+    must(group.barrier());
+    const int before = told_count;
+    if (rank == 1) must(group.leave());
+    if (rank == 0) await([&] { return !group.barrier(1s).has_value(); });
+    CHECK(told_count == before);
+  });
+}
+
+TEST_CASE_FIXTURE(Machine,
+                  "tables of the host's own that lack something are named for what they lack") {
+  NcclFunctions table = must(nccl::load_nccl(std::getenv("NCCL_DOUBLE")));
+  table.comm_abort = nullptr;
+  CudaFunctions driver = must(nccl::load_cuda(std::getenv("CUDA_DOUBLE")));
+  driver.mem_free = nullptr;
+  auto server = start_server();
+  run_ranks(2, [&](int rank) {
+    auto store = connect(server);
+    auto group = join(store, "g", rank, 2);
+    NcclOptions options = doubled();
+    if (rank == 1) options.nccl = &table;
+    Error error = must_fail(NcclCommunicator::create(group, rank, options));
+    CHECK(error.code == ErrorCode::library_missing);
+    CHECK(error.rank_ranges == std::vector<RankRange>{{1, 1}});
+    CHECK(error.detail.find("ncclCommAbort") != std::string::npos);
+    options = doubled();
+    if (rank == 0) options.cuda = &driver;
+    error = must_fail(NcclCommunicator::create(group, rank, options));
+    CHECK(error.code == ErrorCode::library_missing);
+    CHECK(error.detail.find("cuMemFree") != std::string::npos);
+  });
+}
+
+}  // namespace
+}  // namespace muster::test
