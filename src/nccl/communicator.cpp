@@ -4,6 +4,7 @@
 #include "communicator/arguments.h"
 #include "nccl/communicator_impl.h"
 #include "nccl/formation.h"
+#include "nccl/functions.h"
 
 // The public face of a communicator: arguments, and which of NCCL's functions they go to.
 
@@ -74,9 +75,8 @@ class Exchange {
   }
 
  private:
-  static constexpr int in_progress = 7;
   void keep(int result) {
-    if (result != in_progress) result_ = result;
+    if (result != nccl::in_progress) result_ = result;
   }
 
   const NcclFunctions& nccl_;

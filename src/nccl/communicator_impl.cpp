@@ -36,10 +36,10 @@ MUSTER_BEGIN_NAMESPACE
 using Clock = std::chrono::steady_clock;
 using nccl::Device;
 using nccl::Doomed;
+using nccl::in_progress;
 
 namespace {
 
-constexpr int in_progress = 7;
 constexpr auto shortest_pause = std::chrono::microseconds(20);
 constexpr auto longest_pause = std::chrono::milliseconds(1);
 constexpr auto shortest_patience = std::chrono::milliseconds(100);  // of what only tidies up

@@ -91,7 +91,6 @@ class NcclCommunicator::Impl : public std::enable_shared_from_this<NcclCommunica
   std::vector<nccl::Doomed> doom(Error why, bool& was_first);
   void tell_host() const { life_->tell_host(); }
   void reap(std::vector<nccl::Doomed> doomed) const { shared_->reaper->submit(std::move(doomed)); }
-  nccl::Reaper& reaper() const { return *shared_->reaper; }
 
   /// One call of an operation: what it is about, for its errors.
   struct Subject {

@@ -12,17 +12,17 @@
 MUSTER_BEGIN_NAMESPACE
 
 using nccl::Device;
+using nccl::in_progress;
+using nccl::remote_error;
+using nccl::success;
 
 namespace {
 
-constexpr int success = 0;
-constexpr int invalid_argument = 4;
-constexpr int invalid_usage = 5;
-constexpr int remote_error = 6;
-constexpr int in_progress = 7;
 constexpr Duration patience_for_cause{std::chrono::seconds(5)};
 
-bool is_refused(int result) { return result == invalid_argument || result == invalid_usage; }
+bool is_refused(int result) {
+  return result == nccl::invalid_argument || result == nccl::invalid_usage;
+}
 
 }  // namespace
 

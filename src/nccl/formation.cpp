@@ -21,7 +21,6 @@ namespace {
 
 constexpr int failed_attempts_max = 8;
 constexpr int lowest_rank = 0;
-constexpr int in_progress = 7;
 
 std::atomic<int> failed_count{0};
 

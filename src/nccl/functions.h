@@ -12,6 +12,13 @@ namespace muster::nccl {
 
 constexpr int version_min = 22700;
 
+// Of ncclResult_t.
+constexpr int success = 0;
+constexpr int invalid_argument = 4;
+constexpr int invalid_usage = 5;
+constexpr int remote_error = 6;
+constexpr int in_progress = 7;
+
 /// path    of the library; empty: the loaded libnccl.so.2, else that of the dynamic linker
 /// errors  library_missing (detail: what was looked for, which functions it lacks, or its version)
 Result<NcclFunctions> load_nccl(const std::string& path);
