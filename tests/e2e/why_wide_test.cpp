@@ -34,7 +34,7 @@ void allow_descriptors() {
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
 }
 
-/// A group of many ranks, of which one does not come to the barrier.
+/// A group of many ranks, all of which but the last are in a barrier.
 struct WideHang {
   const int world_size = std::max(32, std::min(1024, scaled(1024)));
   Musterctl musterctl;
@@ -61,10 +61,21 @@ struct WideHang {
       groups[rank].barrier_async(
           60s, [this, rank](auto result) { passed[rank].set_value(std::move(result)); });
     }
+    await([this] { return missing() == nlohmann::json::array({world_size - 1}); });
   }
   ~WideHang() {
     groups[0].cancel();
     for (std::size_t rank = 0; rank + 1 < passed.size(); ++rank) passed[rank].get_future().wait();
+  }
+
+  /// What `musterctl --json why wide` says.
+  nlohmann::json explained() {
+    return nlohmann::json::parse(musterctl({"--json", "why", "wide"}).output);
+  }
+  /// The ranks that have not come to the round; null while there is none.
+  nlohmann::json missing() {
+    const nlohmann::json document = explained();
+    return document.contains("round") ? document["round"]["missing"] : nlohmann::json();
   }
 };
 
@@ -85,12 +96,8 @@ TEST_CASE("why is answered while 1,024 ranks hang, in text and in JSON") {
   allow_descriptors();
   WideHang hang;
   const int last = hang.world_size - 1;
-  nlohmann::json document;
-  await([&] {
-    document = nlohmann::json::parse(hang.musterctl({"--json", "why", "wide"}).output);
-    return document.contains("round") && document["round"]["missing"].size() == 1;
-  });
-  CHECK(document["round"]["missing"][0] == last);
+  const nlohmann::json document = hang.explained();
+  CHECK(document["round"]["missing"] == nlohmann::json::array({last}));
   CHECK(document["members"].size() == static_cast<std::size_t>(hang.world_size));
   CHECK(document["members"].back()["label"] == "pod-" + std::to_string(last));
   const std::string text = hang.musterctl({"why", "wide"}).output;
