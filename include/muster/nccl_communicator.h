@@ -56,10 +56,12 @@ struct NcclOptions {
 /// errors   of every call, beside its own: what ended the communicator (rank_lost, rank_left,
 ///          aborted, timed_out, nccl: `actual` is its ncclResult_t), invalid_argument (types,
 ///          ranks)
-/// threads  `abort` and queries: any, at any time. Everything else: one at a time per device,
-///          from one thread, the first that called; others get would_deadlock, since NCCL may
-///          hang then. With NCCL_LAUNCH_ORDER_IMPLICIT=1 in the environment any thread, one at a
-///          time. Communicators that were made by one NcclCommunicators are checked together
+/// threads  `abort` and queries: any, at any time. `close` and `attach`: any. What issues
+///          (collectives, send, recv, grouped, with_native): one thread per device, the first that
+///          called; others get would_deadlock, since NCCL may hang then. With
+///          NCCL_LAUNCH_ORDER_IMPLICIT=1 in the environment any thread. Calls on one device take
+///          turns: one whose turn does not come in time gives timed_out and has issued nothing.
+///          Communicators that were made by one NcclCommunicators are looked at together
 class MUSTER_API NcclCommunicator {
  public:
   /// Makes the communicator of a group's epoch. Collective: all ranks of the group call it.

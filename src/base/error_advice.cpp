@@ -29,7 +29,7 @@ std::string_view advice_for(const Error& error) {
     case ErrorCode::out_of_range: return "the sum does not fit into 64 bits";
     case ErrorCode::unsupported: return "the other side is of another version; update it";
     case ErrorCode::busy: return "try again when the other call has ended, or the server has room";
-    case ErrorCode::would_deadlock: return "use the callback form from this handler";
+    case ErrorCode::would_deadlock: return "use callback forms in handlers, one thread per GPU";
     case ErrorCode::forked: return "connect a store of its own in the child";
     case ErrorCode::outcome_unknown:
       return "it may or may not have happened; look before repeating a change";

@@ -2,34 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <string_view>
 #include <utility>
 
 #include "client/failure.h"
 #include "communicator/patience.h"
 #include "nccl/functions.h"
-
-namespace muster::nccl {
-namespace {
-
-bool has_implicit_order() {
-  const char* const order = std::getenv("NCCL_LAUNCH_ORDER_IMPLICIT");
-  return order != nullptr && std::string_view(order) == "1";
-}
-
-}  // namespace
-
-Result<void> Issuers::check(int device) {
-  const std::lock_guard lock(mutex_);
-  const auto [place, is_first] = thread_of_.try_emplace(device, std::this_thread::get_id());
-  if (is_first || place->second == std::this_thread::get_id() || has_implicit_order()) return {};
-  return client::failure(ErrorCode::would_deadlock,
-                         "another thread issues to device " + std::to_string(device) +
-                             "; let one thread do it, or set NCCL_LAUNCH_ORDER_IMPLICIT=1");
-}
-
-}  // namespace muster::nccl
 
 MUSTER_BEGIN_NAMESPACE
 
@@ -37,6 +14,7 @@ using Clock = std::chrono::steady_clock;
 using nccl::Device;
 using nccl::Doomed;
 using nccl::in_progress;
+using nccl::Turns;
 
 namespace {
 
@@ -157,6 +135,11 @@ Result<void> NcclCommunicator::Impl::close(Duration timeout) {
   {
     auto pass = gate().enter();
     if (!pass) return about("close", std::move(pass).error(), began);
+    const auto turn = this->turn(Turns::Taker::anyone, began + timeout);
+    if (!turn) {
+      end(turn.error());
+      return about("close", turn.error(), began);
+    }
     life_->begin_closing();
     const Device::Current current(device());
     const int result = functions().comm_finalize(handle_);

@@ -3,9 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -16,24 +14,14 @@
 #include "muster/nccl_communicator.h"
 #include "nccl/device.h"
 #include "nccl/reaper.h"
+#include "nccl/turns.h"
 
 namespace muster::nccl {
-
-/// Which thread issues to which device, for the communicators that are checked together.
-class Issuers {
- public:
-  /// errors  would_deadlock (another thread has issued to the device; not with an implicit order)
-  Result<void> check(int device);
-
- private:
-  std::mutex mutex_;
-  std::map<int, std::thread::id> thread_of_;
-};
 
 /// What communicators of one NcclCommunicators share; one that was made alone has its own.
 struct Shared {
   std::shared_ptr<Reaper> reaper = std::make_shared<Reaper>();
-  Issuers issuers;
+  Turns turns;
 };
 
 /// What `create` has found out before NCCL is entered.
@@ -100,6 +88,11 @@ class NcclCommunicator::Impl : public std::enable_shared_from_this<NcclCommunica
   };
   using Enqueue = std::function<int(const NcclFunctions& nccl, NcclHandle handle)>;
 
+  /// The calling thread's, of calls on the device.
+  Result<nccl::Turns::Turn> turn(nccl::Turns::Taker taker,
+                                 std::chrono::steady_clock::time_point until) const {
+    return shared_->turns.take(device().ordinal(), taker, until, gate());
+  }
   /// Puts what `enqueue` issues on its stream.
   Result<void> issue(const Subject& subject, const Enqueue& enqueue);
   /// Runs `calls` inside of one NCCL group.

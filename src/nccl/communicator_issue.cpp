@@ -63,9 +63,8 @@ Result<void> NcclCommunicator::Impl::issue(const Subject& subject, const Enqueue
   if (!timeout) return told(timeout.error());
   const auto pass = gate().enter();
   if (!pass) return told(pass.error());
-  if (auto checked = shared_->issuers.check(ground_.device->ordinal()); !checked) {
-    return told(std::move(checked));
-  }
+  const auto turn = this->turn(nccl::Turns::Taker::issuer, began + *timeout);
+  if (!turn) return told(turn.error());
   const Device::Current current(device());
   const int result = enqueue(functions(), handle_);
   const bool is_in_group = group_thread_ == std::this_thread::get_id();

@@ -15,6 +15,7 @@
 #include "nccl/answer.h"
 #include "nccl/functions.h"
 #include "nccl/id.h"
+#include "nccl/warm_up.h"
 
 namespace muster::nccl {
 namespace {
@@ -145,59 +146,13 @@ Result<void> Formation::enter(Impl& impl, const NcclUniqueId& id) const {
   // Once more: NCCL has read its configuration files into the environment.
   if (auto refused = refusal_of_blocking(); entered && refused) entered = *std::move(refused);
   if (entered) entered = impl.settle(making_.vote_begins(), meanwhile);
-  if (entered && options_.warm_up) entered = warm_up(impl, meanwhile);
+  if (entered && options_.warm_up) {
+    entered = warm_up(impl.shared_from_this(), making_.vote_begins(), meanwhile);
+  }
   if (entered) return entered;
   if (impl.gate().is_closed()) return communicator::not_own(std::move(entered).error());
   if (entered.error().code != ErrorCode::aborted) alarm.raise(entered.error(), making_.left());
   return entered;
-}
-
-/// What fails here is this rank's own trouble: `issue` would end the communicator for it, as if
-/// another had raised it.
-Result<void> Formation::warm_up(Impl& impl, const std::function<Result<void>()>& meanwhile) const {
-  const CudaFunctions& cuda = impl.device().cuda();
-  const Device::Current current(impl.device());
-  CudaStream stream = nullptr;
-  std::uintptr_t memory = 0;
-  Result<void> done;
-  constexpr std::size_t bytes = sizeof(float);
-  int result = cuda.stream_create(&stream, 1);  // of its own, not behind the default one
-  if (result == 0) result = cuda.mem_alloc(&memory, bytes);
-  if (result != 0) {
-    done = cuda_error(cuda, result, "the first collective");
-  } else {
-    auto* const buffer = reinterpret_cast<void*>(memory);
-    result = impl.functions().all_reduce(buffer, buffer, bytes, 1, 0, impl.handle(), stream);
-    if (result != 0 && result != in_progress) {
-      done = nccl_error(impl.functions(), result, "ncclAllReduce", impl.handle());
-    } else {
-      done = wait_for(impl, stream, meanwhile);
-    }
-  }
-  if (memory != 0 && cuda.stream_query(stream) == 0) cuda.mem_free(memory);  // else it is in use
-  if (stream != nullptr) cuda.stream_destroy(stream);
-  return done;
-}
-
-/// Until the stream is idle.
-Result<void> Formation::wait_for(const Impl& impl, CudaStream stream,
-                                 const std::function<Result<void>()>& meanwhile) const {
-  constexpr int not_ready = 600;
-  const auto until = making_.vote_begins();
-  for (;;) {
-    if (auto settled = impl.settle(until, meanwhile); !settled) return settled;
-    const int result = impl.device().cuda().stream_query(stream);
-    if (result == 0) return {};
-    if (result != not_ready) {
-      return cuda_error(impl.device().cuda(), result, "the first collective");
-    }
-    if (impl.gate().is_closed()) return *impl.gate().reason();
-    if (std::chrono::steady_clock::now() >= until) {
-      return client::failure(ErrorCode::timed_out, "the first collective did not end");
-    }
-    if (auto told = meanwhile(); !told) return told;
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
 }
 
 Result<std::shared_ptr<NcclCommunicator::Impl>> Formation::run() {

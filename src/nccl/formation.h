@@ -30,9 +30,6 @@ class Formation {
   Result<std::vector<Presence>> call_roll(const Result<Ground>& ground) const;
   Result<NcclUniqueId> agree_on_id(const Ground& ground) const;
   Result<void> enter(Impl& impl, const NcclUniqueId& id) const;
-  Result<void> warm_up(Impl& impl, const std::function<Result<void>()>& meanwhile) const;
-  Result<void> wait_for(const Impl& impl, CudaStream stream,
-                        const std::function<Result<void>()>& meanwhile) const;
 
   const communicator::Making making_;
   const int device_;

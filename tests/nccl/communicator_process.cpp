@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -52,12 +53,16 @@ void befall(const std::string& what) {
 }
 
 /// What happens when the warm-up gives its memory back: NCCL is done then, and nobody told of it.
-std::string& end_of_warm_up() {
-  static std::string what;
-  return what;
+struct EndOfWarmUp {
+  std::string what;
+  std::atomic<bool> is_due{false};
+};
+EndOfWarmUp& end_of_warm_up() {
+  static EndOfWarmUp end;
+  return end;
 }
 int free_at_end(std::uintptr_t address) {
-  befall(end_of_warm_up());
+  if (end_of_warm_up().is_due.exchange(false)) befall(end_of_warm_up().what);
   return cuda().free(address);
 }
 
@@ -186,7 +191,8 @@ class Rank {
     static CudaFunctions functions;
     functions = *nccl::load_cuda(options_.cuda_library);
     functions.mem_free = free_at_end;
-    end_of_warm_up() = argument_;
+    end_of_warm_up().what = argument_;
+    end_of_warm_up().is_due = true;
     options_.cuda = &functions;
   }
 

@@ -74,6 +74,40 @@ TEST_CASE_FIXTURE(Machine, "one thread issues to a device, unless NCCL orders wh
   buffer.values();
 }
 
+TEST_CASE_FIXTURE(Machine,
+                  "calls on a device take turns, and one whose turn does not come is told") {
+  Alone first("first");
+  Alone second("second");
+  NcclCommunicators communicators;
+  const auto one = must(communicators.create(first.group(), 0, doubled()));
+  const auto other = must(communicators.create(second.group(), 0, doubled()));
+  const ImplicitOrder order;
+  Buffer buffer(0, 1);
+  std::promise<void> is_inside;
+  std::promise<void> may_leave;
+  auto held = std::async(std::launch::async, [&] {
+    return one->with_native([&](NcclHandle) -> Result<void> {
+      must(reduce(*other, buffer));  // its own turn
+      is_inside.set_value();
+      may_leave.get_future().wait();
+      return {};
+    });
+  });
+  is_inside.get_future().wait();
+  for (const auto& each : {one, other}) {
+    CHECK(must_fail(reduce(*each, buffer, 50ms)).code == ErrorCode::timed_out);
+    CHECK_FALSE(each->error());
+  }
+  auto waits = std::async(std::launch::async, [&] { return reduce(*other, buffer); });
+  CHECK(must_fail(one->close(50ms)).code == ErrorCode::timed_out);
+  CHECK(one->error()->code == ErrorCode::timed_out);
+  may_leave.set_value();
+  CHECK(must_fail(held.get()).code == ErrorCode::timed_out);
+  must(waits.get());
+  must(on_another_thread([&] { return other->close(); }));
+  buffer.values();
+}
+
 TEST_CASE_FIXTURE(Machine, "communicators that warm up are made at once on one device") {
   Alone first("first");
   Alone second("second");
