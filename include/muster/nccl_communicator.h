@@ -204,10 +204,17 @@ class MUSTER_API NcclCommunicators {
   std::vector<Result<std::shared_ptr<NcclCommunicator>>> create_all(
       Span<const NcclRequest> requests);
 
-  /// Null: there is none, or it was dropped.
+  /// That of the group's epoch now. Null: there is none, or it was dropped.
   std::shared_ptr<NcclCommunicator> find(const StatelessProcessGroup& group) const;
-  /// Forgets it; the last who holds it aborts it.
+  /// All that are kept, in no order; also of epochs that their groups have left.
+  std::vector<std::shared_ptr<NcclCommunicator>> all() const;
+  /// Forgets that of the group's epoch now; the last who holds it aborts it.
   void drop(const StatelessProcessGroup& group);
+  /// Forgets those that are over: of a group that was formed again without a rank that was lost,
+  /// the one before.
+  ///
+  /// returns  how many
+  std::size_t drop_ended();
   std::size_t count() const;
 
   /// Aborts all, those of one device together.

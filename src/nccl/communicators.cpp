@@ -40,6 +40,17 @@ class NcclCommunicators::Impl {
     dropped = std::move(found->second);
     held_.erase(found);
   }
+  std::size_t drop_ended() {
+    std::vector<Held> dropped;  // go without the lock
+    const std::lock_guard lock(mutex_);
+    for (auto each = held_.begin(); each != held_.end();) {
+      const auto here = each++;
+      if (!here->second->error()) continue;
+      dropped.push_back(std::move(here->second));
+      held_.erase(here);
+    }
+    return dropped.size();
+  }
   std::vector<Held> all() const {
     const std::lock_guard lock(mutex_);
     std::vector<Held> all;
@@ -106,6 +117,12 @@ std::shared_ptr<NcclCommunicator> NcclCommunicators::find(
 
 void NcclCommunicators::drop(const StatelessProcessGroup& group) {
   if (impl_) impl_->drop(Impl::key_of(group));
+}
+
+std::size_t NcclCommunicators::drop_ended() { return impl_ ? impl_->drop_ended() : 0; }
+
+std::vector<std::shared_ptr<NcclCommunicator>> NcclCommunicators::all() const {
+  return impl_ ? impl_->all() : std::vector<std::shared_ptr<NcclCommunicator>>();
 }
 
 std::size_t NcclCommunicators::count() const { return impl_ ? impl_->all().size() : 0; }

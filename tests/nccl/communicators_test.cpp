@@ -176,6 +176,23 @@ TEST_CASE_FIXTURE(Machine, "all of a process are aborted together, and their str
   CHECK_FALSE(communicators.find(first.group()));
 }
 
+TEST_CASE_FIXTURE(Machine,
+                  "those of epochs that are past are found among all, and dropped when over") {
+  Alone alone;
+  NcclCommunicators communicators;
+  const auto before = must(communicators.create(alone.group(), 0, doubled()));
+  StatelessProcessGroup next = must(alone.group().regroup());
+  CHECK(communicators.find(next) == nullptr);
+  const auto now = must(communicators.create(next, 0, doubled()));
+  CHECK(before->epoch() < now->epoch());
+  CHECK(communicators.all().size() == 2);
+  CHECK(communicators.drop_ended() == 0);
+  before->abort();
+  CHECK(communicators.drop_ended() == 1);
+  CHECK(communicators.all() == std::vector{now});
+  CHECK(communicators.find(next) == now);
+}
+
 TEST_CASE_FIXTURE(Machine, "an abort that hangs costs its handle, and nobody waits for it") {
   Alone alone;
   const int before = nccl_given_up_handles();
