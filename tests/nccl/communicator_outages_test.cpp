@@ -65,6 +65,25 @@ TEST_CASE("calls that NCCL fails before the store knows of the loss are told who
   }
 }
 
+TEST_CASE("an end in order that a peer's death has spoiled is told who was lost") {
+  ServerProcess server;
+  Team team(server.address(), "g");
+  for (int rank = 0; rank < 3; ++rank) {
+    team.start(rank, 3, {"join", "create", "hold", "close"},
+               {{"NCCL_DOUBLE_FAULTS", "finalize:async=6"}});
+  }
+  for (int rank = 0; rank < 3; ++rank) team.done(rank, "hold");
+  team[1].send_signal(SIGKILL);
+  for (const int rank : {0, 2}) team[rank].send_signal(SIGUSR1);
+  for (const int rank : {0, 2}) {
+    const Said said = team.said(rank, "close");
+    CAPTURE(said.text);
+    CHECK(said.code == "rank_lost");
+    CHECK(said.ranks == "1");
+    CHECK(said.elapsed < leeway);
+  }
+}
+
 TEST_CASE(
     "a server that was killed: the communicator goes on, and is watched once it is attached") {
   std::optional<ServerProcess> server(std::in_place);
