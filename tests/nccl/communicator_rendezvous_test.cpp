@@ -182,7 +182,7 @@ TEST_CASE_FIXTURE(Rendezvous, "a stranger who says something else to NCCL's sock
 TEST_CASE_FIXTURE(Rendezvous, "a stranger who says nothing holds all up until the deadline") {
   std::optional<Stranger> silent;
   when_made_ = [&](const NcclUniqueId& id) { silent.emplace(id); };
-  check_all_fail(seen(800ms), [](const Error& error) {
+  check_all_fail(seen(1500ms), [](const Error& error) {
     CHECK(error.code == ErrorCode::timed_out);
     CHECK(error.rank_ranges == std::vector<RankRange>{{0, 1}});
     CHECK(error.elapsed < 3s);
