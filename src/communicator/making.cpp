@@ -57,7 +57,7 @@ Making::Clock::time_point Making::vote_begins() const {
 }
 
 Error Making::about(Error error) const {
-  error.operation = "create";
+  error.operation = operation_;
   error.group = group_.name();
   error.epoch = group_.epoch();
   if (error.where.empty()) error.where = group_.store().address();

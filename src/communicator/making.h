@@ -19,16 +19,22 @@ namespace muster::communicator {
 Error not_own(Error error);
 
 /// One making of a communicator, as far as it is the same for all kinds: rounds of the group that
-/// share one deadline, errors that say who, and the vote in the end.
+/// share one deadline, errors that say who, and the vote in the end. Without the vote also of what
+/// it begins with, an id.
 ///
 /// threads  one
 class Making {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// codec  of its rounds: a rank that makes another kind is told `collective_mismatch`
-  Making(StatelessProcessGroup& group, std::uint32_t codec, Duration timeout)
-      : group_(group), codec_(codec), timeout_(std::min(timeout, longest_timeout)) {}
+  /// codec      of its rounds: a rank that makes another kind is told `collective_mismatch`
+  /// operation  for its errors
+  Making(StatelessProcessGroup& group, std::uint32_t codec, Duration timeout,
+         const char* operation = "create")
+      : group_(group),
+        codec_(codec),
+        timeout_(std::min(timeout, longest_timeout)),
+        operation_(operation) {}
 
   StatelessProcessGroup& group() const { return group_; }
   std::uint32_t codec() const { return codec_; }
@@ -57,6 +63,7 @@ class Making {
   StatelessProcessGroup& group_;
   const std::uint32_t codec_;
   const Duration timeout_;
+  const char* const operation_;
   const Clock::time_point began_ = Clock::now();
 };
 

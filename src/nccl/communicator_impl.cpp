@@ -143,14 +143,9 @@ Result<void> NcclCommunicator::Impl::close(Duration timeout) {
     life_->begin_closing();
     const Device::Current current(device());
     const int result = functions().comm_finalize(handle_);
-    Result<void> finalized;
-    if (result != 0 && result != in_progress) {
-      finalized = nccl::nccl_error(functions(), result, "ncclCommFinalize", handle_);
-    } else {
-      finalized = settle(began + timeout);
-    }
-    if (!finalized) {
-      end(finalized.error());
+    if (auto finalized = see_done({"close", "ncclCommFinalize"}, result, began + timeout);
+        !finalized) {
+      end(finalized.error());  // also what NCCL refuses
       return about("close", std::move(finalized).error(), began);
     }
     if (is_claimed_.exchange(true)) {

@@ -113,7 +113,7 @@ class NcclCommunicator::Impl : public std::enable_shared_from_this<NcclCommunica
   communicator::Life::Told ends_this();
   Result<void> destroy(Clock::time_point until);
   class OpenGroup;
-  Error trouble_of(const Subject& subject, int result);
+  Error trouble_of(const Subject& subject, int result, Clock::time_point until);
   Result<void> see_done(const Subject& subject, int result, Clock::time_point until);
 
   const nccl::Ground ground_;

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "client/failure.h"
@@ -27,10 +29,12 @@ bool is_refused(int result) {
 }  // namespace
 
 /// What NCCL itself knows of a peer that is gone is only that it is: the store says who and why.
-Error NcclCommunicator::Impl::trouble_of(const Subject& subject, int result) {
+Error NcclCommunicator::Impl::trouble_of(const Subject& subject, int result,
+                                         Clock::time_point until) {
   Error error = nccl::nccl_error(functions(), result, subject.function, handle_);
   if (result != remote_error) return error;
-  return life_->await_cause(patience_for_cause).value_or(std::move(error));
+  const auto left = std::chrono::duration_cast<Duration>(until - Clock::now());
+  return life_->await_cause(std::min(left, patience_for_cause)).value_or(std::move(error));
 }
 
 Result<void> NcclCommunicator::Impl::see_done(const Subject& subject, int result,
@@ -45,9 +49,9 @@ Result<void> NcclCommunicator::Impl::see_done(const Subject& subject, int result
     settled = settle(until);
     const bool is_remote = !settled && settled.error().code == ErrorCode::nccl &&
                            settled.error().actual == remote_error;
-    if (is_remote) settled = trouble_of(subject, remote_error);
+    if (is_remote) settled = trouble_of(subject, remote_error, until);
   } else {
-    settled = trouble_of(subject, result);
+    settled = trouble_of(subject, result, until);
   }
   if (!settled) end(settled.error());
   return settled;

@@ -45,6 +45,45 @@ TEST_CASE("a rank that is killed in a collective: its peers leave at once, regro
   }
 }
 
+TEST_CASE("calls that NCCL fails before the store knows of the loss are told who was lost") {
+  ServerProcess server;
+  Team team(server.address(), "g");
+  for (int rank = 0; rank < 3; ++rank) {
+    Team::Environment environment;
+    if (rank == 1) environment = {{"NCCL_DOUBLE_FAULTS", "collective:kill_inside+2"}};
+    team.start(rank, 3, {"join", "create", "insist", "over"}, environment);
+  }
+  CHECK(team[1].wait().signal == SIGKILL);
+  for (const int rank : {0, 2}) {
+    for (const char* const step : {"insist", "over"}) {
+      const Said said = team.said(rank, step);
+      CAPTURE(said.text);
+      CHECK(said.code == "rank_lost");
+      CHECK(said.ranks == "1");
+      CHECK(said.elapsed < leeway);
+    }
+  }
+}
+
+TEST_CASE("an end in order that a peer's death has spoiled is told who was lost") {
+  ServerProcess server;
+  Team team(server.address(), "g");
+  for (int rank = 0; rank < 3; ++rank) {
+    team.start(rank, 3, {"join", "create", "hold", "close"},
+               {{"NCCL_DOUBLE_FAULTS", "finalize:async=6"}});
+  }
+  for (int rank = 0; rank < 3; ++rank) team.done(rank, "hold");
+  team[1].send_signal(SIGKILL);
+  for (const int rank : {0, 2}) team[rank].send_signal(SIGUSR1);
+  for (const int rank : {0, 2}) {
+    const Said said = team.said(rank, "close");
+    CAPTURE(said.text);
+    CHECK(said.code == "rank_lost");
+    CHECK(said.ranks == "1");
+    CHECK(said.elapsed < leeway);
+  }
+}
+
 TEST_CASE(
     "a server that was killed: the communicator goes on, and is watched once it is attached") {
   std::optional<ServerProcess> server(std::in_place);

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "muster/inspect.h"
 #include "nccl/communicator_team.h"
+#include "support/ranks.h"
 
 // One of three ranks goes missing, is killed or is stopped in each phase of `create`. The others
 // are told in time, and go on without it: they regroup and make another communicator. The phases
@@ -191,6 +193,54 @@ TEST_CASE("a rank that hangs in any phase is waited for until the deadline") {
     check_that_they_go_on(*team, ranks);
     ++team;
   }
+}
+
+/// Rank 1 has voted, and is killed while its vote waits for those of the others.
+void kill_voter(Store& store, Team& team, const std::string& group) {
+  for (const int rank : {0, 2}) team.done(rank, "held");
+  await([&] {
+    const auto report = inspect_group(store, group);
+    return report && report->round && report->round->called == std::vector<RankRange>{{1, 1}};
+  });
+  team[1].send_signal(SIGKILL);
+  CHECK(team[1].wait().signal == SIGKILL);
+}
+
+TEST_CASE("a rank that is killed between its vote and the end of it: none has it, or it is over") {
+  ServerOptions options;
+  options.grace = 2s;  // so long the vote of the one that is gone counts
+  const Server server = start_server(options);
+  Store store = connect(server);
+  Team late(server.addresses().front(), "late");
+  Team in_time(server.addresses().front(), "in time");
+  for (Team* const team : {&late, &in_time}) {
+    const Steps over = team == &in_time ? Steps{"over"} : Steps{"attempts"};
+    for (const int rank : {0, 2}) {
+      team->start(
+          rank, 3,
+          Steps{"join", "warm_up", "at_end:hold", "create"} + over + Steps{"regroup"} + again);
+    }
+    team->start(1, 3, {"join", "warm_up", "create", "stay"});
+  }
+  kill_voter(store, in_time, "in time");
+  for (const int rank : {0, 2}) in_time[rank].send_signal(SIGUSR1);
+  kill_voter(store, late, "late");
+  late[0].send_signal(SIGUSR1);
+  const auto check_lost = [](Team& team, int rank, const char* step) {
+    const Said said = team.said(rank, step);
+    CAPTURE(said.text);
+    CHECK(said.code == "rank_lost");
+    CHECK(said.ranks == "1");
+  };
+  check_lost(late, 0, "create");
+  late[2].send_signal(SIGUSR1);
+  check_lost(late, 2, "create");
+  for (const int rank : {0, 2}) {
+    CHECK(late.done(rank, "attempts") == "1");
+    in_time.done(rank, "create");
+    check_lost(in_time, rank, "over");
+  }
+  for (Team* const team : {&late, &in_time}) check_that_they_go_on(*team, {0, 2});
 }
 
 }  // namespace

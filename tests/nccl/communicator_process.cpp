@@ -22,6 +22,7 @@
 #include "muster/store.h"
 #include "nccl/doubles/loaded.h"
 #include "nccl/functions.h"
+#include "nccl/heir.h"
 #include "support/await.h"
 
 namespace muster::test {
@@ -62,8 +63,25 @@ EndOfWarmUp& end_of_warm_up() {
   return end;
 }
 int free_at_end(std::uintptr_t address) {
-  if (end_of_warm_up().is_due.exchange(false)) befall(end_of_warm_up().what);
+  if (!end_of_warm_up().is_due.exchange(false)) return cuda().free(address);
+  const std::string& what = end_of_warm_up().what;
+  if (what == "hold") {
+    std::cout << "held|ok||0|0|" << std::endl;
+    wait_for_signal();
+  }
+  befall(what);
   return cuda().free(address);
+}
+
+/// Those of the library.
+NcclFunctions& functions_loaded() {
+  static NcclFunctions functions;
+  return functions;
+}
+/// A child is exec'd before anybody could keep the id's socket from it.
+int make_id_and_heir(NcclUniqueId* id) {
+  const int result = functions_loaded().get_unique_id(id);
+  return leave_heir() ? result : -1;
 }
 
 std::string text_of(const std::vector<RankRange>& ranges) {
@@ -119,17 +137,18 @@ class Rank {
 
   static Step find(const std::string& name) {
     static const std::map<std::string, Step> steps{
-        {"join", &Rank::join},        {"warm_up", &Rank::set},       {"ctas", &Rank::set},
-        {"nccl", &Rank::set},         {"cuda", &Rank::set},          {"at_end", &Rank::set_end},
-        {"create", &Rank::create},    {"reduce", &Rank::reduce},     {"start", &Rank::start},
-        {"finish", &Rank::finish},    {"over", &Rank::over},         {"error", &Rank::error},
-        {"regroup", &Rank::regroup},  {"barrier", &Rank::call},      {"attach", &Rank::call},
-        {"close", &Rank::call},       {"abort", &Rank::abort},       {"reopen", &Rank::reopen},
-        {"resume", &Rank::resume},    {"attempts", &Rank::attempts}, {"hold", &Rank::hold},
-        {"leave", &Rank::call},       {"stay", &Rank::be_befallen},  {"stop", &Rank::be_befallen},
-        {"kill", &Rank::be_befallen}, {"exit", &Rank::be_befallen},  {"swap", &Rank::swap},
-        {"put", &Rank::put},          {"fold", &Rank::fold},         {"cycles", &Rank::cycle},
-        {"rank", &Rank::set},         {"size", &Rank::set},
+        {"join", &Rank::join},         {"warm_up", &Rank::set},      {"ctas", &Rank::set},
+        {"nccl", &Rank::set},          {"cuda", &Rank::set},         {"at_end", &Rank::set_end},
+        {"heir", &Rank::set_heir},     {"insist", &Rank::insist},    {"create", &Rank::create},
+        {"reduce", &Rank::reduce},     {"start", &Rank::start},      {"finish", &Rank::finish},
+        {"over", &Rank::over},         {"error", &Rank::error},      {"regroup", &Rank::regroup},
+        {"barrier", &Rank::call},      {"attach", &Rank::call},      {"close", &Rank::call},
+        {"abort", &Rank::abort},       {"reopen", &Rank::reopen},    {"resume", &Rank::resume},
+        {"attempts", &Rank::attempts}, {"hold", &Rank::hold},        {"leave", &Rank::call},
+        {"stay", &Rank::be_befallen},  {"stop", &Rank::be_befallen}, {"kill", &Rank::be_befallen},
+        {"exit", &Rank::be_befallen},  {"swap", &Rank::swap},        {"put", &Rank::put},
+        {"fold", &Rank::fold},         {"cycles", &Rank::cycle},     {"rank", &Rank::set},
+        {"size", &Rank::set},
     };
     return steps.at(name);
   }
@@ -196,6 +215,14 @@ class Rank {
     options_.cuda = &functions;
   }
 
+  void set_heir() {
+    functions_loaded() = *nccl::load_nccl(options_.nccl_library);
+    static NcclFunctions functions;
+    functions = functions_loaded();
+    functions.get_unique_id = make_id_and_heir;
+    options_.nccl = &functions;
+  }
+
   void create() {
     options_.timeout = argument_.empty()
                            ? patience
@@ -225,6 +252,10 @@ class Rank {
   }
   void start() {
     if (issue()) say_well();
+  }
+  void insist() {
+    number();
+    while (add_up()) let_pass(1ms);
   }
   void finish() {
     const int result = cuda().synchronize_stream(number_->stream());
@@ -348,6 +379,7 @@ int serve(const char* port) {
 }  // namespace
 
 int run_as_communicator(int argc, char** argv) {
+  if (const int code = run_as_heir(argc, argv); code >= 0) return code;
   if (argc < 3) return -1;
   const bool is_rank = std::strcmp(argv[1], mark_of_rank) == 0;
   const bool is_server = std::strcmp(argv[1], mark_of_server) == 0;

@@ -24,11 +24,13 @@ int run_as_communicator(int argc, char** argv);
 ///   rank:N, size:N    of the groups that are joined from then on
 ///   warm_up, ctas:N, nccl:PATH, cuda:PATH
 ///                     set what the next `create` is given
-///   at_end:WHAT       so that the next warm-up ends with `stop`, `kill` or `hang`
+///   at_end:WHAT       so that the next warm-up ends with `stop`, `kill`, `hang` or `hold`
+///   heir              so that ids are made with a child that inherits their sockets
 ///   create[:MS]       makes a communicator, with this timeout
 ///   reduce            the sum of rank + 1 of all ranks
 ///   start             the same, without waiting for the stream; `finish` does
 ///   finish            until the stream is idle
+///   insist            the same again and again, until a call fails, and why
 ///   over              until the communicator is over, and why
 ///   error             why it is over; success if it is not
 ///   swap              goes on with the communicator that was put aside by the last one, if any

@@ -115,6 +115,7 @@ TEST_CASE("what fails inside NCCL on one rank is told by all, and costs an attem
       {
           {"init", 1, {}, fault("init:result=3"), ErrorCode::nccl, "1", "Init", 3},
           {"init of the first", 0, {}, fault("init:result=2"), ErrorCode::nccl, "0", "Init", 2},
+          {"interface", 1, {}, {{"NCCL_SOCKET_IFNAME", "=none"}}, ErrorCode::nccl, "1", "Init", 5},
           {"check-in", 1, {}, fault("check_in:result=6"), ErrorCode::nccl, "1", "NCCL", 6},
           {"ring", 1, {}, fault("ring:result=2"), ErrorCode::nccl, "1", "NCCL", 2},
           {"connect", 2, {}, fault("connect:result=3"), ErrorCode::nccl, "2", "NCCL", 3},
@@ -181,18 +182,72 @@ TEST_CASE("a rank that goes while nothing is called is noticed, though NCCL does
   }
 }
 
-TEST_CASE("the id's process dies when it has told it: nobody waits for NCCL's retries") {
+TEST_CASE("the id's process dies when it has told it: the others hear it from the store") {
+  // NCCL tries again for a minute, fails before the store knows, or never sees that nobody is
+  // there.
+  const std::string late = "init:delay=300*1";  // it is dead then
+  const Team::Environment patient = fault(late);
+  const Team::Environment impatient{{"NCCL_DOUBLE_FAULTS", late},
+                                    {"NCCL_SOCKET_RETRY_CNT", "5"},
+                                    {"NCCL_SOCKET_RETRY_SLEEP_MSEC", "1"}};
+  struct Way {
+    std::string what;
+    Steps settings;  ///< of the rank that dies
+    Team::Environment others;
+  };
+  const std::vector<Way> ways{{"many retries", {}, patient},
+                              {"few retries", {}, impatient},
+                              {"an heir", {"heir"}, impatient}};
+  ServerProcess server;
+  std::list<Team> teams;
+  for (const Way& way : ways) {
+    Team& team = teams.emplace_back(server.address(), way.what);
+    team.start(0, 3, way.settings + Steps{"join", "create"}, fault("init:kill"));
+    for (const int rank : {1, 2}) {
+      team.start(rank, 3, {"join", "create", "attempts", "regroup", "create", "reduce", "barrier"},
+                 way.others);
+    }
+  }
+  auto way = ways.begin();
+  for (Team& team : teams) {
+    CAPTURE(way->what);
+    CHECK(team[0].wait().signal == SIGKILL);
+    for (const int rank : {1, 2}) {
+      const Said said = team.said(rank, "create");
+      CAPTURE(rank);
+      CAPTURE(said.text);
+      CHECK(said.code == "rank_lost");
+      CHECK(said.ranks == "0");
+      CHECK(said.elapsed < leeway);
+      CHECK(team.done(rank, "attempts") == "1");
+    }
+    for (const int rank : {1, 2}) {
+      CHECK(team.done(rank, "regroup") == "2");
+      CHECK(team.done(rank, "reduce") == "3");
+    }
+    ++way;
+  }
+}
+
+TEST_CASE("a process in which NCCL finds no socket interface fails each time; others go on") {
   ServerProcess server;
   Team team(server.address(), "g");
-  for (int rank = 0; rank < 3; ++rank) {
-    team.start(rank, 3, {"join", "create"}, rank == 0 ? fault("init:kill") : Team::Environment{});
-  }
+  const Steps tried{"join", "create", "create", "attempts", "barrier"};
+  team.start(0, 3, tried + Steps{"leave"}, {{"NCCL_SOCKET_IFNAME", "=none"}});
   for (const int rank : {1, 2}) {
-    const Said said = team.said(rank, "create");
-    CHECK(said.code == "rank_lost");
-    CHECK(said.ranks == "0");
-    CHECK(said.elapsed < leeway);
+    team.start(rank, 3, tried + Steps{"regroup", "create", "reduce", "barrier"});
   }
+  for (int rank = 0; rank < 3; ++rank) {
+    for (int time = 0; time < 2; ++time) {
+      const Said said = team.said(rank, "create");
+      CHECK(said.code == "nccl");
+      CHECK(said.ranks == "0");
+      CHECK(said.actual == 5);
+      CHECK(said.text.find("no socket interface") != std::string::npos);
+    }
+    CHECK(team.done(rank, "attempts") == "0");
+  }
+  for (const int rank : {1, 2}) CHECK(team.done(rank, "reduce") == "3");
 }
 
 }  // namespace

@@ -155,6 +155,35 @@ TEST_CASE_FIXTURE(Machine,
   }
 }
 
+TEST_CASE_FIXTURE(
+    Machine, "a remote error without a loss is NCCL's own, after 5 s or at the call's deadline") {
+  REQUIRE(nccl().fault("collective:async=6") == 0);
+  const auto check = [](int device, Duration timeout, Duration longest) {
+    Alone alone;
+    const CurrentDevice current(device);
+    auto communicator = must(NcclCommunicator::create(alone.group(), device, doubled()));
+    Buffer buffer(device, 1);
+    const auto failed = [&] {
+      for (;;) {
+        const auto began = Clock::now();
+        if (const auto done = reduce(communicator, buffer, timeout); !done) {
+          CHECK(Clock::now() - began < longest);
+          return done.error();
+        }
+        let_pass(1ms);
+      }
+    }();
+    CHECK(failed.code == ErrorCode::nccl);
+    CHECK(failed.actual == 6);
+    CHECK(failed.detail.find("a fault that was injected") != std::string::npos);
+    REQUIRE(communicator.error());
+    CHECK(communicator.error()->actual == 6);
+  };
+  auto waiting = std::async(std::launch::async, [&] { check(0, default_timeout, 7s); });
+  check(1, 400ms, 3s);
+  waiting.get();
+}
+
 TEST_CASE_FIXTURE(Machine, "all of a process are aborted together, and their streams go on") {
   Alone first("first");
   Alone second("second");

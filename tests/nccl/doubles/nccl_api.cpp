@@ -9,6 +9,7 @@
 #include "nccl/doubles/faults.h"
 #include "nccl/doubles/group.h"
 #include "nccl/doubles/initialize.h"
+#include "nccl/doubles/interfaces.h"
 #include "nccl/doubles/nccl_control.h"
 
 // Of NCCL's interface: versions and texts, ids, and how a communicator begins and ends. Handles are
@@ -29,9 +30,16 @@ std::atomic<int>& version() {
   return number;
 }
 
+/// The same each time that NCCL is begun with in this process.
+int refuse_without_interface() {
+  set_last_error("Bootstrap : no socket interface found");
+  return invalid_usage;
+}
+
 /// As NCCL checks them: the device first.
 int initialize(void** handle, int rank_count, const UniqueId& id, int rank, const Config* config,
                OwnDevice own) {
+  if (!has_interface()) return refuse_without_interface();
   const Blocking blocking = blocking_of(config, {});
   if (blocking.result != success) return blocking.result;
   if (handle == nullptr || rank_count < 1 || rank < 0 || rank >= rank_count) {
@@ -111,6 +119,7 @@ DOUBLE_EXPORT int ncclGetUniqueId(UniqueId* id) {
     set_last_error("the double was told to refuse");
     return refusal;
   }
+  if (!has_interface()) return refuse_without_interface();
   return id == nullptr ? static_cast<int>(invalid_argument) : make_unique_id(*id);
 }
 

@@ -4,7 +4,8 @@
 // of real sockets on loopback; collectives move host memory over TCP, in the order of the streams
 // of the libcuda.so.1 beside this. Where NCCL hangs without a word, so does this. Handles are never
 // used again, and one that it never gave ends the process, as it may with NCCL. Its environment,
-// beside what NCCL reads (NCCL_COMM_ID, NCCL_HOSTID, NCCL_SOCKET_RETRY_CNT, ..._SLEEP_MSEC):
+// beside what NCCL reads (NCCL_COMM_ID, NCCL_HOSTID, NCCL_SOCKET_IFNAME, ..._RETRY_CNT,
+// ..._RETRY_SLEEP_MSEC):
 //
 //   NCCL_DOUBLE_VERSION  what ncclGetVersion says (22809)
 //   NCCL_DOUBLE_FAULTS   as for nccl_double_fault, with ";" between them

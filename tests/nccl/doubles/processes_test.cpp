@@ -82,6 +82,26 @@ TEST_CASE("the id's process is dead: an error once the retries are used up") {
   CHECK(lines_of(second, 3) == Lines{"7", "6", "0"});
 }
 
+TEST_CASE("the id's process is dead, but not a child that it exec'd: nobody refuses, none hears") {
+  First first(2, {"heir"});
+  CHECK(first.process.wait().exit_code == 0);
+  Process second(
+      rank_process({1,
+                    2,
+                    first.id,
+                    {"init", "settle"},
+                    {{"NCCL_SOCKET_RETRY_CNT", "2"}, {"NCCL_SOCKET_RETRY_SLEEP_MSEC", "1"}}}));
+  CHECK(lines_of(second, 1) == Lines{"7"});
+  CHECK(is_silent(second));
+}
+
+TEST_CASE("a process in which no socket interface is found gets an invalid usage, for good") {
+  const std::map<std::string, std::string> none{{"NCCL_SOCKET_IFNAME", "=none,such"}};
+  First first(1, {"hold"});
+  Process second(rank_process({0, 1, first.id, {"init", "init"}, none}));
+  CHECK(lines_of(second, 2) == Lines{"5", "5"});
+}
+
 TEST_CASE("a peer killed while it checks in leaves the others waiting") {
   First first(3, {"init", "settle"});
   Process second(rank_process({1, 3, first.id, {"init", "settle"}, {}}));

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "nccl/heir.h"
 #include "support/await.h"
 
 namespace muster::test {
@@ -66,6 +67,7 @@ class Rank {
     if (name == "abort") return say(nccl().abort(communicator_)), 0;
     if (name == "synchronize") return say(cuda().synchronize_stream(stream_)), 0;
     if (name == "unknown") return nccl().abort(this);
+    if (name == "heir") return leave_heir() ? 0 : 2;
     if (name != "hold") return 2;
     say("held");
     wait_for_signal();
@@ -112,6 +114,7 @@ std::string hex_of(const NcclDouble::UniqueId& id) {
 }
 
 int run_as_rank(int argc, char** argv) {
+  if (const int code = run_as_heir(argc, argv); code >= 0) return code;
   if (argc < 5 || std::strcmp(argv[1], mark) != 0) return -1;
   ::alarm(60);  // whatever happens, it does not stay
   sigset_t held;

@@ -30,6 +30,7 @@ int run_as_rank(int argc, char** argv);
 ///   finalize      the asynchronous error after it
 ///   destroy, abort  their results
 ///   hold          "held"; then it waits for SIGUSR1
+///   heir          leaves a child that is exec'd; nothing
 ///   unknown       asks for a handle that there is not
 struct RankProcess {
   int rank = 0;

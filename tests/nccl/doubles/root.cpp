@@ -101,8 +101,8 @@ int start_root(Listener listener, const Magic& magic) {
   ++counts().threads;
   std::thread([listener = std::move(listener.socket), magic]() mutable {
     { Root(std::move(listener), magic).serve(); }
-    --counts().threads;
     --counts().ids;
+    --counts().threads;
   }).detach();
   return success;
 }
