@@ -93,6 +93,7 @@ class GlooCommunicator::Impl : public std::enable_shared_from_this<GlooCommunica
   std::atomic<std::thread::id> caller_{};  ///< who is inside
   // Of the thread that is inside:
   bool is_in_group_ = false;
+  Clock::time_point call_began_;
   std::uint64_t sequence_ = 0;  ///< of the collectives
   std::vector<gloo::Posted> posted_;
 };
