@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "communicator/forked.h"
 #include "communicator/gate.h"
 #include "muster/communicator.h"
 #include "muster/process_group.h"
@@ -43,6 +44,8 @@ class Life : public std::enable_shared_from_this<Life> {
 
   const Place& place() const { return place_; }
   const std::shared_ptr<Gate>& gate() const { return gate_; }
+  /// Then of all that is here only `place` and `about` may be called.
+  bool is_forked() const { return owner_.is_forked(); }
 
   /// From now on the loss of a rank ends it (`end`, which is to call `close`), or its host is told.
   void watch(StatelessProcessGroup& group, Told end);
@@ -94,6 +97,7 @@ class Life : public std::enable_shared_from_this<Life> {
   const Loss* find_loss(Clock::time_point since, int peer) const;
   void say(const Error& why) const;
 
+  const Owner owner_;
   const Place place_;
   const OnLoss on_loss_;
   const Told on_over_;

@@ -80,6 +80,16 @@ communicator::Life::Told GlooCommunicator::Impl::ends_this() {
   };
 }
 
+std::optional<Error> GlooCommunicator::Impl::refusal(std::string_view operation) const {
+  if (!life_->is_forked()) return std::nullopt;
+  return life_->about(operation, communicator::forked(), Clock::now());
+}
+
+/// Takes no lock: the thread that held it when the process forked does not exist here.
+void GlooCommunicator::Impl::close_inherited() {
+  if (mesh_) mesh_->close_inherited();
+}
+
 void GlooCommunicator::Impl::watch(StatelessProcessGroup& group) {
   life_->watch(group, ends_this());
 }
