@@ -49,8 +49,8 @@ struct GlooOptions {
 /// errors   of every call, beside its own: what ended the communicator (rank_lost, rank_left,
 ///          aborted, timed_out, gloo: `detail` is what it said), invalid_argument (types, ranks,
 ///          counts, a stream; nothing was done), busy (another call is under way; nothing was
-///          done). Ranks that call different operations, counts, types or roots wait for each
-///          other: timed_out
+///          done), forked (this is a child of the process that made it). Ranks that call different
+///          operations, counts, types or roots wait for each other: timed_out
 /// threads  `abort` and queries: any, at any time; everything else: one at a time
 class MUSTER_API GlooCommunicator {
  public:

@@ -47,7 +47,7 @@ Life::Life(Place place, OnLoss on_loss, Told on_over)
 void Life::watch(StatelessProcessGroup& group, Told end) {
   {
     const std::lock_guard lock(cause_mutex_);
-    loss_.reset();  // of what was watched before
+    losses_.clear();  // of what was watched before
   }
   GroupWatch watch =
       group.watch([weak = weak_from_this(), end = std::move(end)](const Error& error) {
@@ -67,7 +67,7 @@ void Life::hear(const Error& error, const Told& end) {
   if (is_about_control_plane(error.code)) return;
   {
     const std::lock_guard lock(cause_mutex_);
-    loss_ = error;
+    losses_.push_back({error, Clock::now()});
   }
   cause_came_.notify_all();
   if (is_closing_ && error.code == ErrorCode::rank_left) return;
@@ -109,10 +109,27 @@ void Life::tell_host() const {
   if (const auto reason = gate_->reason()) say(*reason);
 }
 
-std::optional<Error> Life::await_cause(Duration limit) {
+const Life::Loss* Life::find_loss(Clock::time_point since, int peer) const {
+  const auto is_of_peer = [peer](const Loss& loss) {
+    const auto& ranges = loss.error.rank_ranges;
+    return std::any_of(ranges.begin(), ranges.end(), [peer](const RankRange& range) {
+      return range.first <= peer && peer <= range.last;
+    });
+  };
+  const auto found = std::find_if(losses_.begin(), losses_.end(), is_of_peer);
+  if (found != losses_.end()) return &*found;
+  return losses_.empty() || losses_.back().heard < since ? nullptr : &losses_.back();
+}
+
+std::optional<Error> Life::await_cause(Duration limit, Clock::time_point since, int peer) {
   std::unique_lock lock(cause_mutex_);
-  cause_came_.wait_for(lock, limit, [this] { return loss_ || gate_->is_closed(); });
-  return gate_->is_closed() ? gate_->reason() : loss_;
+  const Loss* cause = nullptr;
+  cause_came_.wait_for(lock, limit, [&] {
+    cause = find_loss(since, peer);
+    return cause != nullptr || gate_->is_closed();
+  });
+  if (gate_->is_closed()) return gate_->reason();
+  return cause == nullptr ? std::nullopt : std::optional(cause->error);
 }
 
 Result<void> Life::attach(StatelessProcessGroup& group, std::uint32_t codec, Duration timeout,

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "communicator/forked.h"
 #include "communicator/gate.h"
 #include "muster/communicator.h"
 #include "muster/process_group.h"
@@ -43,6 +44,8 @@ class Life : public std::enable_shared_from_this<Life> {
 
   const Place& place() const { return place_; }
   const std::shared_ptr<Gate>& gate() const { return gate_; }
+  /// Then of all that is here only `place` and `about` may be called.
+  bool is_forked() const { return owner_.is_forked(); }
 
   /// From now on the loss of a rank ends it (`end`, which is to call `close`), or its host is told.
   void watch(StatelessProcessGroup& group, Told end);
@@ -64,11 +67,15 @@ class Life : public std::enable_shared_from_this<Life> {
   /// From now on it is nothing that a rank leaves: those that are done close their group, too.
   void begin_closing() { is_closing_ = true; }
 
-  /// Waits until it is over or a loss was heard, at most for `limit`: what moves data may find out
-  /// before the store does that a rank is gone, but not why.
+  /// Waits until it is over or a loss was heard that may be why a call fails, at most for `limit`:
+  /// what moves data may find out before the store does that a rank is gone, but not why.
   ///
-  /// returns  why it is over, else the last loss; none: nothing came
-  std::optional<Error> await_cause(Duration limit);
+  /// since    when the call began: what was heard before it counts only of the peer
+  /// peer     the rank that the call waited for; -1: it is not known
+  /// returns  why it is over, else the peer's loss, else the last one; none: nothing came
+  std::optional<Error> await_cause(Duration limit,
+                                   Clock::time_point since = Clock::time_point::min(),
+                                   int peer = -1);
 
   /// Has another group watched, that the same processes have formed. Collective.
   ///
@@ -80,9 +87,17 @@ class Life : public std::enable_shared_from_this<Life> {
   Error about(std::string_view operation, Error error, Clock::time_point began) const;
 
  private:
+  struct Loss {
+    Error error;
+    Clock::time_point heard;
+  };
+
   void hear(const Error& error, const Told& end);
+  /// Under `cause_mutex_`; null: there is none.
+  const Loss* find_loss(Clock::time_point since, int peer) const;
   void say(const Error& why) const;
 
+  const Owner owner_;
   const Place place_;
   const OnLoss on_loss_;
   const Told on_over_;
@@ -95,7 +110,7 @@ class Life : public std::enable_shared_from_this<Life> {
   GroupWatch watch_;
   std::mutex cause_mutex_;
   std::condition_variable cause_came_;
-  std::optional<Error> loss_;
+  std::vector<Loss> losses_;  ///< each of another rank, as they were heard
 };
 
 }  // namespace muster::communicator

@@ -1,3 +1,6 @@
+#include <memory>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,16 +16,20 @@ using Impl = GlooCommunicator::Impl;
 
 namespace {
 
+std::optional<Error> refusal_of(const std::shared_ptr<Impl>& impl, std::string_view operation) {
+  return impl ? impl->refusal(operation) : communicator::moved_from(operation);
+}
+
 // An impl is held by value: the host's handler may drop the communicator while it is called.
 
 Result<void> collective(std::shared_ptr<Impl> impl, const Impl::Subject& subject, Impl::Work work) {
-  if (!impl) return communicator::moved_from(subject.operation);
+  if (auto refused = refusal_of(impl, subject.operation)) return *std::move(refused);
   return impl->collective(subject, work);
 }
 
 Result<void> post(std::shared_ptr<Impl> impl, const Impl::Subject& subject,
                   gloo::Posted::Direction direction) {
-  if (!impl) return communicator::moved_from(subject.operation);
+  if (auto refused = refusal_of(impl, subject.operation)) return *std::move(refused);
   return impl->post(subject, direction);
 }
 
@@ -48,6 +55,10 @@ GlooCommunicator& GlooCommunicator::operator=(GlooCommunicator&& other) noexcept
 /// When it returns, the host's handler does not run any more.
 void GlooCommunicator::let_go() {
   if (!impl_) return;
+  if (impl_->refusal("")) {
+    impl_->close_inherited();
+    return communicator::keep_forever(std::move(impl_));
+  }
   impl_->unwatch();
   impl_->end(client::failure(ErrorCode::aborted, "the communicator's handle is gone"));
 }
@@ -66,7 +77,7 @@ const std::string& GlooCommunicator::group() const {
 }
 
 std::optional<Error> GlooCommunicator::error() const {
-  if (!impl_) return client::failure(ErrorCode::closed, "the object was moved from");
+  if (auto refused = refusal_of(impl_, "")) return refused;
   return impl_->gate().reason();
 }
 
@@ -152,19 +163,20 @@ Result<void> GlooCommunicator::recv(void* buffer, std::size_t count, DataType ty
 
 Result<void> GlooCommunicator::grouped(const std::function<Result<void>()>& calls,
                                        Duration timeout) {
-  if (!impl_) return communicator::moved_from("grouped");
+  if (auto refused = refusal_of(impl_, "grouped")) return *std::move(refused);
   return std::shared_ptr(impl_)->grouped(calls, timeout);
 }
 
 Result<void> GlooCommunicator::attach(StatelessProcessGroup& group, Duration timeout) {
-  if (!impl_) return communicator::moved_from("attach");
+  if (auto refused = refusal_of(impl_, "attach")) return *std::move(refused);
   const auto resolved = communicator::timeout_or(timeout, impl_->options().timeout);
   if (!resolved) return resolved.error();
   return impl_->attach(group, *resolved);
 }
 
 void GlooCommunicator::abort() {
-  if (const auto held = impl_) held->end(client::failure(ErrorCode::aborted, "by its host"));
+  if (refusal_of(impl_, "")) return;
+  std::shared_ptr(impl_)->end(client::failure(ErrorCode::aborted, "by its host"));
 }
 
 void GlooCommunicator::abort_all(Span<GlooCommunicator* const> communicators) {
@@ -174,7 +186,7 @@ void GlooCommunicator::abort_all(Span<GlooCommunicator* const> communicators) {
 }
 
 Result<void> GlooCommunicator::close(Duration timeout) {
-  if (!impl_) return communicator::moved_from("close");
+  if (auto refused = refusal_of(impl_, "close")) return *std::move(refused);
   return std::shared_ptr(impl_)->close(timeout);
 }
 

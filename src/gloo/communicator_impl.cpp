@@ -80,6 +80,16 @@ communicator::Life::Told GlooCommunicator::Impl::ends_this() {
   };
 }
 
+std::optional<Error> GlooCommunicator::Impl::refusal(std::string_view operation) const {
+  if (!life_->is_forked()) return std::nullopt;
+  return life_->about(operation, communicator::forked(), Clock::now());
+}
+
+/// Takes no lock: the thread that held it when the process forked does not exist here.
+void GlooCommunicator::Impl::close_inherited() {
+  if (mesh_) mesh_->close_inherited();
+}
+
 void GlooCommunicator::Impl::watch(StatelessProcessGroup& group) {
   life_->watch(group, ends_this());
 }
@@ -160,12 +170,12 @@ Error GlooCommunicator::Impl::trouble_of(const gloo::Mesh& mesh, const std::stri
                                ", which may wait for another rank; all must make the same call");
   }
   const auto patience = std::min(std::chrono::duration_cast<Duration>(left), patience_for_cause);
-  if (auto cause = life_->await_cause(patience)) {
+  if (auto cause = life_->await_cause(patience, call_began_, peer)) {
     return *std::move(cause);
   }
   return gloo::gloo_error(
       said + "; waited for the part" + whom +
-      ", and the store knows of no loss: it is over there (its error says why)");
+      ", of whose loss the store has not heard: it is over there (its error says why)");
 }
 
 Result<void> GlooCommunicator::Impl::run(std::string_view operation, Duration timeout,
@@ -185,7 +195,10 @@ Result<void> GlooCommunicator::Impl::run(std::string_view operation, Duration ti
   std::string said;
   try {
     const gloo::QuietPipe quiet;
-    if (!turn.is_inner()) held->transport().begin(began + *resolved);
+    if (!turn.is_inner()) {
+      call_began_ = began;
+      held->transport().begin(began + *resolved);
+    }
     work(*held);
     return {};
   } catch (const std::exception& error) {

@@ -36,6 +36,10 @@ class GlooCommunicator::Impl : public std::enable_shared_from_this<GlooCommunica
   const communicator::Place& place() const { return life_->place(); }
   const GlooOptions& options() const { return options_; }
   communicator::Gate& gate() const { return *life_->gate(); }
+  /// `forked`, if this is a forked child of the process that made it: then nothing may be called
+  /// but `close_inherited`, once, and it is never destroyed.
+  std::optional<Error> refusal(std::string_view operation) const;
+  void close_inherited();
 
   /// From now on losses of the group's ranks end it, or are told.
   void watch(StatelessProcessGroup& group);
@@ -93,6 +97,7 @@ class GlooCommunicator::Impl : public std::enable_shared_from_this<GlooCommunica
   std::atomic<std::thread::id> caller_{};  ///< who is inside
   // Of the thread that is inside:
   bool is_in_group_ = false;
+  Clock::time_point call_began_;
   std::uint64_t sequence_ = 0;  ///< of the collectives
   std::vector<gloo::Posted> posted_;
 };

@@ -2,6 +2,7 @@
 
 #include <gloo/config.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <future>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include "client/failure.h"
 #include "communicator/alarm.h"
+#include "communicator/forked.h"
 #include "communicator/patience.h"
 #include "communicator/report.h"
 #include "gloo/another_gloo.h"
@@ -43,6 +45,12 @@ Presence told_of(const StatelessProcessGroup& group, std::optional<Error> troubl
   own.host = communicator::host_digest();
   own.trouble = std::move(trouble);
   return own;
+}
+
+/// Whether the group is that of the parent of this process.
+bool is_inherited(const StatelessProcessGroup& group) {
+  const auto pid = group.store().process().pid;
+  return pid != 0 && pid != static_cast<std::uint32_t>(::getpid());
 }
 
 }  // namespace
@@ -150,6 +158,7 @@ Result<std::shared_ptr<GlooCommunicator::Impl>> Formation::run() {
   if (options_.timeout <= Duration::zero()) {
     return making_.about(client::invalid_argument("timeout: above zero"));
   }
+  if (is_inherited(making_.group())) return making_.about(communicator::forked());
   const auto ground = prepare();
   const auto presences = call_roll(ground);
   if (!presences) return presences.error();

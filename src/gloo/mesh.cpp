@@ -1,10 +1,13 @@
 #include "gloo/mesh.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <set>
 #include <utility>
 
 #include <gloo/transport/address.h>
@@ -13,6 +16,7 @@
 #include <gloo/transport/tcp/device.h>
 
 #include "client/failure.h"
+#include "gloo/sockets.h"
 
 namespace muster::gloo {
 namespace {
@@ -32,6 +36,14 @@ constexpr auto longer_than_any_deadline = std::chrono::hours(24);
 
 ::gloo::transport::tcp::Address address_of(const std::string& bytes) {
   return ::gloo::transport::tcp::Address(std::vector<char>(bytes.begin(), bytes.end()));
+}
+
+std::set<std::string> places_of(const std::vector<std::string>& addresses) {
+  std::set<std::string> places;
+  for (const std::string& address : addresses) {
+    if (!address.empty()) places.insert(place_of(address_of(address).getSockaddr()));
+  }
+  return places;
 }
 
 template <class Address>
@@ -81,12 +93,14 @@ Result<std::shared_ptr<Mesh>> Mesh::open(const Endpoint& endpoint, int rank, int
   } catch (const std::exception& error) {
     return gloo_error(error.what());
   }
+  mesh->close_on_exec();
   return mesh;
 }
 
 /// One after the other: where the peer connects, the kernel takes it while this rank is still at
 /// another one.
 Result<void> Mesh::connect(const std::vector<std::string>& theirs) {
+  theirs_ = theirs;
   try {
     for (std::size_t peer = 0; peer < theirs.size(); ++peer) {
       if (addresses_[peer].empty()) continue;
@@ -101,6 +115,7 @@ Result<void> Mesh::connect(const std::vector<std::string>& theirs) {
     return gloo_error(error.what());
   }
   connecting_ = -1;
+  close_on_exec();
   return {};
 }
 
@@ -112,6 +127,20 @@ void Mesh::give_up() {
 
 void Mesh::cut() {
   for (int peer = 0; peer < static_cast<int>(addresses_.size()); ++peer) close(peer);
+}
+
+std::vector<int> Mesh::sockets() const {
+  return find_sockets(places_of(addresses_), places_of(theirs_));
+}
+
+/// Gloo's are not: a program that this process starts would keep connections open whose end the
+/// other ranks are to see.
+void Mesh::close_on_exec() const {
+  for (const int socket : sockets()) ::fcntl(socket, F_SETFD, FD_CLOEXEC);
+}
+
+void Mesh::close_inherited() const {
+  for (const int socket : sockets()) ::close(socket);
 }
 
 void Mesh::close(int peer) {

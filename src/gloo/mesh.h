@@ -37,6 +37,8 @@ class Mesh {
   void give_up();
   /// Closes all connections under who still uses them.
   void cut();
+  /// In a forked child, once: its copies of the sockets. The parent's connections live on.
+  void close_inherited() const;
   /// Whom `connect` is waiting for.
   int waited_for() const { return connecting_; }
 
@@ -45,11 +47,14 @@ class Mesh {
 
  private:
   Mesh() = default;
+  std::vector<int> sockets() const;
+  void close_on_exec() const;
   void close(int peer);
 
   std::shared_ptr<::gloo::Context> context_;
   std::shared_ptr<Transport> transport_;
   std::vector<std::string> addresses_;
+  std::vector<std::string> theirs_;  ///< since `connect`
   std::atomic<int> connecting_{-1};
   std::atomic<int> listening_for_{-1};
   std::atomic<bool> is_given_up_{false};

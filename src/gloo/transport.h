@@ -37,11 +37,14 @@ class Transport final : public ::gloo::transport::Context {
   std::unique_ptr<::gloo::transport::UnboundBuffer> createUnboundBuffer(void* memory,
                                                                         size_t bytes) override;
 
-  void begin(Clock::time_point deadline) { deadline_ = deadline; }
+  void begin(Clock::time_point deadline) {
+    deadline_ = deadline;
+    waited_for_ = -1;
+  }
   Clock::time_point deadline() const { return deadline_; }
   /// Calls that wait leave at once, and none waits again.
   void interrupt();
-  /// Whom the last wait was for; -1: nobody.
+  /// Whom the last wait of the call was for; -1: nobody.
   int waited_for() const { return waited_for_; }
 
  private:

@@ -26,6 +26,12 @@ void meet(Store& store, const std::string& where, int count) {
   await([&] { return must(store.get(where)) == std::to_string(count); });
 }
 
+Result<void> take_from(GlooCommunicator& communicator, int peer,
+                       Duration timeout = default_timeout) {
+  std::int64_t number = 0;
+  return communicator.recv(&number, 1, DataType::int64, peer, nullptr, timeout);
+}
+
 TEST_CASE("all ranks get a communicator and reduce over it") {
   auto server = start_server();
   run_ranks(4, [&](int rank) {
@@ -204,8 +210,76 @@ TEST_CASE("with OnLoss::notify the host is told of a loss, and decides") {
     CHECK(future.get().code == ErrorCode::rank_left);
     CHECK_FALSE(communicator.error());
     // The one that left has closed its connections.
-    CHECK(must_fail(sum_of(communicator, 1)).code == ErrorCode::rank_left);
+    CHECK(must_fail(take_from(communicator, 2)).code == ErrorCode::rank_left);
     CHECK(communicator.error());
+  });
+}
+
+/// Its host only counts the losses it is told of.
+GlooOptions counting(std::atomic<int>& losses) {
+  GlooOptions options = within(20s);
+  options.on_loss = OnLoss::notify;
+  options.on_over = [&losses](const Error&) { ++losses; };
+  return options;
+}
+
+TEST_CASE("with OnLoss::notify an earlier loss is blamed by who waits for that rank only") {
+  auto server = start_server();
+  run_ranks(4, [&](int rank) {
+    auto store = connect(server);
+    auto group = join(store, "g", rank, 4);
+    std::atomic<int> losses{0};
+    auto communicator = must(GlooCommunicator::create(group, counting(losses)));
+    meet(store, "made", 4);
+    if (rank == 3) return must(group.leave());
+    await([&] { return losses == 1; });
+    if (rank == 1) communicator.abort();
+    meet(store, "ended", 3);
+    if (rank == 0) {
+      const Error error = must_fail(take_from(communicator, 1, 500ms));
+      CHECK(error.code == ErrorCode::gloo);
+      CHECK(error.detail.find("rank 1") != std::string::npos);
+    }
+    meet(store, "told", 3);
+    if (rank == 1) return must(group.leave());
+    if (rank == 2) {
+      await([&] { return losses == 2; });
+      const auto began = std::chrono::steady_clock::now();
+      const Error error = must_fail(take_from(communicator, 3));
+      CHECK(std::chrono::steady_clock::now() - began < 2s);
+      CHECK(error.code == ErrorCode::rank_left);
+      CHECK(error.rank_ranges == std::vector<RankRange>{{3, 3}});
+    }
+    meet(store, "done", 2);
+  });
+}
+
+TEST_CASE("with OnLoss::notify a loss within a call may be why another rank ended it") {
+  auto server = start_server();
+  run_ranks(3, [&](int rank) {
+    auto store = connect(server);
+    auto group = join(store, "g", rank, 3);
+    std::atomic<int> losses{0};
+    auto communicator = must(GlooCommunicator::create(group, counting(losses)));
+    if (rank == 0) {
+      std::int64_t number = 0;
+      const Error error = must_fail(communicator.grouped([&] {
+        auto begun = communicator.recv(&number, 1, DataType::int64, 1, nullptr);
+        must(store.set("inside", ""));
+        await([&] { return losses == 1; });
+        must(store.set("heard", ""));
+        return begun;
+      }));
+      CHECK(error.code == ErrorCode::rank_left);
+      CHECK(error.rank_ranges == std::vector<RankRange>{{2, 2}});
+    } else if (rank == 1) {
+      must(store.get("heard", 20s));
+      communicator.abort();
+    } else {
+      must(store.get("inside", 20s));
+      must(group.leave());
+    }
+    meet(store, "done", 3);
   });
 }
 

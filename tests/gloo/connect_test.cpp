@@ -1,14 +1,11 @@
 #include <chrono>
 #include <functional>
-#include <memory>
-#include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
-#include "gloo/formation.h"
+#include "gloo/by_hand.h"
 #include "gloo/machine.h"
-#include "muster/codec.h"
 #include "support/ranks.h"
 
 // A rank that has said where it listens, and does not go on: what Gloo alone would wait for.
@@ -21,15 +18,6 @@ using Clock = std::chrono::steady_clock;
 using test::must;
 using test::must_fail;
 
-/// Takes part in the first round as rank 1 of 2 would, and listens.
-std::shared_ptr<Mesh> answer_roll(StatelessProcessGroup& group) {
-  const auto endpoint = must(find_endpoint({}, group.store().address()));
-  auto mesh = must(Mesh::open(endpoint, 1, 2));
-  must(group.all_gather_bytes(encode(present(group, endpoint, *mesh)), codec_id::gloo_communicator,
-                              20s));
-  return mesh;
-}
-
 /// Rank 0 makes a communicator within `timeout`; `instead` is what rank 1 does.
 ///
 /// returns  what rank 0 was told
@@ -40,7 +28,7 @@ Error make_beside(Duration timeout, const std::function<void(StatelessProcessGro
     auto store = test::connect(server);
     auto group = test::join(store, "g", rank, 2);
     if (rank == 1) {
-      const auto mesh = answer_roll(group);
+      const auto answered = must(test::answer_roll(group, 20s));
       instead(group);
       must(store.get("rank 0 is done", 20s));
       return;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,9 +37,10 @@ class World {
   Process& operator[](std::size_t rank) { return *processes_[rank]; }
   std::size_t size() const { return processes_.size(); }
 
+  std::string said(std::size_t rank) { return processes_[rank]->read_line().value_or("nothing"); }
   void expect(std::size_t rank, const std::string& line) {
     CAPTURE(rank);
-    CHECK(processes_[rank]->read_line().value_or("nothing") == line);
+    CHECK(said(rank) == line);
   }
   void expect_end(std::size_t rank) {
     CAPTURE(rank);
@@ -94,6 +96,73 @@ TEST_CASE("a rank that stands still lets nobody wait beyond the deadline") {
   world.expect(0, "timed_out");
   CHECK(Clock::now() - began < 5s);
   world.expect_end(0);
+}
+
+// One of three ranks goes missing, is killed or is stopped in each phase of `create`, and before
+// the first collective. The phases of a test run at once, each with a server of its own.
+
+/// How far the rank is: it has joined the group, has answered the roll, is connected to one rank,
+/// to both, has the communicator.
+const std::vector<std::string> within_create{"joined", "answered", "connecting", "connected"};
+const std::vector<std::string> all_phases{"joined", "answered", "connecting", "connected", "made"};
+
+struct Outcome {
+  std::string told;                    ///< to the others
+  std::chrono::milliseconds at_least;  ///< after so long
+  std::chrono::milliseconds at_most;
+  ServerOptions server;
+};
+
+void check_that_others_go_on(World& world, const Outcome& outcome) {
+  for (const std::size_t rank : {0U, 2U}) {
+    world.expect(rank, outcome.told);
+    const std::chrono::milliseconds passed(std::atoi(world.said(rank).c_str()));
+    CHECK(passed >= outcome.at_least);
+    CHECK(passed < outcome.at_most);
+    world.expect(rank, "nothing is left");
+  }
+  for (const std::size_t rank : {0U, 2U}) {
+    world.expect(rank, "sum 2");
+    world.expect(rank, "nothing is left");
+    world.expect_end(rank);
+  }
+}
+
+/// `what` befalls rank 1.
+void check_phases(const std::string& what, const std::vector<std::string>& phases,
+                  const Outcome& outcome) {
+  std::list<World> worlds;
+  for (const std::string& phase : phases)
+    worlds.emplace_back(3, what + "@" + phase, outcome.server);
+  auto world = worlds.begin();
+  for (const std::string& phase : phases) {
+    CAPTURE(phase);
+    check_that_others_go_on(*world, outcome);
+    if (what == "kill") CHECK((*world)[1].wait().signal == SIGKILL);
+    if (what == "stop") {
+      (*world)[1].send_signal(SIGCONT);
+      const std::string said = world->said(1);  // before or after its session resumes
+      CHECK((said == "suspended" || said == "session_expired"));
+      world->expect_end(1);
+    }
+    ++world;
+  }
+}
+
+TEST_CASE("a rank that is killed in any phase is told of at once, and the others go on") {
+  Outcome outcome{"rank_lost 1-1", 0s, 5s, {}};
+  outcome.server.grace = 500ms;
+  check_phases("kill", all_phases, outcome);
+}
+
+TEST_CASE("a rank that is stopped in any phase is told of when its session is over, and fails") {
+  Outcome outcome{"rank_lost 1-1", 0s, 10s, {}};
+  outcome.server.session_timeout = 5s;
+  check_phases("stop", all_phases, outcome);
+}
+
+TEST_CASE("a rank that goes missing in any phase is told of at the deadline") {
+  check_phases("stay", within_create, {"timed_out 1-1", 1s, 5s, {}});
 }
 
 TEST_CASE("groups that overlap reduce each on its own") {

@@ -1,12 +1,21 @@
 // gloo_rank ADDRESS RANK WORLD_SIZE PART: one rank of the tests of processes. It says on its
 // standard output how far it is; what fails is told as "CODE RANKS".
 
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "gloo/by_hand.h"
 #include "gloo/machine.h"
 #include "muster/gloo_communicator.h"
 #include "muster/store.h"
@@ -111,6 +120,92 @@ void exchange(const Rank& own) {
   or_give_up(communicator.close());
 }
 
+/// What this process has; it may be more for a moment.
+struct Belongings {
+  std::size_t threads = thread_count();
+  std::size_t descriptors = descriptor_count();
+};
+
+/// Waits until this process has no more than before.
+void say_what_is_left(const Belongings& before) {
+  const auto until = std::chrono::steady_clock::now() + 10s;
+  Belongings now;
+  while (now.threads > before.threads || now.descriptors > before.descriptors) {
+    if (std::chrono::steady_clock::now() > until) {
+      return say(std::to_string(now.threads) + " threads, before " +
+                 std::to_string(before.threads) + "; " + std::to_string(now.descriptors) +
+                 " descriptors, before " + std::to_string(before.descriptors));
+    }
+    std::this_thread::yield();
+    now = Belongings();
+  }
+  say("nothing is left");
+}
+
+void befall(const std::string& what) {
+  if (what == "kill") ::raise(SIGKILL);
+  if (what == "stop") ::raise(SIGSTOP);
+  while (what == "stay") ::pause();
+}
+
+/// Gets as far as `phase` in the making of a communicator; there it befalls this rank. It goes on
+/// when it was stopped.
+///
+/// returns  what it comes to then
+Error befallen(StatelessProcessGroup& group, const std::string& what, const std::string& phase) {
+  if (phase == "made") {
+    std::promise<Error> over;
+    GlooOptions options = within(20s);
+    options.on_over = [&](const Error& error) { over.set_value(error); };
+    const auto communicator = or_give_up(GlooCommunicator::create(group, options));
+    befall(what);
+    return over.get_future().get();
+  }
+  if (phase == "joined") {
+    befall(what);
+    return GlooCommunicator::create(group, within(20s)).error();
+  }
+  const auto answered = or_give_up(answer_roll(group, 20s));
+  if (phase == "connecting") or_give_up(connect_to(answered, 1));
+  if (phase == "connected") or_give_up(connect_to(answered, answered.theirs.size()));
+  befall(what);
+  return vote(group, 20s).error();
+}
+
+/// Makes a communicator and uses it once.
+std::optional<Error> make_and_use(StatelessProcessGroup& group, Duration timeout) {
+  auto made = GlooCommunicator::create(group, within(timeout));
+  if (!made) return made.error();
+  auto sum = sum_of(*made, 1);
+  return sum ? std::nullopt : std::optional(sum.error());
+}
+
+/// "WHAT@PHASE" befalls rank 1. The others are told, and go on without it.
+void until_befallen(const Rank& own, const std::string& part) {
+  const std::string what = part.substr(0, part.find('@'));
+  auto store = or_give_up(Store::connect(own.address));
+  auto group = join(store, "g", own.rank, own.world_size);
+  if (own.rank == 1) return say(told(befallen(group, what, part.substr(what.size() + 1))));
+  // A store starts a thread for handlers when it first has one to run.
+  std::promise<void> handled;
+  store.set_async("handled", "", {}, 20s, [&](const auto&) { handled.set_value(); });
+  handled.get_future().wait();
+  const Belongings before;
+  const auto began = std::chrono::steady_clock::now();
+  const auto error = make_and_use(group, what == "stay" ? Duration(2s) : Duration(20s));
+  const auto passed = std::chrono::steady_clock::now() - began;
+  say(error ? told(*error) : "it works");
+  say(std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(passed).count()));
+  say_what_is_left(before);
+  RegroupOptions options;
+  options.min_size = what == "stay" ? own.world_size - 1 : 0;
+  auto next = or_give_up(group.regroup(options, what == "stay" ? Duration(2s) : Duration(20s)));
+  auto again = or_give_up(GlooCommunicator::create(next, within(20s)));
+  say("sum " + std::to_string(or_give_up(sum_of(again, 1))));
+  or_give_up(again.close());
+  say_what_is_left(before);
+}
+
 }  // namespace
 }  // namespace muster::test
 
@@ -122,5 +217,6 @@ int main(int count, char** arguments) {
   if (part == "until_late") muster::test::until_loss(own, std::chrono::seconds(2));
   if (part == "overlap") muster::test::overlap(own);
   if (part == "exchange") muster::test::exchange(own);
+  if (part.find('@') != std::string::npos) muster::test::until_befallen(own, part);
   return 0;
 }

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "communicator/report.h"
+#include "gloo/formation.h"
+#include "muster/codec.h"
+#include "muster/process_group.h"
+
+// A rank that takes part in the making of a communicator step by step, and so may end it anywhere.
+
+namespace muster::test {
+
+/// It has said where it listens, and listens; it knows where the others do.
+struct Answered {
+  std::shared_ptr<gloo::Mesh> mesh;
+  std::vector<std::string> theirs;
+};
+
+inline Result<Answered> answer_roll(StatelessProcessGroup& group, Duration timeout) {
+  const int rank = group.rank();
+  const int world_size = group.world_size();
+  const auto endpoint = gloo::find_endpoint({}, group.store().address());
+  if (!endpoint) return endpoint.error();
+  auto mesh = gloo::Mesh::open(*endpoint, rank, world_size);
+  if (!mesh) return mesh.error();
+  const auto all = group.all_gather_bytes(encode(gloo::present(group, *endpoint, **mesh)),
+                                          codec_id::gloo_communicator, timeout);
+  if (!all) return all.error();
+  Answered answered{*std::move(mesh), {}};
+  for (const std::string& bytes : *all) {
+    const auto presence = gloo::decode_presence(bytes, world_size);
+    if (!presence) return presence.error();
+    const auto& addresses = presence->addresses;
+    answered.theirs.push_back(addresses.empty() ? "" : addresses[static_cast<std::size_t>(rank)]);
+  }
+  return answered;
+}
+
+/// Connects to the first `count` ranks only.
+inline Result<void> connect_to(const Answered& answered, std::size_t count) {
+  return answered.mesh->connect(
+      {answered.theirs.begin(), answered.theirs.begin() + static_cast<std::ptrdiff_t>(count)});
+}
+
+/// Says in the last round that it has all connections.
+inline Result<void> vote(StatelessProcessGroup& group, Duration timeout) {
+  const auto all = group.all_gather_bytes(communicator::encode_report(std::nullopt),
+                                          codec_id::gloo_communicator, timeout);
+  return all ? Result<void>() : Result<void>(all.error());
+}
+
+}  // namespace muster::test
