@@ -93,7 +93,9 @@ class MUSTER_API NcclCommunicator {
   const std::string& group() const;  ///< its name
   std::uint64_t epoch() const;
   MakingTimes making() const;
-  /// Why it is over, if it is.
+  /// Why it is over, if it is. Asks NCCL, too, if no other thread is in a call: a host that waits
+  /// for a stream for long learns here that NCCL cannot go on. Where NCCL only says that some peer
+  /// is gone, the store has 5 s to say who before the communicator ends for it.
   std::optional<Error> error() const;
 
   // Collectives: all ranks call them in one order, with the same count, type, operation and root.

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "communicator/forked.h"
@@ -111,6 +112,42 @@ class Life : public std::enable_shared_from_this<Life> {
   std::mutex cause_mutex_;
   std::condition_variable cause_came_;
   std::vector<Loss> losses_;  ///< each of another rank, as they were heard
+};
+
+/// A communicator's own part of its life: what it says of itself, and that a loss ends it.
+///
+/// Impl  the communicator, derived from this, with `end(Error)`
+template <class Impl>
+class HasLife : public std::enable_shared_from_this<Impl> {
+ public:
+  const Place& place() const { return life_->place(); }
+  Gate& gate() const { return *life_->gate(); }
+  void watch(StatelessProcessGroup& group) { life_->watch(group, ends_this()); }
+  void unwatch() { life_->unwatch(); }
+  std::optional<Error> commit(MakingTimes making) { return life_->commit(making); }
+  MakingTimes making() const { return life_->making(); }
+  Result<void> attach(StatelessProcessGroup& group, std::uint32_t codec, Duration timeout) {
+    return life_->attach(group, codec, timeout, ends_this());
+  }
+  Error about(std::string_view operation, Error error, Life::Clock::time_point began) const {
+    return life_->about(operation, std::move(error), began);
+  }
+
+ protected:
+  HasLife(Place place, OnLoss on_loss, Life::Told on_over)
+      : life_(std::make_shared<Life>(std::move(place), on_loss, std::move(on_over))) {}
+  ~HasLife() = default;
+
+  Life& life() const { return *life_; }
+
+ private:
+  Life::Told ends_this() {
+    return [weak = this->weak_from_this()](const Error& error) {
+      if (const auto self = weak.lock()) self->end(error);
+    };
+  }
+
+  const std::shared_ptr<Life> life_;
 };
 
 }  // namespace muster::communicator

@@ -4,8 +4,10 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "communicator/arguments.h"
@@ -45,6 +47,44 @@ class Making {
 
   /// An all_gather.
   Result<std::vector<std::string>> gather(const std::string& own) const;
+
+  /// Every rank's presence, by rank, if all can take part.
+  ///
+  /// errors  that of `verdict_on` them (ranks: who is at fault), protocol_error, those of a
+  ///         collective
+  template <class Presence, class Decode>
+  Result<std::vector<Presence>> call_roll(const Presence& own, const Decode& decode) const {
+    const auto all = gather(encode(own));
+    if (!all) return all.error();
+    std::vector<Presence> presences;
+    for (const std::string& bytes : *all) {
+      auto presence = decode(bytes);
+      if (!presence) return about(std::move(presence).error());
+      presences.push_back(*std::move(presence));
+    }
+    if (auto verdict = verdict_on(presences)) {
+      return about_ranks(std::move(verdict->error), verdict->is_at_fault);
+    }
+    return presences;
+  }
+
+  /// The rest: `enter` (into NCCL or Gloo), the vote, and all have it, or none: then `abandon`.
+  template <class Impl, class Enter, class Abandon>
+  Result<std::shared_ptr<Impl>> finish(std::shared_ptr<Impl> impl, const Enter& enter,
+                                       const Abandon& abandon) const {
+    const Duration before = passed();
+    const Result<void> entered = enter();
+    const Duration library = passed() - before;
+    std::optional<Error> trouble;
+    if (!entered) trouble = entered.error();
+    if (auto voted = vote(trouble, impl->gate()); !voted) {
+      abandon();
+      impl->end(voted.error());
+      return std::move(voted).error();
+    }
+    if (const auto over = impl->commit({passed(), library})) return about(*over);
+    return impl;
+  }
 
   /// All have it, or none: every rank says what is wrong with its part, if anything is.
   ///

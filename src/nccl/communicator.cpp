@@ -2,6 +2,7 @@
 
 #include "client/failure.h"
 #include "communicator/arguments.h"
+#include "muster/codec.h"
 #include "nccl/communicator_impl.h"
 #include "nccl/formation.h"
 #include "nccl/functions.h"
@@ -129,7 +130,7 @@ const std::string& NcclCommunicator::group() const {
 
 std::optional<Error> NcclCommunicator::error() const {
   if (!impl_) return client::failure(ErrorCode::closed, "the object was moved from");
-  return impl_->gate().reason();
+  return std::shared_ptr(impl_)->look();
 }
 
 Result<void> NcclCommunicator::all_reduce(const void* send, void* receive, std::size_t count,
@@ -276,6 +277,13 @@ Result<NcclHandle> NcclCommunicator::native_handle() const {
         "aborted under the kernels that use it");
   }
   return impl_->handle();
+}
+
+Result<void> NcclCommunicator::attach(StatelessProcessGroup& group, Duration timeout) {
+  if (!impl_) return communicator::moved_from("attach");
+  const auto resolved = communicator::timeout_or(timeout, impl_->options().timeout);
+  if (!resolved) return resolved.error();
+  return impl_->attach(group, codec_id::nccl_communicator, *resolved);
 }
 
 void NcclCommunicator::abort() {

@@ -26,14 +26,13 @@ constexpr auto shortest_patience = std::chrono::milliseconds(100);  // of what o
 
 NcclCommunicator::Impl::Impl(nccl::Ground ground, NcclOptions options, communicator::Place place,
                              std::shared_ptr<nccl::Shared> shared)
-    : ground_(std::move(ground)),
+    : HasLife(std::move(place), options.on_loss, options.on_over),
+      ground_(std::move(ground)),
       options_(std::move(options)),
-      shared_(std::move(shared)),
-      life_(std::make_shared<communicator::Life>(std::move(place), options_.on_loss,
-                                                 options_.on_over)) {}
+      shared_(std::move(shared)) {}
 
 NcclCommunicator::Impl::~Impl() {
-  life_->unwatch();
+  unwatch();
   end(client::failure(ErrorCode::aborted, "the communicator's handle is gone"));
 }
 
@@ -90,27 +89,17 @@ Result<void> NcclCommunicator::Impl::settle(Clock::time_point until,
   }
 }
 
-communicator::Life::Told NcclCommunicator::Impl::ends_this() {
-  return [weak = weak_from_this()](const Error& error) {
-    if (const auto self = weak.lock()) self->end(error);
-  };
-}
-
-void NcclCommunicator::Impl::watch(StatelessProcessGroup& group) {
-  life_->watch(group, ends_this());
-}
-
 std::vector<Doomed> NcclCommunicator::Impl::doom(Error why, bool& was_first) {
-  was_first = life_->close(std::move(why));
+  was_first = life().close(std::move(why));
   // Also when it was closed before: NCCL may have been giving the handle then.
   if (handle_ == nullptr || is_claimed_.exchange(true)) return {};
-  return {{ground_.nccl, ground_.device, handle_, life_->gate(), options_.abort_patience}};
+  return {{ground_.nccl, ground_.device, handle_, life().gate(), options_.abort_patience}};
 }
 
 void NcclCommunicator::Impl::end(Error why) {
   bool was_first = false;
   if (auto doomed = doom(std::move(why), was_first); !doomed.empty()) reap(std::move(doomed));
-  if (was_first) life_->tell_host();
+  if (was_first) life().tell_host();
 }
 
 /// NCCL may take as long as it likes over it.
@@ -140,7 +129,7 @@ Result<void> NcclCommunicator::Impl::close(Duration timeout) {
       end(turn.error());
       return about("close", turn.error(), began);
     }
-    life_->begin_closing();
+    life().begin_closing();
     const Device::Current current(device());
     const int result = functions().comm_finalize(handle_);
     if (auto finalized = see_done({"close", "ncclCommFinalize"}, result, began + timeout);

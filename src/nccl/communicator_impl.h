@@ -37,7 +37,7 @@ MUSTER_BEGIN_NAMESPACE
 
 /// Life cycle: made by nccl::Formation when all ranks have it -> called -> over: its gate is closed
 /// for one reason, and the reaper has the handle.
-class NcclCommunicator::Impl : public std::enable_shared_from_this<NcclCommunicator::Impl> {
+class NcclCommunicator::Impl : public communicator::HasLife<NcclCommunicator::Impl> {
  public:
   Impl(nccl::Ground ground, NcclOptions options, communicator::Place place,
        std::shared_ptr<nccl::Shared> shared);
@@ -45,11 +45,9 @@ class NcclCommunicator::Impl : public std::enable_shared_from_this<NcclCommunica
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  const communicator::Place& place() const { return life_->place(); }
   const NcclFunctions& functions() const { return ground_.nccl; }
   const nccl::Device& device() const { return *ground_.device; }
   const NcclOptions& options() const { return options_; }
-  communicator::Gate& gate() const { return *life_->gate(); }
   NcclHandle handle() const { return handle_; }
 
   /// Enters NCCL, on a thread of its own: there a call that does not return, or leaves the thread
@@ -64,20 +62,11 @@ class NcclCommunicator::Impl : public std::enable_shared_from_this<NcclCommunica
   Result<void> settle(std::chrono::steady_clock::time_point until,
                       const std::function<Result<void>()>& meanwhile = {}) const;
 
-  /// From now on losses of the group's ranks end it, or are told.
-  void watch(StatelessProcessGroup& group);
-  void unwatch() { life_->unwatch(); }
-  /// All ranks have it: from now on its host hears of it.
-  ///
-  /// returns  why it is over already, if it is
-  std::optional<Error> commit(MakingTimes making) { return life_->commit(making); }
-  MakingTimes making() const { return life_->making(); }
-
   /// The first reason counts.
   void end(Error why);
   /// The same, with the abort left to the caller: what is to be aborted, if this was the first.
   std::vector<nccl::Doomed> doom(Error why, bool& was_first);
-  void tell_host() const { life_->tell_host(); }
+  void tell_host() const { life().tell_host(); }
   void reap(std::vector<nccl::Doomed> doomed) const { shared_->reaper->submit(std::move(doomed)); }
 
   /// One call of an operation: what it is about, for its errors.
@@ -97,20 +86,17 @@ class NcclCommunicator::Impl : public std::enable_shared_from_this<NcclCommunica
   Result<void> issue(const Subject& subject, const Enqueue& enqueue);
   /// Runs `calls` inside of one NCCL group.
   Result<void> grouped(const Subject& subject, const std::function<Result<void>()>& calls);
-  Result<void> attach(StatelessProcessGroup& group, Duration timeout);
   Result<void> with_native(const Subject& subject,
                            const std::function<Result<void>(NcclHandle handle)>& work);
   Result<void> close(Duration timeout);
-
-  Error about(std::string_view operation, Error error,
-              std::chrono::steady_clock::time_point began) const {
-    return life_->about(operation, std::move(error), began);
-  }
+  /// Asks NCCL between the calls, and ends it for what NCCL says.
+  ///
+  /// returns  why it is over, if it is
+  std::optional<Error> look();
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  communicator::Life::Told ends_this();
   Result<void> destroy(Clock::time_point until);
   class OpenGroup;
   Error trouble_of(const Subject& subject, int result, Clock::time_point until);
@@ -119,8 +105,8 @@ class NcclCommunicator::Impl : public std::enable_shared_from_this<NcclCommunica
   const nccl::Ground ground_;
   const NcclOptions options_;
   const std::shared_ptr<nccl::Shared> shared_;
-  const std::shared_ptr<communicator::Life> life_;
   std::atomic<NcclHandle> handle_{nullptr};
+  std::atomic<Clock::rep> remote_since_{0};      ///< when NCCL first said that a peer is gone
   std::atomic<bool> is_claimed_{false};          ///< the handle, by who ends it
   std::atomic<std::thread::id> group_thread_{};  ///< whose NCCL group is open on it
 };

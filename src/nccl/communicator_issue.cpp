@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "client/failure.h"
@@ -34,7 +35,7 @@ Error NcclCommunicator::Impl::trouble_of(const Subject& subject, int result,
   Error error = nccl::nccl_error(functions(), result, subject.function, handle_);
   if (result != remote_error) return error;
   const auto left = std::chrono::duration_cast<Duration>(until - Clock::now());
-  return life_->await_cause(std::min(left, patience_for_cause)).value_or(std::move(error));
+  return life().await_cause(std::min(left, patience_for_cause)).value_or(std::move(error));
 }
 
 Result<void> NcclCommunicator::Impl::see_done(const Subject& subject, int result,
@@ -74,6 +75,27 @@ Result<void> NcclCommunicator::Impl::issue(const Subject& subject, const Enqueue
   const bool is_in_group = group_thread_ == std::this_thread::get_id();
   if (is_in_group && (result == success || result == in_progress)) return {};
   return told(see_done(subject, result, began + *timeout));
+}
+
+/// What befell NCCL's own threads since the last call. Whoever is in a call asks for it there.
+std::optional<Error> NcclCommunicator::Impl::look() {
+  Result<void> trouble;
+  if (const auto pass = gate().enter(); pass && group_thread_ != std::this_thread::get_id()) {
+    if (const auto turn = this->turn(nccl::Turns::Taker::anyone, Clock::now())) {
+      trouble = settle(Clock::now());
+    }
+  }
+  if (trouble || trouble.error().code != ErrorCode::nccl) return gate().reason();
+  if (trouble.error().actual == remote_error) {
+    const auto cause = life().await_cause(Duration{0});
+    const auto now = Clock::now().time_since_epoch().count();
+    Clock::rep since = 0;
+    if (remote_since_.compare_exchange_strong(since, now)) since = now;
+    if (!cause && Clock::duration(now - since) < patience_for_cause) return gate().reason();
+    if (cause) trouble = *cause;
+  }
+  end(trouble.error());
+  return gate().reason();
 }
 
 /// NCCL's group of this thread, open as long as this lives, also when what it holds throws.

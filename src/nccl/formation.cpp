@@ -104,18 +104,7 @@ Result<std::vector<Presence>> Formation::call_roll(const Result<Ground>& ground)
   } else {
     own.trouble = ground.error();
   }
-  const auto all = making_.gather(encode(own));
-  if (!all) return all.error();
-  std::vector<Presence> presences;
-  for (const std::string& bytes : *all) {
-    auto presence = decode_presence(bytes);
-    if (!presence) return making_.about(std::move(presence).error());
-    presences.push_back(*std::move(presence));
-  }
-  if (auto verdict = verdict_on(presences)) {
-    return making_.about_ranks(std::move(verdict->error), verdict->is_at_fault);
-  }
-  return presences;
+  return making_.call_roll(own, decode_presence);
 }
 
 Result<NcclUniqueId> Formation::agree_on_id(const Ground& ground) const {
@@ -169,20 +158,12 @@ Result<std::shared_ptr<NcclCommunicator::Impl>> Formation::run() {
   impl->watch(group);
   const auto id = agree_on_id(*ground);
   if (!id) return id.error();
-  const Duration before = making_.passed();
-  const auto entered = enter(*impl, *id);
-  const Duration library = making_.passed() - before;
-  std::optional<Error> trouble;
-  if (!entered) trouble = entered.error();
-  auto voted = making_.vote(trouble, impl->gate());
-  if (voted) {
-    if (const auto over = impl->commit({making_.passed(), library})) return making_.about(*over);
-    return impl;
-  }
-  ++failed_count;
-  nccl_give_up(*id);  // nothing, where another process has made it
-  impl->end(voted.error());
-  return std::move(voted).error();
+  return making_.finish(
+      impl, [&] { return enter(*impl, *id); },
+      [&] {
+        ++failed_count;
+        nccl_give_up(*id);  // nothing, where another process has made it
+      });
 }
 
 }  // namespace muster::nccl

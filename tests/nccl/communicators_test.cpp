@@ -184,6 +184,32 @@ TEST_CASE_FIXTURE(
   waiting.get();
 }
 
+TEST_CASE_FIXTURE(Machine, "who waits for a stream learns from error() that NCCL cannot go on") {
+  struct Case {
+    const char* fault;
+    std::uint64_t actual;
+    Duration at_least;
+  };
+  for (const Case& each : {Case{"collective:async=2", 2, 0ms}, Case{"collective:async=6", 6, 5s}}) {
+    Alone alone;
+    std::atomic<int> told{0};
+    NcclOptions options = doubled();
+    options.on_over = [&](const Error&) { ++told; };
+    auto communicator = alone.create(options);
+    REQUIRE(nccl().fault(each.fault) == 0);
+    Buffer buffer(0, 1);
+    const auto began = Clock::now();
+    must(reduce(communicator, buffer));
+    await([&] { return communicator.error().has_value(); });
+    CHECK(Clock::now() - began >= each.at_least);
+    CHECK(communicator.error()->code == ErrorCode::nccl);
+    CHECK(communicator.error()->actual == each.actual);
+    CHECK(told == 1);
+    buffer.values();  // its stream goes on
+    nccl().clear_faults();
+  }
+}
+
 TEST_CASE_FIXTURE(Machine, "all of a process are aborted together, and their streams go on") {
   Alone first("first");
   Alone second("second");
