@@ -175,7 +175,7 @@ Error GlooCommunicator::Impl::trouble_of(const gloo::Mesh& mesh, const std::stri
   }
   return gloo::gloo_error(
       said + "; waited for the part" + whom +
-      ", of whose loss the store has not heard: it is over there (its error says why)");
+      ", and the store knows of no loss that explains it: it is over there (its error says why)");
 }
 
 Result<void> GlooCommunicator::Impl::run(std::string_view operation, Duration timeout,

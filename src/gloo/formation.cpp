@@ -6,6 +6,7 @@
 
 #include <future>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include <gloo/transport/address.h>
@@ -24,6 +25,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration between_looks = 1ms;
+
+/// So long a rank that has failed still listens for the others.
+constexpr Duration listens_on_for = 200ms;
 
 /// What goes over the wire as it lies in memory.
 std::uint64_t terms() {
@@ -45,6 +49,15 @@ Presence told_of(const StatelessProcessGroup& group, std::optional<Error> troubl
   own.host = communicator::host_digest();
   own.trouble = std::move(trouble);
   return own;
+}
+
+/// Another rank may be connecting to this one, and not know yet that it is in vain.
+void give_up(const std::shared_ptr<Mesh>& mesh) {
+  const auto let_go = [mesh] {
+    std::this_thread::sleep_for(listens_on_for);
+    mesh->give_up();
+  };
+  if (!communicator::start_thread("muster-gives-up", let_go)) mesh->give_up();
 }
 
 /// Whether the group is that of the parent of this process.
@@ -110,8 +123,8 @@ Result<std::vector<Presence>> Formation::call_roll(const Result<Ground>& ground)
   return presences;
 }
 
-/// On a thread of its own, since Gloo does not look at the time while it waits to be connected to.
-/// What is given up closes the sockets under it.
+/// On a thread of its own, since Gloo does not look at the time while it waits to be connected to:
+/// when this returns an error it may go on, until it is given up.
 Result<void> Formation::connect(Impl& impl, const std::shared_ptr<Mesh>& mesh,
                                 std::vector<std::string> theirs) const {
   const auto done = std::make_shared<std::promise<Result<void>>>();
@@ -132,7 +145,7 @@ Result<void> Formation::connect(Impl& impl, const std::shared_ptr<Mesh>& mesh,
                                                           std::to_string(mesh->waited_for()));
     }
     if (!trouble) continue;
-    mesh->give_up();
+    mesh->begin_no_more();
     break;
   }
   if (!trouble) {
@@ -178,6 +191,7 @@ Result<std::shared_ptr<GlooCommunicator::Impl>> Formation::run() {
     if (over) return making_.about(*over);
     return impl;
   }
+  if (trouble) give_up(ground->mesh);
   impl->end(voted.error());
   return std::move(voted).error();
 }

@@ -31,9 +31,12 @@ class Mesh {
   /// theirs  where this rank finds each peer
   /// errors  gloo, aborted
   Result<void> connect(const std::vector<std::string>& theirs);
+  /// `connect` begins with no further peer.
+  void begin_no_more() { is_given_up_ = true; }
   /// Lets `connect` go, from any thread, where it waits for a peer to come. Where it goes to a peer
   /// itself the system ends it: a connection that is reset just after it was made would end the
-  /// peer's process, in which Gloo then throws on a thread of its own.
+  /// peer's process, in which Gloo then throws on a thread of its own. So does a socket that
+  /// listens and is closed just when the peer connects to it: first give it some time.
   void give_up();
   /// Closes all connections under who still uses them.
   void cut();

@@ -47,9 +47,10 @@ inline Result<void> connect_to(const Answered& answered, std::size_t count) {
       {answered.theirs.begin(), answered.theirs.begin() + static_cast<std::ptrdiff_t>(count)});
 }
 
-/// Says in the last round that it has all connections.
-inline Result<void> vote(StatelessProcessGroup& group, Duration timeout) {
-  const auto all = group.all_gather_bytes(communicator::encode_report(std::nullopt),
+/// Says in the last round that it has all connections, or what its trouble is.
+inline Result<void> vote(StatelessProcessGroup& group, Duration timeout,
+                         const std::optional<Error>& trouble = std::nullopt) {
+  const auto all = group.all_gather_bytes(communicator::encode_report(trouble),
                                           codec_id::gloo_communicator, timeout);
   return all ? Result<void>() : Result<void>(all.error());
 }

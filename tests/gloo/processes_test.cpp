@@ -150,19 +150,19 @@ void check_phases(const std::string& what, const std::vector<std::string>& phase
 }
 
 TEST_CASE("a rank that is killed in any phase is told of at once, and the others go on") {
-  Outcome outcome{"rank_lost 1-1", 0s, 5s, {}};
+  Outcome outcome{"rank_lost 1-1", 0s, 8s, {}};
   outcome.server.grace = 500ms;
   check_phases("kill", all_phases, outcome);
 }
 
 TEST_CASE("a rank that is stopped in any phase is told of when its session is over, and fails") {
-  Outcome outcome{"rank_lost 1-1", 0s, 10s, {}};
+  Outcome outcome{"rank_lost 1-1", 0s, 12s, {}};
   outcome.server.session_timeout = 5s;
   check_phases("stop", all_phases, outcome);
 }
 
 TEST_CASE("a rank that goes missing in any phase is told of at the deadline") {
-  check_phases("stay", within_create, {"timed_out 1-1", 1s, 5s, {}});
+  check_phases("stay", within_create, {"timed_out 1-1", 1s, 8s, {}});
 }
 
 TEST_CASE("groups that overlap reduce each on its own") {
