@@ -55,7 +55,7 @@ struct NcclOptions {
 ///
 /// errors   of every call, beside its own: what ended the communicator (rank_lost, rank_left,
 ///          aborted, timed_out, nccl: `actual` is its ncclResult_t), invalid_argument (types,
-///          ranks)
+///          ranks), forked (this is a child of the process that made it)
 /// threads  `abort` and queries: any, at any time. `close` and `attach`: any. What issues
 ///          (collectives, send, recv, grouped, with_native): one thread per device, the first that
 ///          called; others get would_deadlock, since NCCL may hang then. With

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "communicator/arguments.h"
 #include "communicator/forked.h"
 #include "communicator/gate.h"
 #include "muster/communicator.h"
@@ -122,6 +123,12 @@ class HasLife : public std::enable_shared_from_this<Impl> {
  public:
   const Place& place() const { return life_->place(); }
   Gate& gate() const { return *life_->gate(); }
+  /// `forked`, if this is a forked child of the process that made it: then nothing else is called,
+  /// and it is never destroyed (`keep_forever`).
+  std::optional<Error> refusal(std::string_view operation) const {
+    if (!life_->is_forked()) return std::nullopt;
+    return about(operation, forked(), Life::Clock::now());
+  }
   void watch(StatelessProcessGroup& group) { life_->watch(group, ends_this()); }
   void unwatch() { life_->unwatch(); }
   std::optional<Error> commit(MakingTimes making) { return life_->commit(making); }
@@ -149,5 +156,11 @@ class HasLife : public std::enable_shared_from_this<Impl> {
 
   const std::shared_ptr<Life> life_;
 };
+
+/// Why every call on it is refused, if it is: moved from, or inherited by a forked child.
+template <class Impl>
+std::optional<Error> refusal_of(const std::shared_ptr<Impl>& impl, std::string_view operation) {
+  return impl ? impl->refusal(operation) : moved_from(operation);
+}
 
 }  // namespace muster::communicator

@@ -1,10 +1,13 @@
 #include "communicator/making.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "base/rank_ranges.h"
 #include "client/failure.h"
+#include "communicator/forked.h"
 #include "communicator/report.h"
 
 namespace muster::communicator {
@@ -83,6 +86,13 @@ Error Making::about_ranks(Error error, const std::function<bool(int rank)>& is_m
     error.ranks.push_back(std::move(report));
   }
   return about(std::move(error));
+}
+
+std::optional<Error> Making::refusal() const {
+  if (timeout_ <= Duration::zero()) return about(client::invalid_argument("timeout: above zero"));
+  const auto pid = group_.store().process().pid;
+  if (pid == 0 || pid == static_cast<std::uint32_t>(::getpid())) return std::nullopt;
+  return about(forked());
 }
 
 Result<std::vector<std::string>> Making::gather(const std::string& own) const {

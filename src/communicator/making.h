@@ -45,6 +45,10 @@ class Making {
   /// When what goes on beside the store must be over, so that the vote is left some time.
   Clock::time_point vote_begins() const;
 
+  /// What is wrong before anybody is asked, if anything is: invalid_argument (timeout), forked (the
+  /// group is that of the parent of this process).
+  std::optional<Error> refusal() const;
+
   /// An all_gather.
   Result<std::vector<std::string>> gather(const std::string& own) const;
 

@@ -7,18 +7,16 @@
 #include "client/failure.h"
 #include "gloo/communicator_impl.h"
 #include "gloo/formation.h"
+#include "muster/codec.h"
 
 // The public face of a communicator: what each call needs, and which operation it is.
 
 MUSTER_BEGIN_NAMESPACE
 
+using communicator::refusal_of;
 using Impl = GlooCommunicator::Impl;
 
 namespace {
-
-std::optional<Error> refusal_of(const std::shared_ptr<Impl>& impl, std::string_view operation) {
-  return impl ? impl->refusal(operation) : communicator::moved_from(operation);
-}
 
 // An impl is held by value: the host's handler may drop the communicator while it is called.
 
@@ -171,7 +169,7 @@ Result<void> GlooCommunicator::attach(StatelessProcessGroup& group, Duration tim
   if (auto refused = refusal_of(impl_, "attach")) return *std::move(refused);
   const auto resolved = communicator::timeout_or(timeout, impl_->options().timeout);
   if (!resolved) return resolved.error();
-  return impl_->attach(group, *resolved);
+  return impl_->attach(group, codec_id::gloo_communicator, *resolved);
 }
 
 void GlooCommunicator::abort() {

@@ -10,7 +10,6 @@
 #include "communicator/patience.h"
 #include "communicator/report.h"
 #include "gloo/quiet_pipe.h"
-#include "muster/codec.h"
 
 MUSTER_BEGIN_NAMESPACE
 
@@ -64,25 +63,13 @@ class GlooCommunicator::Impl::Group {
 
 GlooCommunicator::Impl::Impl(GlooOptions options, communicator::Place place,
                              std::shared_ptr<gloo::Mesh> mesh)
-    : options_(std::move(options)),
-      life_(std::make_shared<communicator::Life>(std::move(place), options_.on_loss,
-                                                 options_.on_over)),
+    : HasLife(std::move(place), options.on_loss, options.on_over),
+      options_(std::move(options)),
       mesh_(std::move(mesh)) {}
 
 GlooCommunicator::Impl::~Impl() {
-  life_->unwatch();
+  unwatch();
   end(client::failure(ErrorCode::aborted, "the communicator's handle is gone"));
-}
-
-communicator::Life::Told GlooCommunicator::Impl::ends_this() {
-  return [weak = weak_from_this()](const Error& error) {
-    if (const auto self = weak.lock()) self->end(error);
-  };
-}
-
-std::optional<Error> GlooCommunicator::Impl::refusal(std::string_view operation) const {
-  if (!life_->is_forked()) return std::nullopt;
-  return life_->about(operation, communicator::forked(), Clock::now());
 }
 
 /// Takes no lock: the thread that held it when the process forked does not exist here.
@@ -90,18 +77,10 @@ void GlooCommunicator::Impl::close_inherited() {
   if (mesh_) mesh_->close_inherited();
 }
 
-void GlooCommunicator::Impl::watch(StatelessProcessGroup& group) {
-  life_->watch(group, ends_this());
-}
-
-Result<void> GlooCommunicator::Impl::attach(StatelessProcessGroup& group, Duration timeout) {
-  return life_->attach(group, codec_id::gloo_communicator, timeout, ends_this());
-}
-
 void GlooCommunicator::Impl::end(Error why) {
-  if (!life_->close(std::move(why))) return;
+  if (!life().close(std::move(why))) return;
   retire();
-  life_->tell_host();
+  life().tell_host();
 }
 
 std::shared_ptr<gloo::Mesh> GlooCommunicator::Impl::mesh() {
@@ -118,7 +97,7 @@ void GlooCommunicator::Impl::retire() {
   }
   if (!mesh) return;
   mesh->transport().interrupt();
-  communicator::start_thread("muster-gloo-end", [mesh = std::move(mesh), gate = life_->gate(),
+  communicator::start_thread("muster-gloo-end", [mesh = std::move(mesh), gate = life().gate(),
                                                  patience = options_.abort_patience] {
     if (!gate->wait_empty(patience)) mesh->cut();
   });
@@ -170,7 +149,7 @@ Error GlooCommunicator::Impl::trouble_of(const gloo::Mesh& mesh, const std::stri
                                ", which may wait for another rank; all must make the same call");
   }
   const auto patience = std::min(std::chrono::duration_cast<Duration>(left), patience_for_cause);
-  if (auto cause = life_->await_cause(patience, call_began_, peer)) {
+  if (auto cause = life().await_cause(patience, call_began_, peer)) {
     return *std::move(cause);
   }
   return gloo::gloo_error(
@@ -181,7 +160,7 @@ Error GlooCommunicator::Impl::trouble_of(const gloo::Mesh& mesh, const std::stri
 Result<void> GlooCommunicator::Impl::run(std::string_view operation, Duration timeout,
                                          const std::function<void(gloo::Mesh& mesh)>& work) {
   const auto began = Clock::now();
-  const auto told = [&](Error error) { return life_->about(operation, std::move(error), began); };
+  const auto told = [&](Error error) { return about(operation, std::move(error), began); };
   const auto pass = gate().enter();
   if (!pass) return told(pass.error());
   const Turn turn(*this);
@@ -211,7 +190,7 @@ Result<void> GlooCommunicator::Impl::run(std::string_view operation, Duration ti
 
 Result<void> GlooCommunicator::Impl::collective(const Subject& subject, Work work) {
   if (auto refused = refusal_of(subject)) {
-    return life_->about(subject.operation, *std::move(refused), Clock::now());
+    return about(subject.operation, *std::move(refused), Clock::now());
   }
   return run(subject.operation, subject.timeout, [&](gloo::Mesh& mesh) {
     const communicator::Arguments& arguments = subject.arguments;
@@ -229,7 +208,7 @@ Result<void> GlooCommunicator::Impl::post(const Subject& subject,
   if (!refused && subject.arguments.rank == place().rank) {
     refused = client::invalid_argument("peer: this rank itself");
   }
-  if (refused) return life_->about(subject.operation, *std::move(refused), Clock::now());
+  if (refused) return about(subject.operation, *std::move(refused), Clock::now());
   return run(subject.operation, subject.timeout, [&](gloo::Mesh& mesh) {
     if (subject.count == 0) return;
     // Both ranks' part has one name: the n-th send meets the n-th receive.
@@ -262,12 +241,12 @@ Result<void> GlooCommunicator::Impl::grouped(const std::function<Result<void>()>
 Result<void> GlooCommunicator::Impl::close(Duration timeout) {
   const auto began = Clock::now();
   auto met = run("close", timeout, [&](gloo::Mesh& mesh) {
-    life_->begin_closing();
+    life().begin_closing();
     gloo::barrier(mesh, tag_of("close", {sequence_}));
   });
   if (!met) return met;
   if (!gate().close(client::failure(ErrorCode::closed, "the communicator was closed"))) {
-    return life_->about("close", *gate().reason(), began);
+    return about("close", *gate().reason(), began);
   }
   retire();
   return {};

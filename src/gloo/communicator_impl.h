@@ -24,7 +24,7 @@ MUSTER_BEGIN_NAMESPACE
 /// Life cycle: made by gloo::Formation when all ranks have it -> called -> over: its gate is closed
 /// for one reason, those inside are interrupted, and when they have left the connections go, on a
 /// thread of their own.
-class GlooCommunicator::Impl : public std::enable_shared_from_this<GlooCommunicator::Impl> {
+class GlooCommunicator::Impl : public communicator::HasLife<GlooCommunicator::Impl> {
  public:
   using Clock = std::chrono::steady_clock;
 
@@ -33,20 +33,10 @@ class GlooCommunicator::Impl : public std::enable_shared_from_this<GlooCommunica
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  const communicator::Place& place() const { return life_->place(); }
   const GlooOptions& options() const { return options_; }
-  communicator::Gate& gate() const { return *life_->gate(); }
-  /// `forked`, if this is a forked child of the process that made it: then nothing may be called
-  /// but `close_inherited`, once, and it is never destroyed.
-  std::optional<Error> refusal(std::string_view operation) const;
-  void close_inherited();
 
-  /// From now on losses of the group's ranks end it, or are told.
-  void watch(StatelessProcessGroup& group);
-  /// All ranks have it: from now on its host hears of it.
-  void unwatch() { life_->unwatch(); }
-  std::optional<Error> commit(MakingTimes making) { return life_->commit(making); }
-  MakingTimes making() const { return life_->making(); }
+  /// In a forked child, once: its copies of the sockets.
+  void close_inherited();
   /// The first reason counts.
   void end(Error why);
 
@@ -71,7 +61,6 @@ class GlooCommunicator::Impl : public std::enable_shared_from_this<GlooCommunica
   /// Sends or receives; inside of `grouped` it only begins to.
   Result<void> post(const Subject& subject, gloo::Posted::Direction direction);
   Result<void> grouped(const std::function<Result<void>()>& calls, Duration timeout);
-  Result<void> attach(StatelessProcessGroup& group, Duration timeout);
   Result<void> close(Duration timeout);
 
  private:
@@ -82,7 +71,6 @@ class GlooCommunicator::Impl : public std::enable_shared_from_this<GlooCommunica
                               std::initializer_list<std::uint64_t> of_all_ranks);
   static gloo::Operation operation_of(const Subject& subject, gloo::Mesh& mesh, std::uint32_t tag);
 
-  communicator::Life::Told ends_this();
   std::optional<Error> refusal_of(const Subject& subject) const;
   Result<void> run(std::string_view operation, Duration timeout,
                    const std::function<void(gloo::Mesh& mesh)>& work);
@@ -91,7 +79,6 @@ class GlooCommunicator::Impl : public std::enable_shared_from_this<GlooCommunica
   std::shared_ptr<gloo::Mesh> mesh();
 
   const GlooOptions options_;
-  const std::shared_ptr<communicator::Life> life_;
   std::mutex mesh_mutex_;
   std::shared_ptr<gloo::Mesh> mesh_;
   std::atomic<std::thread::id> caller_{};  ///< who is inside

@@ -13,7 +13,6 @@
 
 #include "client/failure.h"
 #include "communicator/alarm.h"
-#include "communicator/forked.h"
 #include "communicator/patience.h"
 #include "communicator/report.h"
 #include "gloo/another_gloo.h"
@@ -60,12 +59,6 @@ void give_up(const std::shared_ptr<Mesh>& mesh) {
   if (!communicator::start_thread("muster-gives-up", let_go)) mesh->give_up();
 }
 
-/// Whether the group is that of the parent of this process.
-bool is_inherited(const StatelessProcessGroup& group) {
-  const auto pid = group.store().process().pid;
-  return pid != 0 && pid != static_cast<std::uint32_t>(::getpid());
-}
-
 }  // namespace
 
 Presence present(const StatelessProcessGroup& group, const Endpoint& endpoint, const Mesh& mesh) {
@@ -109,18 +102,8 @@ Result<std::vector<Presence>> Formation::call_roll(const Result<Ground>& ground)
   } else {
     own = told_of(group, ground.error());
   }
-  const auto all = making_.gather(encode(own));
-  if (!all) return all.error();
-  std::vector<Presence> presences;
-  for (const std::string& bytes : *all) {
-    auto presence = decode_presence(bytes, group.world_size());
-    if (!presence) return making_.about(std::move(presence).error());
-    presences.push_back(*std::move(presence));
-  }
-  if (auto verdict = verdict_on(presences)) {
-    return making_.about_ranks(std::move(verdict->error), verdict->is_at_fault);
-  }
-  return presences;
+  return making_.call_roll(
+      own, [&](std::string_view bytes) { return decode_presence(bytes, group.world_size()); });
 }
 
 /// On a thread of its own, since Gloo does not look at the time while it waits to be connected to:
@@ -168,10 +151,7 @@ Result<void> Formation::enter(Impl& impl, const std::shared_ptr<Mesh>& mesh,
 }
 
 Result<std::shared_ptr<GlooCommunicator::Impl>> Formation::run() {
-  if (options_.timeout <= Duration::zero()) {
-    return making_.about(client::invalid_argument("timeout: above zero"));
-  }
-  if (is_inherited(making_.group())) return making_.about(communicator::forked());
+  if (auto refused = making_.refusal()) return *std::move(refused);
   const auto ground = prepare();
   const auto presences = call_roll(ground);
   if (!presences) return presences.error();
@@ -180,20 +160,17 @@ Result<std::shared_ptr<GlooCommunicator::Impl>> Formation::run() {
   for (const Presence& presence : *presences) place.processes.push_back(presence.process);
   const auto impl = std::make_shared<Impl>(options_, std::move(place), ground->mesh);
   impl->watch(group);
-  const Duration before = making_.passed();
-  const auto entered = enter(*impl, ground->mesh, *presences);
-  const Duration library = making_.passed() - before;
-  std::optional<Error> trouble;
-  if (!entered) trouble = entered.error();
-  auto voted = making_.vote(trouble, impl->gate());
-  if (voted) {
-    const auto over = impl->commit({making_.passed(), library});
-    if (over) return making_.about(*over);
-    return impl;
-  }
-  if (trouble) give_up(ground->mesh);
-  impl->end(voted.error());
-  return std::move(voted).error();
+  bool has_failed = false;
+  return making_.finish(
+      impl,
+      [&] {
+        auto entered = enter(*impl, ground->mesh, *presences);
+        has_failed = !entered;
+        return entered;
+      },
+      [&] {
+        if (has_failed) give_up(ground->mesh);
+      });
 }
 
 }  // namespace muster::gloo

@@ -12,6 +12,7 @@
 MUSTER_BEGIN_NAMESPACE
 
 using communicator::Arguments;
+using communicator::refusal_of;
 using Impl = NcclCommunicator::Impl;
 
 namespace {
@@ -35,7 +36,7 @@ int number_of(ReduceOp operation) { return static_cast<int>(operation); }
 /// An impl is held by value: the host's handler may drop the communicator while it is called.
 Result<void> issue(std::shared_ptr<Impl> impl, const Impl::Subject& subject,
                    const Arguments& arguments, const Impl::Enqueue& enqueue) {
-  if (!impl) return communicator::moved_from(subject.operation);
+  if (auto refused = refusal_of(impl, subject.operation)) return *std::move(refused);
   if (auto refused = refusal_of(arguments, impl->place().world_size)) {
     refused->operation = subject.operation;
     refused->decided_by = "client";
@@ -110,6 +111,7 @@ NcclCommunicator& NcclCommunicator::operator=(NcclCommunicator&& other) noexcept
 /// When it returns, the host's handler does not run any more.
 void NcclCommunicator::let_go() {
   if (!impl_) return;
+  if (impl_->refusal("")) return communicator::keep_forever(std::move(impl_));
   impl_->unwatch();
   impl_->end(client::failure(ErrorCode::aborted, "the communicator's handle is gone"));
 }
@@ -129,7 +131,7 @@ const std::string& NcclCommunicator::group() const {
 }
 
 std::optional<Error> NcclCommunicator::error() const {
-  if (!impl_) return client::failure(ErrorCode::closed, "the object was moved from");
+  if (auto refused = refusal_of(impl_, "")) return refused;
   return std::shared_ptr(impl_)->look();
 }
 
@@ -258,18 +260,18 @@ Result<void> NcclCommunicator::recv(void* buffer, std::size_t count, DataType ty
 
 Result<void> NcclCommunicator::grouped(const std::function<Result<void>()>& calls,
                                        Duration timeout) {
-  if (!impl_) return communicator::moved_from("grouped");
+  if (auto refused = refusal_of(impl_, "grouped")) return *std::move(refused);
   return std::shared_ptr(impl_)->grouped({"grouped", "ncclGroupEnd", timeout}, calls);
 }
 
 Result<void> NcclCommunicator::with_native(
     const std::function<Result<void>(NcclHandle handle)>& work, Duration timeout) {
-  if (!impl_) return communicator::moved_from("with_native");
+  if (auto refused = refusal_of(impl_, "with_native")) return *std::move(refused);
   return std::shared_ptr(impl_)->with_native({"with_native", "NCCL", timeout}, work);
 }
 
 Result<NcclHandle> NcclCommunicator::native_handle() const {
-  if (!impl_) return communicator::moved_from("native_handle");
+  if (auto refused = refusal_of(impl_, "native_handle")) return *std::move(refused);
   if (auto reason = impl_->gate().reason()) return *std::move(reason);
   if (impl_->options().on_loss != OnLoss::notify) {
     return client::invalid_argument(
@@ -280,14 +282,15 @@ Result<NcclHandle> NcclCommunicator::native_handle() const {
 }
 
 Result<void> NcclCommunicator::attach(StatelessProcessGroup& group, Duration timeout) {
-  if (!impl_) return communicator::moved_from("attach");
+  if (auto refused = refusal_of(impl_, "attach")) return *std::move(refused);
   const auto resolved = communicator::timeout_or(timeout, impl_->options().timeout);
   if (!resolved) return resolved.error();
   return impl_->attach(group, codec_id::nccl_communicator, *resolved);
 }
 
 void NcclCommunicator::abort() {
-  if (const auto held = impl_) held->end(client::failure(ErrorCode::aborted, "by its host"));
+  if (refusal_of(impl_, "")) return;
+  std::shared_ptr(impl_)->end(client::failure(ErrorCode::aborted, "by its host"));
 }
 
 void NcclCommunicator::abort_all(Span<NcclCommunicator* const> communicators) {
@@ -295,7 +298,7 @@ void NcclCommunicator::abort_all(Span<NcclCommunicator* const> communicators) {
   std::vector<std::shared_ptr<Impl>> ended;
   std::shared_ptr<Impl> any;
   for (NcclCommunicator* const each : communicators) {
-    if (each == nullptr || !each->impl_) continue;
+    if (each == nullptr || refusal_of(each->impl_, "")) continue;
     any = each->impl_;
     bool was_first = false;
     for (auto& one : any->doom(client::failure(ErrorCode::aborted, "by its host"), was_first)) {
@@ -308,7 +311,7 @@ void NcclCommunicator::abort_all(Span<NcclCommunicator* const> communicators) {
 }
 
 Result<void> NcclCommunicator::close(Duration timeout) {
-  if (!impl_) return communicator::moved_from("close");
+  if (auto refused = refusal_of(impl_, "close")) return *std::move(refused);
   const auto resolved = communicator::timeout_or(timeout, impl_->options().timeout);
   if (!resolved) return resolved.error();
   return std::shared_ptr(impl_)->close(*resolved);

@@ -5,6 +5,7 @@
 
 #include "client/failure.h"
 #include "communicator/arguments.h"
+#include "communicator/forked.h"
 #include "communicator/patience.h"
 #include "nccl/communicator_impl.h"
 #include "nccl/formation.h"
@@ -58,8 +59,10 @@ class NcclCommunicators::Impl {
     return all;
   }
   const std::shared_ptr<nccl::Shared>& shared() const { return shared_; }
+  const communicator::Owner& owner() const { return owner_; }
 
  private:
+  const communicator::Owner owner_;
   mutable std::mutex mutex_;
   std::map<Key, Held> held_;
   const std::shared_ptr<nccl::Shared> shared_ = std::make_shared<nccl::Shared>();
@@ -70,17 +73,25 @@ NcclCommunicators::NcclCommunicators(NcclCommunicators&&) noexcept = default;
 
 NcclCommunicators& NcclCommunicators::operator=(NcclCommunicators&& other) noexcept {
   if (this == &other) return *this;
-  abort_all();
+  const NcclCommunicators gone(std::move(*this));
   impl_ = std::move(other.impl_);
   return *this;
 }
 
-NcclCommunicators::~NcclCommunicators() { abort_all(); }
+NcclCommunicators::~NcclCommunicators() {
+  if (!impl_) return;
+  if (impl_->owner().is_forked()) {
+    communicator::keep_forever(std::move(impl_));
+  } else {
+    abort_all();
+  }
+}
 
 Result<std::shared_ptr<NcclCommunicator>> NcclCommunicators::create(StatelessProcessGroup& group,
                                                                     int device,
                                                                     NcclOptions options) {
   if (!impl_) return communicator::moved_from("create");
+  if (impl_->owner().is_forked()) return communicator::forked();
   auto made = nccl::Formation(group, device, std::move(options), impl_->shared()).run();
   if (!made) return std::move(made).error();
   std::shared_ptr<NcclCommunicator> held(new NcclCommunicator(*std::move(made)));
@@ -128,7 +139,7 @@ std::vector<std::shared_ptr<NcclCommunicator>> NcclCommunicators::all() const {
 std::size_t NcclCommunicators::count() const { return impl_ ? impl_->all().size() : 0; }
 
 void NcclCommunicators::abort_all() {
-  if (!impl_) return;
+  if (!impl_ || impl_->owner().is_forked()) return;
   const auto held = impl_->all();
   std::vector<NcclCommunicator*> communicators;
   for (const auto& each : held) communicators.push_back(each.get());

@@ -145,9 +145,7 @@ Result<void> Formation::enter(Impl& impl, const NcclUniqueId& id) const {
 }
 
 Result<std::shared_ptr<NcclCommunicator::Impl>> Formation::run() {
-  if (options_.timeout <= Duration::zero()) {
-    return making_.about(client::invalid_argument("timeout: above zero"));
-  }
+  if (auto refused = making_.refusal()) return *std::move(refused);
   const auto ground = prepare();
   const auto presences = call_roll(ground);
   if (!presences) return presences.error();

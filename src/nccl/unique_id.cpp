@@ -122,9 +122,7 @@ Result<NcclUniqueId> nccl_unique_id(StatelessProcessGroup& group, Duration timeo
                                     NcclIdOptions options) {
   // A codec of its own, so that no other all_gather or broadcast is taken for one of its rounds.
   const communicator::Making making(group, codec_id::nccl, timeout, "nccl_unique_id");
-  if (timeout <= Duration::zero()) {
-    return making.about(client::invalid_argument("the timeout is not above zero"));
-  }
+  if (auto refused = making.refusal()) return *std::move(refused);
   return Agreement(making, std::move(options)).run();
 }
 

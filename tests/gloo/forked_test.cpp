@@ -1,8 +1,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstddef>
@@ -18,6 +16,7 @@
 
 #include "gloo/machine.h"
 #include "muster/gloo_communicator.h"
+#include "support/child.h"
 #include "support/ranks.h"
 
 // Processes that a rank starts: a forked child is told that the communicator is not its own, and
@@ -80,20 +79,6 @@ class Pair {
   Server server_ = start_server();
   std::array<Part, 2> parts_;
 };
-
-/// Does it in a forked child, where no check of doctest can be.
-///
-/// returns  what the child found; -1: it did not end by itself
-int in_child(const std::function<int()>& find) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(20);
-    ::_exit(find());
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 /// How many of all calls give anything but `forked`.
 int odd_calls(GlooCommunicator& communicator, StatelessProcessGroup& group) {
