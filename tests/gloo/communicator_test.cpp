@@ -311,7 +311,7 @@ TEST_CASE("an abort lets another thread out that waits inside") {
     }
     meet(store, "done", 2);
     if (rank == 1) {
-      const Error error = must_fail(sum_of(communicator, 1));
+      const Error error = must_fail(sum_of(communicator, 1, 1s));
       CHECK(error.code == ErrorCode::gloo);
       CHECK(error.detail.find("rank 0") != std::string::npos);
     }
