@@ -261,6 +261,7 @@ TEST_CASE("with OnLoss::notify a loss within a call may be why another rank ende
     auto group = join(store, "g", rank, 3);
     std::atomic<int> losses{0};
     auto communicator = must(GlooCommunicator::create(group, counting(losses)));
+    meet(store, "made", 3);
     if (rank == 0) {
       std::int64_t number = 0;
       const Error error = must_fail(communicator.grouped([&] {
@@ -311,7 +312,7 @@ TEST_CASE("an abort lets another thread out that waits inside") {
     }
     meet(store, "done", 2);
     if (rank == 1) {
-      const Error error = must_fail(sum_of(communicator, 1));
+      const Error error = must_fail(sum_of(communicator, 1, 1s));
       CHECK(error.code == ErrorCode::gloo);
       CHECK(error.detail.find("rank 0") != std::string::npos);
     }

@@ -168,6 +168,9 @@ Error befallen(StatelessProcessGroup& group, const std::string& what, const std:
   const auto answered = or_give_up(answer_roll(group, 20s));
   if (phase == "connecting") or_give_up(connect_to(answered, 1));
   if (phase == "connected") or_give_up(connect_to(answered, answered.theirs.size()));
+  // Whoever goes in the very instant in which another rank connects to it may end that one's
+  // process (docs/gloo.md, "Addresses").
+  std::promise<void>().get_future().wait_for(100ms);
   befall(what);
   return vote(group, 20s).error();
 }
