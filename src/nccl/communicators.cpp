@@ -62,7 +62,7 @@ class NcclCommunicators::Impl {
   const communicator::Owner& owner() const { return owner_; }
 
  private:
-  const communicator::Owner owner_;
+  const communicator::Owner owner_{};
   mutable std::mutex mutex_;
   std::map<Key, Held> held_;
   const std::shared_ptr<nccl::Shared> shared_ = std::make_shared<nccl::Shared>();
