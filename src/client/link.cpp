@@ -1,7 +1,5 @@
 #include "client/link.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -76,7 +74,6 @@ Link::Link(net::Address address, std::string address_text, StoreOptions options)
       address_text_(std::move(address_text)),
       options_(std::move(options)),
       process_(base::own_process(options_.label)),
-      owner_(::getpid()),
       io_thread_(options_.io_thread),
       handlers_(options_, *io_thread_),
       bell_(net::Doorbell::of(io_thread_->impl().context()).fd()),
@@ -207,7 +204,7 @@ void Link::close() {
   finished_.wait_for(lock, goodbye_patience, [this] { return is_finished_; });
 }
 
-bool Link::is_forked() const { return ::getpid() != owner_; }
+bool Link::is_forked() const { return owner_.is_forked(); }
 
 void Link::close_inherited() { io_thread_->impl().close_inherited_sockets(); }
 

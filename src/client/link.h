@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -15,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/forked.h"
 #include "base/time.h"
 #include "client/cancel_mark.h"
 #include "client/handlers.h"
@@ -172,7 +171,7 @@ class Link : public std::enable_shared_from_this<Link> {
   const std::string address_text_;
   const StoreOptions options_;
   const ProcessInfo process_;
-  const pid_t owner_;
+  const base::Owner owner_;
   const std::shared_ptr<IoThread> io_thread_;
   const Handlers handlers_;
   const int bell_;  ///< what a signal handler writes to

@@ -1,10 +1,10 @@
 #include "muster/process_group.h"
 
+#include "base/forked.h"
 #include "client/call.h"
 #include "client/failure.h"
 #include "client/process_group_impl.h"
 #include "client/process_group_run.h"
-#include "net/forked.h"
 
 // The group's life. Its other calls are in process_group_blocking.cpp and
 // process_group_callback.cpp, the `create` by host and port is in src/embed.
@@ -47,7 +47,7 @@ std::shared_ptr<StatelessProcessGroup::Impl> StatelessProcessGroup::Impl::create
       return;
     }
     last->link()->close_inherited();
-    net::keep_forever(std::shared_ptr<Impl>(last, [](Impl*) {}));
+    base::keep_forever(std::shared_ptr<Impl>(last, [](Impl*) {}));
   });
 }
 

@@ -2,11 +2,11 @@
 
 #include <new>
 
+#include "base/forked.h"
 #include "base/monotonic_now.h"
 #include "client/call.h"
 #include "client/failure.h"
 #include "client/store_impl.h"
-#include "net/forked.h"
 #include "net/io_thread.h"
 
 // The session's life; the calls on keys are in store_blocking.cpp and store_callback.cpp.
@@ -48,7 +48,7 @@ std::shared_ptr<Store::Impl> Store::Impl::create(std::shared_ptr<Link> link) {
     // Destroying the rest would disturb the parent's epoll set, which the child shares, and may
     // wait for locks of threads that the child does not have.
     impl->link()->close_inherited();
-    net::keep_forever(std::shared_ptr<Link>(impl->link()));
+    base::keep_forever(std::shared_ptr<Link>(impl->link()));
   });
 }
 

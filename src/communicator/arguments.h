@@ -43,4 +43,9 @@ inline Error moved_from(std::string_view operation) {
   return error;
 }
 
+/// What every call of a forked child is told.
+inline Error forked() {
+  return client::failure(ErrorCode::forked, "the communicator belongs to the parent process");
+}
+
 }  // namespace muster::communicator

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/forked.h"
 #include "communicator/arguments.h"
-#include "communicator/forked.h"
 #include "communicator/gate.h"
 #include "muster/communicator.h"
 #include "muster/process_group.h"
@@ -99,7 +99,7 @@ class Life : public std::enable_shared_from_this<Life> {
   const Loss* find_loss(Clock::time_point since, int peer) const;
   void say(const Error& why) const;
 
-  const Owner owner_;
+  const base::Owner owner_;
   const Place place_;
   const OnLoss on_loss_;
   const Told on_over_;

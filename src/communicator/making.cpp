@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/forked.h"
 #include "base/rank_ranges.h"
 #include "client/failure.h"
-#include "communicator/forked.h"
 #include "communicator/report.h"
 
 namespace muster::communicator {

@@ -55,7 +55,7 @@ void GlooCommunicator::let_go() {
   if (!impl_) return;
   if (impl_->refusal("")) {
     impl_->close_inherited();
-    return communicator::keep_forever(std::move(impl_));
+    return base::keep_forever(std::move(impl_));
   }
   impl_->unwatch();
   impl_->end(client::failure(ErrorCode::aborted, "the communicator's handle is gone"));

@@ -111,7 +111,7 @@ NcclCommunicator& NcclCommunicator::operator=(NcclCommunicator&& other) noexcept
 /// When it returns, the host's handler does not run any more.
 void NcclCommunicator::let_go() {
   if (!impl_) return;
-  if (impl_->refusal("")) return communicator::keep_forever(std::move(impl_));
+  if (impl_->refusal("")) return base::keep_forever(std::move(impl_));
   impl_->unwatch();
   impl_->end(client::failure(ErrorCode::aborted, "the communicator's handle is gone"));
 }

@@ -3,9 +3,9 @@
 #include <mutex>
 #include <utility>
 
+#include "base/forked.h"
 #include "client/failure.h"
 #include "communicator/arguments.h"
-#include "communicator/forked.h"
 #include "communicator/patience.h"
 #include "nccl/communicator_impl.h"
 #include "nccl/formation.h"
@@ -59,10 +59,10 @@ class NcclCommunicators::Impl {
     return all;
   }
   const std::shared_ptr<nccl::Shared>& shared() const { return shared_; }
-  const communicator::Owner& owner() const { return owner_; }
+  const base::Owner& owner() const { return owner_; }
 
  private:
-  const communicator::Owner owner_{};
+  const base::Owner owner_{};
   mutable std::mutex mutex_;
   std::map<Key, Held> held_;
   const std::shared_ptr<nccl::Shared> shared_ = std::make_shared<nccl::Shared>();
@@ -81,7 +81,7 @@ NcclCommunicators& NcclCommunicators::operator=(NcclCommunicators&& other) noexc
 NcclCommunicators::~NcclCommunicators() {
   if (!impl_) return;
   if (impl_->owner().is_forked()) {
-    communicator::keep_forever(std::move(impl_));
+    base::keep_forever(std::move(impl_));
   } else {
     abort_all();
   }

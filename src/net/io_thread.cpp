@@ -1,14 +1,11 @@
 #include "net/io_thread.h"
 
-#include <unistd.h>
-
 #include <condition_variable>
 #include <deque>
 #include <exception>
 #include <mutex>
 #include <system_error>
 
-#include "net/forked.h"
 #include "net/loop.h"
 #include "net/thread.h"
 
@@ -71,7 +68,6 @@ struct IoThread::Impl::Handlers {
 
 IoThread::Impl::Impl(std::string name)
     : name_(std::move(name)),
-      owner_(::getpid()),
       loop_(std::make_shared<Loop>()),
       handlers_(std::make_shared<Handlers>()) {
   io_thread_ = net::start_thread(name_, [loop = loop_] { loop->run(); });
@@ -122,7 +118,7 @@ bool IoThread::Impl::on_handler_thread() const {
   return handlers_->thread.get_id() == std::this_thread::get_id();
 }
 
-bool IoThread::Impl::forked() const { return ::getpid() != owner_; }
+bool IoThread::Impl::forked() const { return owner_.is_forked(); }
 
 void IoThread::Impl::close_inherited_sockets() { loop_->state.sockets().close_all(); }
 
@@ -140,7 +136,7 @@ IoThread::IoThread(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 IoThread::~IoThread() {
   if (impl_ == nullptr || !impl_->forked()) return;
   impl_->close_inherited_sockets();
-  net::keep_forever(std::shared_ptr<Impl>(std::move(impl_)));
+  base::keep_forever(std::shared_ptr<Impl>(std::move(impl_)));
 }
 
 MUSTER_END_NAMESPACE

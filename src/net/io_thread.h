@@ -1,12 +1,11 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 
+#include "base/forked.h"
 #include "muster/io_thread.h"
 #include "net/asio.h"
 
@@ -46,7 +45,7 @@ class IoThread::Impl {
   struct Handlers;
 
   std::string name_;
-  pid_t owner_;
+  base::Owner owner_;
   std::shared_ptr<Loop> loop_;
   std::shared_ptr<Handlers> handlers_;
   std::thread io_thread_;

@@ -7,7 +7,7 @@
 #include <new>
 #include <system_error>
 
-#include "net/forked.h"
+#include "base/forked.h"
 #include "net/io_thread.h"
 #include "net/listening.h"
 #include "net/loop.h"
@@ -128,7 +128,7 @@ class Server::Impl {
       stop("the server was closed", Duration::zero(), 0, Waiting::none);
       end_on_io_thread();
     });
-    if (service_) net::keep_forever(std::move(service_));
+    if (service_) base::keep_forever(std::move(service_));
   }
 
   void end_on_io_thread() {
@@ -143,8 +143,8 @@ class Server::Impl {
 
   void leave_to_parent() {
     io_thread_->impl().close_inherited_sockets();
-    net::keep_forever(std::move(service_));
-    net::keep_forever(std::move(io_thread_));
+    base::keep_forever(std::move(service_));
+    base::keep_forever(std::move(io_thread_));
   }
 
   std::shared_ptr<IoThread> io_thread_;

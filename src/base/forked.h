@@ -3,11 +3,11 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <memory>
+#include <utility>
 
-#include "client/failure.h"
-
-namespace muster::communicator {
+namespace muster::base {
 
 /// Knows the process that made it. A forked child of that has none of its threads, and its locks as
 /// they were.
@@ -16,16 +16,20 @@ class Owner {
   bool is_forked() const { return ::getpid() != pid_; }
 
  private:
-  const pid_t pid_ = ::getpid();
+  pid_t pid_ = ::getpid();
 };
-
-/// What every call of a forked child is told.
-inline Error forked() {
-  return client::failure(ErrorCode::forked, "the communicator belongs to the parent process");
-}
 
 /// Keeps `object` until the process ends, reachable for leak checkers. For a forked child, where
 /// the destructors of what belongs to the parent's threads must not run.
-void keep_forever(std::shared_ptr<void> object);
+inline void keep_forever(std::shared_ptr<void> object) {
+  struct Kept {
+    std::shared_ptr<void> object;
+    Kept* next = nullptr;
+  };
+  static constinit std::atomic<Kept*> kept{nullptr};
+  auto* const entry = new Kept{std::move(object), kept.load()};
+  while (!kept.compare_exchange_weak(entry->next, entry)) {
+  }
+}
 
-}  // namespace muster::communicator
+}  // namespace muster::base
