@@ -46,22 +46,24 @@ struct NcclOptions {
 
 /// One NCCL communicator of the ranks of one epoch of a group.
 ///
-/// Its group is watched as long as the handle of the group, or one that was attached later, lives:
-/// a rank that is lost or leaves ends the communicator on all others at once (OnLoss). What befalls
-/// the store alone (suspended, unavailable, server_restarted) does not touch it.
+/// Its group is watched: a rank that is lost or leaves ends the communicator on all others at once
+/// (OnLoss), and so does the end of this rank's handle of the group, or of one that was attached
+/// since (closed). What befalls the store alone (suspended, unavailable, server_restarted) does not
+/// touch it.
 ///
 /// Buffers are device memory, streams belong to the communicator's device; a call returns when the
 /// operation is on the stream. Calls leave the caller's current device as it was.
 ///
 /// errors   of every call, beside its own: what ended the communicator (rank_lost, rank_left,
-///          aborted, timed_out, nccl: `actual` is its ncclResult_t), invalid_argument (types,
-///          ranks), forked (this is a child of the process that made it)
+///          closed, aborted, timed_out, nccl: `actual` is its ncclResult_t), invalid_argument (types,
+///          ranks, null buffers), forked (this is a child of the process that made it)
 /// threads  `abort` and queries: any, at any time. `close` and `attach`: any. What issues
 ///          (collectives, send, recv, grouped, with_native): one thread per device, the first that
-///          called; others get would_deadlock, since NCCL may hang then. With
+///          called, until it ends; others get would_deadlock, since NCCL may hang then. With
 ///          NCCL_LAUNCH_ORDER_IMPLICIT=1 in the environment any thread. Calls on one device take
 ///          turns: one whose turn does not come in time gives timed_out and has issued nothing.
-///          Communicators that were made by one NcclCommunicators are looked at together
+///          All this holds for the communicators of one NcclCommunicators; one that was made alone
+///          knows of no other, and its host keeps the order
 class MUSTER_API NcclCommunicator {
  public:
   /// Makes the communicator of a group's epoch. Collective: all ranks of the group call it.
@@ -132,8 +134,8 @@ class MUSTER_API NcclCommunicator {
   Result<void> recv(void* buffer, std::size_t count, DataType type, int peer, CudaStream stream,
                     Duration timeout = default_timeout);
 
-  /// Issues all calls that `calls` makes on this communicator as one (ncclGroupStart,
-  /// ncclGroupEnd): sends and receives that wait for each other need it.
+  /// Issues all calls that `calls` makes on this communicator, and on no other, as one
+  /// (ncclGroupStart, ncclGroupEnd): sends and receives that wait for each other need it.
   Result<void> grouped(const std::function<Result<void>()>& calls,
                        Duration timeout = default_timeout);
 
@@ -148,7 +150,8 @@ class MUSTER_API NcclCommunicator {
   Result<NcclHandle> native_handle() const;
 
   /// Arms the watch of losses anew, after the store was reopened and the same processes have formed
-  /// a group again: of the same ranks, under any name. Collective.
+  /// a group again: of the same ranks, under any name and over any store. Collective. The handle of
+  /// the group before is to live until this returns.
   ///
   /// errors  mismatch (ranks: another process than before), those of a collective. The communicator
   ///         stays as it is
@@ -187,7 +190,8 @@ struct NcclRequest {
   NcclOptions options;
 };
 
-/// The communicators of a host, by group and epoch: an object of the host's, none of the process.
+/// The communicators of a host, by group, epoch and rank: an object of the host's, none of the
+/// process.
 ///
 /// threads  any
 class MUSTER_API NcclCommunicators {
@@ -233,7 +237,7 @@ class MUSTER_API NcclCommunicators {
 /// `create` refuses, until they are forgiven.
 MUSTER_API int nccl_failed_attempts();
 MUSTER_API void nccl_forgive_attempts();
-/// How many handles were given up since NCCL did not return from their abort.
+/// How many handles were given up since NCCL did not return from their abort, or refused it.
 MUSTER_API int nccl_given_up_handles();
 
 MUSTER_END_NAMESPACE

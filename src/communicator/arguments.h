@@ -37,6 +37,11 @@ inline Result<Duration> timeout_or(Duration given, Duration by_default) {
   return std::min(given, longest_timeout);
 }
 
+/// For how long an abort may take; negative: no time.
+inline Duration patience_of(Duration given) {
+  return std::clamp(given, Duration::zero(), longest_timeout);
+}
+
 inline Error moved_from(std::string_view operation) {
   Error error = client::failure(ErrorCode::closed, "the object was moved from");
   error.operation = operation;

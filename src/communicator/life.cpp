@@ -5,6 +5,7 @@
 
 #include "base/rank_ranges.h"
 #include "client/failure.h"
+#include "communicator/report.h"
 
 namespace muster::communicator {
 namespace {
@@ -16,8 +17,11 @@ bool is_about_control_plane(ErrorCode code) {
          code == ErrorCode::stale_epoch;
 }
 
-std::string text_of(const ProcessId& id) {
-  return {reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()};
+/// Whom a rank of a communicator is: its process, and its rank there.
+std::string identity_of(const ProcessId& id, int rank) {
+  std::string text(reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size());
+  append_number(text, static_cast<std::uint32_t>(rank));
+  return text;
 }
 
 /// The ranks that are another process than before.
@@ -25,8 +29,8 @@ std::vector<RankRange> strangers(const std::vector<std::string>& now,
                                  const std::vector<ProcessId>& before) {
   std::vector<RankRange> ranges;
   for (std::size_t rank = 0; rank < std::max(now.size(), before.size()); ++rank) {
-    const bool is_same =
-        rank < now.size() && rank < before.size() && now[rank] == text_of(before[rank]);
+    const bool is_same = rank < now.size() && rank < before.size() &&
+                         now[rank] == identity_of(before[rank], static_cast<int>(rank));
     if (!is_same) base::add_to(ranges, static_cast<int>(rank));
   }
   return ranges;
@@ -72,7 +76,7 @@ void Life::hear(const Error& error, const Told& end) {
   cause_came_.notify_all();
   if (is_closing_ && error.code == ErrorCode::rank_left) return;
   if (on_loss_ == OnLoss::abort || !is_committed_) return end(error);
-  say(error);
+  if (!gate_->is_closed()) say(error);
 }
 
 void Life::say(const Error& why) const {
@@ -136,11 +140,13 @@ Result<void> Life::attach(StatelessProcessGroup& group, std::uint32_t codec, Dur
                           Told end) {
   const auto began = Clock::now();
   if (const auto reason = gate_->reason()) return about("attach", *reason, began);
-  const auto all = group.all_gather_bytes(text_of(group.store().process().id), codec, timeout);
+  const auto all =
+      group.all_gather_bytes(identity_of(group.store().process().id, place_.rank), codec, timeout);
   if (!all) return about("attach", all.error(), began);
   auto others = strangers(*all, place_.processes);
   if (!others.empty()) {
-    Error error = client::failure(ErrorCode::mismatch, "another process than it was made with");
+    Error error =
+        client::failure(ErrorCode::mismatch, "another process or rank than it was made with");
     error.rank_ranges = std::move(others);
     return about("attach", std::move(error), began);
   }

@@ -169,7 +169,7 @@ Result<void> GlooCommunicator::attach(StatelessProcessGroup& group, Duration tim
   if (auto refused = refusal_of(impl_, "attach")) return *std::move(refused);
   const auto resolved = communicator::timeout_or(timeout, impl_->options().timeout);
   if (!resolved) return resolved.error();
-  return impl_->attach(group, codec_id::gloo_communicator, *resolved);
+  return std::shared_ptr(impl_)->attach(group, codec_id::gloo_communicator, *resolved);
 }
 
 void GlooCommunicator::abort() {

@@ -1,3 +1,5 @@
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include "client/failure.h"
@@ -31,16 +33,44 @@ int number_of(DataType type) {
   }
 }
 
+std::chrono::steady_clock::time_point now() { return std::chrono::steady_clock::now(); }
+
 int number_of(ReduceOp operation) { return static_cast<int>(operation); }
+
+/// What one rank gives to a call.
+struct Buffers {
+  const void* send = nullptr;
+  const void* receive = nullptr;
+  bool is_needed_to_send = true;
+  bool is_needed_to_receive = true;
+  bool may_be_same = true;
+};
+
+std::optional<Error> refusal_of(const Buffers& buffers, const Arguments& arguments,
+                                int world_size) {
+  if (arguments.count == 0) return std::nullopt;
+  if (buffers.is_needed_to_send && buffers.send == nullptr) {
+    return client::invalid_argument("send: null");
+  }
+  if (buffers.is_needed_to_receive && buffers.receive == nullptr) {
+    return client::invalid_argument("receive: null");
+  }
+  if (!buffers.may_be_same && buffers.send == buffers.receive && world_size > 1) {
+    return client::invalid_argument("send and receive: not the same buffer");
+  }
+  return std::nullopt;
+}
 
 /// An impl is held by value: the host's handler may drop the communicator while it is called.
 Result<void> issue(std::shared_ptr<Impl> impl, const Impl::Subject& subject,
-                   const Arguments& arguments, const Impl::Enqueue& enqueue) {
+                   const Arguments& arguments, const Buffers& buffers,
+                   const Impl::Enqueue& enqueue) {
   if (auto refused = refusal_of(impl, subject.operation)) return *std::move(refused);
-  if (auto refused = refusal_of(arguments, impl->place().world_size)) {
-    refused->operation = subject.operation;
-    refused->decided_by = "client";
-    return *std::move(refused);
+  const int world_size = impl->place().world_size;
+  auto refused = refusal_of(arguments, world_size);
+  if (!refused) refused = refusal_of(buffers, arguments, world_size);
+  if (refused) {
+    return impl->about(subject.operation, *std::move(refused), now());
   }
   return impl->issue(subject, enqueue);
 }
@@ -139,7 +169,7 @@ Result<void> NcclCommunicator::all_reduce(const void* send, void* receive, std::
                                           DataType type, ReduceOp operation, CudaStream stream,
                                           Duration timeout) {
   return issue(impl_, {"all_reduce", "ncclAllReduce", timeout}, {type, operation, 0, count},
-               [&](const NcclFunctions& nccl, NcclHandle handle) {
+               {send, receive}, [&](const NcclFunctions& nccl, NcclHandle handle) {
                  return nccl.all_reduce(send, receive, count, number_of(type), number_of(operation),
                                         handle, stream);
                });
@@ -149,7 +179,7 @@ Result<void> NcclCommunicator::broadcast(const void* send, void* receive, std::s
                                          DataType type, int root, CudaStream stream,
                                          Duration timeout) {
   return issue(impl_, {"broadcast", "ncclBroadcast", timeout}, {type, ReduceOp::sum, root, count},
-               [&](const NcclFunctions& nccl, NcclHandle handle) {
+               {send, receive, rank() == root}, [&](const NcclFunctions& nccl, NcclHandle handle) {
                  return nccl.broadcast(send, receive, count, number_of(type), root, handle, stream);
                });
 }
@@ -158,6 +188,7 @@ Result<void> NcclCommunicator::reduce(const void* send, void* receive, std::size
                                       DataType type, ReduceOp operation, int root,
                                       CudaStream stream, Duration timeout) {
   return issue(impl_, {"reduce", "ncclReduce", timeout}, {type, operation, root, count},
+               {send, receive, true, rank() == root},
                [&](const NcclFunctions& nccl, NcclHandle handle) {
                  return nccl.reduce(send, receive, count, number_of(type), number_of(operation),
                                     root, handle, stream);
@@ -168,7 +199,7 @@ Result<void> NcclCommunicator::all_gather(const void* send, void* receive, std::
                                           DataType type, CudaStream stream, Duration timeout) {
   return issue(impl_, {"all_gather", "ncclAllGather", timeout},
                {type, ReduceOp::sum, 0, send_count, static_cast<std::size_t>(world_size())},
-               [&](const NcclFunctions& nccl, NcclHandle handle) {
+               {send, receive}, [&](const NcclFunctions& nccl, NcclHandle handle) {
                  return nccl.all_gather(send, receive, send_count, number_of(type), handle, stream);
                });
 }
@@ -179,7 +210,7 @@ Result<void> NcclCommunicator::reduce_scatter(const void* send, void* receive,
                                               Duration timeout) {
   return issue(impl_, {"reduce_scatter", "ncclReduceScatter", timeout},
                {type, operation, 0, receive_count, static_cast<std::size_t>(world_size())},
-               [&](const NcclFunctions& nccl, NcclHandle handle) {
+               {send, receive}, [&](const NcclFunctions& nccl, NcclHandle handle) {
                  return nccl.reduce_scatter(send, receive, receive_count, number_of(type),
                                             number_of(operation), handle, stream);
                });
@@ -189,6 +220,7 @@ Result<void> NcclCommunicator::all_to_all(const void* send, void* receive, std::
                                           DataType type, CudaStream stream, Duration timeout) {
   return issue(impl_, {"all_to_all", "ncclAlltoAll", timeout},
                {type, ReduceOp::sum, 0, count, static_cast<std::size_t>(world_size())},
+               {send, receive, true, true, false},
                [&](const NcclFunctions& nccl, NcclHandle handle) {
                  if (nccl.all_to_all != nullptr) {
                    return nccl.all_to_all(send, receive, count, number_of(type), handle, stream);
@@ -209,6 +241,7 @@ Result<void> NcclCommunicator::gather(const void* send, void* receive, std::size
                                       Duration timeout) {
   return issue(impl_, {"gather", "ncclGather", timeout},
                {type, ReduceOp::sum, root, count, static_cast<std::size_t>(world_size())},
+               {send, receive, true, rank() == root},
                [&](const NcclFunctions& nccl, NcclHandle handle) {
                  if (nccl.gather != nullptr) {
                    return nccl.gather(send, receive, count, number_of(type), root, handle, stream);
@@ -228,7 +261,7 @@ Result<void> NcclCommunicator::scatter(const void* send, void* receive, std::siz
                                        Duration timeout) {
   return issue(impl_, {"scatter", "ncclScatter", timeout},
                {type, ReduceOp::sum, root, count, static_cast<std::size_t>(world_size())},
-               [&](const NcclFunctions& nccl, NcclHandle handle) {
+               {send, receive, rank() == root}, [&](const NcclFunctions& nccl, NcclHandle handle) {
                  if (nccl.scatter != nullptr) {
                    return nccl.scatter(send, receive, count, number_of(type), root, handle, stream);
                  }
@@ -245,7 +278,7 @@ Result<void> NcclCommunicator::scatter(const void* send, void* receive, std::siz
 Result<void> NcclCommunicator::send(const void* buffer, std::size_t count, DataType type, int peer,
                                     CudaStream stream, Duration timeout) {
   return issue(impl_, {"send", "ncclSend", timeout}, {type, ReduceOp::sum, peer, count},
-               [&](const NcclFunctions& nccl, NcclHandle handle) {
+               {buffer, nullptr, true, false}, [&](const NcclFunctions& nccl, NcclHandle handle) {
                  return nccl.send(buffer, count, number_of(type), peer, handle, stream);
                });
 }
@@ -253,7 +286,7 @@ Result<void> NcclCommunicator::send(const void* buffer, std::size_t count, DataT
 Result<void> NcclCommunicator::recv(void* buffer, std::size_t count, DataType type, int peer,
                                     CudaStream stream, Duration timeout) {
   return issue(impl_, {"recv", "ncclRecv", timeout}, {type, ReduceOp::sum, peer, count},
-               [&](const NcclFunctions& nccl, NcclHandle handle) {
+               {nullptr, buffer, false, true}, [&](const NcclFunctions& nccl, NcclHandle handle) {
                  return nccl.recv(buffer, count, number_of(type), peer, handle, stream);
                });
 }
@@ -261,12 +294,14 @@ Result<void> NcclCommunicator::recv(void* buffer, std::size_t count, DataType ty
 Result<void> NcclCommunicator::grouped(const std::function<Result<void>()>& calls,
                                        Duration timeout) {
   if (auto refused = refusal_of(impl_, "grouped")) return *std::move(refused);
+  if (!calls) return impl_->about("grouped", client::invalid_argument("calls: empty"), now());
   return std::shared_ptr(impl_)->grouped({"grouped", "ncclGroupEnd", timeout}, calls);
 }
 
 Result<void> NcclCommunicator::with_native(
     const std::function<Result<void>(NcclHandle handle)>& work, Duration timeout) {
   if (auto refused = refusal_of(impl_, "with_native")) return *std::move(refused);
+  if (!work) return impl_->about("with_native", client::invalid_argument("work: empty"), now());
   return std::shared_ptr(impl_)->with_native({"with_native", "NCCL", timeout}, work);
 }
 
@@ -284,8 +319,8 @@ Result<NcclHandle> NcclCommunicator::native_handle() const {
 Result<void> NcclCommunicator::attach(StatelessProcessGroup& group, Duration timeout) {
   if (auto refused = refusal_of(impl_, "attach")) return *std::move(refused);
   const auto resolved = communicator::timeout_or(timeout, impl_->options().timeout);
-  if (!resolved) return resolved.error();
-  return impl_->attach(group, codec_id::nccl_communicator, *resolved);
+  if (!resolved) return impl_->about("attach", resolved.error(), now());
+  return std::shared_ptr(impl_)->attach(group, codec_id::nccl_communicator, *resolved);
 }
 
 void NcclCommunicator::abort() {
@@ -313,7 +348,7 @@ void NcclCommunicator::abort_all(Span<NcclCommunicator* const> communicators) {
 Result<void> NcclCommunicator::close(Duration timeout) {
   if (auto refused = refusal_of(impl_, "close")) return *std::move(refused);
   const auto resolved = communicator::timeout_or(timeout, impl_->options().timeout);
-  if (!resolved) return resolved.error();
+  if (!resolved) return impl_->about("close", resolved.error(), now());
   return std::shared_ptr(impl_)->close(*resolved);
 }
 

@@ -55,7 +55,7 @@ Result<void> NcclCommunicator::Impl::begin(const NcclUniqueId& id, Clock::time_p
       },
       [ground = ground_](const Result<Begun>& late) {
         const Device::Current current(*ground.device);
-        if (late->handle != nullptr) ground.nccl.comm_abort(late->handle);
+        if (late && late->handle != nullptr) ground.nccl.comm_abort(late->handle);
       },
       [this] { return gate().is_closed(); });
   if (!begun && gate().is_closed()) return *gate().reason();
@@ -93,7 +93,8 @@ std::vector<Doomed> NcclCommunicator::Impl::doom(Error why, bool& was_first) {
   was_first = life().close(std::move(why));
   // Also when it was closed before: NCCL may have been giving the handle then.
   if (handle_ == nullptr || is_claimed_.exchange(true)) return {};
-  return {{ground_.nccl, ground_.device, handle_, life().gate(), options_.abort_patience}};
+  return {{ground_.nccl, ground_.device, handle_, life().gate(),
+           communicator::patience_of(options_.abort_patience)}};
 }
 
 void NcclCommunicator::Impl::end(Error why) {
@@ -141,8 +142,11 @@ Result<void> NcclCommunicator::Impl::close(Duration timeout) {
       const auto closed = client::failure(ErrorCode::closed, "another call closes it");
       return about("close", gate().reason().value_or(closed), began);
     }
+    // Those that wait for their turn do not get it any more.
+    gate().close(client::failure(ErrorCode::closed, "the communicator was closed"));
   }
-  gate().close(client::failure(ErrorCode::closed, "the communicator was closed"));
+  const auto left = std::max(began + timeout - Clock::now(), Clock::duration(shortest_patience));
+  gate().wait_empty(std::chrono::duration_cast<Duration>(left));
   auto destroyed = destroy(began + timeout);
   if (!destroyed) return about("close", std::move(destroyed).error(), began);
   return {};

@@ -98,7 +98,6 @@ class NcclCommunicator::Impl : public communicator::HasLife<NcclCommunicator::Im
   using Clock = std::chrono::steady_clock;
 
   Result<void> destroy(Clock::time_point until);
-  class OpenGroup;
   Error trouble_of(const Subject& subject, int result, Clock::time_point until);
   Result<void> see_done(const Subject& subject, int result, Clock::time_point until);
 
@@ -106,9 +105,8 @@ class NcclCommunicator::Impl : public communicator::HasLife<NcclCommunicator::Im
   const NcclOptions options_;
   const std::shared_ptr<nccl::Shared> shared_;
   std::atomic<NcclHandle> handle_{nullptr};
-  std::atomic<Clock::rep> remote_since_{0};      ///< when NCCL first said that a peer is gone
-  std::atomic<bool> is_claimed_{false};          ///< the handle, by who ends it
-  std::atomic<std::thread::id> group_thread_{};  ///< whose NCCL group is open on it
+  std::atomic<Clock::rep> remote_since_{0};  ///< when NCCL first said that a peer is gone
+  std::atomic<bool> is_claimed_{false};      ///< the handle, by who ends it
 };
 
 MUSTER_END_NAMESPACE

@@ -23,6 +23,35 @@ namespace {
 
 constexpr Duration patience_for_cause{std::chrono::seconds(5)};
 
+/// Whose NCCL group is open on this thread.
+thread_local const void* grouping = nullptr;
+
+/// NCCL's group of this thread, open as long as this lives, also when what it holds throws.
+class OpenGroup {
+ public:
+  OpenGroup(const NcclFunctions& nccl, const void* whose)
+      : nccl_(nccl), before_(grouping), result_(nccl.group_start()) {
+    if (result_ == success) grouping = whose;
+  }
+  ~OpenGroup() {
+    if (result_ == success) end();
+  }
+  OpenGroup(const OpenGroup&) = delete;
+  OpenGroup& operator=(const OpenGroup&) = delete;
+
+  int result() const { return result_; }
+  int end() {
+    result_ = in_progress;  // no more
+    grouping = before_;
+    return nccl_.group_end();
+  }
+
+ private:
+  const NcclFunctions& nccl_;
+  const void* const before_;
+  int result_;
+};
+
 bool is_refused(int result) {
   return result == nccl::invalid_argument || result == nccl::invalid_usage;
 }
@@ -70,18 +99,20 @@ Result<void> NcclCommunicator::Impl::issue(const Subject& subject, const Enqueue
   if (!pass) return told(pass.error());
   const auto turn = this->turn(nccl::Turns::Taker::issuer, began + *timeout);
   if (!turn) return told(turn.error());
+  if (grouping != nullptr && grouping != this) {
+    return told(client::invalid_argument("inside of `grouped` of another communicator"));
+  }
   const Device::Current current(device());
   const int result = enqueue(functions(), handle_);
-  const bool is_in_group = group_thread_ == std::this_thread::get_id();
-  if (is_in_group && (result == success || result == in_progress)) return {};
+  if (grouping == this && (result == success || result == in_progress)) return {};
   return told(see_done(subject, result, began + *timeout));
 }
 
 /// What befell NCCL's own threads since the last call. Whoever is in a call asks for it there.
 std::optional<Error> NcclCommunicator::Impl::look() {
   Result<void> trouble;
-  if (const auto pass = gate().enter(); pass && group_thread_ != std::this_thread::get_id()) {
-    if (const auto turn = this->turn(nccl::Turns::Taker::anyone, Clock::now())) {
+  if (const auto pass = gate().enter(); pass && grouping == nullptr) {
+    if (const auto turn = this->turn(nccl::Turns::Taker::onlooker, Clock::now())) {
       trouble = settle(Clock::now());
     }
   }
@@ -98,37 +129,11 @@ std::optional<Error> NcclCommunicator::Impl::look() {
   return gate().reason();
 }
 
-/// NCCL's group of this thread, open as long as this lives, also when what it holds throws.
-class NcclCommunicator::Impl::OpenGroup {
- public:
-  explicit OpenGroup(Impl& impl)
-      : impl_(impl), before_(impl.group_thread_), result_(impl.functions().group_start()) {
-    if (result_ == success) impl_.group_thread_ = std::this_thread::get_id();
-  }
-  ~OpenGroup() {
-    if (result_ == success) end();
-  }
-  OpenGroup(const OpenGroup&) = delete;
-  OpenGroup& operator=(const OpenGroup&) = delete;
-
-  int result() const { return result_; }
-  int end() {
-    result_ = in_progress;  // no more
-    impl_.group_thread_ = before_;
-    return impl_.functions().group_end();
-  }
-
- private:
-  Impl& impl_;
-  const std::thread::id before_;
-  int result_;
-};
-
 Result<void> NcclCommunicator::Impl::grouped(const Subject& subject,
                                              const std::function<Result<void>()>& calls) {
   Result<void> called;
   auto issued = issue(subject, [&](const NcclFunctions&, NcclHandle) {
-    OpenGroup group(*this);
+    OpenGroup group(functions(), this);
     if (group.result() != success) return group.result();
     called = calls();
     return group.end();

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <latch>
 #include <map>
 #include <mutex>
+#include <tuple>
 #include <utility>
 
 #include "base/forked.h"
@@ -10,17 +12,18 @@
 #include "nccl/communicator_impl.h"
 #include "nccl/formation.h"
 
-// The communicators of a host, by what a group's epoch is: the server's incarnation and its number.
+// The communicators of a host, by rank and what a group's epoch is: the server's incarnation and
+// its number.
 
 MUSTER_BEGIN_NAMESPACE
 
 class NcclCommunicators::Impl {
  public:
-  using Key = std::pair<std::uint64_t, std::uint64_t>;
+  using Key = std::tuple<std::uint64_t, std::uint64_t, int>;
   using Held = std::shared_ptr<NcclCommunicator>;
 
   static Key key_of(const StatelessProcessGroup& group) {
-    return {group.store().incarnation(), group.epoch()};
+    return {group.store().incarnation(), group.epoch(), group.rank()};
   }
 
   /// What was there goes without the lock, with the caller's part.
@@ -42,15 +45,14 @@ class NcclCommunicators::Impl {
     held_.erase(found);
   }
   std::size_t drop_ended() {
-    std::vector<Held> dropped;  // go without the lock
+    auto ended = all();  // asked, and gone, without the lock: their hosts' handlers may come here
+    ended.erase(
+        std::remove_if(ended.begin(), ended.end(), [](const Held& each) { return !each->error(); }),
+        ended.end());
     const std::lock_guard lock(mutex_);
-    for (auto each = held_.begin(); each != held_.end();) {
-      const auto here = each++;
-      if (!here->second->error()) continue;
-      dropped.push_back(std::move(here->second));
-      held_.erase(here);
-    }
-    return dropped.size();
+    return std::erase_if(held_, [&](const auto& each) {
+      return std::find(ended.begin(), ended.end(), each.second) != ended.end();
+    });
   }
   std::vector<Held> all() const {
     const std::lock_guard lock(mutex_);

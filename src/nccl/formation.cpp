@@ -28,7 +28,8 @@ std::atomic<int> failed_count{0};
 /// With it NCCL blocks where it must not.
 std::optional<Error> refusal_of_blocking() {
   const char* const value = std::getenv("NCCL_COMM_BLOCKING");
-  if (value == nullptr || std::string_view(value) != "1") return std::nullopt;
+  constexpr int any_base = 0;  // as NCCL reads it
+  if (value == nullptr || std::strtoll(value, nullptr, any_base) != 1) return std::nullopt;
   return client::failure(ErrorCode::nccl,
                          "NCCL_COMM_BLOCKING=1 is set, in the environment or in NCCL's "
                          "configuration file; unset it");

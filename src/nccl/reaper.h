@@ -21,12 +21,13 @@ struct Doomed {
   Duration patience{0};
 };
 
-/// Aborts communicators on a thread for each device, those of one device in one NCCL group: one
-/// after the other they may hang on each other's kernels. Has no thread while there is nothing to
-/// abort.
+/// Aborts communicators on threads of its own, those of one device that come together in one NCCL
+/// group: one after the other they may hang on each other's kernels. Nobody waits for those that
+/// came before, nor for those in which a call lasts. Has no thread while there is nothing to abort.
 ///
 /// Life cycle of one: submitted -> all who are inside have left, or its patience is over ->
-/// ncclCommAbort on another thread -> done, or its patience is over again: given up and counted.
+/// ncclCommAbort on another thread -> done, or it failed or its patience is over again: given up
+/// and counted.
 class Reaper : public std::enable_shared_from_this<Reaper> {
  public:
   void submit(std::vector<Doomed> doomed);
@@ -42,7 +43,7 @@ class Reaper : public std::enable_shared_from_this<Reaper> {
 
   std::mutex mutex_;
   std::map<int, std::vector<Doomed>> waiting_;  ///< by the device's ordinal
-  std::set<int> working_;                       ///< devices that have a thread
+  std::set<int> working_;                       ///< devices for which a thread gathers
 };
 
 }  // namespace muster::nccl

@@ -13,6 +13,12 @@ namespace {
 
 constexpr std::chrono::milliseconds between_looks{5};
 
+/// Lives as long as the calling thread.
+const std::shared_ptr<const int>& own_mark() {
+  thread_local const auto mark = std::make_shared<const int>(0);
+  return mark;
+}
+
 bool has_implicit_order() {
   const char* const order = std::getenv("NCCL_LAUNCH_ORDER_IMPLICIT");
   return order != nullptr && std::string_view(order) == "1";
@@ -33,21 +39,28 @@ Result<Turns::Turn> Turns::take(int device, Taker taker, Clock::time_point until
   const std::thread::id nobody;
   std::unique_lock lock(mutex_);
   Line& line = lines_[device];
-  if (taker == Taker::issuer && line.issuer == nobody) line.issuer = self;
-  if (taker == Taker::issuer && line.issuer != self && !has_implicit_order()) {
+  if (taker == Taker::issuer && line.issuer.expired()) line.issuer = own_mark();
+  if (taker == Taker::issuer && line.issuer.lock() != own_mark() && !has_implicit_order()) {
     return client::failure(ErrorCode::would_deadlock,
                            "another thread issues to device " + std::to_string(device) +
                                "; let one thread do it, or set NCCL_LAUNCH_ORDER_IMPLICIT=1");
   }
-  while (line.inside != nobody && line.inside != self) {
-    if (gate.is_closed()) return *gate.reason();
+  const auto is_free = [&] {
+    if (line.inside == self) return true;
+    return line.inside == nobody && (taker != Taker::onlooker || line.waiting_count == 0);
+  };
+  while (!is_free()) {
     const auto now = Clock::now();
     if (now >= until) {
       return client::failure(ErrorCode::timed_out, "another thread is in a call on device " +
                                                        std::to_string(device) + " still");
     }
+    ++line.waiting_count;
     given_back_.wait_until(lock, std::min<Clock::time_point>(until, now + between_looks));
+    --line.waiting_count;
+    if (gate.is_closed()) break;
   }
+  if (gate.is_closed()) return *gate.reason();  // its handle may be gone
   line.inside = self;
   ++line.depth;
   return Turn(*this, device);

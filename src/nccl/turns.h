@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -33,20 +34,23 @@ class Turns {
   };
 
   /// Who takes it: what must keep the one order is issued by one thread, or NCCL keeps the order.
-  enum class Taker { issuer, anyone };
+  /// An onlooker stands back for those that wait.
+  enum class Taker { issuer, anyone, onlooker };
 
   /// Waits until no other thread has it. A thread that has it gets it again.
   ///
-  /// errors  would_deadlock (another thread has issued to the device; not with an implicit order),
+  /// errors  would_deadlock (another thread, which lives still, has issued to the device; not with
+  ///         an implicit order),
   ///         timed_out (another has it still), why the gate is closed
   Result<Turn> take(int device, Taker taker, Clock::time_point until,
                     const communicator::Gate& gate);
 
  private:
   struct Line {
-    std::thread::id issuer;
+    std::weak_ptr<const int> issuer;  ///< its mark, which goes with it
     std::thread::id inside;
     int depth = 0;
+    int waiting_count = 0;
   };
 
   void give_back(int device);

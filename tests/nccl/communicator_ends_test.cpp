@@ -1,0 +1,235 @@
+#include <atomic>
+#include <cstdlib>
+#include <future>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "nccl/communicator_machine.h"
+#include "nccl/functions.h"
+#include "support/await.h"
+#include "support/ranks.h"
+
+// How communicators end while others are inside, wait for their turn, or are told of it.
+
+namespace muster::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// In the environment as long as it lives.
+struct ImplicitOrder {
+  ImplicitOrder() { ::setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 1); }
+  ~ImplicitOrder() { ::unsetenv("NCCL_LAUNCH_ORDER_IMPLICIT"); }
+};
+
+/// A rank of a group, over a store of its own.
+struct Member {
+  Member(const Server& server, const std::string& name, int rank, int world_size)
+      : store(connect(server)), group(join(store, name, rank, world_size)) {}
+
+  Store store;
+  StatelessProcessGroup group;
+};
+
+Result<void> reduce(NcclCommunicator& communicator, Buffer& buffer) {
+  return communicator.all_reduce(buffer.at(), buffer.at(), 1, DataType::int32, ReduceOp::sum,
+                                 buffer.stream());
+}
+
+TEST_CASE_FIXTURE(Machine, "who waits for a turn while it is closed does not get to its handle") {
+  Server server = start_server();
+  Member alone(server, "g", 0, 1);
+  auto communicator = must(NcclCommunicator::create(alone.group, 0, doubled()));
+  const ImplicitOrder order;
+  Buffer buffer(0, 1);
+  REQUIRE(nccl().fault("finalize:delay=200") == 0);
+  const auto later = [](auto call) {
+    auto result = std::async(std::launch::async, std::move(call));
+    std::this_thread::sleep_for(20ms);  // else it comes when the handle is gone: refused, too
+    return result;
+  };
+  auto closed = later([&] { return communicator.close(); });
+  auto reduced = later([&] { return reduce(communicator, buffer); });
+  auto again = later([&] { return communicator.close(); });
+  must(closed.get());
+  CHECK(must_fail(reduced.get()).code == ErrorCode::closed);
+  CHECK(must_fail(again.get()).code == ErrorCode::closed);
+  CHECK(communicator.error()->code == ErrorCode::closed);
+}
+
+TEST_CASE_FIXTURE(Machine, "a host may come back to the registry while it is told") {
+  Server server = start_server();
+  Member alone(server, "g", 0, 1);
+  NcclCommunicators communicators;
+  std::atomic<std::size_t> counted{99};
+  NcclOptions options = doubled();
+  options.on_over = [&](const Error&) { counted = communicators.count(); };
+  auto communicator = must(communicators.create(alone.group, 0, options));
+  REQUIRE(nccl().fault("collective:async=2") == 0);
+  Buffer buffer(0, 1);
+  must(reduce(*communicator, buffer));
+  await([&] { return communicators.drop_ended() == 1; });
+  CHECK(counted == 1);
+  buffer.values();
+}
+
+TEST_CASE_FIXTURE(Machine, "each rank of a process has its own communicator in one registry") {
+  Server server = start_server();
+  std::vector<std::optional<Member>> members(2);
+  run_ranks(
+      2, [&](int rank) { members[static_cast<std::size_t>(rank)].emplace(server, "g", rank, 2); });
+  NcclCommunicators communicators;
+  const std::vector<NcclRequest> requests{{&members[0]->group, 0, doubled()},
+                                          {&members[1]->group, 1, doubled()}};
+  for (const auto& made : communicators.create_all(requests)) must(made);
+  CHECK(communicators.count() == 2);
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto found = communicators.find(members[static_cast<std::size_t>(rank)]->group);
+    REQUIRE(found);
+    CHECK(found->rank() == rank);
+    CHECK(found->device() == rank);
+  }
+  communicators.drop(members[0]->group);
+  CHECK(communicators.find(members[1]->group));
+}
+
+TEST_CASE_FIXTURE(Machine,
+                  "attach takes each rank for what it was, and its host may drop it then") {
+  Server server = start_server();
+  std::vector<std::optional<Member>> members(2);
+  std::vector<std::optional<Member>> swapped(2);
+  std::vector<std::unique_ptr<NcclCommunicator>> communicators(2);
+  std::promise<void> dropped;
+  run_ranks(2, [&](int rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    members[at].emplace(server, "g", rank, 2);
+    swapped[at].emplace(server, "swapped", 1 - rank, 2);
+    NcclOptions options = doubled();
+    if (rank == 0) {
+      options.on_over = [&](const Error&) {
+        std::thread([&] {  // while `attach` runs; not on the thread that tells
+          communicators[0].reset();
+          dropped.set_value();
+        })
+            .detach();
+      };
+    }
+    communicators[at] = std::make_unique<NcclCommunicator>(
+        must(NcclCommunicator::create(members[at]->group, rank, options)));
+    const Error error = must_fail(communicators[at]->attach(swapped[at]->group));
+    CHECK(error.code == ErrorCode::mismatch);
+    CHECK(error.rank_ranges == std::vector<RankRange>{{0, 1}});
+  });
+  auto attached =
+      std::async(std::launch::async, [&] { return communicators[0]->attach(swapped[0]->group); });
+  std::this_thread::sleep_for(20ms);
+  must(members[1]->group.leave());
+  dropped.get_future().wait();
+  must(swapped[1]->group.leave());
+  CHECK(must_fail(attached.get()).code == ErrorCode::rank_left);
+}
+
+TEST_CASE_FIXTURE(Machine,
+                  "over another store the watch goes on, if the handle before lives until then") {
+  Server server = start_server();
+  Server another = start_server();
+  auto before = std::make_unique<Member>(server, "g", 0, 1);
+  auto communicator = must(NcclCommunicator::create(before->group, 0, doubled()));
+  auto now = std::make_unique<Member>(another, "g", 0, 1);
+  must(communicator.attach(now->group));
+  before.reset();
+  CHECK_FALSE(communicator.error());
+  now.reset();
+  await([&] { return communicator.error().has_value(); });
+  CHECK(communicator.error()->code == ErrorCode::closed);
+}
+
+/// An ncclCommAbort that returns when both have been called: one hangs on the other's kernel.
+std::atomic<int> aborts{0};
+NcclFunctions& functions_loaded() {
+  static NcclFunctions functions;
+  return functions;
+}
+int abort_with_other(NcclHandle handle) {
+  ++aborts;
+  const auto until = Clock::now() + 8s;
+  while (aborts < 2 && Clock::now() < until) std::this_thread::sleep_for(1ms);
+  return functions_loaded().comm_abort(handle);
+}
+
+TEST_CASE_FIXTURE(Machine, "an abort that hangs on a later one's kernel does not hold that up") {
+  Server server = start_server();
+  Member first(server, "first", 0, 1);
+  Member second(server, "second", 0, 1);
+  functions_loaded() = must(nccl::load_nccl(doubled().nccl_library));
+  NcclFunctions functions = functions_loaded();
+  functions.comm_abort = abort_with_other;
+  NcclOptions options = doubled();
+  options.nccl = &functions;
+  NcclCommunicators communicators;
+  const auto one = must(communicators.create(first.group, 0, options));
+  const auto other = must(communicators.create(second.group, 0, options));
+  const auto began = Clock::now();
+  one->abort();
+  await([] { return aborts == 1; });
+  other->abort();
+  await([] { return nccl().count("communicators") == 0; });
+  CHECK(Clock::now() - began < 5s);
+  CHECK(nccl_given_up_handles() == 0);
+}
+
+TEST_CASE_FIXTURE(Machine, "what cannot be right is refused before NCCL is called") {
+  Server server = start_server();
+  Member alone(server, "g", 0, 1);
+  Member beside(server, "h", 0, 1);
+  NcclCommunicators communicators;
+  const auto one = must(communicators.create(alone.group, 0, doubled()));
+  const auto other = must(communicators.create(beside.group, 0, doubled()));
+  Buffer buffer(0, 1);
+  const auto is_refused = [](const Result<void>& result) {
+    return !result && result.error().code == ErrorCode::invalid_argument &&
+           result.error().group == "g" && result.error().epoch != 0;
+  };
+  CHECK(is_refused(
+      one->all_reduce(nullptr, buffer.at(), 1, DataType::int32, ReduceOp::sum, buffer.stream())));
+  CHECK(is_refused(one->broadcast(buffer.at(), nullptr, 1, DataType::int32, 0, buffer.stream())));
+  CHECK(is_refused(one->grouped({})));
+  CHECK(is_refused(one->with_native({})));
+  CHECK(is_refused(one->close(-1s)));
+  CHECK(is_refused(one->attach(alone.group, -1s)));
+  must(one->all_reduce(nullptr, nullptr, 0, DataType::int32, ReduceOp::sum, buffer.stream()));
+  must(
+      one->reduce(buffer.at(), buffer.at(), 1, DataType::int32, ReduceOp::sum, 0, buffer.stream()));
+  Result<void> within;
+  must(one->grouped([&]() -> Result<void> {
+    within = reduce(*other, buffer);
+    return {};
+  }));
+  CHECK(must_fail(within).code == ErrorCode::invalid_argument);
+  must(reduce(*other, buffer));
+  buffer.values();
+}
+
+TEST_CASE_FIXTURE(Machine,
+                  "a device is issued to by another thread when the one before has ended") {
+  Server server = start_server();
+  Member alone(server, "g", 0, 1);
+  auto communicator = must(NcclCommunicator::create(alone.group, 0, doubled()));
+  Buffer buffer(0, 1);
+  for (int times = 0; times < 3; ++times) {
+    std::thread([&] { must(reduce(communicator, buffer)); }).join();
+  }
+  must(reduce(communicator, buffer));
+  std::thread([&] {
+    CHECK(must_fail(reduce(communicator, buffer)).code == ErrorCode::would_deadlock);
+  }).join();
+  buffer.values();
+}
+
+}  // namespace
+}  // namespace muster::test
