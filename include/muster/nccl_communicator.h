@@ -55,8 +55,8 @@ struct NcclOptions {
 /// operation is on the stream. Calls leave the caller's current device as it was.
 ///
 /// errors   of every call, beside its own: what ended the communicator (rank_lost, rank_left,
-///          closed, aborted, timed_out, nccl: `actual` is its ncclResult_t), invalid_argument (types,
-///          ranks, null buffers), forked (this is a child of the process that made it)
+///          closed, aborted, timed_out, nccl: `actual` is its ncclResult_t), invalid_argument
+///          (types, ranks, null buffers), forked (this is a child of the process that made it)
 /// threads  `abort` and queries: any, at any time. `close` and `attach`: any. What issues
 ///          (collectives, send, recv, grouped, with_native): one thread per device, the first that
 ///          called, until it ends; others get would_deadlock, since NCCL may hang then. With

@@ -50,7 +50,7 @@ TEST_CASE_FIXTURE(Machine, "who waits for a turn while it is closed does not get
   REQUIRE(nccl().fault("finalize:delay=200") == 0);
   const auto later = [](auto call) {
     auto result = std::async(std::launch::async, std::move(call));
-    std::this_thread::sleep_for(20ms);  // else it comes when the handle is gone: refused, too
+    let_pass(20ms);  // else it comes when the handle is gone: refused, too
     return result;
   };
   auto closed = later([&] { return communicator.close(); });
@@ -127,7 +127,7 @@ TEST_CASE_FIXTURE(Machine,
   });
   auto attached =
       std::async(std::launch::async, [&] { return communicators[0]->attach(swapped[0]->group); });
-  std::this_thread::sleep_for(20ms);
+  let_pass(20ms);
   must(members[1]->group.leave());
   dropped.get_future().wait();
   must(swapped[1]->group.leave());
@@ -158,7 +158,7 @@ NcclFunctions& functions_loaded() {
 int abort_with_other(NcclHandle handle) {
   ++aborts;
   const auto until = Clock::now() + 8s;
-  while (aborts < 2 && Clock::now() < until) std::this_thread::sleep_for(1ms);
+  while (aborts < 2 && Clock::now() < until) let_pass(1ms);
   return functions_loaded().comm_abort(handle);
 }
 
