@@ -121,8 +121,9 @@ bool MusterDialect::append_wake(std::string& out, std::string_view key, std::str
 }
 
 bool MusterDialect::append_count(std::string& out) {
-  keep_replies();
+  keep_replies(true);
   append_request(out, wire::Status{});
+  id_of_count_ = last_id_;
   return true;
 }
 
@@ -160,7 +161,7 @@ void MusterDialect::whole(std::string_view piece) {
     throw std::runtime_error(error ? error->message() : "an error that cannot be read");
   }
   reply_ = body;
-  set_number(count_of_keys(body));
+  if (number_at<std::uint64_t>(piece, id_at) == id_of_count_) set_number(count_of_keys(body));
 }
 
 }  // namespace muster::bench

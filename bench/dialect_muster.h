@@ -33,8 +33,8 @@ class MusterDialect : public Dialect {
   void append_request(std::string& out, wire::RequestBody body, Duration timeout = patience);
   /// What is to be acknowledged, in a frame of its own, as after a barrier.
   void append_acknowledgement(std::string& out);
-  /// From now on the body of the newest reply is kept.
-  void keep_replies() { keeps_replies_ = true; }
+  /// Whether the body of the newest reply is kept, for `reply`.
+  void keep_replies(bool keeps) { keeps_replies_ = keeps; }
   const std::string& reply() const { return reply_; }
 
  protected:
@@ -49,6 +49,7 @@ class MusterDialect : public Dialect {
   std::uint64_t last_id_ = 0;
   std::array<bool, in_flight_max> is_kept_{};  ///< by id: its reply is to be acknowledged
   std::vector<std::uint64_t> unacknowledged_;
+  std::uint64_t id_of_count_ = 0;  ///< of the request whose reply tells how many keys there are
   bool keeps_replies_ = false;
   std::string reply_;
 };

@@ -1,0 +1,69 @@
+// Groups of Muster, their ranks simulated by this thread: to join, a barrier, a broadcast, an
+// all_gather.
+
+#include "questions.h"
+#include "ranks.h"
+
+namespace muster::bench {
+namespace {
+
+constexpr std::size_t kibibyte = 1024;
+constexpr std::size_t mebibyte = 1024 * kibibyte;
+
+struct Case {
+  wire::Collective collective;
+  std::string_view name;
+  std::size_t value_bytes;
+  int ranks_max;
+};
+
+/// Larger groups are not asked: all_gather moves the square of the ranks.
+std::vector<Case> cases_of(const Run& run) {
+  const int wide = run.by_extent(16, 1024, 10'240);
+  return {{wire::Collective::barrier, "barrier", 0, wide},
+          {wire::Collective::broadcast, "broadcast", kibibyte, wide},
+          {wire::Collective::broadcast, "broadcast", mebibyte, run.by_extent(8, 64, 1024)},
+          {wire::Collective::all_gather, "all_gather", 64, run.by_extent(16, 1024, 4096)},
+          {wire::Collective::all_gather, "all_gather", 4 * kibibyte, run.by_extent(8, 256, 1024)}};
+}
+
+void measure_ranks(Run& run, const Subject& subject, int count, Cores cores) {
+  place_client(cores);
+  const std::string server = subject.name();
+  Ranks ranks(subject, count);
+  const Json of_all = {{"ranks", count}, {"cores", name_of(cores)}};
+  for (int round = 0; round < run.rounds(); ++round) {
+    if (round > 0) ranks.leave();
+    run.record("join", of_all, server, ranks.join());
+  }
+  ranks.round(wire::Collective::barrier, {});  // the first one warms up
+  for (int round = 0; round < run.rounds(); ++round) {
+    for (const Case& asked : cases_of(run)) {
+      if (count > asked.ranks_max) continue;
+      Json parameters = {{"ranks", count}};
+      if (asked.value_bytes > 0) parameters["value_bytes"] = asked.value_bytes;
+      parameters["cores"] = name_of(cores);
+      Json found = ranks.round(asked.collective, std::string(asked.value_bytes, 'v'));
+      if (asked.collective == wire::Collective::all_gather) {
+        const double least = static_cast<double>(count) * static_cast<double>(count) *
+                             static_cast<double>(asked.value_bytes);
+        found["bytes_of_least"] = found["bytes_received"].get<double>() / least;
+      }
+      run.record(asked.name, parameters, server, found);
+    }
+  }
+  ranks.leave();
+}
+
+}  // namespace
+
+void measure_groups(Run& run) {
+  const auto subject = run.start(Kind::muster);
+  const auto counts = run.by_extent<std::vector<int>>({8, 16}, {8, 64, 256, 1024},
+                                                      {8, 64, 256, 1024, 4096, 10'240});
+  for (const int count : counts) {
+    for (const Cores cores : {Cores::one, Cores::two}) measure_ranks(run, *subject, count, cores);
+  }
+}
+
+}  // namespace muster::bench
