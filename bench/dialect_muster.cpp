@@ -40,7 +40,7 @@ std::int64_t count_of_keys(std::string_view body) {
   if (!status) return -1;
   for (const auto& [name, value] : status->fields) {
     std::int64_t count = -1;
-    if (name != "keys") continue;
+    if (name != "keys_count") continue;
     std::from_chars(value.data(), value.data() + value.size(), count);
     return count;
   }

@@ -44,7 +44,7 @@ std::vector<Case> cases_of(const Run& run) {
             const auto in_flight = static_cast<std::size_t>(count * depth) * bytes;
             if (operation == Operation::add && bytes != sizes.front()) continue;
             if (in_flight > in_flight_bytes_max) continue;
-            if (run.extent() == Extent::quick && cores == Cores::two && bytes > 64) continue;
+            if (run.extent() == Extent::quick && cores == Cores::two && count == 1) continue;
             cases.push_back({operation, count, depth, bytes, cores});
           }
         }
@@ -80,7 +80,7 @@ void measure_case(Run& run, const Case& asked,
   const auto issue = issuer(asked, value);
   LoadOptions options;
   options.depth = asked.depth;
-  options.duration = std::chrono::milliseconds(run.by_extent(10, 60, 150));
+  options.duration = std::chrono::milliseconds(run.by_extent(10, 40, 150));
   std::vector<std::unique_ptr<Swarm>> swarms;
   for (const auto& subject : subjects) {
     auto& swarm = swarms.emplace_back(std::make_unique<Swarm>(*subject));

@@ -15,6 +15,7 @@ const std::vector<Question>& all_questions() {
       {"stateless_groups", "vLLM's barrier and all_gather on TCPStore, beside Muster's",
        measure_stateless_groups},
       {"memory", "of a key, and of an idle connection", measure_memory},
+      {"expiry", "how late keys go that expire, and what others notice", measure_expiry},
   };
   return questions;
 }
