@@ -15,8 +15,29 @@ std::string unused_group() {
 
 }  // namespace
 
-Ranks::Ranks(const Subject& subject, int count) : subject_(subject), swarm_(subject) {
-  swarm_.connect(count);
+/// What `work`, which is done for all ranks, costs both sides.
+template <class Work>
+Json Ranks::cost_of(Work&& work) {
+  subject_.settle();
+  const std::uint64_t bytes_before = swarm_.bytes_received();
+  const double server_before_us = subject_.processor_us();
+  const double client_before_us = own_processor_us();
+  const auto began = Clock::now();
+  work(began);
+  const double wall_us = microseconds_since(began);
+  const double client_us = own_processor_us() - client_before_us;
+  subject_.settle();
+  const double server_us = subject_.processor_us() - server_before_us;
+  return {{"wall_ms", wall_us / 1e3},
+          {"server_ms", server_us / 1e3},
+          {"server_us_per_rank", server_us / size()},
+          {"client_ms", client_us / 1e3},
+          {"client_share_of_wall", client_us / wall_us},
+          {"bytes_received", swarm_.bytes_received() - bytes_before}};
+}
+
+Json Ranks::connect(int count) {
+  return cost_of([&](Clock::time_point) { swarm_.connect(count, count); });
 }
 
 MusterDialect& Ranks::dialect(int rank) {
@@ -30,30 +51,18 @@ Json Ranks::measure(Request&& request, bool confirms) {
   const auto count = static_cast<std::size_t>(size());
   std::vector<double> took_us;
   took_us.reserve(count);
-  subject_.settle();
-  const std::uint64_t bytes_before = swarm_.bytes_received();
-  const double server_before_us = subject_.processor_us();
-  const double client_before_us = own_processor_us();
-  const auto began = Clock::now();
-  for (int rank = 0; rank < size(); ++rank) {
-    dialect(rank).append_request(swarm_.out(rank), request(rank));
-    swarm_.flush(rank);
-  }
-  swarm_.receive(count, [&](int rank, std::size_t) {
-    took_us.push_back(microseconds_since(began));
-    if (confirms) dialect(rank).append_acknowledgement(swarm_.out(rank));
+  Json found = cost_of([&](Clock::time_point began) {
+    for (int rank = 0; rank < size(); ++rank) {
+      dialect(rank).append_request(swarm_.out(rank), request(rank));
+      swarm_.flush(rank);
+    }
+    swarm_.receive(count, [&](int rank, std::size_t) {
+      took_us.push_back(microseconds_since(began));
+      if (confirms) dialect(rank).append_acknowledgement(swarm_.out(rank));
+    });
   });
-  const double wall_us = microseconds_since(began);
-  const double client_us = own_processor_us() - client_before_us;
-  subject_.settle();
-  const double server_us = subject_.processor_us() - server_before_us;
-  return {{"wall_ms", wall_us / 1e3},
-          {"server_ms", server_us / 1e3},
-          {"server_us_per_rank", server_us / static_cast<double>(count)},
-          {"client_ms", client_us / 1e3},
-          {"client_share_of_wall", client_us / wall_us},
-          {"p50_ms", quantile(took_us, 0.5) / 1e3},
-          {"bytes_received", swarm_.bytes_received() - bytes_before}};
+  found["p50_ms"] = quantile(took_us, 0.5) / 1e3;
+  return found;
 }
 
 Json Ranks::join() {

@@ -12,10 +12,12 @@ namespace muster::bench {
 /// All ranks of a group, each a session of its own, on this thread alone.
 class Ranks {
  public:
-  /// Connects so many.
-  Ranks(const Subject& subject, int count);
+  explicit Ranks(const Subject& subject) : subject_(subject), swarm_(subject) {}
 
   int size() const { return swarm_.size(); }
+
+  /// Connects so many, all at the same moment, each with its hello.
+  Json connect(int count);
 
   /// All ranks join a group that nobody has used.
   Json join();
@@ -29,6 +31,8 @@ class Ranks {
   MusterDialect& dialect(int rank);
   template <class Request>
   Json measure(Request&& request, bool confirms);
+  template <class Work>
+  Json cost_of(Work&& work);
 
   const Subject& subject_;
   Swarm swarm_;

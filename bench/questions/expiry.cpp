@@ -52,17 +52,17 @@ Written write_keys(Swarm& swarm, int count, std::chrono::milliseconds time_to_li
 /// Asks how many keys are left until none is.
 class Watch {
  public:
-  Watch(Swarm& swarm, const Written& written, std::chrono::milliseconds time_to_live)
-      : swarm_(swarm), written_(written), time_to_live_(time_to_live) {
-    began_with_ = ask() - static_cast<std::int64_t>(written.done.size());
-  }
+  /// Made before the keys are written: what is there then stays.
+  Watch(Swarm& swarm, std::chrono::milliseconds time_to_live)
+      : swarm_(swarm), time_to_live_(time_to_live), stay_(ask()) {}
 
-  void run() {
-    const auto end = written_.done.back() + time_to_live_ + std::chrono::seconds(15);
-    while (gone_ < written_.done.size() && Clock::now() < end) {
-      const std::int64_t left = std::max<std::int64_t>(ask() - began_with_, 0);
-      note(Clock::now(), written_.done.size() - static_cast<std::size_t>(left));
+  void run(const Written& written) {
+    const auto end = written.done.back() + time_to_live_ + std::chrono::seconds(15);
+    while (gone_ < written.done.size() && Clock::now() < end) {
+      const std::int64_t left = std::max<std::int64_t>(ask() - stay_, 0);
+      note(written, Clock::now(), written.done.size() - static_cast<std::size_t>(left));
     }
+    never_gone_ = written.done.size() - gone_;
   }
 
   Json found() {
@@ -71,7 +71,7 @@ class Watch {
         {"late_p99_ms", quantile(late_ms_, 0.99)},
         {"late_max_ms", late_ms_.empty() ? 0 : *std::max_element(late_ms_.begin(), late_ms_.end())},
         {"early_ms", early_ms_},
-        {"never_gone", written_.done.size() - gone_}};
+        {"never_gone", never_gone_}};
   }
 
  private:
@@ -83,9 +83,9 @@ class Watch {
   }
 
   /// At `now` so many are gone.
-  void note(Clock::time_point now, std::size_t gone) {
+  void note(const Written& written, Clock::time_point now, std::size_t gone) {
     for (; gone_ < gone; ++gone_) {
-      const auto late = now - (written_.begun[gone_] + time_to_live_);
+      const auto late = now - (written.begun[gone_] + time_to_live_);
       const double late_ms = std::chrono::duration<double, std::milli>(late).count();
       late_ms_.push_back(std::max(late_ms, 0.0));
       early_ms_ = std::max(early_ms_, -late_ms);
@@ -93,27 +93,26 @@ class Watch {
   }
 
   Swarm& swarm_;
-  const Written& written_;
   std::chrono::milliseconds time_to_live_;
-  std::int64_t began_with_ = 0;
+  std::int64_t stay_;
   std::size_t gone_ = 0;
+  std::size_t never_gone_ = 0;
   std::vector<double> late_ms_;
   double early_ms_ = 0;
 };
 
 void measure_lateness(Run& run, const Subject& subject, int count) {
-  const std::chrono::milliseconds time_to_live(run.by_extent(100, 2000, 6000));
+  const std::chrono::milliseconds time_to_live(run.by_extent(100, 4000, 6000));
   Swarm swarm(subject);
   swarm.connect(writers + 1);
-  const Written written = write_keys(swarm, count, time_to_live);
-  Watch watch(swarm, written, time_to_live);
-  watch.run();
+  Watch watch(swarm, time_to_live);
+  watch.run(write_keys(swarm, count, time_to_live));
   run.record("expiry", {{"keys", count}, {"measured", "lateness"}}, subject.name(), watch.found());
 }
 
 /// What a reader of other keys notices: the same load before, and while the keys go.
 void measure_others(Run& run, const Subject& subject, int count) {
-  const std::chrono::milliseconds time_to_live(run.by_extent(100, 3000, 6000));
+  const std::chrono::milliseconds time_to_live(run.by_extent(100, 4000, 6000));
   Swarm swarm(subject);
   swarm.connect(writers);
   Swarm readers(subject);

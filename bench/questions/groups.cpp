@@ -1,5 +1,5 @@
-// Groups of Muster, their ranks simulated by this thread: to join, a barrier, a broadcast, an
-// all_gather.
+// Groups of Muster, their ranks simulated by this thread: to start, to join, a barrier, a
+// broadcast, an all_gather.
 
 #include "questions.h"
 #include "ranks.h"
@@ -27,15 +27,32 @@ std::vector<Case> cases_of(const Run& run) {
           {wire::Collective::all_gather, "all_gather", 4 * kibibyte, run.by_extent(8, 256, 1024)}};
 }
 
+/// From nothing to a group: connections, sessions, and then the join, which is also told alone.
+void measure_start(Run& run, const Subject& subject, const Json& parameters, int count) {
+  Ranks ranks(subject);
+  const Json connected = ranks.connect(count);
+  const Json joined = ranks.join();
+  Json start;
+  for (const auto& [name, value] : connected.items()) {
+    start[name] = value.get<double>() + joined[name].get<double>();
+  }
+  start["client_share_of_wall"] = start["client_ms"].get<double>() / start["wall_ms"].get<double>();
+  run.record("start", parameters, subject.name(), start);
+  run.record("join", parameters, subject.name(), joined);
+  ranks.leave();
+}
+
 void measure_ranks(Run& run, const Subject& subject, int count, Cores cores) {
   place_client(cores);
   const std::string server = subject.name();
-  Ranks ranks(subject, count);
   const Json of_all = {{"ranks", count}, {"cores", name_of(cores)}};
   for (int round = 0; round < run.rounds(); ++round) {
-    if (round > 0) ranks.leave();
-    run.record("join", of_all, server, ranks.join());
+    measure_start(run, subject, of_all, count);
+    subject.settle();
   }
+  Ranks ranks(subject);
+  ranks.connect(count);
+  ranks.join();
   ranks.round(wire::Collective::barrier, {});  // the first one warms up
   for (int round = 0; round < run.rounds(); ++round) {
     for (const Case& asked : cases_of(run)) {

@@ -132,7 +132,8 @@ class StatelessRanks {
 void measure_both(Run& run, const Subject& tcpstore, const Subject& muster, int count) {
   constexpr int many = 512;  // ranks, from which on a round takes many seconds
   StatelessRanks stateless(tcpstore, count);
-  Ranks ranks(muster, count);
+  Ranks ranks(muster);
+  ranks.connect(count);
   ranks.join();
   const auto parameters = [&](std::string_view call) -> Json {
     return {{"call", call}, {"ranks", count}, {"cores", name_of(Cores::two)}};
