@@ -78,7 +78,8 @@ def groups(figures):
                       row.maximum("bytes_of_least"), 1.1)
     row = figures.one("start", ranks=10_240, cores="2cpu")
     if row:
-        yield at_most("10,240 ranks connect and join, server CPU", row.minimum("server_ms") / 1e3, 1, " s")
+        yield at_most("10,240 ranks connect and join, server CPU",
+                      row.minimum("server_ms") / 1e3, 1, " s")
         yield at_most("10,240 ranks connect and join, wall", row.minimum("wall_ms") / 1e3, 3, " s")
     rows = [row for row in figures.of("barrier", "muster", cores="1cpu")
             if 256 <= row.parameters["ranks"] <= 10_240]
