@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <stdexcept>
 
 #include <CLI/CLI.hpp>
 
@@ -21,6 +22,7 @@ namespace {
 struct Arguments {
   std::vector<std::string> questions;
   Extent extent = Extent::full;
+  std::vector<std::string> only;
   Programs programs;
   std::string output = "-";
   bool lists = false;
@@ -33,6 +35,7 @@ void take_arguments(CLI::App& app, Arguments& given) {
       {"tiny", Extent::tiny}, {"quick", Extent::quick}, {"full", Extent::full}};
   app.add_option("--extent", given.extent, "tiny: seconds; quick: 2 minutes; full: 40 minutes.")
       ->transform(CLI::CheckedTransformer(extents));
+  app.add_option("--only", given.only, "Only cases with this, such as connections=64; repeatable.");
   app.add_option("--output", given.output, "The JSON file; -: the standard output.");
   Programs& programs = given.programs;
   app.add_option("--echo-server", programs.echo_server, "The program.")->required();
@@ -70,9 +73,19 @@ std::string_view name_of(Extent extent) {
   return extent == Extent::tiny ? "tiny" : extent == Extent::quick ? "quick" : "full";
 }
 
+Run::Filter filter_of(const Arguments& given) {
+  Run::Filter filter;
+  for (const std::string& pair : given.only) {
+    const auto equals = pair.find('=');
+    if (equals == std::string::npos) throw std::runtime_error("--only NAME=VALUE, not " + pair);
+    filter[pair.substr(0, equals)] = pair.substr(equals + 1);
+  }
+  return filter;
+}
+
 Json measure(const Arguments& given) {
   Json report = {{"machine", describe_machine()}, {"extent", name_of(given.extent)}};
-  Run run(given.programs, kinds_of(given.programs), given.extent);
+  Run run(given.programs, kinds_of(given.programs), given.extent, filter_of(given));
   Json durations;
   for (const Question& question : all_questions()) {
     if (!is_asked(given, question)) continue;

@@ -9,6 +9,15 @@ bool Run::has(Kind kind) const {
   return std::find(kinds_.begin(), kinds_.end(), kind) != kinds_.end();
 }
 
+bool Run::wants(const Json& parameters) const {
+  return std::all_of(filter_.begin(), filter_.end(), [&](const auto& wanted) {
+    const auto found = parameters.find(wanted.first);
+    if (found == parameters.end()) return true;
+    return wanted.second ==
+           (found->is_string() ? found->template get<std::string>() : found->dump());
+  });
+}
+
 std::unique_ptr<Subject> Run::start(Kind kind) const {
   return std::make_unique<Subject>(kind, programs_, server_core());
 }

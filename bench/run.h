@@ -26,8 +26,14 @@ enum class Extent { tiny, quick, full };
 /// measurement is recorded as it is; minimum and median are for the report to find.
 class Run {
  public:
-  Run(Programs programs, std::vector<Kind> kinds, Extent extent)
-      : programs_(std::move(programs)), kinds_(std::move(kinds)), extent_(extent) {}
+  using Filter = std::map<std::string, std::string>;
+
+  /// filter  what parameters must be, as text; those that a case does not have do not matter
+  Run(Programs programs, std::vector<Kind> kinds, Extent extent, Filter filter)
+      : programs_(std::move(programs)),
+        kinds_(std::move(kinds)),
+        extent_(extent),
+        filter_(std::move(filter)) {}
 
   Extent extent() const { return extent_; }
   const Programs& programs() const { return programs_; }
@@ -42,6 +48,8 @@ class Run {
   std::vector<std::unique_ptr<Subject>> start(std::initializer_list<Kind> kinds) const;
   std::unique_ptr<Subject> start(Kind kind) const;
   bool has(Kind kind) const;
+  /// Whether the filter lets this case pass.
+  bool wants(const Json& parameters) const;
 
   /// One measurement. Those with the same question, parameters and subject are rounds of one row.
   void record(std::string_view question, const Json& parameters, std::string_view subject,
@@ -64,6 +72,7 @@ class Run {
   Programs programs_;
   std::vector<Kind> kinds_;
   Extent extent_;
+  Filter filter_;
   std::list<Row> rows_;
   std::map<std::string, Row*> by_name_;
   Json excuses_ = Json::array();

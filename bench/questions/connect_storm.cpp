@@ -51,13 +51,14 @@ void measure_connect_storm(Run& run) {
   for (const Cores cores : {Cores::one, Cores::two}) {
     place_client(cores);
     for (const int connections : counts) {
+      const Json parameters = {{"connections", connections}, {"cores", name_of(cores)}};
+      if (!run.wants(parameters)) continue;
       for (int round = 0; round < run.rounds(); ++round) {
         for (const auto& subject : subjects) {
           // Its disconnects take it seconds.
           const bool is_slow = subject->kind() == Kind::tcpstore && connections > 1024;
           if (is_slow && run.extent() != Extent::full) continue;
-          run.record("connect_storm", {{"connections", connections}, {"cores", name_of(cores)}},
-                     subject->name(), storm(*subject, connections));
+          run.record("connect_storm", parameters, subject->name(), storm(*subject, connections));
           subject->settle();  // the closing, too, is over before the next one's turn
         }
       }

@@ -19,6 +19,7 @@ namespace {
 constexpr int writers = 4;
 constexpr int batch = 16;  ///< writes of a writer that are under way at a time
 constexpr std::size_t value_bytes = 64;
+constexpr int many = 500'000;  ///< keys, from which on a round takes half a minute
 
 struct Written {
   std::vector<Clock::time_point> begun;  ///< of each key, ascending
@@ -101,8 +102,13 @@ class Watch {
   double early_ms_ = 0;
 };
 
+/// Twice what it takes to write them, and more.
+std::chrono::milliseconds time_to_live_of(const Run& run, int count) {
+  return std::chrono::milliseconds(run.by_extent(100, 4000, count > many ? 12'000 : 4000));
+}
+
 void measure_lateness(Run& run, const Subject& subject, int count) {
-  const std::chrono::milliseconds time_to_live(run.by_extent(100, 4000, 6000));
+  const auto time_to_live = time_to_live_of(run, count);
   Swarm swarm(subject);
   swarm.connect(writers + 1);
   Watch watch(swarm, time_to_live);
@@ -112,7 +118,7 @@ void measure_lateness(Run& run, const Subject& subject, int count) {
 
 /// What a reader of other keys notices: the same load before, and while the keys go.
 void measure_others(Run& run, const Subject& subject, int count) {
-  const std::chrono::milliseconds time_to_live(run.by_extent(100, 4000, 6000));
+  const auto time_to_live = time_to_live_of(run, count);
   Swarm swarm(subject);
   swarm.connect(writers);
   Swarm readers(subject);
@@ -151,7 +157,7 @@ void measure_expiry(Run& run) {
   place_client(Cores::two);
   const auto counts = run.by_extent<std::vector<int>>({1000}, {100'000}, {100'000, 1'000'000});
   for (const int count : counts) {
-    for (int round = 0; round < run.by_extent(1, 1, 5); ++round) {
+    for (int round = 0; round < run.by_extent(1, 1, count > many ? 2 : 5); ++round) {
       // Memcached does not count what has expired; TCPStore has no time to live.
       for (const Kind kind : {Kind::muster, Kind::redis}) {
         if (!run.has(kind)) continue;

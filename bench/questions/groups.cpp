@@ -46,6 +46,7 @@ void measure_ranks(Run& run, const Subject& subject, int count, Cores cores) {
   place_client(cores);
   const std::string server = subject.name();
   const Json of_all = {{"ranks", count}, {"cores", name_of(cores)}};
+  if (!run.wants(of_all)) return;
   for (int round = 0; round < run.rounds(); ++round) {
     measure_start(run, subject, of_all, count);
     subject.settle();

@@ -75,6 +75,12 @@ Issue issuer(const Case& asked, const std::string& value) {
 
 void measure_case(Run& run, const Case& asked,
                   const std::vector<std::unique_ptr<Subject>>& subjects) {
+  Json parameters = {{"operation", name_of(asked.operation)},
+                     {"connections", asked.connections},
+                     {"depth", asked.depth}};
+  if (asked.operation != Operation::add) parameters["value_bytes"] = asked.value_bytes;
+  parameters["cores"] = name_of(asked.cores);
+  if (!run.wants(parameters)) return;
   place_client(asked.cores);
   const std::string value(asked.value_bytes, 'v');
   const auto issue = issuer(asked, value);
@@ -91,11 +97,6 @@ void measure_case(Run& run, const Case& asked,
     swarm->flush_all();
     swarm->receive(static_cast<std::size_t>(swarm->size()));
   }
-  Json parameters = {{"operation", name_of(asked.operation)},
-                     {"connections", asked.connections},
-                     {"depth", asked.depth}};
-  if (asked.operation != Operation::add) parameters["value_bytes"] = asked.value_bytes;
-  parameters["cores"] = name_of(asked.cores);
   for (int round = 0; round < run.rounds(); ++round) {
     for (std::size_t i = 0; i < subjects.size(); ++i) {
       const Json found = load(*subjects[i], *swarms[i], issue, options);

@@ -140,7 +140,7 @@ void measure_both(Run& run, const Subject& tcpstore, const Subject& muster, int 
   };
   static int number = 0;
   const std::string value(value_bytes, 'v');
-  const int rounds = count > many ? run.by_extent(1, 1, 3) : run.rounds();
+  const int rounds = count > many ? 1 : run.rounds();
   for (int round = 0; round < rounds; ++round) {
     run.record("stateless_groups", parameters("barrier"), tcpstore.name(),
                stateless.run(barrier(count, ++number)));

@@ -46,6 +46,8 @@ Json wake_all(const Subject& subject, Swarm& swarm, const std::string& key) {
 
 void measure_waiters(Run& run, const std::vector<std::unique_ptr<Subject>>& subjects, int waiters,
                      Cores cores) {
+  const Json parameters = {{"waiters", waiters}, {"cores", name_of(cores)}};
+  if (!run.wants(parameters)) return;
   place_client(cores);
   std::vector<std::unique_ptr<Swarm>> swarms;
   for (const auto& subject : subjects) {
