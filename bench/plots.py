@@ -7,6 +7,7 @@ matplotlib.rcParams["svg.hashsalt"] = "muster"  # the same figures, the same fil
 from matplotlib import pyplot
 
 SIZE_INCHES = (7, 4)
+COLORS = {"echo": "0.6", "muster": "C3", "redis": "C0", "memcached": "C2", "tcpstore": "C1"}
 
 
 def lines(figures, folder, name, question, along, value, title, unit, **parameters):
@@ -19,8 +20,12 @@ def lines(figures, folder, name, question, along, value, title, unit, **paramete
     figure, axes = pyplot.subplots(figsize=SIZE_INCHES)
     for subject, points in series.items():
         points.sort()
-        axes.plot([x for x, _ in points], [y for _, y in points], marker="o", label=subject)
+        axes.plot([x for x, _ in points], [y for _, y in points], marker="o", label=subject,
+                  color=COLORS.get(subject))
     axes.set(title=title, xlabel=along, ylabel=unit, xscale="log", yscale="log")
+    at = sorted({x for points in series.values() for x, _ in points})
+    axes.set_xticks(at, [f"{x:,}" for x in at])
+    axes.set_xticks([], minor=True)
     return finish(figure, axes, folder, name)
 
 
@@ -37,7 +42,7 @@ def bars(figures, folder, name, title, unit, value, rows_of):
             of_subject = [row for row in rows_of[label] if row.subject == subject]
             if of_subject:
                 axes.bar(place + (index - (len(subjects) - 1) / 2) * width,
-                         of_subject[0].minimum(value), width, color=f"C{index}",
+                         of_subject[0].minimum(value), width, color=COLORS.get(subject),
                          label=subject if place == 0 else None)
     axes.set(title=title, ylabel=unit)
     axes.set_xticks(range(len(labels)), labels)
@@ -46,7 +51,7 @@ def bars(figures, folder, name, title, unit, value, rows_of):
 
 def finish(figure, axes, folder, name):
     axes.grid(True, alpha=0.3)
-    axes.legend()
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
     figure.tight_layout()
     figure.savefig(folder / name, metadata={"Date": None})
     pyplot.close(figure)
