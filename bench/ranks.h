@@ -16,7 +16,7 @@ class Ranks {
 
   int size() const { return swarm_.size(); }
 
-  /// Connects so many, all at the same moment, each with its hello.
+  /// Connects so many, each with its hello.
   Json connect(int count);
 
   /// All ranks join a group that nobody has used.
