@@ -80,6 +80,10 @@ def draw(figures, folder):
     for question in ("start", "barrier"):
         drawn[question] = [lines(figures, folder, f"{question}.svg", question, "ranks", "wall_ms",
                                  question, "ms", cores="2cpu")]
+    for question, size in (("broadcast", 1024), ("all_gather", 64)):
+        drawn[question] = [lines(figures, folder, f"{question}.svg", question, "ranks", "wall_ms",
+                                 f"{question} of {size:,} B", "ms", cores="2cpu",
+                                 value_bytes=size)]
     drawn["stateless_groups"] = [
         lines(figures, folder, f"stateless_{call}.svg", "stateless_groups", "ranks", "wall_ms",
               f"{call}: vLLM's algorithm on TCPStore, and Muster", "ms", call=call)
