@@ -169,17 +169,20 @@ void measure_on(Run& run, const std::vector<std::unique_ptr<Subject>>& subjects,
   for (int round = 0; round < run.rounds(); ++round) {
     for (std::size_t i = 0; i < subjects.size(); ++i) {
       const Subject& subject = *subjects[i];
-      run.record(question, parameters_of("raw", cores), subject.name(),
-                 load(subject, *swarms[i], get, options));
+      const auto measure = [&](std::string_view client, const std::function<Json()>& how) {
+        const Json parameters = parameters_of(client, cores);
+        if (run.wants(parameters)) run.record(question, parameters, subject.name(), how());
+      };
+      measure("raw", [&] { return load(subject, *swarms[i], get, options); });
       if (subject.kind() != Kind::memcached) {
-        run.record(question, parameters_of("raw, waiting get", cores), subject.name(),
-                   waiting_get(subject, *pairs[i], duration));
+        measure("raw, waiting get", [&] { return waiting_get(subject, *pairs[i], duration); });
       }
       if (subject.kind() != Kind::muster) continue;
-      run.record(question, parameters_of("library, inline callback", cores), subject.name(),
-                 inline_gets(subject, *inline_store, duration));
-      run.record(question, parameters_of("library, blocking", cores), subject.name(),
-                 repeat(subject, duration, [&] { require(blocking->get(nth_key(0))); }));
+      measure("library, inline callback",
+              [&] { return inline_gets(subject, *inline_store, duration); });
+      measure("library, blocking", [&] {
+        return repeat(subject, duration, [&] { require(blocking->get(nth_key(0))); });
+      });
     }
   }
 }
