@@ -36,7 +36,6 @@ class Run {
         filter_(std::move(filter)) {}
 
   Extent extent() const { return extent_; }
-  const Programs& programs() const { return programs_; }
   /// The value for the extent of this run.
   template <class T>
   T by_extent(T tiny, T quick, T full) const {
@@ -77,6 +76,17 @@ class Run {
   std::map<std::string, Row*> by_name_;
   Json excuses_ = Json::array();
 };
+
+/// Calls `each` with every index below `count`, in every round; another one begins each time, so
+/// that none has its turn always behind the same other.
+template <class Each>
+void take_turns(int rounds, std::size_t count, Each&& each) {
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t turn = 0; turn < count; ++turn) {
+      each((turn + static_cast<std::size_t>(round)) % count);
+    }
+  }
+}
 
 struct Question {
   std::string_view name;

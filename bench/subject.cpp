@@ -157,7 +157,7 @@ void Subject::start(const Programs& programs) {
     options.command = command(programs);
     options.take_errors = false;
     process_ = std::make_unique<test::Process>(options);
-    learn_port(programs);
+    learn_port();
     const auto until = Clock::now() + 20s;
     while (port_ != 0 && Clock::now() < until && !process_->wait(0ms).has_ended) {
       if (can_connect(port_)) return;
@@ -168,7 +168,7 @@ void Subject::start(const Programs& programs) {
 }
 
 /// Those that choose it themselves end the first line that they print with it.
-void Subject::learn_port(const Programs&) {
+void Subject::learn_port() {
   if (kind_ == Kind::redis || kind_ == Kind::memcached) return;
   const auto line = process_->read_line();
   if (!line) throw std::runtime_error(name() + " does not say where it listens");
@@ -200,8 +200,9 @@ double Subject::resident_bytes() const {
 
 void Subject::settle() const {
   constexpr int quiet_looks = 3;
+  const auto end = Clock::now() + 30s;
   double before_us = processor_us();
-  for (int quiet = 0; quiet < quiet_looks;) {
+  for (int quiet = 0; quiet < quiet_looks && Clock::now() < end;) {
     std::this_thread::sleep_for(2ms);
     const double now_us = processor_us();
     // A server that has nothing to do may still tick.

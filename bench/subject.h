@@ -40,13 +40,14 @@ class Subject {
   double processor_us() const;
   /// Resident: all of it, and what is its own (not the program's file).
   double resident_bytes() const;
-  /// Returns when it has used no processor time for a while: what was sent to it is done.
+  /// Returns when it has used no processor time for a while: what was sent to it is done. After
+  /// half a minute in any case.
   void settle() const;
 
  private:
   void start(const Programs& programs);
   std::vector<std::string> command(const Programs& programs) const;
-  void learn_port(const Programs& programs);
+  void learn_port();
 
   Kind kind_;
   std::uint16_t port_ = 0;

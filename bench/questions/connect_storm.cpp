@@ -53,15 +53,14 @@ void measure_connect_storm(Run& run) {
     for (const int connections : counts) {
       const Json parameters = {{"connections", connections}, {"cores", name_of(cores)}};
       if (!run.wants(parameters)) continue;
-      for (int round = 0; round < run.rounds(); ++round) {
-        for (const auto& subject : subjects) {
-          // Its disconnects take it seconds.
-          const bool is_slow = subject->kind() == Kind::tcpstore && connections > 1024;
-          if (is_slow && run.extent() != Extent::full) continue;
-          run.record("connect_storm", parameters, subject->name(), storm(*subject, connections));
-          subject->settle();  // the closing, too, is over before the next one's turn
-        }
-      }
+      take_turns(run.rounds(), subjects.size(), [&](std::size_t i) {
+        const Subject& subject = *subjects[i];
+        // Its disconnects take it seconds.
+        const bool is_slow = subject.kind() == Kind::tcpstore && connections > 1024;
+        if (is_slow && run.extent() != Extent::full) return;
+        run.record("connect_storm", parameters, subject.name(), storm(subject, connections));
+        subject.settle();  // the closing, too, is over before the next one's turn
+      });
     }
   }
 }

@@ -39,12 +39,10 @@ void measure_multi_get(Run& run) {
                              {"value_bytes", value_bytes},
                              {"connections", connections},
                              {"cores", name_of(cores)}};
-    for (int round = 0; round < run.rounds(); ++round) {
-      for (std::size_t i = 0; i < subjects.size(); ++i) {
-        run.record("multi_get", parameters, subjects[i]->name(),
-                   load(*subjects[i], *swarms[i], issue, options));
-      }
-    }
+    take_turns(run.rounds(), subjects.size(), [&](std::size_t i) {
+      run.record("multi_get", parameters, subjects[i]->name(),
+                 load(*subjects[i], *swarms[i], issue, options));
+    });
   }
 }
 

@@ -97,12 +97,10 @@ void measure_case(Run& run, const Case& asked,
     swarm->flush_all();
     swarm->receive(static_cast<std::size_t>(swarm->size()));
   }
-  for (int round = 0; round < run.rounds(); ++round) {
-    for (std::size_t i = 0; i < subjects.size(); ++i) {
-      const Json found = load(*subjects[i], *swarms[i], issue, options);
-      run.record(question, parameters, subjects[i]->name(), found);
-    }
-  }
+  take_turns(run.rounds(), subjects.size(), [&](std::size_t i) {
+    const Json found = load(*subjects[i], *swarms[i], issue, options);
+    run.record(question, parameters, subjects[i]->name(), found);
+  });
 }
 
 }  // namespace

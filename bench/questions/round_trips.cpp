@@ -166,25 +166,22 @@ void measure_on(Run& run, const std::vector<std::unique_ptr<Subject>>& subjects,
     at_once.handlers = HandlerPlace::io_thread;
     inline_store = std::make_unique<Store>(require(Store::connect(subject->address(), at_once)));
   }
-  for (int round = 0; round < run.rounds(); ++round) {
-    for (std::size_t i = 0; i < subjects.size(); ++i) {
-      const Subject& subject = *subjects[i];
-      const auto measure = [&](std::string_view client, const std::function<Json()>& how) {
-        const Json parameters = parameters_of(client, cores);
-        if (run.wants(parameters)) run.record(question, parameters, subject.name(), how());
-      };
-      measure("raw", [&] { return load(subject, *swarms[i], get, options); });
-      if (subject.kind() != Kind::memcached) {
-        measure("raw, waiting get", [&] { return waiting_get(subject, *pairs[i], duration); });
-      }
-      if (subject.kind() != Kind::muster) continue;
-      measure("library, inline callback",
-              [&] { return inline_gets(subject, *inline_store, duration); });
-      measure("library, blocking", [&] {
-        return repeat(subject, duration, [&] { require(blocking->get(nth_key(0))); });
-      });
+  take_turns(run.rounds(), subjects.size(), [&](std::size_t i) {
+    const Subject& subject = *subjects[i];
+    const auto measure = [&](std::string_view client, const std::function<Json()>& how) {
+      const Json parameters = parameters_of(client, cores);
+      if (run.wants(parameters)) run.record(question, parameters, subject.name(), how());
+    };
+    measure("raw", [&] { return load(subject, *swarms[i], get, options); });
+    if (subject.kind() != Kind::memcached) {
+      measure("raw, waiting get", [&] { return waiting_get(subject, *pairs[i], duration); });
     }
-  }
+    if (subject.kind() != Kind::muster) return;
+    measure("library, inline callback",
+            [&] { return inline_gets(subject, *inline_store, duration); });
+    measure("library, blocking",
+            [&] { return repeat(subject, duration, [&] { require(blocking->get(nth_key(0))); }); });
+  });
 }
 
 }  // namespace

@@ -64,13 +64,11 @@ void measure_waiters(Run& run, const std::vector<std::unique_ptr<Subject>>& subj
   }
   const int rounds = run.by_extent(1, 20, 20);
   static int number = 0;
-  for (int round = 0; round < rounds; ++round) {
+  take_turns(rounds, subjects.size(), [&](std::size_t i) {
     const std::string key = "wake-" + std::to_string(++number);
-    for (std::size_t i = 0; i < subjects.size(); ++i) {
-      run.record("wake_ups", {{"waiters", waiters}, {"cores", name_of(cores)}}, subjects[i]->name(),
-                 wake_all(*subjects[i], *swarms[i], key));
-    }
-  }
+    run.record("wake_ups", parameters, subjects[i]->name(),
+               wake_all(*subjects[i], *swarms[i], key));
+  });
 }
 
 }  // namespace
