@@ -88,10 +88,11 @@ bool TcpStoreDialect::append_count(std::string& out) {
   return true;
 }
 
-void TcpStoreDialect::append_remove(std::string& out, std::string_view key) {
+bool TcpStoreDialect::append_remove(std::string& out, std::string_view key) {
   append_query(out, Query::remove);
   append_bytes(out, key);
   expected_.push_back(Reply::number);
+  return true;
 }
 
 Dialect::Piece TcpStoreDialect::piece_of(std::string_view begin) {

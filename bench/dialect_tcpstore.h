@@ -27,7 +27,7 @@ class TcpStoreDialect : public Dialect {
 
   /// A set as torch sends it: nothing answers.
   static void append_bare_set(std::string& out, std::string_view key, std::string_view value);
-  void append_remove(std::string& out, std::string_view key);
+  bool append_remove(std::string& out, std::string_view key);
 
  protected:
   Piece piece_of(std::string_view begin) override;

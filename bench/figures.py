@@ -34,6 +34,7 @@ class Figures:
     def __init__(self, path):
         raw = json.loads(Path(path).read_text(encoding="utf-8"))
         self.machine = raw["machine"]
+        self.programs = raw["programs"]
         self.extent = raw["extent"]
         self.seconds = raw["seconds"] or {}
         self.not_measured = raw["not_measured"]

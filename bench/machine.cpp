@@ -38,7 +38,37 @@ std::string today() {
   return text;
 }
 
+/// The first line that it prints.
+std::string answer_of(std::vector<std::string> command) {
+  test::Process::Options options;
+  options.command = std::move(command);
+  options.take_errors = false;
+  return test::Process(options).read_line().value_or("");
+}
+
+std::string compiler() {
+#ifdef __clang__
+  return std::string("clang ") + __clang_version__;
+#else
+  return std::string("g++ ") + __VERSION__;
+#endif
+}
+
 }  // namespace
+
+Json describe_programs(const Programs& programs) {
+  Json versions;
+  versions["muster"] = answer_of({programs.musterd, "--version"});
+  if (!programs.redis.empty()) versions["redis"] = answer_of({programs.redis, "--version"});
+  if (!programs.memcached.empty()) {
+    versions["memcached"] = answer_of({programs.memcached, "--version"});
+  }
+  if (!programs.tcpstore_server.empty()) {
+    versions["tcpstore"] =
+        "torch " + answer_of({programs.python, "-c", "import torch; print(torch.__version__)"});
+  }
+  return versions;
+}
 
 Json describe_machine() {
   utsname system{};
@@ -51,7 +81,7 @@ Json describe_machine() {
       {"is_virtual", field_of("/proc/cpuinfo", "flags").find("hypervisor") != std::string::npos},
       {"memory", field_of("/proc/meminfo", "MemTotal")},
       {"system", std::string(system.sysname) + ' ' + system.release},
-      {"compiler", std::string("g++-compatible ") + __VERSION__},
+      {"compiler", compiler()},
       {"somaxconn", first_line_of("/proc/sys/net/core/somaxconn")},
       {"load_at_start", load.substr(0, load.find(' '))}};
 }

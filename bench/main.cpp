@@ -84,7 +84,9 @@ Run::Filter filter_of(const Arguments& given) {
 }
 
 Json measure(const Arguments& given) {
-  Json report = {{"machine", describe_machine()}, {"extent", name_of(given.extent)}};
+  Json report = {{"machine", describe_machine()},
+                 {"programs", describe_programs(given.programs)},
+                 {"extent", name_of(given.extent)}};
   Run run(given.programs, kinds_of(given.programs), given.extent, filter_of(given));
   Json durations;
   for (const Question& question : all_questions()) {

@@ -83,6 +83,8 @@ def markdown(figures, plots):
     yield from table(["machine", ""], [[name.replace("_", " "), str(value)]
                                        for name, value in machine.items() if name != "date"])
     yield ""
+    yield from table(["server", "version"], figures.programs.items())
+    yield ""
     yield "## Targets"
     yield ""
     yield from table(["what", "target", "measured", "met"],
@@ -114,7 +116,7 @@ def shorter(figures):
     def of_row(row):
         return {name: {"min": row.minimum(name), "median": row.median(name)}
                 for name in row.names()}
-    return {"machine": figures.machine, "extent": figures.extent, "seconds": figures.seconds,
+    return {"machine": figures.machine, "programs": figures.programs, "extent": figures.extent, "seconds": figures.seconds,
             "targets": [vars(one) for one in verdicts(figures)],
             "rows": [{"question": row.question, "parameters": row.parameters,
                       "subject": row.subject, "rounds": len(row.rounds), "values": of_row(row)}

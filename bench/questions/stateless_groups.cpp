@@ -1,5 +1,6 @@
 // A barrier and an all_gather as vLLM's stateless group has them, on torch's TCPStore: written
-// anew, request for request, its ranks simulated by this thread. And the same of Muster.
+// anew, request for request, its ranks simulated by this thread. And the same of Muster. Beside
+// them the barrier that costs TCPStore least: all count, the last one sets a key that all wait for.
 
 #include "dialect_tcpstore.h"
 #include "questions.h"
@@ -12,7 +13,7 @@ constexpr std::size_t value_bytes = 64;
 
 /// One call of the store.
 struct Step {
-  enum class What { set, get, remove, done };
+  enum class What { set, set_if_last, get, wait, add, remove, done };
   What what = What::done;
   std::string key;
 };
@@ -54,6 +55,15 @@ Algorithm all_gather(int ranks, int round) {
   };
 }
 
+Algorithm add_and_wait(int round) {
+  return [=](int, int step) -> Step {
+    if (step == 0) return {Step::What::add, numbered("count", round, 0)};
+    if (step == 1) return {Step::What::set_if_last, numbered("all", round, 0)};
+    if (step == 2) return {Step::What::wait, numbered("all", round, 0)};
+    return {};
+  };
+}
+
 class StatelessRanks {
  public:
   StatelessRanks(const Subject& subject, int count) : subject_(subject), swarm_(subject) {
@@ -85,7 +95,7 @@ class StatelessRanks {
  private:
   struct Progress {
     int step = 0;
-    bool waits = false;  ///< for the key to be there, before it is read
+    bool reads = false;  ///< when the key is there
   };
   TcpStoreDialect& dialect(int rank) {
     return dynamic_cast<TcpStoreDialect&>(swarm_.dialect(rank));
@@ -93,30 +103,40 @@ class StatelessRanks {
 
   /// Until the rank has to wait for a reply.
   void go_on(const Algorithm& algorithm, int rank) {
+    while (!ask(rank, algorithm(rank, progress_[static_cast<std::size_t>(rank)].step))) {
+    }
+  }
+
+  /// returns  whether there is a reply to wait for, or nothing more to do
+  bool ask(int rank, const Step& step) {
     Progress& progress = progress_[static_cast<std::size_t>(rank)];
     std::string& out = swarm_.out(rank);
-    for (;;) {
-      const Step step = algorithm(rank, progress.step);
-      if (step.what == Step::What::done) {
-        ++done_;
-        return;
-      }
-      ++requests_;
-      if (step.what == Step::What::get) {
-        progress.waits = true;
-        dialect(rank).append_wait(out, step.key, value_bytes);
-        return;
-      }
-      ++progress.step;
-      if (step.what == Step::What::remove) return dialect(rank).append_remove(out, step.key);
-      TcpStoreDialect::append_bare_set(out, step.key, std::string(value_bytes, 'v'));
+    TcpStoreDialect& store = dialect(rank);
+    if (step.what == Step::What::done) {
+      ++done_;
+      return true;
+    }
+    ++progress.step;
+    if (step.what == Step::What::set_if_last && store.number() < swarm_.size()) return false;
+    ++requests_;
+    switch (step.what) {
+      case Step::What::get:
+        --progress.step;  // not over when the key is there
+        progress.reads = true;
+        return store.append_wait(out, step.key, value_bytes);
+      case Step::What::wait: return store.append_wait(out, step.key, value_bytes);
+      case Step::What::add: return store.append_add(out, step.key);
+      case Step::What::remove: return store.append_remove(out, step.key);
+      default:
+        TcpStoreDialect::append_bare_set(out, step.key, std::string(value_bytes, 'v'));
+        return false;
     }
   }
 
   void on_reply(const Algorithm& algorithm, int rank) {
     Progress& progress = progress_[static_cast<std::size_t>(rank)];
-    if (!progress.waits) return go_on(algorithm, rank);
-    progress.waits = false;
+    if (!progress.reads) return go_on(algorithm, rank);
+    progress.reads = false;
     const Step step = algorithm(rank, progress.step++);
     ++requests_;
     dialect(rank).append_get(swarm_.out(rank), step.key, value_bytes);
@@ -146,6 +166,8 @@ void measure_both(Run& run, const Subject& tcpstore, const Subject& muster, int 
                stateless.run(barrier(count, ++number)));
     run.record("stateless_groups", parameters("barrier"), muster.name(),
                ranks.round(wire::Collective::barrier, {}));
+    run.record("stateless_groups", parameters("barrier by add and wait"), tcpstore.name(),
+               stateless.run(add_and_wait(++number)));
     run.record("stateless_groups", parameters("all_gather"), tcpstore.name(),
                stateless.run(all_gather(count, ++number)));
     run.record("stateless_groups", parameters("all_gather"), muster.name(),
