@@ -85,11 +85,13 @@ def markdown(figures, plots):
     yield ""
     yield from table(["server", "version"], figures.programs.items())
     yield ""
-    yield "## Targets"
-    yield ""
-    yield from table(["what", "target", "measured", "met"],
-                     [[one.what, one.target, one.measured, "yes" if one.is_met else "**no**"]
-                      for one in verdicts(figures)])
+    judged = list(verdicts(figures))
+    if judged:
+        yield "## Targets"
+        yield ""
+        yield from table(["what", "target", "measured", "met"],
+                         [[one.what, one.target, one.measured, "yes" if one.is_met else "**no**"]
+                          for one in judged])
     for question in figures.questions():
         yield ""
         yield f"## {TITLES.get(question, question)}"
@@ -116,7 +118,8 @@ def shorter(figures):
     def of_row(row):
         return {name: {"min": row.minimum(name), "median": row.median(name)}
                 for name in row.names()}
-    return {"machine": figures.machine, "programs": figures.programs, "extent": figures.extent, "seconds": figures.seconds,
+    return {"machine": figures.machine, "programs": figures.programs, "extent": figures.extent,
+            "seconds": figures.seconds,
             "targets": [vars(one) for one in verdicts(figures)],
             "rows": [{"question": row.question, "parameters": row.parameters,
                       "subject": row.subject, "rounds": len(row.rounds), "values": of_row(row)}

@@ -31,8 +31,8 @@ def main():
             return 1
         subprocess.run([sys.executable, str(HERE / "report.py"), str(found), folder], check=True)
         report = Path(folder, "results.md").read_text(encoding="utf-8")
-        if "## Targets" not in report:
-            print("the report has no targets")
+        if "## Targets" not in report or "## Barrier" not in report:
+            print("the report lacks the targets, or a table")
             return 1
     return 0
 
