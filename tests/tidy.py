@@ -60,7 +60,7 @@ THIRD_PARTIES = {
     "cereal": ("include/muster/codec_cereal.h", "include/muster/detail/cereal_", "tests/",
                "examples/", "bench/"),
     "nlohmann": ("include/muster/codec_json.h", "tools/", "tests/", "examples/", "bench/"),
-    "CLI": ("tools/",),
+    "CLI": ("tools/", "bench/"),
     "doctest": ("tests/",),
     "gloo": ("src/gloo/", "tests/gloo/"),
     "benchmark": ("bench/",),

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "run.h"
+#include "swarm.h"
+
+namespace muster::bench {
+
+/// The value at this share of the sorted samples; zero without any.
+double quantile(std::vector<double>& samples, double share);
+
+/// Appends one request of this peer to `out`.
+using Issue = std::function<void(Dialect& dialect, int peer, std::string& out)>;
+
+struct LoadOptions {
+  int depth = 1;                            ///< requests of each connection without a reply
+  std::chrono::milliseconds duration{100};  ///< no request is begun later
+};
+
+/// Keeps all connections of the swarm busy, and returns what an operation has cost:
+/// server_us, client_us (processor time of each), wall_us, p50_us and p99_us (from the request's
+/// being written to its reply's being read), operations.
+Json load(const Subject& subject, Swarm& swarm, const Issue& issue, const LoadOptions& options);
+
+}  // namespace muster::bench

@@ -1,0 +1,22 @@
+// How long the parts of the server take that have no sockets: by Google Benchmark, whose flags it
+// takes.
+
+#include <benchmark/benchmark.h>
+
+#include "work.h"
+
+int main(int argc, char** argv) {
+  for (const auto& work : muster::bench::all_work()) {
+    benchmark::RegisterBenchmark(work.name.c_str(), [&work](benchmark::State& state) {
+      const auto do_once = work.prepare();
+      for (auto round : state) {
+        static_cast<void>(round);
+        do_once();
+      }
+    });
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

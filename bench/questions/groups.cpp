@@ -1,0 +1,130 @@
+// Groups of Muster, their ranks simulated by this thread: to start, to join, a barrier, a
+// broadcast, an all_gather.
+
+#include "questions.h"
+#include "ranks.h"
+
+namespace muster::bench {
+namespace {
+
+constexpr std::size_t kibibyte = 1024;
+constexpr std::size_t mebibyte = 1024 * kibibyte;
+
+struct Case {
+  wire::Collective collective;
+  std::string_view name;
+  std::size_t value_bytes;
+  int ranks_max;
+};
+
+/// Larger groups are not asked: all_gather moves the square of the ranks.
+std::vector<Case> cases_of(const Run& run) {
+  const int wide = run.by_extent(16, 1024, 10'240);
+  return {{wire::Collective::barrier, "barrier", 0, wide},
+          {wire::Collective::broadcast, "broadcast", kibibyte, wide},
+          {wire::Collective::broadcast, "broadcast", mebibyte, run.by_extent(8, 64, 1024)},
+          {wire::Collective::all_gather, "all_gather", 64, run.by_extent(16, 1024, 4096)},
+          {wire::Collective::all_gather, "all_gather", 4 * kibibyte, run.by_extent(8, 256, 1024)}};
+}
+
+/// The least that a barrier costs: each rank writes once and is written to once, when all have
+/// come.
+class Floor {
+ public:
+  Floor(const Subject& echo, int count) : echo_(echo), swarm_(echo) { swarm_.connect(count); }
+
+  Json barrier() {
+    echo_.settle();
+    const double server_before_us = echo_.processor_us();
+    const double client_before_us = own_processor_us();
+    const auto began = Clock::now();
+    const int last = swarm_.size() - 1;
+    for (int rank = 0; rank < last; ++rank) {
+      swarm_.dialect(rank).append_wait(swarm_.out(rank), key, 0);
+      swarm_.flush(rank);
+    }
+    swarm_.dialect(last).append_wake(swarm_.out(last), key, {});
+    swarm_.flush(last);
+    swarm_.receive(static_cast<std::size_t>(swarm_.size()));
+    const double wall_us = microseconds_since(began);
+    const double client_us = own_processor_us() - client_before_us;
+    echo_.settle();
+    const double server_us = echo_.processor_us() - server_before_us;
+    return {{"wall_ms", wall_us / 1e3},
+            {"server_ms", server_us / 1e3},
+            {"server_us_per_rank", server_us / swarm_.size()},
+            {"client_ms", client_us / 1e3},
+            {"client_share_of_wall", client_us / wall_us}};
+  }
+
+ private:
+  static constexpr std::string_view key = "the only barrier";
+
+  const Subject& echo_;
+  Swarm swarm_;
+};
+
+/// From nothing to a group: connections, sessions, and then the join, which is also told alone.
+void measure_start(Run& run, const Subject& subject, const Json& parameters, int count) {
+  Ranks ranks(subject);
+  const Json connected = ranks.connect(count);
+  const Json joined = ranks.join();
+  Json start;
+  for (const auto& [name, value] : connected.items()) {
+    start[name] = value.get<double>() + joined[name].get<double>();
+  }
+  start["client_share_of_wall"] = start["client_ms"].get<double>() / start["wall_ms"].get<double>();
+  run.record("start", parameters, subject.name(), start);
+  run.record("join", parameters, subject.name(), joined);
+  ranks.leave();
+}
+
+void measure_ranks(Run& run, const Subject& subject, const Subject& echo, int count, Cores cores) {
+  place_client(cores);
+  const std::string server = subject.name();
+  const Json of_all = {{"ranks", count}, {"cores", name_of(cores)}};
+  if (!run.wants(of_all)) return;
+  for (int round = 0; round < run.rounds(); ++round) {
+    // Not beside the ranks: there are not descriptors enough for twice the widest group.
+    run.record("barrier", of_all, echo.name(), Floor(echo, count).barrier());
+    echo.settle();
+    measure_start(run, subject, of_all, count);
+    subject.settle();
+  }
+  Ranks ranks(subject);
+  ranks.connect(count);
+  ranks.join();
+  ranks.round(wire::Collective::barrier, {});  // the first one warms up
+  for (int round = 0; round < run.rounds(); ++round) {
+    for (const Case& asked : cases_of(run)) {
+      if (count > asked.ranks_max) continue;
+      Json parameters = {{"ranks", count}};
+      if (asked.value_bytes > 0) parameters["value_bytes"] = asked.value_bytes;
+      parameters["cores"] = name_of(cores);
+      Json found = ranks.round(asked.collective, std::string(asked.value_bytes, 'v'));
+      if (asked.collective == wire::Collective::all_gather) {
+        const double least = static_cast<double>(count) * static_cast<double>(count) *
+                             static_cast<double>(asked.value_bytes);
+        found["bytes_of_least"] = found["bytes_received"].get<double>() / least;
+      }
+      run.record(asked.name, parameters, server, found);
+    }
+  }
+  ranks.leave();
+}
+
+}  // namespace
+
+void measure_groups(Run& run) {
+  const auto subject = run.start(Kind::muster);
+  const auto echo = run.start(Kind::echo);
+  const auto counts = run.by_extent<std::vector<int>>({8, 16}, {8, 64, 256, 1024},
+                                                      {8, 64, 256, 1024, 4096, 10'240});
+  for (const int count : counts) {
+    for (const Cores cores : {Cores::one, Cores::two}) {
+      measure_ranks(run, *subject, *echo, count, cores);
+    }
+  }
+}
+
+}  // namespace muster::bench

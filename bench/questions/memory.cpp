@@ -1,0 +1,68 @@
+// How much memory a key takes, and a connection that does nothing: what the process has grown by.
+
+#include "load.h"
+#include "questions.h"
+
+namespace muster::bench {
+namespace {
+
+constexpr std::size_t value_bytes = 64;
+constexpr std::int64_t an_hour_ms = 3'600'000;
+
+/// Writes so many keys, sixteen at a time.
+void write_keys(Swarm& swarm, int count) {
+  constexpr int batch = 16;
+  const std::string value(value_bytes, 'v');
+  for (int key = 0; key < count;) {
+    int asked = 0;
+    for (; asked < batch && key < count; ++asked, ++key) {
+      swarm.dialect(0).append_set(swarm.out(0), nth_key(key), value, an_hour_ms);
+    }
+    swarm.call(0, static_cast<std::size_t>(asked));
+  }
+}
+
+/// A fresh server each time: what was freed before is not given back to the system.
+Json of_keys(const Subject& subject, int count) {
+  Swarm swarm(subject);
+  swarm.connect(1);
+  write_keys(swarm, 16);  // what the first ones need
+  subject.settle();
+  const double before = subject.resident_bytes();
+  write_keys(swarm, count);
+  subject.settle();
+  return {{"bytes_per_key", (subject.resident_bytes() - before) / count}};
+}
+
+Json of_connections(const Subject& subject, int count) {
+  Swarm swarm(subject);
+  swarm.connect(1, 1, Swarm::Greeting::answered);
+  subject.settle();
+  const double before = subject.resident_bytes();
+  swarm.connect(count, 128, Swarm::Greeting::answered);
+  subject.settle();
+  return {{"bytes_per_connection", (subject.resident_bytes() - before) / count}};
+}
+
+}  // namespace
+
+void measure_memory(Run& run) {
+  place_client(Cores::two);
+  const int keys = run.by_extent(1000, 100'000, 100'000);
+  const int connections = run.by_extent(100, 4096, 4096);
+  for (int round = 0; round < run.by_extent(1, 2, 5); ++round) {
+    for (const Kind kind : all_kinds) {
+      if (!run.has(kind)) continue;
+      if (kind != Kind::echo) {
+        const auto subject = run.start(kind);
+        run.record("memory", {{"of", "keys"}, {"count", keys}, {"value_bytes", value_bytes}},
+                   subject->name(), of_keys(*subject, keys));
+      }
+      const auto subject = run.start(kind);
+      run.record("memory", {{"of", "idle connections"}, {"count", connections}}, subject->name(),
+                 of_connections(*subject, connections));
+    }
+  }
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,113 @@
+// What one small operation costs: set, get and add, on connections that are all busy.
+
+#include "load.h"
+#include "questions.h"
+
+namespace muster::bench {
+namespace {
+
+constexpr std::string_view question = "operations";
+constexpr std::size_t mebibyte = 1U << 20;
+/// Of values that are on their way at a time: more would measure the memory.
+constexpr std::size_t in_flight_bytes_max = 64 * mebibyte;
+
+enum class Operation { set, get, add };
+
+struct Case {
+  Operation operation;
+  int connections;
+  int depth;
+  std::size_t value_bytes;
+  Cores cores;
+};
+
+std::string name_of(Operation operation) {
+  switch (operation) {
+    case Operation::set: return "set";
+    case Operation::get: return "get";
+    case Operation::add: return "add";
+  }
+  return "";
+}
+
+std::vector<Case> cases_of(const Run& run) {
+  using Numbers = std::vector<int>;
+  const auto connections = run.by_extent(Numbers{2}, Numbers{1, 64}, Numbers{1, 8, 64, 256});
+  const auto sizes =
+      run.by_extent<std::vector<std::size_t>>({64}, {64, mebibyte}, {64, 1024, mebibyte});
+  std::vector<Case> cases;
+  for (const Cores cores : {Cores::one, Cores::two}) {
+    for (const int count : connections) {
+      for (const int depth : {1, 16}) {
+        for (const Operation operation : {Operation::set, Operation::get, Operation::add}) {
+          for (const std::size_t bytes : sizes) {
+            const auto in_flight = static_cast<std::size_t>(count * depth) * bytes;
+            if (operation == Operation::add && bytes != sizes.front()) continue;
+            if (in_flight > in_flight_bytes_max) continue;
+            if (run.extent() == Extent::quick && cores == Cores::two && count == 1) continue;
+            cases.push_back({operation, count, depth, bytes, cores});
+          }
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+/// Each connection has a key of its own; those of values and of numbers differ.
+Issue issuer(const Case& asked, const std::string& value) {
+  switch (asked.operation) {
+    case Operation::set:
+      return [&value](Dialect& dialect, int peer, std::string& out) {
+        dialect.append_set(out, nth_key(peer), value, 0);
+      };
+    case Operation::get:
+      return [bytes = value.size()](Dialect& dialect, int peer, std::string& out) {
+        dialect.append_get(out, nth_key(peer), bytes);
+      };
+    case Operation::add:
+      return [](Dialect& dialect, int peer, std::string& out) {
+        dialect.append_add(out, nth_key(1'000'000 + peer));
+      };
+  }
+  return {};
+}
+
+void measure_case(Run& run, const Case& asked,
+                  const std::vector<std::unique_ptr<Subject>>& subjects) {
+  Json parameters = {{"operation", name_of(asked.operation)},
+                     {"connections", asked.connections},
+                     {"depth", asked.depth}};
+  if (asked.operation != Operation::add) parameters["value_bytes"] = asked.value_bytes;
+  parameters["cores"] = name_of(asked.cores);
+  if (!run.wants(parameters)) return;
+  place_client(asked.cores);
+  const std::string value(asked.value_bytes, 'v');
+  const auto issue = issuer(asked, value);
+  LoadOptions options;
+  options.depth = asked.depth;
+  options.duration = std::chrono::milliseconds(run.by_extent(10, 60, 150));
+  std::vector<std::unique_ptr<Swarm>> swarms;
+  for (const auto& subject : subjects) {
+    auto& swarm = swarms.emplace_back(std::make_unique<Swarm>(*subject));
+    swarm->connect(asked.connections);
+    for (int peer = 0; peer < swarm->size(); ++peer) {  // what is there to be read; warms up, too
+      swarm->dialect(peer).append_set(swarm->out(peer), nth_key(peer), value, 0);
+    }
+    swarm->flush_all();
+    swarm->receive(static_cast<std::size_t>(swarm->size()));
+  }
+  take_turns(run.rounds(), subjects.size(), [&](std::size_t i) {
+    const Json found = load(*subjects[i], *swarms[i], issue, options);
+    run.record(question, parameters, subjects[i]->name(), found);
+  });
+}
+
+}  // namespace
+
+void measure_operations(Run& run) {
+  const auto subjects = run.start(all_kinds);
+  for (const Case& asked : cases_of(run)) measure_case(run, asked, subjects);
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,28 @@
+#include "questions.h"
+
+namespace muster::bench {
+
+const std::vector<Question>& all_questions() {
+  static const std::vector<Question> questions = {
+      {"operations", "set, get and add: connections, depth of the pipeline, size of the value",
+       measure_operations},
+      {"round_trips", "one client, one request at a time: raw, and by the library's two forms",
+       measure_round_trips},
+      {"multi_get", "64 keys at once", measure_multi_get},
+      {"wake_ups", "until the last of many waiters is awake", measure_wake_ups},
+      {"connect_storm", "many clients that come at the same moment", measure_connect_storm},
+      {"groups", "to start and join, barrier, broadcast and all_gather, by simulated ranks",
+       measure_groups},
+      {"stateless_groups", "vLLM's barrier and all_gather on TCPStore, beside Muster's",
+       measure_stateless_groups},
+      {"memory", "of a key, and of an idle connection", measure_memory},
+      {"expiry", "how late keys go that expire, and what others notice", measure_expiry},
+  };
+  return questions;
+}
+
+std::string name_of(Cores cores) { return cores == Cores::one ? "1cpu" : "2cpu"; }
+
+void place_client(Cores cores) { pin_to(cores == Cores::one ? server_core() : client_core()); }
+
+}  // namespace muster::bench

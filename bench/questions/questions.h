@@ -1,0 +1,31 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+
+#include "run.h"
+
+namespace muster::bench {
+
+// One function per question, each in a file of its own name. `all_questions` lists them in the
+// order in which they are asked.
+
+void measure_operations(Run& run);
+void measure_round_trips(Run& run);
+void measure_multi_get(Run& run);
+void measure_wake_ups(Run& run);
+void measure_connect_storm(Run& run);
+void measure_groups(Run& run);
+void measure_stateless_groups(Run& run);
+void measure_memory(Run& run);
+void measure_expiry(Run& run);
+
+/// Where the client runs; the server's core is always the same.
+enum class Cores { one, two };
+std::string name_of(Cores cores);
+void place_client(Cores cores);
+
+inline constexpr std::initializer_list<Kind> all_kinds = {Kind::echo, Kind::muster, Kind::redis,
+                                                          Kind::memcached, Kind::tcpstore};
+
+}  // namespace muster::bench

@@ -1,0 +1,194 @@
+// One client, one request at a time: what a caller waits. The raw client writes frames itself; the
+// library's two forms show what it adds. And a get that must wait, which costs no more trips.
+
+#include <condition_variable>
+#include <mutex>
+
+#include "load.h"
+#include "muster/store.h"
+#include "questions.h"
+
+namespace muster::bench {
+namespace {
+
+constexpr std::string_view question = "round_trips";
+constexpr std::size_t value_bytes = 64;
+
+Json parameters_of(std::string_view client, Cores cores) {
+  return {{"client", client}, {"value_bytes", value_bytes}, {"cores", name_of(cores)}};
+}
+
+template <class T>
+T require(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message());
+  return *std::move(result);
+}
+
+/// Runs `trip` again and again, and says what one has cost.
+template <class Trip>
+Json repeat(const Subject& subject, std::chrono::milliseconds duration, Trip&& trip) {
+  std::vector<double> took_us;
+  took_us.reserve(1U << 18);
+  const double server_before_us = subject.processor_us();
+  const double client_before_us = own_processor_us();
+  const auto began = Clock::now();
+  for (auto now = began; now < began + duration;) {
+    trip();
+    const auto then = Clock::now();
+    took_us.push_back(std::chrono::duration<double, std::micro>(then - now).count());
+    now = then;
+  }
+  const double wall_us = microseconds_since(began);
+  const double client_us = own_processor_us() - client_before_us;
+  subject.settle();
+  const auto trips = static_cast<double>(took_us.size());
+  return {{"server_us", (subject.processor_us() - server_before_us) / trips},
+          {"client_us", client_us / trips},
+          {"wall_us", wall_us / trips},
+          {"p50_us", quantile(took_us, 0.5)},
+          {"p99_us", quantile(took_us, 0.99)},
+          {"operations", trips}};
+}
+
+/// Gets without a pause, each from the handler of the one before, on the I/O thread.
+class InlineGets {
+ public:
+  InlineGets(Store& store, std::string key) : store_(store), key_(std::move(key)) {}
+
+  std::vector<double> run(std::chrono::milliseconds duration) {
+    std::unique_lock lock(mutex_);
+    end_ = Clock::now() + duration;
+    begin_one();
+    over_.wait(lock, [this] { return is_over_; });
+    return std::move(took_us_);
+  }
+
+ private:
+  void begin_one() {
+    began_ = Clock::now();
+    store_.get_async(key_, default_timeout, [this](Result<std::string> value) {
+      took_us_.push_back(microseconds_since(began_));
+      if (value && Clock::now() < end_) return begin_one();
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+      over_.notify_one();
+    });
+  }
+
+  Store& store_;
+  std::string key_;
+  Clock::time_point began_;
+  Clock::time_point end_;
+  std::vector<double> took_us_;
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool is_over_ = false;
+};
+
+Json inline_gets(const Subject& subject, Store& store, std::chrono::milliseconds duration) {
+  InlineGets gets(store, nth_key(0));
+  const double server_before_us = subject.processor_us();
+  const double client_before_us = own_processor_us();
+  const auto began = Clock::now();
+  auto took_us = gets.run(duration);
+  const double wall_us = microseconds_since(began);
+  const double client_us = own_processor_us() - client_before_us;
+  subject.settle();
+  const auto trips = static_cast<double>(took_us.size());
+  return {{"server_us", (subject.processor_us() - server_before_us) / trips},
+          {"client_us", client_us / trips},
+          {"wall_us", wall_us / trips},
+          {"p50_us", quantile(took_us, 0.5)},
+          {"p99_us", quantile(took_us, 0.99)},
+          {"operations", trips}};
+}
+
+void fill(Swarm& swarm) {
+  swarm.dialect(0).append_set(swarm.out(0), nth_key(0), std::string(value_bytes, 'v'), 0);
+  swarm.call(0);
+}
+
+/// The first connection waits for a key that the second one then sets: from the set's being sent
+/// to the waiter's having the value. `requests` is what the waiter has sent for it.
+Json waiting_get(const Subject& subject, Swarm& swarm, std::chrono::milliseconds duration) {
+  static int number = 0;
+  const std::string value(value_bytes, 'v');
+  double requests = 0;
+  double waits = 0;
+  std::vector<double> took_us;
+  const auto end = Clock::now() + duration;
+  while (Clock::now() < end) {
+    const std::string key = "waiting-" + std::to_string(++number);
+    swarm.dialect(0).append_wait(swarm.out(0), key, value_bytes);
+    ++requests;
+    swarm.flush(0);
+    swarm.dialect(1).append_add(swarm.out(1), "before");  // the waiter's request is there first
+    swarm.call(1);
+    const auto began = Clock::now();
+    swarm.dialect(1).append_wake(swarm.out(1), key, value);
+    swarm.flush(1);
+    swarm.receive(2);
+    if (subject.kind() == Kind::tcpstore) {  // woken with nothing but the word that it is there
+      swarm.dialect(0).append_get(swarm.out(0), key, value_bytes);
+      ++requests;
+      swarm.call(0);
+    }
+    took_us.push_back(microseconds_since(began));
+    ++waits;
+  }
+  return {{"p50_us", quantile(took_us, 0.5)},
+          {"p99_us", quantile(took_us, 0.99)},
+          {"requests", requests / waits}};
+}
+
+void measure_on(Run& run, const std::vector<std::unique_ptr<Subject>>& subjects, Cores cores) {
+  place_client(cores);
+  const auto duration = std::chrono::milliseconds(run.by_extent(10, 150, 500));
+  LoadOptions options;
+  options.duration = duration;
+  const auto get = [](Dialect& dialect, int, std::string& out) {
+    dialect.append_get(out, nth_key(0), value_bytes);
+  };
+  std::vector<std::unique_ptr<Swarm>> swarms;
+  std::vector<std::unique_ptr<Swarm>> pairs;  // one that waits, and one that sets
+  std::unique_ptr<Store> blocking;
+  std::unique_ptr<Store> inline_store;
+  for (const auto& subject : subjects) {
+    swarms.push_back(std::make_unique<Swarm>(*subject));
+    swarms.back()->connect(1);
+    fill(*swarms.back());
+    pairs.push_back(std::make_unique<Swarm>(*subject));
+    pairs.back()->connect(2);
+    if (subject->kind() != Kind::muster) continue;
+    // Their threads run where this one does.
+    blocking = std::make_unique<Store>(require(Store::connect(subject->address())));
+    StoreOptions at_once;
+    at_once.handlers = HandlerPlace::io_thread;
+    inline_store = std::make_unique<Store>(require(Store::connect(subject->address(), at_once)));
+  }
+  take_turns(run.rounds(), subjects.size(), [&](std::size_t i) {
+    const Subject& subject = *subjects[i];
+    const auto measure = [&](std::string_view client, const std::function<Json()>& how) {
+      const Json parameters = parameters_of(client, cores);
+      if (run.wants(parameters)) run.record(question, parameters, subject.name(), how());
+    };
+    measure("raw", [&] { return load(subject, *swarms[i], get, options); });
+    if (subject.kind() != Kind::memcached) {
+      measure("raw, waiting get", [&] { return waiting_get(subject, *pairs[i], duration); });
+    }
+    if (subject.kind() != Kind::muster) return;
+    measure("library, inline callback",
+            [&] { return inline_gets(subject, *inline_store, duration); });
+    measure("library, blocking",
+            [&] { return repeat(subject, duration, [&] { require(blocking->get(nth_key(0))); }); });
+  });
+}
+
+}  // namespace
+
+void measure_round_trips(Run& run) {
+  const auto subjects = run.start(all_kinds);
+  for (const Cores cores : {Cores::one, Cores::two}) measure_on(run, subjects, cores);
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,153 @@
+"""Makes tables, plots and a shorter JSON file of what muster_bench has found.
+
+report.py FOUND.json FOLDER   writes results.md, results.json and *.svg into the folder; the plots
+                              only where matplotlib is. Prints the targets, and which are met.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from cited import CITED
+from figures import Figures
+from targets import verdicts
+
+TITLES = {
+    "operations": "set, get and add",
+    "round_trips": "Round trips of one client",
+    "multi_get": "64 keys at once",
+    "wake_ups": "The last wake-up of many waiters",
+    "connect_storm": "Many connections at the same moment",
+    "start": "To connect and join",
+    "join": "To join",
+    "barrier": "Barrier",
+    "broadcast": "Broadcast",
+    "all_gather": "all_gather",
+    "stateless_groups": "vLLM's algorithm on TCPStore, and Muster",
+    "memory": "Memory",
+    "expiry": "Expiry",
+}
+# Of these the median stands beside the minimum; of all others the median alone.
+LEAST_AND_MEDIAN = {"server_us", "client_us", "wall_ms", "server_ms", "server_us_per_rank",
+                    "last_us"}
+HIDDEN = {"operations"}  # that were measured, which differ in each round
+
+
+def number(value):
+    if isinstance(value, int) or float(value).is_integer():
+        return f"{int(value):,}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def table(heads, lines):
+    yield "| " + " | ".join(heads) + " |"
+    yield "|" + "---|" * len(heads)
+    for line in lines:
+        yield "| " + " | ".join(line) + " |"
+
+
+def cell(row, name):
+    if name not in row.rounds[0]:
+        return "–"
+    if name in LEAST_AND_MEDIAN:
+        return f"{number(row.minimum(name))} / {number(row.median(name))}"
+    return number(row.median(name))
+
+
+def union(lists):
+    return list(dict.fromkeys(name for names in lists for name in names))
+
+
+def table_of_question(figures, question):
+    rows = figures.of(question)
+    parameters = union(row.parameters for row in rows)
+    values = [name for name in union(row.names() for row in rows) if name not in HIDDEN]
+    heads = parameters + ["server"] + [
+        name + (" (min / median)" if name in LEAST_AND_MEDIAN else "") for name in values]
+    lines = []
+    for row in rows:
+        given = [row.parameters.get(name, "") for name in parameters]
+        lines.append([number(value) if isinstance(value, (int, float)) else value
+                      for value in given]
+                     + [row.subject] + [cell(row, name) for name in values])
+    return table(heads, lines)
+
+
+def markdown(figures, plots):
+    machine = figures.machine
+    yield "# Results"
+    yield ""
+    yield ("Made by `tools/dev bench` (" + figures.extent + "), " + machine["date"]
+           + ". [README.md](README.md) says how, and what each figure means.")
+    yield ""
+    yield from table(["machine", ""], [[name.replace("_", " "), str(value)]
+                                       for name, value in machine.items() if name != "date"])
+    yield ""
+    yield from table(["server", "version"], figures.programs.items())
+    yield ""
+    judged = list(verdicts(figures))
+    if judged:
+        yield "## Targets"
+        yield ""
+        yield from table(["what", "target", "measured", "met"],
+                         [[one.what, one.target, one.measured, "yes" if one.is_met else "**no**"]
+                          for one in judged])
+    for question in figures.questions():
+        yield ""
+        yield f"## {TITLES.get(question, question)}"
+        yield ""
+        for plot in plots.get(question, []):
+            yield f"![{TITLES.get(question, question)}]({plot})"
+            yield ""
+        yield from table_of_question(figures, question)
+    yield ""
+    yield "## Cited"
+    yield ""
+    yield "Not measured here; of other versions, or at sizes that this machine does not have."
+    yield ""
+    yield from table(["what", "figure", "source"], CITED)
+    if figures.not_measured:
+        yield ""
+        yield "## Not measured"
+        yield ""
+        yield from table(["question", "why"],
+                         [[one["question"], one["why"]] for one in figures.not_measured])
+
+
+def shorter(figures):
+    def of_row(row):
+        return {name: {"min": row.minimum(name), "median": row.median(name)}
+                for name in row.names()}
+    return {"machine": figures.machine, "programs": figures.programs, "extent": figures.extent,
+            "seconds": figures.seconds,
+            "targets": [vars(one) for one in verdicts(figures)],
+            "rows": [{"question": row.question, "parameters": row.parameters,
+                      "subject": row.subject, "rounds": len(row.rounds), "values": of_row(row)}
+                     for row in figures.rows],
+            "not_measured": figures.not_measured}
+
+
+def main():
+    if len(sys.argv) != 3:
+        print(__doc__, file=sys.stderr)
+        return 2
+    figures = Figures(sys.argv[1])
+    folder = Path(sys.argv[2])
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        import plots
+        drawn = plots.draw(figures, folder)
+    except ImportError:
+        drawn = {}
+    (folder / "results.md").write_text("\n".join(markdown(figures, drawn)) + "\n",
+                                       encoding="utf-8")
+    (folder / "results.json").write_text(json.dumps(shorter(figures), indent=1) + "\n",
+                                         encoding="utf-8")
+    for one in verdicts(figures):
+        print(f"{'met ' if one.is_met else 'MISSED'}  {one.what}: {one.measured}, "
+              f"target {one.target}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

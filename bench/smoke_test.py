@@ -1,0 +1,41 @@
+"""Test: the benchmarks run, the shortest they can, and a report can be made of what they find.
+
+smoke_test.py MUSTER_BENCH ECHO_SERVER MUSTERD
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+NEEDS_PEERS = {"stateless_groups"}
+GIVES_OTHERS = {"groups": {"start", "join", "barrier", "broadcast", "all_gather"}}
+
+
+def main():
+    bench, echo_server, musterd = sys.argv[1:]
+    programs = [bench, "--echo-server", echo_server, "--musterd", musterd]
+    listed = subprocess.run([*programs, "--list"], check=True, capture_output=True, text=True)
+    wanted = set()
+    for question in {line.split()[0] for line in listed.stdout.splitlines()} - NEEDS_PEERS:
+        wanted |= GIVES_OTHERS.get(question, {question})
+    with tempfile.TemporaryDirectory() as folder:
+        found = Path(folder, "found.json")
+        subprocess.run([*programs, "--extent", "tiny", "--output", str(found)], check=True)
+        rows = json.loads(found.read_text(encoding="utf-8"))["rows"]
+        missing = wanted - {row["question"] for row in rows if row["subject"] == "muster"}
+        if missing:
+            print("nothing was measured of:", *sorted(missing))
+            return 1
+        subprocess.run([sys.executable, str(HERE / "report.py"), str(found), folder], check=True)
+        report = Path(folder, "results.md").read_text(encoding="utf-8")
+        if "## Targets" not in report or "## Barrier" not in report:
+            print("the report lacks the targets, or a table")
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+#include "swarm.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+namespace muster::bench {
+namespace {
+
+constexpr std::size_t receive_bytes = 256 * 1024;
+constexpr int events_max = 256;
+constexpr int patience_ms = 60'000;
+
+[[noreturn]] void fail(const std::string& what) {
+  throw std::runtime_error(what + ": " + std::strerror(errno));
+}
+
+}  // namespace
+
+double own_processor_us() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) / 1e3;
+}
+
+double microseconds_since(Clock::time_point began) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - began).count();
+}
+
+Swarm::Swarm(const Subject& subject)
+    : subject_(subject), epoll_(::epoll_create1(EPOLL_CLOEXEC)), buffer_(receive_bytes) {}
+
+Swarm::~Swarm() {
+  for (Peer& peer : peers_) {
+    if (peer.fd < 0) continue;
+    std::string goodbye;
+    peer.dialect->append_goodbye(goodbye);
+    if (!goodbye.empty()) {
+      ::send(peer.fd, goodbye.data(), goodbye.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    ::close(peer.fd);
+  }
+  ::close(epoll_);
+}
+
+void Swarm::open(Peer& peer) {
+  peer.fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (peer.fd < 0) fail("socket");
+  const int on = 1;
+  ::setsockopt(peer.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(subject_.port());
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* const raw = reinterpret_cast<sockaddr*>(&address);
+  if (::connect(peer.fd, raw, sizeof(address)) != 0 && errno != EINPROGRESS) fail("connect");
+}
+
+void Swarm::watch(int peer, std::uint32_t events, int how) const {
+  epoll_event event{};
+  event.events = events;
+  event.data.u32 = static_cast<std::uint32_t>(peer);
+  if (::epoll_ctl(epoll_, how, peers_[index(peer)].fd, &event) != 0) fail("epoll_ctl");
+}
+
+template <class OnEvent>
+void Swarm::wait(OnEvent&& on_event) {
+  epoll_event events[events_max];
+  const int count = ::epoll_wait(epoll_, events, events_max, patience_ms);
+  if (count == 0) throw std::runtime_error(subject_.name() + " does not answer");
+  for (int i = 0; i < count; ++i) {
+    on_event(static_cast<int>(events[i].data.u32), events[i].events);
+  }
+}
+
+void Swarm::greet(int peer, Greeting greeting) {
+  Peer& self = peers_[index(peer)];
+  self.out = self.dialect->greeting();
+  if (self.out.empty() && greeting == Greeting::answered) {
+    self.dialect->append_add(self.out, "greetings");
+  }
+  watch(peer, EPOLLIN, EPOLL_CTL_MOD);
+  if (!self.out.empty()) flush(peer);
+}
+
+std::vector<double> Swarm::connect(int count, int at_once, Greeting greeting) {
+  const int first = size();
+  const int last = first + count;
+  std::vector<double> took_us;
+  std::vector<Clock::time_point> began(index(count));
+  std::vector<std::size_t> greeting_bytes_left(index(count));
+  std::vector<bool> is_greeted(index(count), false);
+  int opened = first;
+  int done = 0;
+  const auto finish = [&](int peer) {
+    took_us.push_back(microseconds_since(began[index(peer - first)]));
+    ++done;
+  };
+  const auto on_event = [&](int peer, std::uint32_t events) {
+    if (peer < first) return read(peer, {});
+    Peer& self = peers_[index(peer)];
+    const std::size_t at = index(peer - first);
+    if ((events & (EPOLLERR | EPOLLHUP)) != 0) throw std::runtime_error("connecting failed");
+    if (!is_greeted[at]) {
+      is_greeted[at] = true;
+      greet(peer, greeting);
+      if (self.out.empty() && greeting_bytes_left[at] == 0 && greeting == Greeting::minimal) {
+        finish(peer);
+      }
+      return;
+    }
+    if ((events & EPOLLOUT) != 0) flush(peer);
+    if ((events & EPOLLIN) == 0) return;
+    if (greeting_bytes_left[at] == 0) return read(peer, [&](int, std::size_t) { finish(peer); });
+    const ssize_t got = ::recv(self.fd, buffer_.data(), greeting_bytes_left[at], 0);
+    if (got <= 0) throw std::runtime_error(subject_.name() + " refuses a connection");
+    greeting_bytes_left[at] -= static_cast<std::size_t>(got);
+    if (greeting_bytes_left[at] == 0) finish(peer);
+  };
+  peers_.reserve(index(last));
+  while (done < count) {
+    for (; opened < last && opened - first - done < at_once; ++opened) {
+      Peer& peer = peers_.emplace_back();
+      peer.dialect = make_dialect(subject_.kind());
+      began[index(opened - first)] = Clock::now();
+      greeting_bytes_left[index(opened - first)] = peer.dialect->greeting_reply_bytes();
+      open(peer);
+      watch(opened, EPOLLOUT, EPOLL_CTL_ADD);
+    }
+    wait(on_event);
+  }
+  return took_us;
+}
+
+void Swarm::flush(int peer) {
+  Peer& self = peers_[index(peer)];
+  const ssize_t count = ::send(self.fd, self.out.data(), self.out.size(), MSG_NOSIGNAL);
+  if (count < 0 && errno != EAGAIN) fail("sending to " + subject_.name());
+  if (count == static_cast<ssize_t>(self.out.size())) {
+    self.out.clear();
+  } else if (count > 0) {
+    self.out.erase(0, static_cast<std::size_t>(count));
+  }
+  if (self.waits_to_write == !self.out.empty()) return;
+  self.waits_to_write = !self.out.empty();
+  watch(peer, self.waits_to_write ? EPOLLIN | EPOLLOUT : EPOLLIN, EPOLL_CTL_MOD);
+}
+
+void Swarm::flush_all() {
+  for (int peer = 0; peer < size(); ++peer) {
+    if (!peers_[index(peer)].out.empty()) flush(peer);
+  }
+}
+
+void Swarm::read(int peer, const OnReplies& on_replies) {
+  Peer& self = peers_[index(peer)];
+  const ssize_t count = ::recv(self.fd, buffer_.data(), buffer_.size(), 0);
+  if (count < 0 && errno == EAGAIN) return;
+  if (count < 0) fail("receiving from " + subject_.name());
+  if (count == 0) throw std::runtime_error(subject_.name() + " has closed a connection");
+  bytes_received_ += static_cast<std::uint64_t>(count);
+  const std::size_t replies = self.dialect->take({buffer_.data(), static_cast<std::size_t>(count)});
+  if (replies > 0 && on_replies) on_replies(peer, replies);
+  if (!self.out.empty() && !self.waits_to_write) flush(peer);
+}
+
+void Swarm::receive_until(const std::function<bool()>& is_enough, const OnReplies& on_replies) {
+  while (!is_enough()) {
+    wait([&](int peer, std::uint32_t events) {
+      if ((events & EPOLLOUT) != 0) flush(peer);
+      if ((events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) read(peer, on_replies);
+    });
+  }
+}
+
+void Swarm::receive(std::size_t replies, const OnReplies& on_replies) {
+  std::size_t have = 0;
+  receive_until([&] { return have >= replies; },
+                [&](int peer, std::size_t count) {
+                  have += count;
+                  if (on_replies) on_replies(peer, count);
+                });
+}
+
+void Swarm::call(int peer, std::size_t replies) {
+  std::size_t have = 0;
+  flush(peer);
+  receive_until([&] { return have >= replies; },
+                [&](int from, std::size_t count) { have += from == peer ? count : 0; });
+}
+
+}  // namespace muster::bench

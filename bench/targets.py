@@ -1,0 +1,115 @@
+"""What Muster is meant to reach, judged by what was measured: a limit each, mostly a ratio to the
+floor of the same run. What needs a row that is not there is not judged."""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Verdict:
+    what: str
+    target: str
+    measured: str
+    is_met: bool
+
+
+def at_most(what, value, limit, unit=""):
+    return Verdict(what, f"≤ {limit:g}{unit}", f"{value:.3g}{unit}", value <= limit)
+
+
+def ratio(figures, what, limit, row, floor, value):
+    """The minimum of a row against that of its floor."""
+    if row is None or floor is None:
+        return None
+    measured, least = row.minimum(value), floor.minimum(value)
+    return Verdict(what, f"≤ {limit:g} × floor", f"{measured / least:.2f} × {least:.3g}",
+                   measured <= limit * least)
+
+
+def operations(figures):
+    for operation in ("set", "get", "add"):
+        asked = {"operation": operation, "connections": 64, "cores": "1cpu"}
+        if operation != "add":
+            asked["value_bytes"] = 64
+        rows = [figures.one("operations", subject, depth=1, **asked)
+                for subject in ("muster", "echo")]
+        yield ratio(figures, f"server CPU of a {operation}, 64 connections, one core", 1.15, *rows,
+                    "server_us")
+        row = figures.one("operations", depth=16, **asked)
+        if row:
+            yield at_most(f"server CPU of a {operation}, pipelined 16", row.minimum("server_us"),
+                          0.25, " µs")
+
+
+def round_trips(figures):
+    floor = figures.one("round_trips", "echo", client="raw", cores="1cpu")
+    for client, limit in (("raw", 1.08), ("library, inline callback", 1.5),
+                          ("library, blocking", 1.7)):
+        row = figures.one("round_trips", client=client, cores="1cpu")
+        yield ratio(figures, f"round trip on one core, {client}", limit, row, floor, "p50_us")
+    row = figures.one("round_trips", client="raw, waiting get", cores="1cpu")
+    if row:
+        yield at_most("requests of a get that must wait", row.maximum("requests"), 1)
+
+
+def many(figures):
+    row = figures.one("multi_get", cores="1cpu")
+    if row:
+        yield at_most("server CPU of a multi-get of 64 keys", row.minimum("server_us"), 6, " µs")
+    rows = [figures.one("wake_ups", subject, waiters=1024, cores="2cpu")
+            for subject in ("muster", "echo")]
+    yield ratio(figures, "last wake-up of 1,024 waiters", 1.15, *rows, "last_us")
+    rows = [figures.one("connect_storm", subject, connections=4096, cores="2cpu")
+            for subject in ("muster", "echo")]
+    yield ratio(figures, "storm of 4,096 connections, with hello and session", 1.5, *rows,
+                "wall_ms")
+    storms = figures.of("connect_storm", "muster")
+    if storms:
+        yield at_most("SYNs that had to be sent again in all storms",
+                      max(row.maximum("syns_sent_again") for row in storms), 0)
+
+
+def groups(figures):
+    row = figures.one("barrier", ranks=1024, cores="2cpu")
+    if row:
+        yield at_most("barrier of 1,024 ranks", row.minimum("wall_ms"), 12, " ms")
+    row = figures.one("all_gather", ranks=1024, value_bytes=64, cores="2cpu")
+    if row:
+        yield at_most("bytes of an all_gather of 64 B to 1,024 ranks, against N² × 64",
+                      row.maximum("bytes_of_least"), 1.1)
+    row = figures.one("start", ranks=10_240, cores="2cpu")
+    if row:
+        yield at_most("10,240 ranks connect and join, server CPU",
+                      row.minimum("server_ms") / 1e3, 1, " s")
+        yield at_most("10,240 ranks connect and join, wall", row.minimum("wall_ms") / 1e3, 3, " s")
+    rows = [row for row in figures.of("barrier", "muster", cores="1cpu")
+            if 256 <= row.parameters["ranks"] <= 10_240]
+    if any(row.parameters["ranks"] == 10_240 for row in rows):
+        costs = [row.minimum("server_us_per_rank") for row in rows]
+        yield at_most("barrier, 256 to 10,240 ranks: server CPU per rank, dearest to cheapest",
+                      max(costs) / min(costs), 1.25)
+
+
+def memory(figures):
+    row = figures.one("memory", of="keys")
+    if row and row.parameters["count"] == 100_000:
+        yield at_most("memory per key, of 100,000", row.median("bytes_per_key"), 150, " B")
+    row = figures.one("memory", of="idle connections")
+    if row and row.parameters["count"] > 1000:
+        yield at_most("memory per idle connection with a session",
+                      row.median("bytes_per_connection"), 2048, " B")
+
+
+def expiry(figures):
+    row = figures.one("expiry", keys=100_000, measured="lateness")
+    if row:
+        yield at_most("keys that expire before their time, by", row.maximum("early_ms"), 0, " ms")
+        yield at_most("lateness of 100,000 keys, p99", row.minimum("late_p99_ms"), 2, " ms")
+    row = figures.one("expiry", keys=1_000_000, measured="others' gets")
+    if row:
+        yield at_most("others' p99 while a million keys expire, against before",
+                      row.median("p99_grows_by"), 2)
+
+
+def verdicts(figures):
+    for judge in (operations, round_trips, many, groups, memory, expiry):
+        yield from (verdict for verdict in judge(figures) if verdict is not None)
