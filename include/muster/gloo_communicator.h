@@ -120,6 +120,11 @@ class MUSTER_API GlooCommunicator {
   /// Begins the sends and receives that `calls` makes on this communicator without waiting, and
   /// waits for all of them when it returns: those that wait for each other need it. Collectives
   /// inside of it are done at once.
+  ///
+  /// An exception of `calls` goes to the caller as it is. If a send or a receive had begun, the
+  /// communicator has ended then (aborted).
+  ///
+  /// errors  invalid_argument (an empty `calls`)
   Result<void> grouped(const std::function<Result<void>()>& calls,
                        Duration timeout = default_timeout);
 
