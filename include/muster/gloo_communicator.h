@@ -99,7 +99,9 @@ class MUSTER_API GlooCommunicator {
   Result<void> reduce_scatter(const void* send, void* receive, std::size_t receive_count,
                               DataType type, ReduceOp operation, void* stream,
                               Duration timeout = default_timeout);
-  /// send, receive  of `world_size() * count` elements; not the same buffer
+  /// send, receive  of `world_size() * count` elements; not the same buffer, unless alone
+  ///
+  /// errors  invalid_argument (the same buffer)
   Result<void> all_to_all(const void* send, void* receive, std::size_t count, DataType type,
                           void* stream, Duration timeout = default_timeout);
   /// receive  at the root, of `world_size() * count` elements

@@ -127,6 +127,9 @@ std::optional<Error> GlooCommunicator::Impl::refusal_of(const Subject& subject) 
   if (subject.is_needed_to_receive && subject.receive == nullptr) {
     return client::invalid_argument("receive: null");
   }
+  if (subject.are_buffers_two && subject.send == subject.receive && place().world_size > 1) {
+    return client::invalid_argument("send and receive: not the same buffer");
+  }
   return std::nullopt;
 }
 

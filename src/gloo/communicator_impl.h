@@ -53,6 +53,8 @@ class GlooCommunicator::Impl : public communicator::HasLife<GlooCommunicator::Im
     std::size_t parts = 1;
     bool is_needed_to_send = true;
     bool is_needed_to_receive = true;
+    /// What comes would overwrite what is not sent yet.
+    bool are_buffers_two = false;
   };
   using Work = void (*)(const gloo::Operation& operation);
 

@@ -292,6 +292,24 @@ TEST_CASE("each rank sends each other its part") {
   }
 }
 
+TEST_CASE("all_to_all in place is refused where it would overwrite what is not sent yet") {
+  for (const int world_size : {1, 2, 3}) {
+    exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
+      const auto total = static_cast<std::size_t>(world_size) * count;
+      Elements own(type, std::vector<double>(total, 1));
+      const auto done = communicator.all_to_all(own.at(), own.at(), count, type, nullptr);
+      CHECK(done.has_value() == (world_size == 1));
+      if (!done) {
+        CHECK(done.error().code == ErrorCode::invalid_argument);
+        CHECK(done.error().operation == "all_to_all");
+        CHECK(done.error().detail == "send and receive: not the same buffer");
+      }
+      CHECK(own.values() == std::vector<double>(total, 1));
+      must(communicator.all_to_all(own.at(), own.at(), 0, type, nullptr));
+    });
+  }
+}
+
 TEST_CASE("elements go around a ring, of which no rank waits for another to begin") {
   for (const int world_size : {2, 3, 4}) {
     exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
