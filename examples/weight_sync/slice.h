@@ -1,10 +1,12 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <future>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "muster/codec_cereal.h"
@@ -15,6 +17,9 @@
 namespace weight_sync {
 
 inline constexpr std::chrono::seconds patience{60};
+/// How long the streams may take to end after an abort.
+inline constexpr std::chrono::seconds patience_for_end{15};
+inline constexpr std::chrono::microseconds between_looks{50};
 inline constexpr int trainer_rank = 0;
 inline constexpr int attempts_max = 5;
 
@@ -124,13 +129,48 @@ class Slice {
   muster::Result<void> travel(const Weights& weights, std::size_t bucket) {
     const int side = side_of(bucket);
     void* const buffer = staging_->at(side);
-    auto issued =
+    const auto issued =
         communicator_->broadcast(buffer, buffer, size_of(weights, bucket), muster::DataType::uint8,
                                  trainer_rank, staging_->stream(side));
-    if (!issued) return issued;
-    auto done = staging_->wait(side);
-    if (const auto error = communicator_->error()) return *error;  // it ended because of that
-    return done;
+    auto come = issued ? await(side) : issued;
+    if (come) return come;
+    communicator_->abort();
+    // Nothing may write into the buffers any more when they are used again.
+    for (const int each : {0, 1}) {
+      const auto ended = await_stream(each, patience_for_end, [] { return std::nullopt; });
+      if (ended) continue;
+      return failure(muster::ErrorCode::internal, "after an abort: " + ended.error().detail);
+    }
+    return come;
+  }
+
+  /// Looks after the communicator meanwhile: where NCCL cannot go on, the stream waits for ever.
+  muster::Result<void> await(int side) {
+    return await_stream(side, patience, [this] { return communicator_->error(); });
+  }
+
+  template <class Trouble>
+  muster::Result<void> await_stream(int side, muster::Duration timeout, Trouble trouble) {
+    const auto end = std::chrono::steady_clock::now() + timeout;
+    for (;;) {
+      const auto is_done = staging_->is_done(side);
+      const std::optional<muster::Error> error = trouble();
+      if (error) return *error;  // also where it is done: it ended because of that
+      if (!is_done) return is_done.error();
+      if (*is_done) return {};
+      if (std::chrono::steady_clock::now() >= end) {
+        return failure(muster::ErrorCode::timed_out, "a stream is not done in time");
+      }
+      std::this_thread::sleep_for(between_looks);
+    }
+  }
+
+  static muster::Error failure(muster::ErrorCode code, std::string what) {
+    muster::Error error;
+    error.code = code;
+    error.operation = "weight_sync";
+    error.detail = std::move(what);
+    return error;
   }
 
   Backend backend_;

@@ -29,6 +29,7 @@ class HostStaging : public Staging {
     std::memcpy(to, buffer(side).data(), bytes);
     return {};
   }
+  Result<bool> is_done(int) override { return true; }
   Result<void> wait(int) override { return {}; }
 
  private:
@@ -49,6 +50,7 @@ struct Driver {
   int (*copy_in)(std::uintptr_t to, const void* from, std::size_t bytes);
   int (*copy_out)(void* to, std::uintptr_t from, std::size_t bytes);
   int (*create_stream)(void** stream, unsigned flags);
+  int (*query)(void* stream);
   int (*synchronize)(void* stream);
   int (*destroy_stream)(void* stream);
 };
@@ -87,6 +89,7 @@ Result<Driver> load_driver() {
                        find(library, "cuMemcpyHtoD_v2", driver.copy_in) &&
                        find(library, "cuMemcpyDtoH_v2", driver.copy_out) &&
                        find(library, "cuStreamCreate", driver.create_stream) &&
+                       find(library, "cuStreamQuery", driver.query) &&
                        find(library, "cuStreamSynchronize", driver.synchronize) &&
                        find(library, "cuStreamDestroy_v2", driver.destroy_stream);
   if (!has_all) return failure("libcuda.so.1 lacks a function");
@@ -122,6 +125,14 @@ class CudaStaging : public Staging {
   Result<void> empty(int side, char* to, std::size_t bytes) override {
     const Current current(*this);
     return done(driver_.copy_out(to, of(side).address, bytes), "cuMemcpyDtoH");
+  }
+  Result<bool> is_done(int side) override {
+    constexpr int not_ready = 600;
+    const Current current(*this);
+    const int result = driver_.query(of(side).stream);
+    if (result == not_ready) return false;
+    if (auto is = done(result, "cuStreamQuery"); !is) return std::move(is).error();
+    return true;
   }
   Result<void> wait(int side) override {
     const Current current(*this);

@@ -20,7 +20,9 @@ class Staging {
   /// Copies into the buffer, or out of it. Any thread.
   virtual muster::Result<void> fill(int side, const char* from, std::size_t bytes) = 0;
   virtual muster::Result<void> empty(int side, char* to, std::size_t bytes) = 0;
-  /// Until what was put on its stream is done, or was aborted.
+  /// Whether what was put on its stream is done, or was aborted.
+  virtual muster::Result<bool> is_done(int side) = 0;
+  /// Until it is, however long that takes: for whoever has no communicator to look after.
   virtual muster::Result<void> wait(int side) = 0;
 };
 

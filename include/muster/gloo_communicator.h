@@ -99,7 +99,9 @@ class MUSTER_API GlooCommunicator {
   Result<void> reduce_scatter(const void* send, void* receive, std::size_t receive_count,
                               DataType type, ReduceOp operation, void* stream,
                               Duration timeout = default_timeout);
-  /// send, receive  of `world_size() * count` elements; not the same buffer
+  /// send, receive  of `world_size() * count` elements; not the same buffer, unless alone
+  ///
+  /// errors  invalid_argument (the same buffer)
   Result<void> all_to_all(const void* send, void* receive, std::size_t count, DataType type,
                           void* stream, Duration timeout = default_timeout);
   /// receive  at the root, of `world_size() * count` elements
@@ -120,6 +122,11 @@ class MUSTER_API GlooCommunicator {
   /// Begins the sends and receives that `calls` makes on this communicator without waiting, and
   /// waits for all of them when it returns: those that wait for each other need it. Collectives
   /// inside of it are done at once.
+  ///
+  /// An exception of `calls` goes to the caller as it is. If a send or a receive had begun, the
+  /// communicator has ended then (aborted).
+  ///
+  /// errors  invalid_argument (an empty `calls`)
   Result<void> grouped(const std::function<Result<void>()>& calls,
                        Duration timeout = default_timeout);
 

@@ -122,6 +122,7 @@ Result<void> GlooCommunicator::all_to_all(const void* send, void* receive, std::
                                           DataType type, void* stream, Duration timeout) {
   Impl::Subject subject{"all_to_all", timeout, stream, {type}, send, receive, count};
   subject.parts = static_cast<std::size_t>(world_size());
+  subject.are_buffers_two = true;
   return collective(impl_, subject, gloo::all_to_all);
 }
 

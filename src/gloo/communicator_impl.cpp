@@ -46,19 +46,28 @@ class GlooCommunicator::Impl::Turn {
   bool is_mine_ = false;
 };
 
-/// Sends and receives only begin as long as this lives; what has begun goes with it.
+/// Sends and receives only begin as long as this lives; what has begun goes with it. If the host's
+/// function has thrown, the other ranks would wait for that: then the communicator ends.
 class GlooCommunicator::Impl::Group {
  public:
   explicit Group(Impl& impl) : impl_(impl) { impl_.is_in_group_ = true; }
   ~Group() {
     impl_.is_in_group_ = false;
+    if (!has_returned_ && !impl_.posted_.empty()) {
+      impl_.end(client::failure(ErrorCode::aborted,
+                                "by an exception of the host's inside of `grouped`, after sends or "
+                                "receives had begun"));
+    }
     impl_.posted_.clear();
   }
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
+  void returned() { has_returned_ = true; }
+
  private:
   Impl& impl_;
+  bool has_returned_ = false;
 };
 
 GlooCommunicator::Impl::Impl(GlooOptions options, communicator::Place place,
@@ -118,6 +127,9 @@ std::optional<Error> GlooCommunicator::Impl::refusal_of(const Subject& subject) 
   if (subject.is_needed_to_receive && subject.receive == nullptr) {
     return client::invalid_argument("receive: null");
   }
+  if (subject.are_buffers_two && subject.send == subject.receive && place().world_size > 1) {
+    return client::invalid_argument("send and receive: not the same buffer");
+  }
   return std::nullopt;
 }
 
@@ -158,7 +170,8 @@ Error GlooCommunicator::Impl::trouble_of(const gloo::Mesh& mesh, const std::stri
 }
 
 Result<void> GlooCommunicator::Impl::run(std::string_view operation, Duration timeout,
-                                         const std::function<void(gloo::Mesh& mesh)>& work) {
+                                         const std::function<void(gloo::Mesh& mesh)>& work,
+                                         const bool& is_in_host) {
   const auto began = Clock::now();
   const auto told = [&](Error error) { return about(operation, std::move(error), began); };
   const auto pass = gate().enter();
@@ -181,6 +194,7 @@ Result<void> GlooCommunicator::Impl::run(std::string_view operation, Duration ti
     work(*held);
     return {};
   } catch (const std::exception& error) {
+    if (is_in_host) throw;
     said = error.what();
   }
   Error error = told(trouble_of(*held, said));
@@ -225,16 +239,22 @@ Result<void> GlooCommunicator::Impl::post(const Subject& subject,
 
 Result<void> GlooCommunicator::Impl::grouped(const std::function<Result<void>()>& calls,
                                              Duration timeout) {
+  if (!calls) return about("grouped", client::invalid_argument("calls: empty"), Clock::now());
   Result<void> called;
-  auto waited = run("grouped", timeout, [&](gloo::Mesh&) {
-    if (is_in_group_) {  // all of it belongs to the outer one
-      called = calls();
-      return;
-    }
-    const Group group(*this);
+  bool is_in_host = false;
+  const auto call = [&] {
+    is_in_host = true;
     called = calls();
+    is_in_host = false;
+  };
+  const auto work = [&](gloo::Mesh&) {
+    if (is_in_group_) return call();  // all of it belongs to the outer one
+    Group group(*this);
+    call();
+    group.returned();
     for (gloo::Posted& posted : posted_) posted.wait();
-  });
+  };
+  auto waited = run("grouped", timeout, work, is_in_host);
   return called ? waited : called;
 }
 

@@ -53,6 +53,8 @@ class GlooCommunicator::Impl : public communicator::HasLife<GlooCommunicator::Im
     std::size_t parts = 1;
     bool is_needed_to_send = true;
     bool is_needed_to_receive = true;
+    /// What comes would overwrite what is not sent yet.
+    bool are_buffers_two = false;
   };
   using Work = void (*)(const gloo::Operation& operation);
 
@@ -72,8 +74,10 @@ class GlooCommunicator::Impl : public communicator::HasLife<GlooCommunicator::Im
   static gloo::Operation operation_of(const Subject& subject, gloo::Mesh& mesh, std::uint32_t tag);
 
   std::optional<Error> refusal_of(const Subject& subject) const;
+  /// is_in_host  whether what `work` throws now is the host's, and goes on to it
   Result<void> run(std::string_view operation, Duration timeout,
-                   const std::function<void(gloo::Mesh& mesh)>& work);
+                   const std::function<void(gloo::Mesh& mesh)>& work,
+                   const bool& is_in_host = false);
   Error trouble_of(const gloo::Mesh& mesh, const std::string& said);
   void retire();
   std::shared_ptr<gloo::Mesh> mesh();

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -291,6 +292,24 @@ TEST_CASE("each rank sends each other its part") {
   }
 }
 
+TEST_CASE("all_to_all in place is refused where it would overwrite what is not sent yet") {
+  for (const int world_size : {1, 2, 3}) {
+    exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
+      const auto total = static_cast<std::size_t>(world_size) * count;
+      Elements own(type, std::vector<double>(total, 1));
+      const auto done = communicator.all_to_all(own.at(), own.at(), count, type, nullptr);
+      CHECK(done.has_value() == (world_size == 1));
+      if (!done) {
+        CHECK(done.error().code == ErrorCode::invalid_argument);
+        CHECK(done.error().operation == "all_to_all");
+        CHECK(done.error().detail == "send and receive: not the same buffer");
+      }
+      CHECK(own.values() == std::vector<double>(total, 1));
+      must(communicator.all_to_all(own.at(), own.at(), 0, type, nullptr));
+    });
+  }
+}
+
 TEST_CASE("elements go around a ring, of which no rank waits for another to begin") {
   for (const int world_size : {2, 3, 4}) {
     exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
@@ -343,6 +362,61 @@ TEST_CASE("long buffers are reduced in pieces that end between elements") {
     CHECK(is_right);
     must(communicator.close());
   });
+}
+
+/// More than one piece of what ranks reduce at a time.
+constexpr std::size_t rounded_count = 50'001;
+
+/// Numbers of very different sizes: what is added first decides what is rounded away.
+std::vector<double> rounded_part(int rank) {
+  std::vector<double> values;
+  for (std::size_t index = 0; index < rounded_count; ++index) {
+    const auto place = static_cast<double>(index * 4 + static_cast<std::size_t>(rank));
+    values.push_back(std::sin(place) * std::exp2(10 * std::sin(place * 0.7)));
+  }
+  return values;
+}
+
+/// Of these ranks' numbers in this order, each sum rounded.
+std::vector<double> summed(DataType type, const std::vector<int>& ranks) {
+  std::vector<double> sums(rounded_count);
+  for (const int rank : ranks) {
+    auto own = Elements(type, rounded_part(rank)).values();
+    for (std::size_t index = 0; index < rounded_count; ++index) own[index] += sums[index];
+    sums = Elements(type, own).values();
+  }
+  return sums;
+}
+
+TEST_CASE("a sum that is rounded is the same on all ranks, bit for bit") {
+  for (const int world_size : {3, 4}) {
+    auto server = start_server();
+    run_ranks(world_size, [&](int rank) {
+      auto store = connect(server);
+      auto group = join(store, "g", rank, world_size);
+      auto communicator = must(GlooCommunicator::create(group));
+      for (const DataType type : {DataType::float32, DataType::bfloat16}) {
+        for (const ReduceOp operation : {ReduceOp::sum, ReduceOp::product, ReduceOp::average}) {
+          CAPTURE(static_cast<int>(type));
+          CAPTURE(static_cast<int>(operation));
+          Elements own(type, rounded_part(rank));
+          must(
+              communicator.all_reduce(own.at(), own.at(), rounded_count, type, operation, nullptr));
+          const std::size_t bytes = rounded_count * size_of(type);
+          const auto* const bits = static_cast<const char*>(own.at());
+          const auto all = must(group.all_gather_bytes(std::string(bits, bytes), 1));
+          for (const std::string& other : all) CHECK(other == all.front());
+        }
+      }
+      must(communicator.close());
+    });
+  }
+}
+
+TEST_CASE("the order of the sums above matters") {
+  for (const DataType type : {DataType::float32, DataType::bfloat16}) {
+    CHECK(summed(type, {0, 1, 2}) != summed(type, {2, 1, 0}));
+  }
 }
 
 TEST_CASE("nothing is moved where there are no elements") {
