@@ -42,6 +42,7 @@ Json load(const Subject& subject, Swarm& swarm, const Issue& issue, const LoadOp
   };
 
   const double server_before_us = subject.processor_us();
+  const double switches_before = subject.switches();
   const double client_before_us = own_processor_us();
   const auto start = Clock::now();
   const auto end = start + options.duration;
@@ -64,10 +65,15 @@ Json load(const Subject& subject, Swarm& swarm, const Issue& issue, const LoadOp
   const double client_us = own_processor_us() - client_before_us;
   subject.settle();
   const double server_us = subject.processor_us() - server_before_us;
+  const double switches = subject.switches() - switches_before;
   const auto operations = static_cast<double>(latencies_us.size());
-  return {{"server_us", server_us / operations},    {"client_us", client_us / operations},
-          {"wall_us", wall_us / operations},        {"p50_us", quantile(latencies_us, 0.5)},
-          {"p99_us", quantile(latencies_us, 0.99)}, {"operations", operations}};
+  return {{"server_us", server_us / operations},
+          {"client_us", client_us / operations},
+          {"wall_us", wall_us / operations},
+          {"p50_us", quantile(latencies_us, 0.5)},
+          {"p99_us", quantile(latencies_us, 0.99)},
+          {"switches", switches / operations},
+          {"operations", operations}};
 }
 
 }  // namespace muster::bench

@@ -21,7 +21,8 @@ struct LoadOptions {
 
 /// Keeps all connections of the swarm busy, and returns what an operation has cost:
 /// server_us, client_us (processor time of each), wall_us, p50_us and p99_us (from the request's
-/// being written to its reply's being read), operations.
+/// being written to its reply's being read), switches (how often the server left its core), and
+/// how many operations there were.
 Json load(const Subject& subject, Swarm& swarm, const Issue& issue, const LoadOptions& options);
 
 }  // namespace muster::bench

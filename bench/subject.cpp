@@ -177,16 +177,37 @@ void Subject::learn_port() {
       std::stoi(before == std::string::npos ? *line : line->substr(before + 1)));
 }
 
-double Subject::processor_us() const {
-  double sum_us = 0;
+/// Their folders in /proc.
+std::vector<std::string> Subject::threads() const {
+  std::vector<std::string> folders;
   const auto tasks = "/proc/" + std::to_string(process_->pid()) + "/task";
   for (const auto& task : std::filesystem::directory_iterator(tasks)) {
-    std::ifstream stat(task.path() / "schedstat");
+    folders.push_back(task.path().string());
+  }
+  return folders;
+}
+
+double Subject::processor_us() const {
+  double sum_us = 0;
+  for (const std::string& thread : threads()) {
+    std::ifstream stat(thread + "/schedstat");
     double nanoseconds = 0;
     stat >> nanoseconds;
     sum_us += nanoseconds / 1e3;
   }
   return sum_us;
+}
+
+double Subject::switches() const {
+  double sum = 0;
+  for (const std::string& thread : threads()) {
+    std::ifstream lines(thread + "/status");
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find("voluntary_ctxt_switches:") == std::string::npos) continue;
+      sum += std::stod(line.substr(line.find(':') + 1));
+    }
+  }
+  return sum;
 }
 
 double Subject::resident_bytes() const {

@@ -38,6 +38,8 @@ class Subject {
 
   /// Of all its threads, by the kernel's account. Exact while the server sleeps.
   double processor_us() const;
+  /// How often its threads have left their core, by their own will or not.
+  double switches() const;
   /// Resident: all of it, and what is its own (not the program's file).
   double resident_bytes() const;
   /// Returns when it has used no processor time for a while: what was sent to it is done. After
@@ -45,6 +47,7 @@ class Subject {
   void settle() const;
 
  private:
+  std::vector<std::string> threads() const;
   void start(const Programs& programs);
   std::vector<std::string> command(const Programs& programs) const;
   void learn_port();
