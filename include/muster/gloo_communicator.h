@@ -38,19 +38,20 @@ struct GlooOptions {
 
 /// One Gloo communicator of the ranks of one epoch of a group: a TCP connection between each two.
 ///
-/// Its group is watched as long as the handle of the group, or one that was attached later, lives:
-/// a rank that is lost or leaves ends the communicator on all others at once (OnLoss). What befalls
-/// the store alone (suspended, unavailable, server_restarted) does not touch it.
+/// Its group is watched: a rank that is lost or leaves ends the communicator on all others at once
+/// (OnLoss), and so does the end of this rank's handle of the group, or of one that was attached
+/// since (closed). What befalls the store alone (suspended, unavailable, server_restarted) does not
+/// touch it.
 ///
 /// Buffers are host memory; a call returns when this rank's part is done. `stream` is for programs
 /// that are written for NcclCommunicator too, and null. A call that fails after it has begun ends
 /// the communicator.
 ///
 /// errors   of every call, beside its own: what ended the communicator (rank_lost, rank_left,
-///          aborted, timed_out, gloo: `detail` is what it said), invalid_argument (types, ranks,
-///          counts, a stream; nothing was done), busy (another call is under way; nothing was
-///          done), forked (this is a child of the process that made it). Ranks that call different
-///          operations, counts, types or roots wait for each other: timed_out
+///          closed, aborted, timed_out, gloo: `detail` is what it said), invalid_argument (types,
+///          ranks, counts, buffers, a stream; nothing was done), busy (another call is under way;
+///          nothing was done), forked (this is a child of the process that made it). Ranks that
+///          call different operations, counts, types or roots wait for each other: timed_out
 /// threads  `abort` and queries: any, at any time; everything else: one at a time
 class MUSTER_API GlooCommunicator {
  public:
@@ -131,7 +132,8 @@ class MUSTER_API GlooCommunicator {
                        Duration timeout = default_timeout);
 
   /// Arms the watch of losses anew, after the store was reopened and the same processes have formed
-  /// a group again: of the same ranks, under any name. Collective.
+  /// a group again: of the same ranks, under any name and over any store. Collective. The handle of
+  /// the group before is to live until this returns.
   ///
   /// errors  mismatch (ranks: another process than before), those of a collective. The communicator
   ///         stays as it is

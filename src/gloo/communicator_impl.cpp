@@ -106,10 +106,11 @@ void GlooCommunicator::Impl::retire() {
   }
   if (!mesh) return;
   mesh->transport().interrupt();
-  communicator::start_thread("muster-gloo-end", [mesh = std::move(mesh), gate = life().gate(),
-                                                 patience = options_.abort_patience] {
-    if (!gate->wait_empty(patience)) mesh->cut();
-  });
+  communicator::start_thread("muster-gloo-end",
+                             [mesh = std::move(mesh), gate = life().gate(),
+                              patience = communicator::patience_of(options_.abort_patience)] {
+                               if (!gate->wait_empty(patience)) mesh->cut();
+                             });
 }
 
 std::optional<Error> GlooCommunicator::Impl::refusal_of(const Subject& subject) const {
