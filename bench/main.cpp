@@ -35,7 +35,8 @@ void take_arguments(CLI::App& app, Arguments& given) {
       {"tiny", Extent::tiny}, {"quick", Extent::quick}, {"full", Extent::full}};
   app.add_option("--extent", given.extent, "tiny: seconds; quick: 2 minutes; full: 40 minutes.")
       ->transform(CLI::CheckedTransformer(extents));
-  app.add_option("--only", given.only, "Only cases with this, such as connections=64; repeatable.");
+  app.add_option("--only", given.only, "Only cases with this, such as connections=64; repeatable.")
+      ->allow_extra_args(false);
   app.add_option("--output", given.output, "The JSON file; -: the standard output.");
   Programs& programs = given.programs;
   app.add_option("--echo-server", programs.echo_server, "The program.")->required();

@@ -66,6 +66,7 @@ Json Ranks::measure(Request&& request, bool confirms) {
     });
   });
   found["p50_ms"] = quantile(took_us, 0.5) / 1e3;
+  found["p99_ms"] = quantile(took_us, 0.99) / 1e3;
   return found;
 }
 

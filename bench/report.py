@@ -27,6 +27,7 @@ TITLES = {
     "memory": "Memory",
     "expiry": "Expiry",
 }
+LOAD_MAX = 0.5  # the load average of an idle machine when the run begins
 # Of these the median stands beside the minimum; of all others the median alone.
 LEAST_AND_MEDIAN = {"server_us", "client_us", "wall_ms", "server_ms", "server_us_per_rank",
                     "last_us"}
@@ -82,6 +83,10 @@ def markdown(figures, plots):
     yield ""
     yield from table(["machine", ""], [[name.replace("_", " "), str(value)]
                                        for name, value in machine.items() if name != "date"])
+    if float(machine["load_at_start"]) > LOAD_MAX:
+        yield ""
+        yield ("**Something else was at work when this began, or had just been.** If it went on, "
+               "times are longer than they should be.")
     yield ""
     yield from table(["server", "version"], figures.programs.items())
     yield ""

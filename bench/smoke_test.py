@@ -1,6 +1,6 @@
 """Test: the benchmarks run, the shortest they can, and a report can be made of what they find.
 
-smoke_test.py MUSTER_BENCH ECHO_SERVER MUSTERD
+smoke_test.py MUSTER_BENCH ECHO_SERVER MUSTERD MICRO_REPEAT
 """
 
 import json
@@ -15,7 +15,7 @@ GIVES_OTHERS = {"groups": {"start", "join", "barrier", "broadcast", "all_gather"
 
 
 def main():
-    bench, echo_server, musterd = sys.argv[1:]
+    bench, echo_server, musterd, micro_repeat = sys.argv[1:]
     programs = [bench, "--echo-server", echo_server, "--musterd", musterd]
     listed = subprocess.run([*programs, "--list"], check=True, capture_output=True, text=True)
     wanted = set()
@@ -34,6 +34,9 @@ def main():
         if "## Targets" not in report or "## Barrier" not in report:
             print("the report lacks the targets, or a table")
             return 1
+    listed = subprocess.run([micro_repeat], check=True, capture_output=True, text=True)
+    for name in listed.stdout.splitlines():
+        subprocess.run([micro_repeat, name, "3"], check=True)
     return 0
 
 

@@ -28,6 +28,11 @@ void measure_multi_get(Run& run) {
     dialect.append_multi_get(out, keys, value_bytes);
   };
   for (const Cores cores : {Cores::one, Cores::two}) {
+    const Json parameters = {{"keys", keys},
+                             {"value_bytes", value_bytes},
+                             {"connections", connections},
+                             {"cores", name_of(cores)}};
+    if (!run.wants(parameters)) continue;
     place_client(cores);
     std::vector<std::unique_ptr<Swarm>> swarms;
     for (const auto& subject : subjects) {
@@ -35,10 +40,6 @@ void measure_multi_get(Run& run) {
       swarm->connect(connections);
       fill(*swarm);
     }
-    const Json parameters = {{"keys", keys},
-                             {"value_bytes", value_bytes},
-                             {"connections", connections},
-                             {"cores", name_of(cores)}};
     take_turns(run.rounds(), subjects.size(), [&](std::size_t i) {
       run.record("multi_get", parameters, subjects[i]->name(),
                  load(*subjects[i], *swarms[i], issue, options));

@@ -151,6 +151,7 @@ class StatelessRanks {
 
 void measure_both(Run& run, const Subject& tcpstore, const Subject& muster, int count) {
   constexpr int many = 512;  // ranks, from which on a round takes many seconds
+  if (!run.wants({{"ranks", count}, {"cores", name_of(Cores::two)}})) return;
   StatelessRanks stateless(tcpstore, count);
   Ranks ranks(muster);
   ranks.connect(count);
