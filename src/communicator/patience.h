@@ -1,7 +1,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,33 +14,18 @@
 #include <thread>
 #include <utility>
 
+#include "base/without_signals.h"
 #include "client/failure.h"
 #include "muster/result.h"
 
 namespace muster::communicator {
-
-/// While it lives, the thread takes no signals; those that it starts never do.
-class WithoutSignals {
- public:
-  WithoutSignals() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~WithoutSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  WithoutSignals(const WithoutSignals&) = delete;
-  WithoutSignals& operator=(const WithoutSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 /// Starts a thread that takes none of the host's signals.
 ///
 /// returns  whether the system had one, and memory for it
 template <class Work>
 bool start_thread(const char* name, Work work) {
-  const WithoutSignals guard;
+  const base::WithoutSignals guard;
   try {
     std::thread([name, work = std::move(work)]() mutable {
       ::pthread_setname_np(::pthread_self(), name);
