@@ -191,7 +191,7 @@ struct NcclRequest {
 };
 
 /// The communicators of a host, by group, epoch and rank: an object of the host's, none of the
-/// process.
+/// process. In a forked child there are none, and `create` gives `forked`.
 ///
 /// threads  any
 class MUSTER_API NcclCommunicators {

@@ -70,6 +70,15 @@ class NcclCommunicators::Impl {
   const std::shared_ptr<nccl::Shared> shared_ = std::make_shared<nccl::Shared>();
 };
 
+namespace {
+
+/// Null where it was moved from, or is inherited: a forked child may wait for its lock for ever.
+NcclCommunicators::Impl* usable(const std::shared_ptr<NcclCommunicators::Impl>& impl) {
+  return impl && !impl->owner().is_forked() ? impl.get() : nullptr;
+}
+
+}  // namespace
+
 NcclCommunicators::NcclCommunicators() : impl_(std::make_shared<Impl>()) {}
 NcclCommunicators::NcclCommunicators(NcclCommunicators&&) noexcept = default;
 
@@ -125,24 +134,28 @@ std::vector<Result<std::shared_ptr<NcclCommunicator>>> NcclCommunicators::create
 
 std::shared_ptr<NcclCommunicator> NcclCommunicators::find(
     const StatelessProcessGroup& group) const {
-  return impl_ ? impl_->find(Impl::key_of(group)) : nullptr;
+  const Impl* const impl = usable(impl_);
+  return impl != nullptr ? impl->find(Impl::key_of(group)) : nullptr;
 }
 
 void NcclCommunicators::drop(const StatelessProcessGroup& group) {
-  if (impl_) impl_->drop(Impl::key_of(group));
+  if (Impl* const impl = usable(impl_)) impl->drop(Impl::key_of(group));
 }
 
-std::size_t NcclCommunicators::drop_ended() { return impl_ ? impl_->drop_ended() : 0; }
+std::size_t NcclCommunicators::drop_ended() {
+  Impl* const impl = usable(impl_);
+  return impl != nullptr ? impl->drop_ended() : 0;
+}
 
 std::vector<std::shared_ptr<NcclCommunicator>> NcclCommunicators::all() const {
-  return impl_ ? impl_->all() : std::vector<std::shared_ptr<NcclCommunicator>>();
+  const Impl* const impl = usable(impl_);
+  return impl != nullptr ? impl->all() : std::vector<std::shared_ptr<NcclCommunicator>>();
 }
 
-std::size_t NcclCommunicators::count() const { return impl_ ? impl_->all().size() : 0; }
+std::size_t NcclCommunicators::count() const { return all().size(); }
 
 void NcclCommunicators::abort_all() {
-  if (!impl_ || impl_->owner().is_forked()) return;
-  const auto held = impl_->all();
+  const auto held = all();
   std::vector<NcclCommunicator*> communicators;
   for (const auto& each : held) communicators.push_back(each.get());
   NcclCommunicator::abort_all(communicators);

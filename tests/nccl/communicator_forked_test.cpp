@@ -66,6 +66,8 @@ TEST_CASE_FIXTURE(Machine, "a forked child gets `forked` from every call, and en
     alone->abort();
     alone.reset();
     communicators->abort_all();
+    communicators->drop(group);
+    if (communicators->count() != 0 || communicators->find(group)) return 78;
     kept.reset();
     const auto refused = communicators->create(group, 0, doubled());
     communicators.reset();
