@@ -4,12 +4,14 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
 #include <stdexcept>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
 
@@ -84,6 +86,28 @@ Run::Filter filter_of(const Arguments& given) {
   return filter;
 }
 
+/// It goes with this object, and what is in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder()
+      : path_((std::filesystem::temp_directory_path() / "muster-bench-XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr) {
+      throw std::system_error(errno, std::generic_category(), "no temporary folder " + path_);
+    }
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 Json measure(const Arguments& given) {
   Json report = {{"machine", describe_machine()},
                  {"programs", describe_programs(given.programs)},
@@ -128,16 +152,15 @@ int run(int argc, char** argv) {
     }
   }
   allow_descriptors();
-  std::string folder = (std::filesystem::temp_directory_path() / "muster-bench-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) return 1;
-  given.programs.folder = folder;
+  std::ofstream file;  // opened before it all: a run may take long
+  if (given.output != "-") file.open(given.output);
+  std::ostream& out = given.output == "-" ? std::cout : file;
+  if (!out) throw std::runtime_error(given.output + " cannot be written");
+  const TemporaryFolder folder;
+  given.programs.folder = folder.path();
   const Json report = measure(given);
-  std::filesystem::remove_all(folder);
-  if (given.output == "-") {
-    std::cout << report.dump(1) << std::endl;
-  } else {
-    std::ofstream(given.output) << report.dump(1) << '\n';
-  }
+  out << report.dump(1) << std::endl;
+  if (!out) throw std::runtime_error(given.output + " could not be written");
   return report["not_measured"].empty() ? 0 : 1;
 }
 

@@ -21,7 +21,7 @@ def ratio(figures, what, limit, row, floor, value):
     if row is None or floor is None:
         return None
     measured, least = row.minimum(value), floor.minimum(value)
-    return Verdict(what, f"≤ {limit:g} × floor", f"{measured / least:.2f} × {least:.3g}",
+    return Verdict(what, f"≤ {limit:g} × floor", f"{measured / least:.2f} × (floor {least:.3g})",
                    measured <= limit * least)
 
 

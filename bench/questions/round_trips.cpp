@@ -24,20 +24,14 @@ T require(Result<T> result) {
   return *std::move(result);
 }
 
-/// Runs `trip` again and again, and says what one has cost.
-template <class Trip>
-Json repeat(const Subject& subject, std::chrono::milliseconds duration, Trip&& trip) {
-  std::vector<double> took_us;
-  took_us.reserve(1U << 18);
+/// What one round trip has cost, of those that `make_trips` makes; it gives what each took, in
+/// microseconds.
+template <class MakeTrips>
+Json cost_of(const Subject& subject, MakeTrips&& make_trips) {
   const double server_before_us = subject.processor_us();
   const double client_before_us = own_processor_us();
   const auto began = Clock::now();
-  for (auto now = began; now < began + duration;) {
-    trip();
-    const auto then = Clock::now();
-    took_us.push_back(std::chrono::duration<double, std::micro>(then - now).count());
-    now = then;
-  }
+  std::vector<double> took_us = make_trips();
   const double wall_us = microseconds_since(began);
   const double client_us = own_processor_us() - client_before_us;
   subject.settle();
@@ -48,6 +42,23 @@ Json repeat(const Subject& subject, std::chrono::milliseconds duration, Trip&& t
           {"p50_us", quantile(took_us, 0.5)},
           {"p99_us", quantile(took_us, 0.99)},
           {"operations", trips}};
+}
+
+/// Runs `trip` again and again, and says what one has cost.
+template <class Trip>
+Json repeat(const Subject& subject, std::chrono::milliseconds duration, Trip&& trip) {
+  std::vector<double> took_us;
+  took_us.reserve(1U << 18);
+  return cost_of(subject, [&] {
+    const auto began = Clock::now();
+    for (auto now = began; now < began + duration;) {
+      trip();
+      const auto then = Clock::now();
+      took_us.push_back(std::chrono::duration<double, std::micro>(then - now).count());
+      now = then;
+    }
+    return std::move(took_us);
+  });
 }
 
 /// Gets without a pause, each from the handler of the one before, on the I/O thread.
@@ -87,20 +98,7 @@ class InlineGets {
 
 Json inline_gets(const Subject& subject, Store& store, std::chrono::milliseconds duration) {
   InlineGets gets(store, nth_key(0));
-  const double server_before_us = subject.processor_us();
-  const double client_before_us = own_processor_us();
-  const auto began = Clock::now();
-  auto took_us = gets.run(duration);
-  const double wall_us = microseconds_since(began);
-  const double client_us = own_processor_us() - client_before_us;
-  subject.settle();
-  const auto trips = static_cast<double>(took_us.size());
-  return {{"server_us", (subject.processor_us() - server_before_us) / trips},
-          {"client_us", client_us / trips},
-          {"wall_us", wall_us / trips},
-          {"p50_us", quantile(took_us, 0.5)},
-          {"p99_us", quantile(took_us, 0.99)},
-          {"operations", trips}};
+  return cost_of(subject, [&] { return gets.run(duration); });
 }
 
 void fill(Swarm& swarm) {
