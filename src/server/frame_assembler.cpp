@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "wire/operation.h"
-#include "wire/reader.h"
 #include "wire/request.h"
 
 namespace muster::server {
@@ -16,17 +15,6 @@ using wire::frame_header_bytes;
 
 constexpr std::size_t uncharged_refusal_bytes = 8 * 1024;  // a frame's first bytes always fit
 constexpr std::size_t first_capacity_bytes = 1024;
-
-wire::FrameHeader header_of(std::string_view bytes) {
-  wire::Reader reader(bytes);
-  wire::FrameHeader header;
-  header.body_bytes = reader.u32();
-  header.type = static_cast<wire::FrameType>(reader.u8());
-  reader.u8();
-  header.code = reader.u16();
-  header.id = reader.u64();
-  return header;
-}
 
 /// Whether the frame may be refused for want of memory: one that brings something to keep. What
 /// reads, removes, acknowledges or proves life goes on.
@@ -80,7 +68,7 @@ Result<FrameAssembler::Next> FrameAssembler::cut_stored() {
       store(frame_header_bytes - stored().size(), first_capacity_bytes, true);
       continue;
     }
-    const wire::FrameHeader header = header_of(stored());
+    const wire::FrameHeader header = wire::decode_frame_header(stored());
     const std::size_t frame_bytes = frame_header_bytes + header.body_bytes;
     if (!store(frame_bytes - stored().size(), frame_bytes, !is_write(header))) {
       return Next(skip(header));
@@ -151,8 +139,8 @@ void FrameAssembler::release() {
 FrameAssembler::Unstorable FrameAssembler::skip(const wire::FrameHeader& header) {
   Unstorable unstorable;
   unstorable.header = header;
-  auto acknowledged = wire::decode_ids({header, stored().substr(frame_header_bytes)});
-  if (acknowledged) unstorable.acknowledged = std::move(*acknowledged);
+  const wire::Frame begun{header, stored().substr(frame_header_bytes)};
+  if (!wire::decode_ids(begun, unstorable.acknowledged)) unstorable.acknowledged.clear();
   unstorable.is_of_system = quota_.is_short();
   unstorable.limit_bytes = quota_.limit_bytes();
   unstorable.used_bytes = quota_.used_bytes();

@@ -14,6 +14,7 @@
 #include "server/peer.h"
 #include "server/server_log.h"
 #include "server/settings.h"
+#include "wire/request.h"
 
 namespace muster::server {
 
@@ -66,7 +67,7 @@ class Service : public std::enable_shared_from_this<Service> {
 
   // service_frames.cpp: bytes to events.
   void received(ConnectionId id, std::string_view bytes);
-  void cut_frames(ConnectionId id);
+  bool cut_frames(ConnectionId id);
   bool is_behind(Peer& peer);
   void hold(Peer& peer);
   void drained(ConnectionId id);
@@ -113,6 +114,8 @@ class Service : public std::enable_shared_from_this<Service> {
   std::vector<std::shared_ptr<net::Connection>> leaving_;  ///< that take their last bytes
   std::vector<ConnectionId> dirty_;                        ///< something was queued in this turn
   std::vector<ConnectionId> slow_;                         ///< something waits for them to take it
+  wire::Request request_;  ///< in hand; these three keep their memory
+  std::vector<std::uint64_t> request_ids_;
   std::string scratch_;
   base::Instant now_{};  ///< of this turn
 

@@ -29,20 +29,23 @@ void Service::received(ConnectionId id, std::string_view bytes) {
   if (peer->hello) {
     received_hello(*peer, bytes);
   } else {
-    apply(core::Heard{id});
     peer->frames.give(bytes);
-    cut_frames(id);
+    if (!cut_frames(id)) apply(core::Heard{id});
   }
   end_turn();
 }
 
 /// Any frame may end the connection that it came on.
-void Service::cut_frames(ConnectionId id) {
-  while (Peer* const peer = peers_.find(id)) {
-    if (is_behind(*peer)) return hold(*peer);
+///
+/// returns  whether there was one
+bool Service::cut_frames(ConnectionId id) {
+  for (bool any = false;; any = true) {
+    Peer* const peer = peers_.find(id);
+    if (peer == nullptr) return any;
+    if (is_behind(*peer)) return hold(*peer), any;
     Result<FrameAssembler::Next> next = peer->frames.next();
-    if (!next) return break_off(*peer, next.error());
-    if (std::holds_alternative<FrameAssembler::Incomplete>(*next)) return;
+    if (!next) return break_off(*peer, next.error()), true;
+    if (std::holds_alternative<FrameAssembler::Incomplete>(*next)) return any;
     if (const auto* frame = std::get_if<wire::Frame>(&*next)) {
       handle(id, *frame);
     } else {
@@ -104,22 +107,21 @@ void Service::handle(ConnectionId id, const wire::Frame& frame) {
   const wire::FrameType type = frame.header.type;
   if (type == wire::FrameType::request) return handle_request(id, frame);
   if (type == wire::FrameType::goodbye) return apply(core::Goodbye{id});
-  const auto ids = wire::decode_ids(frame);
-  if (!ids) return break_off(*peers_.find(id), ids.error());
-  if (type == wire::FrameType::acknowledge) return apply(core::Acknowledged{id, &*ids});
-  if (type == wire::FrameType::abandon) return apply(core::Abandoned{id, &*ids});
-  apply(core::Heartbeat{id, frame.header.id, &*ids});
+  const auto read = wire::decode_ids(frame, request_ids_);
+  if (!read) return break_off(*peers_.find(id), read.error());
+  if (type == wire::FrameType::acknowledge) return apply(core::Acknowledged{id, &request_ids_});
+  if (type == wire::FrameType::abandon) return apply(core::Abandoned{id, &request_ids_});
+  apply(core::Heartbeat{id, frame.header.id, &request_ids_});
 }
 
 void Service::handle_request(ConnectionId id, const wire::Frame& frame) {
-  const Result<wire::Request> request = wire::decode_request(frame);
-  if (request) return apply(core::Requested{id, &*request});
-  if (request.error().code != ErrorCode::unsupported) {
-    return break_off(*peers_.find(id), request.error());
+  const Result<void> read = wire::decode_request(frame, request_);
+  if (read) return apply(core::Requested{id, &request_});
+  if (read.error().code != ErrorCode::unsupported) {
+    return break_off(*peers_.find(id), read.error());
   }
-  const auto acknowledged = wire::decode_ids(frame);
-  if (acknowledged) apply(core::Acknowledged{id, &*acknowledged});
-  reply_error(id, frame.header.id, request.error());
+  if (wire::decode_ids(frame, request_ids_)) apply(core::Acknowledged{id, &request_ids_});
+  reply_error(id, frame.header.id, read.error());
 }
 
 void Service::handle_unstorable(ConnectionId id, const FrameAssembler::Unstorable& frame) {

@@ -1,33 +1,40 @@
 #include "wire/frame.h"
 
+#include <array>
+
 #include "wire/failure.h"
-#include "wire/reader.h"
-#include "wire/writer.h"
+#include "wire/little_endian.h"
 
 namespace muster::wire {
 namespace {
 
-bool is_known(std::uint8_t type) {
-  return type >= static_cast<std::uint8_t>(FrameType::request) &&
-         type <= static_cast<std::uint8_t>(FrameType::part);
-}
+bool is_known(FrameType type) { return type >= FrameType::request && type <= FrameType::part; }
 
 }  // namespace
 
 std::size_t begin_frame(std::string& out, FrameHeader header) {
   const std::size_t begun_at = out.size();
-  Writer writer(out);
-  writer.u32(header.body_bytes);
-  writer.u8(static_cast<std::uint8_t>(header.type));
-  writer.u8(0);
-  writer.u16(header.code);
-  writer.u64(header.id);
+  std::array<char, frame_header_bytes> bytes{};
+  to_little_endian(header.body_bytes, &bytes[0]);
+  bytes[4] = static_cast<char>(header.type);
+  to_little_endian(header.code, &bytes[6]);
+  to_little_endian(header.id, &bytes[8]);
+  out.append(bytes.data(), bytes.size());
   return begun_at;
+}
+
+FrameHeader decode_frame_header(std::string_view bytes) {
+  FrameHeader header;
+  header.body_bytes = from_little_endian<std::uint32_t>(&bytes[0]);
+  header.type = static_cast<FrameType>(bytes[4]);
+  header.code = from_little_endian<std::uint16_t>(&bytes[6]);
+  header.id = from_little_endian<std::uint64_t>(&bytes[8]);
+  return header;
 }
 
 void end_frame(std::string& out, std::size_t begun_at) {
   const std::size_t body_bytes = out.size() - begun_at - frame_header_bytes;
-  Writer(out).patch_u32(begun_at, static_cast<std::uint32_t>(body_bytes));
+  to_little_endian(static_cast<std::uint32_t>(body_bytes), out.data() + begun_at);
 }
 
 void append_frame(std::string& out, FrameHeader header, std::string_view body) {
@@ -38,25 +45,21 @@ void append_frame(std::string& out, FrameHeader header, std::string_view body) {
 
 Result<std::optional<Frame>> cut_frame(std::string_view bytes, std::uint32_t body_bytes_max) {
   if (bytes.size() < frame_header_bytes) return std::optional<Frame>();
-  Reader reader(bytes);
   Frame frame;
-  frame.header.body_bytes = reader.u32();
-  const std::uint8_t type = reader.u8();
-  reader.u8();  // flags
-  frame.header.code = reader.u16();
-  frame.header.id = reader.u64();
-  if (!is_known(type)) {
-    return protocol_error("frame of unknown type " + std::to_string(type));
+  frame.header = decode_frame_header(bytes);
+  if (!is_known(frame.header.type)) {
+    return protocol_error("frame of unknown type " +
+                          std::to_string(static_cast<unsigned>(frame.header.type)));
   }
-  frame.header.type = static_cast<FrameType>(type);
   if (frame.header.body_bytes > body_bytes_max) {
     Error error = failure(ErrorCode::too_large, "a frame declares more than is allowed");
     error.actual = frame.header.body_bytes;
     error.limit = body_bytes_max;
     return error;
   }
-  if (reader.remaining() < frame.header.body_bytes) return std::optional<Frame>();
-  frame.body = reader.raw(frame.header.body_bytes);
+  bytes.remove_prefix(frame_header_bytes);
+  if (bytes.size() < frame.header.body_bytes) return std::optional<Frame>();
+  frame.body = bytes.substr(0, frame.header.body_bytes);
   return std::optional<Frame>(frame);
 }
 

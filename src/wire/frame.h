@@ -50,6 +50,9 @@ void append_frame(std::string& out, FrameHeader header, std::string_view body);
 std::size_t begin_frame(std::string& out, FrameHeader header);
 void end_frame(std::string& out, std::size_t begun_at);
 
+/// Of at least `frame_header_bytes` bytes, whatever they are.
+FrameHeader decode_frame_header(std::string_view bytes);
+
 /// Cuts the first frame from `bytes`.
 ///
 /// body_bytes_max  frames that declare more are refused on their header alone

@@ -11,26 +11,23 @@ void put_ids(Writer& writer, const std::vector<std::uint64_t>& ids) {
   for (const std::uint64_t id : ids) writer.u64(id);
 }
 
-std::vector<std::uint64_t> get_ids(Reader& reader) {
-  const std::uint32_t count = reader.count(item_bytes_min<std::uint64_t>);
+void get_ids(Reader& reader, std::vector<std::uint64_t>& ids) {
+  std::uint32_t count = reader.count(item_bytes_min<std::uint64_t>);
   if (count > ids_per_frame_max) {
     reader.fail();
-    return {};
+    count = 0;
   }
-  std::vector<std::uint64_t> ids(count);
+  ids.resize(count);
   for (std::uint64_t& id : ids) id = reader.u64();
-  return ids;
 }
 
 template <class Body>
-RequestBody get_body(Reader& reader) {
-  Body body;
+void get_body(Reader& reader, RequestBody& into) {
   Decoder decoder(reader);
-  fields(decoder, body);
-  return body;
+  fields(decoder, into.emplace<Body>());
 }
 
-using GetBody = RequestBody (*)(Reader&);
+using GetBody = void (*)(Reader&, RequestBody&);
 
 GetBody decoder_of(Operation operation) {
   switch (operation) {
@@ -140,7 +137,7 @@ void append_request(std::string& out, const Request& request, Operation operatio
   end_frame(out, begun_at);
 }
 
-Result<Request> decode_request(const Frame& frame) {
+Result<void> decode_request(const Frame& frame, Request& request) {
   if (frame.header.type != FrameType::request) return protocol_error("the frame is no request");
   if (frame.header.id == 0) return protocol_error("a request has the id 0");
   const auto operation = static_cast<Operation>(frame.header.code);
@@ -150,16 +147,15 @@ Result<Request> decode_request(const Frame& frame) {
                    "operation " + std::to_string(frame.header.code) + " is not known here");
   }
   Reader reader(frame.body);
-  Request request;
   request.id = frame.header.id;
   request.timeout = duration_from_wire(reader.u64(), base::timeout_max);
-  request.acknowledged = get_ids(reader);
-  request.body = get_body_of_operation(reader);
+  get_ids(reader, request.acknowledged);
+  get_body_of_operation(reader, request.body);
   skip_optional_fields(reader);
   if (!reader.ok() || !within_limits(request.body)) {
     return protocol_error("the bytes are no " + std::string(name_of(operation)) + " request");
   }
-  return request;
+  return {};
 }
 
 void append_ids(std::string& out, FrameType type, std::uint64_t id,
@@ -173,7 +169,7 @@ void append_ids(std::string& out, FrameType type, std::uint64_t id,
   end_frame(out, begun_at);
 }
 
-Result<std::vector<std::uint64_t>> decode_ids(const Frame& frame) {
+Result<void> decode_ids(const Frame& frame, std::vector<std::uint64_t>& request_ids) {
   Reader reader(frame.body);
   switch (frame.header.type) {
     case FrameType::request: reader.u64(); break;
@@ -182,10 +178,10 @@ Result<std::vector<std::uint64_t>> decode_ids(const Frame& frame) {
     case FrameType::heartbeat: break;
     default: return protocol_error("the frame carries no request ids");
   }
-  std::vector<std::uint64_t> ids = get_ids(reader);
+  get_ids(reader, request_ids);
   if (frame.header.type != FrameType::request) skip_optional_fields(reader);
   if (!reader.ok()) return protocol_error("the bytes are no list of request ids");
-  return ids;
+  return {};
 }
 
 void append_goodbye(std::string& out, std::string_view reason) {

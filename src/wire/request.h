@@ -208,17 +208,21 @@ void append_operation(std::string& out, const RequestBody& body);
 void append_request(std::string& out, const Request& request, Operation operation,
                     std::string_view operation_fields);
 
+/// Decodes a request frame into `request`, whose memory is used again.
+///
 /// errors  unsupported (unknown operation: answered, the connection goes on, and `decode_ids` still
 ///         tells what the frame acknowledges),
 ///         protocol_error (the bytes do not match the operation: the connection is closed)
-Result<Request> decode_request(const Frame& frame);
+Result<void> decode_request(const Frame& frame, Request& request);
 
 /// The one-way frames that carry a list of request ids: acknowledge, abandon, heartbeat.
 void append_ids(std::string& out, FrameType type, std::uint64_t id,
                 const std::vector<std::uint64_t>& request_ids);
-/// Also takes a request frame, of any operation: the ids that its prefix acknowledges.
+/// Decodes them into `request_ids`, whose memory is used again. Also takes a request frame, of any
+/// operation: the ids that its prefix acknowledges.
+///
 /// errors  protocol_error
-Result<std::vector<std::uint64_t>> decode_ids(const Frame& frame);
+Result<void> decode_ids(const Frame& frame, std::vector<std::uint64_t>& request_ids);
 
 /// Goodbye of either side, with a reason for people.
 void append_goodbye(std::string& out, std::string_view reason);

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "support/decoded.h"
 #include "wire/error_body.h"
 #include "wire/hello.h"
 #include "wire/request.h"
@@ -56,7 +57,7 @@ Result<std::string> server_hello_again(std::string_view bytes) {
 Result<std::string> request_again(std::string_view bytes) {
   const Result<wire::Frame> frame = whole_frame(bytes);
   if (!frame) return frame.error();
-  const Result<wire::Request> decoded = wire::decode_request(*frame);
+  const Result<wire::Request> decoded = test::decoded_request(*frame);
   if (!decoded) return decoded.error();
   std::string out;
   wire::append_request(out, *decoded);
@@ -66,7 +67,7 @@ Result<std::string> request_again(std::string_view bytes) {
 Result<std::string> ids_again(std::string_view bytes) {
   const Result<wire::Frame> frame = whole_frame(bytes);
   if (!frame) return frame.error();
-  const auto decoded = wire::decode_ids(*frame);
+  const auto decoded = test::decoded_ids(*frame);
   if (!decoded) return decoded.error();
   if (frame->header.type == wire::FrameType::request) return Error{};
   std::string out;

@@ -1,6 +1,7 @@
 // What the protocol does: effects in, lines out.
 
 #include "client_runner.h"
+#include "support/decoded.h"
 
 namespace muster::script {
 namespace {
@@ -55,7 +56,7 @@ struct Telling {
 };
 
 Line request_line(const wire::Frame& frame) {
-  const auto request = wire::decode_request(frame);
+  const auto request = test::decoded_request(frame);
   if (!request) throw ScriptError("a request cannot be decoded: " + request.error().message());
   Line line;
   line.words = "transmit";
@@ -77,7 +78,7 @@ Line frame_line(const wire::Frame& frame) {
     case FrameType::heartbeat: line.words = "transmit heartbeat"; break;
     default: throw ScriptError("a client sends no such frames");
   }
-  const auto ids = wire::decode_ids(frame);
+  const auto ids = test::decoded_ids(frame);
   if (!ids) throw ScriptError("ids cannot be decoded");
   if (frame.header.type == FrameType::heartbeat) {
     line.with("number", std::to_string(frame.header.id));

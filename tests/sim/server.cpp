@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "support/decoded.h"
+
 namespace muster::sim {
 
 Server::Server(Scheduler& scheduler, Network& network, Random& random, core::Options options,
@@ -135,12 +137,12 @@ void Server::read_frame(Network::ConnectionId connection, const wire::Frame& fra
     return apply(core::Goodbye{connection});
   }
   if (frame.header.type == FrameType::request) {
-    const auto request = wire::decode_request(frame);
+    const auto request = test::decoded_request(frame);
     if (!request) throw std::logic_error("the protocol sent a request that cannot be read");
     witness_->asked(connection, *request);
     return apply(core::Requested{connection, &*request});
   }
-  const auto ids = wire::decode_ids(frame);
+  const auto ids = test::decoded_ids(frame);
   if (!ids) throw std::logic_error("the protocol sent ids that cannot be read");
   if (frame.header.type == FrameType::abandon) {
     witness_->abandoned(connection, *ids);

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "conversation.h"
+#include "support/decoded.h"
 
 namespace muster::client::protocol {
 namespace {
@@ -71,7 +72,7 @@ TEST_CASE("many replies of one read are acknowledged by the next request alone")
   CHECK(count_of(conversation.transmitted, wire::FrameType::acknowledge) == 0);
   conversation.call(wire::Get{"k"}, 10s);
   const auto frame = wire::cut_frame(conversation.transmitted.back(), 1 << 20);
-  CHECK(wire::decode_request(**frame)->acknowledged.size() == 50);
+  CHECK(test::decoded_request(**frame)->acknowledged.size() == 50);
 }
 
 TEST_CASE("a reply that comes in parts is put together, whatever stands between them") {
@@ -180,7 +181,7 @@ TEST_CASE("what was transmitted before is repeated byte by byte but for its time
   CHECK(again.substr(0, 16) == first.substr(0, 16));
   CHECK(again.substr(24) == first.substr(24));
   const auto frame = wire::cut_frame(again, 1 << 20);
-  CHECK(wire::decode_request(**frame)->timeout == 9s);
+  CHECK(test::decoded_request(**frame)->timeout == 9s);
 }
 
 TEST_CASE("a timeout that is negative is none, and one of years is the longest that there is") {
@@ -188,7 +189,7 @@ TEST_CASE("a timeout that is negative is none, and one of years is the longest t
   conversation.establish();
   const auto timeout_sent = [&conversation] {
     const auto frame = wire::cut_frame(conversation.transmitted.back(), 1 << 20);
-    return wire::decode_request(**frame)->timeout;
+    return test::decoded_request(**frame)->timeout;
   };
   conversation.call(wire::Get{"k"}, -5s);
   CHECK(timeout_sent() == Duration(0));

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/decoded.h"
 #include "wire/request.h"
 
 using namespace muster;
@@ -82,7 +83,7 @@ TEST_CASE("frames of ids carry them in order, and a request its acknowledged one
     const auto cut = cut_frame(bytes, 100);
     REQUIRE(cut->has_value());
     CHECK((*cut)->header.id == 42);
-    const auto ids = decode_ids(**cut);
+    const auto ids = test::decoded_ids(**cut);
     REQUIRE(ids.has_value());
     CHECK(*ids == std::vector<std::uint64_t>{1, 1ULL << 63});
   }
@@ -95,16 +96,16 @@ TEST_CASE("frames of ids carry them in order, and a request its acknowledged one
   bytes[6] = '\x77';  // an operation that nobody knows
   const auto cut = cut_frame(bytes, 100);
   REQUIRE(cut->has_value());
-  CHECK(decode_request(**cut).error().code == ErrorCode::unsupported);
-  CHECK(*decode_ids(**cut) == std::vector<std::uint64_t>{5, 6});
+  CHECK(test::decoded_request(**cut).error().code == ErrorCode::unsupported);
+  CHECK(*test::decoded_ids(**cut) == std::vector<std::uint64_t>{5, 6});
 }
 
 TEST_CASE("a frame without ids, or with more than a frame may carry, is a protocol error") {
   const std::string reply = frame_of(FrameType::reply, 0, 7, std::string(4, '\0'));
-  CHECK(decode_ids(**cut_frame(reply, 100)).error().code == ErrorCode::protocol_error);
+  CHECK(test::decoded_ids(**cut_frame(reply, 100)).error().code == ErrorCode::protocol_error);
   std::string many;
   append_ids(many, FrameType::acknowledge, 0, std::vector<std::uint64_t>(ids_per_frame_max + 1, 9));
   const auto cut = cut_frame(many, 1U << 20);
   REQUIRE(cut->has_value());
-  CHECK(decode_ids(**cut).error().code == ErrorCode::protocol_error);
+  CHECK(test::decoded_ids(**cut).error().code == ErrorCode::protocol_error);
 }

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "base/time.h"
+#include "support/decoded.h"
 #include "wire/writer.h"
 
 using namespace muster;
@@ -28,7 +29,7 @@ Result<Request> decoded(std::string_view bytes) {
   const auto cut = cut_frame(bytes, 1U << 24);
   REQUIRE(cut.has_value());
   REQUIRE(cut->has_value());
-  return decode_request(**cut);
+  return test::decoded_request(**cut);
 }
 
 /// The request with `extra` at the end of its body.
@@ -189,7 +190,7 @@ TEST_CASE("a request without an id and a frame that is none are protocol errors"
   CHECK(decoded(bytes).error().code == ErrorCode::protocol_error);
   std::string reply;
   append_frame(reply, {0, FrameType::reply, 2, 7}, "");
-  CHECK(decode_request(**cut_frame(reply, 10)).error().code == ErrorCode::protocol_error);
+  CHECK(test::decoded_request(**cut_frame(reply, 10)).error().code == ErrorCode::protocol_error);
 }
 
 TEST_CASE("a recover asks for at most 65536 streams") {
