@@ -75,11 +75,12 @@ struct Stop {
 using Event = std::variant<Hello, Heard, Requested, Acknowledged, Abandoned, Heartbeat, Goodbye,
                            Disconnected, Advance, Stop>;
 
-// Effects, to be carried out in their order.
+// Effects, to be carried out in their order. What is large and rare is behind a pointer: an event
+// may have thousands of them.
 
 struct SendHello {
   ConnectionId connection = 0;
-  wire::ServerHello hello;
+  std::shared_ptr<const wire::ServerHello> hello;
 };
 /// A reply frame whose body is `head` and then the bytes of `tail`, if any.
 struct SendReply {
@@ -105,7 +106,7 @@ struct SendGoodbye {
 /// Close after what was sent before has left. No `Disconnected` follows.
 struct Close {
   ConnectionId connection = 0;
-  Error reason;
+  std::shared_ptr<const Error> reason;
 };
 struct Log {
   LogLevel level = LogLevel::info;

@@ -21,13 +21,13 @@ namespace muster::core {
 /// The connections that were closed last, and why: frames of theirs may still be on their way.
 class ClosedConnections {
  public:
-  void add(ConnectionId connection, Error reason);
+  void add(ConnectionId connection, std::shared_ptr<const Error> reason);
   /// Null when it is not known (any more).
   const Error* reason(ConnectionId connection) const;
 
  private:
   static constexpr std::size_t count_max = 1024;
-  std::unordered_map<ConnectionId, Error> reasons_;
+  std::unordered_map<ConnectionId, std::shared_ptr<const Error>> reasons_;
   std::deque<ConnectionId> order_;
 };
 
@@ -114,6 +114,9 @@ class Engine::Impl final : public Host {
   void resume(const Hello& event);
   void welcome(Session& session, const Hello& event);
   void end(Session& session, LossCause cause);
+  /// Null when there is none; `connection` is not 0.
+  Session* session_on(ConnectionId connection);
+  void forget_connection(ConnectionId connection);
   /// The session that speaks on the connection, marked as heard. Null after a breach of the
   /// protocol, which closes the connection, and for connections that were closed before.
   Session* speaker(ConnectionId connection, std::string_view doing);
@@ -130,7 +133,8 @@ class Engine::Impl final : public Host {
   std::vector<const Session*> sessions_after(const NameSpace& name_space, std::uint64_t id) const;
   void acknowledge(Session& session, const std::vector<std::uint64_t>& request_ids);
   void abandon(Session& session, std::uint64_t request_id);
-  Answer forget_answer(Session& session, std::uint64_t request_id);
+  const Answer& keep(Session& session, std::uint64_t request_id, Answer answer);
+  Answer forget_answer(Session& session, Answers::iterator kept);
   std::unique_ptr<Parked> take_parked(Parked& parked);
   void hasten(Parked& parked, Duration left);
   void deliver(Session& session, std::uint64_t request_id, Answer answer, Caching caching);
@@ -150,6 +154,8 @@ class Engine::Impl final : public Host {
   std::uint64_t last_session_id_ = 0;
   std::unordered_map<std::uint64_t, std::unique_ptr<Session>> sessions_;
   std::unordered_map<ConnectionId, Session*> connections_;
+  ConnectionId last_connection_ = 0;  ///< that was looked up; 0: none
+  Session* last_session_ = nullptr;
   std::unordered_map<ProcessId, Chain<Session>, ProcessHash> processes_;
   std::unordered_map<std::string, std::unique_ptr<NameSpace>> name_spaces_;
   std::deque<NameSpace*> watched_;  ///< without sessions when they came here
@@ -161,6 +167,7 @@ class Engine::Impl final : public Host {
   std::uint64_t parked_count_ = 0;
   std::uint64_t cached_count_ = 0;
 
+  std::vector<Answers::node_type> spare_nodes_;  ///< for the next answers to keep
   std::vector<Effect> effects_;
   std::vector<std::unique_ptr<Session>> ended_;  ///< somebody may still hold a reference
 };

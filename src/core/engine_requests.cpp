@@ -53,6 +53,9 @@ bool for_members_only(Operation operation) {
 /// What a cached answer takes beside its head: its node in the session's map.
 constexpr std::uint64_t cached_answer_bytes = sizeof(Answer) + 48;
 
+/// How many nodes of kept answers are kept for the next ones.
+constexpr std::size_t spare_nodes_max = 64;
+
 Answer error_answer(const Error& error) {
   Answer answer;
   answer.code = static_cast<std::uint16_t>(error.code);
@@ -110,7 +113,8 @@ struct Engine::Impl::Dispatch {
 
 void Engine::Impl::on(const Requested& event) {
   const wire::Request& request = *event.request;
-  if (const Error* reason = closed_.reason(event.connection)) {
+  const bool has_session = session_on(event.connection) != nullptr;
+  if (const Error* const reason = has_session ? nullptr : closed_.reason(event.connection)) {
     Answer answer = error_answer(*reason);
     effects_.emplace_back(
         SendReply{event.connection, request.id, answer.code, std::move(answer.head), nullptr});
@@ -214,8 +218,9 @@ void Engine::Impl::on(const Heartbeat& event) {
 
 void Engine::Impl::acknowledge(Session& session, const std::vector<std::uint64_t>& request_ids) {
   for (const std::uint64_t id : request_ids) {
-    if (!session.unacknowledged.contains(id)) continue;
-    const Answer answer = forget_answer(session, id);
+    const auto kept = session.unacknowledged.find(id);
+    if (kept == session.unacknowledged.end()) continue;
+    const Answer answer = forget_answer(session, kept);
     Groups& groups = session.name_space.groups;
     if (const auto* object = std::get_if<ReceivedObject>(&answer.on_acknowledged)) {
       groups.acknowledged(session, *object);
@@ -234,7 +239,8 @@ void Engine::Impl::on(const Abandoned& event) {
 
 /// An answer that nobody wants is dropped, not acknowledged: an object in it stays.
 void Engine::Impl::abandon(Session& session, std::uint64_t request_id) {
-  if (session.unacknowledged.contains(request_id)) forget_answer(session, request_id);
+  const auto kept = session.unacknowledged.find(request_id);
+  if (kept != session.unacknowledged.end()) forget_answer(session, kept);
   const auto found = session.parked.find(request_id);
   if (found == session.parked.end()) return;
   const std::unique_ptr<Parked> parked = take_parked(*found->second);
@@ -242,10 +248,23 @@ void Engine::Impl::abandon(Session& session, std::uint64_t request_id) {
   session.name_space.groups.abandoned(*parked);
 }
 
-Answer Engine::Impl::forget_answer(Session& session, std::uint64_t request_id) {
-  auto node = session.unacknowledged.extract(request_id);
+const Answer& Engine::Impl::keep(Session& session, std::uint64_t request_id, Answer answer) {
+  ++cached_count_;
+  if (spare_nodes_.empty()) {
+    return session.unacknowledged.emplace(request_id, std::move(answer)).first->second;
+  }
+  auto node = std::move(spare_nodes_.back());
+  spare_nodes_.pop_back();
+  node.key() = request_id;
+  node.mapped() = std::move(answer);
+  return session.unacknowledged.insert(std::move(node)).position->second;
+}
+
+Answer Engine::Impl::forget_answer(Session& session, Answers::iterator kept) {
+  auto node = session.unacknowledged.extract(kept);
   --cached_count_;
   Answer answer = std::move(node.mapped());
+  if (spare_nodes_.size() < spare_nodes_max) spare_nodes_.push_back(std::move(node));
   session.name_space.quota.release(answer.head.size() + cached_answer_bytes);
   if (MUSTER_PLANTED(memory_not_given_back)) session.name_space.quota.charge_always(1);
   if (answer.was_parked) {
@@ -329,9 +348,7 @@ void Engine::Impl::deliver(Session& session, std::uint64_t request_id, Answer an
   } else {
     session.cached_bytes += answer.head.size();
   }
-  ++cached_count_;
-  const auto cached = session.unacknowledged.emplace(request_id, std::move(answer)).first;
-  send(session, request_id, cached->second);
+  send(session, request_id, keep(session, request_id, std::move(answer)));
 }
 
 void Engine::Impl::send(const Session& session, std::uint64_t request_id, Answer answer) {

@@ -30,7 +30,7 @@ Error full(std::string_view limit_name, std::uint64_t actual, std::uint64_t limi
 
 }  // namespace
 
-void ClosedConnections::add(ConnectionId connection, Error reason) {
+void ClosedConnections::add(ConnectionId connection, std::shared_ptr<const Error> reason) {
   if (!reasons_.emplace(connection, std::move(reason)).second) return;
   order_.push_back(connection);
   if (order_.size() <= count_max) return;
@@ -40,7 +40,7 @@ void ClosedConnections::add(ConnectionId connection, Error reason) {
 
 const Error* ClosedConnections::reason(ConnectionId connection) const {
   const auto found = reasons_.find(connection);
-  return found == reasons_.end() ? nullptr : &found->second;
+  return found == reasons_.end() ? nullptr : found->second.get();
 }
 
 void FencedSessions::add(std::uint64_t session_id, const Error& why) {
@@ -58,8 +58,8 @@ std::string_view FencedSessions::by(std::uint64_t session_id) const {
 
 void Engine::Impl::on(const Hello& event) {
   if (closed_.reason(event.connection) != nullptr) return;
-  if (const auto found = connections_.find(event.connection); found != connections_.end()) {
-    detach(*found->second, DisconnectCause::closed);
+  if (Session* const session = session_on(event.connection)) {
+    detach(*session, DisconnectCause::closed);
     return close(event.connection,
                  failure(ErrorCode::protocol_error, "a second hello came on one connection"));
   }
@@ -100,7 +100,8 @@ void Engine::Impl::refuse(const Hello& event, Error why) {
   hello.status = static_cast<std::uint16_t>(why.code);
   hello.incarnation = options_.incarnation;
   hello.detail = why.detail;
-  effects_.emplace_back(SendHello{event.connection, std::move(hello)});
+  effects_.emplace_back(
+      SendHello{event.connection, std::make_shared<const wire::ServerHello>(std::move(hello))});
   close(event.connection, std::move(why));
 }
 
@@ -177,16 +178,31 @@ void Engine::Impl::welcome(Session& session, const Hello& event) {
   hello.limits = options_.limits;
   hello.hosting_process = options_.hosting_process;
   hello.hosting_rank = options_.hosting_rank;
-  effects_.emplace_back(SendHello{event.connection, std::move(hello)});
+  effects_.emplace_back(
+      SendHello{event.connection, std::make_shared<const wire::ServerHello>(std::move(hello))});
   heard(session);
 }
 
-Session* Engine::Impl::speaker(ConnectionId connection, std::string_view doing) {
+/// Most events come from the connection that the last one came from.
+Session* Engine::Impl::session_on(ConnectionId connection) {
+  if (connection == last_connection_) return last_session_;
   const auto found = connections_.find(connection);
-  if (found != connections_.end()) {
-    if (MUSTER_PLANTED(heartbeat_is_no_life) && doing == "a heartbeat") return found->second;
-    heard(*found->second);
-    return found->second;
+  if (found == connections_.end()) return nullptr;
+  last_connection_ = connection;
+  last_session_ = found->second;
+  return last_session_;
+}
+
+void Engine::Impl::forget_connection(ConnectionId connection) {
+  connections_.erase(connection);
+  if (connection == last_connection_) last_connection_ = 0;
+}
+
+Session* Engine::Impl::speaker(ConnectionId connection, std::string_view doing) {
+  if (Session* const session = session_on(connection)) {
+    if (MUSTER_PLANTED(heartbeat_is_no_life) && doing == "a heartbeat") return session;
+    heard(*session);
+    return session;
   }
   if (closed_.reason(connection) == nullptr && !stopping_) {
     close(connection, failure(ErrorCode::protocol_error, std::string(doing) + " before a hello"));
@@ -201,9 +217,8 @@ void Engine::Impl::heard(Session& session) {
 }
 
 void Engine::Impl::on(const Heard& event) {
-  const auto found = connections_.find(event.connection);
   if (MUSTER_PLANTED(heartbeat_is_no_life)) return;
-  if (found != connections_.end()) heard(*found->second);
+  if (Session* const session = session_on(event.connection)) heard(*session);
 }
 
 void Engine::Impl::on(const Goodbye& event) {
@@ -215,11 +230,10 @@ void Engine::Impl::on(const Goodbye& event) {
 }
 
 void Engine::Impl::on(const Disconnected& event) {
-  const auto found = connections_.find(event.connection);
-  if (found == connections_.end()) return;
-  Session& session = *found->second;
-  connections_.erase(found);
-  detach(session, event.cause);
+  Session* const session = session_on(event.connection);
+  if (session == nullptr) return;
+  forget_connection(event.connection);
+  detach(*session, event.cause);
 }
 
 void Engine::Impl::detach(Session& session, DisconnectCause cause) {
@@ -229,15 +243,16 @@ void Engine::Impl::detach(Session& session, DisconnectCause cause) {
   session.disconnect_cause = cause;
   timers_.arm(session.expiry, deadline_of(session));
   while (MUSTER_PLANTED(results_lost_on_disconnect) && !session.unacknowledged.empty()) {
-    forget_answer(session, session.unacknowledged.begin()->first);
+    forget_answer(session, session.unacknowledged.begin());
   }
   if (session.claimants > 0) session.name_space.groups.disconnected(session);
 }
 
 void Engine::Impl::close(ConnectionId connection, Error reason) {
-  connections_.erase(connection);
-  closed_.add(connection, reason);
-  effects_.emplace_back(Close{connection, std::move(reason)});
+  forget_connection(connection);
+  auto shared = std::make_shared<const Error>(std::move(reason));
+  closed_.add(connection, shared);
+  effects_.emplace_back(Close{connection, std::move(shared)});
 }
 
 void Engine::Impl::on(const Stop& event) {
@@ -314,7 +329,7 @@ void Engine::Impl::end(Session& session, LossCause cause) {
   parked_count_ -= session.parked.size();
   session.parked.clear();
   while (!session.unacknowledged.empty()) {
-    forget_answer(session, session.unacknowledged.begin()->first);
+    forget_answer(session, session.unacknowledged.begin());
   }
   session.of_process.leave();
   const auto process = processes_.find(session.process.id);

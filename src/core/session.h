@@ -90,6 +90,9 @@ struct Answer {
   bool was_parked = false;  ///< the engine's: it counts against the parked requests
 };
 
+/// Those of a session that it has not acknowledged, by their requests' ids.
+using Answers = std::unordered_map<std::uint64_t, Answer>;
+
 struct Session {
   Session(std::uint64_t id, NameSpace& name_space);
   ~Session();
@@ -108,7 +111,7 @@ struct Session {
   Timer expiry;  ///< re-armed when it fires early: a byte only moves `heard`
 
   std::unordered_map<std::uint64_t, std::unique_ptr<Parked>> parked;
-  std::unordered_map<std::uint64_t, Answer> unacknowledged;
+  Answers unacknowledged;
   std::uint64_t cached_bytes = 0;         ///< of the heads above, without those that were parked
   std::uint32_t cached_parked_count = 0;  ///< of those above that were parked
 

@@ -40,13 +40,13 @@ void Service::carry_out(core::SendHello& effect) {
   Peer* const peer = peers_.find(effect.connection);
   if (peer == nullptr) return;
   scratch_.clear();
-  wire::append_server_hello(scratch_, effect.hello);
+  wire::append_server_hello(scratch_, *effect.hello);
   peer->connection->send(scratch_);
   mark_dirty(*peer);
-  if (effect.hello.status != 0) return;
-  peer->session = "session " + std::to_string(effect.hello.session_id);
+  if (effect.hello->status != 0) return;
+  peer->session = "session " + std::to_string(effect.hello->session_id);
   if (!log_.is_on()) return;
-  const char* const how = effect.hello.resumed ? " resumed from " : " begun from ";
+  const char* const how = effect.hello->resumed ? " resumed from " : " begun from ";
   log_.line(LogLevel::info,
             peer->session + " of " + peer->process + how + peer->connection->peer());
 }
@@ -106,9 +106,10 @@ void Service::carry_out(core::Close& effect) {
   Peer* const peer = peers_.find(effect.connection);
   if (peer == nullptr) return;
   if (peer->session.empty()) {
-    log_.bounded_line(LogLevel::debug, name_of(*peer) + ": refused: " + effect.reason.detail, now_);
+    log_.bounded_line(LogLevel::debug, name_of(*peer) + ": refused: " + effect.reason->detail,
+                      now_);
   } else if (log_.is_on()) {
-    log_.line(LogLevel::info, name_of(*peer) + ": closed: " + effect.reason.detail);
+    log_.line(LogLevel::info, name_of(*peer) + ": closed: " + effect.reason->detail);
   }
   let_leave(take_out(*peer));
 }

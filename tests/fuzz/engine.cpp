@@ -281,13 +281,13 @@ class Play {
 
   void look_at(const core::SendHello& effect) {
     require(effect.connection == said_.connection, "who said hello is answered");
-    if (effect.hello.status != 0) return;
-    Session* session = find_session(effect.hello.session_id);
+    if (effect.hello->status != 0) return;
+    Session* session = find_session(effect.hello->session_id);
     if (session == nullptr) {
       require(said_.hello.session_id == 0, "only a session that was is resumed");
       session = &sessions_.emplace_back();
-      session->id = effect.hello.session_id;
-      session->token = effect.hello.token;
+      session->id = effect.hello->session_id;
+      session->token = effect.hello->token;
       session->name_space = said_.hello.name_space;
     }
     session->connection = effect.connection;

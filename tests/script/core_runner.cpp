@@ -181,7 +181,7 @@ Line& CoreRunner::line_at(core::ConnectionId connection, std::string words) {
 
 void CoreRunner::tell(const core::SendHello& effect) {
   Client& client = client_at(effect.connection);
-  const wire::ServerHello& hello = effect.hello;
+  const wire::ServerHello& hello = *effect.hello;
   if (hello.status != 0) {
     line_at(effect.connection,
             "refused " + std::string(name_of(static_cast<ErrorCode>(hello.status))))
@@ -241,8 +241,8 @@ void CoreRunner::tell(const core::SendGoodbye& effect) {
 }
 
 void CoreRunner::tell(const core::Close& effect) {
-  Line& line = line_at(effect.connection, "closed " + std::string(name_of(effect.reason.code)));
-  script::tell(line, effect.reason, processes_);
+  Line& line = line_at(effect.connection, "closed " + std::string(name_of(effect.reason->code)));
+  script::tell(line, *effect.reason, processes_);
   Client& client = client_at(effect.connection);
   if (client.connection != effect.connection) return;
   client.closed_connection = std::exchange(client.connection, 0);

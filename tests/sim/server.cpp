@@ -166,9 +166,9 @@ void Server::apply(const core::Event& event) {
 }
 
 void Server::carry_out(const core::SendHello& effect) {
-  witness_->greeted(effect.connection, *hello_, effect.hello);
+  witness_->greeted(effect.connection, *hello_, *effect.hello);
   std::string bytes;
-  wire::append_server_hello(bytes, effect.hello);
+  wire::append_server_hello(bytes, *effect.hello);
   network_.send(effect.connection, Side::server, bytes);
 }
 

@@ -282,7 +282,7 @@ class Chaos {
     std::vector<core::Effect> effects;
     effects.swap(driver_.effects);
     for (const core::Effect& effect : effects) {
-      if (const auto* hello = std::get_if<core::SendHello>(&effect)) last_hello_ = hello->hello;
+      if (const auto* hello = std::get_if<core::SendHello>(&effect)) last_hello_ = *hello->hello;
       if (const auto* reply = std::get_if<core::SendReply>(&effect)) look_at(*reply);
       if (const auto* close = std::get_if<core::Close>(&effect)) closed(close->connection);
     }

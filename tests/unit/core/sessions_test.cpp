@@ -74,7 +74,7 @@ TEST_CASE("whoever speaks before a hello is closed") {
   EngineDriver driver;
   driver.ask(77, wire::Get{"k"});
   REQUIRE(driver.effects.size() == 1);
-  CHECK(std::get<core::Close>(driver.effects[0]).reason.code == ErrorCode::protocol_error);
+  CHECK(std::get<core::Close>(driver.effects[0]).reason->code == ErrorCode::protocol_error);
 }
 
 TEST_CASE("time that runs backwards stands still") {
