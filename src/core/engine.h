@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -82,12 +83,13 @@ struct SendHello {
   ConnectionId connection = 0;
   std::shared_ptr<const wire::ServerHello> hello;
 };
-/// A reply frame whose body is `head` and then the bytes of `tail`, if any.
+/// A reply frame whose body is `head`, then `value`, then the bytes of `tail`, if any.
 struct SendReply {
   ConnectionId connection = 0;
   std::uint64_t request_id = 0;
   std::uint16_t code = 0;
   std::string head;
+  std::string_view value;  ///< borrowed from the table: good until the next event
   Payload tail;
 };
 struct SendEvent {

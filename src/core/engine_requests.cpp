@@ -63,6 +63,13 @@ Answer error_answer(const Error& error) {
   return answer;
 }
 
+/// An answer that is kept beyond this event has its own copy of a value of the table.
+void own_value(Answer& answer, Quota& quota) {
+  if (answer.value.empty()) return;
+  answer.tail = make_payload(quota, answer.value, Charging::always);
+  answer.value = {};
+}
+
 }  // namespace
 
 /// Hands a request to the room that it is for.
@@ -117,7 +124,7 @@ void Engine::Impl::on(const Requested& event) {
   if (const Error* const reason = has_session ? nullptr : closed_.reason(event.connection)) {
     Answer answer = error_answer(*reason);
     effects_.emplace_back(
-        SendReply{event.connection, request.id, answer.code, std::move(answer.head), nullptr});
+        SendReply{event.connection, request.id, answer.code, std::move(answer.head), {}, nullptr});
     return;
   }
   Session* session = speaker(event.connection, "a request");
@@ -342,6 +349,7 @@ void Engine::Impl::deliver(Session& session, std::uint64_t request_id, Answer an
       (caching == Caching::if_acknowledged && !acknowledged_for_more)) {
     return send(session, request_id, std::move(answer));
   }
+  own_value(answer, session.name_space.quota);
   session.name_space.quota.charge_always(answer.head.size() + cached_answer_bytes);
   if (answer.was_parked) {
     ++session.cached_parked_count;
@@ -354,7 +362,7 @@ void Engine::Impl::deliver(Session& session, std::uint64_t request_id, Answer an
 void Engine::Impl::send(const Session& session, std::uint64_t request_id, Answer answer) {
   if (session.connection == 0) return;  // it is asked for again, or has expired by then
   effects_.emplace_back(SendReply{session.connection, request_id, answer.code,
-                                  std::move(answer.head), std::move(answer.tail)});
+                                  std::move(answer.head), answer.value, std::move(answer.tail)});
 }
 
 }  // namespace muster::core

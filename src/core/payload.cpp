@@ -2,6 +2,8 @@
 
 #include <cassert>
 #include <new>
+#include <type_traits>
+#include <utility>
 
 namespace muster::core {
 
@@ -56,74 +58,111 @@ bool Quota::is_short() const {
   return quota->is_short_;
 }
 
-ChargedBytes::ChargedBytes(std::string bytes, Quota& quota, std::uint64_t charged_bytes)
-    : bytes_(std::move(bytes)), quota_(quota), charged_bytes_(charged_bytes) {}
-
-ChargedBytes::~ChargedBytes() { quota_.release(charged_bytes_); }
-
 namespace {
 
-/// Hands a charge back unless something took it over, so that a failed allocation leaks none.
-class Charge {
+/// Gives a charge back together with the memory that it was made for.
+template <class T>
+class ChargedAllocator {
  public:
-  Charge(Quota& quota, std::uint64_t bytes) : quota_(quota), bytes_(bytes) {}
-  ~Charge() {
-    if (bytes_ != 0) quota_.release(bytes_);
-  }
-  Charge(const Charge&) = delete;
-  Charge& operator=(const Charge&) = delete;
+  using value_type = T;
 
-  Payload become_payload(std::string bytes) {
-    auto payload = std::make_shared<const ChargedBytes>(std::move(bytes), quota_, bytes_);
-    bytes_ = 0;
-    return payload;
+  ChargedAllocator(Quota& quota, std::uint64_t charged_bytes)
+      : quota_(&quota), charged_bytes_(charged_bytes) {}
+  template <class Other>
+  ChargedAllocator(const ChargedAllocator<Other>& other)
+      : quota_(other.quota_), charged_bytes_(other.charged_bytes_) {}
+
+  T* allocate(std::size_t count) { return std::allocator<T>().allocate(count); }
+  void deallocate(T* memory, std::size_t count) {
+    std::allocator<T>().deallocate(memory, count);
+    quota_->release(charged_bytes_);
   }
+  bool operator==(const ChargedAllocator&) const = default;
 
  private:
+  template <class Other>
+  friend class ChargedAllocator;
+
+  Quota* quota_;
+  std::uint64_t charged_bytes_;
+};
+
+bool charge(Quota& quota, std::uint64_t bytes, Charging charging) {
+  if (charging == Charging::normal) return quota.charge(bytes);
+  if (charging == Charging::reserve) return quota.charge_reserve(bytes);
+  quota.charge_always(bytes);
+  return true;
+}
+
+/// The counters, the ChargedBytes and what it views in one piece of memory.
+BlankPayload in_one_piece(Quota& quota, std::size_t bytes, std::uint64_t charged_bytes) {
+  using Word = std::uint64_t;
+  static_assert(sizeof(ChargedBytes) % sizeof(Word) == 0 && alignof(ChargedBytes) <= sizeof(Word));
+  static_assert(std::is_trivially_destructible_v<ChargedBytes>);
+  const std::size_t words = (sizeof(ChargedBytes) + bytes + sizeof(Word) - 1) / sizeof(Word);
+  const auto memory = std::allocate_shared_for_overwrite<Word[]>(
+      ChargedAllocator<Word>(quota, charged_bytes), words);
+  char* const begin = reinterpret_cast<char*>(memory.get()) + sizeof(ChargedBytes);
+  const auto* const header = new (memory.get()) ChargedBytes(std::string_view(begin, bytes));
+  return {Payload(memory, header), begin};
+}
+
+/// Bytes in a string.
+class ChargedString final : public ChargedBytes {
+ public:
+  /// Takes over a charge of `charged_bytes` that was made already.
+  ChargedString(std::string bytes, Quota& quota, std::uint64_t charged_bytes)
+      : ChargedBytes({}), bytes_(std::move(bytes)), quota_(quota), charged_bytes_(charged_bytes) {
+    view_ = bytes_;
+  }
+  ~ChargedString() { quota_.release(charged_bytes_); }
+
+ private:
+  std::string bytes_;
   Quota& quota_;
-  std::uint64_t bytes_;
+  std::uint64_t charged_bytes_;
 };
 
 }  // namespace
 
 // Charged before anything is copied: a refusal costs nothing.
 
-Payload make_payload(Quota& quota, std::string_view bytes) {
-  return make_payload_joined(quota, bytes, {});
+BlankPayload make_blank_payload(Quota& quota, std::size_t bytes, Charging charging) {
+  const std::uint64_t charged_bytes = bytes + payload_overhead_bytes;
+  if (!charge(quota, charged_bytes, charging)) return {};
+  try {
+    return in_one_piece(quota, bytes, charged_bytes);
+  } catch (const std::bad_alloc&) {
+    quota.release(charged_bytes);
+    if (charging == Charging::always) throw;
+    quota.set_short(true);
+    return {};
+  }
+}
+
+Payload make_payload(Quota& quota, std::string_view bytes, Charging charging) {
+  BlankPayload made = make_blank_payload(quota, bytes.size(), charging);
+  if (made.payload != nullptr) bytes.copy(made.bytes, bytes.size());
+  return std::move(made.payload);
 }
 
 Payload make_payload_joined(Quota& quota, std::string_view first, std::string_view second) {
-  const std::uint64_t bytes = first.size() + second.size();
-  if (!quota.charge(bytes + payload_overhead_bytes)) return nullptr;
-  Charge charge(quota, bytes + payload_overhead_bytes);
-  try {
-    std::string joined;
-    joined.reserve(bytes);
-    joined.append(first).append(second);
-    return charge.become_payload(std::move(joined));
-  } catch (const std::bad_alloc&) {
-    quota.set_short(true);
-    return nullptr;
-  }
-}
-
-Payload make_payload_from(Quota& quota, std::string bytes) {
-  const std::uint64_t charged_bytes = bytes.size() + payload_overhead_bytes;
-  if (!quota.charge(charged_bytes)) return nullptr;
-  Charge charge(quota, charged_bytes);
-  try {
-    return charge.become_payload(std::move(bytes));
-  } catch (const std::bad_alloc&) {
-    quota.set_short(true);
-    return nullptr;
-  }
+  BlankPayload made = make_blank_payload(quota, first.size() + second.size(), Charging::normal);
+  if (made.payload == nullptr) return nullptr;
+  first.copy(made.bytes, first.size());
+  second.copy(made.bytes + first.size(), second.size());
+  return std::move(made.payload);
 }
 
 Payload make_payload_always(Quota& quota, std::string bytes) {
   const std::uint64_t charged_bytes = bytes.size() + payload_overhead_bytes;
   quota.charge_always(charged_bytes);
-  Charge charge(quota, charged_bytes);
-  return charge.become_payload(std::move(bytes));
+  try {
+    return std::make_shared<const ChargedString>(std::move(bytes), quota, charged_bytes);
+  } catch (const std::bad_alloc&) {
+    quota.release(charged_bytes);
+    throw;
+  }
 }
 
 }  // namespace muster::core

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -44,34 +45,39 @@ class Quota {
 };
 
 /// What a payload takes beside its bytes; checked by tests/unit/core/memory_test.cpp.
-inline constexpr std::uint64_t payload_overhead_bytes = 96;
+inline constexpr std::uint64_t payload_overhead_bytes = 80;
 
 /// Bytes that are shared by the table, parked rounds, result caches and unsent replies, and
 /// charged once until the last of them lets go. A quota outlives its payloads.
 class ChargedBytes {
  public:
-  /// Takes over a charge of `charged_bytes` that was made already.
-  ChargedBytes(std::string bytes, Quota& quota, std::uint64_t charged_bytes);
-  ~ChargedBytes();
+  explicit ChargedBytes(std::string_view view) : view_(view) {}
   ChargedBytes(const ChargedBytes&) = delete;
   ChargedBytes& operator=(const ChargedBytes&) = delete;
 
-  std::string_view view() const { return bytes_; }
+  std::string_view view() const { return view_; }
 
- private:
-  std::string bytes_;
-  Quota& quota_;
-  std::uint64_t charged_bytes_;
+ protected:
+  std::string_view view_;
 };
 using Payload = std::shared_ptr<const ChargedBytes>;
 
-/// Null when the quota refuses, or the system; the quota is short then.
-Payload make_payload(Quota& quota, std::string_view bytes);
-/// As above, of bytes that are owned already.
-Payload make_payload_from(Quota& quota, std::string bytes);
+/// How a payload is charged: as Quota says.
+enum class Charging : std::uint8_t { normal, reserve, always };
+
+/// A payload whose bytes are still to be written.
+struct BlankPayload {
+  Payload payload;
+  char* bytes = nullptr;
+};
+
+// One allocation each. Null when the quota refuses, or the system; the quota is short then.
+BlankPayload make_blank_payload(Quota& quota, std::size_t bytes, Charging charging);
+Payload make_payload(Quota& quota, std::string_view bytes, Charging charging = Charging::normal);
 /// Of the two one after the other.
 Payload make_payload_joined(Quota& quota, std::string_view first, std::string_view second);
-/// Charged in any case.
+
+/// Of bytes that are owned already, not copied. Charged in any case.
 Payload make_payload_always(Quota& quota, std::string bytes);
 
 }  // namespace muster::core

@@ -85,7 +85,8 @@ using OnAcknowledged = std::variant<std::monostate, ReceivedObject, RoundPart>;
 struct Answer {
   std::uint16_t code = 0;  ///< 0 or ErrorCode
   std::string head;
-  Payload tail;
+  std::string_view value;  ///< follows the head; borrowed from the table until the next event
+  Payload tail;            ///< follows the value
   OnAcknowledged on_acknowledged;
   bool was_parked = false;  ///< the engine's: it counts against the parked requests
 };

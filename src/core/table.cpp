@@ -1,5 +1,6 @@
 #include "core/table.h"
 
+#include <array>
 #include <charconv>
 
 #include "base/planted.h"
@@ -116,8 +117,11 @@ void Table::Impl::add(const RequestContext& context, const wire::Add& request) {
                       failure(ErrorCode::out_of_range,
                               printable(request.key) + " would leave the range of 64 bits"));
   }
-  Payload value = make_payload_from(quota_, std::to_string(number));
-  if (value == nullptr) return host_.fail(context, value_refused(20));
+  std::array<char, 20> digits;
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
+  const std::string_view text(digits.data(), static_cast<std::size_t>(end - digits.data()));
+  Payload value = make_payload(quota_, text);
+  if (value == nullptr) return host_.fail(context, value_refused(text.size()));
   write(context, request.key, std::move(value), Terms{}, answer_of(wire::NumberReply{number}));
 }
 

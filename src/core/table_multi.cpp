@@ -119,15 +119,12 @@ void Table::Impl::multi_get(const RequestContext& context, const wire::MultiGet&
     return host_.fail(context, too_large("the sum of the values", bytes, "bytes", limit));
   }
   // The one read that copies: the copy is charged until it has left.
-  const std::uint64_t charged_bytes = bytes + 8 * request.keys.size() + payload_overhead_bytes;
-  if (!quota_.charge_reserve(charged_bytes)) {
-    return host_.fail(context, memory_refused(charged_bytes));
-  }
   std::string body;
-  body.reserve(charged_bytes);
+  body.reserve(bytes + 8 * request.keys.size());
   wire::append_body(body, reply);
   Answer answer;
-  answer.tail = std::make_shared<const ChargedBytes>(std::move(body), quota_, charged_bytes);
+  answer.tail = make_payload(quota_, body, Charging::reserve);
+  if (answer.tail == nullptr) return host_.fail(context, value_refused(body.size()));
   host_.answer(context, std::move(answer));
 }
 

@@ -60,15 +60,17 @@ void Service::carry_out(core::SendReply& effect) {
   header.id = effect.request_id;
   net::SharedBytes tail;
   if (effect.tail) tail = {effect.tail->view(), effect.tail};
-  const std::uint64_t body_bytes = effect.head.size() + tail.view.size();
+  const std::uint64_t body_bytes = effect.head.size() + effect.value.size() + tail.view.size();
   if (effect.head.size() <= copied_head_bytes_max && body_bytes <= Outbox::part_bytes_max) {
     header.body_bytes = static_cast<std::uint32_t>(body_bytes);
     scratch_.clear();
     wire::begin_frame(scratch_, header);
     scratch_ += effect.head;
+    scratch_ += effect.value;
     peer->outbox.send(scratch_);
     if (effect.tail) peer->outbox.send(std::move(tail));
   } else {
+    effect.head += effect.value;
     const auto head = core::make_payload_always(engine_.quota(), std::move(effect.head));
     peer->outbox.send_in_parts(header, {head->view(), head}, std::move(tail));
   }

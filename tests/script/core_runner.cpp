@@ -213,6 +213,7 @@ void CoreRunner::tell(const core::SendReply& effect) {
   Asked& asked = *found->second;
   --asked.replies_due;
   std::string body = effect.head;
+  body += effect.value;
   if (effect.tail) body += effect.tail->view();
   Line line = reply_line(asked, effect.code, body, client, processes_);
   this->line(std::move(line.words)).fields = std::move(line.fields);

@@ -179,6 +179,7 @@ void Server::carry_out(const core::SendReply& effect) {
   header.code = effect.code;
   header.id = effect.request_id;
   std::string body = effect.head;
+  body += effect.value;
   if (effect.tail != nullptr) body += effect.tail->view();
   send(effect.connection, header, body);
 }

@@ -285,6 +285,7 @@ void Witness::answered(const core::SendReply& reply) {
 void Witness::check_repetition(Asked& asked, const core::SendReply& reply) {
   if (!is_kept(asked.operation) || may_differ(asked.operation)) return;
   std::uint64_t hash = std::hash<std::string_view>()(reply.head) * 31 + reply.code + 1;
+  hash ^= std::hash<std::string_view>()(reply.value) * 13;
   if (reply.tail != nullptr) hash ^= std::hash<std::string_view>()(reply.tail->view()) * 17;
   if (asked.answer != 0 && asked.answer != hash) {
     problem(std::string(wire::name_of(asked.operation)) + " is repeated and answered otherwise");
@@ -296,6 +297,7 @@ void Witness::check_repetition(Asked& asked, const core::SendReply& reply) {
 void Witness::check_formed(const Session& session, const Asked& asked,
                            const core::SendReply& reply) {
   std::string body = reply.head;
+  body += reply.value;
   if (reply.tail != nullptr) body += reply.tail->view();
   const auto formed = body_of<wire::FormedReply>(body);
   const auto before = epochs_.find(asked.epoch);

@@ -78,6 +78,7 @@ void Witness::check_error(const Session& session, const Asked& asked,
   const auto code = static_cast<ErrorCode>(reply.code);
   if (code != ErrorCode::group_closed && code != ErrorCode::rank_lost) return;
   std::string body = reply.head;
+  body += reply.value;
   if (reply.tail != nullptr) body += reply.tail->view();
   const auto error = wire::decode_error(reply.code, body);
   if (!error) return problem("an error that cannot be read");

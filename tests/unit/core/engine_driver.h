@@ -18,7 +18,12 @@ class EngineDriver {
 
   /// Leaves the effects in `effects`.
   void apply(const core::Event& event) {
-    for (core::Effect& effect : engine.apply(event, now)) effects.push_back(std::move(effect));
+    for (core::Effect& effect : engine.apply(event, now)) {
+      if (auto* reply = std::get_if<core::SendReply>(&effect)) {
+        reply->head += std::exchange(reply->value, {});  // it is good until the next event only
+      }
+      effects.push_back(std::move(effect));
+    }
   }
 
   core::ConnectionId connect(std::string name_space = {}) {

@@ -4,6 +4,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -72,6 +73,20 @@ TEST_CASE("the hash is SipHash-1-3 and depends on its key") {
   const std::array<std::uint64_t, 2> key = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
   CHECK(keyed_hash(key, "") == 0xabac0158050fc4dc);
   CHECK(keyed_hash(key, std::string_view("\0", 1)) == 0xc9f49bf37d57ca93);
+  // All lengths, against the same read byte by byte.
+  std::string bytes;
+  for (std::size_t size = 0; size < 40; ++size) {
+    CAPTURE(size);
+    SipHash13 expected(key);
+    std::uint64_t word = 0;
+    for (std::size_t at = 0; at < size; ++at) {
+      word |= std::uint64_t{static_cast<unsigned char>(bytes[at])} << (8 * (at % 8));
+      if (at % 8 == 7) expected.add(std::exchange(word, 0));
+    }
+    expected.add(word | std::uint64_t{size} << 56);
+    CHECK(keyed_hash(key, std::string(bytes)) == expected.finish());  // where nothing follows it
+    bytes += static_cast<char>(0xf0 + size);
+  }
   CHECK(keyed_hash({1, 2}, "key") != keyed_hash({1, 3}, "key"));
   CHECK(keyed_hash({1, 2}, "key") != keyed_hash({2, 2}, "key"));
 }

@@ -61,12 +61,16 @@ TEST_CASE("a payload is charged once, until the last who shares it lets go") {
 TEST_CASE("a payload that is refused is null, one that must be made passes the limit") {
   Quota quota(150);
   CHECK(make_payload(quota, std::string(100, 'x')) == nullptr);
-  CHECK(make_payload_from(quota, std::string(100, 'x')) == nullptr);
+  CHECK(make_payload(quota, std::string(100, 'x'), Charging::reserve) == nullptr);
   CHECK(make_payload_joined(quota, std::string(50, 'x'), std::string(50, 'y')) == nullptr);
   CHECK(quota.used_bytes() == 0);
-  const Payload payload = make_payload_always(quota, std::string(100, 'x'));
+  const Payload payload = make_payload(quota, std::string(100, 'x'), Charging::always);
   CHECK(quota.used_bytes() > quota.limit_bytes());
-  CHECK(payload->view().size() == 100);
+  CHECK(payload->view() == std::string(100, 'x'));
+  const std::uint64_t used_bytes = quota.used_bytes();
+  const Payload taken_over = make_payload_always(quota, std::string(100, 'y'));
+  CHECK(taken_over->view() == std::string(100, 'y'));
+  CHECK(quota.used_bytes() == 2 * used_bytes);
 }
 
 TEST_CASE("two parts are joined in their order") {
