@@ -74,8 +74,8 @@ void Handlers::post(std::string_view what,
                     const std::shared_ptr<const std::function<void()>>& work) const {
   if (place_ == HandlerPlace::io_thread) {
     if (io_thread_.impl().on_io_thread()) return run_inline(*logger_, what, *work);
-    asio::post(io_thread_.impl().context(),
-               [logger = logger_, what, work] { run_inline(*logger, what, *work); });
+    io_thread_.impl().loop().post(
+        [logger = logger_, what, work] { run_inline(*logger, what, *work); });
     return;
   }
   std::function<void()> guarded = [logger = logger_, what, work] { run(*logger, what, *work); };

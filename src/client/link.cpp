@@ -62,11 +62,7 @@ Result<std::shared_ptr<Link>> Link::create(std::string_view address, StoreOption
   if (!options.io_thread) {
     return failure(ErrorCode::resource_exhausted, "the system has no thread or descriptor left");
   }
-  std::shared_ptr<Link> link(new Link(*std::move(parsed), std::string(address), options));
-  if (link->bell_ < 0) {
-    return failure(ErrorCode::resource_exhausted, "the process has no descriptor left");
-  }
-  return link;
+  return std::shared_ptr<Link>(new Link(*std::move(parsed), std::string(address), options));
 }
 
 Link::Link(net::Address address, std::string address_text, StoreOptions options)
@@ -76,9 +72,9 @@ Link::Link(net::Address address, std::string address_text, StoreOptions options)
       process_(base::own_process(options_.label)),
       io_thread_(options_.io_thread),
       handlers_(options_, *io_thread_),
-      bell_(net::Doorbell::of(io_thread_->impl().context()).fd()),
+      loop_(io_thread_->impl().loop()),
       protocol_(protocol_options(address_text_, options_, process_)),
-      timer_(io_thread_->impl().context()) {
+      timer_(loop_) {
   limits_ = limits_of(wire::ServerLimits{});
 }
 
@@ -92,14 +88,14 @@ Link::~Link() = default;
 bool Link::wake() noexcept {
   if (is_woken_.exchange(true)) return true;
   try {
-    asio::post(io_thread_->impl().context(), [self = shared_from_this()] { self->turn(); });
+    loop_.post([self = shared_from_this()] { self->turn(); });
     return true;
   } catch (const std::bad_alloc&) {
     if (!hears_bell_) {
       is_woken_ = false;
       return false;
     }
-    net::Doorbell::ring(bell_);
+    loop_.bell().ring();
     return true;
   }
 }
@@ -180,7 +176,7 @@ void Link::cancel(CancelMark& mark) noexcept {
   if (is_forked()) return;
   mark.raise_to(last_serial_.load() + 1);
   is_cancelling_.store(true);
-  net::Doorbell::ring(bell_);
+  loop_.bell().ring();
 }
 
 void Link::cancel_closed(CancelMark& mark) {
@@ -226,20 +222,19 @@ std::uint64_t Link::incarnation() const {
 
 /// Once, or again from where memory was out.
 void Link::start() {
-  auto& context = io_thread_->impl().context();
   if (failure_number_ == 0) {
-    failure_number_ = net::LoopState::of(context).on_failure([weak = weak_from_this()](auto why) {
+    failure_number_ = loop_.on_failure([weak = weak_from_this()](auto why) {
       if (const auto self = weak.lock()) self->fail(why);
     });
   }
   if (bell_number_ == 0) {
-    bell_number_ = net::Doorbell::of(context).add([weak = weak_from_this()] {
+    bell_number_ = loop_.bell().add([weak = weak_from_this()] {
       const auto self = weak.lock();
       if (self && (self->is_cancelling_ || self->is_woken_ || self->is_broken_)) self->turn();
     });
     hears_bell_ = true;
   }
-  connector_ = net::Connector::create(context, address_, {});
+  connector_ = net::Connector::create(loop_, address_, {});
 }
 
 void Link::turn() {
@@ -398,10 +393,9 @@ void Link::arm_timer() {
   }
   if (next >= armed_for_) return;  // an early turn does no harm
   armed_for_ = next;
-  timer_.expires_at(std::chrono::steady_clock::time_point(next.time_since_epoch()));
-  timer_.async_wait([weak = weak_from_this()](const asio::error_code& aborted) {
+  timer_.set(next, [weak = weak_from_this()] {
     const auto self = weak.lock();
-    if (aborted || !self) return;
+    if (!self) return;
     self->armed_for_ = base::far_future;
     self->give_up_cancelled();
     self->apply(protocol::Advance{});
@@ -462,8 +456,8 @@ void Link::finish() {
   connection_.reset();
   close_set_aside();
   timer_.cancel();
-  net::Doorbell::of(io_thread_->impl().context()).remove(bell_number_);
-  net::LoopState::of(io_thread_->impl().context()).forget(failure_number_);
+  loop_.bell().remove(bell_number_);
+  loop_.forget(failure_number_);
   tell_watchers(
       {wire::EventKind::session_ended, 0, failure(ErrorCode::closed, "the store was closed")});
   const std::lock_guard lock(mutex_);

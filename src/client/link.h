@@ -21,7 +21,8 @@
 #include "muster/store.h"
 #include "net/address.h"
 #include "net/connector.h"
-#include "net/doorbell.h"
+#include "net/loop.h"
+#include "net/timer.h"
 
 namespace muster::client {
 
@@ -174,7 +175,7 @@ class Link : public std::enable_shared_from_this<Link> {
   const base::Owner owner_;
   const std::shared_ptr<IoThread> io_thread_;
   const Handlers handlers_;
-  const int bell_;  ///< what a signal handler writes to
+  net::Loop& loop_;
 
   std::atomic<std::uint64_t> last_serial_{0};
   CancelMark mark_;
@@ -202,7 +203,7 @@ class Link : public std::enable_shared_from_this<Link> {
   std::shared_ptr<net::Connection> connection_;
   /// Silent ones, the oldest first: their ends would tell the server that this process has ended.
   std::vector<std::shared_ptr<net::Connection>> set_aside_;
-  asio::steady_timer timer_;
+  net::Timer timer_;
   Instant armed_for_ = base::far_future;
   std::uint64_t bell_number_ = 0;
   std::uint64_t failure_number_ = 0;

@@ -13,7 +13,7 @@ namespace muster::client {
 
 void Link::break_down() noexcept {
   is_broken_ = true;
-  net::Doorbell::ring(bell_);
+  loop_.bell().ring();
 }
 
 void Link::take_back(std::uint64_t establishing) {

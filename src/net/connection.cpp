@@ -20,16 +20,19 @@
 // the lingering, bytes that still arrive would make the kernel send a reset, and a reset may
 // overtake the last reply.
 //
-// Reads wait for readiness and then take what is there into the loop's buffer: an idle connection
-// has no buffer. Writes are tried at once; only what the socket does not take waits.
+// Reads wait for readiness and then take what is there into the loop's buffer, and what has left
+// gives its memory back to the loop: an idle connection has no buffer. Writes are tried at once;
+// only what the socket does not take waits.
+//
+// What is queued is a list of pieces and, behind it, a tail of own bytes. Small replies only ever
+// see the tail.
 
 namespace muster::net {
 namespace {
 
 constexpr std::size_t shared_bytes_min = 2048;      // shorter ones are copied: one piece less
 constexpr std::size_t own_piece_bytes = 64 * 1024;  // then another piece begins
-constexpr std::size_t spare_bytes_max = 1024;       // of memory that an idle connection keeps
-constexpr std::size_t pieces_per_write = 64;
+constexpr std::size_t pieces_per_write = 64;        // and the tail
 constexpr int reads_per_turn = 4;
 
 void set_option(int fd, int name, int value) {
@@ -45,19 +48,18 @@ bool is_retry(int error) { return error == EAGAIN || error == EINTR; }
 
 }  // namespace
 
-std::shared_ptr<Connection> Connection::create(Socket socket, Duration user_timeout) {
-  return std::shared_ptr<Connection>(new Connection(std::move(socket), user_timeout));
+std::shared_ptr<Connection> Connection::create(Loop& loop, UniqueFd fd, const SocketAddress& peer,
+                                               Duration user_timeout) {
+  return std::shared_ptr<Connection>(new Connection(loop, std::move(fd), peer, user_timeout));
 }
 
-Connection::Connection(Socket socket, Duration user_timeout)
-    : socket_(std::move(socket)),
-      loop_(LoopState::of(asio::query(socket_.get_executor(), asio::execution::context))),
-      tracked_(loop_, socket_.native_handle()) {
-  const int fd = socket_.native_handle();
-  const SocketAddress peer = SocketAddress::peer_of(fd);
-  peer_ = to_string(peer.is_unix() && peer.host().empty() ? SocketAddress::local_of(fd) : peer);
+Connection::Connection(Loop& loop, UniqueFd fd, const SocketAddress& peer, Duration user_timeout)
+    : Watcher(loop) {
+  hold(std::move(fd));
+  const bool is_nameless = peer.is_unix() && peer.host().empty();
+  peer_ = to_string(is_nameless ? SocketAddress::local_of(Watcher::fd()) : peer);
   if (!peer.is_unix()) {
-    set_option(fd, TCP_NODELAY, 1);
+    set_option(Watcher::fd(), TCP_NODELAY, 1);
     set_user_timeout(user_timeout);
   }
 }
@@ -66,35 +68,48 @@ Connection::~Connection() { close(); }
 
 void Connection::set_user_timeout(Duration user_timeout) {
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(user_timeout);
-  set_option(socket_.native_handle(), TCP_USER_TIMEOUT, static_cast<int>(milliseconds.count()));
+  set_option(fd(), TCP_USER_TIMEOUT, static_cast<int>(milliseconds.count()));
 }
 
 void Connection::start(Callbacks callbacks) {
   callbacks_ = std::move(callbacks);
   state_ = State::open;
-  wait_readable();
+  self_ = shared_from_this();
+  update_watch();
+}
+
+/// Reading that is paused stays in the epoll set until something comes: most often it goes on
+/// before that.
+void Connection::update_watch() {
+  std::uint32_t events = is_blocked_ ? EPOLLOUT : 0U;
+  if (state_ == State::lingering || (state_ == State::open && !paused_)) events |= EPOLLIN;
+  if (state_ == State::failing) events = 0;
+  const int failed = watch(events);
+  if (failed != 0 && state_ != State::failing) fail(failed, "waiting");
+}
+
+void Connection::on_ready(std::uint32_t events) {
+  const auto self = shared_from_this();
+  if ((events & ~std::uint32_t{EPOLLOUT}) != 0) on_readable();
+  if (is_blocked_ && (events & ~std::uint32_t{EPOLLIN}) != 0) on_writable();
+}
+
+void Connection::on_loop_end() noexcept {
+  const auto self = std::move(self_);
+  close();
 }
 
 // Reading.
-
-void Connection::wait_readable() {
-  const bool wanted = (state_ == State::open && !paused_) || state_ == State::lingering;
-  if (!wanted || wait_read_pending_) return;
-  wait_read_pending_ = true;
-  socket_.async_wait(Socket::wait_read, [self = shared_from_this()](const asio::error_code& error) {
-    self->wait_read_pending_ = false;
-    if (!error) self->on_readable();
-  });
-}
 
 void Connection::on_readable() {
   if (state_ == State::open && !paused_) {
     read_batch();
   } else if (state_ == State::lingering) {
     discard_received();
+  } else {
+    return update_watch();
   }
   flush();
-  wait_readable();
 }
 
 void Connection::read_batch() {
@@ -106,8 +121,8 @@ void Connection::read_batch() {
 
 /// returns  whether more may be there
 bool Connection::read_once() {
-  auto& buffer = loop_.read_buffer;
-  const ssize_t count = ::recv(socket_.native_handle(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  auto& buffer = loop().read_buffer;
+  const ssize_t count = ::recv(fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   if (count <= 0) {
     const int error = count == 0 ? 0 : errno;
     if (!is_retry(error)) fail(error, "reading");
@@ -118,10 +133,10 @@ bool Connection::read_once() {
 }
 
 void Connection::discard_received() {
-  auto& buffer = loop_.read_buffer;
+  auto& buffer = loop().read_buffer;
   ssize_t count = 1;
   for (int turn = 0; turn < reads_per_turn && count > 0; ++turn) {
-    count = ::recv(socket_.native_handle(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    count = ::recv(fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   }
   if (count == 0 || (count < 0 && !is_retry(errno))) close();
 }
@@ -130,22 +145,24 @@ void Connection::pause_reading() { paused_ = true; }
 
 void Connection::resume_reading() {
   paused_ = false;
-  wait_readable();
+  if (state_ == State::open) update_watch();
 }
 
 // Writing.
 
-std::string& Connection::queue_tail() {
-  if (first_ == queue_.size() || queue_.back().shared.keep_alive ||
-      queue_.back().own.size() >= own_piece_bytes) {
-    queue_.push_back({std::exchange(spare_, {}), {}});
-  }
-  return queue_.back().own;
+/// What is in the tail becomes a piece of the queue.
+void Connection::queue_tail() {
+  if (tail_.empty()) return;
+  queue_.emplace_back();
+  queue_.back().own = std::move(tail_);
+  tail_.clear();
 }
 
 void Connection::send(std::string_view bytes) {
   if (state_ != State::open && state_ != State::fresh) return;
-  queue_tail().append(bytes);
+  if (tail_.size() >= own_piece_bytes) queue_tail();
+  if (tail_.empty()) tail_ = loop().take_spare();
+  tail_.append(bytes);
   unsent_bytes_ += bytes.size();
   unsent_own_bytes_ += bytes.size();
 }
@@ -153,12 +170,14 @@ void Connection::send(std::string_view bytes) {
 void Connection::send(SharedBytes bytes) {
   if (state_ != State::open && state_ != State::fresh) return;
   if (bytes.view.size() < shared_bytes_min || !bytes.keep_alive) return send(bytes.view);
-  unsent_bytes_ += bytes.view.size();
+  queue_tail();
+  const std::size_t size = bytes.view.size();
   queue_.push_back({{}, std::move(bytes)});
+  unsent_bytes_ += size;
 }
 
 void Connection::flush() {
-  if (wait_write_pending_) return;
+  if (is_blocked_) return;
   if (state_ == State::open || state_ == State::lingering) write_queue();
 }
 
@@ -168,47 +187,53 @@ void Connection::write_queue() {
     if (sent < 0) {
       if (!is_retry(errno)) return fail(errno, "writing");
       if (stalled_since_ == base::far_future) stalled_since_ = base::monotonic_now();
-      return wait_writable();
+      is_blocked_ = true;
+      return update_watch();
     }
     took(static_cast<std::size_t>(sent));
   }
   reset_queue();
-  if (state_ == State::lingering) ::shutdown(socket_.native_handle(), SHUT_WR);
+  if (state_ == State::lingering) ::shutdown(fd(), SHUT_WR);
 }
 
 /// returns  as sendmsg
 long Connection::write_some() {
-  std::array<iovec, pieces_per_write> views;
-  const std::size_t count = std::min(queue_.size() - first_, pieces_per_write);
-  for (std::size_t index = 0; index < count; ++index) {
+  constexpr int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+  if (first_ == queue_.size()) {
+    const std::string_view view = std::string_view(tail_).substr(first_sent_bytes_);
+    return ::send(fd(), view.data(), view.size(), flags);
+  }
+  std::array<iovec, pieces_per_write + 1> views;
+  const std::size_t pieces = std::min(queue_.size() - first_, pieces_per_write);
+  const bool with_tail = first_ + pieces == queue_.size() && !tail_.empty();
+  for (std::size_t index = 0; index < pieces; ++index) {
     std::string_view view = queue_[first_ + index].view();
     if (index == 0) view.remove_prefix(first_sent_bytes_);
     views[index] = {const_cast<char*>(view.data()), view.size()};
   }
+  if (with_tail) views[pieces] = {tail_.data(), tail_.size()};
   msghdr message{};
   message.msg_iov = views.data();
-  message.msg_iovlen = count;
-  return ::sendmsg(socket_.native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  message.msg_iovlen = pieces + (with_tail ? 1 : 0);
+  return ::sendmsg(fd(), &message, flags);
 }
 
 void Connection::took(std::size_t bytes) {
   unsent_bytes_ -= bytes;
   if (stalled_since_ != base::far_future) stalled_since_ = base::monotonic_now();
-  while (bytes > 0) {
+  while (bytes > 0 && first_ < queue_.size()) {
     Piece& piece = queue_[first_];
     const std::size_t step = std::min(bytes, piece.view().size() - first_sent_bytes_);
     if (!piece.shared.keep_alive) unsent_own_bytes_ -= step;
     first_sent_bytes_ += step;
     bytes -= step;
     if (first_sent_bytes_ < piece.view().size()) return;
-    if (piece.own.capacity() <= spare_bytes_max) {
-      spare_ = std::move(piece.own);
-      spare_.clear();
-    }
     piece = {};
     ++first_;
     first_sent_bytes_ = 0;
   }
+  first_sent_bytes_ += bytes;  // of the tail
+  unsent_own_bytes_ -= bytes;
   if (first_ >= pieces_per_write && 2 * first_ >= queue_.size()) {
     queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(first_));
     first_ = 0;
@@ -216,8 +241,8 @@ void Connection::took(std::size_t bytes) {
 }
 
 void Connection::reset_queue() {
-  queue_.clear();
-  if (queue_.capacity() > pieces_per_write) queue_.shrink_to_fit();
+  if (!tail_.empty()) loop().give_spare(std::exchange(tail_, {}));
+  if (!queue_.empty()) queue_ = {};
   first_ = 0;
   first_sent_bytes_ = 0;
   unsent_bytes_ = 0;
@@ -225,23 +250,17 @@ void Connection::reset_queue() {
   stalled_since_ = base::far_future;
 }
 
-void Connection::wait_writable() {
-  wait_write_pending_ = true;
-  socket_.async_wait(Socket::wait_write,
-                     [self = shared_from_this()](const asio::error_code& error) {
-                       self->wait_write_pending_ = false;
-                       if (!error) self->on_writable();
-                     });
-}
-
 void Connection::on_writable() {
   const std::uint64_t before_bytes = unsent_bytes_;
+  is_blocked_ = false;
   flush();
-  if (state_ != State::open || unsent_bytes_ == before_bytes || !callbacks_.drained) return;
-  in_callback_ = true;
-  callbacks_.drained();
-  leave_callback();
-  flush();
+  if (state_ == State::open && unsent_bytes_ != before_bytes && callbacks_.drained) {
+    in_callback_ = true;
+    callbacks_.drained();
+    leave_callback();
+    flush();
+  }
+  if (state_ == State::open || state_ == State::lingering) update_watch();
 }
 
 // The end.
@@ -254,27 +273,26 @@ void Connection::leave_callback() {
 void Connection::fail(int error, const char* during) {
   if (state_ != State::open) return close();
   state_ = State::failing;
+  is_blocked_ = false;
   reset_queue();
   std::string detail = error == 0 ? "the peer has closed the connection"
                                   : std::string(during) + ": " + text_of_errno(error);
-  asio::post(socket_.get_executor(),
-             [self = shared_from_this(), cause = cause_of(error), text = std::move(detail)] {
-               self->read_the_rest();
-               if (self->state_ != State::failing) return;
-               const Callbacks callbacks = std::move(self->callbacks_);
-               self->close();
-               callbacks.closed(cause, text);
-             });
+  loop().post([self = shared_from_this(), cause = cause_of(error), text = std::move(detail)] {
+    self->read_the_rest();
+    if (self->state_ != State::failing) return;
+    const Callbacks callbacks = std::move(self->callbacks_);
+    self->close();
+    callbacks.closed(cause, text);
+  });
 }
 
 /// A write fails when the peer is gone; what it sent before, such as a goodbye, has come all the
 /// same. It is bounded by the socket's buffer.
 void Connection::read_the_rest() {
-  auto& buffer = loop_.read_buffer;
+  auto& buffer = loop().read_buffer;
   in_callback_ = true;
   while (state_ == State::failing && !paused_) {
-    const ssize_t count =
-        ::recv(socket_.native_handle(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    const ssize_t count = ::recv(fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (count <= 0) break;
     callbacks_.received({buffer.data(), static_cast<std::size_t>(count)});
   }
@@ -283,11 +301,11 @@ void Connection::read_the_rest() {
 
 void Connection::close() {
   if (state_ == State::closed) return;
+  const auto self = std::move(self_);
   state_ = State::closed;
+  is_blocked_ = false;
   reset_queue();
-  tracked_.release();
-  asio::error_code ignored;
-  socket_.close(ignored);
+  let_go();
   if (linger_) linger_->cancel();
   if (!in_callback_) callbacks_ = {};
 }
@@ -296,27 +314,14 @@ void Connection::close_after_flush(Duration at_most) {
   if (state_ != State::open && state_ != State::fresh) return close();
   state_ = State::lingering;
   if (!in_callback_) callbacks_ = {};
-  linger_ = std::make_unique<asio::steady_timer>(socket_.get_executor(), at_most);
-  linger_->async_wait([self = shared_from_this()](const asio::error_code& error) {
-    if (!error) self->close();
+  self_ = shared_from_this();
+  linger_ = std::make_unique<Timer>(loop());
+  linger_->set_after(at_most, [this] {
+    const auto self = shared_from_this();
+    close();
   });
   flush();
-  wait_readable();
-}
-
-asio::generic::stream_protocol protocol_of(const SocketAddress& address) {
-  return {address.family(), address.is_unix() ? 0 : IPPROTO_TCP};
-}
-
-std::optional<Connection::Socket> socket_on(asio::io_context& context, const SocketAddress& address,
-                                            int fd) {
-  if (fd < 0) return std::nullopt;
-  Connection::Socket socket(context);
-  asio::error_code error;
-  socket.assign(protocol_of(address), fd, error);
-  if (!error) return socket;
-  ::close(fd);
-  return std::nullopt;
+  if (state_ == State::lingering) update_watch();
 }
 
 }  // namespace muster::net

@@ -3,15 +3,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/time.h"
-#include "net/asio.h"
 #include "net/loop.h"
 #include "net/socket_address.h"
+#include "net/timer.h"
+#include "net/watcher.h"
 
 namespace muster::net {
 
@@ -31,7 +31,7 @@ enum class CloseCause : std::uint8_t {
 ///
 /// The socket has TCP_NODELAY, keepalive off, TCP_USER_TIMEOUT as given, and is close-on-exec.
 /// Reading and writing hold the connection alive until `closed` has been called or `close` was.
-class Connection : public std::enable_shared_from_this<Connection> {
+class Connection final : public Watcher, public std::enable_shared_from_this<Connection> {
  public:
   struct Callbacks {
     /// Bytes came; valid during the call. Everything queued meanwhile leaves after it.
@@ -44,10 +44,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::function<void()> drained;
   };
 
-  using Socket = asio::generic::stream_protocol::socket;
-
+  /// peer          who is at the other end of `fd`, which does not block
   /// user_timeout  how long the peer may acknowledge nothing before the connection is lost
-  static std::shared_ptr<Connection> create(Socket socket, Duration user_timeout);
+  static std::shared_ptr<Connection> create(Loop& loop, UniqueFd fd, const SocketAddress& peer,
+                                            Duration user_timeout);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -94,15 +94,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::string_view view() const { return shared.keep_alive ? shared.view : own; }
   };
 
-  Connection(Socket socket, Duration user_timeout);
+  Connection(Loop& loop, UniqueFd fd, const SocketAddress& peer, Duration user_timeout);
 
-  void wait_readable();
+  void on_ready(std::uint32_t events) override;
+  void on_loop_end() noexcept override;
+  void update_watch();
+
   void on_readable();
   void read_batch();
   bool read_once();
   void discard_received();
-  std::string& queue_tail();
-  void wait_writable();
+  void queue_tail();
   void on_writable();
   void write_queue();
   long write_some();
@@ -112,31 +114,21 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read_the_rest();
   void leave_callback();
 
-  Socket socket_;
-  LoopState& loop_;
-  TrackedSocket tracked_;
   Callbacks callbacks_;
   std::string peer_;
   std::vector<Piece> queue_;  ///< from `first_` on; what is before has left
   std::size_t first_ = 0;
-  std::size_t first_sent_bytes_ = 0;
-  std::string spare_;  ///< memory for the next piece
+  std::size_t first_sent_bytes_ = 0;  ///< of the first piece, or of `tail_` when there is none
+  std::string tail_;                  ///< what is behind the queue: most often all there is
   std::uint64_t unsent_bytes_ = 0;
   std::uint64_t unsent_own_bytes_ = 0;
   base::Instant stalled_since_ = base::far_future;
-  std::unique_ptr<asio::steady_timer> linger_;
+  std::unique_ptr<Timer> linger_;
+  std::shared_ptr<Connection> self_;  ///< while it may be read or written
   State state_ = State::fresh;
-  bool wait_read_pending_ = false;
-  bool wait_write_pending_ = false;
+  bool is_blocked_ = false;  ///< the socket has not taken all
   bool paused_ = false;
   bool in_callback_ = false;
 };
-
-asio::generic::stream_protocol protocol_of(const SocketAddress& address);
-
-/// A socket of Asio that owns `fd`; nothing, and `fd` is closed, when the system refuses (or `fd`
-/// is negative).
-std::optional<Connection::Socket> socket_on(asio::io_context& context, const SocketAddress& address,
-                                            int fd);
 
 }  // namespace muster::net

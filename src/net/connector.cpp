@@ -60,28 +60,27 @@ bool is_connected_to_itself(int fd) {
 
 }  // namespace
 
-std::shared_ptr<Connector> Connector::create(asio::io_context& context, Address address,
-                                             Options options) {
-  return std::shared_ptr<Connector>(new Connector(context, std::move(address), options));
+std::shared_ptr<Connector> Connector::create(Loop& loop, Address address, Options options) {
+  return std::shared_ptr<Connector>(new Connector(loop, std::move(address), options));
 }
 
-Connector::Connector(asio::io_context& context, Address address, Options options)
-    : context_(context), address_(std::move(address)), options_(options), timer_(context) {}
+Connector::Connector(Loop& loop, Address address, Options options)
+    : Watcher(loop), address_(std::move(address)), options_(options), timer_(loop) {}
 
 void Connector::connect(std::function<void(Outcome outcome)> handler) {
   cancel();
   handler_ = std::move(handler);
   errors_.clear();
   tried_count_ = 0;
-  asio::post(context_, [weak = weak_from_this(), attempt = attempt_] {
+  loop().post([weak = weak_from_this(), attempt = attempt_] {
     const auto self = weak.lock();
     if (self && self->attempt_ == attempt) self->begin();
   });
 }
 
 void Connector::cancel() {
-  if (socket_) next_ = current_ + 1;  // it has had its turn
-  let_go();
+  if (fd() >= 0) next_ = current_ + 1;  // it has had its turn
+  end_attempt();
   handler_ = nullptr;
 }
 
@@ -95,23 +94,21 @@ void Connector::mark_good() {
 }
 
 /// Ends the attempt under way, whatever it waits for.
-void Connector::let_go() {
+void Connector::end_attempt() {
   ++attempt_;
   timer_.cancel();
-  tracked_.reset();
-  socket_.reset();
+  let_go();
 }
 
 void Connector::after(Duration delay, void (Connector::*member)()) {
-  timer_.expires_after(delay);
-  timer_.async_wait([weak = weak_from_this(), attempt = attempt_, member](const auto& error) {
-    const auto self = weak.lock();
-    if (!error && self && self->attempt_ == attempt) (self.get()->*member)();
+  timer_.set_after(delay, [this, member] {
+    const auto self = shared_from_this();
+    (this->*member)();
   });
 }
 
 void Connector::complete(Outcome outcome) {
-  let_go();
+  end_attempt();
   if (const auto handler = std::exchange(handler_, nullptr)) handler(std::move(outcome));
 }
 
@@ -126,13 +123,12 @@ void Connector::begin() {
   after(options_.resolve_timeout, &Connector::resolve_timed_out);
   if (resolving_) return;  // that of an earlier call will do
   resolving_ = true;
-  resolve_async(LoopState::of(context_).mailbox(), host, address_.port,
-                [weak = weak_from_this()](Resolved found) {
-                  const auto self = weak.lock();
-                  if (!self) return;
-                  self->resolving_ = false;
-                  self->resolved(std::move(found));
-                });
+  resolve_async(loop().mailbox(), host, address_.port, [weak = weak_from_this()](Resolved found) {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->resolving_ = false;
+    self->resolved(std::move(found));
+  });
 }
 
 void Connector::resolve_timed_out() {
@@ -164,50 +160,43 @@ void Connector::try_next() {
 }
 
 void Connector::try_again() {
-  let_go();
+  end_attempt();
   const Duration left = attempt_deadline_ - monotonic_now();
   if (left <= Duration::zero()) return attempt_failed(ETIMEDOUT);
   const SocketAddress& address = addresses_[current_];
-  const int fd = ::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return attempt_failed(errno);
-  socket_ = socket_on(context_, address, fd);
-  if (!socket_) return attempt_failed(ENOMEM);
-  tracked_.emplace(LoopState::of(context_), fd);
-  if (::connect(fd, address.data(), address.size()) == 0) return connected();
+  hold(UniqueFd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
+  if (fd() < 0) return attempt_failed(errno);
+  if (::connect(fd(), address.data(), address.size()) == 0) return connected();
   if (errno == EAGAIN) return after(std::min(left, full_backlog_pause), &Connector::try_again);
   if (errno != EINPROGRESS) return attempt_failed(errno);
   const bool is_last = left < 2 * patience_;
   after(is_last ? left : patience_, &Connector::try_again);
   patience_ *= 2;
-  socket_->async_wait(Connection::Socket::wait_write,
-                      [weak = weak_from_this(), attempt = attempt_](const auto& error) {
-                        const auto self = weak.lock();
-                        if (!error && self && self->attempt_ == attempt) self->answered();
-                      });
+  const int failed = watch(EPOLLOUT);
+  if (failed != 0) attempt_failed(failed);
 }
 
-void Connector::answered() {
-  const int error = error_of(socket_->native_handle());
+void Connector::on_ready(std::uint32_t) {
+  const auto self = shared_from_this();
+  const int error = error_of(fd());
   if (error != 0) return attempt_failed(error);
   connected();
 }
 
 void Connector::attempt_failed(int error) {
-  let_go();
+  end_attempt();
   errors_.push_back(
       {kind_of(error), to_string(addresses_[current_]) + ": " + text_of_errno(error)});
-  asio::post(context_, [weak = weak_from_this(), attempt = attempt_] {
+  loop().post([weak = weak_from_this(), attempt = attempt_] {
     const auto self = weak.lock();
     if (self && self->attempt_ == attempt) self->try_next();
   });
 }
 
 void Connector::connected() {
-  if (is_connected_to_itself(socket_->native_handle())) return attempt_failed(ECONNREFUSED);
+  if (is_connected_to_itself(fd())) return attempt_failed(ECONNREFUSED);
   next_ = current_ + 1;
-  tracked_.reset();
-  Connection::Socket socket = std::move(*socket_);
-  complete(Connection::create(std::move(socket), options_.user_timeout));
+  complete(Connection::create(loop(), give_away(), addresses_[current_], options_.user_timeout));
 }
 
 }  // namespace muster::net

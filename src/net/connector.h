@@ -3,16 +3,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "net/address.h"
-#include "net/asio.h"
 #include "net/connection.h"
 #include "net/resolver.h"
 #include "net/socket_address.h"
+#include "net/timer.h"
+#include "net/watcher.h"
 
 namespace muster::net {
 
@@ -30,7 +30,7 @@ struct ConnectError {
 
 /// Opens connections to one address. Names are resolved on a thread of their own, never on the
 /// I/O thread, and anew when all addresses have been tried. Used on the I/O thread only.
-class Connector : public std::enable_shared_from_this<Connector> {
+class Connector final : public Watcher, public std::enable_shared_from_this<Connector> {
  public:
   struct Options {
     Duration attempt_timeout{std::chrono::seconds(2)};  ///< per address
@@ -39,8 +39,7 @@ class Connector : public std::enable_shared_from_this<Connector> {
   };
   using Outcome = std::variant<std::shared_ptr<Connection>, ConnectError>;
 
-  static std::shared_ptr<Connector> create(asio::io_context& context, Address address,
-                                           Options options);
+  static std::shared_ptr<Connector> create(Loop& loop, Address address, Options options);
 
   /// Tries the addresses in turn, each once, until one answers: the last good one first; after
   /// a connection that was not marked as good, the next one. `handler` runs once, not from
@@ -56,25 +55,25 @@ class Connector : public std::enable_shared_from_this<Connector> {
   void mark_good();
 
  private:
-  Connector(asio::io_context& context, Address address, Options options);
+  Connector(Loop& loop, Address address, Options options);
+
+  void on_ready(std::uint32_t events) override;
 
   void begin();
   void resolve_timed_out();
   void resolved(Resolved found);
   void try_next();
   void try_again();
-  void answered();
   void attempt_failed(int error);
   void connected();
   void complete(Outcome outcome);
   void after(Duration delay, void (Connector::*member)());
-  void let_go();
+  void end_attempt();
 
-  asio::io_context& context_;
   Address address_;
   Options options_;
   std::function<void(Outcome)> handler_;
-  asio::steady_timer timer_;
+  Timer timer_;
   bool resolving_ = false;
   std::vector<SocketAddress> addresses_;  ///< empty: to be resolved
   SocketAddress good_;
@@ -83,8 +82,6 @@ class Connector : public std::enable_shared_from_this<Connector> {
   std::size_t tried_count_ = 0;
   std::vector<ConnectError> errors_;
 
-  std::optional<Connection::Socket> socket_;  ///< of the attempt under way
-  std::optional<TrackedSocket> tracked_;
   std::uint64_t attempt_ = 0;  ///< its number: late answers of earlier ones are dropped
   base::Instant attempt_deadline_{};
   Duration patience_{};  ///< of this try, before the next one is made

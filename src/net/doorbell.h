@@ -1,43 +1,35 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 
-#include "net/asio.h"
-
 namespace muster::net {
 
-/// Wakes what lives on an I/O thread from where nothing else may be called: a signal handler.
-/// All of one I/O thread share one descriptor; each ring wakes every listener.
-class Doorbell : public asio::execution_context::service {
+/// Wakes what lives on a loop from where nothing else may be called: a signal handler. Each ring
+/// wakes every listener.
+class Doorbell {
  public:
-  static asio::execution_context::id id;
-
-  explicit Doorbell(asio::execution_context& context);
-
-  /// The bell of the loop that `context` is; made when first asked for.
-  static Doorbell& of(asio::execution_context& context);
-
-  /// What `ring` takes; -1: the process has no descriptor left. Lives as long as the loop.
-  int fd() const { return fd_; }
+  /// wake_fd  a write there wakes the loop
+  explicit Doorbell(int wake_fd) : wake_fd_(wake_fd) {}
+  Doorbell(const Doorbell&) = delete;
+  Doorbell& operator=(const Doorbell&) = delete;
 
   /// Async-signal-safe, any thread.
-  static void ring(int fd) noexcept;
+  void ring() noexcept;
 
   // On the I/O thread only.
 
   std::uint64_t add(std::function<void()> listener);
-  void remove(std::uint64_t number);
+  void remove(std::uint64_t number) { listeners_.erase(number); }
+
+  bool has_rung() const { return has_rung_.load(); }
+  void answer();
 
  private:
-  void shutdown() override;
-  void wait();
-  void rang();
-
-  int fd_;  ///< of `descriptor_`
-  asio::posix::stream_descriptor descriptor_;
-  bool is_waiting_ = false;
+  const int wake_fd_;
+  std::atomic<bool> has_rung_{false};
   std::uint64_t last_number_ = 0;
   std::map<std::uint64_t, std::function<void()>> listeners_;
 };

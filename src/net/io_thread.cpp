@@ -6,10 +6,9 @@
 #include <mutex>
 #include <system_error>
 
-#include "net/loop.h"
 #include "net/thread.h"
 
-// Life cycle: the constructor starts the I/O thread, which runs the context until it is stopped.
+// Life cycle: the constructor starts the I/O thread, which runs the loop until it is stopped.
 // The destructor lets the handler thread finish its queue and stops the I/O thread. Each thread
 // shares the ownership of what it runs on, so that the destructor may leave a thread behind that
 // it cannot wait for, which is itself or, from the I/O thread, the handlers of the application.
@@ -20,26 +19,21 @@
 
 MUSTER_BEGIN_NAMESPACE
 
-struct IoThread::Impl::Loop {
-  asio::io_context context{1};
-  net::LoopState& state = net::LoopState::of(context);
-  // Asio makes its descriptors with the first timer: here, where it is told if there are none left.
-  asio::steady_timer first_timer{context};
-  asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
+namespace {
 
-  void run() {
-    for (;;) {
-      try {
-        context.run();
-        return;
-      } catch (const std::exception& thrown) {
-        state.fail(thrown.what());
-      } catch (...) {
-        state.fail("something that is no std::exception was thrown");
-      }
+void run(net::Loop& loop) {
+  for (;;) {
+    try {
+      return loop.run();
+    } catch (const std::exception& thrown) {
+      loop.fail(thrown.what());
+    } catch (...) {
+      loop.fail("something that is no std::exception was thrown");
     }
   }
-};
+}
+
+}  // namespace
 
 struct IoThread::Impl::Handlers {
   std::mutex mutex;
@@ -68,9 +62,9 @@ struct IoThread::Impl::Handlers {
 
 IoThread::Impl::Impl(std::string name)
     : name_(std::move(name)),
-      loop_(std::make_shared<Loop>()),
+      loop_(std::make_shared<net::Loop>()),
       handlers_(std::make_shared<Handlers>()) {
-  io_thread_ = net::start_thread(name_, [loop = loop_] { loop->run(); });
+  io_thread_ = net::start_thread(name_, [loop = loop_] { run(*loop); });
 }
 
 IoThread::Impl::~Impl() {
@@ -89,7 +83,7 @@ IoThread::Impl::~Impl() {
       handler_thread.join();
     }
   }
-  loop_->context.stop();
+  loop_->stop();
   if (on_io) {
     io_thread_.detach();
   } else {
@@ -97,7 +91,7 @@ IoThread::Impl::~Impl() {
   }
 }
 
-asio::io_context& IoThread::Impl::context() { return loop_->context; }
+net::Loop& IoThread::Impl::loop() { return *loop_; }
 
 void IoThread::Impl::post_handler(std::function<void()> work) {
   const auto handlers = handlers_;  // `work` may drop the last reference to this object
@@ -120,7 +114,7 @@ bool IoThread::Impl::on_handler_thread() const {
 
 bool IoThread::Impl::forked() const { return owner_.is_forked(); }
 
-void IoThread::Impl::close_inherited_sockets() { loop_->state.sockets().close_all(); }
+void IoThread::Impl::close_inherited_sockets() { loop_->sockets().close_all(); }
 
 std::shared_ptr<IoThread> IoThread::create(std::string_view name) {
   try {

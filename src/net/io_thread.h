@@ -7,11 +7,11 @@
 
 #include "base/forked.h"
 #include "muster/io_thread.h"
-#include "net/asio.h"
+#include "net/loop.h"
 
 MUSTER_BEGIN_NAMESPACE
 
-/// What is behind an IoThread: an io_context with one thread, and a queue of handlers with
+/// What is behind an IoThread: a loop with one thread, and a queue of handlers with
 /// another that starts with the first handler.
 ///
 /// The last reference may be dropped anywhere, on either of the two threads too: a thread that
@@ -25,7 +25,7 @@ class IoThread::Impl {
 
   /// Who posts there holds a reference to the IoThread until the post has returned: the work
   /// may drop the last other one before that.
-  asio::io_context& context();
+  net::Loop& loop();
 
   /// Runs `work` on the handler thread, in order; all of it before the thread ends.
   void post_handler(std::function<void()> work);
@@ -41,12 +41,11 @@ class IoThread::Impl {
   void close_inherited_sockets();
 
  private:
-  struct Loop;  // the thread's; lives as long as the thread runs
   struct Handlers;
 
   std::string name_;
   base::Owner owner_;
-  std::shared_ptr<Loop> loop_;
+  std::shared_ptr<net::Loop> loop_;  // lives as long as its thread runs
   std::shared_ptr<Handlers> handlers_;
   std::thread io_thread_;
 };

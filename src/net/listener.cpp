@@ -25,20 +25,18 @@ bool is_out_of_descriptors(int error) { return error == EMFILE || error == ENFIL
 
 }  // namespace
 
-std::shared_ptr<Listener> Listener::create(asio::io_context& context, Listening listening,
-                                           std::string farewell) {
-  return std::shared_ptr<Listener>(
-      new Listener(context, std::move(listening), std::move(farewell)));
+std::shared_ptr<Listener> Listener::create(Loop& loop, Listening listening, std::string farewell) {
+  return std::shared_ptr<Listener>(new Listener(loop, std::move(listening), std::move(farewell)));
 }
 
-Listener::Listener(asio::io_context& context, Listening listening, std::string farewell)
-    : context_(context),
+Listener::Listener(Loop& loop, Listening listening, std::string farewell)
+    : Watcher(loop),
       listening_(std::move(listening)),
       farewell_(std::move(farewell)),
-      socket_(context, protocol_of(listening_.address()), listening_.fd()),
-      tracked_(LoopState::of(context), listening_.release_fd()),  // it is the socket's now
       reserve_(make_reserve()),
-      retry_(context) {}
+      retry_(loop) {
+  hold(UniqueFd(listening_.release_fd()));
+}
 
 Listener::~Listener() { close(); }
 
@@ -57,31 +55,27 @@ void Listener::resume() {
 void Listener::close() {
   if (closed_) return;
   closed_ = true;
-  tracked_.release();
-  asio::error_code ignored;
-  socket_.close(ignored);
+  let_go();
   retry_.cancel();
   listening_.remove_file();
   if (leaving_) leaving_->close();
 }
 
+/// A pause is seen when the next newcomer comes: most often it is over before that.
 void Listener::wait() {
-  if (closed_ || paused_ || wait_pending_ || retry_pending_ || !callbacks_.accepted) return;
-  wait_pending_ = true;
-  socket_.async_wait(Connection::Socket::wait_read,
-                     [weak = weak_from_this()](const asio::error_code& error) {
-                       const auto self = weak.lock();
-                       if (!self) return;
-                       self->wait_pending_ = false;
-                       if (!error) self->accept_some();
-                     });
+  if (closed_ || !callbacks_.accepted) return;
+  const int failed = watch(paused_ || retry_pending_ ? 0U : std::uint32_t{EPOLLIN});
+  if (failed == 0) return;
+  callbacks_.refused(std::string("waiting: ") + text_of_errno(failed));
+  retry_after(retry_delay);
 }
 
-void Listener::accept_some() {
+void Listener::on_ready(std::uint32_t) {
+  const auto self = shared_from_this();
   for (int count = 0; count < accepts_per_turn && !paused_ && !closed_; ++count) {
     if (!accept_one()) break;
   }
-  wait();
+  if (paused_) wait();
 }
 
 /// returns  whether there may be more
@@ -89,11 +83,9 @@ bool Listener::accept_one() {
   sockaddr_storage storage{};
   auto* const raw = reinterpret_cast<sockaddr*>(&storage);
   socklen_t size = sizeof(storage);
-  const int fd = ::accept4(socket_.native_handle(), raw, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (fd >= 0) {
-    if (auto socket = socket_on(context_, address(), fd)) {
-      callbacks_.accepted(std::move(*socket), {raw, size});
-    }
+  UniqueFd newcomer(::accept4(fd(), raw, &size, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (newcomer) {
+    callbacks_.accepted(std::move(newcomer), {raw, size});
     return true;
   }
   if (errno == EAGAIN) return false;
@@ -109,10 +101,10 @@ bool Listener::accept_one() {
 void Listener::send_away_one(int error) {
   if (reserve_) {
     reserve_.reset();
-    const int fd =
-        ::accept4(socket_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (auto socket = socket_on(context_, address(), fd)) {
-      leaving_ = Connection::create(std::move(*socket), farewell_time);
+    UniqueFd newcomer(::accept4(fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (newcomer) {
+      const SocketAddress peer = SocketAddress::peer_of(newcomer.get());
+      leaving_ = Connection::create(loop(), std::move(newcomer), peer, farewell_time);
       leaving_->send(farewell_);
       leaving_->close_after_flush(farewell_time);
       callbacks_.refused("sent " + leaving_->peer() + " away: " + text_of_errno(error));
@@ -123,10 +115,10 @@ void Listener::send_away_one(int error) {
 
 void Listener::retry_after(Duration delay) {
   retry_pending_ = true;
-  retry_.expires_after(delay);
-  retry_.async_wait([weak = weak_from_this()](const asio::error_code& error) {
-    const auto self = weak.lock();
-    if (!error && self) self->retry();
+  [[maybe_unused]] const int ignored = watch(0);
+  retry_.set_after(delay, [this] {
+    const auto self = shared_from_this();
+    retry();
   });
 }
 

@@ -5,28 +5,28 @@
 #include <memory>
 #include <string>
 
-#include "net/asio.h"
 #include "net/connection.h"
 #include "net/listening.h"
 #include "net/loop.h"
 #include "net/socket_address.h"
+#include "net/timer.h"
 #include "net/unique_fd.h"
+#include "net/watcher.h"
 
 namespace muster::net {
 
 /// Accepts connections on the I/O thread, a bounded number at a time so that others get their
 /// turn. While the process has no descriptor left, each newcomer gets `farewell` and is closed.
-class Listener : public std::enable_shared_from_this<Listener> {
+class Listener final : public Watcher, public std::enable_shared_from_this<Listener> {
  public:
   struct Callbacks {
     /// Somebody came. `pause` may be called from here.
-    std::function<void(Connection::Socket socket, const SocketAddress& peer)> accepted;
+    std::function<void(UniqueFd fd, const SocketAddress& peer)> accepted;
     /// A newcomer was sent away for want of descriptors, or accepting failed.
     std::function<void(std::string detail)> refused;
   };
 
-  static std::shared_ptr<Listener> create(asio::io_context& context, Listening listening,
-                                          std::string farewell);
+  static std::shared_ptr<Listener> create(Loop& loop, Listening listening, std::string farewell);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -41,8 +41,9 @@ class Listener : public std::enable_shared_from_this<Listener> {
   const SocketAddress& address() const { return listening_.address(); }
 
  private:
-  Listener(asio::io_context& context, Listening listening, std::string farewell);
+  Listener(Loop& loop, Listening listening, std::string farewell);
 
+  void on_ready(std::uint32_t events) override;
   void wait();
   void accept_some();
   bool accept_one();
@@ -50,17 +51,13 @@ class Listener : public std::enable_shared_from_this<Listener> {
   void retry_after(Duration delay);
   void retry();
 
-  asio::io_context& context_;
   Listening listening_;
   std::string farewell_;
-  Connection::Socket socket_;  ///< on the descriptor of `listening_`
-  TrackedSocket tracked_;
   UniqueFd reserve_;  ///< given up to be able to send a newcomer away
   std::shared_ptr<Connection> leaving_;
-  asio::steady_timer retry_;
+  Timer retry_;
   Callbacks callbacks_;
   bool paused_ = false;
-  bool wait_pending_ = false;
   bool retry_pending_ = false;
   bool closed_ = false;
 };

@@ -1,88 +1,286 @@
 #include "net/loop.h"
 
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
-#include <bit>
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "base/monotonic_now.h"
+
+// A turn: wait (not at all while work is left) -> tell each watcher that is ready, once -> the
+// timers that are due -> the work that was posted before. Whoever is ready and has not been told,
+// because something was thrown, is ready in the next turn again: the set is level-triggered.
+//
+// Sleep: a thread that posts rings only if the loop says that it is asleep. The loop says so first
+// and then looks for work once more, so one of the two sees the other. The wake-up descriptor is
+// edge-triggered and never read; that it was rung says nothing by itself, the work is looked for.
+//
+// The clock is set again only before a sleep, and only to ring earlier: most timers are moved on or
+// cancelled before they are due.
 
 namespace muster::net {
+namespace {
 
-asio::execution_context::id LoopState::id;
+constexpr std::size_t spares_max = 64;
+constexpr std::size_t spare_bytes_min = 64;
+constexpr std::size_t spare_bytes_max = 16 * 1024;
 
-SocketSet::~SocketSet() {
-  for (auto& block : blocks_) delete block.load(std::memory_order_relaxed);
-}
+/// The work of a post that brings its own memory.
+class Posted final : public Task {
+ public:
+  explicit Posted(std::function<void()> work) : work_(std::move(work)) {}
 
-SocketSet::Block* SocketSet::block(int fd, bool make) {
-  const int index = fd / (bits * words_per_block);
-  if (fd < 0 || index >= block_count) return nullptr;
-  auto& slot = blocks_[static_cast<std::size_t>(index)];
-  Block* found = slot.load(std::memory_order_acquire);
-  if (found != nullptr || !make) return found;
-  auto fresh = std::make_unique<Block>();
-  if (slot.compare_exchange_strong(found, fresh.get(), std::memory_order_acq_rel)) {
-    found = fresh.release();
+  void run() override {
+    const std::unique_ptr<Posted> self(this);
+    work_();
   }
-  return found;
+  void drop() noexcept override { delete this; }
+
+ private:
+  const std::function<void()> work_;
+};
+
+UniqueFd require(int fd, const char* what) {
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), what);
+  return UniqueFd(fd);
 }
 
-void SocketSet::add(int fd) {
-  if (Block* const words = block(fd, true)) {
-    const auto bit = static_cast<std::size_t>(fd % (bits * words_per_block));
-    (*words)[bit / bits].fetch_or(std::uint64_t{1} << (bit % bits));
-  }
-}
-
-void SocketSet::remove(int fd) {
-  if (Block* const words = block(fd, false)) {
-    const auto bit = static_cast<std::size_t>(fd % (bits * words_per_block));
-    (*words)[bit / bits].fetch_and(~(std::uint64_t{1} << (bit % bits)));
-  }
-}
-
-void SocketSet::close_all() {
-  int first = 0;
-  for (auto& slot : blocks_) {
-    Block* const words = slot.load(std::memory_order_acquire);
-    for (int word = 0; words != nullptr && word < words_per_block; ++word) {
-      std::uint64_t open = (*words)[static_cast<std::size_t>(word)].exchange(0);
-      for (; open != 0; open &= open - 1) ::close(first + word * bits + std::countr_zero(open));
-    }
-    first += bits * words_per_block;
-  }
-}
+}  // namespace
 
 void Mailbox::post(std::function<void()> work) {
   const std::lock_guard lock(mutex_);
-  if (context_ != nullptr) asio::post(*context_, std::move(work));
+  if (loop_ != nullptr) loop_->post(std::move(work));
 }
 
 void Mailbox::shut() {
   const std::lock_guard lock(mutex_);
-  context_ = nullptr;
+  loop_ = nullptr;
 }
 
-LoopState::LoopState(asio::execution_context& context)
-    : service(context),
-      mailbox_(std::make_shared<Mailbox>(static_cast<asio::io_context&>(context))) {}
-
-LoopState& LoopState::of(asio::execution_context& context) {
-  return asio::use_service<LoopState>(context);
+Loop::Loop()
+    : epoll_(require(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
+      wake_(require(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd")),
+      clock_(
+          require(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create")),
+      bell_(wake_.get()),
+      mailbox_(std::make_shared<Mailbox>(*this)) {
+  add_own(wake_.get(), EPOLLIN | EPOLLET, &wake_);
+  add_own(clock_.get(), EPOLLIN, &clock_);
+  sockets_.add(epoll_.get());
+  spares_.reserve(spares_max);
 }
 
-std::uint64_t LoopState::on_failure(std::function<void(std::string_view why)> end) {
+/// Each may post, set timers and close others.
+Loop::~Loop() {
+  mailbox_->shut();
+  failure_listeners_.clear();
+  for (;;) {
+    take_posted();
+    if (Task* const task = first_task_) {
+      first_task_ = task->next_;
+      task->drop();
+    } else if (!timers_.empty()) {
+      timers_.begin()->second->cancel();
+    } else if (Watcher* const watcher = first_watcher_) {
+      dismiss(*watcher);
+      watcher->fd_.reset();
+      watcher->on_loop_end();
+    } else {
+      break;
+    }
+  }
+}
+
+// Other threads.
+
+void Loop::post(std::function<void()> work) { post(*new Posted(std::move(work))); }
+
+void Loop::post(Task& task) noexcept {
+  task.next_ = posted_.load(std::memory_order_relaxed);
+  while (!posted_.compare_exchange_weak(task.next_, &task)) {
+  }
+  if (is_asleep_.load() && is_asleep_.exchange(false)) wake();
+}
+
+void Loop::stop() noexcept {
+  is_stopped_ = true;
+  wake();
+}
+
+void Loop::wake() noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof(one));
+}
+
+// Turns.
+
+void Loop::run() {
+  while (!is_stopped_) turn(Duration::max());
+}
+
+void Loop::turn(Duration wait_max) {
+  const int timeout = timeout_ms(wait_max);
+  const int count =
+      ::epoll_wait(epoll_.get(), events_.data(), static_cast<int>(events_.size()), timeout);
+  is_asleep_.store(false, std::memory_order_relaxed);
+  next_event_ = 0;
+  event_count_ = static_cast<std::size_t>(std::max(count, 0));
+  run_ready();
+  if (is_clock_due_) run_timers();
+  if (bell_.has_rung()) bell_.answer();
+  run_posted();
+}
+
+/// How long the set may be waited for: not at all while there is work.
+int Loop::timeout_ms(Duration wait_max) {
+  if (!timers_.empty() && timers_.begin()->first < clock_set_for_) set_clock();
+  const auto has_work = [this] {
+    return first_task_ != nullptr || posted_.load() != nullptr || bell_.has_rung() || is_stopped_;
+  };
+  if (has_work()) return 0;
+  is_asleep_.store(true);
+  if (has_work()) return 0;
+  if (wait_max > std::chrono::hours(1)) return -1;
+  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait_max).count());
+}
+
+void Loop::run_ready() {
+  while (next_event_ < event_count_) {
+    const epoll_event event = events_[next_event_++];
+    if (event.data.ptr == &clock_) {
+      is_clock_due_ = true;
+    } else if (event.data.ptr != nullptr && event.data.ptr != &wake_) {
+      static_cast<Watcher*>(event.data.ptr)->on_ready(event.events);
+    }
+  }
+}
+
+/// Sets the clock to the first timer; to none is to stop it.
+void Loop::set_clock() {
+  clock_set_for_ = timers_.empty() ? base::far_future : timers_.begin()->first;
+  itimerspec when{};
+  if (clock_set_for_ < base::far_future) {
+    const auto since_boot = std::max(clock_set_for_.time_since_epoch(), Duration(1));
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since_boot);
+    when.it_value.tv_sec = seconds.count();
+    when.it_value.tv_nsec = std::chrono::nanoseconds(since_boot - seconds).count();
+  }
+  ::timerfd_settime(clock_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+void Loop::run_timers() {
+  const base::Instant now = base::monotonic_now();
+  while (!timers_.empty() && timers_.begin()->first <= now) {
+    Timer& timer = *timers_.begin()->second;
+    const auto work = std::exchange(timer.work_, nullptr);
+    timer.cancel();
+    work();
+  }
+  is_clock_due_ = false;
+  set_clock();
+}
+
+void Loop::take_posted() {
+  Task* task = posted_.exchange(nullptr);
+  Task* const last = task;
+  Task* first = nullptr;
+  while (task != nullptr) {  // the oldest comes first
+    Task* const older = task->next_;
+    task->next_ = first;
+    first = std::exchange(task, older);
+  }
+  if (first == nullptr) return;
+  if (first_task_ == nullptr) {
+    first_task_ = first;
+  } else {
+    last_task_->next_ = first;
+  }
+  last_task_ = last;
+}
+
+void Loop::run_posted() {
+  if (posted_.load(std::memory_order_relaxed) != nullptr) take_posted();
+  const Task* const last = last_task_;
+  while (Task* const task = first_task_) {
+    const bool is_last = task == last;
+    first_task_ = task->next_;
+    task->run();
+    if (is_last) return;
+  }
+}
+
+// What connections share.
+
+std::string Loop::take_spare() noexcept {
+  if (spares_.empty()) return {};
+  std::string spare = std::move(spares_.back());
+  spares_.pop_back();
+  return spare;
+}
+
+void Loop::give_spare(std::string spare) noexcept {
+  const bool is_useful = spare.capacity() >= spare_bytes_min && spare.capacity() <= spare_bytes_max;
+  if (!is_useful || spares_.size() == spares_max) return;
+  spare.clear();
+  spares_.push_back(std::move(spare));
+}
+
+// Watchers.
+
+void Loop::admit(Watcher& watcher) {
+  watcher.next_ = first_watcher_;
+  if (first_watcher_ != nullptr) first_watcher_->previous_ = &watcher;
+  first_watcher_ = &watcher;
+  sockets_.add(watcher.fd());
+}
+
+int Loop::change(Watcher& watcher, std::uint32_t events) noexcept {
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = &watcher;
+  const int operation = watcher.watched_ == 0 ? EPOLL_CTL_ADD
+                        : events == 0         ? EPOLL_CTL_DEL
+                                              : EPOLL_CTL_MOD;
+  return ::epoll_ctl(epoll_.get(), operation, watcher.fd(), &event) == 0 ? 0 : errno;
+}
+
+/// Also from the events that this turn has yet to tell.
+void Loop::dismiss(Watcher& watcher) noexcept {
+  if (watcher.watched_ != 0) {
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, watcher.fd(), nullptr);
+    for (std::size_t place = next_event_; place < event_count_; ++place) {
+      if (events_[place].data.ptr == &watcher) events_[place].data.ptr = nullptr;
+    }
+  }
+  sockets_.remove(watcher.fd());
+  if (watcher.next_ != nullptr) watcher.next_->previous_ = watcher.previous_;
+  (watcher.previous_ != nullptr ? watcher.previous_->next_ : first_watcher_) = watcher.next_;
+  watcher.previous_ = watcher.next_ = nullptr;
+}
+
+void Loop::add_own(int fd, std::uint32_t events, void* mark) {
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = mark;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return;
+  throw std::system_error(errno, std::generic_category(), "epoll_ctl");
+}
+
+// Failures.
+
+std::uint64_t Loop::on_failure(std::function<void(std::string_view why)> end) {
   failure_listeners_.emplace(++last_number_, std::move(end));
   return last_number_;
 }
 
-void LoopState::fail(std::string_view why) noexcept {
+void Loop::fail(std::string_view why) noexcept {
   for (const auto& [number, end] : failure_listeners_) {
     insist([&run = end, why] { run(why); });
   }
-}
-
-void LoopState::shutdown() {
-  mailbox_->shut();
-  failure_listeners_.clear();
 }
 
 }  // namespace muster::net

@@ -1,50 +1,35 @@
 #pragma once
 
+#include <sys/epoll.h>
+
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
-#include "net/asio.h"
+#include "base/time.h"
+#include "net/doorbell.h"
+#include "net/socket_set.h"
+#include "net/task.h"
+#include "net/timer.h"
+#include "net/unique_fd.h"
+#include "net/watcher.h"
 
 namespace muster::net {
-
-/// Which file descriptors the sockets of one loop have, for a forked child that must close its
-/// copies: their destructors would disturb the parent's epoll set, which the child shares.
-class SocketSet {
- public:
-  SocketSet() = default;
-  ~SocketSet();
-  SocketSet(const SocketSet&) = delete;
-  SocketSet& operator=(const SocketSet&) = delete;
-
-  void add(int fd);
-  void remove(int fd);
-
-  /// Closes and forgets all. In a forked child: takes no lock and frees nothing.
-  void close_all();
-
- private:
-  static constexpr int bits = 64;
-  static constexpr int words_per_block = 64;
-  static constexpr int block_count = 1024;  // 4 million descriptors
-  using Block = std::array<std::atomic<std::uint64_t>, words_per_block>;
-
-  Block* block(int fd, bool make);
-
-  std::array<std::atomic<Block*>, block_count> blocks_{};
-};
 
 /// Hands work to a loop from threads that may outlive it.
 class Mailbox {
  public:
-  explicit Mailbox(asio::io_context& context) : context_(&context) {}
+  explicit Mailbox(Loop& loop) : loop_(&loop) {}
 
   /// Runs `work` on the I/O thread; drops it when the loop is gone.
   void post(std::function<void()> work);
@@ -52,7 +37,7 @@ class Mailbox {
 
  private:
   std::mutex mutex_;
-  asio::io_context* context_;
+  Loop* loop_;
 };
 
 /// Runs what ends something after a failure; it needs a little memory, too, so when it throws it is
@@ -68,23 +53,41 @@ void insist(const End& end) noexcept {
   }
 }
 
-/// What everything on one io_context shares.
-class LoopState : public asio::execution_context::service {
+/// What one I/O thread does: waits for its descriptors, its timers and for work from other threads,
+/// and carries out what is due, in turns in which everybody is served once.
+///
+/// What is thrown passes through `run`, which may be called again: nothing else is lost by it.
+class Loop {
  public:
-  static asio::execution_context::id id;
+  /// Throws std::system_error when the system has no descriptor left.
+  Loop();
+  /// Lets go of all work and closes all descriptors that are left.
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
 
-  explicit LoopState(asio::execution_context& context);
+  // Any thread. Whoever calls sees to it that the loop stands until the call has returned: the
+  // work may drop the last other reference to it before that.
 
-  /// The state of the loop that `context` is; made when first asked for.
-  static LoopState& of(asio::execution_context& context);
-
+  /// Runs `work` in one of the next turns, in the order of the posts.
+  void post(std::function<void()> work);
+  void post(Task& task) noexcept;
+  /// `run` returns, now or when it is called.
+  void stop() noexcept;
+  Doorbell& bell() { return bell_; }
   SocketSet& sockets() { return sockets_; }
   const std::shared_ptr<Mailbox>& mailbox() const { return mailbox_; }
 
+  // On the I/O thread.
+
+  void run();
+  /// One turn, which waits until something happens or `wait_max` has passed.
+  void turn(Duration wait_max);
+
   /// `end` runs on the I/O thread when something was thrown there, such as for want of memory: what
-  /// was at work may be half done, so whoever has state on this loop ends it and begins anew. Used
-  /// on the I/O thread only; `end` itself must not call `forget`, and is called again, for a second
-  /// at most, when it throws.
+  /// was at work may be half done, so whoever has state on this loop ends it and begins anew.
+  /// `end` itself must not call `forget`, and is called again, for a second at most, when it
+  /// throws.
   ///
   /// returns  what `forget` takes
   std::uint64_t on_failure(std::function<void(std::string_view why)> end);
@@ -94,32 +97,51 @@ class LoopState : public asio::execution_context::service {
   /// Where reads go; what is in it is used up before the next one.
   std::array<char, 64 * 1024> read_buffer;
 
- private:
-  void shutdown() override;
+  /// Memory for bytes that are to be sent, so that a connection with nothing to send has none.
+  std::string take_spare() noexcept;
+  void give_spare(std::string spare) noexcept;
 
+ private:
+  friend class Timer;
+  friend class Watcher;
+
+  Timers& timers() { return timers_; }
+  void admit(Watcher& watcher);
+  int change(Watcher& watcher, std::uint32_t events) noexcept;
+  void dismiss(Watcher& watcher) noexcept;
+
+  void add_own(int fd, std::uint32_t events, void* mark);
+  int timeout_ms(Duration wait_max);
+  void set_clock();
+  void wake() noexcept;
+  void run_ready();
+  void run_timers();
+  void run_posted();
+  void take_posted();
+
+  UniqueFd epoll_;
+  UniqueFd wake_;   ///< eventfd
+  UniqueFd clock_;  ///< timerfd
   SocketSet sockets_;
+  Doorbell bell_;
   std::shared_ptr<Mailbox> mailbox_;
+
+  std::atomic<Task*> posted_{nullptr};  ///< the latest first
+  std::atomic<bool> is_asleep_{false};
+  std::atomic<bool> is_stopped_{false};
+
+  Task* first_task_ = nullptr;  ///< of those that this turn or the next one runs
+  Task* last_task_ = nullptr;
+  Timers timers_;
+  base::Instant clock_set_for_ = base::far_future;
+  bool is_clock_due_ = false;
+  Watcher* first_watcher_ = nullptr;
+  std::array<epoll_event, 256> events_;  ///< from `next_event_` on; what is before has been told
+  std::size_t next_event_ = 0;
+  std::size_t event_count_ = 0;
   std::map<std::uint64_t, std::function<void(std::string_view why)>> failure_listeners_;
   std::uint64_t last_number_ = 0;
-};
-
-/// Keeps a descriptor in its loop's set.
-class TrackedSocket {
- public:
-  TrackedSocket(LoopState& loop, int fd) : loop_(&loop), fd_(fd) { loop_->sockets().add(fd_); }
-  ~TrackedSocket() { release(); }
-  TrackedSocket(const TrackedSocket&) = delete;
-  TrackedSocket& operator=(const TrackedSocket&) = delete;
-
-  /// Before the descriptor is closed.
-  void release() {
-    if (fd_ >= 0) loop_->sockets().remove(fd_);
-    fd_ = -1;
-  }
-
- private:
-  LoopState* loop_;
-  int fd_;
+  std::vector<std::string> spares_;
 };
 
 }  // namespace muster::net

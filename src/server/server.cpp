@@ -70,13 +70,13 @@ class Server::Impl {
        std::vector<net::Listening> listenings)
       : io_thread_(std::move(io_thread)),
         incarnation_(settings.core.incarnation),
-        service_(std::make_shared<server::Service>(context(), std::move(settings))) {
+        service_(std::make_shared<server::Service>(loop(), std::move(settings))) {
     for (const net::Listening& listening : listenings) {
       addresses_.push_back(to_string(listening.address()));
       if (port_ == 0) port_ = listening.address().port();
     }
     auto shared = std::make_shared<std::vector<net::Listening>>(std::move(listenings));
-    asio::post(context(), [service = service_, shared] {
+    loop().post([service = service_, shared] {
       try {
         service->start(std::move(*shared));
       } catch (const std::bad_alloc& thrown) {
@@ -104,7 +104,7 @@ class Server::Impl {
     if (io_thread_->impl().on_io_thread()) return service_->stop_now(reason, own_sessions);
     auto left = std::make_shared<std::promise<std::uint64_t>>();
     std::future<std::uint64_t> answer = left->get_future();
-    asio::post(context(), [service = service_, reason, timeout, own_sessions, waiting, left] {
+    loop().post([service = service_, reason, timeout, own_sessions, waiting, left] {
       if (waiting == Waiting::none) return left->set_value(service->stop_now(reason, own_sessions));
       service->stop(reason, timeout, own_sessions,
                     [left](std::uint64_t count) { left->set_value(count); });
@@ -119,7 +119,7 @@ class Server::Impl {
   std::uint64_t incarnation() const { return incarnation_; }
 
  private:
-  asio::io_context& context() { return io_thread_->impl().context(); }
+  net::Loop& loop() { return io_thread_->impl().loop(); }
 
   /// The service ends on the I/O thread. A destructor cannot say that memory is out: it waits a
   /// little for some, and then leaves the service behind rather than end the process.
@@ -134,7 +134,7 @@ class Server::Impl {
   void end_on_io_thread() {
     const auto held = std::make_shared<std::shared_ptr<server::Service>>(std::move(service_));
     try {
-      asio::post(context(), [held] { held->reset(); });
+      loop().post([held] { held->reset(); });
     } catch (const std::bad_alloc&) {
       service_ = std::move(*held);
       throw;

@@ -29,37 +29,36 @@ struct Service::Stopping {
   std::uint64_t left = 0;
 };
 
-Service::Service(asio::io_context& context, Settings settings)
-    : context_(context),
+Service::Service(net::Loop& loop, Settings settings)
+    : loop_(loop),
       settings_(std::move(settings)),
       log_(settings_.logger),
       engine_(settings_.core),
       request_bytes_max_(settings_.core.limits.request_bytes_max()),
       newcomers_(settings_.hello_connections_max, settings_.hello_connections_per_address_max),
-      timer_(context) {}
+      timer_(loop) {}
 
 Service::~Service() {
   close_everything();
-  if (failure_number_ != 0) net::LoopState::of(context_).forget(failure_number_);
+  if (failure_number_ != 0) loop_.forget(failure_number_);
 }
 
 void Service::start(std::vector<net::Listening> listenings) {
-  failure_number_ = net::LoopState::of(context_).on_failure([weak = weak_from_this()](auto why) {
+  failure_number_ = loop_.on_failure([weak = weak_from_this()](auto why) {
     if (const auto self = weak.lock()) self->fail(why);
   });
   const std::string farewell =
       refusal(ErrorCode::busy, "the server is full: it has no file descriptor left");
   for (net::Listening& listening : listenings) {
     log_.line(LogLevel::info, "listening on " + to_string(listening.address()));
-    listeners_.push_back(net::Listener::create(context_, std::move(listening), farewell));
-    listeners_.back()->start(
-        {[this](net::Connection::Socket socket, const net::SocketAddress& address) {
-           accepted(std::move(socket), address);
-         },
-         [this](const std::string& detail) {
-           log_.bounded_line(LogLevel::warning, "out of resources: " + detail,
-                             base::monotonic_now());
-         }});
+    listeners_.push_back(net::Listener::create(loop_, std::move(listening), farewell));
+    listeners_.back()->start({[this](net::UniqueFd fd, const net::SocketAddress& address) {
+                                accepted(std::move(fd), address);
+                              },
+                              [this](const std::string& detail) {
+                                log_.bounded_line(LogLevel::warning, "out of resources: " + detail,
+                                                  base::monotonic_now());
+                              }});
   }
   tick();
 }
@@ -73,10 +72,9 @@ void Service::arm_timer() {
                                        last_tick_ + (is_leaving ? tick_when_leaving : tick_max)});
   if (next >= timer_at_ || closed_) return;
   timer_at_ = next;
-  timer_.expires_after(std::max(next - now_, Duration::zero()));
-  timer_.async_wait([weak = weak_from_this()](const asio::error_code& error) {
+  timer_.set(next, [weak = weak_from_this()] {
     const auto self = weak.lock();
-    if (!error && self && !self->closed_) self->tick();
+    if (self && !self->closed_) self->tick();
   });
 }
 

@@ -22,7 +22,7 @@ namespace muster::server {
 /// effects into bytes and closed connections. Used on the I/O thread only.
 class Service : public std::enable_shared_from_this<Service> {
  public:
-  Service(asio::io_context& context, Settings settings);
+  Service(net::Loop& loop, Settings settings);
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
@@ -56,7 +56,7 @@ class Service : public std::enable_shared_from_this<Service> {
   void release_everything();
 
   // service_accept.cpp: newcomers and their hellos.
-  void accepted(net::Connection::Socket socket, const net::SocketAddress& address);
+  void accepted(net::UniqueFd fd, const net::SocketAddress& address);
   void control_accepting();
   void forget_left();
   void received_hello(Peer& peer, std::string_view bytes);
@@ -103,7 +103,7 @@ class Service : public std::enable_shared_from_this<Service> {
   /// Who takes nothing of its replies for so long is let go.
   static constexpr Duration stall_time_max{std::chrono::seconds(10)};
 
-  asio::io_context& context_;
+  net::Loop& loop_;
   Settings settings_;
   ServerLog log_;
   core::Engine engine_;
@@ -119,7 +119,7 @@ class Service : public std::enable_shared_from_this<Service> {
   std::string scratch_;
   base::Instant now_{};  ///< of this turn
 
-  asio::steady_timer timer_;
+  net::Timer timer_;
   base::Instant timer_at_ = base::far_future;  ///< when it fires
   base::Instant last_tick_{};
 

@@ -17,13 +17,14 @@ constexpr std::size_t leaving_max = 256;  // while so many take their last bytes
 
 }  // namespace
 
-void Service::accepted(net::Connection::Socket socket, const net::SocketAddress& address) {
+void Service::accepted(net::UniqueFd fd, const net::SocketAddress& address) {
   now_ = base::monotonic_now();
   // To the system a peer that takes nothing is as one that is gone: it would end the connection
   // before `close_slow_peers` can say why.
   const Duration gone_after = stall_time_max + std::chrono::seconds(5);
-  auto connection = net::Connection::create(
-      std::move(socket), std::max(engine_.options().limits.session_timeout, gone_after));
+  auto connection =
+      net::Connection::create(loop_, std::move(fd), address,
+                              std::max(engine_.options().limits.session_timeout, gone_after));
   if (peers_.count() >= settings_.connections_max) {
     const std::string detail = "the server is full: connections_max is reached";
     log_.bounded_line(LogLevel::warning, connection->peer() + ": refused: " + detail, now_);

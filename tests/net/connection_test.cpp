@@ -26,9 +26,9 @@ struct Pair {
     int fds[2];
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
     other = UniqueFd(fds[1]);
-    auto socket = socket_on(loop.context(), SocketAddress::local_of(fds[0]), fds[0]);
     REQUIRE(socket);
-    connection = Connection::create(std::move(*socket), 5s);
+    connection =
+        Connection::create(loop.loop(), UniqueFd(fds[0]), SocketAddress::local_of(fds[0]), 5s);
   }
 
   void start() {

@@ -36,7 +36,7 @@ std::string address_of(const Listening& listening) { return to_string(listening.
 struct Attempt {
   Attempt(TestLoop& its_loop, const std::string& address, Connector::Options options = {})
       : loop(its_loop),
-        connector(Connector::create(loop.context(), *parse_address(address), options)) {}
+        connector(Connector::create(loop.loop(), *parse_address(address), options)) {}
 
   Outcome connect() {
     std::optional<Outcome> outcome;
@@ -128,8 +128,8 @@ TEST_CASE("a lost first try is repeated before the kernel would") {
   std::optional<Outcome> outcome;
   const auto began = std::chrono::steady_clock::now();
   attempt.connector->connect([&](Outcome result) { outcome = std::move(result); });
-  asio::steady_timer relief(loop.context(), 100ms);
-  relief.async_wait([&](const auto&) {  // the backlog has room again
+  muster::net::Timer relief(loop.loop());
+  relief.set_after(100ms, [&] {  // the backlog has room again
     while (::accept(full[0].fd(), nullptr, nullptr) >= 0) {
     }
   });

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <future>
+#include <optional>
 
 #include <doctest/doctest.h>
 
@@ -19,6 +20,8 @@ using namespace std::chrono_literals;
 using muster::IoThread;
 using muster::net::Connection;
 using muster::net::SocketAddress;
+using muster::net::Timer;
+using muster::net::UniqueFd;
 
 template <class T>
 T within_time(std::future<T> future) {
@@ -29,7 +32,7 @@ T within_time(std::future<T> future) {
 /// Runs `work` on the I/O thread and waits for it.
 void run_on(IoThread& io, const std::function<void()>& work) {
   std::promise<void> done;
-  asio::post(io.impl().context(), [&] {
+  io.impl().loop().post([&] {
     work();
     done.set_value();
   });
@@ -77,7 +80,7 @@ TEST_CASE("handlers run in order, all of them, also one after another that throw
 
 TEST_CASE("what throws on the I/O thread does not end it") {
   const auto io = IoThread::create();
-  asio::post(io->impl().context(), [] { throw std::bad_alloc(); });
+  io->impl().loop().post([] { throw std::bad_alloc(); });
   run_on(*io, [] {});
 }
 
@@ -86,7 +89,7 @@ TEST_CASE("the last reference may be dropped on the I/O thread") {
   std::weak_ptr<IoThread> watch = io;
   std::promise<void> is_last;
   std::promise<void> dropped;
-  asio::post(io->impl().context(), [&, last = io]() mutable {
+  io->impl().loop().post([&, last = io]() mutable {
     is_last.get_future().wait();
     last.reset();
     dropped.set_value();
@@ -110,10 +113,11 @@ TEST_CASE("the last reference may be dropped on the handler thread") {
 
 TEST_CASE("work that was not done when the thread ends is let go") {
   const auto witness = std::make_shared<int>(1);
+  std::optional<Timer> timer;
   {
     const auto io = IoThread::create();
-    asio::steady_timer timer(io->impl().context(), 1h);
-    run_on(*io, [&] { timer.async_wait([witness](const auto&) {}); });
+    timer.emplace(io->impl().loop());
+    run_on(*io, [&] { timer->set_after(1h, [witness] {}); });
     CHECK(witness.use_count() == 2);
   }
   CHECK(witness.use_count() == 1);
@@ -126,8 +130,8 @@ TEST_CASE("a forked child closes its copies of the sockets and leaves the parent
   std::promise<std::string> heard;
   std::shared_ptr<Connection> connection;
   run_on(*io, [&] {
-    auto socket = socket_on(io->impl().context(), SocketAddress::local_of(fds[0]), fds[0]);
-    connection = Connection::create(std::move(*socket), 5s);
+    connection = Connection::create(io->impl().loop(), UniqueFd(fds[0]),
+                                    SocketAddress::local_of(fds[0]), 5s);
     connection->start({[&](std::string_view bytes) { heard.set_value(std::string(bytes)); },
                        [](muster::net::CloseCause, const std::string&) {},
                        {}});

@@ -11,7 +11,6 @@
 namespace {
 
 using namespace std::chrono_literals;
-using muster::net::Connection;
 using muster::net::Listener;
 using muster::net::SocketAddress;
 using muster::net::UniqueFd;
@@ -21,10 +20,10 @@ struct Fixture {
   Fixture() {
     auto listenings = muster::net::listen_at({"127.0.0.1:0"}, {});
     REQUIRE(listenings);
-    listener = Listener::create(loop.context(), std::move((*listenings)[0]), "farewell");
-    listener->start({[this](Connection::Socket socket, const SocketAddress& peer) {
+    listener = Listener::create(loop.loop(), std::move((*listenings)[0]), "farewell");
+    listener->start({[this](UniqueFd fd, const SocketAddress& peer) {
                        CHECK(peer.is_local_only());
-                       accepted.push_back(std::move(socket));
+                       accepted.push_back(std::move(fd));
                      },
                      [this](const std::string&) { ++refused_count; }});
   }
@@ -38,7 +37,7 @@ struct Fixture {
 
   TestLoop loop;
   std::shared_ptr<Listener> listener;
-  std::vector<Connection::Socket> accepted;
+  std::vector<UniqueFd> accepted;
   int refused_count = 0;
 };
 

@@ -100,7 +100,7 @@ TEST_CASE("a server may be closed on its own I/O thread, also with the last refe
   auto server = std::make_shared<Server>(start_server(options));
   auto client = RawClient::with_session(server->addresses().front());
   std::promise<void> is_last;
-  asio::post(options.io_thread->impl().context(), [&, last = server]() mutable {
+  options.io_thread->impl().loop().post([&, last = server]() mutable {
     is_last.get_future().wait();
     last.reset();
   });

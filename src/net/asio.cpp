@@ -1,3 +1,0 @@
-#include "net/asio.h"
-
-#include <asio/impl/src.hpp>

@@ -1,0 +1,33 @@
+#include "net/timer.h"
+
+#include <utility>
+
+#include "base/monotonic_now.h"
+#include "net/loop.h"
+
+namespace muster::net {
+
+void Timer::set(base::Instant when, std::function<void()> work) {
+  cancel();
+  if (spare_) {
+    spare_.key() = when;
+    place_ = loop_.timers().insert(std::move(spare_));
+  } else {
+    place_ = loop_.timers().emplace(when, this);
+  }
+  is_set_ = true;
+  work_ = std::move(work);
+}
+
+void Timer::set_after(Duration delay, std::function<void()> work) {
+  set(base::deadline_after(base::monotonic_now(), delay), std::move(work));
+}
+
+void Timer::cancel() noexcept {
+  if (!is_set_) return;
+  is_set_ = false;
+  spare_ = loop_.timers().extract(place_);
+  const auto ended = std::exchange(work_, nullptr);  // what it holds may end this timer
+}
+
+}  // namespace muster::net
