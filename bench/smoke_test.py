@@ -35,8 +35,8 @@ def main():
             print("the report lacks the targets, or a table")
             return 1
     listed = subprocess.run([micro_repeat], check=True, capture_output=True, text=True)
-    for name in listed.stdout.splitlines():
-        subprocess.run([micro_repeat, name, "3"], check=True)
+    for name in listed.stdout.splitlines()[1:]:
+        subprocess.run([micro_repeat, name, "3"], check=True, stdout=subprocess.DEVNULL)
     return 0
 
 
