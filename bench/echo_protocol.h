@@ -11,6 +11,7 @@ enum class EchoOrder : std::uint32_t {
   answer = 0,   ///< at once
   park = 1,     ///< when somebody says `release`
   release = 2,  ///< at once, and then the parked ones, one write each
+  meet = 3,     ///< when as many as `reply_bytes` says have said so; with a head alone
 };
 
 struct EchoHead {

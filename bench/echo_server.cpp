@@ -136,6 +136,12 @@ class EchoServer {
       parked_reply_bytes_ = peer.order.reply_bytes;
       return;
     }
+    if (peer.order.order == EchoOrder::meet) {
+      parked_.push_back(peer.fd);
+      parked_reply_bytes_ = 0;
+      releases = releases || parked_.size() >= peer.order.reply_bytes;
+      return;
+    }
     releases = releases || peer.order.order == EchoOrder::release;
     append_answer(peer.out, peer.order.reply_bytes);
   }

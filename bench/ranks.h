@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "dialect_muster.h"
 #include "run.h"
@@ -25,19 +26,40 @@ class Ranks {
   ///
   /// value  of each rank (all_gather), or of rank 0 alone (broadcast)
   Json round(wire::Collective collective, const std::string& value);
+  /// How long a barrier takes, also of a server that others keep busy.
+  double barrier_us();
   void leave();
 
  private:
+  /// From the first request on, when each rank had its reply.
+  using Times = std::vector<double>;
+
   MusterDialect& dialect(int rank);
   template <class Request>
+  Times call(Request&& request, bool confirms);
+  template <class Request>
   Json measure(Request&& request, bool confirms);
-  template <class Work>
-  Json cost_of(Work&& work);
+  wire::CollectiveCall request_of(int rank, wire::Collective collective,
+                                  const std::string& value) const;
 
   const Subject& subject_;
   Swarm swarm_;
   std::uint64_t epoch_ = 0;
   std::uint64_t round_ = 0;
+};
+
+/// The least that a barrier costs: each rank writes once and is written to once, when all have
+/// come.
+class FloorRanks {
+ public:
+  FloorRanks(const Subject& echo, int count) : echo_(echo), swarm_(echo) { swarm_.connect(count); }
+
+  Json barrier();
+  double barrier_us();
+
+ private:
+  const Subject& echo_;
+  Swarm swarm_;
 };
 
 }  // namespace muster::bench

@@ -26,6 +26,7 @@ TITLES = {
     "stateless_groups": "vLLM's algorithm on TCPStore, and Muster",
     "memory": "Memory",
     "expiry": "Expiry",
+    "fairness": "A few small requests beside many, and beside large values",
 }
 LOAD_MAX = 0.5  # the load average of an idle machine when the run begins
 # Of these the median stands beside the minimum; of all others the median alone.

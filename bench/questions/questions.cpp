@@ -17,6 +17,8 @@ const std::vector<Question>& all_questions() {
        measure_stateless_groups},
       {"memory", "of a key, and of an idle connection", measure_memory},
       {"expiry", "how late keys go that expire, and what others notice", measure_expiry},
+      {"fairness", "what others notice of floods of small requests, and of large values",
+       measure_fairness},
   };
   return questions;
 }
