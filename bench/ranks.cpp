@@ -1,6 +1,7 @@
 #include "ranks.h"
 
 #include <stdexcept>
+#include <utility>
 
 #include "echo_protocol.h"
 #include "load.h"
@@ -49,15 +50,16 @@ MusterDialect& Ranks::dialect(int rank) {
   return dynamic_cast<MusterDialect&>(swarm_.dialect(rank));
 }
 
-/// `confirms`: each rank acknowledges the reply at once, as it has to after a barrier.
-template <class Request>
-Ranks::Times Ranks::call(Request&& request, bool confirms) {
+/// `append` appends a rank's request. `confirms`: each rank acknowledges the reply at once, as it
+/// has to after a barrier.
+template <class Append>
+Ranks::Times Ranks::exchange(Append&& append, bool confirms) {
   const auto count = static_cast<std::size_t>(size());
   Times took_us;
   took_us.reserve(count);
   const auto began = Clock::now();
   for (int rank = 0; rank < size(); ++rank) {
-    dialect(rank).append_request(swarm_.out(rank), request(rank));
+    append(rank);
     swarm_.flush(rank);
   }
   swarm_.receive(count, [&](int rank, std::size_t) {
@@ -67,10 +69,10 @@ Ranks::Times Ranks::call(Request&& request, bool confirms) {
   return took_us;
 }
 
-template <class Request>
-Json Ranks::measure(Request&& request, bool confirms) {
+template <class Append>
+Json Ranks::measure(Append&& append, bool confirms) {
   Times took_us;
-  Json found = cost_of(subject_, swarm_, size(), [&] { took_us = call(request, confirms); });
+  Json found = cost_of(subject_, swarm_, size(), [&] { took_us = exchange(append, confirms); });
   found["p50_ms"] = quantile(took_us, 0.5) / 1e3;
   found["p99_ms"] = quantile(took_us, 0.99) / 1e3;
   return found;
@@ -85,7 +87,7 @@ Json Ranks::join() {
         join.group = group;
         join.rank = static_cast<std::uint32_t>(rank);
         join.world_size = static_cast<std::uint32_t>(size());
-        return join;
+        dialect(rank).append_request(swarm_.out(rank), join);
       },
       false);
   for (int rank = 0; rank < size(); ++rank) {
@@ -97,8 +99,7 @@ Json Ranks::join() {
   return found;
 }
 
-wire::CollectiveCall Ranks::request_of(int rank, wire::Collective collective,
-                                       const std::string& value) const {
+void Ranks::append_call(int rank, wire::Collective collective, const std::string& value) {
   wire::CollectiveCall call;
   call.epoch = epoch_;
   call.round = round_;
@@ -106,23 +107,30 @@ wire::CollectiveCall Ranks::request_of(int rank, wire::Collective collective,
   const bool has_value = collective == wire::Collective::all_gather ||
                          (collective == wire::Collective::broadcast && rank == 0);
   if (has_value) call.values.push_back(value);
-  return call;
+  dialect(rank).append_request(swarm_.out(rank), std::move(call));
 }
 
 Json Ranks::round(wire::Collective collective, const std::string& value) {
   ++round_;
-  return measure([&](int rank) { return request_of(rank, collective, value); },
+  return measure([&](int rank) { append_call(rank, collective, value); },
                  collective == wire::Collective::barrier);
 }
 
 double Ranks::barrier_us() {
   ++round_;
-  return call([&](int rank) { return request_of(rank, wire::Collective::barrier, {}); }, true)
-      .back();
+  const auto append = [&](int rank) { append_call(rank, wire::Collective::barrier, {}); };
+  return exchange(append, true).back();
+}
+
+Json Ranks::heartbeats() {
+  return measure([&](int rank) { dialect(rank).append_heartbeat(swarm_.out(rank)); }, false);
 }
 
 void Ranks::leave() {
-  measure([&](int) { return wire::Leave{epoch_}; }, false);
+  const auto append = [&](int rank) {
+    dialect(rank).append_request(swarm_.out(rank), wire::Leave{epoch_});
+  };
+  exchange(append, false);
 }
 
 double FloorRanks::barrier_us() {

@@ -28,6 +28,8 @@ class Ranks {
   Json round(wire::Collective collective, const std::string& value);
   /// How long a barrier takes, also of a server that others keep busy.
   double barrier_us();
+  /// Each rank's heartbeat is answered.
+  Json heartbeats();
   void leave();
 
  private:
@@ -35,12 +37,11 @@ class Ranks {
   using Times = std::vector<double>;
 
   MusterDialect& dialect(int rank);
-  template <class Request>
-  Times call(Request&& request, bool confirms);
-  template <class Request>
-  Json measure(Request&& request, bool confirms);
-  wire::CollectiveCall request_of(int rank, wire::Collective collective,
-                                  const std::string& value) const;
+  template <class Append>
+  Times exchange(Append&& append, bool confirms);
+  template <class Append>
+  Json measure(Append&& append, bool confirms);
+  void append_call(int rank, wire::Collective collective, const std::string& value);
 
   const Subject& subject_;
   Swarm swarm_;

@@ -8,6 +8,7 @@ import json
 import sys
 from pathlib import Path
 
+import cost_model
 from cited import CITED
 from figures import Figures
 from targets import verdicts
@@ -23,6 +24,7 @@ TITLES = {
     "barrier": "Barrier",
     "broadcast": "Broadcast",
     "all_gather": "all_gather",
+    "heartbeats": "Heartbeats of all ranks",
     "stateless_groups": "vLLM's algorithm on TCPStore, and Muster",
     "memory": "Memory",
     "expiry": "Expiry",
@@ -106,6 +108,12 @@ def markdown(figures, plots):
             yield f"![{TITLES.get(question, question)}]({plot})"
             yield ""
         yield from table_of_question(figures, question)
+    of_scale = list(cost_model.markdown(figures, plots.get(cost_model.TITLE, [])))
+    if of_scale:
+        yield ""
+        yield f"## {cost_model.TITLE}"
+        yield ""
+        yield from of_scale
     yield ""
     yield "## Cited"
     yield ""

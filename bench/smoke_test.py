@@ -11,7 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 NEEDS_PEERS = {"stateless_groups"}
-GIVES_OTHERS = {"groups": {"start", "join", "barrier", "broadcast", "all_gather"}}
+GIVES_OTHERS = {"groups": {"start", "join", "barrier", "broadcast", "all_gather", "heartbeats"}}
 
 
 def main():

@@ -1,5 +1,5 @@
 // Groups of Muster, their ranks simulated by this thread: to start, to join, a barrier, a
-// broadcast, an all_gather.
+// broadcast, an all_gather; and the heartbeats of all ranks.
 
 #include "questions.h"
 #include "ranks.h"
@@ -72,6 +72,7 @@ void measure_ranks(Run& run, const Subject& subject, const Subject& echo, int co
       }
       run.record(asked.name, parameters, server, found);
     }
+    run.record("heartbeats", of_all, server, ranks.heartbeats());
   }
   ranks.leave();
 }
