@@ -49,8 +49,8 @@ class Ranks {
   std::uint64_t round_ = 0;
 };
 
-/// The least that a barrier costs: each rank writes once and is written to once, when all have
-/// come.
+/// The least that a barrier costs: each rank writes once, is written to once, when all have come,
+/// and writes once more, that it has heard of it; the host is written to when all others have.
 class FloorRanks {
  public:
   FloorRanks(const Subject& echo, int count) : echo_(echo), swarm_(echo) { swarm_.connect(count); }
@@ -59,6 +59,8 @@ class FloorRanks {
   double barrier_us();
 
  private:
+  std::vector<double> meet();
+
   const Subject& echo_;
   Swarm swarm_;
 };

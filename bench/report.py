@@ -33,7 +33,7 @@ TITLES = {
 LOAD_MAX = 0.5  # the load average of an idle machine when the run begins
 # Of these the median stands beside the minimum; of all others the median alone.
 LEAST_AND_MEDIAN = {"server_us", "client_us", "wall_ms", "server_ms", "server_us_per_rank",
-                    "last_us"}
+                    "last_us", "but_host_ms"}
 HIDDEN = {"operations"}  # that were measured, which differ in each round
 
 
