@@ -80,6 +80,11 @@ void MusterDialect::append_acknowledgement(std::string& out) {
   unacknowledged_.clear();
 }
 
+void MusterDialect::append_heartbeat(std::string& out) {
+  wire::append_ids(out, wire::FrameType::heartbeat, 1, unacknowledged_);
+  unacknowledged_.clear();
+}
+
 bool MusterDialect::append_set(std::string& out, std::string_view key, std::string_view value,
                                std::int64_t time_to_live_ms) {
   wire::Set set;
@@ -134,7 +139,7 @@ Dialect::Piece MusterDialect::piece_of(std::string_view begin) {
   Piece piece;
   piece.bytes = wire::frame_header_bytes + number_at<std::uint32_t>(begin, 0);
   const auto type = static_cast<wire::FrameType>(begin[type_at]);
-  piece.ends_reply = type == wire::FrameType::reply;
+  piece.ends_reply = type == wire::FrameType::reply || type == wire::FrameType::heartbeat_reply;
   if (type == wire::FrameType::reply) {
     const bool is_error = number_at<std::uint16_t>(begin, code_at) != 0;
     piece.is_wanted = keeps_replies_ || is_error;

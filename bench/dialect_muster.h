@@ -33,6 +33,8 @@ class MusterDialect : public Dialect {
   void append_request(std::string& out, wire::RequestBody body, Duration timeout = patience);
   /// What is to be acknowledged, in a frame of its own, as after a barrier.
   void append_acknowledgement(std::string& out);
+  /// With the same; its answer counts as a reply.
+  void append_heartbeat(std::string& out);
   /// Whether the body of the newest reply is kept, for `reply`.
   void keep_replies(bool keeps) { keeps_replies_ = keeps; }
   const std::string& reply() const { return reply_; }

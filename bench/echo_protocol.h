@@ -7,10 +7,14 @@
 
 namespace muster::bench {
 
+/// When there is an answer.
 enum class EchoOrder : std::uint32_t {
   answer = 0,   ///< at once
   park = 1,     ///< when somebody says `release`
   release = 2,  ///< at once, and then the parked ones, one write each
+  meet = 3,     ///< with a head alone, when as many as `reply_bytes` says have said so; the first
+                ///< of them when the others have also said `confirm`
+  confirm = 4,  ///< not
 };
 
 struct EchoHead {

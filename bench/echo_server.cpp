@@ -136,6 +136,8 @@ class EchoServer {
       parked_reply_bytes_ = peer.order.reply_bytes;
       return;
     }
+    if (peer.order.order == EchoOrder::meet) return meet(peer.fd, peer.order.reply_bytes);
+    if (peer.order.order == EchoOrder::confirm) return confirm();
     releases = releases || peer.order.order == EchoOrder::release;
     append_answer(peer.out, peer.order.reply_bytes);
   }
@@ -156,6 +158,27 @@ class EchoServer {
     parked_.clear();
   }
 
+  /// The least that a barrier costs whose first rank leaves last.
+  void meet(int fd, std::size_t count) {
+    met_.push_back(fd);
+    if (met_.size() < count) return;
+    host_ = met_.front();
+    unconfirmed_ = count - 1;
+    std::string answer;
+    append_answer(answer, 0);
+    for (const int other : met_) {
+      if (other != host_) ::send(other, answer.data(), answer.size(), MSG_NOSIGNAL);
+    }
+    met_.clear();
+  }
+
+  void confirm() {
+    if (unconfirmed_ == 0 || --unconfirmed_ > 0) return;
+    std::string answer;
+    append_answer(answer, 0);
+    ::send(host_, answer.data(), answer.size(), MSG_NOSIGNAL);
+  }
+
   void write(Peer& peer) {
     const ssize_t count = ::send(peer.fd, peer.out.data(), peer.out.size(), MSG_NOSIGNAL);
     if (count > 0) peer.out.erase(0, static_cast<std::size_t>(count));
@@ -167,6 +190,7 @@ class EchoServer {
 
   void drop(int fd) {
     std::erase(parked_, fd);
+    std::erase(met_, fd);
     ::close(fd);
     peers_.erase(fd);
   }
@@ -177,6 +201,9 @@ class EchoServer {
   std::unordered_map<int, std::unique_ptr<Peer>> peers_;
   std::vector<int> parked_;
   std::uint32_t parked_reply_bytes_ = 0;
+  std::vector<int> met_;
+  int host_ = -1;
+  std::size_t unconfirmed_ = 0;
 };
 
 }  // namespace

@@ -30,6 +30,23 @@ class Row:
         return statistics.median(self.values(name))
 
 
+class ShortRow(Row):
+    """As in the report's results.json: what the rounds come to."""
+
+    def __init__(self, raw):
+        super().__init__(raw)
+        self.summaries = raw["values"]
+
+    def names(self):
+        return list(self.summaries)
+
+    def minimum(self, name):
+        return self.summaries[name]["min"]
+
+    def median(self, name):
+        return self.summaries[name]["median"]
+
+
 class Figures:
     def __init__(self, path):
         raw = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -38,7 +55,7 @@ class Figures:
         self.extent = raw["extent"]
         self.seconds = raw["seconds"] or {}
         self.not_measured = raw["not_measured"]
-        self.rows = [Row(row) for row in raw["rows"]]
+        self.rows = [ShortRow(row) if "values" in row else Row(row) for row in raw["rows"]]
 
     def questions(self):
         return list(dict.fromkeys(row.question for row in self.rows))

@@ -6,6 +6,9 @@ matplotlib.use("svg")
 matplotlib.rcParams["svg.hashsalt"] = "muster"  # the same figures, the same file
 from matplotlib import pyplot
 
+import cost_model
+from cited import CITED_STARTS
+
 SIZE_INCHES = (7, 4)
 COLORS = {"echo": "0.6", "muster": "C3", "redis": "C0", "memcached": "C2", "tcpstore": "C1"}
 
@@ -49,6 +52,28 @@ def bars(figures, folder, name, title, unit, value, rows_of):
     return finish(figure, axes, folder, name)
 
 
+def scale(model, folder, name):
+    """Processor time by ranks: measured, and as the costs tell it, dashed where nobody measured."""
+    figure, axes = pyplot.subplots(figsize=SIZE_INCHES)
+    measured, beyond = model.ranks()
+    for color, (label, (question, size)) in zip(("C0", "C3", "C2", "C1"), model.CALLS.items()):
+        def told(ranks, question=question, size=size):
+            return [model.predict_us(question, one, size) / 1e6 for one in ranks]
+        seen = {ranks: model.measured_us(question, ranks, size) for ranks in measured}
+        seen = {ranks: seen_us / 1e6 for ranks, seen_us in seen.items() if seen_us}
+        further = [max(seen, default=measured[0]),
+                   *(ranks for ranks in measured + beyond if ranks > max(seen, default=0))]
+        axes.plot(list(seen), told(seen), color=color, label=label)
+        axes.plot(further, told(further), color=color, linestyle="--")
+        axes.plot(list(seen), list(seen.values()), "o", color=color)
+    axes.plot([ranks for _, ranks, _, _ in CITED_STARTS],
+              [seconds for _, _, _, seconds in CITED_STARTS], "x", color="0.4",
+              label="whole starts\nof others (cited)")
+    axes.set(title="Processor time of the server; dashed: not measured", xlabel="ranks",
+             ylabel="s", xscale="log", yscale="log")
+    return finish(figure, axes, folder, name)
+
+
 def finish(figure, axes, folder, name):
     axes.grid(True, alpha=0.3)
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
@@ -88,4 +113,6 @@ def draw(figures, folder):
         lines(figures, folder, f"stateless_{call}.svg", "stateless_groups", "ranks", "wall_ms",
               f"{call}: vLLM's algorithm on TCPStore, and Muster", "ms", call=call)
         for call in ("barrier", "all_gather")]
+    model = cost_model.Model(figures, "2cpu")
+    drawn[cost_model.TITLE] = [scale(model, folder, "scale.svg") if model.is_whole else None]
     return {question: [name for name in names if name] for question, names in drawn.items()}

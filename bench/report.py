@@ -8,6 +8,7 @@ import json
 import sys
 from pathlib import Path
 
+import cost_model
 from cited import CITED
 from figures import Figures
 from targets import verdicts
@@ -23,14 +24,16 @@ TITLES = {
     "barrier": "Barrier",
     "broadcast": "Broadcast",
     "all_gather": "all_gather",
+    "heartbeats": "Heartbeats of all ranks",
     "stateless_groups": "vLLM's algorithm on TCPStore, and Muster",
     "memory": "Memory",
     "expiry": "Expiry",
+    "fairness": "A few small requests beside many, and beside large values",
 }
 LOAD_MAX = 0.5  # the load average of an idle machine when the run begins
 # Of these the median stands beside the minimum; of all others the median alone.
 LEAST_AND_MEDIAN = {"server_us", "client_us", "wall_ms", "server_ms", "server_us_per_rank",
-                    "last_us"}
+                    "last_us", "but_host_ms"}
 HIDDEN = {"operations"}  # that were measured, which differ in each round
 
 
@@ -105,6 +108,12 @@ def markdown(figures, plots):
             yield f"![{TITLES.get(question, question)}]({plot})"
             yield ""
         yield from table_of_question(figures, question)
+    of_scale = list(cost_model.markdown(figures, plots.get(cost_model.TITLE, [])))
+    if of_scale:
+        yield ""
+        yield f"## {cost_model.TITLE}"
+        yield ""
+        yield from of_scale
     yield ""
     yield "## Cited"
     yield ""

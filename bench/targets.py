@@ -25,6 +25,14 @@ def ratio(figures, what, limit, row, floor, value):
                    measured <= limit * least)
 
 
+def faster(what, least, row, ours):
+    """How many times as long the other takes."""
+    if row is None or ours is None:
+        return None
+    times = row.minimum("wall_ms") / ours.minimum("wall_ms")
+    return Verdict(what, f"≥ {least:,} ×", f"{times:,.0f} ×", times >= least)
+
+
 def operations(figures):
     for operation in ("set", "get", "add"):
         asked = {"operation": operation, "connections": 64, "cores": "1cpu"}
@@ -69,9 +77,16 @@ def many(figures):
 
 
 def groups(figures):
-    row = figures.one("barrier", ranks=1024, cores="2cpu")
-    if row:
-        yield at_most("barrier of 1,024 ranks", row.minimum("wall_ms"), 12, " ms")
+    rows = [figures.one("barrier", subject, ranks=1024, cores="2cpu")
+            for subject in ("muster", "echo")]
+    if rows[0]:
+        yield at_most("barrier of 1,024 ranks, all but the host",
+                      rows[0].minimum("but_host_ms"), 12, " ms")
+    yield ratio(figures, "the same, against the floor", 1.4, *rows, "but_host_ms")
+    for call, least in (("barrier", 800), ("all_gather", 100)):
+        rows = [figures.one("stateless_groups", subject, call=call, ranks=1024)
+                for subject in ("tcpstore", "muster")]
+        yield faster(f"{call} of 1,024 ranks, against vLLM's algorithm on TCPStore", least, *rows)
     row = figures.one("all_gather", ranks=1024, value_bytes=64, cores="2cpu")
     if row:
         yield at_most("bytes of an all_gather of 64 B to 1,024 ranks, against N² × 64",

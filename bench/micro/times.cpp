@@ -5,14 +5,13 @@
 
 #include "work.h"
 
+constexpr std::size_t many = 100'000;  // more than the caches hold
+
 int main(int argc, char** argv) {
   for (const auto& work : muster::bench::all_work()) {
     benchmark::RegisterBenchmark(work.name.c_str(), [&work](benchmark::State& state) {
-      const auto do_once = work.prepare();
-      for (auto round : state) {
-        static_cast<void>(round);
-        do_once();
-      }
+      const auto do_units = work.prepare(many);
+      while (state.KeepRunningBatch(work.units)) do_units();
     });
   }
   benchmark::Initialize(&argc, argv);

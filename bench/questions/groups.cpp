@@ -1,5 +1,5 @@
 // Groups of Muster, their ranks simulated by this thread: to start, to join, a barrier, a
-// broadcast, an all_gather.
+// broadcast, an all_gather; and the heartbeats of all ranks.
 
 #include "questions.h"
 #include "ranks.h"
@@ -27,43 +27,6 @@ std::vector<Case> cases_of(const Run& run) {
           {wire::Collective::all_gather, "all_gather", 4 * kibibyte, run.by_extent(8, 256, 1024)}};
 }
 
-/// The least that a barrier costs: each rank writes once and is written to once, when all have
-/// come.
-class Floor {
- public:
-  Floor(const Subject& echo, int count) : echo_(echo), swarm_(echo) { swarm_.connect(count); }
-
-  Json barrier() {
-    echo_.settle();
-    const double server_before_us = echo_.processor_us();
-    const double client_before_us = own_processor_us();
-    const auto began = Clock::now();
-    const int last = swarm_.size() - 1;
-    for (int rank = 0; rank < last; ++rank) {
-      swarm_.dialect(rank).append_wait(swarm_.out(rank), key, 0);
-      swarm_.flush(rank);
-    }
-    swarm_.dialect(last).append_wake(swarm_.out(last), key, {});
-    swarm_.flush(last);
-    swarm_.receive(static_cast<std::size_t>(swarm_.size()));
-    const double wall_us = microseconds_since(began);
-    const double client_us = own_processor_us() - client_before_us;
-    echo_.settle();
-    const double server_us = echo_.processor_us() - server_before_us;
-    return {{"wall_ms", wall_us / 1e3},
-            {"server_ms", server_us / 1e3},
-            {"server_us_per_rank", server_us / swarm_.size()},
-            {"client_ms", client_us / 1e3},
-            {"client_share_of_wall", client_us / wall_us}};
-  }
-
- private:
-  static constexpr std::string_view key = "the only barrier";
-
-  const Subject& echo_;
-  Swarm swarm_;
-};
-
 /// From nothing to a group: connections, sessions, and then the join, which is also told alone.
 void measure_start(Run& run, const Subject& subject, const Json& parameters, int count) {
   Ranks ranks(subject);
@@ -86,7 +49,7 @@ void measure_ranks(Run& run, const Subject& subject, const Subject& echo, int co
   if (!run.wants(of_all)) return;
   for (int round = 0; round < run.rounds(); ++round) {
     // Not beside the ranks: there are not descriptors enough for twice the widest group.
-    run.record("barrier", of_all, echo.name(), Floor(echo, count).barrier());
+    run.record("barrier", of_all, echo.name(), FloorRanks(echo, count).barrier());
     echo.settle();
     measure_start(run, subject, of_all, count);
     subject.settle();
@@ -109,6 +72,7 @@ void measure_ranks(Run& run, const Subject& subject, const Subject& echo, int co
       }
       run.record(asked.name, parameters, server, found);
     }
+    run.record("heartbeats", of_all, server, ranks.heartbeats());
   }
   ranks.leave();
 }

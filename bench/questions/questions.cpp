@@ -11,12 +11,15 @@ const std::vector<Question>& all_questions() {
       {"multi_get", "64 keys at once", measure_multi_get},
       {"wake_ups", "until the last of many waiters is awake", measure_wake_ups},
       {"connect_storm", "many clients that come at the same moment", measure_connect_storm},
-      {"groups", "to start and join, barrier, broadcast and all_gather, by simulated ranks",
+      {"groups",
+       "to start and join, barrier, broadcast, all_gather and heartbeats, by simulated ranks",
        measure_groups},
       {"stateless_groups", "vLLM's barrier and all_gather on TCPStore, beside Muster's",
        measure_stateless_groups},
       {"memory", "of a key, and of an idle connection", measure_memory},
       {"expiry", "how late keys go that expire, and what others notice", measure_expiry},
+      {"fairness", "what others notice of floods of small requests, and of large values",
+       measure_fairness},
   };
   return questions;
 }
