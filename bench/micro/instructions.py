@@ -45,6 +45,8 @@ def count(repeat, name):
     environment = {**os.environ, "GLIBC_TUNABLES": SAME_EVERYWHERE}
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     collected = int(re.search(r"Collected : (\d+)", done.stderr).group(1))
+    if collected == 0:
+        raise RuntimeError(f"callgrind has counted nothing of {name}")
     return round(collected / int(done.stdout), 1)
 
 

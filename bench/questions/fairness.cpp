@@ -184,7 +184,7 @@ void measure_subject(Run& run, const Subject& subject, Asker& asker) {
 void measure_fairness(Run& run) {
   place_client(Cores::two);
   const auto subjects = run.start(all_kinds);
-  const std::chrono::milliseconds duration(run.by_extent(2, 60, 200));
+  const std::chrono::milliseconds duration(run.by_extent(2, 40, 200));
   std::vector<std::unique_ptr<Asker>> askers;
   for (const auto& subject : subjects) {
     askers.push_back(std::make_unique<Asker>(*subject, duration));

@@ -52,7 +52,7 @@ void measure_memory(Run& run) {
   const int connections = run.by_extent(100, 4096, 4096);
   const Json keys_held = {{"of", "keys"}, {"count", keys}, {"value_bytes", value_bytes}};
   const Json connections_held = {{"of", "idle connections"}, {"count", connections}};
-  for (int round = 0; round < run.by_extent(1, 2, 5); ++round) {
+  for (int round = 0; round < run.by_extent(1, 1, 5); ++round) {
     for (const Kind kind : all_kinds) {
       if (!run.has(kind)) continue;
       if (kind != Kind::echo && run.wants(keys_held)) {

@@ -86,7 +86,7 @@ void measure_case(Run& run, const Case& asked,
   const auto issue = issuer(asked, value);
   LoadOptions options;
   options.depth = asked.depth;
-  options.duration = std::chrono::milliseconds(run.by_extent(10, 60, 150));
+  options.duration = std::chrono::milliseconds(run.by_extent(10, 40, 150));
   std::vector<std::unique_ptr<Swarm>> swarms;
   for (const auto& subject : subjects) {
     auto& swarm = swarms.emplace_back(std::make_unique<Swarm>(*subject));

@@ -141,7 +141,7 @@ Json waiting_get(const Subject& subject, Swarm& swarm, std::chrono::milliseconds
 
 void measure_on(Run& run, const std::vector<std::unique_ptr<Subject>>& subjects, Cores cores) {
   place_client(cores);
-  const auto duration = std::chrono::milliseconds(run.by_extent(10, 150, 500));
+  const auto duration = std::chrono::milliseconds(run.by_extent(10, 100, 500));
   LoadOptions options;
   options.duration = duration;
   const auto get = [](Dialect& dialect, int, std::string& out) {
