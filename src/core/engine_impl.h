@@ -138,7 +138,9 @@ class Engine::Impl final : public Host {
   std::unique_ptr<Parked> take_parked(Parked& parked);
   void hasten(Parked& parked, Duration left);
   void deliver(Session& session, std::uint64_t request_id, Answer answer, Caching caching);
-  void send(const Session& session, std::uint64_t request_id, Answer answer);
+  void send_kept(const Session& session, std::uint64_t request_id, const Answer& answer);
+  void send(const Session& session, std::uint64_t request_id, std::uint16_t code, std::string head,
+            std::string_view value, Payload tail);
 
   Options options_;
   Quota quota_;

@@ -135,7 +135,7 @@ void Engine::Impl::on(const Requested& event) {
   }
   if (const auto cached = session->unacknowledged.find(request.id);
       cached != session->unacknowledged.end() && !MUSTER_PLANTED(applied_twice_on_resume)) {
-    return send(*session, request.id, cached->second);
+    return send_kept(*session, request.id, cached->second);
   }
   const Operation operation = wire::operation_of(request.body);
   const RequestContext context{*session, request.id, operation,
@@ -347,7 +347,8 @@ void Engine::Impl::deliver(Session& session, std::uint64_t request_id, Answer an
       !std::holds_alternative<std::monostate>(answer.on_acknowledged);
   if (caching == Caching::never ||
       (caching == Caching::if_acknowledged && !acknowledged_for_more)) {
-    return send(session, request_id, std::move(answer));
+    return send(session, request_id, answer.code, std::move(answer.head), answer.value,
+                std::move(answer.tail));
   }
   own_value(answer, session.name_space.quota);
   session.name_space.quota.charge_always(answer.head.size() + cached_answer_bytes);
@@ -356,13 +357,19 @@ void Engine::Impl::deliver(Session& session, std::uint64_t request_id, Answer an
   } else {
     session.cached_bytes += answer.head.size();
   }
-  send(session, request_id, keep(session, request_id, std::move(answer)));
+  send_kept(session, request_id, keep(session, request_id, std::move(answer)));
 }
 
-void Engine::Impl::send(const Session& session, std::uint64_t request_id, Answer answer) {
+void Engine::Impl::send_kept(const Session& session, std::uint64_t request_id,
+                             const Answer& answer) {
+  send(session, request_id, answer.code, answer.head, {}, answer.tail);
+}
+
+void Engine::Impl::send(const Session& session, std::uint64_t request_id, std::uint16_t code,
+                        std::string head, std::string_view value, Payload tail) {
   if (session.connection == 0) return;  // it is asked for again, or has expired by then
-  effects_.emplace_back(SendReply{session.connection, request_id, answer.code,
-                                  std::move(answer.head), answer.value, std::move(answer.tail)});
+  effects_.emplace_back(
+      SendReply{session.connection, request_id, code, std::move(head), value, std::move(tail)});
 }
 
 }  // namespace muster::core

@@ -7,8 +7,8 @@
 namespace muster::server {
 namespace {
 
-constexpr std::uint64_t ahead_bytes =
-    512 * 1024;  // in the connection: what a short frame waits for
+/// Of long replies: what leaves in one turn, and what a short frame of the same peer waits for.
+constexpr std::uint64_t ahead_bytes = 256 * 1024;
 
 }  // namespace
 
@@ -18,10 +18,9 @@ void Outbox::send_in_parts(wire::FrameHeader header, net::SharedBytes head, net:
 }
 
 void Outbox::flush() {
-  do {
-    while (wants_part()) send_part();
-    connection_.flush();
-  } while (wants_part());
+  while (wants_part()) send_part();
+  connection_.flush();
+  if (wants_part()) connection_.yield_writing();
 }
 
 bool Outbox::wants_part() const {
@@ -38,13 +37,11 @@ void Outbox::send_part() {
     header.code = 0;
   }
   header.body_bytes = static_cast<std::uint32_t>(count);
-  std::string bytes;
-  wire::begin_frame(bytes, header);
-  connection_.send(bytes);
+  send(header, {});
   long_bytes_ -= count;
   send_some(reply.head, count);
   send_some(reply.tail, count);
-  if (is_last) long_.pop_front();
+  if (is_last) long_.erase(long_.begin());
 }
 
 /// Passes on up to `count` bytes, and counts them.

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "net/connection.h"
 #include "wire/frame.h"
@@ -21,8 +21,13 @@ class Outbox {
   /// A longer reply is sent in parts.
   static constexpr std::uint64_t part_bytes_max = 256 * 1024;
 
-  /// A whole frame, or what is left of it.
-  void send(std::string_view frame) { connection_.send(frame); }
+  /// A frame whose body begins with these two; the rest of it, if any, must follow.
+  void send(const wire::FrameHeader& header, std::string_view head, std::string_view value = {}) {
+    const auto bytes = wire::encode_frame_header(header);
+    connection_.send({bytes.data(), bytes.size()});
+    if (!head.empty()) connection_.send(head);
+    if (!value.empty()) connection_.send(value);
+  }
   void send(net::SharedBytes rest) { connection_.send(std::move(rest)); }
 
   /// A long reply, whose body is `head` and then `tail`; either may be empty.
@@ -47,7 +52,7 @@ class Outbox {
   void send_some(net::SharedBytes& from, std::uint64_t& count);
 
   net::Connection& connection_;
-  std::deque<LongReply> long_;
+  std::vector<LongReply> long_;   ///< few; an empty deque would take half a kilobyte
   std::uint64_t long_bytes_ = 0;  ///< of all in `long_`
 };
 

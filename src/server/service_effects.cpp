@@ -63,11 +63,7 @@ void Service::carry_out(core::SendReply& effect) {
   const std::uint64_t body_bytes = effect.head.size() + effect.value.size() + tail.view.size();
   if (effect.head.size() <= copied_head_bytes_max && body_bytes <= Outbox::part_bytes_max) {
     header.body_bytes = static_cast<std::uint32_t>(body_bytes);
-    scratch_.clear();
-    wire::begin_frame(scratch_, header);
-    scratch_ += effect.head;
-    scratch_ += effect.value;
-    peer->outbox.send(scratch_);
+    peer->outbox.send(header, effect.head, effect.value);
     if (effect.tail) peer->outbox.send(std::move(tail));
   } else {
     effect.head += effect.value;
@@ -119,9 +115,8 @@ void Service::carry_out(core::Close& effect) {
 void Service::carry_out(core::Log& effect) { log_.line(effect.level, effect.line); }
 
 void Service::send(Peer& peer, wire::FrameHeader header, std::string_view body) {
-  scratch_.clear();
-  wire::append_frame(scratch_, header, body);
-  peer.outbox.send(scratch_);
+  header.body_bytes = static_cast<std::uint32_t>(body.size());
+  peer.outbox.send(header, body);
   mark_dirty(peer);
 }
 

@@ -1,7 +1,5 @@
 #include "wire/frame.h"
 
-#include <array>
-
 #include "wire/failure.h"
 #include "wire/little_endian.h"
 
@@ -12,13 +10,18 @@ bool is_known(FrameType type) { return type >= FrameType::request && type <= Fra
 
 }  // namespace
 
-std::size_t begin_frame(std::string& out, FrameHeader header) {
-  const std::size_t begun_at = out.size();
+std::array<char, frame_header_bytes> encode_frame_header(const FrameHeader& header) {
   std::array<char, frame_header_bytes> bytes{};
   to_little_endian(header.body_bytes, &bytes[0]);
   bytes[4] = static_cast<char>(header.type);
   to_little_endian(header.code, &bytes[6]);
   to_little_endian(header.id, &bytes[8]);
+  return bytes;
+}
+
+std::size_t begin_frame(std::string& out, FrameHeader header) {
+  const std::size_t begun_at = out.size();
+  const auto bytes = encode_frame_header(header);
   out.append(bytes.data(), bytes.size());
   return begun_at;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -42,6 +43,9 @@ struct Frame {
   FrameHeader header;
   std::string_view body;  ///< valid as long as the bytes it was cut from
 };
+
+/// The bytes of a header, its `body_bytes` among them.
+std::array<char, frame_header_bytes> encode_frame_header(const FrameHeader& header);
 
 /// Appends header and body.
 void append_frame(std::string& out, FrameHeader header, std::string_view body);
