@@ -16,7 +16,8 @@
 namespace muster::core {
 namespace {
 
-constexpr int timers_per_advance_max = 4096;
+constexpr int work_per_advance_max = 512;  ///< timers that fire, keys that expire
+constexpr int work_per_table_max = 128;    ///< keys of one table, then others have their turn
 
 }  // namespace
 
@@ -75,10 +76,10 @@ void Engine::Impl::observe(Instant now) {
 
 void Engine::Impl::on(const Advance&) {
   if (now_ < held_until_) return;
-  for (int fired = 0; fired < timers_per_advance_max; ++fired) {
+  for (int work = 0; work < work_per_advance_max;) {
     Timer* timer = timers_.take_due(now_);
     if (timer == nullptr) break;
-    fire(*timer);
+    work += fire(*timer, work_per_advance_max - work);
   }
   delete_one_unused();
 }
@@ -88,14 +89,15 @@ Instant Engine::Impl::next_deadline() const {
   return next == base::far_future ? next : std::max(next, held_until_);
 }
 
-void Engine::Impl::fire(Timer& timer) {
+int Engine::Impl::fire(Timer& timer, int work_max) {
   switch (timer.kind()) {
-    case TimerKind::session: return fire_expiry(timer.owner<Session>());
-    case TimerKind::parked: return fire_parked(timer.owner<Parked>());
-    case TimerKind::key: return Table::fired(timer);
+    case TimerKind::session: fire_expiry(timer.owner<Session>()); break;
+    case TimerKind::parked: fire_parked(timer.owner<Parked>()); break;
+    case TimerKind::key: return 1 + Table::fired(timer, std::min(work_max, work_per_table_max));
     case TimerKind::objects:
-    case TimerKind::round: return Groups::fired(timer);
+    case TimerKind::round: Groups::fired(timer); break;
   }
+  return 1;
 }
 
 void Engine::Impl::fire_parked(Parked& parked) {
@@ -148,11 +150,11 @@ Counts Engine::Impl::counts() const {
   counts.connections = connections_.size();
   counts.waits = parked_count_;
   counts.cached_results = cached_count_;
+  counts.timers = timers_.armed_count();
   for (const auto& [name, name_space] : name_spaces_) {
     name_space->table.add_counts(counts);
     name_space->groups.add_counts(counts);
   }
-  counts.timers = timers_.armed_count();
   counts.memory_bytes = quota_.used_bytes();
   return counts;
 }

@@ -96,7 +96,8 @@ class Engine::Impl final : public Host {
 
   // Time.
   void observe(Instant now);
-  void fire(Timer& timer);
+  /// Returns how much was done: one timer, or so many keys.
+  int fire(Timer& timer, int work_max);
   void fire_parked(Parked& parked);
   void fire_expiry(Session& session);
   Instant deadline_of(const Session& session) const;

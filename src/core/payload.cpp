@@ -33,6 +33,13 @@ void Quota::charge_always(std::uint64_t bytes) {
   for (Quota* quota = this; quota != nullptr; quota = quota->parent_) quota->used_bytes_ += bytes;
 }
 
+bool Quota::charge(std::uint64_t bytes, Charging charging) {
+  if (charging == Charging::normal) return charge(bytes);
+  if (charging == Charging::reserve) return charge_reserve(bytes);
+  charge_always(bytes);
+  return true;
+}
+
 void Quota::release(std::uint64_t bytes) {
   for (Quota* quota = this; quota != nullptr; quota = quota->parent_) {
     assert(quota->used_bytes_ >= bytes);
@@ -87,13 +94,6 @@ class ChargedAllocator {
   std::uint64_t charged_bytes_;
 };
 
-bool charge(Quota& quota, std::uint64_t bytes, Charging charging) {
-  if (charging == Charging::normal) return quota.charge(bytes);
-  if (charging == Charging::reserve) return quota.charge_reserve(bytes);
-  quota.charge_always(bytes);
-  return true;
-}
-
 /// The counters, the ChargedBytes and what it views in one piece of memory.
 BlankPayload in_one_piece(Quota& quota, std::size_t bytes, std::uint64_t charged_bytes) {
   using Word = std::uint64_t;
@@ -129,7 +129,7 @@ class ChargedString final : public ChargedBytes {
 
 BlankPayload make_blank_payload(Quota& quota, std::size_t bytes, Charging charging) {
   const std::uint64_t charged_bytes = bytes + payload_overhead_bytes;
-  if (!charge(quota, charged_bytes, charging)) return {};
+  if (!quota.charge(charged_bytes, charging)) return {};
   try {
     return in_one_piece(quota, bytes, charged_bytes);
   } catch (const std::bad_alloc&) {

@@ -8,6 +8,9 @@
 
 namespace muster::core {
 
+/// How far past its limit a quota goes, see there.
+enum class Charging : std::uint8_t { normal, reserve, always };
+
 /// Counts bytes against a limit, and against that of a parent (a namespace's parent is the
 /// server). Charged where memory is taken, released where it is given back.
 class Quota {
@@ -24,7 +27,13 @@ class Quota {
   bool charge_reserve(std::uint64_t bytes);
   /// Charges even past the limit: for what frees memory or must not fail.
   void charge_always(std::uint64_t bytes);
+  bool charge(std::uint64_t bytes, Charging charging);
   void release(std::uint64_t bytes);
+  /// Whether `charge` would refuse even nothing.
+  bool is_passed() const {
+    if (is_short_ || used_bytes_ > limit_bytes_) return true;
+    return parent_ != nullptr && parent_->is_passed();
+  }
 
   std::uint64_t used_bytes() const { return used_bytes_; }
   std::uint64_t limit_bytes() const { return limit_bytes_; }
@@ -61,9 +70,6 @@ class ChargedBytes {
   std::string_view view_;
 };
 using Payload = std::shared_ptr<const ChargedBytes>;
-
-/// How a payload is charged: as Quota says.
-enum class Charging : std::uint8_t { normal, reserve, always };
 
 /// A payload whose bytes are still to be written.
 struct BlankPayload {

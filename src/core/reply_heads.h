@@ -1,11 +1,15 @@
 #pragma once
 
+#include <optional>
+#include <span>
+
+#include "core/entry.h"
 #include "core/session.h"
 #include "wire/reply.h"
 #include "wire/writer.h"
 
-// Answers of the table. A value is not copied into its reply: the reply's head is what comes
-// before the value's bytes, the payload itself is the tail.
+// Answers of the table. A value is not copied into its answer: the head is what comes before the
+// value's bytes; a short value is borrowed until the reply is put together, a long one shared.
 
 namespace muster::core {
 
@@ -16,23 +20,54 @@ Answer answer_of(const Reply& reply) {
   return answer;
 }
 
+/// Lets the entry's value follow the head.
+inline void add_value(Answer& answer, const Entry& entry) {
+  wire::Writer(answer.head).u32(static_cast<std::uint32_t>(entry.value().size()));
+  if (entry.block.is_shared()) {
+    answer.tail = entry.block.shared();
+  } else {
+    answer.value = entry.value();
+  }
+}
+
 /// A wire::ValueReply.
-inline Answer value_answer(Payload value) {
+inline Answer value_answer(const Entry& entry) {
   Answer answer;
-  wire::Writer(answer.head).u32(static_cast<std::uint32_t>(value->view().size()));
-  answer.tail = std::move(value);
+  add_value(answer, entry);
   return answer;
 }
 
 /// A wire::AppliedReply that tells what is there instead; null: nothing.
-inline Answer not_applied_answer(Payload present) {
+inline Answer not_applied_answer(const Entry* present) {
   if (present == nullptr) return answer_of(wire::AppliedReply{});
   Answer answer;
   wire::Writer writer(answer.head);
   writer.u8(0);
   writer.u8(1);
-  writer.u32(static_cast<std::uint32_t>(present->view().size()));
-  answer.tail = std::move(present);
+  add_value(answer, *present);
+  return answer;
+}
+
+/// A wire::ValuesReply, all in one payload, with a charge of the quota's reserve; without it when
+/// that refuses.
+inline Answer values_answer(Quota& quota, std::span<const std::optional<std::string_view>> values) {
+  std::size_t bytes = 4;
+  for (const auto& value : values) bytes += value ? 5 + value->size() : 1;
+  BlankPayload blank = make_blank_payload(quota, bytes, Charging::reserve);
+  Answer answer;
+  answer.tail = std::move(blank.payload);
+  if (answer.tail == nullptr) return answer;
+  char* at = blank.bytes;
+  const auto put_size = [&at](std::size_t size) {
+    for (int shift = 0; shift < 32; shift += 8) *at++ = static_cast<char>(size >> shift & 0xff);
+  };
+  put_size(values.size());
+  for (const auto& value : values) {
+    *at++ = value ? 1 : 0;
+    if (!value) continue;
+    put_size(value->size());
+    at += value->copy(at, value->size());
+  }
   return answer;
 }
 

@@ -25,7 +25,7 @@ struct Target {
     for (const WaitLink& link : wait->links) {
       if (link.entry == nullptr || link.entry->present_at(now)) continue;
       if (++count > keys_told_of_max) continue;
-      text += (count == 1 ? "" : ", ") + printable(link.entry->key);
+      text += (count == 1 ? "" : ", ") + printable(link.entry->key());
     }
     if (count > keys_told_of_max) {
       text += " and " + std::to_string(count - keys_told_of_max) + " more";

@@ -28,7 +28,7 @@ struct RegroupWait;  // core/group.h
 struct RoundWait;    // core/round.h
 struct StreamWait;   // core/stream.h
 struct Session;
-struct Lease;  // core/table_state.h
+struct KeyExtras;  // core/table_state.h
 
 /// Where a parked request waits. The owner of the wait is the Parked that holds it.
 using WaitPlace = std::variant<std::monostate, std::unique_ptr<KeyWait>, std::unique_ptr<JoinWait>,
@@ -118,7 +118,7 @@ struct Session {
 
   std::vector<Member*> members;     ///< one per epoch that it has not moved on from
   std::uint32_t claimants = 0;      ///< joiners that wait for a sign of life of this session
-  Chain<Lease> bound_keys;          ///< the keys that go with this session
+  Chain<KeyExtras> bound_keys;      ///< the keys that go with this session
   Link<Session> of_process{*this};  ///< among the sessions of its process
   bool ended = false;               ///< over, but its memory stays until the next event
 };

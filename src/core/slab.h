@@ -50,6 +50,12 @@ class Slab {
     if (chunk.used == 0) give_back(chunk);
   }
 
+  /// Of a slot that is not free.
+  T& operator[](Index index) {
+    return *std::launder(
+        reinterpret_cast<T*>(chunks_[index / chunk_slots]->at(index % chunk_slots)));
+  }
+
   /// Null when the slot is free.
   T* at(Index index) {
     Chunk* chunk = chunks_[index / chunk_slots].get();

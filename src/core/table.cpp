@@ -41,70 +41,71 @@ Instant Table::Impl::deadline_of(const wire::Ttl& ttl) const {
   return host_.now() + std::min(*ttl, wire::duration_max);
 }
 
-Entry* Table::Impl::prepare(std::string_view key, const Terms& terms) {
-  Entry* entry = state_.find_or_make(key, TableState::Purpose::write);
-  if (entry == nullptr) return nullptr;
-  if (!terms.need_lease() || state_.make_lease(*entry)) return entry;
-  state_.drop_if_unused(*entry);
-  return nullptr;
-}
-
 void Table::Impl::apply_terms(Entry& entry, const Terms& terms, Session& session) {
-  if (entry.lease == nullptr) return;
-  Session* bound = entry.lease->session;
-  if (terms.binding != Terms::Binding::keep) bound = nullptr;
-  if (terms.binding == Terms::Binding::caller) bound = &session;
-  state_.set_lease(entry, terms.deadline.value_or(entry.lease->deadline), bound);
+  if (terms.deadline) state_.set_deadline(entry, *terms.deadline);
+  if (terms.binding == Terms::Binding::keep) return;
+  state_.bind(entry, terms.binding == Terms::Binding::caller ? &session : nullptr);
+  state_.drop_extras_if_unused(entry);
 }
 
-void Table::Impl::write(const RequestContext& context, std::string_view key, Payload value,
-                        const Terms& terms, Answer answer) {
-  Entry* entry = prepare(key, terms);
-  if (entry == nullptr) {
-    return host_.fail(context, memory_refused(key.size() + entry_overhead_bytes + lease_bytes));
+void Table::Impl::write(const RequestContext& context, const Spot& spot, std::string_view first,
+                        std::string_view second, const Terms& terms, Answer&& answer) {
+  const bool binds = terms.binding == Terms::Binding::caller;
+  if (!binds && state_.overwrite(spot, first, second)) {
+    apply_terms(*spot.entry, terms, context.session);
+    return host_.answer(context, std::move(answer));
   }
-  const bool appeared = state_.put(*entry, std::move(value));
+  const std::optional<NewValue> value = state_.make_value(first, second);
+  const auto binding = binds ? TableState::Binding::room : TableState::Binding::none;
+  Draft draft(state_);
+  if (!value || !state_.prepare(draft, spot, *value, binding)) {
+    return host_.fail(context,
+                      memory_refused(spot.key.size() + first.size() + second.size() + entry_bytes));
+  }
+  Entry* const entry = &draft.entry();
+  const bool appeared = state_.put(draft);
   apply_terms(*entry, terms, context.session);
   host_.answer(context, std::move(answer));
-  if (appeared) state_.serve({entry});
+  if (appeared) state_.serve({&entry, 1});
 }
 
 void Table::Impl::set(const RequestContext& context, const wire::Set& request) {
-  std::optional<Error> error = check_key(request.key);
-  if (!error) error = check_value(request.key, request.value.size());
-  if (!error) error = check_ttl(request.ttl);
-  if (error) return host_.fail(context, std::move(*error));
-  if (request.only_if_absent && state_.find(request.key) != nullptr) {
+  if (auto error = check_key(request.key)) return host_.fail(context, std::move(*error));
+  if (auto error = check_value(request.key, request.value.size())) {
+    return host_.fail(context, std::move(*error));
+  }
+  if (auto error = check_ttl(request.ttl)) return host_.fail(context, std::move(*error));
+  const Spot spot = state_.look(request.key);
+  if (request.only_if_absent && spot.has_value()) {
     return host_.answer(context, answer_of(wire::AppliedReply{}));
   }
-  Payload value = make_payload(quota_, request.value);
-  if (value == nullptr) return host_.fail(context, value_refused(request.value.size()));
   Terms terms;
   if (request.ttl || !MUSTER_PLANTED(ttl_kept_after_set)) terms.deadline = deadline_of(request.ttl);
   terms.binding = request.bind_to_session ? Terms::Binding::caller : Terms::Binding::clear;
-  write(context, request.key, std::move(value), terms,
-        answer_of(wire::AppliedReply{true, std::nullopt}));
+  write(context, spot, request.value, {}, terms, answer_of(wire::AppliedReply{true, std::nullopt}));
 }
 
 void Table::Impl::get(const RequestContext& context, std::string_view key) {
   if (auto error = check_key(key)) return host_.fail(context, std::move(*error));
   const Entry* entry = state_.find(key);
   if (entry == nullptr) return park(context, {key});
-  host_.answer(context, value_answer(entry->value));
+  host_.answer(context, value_answer(*entry));
 }
 
 void Table::Impl::take(const RequestContext& context, std::string_view key) {
   if (auto error = check_key(key)) return host_.fail(context, std::move(*error));
   Entry* entry = state_.find(key);
   if (entry == nullptr) return park(context, {key});
-  host_.answer(context, value_answer(state_.remove(*entry)));
+  host_.answer(context, value_answer(*entry));  // which is kept, so has the value itself
+  state_.remove(*entry);
 }
 
 void Table::Impl::add(const RequestContext& context, const wire::Add& request) {
   if (auto error = check_key(request.key)) return host_.fail(context, std::move(*error));
+  const Spot spot = state_.look(request.key);
   std::int64_t number = 0;
-  if (const Entry* entry = state_.find(request.key)) {
-    const std::string_view text = entry->value->view();
+  if (spot.has_value()) {
+    const std::string_view text = spot.entry->value();
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error != std::errc() || end != text.data() + text.size()) {
       return host_.fail(context, failure(ErrorCode::not_a_number,
@@ -120,9 +121,7 @@ void Table::Impl::add(const RequestContext& context, const wire::Add& request) {
   std::array<char, 20> digits;
   const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
   const std::string_view text(digits.data(), static_cast<std::size_t>(end - digits.data()));
-  Payload value = make_payload(quota_, text);
-  if (value == nullptr) return host_.fail(context, value_refused(text.size()));
-  write(context, request.key, std::move(value), Terms{}, answer_of(wire::NumberReply{number}));
+  write(context, spot, text, {}, Terms{}, answer_of(wire::NumberReply{number}));
 }
 
 void Table::Impl::compare_set(const RequestContext& context, const wire::CompareSet& request) {
@@ -130,31 +129,27 @@ void Table::Impl::compare_set(const RequestContext& context, const wire::Compare
   if (!error) error = check_value(request.key, request.desired.size());
   if (!error) error = check_ttl(request.ttl);
   if (error) return host_.fail(context, std::move(*error));
-  const Entry* entry = state_.find(request.key);
-  const bool equal = entry == nullptr
-                         ? !request.expected.has_value()
-                         : request.expected && *request.expected == entry->value->view();
+  const Spot spot = state_.look(request.key);
+  const Entry* present = spot.has_value() ? spot.entry : nullptr;
+  const bool equal = present == nullptr ? !request.expected.has_value()
+                                        : request.expected && *request.expected == present->value();
   if (!equal && !MUSTER_PLANTED(compare_set_compares_nothing)) {
-    return host_.answer(context, not_applied_answer(entry == nullptr ? nullptr : entry->value));
+    return host_.answer(context, not_applied_answer(present));
   }
-  Payload value = make_payload(quota_, request.desired);
-  if (value == nullptr) return host_.fail(context, value_refused(request.desired.size()));
   // The request has no say about a session, so the key stays bound to the one it has.
   Terms terms;
   terms.deadline = deadline_of(request.ttl);
-  write(context, request.key, std::move(value), terms,
+  write(context, spot, request.desired, {}, terms,
         answer_of(wire::AppliedReply{true, std::nullopt}));
 }
 
 void Table::Impl::append(const RequestContext& context, const wire::Append& request) {
   if (auto error = check_key(request.key)) return host_.fail(context, std::move(*error));
-  const Entry* entry = state_.find(request.key);
-  const std::string_view old = entry == nullptr ? std::string_view() : entry->value->view();
+  const Spot spot = state_.look(request.key);
+  const std::string_view old = spot.has_value() ? spot.entry->value() : std::string_view();
   const std::uint64_t bytes = old.size() + request.suffix.size();
   if (auto error = check_value(request.key, bytes)) return host_.fail(context, std::move(*error));
-  Payload value = make_payload_joined(quota_, old, request.suffix);
-  if (value == nullptr) return host_.fail(context, value_refused(bytes));
-  write(context, request.key, std::move(value), Terms{},
+  write(context, spot, old, request.suffix, Terms{},
         answer_of(wire::NumberReply{static_cast<std::int64_t>(bytes)}));
 }
 
@@ -169,18 +164,21 @@ void Table::Impl::touch(const RequestContext& context, const wire::Touch& reques
   }
   Terms terms;
   terms.deadline = deadline_of(request.ttl);
-  if (terms.need_lease() && !state_.make_lease(*entry)) {
-    return host_.fail(context, memory_refused(lease_bytes));
-  }
   if (!MUSTER_PLANTED(touch_does_not_prolong)) apply_terms(*entry, terms, context.session);
   host_.answer(context, Answer{});
 }
 
 void Table::Impl::session_ended(Session& session) {
   while (MUSTER_PLANTED(bound_key_survives) && !session.bound_keys.empty()) {
-    session.bound_keys.first().bind(nullptr);
+    state_.bind(session.bound_keys.first().entry, nullptr);
   }
   while (!session.bound_keys.empty()) state_.remove(session.bound_keys.first().entry);
+}
+
+void Table::Impl::add_counts(Counts& counts) const {
+  counts.keys += state_.key_count;
+  counts.timers += state_.deadline_count();
+  if (state_.next_expiry.armed()) --counts.timers;  // it stands for them among the engine's
 }
 
 Table::Table(Host& host, Quota& quota) : impl_(std::make_unique<Impl>(host, quota)) {}
@@ -227,11 +225,8 @@ void Table::touch(const RequestContext& context, const wire::Touch& request) {
 }
 void Table::timed_out(Parked& parked) { impl_->timed_out(parked); }
 void Table::session_ended(Session& session) { impl_->session_ended(session); }
-void Table::add_counts(Counts& counts) const { counts.keys += impl_->key_count(); }
+void Table::add_counts(Counts& counts) const { impl_->add_counts(counts); }
 
-void Table::fired(Timer& timer) {
-  Lease& lease = timer.owner<Lease>();
-  lease.table.remove(lease.entry);
-}
+int Table::fired(Timer& timer, int work_max) { return timer.owner<TableState>().expire(work_max); }
 
 }  // namespace muster::core

@@ -39,8 +39,9 @@ class Table {
 
   /// The deadline of a get, take or wait has passed: `timed_out`, with the missing keys named.
   void timed_out(Parked& parked);
-  /// A timer of kind key has fired. Static: a timer's owner knows its table, the engine does not.
-  static void fired(Timer& timer);
+  /// A timer of kind key has fired: keys go whose time has passed. It is armed again if others
+  /// follow. Returns how much was done, about as many removals, at most `work_max`.
+  static int fired(Timer& timer, int work_max);
   /// Removes the keys that are bound to the session.
   void session_ended(Session& session);
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,10 +20,6 @@ struct Terms {
 
   std::optional<Instant> deadline;  ///< far_future: none; no value: as it was
   Binding binding = Binding::keep;
-
-  bool need_lease() const {
-    return binding == Binding::caller || deadline.value_or(base::far_future) != base::far_future;
-  }
 };
 
 /// The requests; table.cpp has those on one key, table_multi.cpp those on several.
@@ -47,11 +44,11 @@ class Table::Impl {
 
   void timed_out(Parked& parked);
   void session_ended(Session& session);
-  void expire(Lease& lease) { state_.remove(lease.entry); }
-  std::uint64_t key_count() const { return state_.key_count; }
+  void add_counts(Counts& counts) const;
 
  private:
   using Keys = std::vector<std::string_view>;
+  using Values = std::vector<std::optional<std::string_view>>;
 
   // Each returns what is wrong with its argument.
   std::optional<Error> check_key(std::string_view key) const;
@@ -63,16 +60,13 @@ class Table::Impl {
   Instant deadline_of(const wire::Ttl& ttl) const;
   Error memory_refused(std::uint64_t bytes) { return memory_exhausted(host_, quota_, bytes); }
 
-  Error value_refused(std::uint64_t value_bytes) {
-    return memory_refused(value_bytes + payload_overhead_bytes);
-  }
-
-  /// Stores `value` and answers with `answer`, or fails without a trace.
-  void write(const RequestContext& context, std::string_view key, Payload value, const Terms& terms,
-             Answer answer);
+  /// Stores the value, in two pieces, and answers with `answer`, or fails without a trace.
+  void write(const RequestContext& context, const Spot& spot, std::string_view first,
+             std::string_view second, const Terms& terms, Answer&& answer);
   void apply_terms(Entry& entry, const Terms& terms, Session& session);
-  /// The entry that is ready for `put`; null when the quota refuses.
-  Entry* prepare(std::string_view key, const Terms& terms);
+
+  /// Appends the value of each; none: it is absent.
+  void look_for(std::span<const std::string_view> keys, Values& values);
 
   /// Lets the request wait until all keys are there; it fails at once if it does not want to.
   void park(const RequestContext& context, const Keys& keys);

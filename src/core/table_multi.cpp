@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "base/planted.h"
 #include "core/failure.h"
@@ -16,9 +17,12 @@ std::optional<Error> Table::Impl::check_key_count(std::size_t count) const {
 }
 
 std::optional<Error> Table::Impl::check_keys(const Keys& keys) const {
-  std::optional<Error> error = check_key_count(keys.size());
-  for (auto key = keys.begin(); !error && key != keys.end(); ++key) error = check_key(*key);
-  return error;
+  if (auto error = check_key_count(keys.size())) return error;
+  const std::uint32_t limit = host_.options().limits.key_bytes_max;
+  for (const std::string_view key : keys) {
+    if (key.empty() || key.size() > limit) return check_key(key);
+  }
+  return std::nullopt;
 }
 
 void Table::Impl::remove(const RequestContext& context, const wire::Remove& request) {
@@ -67,9 +71,9 @@ void Table::Impl::park(const RequestContext& context, const Keys& keys) {
   KeyWait& wait = *owned;
   parked->wait_at(std::move(owned));
   for (const std::string_view key : keys) {
-    Entry* entry = state_.find_or_make(key, TableState::Purpose::wait);
+    Entry* entry = state_.make_place_to_wait(key);
     if (entry == nullptr) {
-      return host_.fail(*parked, memory_refused(key.size() + entry_overhead_bytes));
+      return host_.fail(*parked, memory_refused(key.size() + entry_bytes + extras_bytes));
     }
     wait.stand_at(*entry);
   }
@@ -78,7 +82,7 @@ void Table::Impl::park(const RequestContext& context, const Keys& keys) {
 void Table::Impl::timed_out(Parked& parked) {
   Keys missing;
   for (const WaitLink& link : std::get<std::unique_ptr<KeyWait>>(parked.place)->links) {
-    if (!link.entry->present_at(host_.now())) missing.push_back(link.entry->key);
+    if (!link.entry->present_at(host_.now())) missing.push_back(link.entry->key());
   }
   host_.fail(parked, absent(ErrorCode::timed_out, missing, parked.timeout));
 }
@@ -100,31 +104,40 @@ Error Table::Impl::absent(ErrorCode code, const Keys& missing, Duration timeout)
   return failure(code, std::move(detail));
 }
 
+void Table::Impl::look_for(std::span<const std::string_view> keys, Values& values) {
+  constexpr std::size_t batch = 32;          // of keys whose memory is asked for at a time
+  constexpr std::size_t cached_keys = 8192;  // so many are in the processor's cache in any case
+  const KeyIndex& index = state_.index;
+  std::array<std::uint32_t, batch> hashes;
+  for (; !keys.empty(); keys = keys.subspan(std::min(keys.size(), batch))) {
+    const std::size_t count = std::min(keys.size(), batch);
+    for (std::size_t i = 0; i < count; ++i) hashes[i] = state_.hash_of(keys[i]);
+    if (index.size() > cached_keys) {
+      for (std::size_t i = 0; i < count; ++i) index.prefetch_bucket(hashes[i]);
+      for (std::size_t i = 0; i < count; ++i) index.prefetch_entry(hashes[i]);
+      for (std::size_t i = 0; i < count; ++i) index.prefetch_key(hashes[i]);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const Spot spot = state_.look(keys[i], hashes[i]);
+      values.push_back(spot.has_value() ? std::optional(spot.entry->value()) : std::nullopt);
+    }
+  }
+}
+
 void Table::Impl::multi_get(const RequestContext& context, const wire::MultiGet& request) {
   if (auto error = check_keys(request.keys)) return host_.fail(context, std::move(*error));
-  wire::ValuesReply reply;
-  reply.values.reserve(request.keys.size());
+  Values values;
+  values.reserve(request.keys.size());
+  look_for(request.keys, values);
   std::uint64_t bytes = 0;
-  for (const std::string_view key : request.keys) {
-    const Entry* entry = state_.find(key);
-    if (entry == nullptr) {
-      reply.values.emplace_back(std::nullopt);
-      continue;
-    }
-    reply.values.emplace_back(entry->value->view());
-    bytes += entry->value->view().size();
-  }
+  for (const auto& value : values) bytes += value ? value->size() : 0;
   const std::uint64_t limit = host_.options().limits.round_bytes_max;
   if (bytes > limit) {
     return host_.fail(context, too_large("the sum of the values", bytes, "bytes", limit));
   }
   // The one read that copies: the copy is charged until it has left.
-  std::string body;
-  body.reserve(bytes + 8 * request.keys.size());
-  wire::append_body(body, reply);
-  Answer answer;
-  answer.tail = make_payload(quota_, body, Charging::reserve);
-  if (answer.tail == nullptr) return host_.fail(context, value_refused(body.size()));
+  Answer answer = values_answer(quota_, values);
+  if (answer.tail == nullptr) return host_.fail(context, memory_refused(bytes));
   host_.answer(context, std::move(answer));
 }
 
@@ -140,26 +153,22 @@ void Table::Impl::multi_set(const RequestContext& context, const wire::MultiSet&
   Terms terms;
   terms.deadline = deadline_of(request.ttl);
   terms.binding = Terms::Binding::clear;
-  std::vector<std::pair<Entry*, Payload>> writes;
-  writes.reserve(request.entries.size());
+  std::vector<Draft> drafts;
+  drafts.reserve(request.entries.size());
   for (const wire::KeyValue& pair : request.entries) {
-    Payload value = make_payload(quota_, pair.value);
-    Entry* entry = value == nullptr ? nullptr : prepare(pair.key, terms);
-    if (entry != nullptr) {
-      writes.emplace_back(entry, std::move(value));
-      continue;
+    Draft& draft = drafts.emplace_back(state_);
+    const std::optional<NewValue> value = state_.make_value(pair.value);
+    if (!value ||
+        !state_.prepare(draft, state_.look(pair.key), *value, TableState::Binding::none)) {
+      return host_.fail(context, memory_refused(pair.key.size() + pair.value.size() + entry_bytes));
     }
-    // By key, since a key that is named twice has one entry.
-    for (std::size_t index = 0; index < writes.size(); ++index) {
-      state_.drop_if_unused(request.entries[index].key);
-    }
-    return host_.fail(context, memory_refused(pair.value.size() + entry_overhead_bytes));
   }
   std::vector<Entry*> appeared;
-  appeared.reserve(writes.size());
-  for (auto& [entry, value] : writes) {
-    if (state_.put(*entry, std::move(value))) appeared.push_back(entry);
-    apply_terms(*entry, terms, context.session);
+  appeared.reserve(drafts.size());
+  for (Draft& draft : drafts) {
+    Entry& entry = draft.entry();
+    if (state_.put(draft)) appeared.push_back(&entry);
+    apply_terms(entry, terms, context.session);
   }
   host_.answer(context, answer_of(wire::EmptyReply{}));
   state_.serve(appeared);
@@ -178,15 +187,13 @@ void Table::Impl::list_keys(const RequestContext& context, const wire::List& req
     const Entry* entry = state_.entries.at(slot);
     slot = state_.entries.after(slot);
     if (entry == nullptr || !entry->present_at(host_.now())) continue;
-    if (!std::string_view(entry->key).starts_with(request.prefix)) continue;
+    if (!entry->key().starts_with(request.prefix)) continue;
     wire::ListEntry& listed = reply.entries.emplace_back();
-    listed.name = entry->key;
-    listed.value_bytes = entry->value->view().size();
-    if (entry->lease == nullptr) continue;
-    listed.bound = entry->lease->session != nullptr;
-    if (entry->lease->deadline != base::far_future) {
-      listed.ttl = entry->lease->deadline - host_.now();
-    }
+    listed.name = entry->key();
+    listed.value_bytes = entry->value().size();
+    const KeyExtras* const extras = entry->block.extras();
+    listed.bound = extras != nullptr && extras->session != nullptr;
+    if (entry->deadline != base::far_future) listed.ttl = entry->deadline - host_.now();
   }
   if (slot < end) reply.cursor = slot;
   host_.answer(context, answer_of(reply));

@@ -1,161 +1,253 @@
 #include "core/table_state.h"
 
-#include <algorithm>
+#include <new>
+#include <utility>
 
-#include "base/planted.h"
-#include "core/hash.h"
-#include "core/reply_heads.h"
-
-// Life of a key: found or made (charged to the quota) -> put: it has a value, those who waited
-// are served -> removed, or expired by its timer, or found past its deadline by whoever looks
-// first; all three are `remove`. The entry stays as long as the key has a value or a wait.
+// Life of a key: looked for -> a write is drafted (all that it takes is allocated and charged to
+// the quota; a new entry stands in the index, without a value) -> put: it has the value, those who
+// waited are served -> removed, or expired by the wheel of deadlines, or found past its deadline by
+// whoever looks first; all three are `remove`. The entry stays as long as the key has a value or a
+// wait.
+//
+// Deadlines stand in a wheel of the table's own, and one timer of the server's for the next time at
+// which that has work. When a deadline moves to a later one, as it does with every `set` and
+// `touch` of a key that is kept alive, nothing moves in the wheel: it looks again at the earlier
+// one.
 
 namespace muster::core {
+namespace {
 
-Lease::~Lease() { table.quota.release(lease_bytes); }
+constexpr int moves_per_removal = 8;  ///< in the wheel, that take as long
 
-void Lease::bind(Session* to) {
-  if (session == to) return;
-  of_session.leave();
-  session = to;
-  if (to != nullptr) to->bound_keys.append(of_session);
+}  // namespace
+
+Draft::Draft(Draft&& other) noexcept
+    : table_(other.table_),
+      entry_(std::exchange(other.entry_, nullptr)),
+      block_(std::exchange(other.block_, {})),
+      made_entry_(other.made_entry_),
+      made_extras_(other.made_extras_) {}
+
+Draft::~Draft() {
+  if (block_) table_->free_block(block_);
+  if (entry_ == nullptr) return;
+  if (made_extras_) table_->drop_extras_if_unused(*entry_);
+  if (made_entry_) table_->drop_if_unused(*entry_);
 }
 
 TableState::~TableState() {
   for (std::uint32_t slot = 0; slot < entries.end(); ++slot) {
-    if (Entry* entry = entries.at(slot)) {
-      quota.release(entry->key.size() + entry_overhead_bytes);
+    Entry* entry = entries.at(slot);
+    if (entry == nullptr) continue;
+    if (entry->deadline != base::far_future) deadlines->remove(slot);
+    bind(*entry, nullptr);
+    drop_extras_if_unused(*entry);
+    free_block(entry->block);
+    quota.release(entry_bytes);
+  }
+}
+
+Spot TableState::look_after_removal(Entry& entry, std::string_view key, std::uint32_t hash) {
+  remove(entry);
+  return {key, hash, index.find(key, hash)};  // it stays if somebody waits there
+}
+
+std::optional<NewValue> TableState::make_value(std::string_view first, std::string_view second) {
+  if (first.size() + second.size() < shared_value_bytes_min)
+    return NewValue{first, second, nullptr};
+  Payload payload = make_payload_joined(quota, first, second);
+  if (payload == nullptr) return std::nullopt;
+  return NewValue{{}, {}, std::move(payload)};
+}
+
+Block TableState::make_block(std::string_view key, const NewValue& value, Block::Extras extras,
+                             Charging charging) {
+  const std::uint64_t bytes = Block::taken_bytes(key.size(), value, extras);
+  if (!quota.charge(bytes, charging)) return {};
+  try {
+    return Block::make(key, value, extras);
+  } catch (const std::bad_alloc&) {
+    quota.release(bytes);
+    if (charging == Charging::always) throw;
+    quota.set_short(true);
+    return {};
+  }
+}
+
+void TableState::free_block(Block& block) {
+  quota.release(block.taken_bytes());
+  block.free();
+}
+
+void TableState::replace_block(Entry& entry, Block block) {
+  if (KeyExtras* const extras = entry.block.extras()) block.set_extras(extras);
+  free_block(entry.block);
+  entry.block = block;
+}
+
+Entry* TableState::make_entry(const Spot& spot, const NewValue& value, Block::Extras extras,
+                              Charging charging) {
+  if (!quota.charge(entry_bytes, charging)) return nullptr;
+  Block block = make_block(spot.key, value, extras, charging);
+  try {
+    if (block) {
+      index.reserve_one();
+      Entry& entry = entries.emplace(block, spot.hash);
+      index.insert(entry);
+      return &entry;
     }
+  } catch (const std::bad_alloc&) {
+    free_block(block);
+    quota.set_short(true);
   }
-}
-
-std::uint32_t TableState::hash_of(std::string_view key) const {
-  return static_cast<std::uint32_t>(keyed_hash(host.options().hash_key, key));
-}
-
-Entry* TableState::find(std::string_view key) {
-  Entry* entry = index.find(key, hash_of(key));
-  if (entry == nullptr || entry->value == nullptr) return nullptr;
-  if (entry->present_at(host.now())) return entry;
-  remove(*entry);
+  quota.release(entry_bytes);
   return nullptr;
 }
 
-Entry* TableState::find_or_make(std::string_view key, Purpose purpose) {
-  const std::uint32_t hash = hash_of(key);
-  Entry* entry = index.find(key, hash);
-  if (entry != nullptr && (entry->value == nullptr || entry->present_at(host.now()))) return entry;
-  if (entry != nullptr) {
-    remove(*entry);
-    entry = index.find(key, hash);
-    if (entry != nullptr) return entry;
+bool TableState::make_extras(Entry& entry, Charging charging) {
+  if (!entry.block.has_room_for_extras()) {
+    const bool is_shared = entry.block.is_shared();
+    const NewValue value =
+        is_shared ? NewValue{{}, {}, entry.block.shared()} : NewValue{entry.value(), {}, nullptr};
+    const Block block = make_block(entry.key(), value, Block::Extras::room, charging);
+    if (!block) return false;
+    replace_block(entry, block);
   }
-  const std::uint64_t bytes = key.size() + entry_overhead_bytes;
-  index.reserve_one();
-  Entry& made = entries.emplace(key, hash);
-  const bool charged = purpose == Purpose::wait ? quota.charge_reserve(bytes) : quota.charge(bytes);
-  if (charged) {
-    index.insert(made);
-    return &made;
+  if (!quota.charge(extras_bytes, charging)) return false;
+  try {
+    entry.block.set_extras(new KeyExtras(*this, entry));
+    return true;
+  } catch (const std::bad_alloc&) {
+    quota.release(extras_bytes);
+    quota.set_short(true);
+    return false;
   }
-  entries.erase(made.slot);
-  return nullptr;
+}
+
+void TableState::drop_extras_if_unused(Entry& entry) {
+  KeyExtras* const extras = entry.block.extras();
+  if (extras == nullptr || extras->used()) return;
+  entry.block.set_extras(nullptr);
+  delete extras;
+  quota.release(extras_bytes);
 }
 
 void TableState::drop_if_unused(Entry& entry) {
-  if (entry.value != nullptr || entry.waiting != nullptr) return;
+  drop_extras_if_unused(entry);
+  if (entry.has_value || entry.block.extras() != nullptr) return;
   index.remove(entry);
-  quota.release(entry.key.size() + entry_overhead_bytes);
+  free_block(entry.block);
+  quota.release(entry_bytes);
   entries.erase(entry.slot);
 }
 
-void TableState::drop_if_unused(std::string_view key) {
-  Entry* entry = index.find(key, hash_of(key));
-  if (entry == nullptr) return;
-  if (entry->lease != nullptr) set_lease(*entry, entry->lease->deadline, entry->lease->session);
-  drop_if_unused(*entry);
+Entry* TableState::make_place_to_wait(std::string_view key) {
+  Spot spot = look(key);
+  if (spot.entry == nullptr) {
+    spot.entry = make_entry(spot, {}, Block::Extras::room, Charging::reserve);
+  }
+  if (spot.entry == nullptr) return nullptr;
+  if (spot.entry->block.extras() != nullptr) return spot.entry;
+  if (make_extras(*spot.entry, Charging::reserve)) return spot.entry;
+  drop_if_unused(*spot.entry);
+  return nullptr;
 }
 
-bool TableState::put(Entry& entry, Payload value) {
-  const bool appeared = entry.value == nullptr;
-  entry.value = std::move(value);
-  if (!appeared) return false;
-  ++key_count;
-  if (entry.waiting != nullptr) {
-    for (const WaitLink& link : entry.waiting->readers) --link.wait->missing_count;
+bool TableState::prepare(Draft& draft, const Spot& spot, const NewValue& value, Binding binding) {
+  const auto extras = binding == Binding::room ? Block::Extras::room : Block::Extras::none;
+  draft.entry_ = spot.entry;
+  if (spot.entry == nullptr) {
+    draft.entry_ = make_entry(spot, value, extras, Charging::normal);
+    if (draft.entry_ == nullptr) return false;
+    draft.made_entry_ = true;
   }
+  Entry& entry = *draft.entry_;
+  if (binding == Binding::room && entry.block.extras() == nullptr) {
+    if (!make_extras(entry, Charging::normal)) return false;
+    draft.made_extras_ = true;
+  }
+  if (draft.made_entry_) return true;
+  const bool has_room = entry.block.has_room_for_extras();
+  draft.block_ = make_block(entry.key(), value,
+                            has_room ? Block::Extras::room : Block::Extras::none, Charging::normal);
+  return static_cast<bool>(draft.block_);
+}
+
+bool TableState::put(Draft& draft) {
+  Entry& entry = *std::exchange(draft.entry_, nullptr);
+  if (draft.block_) replace_block(entry, std::exchange(draft.block_, {}));
+  if (entry.has_value) return false;
+  note_presence(entry, true);
   return true;
 }
 
-Payload TableState::remove(Entry& entry) {
-  Payload value = std::move(entry.value);
-  entry.value = nullptr;
-  entry.lease.reset();
-  --key_count;
-  if (entry.waiting != nullptr) {
-    for (const WaitLink& link : entry.waiting->readers) ++link.wait->missing_count;
+void TableState::note_presence(Entry& entry, bool is_present) {
+  entry.has_value = is_present;
+  key_count += is_present ? 1 : -1;
+  KeyExtras* const extras = entry.block.extras();
+  if (extras == nullptr) return;
+  for (const WaitLink& link : extras->waiting.readers) {
+    link.wait->missing_count += is_present ? -1 : 1;
   }
+}
+
+void TableState::remove(Entry& entry) {
+  set_deadline(entry, base::far_future);
+  bind(entry, nullptr);
+  entry.block.let_go_of_shared();
+  note_presence(entry, false);
   drop_if_unused(entry);
-  return value;
 }
 
-bool TableState::make_lease(Entry& entry) {
-  if (entry.lease != nullptr) return true;
-  if (!quota.charge(lease_bytes)) return false;
-  entry.lease = std::make_unique<Lease>(*this, entry);
-  return true;
+void TableState::bind(Entry& entry, Session* session) {
+  KeyExtras* const extras = entry.block.extras();
+  if (extras == nullptr || extras->session == session) return;
+  extras->of_session.leave();
+  extras->session = session;
+  if (session != nullptr) session->bound_keys.append(extras->of_session);
 }
 
-void TableState::set_lease(Entry& entry, Instant deadline, Session* session) {
-  if (entry.lease == nullptr) return;
-  if (deadline == base::far_future && session == nullptr) return entry.lease.reset();
-  entry.lease->deadline = deadline;
-  host.timers().arm(entry.lease->timer, deadline);
-  entry.lease->bind(session);
-}
-
-bool TableState::complete(KeyWait& wait) {
-  for (WaitLink& link : wait.links) {
-    Entry& entry = *link.entry;
-    if (entry.value != nullptr && !entry.present_at(host.now())) remove(entry);
+void TableState::set_deadline(Entry& entry, Instant deadline) {
+  const Instant before = std::exchange(entry.deadline, deadline);
+  if (deadline == before) return;
+  const bool was_armed = before != base::far_future;
+  if (deadline == base::far_future) {
+    deadlines->remove(entry.slot);
+    if (deadlines->armed_count() == 0) next_expiry.disarm();
+    return;
   }
-  return wait.missing_count == 0;
+  if (was_armed && deadline > before) return;  // the wheel looks at the earlier one
+  if (was_armed) deadlines->remove(entry.slot);
+  if (deadlines == nullptr) {
+    deadlines = std::make_unique<Wheel<EntryLinks>>(EntryLinks{&entries});
+  }
+  if (!next_expiry.armed() || host.now() < next_expiry.at()) deadlines->skip_to(host.now());
+  const Instant due = deadlines->add(entry.slot);
+  if (!next_expiry.armed() || due < next_expiry.at()) host.timers().arm(next_expiry, due);
 }
 
-void TableState::serve(const std::vector<Entry*>& appeared) {
-  std::vector<KeyWait*> ready;
-  for (Entry* entry : appeared) {
-    if (entry->waiting == nullptr) continue;
-    for (const WaitLink& link : entry->waiting->readers) {
-      KeyWait& wait = *link.wait;
-      if (wait.missing_count != 0 || wait.queued) continue;
-      wait.queued = true;
-      ready.push_back(&wait);
+void TableState::prefetch_removal(const Entry& entry) const {
+  index.prefetch_bucket(entry.hash);
+  __builtin_prefetch(entry.block.begin());
+}
+
+int TableState::expire(int work_max) {
+  int work = 0;
+  while (work < work_max) {
+    const std::uint32_t slot = deadlines->take_due(host.now());
+    if (slot != Entry::none) {
+      Entry& entry = entries[slot];
+      prefetch_removal(entries[entry.next_in_wheel]);  // whose turn is next, if anybody's
+      entry.deadline = base::far_future;               // no longer armed
+      remove(entry);
+      ++work;
+      continue;
     }
+    if (deadlines->next_deadline() > host.now()) break;
+    work += Wheel<EntryLinks>::moves_per_call_max / moves_per_removal;
   }
-  if (appeared.size() > 1) {  // the list of one key is in order already
-    std::sort(ready.begin(), ready.end(),
-              [](const KeyWait* a, const KeyWait* b) { return a->number < b->number; });
-  }
-  for (KeyWait* wait : ready) {
-    wait->queued = false;
-    if (!complete(*wait)) continue;
-    const bool reads_value = wait->parked.operation == wire::Operation::get;
-    if (reads_value ? MUSTER_PLANTED(get_not_woken) : MUSTER_PLANTED(wait_not_woken)) continue;
-    Payload value = reads_value ? wait->links.front().entry->value : nullptr;
-    host.answer(wait->parked, reads_value ? value_answer(std::move(value)) : Answer{});
-  }
-  for (Entry* entry : appeared) serve_one_taker(*entry);
-}
-
-void TableState::serve_one_taker(Entry& entry) {
-  if (entry.waiting == nullptr || entry.waiting->takers.empty()) return;
-  if (MUSTER_PLANTED(take_not_woken)) return;
-  KeyWait& winner = *entry.waiting->takers.first().wait;
-  if (MUSTER_PLANTED(take_gives_to_two)) {
-    return host.answer(winner.parked, value_answer(entry.value));
-  }
-  host.answer(winner.parked, value_answer(remove(entry)));  // the last wait takes the entry along
+  host.timers().arm(next_expiry, deadlines->next_deadline());
+  return work;
 }
 
 }  // namespace muster::core

@@ -1,20 +1,17 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 
 #include "base/time.h"
+#include "core/wheel.h"
 
 namespace muster::core {
-
-using base::Instant;
 
 /// What a timer is for; the engine dispatches on it.
 enum class TimerKind : std::uint8_t {
   session,  ///< owner: Session: silent for too long?
   parked,   ///< owner: Parked: its deadline
-  key,      ///< owner: Lease: its key's TTL
+  key,      ///< owner: TableState: the next of its keys' TTLs
   objects,  ///< owner: Epoch: its objects' expiration, and what else it waits for
   round,    ///< owner: Round: log who is missing
 };
@@ -38,9 +35,9 @@ class Timer {
 
  private:
   friend class TimerWheel;
+  friend struct TimerLinks;
   TimerKind kind_;
-  std::uint8_t level_ = 0;
-  std::uint8_t slot_ = 0;
+  WheelPlace place_;
   void* owner_;
   Instant at_{};
   class TimerWheel* wheel_ = nullptr;
@@ -48,54 +45,33 @@ class Timer {
   Timer* next_ = nullptr;
 };
 
-/// A hierarchical wheel of 1 ms: arming, disarming and firing cost O(1), whatever is armed.
-/// A timer never fires before its instant, and less than 1 ms after it when asked in time.
+/// How a wheel's timers are linked, see core/wheel.h.
+struct TimerLinks {
+  using Ref = Timer*;
+  static constexpr Ref none = nullptr;
+
+  static Instant at(Ref timer) { return timer->at_; }
+  static WheelPlace& place(Ref timer) { return timer->place_; }
+  static Ref& previous(Ref timer) { return timer->previous_; }
+  static Ref& next(Ref timer) { return timer->next_; }
+};
+
+/// The wheel of all timers that are objects of their own; for what it promises see core/wheel.h.
 /// Timers of the same millisecond fire in the order in which they were armed.
 class TimerWheel {
  public:
-  TimerWheel() = default;
-  TimerWheel(const TimerWheel&) = delete;
-  TimerWheel& operator=(const TimerWheel&) = delete;
-  ~TimerWheel();
-
   /// Arms, or moves, `timer`; at far_future it is disarmed.
   void arm(Timer& timer, Instant at);
 
-  /// Disarms and returns one timer that is due at `now`; null when there is none, or when
-  /// `moves_per_call_max` timers were moved to finer slots and work is left: then
-  /// `next_deadline() <= now`.
+  /// Disarms and returns one timer that is due at `now`. Null: there is none, or work is left.
   Timer* take_due(Instant now);
 
-  /// When `take_due` has work again: a timer that is due (less than 1 ms after its instant), or
-  /// slots to refine. far_future when nothing is armed.
-  Instant next_deadline() const;
-
-  std::uint64_t armed_count() const { return armed_count_; }
-
-  static constexpr int moves_per_call_max = 1024;
+  Instant next_deadline() const { return wheel_.next_deadline(); }
+  std::uint64_t armed_count() const { return wheel_.armed_count(); }
 
  private:
   friend class Timer;
-  struct Slot {
-    std::size_t level;
-    std::size_t index;
-  };
-  void insert(Timer& timer);
-  void remove(Timer& timer);
-  static std::size_t digit(std::int64_t tick, std::size_t level) {
-    return static_cast<std::size_t>(tick >> (level * slot_bits)) & (slot_count - 1);
-  }
-  Slot next_slot() const;
-  std::int64_t start_of(Slot slot) const;
-
-  static constexpr std::size_t slot_bits = 6;
-  static constexpr std::size_t slot_count = std::size_t{1} << slot_bits;
-  static constexpr std::size_t level_count = 9;  // 2^54 ms: every instant there is
-
-  std::array<std::array<Timer*, slot_count>, level_count> first_{};
-  std::array<std::uint64_t, level_count> occupied_{};  // one bit per slot
-  std::int64_t tick_ = 0;                              // the last millisecond that was looked at
-  std::uint64_t armed_count_ = 0;
+  Wheel<TimerLinks> wheel_;
 };
 
 }  // namespace muster::core

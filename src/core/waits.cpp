@@ -11,21 +11,19 @@ KeyWait::~KeyWait() {
   for (std::size_t index = 0; index < standing_count; ++index) {
     WaitLink& link = links[index];
     link.at_key.leave();
-    Entry& entry = *link.entry;
-    if (entry.waiting->readers.empty() && entry.waiting->takers.empty()) entry.waiting.reset();
-    table.drop_if_unused(entry);
+    table.drop_if_unused(*link.entry);
   }
   table.quota.release(charged_bytes(links.size()));
 }
 
 void KeyWait::stand_at(Entry& entry) {
-  if (entry.waiting == nullptr) entry.waiting = std::make_unique<Waiting>();
   WaitLink& link = links[standing_count++];
   link.wait = this;
   link.entry = &entry;
+  Waiting& waiting = entry.block.extras()->waiting;
   const bool takes = parked.operation == wire::Operation::take;
-  (takes ? entry.waiting->takers : entry.waiting->readers).append(link.at_key);
-  if (entry.value == nullptr) ++missing_count;
+  (takes ? waiting.takers : waiting.readers).append(link.at_key);
+  if (!entry.has_value) ++missing_count;
 }
 
 }  // namespace muster::core

@@ -1,6 +1,5 @@
 #include "core/key_index.h"
 
-#include <deque>
 #include <random>
 #include <set>
 #include <string>
@@ -23,18 +22,21 @@ std::uint32_t hash_of(const std::string& key) {
 
 TEST_CASE("the index finds what is in it while it grows and shrinks") {
   std::mt19937 random(5);
-  std::deque<Entry> entries;
+  Slab<Entry> entries;
   for (std::uint32_t number = 0; number < 20000; ++number) {
     const std::string key = "key/" + std::to_string(number);
-    entries.emplace_back(number, key, hash_of(key));
+    entries.emplace(Block::make(key, {}, Block::Extras::none), hash_of(key));
   }
-  KeyIndex index;
+  KeyIndex index(entries);
   std::set<std::uint32_t> inside;
   for (int step = 0; step < 200000; ++step) {
     const bool grows = (step / 50000) % 2 == 0;
-    Entry& entry = entries[random() % entries.size()];
+    Entry& entry = entries[static_cast<std::uint32_t>(random() % 20000)];
     const bool is_inside = inside.contains(entry.slot);
-    REQUIRE(index.find(entry.key, entry.hash) == (is_inside ? &entry : nullptr));
+    REQUIRE(index.find(entry.key(), entry.hash) == (is_inside ? &entry : nullptr));
+    index.prefetch_bucket(entry.hash);
+    index.prefetch_entry(entry.hash);
+    index.prefetch_key(entry.hash);
     if (is_inside && random() % 10 < (grows ? 1U : 9U)) {
       index.remove(entry);
       inside.erase(entry.slot);
@@ -45,17 +47,20 @@ TEST_CASE("the index finds what is in it while it grows and shrinks") {
     }
     REQUIRE(index.size() == inside.size());
   }
-  for (Entry& entry : entries) {
-    REQUIRE(index.find(entry.key, entry.hash) == (inside.contains(entry.slot) ? &entry : nullptr));
-    if (inside.contains(entry.slot)) index.remove(entry);
+  for (std::uint32_t slot = 0; slot < entries.end(); ++slot) {
+    Entry& entry = entries[slot];
+    REQUIRE(index.find(entry.key(), entry.hash) == (inside.contains(slot) ? &entry : nullptr));
+    if (inside.contains(slot)) index.remove(entry);
+    entry.block.free();
   }
   CHECK(index.size() == 0);
 }
 
 TEST_CASE("keys of one hash are told apart") {
-  Entry a(0, "a", 77);
-  Entry b(1, "b", 77);
-  KeyIndex index;
+  Slab<Entry> entries;
+  Entry& a = entries.emplace(Block::make("a", {}, Block::Extras::none), 77U);
+  Entry& b = entries.emplace(Block::make("b", {}, Block::Extras::none), 77U);
+  KeyIndex index(entries);
   for (Entry* entry : {&a, &b}) {
     index.reserve_one();
     index.insert(*entry);
@@ -66,6 +71,8 @@ TEST_CASE("keys of one hash are told apart") {
   index.remove(a);
   CHECK(index.find("a", 77) == nullptr);
   CHECK(index.find("b", 77) == &b);
+  a.block.free();
+  b.block.free();
 }
 
 TEST_CASE("the hash is SipHash-1-3 and depends on its key") {

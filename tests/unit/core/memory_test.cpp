@@ -94,6 +94,21 @@ TEST_CASE("an answer in the cache is charged what it takes") {
   CHECK(cost.charged < 1.25 * cost.taken);
 }
 
+TEST_CASE("a get of a short value allocates nothing") {
+  EngineDriver driver;
+  const core::ConnectionId a = driver.connect();
+  driver.ask(
+      a,
+      wire::Set{
+          "k", std::string_view("a value that a string does not hold itself"), {}, false, false});
+  driver.ask(a, wire::Get{"k"});  // which acknowledges
+  wire::Request request;
+  request.id = 100;
+  request.body = wire::Get{"k"};
+  const core::Event event = core::Requested{a, &request};
+  CHECK(bytes_allocated_by([&] { driver.engine.apply(event, driver.now); }) == 0);
+}
+
 TEST_CASE("what a large table took is given back when its keys go") {
   EngineDriver driver;
   const core::ConnectionId a = driver.connect();

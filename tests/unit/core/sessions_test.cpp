@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "core/block.h"
 #include "engine_driver.h"
 
 // What scripts cannot see well: bounds, bursts, and what is left behind.
@@ -123,7 +124,8 @@ TEST_CASE("a namespace goes with its last key and session, and its payloads may 
   options.name_spaces_max = 2;
   EngineDriver driver(options);
   const core::ConnectionId a = driver.connect("one");
-  const std::uint64_t id = driver.ask(a, wire::Set{"k", "value", Duration(3s), false, false});
+  const std::string value(core::shared_value_bytes_min, 'v');  // shorter ones are not shared
+  const std::uint64_t id = driver.ask(a, wire::Set{"k", value, Duration(3s), false, false});
   CHECK(driver.reply(id).has_value());
   auto held = driver.reply(driver.ask(a, wire::Get{"k"}));
   driver.connect("two");
@@ -133,7 +135,7 @@ TEST_CASE("a namespace goes with its last key and session, and its payloads may 
   driver.pass(4s);
   driver.connect("three");
   CHECK(driver.count<core::Close>() == 3);  // still: a reply is on its way
-  CHECK(value_of(*held) == "value");
+  CHECK(value_of(*held) == value);
   held.reset();
   driver.pass(1s);
   driver.connect("three");

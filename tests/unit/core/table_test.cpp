@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "core/block.h"
 #include "engine_driver.h"
 
 // Random requests against a model that is too simple to be wrong; the scripts say what each
@@ -60,7 +61,7 @@ class TablePlay {
   void step() {
     key_ = "k" + std::to_string(random_() % 12);
     from_ = connections_[random_() % connections_.size()];
-    switch (random_() % 12) {
+    switch (random_() % 13) {
       case 0:
       case 1: return set();
       case 2: return remove();
@@ -71,6 +72,7 @@ class TablePlay {
       case 7: return exists();
       case 8: return multi_set();
       case 9: return compare_set();
+      case 11: return multi_get();
       case 10:
         if (random_() % 20 == 0) return end_a_session();
         return list();
@@ -117,7 +119,9 @@ class TablePlay {
     return ttl ? driver_.now + *ttl : base::far_future;
   }
   std::string some_value() {
-    return std::string(random_() % 40, static_cast<char>('a' + random_() % 26));
+    std::size_t bytes = random_() % 40;
+    if (random_() % 8 == 0) bytes += core::shared_value_bytes_min - 20;
+    return std::string(bytes, static_cast<char>('a' + random_() % 26));
   }
 
   void set() {
@@ -138,10 +142,12 @@ class TablePlay {
   void append() {
     model_.find(key_);
     ModelKey& key = model_.make(key_);
-    key.value = (key.value + "+").substr(0, 200);
-    const bool cut = key.value.size() == 200;
-    ask(wire::Append{key_, "+"});
-    if (cut) {
+    const std::string suffix = some_value();
+    key.value += suffix;
+    const core::SendReply reply = ask(wire::Append{key_, suffix});
+    CHECK(wire::decode_body<wire::NumberReply>(reply.head).value().number ==
+          static_cast<std::int64_t>(key.value.size()));
+    if (key.value.size() > 10000) {
       ask(wire::Remove{{key_}});
       model_.remove(key_);
     }
@@ -172,23 +178,44 @@ class TablePlay {
   }
   void multi_set() {
     const std::string other = "k" + std::to_string(random_() % 12);
-    const wire::MultiSet request{{{key_, "1"}, {other, "2"}}, some_ttl()};
+    const std::string first = some_value();
+    const std::string second = some_value();
+    const wire::MultiSet request{{{key_, first}, {other, second}}, some_ttl()};
     CHECK(ask(request).code == 0);
-    model_.make(key_) = {"1", deadline(request.ttl), 0};
-    model_.make(other) = {"2", deadline(request.ttl), 0};
+    model_.make(key_) = {first, deadline(request.ttl), 0};
+    model_.make(other) = {second, deadline(request.ttl), 0};
+  }
+  void multi_get() {
+    std::vector<std::string> names;
+    wire::MultiGet request;
+    for (int number = 0; number < 12; ++number) names.push_back("k" + std::to_string(number));
+    for (const std::string& name : names) request.keys.push_back(name);
+    const std::string body = body_of(ask(request));
+    const auto reply = wire::decode_body<wire::ValuesReply>(body).value();
+    REQUIRE(reply.values.size() == names.size());
+    for (std::size_t index = 0; index < names.size(); ++index) {
+      const ModelKey* key = model_.find(names[index]);
+      REQUIRE(reply.values[index].has_value() == (key != nullptr));
+      if (key != nullptr) CHECK(*reply.values[index] == key->value);
+    }
   }
   void compare_set() {
     ModelKey* key = model_.find(key_);
-    wire::CompareSet request{key_, std::nullopt, "new", some_ttl()};
+    const std::string desired = some_value();
+    wire::CompareSet request{key_, std::nullopt, desired, some_ttl()};
     if (random_() % 2 == 0) {
       request.expected = key == nullptr ? std::string_view("?") : std::string_view(key->value);
     }
     const bool applied = request.expected.has_value() == (key != nullptr);
     const core::SendReply reply = ask(request);
-    CHECK(wire::decode_body<wire::AppliedReply>(body_of(reply)).value().applied == applied);
+    const std::string body = body_of(reply);
+    const auto told = wire::decode_body<wire::AppliedReply>(body).value();
+    CHECK(told.applied == applied);
+    CHECK(told.value.has_value() == (!applied && key != nullptr));
+    if (told.value) CHECK(*told.value == key->value);
     if (!applied) return;
     ModelKey& written = model_.make(key_);
-    written.value = "new";
+    written.value = desired;
     written.deadline = deadline(request.ttl);
   }
   void list() {
@@ -249,6 +276,66 @@ TEST_CASE("of many who take, each gets one value, in their order") {
   }
   CHECK(driver.engine.counts().keys == 0);
   CHECK(driver.engine.counts().waits == 0);
+}
+
+TEST_CASE("a value that some read and one takes in the same event comes to all of them") {
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{100}, std::size_t{5000}}) {
+    CAPTURE(bytes);
+    EngineDriver driver;
+    const core::ConnectionId setter = driver.connect();
+    std::vector<std::uint64_t> waits;
+    for (int count = 0; count < 3; ++count) {
+      waits.push_back(driver.ask(driver.connect(), wire::Get{"k"}, 10s));
+      waits.push_back(driver.ask(driver.connect(), wire::Take{"k"}, 10s));
+    }
+    const std::string value(bytes, 'v');
+    // Two keys, so that more is freed and written in that event.
+    driver.ask(setter, wire::MultiSet{{{"k", value}, {"other", "o"}, {"k", value}}, {}});
+    int served_count = 0;
+    for (const std::uint64_t wait : waits) {
+      const auto reply = driver.reply(wait);
+      if (!reply) continue;
+      ++served_count;
+      CHECK(value_of(*reply) == value);
+    }
+    CHECK(served_count == 4);  // all who read, and the first who takes
+    CHECK(driver.engine.counts().keys == 1);
+    CHECK(driver.engine.counts().waits == 2);
+  }
+}
+
+TEST_CASE("keys expire in time, so many per event, and each counts as a timer") {
+  constexpr int count = 20000;
+  core::Options options;
+  options.cached_results_max = 2 * count;  // nothing is acknowledged
+  EngineDriver driver(options);
+  const core::ConnectionId a = driver.connect();
+  std::mt19937 random(3);
+  std::vector<core::Instant> deadlines;
+  for (int number = 0; number < count; ++number) {
+    const Duration ttl(static_cast<int>(random() % 2'000'000 + 1'000'000));
+    const std::string key = "k" + std::to_string(number);
+    driver.ask(a, wire::Set{key, "v", ttl, false, false});
+    if (number % 4 == 0) driver.ask(a, wire::Touch{key, ttl + 1s});
+    driver.effects.clear();
+    deadlines.push_back(driver.now + ttl + (number % 4 == 0 ? 1s : 0s));
+  }
+  std::sort(deadlines.begin(), deadlines.end());
+  const std::uint64_t other_timers = driver.engine.counts().timers - count;
+  std::uint64_t left = count;
+  while (left > 0) {
+    driver.now = driver.engine.next_deadline();
+    driver.apply(core::Advance{});
+    const core::Counts counts = driver.engine.counts();
+    CHECK(left - counts.keys <= 512);
+    left = counts.keys;
+    CHECK(counts.timers == left + other_timers);
+    const std::size_t gone = count - left;
+    if (gone > 0) REQUIRE(deadlines[gone - 1] <= driver.now);
+    if (gone < count && driver.engine.next_deadline() > driver.now) {
+      REQUIRE(deadlines[gone] > driver.now - 1ms);
+    }
+  }
 }
 
 TEST_CASE("a wait that names a key twice is served once") {

@@ -113,22 +113,6 @@ TEST_CASE("instants of centuries away are kept exactly") {
   CHECK(wheel.take_due(far) == &armed.timer);
 }
 
-TEST_CASE("refining a full slot takes a bounded number of steps per call") {
-  TimerWheel wheel;
-  std::deque<Armed> timers(10 * TimerWheel::moves_per_call_max);
-  for (Armed& one : timers) wheel.arm(one.timer, at(1h));
-  // Nothing is due, and each call that leaves work behind says so.
-  int calls = 0;
-  const Instant now = at(1h - 1ms);
-  while (wheel.next_deadline() <= now) {
-    CHECK(wheel.take_due(now) == nullptr);
-    REQUIRE(++calls < 200);
-  }
-  CHECK(calls > 10);
-  CHECK(wheel.next_deadline() == at(1h));
-  CHECK(fired_by(wheel, at(1h)).size() == timers.size());
-}
-
 TEST_CASE("what fires is what a sorted list of instants says") {
   std::mt19937_64 random(7);
   TimerWheel wheel;
