@@ -18,8 +18,8 @@ bool Run::wants(const Json& parameters) const {
   });
 }
 
-std::unique_ptr<Subject> Run::start(Kind kind) const {
-  return std::make_unique<Subject>(kind, programs_, server_core());
+std::unique_ptr<Subject> Run::start(Kind kind, std::vector<std::string> flags) const {
+  return std::make_unique<Subject>(kind, programs_, server_core(), std::move(flags));
 }
 
 std::vector<std::unique_ptr<Subject>> Run::start(std::initializer_list<Kind> kinds) const {

@@ -45,7 +45,7 @@ class Run {
 
   /// Those of these kinds that take part in this run, started.
   std::vector<std::unique_ptr<Subject>> start(std::initializer_list<Kind> kinds) const;
-  std::unique_ptr<Subject> start(Kind kind) const;
+  std::unique_ptr<Subject> start(Kind kind, std::vector<std::string> flags = {}) const;
   bool has(Kind kind) const;
   /// Whether the filter lets this case pass.
   bool wants(const Json& parameters) const;

@@ -77,7 +77,8 @@ void pin_to(int core) {
 int server_core() { return nth_core(-1); }
 int client_core() { return nth_core(0); }
 
-Subject::Subject(Kind kind, const Programs& programs, int core) : kind_(kind) {
+Subject::Subject(Kind kind, const Programs& programs, int core, std::vector<std::string> flags)
+    : kind_(kind), flags_(std::move(flags)) {
   cpu_set_t before;
   ::sched_getaffinity(0, sizeof(before), &before);
   pin_to(core);  // the child inherits it, with all its threads
@@ -155,6 +156,7 @@ void Subject::start(const Programs& programs) {
     if (kind_ == Kind::redis || kind_ == Kind::memcached) port_ = free_port();
     test::Process::Options options;
     options.command = command(programs);
+    options.command.insert(options.command.end(), flags_.begin(), flags_.end());
     options.take_errors = false;
     process_ = std::make_unique<test::Process>(options);
     learn_port();

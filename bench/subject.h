@@ -27,7 +27,8 @@ struct Programs {
 /// ends with this object.
 class Subject {
  public:
-  Subject(Kind kind, const Programs& programs, int core);
+  /// flags  beside those that the questions need
+  Subject(Kind kind, const Programs& programs, int core, std::vector<std::string> flags = {});
   Subject(const Subject&) = delete;
   Subject& operator=(const Subject&) = delete;
 
@@ -53,6 +54,7 @@ class Subject {
   void learn_port();
 
   Kind kind_;
+  std::vector<std::string> flags_;
   std::uint16_t port_ = 0;
   std::unique_ptr<test::Process> process_;
 };

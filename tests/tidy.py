@@ -56,7 +56,7 @@ PUBLIC_LAYERS = {
 
 # A file may include a third party's headers only where the path begins with one of these.
 THIRD_PARTIES = {
-    "asio": ("src/net/asio.", "tests/install/"),
+    "asio": ("tests/install/",),
     "cereal": ("include/muster/codec_cereal.h", "include/muster/detail/cereal_", "tests/",
                "examples/", "bench/"),
     "nlohmann": ("include/muster/codec_json.h", "tools/", "tests/", "examples/", "bench/"),
@@ -182,8 +182,6 @@ class Tidy:
             if re.match(rf"{party}(/|\.hpp)", name) and not path.startswith(places):
                 self.find(path, number, "third-party",
                           f"<{name}> is for {', '.join(places)} alone")
-        if name == "net/asio.h" and not path.startswith("src/net/"):
-            self.find(path, number, "third-party", "Asio is for src/net alone")
         own = layer_of(path)
         target = layer_of_include(name)
         if own in PURE_LAYERS and quote == "<" and IMPURE_HEADER.fullmatch(name):

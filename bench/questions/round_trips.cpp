@@ -1,5 +1,6 @@
 // One client, one request at a time: what a caller waits. The raw client writes frames itself; the
-// library's two forms show what it adds. And a get that must wait, which costs no more trips.
+// library's two forms show what it adds, on two cores also where both ends poll before they sleep.
+// And a get that must wait, which costs no more trips.
 
 #include <condition_variable>
 #include <mutex>
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::string_view question = "round_trips";
 constexpr std::size_t value_bytes = 64;
+constexpr std::chrono::microseconds busy_poll{50};
 
 Json parameters_of(std::string_view client, Cores cores) {
   return {{"client", client}, {"value_bytes", value_bytes}, {"cores", name_of(cores)}};
@@ -182,11 +184,36 @@ void measure_on(Run& run, const std::vector<std::unique_ptr<Subject>>& subjects,
   });
 }
 
+/// Neither end lets its core sleep between two round trips.
+void measure_polling(Run& run) {
+  place_client(Cores::two);
+  const auto duration = std::chrono::milliseconds(run.by_extent(10, 150, 500));
+  const auto server =
+      run.start(Kind::muster, {"--busy-poll", std::to_string(busy_poll.count()) + "us"});
+  StoreOptions options;
+  options.busy_poll = busy_poll;
+  Store blocking = require(Store::connect(server->address(), options));
+  options.handlers = HandlerPlace::io_thread;
+  Store inline_store = require(Store::connect(server->address(), options));
+  require(blocking.set(nth_key(0), std::string(value_bytes, 'v'), {}));
+  const auto measure = [&](std::string_view client, const std::function<Json()>& how) {
+    const Json parameters = parameters_of(client, Cores::two);
+    if (run.wants(parameters)) run.record(question, parameters, server->name(), how());
+  };
+  for (int round = 0; round < run.rounds(); ++round) {
+    measure("library, inline callback, busy polling",
+            [&] { return inline_gets(*server, inline_store, duration); });
+    measure("library, blocking, busy polling",
+            [&] { return repeat(*server, duration, [&] { require(blocking.get(nth_key(0))); }); });
+  }
+}
+
 }  // namespace
 
 void measure_round_trips(Run& run) {
   const auto subjects = run.start(all_kinds);
   for (const Cores cores : {Cores::one, Cores::two}) measure_on(run, subjects, cores);
+  measure_polling(run);
 }
 
 }  // namespace muster::bench

@@ -1,15 +1,20 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string_view>
 
 #include "muster/config.h"
+#include "muster/types.h"
 
 MUSTER_BEGIN_NAMESPACE
 
 /// Runs a closure once, on some thread of the application's choice. It queues and returns.
 using Executor = std::function<void(std::function<void()> work)>;
+
+/// How long `ServerOptions::busy_poll` and `StoreOptions::busy_poll` may be.
+inline constexpr Duration busy_poll_max{std::chrono::milliseconds(100)};
 
 /// A pair of threads that stores and servers can share: one for input and output, which never
 /// runs the application's code unless asked to, and one for handlers, started when first needed.

@@ -48,6 +48,11 @@ struct ServerOptions {
   int listen_backlog = 65535;
 
   std::shared_ptr<IoThread> io_thread;  ///< none: a thread of its own
+  /// After the last event the I/O thread looks for the next one for so long before it sleeps: to
+  /// wake a core takes longer than most requests. It keeps a core busy for that time, and yields it
+  /// to whoever else is to run there. 0: never; at most `busy_poll_max`. Of those who share the I/O
+  /// thread the longest wish counts.
+  Duration busy_poll{0};
   Logger logger;
   /// Asked before each request, on the I/O thread, so it must be quick: while it says true, what
   /// brings something to keep is refused (`resource_exhausted`), and all else goes on. For a

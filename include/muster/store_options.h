@@ -59,6 +59,9 @@ struct StoreOptions {
   Duration timeout{std::chrono::seconds(300)};
   /// Shared with other stores; none: a thread of its own. One serves thousands of stores.
   std::shared_ptr<IoThread> io_thread;
+  /// After the last event the I/O thread looks for the next one for so long before it sleeps, as
+  /// ServerOptions::busy_poll says: 0 (never) to `busy_poll_max`.
+  Duration busy_poll{0};
   HandlerPlace handlers = HandlerPlace::handler_thread;
   /// Runs handlers in place of the handler thread. Called on the I/O thread: it must queue the
   /// work and return.

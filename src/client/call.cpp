@@ -1,5 +1,7 @@
 #include "client/call.h"
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
@@ -11,6 +13,18 @@ namespace {
 
 constexpr Duration wake_patience{std::chrono::milliseconds(500)};
 
+/// A caller looks so long for its answer before it sleeps: to be woken takes longer than most
+/// answers.
+constexpr std::chrono::microseconds spin_time{30};
+
+void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 /// Where one blocking call waits. Shared with whoever completes it, who may still hold it when
 /// the caller has gone on.
 template <class T>
@@ -18,16 +32,22 @@ class Waiter {
  public:
   /// Only the first counts.
   void complete(T value) {
-    const std::lock_guard lock(mutex_);
-    if (value_) return;
-    value_.emplace(std::move(value));
-    ready_.notify_one();
+    {
+      const std::lock_guard lock(mutex_);
+      if (value_) return;
+      value_.emplace(std::move(value));
+      is_ready_.store(true, std::memory_order_release);
+      if (!is_asleep_) return;
+    }
+    ready_.notify_one();  // without the lock, for which the caller would wait again
   }
 
   /// A process that was stopped beyond the deadline has a little more time: its I/O thread was
   /// stopped, too, and the answer may be there.
-  bool wait_until(Instant deadline) {
+  bool wait_until(Instant deadline, const Link& link) {
+    if (link.may_spin()) spin();
     std::unique_lock lock(mutex_);
+    is_asleep_ = true;
     const auto is_ready = [this] { return value_.has_value(); };
     const std::chrono::steady_clock::time_point until(deadline.time_since_epoch());
     if (ready_.wait_until(lock, until, is_ready)) return true;
@@ -42,9 +62,19 @@ class Waiter {
   }
 
  private:
+  void spin() const {
+    const auto until = std::chrono::steady_clock::now() + spin_time;
+    while (!is_ready_.load(std::memory_order_acquire)) {
+      for (int count = 0; count < 16; ++count) relax();
+      if (std::chrono::steady_clock::now() >= until) return;
+    }
+  }
+
   std::mutex mutex_;
   std::condition_variable ready_;
   std::optional<T> value_;
+  bool is_asleep_ = false;
+  std::atomic<bool> is_ready_{false};
 };
 
 Instant last_resort(const Link& link, Duration timeout) {
@@ -150,7 +180,7 @@ Waiting::Waiting(Link& link, const wire::RequestBody& body, Duration timeout, Ti
       call_(link.submit(body, timeout, completing(std::move(ticket), place_))) {}
 
 Outcome Waiting::outcome() {
-  if (!place_->wait_until(until_)) link_.give_up(call_);
+  if (!place_->wait_until(until_, link_)) link_.give_up(call_);
   std::optional<Outcome> outcome = place_->take();
   if (!outcome) return {let_go(), protocol::Fate::in_doubt};
   return *std::move(outcome);
@@ -160,7 +190,7 @@ Result<void> establish_and_wait(Link& link, Duration timeout) {
   const auto waiter = std::make_shared<Waiter<Result<void>>>();
   const Instant until = last_resort(link, timeout);
   link.establish(timeout, [waiter](Result<void> result) { waiter->complete(std::move(result)); });
-  if (waiter->wait_until(until)) return waiter->take();
+  if (waiter->wait_until(until, link)) return waiter->take();
   return failure(ErrorCode::unavailable,
                  "the I/O thread did not get to run; is it blocked by an inline handler?");
 }

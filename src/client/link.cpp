@@ -10,6 +10,7 @@
 #include "client/link_options.h"
 #include "net/io_thread.h"
 #include "net/loop.h"
+#include "net/thread.h"
 
 // Threads: a caller encodes its request under the mutex and posts one turn to the I/O thread,
 // unless one is posted already. A turn carries out what has gathered: connecting, writing, ending
@@ -45,6 +46,9 @@ std::optional<Error> refusal_of(const StoreOptions& options) {
     return invalid_argument("label: at most 64 bytes");
   }
   if (options.timeout < Duration::zero()) return invalid_argument("timeout: not negative");
+  if (options.busy_poll < Duration::zero() || options.busy_poll > busy_poll_max) {
+    return invalid_argument("busy_poll: 0 to 100 ms");
+  }
   return std::nullopt;
 }
 
@@ -73,6 +77,7 @@ Link::Link(net::Address address, std::string address_text, StoreOptions options)
       io_thread_(options_.io_thread),
       handlers_(options_, *io_thread_),
       loop_(io_thread_->impl().loop()),
+      may_spin_(net::has_cores_to_spin()),
       protocol_(protocol_options(address_text_, options_, process_)),
       timer_(loop_) {
   limits_ = limits_of(wire::ServerLimits{});
@@ -82,23 +87,13 @@ Link::~Link() = default;
 
 // Calls of any thread.
 
-/// The bell needs no memory, and is heard once the first turn has begun.
-///
-/// returns  whether the I/O thread will hear of it
-bool Link::wake() noexcept {
-  if (is_woken_.exchange(true)) return true;
-  try {
-    loop_.post([self = shared_from_this()] { self->turn(); });
-    return true;
-  } catch (const std::bad_alloc&) {
-    if (!hears_bell_) {
-      is_woken_ = false;
-      return false;
-    }
-    loop_.bell().ring();
-    return true;
-  }
+void Link::wake() noexcept {
+  if (is_in_turn() || is_woken_.exchange(true)) return;
+  turn_.hold(shared_from_this());
+  loop_.post(turn_);
 }
+
+bool Link::is_in_turn() const { return io_thread_->impl().on_io_thread() && is_in_turn_; }
 
 void Link::establish(Duration timeout, std::function<void(Result<void>)> done) {
   // Outlives the lock: what `done` holds may close this link when it goes.
@@ -124,13 +119,12 @@ void Link::establish(Duration timeout, std::function<void(Result<void>)> done) {
     break_down();
     throw;
   }
-  if (wake()) return;
-  take_back(number);  // the I/O thread does not know of this link yet
-  throw std::bad_alloc();
+  wake();
 }
 
 CallId Link::submit(const wire::RequestBody& body, Duration timeout, Ticket ticket) {
   CallId id = 0;
+  bool is_sent = false;
   {
     const std::lock_guard lock(mutex_);
     const bool is_cancelled =
@@ -139,13 +133,26 @@ CallId Link::submit(const wire::RequestBody& body, Duration timeout, Ticket tick
     try {
       id = protocol_.submit(body, timeout, monotonic_now());
       pending_[id].ticket = std::move(ticket);
+      is_sent = send_directly();
     } catch (const std::bad_alloc&) {
       break_down();  // before the I/O thread can send a half of it
       throw;
     }
   }
-  wake();
+  if (!is_sent) wake();
   return id;
+}
+
+/// returns  whether the I/O thread has nothing to do
+bool Link::send_directly() {
+  if (direct_fd_ < 0 || is_cancelling_ || protocol_.next_deadline() < armed_for_) return false;
+  const auto only = protocol_.take_transmit();
+  if (!only) return false;
+  const std::size_t sent = net::Connection::send_now(direct_fd_, only->bytes);
+  if (sent == only->bytes.size()) return true;
+  leftover_ = only->bytes.substr(sent);
+  direct_fd_ = -1;
+  return false;
 }
 
 void Link::give_up(CallId call) {
@@ -232,7 +239,10 @@ void Link::start() {
       const auto self = weak.lock();
       if (self && (self->is_cancelling_ || self->is_woken_ || self->is_broken_)) self->turn();
     });
-    hears_bell_ = true;
+  }
+  if (options_.busy_poll > Duration::zero() && !polls_busily_) {
+    loop_.begin_busy_poll(options_.busy_poll);
+    polls_busily_ = true;
   }
   connector_ = net::Connector::create(loop_, address_, {});
 }
@@ -258,25 +268,31 @@ void Link::apply(const protocol::Input& input) {
 }
 
 void Link::pump() {
+  is_in_turn_ = true;
   bool is_closed = false;  // and what closing brought, such as the goodbye, has been carried out
+  bool somebody_waits = false;
   for (;;) {
     if (is_broken_) fail(in_the_midst);
     std::vector<protocol::Effect> effects;
     {
       const std::lock_guard lock(mutex_);
       if (is_broken_) continue;
+      direct_fd_ = -1;
+      if (!leftover_.empty()) send(std::exchange(leftover_, {}));
       effects = protocol_.take_effects();
       is_closed = is_closing_;
+      somebody_waits = !establishing_.empty();
     }
     if (effects.empty()) break;
     for (protocol::Effect& effect : effects) {
       std::visit([this](auto& what) { execute(what); }, effect);
     }
   }
+  is_in_turn_ = false;
   if (connection_) connection_->flush();
-  settle_establishing();
+  if (somebody_waits) settle_establishing();
   if (is_closed) finish();
-  arm_timer();
+  end_turn();
 }
 
 void Link::execute(protocol::Connect&) {
@@ -314,6 +330,7 @@ void Link::connected(net::Connector::Outcome outcome) {
   callbacks.closed = [weak = weak_from_this(), current](net::CloseCause cause, std::string why) {
     const auto self = weak.lock();
     if (!self || self->connection_.get() != current) return;
+    self->let_nobody_send();
     self->connection_.reset();
     self->apply(protocol::Disconnected{cause == net::CloseCause::by_peer, std::move(why)});
   };
@@ -344,11 +361,13 @@ void Link::close_set_aside() {
   set_aside_.clear();
 }
 
-void Link::execute(protocol::Transmit& effect) {
+void Link::execute(protocol::Transmit& effect) { send(std::move(effect.bytes)); }
+
+void Link::send(std::string bytes) {
   if (!connection_) return;
-  if (effect.bytes.size() < shared_bytes_min) return connection_->send(effect.bytes);
-  auto bytes = std::make_shared<const std::string>(std::move(effect.bytes));
-  connection_->send(net::SharedBytes{*bytes, bytes});
+  if (bytes.size() < shared_bytes_min) return connection_->send(bytes);
+  auto shared = std::make_shared<const std::string>(std::move(bytes));
+  connection_->send(net::SharedBytes{*shared, shared});
 }
 
 void Link::execute(protocol::Complete& effect) {
@@ -381,22 +400,31 @@ void Link::execute(protocol::Established&) {
 
 void Link::execute(protocol::Log& effect) { handlers_.log(effect.level, effect.line); }
 
+void Link::let_nobody_send() {
+  const std::lock_guard lock(mutex_);
+  direct_fd_ = -1;
+}
+
 // Time.
 
-void Link::arm_timer() {
+/// Sets the timer, and lets others write.
+void Link::end_turn() {
   Instant next = base::far_future;
   {
     const std::lock_guard lock(mutex_);
     if (is_finished_) return;
+    const bool is_clear = connection_ && connection_->is_open() &&
+                          connection_->unsent_bytes() == 0 && protocol_.established() &&
+                          !protocol_.has_effects() && !is_broken_ && !is_closing_;
+    direct_fd_ = is_clear ? connection_->descriptor() : -1;
     next = std::min(protocol_.next_deadline(), give_up_at_);
     for (const Establishing& waiting : establishing_) next = std::min(next, waiting.deadline);
+    if (next >= armed_for_) return;  // an early turn does no harm
+    armed_for_ = next;
   }
-  if (next >= armed_for_) return;  // an early turn does no harm
-  armed_for_ = next;
   timer_.set(next, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self) return;
-    self->armed_for_ = base::far_future;
     self->give_up_cancelled();
     self->apply(protocol::Advance{});
   });
@@ -458,6 +486,7 @@ void Link::finish() {
   timer_.cancel();
   loop_.bell().remove(bell_number_);
   loop_.forget(failure_number_);
+  if (std::exchange(polls_busily_, false)) loop_.end_busy_poll(options_.busy_poll);
   tell_watchers(
       {wire::EventKind::session_ended, 0, failure(ErrorCode::closed, "the store was closed")});
   const std::lock_guard lock(mutex_);

@@ -22,6 +22,7 @@
 #include "net/address.h"
 #include "net/connector.h"
 #include "net/loop.h"
+#include "net/task.h"
 #include "net/timer.h"
 
 namespace muster::client {
@@ -106,6 +107,9 @@ class Link : public std::enable_shared_from_this<Link> {
   /// Whether a blocking call of this thread would wait for itself.
   bool would_deadlock() const;
 
+  /// Whether a caller may spin: on the only core it would keep everybody else from running.
+  bool may_spin() const { return may_spin_; }
+
   /// As the server that answered last said.
   Limits limits() const;
   std::uint64_t incarnation() const;
@@ -136,8 +140,25 @@ class Link : public std::enable_shared_from_this<Link> {
 
   Link(net::Address address, std::string address_text, StoreOptions options);
 
+  /// Posted to the I/O thread, which holds the link until the turn has begun.
+  class Turn final : public net::Task {
+   public:
+    explicit Turn(Link& link) : link_(link) {}
+    void hold(std::shared_ptr<Link> link) { held_ = std::move(link); }
+    void run() override {
+      const auto held = std::move(held_);
+      link_.turn();
+    }
+    void drop() noexcept override { const auto held = std::move(held_); }
+
+   private:
+    Link& link_;
+    std::shared_ptr<Link> held_;
+  };
+
   // Any thread.
-  bool wake() noexcept;
+  void wake() noexcept;
+  bool is_in_turn() const;
   void take_back(std::uint64_t establishing);
 
   // On the I/O thread.
@@ -148,6 +169,8 @@ class Link : public std::enable_shared_from_this<Link> {
   void execute(protocol::Connect& effect);
   void execute(protocol::Disconnect& effect);
   void execute(protocol::Transmit& effect);
+  void send(std::string bytes);
+  void let_nobody_send();
   void execute(protocol::Complete& effect);
   void tell_watchers(const wire::Event& event);
   void execute(protocol::Notify& effect);
@@ -161,10 +184,11 @@ class Link : public std::enable_shared_from_this<Link> {
   void cancel_marked();
   void give_up_cancelled();
   void fail(std::string_view why);
-  void arm_timer();
+  void end_turn();
   void finish();
 
   // With the mutex held.
+  bool send_directly();
   std::optional<Result<void>> outcome_of(const Establishing& waiting, Instant now) const;
   Error not_established(const Establishing& waiting, Instant now) const;
 
@@ -176,13 +200,14 @@ class Link : public std::enable_shared_from_this<Link> {
   const std::shared_ptr<IoThread> io_thread_;
   const Handlers handlers_;
   net::Loop& loop_;
+  const bool may_spin_;  ///< as the process had cores when the link was made
 
   std::atomic<std::uint64_t> last_serial_{0};
   CancelMark mark_;
   std::atomic<bool> is_cancelling_{false};
   std::atomic<bool> is_woken_{false};
   std::atomic<bool> is_broken_{false};
-  std::atomic<bool> hears_bell_{false};
+  Turn turn_{*this};
 
   mutable std::mutex mutex_;
   protocol::Protocol protocol_;
@@ -197,6 +222,11 @@ class Link : public std::enable_shared_from_this<Link> {
   bool is_closing_ = false;
   bool is_finished_ = false;
   std::condition_variable finished_;
+  /// Of the connection, while the I/O thread has nothing to write there: then whoever calls writes
+  /// itself, which spares the I/O thread's being woken. Otherwise -1.
+  int direct_fd_ = -1;
+  std::string leftover_;  ///< what the socket has not taken of that
+  Instant armed_for_ = base::far_future;
 
   // The I/O thread's.
   std::shared_ptr<net::Connector> connector_;
@@ -204,7 +234,8 @@ class Link : public std::enable_shared_from_this<Link> {
   /// Silent ones, the oldest first: their ends would tell the server that this process has ended.
   std::vector<std::shared_ptr<net::Connection>> set_aside_;
   net::Timer timer_;
-  Instant armed_for_ = base::far_future;
+  bool is_in_turn_ = false;  ///< and will look for effects again
+  bool polls_busily_ = false;
   std::uint64_t bell_number_ = 0;
   std::uint64_t failure_number_ = 0;
 };

@@ -37,6 +37,7 @@ void Link::cancel_marked() {
 
 void Link::give_up_cancelled() {
   const std::lock_guard lock(mutex_);
+  armed_for_ = base::far_future;
   const Instant now = monotonic_now();
   if (now < give_up_at_) return;
   give_up_at_ = base::far_future;

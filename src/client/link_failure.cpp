@@ -35,6 +35,9 @@ void Link::fail(std::string_view why) {
   std::vector<Establishing> establishing;
   {
     const std::lock_guard lock(mutex_);
+    direct_fd_ = -1;
+    leftover_.clear();
+    armed_for_ = base::far_future;
     if (!is_finished_) protocol_ = protocol::Protocol(protocol_, ended);
     is_broken_ = false;
     if (is_finished_) return;
@@ -43,12 +46,12 @@ void Link::fail(std::string_view why) {
     establishing.swap(establishing_);
     give_up_at_ = base::far_future;
   }
+  is_in_turn_ = false;
   if (connector_) connector_->cancel();
   if (connection_) connection_->close();
   connection_.reset();
   close_set_aside();
   timer_.cancel();
-  armed_for_ = base::far_future;
   wake();
   handlers_.log(LogLevel::error, line);
   Error in_doubt = failure(ErrorCode::outcome_unknown, line);

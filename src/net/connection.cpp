@@ -271,6 +271,11 @@ void Connection::on_writable() {
   if (state_ == State::open || state_ == State::lingering) update_watch();
 }
 
+std::size_t Connection::send_now(int descriptor, std::string_view bytes) noexcept {
+  const ssize_t sent = ::send(descriptor, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  return sent > 0 ? static_cast<std::size_t>(sent) : 0;
+}
+
 // The end.
 
 void Connection::leave_callback() {
@@ -289,6 +294,7 @@ void Connection::fail(int error, const char* during) {
     self->read_the_rest();
     if (self->state_ != State::failing) return;
     const Callbacks callbacks = std::move(self->callbacks_);
+    const UniqueFd fd = self->give_away();  // until the owner knows that it is over
     self->close();
     callbacks.closed(cause, text);
   });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -67,6 +68,13 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   /// `drained` is called in a later turn, as soon as the socket takes bytes, and nothing is written
   /// before: for who has more to send than the others should wait for.
   void yield_writing();
+
+  /// For an owner who lets other threads send, too, while the I/O thread does nothing with the
+  /// connection and nothing is unsent, which its own lock sees to: what `send_now` takes. It is
+  /// open until `closed` has returned.
+  int descriptor() const { return fd(); }
+  /// returns  how many of `bytes` have left; what the rest waits for, `flush` finds out
+  static std::size_t send_now(int descriptor, std::string_view bytes) noexcept;
 
   /// No more reads until `resume_reading`: for a peer that does not take its replies. The end of
   /// the connection is not seen meanwhile.

@@ -1,5 +1,6 @@
 #include "net/loop.h"
 
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -129,23 +130,43 @@ void Loop::turn(Duration wait_max) {
   is_asleep_.store(false, std::memory_order_relaxed);
   next_event_ = 0;
   event_count_ = static_cast<std::size_t>(std::max(count, 0));
+  if (is_polling_ && event_count_ == 0) ::sched_yield();  // who shares the core goes first
   run_ready();
   if (is_clock_due_) run_timers();
   if (bell_.has_rung()) bell_.answer();
+  has_run_posted_ = first_task_ != nullptr || posted_.load(std::memory_order_relaxed) != nullptr;
   run_posted();
 }
 
 /// How long the set may be waited for: not at all while there is work.
 int Loop::timeout_ms(Duration wait_max) {
+  is_polling_ = false;
   if (!timers_.empty() && timers_.begin()->first < clock_set_for_) set_clock();
   const auto has_work = [this] {
     return first_task_ != nullptr || posted_.load() != nullptr || bell_.has_rung() || is_stopped_;
   };
   if (has_work()) return 0;
+  is_polling_ = shall_poll();
+  if (is_polling_) return 0;
   is_asleep_.store(true);
   if (has_work()) return 0;
   if (wait_max > std::chrono::hours(1)) return -1;
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait_max).count());
+}
+
+/// Whether an event was seen so short a time ago that the next one is worth looking for.
+bool Loop::shall_poll() {
+  if (busy_polls_.empty()) return false;
+  const base::Instant now = base::monotonic_now();
+  if (event_count_ > 0 || has_run_posted_) polls_until_ = now + *busy_polls_.rbegin();
+  return now < polls_until_;
+}
+
+void Loop::begin_busy_poll(Duration wish) { busy_polls_.insert(wish); }
+
+void Loop::end_busy_poll(Duration wish) noexcept {
+  const auto found = busy_polls_.find(wish);
+  if (found != busy_polls_.end()) busy_polls_.erase(found);
 }
 
 void Loop::run_ready() {

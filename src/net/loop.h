@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -84,6 +85,11 @@ class Loop {
   /// One turn, which waits until something happens or `wait_max` has passed.
   void turn(Duration wait_max);
 
+  /// From now on the loop looks for events for `wish` after the last one, before it sleeps; of
+  /// several wishes the longest counts.
+  void begin_busy_poll(Duration wish);
+  void end_busy_poll(Duration wish) noexcept;
+
   /// `end` runs on the I/O thread when something was thrown there, such as for want of memory: what
   /// was at work may be half done, so whoever has state on this loop ends it and begins anew.
   /// `end` itself must not call `forget`, and is called again, for a second at most, when it
@@ -114,6 +120,7 @@ class Loop {
   int timeout_ms(Duration wait_max);
   void set_clock();
   void wake() noexcept;
+  bool shall_poll();
   void run_ready();
   void run_timers();
   void run_posted();
@@ -133,6 +140,10 @@ class Loop {
   Task* first_task_ = nullptr;  ///< of those that this turn or the next one runs
   Task* last_task_ = nullptr;
   Timers timers_;
+  std::multiset<Duration> busy_polls_;
+  base::Instant polls_until_{};
+  bool has_run_posted_ = false;
+  bool is_polling_ = false;
   base::Instant clock_set_for_ = base::far_future;
   bool is_clock_due_ = false;
   Watcher* first_watcher_ = nullptr;

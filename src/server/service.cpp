@@ -40,13 +40,16 @@ Service::Service(net::Loop& loop, Settings settings)
 
 Service::~Service() {
   close_everything();
-  if (failure_number_ != 0) loop_.forget(failure_number_);
+  if (failure_number_ == 0) return;
+  loop_.forget(failure_number_);
+  loop_.end_busy_poll(settings_.busy_poll);
 }
 
 void Service::start(std::vector<net::Listening> listenings) {
   failure_number_ = loop_.on_failure([weak = weak_from_this()](auto why) {
     if (const auto self = weak.lock()) self->fail(why);
   });
+  if (settings_.busy_poll > Duration::zero()) loop_.begin_busy_poll(settings_.busy_poll);
   const std::string farewell =
       refusal(ErrorCode::busy, "the server is full: it has no file descriptor left");
   for (net::Listening& listening : listenings) {

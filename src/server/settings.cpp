@@ -61,6 +61,7 @@ void check_times(Check& check, const ServerOptions& options) {
   }
   check.duration("grace", options.grace, Duration::zero(), options.session_timeout);
   check.duration("slack", options.slack, std::chrono::milliseconds(1), minutes(1));
+  check.duration("busy_poll", options.busy_poll, Duration::zero(), busy_poll_max);
 }
 
 void check_limits(Check& check, const ServerOptions& options) {
@@ -116,6 +117,7 @@ Result<Settings> make_settings(const ServerOptions& options) {
   settings.connections_max = options.connections_max;
   settings.hello_connections_max = options.hello_connections_max;
   settings.hello_connections_per_address_max = options.hello_connections_per_address_max;
+  settings.busy_poll = options.busy_poll;
   settings.logger = options.logger;
   settings.is_short_of_memory = options.is_short_of_memory;
   settings.on_failure = options.on_failure;

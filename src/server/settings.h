@@ -16,6 +16,7 @@ struct Settings {
   std::uint32_t connections_max = 0;
   std::uint32_t hello_connections_max = 0;
   std::uint32_t hello_connections_per_address_max = 0;
+  Duration busy_poll{0};
   Logger logger;
   std::function<bool()> is_short_of_memory;
   std::function<void(const Error& why)> on_failure;

@@ -252,13 +252,7 @@ int epoll_create1(int flags) noexcept {
 
 int epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept {
   MUSTER_REAL(epoll_ctl);
-  // Asio does not look at what becomes of its own two descriptors, which are no sockets: nothing
-  // would ever wake it.
-  int type = 0;
-  socklen_t size = sizeof(type);
-  static auto* const socket_option = like(&::getsockopt, "getsockopt");
-  const bool is_socket = socket_option(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
-  if (operation == EPOLL_CTL_ADD && is_socket) MUSTER_FAIL("epoll_ctl", ENOMEM, 0, 0, 0);
+  if (operation == EPOLL_CTL_ADD) MUSTER_FAIL("epoll_ctl", ENOMEM, 0, 0, 0);
   return real(epoll, operation, fd, event);
 }
 

@@ -120,6 +120,8 @@ std::vector<Setting> make_settings() {
                "silence after which a session is over; 5s to 600s, at least 5 heartbeats"),
       duration("grace", &O::grace, "2s", "to come back after a connection was closed"),
       duration("slack", &O::slack, "500ms", "what clients wait beyond a deadline for its decision"),
+      duration("busy-poll", &O::busy_poll, "0s",
+               "how long to look for the next event before sleeping; at most 100ms"),
       {"connections-max", Kind::value, "NUMBER", "16384", "connections and sessions",
        apply_connections_max},
       bytes("memory-bytes-max", &O::memory_bytes_max, "1GiB", "everything that is kept"),

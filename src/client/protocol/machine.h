@@ -44,6 +44,8 @@ class Machine {
 
   Instant next_deadline() const;
   std::vector<Effect> take_effects();
+  bool has_effects() const { return !effects_.empty(); }
+  std::optional<Transmit> take_transmit();
   const wire::ServerHello& server() const { return server_; }
   bool established() const { return link_.phase() == Link::Phase::established; }
   const Error* failure() const { return block_ == Block::none ? nullptr : &failure_; }

@@ -81,6 +81,13 @@ Instant Machine::next_deadline() const {
 
 std::vector<Effect> Machine::take_effects() { return std::exchange(effects_, {}); }
 
+std::optional<Transmit> Machine::take_transmit() {
+  if (effects_.size() != 1 || !std::holds_alternative<Transmit>(effects_[0])) return std::nullopt;
+  Transmit only = std::get<Transmit>(std::move(effects_[0]));
+  effects_.clear();
+  return only;
+}
+
 Block Machine::due_block(Instant now) const {
   if (block_ == Block::over || block_ == Block::closed) return block_;
   if (!has_session_) return Block::none;

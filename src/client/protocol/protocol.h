@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -133,6 +134,10 @@ class Protocol {
 
   /// The effects since the last call, in order.
   std::vector<Effect> take_effects();
+  bool has_effects() const;
+  /// The effect since the last call, if there is one and it is a Transmit; nothing is taken
+  /// otherwise.
+  std::optional<Transmit> take_transmit();
 
   /// Known after the first Established.
   const wire::ServerHello& server() const;

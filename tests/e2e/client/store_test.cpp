@@ -233,6 +233,9 @@ TEST_CASE("a connect that fails says what it tried and why") {
   StoreOptions long_label;
   long_label.label = std::string(65, 'x');
   CHECK(must_fail(Store::connect(address, long_label, 1s)).code == ErrorCode::invalid_argument);
+  StoreOptions restless;
+  restless.busy_poll = muster::busy_poll_max + 1us;
+  CHECK(must_fail(Store::connect(address, restless, 1s)).code == ErrorCode::invalid_argument);
 }
 
 TEST_CASE("calls after the server's goodbye still tell its reason") {

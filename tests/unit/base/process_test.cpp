@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/forked.h"
 #include "base/monotonic_now.h"
 #include "base/random.h"
 
@@ -97,4 +98,23 @@ TEST_CASE("a deadline is clamped to thirty days and never overflows") {
   CHECK(base::deadline_after(now, Duration(-5)) == now);
   CHECK(base::deadline_after(now, std::chrono::seconds(5)) == now + std::chrono::seconds(5));
   CHECK(base::deadline_after(now, Duration::max()) == now + base::timeout_max);
+}
+
+TEST_CASE("an owner knows its process from every child, and a child of that its own owner") {
+  const base::Owner owner;
+  CHECK_FALSE(owner.is_forked());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const base::Owner own;
+    bool is_right = owner.is_forked() && !own.is_forked();
+    const pid_t grandchild = ::fork();
+    if (grandchild == 0) ::_exit(owner.is_forked() && own.is_forked() ? 0 : 1);
+    int status = -1;
+    is_right = is_right && ::waitpid(grandchild, &status, 0) == grandchild && status == 0;
+    ::_exit(is_right && !own.is_forked() ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK_FALSE(owner.is_forked());
 }

@@ -51,6 +51,8 @@ TEST_CASE("an option out of its range is named") {
   CHECK(fault([](auto& o) { o.grace = 16s; }) == "grace");
   CHECK(fault([](auto& o) { o.grace = -1s; }) == "grace");
   CHECK(fault([](auto& o) { o.slack = 0s; }) == "slack");
+  CHECK(fault([](auto& o) { o.busy_poll = -1us; }) == "busy_poll");
+  CHECK(fault([](auto& o) { o.busy_poll = 101ms; }) == "busy_poll");
   CHECK(fault([](auto& o) { o.key_bytes_max = 0; }) == "key_bytes_max");
   CHECK(fault([](auto& o) { o.value_bytes_max = (1U << 30) + 1; }) == "value_bytes_max");
   CHECK(fault([](auto& o) { o.connections_max = 0; }) == "connections_max");
