@@ -183,11 +183,12 @@ bool TableState::put(Draft& draft) {
 
 void TableState::note_presence(Entry& entry, bool is_present) {
   entry.has_value = is_present;
-  key_count += is_present ? 1 : -1;
+  is_present ? ++key_count : --key_count;
   KeyExtras* const extras = entry.block.extras();
   if (extras == nullptr) return;
   for (const WaitLink& link : extras->waiting.readers) {
-    link.wait->missing_count += is_present ? -1 : 1;
+    std::size_t& missing_count = link.wait->missing_count;
+    is_present ? --missing_count : ++missing_count;
   }
 }
 
@@ -208,8 +209,11 @@ void TableState::bind(Entry& entry, Session* session) {
 }
 
 void TableState::set_deadline(Entry& entry, Instant deadline) {
+  if (deadline == entry.deadline) return;
+  if (deadline != base::far_future && deadlines == nullptr) {
+    deadlines = std::make_unique<Wheel<EntryLinks>>(EntryLinks{&entries});
+  }
   const Instant before = std::exchange(entry.deadline, deadline);
-  if (deadline == before) return;
   const bool was_armed = before != base::far_future;
   if (deadline == base::far_future) {
     deadlines->remove(entry.slot);
@@ -218,9 +222,6 @@ void TableState::set_deadline(Entry& entry, Instant deadline) {
   }
   if (was_armed && deadline > before) return;  // the wheel looks at the earlier one
   if (was_armed) deadlines->remove(entry.slot);
-  if (deadlines == nullptr) {
-    deadlines = std::make_unique<Wheel<EntryLinks>>(EntryLinks{&entries});
-  }
   if (!next_expiry.armed() || host.now() < next_expiry.at()) deadlines->skip_to(host.now());
   const Instant due = deadlines->add(entry.slot);
   if (!next_expiry.armed() || due < next_expiry.at()) host.timers().arm(next_expiry, due);
