@@ -145,12 +145,14 @@ CallId Link::submit(const wire::RequestBody& body, Duration timeout, Ticket tick
 
 /// returns  whether the I/O thread has nothing to do
 bool Link::send_directly() {
-  if (direct_fd_ < 0 || is_cancelling_ || protocol_.next_deadline() < armed_for_) return false;
-  const auto only = protocol_.take_transmit();
+  const bool is_awaited = is_broken_ || is_cancelling_ || protocol_.next_deadline() < armed_for_;
+  if (direct_fd_ < 0 || is_awaited) return false;
+  auto only = protocol_.take_transmit();
   if (!only) return false;
   const std::size_t sent = net::Connection::send_now(direct_fd_, only->bytes);
   if (sent == only->bytes.size()) return true;
-  leftover_ = only->bytes.substr(sent);
+  leftover_ = std::move(only->bytes);
+  leftover_.erase(0, sent);
   direct_fd_ = -1;
   return false;
 }
@@ -237,7 +239,7 @@ void Link::start() {
   if (bell_number_ == 0) {
     bell_number_ = loop_.bell().add([weak = weak_from_this()] {
       const auto self = weak.lock();
-      if (self && (self->is_cancelling_ || self->is_woken_ || self->is_broken_)) self->turn();
+      if (self && (self->is_cancelling_ || self->is_broken_)) self->turn();
     });
   }
   if (options_.busy_poll > Duration::zero() && !polls_busily_) {
@@ -248,7 +250,6 @@ void Link::start() {
 }
 
 void Link::turn() {
-  is_woken_ = false;
   try {
     if (!connector_) start();
   } catch (const std::bad_alloc&) {

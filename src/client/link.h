@@ -147,6 +147,7 @@ class Link : public std::enable_shared_from_this<Link> {
     void hold(std::shared_ptr<Link> link) { held_ = std::move(link); }
     void run() override {
       const auto held = std::move(held_);
+      link_.is_woken_ = false;  // from here on it may be posted again
       link_.turn();
     }
     void drop() noexcept override { const auto held = std::move(held_); }

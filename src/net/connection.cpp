@@ -290,14 +290,15 @@ void Connection::fail(int error, const char* during) {
   reset_queue();
   std::string detail = error == 0 ? "the peer has closed the connection"
                                   : std::string(during) + ": " + text_of_errno(error);
-  loop().post([self = shared_from_this(), cause = cause_of(error), text = std::move(detail)] {
-    self->read_the_rest();
-    if (self->state_ != State::failing) return;
-    const Callbacks callbacks = std::move(self->callbacks_);
-    const UniqueFd fd = self->give_away();  // until the owner knows that it is over
-    self->close();
-    callbacks.closed(cause, text);
-  });
+  loop().post(
+      [self = shared_from_this(), cause = cause_of(error), text = std::move(detail)]() mutable {
+        self->read_the_rest();
+        if (self->state_ != State::failing) return;
+        const Callbacks callbacks = std::move(self->callbacks_);
+        const UniqueFd fd = self->give_away();  // until the owner knows that it is over
+        self->close();
+        callbacks.closed(cause, std::move(text));
+      });
 }
 
 /// A write fails when the peer is gone; what it sent before, such as a goodbye, has come all the
@@ -328,12 +329,12 @@ void Connection::close_after_flush(Duration at_most) {
   if (state_ != State::open && state_ != State::fresh) return close();
   state_ = State::lingering;
   if (!in_callback_) callbacks_ = {};
-  self_ = shared_from_this();
   linger_ = std::make_unique<Timer>(loop());
   linger_->set_after(at_most, [this] {
     const auto self = shared_from_this();
     close();
   });
+  self_ = shared_from_this();
   flush();
   if (state_ == State::lingering) update_watch();
 }

@@ -266,7 +266,12 @@ int Loop::change(Watcher& watcher, std::uint32_t events) noexcept {
   const int operation = watcher.watched_ == 0 ? EPOLL_CTL_ADD
                         : events == 0         ? EPOLL_CTL_DEL
                                               : EPOLL_CTL_MOD;
-  return ::epoll_ctl(epoll_.get(), operation, watcher.fd(), &event) == 0 ? 0 : errno;
+  if (::epoll_ctl(epoll_.get(), operation, watcher.fd(), &event) == 0) return 0;
+  const int failed = errno;
+  if (operation == EPOLL_CTL_MOD) {
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, watcher.fd(), nullptr);
+  }
+  return failed;
 }
 
 /// Also from the events that this turn has yet to tell.
