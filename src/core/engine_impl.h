@@ -63,9 +63,9 @@ class Engine::Impl final : public Host {
   Instant now() const override { return now_; }
   std::uint64_t next_epoch() override { return ++last_epoch_; }
   Parked* park(const RequestContext& context) override;
-  void answer(const RequestContext& context, Answer answer) override;
+  void answer(const RequestContext& context, Answer&& answer) override;
   void fail(const RequestContext& context, Error error) override;
-  void answer(Parked& parked, Answer answer) override;
+  void answer(Parked& parked, Answer&& answer) override;
   void fail(Parked& parked, Error error) override;
   void send_event(Session& session, wire::EventKind kind,
                   std::shared_ptr<const std::string> body) override;
@@ -127,6 +127,7 @@ class Engine::Impl final : public Host {
 
   // Requests and answers.
   std::optional<Error> refusal(const RequestContext& context) const;
+  void turn_away(const Requested& event);
   void report_dead(const RequestContext& context, const wire::ReportDead& request);
   void send_status(const RequestContext& context);
   void send_sessions(const RequestContext& context, const wire::Sessions& request);
@@ -134,14 +135,14 @@ class Engine::Impl final : public Host {
   std::vector<const Session*> sessions_after(const NameSpace& name_space, std::uint64_t id) const;
   void acknowledge(Session& session, const std::vector<std::uint64_t>& request_ids);
   void abandon(Session& session, std::uint64_t request_id);
-  const Answer& keep(Session& session, std::uint64_t request_id, Answer answer);
+  const Answer& keep(Session& session, std::uint64_t request_id, Answer&& answer);
   Answer forget_answer(Session& session, Answers::iterator kept);
   std::unique_ptr<Parked> take_parked(Parked& parked);
   void hasten(Parked& parked, Duration left);
-  void deliver(Session& session, std::uint64_t request_id, Answer answer, Caching caching);
+  void deliver(Session& session, std::uint64_t request_id, Answer&& answer, Caching caching);
   void send_kept(const Session& session, std::uint64_t request_id, const Answer& answer);
-  void send(const Session& session, std::uint64_t request_id, std::uint16_t code, std::string head,
-            std::string_view value, Payload tail);
+  void send(const Session& session, std::uint64_t request_id, std::uint16_t code,
+            std::string&& head, std::string_view value, Payload&& tail);
 
   Options options_;
   Quota quota_;

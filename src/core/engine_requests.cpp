@@ -120,15 +120,9 @@ struct Engine::Impl::Dispatch {
 
 void Engine::Impl::on(const Requested& event) {
   const wire::Request& request = *event.request;
-  const bool has_session = session_on(event.connection) != nullptr;
-  if (const Error* const reason = has_session ? nullptr : closed_.reason(event.connection)) {
-    Answer answer = error_answer(*reason);
-    effects_.emplace_back(
-        SendReply{event.connection, request.id, answer.code, std::move(answer.head), {}, nullptr});
-    return;
-  }
-  Session* session = speaker(event.connection, "a request");
-  if (session == nullptr) return;
+  Session* const session = session_on(event.connection);
+  if (session == nullptr) return turn_away(event);
+  heard(*session);
   acknowledge(*session, request.acknowledged);
   if (const auto waits = session->parked.find(request.id); waits != session->parked.end()) {
     return hasten(*waits->second, request.timeout);
@@ -149,6 +143,15 @@ void Engine::Impl::on(const Requested& event) {
     return deliver(*session, request.id, error_answer(*why), Caching::never);
   }
   std::visit(Dispatch{*this, context}, request.body);
+}
+
+/// Of a connection that has no session, or has none any more: then its last frames are answered.
+void Engine::Impl::turn_away(const Requested& event) {
+  const Error* const reason = closed_.reason(event.connection);
+  if (reason == nullptr) return static_cast<void>(speaker(event.connection, "a request"));
+  Answer answer = error_answer(*reason);
+  effects_.emplace_back(SendReply{
+      event.connection, event.request->id, answer.code, std::move(answer.head), {}, nullptr});
 }
 
 /// A repetition says what is left of the call's time. It is less than what the server thinks when
@@ -255,7 +258,7 @@ void Engine::Impl::abandon(Session& session, std::uint64_t request_id) {
   session.name_space.groups.abandoned(*parked);
 }
 
-const Answer& Engine::Impl::keep(Session& session, std::uint64_t request_id, Answer answer) {
+const Answer& Engine::Impl::keep(Session& session, std::uint64_t request_id, Answer&& answer) {
   ++cached_count_;
   if (spare_nodes_.empty()) {
     return session.unacknowledged.emplace(request_id, std::move(answer)).first->second;
@@ -314,7 +317,7 @@ std::unique_ptr<Parked> Engine::Impl::take_parked(Parked& parked) {
   return std::move(node.mapped());
 }
 
-void Engine::Impl::answer(const RequestContext& context, Answer answer) {
+void Engine::Impl::answer(const RequestContext& context, Answer&& answer) {
   deliver(context.session, context.request_id, std::move(answer),
           changes(context.operation) ? Caching::always : Caching::if_acknowledged);
 }
@@ -325,7 +328,7 @@ void Engine::Impl::fail(const RequestContext& context, Error error) {
   answer(context, error_answer(error));
 }
 
-void Engine::Impl::answer(Parked& parked, Answer answer) {
+void Engine::Impl::answer(Parked& parked, Answer&& answer) {
   answer.was_parked = true;
   const std::unique_ptr<Parked> owned = take_parked(parked);
   deliver(owned->session, owned->request_id, std::move(answer),
@@ -340,7 +343,7 @@ void Engine::Impl::fail(Parked& parked, Error error) {
   answer(parked, error_answer(error));
 }
 
-void Engine::Impl::deliver(Session& session, std::uint64_t request_id, Answer answer,
+void Engine::Impl::deliver(Session& session, std::uint64_t request_id, Answer&& answer,
                            Caching caching) {
   if (session.ended) return;
   const bool acknowledged_for_more =
@@ -362,11 +365,11 @@ void Engine::Impl::deliver(Session& session, std::uint64_t request_id, Answer an
 
 void Engine::Impl::send_kept(const Session& session, std::uint64_t request_id,
                              const Answer& answer) {
-  send(session, request_id, answer.code, answer.head, {}, answer.tail);
+  send(session, request_id, answer.code, std::string(answer.head), {}, Payload(answer.tail));
 }
 
 void Engine::Impl::send(const Session& session, std::uint64_t request_id, std::uint16_t code,
-                        std::string head, std::string_view value, Payload tail) {
+                        std::string&& head, std::string_view value, Payload&& tail) {
   if (session.connection == 0) return;  // it is asked for again, or has expired by then
   effects_.emplace_back(
       SendReply{session.connection, request_id, code, std::move(head), value, std::move(tail)});

@@ -26,11 +26,11 @@ class Host {
 
   /// Answers a request in hand. Cached until acknowledged when the operation changes something
   /// or `on_acknowledged` is set.
-  virtual void answer(const RequestContext& context, Answer answer) = 0;
+  virtual void answer(const RequestContext& context, Answer&& answer) = 0;
   virtual void fail(const RequestContext& context, Error error) = 0;
 
   /// Answers a parked request; `parked` is destroyed. Adds elapsed time to an error.
-  virtual void answer(Parked& parked, Answer answer) = 0;
+  virtual void answer(Parked& parked, Answer&& answer) = 0;
   virtual void fail(Parked& parked, Error error) = 0;
 
   /// Tells a session of something, if it is connected.
