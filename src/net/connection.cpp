@@ -181,12 +181,6 @@ void Connection::flush() {
   if (state_ == State::open || state_ == State::lingering) write_queue();
 }
 
-void Connection::yield_writing() {
-  if (is_blocked_ || state_ != State::open) return;
-  is_blocked_ = has_yielded_ = true;
-  update_watch();
-}
-
 void Connection::write_queue() {
   while (unsent_bytes_ > 0) {
     const long sent = write_some();
@@ -258,11 +252,9 @@ void Connection::reset_queue() {
 
 void Connection::on_writable() {
   const std::uint64_t before_bytes = unsent_bytes_;
-  const bool had_yielded = std::exchange(has_yielded_, false);
   is_blocked_ = false;
   flush();
-  const bool goes_on = had_yielded || unsent_bytes_ != before_bytes;
-  if (state_ == State::open && goes_on && callbacks_.drained) {
+  if (state_ == State::open && unsent_bytes_ != before_bytes && callbacks_.drained) {
     in_callback_ = true;
     callbacks_.drained();
     leave_callback();

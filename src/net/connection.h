@@ -41,8 +41,7 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
     /// that the peer sent before it was over (unless reading is paused); never called from within
     /// a member function.
     std::function<void(CloseCause cause, std::string detail)> closed;
-    /// Some of what could not leave at once has left meanwhile, or writing goes on after
-    /// `yield_writing`. May be empty.
+    /// Some of what could not leave at once has left meanwhile. May be empty.
     std::function<void()> drained;
   };
 
@@ -64,10 +63,6 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   /// Writes what is queued, now, as far as the socket takes it; the rest follows by itself.
   /// Called by itself after each batch of reads.
   void flush();
-
-  /// `drained` is called in a later turn, as soon as the socket takes bytes, and nothing is written
-  /// before: for who has more to send than the others should wait for.
-  void yield_writing();
 
   /// For an owner who lets other threads send, too, while the I/O thread does nothing with the
   /// connection and nothing is unsent, which its own lock sees to: what `send_now` takes. It is
@@ -139,8 +134,7 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   std::unique_ptr<Timer> linger_;
   std::shared_ptr<Connection> self_;  ///< while it may be read or written
   State state_ = State::fresh;
-  bool is_blocked_ = false;  ///< writing waits: the socket has not taken all, or it was yielded
-  bool has_yielded_ = false;
+  bool is_blocked_ = false;  ///< the socket has not taken all
   bool paused_ = false;
   bool in_callback_ = false;
 };

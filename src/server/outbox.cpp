@@ -20,7 +20,6 @@ void Outbox::send_in_parts(wire::FrameHeader header, net::SharedBytes head, net:
 void Outbox::flush() {
   while (wants_part()) send_part();
   connection_.flush();
-  if (wants_part()) connection_.yield_writing();
 }
 
 bool Outbox::wants_part() const {

@@ -33,8 +33,10 @@ class Outbox {
   /// A long reply, whose body is `head` and then `tail`; either may be empty.
   void send_in_parts(wire::FrameHeader header, net::SharedBytes head, net::SharedBytes tail);
 
-  /// Writes what the socket takes, and keeps enough of the long replies in front of it.
+  /// Writes what the socket takes, of long replies no more than is good for others at a time.
   void flush();
+  /// Whether there is more of the long replies, and room for it before the socket.
+  bool wants_part() const;
 
   /// Bytes that wait behind the reply that is being sent.
   std::uint64_t waiting_bytes() const;
@@ -47,7 +49,6 @@ class Outbox {
     std::uint64_t bytes() const { return head.view.size() + tail.view.size(); }
   };
 
-  bool wants_part() const;
   void send_part();
   void send_some(net::SharedBytes& from, std::uint64_t& count);
 

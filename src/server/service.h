@@ -71,6 +71,7 @@ class Service : public std::enable_shared_from_this<Service> {
   bool is_behind(Peer& peer);
   void hold(Peer& peer);
   void drained(ConnectionId id);
+  void go_on(ConnectionId id);
   void closed(ConnectionId id, net::CloseCause cause, const std::string& detail);
   void handle(ConnectionId id, const wire::Frame& frame);
   void handle_request(ConnectionId id, const wire::Frame& frame);
@@ -91,6 +92,8 @@ class Service : public std::enable_shared_from_this<Service> {
   void send(Peer& peer, wire::FrameHeader header, std::string_view body);
   void mark_dirty(Peer& peer);
   void end_turn();
+  void continue_soon(const Peer& peer);
+  void continue_some();
   void look_at_unsent(Peer& peer);
   void close_slow_peers();
   void lose(Peer& peer, const std::string& why);
@@ -113,6 +116,7 @@ class Service : public std::enable_shared_from_this<Service> {
   std::vector<std::shared_ptr<net::Listener>> listeners_;
   std::vector<std::shared_ptr<net::Connection>> leaving_;  ///< that take their last bytes
   std::vector<ConnectionId> dirty_;                        ///< something was queued in this turn
+  std::vector<ConnectionId> continuing_;                   ///< in the loop's next turn
   std::vector<ConnectionId> slow_;                         ///< something waits for them to take it
   wire::Request request_;  ///< in hand; these three keep their memory
   std::vector<std::uint64_t> request_ids_;

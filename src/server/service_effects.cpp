@@ -1,13 +1,14 @@
 #include <utility>
 
+#include "base/monotonic_now.h"
 #include "server/service.h"
 #include "wire/frame.h"
 #include "wire/request.h"
 
 // Replies of one turn are queued first and leave together: `end_turn` writes once to everybody who
-// got something, in the order in which they got it; long replies follow in parts. What a socket
-// does not take is charged to the quota and follows when the peer takes more; a peer that takes too
-// little is let go.
+// got something, in the order in which they got it; of long replies one part, and the next ones in
+// the loop's next turns, so that others are served between. What a socket does not take is charged
+// to the quota and follows when the peer takes more; a peer that takes too little is let go.
 
 namespace muster::server {
 namespace {
@@ -134,10 +135,30 @@ void Service::end_turn() {
     if (peer == nullptr) continue;
     peer->is_dirty = false;
     peer->outbox.flush();
+    const bool goes_on = peer->outbox.wants_part() || peer->is_held;
+    const bool is_stalled = peer->connection->stalled_since() != base::far_future;
+    if (goes_on && !is_stalled) continue_soon(*peer);
     look_at_unsent(*peer);
   }
   dirty_.clear();
   arm_timer();
+}
+
+/// In the next turn of the loop, so that others have theirs before. One that is stalled continues
+/// when it has drained.
+void Service::continue_soon(const Peer& peer) {
+  continuing_.push_back(peer.id);
+  if (continuing_.size() > 1) return;
+  loop_.post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self && !self->closed_) self->continue_some();
+  });
+}
+
+void Service::continue_some() {
+  now_ = base::monotonic_now();
+  for (const ConnectionId id : std::exchange(continuing_, {})) go_on(id);
+  end_turn();
 }
 
 /// Charges what waits to be sent, and sees whether the peer takes it.

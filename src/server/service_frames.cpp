@@ -70,20 +70,26 @@ void Service::hold(Peer& peer) {
 
 void Service::drained(ConnectionId id) {
   now_ = base::monotonic_now();
-  if (Peer* const peer = peers_.find(id)) look_at_unsent(*peer);
-  Peer* const peer = peers_.find(id);
-  if (peer != nullptr) mark_dirty(*peer);  // there may be more parts of a long reply
+  const Peer* const peer = peers_.find(id);
   if (peer != nullptr && peer->is_held) {
     apply(core::Heard{id});  // it takes bytes: it lives, although it may not be read from
-    if (!is_behind(*peer)) {
-      peer->is_held = false;
-      peer->asked_bytes = 0;
-      peer->connection->resume_reading();
-      peer->frames.give({});
-      cut_frames(id);
-    }
   }
+  go_on(id);
   end_turn();
+}
+
+/// With a peer that takes its replies: parts of a long one may follow, and its frames that wait.
+void Service::go_on(ConnectionId id) {
+  if (Peer* const peer = peers_.find(id)) look_at_unsent(*peer);
+  Peer* const peer = peers_.find(id);
+  if (peer == nullptr) return;
+  mark_dirty(*peer);
+  if (!peer->is_held || is_behind(*peer)) return;
+  peer->is_held = false;
+  peer->asked_bytes = 0;
+  peer->connection->resume_reading();
+  peer->frames.give({});
+  cut_frames(id);
 }
 
 void Service::closed(ConnectionId id, net::CloseCause cause, const std::string& detail) {
