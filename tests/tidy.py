@@ -70,7 +70,7 @@ IMPURE_HEADER = re.compile(
     r"thread|mutex|shared_mutex|atomic|condition_variable|future|semaphore|latch|barrier"
     r"|stop_token|fstream|iostream|filesystem|ctime|time\.h|unistd\.h|poll\.h|fcntl\.h"
     r"|signal\.h|csignal|(sys|netinet|arpa|net)/.*|netdb\.h|ifaddrs\.h")
-IMPURE_BASE_HEADERS = {"base/monotonic_now.h", "base/random.h"}
+IMPURE_BASE_HEADERS = {"base/futex.h", "base/monotonic_now.h", "base/random.h"}
 
 # Rule -> (where the path must begin, what to look for in code without comments and strings,
 # what to do).

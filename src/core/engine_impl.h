@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/spare_nodes.h"
 #include "core/engine.h"
 #include "core/failure.h"
 #include "core/hash.h"
@@ -171,7 +172,7 @@ class Engine::Impl final : public Host {
   std::uint64_t parked_count_ = 0;
   std::uint64_t cached_count_ = 0;
 
-  std::vector<Answers::node_type> spare_nodes_;  ///< for the next answers to keep
+  base::SpareNodes<Answers> spare_answers_;
   std::vector<Effect> effects_;
   std::vector<std::unique_ptr<Session>> ended_;  ///< somebody may still hold a reference
 };

@@ -53,9 +53,6 @@ bool for_members_only(Operation operation) {
 /// What a cached answer takes beside its head: its node in the session's map.
 constexpr std::uint64_t cached_answer_bytes = sizeof(Answer) + 48;
 
-/// How many nodes of kept answers are kept for the next ones.
-constexpr std::size_t spare_nodes_max = 64;
-
 Answer error_answer(const Error& error) {
   Answer answer;
   answer.code = static_cast<std::uint16_t>(error.code);
@@ -260,11 +257,10 @@ void Engine::Impl::abandon(Session& session, std::uint64_t request_id) {
 
 const Answer& Engine::Impl::keep(Session& session, std::uint64_t request_id, Answer&& answer) {
   ++cached_count_;
-  if (spare_nodes_.empty()) {
+  auto node = spare_answers_.take();
+  if (node.empty()) {
     return session.unacknowledged.emplace(request_id, std::move(answer)).first->second;
   }
-  auto node = std::move(spare_nodes_.back());
-  spare_nodes_.pop_back();
   node.key() = request_id;
   node.mapped() = std::move(answer);
   return session.unacknowledged.insert(std::move(node)).position->second;
@@ -274,7 +270,7 @@ Answer Engine::Impl::forget_answer(Session& session, Answers::iterator kept) {
   auto node = session.unacknowledged.extract(kept);
   --cached_count_;
   Answer answer = std::move(node.mapped());
-  if (spare_nodes_.size() < spare_nodes_max) spare_nodes_.push_back(std::move(node));
+  spare_answers_.keep(std::move(node));
   session.name_space.quota.release(answer.head.size() + cached_answer_bytes);
   if (MUSTER_PLANTED(memory_not_given_back)) session.name_space.quota.charge_always(1);
   if (answer.was_parked) {
