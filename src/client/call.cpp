@@ -1,9 +1,7 @@
 #include "client/call.h"
 
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
+#include <utility>
 
 #include "base/monotonic_now.h"
 #include "client/failure.h"
@@ -25,57 +23,25 @@ void relax() {
 #endif
 }
 
-/// Where one blocking call waits. Shared with whoever completes it, who may still hold it when
-/// the caller has gone on.
 template <class T>
-class Waiter {
- public:
-  /// Only the first counts.
-  void complete(T value) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (value_) return;
-      value_.emplace(std::move(value));
-      is_ready_.store(true, std::memory_order_release);
-      if (!is_asleep_) return;
-    }
-    ready_.notify_one();  // without the lock, for which the caller would wait again
+void spin_for(const Waiter<T>& waiter) {
+  const auto until = std::chrono::steady_clock::now() + spin_time;
+  while (!waiter.is_given()) {
+    for (int count = 0; count < 16; ++count) relax();
+    if (std::chrono::steady_clock::now() >= until) return;
   }
+}
 
-  /// A process that was stopped beyond the deadline has a little more time: its I/O thread was
-  /// stopped, too, and the answer may be there.
-  bool wait_until(Instant deadline, const Link& link) {
-    if (link.may_spin()) spin();
-    std::unique_lock lock(mutex_);
-    is_asleep_ = true;
-    const auto is_ready = [this] { return value_.has_value(); };
-    const std::chrono::steady_clock::time_point until(deadline.time_since_epoch());
-    if (ready_.wait_until(lock, until, is_ready)) return true;
-    const bool was_stopped = base::monotonic_now() - deadline > Link::patience;
-    return was_stopped && ready_.wait_for(lock, wake_patience, is_ready);
-  }
-
-  T take() {
-    std::unique_lock lock(mutex_);
-    ready_.wait(lock, [this] { return value_.has_value(); });
-    return *std::move(value_);
-  }
-
- private:
-  void spin() const {
-    const auto until = std::chrono::steady_clock::now() + spin_time;
-    while (!is_ready_.load(std::memory_order_acquire)) {
-      for (int count = 0; count < 16; ++count) relax();
-      if (std::chrono::steady_clock::now() >= until) return;
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable ready_;
-  std::optional<T> value_;
-  bool is_asleep_ = false;
-  std::atomic<bool> is_ready_{false};
-};
+/// A process that was stopped beyond the deadline has a little more time: its I/O thread was
+/// stopped, too, and the answer may be there.
+template <class T>
+bool wait_until(Waiter<T>& waiter, Instant deadline, const Link& link) {
+  if (link.may_spin()) spin_for(waiter);
+  if (waiter.wait_until(deadline)) return true;
+  const Instant now = base::monotonic_now();
+  const bool was_stopped = now - deadline > Link::patience;
+  return was_stopped && waiter.wait_until(now + wake_patience);
+}
 
 Instant last_resort(const Link& link, Duration timeout) {
   return base::deadline_after(base::monotonic_now(), timeout) + link.limits().slack +
@@ -86,7 +52,7 @@ Instant last_resort(const Link& link, Duration timeout) {
 
 Error described(Error error, const Subject& subject, const Link* link, Instant begun) {
   error.operation = subject.operation;
-  if (error.group.empty()) error.group = subject.group;
+  if (error.group.empty() && subject.group) error.group = *subject.group;
   if (error.epoch == 0) error.epoch = subject.epoch;
   if (error.round == 0) error.round = subject.round;
   if (error.where.empty() && link != nullptr) error.where = link->address();
@@ -145,43 +111,44 @@ Result<Duration> timeout_or(Duration given, Duration by_default) {
 
 namespace {
 
-/// Nothing: nobody completed the call.
 using OutcomeWaiter = Waiter<std::optional<Outcome>>;
 
 /// Completes the call also when it is dropped, as when memory is out where it was to be completed.
 class Completion {
  public:
-  explicit Completion(std::shared_ptr<OutcomeWaiter> waiter) : waiter_(std::move(waiter)) {}
-  ~Completion() { waiter_->complete(std::nullopt); }
-  Completion(const Completion&) = delete;
-  Completion& operator=(const Completion&) = delete;
+  explicit Completion(OutcomeWaiter& waiter) : waiter_(&waiter) {}
+  Completion(Completion&& other) noexcept : waiter_(std::exchange(other.waiter_, nullptr)) {}
+  Completion& operator=(Completion&&) = delete;
+  ~Completion() {
+    if (waiter_ != nullptr) waiter_->give(std::nullopt);
+  }
 
-  void complete(Outcome outcome) { waiter_->complete(std::move(outcome)); }
+  void operator()(Outcome&& outcome) { std::exchange(waiter_, nullptr)->give(std::move(outcome)); }
 
  private:
-  std::shared_ptr<OutcomeWaiter> waiter_;
+  OutcomeWaiter* waiter_;
 };
 
-Ticket completing(Ticket ticket, std::shared_ptr<OutcomeWaiter> waiter) {
-  ticket.done = [completion = std::make_shared<Completion>(std::move(waiter))](Outcome outcome) {
-    completion->complete(std::move(outcome));
-  };
+Ticket completing(Ticket ticket, OutcomeWaiter& waiter) {
+  ticket.done = Completion(waiter);
   return ticket;
 }
 
 }  // namespace
 
-class Waiting::Place : public OutcomeWaiter {};
-
 Waiting::Waiting(Link& link, const wire::RequestBody& body, Duration timeout, Ticket ticket)
     : link_(link),
-      place_(std::make_shared<Place>()),
       until_(last_resort(link, timeout)),
       call_(link.submit(body, timeout, completing(std::move(ticket), place_))) {}
 
+Waiting::~Waiting() {
+  if (!is_over_) outcome();
+}
+
 Outcome Waiting::outcome() {
-  if (!place_->wait_until(until_, link_)) link_.give_up(call_);
-  std::optional<Outcome> outcome = place_->take();
+  is_over_ = true;
+  if (!wait_until(place_, until_, link_)) link_.give_up(call_);
+  std::optional<Outcome> outcome = place_.take();
   if (!outcome) return {let_go(), protocol::Fate::in_doubt};
   return *std::move(outcome);
 }
@@ -189,8 +156,8 @@ Outcome Waiting::outcome() {
 Result<void> establish_and_wait(Link& link, Duration timeout) {
   const auto waiter = std::make_shared<Waiter<Result<void>>>();
   const Instant until = last_resort(link, timeout);
-  link.establish(timeout, [waiter](Result<void> result) { waiter->complete(std::move(result)); });
-  if (waiter->wait_until(until, link)) return waiter->take();
+  link.establish(timeout, [waiter](Result<void> result) { waiter->give(std::move(result)); });
+  if (wait_until(*waiter, until, link)) return waiter->take();
   return failure(ErrorCode::unavailable,
                  "the I/O thread did not get to run; is it blocked by an inline handler?");
 }

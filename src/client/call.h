@@ -11,6 +11,7 @@
 
 #include "base/monotonic_now.h"
 #include "client/link.h"
+#include "client/waiter.h"
 #include "muster/result.h"
 #include "muster/store.h"
 #include "wire/request.h"
@@ -28,7 +29,7 @@ namespace muster::client {
 /// What a call is about, for its errors. `operation` lives as long as the program.
 struct Subject {
   std::string_view operation;
-  std::string group;
+  std::shared_ptr<const std::string> group;  ///< its name; null: none
   std::uint64_t epoch = 0;
   std::uint64_t round = 0;
 };
@@ -40,7 +41,7 @@ struct Call {
   Duration timeout{0};
   wire::RequestBody body;  ///< views what the caller lends until it is submitted
   Ticket ticket;
-  std::function<Result<T>(std::string reply)> decode;
+  base::InlineFunction<Result<T>(std::string&& reply), 48> decode;
   std::optional<Error> refused;
   /// Held until the call is submitted, so that numbered calls leave in the order of their numbers.
   std::unique_lock<std::mutex> order;
@@ -81,28 +82,32 @@ Error ended_by_memory(Link& link, const Subject& subject, Progress progress, Ins
 /// Of a call that nobody has completed when the last who knew of it let go of it.
 Error let_go();
 
-/// Waits for one submitted call, at most until deadline + slack + `Link::patience`, whatever
-/// happens to the I/O thread.
+/// Submits a call and waits for its end, at most until deadline + slack + `Link::patience`,
+/// whatever happens to the I/O thread. Needs no memory.
 class Waiting {
  public:
   Waiting(Link& link, const wire::RequestBody& body, Duration timeout, Ticket ticket);
+  /// Waits, too: whoever completes the call writes into this object.
+  ~Waiting();
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+  /// Once.
   Outcome outcome();
 
  private:
-  class Place;
-
   Link& link_;
-  const std::shared_ptr<Place> place_;  ///< whoever completes it may hold it longer than we do
+  Waiter<std::optional<Outcome>> place_;  ///< nothing: nobody completed the call
   const Instant until_;
   const CallId call_;
+  bool is_over_ = false;
 };
 
 /// Waits for a session, in the same way.
 Result<void> establish_and_wait(Link& link, Duration timeout);
 
 template <class T>
-Result<T> finished(const Call<T>& call, const Link& link, Instant begun,
-                   Result<std::string> reply) {
+Result<T> finished(Call<T>& call, const Link& link, Instant begun, Result<std::string> reply) {
   Result<T> result = reply ? call.decode(*std::move(reply)) : Result<T>(std::move(reply).error());
   if (!result) result.error() = described(std::move(result.error()), call.subject, &link, begun);
   return result;
@@ -133,102 +138,96 @@ Result<T> block_on(const std::shared_ptr<Link>& link, std::string_view operation
   }
 }
 
-/// The handler of a call in its callback form, with what its errors tell. It runs once: with a
-/// result, or when the last who knows of the call lets go of it.
+/// A call in its callback form that is under way, and the run of its handler: with a result, or,
+/// when the last who knows of the call lets go of it, with an error that says so.
 template <class T>
-class Delivery {
+class Started final : public Job {
  public:
-  Delivery(std::shared_ptr<Link> link, std::string_view operation, Handler<T> handler)
-      : link_(std::move(link)), operation_(operation), handler_(std::move(handler)) {}
-  ~Delivery() {
-    if (!handler_) return;
-    try {
-      fail(let_go(), {operation_, {}, 0, 0});
-      return;
-    } catch (...) {  // memory is out, again
-    }
-    try {
-      Error error;  // without texts; and here, rather than never
-      error.code = ErrorCode::outcome_unknown;
-      take_handler()(std::move(error));
-    } catch (...) {  // as wherever handlers run
-    }
+  Started(std::shared_ptr<Link> link, std::string_view operation, Handler<T> handler)
+      : Job(operation),
+        link_(std::move(link)),
+        operation_(operation),
+        handler_(std::move(handler)) {}
+  ~Started() override {
+    if (handler_) let_go_of_handler();
   }
-  Delivery(const Delivery&) = delete;
-  Delivery& operator=(const Delivery&) = delete;
 
-  Link& link() const { return *link_; }
-  Instant begun() const { return begun_; }
-  std::string_view operation() const { return operation_; }
-  bool is_over() const { return !handler_; }
+  const std::shared_ptr<Link>& link() const { return link_; }
 
-  void give(Result<T> result) {
-    // What needs memory first: without any, the handler is still here.
-    const auto held = std::make_shared<std::pair<Handler<T>, Result<T>>>(nullptr, Error());
-    std::function<void()> work = [held] { held->first(std::move(held->second)); };
-    held->first = std::exchange(handler_, nullptr);
-    held->second = std::move(result);
-    link_->handlers().dispatch(operation_, std::move(work));
-  }
-  void fail(Error error, const Subject& subject) {
-    give(described(std::move(error), subject, link_.get(), begun_));
-  }
-  Handler<T> take_handler() { return std::exchange(handler_, nullptr); }
+  Call<T> call;
+  Result<std::string> reply{std::string()};
 
  private:
+  void work() override {
+    const Handler<T> handler = std::exchange(handler_, nullptr);
+    if (handler) handler(result());
+  }
+
+  Result<T> result() {
+    try {
+      if (call.refused) {
+        return described(*std::move(call.refused), call.subject, link_.get(), begun_);
+      }
+      return finished(call, *link_, begun_, std::move(reply));
+    } catch (const std::bad_alloc&) {
+      return ended_by_memory(*link_, {operation_, {}, 0, 0}, {call.is_counted, true}, begun_);
+    }
+  }
+
+  void let_go_of_handler() noexcept;
+
   const std::shared_ptr<Link> link_;
   const std::string_view operation_;
   const Instant begun_ = base::monotonic_now();
   Handler<T> handler_;
 };
 
-/// A call in its callback form that is under way.
+/// It runs as any other, or here, where there is no memory for that.
 template <class T>
-struct Started {
-  Started(std::shared_ptr<Link> link, std::string_view operation, Handler<T> handler)
-      : delivery(std::move(link), operation, std::move(handler)) {}
-
-  Delivery<T> delivery;
-  Call<T> call;
-  Result<std::string> reply{std::string()};
-};
-
-template <class T>
-Result<T> result_of(Started<T>& started) {
-  const Delivery<T>& delivery = started.delivery;
+void Started<T>::let_go_of_handler() noexcept {
   try {
-    return finished(started.call, delivery.link(), delivery.begun(), std::move(started.reply));
-  } catch (const std::bad_alloc&) {
-    return ended_by_memory(delivery.link(), {delivery.operation(), {}, 0, 0},
-                           {started.call.is_counted, true}, delivery.begun());
+    Error error = described(let_go(), {operation_, {}, 0, 0}, link_.get(), begun_);
+    const auto held = std::make_shared<std::pair<Handler<T>, Error>>(nullptr, std::move(error));
+    std::function<void()> work = [held] { held->first(std::move(held->second)); };
+    held->first = std::exchange(handler_, nullptr);
+    link_->handlers().dispatch(operation_, std::move(work));
+    return;
+  } catch (...) {  // memory is out, again
+  }
+  if (!handler_) return;
+  try {
+    Error plain;  // without texts; and here, rather than never
+    plain.code = ErrorCode::outcome_unknown;
+    std::exchange(handler_, nullptr)(std::move(plain));
+  } catch (...) {  // as wherever handlers run
   }
 }
 
 template <class T>
-void complete(const std::shared_ptr<Started<T>>& started, Outcome outcome) {
-  const Delivery<T>& delivery = started->delivery;
-  if (delivery.is_over()) return;
-  started->reply = std::move(outcome.reply);
-  delivery.link().handlers().dispatch(delivery.operation(), [started] {
-    const Handler<T> handler = started->delivery.take_handler();
-    handler(result_of(*started));
-  });
+void run_handler(std::unique_ptr<Started<T>> started) {
+  const std::shared_ptr<Link> link = started->link();  // the handler may drop the last other one
+  link->handlers().dispatch(std::move(started));
 }
 
 template <class T, class Build>
-void submit(const std::shared_ptr<Started<T>>& started, Build build) {
-  Link& link = started->delivery.link();
+void submit(std::unique_ptr<Started<T>> started, bool& is_counted, Build build) {
+  Link& link = *started->link();
   const std::uint64_t serial = link.next_serial();
   Call<T>& call = started->call;
   call = build();
-  if (call.refused) return started->delivery.fail(*std::move(call.refused), call.subject);
+  is_counted = call.is_counted;
+  if (call.refused) return run_handler(std::move(started));
   const std::unique_lock<std::mutex> order = std::move(call.order);
-  Ticket ticket = std::move(call.ticket);
-  ticket.serial = serial;
-  ticket.done = [started](Outcome outcome) { complete(started, std::move(outcome)); };
   const wire::RequestBody body = std::move(call.body);
   call.body = wire::Status{};  // what it views belongs to the caller
-  link.submit(body, call.timeout, std::move(ticket));
+  const Duration timeout = call.timeout;
+  Ticket ticket = std::move(call.ticket);
+  ticket.serial = serial;
+  ticket.done = [started = std::move(started)](Outcome&& outcome) mutable {
+    started->reply = std::move(outcome.reply);
+    run_handler(std::move(started));
+  };
+  link.submit(body, timeout, std::move(ticket));
 }
 
 /// The callback form.
@@ -241,11 +240,25 @@ void start(const std::shared_ptr<Link>& link, std::string_view operation, Handle
     return handler(
         described(*std::move(refused), {operation, {}, 0, 0}, link.get(), base::monotonic_now()));
   }
-  const auto started = std::make_shared<Started<T>>(link, operation, std::move(handler));
+  bool is_counted = false;
+  auto started = std::make_unique<Started<T>>(link, operation, std::move(handler));
   try {
-    submit(started, std::move(build));
+    submit(std::move(started), is_counted, std::move(build));
   } catch (const std::bad_alloc&) {
-    if (started->call.is_counted) link->break_down();
+    if (is_counted) link->break_down();
+  }
+}
+
+/// As a call whose reply is empty: begins a session.
+template <class T>
+void establish(std::unique_ptr<Started<T>> started, Duration timeout) {
+  const std::shared_ptr<Link> link = started->link();
+  try {
+    link->establish(timeout, [started = std::move(started)](Result<void>&& result) mutable {
+      if (!result) started->reply = std::move(result).error();
+      run_handler(std::move(started));
+    });
+  } catch (const std::bad_alloc&) {  // whoever lets go of the handler says so
   }
 }
 

@@ -13,7 +13,7 @@ namespace muster::client {
 /// views the body, into the value that the caller owns.
 template <class T, class Reply, class Read>
 auto decoder(Read read) {
-  return [read](std::string body) -> Result<T> {
+  return [read](std::string&& body) -> Result<T> {
     auto reply = wire::decode_body<Reply>(body);
     if (!reply) return std::move(reply).error();
     if constexpr (std::is_void_v<T>) {

@@ -21,7 +21,7 @@ Result<std::shared_ptr<Group>> Group::create(std::shared_ptr<Link> link, std::st
 Group::Group(std::shared_ptr<Link> link, std::string name, const GroupOptions& options,
              const wire::FormedReply& formed)
     : link_(std::move(link)),
-      name_(std::move(name)),
+      name_(std::make_shared<const std::string>(std::move(name))),
       options_(options),
       formed_(formed),
       state_(formed) {}
@@ -69,7 +69,7 @@ GroupWatch Group::watch(std::function<void(const Error& error)> handler) {
 
 /// With what those who are told cannot know otherwise.
 Error Group::named(Error error) const {
-  error.group = name_;
+  error.group = name();
   error.epoch = epoch();
   if (error.where.empty()) error.where = link_->address();
   return error;

@@ -33,7 +33,7 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
   Group& operator=(const Group&) = delete;
 
   const std::shared_ptr<Link>& link() const { return link_; }
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return *name_; }
   const GroupOptions& options() const { return options_; }
   const wire::FormedReply& formed() const { return formed_; }
   std::uint64_t epoch() const { return formed_.epoch; }
@@ -102,7 +102,7 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
   Error named(Error error) const;
 
   const std::shared_ptr<Link> link_;
-  const std::string name_;
+  const std::shared_ptr<const std::string> name_;  ///< shared with its calls
   const GroupOptions options_;
   const wire::FormedReply formed_;
   const std::shared_ptr<CancelMark> mark_ = std::make_shared<CancelMark>();

@@ -9,13 +9,13 @@ namespace {
 
 using Values = std::vector<std::string>;
 
-std::function<Result<Values>(std::string)> all_values(int count) {
+auto all_values(int count) {
   return
       [count](const std::string& body) { return values_of(body, static_cast<std::size_t>(count)); };
 }
 
-std::function<Result<std::string>(std::string)> one_value(std::optional<std::string> own) {
-  return [own = std::move(own)](std::string body) mutable {
+auto one_value(std::optional<std::string> own) {
+  return [own = std::move(own)](std::string&& body) mutable {
     return value_of(std::move(body), std::move(own));
   };
 }

@@ -23,7 +23,7 @@ void form(const Slot& slot, const std::shared_ptr<Link>& link, const std::string
   if (makes_sense) *slot = Group::create(link, name, options, *formed);
 }
 
-std::function<Result<std::shared_ptr<Group>>(std::string)> taken_from(Slot slot) {
+auto taken_from(Slot slot) {
   return [slot = std::move(slot)](const std::string&) -> Result<std::shared_ptr<Group>> {
     if (*slot) return *std::move(*slot);
     return failure(ErrorCode::protocol_error, "the server's answer does not describe a group");
@@ -45,13 +45,20 @@ std::optional<Error> refusal_to_join(std::string_view name, int rank, int world_
   return std::nullopt;
 }
 
+/// What forms the group of a join.
+struct Joining {
+  std::shared_ptr<Link> link;
+  std::string name;
+  GroupOptions options;
+};
+
 }  // namespace
 
 Call<std::shared_ptr<Group>> Group::join_call(std::shared_ptr<Link> link, std::string_view name,
                                               int rank, int world_size,
                                               const GroupOptions& options) {
   Call<std::shared_ptr<Group>> made;
-  made.subject = {"create", std::string(name), 0, 0};
+  made.subject = {"create", std::make_shared<const std::string>(name), 0, 0};
   made.timeout = options.timeout;
   made.body = wire::Join{name,
                          static_cast<std::uint32_t>(rank),
@@ -62,8 +69,9 @@ Call<std::shared_ptr<Group>> Group::join_call(std::shared_ptr<Link> link, std::s
   made.refused = refusal_to_join(name, rank, world_size, options);
   if (!made.refused) made.refused = refusal_of(made.body, link->limits());
   const auto slot = std::make_shared<Slot::element_type>();
-  made.ticket.settle = [slot, link, name = std::string(name), options](const Outcome& outcome) {
-    form(slot, link, name, options, outcome);
+  const auto joining = std::make_shared<const Joining>(Joining{link, std::string(name), options});
+  made.ticket.settle = [slot, joining](const Outcome& outcome) {
+    form(slot, joining->link, joining->name, joining->options, outcome);
   };
   made.decode = taken_from(slot);
   return made;
@@ -86,7 +94,7 @@ Call<std::shared_ptr<Group>> Group::regroup_call(const RegroupOptions& options, 
   made.decode = taken_from(slot);
   if (!check(made)) return made;
   made.ticket.settle = [self = shared_from_this(), slot](const Outcome& outcome) {
-    form(slot, self->link_, self->name_, self->options_, outcome);
+    form(slot, self->link_, self->name(), self->options_, outcome);
     {
       const std::lock_guard settling(self->mutex_);
       self->state_.end_regroup(error_of(outcome), outcome.fate);
@@ -145,10 +153,10 @@ Call<RecoveredRound> Group::recover_call(Duration timeout) {
   auto made = call<RecoveredRound>("recover", timeout);
   const std::lock_guard lock(mutex_);
   made.is_counted = true;
-  wire::Recover asked = state_.doubts();
-  made.subject.round = asked.round;
-  made.body = asked;
-  made.decode = [round = asked.round](std::string body) -> Result<RecoveredRound> {
+  const auto asked = std::make_shared<const wire::Recover>(state_.doubts());
+  made.subject.round = asked->round;
+  made.body = *asked;
+  made.decode = [round = asked->round](const std::string& body) -> Result<RecoveredRound> {
     auto reply = wire::decode_body<wire::RecoverReply>(body);
     if (!reply) return std::move(reply).error();
     RecoveredRound recovered;
@@ -161,12 +169,11 @@ Call<RecoveredRound> Group::recover_call(Duration timeout) {
   };
   if (!check(made)) return made;
   if (const Error* const ended = state_.ended()) made.refused = *ended;
-  made.ticket.settle = [self = shared_from_this(),
-                        asked = std::move(asked)](const Outcome& outcome) {
+  made.ticket.settle = [self = shared_from_this(), asked](const Outcome& outcome) {
     if (!outcome.reply) return;
     const auto answer = wire::decode_body<wire::RecoverReply>(*outcome.reply);
     const std::lock_guard settling(self->mutex_);
-    if (answer) self->state_.resolve(asked, *answer);
+    if (answer) self->state_.resolve(*asked, *answer);
   };
   return made;
 }

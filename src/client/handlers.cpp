@@ -20,10 +20,24 @@ void write_log(const Logger& logger, LogLevel level, std::string_view line) {
   }
 }
 
-void run(const Logger& logger, std::string_view what, const std::function<void()>& work) {
+class FunctionJob final : public Job {
+ public:
+  FunctionJob(std::string_view what, std::function<void()> work)
+      : Job(what), work_(std::move(work)) {}
+
+ private:
+  void work() override { work_(); }
+
+  const std::function<void()> work_;
+};
+
+}  // namespace
+
+void Job::work_guarded() {
   const auto begun = base::monotonic_now();
   const auto complain = [&](const std::string& thrown) {
-    write_log(logger, LogLevel::error, "the handler of " + std::string(what) + " threw: " + thrown);
+    write_log(*logger_, LogLevel::error,
+              "the handler of " + std::string(what_) + " threw: " + thrown);
   };
   try {
     work();
@@ -34,18 +48,21 @@ void run(const Logger& logger, std::string_view what, const std::function<void()
   }
   const auto taken = base::monotonic_now() - begun;
   if (taken < Handlers::slow_after) return;
-  write_log(logger, LogLevel::warning,
-            "the handler of " + std::string(what) + " took " +
+  write_log(*logger_, LogLevel::warning,
+            "the handler of " + std::string(what_) + " took " +
                 std::to_string(taken / std::chrono::milliseconds(1)) + " ms");
 }
 
-void run_inline(const Logger& logger, std::string_view what, const std::function<void()>& work) {
-  ++inline_depth;
-  run(logger, what, work);
-  --inline_depth;
+void Job::run() {
+  const std::unique_ptr<Job> self(this);
+  is_inline_ ? work_inline() : work_guarded();
 }
 
-}  // namespace
+void Job::work_inline() {
+  ++inline_depth;
+  work_guarded();
+  --inline_depth;
+}
 
 Handlers::Handlers(const StoreOptions& options, IoThread& io_thread)
     : io_thread_(io_thread),
@@ -54,13 +71,18 @@ Handlers::Handlers(const StoreOptions& options, IoThread& io_thread)
       logger_(std::make_shared<const Logger>(options.logger)) {}
 
 void Handlers::dispatch(std::string_view what, std::function<void()> work) const {
-  std::shared_ptr<const std::function<void()>> shared;
+  dispatch(std::make_unique<FunctionJob>(what, std::move(work)));
+}
+
+void Handlers::dispatch(std::unique_ptr<Job> job) const {
+  const std::string_view what = job->what_;
+  job->logger_ = logger_;
+  job->is_inline_ = place_ == HandlerPlace::io_thread;
   try {
-    shared = std::make_shared<const std::function<void()>>(std::move(work));
-    post(what, shared);
+    post(job);
   } catch (const std::bad_alloc&) {  // it runs here rather than never
     log(LogLevel::error, "memory is out: a handler runs where its call has ended");
-    run_inline(*logger_, what, shared ? *shared : work);
+    if (job) job->work_inline();
   } catch (const std::exception& exception) {
     log(LogLevel::error,
         "a handler of " + std::string(what) + " could not be run: " + exception.what());
@@ -70,17 +92,29 @@ void Handlers::dispatch(std::string_view what, std::function<void()> work) const
   }
 }
 
-void Handlers::post(std::string_view what,
-                    const std::shared_ptr<const std::function<void()>>& work) const {
+/// Takes the job, unless it throws.
+void Handlers::post(std::unique_ptr<Job>& job) const {
   if (place_ == HandlerPlace::io_thread) {
-    if (io_thread_.impl().on_io_thread()) return run_inline(*logger_, what, *work);
-    io_thread_.impl().loop().post(
-        [logger = logger_, what, work] { run_inline(*logger, what, *work); });
+    Job& taken = *job.release();
+    if (io_thread_.impl().on_io_thread()) return taken.run();
+    return io_thread_.impl().loop().post(taken);
+  }
+  if (!executor_) {
+    io_thread_.impl().post_handler(*job);
+    job.release();  // it may have run by now
     return;
   }
-  std::function<void()> guarded = [logger = logger_, what, work] { run(*logger, what, *work); };
-  if (executor_) return executor_(std::move(guarded));
-  io_thread_.impl().post_handler(std::move(guarded));
+  const auto shared = std::make_shared<std::unique_ptr<Job>>();
+  std::function<void()> work = [shared] {
+    if (const auto once = std::move(*shared)) once->work_guarded();
+  };
+  *shared = std::move(job);
+  try {
+    executor_(std::move(work));
+  } catch (const std::bad_alloc&) {
+    job = std::move(*shared);
+    throw;
+  }
 }
 
 void Handlers::log(LogLevel level, std::string_view line) const {

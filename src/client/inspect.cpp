@@ -160,7 +160,7 @@ Result<std::vector<WaiterInfo>> inspect_waiters(Store& store, Duration timeout) 
 
 Result<GroupReport> inspect_group(Store& store, std::string_view name, Duration timeout) {
   client::Call<GroupReport> call;
-  call.subject = {"inspect_group", std::string(name), 0, 0};
+  call.subject = {"inspect_group", std::make_shared<const std::string>(name), 0, 0};
   call.body = wire::InspectGroup{name};
   call.decode = client::decoder<GroupReport, wire::InspectGroupReply>(
       [name = std::string(name)](const wire::InspectGroupReply& reply, const std::string&) {

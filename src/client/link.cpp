@@ -95,33 +95,6 @@ void Link::wake() noexcept {
 
 bool Link::is_in_turn() const { return io_thread_->impl().on_io_thread() && is_in_turn_; }
 
-void Link::establish(Duration timeout, std::function<void(Result<void>)> done) {
-  // Outlives the lock: what `done` holds may close this link when it goes.
-  Establishing waiting;
-  waiting.done = std::move(done);
-  const std::uint64_t number = next_serial();
-  try {
-    const std::lock_guard lock(mutex_);
-    const Instant now = monotonic_now();
-    waiting.number = number;
-    waiting.begun = now;
-    waiting.deadline = base::deadline_after(now, timeout);
-    if (establishing_.empty()) attempt_count_ = 0;
-    establishing_.push_back(std::move(waiting));
-    if (is_opened_) {
-      protocol_.reopen(now);
-    } else {
-      protocol_.open(now);
-    }
-    is_opened_ = true;
-  } catch (const std::bad_alloc&) {
-    take_back(number);
-    break_down();
-    throw;
-  }
-  wake();
-}
-
 CallId Link::submit(const wire::RequestBody& body, Duration timeout, Ticket ticket) {
   CallId id = 0;
   bool is_sent = false;
@@ -132,15 +105,32 @@ CallId Link::submit(const wire::RequestBody& body, Duration timeout, Ticket tick
     if (is_cancelled) is_cancelling_ = true;
     try {
       id = protocol_.submit(body, timeout, monotonic_now());
-      pending_[id].ticket = std::move(ticket);
+      add_pending(id).ticket = std::move(ticket);
       is_sent = send_directly();
     } catch (const std::bad_alloc&) {
       break_down();  // before the I/O thread can send a half of it
+      if (const auto found = pending_.find(id); found != pending_.end()) {
+        ticket = take_ticket(found);  // whoever waits for it will not
+      }
       throw;
     }
   }
   if (!is_sent) wake();
   return id;
+}
+
+Link::Pending& Link::add_pending(CallId id) {
+  auto node = spare_pending_.take();
+  if (node.empty()) return pending_[id];
+  node.key() = id;
+  return pending_.insert(std::move(node)).position->second;
+}
+
+Ticket Link::take_ticket(PendingCalls::iterator pending) {
+  Ticket ticket = std::move(pending->second.ticket);
+  pending->second = Pending();
+  spare_pending_.keep(pending_.extract(pending));
+  return ticket;
 }
 
 /// returns  whether the I/O thread has nothing to do
@@ -150,7 +140,10 @@ bool Link::send_directly() {
   auto only = protocol_.take_transmit();
   if (!only) return false;
   const std::size_t sent = net::Connection::send_now(direct_fd_, only->bytes);
-  if (sent == only->bytes.size()) return true;
+  if (sent == only->bytes.size()) {
+    protocol_.give_spare(std::move(only->bytes));
+    return true;
+  }
   leftover_ = std::move(only->bytes);
   leftover_.erase(0, sent);
   direct_fd_ = -1;
@@ -163,8 +156,7 @@ void Link::give_up(CallId call) {
     const std::lock_guard lock(mutex_);
     const auto found = pending_.find(call);
     if (found == pending_.end()) return;
-    ticket = std::move(found->second.ticket);
-    pending_.erase(found);
+    ticket = take_ticket(found);
     try {
       protocol_.cancel(call, monotonic_now());
     } catch (const std::bad_alloc&) {
@@ -274,20 +266,24 @@ void Link::pump() {
   bool somebody_waits = false;
   for (;;) {
     if (is_broken_) fail(in_the_midst);
-    std::vector<protocol::Effect> effects;
+    std::vector<protocol::Effect> effects = std::exchange(spare_effects_, {});
     {
       const std::lock_guard lock(mutex_);
       if (is_broken_) continue;
       direct_fd_ = -1;
       if (!leftover_.empty()) send(std::exchange(leftover_, {}));
-      effects = protocol_.take_effects();
+      protocol_.give_spare(std::exchange(spare_bytes_, {}));
+      effects = protocol_.take_effects(std::move(effects));
       is_closed = is_closing_;
       somebody_waits = !establishing_.empty();
     }
-    if (effects.empty()) break;
+    const bool is_done = effects.empty();
     for (protocol::Effect& effect : effects) {
       std::visit([this](auto& what) { execute(what); }, effect);
     }
+    effects.clear();
+    spare_effects_ = std::move(effects);
+    if (is_done) break;
   }
   is_in_turn_ = false;
   if (connection_) connection_->flush();
@@ -364,9 +360,13 @@ void Link::close_set_aside() {
 
 void Link::execute(protocol::Transmit& effect) { send(std::move(effect.bytes)); }
 
-void Link::send(std::string bytes) {
+void Link::send(std::string&& bytes) {
   if (!connection_) return;
-  if (bytes.size() < shared_bytes_min) return connection_->send(bytes);
+  if (bytes.size() < shared_bytes_min) {
+    connection_->send(bytes);
+    spare_bytes_ = std::move(bytes);
+    return;
+  }
   auto shared = std::make_shared<const std::string>(std::move(bytes));
   connection_->send(net::SharedBytes{*shared, shared});
 }
@@ -377,13 +377,12 @@ void Link::execute(protocol::Complete& effect) {
     const std::lock_guard lock(mutex_);
     const auto found = pending_.find(effect.call);
     if (found == pending_.end()) return;
-    ticket = std::move(found->second.ticket);
-    pending_.erase(found);
+    ticket = take_ticket(found);
   }
   complete(ticket, {std::move(effect.reply), effect.fate});
 }
 
-void Link::complete(const Ticket& ticket, Outcome outcome) {
+void Link::complete(Ticket& ticket, Outcome outcome) {
   if (!outcome.reply) amend(outcome.reply.error(), ticket, outcome.fate);
   if (ticket.settle) ticket.settle(outcome);
   if (ticket.done) ticket.done(std::move(outcome));
@@ -429,48 +428,6 @@ void Link::end_turn() {
     self->give_up_cancelled();
     self->apply(protocol::Advance{});
   });
-}
-
-// Establishing.
-
-std::optional<Result<void>> Link::outcome_of(const Establishing& waiting, Instant now) const {
-  if (protocol_.established()) return Result<void>();
-  if (const Error* const failed = protocol_.failure()) {
-    const bool may_pass =
-        failed->code == ErrorCode::unavailable || failed->code == ErrorCode::suspended;
-    if (!may_pass) return Result<void>(*failed);
-  }
-  if (now >= waiting.deadline) return Result<void>(not_established(waiting, now));
-  return std::nullopt;
-}
-
-Error Link::not_established(const Establishing& waiting, Instant now) const {
-  Error error = protocol_.last_trouble();
-  error.where = address_text_;
-  error.decided_by = "client";
-  error.detail = "tried " + std::to_string(attempt_count_) + " times in " +
-                 std::to_string((now - waiting.begun) / std::chrono::milliseconds(1)) +
-                 " ms; last: " + error.detail;
-  error.actual = 0;
-  return error;
-}
-
-void Link::settle_establishing() {
-  std::vector<std::pair<Establishing, Result<void>>> over;
-  {
-    const std::lock_guard lock(mutex_);
-    const Instant now = monotonic_now();
-    for (auto waiting = establishing_.begin(); waiting != establishing_.end();) {
-      auto outcome = outcome_of(*waiting, now);
-      if (!outcome) {
-        ++waiting;
-        continue;
-      }
-      over.emplace_back(std::move(*waiting), *std::move(outcome));
-      waiting = establishing_.erase(waiting);
-    }
-  }
-  for (auto& [waiting, outcome] : over) waiting.done(std::move(outcome));
 }
 
 // Closing.

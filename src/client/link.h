@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "base/forked.h"
+#include "base/inline_function.h"
+#include "base/spare_nodes.h"
 #include "base/time.h"
 #include "client/cancel_mark.h"
 #include "client/handlers.h"
@@ -44,8 +46,8 @@ struct Ticket {
   std::optional<std::variant<wire::CancelRound, wire::CancelRegroup>> cancellation;
   /// Both run once, `settle` first, on the I/O thread (or, after `give_up`, on the thread that
   /// did), and never block. May be empty.
-  std::function<void(const Outcome& outcome)> settle;
-  std::function<void(Outcome outcome)> done;
+  base::InlineFunction<void(const Outcome& outcome), 32> settle;
+  base::InlineFunction<void(Outcome&& outcome), 8> done;
 };
 
 /// What wants to know of the epoch it belongs to.
@@ -73,7 +75,8 @@ class Link : public std::enable_shared_from_this<Link> {
 
   /// Begins the first session, or after its end a new one; `done` runs once it stands, cannot
   /// come about, or `timeout` has passed.
-  void establish(Duration timeout, std::function<void(Result<void>)> done);
+  using Establishment = base::InlineFunction<void(Result<void>&& result), 16>;
+  void establish(Duration timeout, Establishment done);
 
   std::uint64_t next_serial() { return last_serial_.fetch_add(1) + 1; }
   CallId submit(const wire::RequestBody& body, Duration timeout, Ticket ticket);
@@ -131,11 +134,12 @@ class Link : public std::enable_shared_from_this<Link> {
     bool is_cancelled = false;
     Instant give_up_at = base::far_future;
   };
+  using PendingCalls = std::map<CallId, Pending>;
   struct Establishing {
     std::uint64_t number = 0;
     Instant deadline{};
     Instant begun{};
-    std::function<void(Result<void>)> done;
+    Establishment done;
   };
 
   Link(net::Address address, std::string address_text, StoreOptions options);
@@ -170,7 +174,7 @@ class Link : public std::enable_shared_from_this<Link> {
   void execute(protocol::Connect& effect);
   void execute(protocol::Disconnect& effect);
   void execute(protocol::Transmit& effect);
-  void send(std::string bytes);
+  void send(std::string&& bytes);
   void let_nobody_send();
   void execute(protocol::Complete& effect);
   void tell_watchers(const wire::Event& event);
@@ -178,7 +182,7 @@ class Link : public std::enable_shared_from_this<Link> {
   void execute(protocol::Established& effect);
   void execute(protocol::Log& effect);
   void connected(net::Connector::Outcome outcome);
-  static void complete(const Ticket& ticket, Outcome outcome);
+  static void complete(Ticket& ticket, Outcome outcome);
   void close_one_set_aside();
   void close_set_aside();
   void settle_establishing();
@@ -190,6 +194,8 @@ class Link : public std::enable_shared_from_this<Link> {
 
   // With the mutex held.
   bool send_directly();
+  Pending& add_pending(CallId id);
+  Ticket take_ticket(PendingCalls::iterator pending);
   std::optional<Result<void>> outcome_of(const Establishing& waiting, Instant now) const;
   Error not_established(const Establishing& waiting, Instant now) const;
 
@@ -212,7 +218,8 @@ class Link : public std::enable_shared_from_this<Link> {
 
   mutable std::mutex mutex_;
   protocol::Protocol protocol_;
-  std::map<CallId, Pending> pending_;
+  PendingCalls pending_;
+  base::SpareNodes<PendingCalls> spare_pending_;
   std::vector<Establishing> establishing_;
   std::map<std::uint64_t, std::weak_ptr<EpochWatcher>> watchers_;
   Limits limits_;
@@ -236,6 +243,8 @@ class Link : public std::enable_shared_from_this<Link> {
   std::vector<std::shared_ptr<net::Connection>> set_aside_;
   net::Timer timer_;
   bool is_in_turn_ = false;  ///< and will look for effects again
+  std::vector<protocol::Effect> spare_effects_;
+  std::string spare_bytes_;
   bool polls_busily_ = false;
   std::uint64_t bell_number_ = 0;
   std::uint64_t failure_number_ = 0;

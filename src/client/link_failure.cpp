@@ -2,7 +2,6 @@
 // not. So what the link holds is thrown away: the session ends here and, as after any lost
 // connection, at the server; every call ends, and `establish` begins anew.
 
-#include <algorithm>
 #include <string>
 
 #include "base/monotonic_now.h"
@@ -16,22 +15,11 @@ void Link::break_down() noexcept {
   loop_.bell().ring();
 }
 
-void Link::take_back(std::uint64_t establishing) {
-  Establishing waiting;  // outlives the lock
-  const std::lock_guard lock(mutex_);
-  const auto found = std::find_if(
-      establishing_.begin(), establishing_.end(),
-      [establishing](const Establishing& each) { return each.number == establishing; });
-  if (found == establishing_.end()) return;
-  waiting = std::move(*found);
-  establishing_.erase(found);
-}
-
 void Link::fail(std::string_view why) {
   const std::string line = "the session was given up: " + std::string(why) +
                            "; free memory, then reopen the store and form the groups again";
   const Error ended = failure(ErrorCode::resource_exhausted, line);
-  std::map<CallId, Pending> pending;
+  PendingCalls pending;
   std::vector<Establishing> establishing;
   {
     const std::lock_guard lock(mutex_);
@@ -58,7 +46,7 @@ void Link::fail(std::string_view why) {
   for (auto& [id, call] : pending) {
     complete(call.ticket, {in_doubt, protocol::Fate::in_doubt});
   }
-  for (const Establishing& waiting : establishing) waiting.done(ended);
+  for (Establishing& waiting : establishing) waiting.done(Result<void>(ended));
   protocol::Notify end{{wire::EventKind::session_ended, 0, ended}};
   execute(end);
 }

@@ -26,11 +26,12 @@ auto wrapped(client::Call<std::shared_ptr<Group>> call, Wrap wrap) {
   made.ticket = std::move(call.ticket);
   made.refused = std::move(call.refused);
   made.order = std::move(call.order);
-  made.decode = [decode = std::move(call.decode),
-                 wrap = std::move(wrap)](std::string reply) -> Result<StatelessProcessGroup> {
-    auto group = decode(std::move(reply));
+  const auto inner = std::make_shared<std::pair<decltype(call.decode), Wrap>>(
+      std::move(call.decode), std::move(wrap));
+  made.decode = [inner](std::string&& reply) -> Result<StatelessProcessGroup> {
+    auto group = inner->first(std::move(reply));
     if (!group) return std::move(group).error();
-    return wrap(*std::move(group));
+    return inner->second(*std::move(group));
   };
   return made;
 }

@@ -85,16 +85,13 @@ void Store::connect_async(std::string_view address, StoreOptions options, Durati
     if (handler) handler(std::move(error));  // there is nothing yet to run it on
     return;
   }
-  const auto delivery =
-      std::make_shared<client::Delivery<Store>>(ready->link, connect_name, std::move(handler));
-  try {
-    ready->link->establish(
-        ready->timeout, [impl = Impl::create(ready->link), delivery](Result<void> result) mutable {
-          if (result) return delivery->give(Store(std::move(impl)));
-          delivery->fail(std::move(result).error(), {connect_name, {}, 0, 0});
-        });
-  } catch (const std::bad_alloc&) {  // whoever lets go of the delivery says so
-  }
+  auto started =
+      std::make_unique<client::Started<Store>>(ready->link, connect_name, std::move(handler));
+  started->call.subject.operation = connect_name;
+  started->call.decode = [impl = Impl::create(ready->link)](std::string&&) mutable {
+    return Result<Store>(Store(std::move(impl)));
+  };
+  client::establish(std::move(started), ready->timeout);
 }
 
 Store::Store(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -138,17 +135,15 @@ void Store::reopen_async(Duration timeout, Handler<void> handler) {
     return handler(
         client::described(*std::move(refused), subject, link.get(), base::monotonic_now()));
   }
-  const auto delivery =
-      std::make_shared<client::Delivery<void>>(link, reopen_name, std::move(handler));
+  auto started = std::make_unique<client::Started<void>>(link, reopen_name, std::move(handler));
+  started->call.subject = subject;
+  started->call.decode = [](std::string&&) { return Result<void>(); };
   const auto resolved = client::timeout_or(timeout, link->options().timeout);
-  if (!resolved) return delivery->fail(resolved.error(), subject);
-  try {
-    link->establish(*resolved, [delivery, subject](Result<void> result) {
-      if (result) return delivery->give({});
-      delivery->fail(std::move(result).error(), subject);
-    });
-  } catch (const std::bad_alloc&) {  // whoever lets go of the delivery says so
+  if (!resolved) {
+    started->call.refused = resolved.error();
+    return client::run_handler(std::move(started));
   }
+  client::establish(std::move(started), *resolved);
 }
 
 Limits Store::limits() const {

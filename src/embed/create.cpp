@@ -101,7 +101,8 @@ Result<StatelessProcessGroup> StatelessProcessGroup::create(
     std::chrono::seconds data_expiration_seconds, std::chrono::seconds store_timeout,
     HostedGroupOptions options) {
   const auto begun = base::monotonic_now();
-  const std::string name = options.name.empty() ? "default" : options.name;
+  const auto name =
+      std::make_shared<const std::string>(options.name.empty() ? "default" : options.name);
   std::string address = address_of(host, port);
   const auto failed = [&](Error error) {
     if (error.where.empty()) error.where = address;
@@ -123,7 +124,7 @@ Result<StatelessProcessGroup> StatelessProcessGroup::create(
   };
   auto store = Store::connect(address, options.store, time_left());
   if (!store) return failed(not_served(std::move(store).error(), rank, options));
-  auto group = Impl::join(*store, name, rank, world_size, options, time_left(), *server);
+  auto group = Impl::join(*store, *name, rank, world_size, options, time_left(), *server);
   if (!group) {
     Error error = failed(std::move(group).error());
     if (*server) (*server)->give_up("rank 0 gave up: " + error.message());

@@ -1,7 +1,6 @@
 #include "net/io_thread.h"
 
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <mutex>
 #include <system_error>
@@ -38,7 +37,7 @@ void run(net::Loop& loop) {
 struct IoThread::Impl::Handlers {
   std::mutex mutex;
   std::condition_variable wake;
-  std::deque<std::function<void()>> queue;
+  net::TaskQueue queue;
   bool stopping = false;
   std::thread thread;
 
@@ -46,15 +45,13 @@ struct IoThread::Impl::Handlers {
     std::unique_lock lock(mutex);
     for (;;) {
       wake.wait(lock, [this] { return stopping || !queue.empty(); });
-      if (queue.empty()) return;
-      std::function<void()> work = std::move(queue.front());
-      queue.pop_front();
+      net::Task* const task = queue.pop();
+      if (task == nullptr) return;
       lock.unlock();
       try {
-        work();
+        task->run();
       } catch (...) {  // who posted it has logged what it wants logged
       }
-      work = nullptr;
       lock.lock();
     }
   }
@@ -93,13 +90,13 @@ IoThread::Impl::~Impl() {
 
 net::Loop& IoThread::Impl::loop() { return *loop_; }
 
-void IoThread::Impl::post_handler(std::function<void()> work) {
-  const auto handlers = handlers_;  // `work` may drop the last reference to this object
+void IoThread::Impl::post_handler(net::Task& task) {
+  const auto handlers = handlers_;  // the task may drop the last reference to this object
   const std::lock_guard lock(handlers->mutex);
   if (!handlers->thread.joinable()) {  // first, since it may fail
     handlers->thread = net::start_thread(name_, [handlers] { handlers->run(); });
   }
-  handlers->queue.push_back(std::move(work));
+  handlers->queue.push(task);
   handlers->wake.notify_one();
 }
 

@@ -27,8 +27,9 @@ class IoThread::Impl {
   /// may drop the last other one before that.
   net::Loop& loop();
 
-  /// Runs `work` on the handler thread, in order; all of it before the thread ends.
-  void post_handler(std::function<void()> work);
+  /// Runs `task` on the handler thread, in order; all of them before the thread ends. Throws
+  /// std::system_error when the system has no thread left, and has not taken it then.
+  void post_handler(net::Task& task);
 
   /// Whether the caller runs on the I/O thread (a blocking call there would wait for itself).
   bool on_io_thread() const;

@@ -30,21 +30,6 @@ constexpr std::size_t spares_max = 64;
 constexpr std::size_t spare_bytes_min = 64;
 constexpr std::size_t spare_bytes_max = 16 * 1024;
 
-/// The work of a post that brings its own memory.
-class Posted final : public Task {
- public:
-  explicit Posted(std::function<void()> work) : work_(std::move(work)) {}
-
-  void run() override {
-    const std::unique_ptr<Posted> self(this);
-    work_();
-  }
-  void drop() noexcept override { delete this; }
-
- private:
-  const std::function<void()> work_;
-};
-
 UniqueFd require(int fd, const char* what) {
   if (fd < 0) throw std::system_error(errno, std::generic_category(), what);
   return UniqueFd(fd);
@@ -81,8 +66,7 @@ Loop::~Loop() {
   failure_listeners_.clear();
   for (;;) {
     take_posted();
-    if (Task* const task = first_task_) {
-      first_task_ = task->next_;
+    if (Task* const task = tasks_.pop()) {
       task->drop();
     } else if (!timers_.empty()) {
       timers_.begin()->second->cancel();
@@ -98,7 +82,7 @@ Loop::~Loop() {
 
 // Other threads.
 
-void Loop::post(std::function<void()> work) { post(*new Posted(std::move(work))); }
+void Loop::post(std::function<void()> work) { post(*new FunctionTask(std::move(work))); }
 
 void Loop::post(Task& task) noexcept {
   task.next_ = posted_.load(std::memory_order_relaxed);
@@ -134,7 +118,7 @@ void Loop::turn(Duration wait_max) {
   run_ready();
   if (is_clock_due_) run_timers();
   if (bell_.has_rung()) bell_.answer();
-  has_run_posted_ = first_task_ != nullptr || posted_.load(std::memory_order_relaxed) != nullptr;
+  has_run_posted_ = !tasks_.empty() || posted_.load(std::memory_order_relaxed) != nullptr;
   run_posted();
 }
 
@@ -143,7 +127,7 @@ int Loop::timeout_ms(Duration wait_max) {
   is_polling_ = false;
   if (!timers_.empty() && timers_.begin()->first < clock_set_for_) set_clock();
   const auto has_work = [this] {
-    return first_task_ != nullptr || posted_.load() != nullptr || bell_.has_rung() || is_stopped_;
+    return !tasks_.empty() || posted_.load() != nullptr || bell_.has_rung() || is_stopped_;
   };
   if (has_work()) return 0;
   is_polling_ = shall_poll();
@@ -206,29 +190,26 @@ void Loop::run_timers() {
 }
 
 void Loop::take_posted() {
-  Task* task = posted_.exchange(nullptr);
-  Task* const last = task;
-  Task* first = nullptr;
-  while (task != nullptr) {  // the oldest comes first
-    Task* const older = task->next_;
-    task->next_ = first;
-    first = std::exchange(task, older);
+  Task* latest = posted_.exchange(nullptr);
+  Task* oldest = nullptr;
+  while (latest != nullptr) {
+    Task* const older = latest->next_;
+    latest->next_ = oldest;
+    oldest = std::exchange(latest, older);
   }
-  if (first == nullptr) return;
-  if (first_task_ == nullptr) {
-    first_task_ = first;
-  } else {
-    last_task_->next_ = first;
+  while (oldest != nullptr) {
+    Task* const later = oldest->next_;
+    tasks_.push(*oldest);
+    oldest = later;
   }
-  last_task_ = last;
 }
 
 void Loop::run_posted() {
   if (posted_.load(std::memory_order_relaxed) != nullptr) take_posted();
-  const Task* const last = last_task_;
-  while (Task* const task = first_task_) {
+  if (tasks_.empty()) return;
+  const Task* const last = tasks_.last();
+  while (Task* const task = tasks_.pop()) {
     const bool is_last = task == last;
-    first_task_ = task->next_;
     task->run();
     if (is_last) return;
   }

@@ -137,8 +137,7 @@ class Loop {
   std::atomic<bool> is_asleep_{false};
   std::atomic<bool> is_stopped_{false};
 
-  Task* first_task_ = nullptr;  ///< of those that this turn or the next one runs
-  Task* last_task_ = nullptr;
+  TaskQueue tasks_;  ///< that this turn or the next one runs
   Timers timers_;
   std::multiset<Duration> busy_polls_;
   base::Instant polls_until_{};

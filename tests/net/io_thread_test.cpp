@@ -29,6 +29,10 @@ T within_time(std::future<T> future) {
   return future.get();
 }
 
+void post_handler(IoThread::Impl& impl, std::function<void()> work) {
+  impl.post_handler(*new muster::net::FunctionTask(std::move(work)));
+}
+
 /// Runs `work` on the I/O thread and waits for it.
 void run_on(IoThread& io, const std::function<void()>& work) {
   std::promise<void> done;
@@ -55,7 +59,7 @@ TEST_CASE("both threads carry the name and block all signals") {
   };
   run_on(*io, [&] { look(true); });
   std::promise<void> done;
-  io->impl().post_handler([&] {
+  post_handler(io->impl(), [&] {
     look(false);
     done.set_value();
   });
@@ -68,7 +72,7 @@ TEST_CASE("handlers run in order, all of them, also one after another that throw
   {
     const auto io = IoThread::create();
     for (int number = 0; number < 100; ++number) {
-      io->impl().post_handler([&order, number] {
+      post_handler(io->impl(), [&order, number] {
         order.push_back(number);
         if (number == 50) throw std::runtime_error("a handler of the application");
       });
@@ -104,7 +108,7 @@ TEST_CASE("the last reference may be dropped on the handler thread") {
   auto io = IoThread::create();
   std::promise<void> dropped;
   auto& impl = io->impl();
-  impl.post_handler([&dropped, last = std::move(io)]() mutable {
+  post_handler(impl, [&dropped, last = std::move(io)]() mutable {
     last.reset();
     dropped.set_value();
   });

@@ -1,5 +1,7 @@
 // What the protocol does: effects in, lines out.
 
+#include <utility>
+
 #include "client_runner.h"
 #include "support/decoded.h"
 
@@ -89,17 +91,17 @@ Line frame_line(const wire::Frame& frame) {
   return line;
 }
 
-}  // namespace
-
-Line transmitted_line(std::string_view bytes) {
-  if (wire::check_magic(bytes)) return hello_line(bytes);
+/// Takes the first frame from `bytes`, or the hello, which nothing follows, and tells of it: of a
+/// request which one it is, of others `hello`, `heartbeat` and so on.
+Line take_line(std::string_view& bytes) {
+  if (wire::check_magic(bytes)) return hello_line(std::exchange(bytes, {}));
   const auto frame = wire::cut_frame(bytes, 0xffffffff);
   if (!frame || !*frame) throw ScriptError("a frame cannot be cut");
-  if ((*frame)->body.size() + wire::frame_header_bytes != bytes.size()) {
-    throw ScriptError("bytes follow a frame");
-  }
+  bytes.remove_prefix(wire::frame_header_bytes + (*frame)->body.size());
   return frame_line(**frame);
 }
+
+}  // namespace
 
 void ClientRunner::tell(const protocol::Connect&) {
   const bool refused = attempts_ == Attempts::refused || attempts_ == Attempts::refused_and_shown;
@@ -116,7 +118,10 @@ void ClientRunner::tell(const protocol::Disconnect& effect) {
 }
 
 void ClientRunner::tell(const protocol::Transmit& effect) {
-  Line told = transmitted_line(effect.bytes);
+  for (std::string_view left = effect.bytes; !left.empty();) tell_transmitted(take_line(left));
+}
+
+void ClientRunner::tell_transmitted(Line told) {
   if (told.words == "transmit heartbeat") {
     const auto number = static_cast<std::uint64_t>(number_of(told.fields.front().value));
     heartbeat_ = number;

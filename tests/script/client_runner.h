@@ -28,9 +28,6 @@ std::string event_bytes(Arguments& arguments);
 /// The code that a script calls `name`. Throws ScriptError.
 ErrorCode code_of(std::string_view name);
 
-/// A request frame as a line tells of it; `hello`, `heartbeat` and so on for others.
-Line transmitted_line(std::string_view bytes);
-
 class ClientRunner : public Runner {
  public:
   std::vector<Line> run(const Step& step, const std::string& actor) override;
@@ -54,6 +51,7 @@ class ClientRunner : public Runner {
   void tell(const protocol::Connect& effect);
   void tell(const protocol::Disconnect& effect);
   void tell(const protocol::Transmit& effect);
+  void tell_transmitted(Line told);
   void tell(const protocol::Complete& effect);
   void tell(const protocol::Notify& effect);
   void tell(const protocol::Established& effect);

@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <new>
 
@@ -18,6 +19,7 @@ namespace muster::test {
 namespace {
 
 thread_local Allocated allocated_here;
+std::atomic<std::uint64_t> allocations{0};
 
 /// What the C library takes for a block: its size, a header of 8 bytes, rounded up.
 std::int64_t taken_for(std::size_t block_bytes) {
@@ -26,6 +28,7 @@ std::int64_t taken_for(std::size_t block_bytes) {
 }
 
 void on_taken(std::size_t asked_bytes, std::size_t block_bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
   allocated_here.bytes += asked_bytes;
   allocated_here.live_bytes += taken_for(block_bytes);
 }
@@ -35,6 +38,8 @@ void on_given_back(std::size_t block_bytes) { allocated_here.live_bytes -= taken
 }  // namespace
 
 Allocated allocated() { return allocated_here; }
+
+std::uint64_t allocations_of_process() { return allocations.load(); }
 
 }  // namespace muster::test
 

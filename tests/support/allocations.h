@@ -14,6 +14,9 @@ struct Allocated {
 /// watches the allocator.
 Allocated allocated();
 
+/// How often any thread of the process has taken something since it began.
+std::uint64_t allocations_of_process();
+
 /// What `call` asks for.
 template <class Call>
 std::uint64_t bytes_allocated_by(const Call& call) {

@@ -3,11 +3,29 @@
 #include <algorithm>
 
 namespace muster::client::protocol {
+namespace {
 
-Call& Calls::add(Call call, Instant wake) {
-  const std::uint64_t id = call.id;
-  by_wake_.emplace(wake, id);
-  return by_id_.emplace(id, Entry{std::move(call), wake}).first->second.call;
+/// Of a call that is over: memory that is kept for the next one.
+constexpr std::size_t kept_fields_bytes_max = 4096;
+
+}  // namespace
+
+Call& Calls::add(std::uint64_t id) {
+  auto node = spare_entries_.take();
+  if (node.empty()) {
+    Call& call = by_id_[id].call;
+    call.id = id;
+    return call;
+  }
+  std::string fields = std::move(node.mapped().call.fields);  // for the memory
+  fields.clear();
+  node.key() = id;
+  node.mapped() = Entry();
+  Call& call = node.mapped().call;
+  call.id = id;
+  call.fields = std::move(fields);
+  by_id_.insert(std::move(node));
+  return call;
 }
 
 Call* Calls::find(std::uint64_t id) {
@@ -15,12 +33,11 @@ Call* Calls::find(std::uint64_t id) {
   return found == by_id_.end() ? nullptr : &found->second.call;
 }
 
-Call Calls::remove(std::uint64_t id) {
-  const auto found = by_id_.find(id);
-  by_wake_.erase({found->second.wake, id});
-  Call call = std::move(found->second.call);
-  by_id_.erase(found);
-  return call;
+void Calls::remove(const Call& call) {
+  const auto found = by_id_.find(call.id);
+  forget_wake(found->second);
+  auto node = by_id_.extract(found);
+  if (call.fields.capacity() <= kept_fields_bytes_max) spare_entries_.keep(std::move(node));
 }
 
 std::vector<Call> Calls::remove_all() {
@@ -57,9 +74,21 @@ Call* Calls::due(Instant now) {
 
 void Calls::wake_at(const Call& call, Instant wake) {
   Entry& entry = by_id_.find(call.id)->second;
-  by_wake_.erase({entry.wake, call.id});
+  forget_wake(entry);
   entry.wake = wake;
-  by_wake_.emplace(wake, call.id);
+  if (wake == base::far_future) return;
+  auto node = spare_wakes_.take();
+  if (node.empty()) {
+    by_wake_.emplace(wake, call.id);
+  } else {
+    node.value() = {wake, call.id};
+    by_wake_.insert(std::move(node));
+  }
+}
+
+void Calls::forget_wake(const Entry& entry) {
+  const auto found = by_wake_.find({entry.wake, entry.call.id});
+  if (found != by_wake_.end()) spare_wakes_.keep(by_wake_.extract(found));
 }
 
 Instant Calls::next_wake() const {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/spare_nodes.h"
 #include "base/time.h"
 #include "wire/operation.h"
 
@@ -35,14 +36,16 @@ struct Call {
 /// The calls by id, by when they have to be looked at, and in the order in which they are sent:
 /// that of their ids, so that what was sent is always a prefix and the rest is the queue.
 ///
-/// Cost: O(log n) per operation for n calls; nothing walks over them but a resend and the end of
-/// all of them.
+/// Cost: O(log n) per operation for n calls, and no memory in steady state; nothing walks over
+/// them but a resend and the end of all of them.
 class Calls {
  public:
-  Call& add(Call call, Instant wake);
+  /// A call with this id and nothing else, to look at only when `wake_at` has said when. It stays
+  /// where it is until it is removed.
+  Call& add(std::uint64_t id);
   /// Null when there is none.
   Call* find(std::uint64_t id);
-  Call remove(std::uint64_t id);
+  void remove(const Call& call);
   /// In the order of their ids.
   std::vector<Call> remove_all();
 
@@ -61,12 +64,18 @@ class Calls {
  private:
   struct Entry {
     Call call;
-    Instant wake{};
+    Instant wake = base::far_future;
   };
+  using ById = std::map<std::uint64_t, Entry>;
+  using ByWake = std::set<std::pair<Instant, std::uint64_t>>;
 
-  std::map<std::uint64_t, Entry> by_id_;
-  std::set<std::pair<Instant, std::uint64_t>> by_wake_;
+  void forget_wake(const Entry& entry);
+
+  ById by_id_;
+  ByWake by_wake_;  ///< but for those that are never to be looked at
   std::uint64_t last_sent_ = 0;
+  base::SpareNodes<ById> spare_entries_;
+  base::SpareNodes<ByWake> spare_wakes_;
 };
 
 }  // namespace muster::client::protocol

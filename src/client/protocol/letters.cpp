@@ -1,51 +1,68 @@
 #include "client/protocol/letters.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "base/planted.h"
 #include "wire/request.h"
 
 namespace muster::client::protocol {
 
-void Letters::acknowledge(std::uint64_t id) {
-  if (ids_.insert(id).second) to_acknowledge_.push_back(id);
+void Letters::acknowledge(std::uint64_t id) { add(to_acknowledge_, id); }
+
+void Letters::abandon(std::uint64_t id) { add(to_abandon_, id); }
+
+void Letters::add(Ids& ids, std::uint64_t id) {
+  auto node = spare_ids_.take();
+  bool is_new = false;
+  if (node.empty()) {
+    is_new = ids_.insert(id).second;
+  } else {
+    node.value() = id;
+    is_new = ids_.insert(std::move(node)).inserted;
+  }
+  if (is_new) ids.push_back(id);
 }
 
-void Letters::abandon(std::uint64_t id) {
-  if (ids_.insert(id).second) to_abandon_.push_back(id);
+const std::vector<std::uint64_t>& Letters::take(Ids& ids, std::uint64_t serial, bool abandons) {
+  taken_.clear();
+  while (!ids.empty() && taken_.size() < wire::ids_per_frame_max) {
+    taken_.push_back(ids.front());
+    unproven_.push_back({serial, ids.front(), abandons});
+    ids.pop_front();
+  }
+  return taken_;
 }
 
-std::vector<std::uint64_t> Letters::take(Ids& ids, std::uint64_t serial, bool abandons) {
-  const auto count = std::min<std::size_t>(ids.size(), wire::ids_per_frame_max);
-  const auto end = ids.begin() + static_cast<Ids::difference_type>(count);
-  std::vector<std::uint64_t> taken(ids.begin(), end);
-  ids.erase(ids.begin(), end);
-  for (const std::uint64_t id : taken) unproven_.push_back({serial, id, abandons});
-  return taken;
-}
-
-std::vector<std::uint64_t> Letters::take_acknowledgements(std::uint64_t serial) {
+const std::vector<std::uint64_t>& Letters::take_acknowledgements(std::uint64_t serial) {
   return take(to_acknowledge_, serial, false);
 }
 
-std::vector<std::uint64_t> Letters::take_abandons(std::uint64_t serial) {
+const std::vector<std::uint64_t>& Letters::take_abandons(std::uint64_t serial) {
   return take(to_abandon_, serial, true);
 }
 
 void Letters::confirm(std::uint64_t serial) {
   while (!unproven_.empty() && unproven_.front().serial <= serial) {
-    ids_.erase(unproven_.front().id);
+    spare_ids_.keep(ids_.extract(unproven_.front().id));
     unproven_.pop_front();
   }
 }
 
+/// What was told, and may not have arrived, is told again before what was not.
 void Letters::connection_lost() {
   if (MUSTER_PLANTED(confirmation_lost)) unproven_.clear();
-  while (!unproven_.empty()) {
-    const Sent& last = unproven_.back();
-    (last.abandons ? to_abandon_ : to_acknowledge_).push_front(last.id);
-    unproven_.pop_back();
+  Ids acknowledge;
+  Ids abandon;
+  for (; !unproven_.empty(); unproven_.pop_front()) {
+    const Sent& told = unproven_.front();
+    (told.abandons ? abandon : acknowledge).push_back(told.id);
   }
+  for (; !to_acknowledge_.empty(); to_acknowledge_.pop_front()) {
+    acknowledge.push_back(to_acknowledge_.front());
+  }
+  for (; !to_abandon_.empty(); to_abandon_.pop_front()) abandon.push_back(to_abandon_.front());
+  to_acknowledge_ = std::move(acknowledge);
+  to_abandon_ = std::move(abandon);
 }
 
 void Letters::clear() {

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <unordered_set>
 #include <vector>
+
+#include "base/fifo.h"
+#include "base/spare_nodes.h"
 
 namespace muster::client::protocol {
 
@@ -11,7 +13,8 @@ namespace muster::client::protocol {
 /// are no longer wanted (abandon). Each is told again after a resume until something proves that it
 /// arrived: the answer to a frame that was sent with it or after it on the same connection.
 ///
-/// Frames are known by their serial, a count of all frames. Cost: O(1) per id, amortized.
+/// Frames are known by their serial, a count of all frames. Cost: O(1) per id, amortized, and no
+/// memory in steady state.
 class Letters {
  public:
   void acknowledge(std::uint64_t id);
@@ -20,9 +23,9 @@ class Letters {
   bool has_acknowledgements() const { return !to_acknowledge_.empty(); }
   bool has_abandons() const { return !to_abandon_.empty(); }
 
-  /// The ids for the frame `serial`, as many as one may carry.
-  std::vector<std::uint64_t> take_acknowledgements(std::uint64_t serial);
-  std::vector<std::uint64_t> take_abandons(std::uint64_t serial);
+  /// The ids for the frame `serial`, as many as one may carry; valid until the next are taken.
+  const std::vector<std::uint64_t>& take_acknowledgements(std::uint64_t serial);
+  const std::vector<std::uint64_t>& take_abandons(std::uint64_t serial);
 
   /// Everything sent in frames up to `serial` has arrived.
   void confirm(std::uint64_t serial);
@@ -34,19 +37,23 @@ class Letters {
   bool has(std::uint64_t id) const { return ids_.count(id) != 0; }
 
  private:
-  using Ids = std::deque<std::uint64_t>;
+  using Ids = base::Fifo<std::uint64_t>;
+  using IdSet = std::unordered_set<std::uint64_t>;
   struct Sent {
     std::uint64_t serial = 0;
     std::uint64_t id = 0;
     bool abandons = false;
   };
 
-  std::vector<std::uint64_t> take(Ids& ids, std::uint64_t serial, bool abandons);
+  void add(Ids& ids, std::uint64_t id);
+  const std::vector<std::uint64_t>& take(Ids& ids, std::uint64_t serial, bool abandons);
 
   Ids to_acknowledge_;
   Ids to_abandon_;
-  std::deque<Sent> unproven_;  // serials ascend
-  std::unordered_set<std::uint64_t> ids_;
+  base::Fifo<Sent> unproven_;  // serials ascend
+  IdSet ids_;
+  base::SpareNodes<IdSet> spare_ids_;
+  std::vector<std::uint64_t> taken_;
 };
 
 }  // namespace muster::client::protocol

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/fifo.h"
 #include "client/protocol/calls.h"
 #include "client/protocol/inbox.h"
 #include "client/protocol/lease.h"
@@ -43,9 +43,10 @@ class Machine {
   void reopen(Instant now);
 
   Instant next_deadline() const;
-  std::vector<Effect> take_effects();
+  std::vector<Effect> take_effects(std::vector<Effect> spare);
   bool has_effects() const { return !effects_.empty(); }
   std::optional<Transmit> take_transmit();
+  void give_spare(std::string bytes);
   const wire::ServerHello& server() const { return server_; }
   bool established() const { return link_.phase() == Link::Phase::established; }
   const Error* failure() const { return block_ == Block::none ? nullptr : &failure_; }
@@ -91,10 +92,10 @@ class Machine {
   void send_heartbeat(Instant now);
   void confirm(std::uint64_t serial);
   void leave_flight(Call& call);
-  void complete(Call call, Result<std::string> reply, Fate fate, Instant now);
+  void complete(Call& call, Result<std::string> reply, Fate fate, Instant now);
   void end_call(CallId id, Error error, Instant now);
   void end_all_calls(const Error& error, Instant now);
-  void transmit(std::string bytes) { emit(Transmit{std::move(bytes)}); }
+  std::string& outgoing();
 
   // Time.
   void settle_block(Instant now);
@@ -133,6 +134,8 @@ class Machine {
   std::string parts_;
   Calls calls_;
   std::vector<Effect> effects_;
+  std::string spare_bytes_;  ///< memory for the next Transmit
+  wire::Request request_;    ///< that is being sent; for its memory
 
   wire::ServerHello server_;
   bool has_session_ = false;
@@ -153,7 +156,7 @@ class Machine {
   std::uint32_t in_flight_count_ = 0;
   /// Those that may be parked, by the serial that carried them: they are, once a later frame is
   /// answered before them.
-  std::deque<std::pair<std::uint64_t, CallId>> maybe_parked_;
+  base::Fifo<std::pair<std::uint64_t, CallId>> maybe_parked_;
 };
 
 }  // namespace muster::client::protocol

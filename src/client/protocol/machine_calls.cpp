@@ -45,23 +45,20 @@ std::uint64_t fields_bytes_max(const wire::ServerLimits& limits) {
 
 CallId Machine::submit(const wire::RequestBody& body, Duration timeout, Instant now) {
   settle_block(now);
-  Call call;
-  call.id = ++last_id_;
+  const CallId id = ++last_id_;
+  Call& call = calls_.add(id);
   call.operation = wire::operation_of(body);
   call.name = name_of_call(body);
   call.is_barrier = is_barrier(body);
   call.submitted = now;
   call.deadline = base::deadline_after(now, timeout);
   call.timeout = call.deadline - now;
-  const CallId id = call.id;
   if (block_ != Block::none) {
-    complete(std::move(call), block_ == Block::suspended ? suspension(now) : failure_, Fate::unsent,
-             now);
+    end_call(id, block_ == Block::suspended ? suspension(now) : failure_, now);
     return id;
   }
   wire::append_operation(call.fields, body);
-  const Instant deadline = MUSTER_PLANTED(no_backstop) ? base::far_future : call.deadline;
-  calls_.add(std::move(call), deadline);
+  if (!MUSTER_PLANTED(no_backstop)) calls_.wake_at(call, call.deadline);
   send_queued(now);
   end_overdue_calls(now);
   send_abandons();
@@ -101,22 +98,17 @@ void Machine::send_queued(Instant now) {
 void Machine::send(Call& call, Instant now) {
   send_abandons();
   const std::uint64_t serial = ++last_serial_;
-  wire::Request request;
-  request.id = call.id;
-  request.timeout = remaining_time(call, now);
-  request.acknowledged = letters_.take_acknowledgements(serial);
-  std::string bytes;
-  bytes.reserve(wire::frame_header_bytes + 12 + 8 * request.acknowledged.size() +
-                call.fields.size());
-  wire::append_request(bytes, request, call.operation, call.fields);
+  request_.id = call.id;
+  request_.timeout = remaining_time(call, now);
+  request_.acknowledged = letters_.take_acknowledgements(serial);
+  wire::append_request(outgoing(), request_, call.operation, call.fields);
   calls_.mark_sent(call, serial);
   if (is_kept(call.operation)) {
     if (!call.is_in_flight) ++in_flight_count_;
     call.is_in_flight = true;
-    if (may_wait(call.operation)) maybe_parked_.emplace_back(serial, call.id);
+    if (may_wait(call.operation)) maybe_parked_.push_back({serial, call.id});
   }
   if (call.deadline <= now) calls_.wake_at(call, call.deadline + server_.limits.slack);
-  transmit(std::move(bytes));
 }
 
 void Machine::send_again(Instant now) {
@@ -132,27 +124,21 @@ void Machine::send_again(Instant now) {
 
 void Machine::send_abandons() {
   while (established() && letters_.has_abandons()) {
-    const auto ids = letters_.take_abandons(++last_serial_);
-    std::string bytes;
-    wire::append_ids(bytes, wire::FrameType::abandon, 0, ids);
-    transmit(std::move(bytes));
+    const auto& ids = letters_.take_abandons(++last_serial_);
+    wire::append_ids(outgoing(), wire::FrameType::abandon, 0, ids);
   }
 }
 
 void Machine::send_acknowledgements() {
-  const auto ids = letters_.take_acknowledgements(++last_serial_);
-  std::string bytes;
-  wire::append_ids(bytes, wire::FrameType::acknowledge, 0, ids);
-  transmit(std::move(bytes));
+  const auto& ids = letters_.take_acknowledgements(++last_serial_);
+  wire::append_ids(outgoing(), wire::FrameType::acknowledge, 0, ids);
 }
 
 void Machine::send_heartbeat(Instant now) {
   const std::uint64_t serial = ++last_serial_;
   const std::uint64_t number = lease_.beat(serial, now);
-  std::string bytes;
-  wire::append_ids(bytes, wire::FrameType::heartbeat, number,
+  wire::append_ids(outgoing(), wire::FrameType::heartbeat, number,
                    letters_.take_acknowledgements(serial));
-  transmit(std::move(bytes));
 }
 
 void Machine::confirm(std::uint64_t serial) {
@@ -168,7 +154,8 @@ void Machine::leave_flight(Call& call) {
   call.is_in_flight = false;
 }
 
-void Machine::complete(Call call, Result<std::string> reply, Fate fate, Instant now) {
+/// The call is to be removed.
+void Machine::complete(Call& call, Result<std::string> reply, Fate fate, Instant now) {
   leave_flight(call);
   if (!reply) {
     Error& error = reply.error();
@@ -182,17 +169,18 @@ void Machine::complete(Call call, Result<std::string> reply, Fate fate, Instant 
 }
 
 void Machine::end_call(CallId id, Error error, Instant now) {
-  Call call = calls_.remove(id);
+  Call& call = *calls_.find(id);
   const bool was_sent = call.is_sent();
   if (was_sent && has_session_) letters_.abandon(id);
-  complete(std::move(call), std::move(error), was_sent ? Fate::in_doubt : Fate::unsent, now);
+  complete(call, std::move(error), was_sent ? Fate::in_doubt : Fate::unsent, now);
+  calls_.remove(call);
 }
 
 void Machine::end_all_calls(const Error& error, Instant now) {
   for (Call& call : calls_.remove_all()) {
     const bool was_sent = call.is_sent();
     if (was_sent && has_session_) letters_.abandon(call.id);
-    complete(std::move(call), error, was_sent ? Fate::in_doubt : Fate::unsent, now);
+    complete(call, error, was_sent ? Fate::in_doubt : Fate::unsent, now);
   }
 }
 

@@ -89,7 +89,7 @@ Result<void> Machine::read_reply(const wire::Frame& frame, Instant now) {
     parts_of_ = 0;
     body = std::exchange(parts_, {});
   }
-  const Call* const found = calls_.find(id);
+  Call* const found = calls_.find(id);
   if (found == nullptr) {
     read_late_reply(id);
     return {};
@@ -109,7 +109,7 @@ Result<void> Machine::read_reply(const wire::Frame& frame, Instant now) {
   }
   link_.prove();
   broken_off_count_ = 0;
-  Call call = calls_.remove(id);
+  Call& call = *found;
   const std::uint64_t serial = call.serial;
   const bool is_only_sending = !call.is_repeated;
   // What was done is also learned by asking again.
@@ -118,7 +118,8 @@ Result<void> Machine::read_reply(const wire::Frame& frame, Instant now) {
   const bool is_release = (call.is_barrier || is_asked_again) && reply.has_value();
   const bool is_confirmed = !is_release || !MUSTER_PLANTED(barrier_not_confirmed);
   if (is_kept(call.operation) && is_confirmed) letters_.acknowledge(id);
-  complete(std::move(call), std::move(reply), Fate::answered, now);
+  complete(call, std::move(reply), Fate::answered, now);
+  calls_.remove(call);
   // The answer to a repetition may have been under way before the repetition arrived.
   if (is_only_sending) confirm(serial);
   if (is_release) send_acknowledgements();  // the barrier's confirmation
@@ -129,10 +130,8 @@ Result<void> Machine::read_reply(const wire::Frame& frame, Instant now) {
 /// come, once more after a resume; any other is one that the server may let go.
 void Machine::read_late_reply(std::uint64_t id) {
   if (letters_.has(id) || id == 0 || id > last_id_) return;
-  std::string bytes;
-  wire::append_ids(bytes, wire::FrameType::abandon, 0, {id});
+  wire::append_ids(outgoing(), wire::FrameType::abandon, 0, {id});
   ++last_serial_;
-  transmit(std::move(bytes));
 }
 
 Result<void> Machine::read_event(const wire::Frame& frame, Instant now) {

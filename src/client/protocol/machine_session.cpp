@@ -55,11 +55,7 @@ void Machine::reopen(Instant now) {
 
 void Machine::close(Instant now) {
   if (block_ == Block::closed) return;
-  if (established()) {
-    std::string bytes;
-    wire::append_goodbye(bytes, "closed");
-    transmit(std::move(bytes));
-  }
+  if (established()) wire::append_goodbye(outgoing(), "closed");
   has_session_ = false;
   if (established() || link_.is_attempting()) emit(Disconnect{});
   forget_connection();
@@ -76,9 +72,7 @@ void Machine::on(const Connected&, Instant now) {
   if (last_trouble_.code == ErrorCode::unavailable) {
     last_trouble_.detail = "it takes connections, but has not answered the hello yet";
   }
-  std::string bytes;
-  wire::append_client_hello(bytes, options_.identity);
-  transmit(std::move(bytes));
+  wire::append_client_hello(outgoing(), options_.identity);
 }
 
 void Machine::on(const ConnectFailed& input, Instant now) {

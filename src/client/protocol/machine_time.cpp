@@ -14,6 +14,10 @@ namespace {
 /// A server that asks for more would keep us busy with nothing else.
 constexpr Duration heartbeat_min = std::chrono::milliseconds(10);
 
+/// Frames are put together until they are so many: more would be moved more often than sent.
+constexpr std::size_t joined_bytes_max = 16 * 1024;
+constexpr std::size_t spare_bytes_max = 64 * 1024;
+
 std::string in_seconds(Duration duration) {
   const auto tenths = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count() / 100;
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
@@ -79,13 +83,33 @@ Instant Machine::next_deadline() const {
   return next;
 }
 
-std::vector<Effect> Machine::take_effects() { return std::exchange(effects_, {}); }
+std::vector<Effect> Machine::take_effects(std::vector<Effect> spare) {
+  spare.clear();
+  return std::exchange(effects_, std::move(spare));
+}
 
 std::optional<Transmit> Machine::take_transmit() {
   if (effects_.size() != 1 || !std::holds_alternative<Transmit>(effects_[0])) return std::nullopt;
   Transmit only = std::get<Transmit>(std::move(effects_[0]));
   effects_.clear();
   return only;
+}
+
+void Machine::give_spare(std::string bytes) {
+  const bool is_better = bytes.capacity() > spare_bytes_.capacity();
+  if (is_better && bytes.capacity() <= spare_bytes_max) spare_bytes_ = std::move(bytes);
+}
+
+/// Where the next frame goes: behind the last one, if nothing is to be done in between.
+std::string& Machine::outgoing() {
+  if (!effects_.empty()) {
+    auto* const last = std::get_if<Transmit>(&effects_.back());
+    if (last != nullptr && last->bytes.size() < joined_bytes_max) return last->bytes;
+  }
+  emit(Transmit{std::exchange(spare_bytes_, {})});
+  std::string& bytes = std::get<Transmit>(effects_.back()).bytes;
+  bytes.clear();
+  return bytes;
 }
 
 Block Machine::due_block(Instant now) const {

@@ -25,9 +25,12 @@ void Protocol::cancel(CallId call, Instant now) { impl_->cancel(call, now); }
 void Protocol::close(Instant now) { impl_->close(now); }
 void Protocol::reopen(Instant now) { impl_->reopen(now); }
 Instant Protocol::next_deadline() const { return impl_->next_deadline(); }
-std::vector<Effect> Protocol::take_effects() { return impl_->take_effects(); }
+std::vector<Effect> Protocol::take_effects(std::vector<Effect> spare) {
+  return impl_->take_effects(std::move(spare));
+}
 bool Protocol::has_effects() const { return impl_->has_effects(); }
 std::optional<Transmit> Protocol::take_transmit() { return impl_->take_transmit(); }
+void Protocol::give_spare(std::string bytes) { impl_->give_spare(std::move(bytes)); }
 const wire::ServerHello& Protocol::server() const { return impl_->server(); }
 bool Protocol::established() const { return impl_->established(); }
 const Error* Protocol::failure() const { return impl_->failure(); }

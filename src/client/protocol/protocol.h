@@ -77,7 +77,7 @@ struct Disconnect {
   bool is_silent = false;
 };
 struct Transmit {
-  std::string bytes;
+  std::string bytes;  ///< whole frames
 };
 /// The call is over: the body of its reply, or why there is none.
 struct Complete {
@@ -132,12 +132,14 @@ class Protocol {
 
   Instant next_deadline() const;
 
-  /// The effects since the last call, in order.
-  std::vector<Effect> take_effects();
+  /// The effects since the last call, in order. `spare` is memory for the next ones.
+  std::vector<Effect> take_effects(std::vector<Effect> spare = {});
   bool has_effects() const;
   /// The effect since the last call, if there is one and it is a Transmit; nothing is taken
   /// otherwise.
   std::optional<Transmit> take_transmit();
+  /// Memory for what is transmitted next, such as what was transmitted.
+  void give_spare(std::string bytes);
 
   /// Known after the first Established.
   const wire::ServerHello& server() const;

@@ -86,9 +86,7 @@ TEST_CASE("one frame carries as many ids as it may, the next the rest") {
 TEST_CASE("calls are sent in the order of their ids and looked at in that of their time") {
   Calls calls;
   for (std::uint64_t id = 1; id <= 4; ++id) {
-    Call call;
-    call.id = id;
-    calls.add(std::move(call), start + std::chrono::seconds(10 - id));
+    calls.wake_at(calls.add(id), start + std::chrono::seconds(10 - id));
   }
   CHECK(calls.next_wake() == start + 6s);
   CHECK(calls.due(start + 5s) == nullptr);
@@ -100,8 +98,8 @@ TEST_CASE("calls are sent in the order of their ids and looked at in that of the
   calls.mark_sent(*calls.first_unsent(), 1);
   calls.mark_sent(*calls.first_unsent(), 2);
   CHECK(calls.first_unsent()->id == 3);
-  calls.remove(1);
-  calls.remove(3);
+  calls.remove(*calls.find(1));
+  calls.remove(*calls.find(3));
   CHECK(calls.sent_ids() == Ids{2});
   CHECK(calls.first_unsent()->id == 4);
   CHECK(calls.remove_all().size() == 2);
