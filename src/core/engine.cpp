@@ -44,7 +44,7 @@ Engine::Impl::~Impl() {
   ended_.clear();
   for (auto& [id, session] : sessions_) {
     session->parked.clear();
-    session->unacknowledged.clear();
+    session->unacknowledged.drain([](auto) {});
   }
   name_spaces_.clear();
 }

@@ -137,7 +137,8 @@ class Engine::Impl final : public Host {
   void acknowledge(Session& session, const std::vector<std::uint64_t>& request_ids);
   void abandon(Session& session, std::uint64_t request_id);
   const Answer& keep(Session& session, std::uint64_t request_id, Answer&& answer);
-  Answer forget_answer(Session& session, Answers::iterator kept);
+  void forget(Session& session, Answers::node_type kept);
+  void forget_answers(Session& session);
   std::unique_ptr<Parked> take_parked(Parked& parked);
   void hasten(Parked& parked, Duration left);
   void deliver(Session& session, std::uint64_t request_id, Answer&& answer, Caching caching);

@@ -53,6 +53,9 @@ bool for_members_only(Operation operation) {
 /// What a cached answer takes beside its head: its node in the session's map.
 constexpr std::uint64_t cached_answer_bytes = sizeof(Answer) + 48;
 
+/// What a spare one keeps: the heads of usual answers take less.
+constexpr std::size_t spare_head_bytes_max = 256;
+
 Answer error_answer(const Error& error) {
   Answer answer;
   answer.code = static_cast<std::uint16_t>(error.code);
@@ -124,9 +127,9 @@ void Engine::Impl::on(const Requested& event) {
   if (const auto waits = session->parked.find(request.id); waits != session->parked.end()) {
     return hasten(*waits->second, request.timeout);
   }
-  if (const auto cached = session->unacknowledged.find(request.id);
-      cached != session->unacknowledged.end() && !MUSTER_PLANTED(applied_twice_on_resume)) {
-    return send_kept(*session, request.id, cached->second);
+  const Answer* const kept = session->unacknowledged.find(request.id);
+  if (kept != nullptr && !MUSTER_PLANTED(applied_twice_on_resume)) {
+    return send_kept(*session, request.id, *kept);
   }
   const Operation operation = wire::operation_of(request.body);
   const RequestContext context{*session, request.id, operation,
@@ -225,13 +228,14 @@ void Engine::Impl::on(const Heartbeat& event) {
 
 void Engine::Impl::acknowledge(Session& session, const std::vector<std::uint64_t>& request_ids) {
   for (const std::uint64_t id : request_ids) {
-    const auto kept = session.unacknowledged.find(id);
-    if (kept == session.unacknowledged.end()) continue;
-    const Answer answer = forget_answer(session, kept);
+    Answers::node_type kept = session.unacknowledged.take(id);
+    if (!kept) continue;
+    const OnAcknowledged on_acknowledged = kept->answer.on_acknowledged;
+    forget(session, std::move(kept));
     Groups& groups = session.name_space.groups;
-    if (const auto* object = std::get_if<ReceivedObject>(&answer.on_acknowledged)) {
+    if (const auto* object = std::get_if<ReceivedObject>(&on_acknowledged)) {
       groups.acknowledged(session, *object);
-    } else if (const auto* part = std::get_if<RoundPart>(&answer.on_acknowledged)) {
+    } else if (const auto* part = std::get_if<RoundPart>(&on_acknowledged)) {
       groups.acknowledged(session, *part);
     }
   }
@@ -246,8 +250,7 @@ void Engine::Impl::on(const Abandoned& event) {
 
 /// An answer that nobody wants is dropped, not acknowledged: an object in it stays.
 void Engine::Impl::abandon(Session& session, std::uint64_t request_id) {
-  const auto kept = session.unacknowledged.find(request_id);
-  if (kept != session.unacknowledged.end()) forget_answer(session, kept);
+  if (auto kept = session.unacknowledged.take(request_id)) forget(session, std::move(kept));
   const auto found = session.parked.find(request_id);
   if (found == session.parked.end()) return;
   const std::unique_ptr<Parked> parked = take_parked(*found->second);
@@ -256,21 +259,18 @@ void Engine::Impl::abandon(Session& session, std::uint64_t request_id) {
 }
 
 const Answer& Engine::Impl::keep(Session& session, std::uint64_t request_id, Answer&& answer) {
+  Answers::node_type kept = spare_answers_.take();
+  if (!kept) kept = std::make_unique<Answers::Kept>();
+  kept->request_id = request_id;
+  kept->answer = std::move(answer);
+  const Answer& there = session.unacknowledged.insert(std::move(kept));
   ++cached_count_;
-  auto node = spare_answers_.take();
-  if (node.empty()) {
-    return session.unacknowledged.emplace(request_id, std::move(answer)).first->second;
-  }
-  node.key() = request_id;
-  node.mapped() = std::move(answer);
-  return session.unacknowledged.insert(std::move(node)).position->second;
+  return there;
 }
 
-Answer Engine::Impl::forget_answer(Session& session, Answers::iterator kept) {
-  auto node = session.unacknowledged.extract(kept);
+void Engine::Impl::forget(Session& session, Answers::node_type kept) {
   --cached_count_;
-  Answer answer = std::move(node.mapped());
-  spare_answers_.keep(std::move(node));
+  Answer& answer = kept->answer;
   session.name_space.quota.release(answer.head.size() + cached_answer_bytes);
   if (MUSTER_PLANTED(memory_not_given_back)) session.name_space.quota.charge_always(1);
   if (answer.was_parked) {
@@ -278,7 +278,14 @@ Answer Engine::Impl::forget_answer(Session& session, Answers::iterator kept) {
   } else {
     session.cached_bytes -= answer.head.size();
   }
-  return answer;
+  answer.tail.reset();
+  if (answer.head.capacity() > spare_head_bytes_max) answer.head = {};
+  spare_answers_.keep(std::move(kept));
+}
+
+void Engine::Impl::forget_answers(Session& session) {
+  session.unacknowledged.drain(
+      [&](Answers::node_type kept) { forget(session, std::move(kept)); });
 }
 
 Parked* Engine::Impl::park(const RequestContext& context) {

@@ -242,9 +242,7 @@ void Engine::Impl::detach(Session& session, DisconnectCause cause) {
   session.paused_when_disconnected = paused_sum_;
   session.disconnect_cause = cause;
   timers_.arm(session.expiry, deadline_of(session));
-  while (MUSTER_PLANTED(results_lost_on_disconnect) && !session.unacknowledged.empty()) {
-    forget_answer(session, session.unacknowledged.begin());
-  }
+  if (MUSTER_PLANTED(results_lost_on_disconnect)) forget_answers(session);
   if (session.claimants > 0) session.name_space.groups.disconnected(session);
 }
 
@@ -328,9 +326,7 @@ void Engine::Impl::end(Session& session, LossCause cause) {
   if (MUSTER_PLANTED(waiter_leaked_on_disconnect)) parked_count_ += session.parked.size();
   parked_count_ -= session.parked.size();
   session.parked.clear();
-  while (!session.unacknowledged.empty()) {
-    forget_answer(session, session.unacknowledged.begin());
-  }
+  forget_answers(session);
   session.of_process.leave();
   const auto process = processes_.find(session.process.id);
   if (process != processes_.end() && process->second.empty()) processes_.erase(process);

@@ -8,9 +8,9 @@
 #include <variant>
 #include <vector>
 
+#include "core/answers.h"
 #include "core/chain.h"
 #include "core/engine.h"
-#include "core/payload.h"
 #include "core/timers.h"
 #include "wire/hello.h"
 #include "wire/operation.h"
@@ -65,34 +65,6 @@ struct Parked {
 
 /// What it waits for, for people: the missing keys, or the group and what in it.
 std::string target_of(const Parked& parked);
-
-/// What acknowledging a reply sets free, beside the cached reply itself.
-struct ReceivedObject {
-  std::uint64_t epoch = 0;
-  std::uint32_t source = 0;
-  std::uint32_t destination = 0;
-  std::uint64_t tag = 0;
-  std::uint64_t sequence = 0;
-};
-struct RoundPart {
-  std::uint64_t epoch = 0;
-  std::uint64_t round = 0;
-  std::uint32_t rank = 0;
-};
-using OnAcknowledged = std::variant<std::monostate, ReceivedObject, RoundPart>;
-
-/// A reply that is kept until the client says that it came.
-struct Answer {
-  std::uint16_t code = 0;  ///< 0 or ErrorCode
-  std::string head;
-  std::string_view value;  ///< follows the head; borrowed from the table until the next event
-  Payload tail;            ///< follows the value
-  OnAcknowledged on_acknowledged;
-  bool was_parked = false;  ///< the engine's: it counts against the parked requests
-};
-
-/// Those of a session that it has not acknowledged, by their requests' ids.
-using Answers = std::unordered_map<std::uint64_t, Answer>;
 
 struct Session {
   Session(std::uint64_t id, NameSpace& name_space);

@@ -88,8 +88,26 @@ void Connection::update_watch() {
   if (failed != 0 && state_ != State::failing) fail(failed, "waiting");
 }
 
+/// Keeps a connection that is closed from within until nobody is in it any more.
+class Connection::Visit {
+ public:
+  explicit Visit(Connection& connection) : connection_(connection) {
+    connection_.is_visited_ = true;
+  }
+  ~Visit() {
+    connection_.is_visited_ = false;
+    const bool is_over = connection_.state_ == State::closed;
+    const auto last = is_over ? std::move(connection_.self_) : nullptr;
+  }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+
+ private:
+  Connection& connection_;
+};
+
 void Connection::on_ready(std::uint32_t events) {
-  const auto self = shared_from_this();
+  const Visit visit(*this);
   if ((events & ~std::uint32_t{EPOLLOUT}) != 0) on_readable();
   if (is_blocked_ && (events & ~std::uint32_t{EPOLLIN}) != 0) on_writable();
 }
@@ -308,7 +326,7 @@ void Connection::read_the_rest() {
 
 void Connection::close() {
   if (state_ == State::closed) return;
-  const auto self = std::move(self_);
+  const auto self = is_visited_ ? nullptr : std::move(self_);
   state_ = State::closed;
   is_blocked_ = false;
   reset_queue();

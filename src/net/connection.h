@@ -102,6 +102,8 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
     std::string_view view() const { return shared.keep_alive ? shared.view : own; }
   };
 
+  class Visit;
+
   Connection(Loop& loop, UniqueFd fd, const SocketAddress& peer, Duration user_timeout);
 
   void on_ready(std::uint32_t events) override;
@@ -137,6 +139,7 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   bool is_blocked_ = false;  ///< the socket has not taken all
   bool paused_ = false;
   bool in_callback_ = false;
+  bool is_visited_ = false;  ///< by the loop
 };
 
 }  // namespace muster::net
