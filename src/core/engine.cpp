@@ -42,6 +42,7 @@ Engine::Impl::Impl(Options options)
 Engine::Impl::~Impl() {
   effects_.clear();
   ended_.clear();
+  brought_.reset();
   for (auto& [id, session] : sessions_) {
     session->parked.clear();
     session->unacknowledged.drain([](auto) {});
@@ -52,6 +53,8 @@ Engine::Impl::~Impl() {
 std::vector<Effect>& Engine::Impl::apply(const Event& event, Instant now) {
   effects_.clear();
   ended_.clear();
+  brought_in_ = nullptr;
+  brought_.reset();
   observe(now);
   std::visit([this](const auto& one) { on(one); }, event);
   return effects_;

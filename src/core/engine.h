@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "core/charged_memory.h"
 #include "core/options.h"
 #include "core/payload.h"
 #include "muster/error.h"
@@ -40,6 +41,8 @@ struct Heard {
 struct Requested {
   ConnectionId connection = 0;
   const wire::Request* request = nullptr;  ///< its views are read during `apply` only
+  /// In which nothing is but the request; null: it lies elsewhere. Empty afterwards if it was kept.
+  ChargedMemory* memory = nullptr;
 };
 struct Acknowledged {
   ConnectionId connection = 0;

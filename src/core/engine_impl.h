@@ -68,6 +68,7 @@ class Engine::Impl final : public Host {
   void fail(const RequestContext& context, Error error) override;
   void answer(Parked& parked, Answer&& answer) override;
   void fail(Parked& parked, Error error) override;
+  Payload keep_brought(Quota& quota, std::string_view bytes) override;
   void send_event(Session& session, wire::EventKind kind,
                   std::shared_ptr<const std::string> body) override;
   void end_session(Session& session, Error why, LossCause cause) override;
@@ -175,6 +176,8 @@ class Engine::Impl final : public Host {
 
   base::SpareNodes<Answers> spare_answers_;
   std::vector<Effect> effects_;
+  ChargedMemory* brought_in_ = nullptr;  ///< where the request in hand lies; null: elsewhere
+  Payload brought_;                      ///< what was kept of it: its views lie there
   std::vector<std::unique_ptr<Session>> ended_;  ///< somebody may still hold a reference
 };
 

@@ -135,6 +135,7 @@ void Engine::Impl::on(const Requested& event) {
   const RequestContext context{*session, request.id, operation,
                                std::clamp(request.timeout, Duration::zero(), base::timeout_max),
                                now_};
+  brought_in_ = event.memory;
   ++operation_counts_[static_cast<std::size_t>(operation)];
   if (auto why = refusal(context)) {
     why->operation = wire::name_of(operation);
@@ -258,6 +259,12 @@ void Engine::Impl::abandon(Session& session, std::uint64_t request_id) {
   session.name_space.groups.abandoned(*parked);
 }
 
+Payload Engine::Impl::keep_brought(Quota& quota, std::string_view bytes) {
+  if (brought_in_ == nullptr || !brought_in_->is_mostly(bytes)) return make_payload(quota, bytes);
+  brought_ = brought_in_->take_over(quota, bytes);
+  return brought_;
+}
+
 const Answer& Engine::Impl::keep(Session& session, std::uint64_t request_id, Answer&& answer) {
   Answers::node_type kept = spare_answers_.take();
   if (!kept) kept = std::make_unique<Answers::Kept>();
@@ -284,8 +291,7 @@ void Engine::Impl::forget(Session& session, Answers::node_type kept) {
 }
 
 void Engine::Impl::forget_answers(Session& session) {
-  session.unacknowledged.drain(
-      [&](Answers::node_type kept) { forget(session, std::move(kept)); });
+  session.unacknowledged.drain([&](Answers::node_type kept) { forget(session, std::move(kept)); });
 }
 
 Parked* Engine::Impl::park(const RequestContext& context) {

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/options.h"
 #include "core/session.h"
@@ -32,6 +33,10 @@ class Host {
   /// Answers a parked request; `parked` is destroyed. Adds elapsed time to an error.
   virtual void answer(Parked& parked, Answer&& answer) = 0;
   virtual void fail(Parked& parked, Error error) = 0;
+
+  /// What the request in hand brings, to be kept: a copy, or all the memory that it came in. Null
+  /// when the quota refuses, or the system.
+  virtual Payload keep_brought(Quota& quota, std::string_view bytes) = 0;
 
   /// Tells a session of something, if it is connected.
   virtual void send_event(Session& session, wire::EventKind kind,

@@ -67,7 +67,7 @@ void Objects::list(Host& host, const RequestContext& context, const wire::List& 
 Object* Shelf::store(const ObjectPlace& place, std::uint32_t codec, std::string_view value) {
   HeldBytes record;
   if (!record.add(quota_, sizeof(Object))) return nullptr;
-  Payload payload = make_payload(quota_, value);
+  Payload payload = host_.keep_brought(quota_, value);
   if (payload == nullptr) return nullptr;
   return &put(place, codec, std::move(payload), std::move(record));
 }

@@ -55,7 +55,8 @@ Spot TableState::look_after_removal(Entry& entry, std::string_view key, std::uin
 std::optional<NewValue> TableState::make_value(std::string_view first, std::string_view second) {
   if (first.size() + second.size() < shared_value_bytes_min)
     return NewValue{first, second, nullptr};
-  Payload payload = make_payload_joined(quota, first, second);
+  Payload payload =
+      second.empty() ? host.keep_brought(quota, first) : make_payload_joined(quota, first, second);
   if (payload == nullptr) return std::nullopt;
   return NewValue{{}, {}, std::move(payload)};
 }

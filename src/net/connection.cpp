@@ -20,9 +20,9 @@
 // the lingering, bytes that still arrive would make the kernel send a reset, and a reset may
 // overtake the last reply.
 //
-// Reads wait for readiness and then take what is there into the loop's buffer, and what has left
-// gives its memory back to the loop: an idle connection has no buffer. Writes are tried at once;
-// only what the socket does not take waits.
+// Reads wait for readiness and then take what is there into the loop's buffer, or to where the
+// owner wants it, and what has left gives its memory back to the loop: an idle connection has no
+// buffer. Writes are tried at once; only what the socket does not take waits.
 //
 // What is queued is a list of pieces and, behind it, a tail of own bytes. Small replies only ever
 // see the tail.
@@ -33,7 +33,9 @@ namespace {
 constexpr std::size_t shared_bytes_min = 2048;      // shorter ones are copied: one piece less
 constexpr std::size_t own_piece_bytes = 64 * 1024;  // then another piece begins
 constexpr std::size_t pieces_per_write = 64;        // and the tail
-constexpr int reads_per_turn = 4;
+constexpr int discards_per_turn = 4;
+constexpr std::size_t read_bytes_max = 128 * 1024;
+constexpr std::size_t read_bytes_per_turn = 256 * 1024;
 
 void set_option(int fd, int name, int value) {
   ::setsockopt(fd, IPPROTO_TCP, name, &value, sizeof(value));  // refused by Unix sockets
@@ -132,28 +134,34 @@ void Connection::on_readable() {
 
 void Connection::read_batch() {
   in_callback_ = true;
-  for (int turn = 0; turn < reads_per_turn && read_once(); ++turn) {
+  std::size_t read_bytes = 0;
+  for (std::size_t more = 1; more != 0 && read_bytes < read_bytes_per_turn; read_bytes += more) {
+    more = read_once();
   }
   leave_callback();
 }
 
-/// returns  whether more may be there
-bool Connection::read_once() {
-  auto& buffer = loop().read_buffer;
-  const ssize_t count = ::recv(fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+/// returns  how much was there if there may be more, else 0
+std::size_t Connection::read_once() {
+  const std::span<char> buffer = room_.empty() ? std::span(loop().read_buffer) : room_;
+  const std::size_t asked = std::min(buffer.size(), read_bytes_max);
+  const ssize_t count = ::recv(fd(), buffer.data(), asked, MSG_DONTWAIT);
   if (count <= 0) {
     const int error = count == 0 ? 0 : errno;
     if (!is_retry(error)) fail(error, "reading");
-    return false;
+    return 0;
   }
+  room_ = {};
   callbacks_.received({buffer.data(), static_cast<std::size_t>(count)});
-  return static_cast<std::size_t>(count) == buffer.size() && state_ == State::open && !paused_;
+  const bool may_be_more =
+      static_cast<std::size_t>(count) == asked && state_ == State::open && !paused_;
+  return may_be_more ? asked : 0;
 }
 
 void Connection::discard_received() {
   auto& buffer = loop().read_buffer;
   ssize_t count = 1;
-  for (int turn = 0; turn < reads_per_turn && count > 0; ++turn) {
+  for (int turn = 0; turn < discards_per_turn && count > 0; ++turn) {
     count = ::recv(fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   }
   if (count == 0 || (count < 0 && !is_retry(errno))) close();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,6 +72,10 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   /// returns  how many of `bytes` have left; what the rest waits for, `flush` finds out
   static std::size_t send_now(int descriptor, std::string_view bytes) noexcept;
 
+  /// The next read goes there, and `received` is told of it there; afterwards, or when it is empty,
+  /// into the loop's buffer. For many bytes that their owner keeps.
+  void read_into(std::span<char> room) { room_ = room; }
+
   /// No more reads until `resume_reading`: for a peer that does not take its replies. The end of
   /// the connection is not seen meanwhile.
   void pause_reading();
@@ -112,7 +117,7 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
 
   void on_readable();
   void read_batch();
-  bool read_once();
+  std::size_t read_once();
   void discard_received();
   void queue_tail();
   void on_writable();
@@ -126,6 +131,7 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
 
   Callbacks callbacks_;
   std::string peer_;
+  std::span<char> room_;
   std::vector<Piece> queue_;  ///< from `first_` on; what is before has left
   std::size_t first_ = 0;
   std::size_t first_sent_bytes_ = 0;  ///< of the first piece, or of `tail_` when there is none

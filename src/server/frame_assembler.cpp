@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "wire/operation.h"
@@ -15,6 +14,7 @@ using wire::frame_header_bytes;
 
 constexpr std::size_t uncharged_refusal_bytes = 8 * 1024;  // a frame's first bytes always fit
 constexpr std::size_t first_capacity_bytes = 1024;
+constexpr std::size_t room_bytes_min = 16 * 1024;  // for less it is not worth while
 
 /// Whether the frame may be refused for want of memory: one that brings something to keep. What
 /// reads, removes, acknowledges or proves life goes on.
@@ -37,9 +37,17 @@ bool is_write(const wire::FrameHeader& header) {
 }  // namespace
 
 FrameAssembler::FrameAssembler(core::Quota& quota, std::uint32_t body_bytes_max)
-    : quota_(quota), body_bytes_max_(body_bytes_max) {}
+    : quota_(quota), body_bytes_max_(body_bytes_max), memory_(quota) {}
 
-FrameAssembler::~FrameAssembler() { release(); }
+void FrameAssembler::give(std::string_view bytes) {
+  drop_cut();
+  if (!bytes.empty() && bytes.data() == memory_.begin() + end_) {
+    end_ += bytes.size();
+    bytes = {};
+  }
+  given_ = bytes;
+  skip_given();
+}
 
 Result<FrameAssembler::Next> FrameAssembler::next() {
   drop_cut();
@@ -80,60 +88,57 @@ Result<FrameAssembler::Next> FrameAssembler::cut_stored() {
 bool FrameAssembler::store(std::size_t count, std::size_t expected_bytes, bool is_essential) {
   count = std::min(count, given_.size());
   if (!grow(stored().size() + count, expected_bytes, is_essential)) return false;
-  std::memcpy(memory_.get() + end_, given_.data(), count);
+  std::memcpy(memory_.begin() + end_, given_.data(), count);
   end_ += count;
   given_.remove_prefix(count);
   return true;
 }
 
 /// Makes room for `bytes` from `begin_` on. Memory doubles with what has come, so that a peer that
-/// declares much and sends little takes little.
+/// declares much and sends little takes little; after a sixteenth of a frame all of it is taken at
+/// once, since what is moved to where there is more room is copied most often.
 bool FrameAssembler::grow(std::size_t bytes, std::size_t expected_bytes, bool is_essential) {
-  if (bytes <= capacity_bytes_ - begin_) return true;
+  if (bytes <= memory_.capacity_bytes() - begin_) return true;
   if (begin_ != 0) {
-    std::memmove(memory_.get(), memory_.get() + begin_, end_ - begin_);
+    std::memmove(memory_.begin(), memory_.begin() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;
-    if (bytes <= capacity_bytes_) return true;
+    if (bytes <= memory_.capacity_bytes()) return true;
   }
-  const std::size_t doubled = std::max(2 * capacity_bytes_, first_capacity_bytes);
-  const std::size_t capacity = std::max(bytes, std::min(doubled, expected_bytes));
-  const std::size_t added = capacity - capacity_bytes_;
-  if (is_essential || capacity <= uncharged_refusal_bytes) {
-    quota_.charge_always(added);
-  } else if (!quota_.charge(added)) {
-    return false;
-  }
-  auto* grown = static_cast<char*>(std::realloc(memory_.get(), capacity));
-  while (grown == nullptr && is_essential) {  // as operator new does
-    const std::new_handler make_room = std::get_new_handler();
-    if (make_room == nullptr) {
-      quota_.release(added);
-      throw std::bad_alloc();
-    }
-    make_room();
-    grown = static_cast<char*>(std::realloc(memory_.get(), capacity));
-  }
-  if (grown == nullptr) {
-    quota_.release(added);
-    quota_.set_short(true);
-    return false;
-  }
-  memory_.release();
-  memory_.reset(grown);
-  capacity_bytes_ = capacity;
-  return true;
+  const bool is_under_way = end_ >= expected_bytes / 16;
+  const std::size_t doubled = std::max(2 * memory_.capacity_bytes(), first_capacity_bytes);
+  const std::size_t wanted = is_under_way ? expected_bytes : std::min(doubled, expected_bytes);
+  const std::size_t capacity = std::max(bytes, wanted);
+  const bool is_granted = is_essential || capacity <= uncharged_refusal_bytes;
+  return memory_.grow(capacity, is_granted ? core::Charging::always : core::Charging::normal);
 }
 
+std::span<char> FrameAssembler::room() {
+  drop_cut();
+  if (!given_.empty() || stored().size() < room_bytes_min) return {};
+  const wire::FrameHeader header = wire::decode_frame_header(stored());
+  const std::size_t frame_bytes = frame_header_bytes + header.body_bytes;
+  if (header.body_bytes > body_bytes_max_ || frame_bytes < stored().size() + room_bytes_min) {
+    return {};
+  }
+  const std::size_t left = frame_bytes - stored().size();
+  const std::size_t free_bytes = memory_.capacity_bytes() - end_;
+  const bool has_room = free_bytes >= std::min(left, room_bytes_min) ||
+                        grow(stored().size() + room_bytes_min, frame_bytes, false);
+  if (!has_room) return {};
+  return {memory_.begin() + end_, std::min(left, memory_.capacity_bytes() - end_)};
+}
+
+/// Who took the memory over has left none.
 void FrameAssembler::drop_cut() {
+  if (memory_.capacity_bytes() == 0) begin_ = end_ = cut_bytes_ = 0;
   begin_ += std::exchange(cut_bytes_, 0);
-  if (begin_ == end_ && capacity_bytes_ != 0) release();
+  if (begin_ == end_ && memory_.capacity_bytes() != 0) release();
 }
 
 void FrameAssembler::release() {
-  quota_.release(capacity_bytes_);
-  memory_.reset();
-  capacity_bytes_ = begin_ = end_ = 0;
+  memory_.release();
+  begin_ = end_ = 0;
 }
 
 FrameAssembler::Unstorable FrameAssembler::skip(const wire::FrameHeader& header) {

@@ -1,13 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
+#include <span>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include "core/payload.h"
+#include "core/charged_memory.h"
 #include "muster/result.h"
 #include "wire/frame.h"
 
@@ -16,7 +15,8 @@ namespace muster::server {
 /// Puts the frames of one peer together from the pieces in which its bytes arrive.
 ///
 /// A frame that lies within one piece is handed on where it lies. Of others the bytes are stored
-/// as they come, charged to the quota; a declared length alone takes no memory.
+/// as they come, charged to the quota; a declared length alone takes no memory. A long frame may be
+/// read to where it is stored, and taken over from there.
 class FrameAssembler {
  public:
   /// The next frame needs bytes that have not come.
@@ -33,20 +33,24 @@ class FrameAssembler {
 
   /// The quota outlives the assembler.
   FrameAssembler(core::Quota& quota, std::uint32_t body_bytes_max);
-  ~FrameAssembler();
   FrameAssembler(const FrameAssembler&) = delete;
   FrameAssembler& operator=(const FrameAssembler&) = delete;
 
   /// Bytes have come, valid until `next` has found no complete frame or `keep` was called.
-  void give(std::string_view bytes) {
-    given_ = bytes;
-    skip_given();
-  }
+  void give(std::string_view bytes);
+
+  /// Where the next bytes are best put, to be given from there: of a long frame, of which much is
+  /// still to come, behind what has come. Empty: anywhere else. Valid until anything else is
+  /// called.
+  std::span<char> room();
 
   /// The next frame, valid until the next call.
   ///
   /// errors  too_large, protocol_error: there is no next frame, ever
   Result<Next> next();
+
+  /// The memory in which the frame lies that was handed out last, if nothing else does.
+  core::ChargedMemory* memory_of_frame() { return is_frame_alone() ? &memory_ : nullptr; }
 
   /// Stores what was given and not yet cut, for later.
   void keep();
@@ -54,11 +58,8 @@ class FrameAssembler {
   std::uint64_t stored_bytes() const { return end_ - begin_; }
 
  private:
-  struct Free {
-    void operator()(char* memory) const { std::free(memory); }
-  };
-
-  std::string_view stored() const { return {memory_.get() + begin_, end_ - begin_}; }
+  std::string_view stored() const { return {memory_.begin() + begin_, end_ - begin_}; }
+  bool is_frame_alone() const { return cut_bytes_ != 0 && begin_ + cut_bytes_ == end_; }
   void drop_cut();
   Result<Next> cut_stored();
   bool store(std::size_t count, std::size_t expected_bytes, bool is_essential);
@@ -70,9 +71,8 @@ class FrameAssembler {
   core::Quota& quota_;
   std::uint32_t body_bytes_max_;
   std::string_view given_;
-  std::unique_ptr<char, Free> memory_;
-  std::size_t capacity_bytes_ = 0;  ///< charged
-  std::size_t begin_ = 0;           ///< of what is stored and not yet cut
+  core::ChargedMemory memory_;
+  std::size_t begin_ = 0;  ///< of what is stored and not yet cut
   std::size_t end_ = 0;
   std::size_t cut_bytes_ = 0;   ///< of the stored frame that was handed out last
   std::size_t skip_bytes_ = 0;  ///< of an unstorable frame, still to come

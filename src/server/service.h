@@ -73,8 +73,8 @@ class Service : public std::enable_shared_from_this<Service> {
   void drained(ConnectionId id);
   void go_on(ConnectionId id);
   void closed(ConnectionId id, net::CloseCause cause, const std::string& detail);
-  void handle(ConnectionId id, const wire::Frame& frame);
-  void handle_request(ConnectionId id, const wire::Frame& frame);
+  void handle(ConnectionId id, const wire::Frame& frame, core::ChargedMemory* memory);
+  void handle_request(ConnectionId id, const wire::Frame& frame, core::ChargedMemory* memory);
   void handle_unstorable(ConnectionId id, const FrameAssembler::Unstorable& frame);
   void reply_error(ConnectionId id, std::uint64_t request_id, const Error& error);
   void break_off(Peer& peer, const Error& why);

@@ -211,6 +211,7 @@ void Service::lose(Peer& peer, const std::string& why) {
 /// The peer is no longer one; its connection is still open.
 std::unique_ptr<Peer> Service::take_out(Peer& peer) {
   newcomers_.remove(peer);
+  peer.connection->read_into({});
   engine_.quota().release(std::exchange(peer.charged_bytes, 0));
   sessions_may_have_ended_ = true;
   return peers_.remove(peer.id);

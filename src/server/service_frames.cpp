@@ -45,9 +45,12 @@ bool Service::cut_frames(ConnectionId id) {
     if (is_behind(*peer)) return hold(*peer), any;
     Result<FrameAssembler::Next> next = peer->frames.next();
     if (!next) return break_off(*peer, next.error()), true;
-    if (std::holds_alternative<FrameAssembler::Incomplete>(*next)) return any;
+    if (std::holds_alternative<FrameAssembler::Incomplete>(*next)) {
+      peer->connection->read_into(peer->frames.room());
+      return any;
+    }
     if (const auto* frame = std::get_if<wire::Frame>(&*next)) {
-      handle(id, *frame);
+      handle(id, *frame, peer->frames.memory_of_frame());
     } else {
       handle_unstorable(id, std::get<FrameAssembler::Unstorable>(*next));
     }
@@ -64,6 +67,7 @@ bool Service::is_behind(Peer& peer) {
 void Service::hold(Peer& peer) {
   if (!peer.is_held) peer.asked_bytes = peer.outbox.waiting_bytes();
   peer.is_held = true;
+  peer.connection->read_into({});
   peer.frames.keep();
   if (peer.frames.stored_bytes() >= held_bytes_max) peer.connection->pause_reading();
 }
@@ -109,9 +113,9 @@ void Service::closed(ConnectionId id, net::CloseCause cause, const std::string& 
   end_turn();
 }
 
-void Service::handle(ConnectionId id, const wire::Frame& frame) {
+void Service::handle(ConnectionId id, const wire::Frame& frame, core::ChargedMemory* memory) {
   const wire::FrameType type = frame.header.type;
-  if (type == wire::FrameType::request) return handle_request(id, frame);
+  if (type == wire::FrameType::request) return handle_request(id, frame, memory);
   if (type == wire::FrameType::goodbye) return apply(core::Goodbye{id});
   const auto read = wire::decode_ids(frame, request_ids_);
   if (!read) return break_off(*peers_.find(id), read.error());
@@ -120,9 +124,11 @@ void Service::handle(ConnectionId id, const wire::Frame& frame) {
   apply(core::Heartbeat{id, frame.header.id, &request_ids_});
 }
 
-void Service::handle_request(ConnectionId id, const wire::Frame& frame) {
+/// memory  in which the frame lies alone; null: it does not
+void Service::handle_request(ConnectionId id, const wire::Frame& frame,
+                             core::ChargedMemory* memory) {
   const Result<void> read = wire::decode_request(frame, request_);
-  if (read) return apply(core::Requested{id, &request_});
+  if (read) return apply(core::Requested{id, &request_, memory});
   if (read.error().code != ErrorCode::unsupported) {
     return break_off(*peers_.find(id), read.error());
   }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <optional>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -70,6 +71,50 @@ TEST_CASE("bytes that come are handed on") {
   loop.run_until([&] { return pair.received == "hello"; });
   pair.write(" again");
   loop.run_until([&] { return pair.received == "hello again"; });
+}
+
+TEST_CASE("the next bytes are read to where the owner wants them, and those after them are not") {
+  TestLoop loop;
+  Pair pair(loop);
+  std::string room(100, '.');
+  std::vector<const char*> places;
+  pair.connection->start({[&](std::string_view bytes) {
+                            pair.received += bytes;
+                            places.push_back(bytes.data());
+                          },
+                          [](CloseCause, const std::string&) {},
+                          {}});
+  pair.connection->read_into(room);
+  pair.write("hello");
+  loop.run_until([&] { return pair.received == "hello"; });
+  CHECK(room.substr(0, 6) == "hello.");
+  CHECK(places == std::vector<const char*>{room.data()});
+  pair.write(" again");
+  loop.run_until([&] { return pair.received == "hello again"; });
+  CHECK(room.substr(0, 6) == "hello.");
+  pair.connection->read_into(room);
+  pair.connection->read_into({});
+  pair.write("!");
+  loop.run_until([&] { return pair.received == "hello again!"; });
+  CHECK(room.substr(0, 6) == "hello.");
+}
+
+TEST_CASE("more bytes than there is room for come in order") {
+  TestLoop loop;
+  Pair pair(loop);
+  std::string room(10, '.');
+  pair.connection->start({[&](std::string_view bytes) {
+                            pair.received += bytes;
+                            pair.connection->read_into(room);
+                          },
+                          [](CloseCause, const std::string&) {},
+                          {}});
+  pair.connection->read_into(room);
+  std::string sent;
+  for (int number = 0; number < 100; ++number) sent += std::to_string(number) + ",";
+  pair.write(sent);
+  loop.run_until([&] { return pair.received.size() >= sent.size(); });
+  CHECK(pair.received == sent);
 }
 
 TEST_CASE("what is queued leaves together when it is flushed") {

@@ -69,8 +69,9 @@ TEST_CASE("errors of a full server have the documented fields") {
   auto store = connect(server);
   check(connect_error(store.address()), ErrorCode::busy);
   must(store.set("a", std::string(1'500'000, 'x')));
-  check(must_fail(store.set("b", std::string(2'500'000, 'x'))), ErrorCode::resource_exhausted);
-  check(must_fail(store.set("c", std::string(8'000'000, 'x'))), ErrorCode::resource_exhausted);
+  // The suffix fits, the longer value beside the old one does not; nor does a frame that long.
+  check(must_fail(store.append("a", std::string(1'500'000, 'x'))), ErrorCode::resource_exhausted);
+  check(must_fail(store.set("b", std::string(8'000'000, 'x'))), ErrorCode::resource_exhausted);
 }
 
 TEST_CASE("errors of who answers, or does not, have the documented fields") {

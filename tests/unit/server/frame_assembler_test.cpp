@@ -1,5 +1,7 @@
 #include "server/frame_assembler.h"
 
+#include <cstring>
+
 #include <doctest/doctest.h>
 
 #include "wire/request.h"
@@ -192,6 +194,95 @@ TEST_CASE("the rest of a write that found no memory is dropped, not kept for lat
   REQUIRE(found.size() == 1);
   CHECK(found[0].first == 8);
   CHECK(quota.used_bytes() == 0);
+}
+
+/// Gives `bytes` piece by piece, into the assembler's room where there is some.
+///
+/// returns  how many of them went there
+std::size_t give_in_pieces(FrameAssembler& frames, std::string_view bytes, std::size_t piece_max) {
+  std::size_t roomed_bytes = 0;
+  while (!bytes.empty()) {
+    const std::span<char> room = frames.room();
+    std::size_t count = std::min(bytes.size(), piece_max);
+    if (room.empty()) {
+      frames.give(bytes.substr(0, count));
+    } else {
+      count = std::min(count, room.size());
+      std::memcpy(room.data(), bytes.data(), count);
+      frames.give({room.data(), count});
+      roomed_bytes += count;
+    }
+    bytes.remove_prefix(count);
+    if (!bytes.empty()) CHECK(cut_all(frames).empty());
+  }
+  return roomed_bytes;
+}
+
+TEST_CASE("a long frame is read to where it is stored, and may be taken over from there") {
+  Quota quota(plenty);
+  FrameAssembler frames(quota, body_bytes_max);
+  const std::string value(900'000, 'x');
+  CHECK(give_in_pieces(frames, set_request(1, value), 64 * 1024) > 800'000);
+  CHECK(quota.used_bytes() < 902'000);
+  const auto next = frames.next();
+  REQUIRE(next);
+  const auto* const frame = std::get_if<wire::Frame>(&*next);
+  REQUIRE(frame != nullptr);
+  CHECK(frame->header.id == 1);
+  muster::core::ChargedMemory* const memory = frames.memory_of_frame();
+  REQUIRE(memory != nullptr);
+  const std::string_view body = frame->body;
+  CHECK(memory->is_mostly(body));
+  muster::core::Payload kept = memory->take_over(quota, body);
+  REQUIRE(kept != nullptr);
+  CHECK(kept->view().find(value) != std::string_view::npos);
+  CHECK(cut_all(frames).empty());
+  CHECK(frames.room().empty());
+  const std::string another = set_request(2, std::string(900'000, 'y'));
+  CHECK(give_in_pieces(frames, another, 100'000) > 700'000);
+  CHECK(cut_all(frames).size() == 1);
+  CHECK(kept->view().find(value) != std::string_view::npos);
+  kept.reset();
+  CHECK(quota.used_bytes() == 0);
+}
+
+TEST_CASE("memory in which more than the frame lies is not handed over") {
+  Quota quota(plenty);
+  FrameAssembler frames(quota, body_bytes_max);
+  const std::string both = set_request(1, std::string(5000, 'x')) + set_request(2, "b");
+  frames.give(both);
+  frames.keep();
+  const auto next = frames.next();
+  REQUIRE(next);
+  REQUIRE(std::holds_alternative<wire::Frame>(*next));
+  CHECK(frames.memory_of_frame() == nullptr);
+  CHECK(cut_all(frames).size() == 1);
+  const std::string one = set_request(3, "lies in the piece");
+  frames.give(one);
+  REQUIRE(frames.next());
+  CHECK(frames.memory_of_frame() == nullptr);
+}
+
+TEST_CASE("there is no room for what was but declared, for what ends soon, and without memory") {
+  Quota quota(plenty);
+  FrameAssembler frames(quota, body_bytes_max);
+  const std::string bytes = set_request(1, std::string(900'000, 'x'));
+  frames.give(std::string_view(bytes).substr(0, 100));
+  CHECK(cut_all(frames).empty());
+  CHECK(frames.room().empty());
+  frames.give(std::string_view(bytes).substr(100, bytes.size() - 200));
+  CHECK(cut_all(frames).empty());
+  CHECK(frames.room().empty());
+
+  Quota small(70'000);
+  FrameAssembler poor(small, body_bytes_max);
+  poor.give(std::string_view(bytes).substr(0, 60'000));
+  CHECK(cut_all(poor).empty());
+  CHECK(poor.room().empty());
+  poor.give(std::string_view(bytes).substr(60'000));
+  const auto next = poor.next();
+  REQUIRE(next);
+  CHECK(std::holds_alternative<FrameAssembler::Unstorable>(*next));
 }
 
 TEST_CASE("what was stored is given back to the quota when the peer goes") {
