@@ -41,7 +41,7 @@ struct Reading {
   }
 
   core::Quota quota{1U << 30};
-  server::FrameAssembler frames{quota, body_bytes_max};
+  server::FrameAssembler frames{quota, {body_bytes_max, body_bytes_max}};
   std::string gets;
   std::string one_set;
 };

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <utility>
-#include <vector>
 
 namespace muster::base {
 
@@ -15,19 +15,15 @@ class SpareNodes {
   static constexpr std::size_t nodes_max = 64;
 
   /// One that was kept, with whatever it held; empty when there is none.
-  Node take() {
-    if (nodes_.empty()) return {};
-    Node node = std::move(nodes_.back());
-    nodes_.pop_back();
-    return node;
-  }
+  Node take() noexcept { return count_ == 0 ? Node() : std::move(nodes_[--count_]); }
 
-  void keep(Node node) {
-    if (nodes_.size() < nodes_max) nodes_.push_back(std::move(node));
+  void keep(Node node) noexcept {
+    if (count_ < nodes_max) nodes_[count_++] = std::move(node);
   }
 
  private:
-  std::vector<Node> nodes_;
+  std::array<Node, nodes_max> nodes_;
+  std::size_t count_ = 0;
 };
 
 }  // namespace muster::base

@@ -35,8 +35,11 @@ void spin_for(const Waiter<T>& waiter) {
 /// A process that was stopped beyond the deadline has a little more time: its I/O thread was
 /// stopped, too, and the answer may be there.
 template <class T>
-bool wait_until(Waiter<T>& waiter, Instant deadline, const Link& link) {
-  if (link.may_spin()) spin_for(waiter);
+bool wait_until(Waiter<T>& waiter, Instant deadline, Link& link) {
+  if (link.begin_spin()) {
+    spin_for(waiter);
+    link.end_spin();
+  }
   if (waiter.wait_until(deadline)) return true;
   const Instant now = base::monotonic_now();
   const bool was_stopped = now - deadline > Link::patience;
@@ -111,26 +114,28 @@ Result<Duration> timeout_or(Duration given, Duration by_default) {
 
 namespace {
 
-using OutcomeWaiter = Waiter<std::optional<Outcome>>;
-
-/// Completes the call also when it is dropped, as when memory is out where it was to be completed.
+/// Gives a waiter what came of it, and nothing when it is dropped, as when memory is out where it
+/// was to be completed.
+template <class T, class Pointer>
 class Completion {
  public:
-  explicit Completion(OutcomeWaiter& waiter) : waiter_(&waiter) {}
+  explicit Completion(Pointer waiter) : waiter_(std::move(waiter)) {}
   Completion(Completion&& other) noexcept : waiter_(std::exchange(other.waiter_, nullptr)) {}
   Completion& operator=(Completion&&) = delete;
   ~Completion() {
     if (waiter_ != nullptr) waiter_->give(std::nullopt);
   }
 
-  void operator()(Outcome&& outcome) { std::exchange(waiter_, nullptr)->give(std::move(outcome)); }
+  void operator()(T&& result) { std::exchange(waiter_, nullptr)->give(std::move(result)); }
 
  private:
-  OutcomeWaiter* waiter_;
+  Pointer waiter_;
 };
 
+using OutcomeWaiter = Waiter<std::optional<Outcome>>;
+
 Ticket completing(Ticket ticket, OutcomeWaiter& waiter) {
-  ticket.done = Completion(waiter);
+  ticket.done = Completion<Outcome, OutcomeWaiter*>(&waiter);
   return ticket;
 }
 
@@ -154,10 +159,15 @@ Outcome Waiting::outcome() {
 }
 
 Result<void> establish_and_wait(Link& link, Duration timeout) {
-  const auto waiter = std::make_shared<Waiter<Result<void>>>();
+  using SharedWaiter = std::shared_ptr<Waiter<std::optional<Result<void>>>>;
+  const SharedWaiter waiter = std::make_shared<SharedWaiter::element_type>();
   const Instant until = last_resort(link, timeout);
-  link.establish(timeout, [waiter](Result<void> result) { waiter->give(std::move(result)); });
-  if (wait_until(*waiter, until, link)) return waiter->take();
+  link.establish(timeout, Completion<Result<void>, SharedWaiter>(waiter));
+  if (wait_until(*waiter, until, link)) {
+    std::optional<Result<void>> result = waiter->take();
+    if (!result) return let_go();
+    return *std::move(result);
+  }
   return failure(ErrorCode::unavailable,
                  "the I/O thread did not get to run; is it blocked by an inline handler?");
 }

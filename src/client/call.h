@@ -217,11 +217,11 @@ void submit(std::unique_ptr<Started<T>> started, bool& is_counted, Build build) 
   call = build();
   is_counted = call.is_counted;
   if (call.refused) return run_handler(std::move(started));
+  Ticket ticket = std::move(call.ticket);  // outlives the lock: its end may run the handler
   const std::unique_lock<std::mutex> order = std::move(call.order);
   const wire::RequestBody body = std::move(call.body);
   call.body = wire::Status{};  // what it views belongs to the caller
   const Duration timeout = call.timeout;
-  Ticket ticket = std::move(call.ticket);
   ticket.serial = serial;
   ticket.done = [started = std::move(started)](Outcome&& outcome) mutable {
     started->reply = std::move(outcome.reply);

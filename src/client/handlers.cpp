@@ -12,6 +12,14 @@ namespace {
 
 thread_local int inline_depth = 0;
 
+/// While it lives, this thread is in a handler: it must not wait for the I/O thread.
+struct InlineWork {
+  InlineWork() { ++inline_depth; }
+  ~InlineWork() { --inline_depth; }
+  InlineWork(const InlineWork&) = delete;
+  InlineWork& operator=(const InlineWork&) = delete;
+};
+
 void write_log(const Logger& logger, LogLevel level, std::string_view line) {
   if (!logger) return;
   try {
@@ -59,9 +67,8 @@ void Job::run() {
 }
 
 void Job::work_inline() {
-  ++inline_depth;
+  const InlineWork inside;
   work_guarded();
-  --inline_depth;
 }
 
 Handlers::Handlers(const StoreOptions& options, IoThread& io_thread)

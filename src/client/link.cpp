@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "client/failure.h"
 #include "client/link_options.h"
+#include "net/cores.h"
 #include "net/io_thread.h"
 #include "net/loop.h"
 #include "net/thread.h"
@@ -25,6 +26,8 @@ constexpr std::size_t shared_bytes_min = 64 * 1024;  // shorter ones are copied 
 constexpr std::string_view in_the_midst = "memory was out in the midst of a call";
 constexpr Duration linger{std::chrono::seconds(1)};  // for a goodbye behind unsent bytes
 constexpr std::size_t set_aside_max = 16;
+constexpr std::size_t spare_transmits_max = 3;
+constexpr int passes_max = 16;  // of a turn, in which callers bring more: then others have theirs
 
 /// The protocol does not know why it was told to cancel.
 void amend(Error& error, const Ticket& ticket, protocol::Fate fate) {
@@ -77,10 +80,11 @@ Link::Link(net::Address address, std::string address_text, StoreOptions options)
       io_thread_(options_.io_thread),
       handlers_(options_, *io_thread_),
       loop_(io_thread_->impl().loop()),
-      may_spin_(net::has_cores_to_spin()),
+      spinners_max_(static_cast<int>(net::usable_cores()) - 1),
       protocol_(protocol_options(address_text_, options_, process_)),
       timer_(loop_) {
   limits_ = limits_of(wire::ServerLimits{});
+  spare_bytes_.reserve(spare_transmits_max);
 }
 
 Link::~Link() = default;
@@ -95,7 +99,7 @@ void Link::wake() noexcept {
 
 bool Link::is_in_turn() const { return io_thread_->impl().on_io_thread() && is_in_turn_; }
 
-CallId Link::submit(const wire::RequestBody& body, Duration timeout, Ticket ticket) {
+CallId Link::submit(const wire::RequestBody& body, Duration timeout, Ticket&& ticket) {
   CallId id = 0;
   bool is_sent = false;
   {
@@ -110,7 +114,7 @@ CallId Link::submit(const wire::RequestBody& body, Duration timeout, Ticket tick
     } catch (const std::bad_alloc&) {
       break_down();  // before the I/O thread can send a half of it
       if (const auto found = pending_.find(id); found != pending_.end()) {
-        ticket = take_ticket(found);  // whoever waits for it will not
+        ticket = take_ticket(found);
       }
       throw;
     }
@@ -264,7 +268,8 @@ void Link::pump() {
   is_in_turn_ = true;
   bool is_closed = false;  // and what closing brought, such as the goodbye, has been carried out
   bool somebody_waits = false;
-  for (;;) {
+  bool is_done = false;
+  for (int pass = 0; pass < passes_max && !is_done; ++pass) {
     if (is_broken_) fail(in_the_midst);
     std::vector<protocol::Effect> effects = std::exchange(spare_effects_, {});
     {
@@ -272,23 +277,24 @@ void Link::pump() {
       if (is_broken_) continue;
       direct_fd_ = -1;
       if (!leftover_.empty()) send(std::exchange(leftover_, {}));
-      protocol_.give_spare(std::exchange(spare_bytes_, {}));
+      for (std::string& bytes : spare_bytes_) protocol_.give_spare(std::move(bytes));
+      spare_bytes_.clear();
       effects = protocol_.take_effects(std::move(effects));
       is_closed = is_closing_;
       somebody_waits = !establishing_.empty();
     }
-    const bool is_done = effects.empty();
+    is_done = effects.empty();
     for (protocol::Effect& effect : effects) {
       std::visit([this](auto& what) { execute(what); }, effect);
     }
     effects.clear();
     spare_effects_ = std::move(effects);
-    if (is_done) break;
   }
   is_in_turn_ = false;
   if (connection_) connection_->flush();
   if (somebody_waits) settle_establishing();
-  if (is_closed) finish();
+  if (is_closed && is_done) finish();
+  if (!is_done) wake();
   end_turn();
 }
 
@@ -364,7 +370,7 @@ void Link::send(std::string&& bytes) {
   if (!connection_) return;
   if (bytes.size() < shared_bytes_min) {
     connection_->send(bytes);
-    spare_bytes_ = std::move(bytes);
+    if (spare_bytes_.size() < spare_transmits_max) spare_bytes_.push_back(std::move(bytes));
     return;
   }
   auto shared = std::make_shared<const std::string>(std::move(bytes));

@@ -79,7 +79,8 @@ class Link : public std::enable_shared_from_this<Link> {
   void establish(Duration timeout, Establishment done);
 
   std::uint64_t next_serial() { return last_serial_.fetch_add(1) + 1; }
-  CallId submit(const wire::RequestBody& body, Duration timeout, Ticket ticket);
+  /// Takes the ticket, unless it throws std::bad_alloc.
+  CallId submit(const wire::RequestBody& body, Duration timeout, Ticket&& ticket);
 
   /// Ends a call that the I/O thread did not end in time; nothing if it has just done so.
   void give_up(CallId call);
@@ -110,8 +111,14 @@ class Link : public std::enable_shared_from_this<Link> {
   /// Whether a blocking call of this thread would wait for itself.
   bool would_deadlock() const;
 
-  /// Whether a caller may spin: on the only core it would keep everybody else from running.
-  bool may_spin() const { return may_spin_; }
+  /// Whether one more caller may spin, until `end_spin`. All cores but one at most: on the last one
+  /// it would keep everybody else from running.
+  bool begin_spin() {
+    if (spinners_.fetch_add(1, std::memory_order_relaxed) < spinners_max_) return true;
+    end_spin();
+    return false;
+  }
+  void end_spin() { spinners_.fetch_sub(1, std::memory_order_relaxed); }
 
   /// As the server that answered last said.
   Limits limits() const;
@@ -207,7 +214,8 @@ class Link : public std::enable_shared_from_this<Link> {
   const std::shared_ptr<IoThread> io_thread_;
   const Handlers handlers_;
   net::Loop& loop_;
-  const bool may_spin_;  ///< as the process had cores when the link was made
+  const int spinners_max_;  ///< as the process had cores when the link was made
+  std::atomic<int> spinners_{0};
 
   std::atomic<std::uint64_t> last_serial_{0};
   CancelMark mark_;
@@ -244,7 +252,7 @@ class Link : public std::enable_shared_from_this<Link> {
   net::Timer timer_;
   bool is_in_turn_ = false;  ///< and will look for effects again
   std::vector<protocol::Effect> spare_effects_;
-  std::string spare_bytes_;
+  std::vector<std::string> spare_bytes_;  ///< of what has left
   bool polls_busily_ = false;
   std::uint64_t bell_number_ = 0;
   std::uint64_t failure_number_ = 0;

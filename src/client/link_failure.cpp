@@ -2,6 +2,7 @@
 // not. So what the link holds is thrown away: the session ends here and, as after any lost
 // connection, at the server; every call ends, and `establish` begins anew.
 
+#include <new>
 #include <string>
 
 #include "base/monotonic_now.h"
@@ -9,6 +10,20 @@
 #include "client/link.h"
 
 namespace muster::client {
+namespace {
+
+/// Its code alone where there is no memory for the texts.
+Error copy_of(const Error& error) noexcept {
+  try {
+    return error;
+  } catch (const std::bad_alloc&) {
+    Error bare;
+    bare.code = error.code;
+    return bare;
+  }
+}
+
+}  // namespace
 
 void Link::break_down() noexcept {
   is_broken_ = true;
@@ -44,9 +59,9 @@ void Link::fail(std::string_view why) {
   handlers_.log(LogLevel::error, line);
   Error in_doubt = failure(ErrorCode::outcome_unknown, line);
   for (auto& [id, call] : pending) {
-    complete(call.ticket, {in_doubt, protocol::Fate::in_doubt});
+    complete(call.ticket, {copy_of(in_doubt), protocol::Fate::in_doubt});
   }
-  for (Establishing& waiting : establishing) waiting.done(Result<void>(ended));
+  for (Establishing& waiting : establishing) waiting.done(Result<void>(copy_of(ended)));
   protocol::Notify end{{wire::EventKind::session_ended, 0, ended}};
   execute(end);
 }

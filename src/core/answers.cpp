@@ -7,6 +7,7 @@ namespace muster::core {
 namespace {
 
 constexpr std::size_t buckets_min = 4;
+constexpr std::size_t idle_buckets_max = 64;          // a burst's are given back when it is over
 constexpr std::uint64_t spread = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio: neighbours part
 
 }  // namespace
@@ -53,6 +54,7 @@ Answers::node_type Answers::take(std::uint64_t request_id) {
     node_type taken = std::move(*at);
     *at = std::move(taken->next);
     --size_;
+    if (size_ == 0 && buckets_.size() > idle_buckets_max) buckets_ = std::vector<node_type>();
     return taken;
   }
   return nullptr;

@@ -10,8 +10,7 @@
 namespace muster::core {
 
 /// Memory that requests come in piece by piece, charged to the server's quota. It grows with what
-/// has come, where it lies if it can; whoever keeps a long value of a request takes all of it over
-/// instead of a copy.
+/// has come; whoever keeps a long value of a request takes all of it over instead of a copy.
 class ChargedMemory {
  public:
   /// The quota outlives the memory.
@@ -22,11 +21,14 @@ class ChargedMemory {
 
   char* begin() { return memory_.get(); }
   const char* begin() const { return memory_.get(); }
-  std::size_t capacity_bytes() const { return capacity_bytes_; }
+  /// That may be used, and are charged.
+  std::size_t size_bytes() const { return size_bytes_; }
 
-  /// What is in it stays. False: the quota refuses, or the system, and all is as before. What is
-  /// charged always throws std::bad_alloc instead.
-  bool grow(std::size_t capacity_bytes, Charging charging);
+  /// Makes it longer; what is in it stays. When it has to move, it moves to where it can grow to
+  /// `later_bytes` without being copied again: those that are not used are no memory of the
+  /// system's. False: the quota refuses, or the system, and all is as before. What is charged
+  /// always throws std::bad_alloc instead.
+  bool grow(std::size_t size_bytes, std::size_t later_bytes, Charging charging);
   void release();
 
   /// Whether little of it is not `bytes`.
@@ -42,9 +44,12 @@ class ChargedMemory {
   using Memory = std::unique_ptr<char, Free>;
   class Block;
 
+  static char* reallocate(char* memory, std::size_t bytes, Charging charging);
+
   Quota& quota_;
   Memory memory_;
-  std::size_t capacity_bytes_ = 0;
+  std::size_t size_bytes_ = 0;
+  std::size_t allocated_bytes_ = 0;
 };
 
 }  // namespace muster::core

@@ -34,6 +34,11 @@ bool changes(Operation operation) {
   }
 }
 
+/// Of those that change nothing: whether the answer may be kept all the same, until it has come.
+bool may_be_kept(Operation operation) {
+  return operation == Operation::receive || operation == Operation::recover;
+}
+
 bool for_members_only(Operation operation) {
   switch (operation) {
     case Operation::join:
@@ -50,7 +55,7 @@ bool for_members_only(Operation operation) {
   }
 }
 
-/// What a cached answer takes beside its head: its node in the session's map.
+/// What a cached answer takes beside its head: its memory, and a bucket.
 constexpr std::uint64_t cached_answer_bytes = sizeof(Answer) + 48;
 
 /// What a spare one keeps: the heads of usual answers take less.
@@ -172,7 +177,7 @@ std::optional<Error> Engine::Impl::refusal(const RequestContext& context) const 
     return failure(ErrorCode::permission_denied,
                    "an observer cannot take part in groups; connect as a client");
   }
-  if (!changes(operation) && operation != Operation::receive) return std::nullopt;
+  if (!changes(operation) && !may_be_kept(operation)) return std::nullopt;
   // Answers to parked requests count against the parked ones: they come in bursts that the
   // client cannot foresee, such as the release of many barriers.
   const std::size_t cached_count = session.unacknowledged.size() - session.cached_parked_count;

@@ -1,7 +1,6 @@
 #include "net/thread.h"
 
 #include <pthread.h>
-#include <sched.h>
 
 #include "base/without_signals.h"
 
@@ -17,11 +16,6 @@ std::thread start_thread(const std::string& name, std::function<void()> run) {
     } catch (...) {
     }
   });
-}
-
-bool has_cores_to_spin() {
-  cpu_set_t cores;
-  return ::sched_getaffinity(0, sizeof(cores), &cores) == 0 && CPU_COUNT(&cores) > 1;
 }
 
 }  // namespace muster::net

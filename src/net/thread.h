@@ -12,8 +12,4 @@ namespace muster::net {
 /// Throws std::system_error when the system has no thread left.
 std::thread start_thread(const std::string& name, std::function<void()> run);
 
-/// Whether the caller's threads may run on more than one core. Who spins on the only one keeps
-/// everybody else from running.
-bool has_cores_to_spin();
-
 }  // namespace muster::net

@@ -10,34 +10,36 @@
 namespace muster::server {
 namespace {
 
+using core::Charging;
 using wire::frame_header_bytes;
 
-constexpr std::size_t uncharged_refusal_bytes = 8 * 1024;  // a frame's first bytes always fit
-constexpr std::size_t first_capacity_bytes = 1024;
+constexpr std::size_t unrefused_bytes = 8 * 1024;  // a frame's first bytes always fit
+constexpr std::size_t first_bytes = 1024;
 constexpr std::size_t room_bytes_min = 16 * 1024;  // for less it is not worth while
 
-/// Whether the frame may be refused for want of memory: one that brings something to keep. What
-/// reads, removes, acknowledges or proves life goes on.
-bool is_write(const wire::FrameHeader& header) {
-  if (header.type != wire::FrameType::request) return false;
+/// What is refused first when memory is short: what brings something to keep, then what reads. What
+/// removes, acknowledges or proves life goes on.
+Charging charging_of(const wire::FrameHeader& header, std::uint32_t essential_bytes_max) {
+  if (header.body_bytes > essential_bytes_max) return Charging::normal;
+  if (header.type != wire::FrameType::request) return Charging::always;
   switch (static_cast<wire::Operation>(header.code)) {
-    case wire::Operation::get:
     case wire::Operation::take:
     case wire::Operation::remove:
+    case wire::Operation::receive: return Charging::always;
+    case wire::Operation::get:
     case wire::Operation::exists:
     case wire::Operation::wait:
     case wire::Operation::multi_get:
     case wire::Operation::list:
-    case wire::Operation::receive:
-    case wire::Operation::recover: return false;
-    default: return true;
+    case wire::Operation::recover: return Charging::reserve;
+    default: return Charging::normal;
   }
 }
 
 }  // namespace
 
-FrameAssembler::FrameAssembler(core::Quota& quota, std::uint32_t body_bytes_max)
-    : quota_(quota), body_bytes_max_(body_bytes_max), memory_(quota) {}
+FrameAssembler::FrameAssembler(core::Quota& quota, const FrameLimits& limits)
+    : quota_(quota), limits_(limits), memory_(quota) {}
 
 void FrameAssembler::give(std::string_view bytes) {
   drop_cut();
@@ -52,7 +54,7 @@ void FrameAssembler::give(std::string_view bytes) {
 Result<FrameAssembler::Next> FrameAssembler::next() {
   drop_cut();
   if (begin_ != end_) return cut_stored();
-  Result<std::optional<wire::Frame>> frame = wire::cut_frame(given_, body_bytes_max_);
+  Result<std::optional<wire::Frame>> frame = wire::cut_frame(given_, limits_.body_bytes_max);
   if (!frame) return std::move(frame).error();
   if (*frame) {
     given_.remove_prefix(frame_header_bytes + (*frame)->body.size());
@@ -65,7 +67,7 @@ Result<FrameAssembler::Next> FrameAssembler::next() {
 /// Completes the frame that is stored in part, from what was given.
 Result<FrameAssembler::Next> FrameAssembler::cut_stored() {
   for (;;) {
-    Result<std::optional<wire::Frame>> frame = wire::cut_frame(stored(), body_bytes_max_);
+    Result<std::optional<wire::Frame>> frame = wire::cut_frame(stored(), limits_.body_bytes_max);
     if (!frame) return std::move(frame).error();
     if (*frame) {
       cut_bytes_ = frame_header_bytes + (*frame)->body.size();
@@ -73,21 +75,32 @@ Result<FrameAssembler::Next> FrameAssembler::cut_stored() {
     }
     if (given_.empty()) return Next(Incomplete{});
     if (stored().size() < frame_header_bytes) {
-      store(frame_header_bytes - stored().size(), first_capacity_bytes, true);
+      store(frame_header_bytes - stored().size(), first_bytes, Charging::always);
       continue;
     }
     const wire::FrameHeader header = wire::decode_frame_header(stored());
     const std::size_t frame_bytes = frame_header_bytes + header.body_bytes;
-    if (!store(frame_bytes - stored().size(), frame_bytes, !is_write(header))) {
-      return Next(skip(header));
+    const Charging charging = charging_of(header, limits_.essential_bytes_max);
+    if (header.type != wire::FrameType::request && charging == Charging::normal) {
+      return too_long(header);
     }
+    if (!store(frame_bytes - stored().size(), frame_bytes, charging)) return Next(skip(header));
   }
 }
 
+Error FrameAssembler::too_long(const wire::FrameHeader& header) const {
+  Error error;
+  error.code = ErrorCode::too_large;
+  error.detail = "a frame without a request declares more than is allowed";
+  error.actual = header.body_bytes;
+  error.limit = limits_.essential_bytes_max;
+  return error;
+}
+
 /// Moves up to `count` given bytes to the stored ones.
-bool FrameAssembler::store(std::size_t count, std::size_t expected_bytes, bool is_essential) {
+bool FrameAssembler::store(std::size_t count, std::size_t expected_bytes, Charging charging) {
   count = std::min(count, given_.size());
-  if (!grow(stored().size() + count, expected_bytes, is_essential)) return false;
+  if (!grow(stored().size() + count, expected_bytes, charging)) return false;
   std::memcpy(memory_.begin() + end_, given_.data(), count);
   end_ += count;
   given_.remove_prefix(count);
@@ -95,22 +108,21 @@ bool FrameAssembler::store(std::size_t count, std::size_t expected_bytes, bool i
 }
 
 /// Makes room for `bytes` from `begin_` on. Memory doubles with what has come, so that a peer that
-/// declares much and sends little takes little; after a sixteenth of a frame all of it is taken at
-/// once, since what is moved to where there is more room is copied most often.
-bool FrameAssembler::grow(std::size_t bytes, std::size_t expected_bytes, bool is_essential) {
-  if (bytes <= memory_.capacity_bytes() - begin_) return true;
+/// declares much and sends little takes little. After a sixteenth of a frame it lies where all of
+/// it has room.
+bool FrameAssembler::grow(std::size_t bytes, std::size_t expected_bytes, Charging charging) {
+  if (bytes <= memory_.size_bytes() - begin_) return true;
   if (begin_ != 0) {
     std::memmove(memory_.begin(), memory_.begin() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;
-    if (bytes <= memory_.capacity_bytes()) return true;
+    if (bytes <= memory_.size_bytes()) return true;
   }
-  const bool is_under_way = end_ >= expected_bytes / 16;
-  const std::size_t doubled = std::max(2 * memory_.capacity_bytes(), first_capacity_bytes);
-  const std::size_t wanted = is_under_way ? expected_bytes : std::min(doubled, expected_bytes);
-  const std::size_t capacity = std::max(bytes, wanted);
-  const bool is_granted = is_essential || capacity <= uncharged_refusal_bytes;
-  return memory_.grow(capacity, is_granted ? core::Charging::always : core::Charging::normal);
+  const std::size_t doubled = std::max(2 * memory_.size_bytes(), first_bytes);
+  const std::size_t size_bytes = std::max(bytes, std::min(doubled, expected_bytes));
+  const std::size_t later_bytes = end_ >= expected_bytes / 16 ? expected_bytes : size_bytes;
+  if (size_bytes <= unrefused_bytes) charging = Charging::always;
+  return memory_.grow(size_bytes, later_bytes, charging);
 }
 
 std::span<char> FrameAssembler::room() {
@@ -118,22 +130,22 @@ std::span<char> FrameAssembler::room() {
   if (!given_.empty() || stored().size() < room_bytes_min) return {};
   const wire::FrameHeader header = wire::decode_frame_header(stored());
   const std::size_t frame_bytes = frame_header_bytes + header.body_bytes;
-  if (header.body_bytes > body_bytes_max_ || frame_bytes < stored().size() + room_bytes_min) {
+  if (header.body_bytes > limits_.body_bytes_max ||
+      frame_bytes < stored().size() + room_bytes_min) {
     return {};
   }
-  const std::size_t left = frame_bytes - stored().size();
-  const std::size_t free_bytes = memory_.capacity_bytes() - end_;
-  const bool has_room = free_bytes >= std::min(left, room_bytes_min) ||
-                        grow(stored().size() + room_bytes_min, frame_bytes, false);
+  const bool has_room = memory_.size_bytes() - end_ >= room_bytes_min ||
+                        grow(stored().size() + room_bytes_min, frame_bytes, Charging::normal);
   if (!has_room) return {};
-  return {memory_.begin() + end_, std::min(left, memory_.capacity_bytes() - end_)};
+  const std::size_t left = frame_bytes - stored().size();
+  return {memory_.begin() + end_, std::min(left, memory_.size_bytes() - end_)};
 }
 
 /// Who took the memory over has left none.
 void FrameAssembler::drop_cut() {
-  if (memory_.capacity_bytes() == 0) begin_ = end_ = cut_bytes_ = 0;
+  if (memory_.size_bytes() == 0) begin_ = end_ = cut_bytes_ = 0;
   begin_ += std::exchange(cut_bytes_, 0);
-  if (begin_ == end_ && memory_.capacity_bytes() != 0) release();
+  if (begin_ == end_ && memory_.size_bytes() != 0) release();
 }
 
 void FrameAssembler::release() {
@@ -163,7 +175,7 @@ void FrameAssembler::skip_given() {
 
 void FrameAssembler::keep() {
   drop_cut();
-  if (!given_.empty()) store(given_.size(), stored().size() + given_.size(), true);
+  if (!given_.empty()) store(given_.size(), stored().size() + given_.size(), Charging::always);
 }
 
 }  // namespace muster::server

@@ -12,6 +12,12 @@
 
 namespace muster::server {
 
+struct FrameLimits {
+  std::uint32_t body_bytes_max = 0;
+  /// Of what goes on when memory is out.
+  std::uint32_t essential_bytes_max = 0;
+};
+
 /// Puts the frames of one peer together from the pieces in which its bytes arrive.
 ///
 /// A frame that lies within one piece is handed on where it lies. Of others the bytes are stored
@@ -32,7 +38,7 @@ class FrameAssembler {
   using Next = std::variant<Incomplete, wire::Frame, Unstorable>;
 
   /// The quota outlives the assembler.
-  FrameAssembler(core::Quota& quota, std::uint32_t body_bytes_max);
+  FrameAssembler(core::Quota& quota, const FrameLimits& limits);
   FrameAssembler(const FrameAssembler&) = delete;
   FrameAssembler& operator=(const FrameAssembler&) = delete;
 
@@ -62,14 +68,15 @@ class FrameAssembler {
   bool is_frame_alone() const { return cut_bytes_ != 0 && begin_ + cut_bytes_ == end_; }
   void drop_cut();
   Result<Next> cut_stored();
-  bool store(std::size_t count, std::size_t expected_bytes, bool is_essential);
-  bool grow(std::size_t bytes, std::size_t expected_bytes, bool is_essential);
+  bool store(std::size_t count, std::size_t expected_bytes, core::Charging charging);
+  bool grow(std::size_t bytes, std::size_t expected_bytes, core::Charging charging);
   void release();
+  Error too_long(const wire::FrameHeader& header) const;
   Unstorable skip(const wire::FrameHeader& header);
   void skip_given();
 
   core::Quota& quota_;
-  std::uint32_t body_bytes_max_;
+  const FrameLimits limits_;
   std::string_view given_;
   core::ChargedMemory memory_;
   std::size_t begin_ = 0;  ///< of what is stored and not yet cut

@@ -26,11 +26,11 @@ struct HelloStage {
 /// One connection as the server sees it: first its hello is awaited, then its frames.
 struct Peer {
   Peer(core::ConnectionId its_id, std::shared_ptr<net::Connection> its_connection,
-       core::Quota& quota, std::uint32_t body_bytes_max)
+       core::Quota& quota, const FrameLimits& limits)
       : id(its_id),
         connection(std::move(its_connection)),
         outbox(*connection),
-        frames(quota, body_bytes_max) {}
+        frames(quota, limits) {}
 
   core::ConnectionId id;
   std::shared_ptr<net::Connection> connection;

@@ -34,7 +34,8 @@ Service::Service(net::Loop& loop, Settings settings)
       settings_(std::move(settings)),
       log_(settings_.logger),
       engine_(settings_.core),
-      request_bytes_max_(settings_.core.limits.request_bytes_max()),
+      frame_limits_{settings_.core.limits.request_bytes_max(),
+                    settings_.core.limits.essential_bytes_max()},
       newcomers_(settings_.hello_connections_max, settings_.hello_connections_per_address_max),
       timer_(loop) {}
 

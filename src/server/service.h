@@ -110,7 +110,7 @@ class Service : public std::enable_shared_from_this<Service> {
   Settings settings_;
   ServerLog log_;
   core::Engine engine_;
-  std::uint32_t request_bytes_max_;
+  const FrameLimits frame_limits_;
   Newcomers newcomers_;
   Peers peers_;
   std::vector<std::shared_ptr<net::Listener>> listeners_;

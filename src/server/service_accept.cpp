@@ -35,8 +35,8 @@ void Service::accepted(net::UniqueFd fd, const net::SocketAddress& address) {
   }
   if (log_.is_on()) log_.line(LogLevel::debug, connection->peer() + ": accepted");
   const ConnectionId id = peers_.next_id();
-  Peer& peer = peers_.add(
-      std::make_unique<Peer>(id, std::move(connection), engine_.quota(), request_bytes_max_));
+  Peer& peer =
+      peers_.add(std::make_unique<Peer>(id, std::move(connection), engine_.quota(), frame_limits_));
   newcomers_.add(peer, address, now_);
   peer.connection->start(
       {[this, id](std::string_view bytes) { received(id, bytes); },

@@ -63,6 +63,8 @@ struct ServerLimits {
 
   /// The largest request body there can be under these limits; docs/protocol.md "limits".
   std::uint32_t request_bytes_max() const;
+  /// The largest of those that bring nothing to keep; also of frames that are no requests.
+  std::uint32_t essential_bytes_max() const;
   /// The largest body of a reply or event.
   std::uint32_t reply_bytes_max() const;
 };

@@ -47,6 +47,11 @@ std::uint32_t ServerLimits::request_bytes_max() const {
   return capped({fixed_bytes, std::max(data, streams)});
 }
 
+std::uint32_t ServerLimits::essential_bytes_max() const {
+  const std::uint64_t streams = streams_per_recover_max * 12;
+  return capped({fixed_bytes, std::max(keys_bytes(*this), streams)});
+}
+
 std::uint32_t ServerLimits::reply_bytes_max() const {
   const std::uint64_t ranks = world_size_max;
   const std::uint64_t streams = streams_per_recover_max;

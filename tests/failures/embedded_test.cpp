@@ -118,9 +118,10 @@ void each_fails(Fails what, std::uint64_t in_a_row, double ended_share_max) {
 
 }  // namespace
 
-TEST_CASE("each allocation fails once") { each_fails(Fails::allocation, 1, 0.35); }
+// Warm clients allocate little, so that half of what is there to fail is in the midst of a request.
+TEST_CASE("each allocation fails once") { each_fails(Fails::allocation, 1, 0.65); }
 TEST_CASE("each allocation fails, and the next three with it") {
-  each_fails(Fails::allocation, 4, 0.6);
+  each_fails(Fails::allocation, 4, 0.9);
 }
 TEST_CASE("each socket call is refused memory once") { each_fails(Fails::no_memory, 1, 0.02); }
 TEST_CASE("each descriptor is refused once") { each_fails(Fails::no_descriptor, 1, 0.02); }

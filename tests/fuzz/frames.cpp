@@ -50,7 +50,7 @@ Stream cut_whole(std::string_view bytes, std::uint32_t body_bytes_max) {
 class Pieces {
  public:
   Pieces(core::Quota& quota, std::uint32_t body_bytes_max, const Stream& expected)
-      : quota_(quota), assembler_(quota, body_bytes_max), expected_(expected) {}
+      : quota_(quota), assembler_(quota, {body_bytes_max, body_bytes_max}), expected_(expected) {}
 
   /// Where the next piece may be put; empty: anywhere else.
   std::span<char> room() { return assembler_.room(); }
@@ -73,7 +73,7 @@ class Pieces {
     }
     assembler_.keep();
     // A kept frame, of at least 16 bytes, has a charge of 80 beside its own memory.
-    fuzz::require(quota_.used_bytes() <= 16 * given_bytes_ + 5 * given_bytes_ + 2048,
+    fuzz::require(quota_.used_bytes() <= 2 * given_bytes_ + 5 * given_bytes_ + 2048,
                   "memory is for what has come");
     return true;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -134,8 +135,9 @@ class Machine {
   std::string parts_;
   Calls calls_;
   std::vector<Effect> effects_;
-  std::string spare_bytes_;  ///< memory for the next Transmit
-  wire::Request request_;    ///< that is being sent; for its memory
+  /// Memory for the next Transmits: one may be leaving while the next is written.
+  std::array<std::string, 3> spare_bytes_;
+  wire::Request request_;  ///< that is being sent; for its memory
 
   wire::ServerHello server_;
   bool has_session_ = false;

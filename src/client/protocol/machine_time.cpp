@@ -18,6 +18,10 @@ constexpr Duration heartbeat_min = std::chrono::milliseconds(10);
 constexpr std::size_t joined_bytes_max = 16 * 1024;
 constexpr std::size_t spare_bytes_max = 64 * 1024;
 
+bool has_less_room(const std::string& a, const std::string& b) {
+  return a.capacity() < b.capacity();
+}
+
 std::string in_seconds(Duration duration) {
   const auto tenths = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count() / 100;
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
@@ -96,8 +100,9 @@ std::optional<Transmit> Machine::take_transmit() {
 }
 
 void Machine::give_spare(std::string bytes) {
-  const bool is_better = bytes.capacity() > spare_bytes_.capacity();
-  if (is_better && bytes.capacity() <= spare_bytes_max) spare_bytes_ = std::move(bytes);
+  if (bytes.capacity() > spare_bytes_max) return;
+  const auto least = std::min_element(spare_bytes_.begin(), spare_bytes_.end(), has_less_room);
+  if (has_less_room(*least, bytes)) *least = std::move(bytes);
 }
 
 /// Where the next frame goes: behind the last one, if nothing is to be done in between.
@@ -106,7 +111,8 @@ std::string& Machine::outgoing() {
     auto* const last = std::get_if<Transmit>(&effects_.back());
     if (last != nullptr && last->bytes.size() < joined_bytes_max) return last->bytes;
   }
-  emit(Transmit{std::exchange(spare_bytes_, {})});
+  const auto most = std::max_element(spare_bytes_.begin(), spare_bytes_.end(), has_less_room);
+  emit(Transmit{std::exchange(*most, {})});
   std::string& bytes = std::get<Transmit>(effects_.back()).bytes;
   bytes.clear();
   return bytes;

@@ -15,7 +15,7 @@ namespace {
 /// A request as it lies in the memory that it was read into.
 struct Brought {
   Brought(core::Quota& quota, std::string_view key, std::string_view value) : memory(quota) {
-    REQUIRE(memory.grow(key.size() + value.size(), core::Charging::normal));
+    REQUIRE(memory.grow(key.size() + value.size(), 0, core::Charging::normal));
     std::memcpy(memory.begin(), key.data(), key.size());
     std::memcpy(memory.begin() + key.size(), value.data(), value.size());
     set.key = {memory.begin(), key.size()};
@@ -47,24 +47,40 @@ TEST_CASE("memory grows with what is in it, and is charged while it lives") {
   core::Quota quota(10'000);
   {
     core::ChargedMemory memory(quota);
-    REQUIRE(memory.grow(100, core::Charging::normal));
+    REQUIRE(memory.grow(100, 0, core::Charging::normal));
     std::memset(memory.begin(), 'x', 100);
-    REQUIRE(memory.grow(5000, core::Charging::normal));
+    REQUIRE(memory.grow(5000, 0, core::Charging::normal));
     CHECK(std::string_view(memory.begin(), 100) == std::string(100, 'x'));
     CHECK(quota.used_bytes() == 5000);
-    CHECK_FALSE(memory.grow(20'000, core::Charging::normal));
-    CHECK(memory.capacity_bytes() == 5000);
+    CHECK_FALSE(memory.grow(20'000, 0, core::Charging::normal));
+    CHECK(memory.size_bytes() == 5000);
     CHECK(std::string_view(memory.begin(), 100) == std::string(100, 'x'));
-    REQUIRE(memory.grow(20'000, core::Charging::always));
+    REQUIRE(memory.grow(20'000, 0, core::Charging::always));
     CHECK(quota.used_bytes() == 20'000);
   }
   CHECK(quota.used_bytes() == 0);
 }
 
+TEST_CASE("memory that is to grow on is where it can, and is charged for what is used") {
+  core::Quota quota(10'000'000);
+  core::ChargedMemory memory(quota);
+  REQUIRE(memory.grow(100, 1'000'000, core::Charging::normal));
+  const char* const place = memory.begin();
+  CHECK(quota.used_bytes() == 100);
+  REQUIRE(memory.grow(700'000, 0, core::Charging::normal));
+  CHECK(memory.begin() == place);
+  CHECK(quota.used_bytes() == 700'000);
+  // To take it over would keep much that is not used.
+  CHECK_FALSE(memory.is_mostly({memory.begin(), 700'000}));
+  REQUIRE(memory.grow(1'000'000, 0, core::Charging::normal));
+  CHECK(memory.begin() == place);
+  CHECK(memory.is_mostly({memory.begin(), 1'000'000}));
+}
+
 TEST_CASE("memory is taken over where it lies, once, with its charge") {
   core::Quota quota(10'000);
   core::ChargedMemory memory(quota);
-  REQUIRE(memory.grow(8000, core::Charging::normal));
+  REQUIRE(memory.grow(8000, 0, core::Charging::normal));
   std::memset(memory.begin(), 'x', 8000);
   const std::string_view most(memory.begin() + 500, 7500);
   const std::string_view half(memory.begin(), 4000);
@@ -76,7 +92,7 @@ TEST_CASE("memory is taken over where it lies, once, with its charge") {
   REQUIRE(payload != nullptr);
   CHECK(payload->view().data() == most.data());
   CHECK(payload->view().size() == most.size());
-  CHECK(memory.capacity_bytes() == 0);
+  CHECK(memory.size_bytes() == 0);
   CHECK_FALSE(memory.is_mostly(most));
   CHECK(quota.used_bytes() == 8000 + core::payload_overhead_bytes);
   payload.reset();
@@ -87,10 +103,10 @@ TEST_CASE("memory that another quota refuses to take over stays what it was") {
   core::Quota server(10'000);
   core::Quota small(5000, &server);
   core::ChargedMemory memory(server);
-  REQUIRE(memory.grow(8000, core::Charging::normal));
+  REQUIRE(memory.grow(8000, 0, core::Charging::normal));
   const std::string_view all(memory.begin(), 8000);
   CHECK(memory.take_over(small, all) == nullptr);
-  CHECK(memory.capacity_bytes() == 8000);
+  CHECK(memory.size_bytes() == 8000);
   CHECK(memory.begin() == all.data());
   CHECK(server.used_bytes() == 8000);
   CHECK(small.used_bytes() == 0);
@@ -102,7 +118,7 @@ TEST_CASE("a long value is kept in the memory that its request came in") {
   Brought brought(driver.engine.quota(), "key", long_value);
   const char* const place = brought.set.value.data();
   CHECK(driver.reply(brought.ask(driver, a))->code == 0);
-  CHECK(brought.memory.capacity_bytes() == 0);
+  CHECK(brought.memory.size_bytes() == 0);
   const auto got = driver.reply(driver.ask(a, wire::Get{"key"}));
   REQUIRE(got);
   REQUIRE(got->tail != nullptr);
@@ -115,12 +131,12 @@ TEST_CASE("a short value is copied, and so is one that is little of its request"
   const core::ConnectionId a = driver.connect();
   Brought brought(driver.engine.quota(), "key", "short");
   brought.ask(driver, a);
-  CHECK(brought.memory.capacity_bytes() != 0);
+  CHECK(brought.memory.size_bytes() != 0);
   CHECK(value_at(driver, a, "key") == "short");
   Brought padded(driver.engine.quota(), std::string(50'000, 'p'), std::string(60'000, 'v'));
   padded.set.key = "other";
   padded.ask(driver, a);
-  CHECK(padded.memory.capacity_bytes() != 0);
+  CHECK(padded.memory.size_bytes() != 0);
   CHECK(value_at(driver, a, "other") == std::string(60'000, 'v'));
 }
 
@@ -131,7 +147,7 @@ TEST_CASE("what is not kept stays where it is") {
   Brought brought(driver.engine.quota(), "key", long_value);
   brought.set.only_if_absent = true;
   brought.ask(driver, a);
-  CHECK(brought.memory.capacity_bytes() != 0);
+  CHECK(brought.memory.size_bytes() != 0);
   CHECK(value_at(driver, a, "key") == "there");
 }
 

@@ -155,6 +155,21 @@ TEST_CASE("a value that is not fetched yet is given back when the last one who w
   CHECK(driver.engine.counts().memory_bytes <= memory);
 }
 
+TEST_CASE("a member that recovers again and again keeps no more answers than others") {
+  core::Options options;
+  options.cached_results_max = 8;
+  GroupDriver driver(options);
+  const auto ranks = driver.form(1);
+  driver.call(ranks[0], gather_all(driver, 1, "v"));
+  const std::uint64_t before = driver.engine.counts().cached_results;
+  for (int count = 0; count < 100; ++count) {
+    driver.call(ranks[0], wire::Recover{driver.epoch, 1, {}});
+  }
+  CHECK(driver.engine.counts().cached_results <= before + 8);
+  const auto replies = driver.take_replies();
+  CHECK(code_of(replies.rbegin()->second) == ErrorCode::resource_exhausted);
+}
+
 TEST_CASE("a member that recovers twice gets the same outcome twice") {
   GroupDriver driver;
   const auto ranks = driver.form(2);

@@ -43,7 +43,7 @@ std::vector<std::pair<std::uint64_t, std::size_t>> cut_all(FrameAssembler& frame
 
 TEST_CASE("frames within one piece are cut where they lie, and nothing is stored") {
   Quota quota(plenty);
-  FrameAssembler frames(quota, body_bytes_max);
+  FrameAssembler frames(quota, {body_bytes_max, body_bytes_max});
   const std::string bytes = set_request(1, "a") + set_request(2, "bb") + set_request(3, "");
   frames.give(bytes);
   const auto found = cut_all(frames);
@@ -57,7 +57,7 @@ TEST_CASE("wherever the bytes are cut, the same frames come out") {
       set_request(1, "abc") + set_request(2, std::string(3000, 'x')) + set_request(3, "z");
   Quota quota(plenty);
   for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
-    FrameAssembler frames(quota, body_bytes_max);
+    FrameAssembler frames(quota, {body_bytes_max, body_bytes_max});
     frames.give(std::string_view(bytes).substr(0, cut));
     auto found = cut_all(frames);
     frames.give(std::string_view(bytes).substr(cut));
@@ -71,7 +71,7 @@ TEST_CASE("wherever the bytes are cut, the same frames come out") {
 
 TEST_CASE("frames that come byte by byte are put together") {
   Quota quota(plenty);
-  FrameAssembler frames(quota, body_bytes_max);
+  FrameAssembler frames(quota, {body_bytes_max, body_bytes_max});
   const std::string bytes = set_request(1, std::string(500, 'x')) + set_request(2, "b");
   std::size_t count = 0;
   for (const char byte : bytes) {
@@ -84,7 +84,7 @@ TEST_CASE("frames that come byte by byte are put together") {
 
 TEST_CASE("memory is taken for what has come, not for what was declared") {
   Quota quota(plenty);
-  FrameAssembler frames(quota, body_bytes_max);
+  FrameAssembler frames(quota, {body_bytes_max, body_bytes_max});
   const std::string bytes = set_request(1, std::string(900'000, 'x'));
   frames.give(std::string_view(bytes).substr(0, 100));
   CHECK(cut_all(frames).empty());
@@ -100,7 +100,7 @@ TEST_CASE("memory is taken for what has come, not for what was declared") {
 
 TEST_CASE("a frame that declares too much is refused on its header alone") {
   Quota quota(plenty);
-  FrameAssembler frames(quota, 1000);
+  FrameAssembler frames(quota, {1000, 1000});
   const std::string bytes = set_request(1, std::string(2000, 'x')).substr(0, 16);
   for (const char byte : bytes.substr(0, 15)) {
     frames.give({&byte, 1});
@@ -114,7 +114,7 @@ TEST_CASE("a frame that declares too much is refused on its header alone") {
 
 TEST_CASE("a write that finds no memory is reported once and skipped; what follows is in step") {
   Quota quota(100'000);
-  FrameAssembler frames(quota, body_bytes_max);
+  FrameAssembler frames(quota, {body_bytes_max, body_bytes_max});
   const std::string bytes = set_request(7, std::string(500'000, 'x')) + set_request(8, "small");
   std::size_t unstorable_count = 0;
   std::vector<std::uint64_t> found;
@@ -143,7 +143,7 @@ TEST_CASE("a write that finds no memory is reported once and skipped; what follo
 TEST_CASE("what reads or acknowledges is taken although memory is full") {
   Quota quota(1000);
   quota.charge_always(1000);
-  FrameAssembler frames(quota, body_bytes_max);
+  FrameAssembler frames(quota, {body_bytes_max, body_bytes_max});
   std::string bytes;
   wire::append_ids(bytes, wire::FrameType::acknowledge, 0, std::vector<std::uint64_t>(20'000, 5));
   for (std::size_t at = 0; at < bytes.size(); at += 50'000) {
@@ -155,9 +155,50 @@ TEST_CASE("what reads or acknowledges is taken although memory is full") {
   CHECK(quota.used_bytes() == 0);
 }
 
+TEST_CASE("what reads goes on for a while when memory is full, and only within what it can need") {
+  Quota quota(100'000);
+  quota.charge_always(100'000);
+  wire::Request request;
+  request.id = 5;
+  const std::string key(30'000, 'k');
+  request.body = wire::Get{key};
+  std::string get;
+  wire::append_request(get, request);
+  const auto outcome = [&](std::uint32_t essential_bytes_max) {
+    FrameAssembler frames(quota, {body_bytes_max, essential_bytes_max});
+    frames.give(std::string_view(get).substr(0, 20'000));
+    auto next = frames.next();
+    REQUIRE(next);
+    if (std::holds_alternative<FrameAssembler::Unstorable>(*next)) return std::string("refused");
+    frames.give(std::string_view(get).substr(20'000));
+    next = frames.next();
+    REQUIRE(next);
+    return std::string(std::holds_alternative<wire::Frame>(*next) ? "taken" : "refused");
+  };
+  CHECK(outcome(1U << 20) == "refused");  // an eighth of the limit is less than the key
+  quota.release(50'000);
+  CHECK(outcome(1U << 20) == "taken");
+  quota.charge_always(40'000);
+  CHECK(outcome(10'000) == "refused");
+  quota.release(90'000);
+  CHECK(quota.used_bytes() == 0);
+}
+
+TEST_CASE("a frame that is no request may not declare more than ids take") {
+  Quota quota(plenty);
+  FrameAssembler frames(quota, {body_bytes_max, 10'000});
+  std::string bytes;
+  wire::append_ids(bytes, wire::FrameType::acknowledge, 0, std::vector<std::uint64_t>(2'000, 5));
+  frames.give(std::string_view(bytes).substr(0, 5'000));
+  const auto next = frames.next();
+  REQUIRE_FALSE(next);
+  CHECK(next.error().code == ErrorCode::too_large);
+  CHECK(next.error().limit == 10'000);
+}
+
 TEST_CASE("frames that are kept for later come out later, before newer ones") {
   Quota quota(plenty);
-  FrameAssembler frames(quota, body_bytes_max);
+  FrameAssembler frames(quota, {body_bytes_max, body_bytes_max});
   const std::string first = set_request(1, "a") + set_request(2, "b") + set_request(3, "c");
   frames.give(first);
   REQUIRE(frames.next());
@@ -176,7 +217,7 @@ TEST_CASE("frames that are kept for later come out later, before newer ones") {
 
 TEST_CASE("the rest of a write that found no memory is dropped, not kept for later") {
   Quota quota(100'000);
-  FrameAssembler frames(quota, body_bytes_max);
+  FrameAssembler frames(quota, {body_bytes_max, body_bytes_max});
   const std::string bytes = set_request(7, std::string(500'000, 'x')) + set_request(8, "small");
   const std::size_t half = 250'000;
   frames.give(std::string_view(bytes).substr(0, half));
@@ -220,7 +261,7 @@ std::size_t give_in_pieces(FrameAssembler& frames, std::string_view bytes, std::
 
 TEST_CASE("a long frame is read to where it is stored, and may be taken over from there") {
   Quota quota(plenty);
-  FrameAssembler frames(quota, body_bytes_max);
+  FrameAssembler frames(quota, {body_bytes_max, body_bytes_max});
   const std::string value(900'000, 'x');
   CHECK(give_in_pieces(frames, set_request(1, value), 64 * 1024) > 800'000);
   CHECK(quota.used_bytes() < 902'000);
@@ -248,7 +289,7 @@ TEST_CASE("a long frame is read to where it is stored, and may be taken over fro
 
 TEST_CASE("memory in which more than the frame lies is not handed over") {
   Quota quota(plenty);
-  FrameAssembler frames(quota, body_bytes_max);
+  FrameAssembler frames(quota, {body_bytes_max, body_bytes_max});
   const std::string both = set_request(1, std::string(5000, 'x')) + set_request(2, "b");
   frames.give(both);
   frames.keep();
@@ -265,7 +306,7 @@ TEST_CASE("memory in which more than the frame lies is not handed over") {
 
 TEST_CASE("there is no room for what was but declared, for what ends soon, and without memory") {
   Quota quota(plenty);
-  FrameAssembler frames(quota, body_bytes_max);
+  FrameAssembler frames(quota, {body_bytes_max, body_bytes_max});
   const std::string bytes = set_request(1, std::string(900'000, 'x'));
   frames.give(std::string_view(bytes).substr(0, 100));
   CHECK(cut_all(frames).empty());
@@ -275,7 +316,7 @@ TEST_CASE("there is no room for what was but declared, for what ends soon, and w
   CHECK(frames.room().empty());
 
   Quota small(70'000);
-  FrameAssembler poor(small, body_bytes_max);
+  FrameAssembler poor(small, {body_bytes_max, body_bytes_max});
   poor.give(std::string_view(bytes).substr(0, 60'000));
   CHECK(cut_all(poor).empty());
   CHECK(poor.room().empty());
@@ -288,7 +329,7 @@ TEST_CASE("there is no room for what was but declared, for what ends soon, and w
 TEST_CASE("what was stored is given back to the quota when the peer goes") {
   Quota quota(plenty);
   {
-    FrameAssembler frames(quota, body_bytes_max);
+    FrameAssembler frames(quota, {body_bytes_max, body_bytes_max});
     const std::string bytes = set_request(1, std::string(50'000, 'x'));
     frames.give(std::string_view(bytes).substr(0, 40'000));
     CHECK(cut_all(frames).empty());
