@@ -16,6 +16,10 @@ CITED_STARTS = [
 CITED = [
     ("TCPStore 2.6 with libuv: server CPU of a set, get, add; 64 connections, two cores",
      "6.0, 6.3, 5.5 µs, where the echo server took 4.2", BY_THE_SAME_METHOD),
+    ("TCPStore 2.6 with libuv: server CPU of a multi-get of 64 keys, and with the wait before it",
+     "12, 23 µs", BY_THE_SAME_METHOD),
+    ("etcd 3.4 through its HTTP gateway: CPU of a put, a get; one core", "130, 226 µs",
+     "measured once by the same method, on a two-core virtual machine"),
     ("TCPStore 2.6 with libuv: last wake-up of 1,024 waiters, without and with the value",
      "5.3 ms, 14.6 ms", BY_THE_SAME_METHOD),
     ("TCPStore 2.6 with libuv, and with poll: storm of 4,096 connections", "114 ms, 1.63 s",

@@ -165,6 +165,8 @@ Json FloorRanks::barrier() {
   Json found = cost_of(echo_, swarm_, swarm_.size(), [&] { took_us = meet(); });
   found.erase("bytes_received");
   found["but_host_ms"] = but_last(took_us) / 1e3;
+  found["p50_ms"] = quantile(took_us, 0.5) / 1e3;
+  found["p99_ms"] = quantile(took_us, 0.99) / 1e3;
   return found;
 }
 

@@ -84,8 +84,10 @@ def markdown(figures, plots):
     yield ("Made by `tools/dev bench` (" + figures.extent + "), " + machine["date"]
            + ". [README.md](README.md) says how, and what each figure means.")
     yield ""
+    minutes = sum(figures.seconds.values()) / 60
     yield from table(["machine", ""], [[name.replace("_", " "), str(value)]
-                                       for name, value in machine.items() if name != "date"])
+                                       for name, value in machine.items() if name != "date"]
+                     + [["the run took", f"{minutes:.1f} min"]])
     if float(machine["load_at_start"]) > LOAD_MAX:
         yield ""
         yield ("**Something else was at work when this began, or had just been.** If it went on, "
@@ -100,6 +102,15 @@ def markdown(figures, plots):
         yield from table(["what", "target", "measured", "met"],
                          [[one.what, one.target, one.measured, "yes" if one.is_met else "**no**"]
                           for one in judged])
+    compared = list(against_peers(figures))
+    if compared:
+        yield ""
+        yield "## Against the peers"
+        yield ""
+        yield ("Processor time of the server per operation, for waiters and storms the time that "
+               "passes, bytes, lateness: the least of the rounds against that of the best peer.")
+        yield ""
+        yield from table(["question", "cases in which Muster takes least", "the others"], compared)
     for question in figures.questions():
         yield ""
         yield f"## {TITLES.get(question, question)}"
@@ -126,6 +137,44 @@ def markdown(figures, plots):
         yield ""
         yield from table(["question", "why"],
                          [[one["question"], one["why"]] for one in figures.not_measured])
+
+
+# What a server is asked for, and where less is better.
+COMPARED = {"operations": "server_us", "multi_get": "server_us", "wake_ups": "last_us",
+            "connect_storm": "wall_ms", "memory": ("bytes_per_key", "bytes_per_connection"),
+            "expiry": "late_p99_ms"}
+
+
+def compared_value(row):
+    names = COMPARED.get(row.question, ())
+    for name in (names,) if isinstance(names, str) else names:
+        if name in row.names():
+            return name
+    return None
+
+
+def against_peers(figures):
+    """Of each question: in how many cases Muster is ahead of every peer, and where it is not."""
+    for question in COMPARED:
+        ahead, behind = 0, []
+        for ours in figures.of(question, "muster"):
+            name = compared_value(ours)
+            peers = [row for row in figures.rows if row.question == question and name is not None
+                     and row.parameters == ours.parameters and name in row.names()
+                     and row.subject not in ("muster", "echo")]
+            if not peers:
+                continue
+            best = min(peers, key=lambda row: row.minimum(name))
+            if ours.minimum(name) <= best.minimum(name):
+                ahead += 1
+                continue
+            case = " ".join(number(value) if isinstance(value, (int, float)) else str(value)
+                            for value in ours.parameters.values() if value is not None)
+            behind.append(f"{case}: {number(ours.minimum(name))}, "
+                          f"{best.subject} {number(best.minimum(name))}")
+        if ahead or behind:
+            yield [TITLES[question], f"{ahead} of {ahead + len(behind)}",
+                   "; ".join(behind) or "–"]
 
 
 def shorter(figures):

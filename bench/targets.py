@@ -54,7 +54,7 @@ def round_trips(figures):
                           ("library, blocking", 1.7)):
         row = figures.one("round_trips", client=client, cores="1cpu")
         yield ratio(figures, f"round trip on one core, {client}", limit, row, floor, "p50_us")
-    row = figures.one("round_trips", client="raw, waiting get", cores="1cpu")
+    row = figures.one("round_trips", client="library, waiting get", cores="1cpu")
     if row:
         yield at_most("requests of a get that must wait", row.maximum("requests"), 1)
 
@@ -115,10 +115,13 @@ def memory(figures):
 
 
 def expiry(figures):
+    rows = figures.of("expiry", "muster", measured="lateness")
+    if rows:
+        yield at_most("keys that expire before their time, by",
+                      max(row.maximum("early_ms") for row in rows), 0, " ms")
     row = figures.one("expiry", keys=100_000, measured="lateness")
     if row:
-        yield at_most("keys that expire before their time, by", row.maximum("early_ms"), 0, " ms")
-        yield at_most("lateness of 100,000 keys, p99", row.minimum("late_p99_ms"), 2, " ms")
+        yield at_most("lateness of 100,000 keys, p99", row.median("late_p99_ms"), 2, " ms")
     row = figures.one("expiry", keys=1_000_000, measured="others' gets")
     if row:
         yield at_most("others' p99 while a million keys expire, against before",

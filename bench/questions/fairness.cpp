@@ -7,7 +7,9 @@
 #include <atomic>
 #include <future>
 #include <optional>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "load.h"
 #include "questions.h"
@@ -102,23 +104,34 @@ class Flood {
   std::future<double> done_;  // waits when it goes, before what it uses
 };
 
+struct Found {
+  std::string_view what;
+  std::vector<double> took_us;
+  double server_share;  ///< of the time, at work, for everybody
+  double client_share;  ///< the same of this process, the others' thread included
+};
+
 /// Asks again and again, one at a time, and tells how long each took.
 template <class Ask>
-std::vector<double> ask_for(std::chrono::milliseconds duration, Ask&& ask) {
-  std::vector<double> took_us;
+Found ask_for(const Subject& subject, std::string_view what, std::chrono::milliseconds duration,
+              Ask&& ask) {
+  Found found{what, {}, subject.processor_us(), own_processor_us()};
   const auto began = Clock::now();
   while (Clock::now() < began + duration ||
-         (took_us.size() < samples_min && Clock::now() < began + 5 * duration)) {
-    took_us.push_back(ask());
+         (found.took_us.size() < samples_min && Clock::now() < began + 5 * duration)) {
+    found.took_us.push_back(ask());
   }
-  return took_us;
+  const double wall_us = microseconds_since(began);
+  found.server_share = (subject.processor_us() - found.server_share) / wall_us;
+  found.client_share = (own_processor_us() - found.client_share) / wall_us;
+  return found;
 }
 
 /// One who asks for little: for a key, or for a barrier with all other ranks.
 class Asker {
  public:
   Asker(const Subject& subject, std::chrono::milliseconds duration)
-      : duration_(duration), swarm_(subject) {
+      : subject_(subject), duration_(duration), swarm_(subject) {
     swarm_.connect(1);
     swarm_.dialect(0).append_set(swarm_.out(0), "mine", std::string(value_bytes, 'v'), 0);
     swarm_.call(0);
@@ -129,24 +142,23 @@ class Asker {
     ranks_->join();
   }
 
-  using Found = std::vector<std::pair<std::string_view, std::vector<double>>>;
-  Found ask() {
-    Found found;
-    found.emplace_back("a get", ask_for(duration_, [this] {
-                         const auto began = Clock::now();
-                         swarm_.dialect(0).append_get(swarm_.out(0), "mine", value_bytes);
-                         swarm_.call(0);
-                         return microseconds_since(began);
-                       }));
-    constexpr std::string_view barrier = "a barrier of 64 ranks";
-    if (floor_)
-      found.emplace_back(barrier, ask_for(duration_, [this] { return floor_->barrier_us(); }));
-    if (ranks_)
-      found.emplace_back(barrier, ask_for(duration_, [this] { return ranks_->barrier_us(); }));
+  std::vector<Found> ask() {
+    std::vector<Found> found;
+    found.push_back(ask_for(subject_, "a get", duration_, [this] {
+      const auto began = Clock::now();
+      swarm_.dialect(0).append_get(swarm_.out(0), "mine", value_bytes);
+      swarm_.call(0);
+      return microseconds_since(began);
+    }));
+    if (!floor_ && !ranks_) return found;
+    found.push_back(ask_for(subject_, "a barrier of 64 ranks", duration_, [this] {
+      return floor_ ? floor_->barrier_us() : ranks_->barrier_us();
+    }));
     return found;
   }
 
  private:
+  const Subject& subject_;
   std::chrono::milliseconds duration_;
   Swarm swarm_;
   std::optional<FloorRanks> floor_;
@@ -156,13 +168,15 @@ class Asker {
 /// A round with one subject: alone, and then beside each kind of others.
 void measure_subject(Run& run, const Subject& subject, Asker& asker) {
   std::map<std::string_view, double> alone_p99_us;
-  const auto record = [&](Asker::Found found, std::string_view beside, double others_per_s) {
-    for (auto& [what, took_us] : found) {
+  const auto record = [&](std::vector<Found> all, std::string_view beside, double others_per_s) {
+    for (auto& [what, took_us, server_share, client_share] : all) {
       const double p99_us = quantile(took_us, 0.99);
       alone_p99_us.emplace(what, p99_us);
       Json values = {{"p50_us", quantile(took_us, 0.5)},
                      {"p99_us", p99_us},
-                     {"p99_grows_by", p99_us / alone_p99_us[what]}};
+                     {"p99_grows_by", p99_us / alone_p99_us[what]},
+                     {"server_share_of_wall", server_share},
+                     {"client_share_of_wall", client_share}};
       if (others_per_s > 0) values["others_per_s"] = others_per_s;
       run.record("fairness", {{"of", what}, {"beside", beside}}, subject.name(), values);
     }
@@ -174,7 +188,7 @@ void measure_subject(Run& run, const Subject& subject, Asker& asker) {
         subject.kind() == Kind::memcached && others.value_bytes > memcached_bytes_max;
     if (is_refused || !run.wants({{"beside", others.what}})) continue;
     Flood flood(subject, others);
-    Asker::Found found = asker.ask();
+    std::vector<Found> found = asker.ask();
     record(std::move(found), others.what, flood.stop());
   }
 }

@@ -3,6 +3,7 @@
 // them the barrier that costs TCPStore least: all count, the last one sets a key that all wait for.
 
 #include "dialect_tcpstore.h"
+#include "load.h"
 #include "questions.h"
 #include "ranks.h"
 
@@ -72,23 +73,27 @@ class StatelessRanks {
 
   Json run(const Algorithm& algorithm) {
     progress_.assign(static_cast<std::size_t>(swarm_.size()), {});
-    done_ = 0;
+    done_ms_.clear();
     requests_ = 0;
     const double server_before_us = subject_.processor_us();
     const double client_before_us = own_processor_us();
-    const auto began = Clock::now();
+    began_ = Clock::now();
     for (int rank = 0; rank < swarm_.size(); ++rank) {
       go_on(algorithm, rank);
       swarm_.flush(rank);
     }
-    swarm_.receive_until([&] { return done_ == swarm_.size(); },
+    const auto count = static_cast<std::size_t>(swarm_.size());
+    swarm_.receive_until([&] { return done_ms_.size() == count; },
                          [&](int rank, std::size_t) { on_reply(algorithm, rank); });
-    const double wall_us = microseconds_since(began);
+    const double wall_us = microseconds_since(began_);
     const double client_us = own_processor_us() - client_before_us;
     subject_.settle();
     return {{"wall_ms", wall_us / 1e3},
             {"server_ms", (subject_.processor_us() - server_before_us) / 1e3},
             {"client_ms", client_us / 1e3},
+            {"client_share_of_wall", client_us / wall_us},
+            {"p50_ms", quantile(done_ms_, 0.5)},
+            {"p99_ms", quantile(done_ms_, 0.99)},
             {"requests", requests_}};
   }
 
@@ -113,7 +118,7 @@ class StatelessRanks {
     std::string& out = swarm_.out(rank);
     TcpStoreDialect& store = dialect(rank);
     if (step.what == Step::What::done) {
-      ++done_;
+      done_ms_.push_back(microseconds_since(began_) / 1e3);
       return true;
     }
     ++progress.step;
@@ -145,7 +150,8 @@ class StatelessRanks {
   const Subject& subject_;
   Swarm swarm_;
   std::vector<Progress> progress_;
-  int done_ = 0;
+  Clock::time_point began_;
+  std::vector<double> done_ms_;  ///< when each rank was
   std::int64_t requests_ = 0;
 };
 
@@ -161,16 +167,20 @@ void measure_both(Run& run, const Subject& tcpstore, const Subject& muster, int 
   };
   static int number = 0;
   const std::string value(value_bytes, 'v');
-  const int rounds = count > many ? 1 : run.rounds();
-  for (int round = 0; round < rounds; ++round) {
-    run.record("stateless_groups", parameters("barrier"), tcpstore.name(),
-               stateless.run(barrier(count, ++number)));
+  for (int round = 0; round < run.rounds(); ++round) {
+    const bool asks_tcpstore = round == 0 || count <= many;
+    if (asks_tcpstore) {
+      run.record("stateless_groups", parameters("barrier"), tcpstore.name(),
+                 stateless.run(barrier(count, ++number)));
+    }
     run.record("stateless_groups", parameters("barrier"), muster.name(),
                ranks.round(wire::Collective::barrier, {}));
     run.record("stateless_groups", parameters("barrier by add and wait"), tcpstore.name(),
                stateless.run(add_and_wait(++number)));
-    run.record("stateless_groups", parameters("all_gather"), tcpstore.name(),
-               stateless.run(all_gather(count, ++number)));
+    if (asks_tcpstore) {
+      run.record("stateless_groups", parameters("all_gather"), tcpstore.name(),
+                 stateless.run(all_gather(count, ++number)));
+    }
     run.record("stateless_groups", parameters("all_gather"), muster.name(),
                ranks.round(wire::Collective::all_gather, value));
   }

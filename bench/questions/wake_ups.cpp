@@ -48,6 +48,7 @@ Json wake_all(const Subject& subject, Swarm& swarm, const std::string& key) {
   const auto waiters = static_cast<double>(waker);
   return {{"last_us", awake_us.back()},
           {"p50_us", quantile(awake_us, 0.5)},
+          {"p99_us", quantile(awake_us, 0.99)},
           {"server_us", (subject.processor_us() - server_before_us) / waiters},
           {"client_us", client_us / waiters}};
 }

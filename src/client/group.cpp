@@ -45,6 +45,7 @@ void Group::leave_unasked() {
       state_.end(failure(ErrorCode::closed, "the group's handle is gone"));
     }
     watches_.tell(named(failure(ErrorCode::closed, "the group's handle is gone")));
+    mark_->close();  // the server's answer to the leaving may come before the calls are cancelled
     Ticket ticket;
     ticket.serial = link_->next_serial();
     link_->submit(wire::Leave{epoch()}, link_->options().timeout, std::move(ticket));
