@@ -16,6 +16,7 @@ from targets import verdicts
 TITLES = {
     "operations": "set, get and add",
     "round_trips": "Round trips of one client",
+    "callers": "Threads that share a store",
     "multi_get": "64 keys at once",
     "wake_ups": "The last wake-up of many waiters",
     "connect_storm": "Many connections at the same moment",

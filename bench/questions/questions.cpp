@@ -8,6 +8,7 @@ const std::vector<Question>& all_questions() {
        measure_operations},
       {"round_trips", "one client, one request at a time: raw, and by the library's two forms",
        measure_round_trips},
+      {"callers", "many threads that share a store", measure_callers},
       {"multi_get", "64 keys at once", measure_multi_get},
       {"wake_ups", "until the last of many waiters is awake", measure_wake_ups},
       {"connect_storm", "many clients that come at the same moment", measure_connect_storm},

@@ -12,6 +12,7 @@ namespace muster::bench {
 
 void measure_operations(Run& run);
 void measure_round_trips(Run& run);
+void measure_callers(Run& run);
 void measure_multi_get(Run& run);
 void measure_wake_ups(Run& run);
 void measure_connect_storm(Run& run);

@@ -1,9 +1,11 @@
-// What a call asks of the allocator, on all threads of the client: at most one block. Handing over
-// a value that is too long for its string needs one; nothing else does.
+// What a call asks of the allocator, on all threads of the client. Handing over a value that is too
+// long for its string needs a block, a list of keys or of answers one, and the callback form one.
 
+#include <array>
 #include <functional>
 #include <future>
 #include <string>
+#include <string_view>
 
 #include <doctest/doctest.h>
 
@@ -57,6 +59,9 @@ TEST_CASE("a blocking call needs no memory but for the value it hands over") {
   CHECK(allocations_of([&] { must(store.add("counter", 1)); }) <= others_max);
   CHECK(allocations_of([&] { must(store.touch(key, std::nullopt)); }) <= others_max);
   CHECK(allocations_of([&] { must(store.get(key)); }) <= calls + others_max);
+  const std::array<std::string_view, 1> keys = {key};
+  CHECK(allocations_of([&] { must(store.exists(key)); }) <= 2 * calls + others_max);
+  CHECK(allocations_of([&] { must(store.wait(keys)); }) <= calls + others_max);
 }
 
 TEST_CASE("a call of a group needs none either") {
@@ -80,6 +85,16 @@ TEST_CASE("a call in its callback form needs one block, wherever its handler run
       done.get_future().wait();
     };
     CHECK(allocations_of(set) <= calls + for_promises + others_max);
+    const Call get = [&] {
+      std::promise<void> done;
+      waiting = &done;
+      here.store.get_async(key, default_timeout, [&waiting](Result<std::string> result) {
+        must(std::move(result));
+        waiting->set_value();
+      });
+      done.get_future().wait();
+    };
+    CHECK(allocations_of(get) <= 2 * calls + for_promises + others_max);  // the value is one
   }
 }
 

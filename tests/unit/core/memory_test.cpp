@@ -94,19 +94,61 @@ TEST_CASE("an answer in the cache is charged what it takes") {
   CHECK(cost.charged < 1.25 * cost.taken);
 }
 
-TEST_CASE("a get of a short value allocates nothing") {
+TEST_CASE("a small operation that does not wait allocates nothing once it is warm") {
   EngineDriver driver;
   const core::ConnectionId a = driver.connect();
-  driver.ask(
-      a,
-      wire::Set{
-          "k", std::string_view("a value that a string does not hold itself"), {}, false, false});
-  driver.ask(a, wire::Get{"k"});  // which acknowledges
+  const std::string_view key = "a key that a string does not hold itself";
+  const std::string_view value = "a value that a string does not hold itself";
+  driver.ask(a, wire::Set{key, value, {}, false, false});
+  driver.ask(a, wire::Add{"number", 1});
+  driver.ask(a, wire::Status{});  // which acknowledges
+  const std::vector<wire::RequestBody> bodies = {
+      wire::Get{key},
+      wire::Set{key, value, {}, false, false},
+      wire::Set{key, value, Duration(1h), false, false},
+      wire::Add{"number", 1},
+      wire::CompareSet{key, value, value, {}},
+      wire::Touch{key, Duration(1h)},
+  };
+  std::uint64_t id = 100;
+  for (const wire::RequestBody& body : bodies) {
+    CAPTURE(wire::name_of(wire::operation_of(body)));
+    wire::Request request;
+    request.body = body;
+    const auto ask_once = [&] {
+      request.acknowledged.assign(1, id);
+      request.id = ++id;
+      driver.engine.apply(core::Requested{a, &request}, driver.now);
+    };
+    for (int count = 0; count < 10; ++count) ask_once();
+    CHECK(bytes_allocated_by([&] {
+            for (int count = 0; count < 100; ++count) ask_once();
+          }) == 0);
+  }
+  const std::vector<std::uint64_t> none;
+  CHECK(bytes_allocated_by([&] {
+          driver.engine.apply(core::Heartbeat{a, 1, &none}, driver.now);
+        }) == 0);
+}
+
+TEST_CASE("a key takes one allocation, and what many share") {
+  EngineDriver driver;
+  const core::ConnectionId a = driver.connect();
+  std::vector<std::string> keys;
+  for (int number = 0; number < 10'000; ++number) keys.push_back(key_of(number));
   wire::Request request;
-  request.id = 100;
-  request.body = wire::Get{"k"};
-  const core::Event event = core::Requested{a, &request};
-  CHECK(bytes_allocated_by([&] { driver.engine.apply(event, driver.now); }) == 0);
+  std::uint64_t id = 100;
+  const std::string value(64, 'v');
+  const std::uint64_t before = allocations_of_process();
+  for (const std::string& key : keys) {
+    request.acknowledged.assign(1, id);
+    request.id = ++id;
+    request.body = wire::Set{key, value, {}, false, false};
+    driver.engine.apply(core::Requested{a, &request}, driver.now);
+  }
+  const std::uint64_t taken = allocations_of_process() - before;
+  CHECK(taken >= keys.size());
+  CHECK(taken <= keys.size() + keys.size() / 20);
 }
 
 TEST_CASE("what a large table took is given back when its keys go") {

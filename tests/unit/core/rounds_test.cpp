@@ -70,6 +70,26 @@ TEST_CASE("the values of an all_gather are held once for all ranks") {
   CHECK(driver.engine.counts().objects == 1);
 }
 
+TEST_CASE("the value of a broadcast is held once, however many ranks have yet to take it") {
+  GroupDriver driver;
+  constexpr std::size_t count = 1024;
+  constexpr std::size_t mebibyte = 1U << 20;
+  const auto ranks = driver.form(count);
+  const std::uint64_t memory = driver.engine.counts().memory_bytes;
+  const std::string value(mebibyte, 'v');
+  driver.call(ranks[0], broadcast(driver, 1, {value}));
+  for (std::size_t rank = 1; rank < count; ++rank) driver.call(ranks[rank], broadcast(driver, 1));
+  const core::Payload shared = std::get<core::SendReply>(driver.effects.back()).tail;
+  REQUIRE(shared != nullptr);
+  CHECK(shared->view().size() == mebibyte);
+  std::size_t same = 0;
+  for (const core::Effect& effect : driver.effects) {
+    same += std::get<core::SendReply>(effect).tail == shared ? 1 : 0;
+  }
+  CHECK(same == count - 1);
+  CHECK(driver.engine.counts().memory_bytes - memory < mebibyte + mebibyte / 2);
+}
+
 TEST_CASE("a time-out names 64 ranks in full and all of them as ranges") {
   GroupDriver driver;
   const auto ranks = driver.form(200);
