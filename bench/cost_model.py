@@ -186,7 +186,7 @@ def points_table(model):
 def line_table(model, memory_per_rank):
     """Server time by ranks; what was measured, and in italics what only the costs say."""
     heads = ["ranks", *model.CALLS, "bytes of 64 B", "of 4 KiB", "heartbeats, of a core",
-             "memory of the sessions"]
+             "memory of the ranks"]
     yield "| " + " | ".join(heads) + " |"
     yield "|" + "---:|" * len(heads)
     measured, beyond = model.ranks()
@@ -218,8 +218,8 @@ def markdown(figures, plots=()):
     if not all(model.is_whole for model in models.values()):
         return
     model = models["2cpu"]
-    connections = figures.one("memory", of="idle connections")
-    memory_per_rank = connections and connections.minimum("bytes_per_connection")
+    waiting = figures.one("memory", of="ranks that wait in a barrier")
+    memory_per_rank = waiting and waiting.minimum("bytes_per_connection")
     yield ("Processor time of the server, as the sum of what each thing costs: fitted to the "
            f"measured points with {SHORTEST} ranks or more, as [scale.md](scale.md) says.")
     yield ""

@@ -29,7 +29,8 @@ def rows(change=lambda question, ranks, us: us):
                 us = cost_model.predict_us(TRUE_US, cost_model.work_of(question, ranks))
                 yield row(question, {name: ranks, "cores": cores},
                           server_us=change(question, ranks, us) / ranks)
-    yield row("memory", {"of": "idle connections", "count": 4096}, bytes_per_connection=2000)
+    yield row("memory", {"of": "ranks that wait in a barrier", "count": 4096},
+              bytes_per_connection=2000)
 
 
 def row(question, parameters, **values):

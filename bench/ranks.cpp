@@ -122,6 +122,18 @@ Json Ranks::round(wire::Collective collective, const std::string& value) {
                  collective == wire::Collective::barrier);
 }
 
+void Ranks::barrier_around(const std::function<void()>& look) {
+  ++round_;
+  const auto append = [&](int rank) {
+    if (rank == size() - 1) {
+      subject_.settle();
+      look();
+    }
+    append_call(rank, wire::Collective::barrier, {});
+  };
+  exchange(append, true);
+}
+
 double Ranks::barrier_us() {
   ++round_;
   const auto append = [&](int rank) { append_call(rank, wire::Collective::barrier, {}); };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ class Ranks {
   ///
   /// value  of each rank (all_gather), or of rank 0 alone (broadcast)
   Json round(wire::Collective collective, const std::string& value);
+  /// A barrier; `look` runs while all ranks but the last one wait in it.
+  void barrier_around(const std::function<void()>& look);
   /// How long a barrier takes, also of a server that others keep busy.
   double barrier_us();
   /// Each rank's heartbeat is answered.

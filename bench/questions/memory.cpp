@@ -1,7 +1,9 @@
-// How much memory a key takes, and a connection that does nothing: what the process has grown by.
+// How much memory a key takes, a connection that does nothing, and a rank that waits: what the
+// process has grown by.
 
 #include "load.h"
 #include "questions.h"
+#include "ranks.h"
 
 namespace muster::bench {
 namespace {
@@ -44,6 +46,22 @@ Json of_connections(const Subject& subject, int count) {
   return {{"bytes_per_connection", (subject.resident_bytes() - before) / count}};
 }
 
+/// In one group, all but one of them in a barrier.
+Json of_ranks(const Subject& subject, int count) {
+  Ranks few(subject);
+  few.connect(2);
+  few.join();
+  few.barrier_around([] {});
+  subject.settle();
+  const double before = subject.resident_bytes();
+  Ranks ranks(subject);
+  ranks.connect(count);
+  ranks.join();
+  double during = 0;
+  ranks.barrier_around([&] { during = subject.resident_bytes(); });
+  return {{"bytes_per_connection", (during - before) / count}};
+}
+
 }  // namespace
 
 void measure_memory(Run& run) {
@@ -52,6 +70,7 @@ void measure_memory(Run& run) {
   const int connections = run.by_extent(100, 4096, 4096);
   const Json keys_held = {{"of", "keys"}, {"count", keys}, {"value_bytes", value_bytes}};
   const Json connections_held = {{"of", "idle connections"}, {"count", connections}};
+  const Json ranks_held = {{"of", "ranks that wait in a barrier"}, {"count", connections}};
   for (int round = 0; round < run.by_extent(1, 1, 5); ++round) {
     for (const Kind kind : all_kinds) {
       if (!run.has(kind)) continue;
@@ -64,6 +83,9 @@ void measure_memory(Run& run) {
       run.record("memory", connections_held, subject->name(),
                  of_connections(*subject, connections));
     }
+    if (!run.wants(ranks_held)) continue;
+    const auto subject = run.start(Kind::muster);
+    run.record("memory", ranks_held, subject->name(), of_ranks(*subject, connections));
   }
 }
 
