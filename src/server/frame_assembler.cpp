@@ -15,17 +15,20 @@ using wire::frame_header_bytes;
 
 constexpr std::size_t unrefused_bytes = 8 * 1024;  // a frame's first bytes always fit
 constexpr std::size_t first_bytes = 1024;
+constexpr std::uint32_t always_bytes_max = 16 * 1024;
 constexpr std::size_t room_bytes_min = 16 * 1024;  // for less it is not worth while
 
 /// What is refused first when memory is short: what brings something to keep, then what reads. What
-/// removes, acknowledges or proves life goes on.
+/// removes, acknowledges or proves life goes on, but not at any length.
 Charging charging_of(const wire::FrameHeader& header, std::uint32_t essential_bytes_max) {
   if (header.body_bytes > essential_bytes_max) return Charging::normal;
-  if (header.type != wire::FrameType::request) return Charging::always;
+  const Charging essential =
+      header.body_bytes <= always_bytes_max ? Charging::always : Charging::reserve;
+  if (header.type != wire::FrameType::request) return essential;
   switch (static_cast<wire::Operation>(header.code)) {
     case wire::Operation::take:
     case wire::Operation::remove:
-    case wire::Operation::receive: return Charging::always;
+    case wire::Operation::receive: return essential;
     case wire::Operation::get:
     case wire::Operation::exists:
     case wire::Operation::wait:
@@ -84,7 +87,9 @@ Result<FrameAssembler::Next> FrameAssembler::cut_stored() {
     if (header.type != wire::FrameType::request && charging == Charging::normal) {
       return too_long(header);
     }
-    if (!store(frame_bytes - stored().size(), frame_bytes, charging)) return Next(skip(header));
+    if (store(frame_bytes - stored().size(), frame_bytes, charging)) continue;
+    if (header.type != wire::FrameType::request) return no_room(header);
+    return Next(skip(header));
   }
 }
 
@@ -94,6 +99,15 @@ Error FrameAssembler::too_long(const wire::FrameHeader& header) const {
   error.detail = "a frame without a request declares more than is allowed";
   error.actual = header.body_bytes;
   error.limit = limits_.essential_bytes_max;
+  return error;
+}
+
+Error FrameAssembler::no_room(const wire::FrameHeader& header) const {
+  Error error;
+  error.code = ErrorCode::resource_exhausted;
+  error.detail = "memory_bytes_max is reached, and a frame without a request is long";
+  error.actual = header.body_bytes;
+  error.limit = always_bytes_max;
   return error;
 }
 

@@ -52,7 +52,7 @@ class FrameAssembler {
 
   /// The next frame, valid until the next call.
   ///
-  /// errors  too_large, protocol_error: there is no next frame, ever
+  /// errors  too_large, protocol_error, resource_exhausted: there is no next frame, ever
   Result<Next> next();
 
   /// The memory in which the frame lies that was handed out last, if nothing else does.
@@ -72,6 +72,7 @@ class FrameAssembler {
   bool grow(std::size_t bytes, std::size_t expected_bytes, core::Charging charging);
   void release();
   Error too_long(const wire::FrameHeader& header) const;
+  Error no_room(const wire::FrameHeader& header) const;
   Unstorable skip(const wire::FrameHeader& header);
   void skip_given();
 
