@@ -17,14 +17,14 @@ std::optional<Error> Table::Impl::check_key(std::string_view key) const {
   if (key.empty()) {
     return failure(ErrorCode::invalid_argument, "a key is empty; it needs at least one byte");
   }
-  const std::uint32_t limit = host_.options().limits.key_bytes_max;
+  const std::uint32_t limit = options_.limits.key_bytes_max;
   if (key.size() <= limit) return std::nullopt;
   return too_large("the key " + printable(key), key.size(), "bytes", limit);
 }
 
 std::optional<Error> Table::Impl::check_value(std::string_view key,
                                               std::uint64_t value_bytes) const {
-  const std::uint32_t limit = host_.options().limits.value_bytes_max;
+  const std::uint32_t limit = options_.limits.value_bytes_max;
   if (value_bytes <= limit) return std::nullopt;
   return too_large("the value of " + printable(key), value_bytes, "bytes", limit);
 }

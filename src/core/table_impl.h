@@ -25,7 +25,8 @@ struct Terms {
 /// The requests; table.cpp has those on one key, table_multi.cpp those on several.
 class Table::Impl {
  public:
-  Impl(Host& host, Quota& quota) : host_(host), quota_(quota), state_(host, quota) {}
+  Impl(Host& host, Quota& quota)
+      : host_(host), options_(host.options()), quota_(quota), state_(host, quota) {}
 
   void set(const RequestContext& context, const wire::Set& request);
   void get(const RequestContext& context, std::string_view key);
@@ -73,6 +74,7 @@ class Table::Impl {
   Error absent(ErrorCode code, const Keys& missing, Duration timeout) const;
 
   Host& host_;
+  const Options& options_;
   Quota& quota_;
   TableState state_;
 };

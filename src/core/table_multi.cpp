@@ -11,14 +11,14 @@ namespace muster::core {
 
 std::optional<Error> Table::Impl::check_key_count(std::size_t count) const {
   if (count == 0) return failure(ErrorCode::invalid_argument, "no keys were given");
-  const std::uint32_t limit = host_.options().limits.keys_per_operation_max;
+  const std::uint32_t limit = options_.limits.keys_per_operation_max;
   if (count <= limit) return std::nullopt;
   return too_large("the request", count, "keys", limit);
 }
 
 std::optional<Error> Table::Impl::check_keys(const Keys& keys) const {
   if (auto error = check_key_count(keys.size())) return error;
-  const std::uint32_t limit = host_.options().limits.key_bytes_max;
+  const std::uint32_t limit = options_.limits.key_bytes_max;
   for (const std::string_view key : keys) {
     if (key.empty() || key.size() > limit) return check_key(key);
   }
@@ -131,7 +131,7 @@ void Table::Impl::multi_get(const RequestContext& context, const wire::MultiGet&
   look_for(request.keys, values);
   std::uint64_t bytes = 0;
   for (const auto& value : values) bytes += value ? value->size() : 0;
-  const std::uint64_t limit = host_.options().limits.round_bytes_max;
+  const std::uint64_t limit = options_.limits.round_bytes_max;
   if (bytes > limit) {
     return host_.fail(context, too_large("the sum of the values", bytes, "bytes", limit));
   }
@@ -176,7 +176,7 @@ void Table::Impl::multi_set(const RequestContext& context, const wire::MultiSet&
 
 /// A cursor is the number of the slot that comes next.
 void Table::Impl::list_keys(const RequestContext& context, const wire::List& request) {
-  const std::uint32_t slots_max = host_.options().list_slots_per_page;
+  const std::uint32_t slots_max = options_.list_slots_per_page;
   const std::uint32_t count_max =
       request.count_max == 0 ? slots_max : std::min(request.count_max, slots_max);
   const std::uint32_t end = state_.entries.end();
