@@ -58,7 +58,12 @@ void measure_connect_storm(Run& run) {
         // Its disconnects take it seconds.
         const bool is_slow = subject.kind() == Kind::tcpstore && connections > 1024;
         if (is_slow && run.extent() != Extent::full) return;
-        run.record("connect_storm", parameters, subject.name(), storm(subject, connections));
+        try {
+          run.record("connect_storm", parameters, subject.name(), storm(subject, connections));
+        } catch (const std::exception& failed) {
+          run.excuse("connect_storm", subject.name() + ", " + std::to_string(connections) +
+                                          " connections, " + name_of(cores) + ": " + failed.what());
+        }
         subject.settle();  // the closing, too, is over before the next one's turn
       });
     }
