@@ -118,10 +118,11 @@ void each_fails(Fails what, std::uint64_t in_a_row, double ended_share_max) {
 
 }  // namespace
 
-// Warm clients allocate little, so that half of what is there to fail is in the midst of a request.
-TEST_CASE("each allocation fails once") { each_fails(Fails::allocation, 1, 0.65); }
+// Warm clients allocate little, so that much of what is there to fail is in the midst of a request.
+// Of the 14 that a sanitizer's part plans, 10 and 13 were seen to end the server at most.
+TEST_CASE("each allocation fails once") { each_fails(Fails::allocation, 1, 0.5); }
 TEST_CASE("each allocation fails, and the next three with it") {
-  each_fails(Fails::allocation, 4, 0.9);
+  each_fails(Fails::allocation, 4, 0.65);
 }
 TEST_CASE("each socket call is refused memory once") { each_fails(Fails::no_memory, 1, 0.02); }
 TEST_CASE("each descriptor is refused once") { each_fails(Fails::no_descriptor, 1, 0.02); }
