@@ -26,10 +26,6 @@ class Fifo {
     first_ = 0;
     if (elements_.empty() && elements_.capacity() > kept_max) elements_ = {};
   }
-  void pop_back() {
-    elements_.pop_back();
-    if (empty()) clear();
-  }
   void clear() {
     elements_.clear();
     first_ = 0;
