@@ -16,8 +16,8 @@
 namespace muster::core {
 namespace {
 
-constexpr int work_per_advance_max = 512;  ///< timers that fire, keys that expire
-constexpr int work_per_table_max = 128;    ///< keys of one table, then others have their turn
+constexpr int work_per_advance_max = 128;  ///< timers that fire, keys that expire
+constexpr int work_per_table_max = 64;     ///< keys of one table, then others have their turn
 
 }  // namespace
 

@@ -125,9 +125,10 @@ void Loop::turn(Duration wait_max) {
 /// How long the set may be waited for: not at all while there is work.
 int Loop::timeout_ms(Duration wait_max) {
   is_polling_ = false;
-  if (!timers_.empty() && timers_.begin()->first < clock_set_for_) set_clock();
+  if (!timers_.empty() && timers_.begin()->first < clock_set_for_) await_timers();
   const auto has_work = [this] {
-    return !tasks_.empty() || posted_.load() != nullptr || bell_.has_rung() || is_stopped_;
+    return is_clock_due_ || !tasks_.empty() || posted_.load() != nullptr || bell_.has_rung() ||
+           is_stopped_;
   };
   if (has_work()) return 0;
   is_polling_ = shall_poll();
@@ -164,6 +165,12 @@ void Loop::run_ready() {
   }
 }
 
+/// The first timer is due in the next turn, or when the clock says so.
+void Loop::await_timers() {
+  is_clock_due_ = !timers_.empty() && timers_.begin()->first <= earliest_timer_;
+  if (!is_clock_due_) set_clock();
+}
+
 /// Sets the clock to the first timer; to none is to stop it.
 void Loop::set_clock() {
   clock_set_for_ = timers_.empty() ? base::far_future : timers_.begin()->first;
@@ -179,14 +186,14 @@ void Loop::set_clock() {
 
 void Loop::run_timers() {
   const base::Instant now = base::monotonic_now();
+  earliest_timer_ = now + base::Instant::duration(1);
   while (!timers_.empty() && timers_.begin()->first <= now) {
     Timer& timer = *timers_.begin()->second;
     const auto work = std::exchange(timer.work_, nullptr);
     timer.cancel();
     work();
   }
-  is_clock_due_ = false;
-  set_clock();
+  await_timers();
 }
 
 void Loop::take_posted() {

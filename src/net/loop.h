@@ -112,12 +112,14 @@ class Loop {
   friend class Watcher;
 
   Timers& timers() { return timers_; }
+  base::Instant earliest_timer() const { return earliest_timer_; }
   void admit(Watcher& watcher);
   int change(Watcher& watcher, std::uint32_t events) noexcept;
   void dismiss(Watcher& watcher) noexcept;
 
   void add_own(int fd, std::uint32_t events, void* mark);
   int timeout_ms(Duration wait_max);
+  void await_timers();
   void set_clock();
   void wake() noexcept;
   bool shall_poll();
@@ -143,6 +145,7 @@ class Loop {
   base::Instant polls_until_{};
   bool has_run_posted_ = false;
   bool is_polling_ = false;
+  base::Instant earliest_timer_{};  ///< after those that ran last: what they set waits for a turn
   base::Instant clock_set_for_ = base::far_future;
   bool is_clock_due_ = false;
   Watcher* first_watcher_ = nullptr;

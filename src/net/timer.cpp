@@ -1,5 +1,6 @@
 #include "net/timer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/monotonic_now.h"
@@ -9,6 +10,7 @@ namespace muster::net {
 
 void Timer::set(base::Instant when, std::function<void()> work) {
   cancel();
+  when = std::max(when, loop_.earliest_timer());
   if (spare_) {
     spare_.key() = when;
     place_ = loop_.timers().insert(std::move(spare_));

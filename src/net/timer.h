@@ -20,7 +20,8 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  /// Instead of what it was set for before. What `work` throws passes through the loop.
+  /// Instead of what it was set for before. For the past, from the work of a timer, is for the next
+  /// turn of the loop. What `work` throws passes through the loop.
   void set(base::Instant when, std::function<void()> work);
   void set_after(Duration delay, std::function<void()> work);
 

@@ -124,6 +124,24 @@ TEST_CASE("a timer may be set again by what it runs") {
   loop.run_until([&] { return count == 5; });
 }
 
+TEST_CASE("a timer that is set for the past again and again lets others have their turn") {
+  TestLoop loop;
+  Timer timer(loop.loop());
+  Pair pair(loop.loop());
+  std::size_t sent = 0;
+  std::size_t received = 0;
+  pair.start([&](std::string_view bytes) { received += bytes.size(); });
+  const std::function<void()> again = [&] {
+    CHECK(received == sent);
+    if (sent == 5) return;
+    REQUIRE(::send(pair.other.get(), "x", 1, 0) == 1);
+    ++sent;
+    timer.set({}, again);
+  };
+  timer.set({}, again);
+  loop.run_until([&] { return received == 5; });
+}
+
 TEST_CASE("what is thrown in a turn keeps nobody else from being served") {
   TestLoop loop;
   std::vector<std::unique_ptr<Pair>> pairs;
