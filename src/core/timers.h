@@ -57,7 +57,7 @@ struct TimerLinks {
 };
 
 /// The wheel of all timers that are objects of their own; for what it promises see core/wheel.h.
-/// Timers of the same millisecond fire in the order in which they were armed.
+/// Timers of the same tick fire in the order in which they were armed.
 class TimerWheel {
  public:
   /// Arms, or moves, `timer`; at far_future it is disarmed.

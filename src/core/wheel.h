@@ -9,9 +9,9 @@
 
 #include "base/time.h"
 
-// Instants are rounded up to milliseconds (ticks). Level n of the wheel has 64 slots of 32^n ticks
-// each, a ring that begins at the present: so the slots of a level reach twice as far as one slot
-// of the level above. A timer stands on the finest level that reaches as far as its tick.
+// Instants are rounded up to ticks. Level n of the wheel has 64 slots of 32^n ticks each, a ring
+// that begins at the present: so the slots of a level reach twice as far as one slot of the level
+// above. A timer stands on the finest level that reaches as far as its tick.
 //
 // Life of a timer: armed into a slot -> from one slot's length before the slot begins it is moved
 // to a finer level, with so many of its neighbours per call that the work of a full slot is spread
@@ -27,14 +27,17 @@ namespace muster::core {
 
 using base::Instant;
 
+/// Half a millisecond: what is due at a whole one has no delay.
+inline constexpr Duration wheel_tick{500};
+
 /// Where a timer stands; kept with the timer.
 struct WheelPlace {
   std::uint8_t level = 0;
   std::uint8_t slot = 0;
 };
 
-/// A hierarchical wheel of 1 ms: arming, disarming and firing cost O(1), whatever is armed.
-/// A timer never fires before its instant, and less than 1 ms after it when asked in time.
+/// A hierarchical wheel: arming, disarming and firing cost O(1), whatever is armed.
+/// A timer never fires before its instant, and less than a tick after it when asked in time.
 ///
 /// `Links` says how timers are stored: `Ref` names one (`none`: no one), and of a Ref there are
 /// `at` (its instant), `place`, `previous` and `next` (references to where they are kept).
@@ -86,7 +89,7 @@ class Wheel {
     return Links::none;
   }
 
-  /// When `take_due` has work again: a timer that is due (less than 1 ms after its instant), or
+  /// When `take_due` has work again: a timer that is due (less than a tick after its instant), or
   /// slots to refine. far_future when nothing is armed.
   Instant next_deadline() const {
     std::int64_t next = never;
@@ -113,11 +116,11 @@ class Wheel {
     std::int64_t start;  ///< its first tick, or `tick_` if that has passed
   };
 
-  static constexpr std::int64_t tick_us = 1000;
+  static constexpr std::int64_t tick_us = wheel_tick.count();
   static constexpr std::int64_t never = INT64_MAX;
   static constexpr std::size_t digit_bits = 5;
   static constexpr std::size_t slot_count = 64;
-  static constexpr std::size_t level_count = 11;  // 2^55 ms: every instant there is
+  static constexpr std::size_t level_count = 11;  // 2^55 ticks: every instant there is
   static_assert(slot_count == 2 << digit_bits);
 
   /// The first tick that is not before `at`.

@@ -71,7 +71,7 @@ void GroupWork::haunt() {
 
 /// What a regroup is told that somebody gives up for all.
 void GroupWork::cancel_regroup_perhaps(std::uint64_t attempt, std::uint64_t call) {
-  if (!random().one_in(12)) return;
+  if (!random().one_in(4)) return;
   process_.later(random().between(Duration(0), 500ms), [this, attempt, call, life = life_] {
     if (life != life_ || !town().oracle.is_pending(call)) return;
     model().cancel_regroup_begins(place().epoch);
