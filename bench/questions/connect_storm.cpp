@@ -61,6 +61,7 @@ void measure_connect_storm(Run& run) {
         try {
           run.record("connect_storm", parameters, subject.name(), storm(subject, connections));
         } catch (const std::exception& failed) {
+          if (subject.kind() == Kind::muster || subject.kind() == Kind::echo) throw;
           run.excuse("connect_storm", subject.name() + ", " + std::to_string(connections) +
                                           " connections, " + name_of(cores) + ": " + failed.what());
         }
