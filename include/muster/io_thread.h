@@ -28,6 +28,27 @@ class MUSTER_API IoThread {
   /// returns  null when the system has no thread or descriptor left
   static std::shared_ptr<IoThread> create(std::string_view name = "muster");
 
+  /// The same without a thread for input and output: that is the caller's, which serves while it
+  /// is in `run_until`, and nothing happens meanwhile. For a program that only serves, such as
+  /// `musterd`: the kernel's calls take less in a process of one thread.
+  ///
+  /// Blocking calls are refused on it, as in handlers that run inline; but `Server::stop` serves
+  /// while it waits.
+  ///
+  /// name     of the thread for handlers
+  /// returns  null when the system has no descriptor left
+  static std::shared_ptr<IoThread> create_for_caller(std::string_view name = "muster");
+
+  /// Serves on the thread that called `create_for_caller`, until `is_over` says true: it is asked
+  /// before and after each turn in which something happened. Somebody holds a reference to this
+  /// object meanwhile.
+  ///
+  /// returns  false, at once: this is another thread, or within such a turn
+  bool run_until(const std::function<bool()>& is_over);
+
+  /// `run_until` asks anew. Any thread, and handlers of signals.
+  void wake() noexcept;
+
   ~IoThread();
   IoThread(const IoThread&) = delete;
   IoThread& operator=(const IoThread&) = delete;

@@ -5,9 +5,11 @@
 #include <mutex>
 #include <system_error>
 
+#include "base/monotonic_now.h"
 #include "net/thread.h"
 
-// Life cycle: the constructor starts the I/O thread, which runs the loop until it is stopped.
+// Life cycle: the constructor starts the I/O thread, which runs the loop until it is stopped; or
+// the caller's thread is that, and runs it when it likes.
 // The destructor lets the handler thread finish its queue and stops the I/O thread. Each thread
 // shares the ownership of what it runs on, so that the destructor may leave a thread behind that
 // it cannot wait for, which is itself or, from the I/O thread, the handlers of the application.
@@ -20,10 +22,12 @@ MUSTER_BEGIN_NAMESPACE
 
 namespace {
 
-void run(net::Loop& loop) {
+/// Repeats `work` until nothing is thrown.
+template <class Work>
+void persist(net::Loop& loop, const Work& work) {
   for (;;) {
     try {
-      return loop.run();
+      return work();
     } catch (const std::exception& thrown) {
       loop.fail(thrown.what());
     } catch (...) {
@@ -57,11 +61,14 @@ struct IoThread::Impl::Handlers {
   }
 };
 
-IoThread::Impl::Impl(std::string name)
+IoThread::Impl::Impl(std::string name, Runs runs)
     : name_(std::move(name)),
+      runs_(runs),
       loop_(std::make_shared<net::Loop>()),
       handlers_(std::make_shared<Handlers>()) {
-  io_thread_ = net::start_thread(name_, [loop = loop_] { run(*loop); });
+  if (runs_ == Runs::on_callers) return;
+  io_thread_ =
+      net::start_thread(name_, [loop = loop_] { persist(*loop, [&loop] { loop->run(); }); });
 }
 
 IoThread::Impl::~Impl() {
@@ -80,6 +87,7 @@ IoThread::Impl::~Impl() {
       handler_thread.join();
     }
   }
+  if (runs_ == Runs::on_callers) return;
   loop_->stop();
   if (on_io) {
     io_thread_.detach();
@@ -101,7 +109,8 @@ void IoThread::Impl::post_handler(net::Task& task) {
 }
 
 bool IoThread::Impl::on_io_thread() const {
-  return io_thread_.get_id() == std::this_thread::get_id();
+  const auto id = runs_ == Runs::on_callers ? caller_ : io_thread_.get_id();
+  return id == std::this_thread::get_id();
 }
 
 bool IoThread::Impl::on_handler_thread() const {
@@ -109,18 +118,48 @@ bool IoThread::Impl::on_handler_thread() const {
   return handlers_->thread.get_id() == std::this_thread::get_id();
 }
 
+void IoThread::Impl::run_until(const std::function<bool()>& is_over, Duration at_most) {
+  const bool is_endless = at_most == Duration::max();
+  const base::Instant end = base::deadline_after(base::monotonic_now(), at_most);
+  is_running_ = true;
+  persist(*loop_, [&] {
+    while (!is_over()) {
+      const Duration left = is_endless ? at_most : end - base::monotonic_now();
+      if (left <= Duration::zero()) return;
+      loop_->turn(left);
+    }
+  });
+  is_running_ = false;
+}
+
 bool IoThread::Impl::forked() const { return owner_.is_forked(); }
 
 void IoThread::Impl::close_inherited_sockets() { loop_->sockets().close_all(); }
 
-std::shared_ptr<IoThread> IoThread::create(std::string_view name) {
+std::shared_ptr<IoThread> IoThread::Impl::create(std::string_view name, Runs runs) {
+  const std::string given(name.empty() ? "muster" : name);
   try {
-    return std::shared_ptr<IoThread>(
-        new IoThread(std::make_unique<Impl>(std::string(name.empty() ? "muster" : name))));
+    return std::shared_ptr<IoThread>(new IoThread(std::make_unique<Impl>(given, runs)));
   } catch (const std::system_error&) {
     return nullptr;
   }
 }
+
+std::shared_ptr<IoThread> IoThread::create(std::string_view name) {
+  return Impl::create(name, Impl::Runs::on_own_thread);
+}
+
+std::shared_ptr<IoThread> IoThread::create_for_caller(std::string_view name) {
+  return Impl::create(name, Impl::Runs::on_callers);
+}
+
+bool IoThread::run_until(const std::function<bool()>& is_over) {
+  if (impl_->forked() || !impl_->may_run()) return false;
+  impl_->run_until(is_over, Duration::max());
+  return true;
+}
+
+void IoThread::wake() noexcept { impl_->loop().wake(); }
 
 IoThread::IoThread(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 

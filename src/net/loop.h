@@ -75,6 +75,8 @@ class Loop {
   void post(Task& task) noexcept;
   /// `run` returns, now or when it is called.
   void stop() noexcept;
+  /// The turn that waits ends. Also from handlers of signals.
+  void wake() noexcept;
   Doorbell& bell() { return bell_; }
   SocketSet& sockets() { return sockets_; }
   const std::shared_ptr<Mailbox>& mailbox() const { return mailbox_; }
@@ -121,7 +123,6 @@ class Loop {
   int timeout_ms(Duration wait_max);
   void await_timers();
   void set_clock();
-  void wake() noexcept;
   bool shall_poll();
   void run_ready();
   void run_timers();

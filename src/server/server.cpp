@@ -100,8 +100,11 @@ class Server::Impl {
 
   std::uint64_t stop(const std::string& reason, Duration timeout, std::uint64_t own_sessions,
                      Waiting waiting) {
-    if (io_thread_->impl().forked()) return 0;
-    if (io_thread_->impl().on_io_thread()) return service_->stop_now(reason, own_sessions);
+    IoThread::Impl& io = io_thread_->impl();
+    if (io.forked()) return 0;
+    if (io.on_io_thread() && (waiting == Waiting::none || !io.may_run())) {
+      return service_->stop_now(reason, own_sessions);
+    }
     auto left = std::make_shared<std::promise<std::uint64_t>>();
     std::future<std::uint64_t> answer = left->get_future();
     loop().post([service = service_, reason, timeout, own_sessions, waiting, left] {
@@ -110,8 +113,11 @@ class Server::Impl {
                     [left](std::uint64_t count) { left->set_value(count); });
     });
     const Duration patience = std::min(timeout, base::timeout_max) + patience_with_io_thread;
-    const auto status = answer.wait_for(patience);
-    return status == std::future_status::ready ? answer.get() : 0;
+    const auto is_there = [&answer](Duration at_most) {
+      return answer.wait_for(at_most) == std::future_status::ready;
+    };
+    if (io.may_run()) io.run_until([&] { return is_there(Duration::zero()); }, patience);
+    return is_there(io.may_run() ? Duration::zero() : patience) ? answer.get() : 0;
   }
 
   const std::vector<std::string>& addresses() const { return addresses_; }

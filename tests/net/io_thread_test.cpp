@@ -7,8 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <future>
 #include <optional>
+#include <thread>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -86,6 +89,51 @@ TEST_CASE("what throws on the I/O thread does not end it") {
   const auto io = IoThread::create();
   io->impl().loop().post([] { throw std::bad_alloc(); });
   run_on(*io, [] {});
+}
+
+TEST_CASE("a thread of the caller serves while it runs") {
+  const auto io = IoThread::create_for_caller();
+  std::vector<int> order;
+  auto& loop = io->impl().loop();
+  loop.post([&] { order.push_back(1); });
+  CHECK(io->impl().on_io_thread());
+  CHECK(order.empty());
+  CHECK(io->run_until([&] { return !order.empty(); }));
+  loop.post([] { throw std::bad_alloc(); });
+  loop.post([&] {
+    order.push_back(2);
+    CHECK_FALSE(io->run_until([] { return true; }));  // it does already
+  });
+  CHECK(io->run_until([&] { return order.size() == 2; }));
+  CHECK(io->run_until([] { return true; }));
+  std::thread([&] {
+    CHECK_FALSE(io->impl().on_io_thread());
+    CHECK_FALSE(io->run_until([] { return true; }));
+  }).join();
+  CHECK_FALSE(IoThread::create()->run_until([] { return true; }));
+}
+
+std::atomic<bool> is_interrupted{false};
+std::atomic<IoThread*> interrupted{nullptr};
+
+TEST_CASE("a handler of signals may wake the thread that serves") {
+  const auto io = IoThread::create_for_caller();
+  interrupted = io.get();
+  struct sigaction action {};
+  struct sigaction before {};
+  action.sa_handler = [](int) {
+    is_interrupted = true;
+    interrupted.load()->wake();
+  };
+  REQUIRE(::sigaction(SIGUSR1, &action, &before) == 0);
+  Timer timer(io->impl().loop());
+  timer.set_after(20ms, [] { ::raise(SIGUSR1); });
+  CHECK(io->run_until([] { return is_interrupted.load(); }));
+  is_interrupted = false;
+  const pid_t self = ::getpid();
+  std::thread([self] { ::kill(self, SIGUSR1); }).join();  // while it does not serve
+  CHECK(io->run_until([] { return is_interrupted.load(); }));
+  ::sigaction(SIGUSR1, &before, nullptr);
 }
 
 TEST_CASE("the last reference may be dropped on the I/O thread") {

@@ -1,10 +1,6 @@
 #include "log_queue.h"
 
-#include <poll.h>
-#include <unistd.h>
-
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -12,13 +8,17 @@
 #include <ctime>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
+
+#include "outlet.h"
 
 namespace musterd {
 namespace {
 
 constexpr std::size_t queued_bytes_max = 1U << 20;
+constexpr auto thread_linger = std::chrono::seconds(1);
 constexpr auto last_lines_time = std::chrono::milliseconds(300);
 
 std::string_view word_for(muster::LogLevel level) {
@@ -54,26 +54,12 @@ std::string text_of(muster::LogLevel level, std::string_view line) {
   return text += '\n';
 }
 
-/// Returns whether all of it was taken; waits for a descriptor that does not block by itself.
-bool write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = ::write(descriptor, text.data(), text.size());
-    if (count >= 0) {
-      text.remove_prefix(static_cast<std::size_t>(count));
-    } else if (errno == EAGAIN) {
-      pollfd ready{descriptor, POLLOUT, 0};
-      ::poll(&ready, 1, -1);
-    } else if (errno != EINTR) {
-      return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
-struct LogQueue::State {
-  const int descriptor;
+struct LogQueue::State : std::enable_shared_from_this<State> {
+  State(int descriptor, muster::LogLevel its_lowest) : outlet(descriptor), lowest(its_lowest) {}
+
+  const Outlet outlet;
   const muster::LogLevel lowest;
   std::mutex mutex;
   std::condition_variable wake;
@@ -81,25 +67,65 @@ struct LogQueue::State {
   std::string queued;
   std::uint64_t queued_lines_count = 0;
   std::uint64_t dropped_count = 0;
+  bool has_thread = false;  ///< which writes what is queued
   bool is_writing = false;
   bool is_stopping = false;
 
+  void add(std::string_view text) {
+    if (queued.size() + text.size() > queued_bytes_max) {
+      ++dropped_count;
+      return;
+    }
+    queued += text;
+    ++queued_lines_count;
+    if (has_thread) {
+      wake.notify_one();
+    } else {
+      write_at_once();
+    }
+  }
+
+  void write_at_once() {
+    while (!queued.empty()) {
+      const long count = outlet.write_some(queued);
+      if (count < 0) return drop();
+      queued.erase(0, static_cast<std::size_t>(count));
+      if (!queued.empty()) return start_thread();
+      queued_lines_count = 0;
+      if (dropped_count > 0) tell_of_dropped();
+    }
+  }
+
+  void start_thread() {
+    try {
+      std::thread([self = shared_from_this()] { self->run(); }).detach();
+      has_thread = true;
+    } catch (const std::system_error&) {
+      drop();
+    }
+  }
+
   void run() {
     std::unique_lock lock(mutex);
-    for (;;) {
-      wake.wait(lock, [this] { return is_stopping || !queued.empty(); });
-      if (queued.empty()) return;
+    while (wake.wait_for(lock, thread_linger, [this] { return is_stopping || !queued.empty(); })) {
+      if (queued.empty()) break;
       const std::string lines = std::exchange(queued, {});
       const std::uint64_t lines_count = std::exchange(queued_lines_count, 0);
       is_writing = true;
       lock.unlock();
-      const bool is_written = write_all(descriptor, lines);
+      const bool is_written = outlet.write_all(lines);
       lock.lock();
       is_writing = false;
       if (!is_written) dropped_count += lines_count;
       if (is_written && dropped_count > 0) tell_of_dropped();
       written.notify_all();
     }
+    has_thread = false;
+  }
+
+  void drop() {
+    dropped_count += std::exchange(queued_lines_count, 0);
+    queued.clear();
   }
 
   void tell_of_dropped() {
@@ -110,9 +136,7 @@ struct LogQueue::State {
 };
 
 LogQueue::LogQueue(int descriptor, muster::LogLevel lowest)
-    : state_(new State{descriptor, lowest, {}, {}, {}, {}}) {
-  std::thread([state = state_] { state->run(); }).detach();
-}
+    : state_(std::make_shared<State>(descriptor, lowest)) {}
 
 LogQueue::~LogQueue() {
   std::unique_lock lock(state_->mutex);
@@ -126,13 +150,7 @@ void LogQueue::add(muster::LogLevel level, std::string_view line) {
   if (level < state_->lowest) return;
   const std::string text = text_of(level, line);
   const std::lock_guard lock(state_->mutex);
-  if (state_->queued.size() + text.size() > queued_bytes_max) {
-    ++state_->dropped_count;
-    return;
-  }
-  state_->queued += text;
-  ++state_->queued_lines_count;
-  state_->wake.notify_one();
+  state_->add(text);
 }
 
 }  // namespace musterd

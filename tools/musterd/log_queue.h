@@ -7,8 +7,10 @@
 
 namespace musterd {
 
-/// Writes lines to a descriptor on a thread of its own. Who logs never waits: while the descriptor
-/// takes nothing, lines beyond a bound are dropped and counted, and the count is written later.
+/// Writes lines to a descriptor. Who logs never waits: what the descriptor does not take at once
+/// is written by a thread, which ends a second after the last of it, and lines beyond a bound are
+/// dropped and counted, and the count is written later. Lines for a file always take that way,
+/// since a disk may be slow and nothing says so beforehand.
 class LogQueue {
  public:
   LogQueue(int descriptor, muster::LogLevel lowest);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -12,6 +13,7 @@
 #include "flags.h"
 #include "log_queue.h"
 #include "memory_reserve.h"
+#include "muster/io_thread.h"
 #include "muster/server.h"
 
 namespace {
@@ -26,21 +28,38 @@ int fail(int code, const std::string& why) {
   return code;
 }
 
-/// SIGTERM and SIGINT, blocked from the start in every thread, and waited for by the main thread.
-sigset_t block_stop_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  return signals;
+// What a handler of signals can reach.
+std::atomic<int> stop_signal{0};  ///< the one that came; 0: none
+std::atomic<muster::IoThread*> serving{nullptr};
+
+void on_stop_signal(int signal) {
+  const int errno_before = errno;
+  stop_signal = signal;
+  if (auto* const io_thread = serving.load()) io_thread->wake();
+  errno = errno_before;
 }
 
-/// From now on the signals end the process at once.
-void unblock_stop_signals(const sigset_t& signals) {
+/// From now on SIGTERM and SIGINT say that it is to stop, unless whoever started it ignores them.
+void await_stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT}) {
+    struct sigaction action {};
+    ::sigaction(signal, nullptr, &action);
+    if (action.sa_handler == SIG_IGN) continue;
+    action = {};
+    action.sa_handler = on_stop_signal;
+    action.sa_flags = SA_RESTART;
+    ::sigaction(signal, &action, nullptr);
+    sigaddset(&signals, signal);
+  }
+  ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
+/// From now on they end the process at once.
+void end_at_stop_signals() {
   ::signal(SIGTERM, SIG_DFL);
   ::signal(SIGINT, SIG_DFL);
-  ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
 /// returns  the limit on file descriptors, raised as far as the system lets it
@@ -91,20 +110,21 @@ bool write_port_file(const std::string& path, std::uint16_t port) {
   return std::rename(fresh.c_str(), path.c_str()) == 0;
 }
 
-int serve(Configuration& configuration, musterd::MemoryReserve& reserve,
-          const sigset_t& stop_signals) {
-  std::atomic<bool> has_failed{false};
-  std::atomic<bool> is_stopping{false};
-  std::string failure = "memory was out";  // not touched once it has failed
+/// On this thread: there is no other one, unless the log needs one.
+int serve(Configuration& configuration, musterd::MemoryReserve& reserve) {
+  bool has_failed = false;
+  std::string failure = "memory was out";
   configuration.server.is_short_of_memory = [&reserve] { return reserve.is_spent(); };
   configuration.server.on_failure = [&](const muster::Error& why) {
+    has_failed = true;
     try {
       failure = why.detail;
     } catch (const std::bad_alloc&) {  // it was logged, too
     }
-    has_failed = true;
-    if (!is_stopping) ::kill(::getpid(), SIGTERM);  // the main thread waits for it
   };
+  const auto io_thread = muster::IoThread::create_for_caller();
+  if (!io_thread) return fail(musterd::exit_failed, "the system has no descriptor left");
+  configuration.server.io_thread = io_thread;
   auto server = muster::Server::start(configuration.server);
   if (!server) return fail(exit_code_for(server.error().code), server.error().message());
   if (!configuration.port_file.empty() &&
@@ -115,13 +135,13 @@ int serve(Configuration& configuration, musterd::MemoryReserve& reserve,
     std::cout << "musterd listening on " << address << '\n';
   }
   std::cout.flush();
-  int signal = 0;
-  ::sigwait(&stop_signals, &signal);
-  is_stopping = true;
-  unblock_stop_signals(stop_signals);
+  serving = io_thread.get();
+  io_thread->run_until([&] { return stop_signal != 0 || has_failed; });
+  end_at_stop_signals();
+  serving = nullptr;
   if (!has_failed) {
-    server->stop(signal == SIGTERM ? "musterd was stopped (SIGTERM)"
-                                   : "musterd was stopped (SIGINT)");
+    server->stop(stop_signal == SIGTERM ? "musterd was stopped (SIGTERM)"
+                                        : "musterd was stopped (SIGINT)");
   }
   if (!configuration.port_file.empty()) ::unlink(configuration.port_file.c_str());
   if (has_failed) return fail(musterd::exit_failed, failure);
@@ -132,7 +152,7 @@ int serve(Configuration& configuration, musterd::MemoryReserve& reserve,
 
 int main(int argc, char** argv) {
   musterd::MemoryReserve reserve;
-  const sigset_t stop_signals = block_stop_signals();
+  await_stop_signals();
   ::signal(SIGPIPE, SIG_IGN);
   auto read = musterd::read_configuration(argc, argv);
   if (const auto* const exit = std::get_if<musterd::Exit>(&read)) {
@@ -149,5 +169,5 @@ int main(int argc, char** argv) {
       log->add(level, line);
     };
   }
-  return serve(configuration, reserve, stop_signals);
+  return serve(configuration, reserve);
 }

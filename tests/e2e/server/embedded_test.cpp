@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <future>
 
 #include <doctest/doctest.h>
@@ -92,6 +93,58 @@ TEST_CASE("servers share an I/O thread and come and go on it") {
     CHECK(guest.call(wire::Add{"counter", 1}).header.code == 0);
   }
   CHECK(client.call(wire::Add{"counter", 1}).header.code == 0);
+}
+
+TEST_CASE("a server is served by the thread that says so, as long as it says") {
+  ServerOptions options;
+  options.io_thread = IoThread::create_for_caller();
+  Server server = start_server(options);
+  std::atomic<bool> is_over{false};
+  std::future<std::string> goodbye = std::async(std::launch::async, [&] {
+    auto client = RawClient::with_session(server.addresses().front());
+    CHECK(client.call(wire::Add{"counter", 1}).header.code == 0);
+    is_over = true;
+    options.io_thread->wake();
+    return client.receive_goodbye();
+  });
+  CHECK(options.io_thread->run_until([&] { return is_over.load(); }));
+  CHECK(server.stop("maintenance") == 1);  // serves while it waits for the client to hear it
+  CHECK(goodbye.get() == "maintenance");
+}
+
+TEST_CASE("a stop on the thread that serves waits for the sessions of others to go") {
+  ServerOptions options;
+  options.io_thread = IoThread::create_for_caller();
+  Server server = start_server(options);
+  std::atomic<bool> is_over{false};
+  std::promise<void> stops;
+  std::future<std::string> goodbye = std::async(std::launch::async, [&] {
+    auto own = RawClient::with_session(server.addresses().front());
+    auto other = RawClient::with_session(server.addresses().front());
+    is_over = true;
+    options.io_thread->wake();
+    stops.get_future().wait();
+    CHECK(other.call(wire::Add{"counter", 1}).header.code == 0);
+    say_goodbye(other);
+    return own.receive_goodbye();
+  });
+  options.io_thread->run_until([&] { return is_over.load(); });
+  stops.set_value();
+  CHECK(server.stop("all done", 20s, 1) == 0);
+  CHECK(goodbye.get() == "all done");
+}
+
+TEST_CASE("a stop within a turn of the thread that serves does not wait") {
+  ServerOptions options;
+  options.io_thread = IoThread::create_for_caller();
+  Server server = start_server(options);
+  bool is_over = false;
+  options.io_thread->impl().loop().post([&] {
+    CHECK_FALSE(options.io_thread->run_until([] { return true; }));
+    CHECK(server.stop("at once", 20s) == 0);
+    is_over = true;
+  });
+  CHECK(options.io_thread->run_until([&] { return is_over; }));
 }
 
 TEST_CASE("a server may be closed on its own I/O thread, also with the last reference to it") {
