@@ -140,7 +140,7 @@ class Engine::Impl final : public Host {
   const Answer& keep(Session& session, std::uint64_t request_id, Answer&& answer);
   void forget(Session& session, Answers::node_type kept);
   void forget_answers(Session& session);
-  std::unique_ptr<Parked> take_parked(Parked& parked);
+  ParkedByRequest::node_type take_parked(Parked& parked);
   void hasten(Parked& parked, Duration left);
   void deliver(Session& session, std::uint64_t request_id, Answer&& answer, Caching caching);
   void send_kept(const Session& session, std::uint64_t request_id, const Answer& answer);

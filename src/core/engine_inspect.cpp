@@ -45,9 +45,9 @@ void Engine::Impl::send_waiters(const RequestContext& context, const wire::Waite
     if (reply.waiters.size() >= wire::list_entries_max) break;
     const std::size_t first = reply.waiters.size();
     for (const auto& [id, parked] : session->parked) {
-      reply.waiters.push_back({session->id, session->process, wire::name_of(parked->operation),
-                               targets.emplace_back(target_of(*parked)), now_ - parked->received,
-                               parked->deadline - now_});
+      reply.waiters.push_back({session->id, session->process, wire::name_of(parked.operation),
+                               targets.emplace_back(target_of(parked)), now_ - parked.received,
+                               parked.deadline - now_});
     }
     std::sort(reply.waiters.begin() + static_cast<std::ptrdiff_t>(first), reply.waiters.end(),
               [](const auto& left, const auto& right) { return left.age > right.age; });

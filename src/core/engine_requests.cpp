@@ -130,7 +130,7 @@ void Engine::Impl::on(const Requested& event) {
   heard(*session);
   acknowledge(*session, request.acknowledged);
   if (const auto waits = session->parked.find(request.id); waits != session->parked.end()) {
-    return hasten(*waits->second, request.timeout);
+    return hasten(waits->second, request.timeout);
   }
   const Answer* const kept = session->unacknowledged.find(request.id);
   if (kept != nullptr && !MUSTER_PLANTED(applied_twice_on_resume)) {
@@ -259,9 +259,10 @@ void Engine::Impl::abandon(Session& session, std::uint64_t request_id) {
   if (auto kept = session.unacknowledged.take(request_id)) forget(session, std::move(kept));
   const auto found = session.parked.find(request_id);
   if (found == session.parked.end()) return;
-  const std::unique_ptr<Parked> parked = take_parked(*found->second);
-  if (std::holds_alternative<std::unique_ptr<KeyWait>>(parked->place)) return;
-  session.name_space.groups.abandoned(*parked);
+  const auto taken = take_parked(found->second);
+  Parked& parked = taken.mapped();
+  if (std::holds_alternative<std::unique_ptr<KeyWait>>(parked.place)) return;
+  session.name_space.groups.abandoned(parked);
 }
 
 Payload Engine::Impl::keep_brought(Quota& quota, std::string_view bytes) {
@@ -314,21 +315,19 @@ Parked* Engine::Impl::park(const RequestContext& context) {
     return nullptr;
   }
   session.name_space.quota.release(parked_bytes);  // the request charges them itself
-  auto owned = std::make_unique<Parked>(session, context.request_id, context.operation);
-  Parked& parked = *owned;
+  const std::uint64_t id = context.request_id;
+  Parked& parked = session.parked.try_emplace(id, session, id, context.operation).first->second;
   parked.received = now_;
   parked.timeout = context.timeout;
   parked.deadline = base::deadline_after(now_, context.timeout);
-  session.parked.emplace(context.request_id, std::move(owned));
   ++parked_count_;
   timers_.arm(parked.timer, parked.deadline);
   return &parked;
 }
 
-std::unique_ptr<Parked> Engine::Impl::take_parked(Parked& parked) {
-  auto node = parked.session.parked.extract(parked.request_id);
+ParkedByRequest::node_type Engine::Impl::take_parked(Parked& parked) {
   --parked_count_;
-  return std::move(node.mapped());
+  return parked.session.parked.extract(parked.request_id);
 }
 
 void Engine::Impl::answer(const RequestContext& context, Answer&& answer) {
@@ -344,9 +343,9 @@ void Engine::Impl::fail(const RequestContext& context, Error error) {
 
 void Engine::Impl::answer(Parked& parked, Answer&& answer) {
   answer.was_parked = true;
-  const std::unique_ptr<Parked> owned = take_parked(parked);
-  deliver(owned->session, owned->request_id, std::move(answer),
-          changes(owned->operation) ? Caching::always : Caching::if_acknowledged);
+  const auto taken = take_parked(parked);
+  deliver(parked.session, parked.request_id, std::move(answer),
+          changes(parked.operation) ? Caching::always : Caching::if_acknowledged);
 }
 
 void Engine::Impl::fail(Parked& parked, Error error) {

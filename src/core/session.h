@@ -39,7 +39,7 @@ using WaitPlace = std::variant<std::monostate, std::unique_ptr<KeyWait>, std::un
 /// tests/unit/core/memory_test.cpp.
 inline constexpr std::uint64_t parked_bytes = 256;
 
-/// A request that waits for its answer. Owned by its session; survives reconnects.
+/// A request that waits for its answer. Stands in its session's map; survives reconnects.
 struct Parked {
   Parked(Session& session, std::uint64_t request_id, wire::Operation operation);
   ~Parked();
@@ -63,6 +63,8 @@ struct Parked {
   WaitPlace place;  ///< its destructor takes it out of every list it stands in
 };
 
+using ParkedByRequest = std::unordered_map<std::uint64_t, Parked>;
+
 /// What it waits for, for people: the missing keys, or the group and what in it.
 std::string target_of(const Parked& parked);
 
@@ -83,7 +85,7 @@ struct Session {
   DisconnectCause disconnect_cause = DisconnectCause::closed;
   Timer expiry;  ///< re-armed when it fires early: a byte only moves `heard`
 
-  std::unordered_map<std::uint64_t, std::unique_ptr<Parked>> parked;
+  ParkedByRequest parked;
   Answers unacknowledged;
   std::uint64_t cached_bytes = 0;         ///< of the heads above, without those that were parked
   std::uint32_t cached_parked_count = 0;  ///< of those above that were parked

@@ -5,7 +5,13 @@
 namespace muster::core {
 
 KeyWait::KeyWait(TableState& its_table, Parked& its_parked, std::size_t key_count)
-    : table(its_table), parked(its_parked), links(key_count), number(++its_table.last_wait) {}
+    : table(its_table),
+      parked(its_parked),
+      links(&only_, 1),
+      number(++its_table.last_wait),
+      several_(key_count == 1 ? nullptr : std::make_unique<WaitLink[]>(key_count)) {
+  if (several_ != nullptr) links = {several_.get(), key_count};
+}
 
 KeyWait::~KeyWait() {
   for (std::size_t index = 0; index < standing_count; ++index) {

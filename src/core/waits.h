@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <memory>
+#include <span>
 
 #include "core/chain.h"
 #include "core/session.h"
@@ -41,16 +43,20 @@ struct KeyWait {
   void stand_at(Entry& entry);
 
   static std::uint64_t charged_bytes(std::size_t key_count) {
-    return sizeof(KeyWait) + key_count * sizeof(WaitLink);
+    return sizeof(KeyWait) + (key_count == 1 ? 0 : key_count * sizeof(WaitLink));
   }
 
   TableState& table;
   Parked& parked;
-  std::vector<WaitLink> links;     ///< one per key, in the request's order
+  std::span<WaitLink> links;       ///< one per key, in the request's order
   std::size_t standing_count = 0;  ///< how many of the links are in a list
   std::size_t missing_count = 0;   ///< how many of its keys are absent
   std::uint64_t number = 0;        ///< in the order in which they came
   bool queued = false;             ///< about to be served, see TableState::serve
+
+ private:
+  WaitLink only_;  ///< most wait for one key
+  std::unique_ptr<WaitLink[]> several_;
 };
 
 }  // namespace muster::core
