@@ -92,6 +92,7 @@ class Service : public std::enable_shared_from_this<Service> {
   void send(Peer& peer, wire::FrameHeader header, std::string_view body);
   void mark_dirty(Peer& peer);
   void end_turn();
+  void flush_dirty();
   void continue_soon(const Peer& peer);
   void continue_some();
   void look_at_unsent(Peer& peer);

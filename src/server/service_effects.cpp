@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t copied_head_bytes_max = 16 * 1024;  // longer heads are sent where they are
 constexpr std::uint64_t waiting_bytes_max = 8U << 20;     // behind the reply that is being sent
+constexpr std::size_t flushed_together_max = 32;          // what they were sent is in a cache still
 constexpr Duration stall_time_when_short = std::chrono::milliseconds(500);
 
 }  // namespace
@@ -25,6 +26,7 @@ void Service::apply(const core::Event& event) {
   if (is_short != was_short_) tell_of_memory(is_short);
   for (core::Effect& effect : engine_.apply(event, now_)) {
     std::visit([this](auto& one) { carry_out(one); }, effect);
+    if (dirty_.size() >= flushed_together_max) flush_dirty();
   }
 }
 
@@ -130,6 +132,11 @@ void Service::mark_dirty(Peer& peer) {
 /// Ends a turn: everything that was queued leaves, and the timer is right.
 void Service::end_turn() {
   if (stopping_ && std::exchange(sessions_may_have_ended_, false)) continue_stopping();
+  flush_dirty();
+  arm_timer();
+}
+
+void Service::flush_dirty() {
   for (std::size_t index = 0; index < dirty_.size(); ++index) {  // it may grow meanwhile
     Peer* const peer = peers_.find(dirty_[index]);
     if (peer == nullptr) continue;
@@ -141,7 +148,6 @@ void Service::end_turn() {
     look_at_unsent(*peer);
   }
   dirty_.clear();
-  arm_timer();
 }
 
 /// In the next turn of the loop, so that others have theirs before. One that is stalled continues
