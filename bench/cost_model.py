@@ -136,7 +136,14 @@ class Model:
         self.costs = fit(self.fitted) if self.is_whole else {}
 
     def predict_us(self, question, ranks, value_bytes=0):
-        return predict_us(self.costs, work_of(question, ranks, value_bytes))
+        """By the costs, times what the largest measured point took more than they say."""
+        told_us = predict_us(self.costs, work_of(question, ranks, value_bytes))
+        largest = max((point for point in self.fitted
+                       if (point.question, point.value_bytes) == (question, value_bytes)),
+                      key=lambda point: point.ranks, default=None)
+        if largest is None or ranks < largest.ranks:
+            return told_us
+        return told_us * largest.measured_us / predict_us(self.costs, largest.work)
 
     def measured_us(self, question, ranks, value_bytes=0):
         """None where it was not measured."""
@@ -229,7 +236,8 @@ def markdown(figures, plots=()):
         yield f"![{TITLE}]({plot})"
         yield ""
     yield ("With one core each (2cpu). *In italics: what was not measured, but follows from the "
-           "costs, and the bytes that an all_gather sends.*")
+           "costs, raised by as much as the largest measured point of the question is above "
+           "them, and the bytes that an all_gather sends.*")
     yield ""
     yield from line_table(model, memory_per_rank)
     yield ""

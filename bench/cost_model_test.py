@@ -90,6 +90,16 @@ class Fit(unittest.TestCase):
         self.assertAlmostEqual(cost_model.fit(of_points)["join"], 9.9, delta=0.1)
 
 
+class Beyond(unittest.TestCase):
+    def test_what_the_largest_point_took_more_is_taken_to_last(self):
+        def dear_for_many(question, ranks, us):
+            return 2 * us if question == "heartbeats" and ranks == max(RANKS) else us
+        model = cost_model.Model(figures_of(rows(dear_for_many)), "2cpu")
+        told_us = model.predict_us("heartbeats", 100_000)
+        self.assertAlmostEqual(told_us / (2 * 100_000 * TRUE_US["heartbeat"]), 1, places=6)
+        self.assertLess(model.predict_us("heartbeats", 256), 1.5 * 256 * TRUE_US["heartbeat"])
+
+
 class Report(unittest.TestCase):
     def test_what_was_not_measured_is_marked(self):
         lines = list(cost_model.markdown(figures_of(rows())))

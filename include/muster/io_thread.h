@@ -33,15 +33,16 @@ class MUSTER_API IoThread {
   /// `musterd`: the kernel's calls take less in a process of one thread.
   ///
   /// Blocking calls are refused on it, as in handlers that run inline; but `Server::stop` serves
-  /// while it waits.
+  /// while it waits. While nobody serves, the calls of other threads wait until their deadlines,
+  /// and for 5 s the end of a server there.
   ///
   /// name     of the thread for handlers
   /// returns  null when the system has no descriptor left
   static std::shared_ptr<IoThread> create_for_caller(std::string_view name = "muster");
 
   /// Serves on the thread that called `create_for_caller`, until `is_over` says true: it is asked
-  /// before and after each turn in which something happened. Somebody holds a reference to this
-  /// object meanwhile.
+  /// before and after each turn in which something happened, and what it throws passes through.
+  /// Somebody holds a reference to this object meanwhile.
   ///
   /// returns  false, at once: this is another thread, or within such a turn
   bool run_until(const std::function<bool()>& is_over);

@@ -1,5 +1,6 @@
 #include "net/io_thread.h"
 
+#include <cerrno>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -22,19 +23,36 @@ MUSTER_BEGIN_NAMESPACE
 
 namespace {
 
-/// Repeats `work` until nothing is thrown.
+/// Returns whether nothing was thrown, which ends what lives on the loop.
 template <class Work>
-void persist(net::Loop& loop, const Work& work) {
-  for (;;) {
-    try {
-      return work();
-    } catch (const std::exception& thrown) {
-      loop.fail(thrown.what());
-    } catch (...) {
-      loop.fail("something that is no std::exception was thrown");
-    }
+bool attempt(net::Loop& loop, const Work& work) {
+  try {
+    work();
+    return true;
+  } catch (const std::exception& thrown) {
+    loop.fail(thrown.what());
+  } catch (...) {
+    loop.fail("something that is no std::exception was thrown");
+  }
+  return false;
+}
+
+void run(net::Loop& loop) {
+  while (!attempt(loop, [&loop] { loop.run(); })) {
   }
 }
+
+/// True while it lives.
+class Mark {
+ public:
+  explicit Mark(bool& flag) : flag_(flag) { flag_ = true; }
+  ~Mark() { flag_ = false; }
+  Mark(const Mark&) = delete;
+  Mark& operator=(const Mark&) = delete;
+
+ private:
+  bool& flag_;
+};
 
 }  // namespace
 
@@ -67,8 +85,7 @@ IoThread::Impl::Impl(std::string name, Runs runs)
       loop_(std::make_shared<net::Loop>()),
       handlers_(std::make_shared<Handlers>()) {
   if (runs_ == Runs::on_callers) return;
-  io_thread_ =
-      net::start_thread(name_, [loop = loop_] { persist(*loop, [&loop] { loop->run(); }); });
+  io_thread_ = net::start_thread(name_, [loop = loop_] { run(*loop); });
 }
 
 IoThread::Impl::~Impl() {
@@ -79,7 +96,7 @@ IoThread::Impl::~Impl() {
     handler_thread = std::move(handlers_->thread);
   }
   handlers_->wake.notify_one();
-  const bool on_io = on_io_thread();
+  const bool on_io = on_io_thread() && (runs_ == Runs::on_own_thread || is_running_);
   if (handler_thread.joinable()) {
     if (on_io || handler_thread.get_id() == std::this_thread::get_id()) {
       handler_thread.detach();
@@ -121,15 +138,12 @@ bool IoThread::Impl::on_handler_thread() const {
 void IoThread::Impl::run_until(const std::function<bool()>& is_over, Duration at_most) {
   const bool is_endless = at_most == Duration::max();
   const base::Instant end = base::deadline_after(base::monotonic_now(), at_most);
-  is_running_ = true;
-  persist(*loop_, [&] {
-    while (!is_over()) {
-      const Duration left = is_endless ? at_most : end - base::monotonic_now();
-      if (left <= Duration::zero()) return;
-      loop_->turn(left);
-    }
-  });
-  is_running_ = false;
+  const Mark mark(is_running_);
+  while (!is_over()) {
+    const Duration left = is_endless ? at_most : end - base::monotonic_now();
+    if (left <= Duration::zero()) return;
+    attempt(*loop_, [&] { loop_->turn(left); });
+  }
 }
 
 bool IoThread::Impl::forked() const { return owner_.is_forked(); }
@@ -159,7 +173,11 @@ bool IoThread::run_until(const std::function<bool()>& is_over) {
   return true;
 }
 
-void IoThread::wake() noexcept { impl_->loop().wake(); }
+void IoThread::wake() noexcept {
+  const int errno_before = errno;
+  impl_->loop().wake();
+  errno = errno_before;
+}
 
 IoThread::IoThread(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 

@@ -43,7 +43,7 @@ struct Peer {
   bool is_dirty = false;            ///< something was queued in this turn
   bool is_slow = false;             ///< stands in the list of those that do not take all
   bool is_held = false;             ///< its frames wait until it has taken its replies
-  std::uint64_t asked_bytes = 0;    ///< that wait for it because it asked before it was held
+  std::uint64_t asked_bytes = 0;    ///< that wait because of the frames behind which it was held
 };
 
 /// The peers by their connection's id, which is never used twice and leads to its place.

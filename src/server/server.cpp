@@ -145,6 +145,8 @@ class Server::Impl {
       service_ = std::move(*held);
       throw;
     }
+    IoThread::Impl& io = io_thread_->impl();
+    if (io.may_run()) io.run_until([&] { return *held == nullptr; }, patience_with_io_thread);
   }
 
   void leave_to_parent() {

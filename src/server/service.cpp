@@ -47,6 +47,7 @@ Service::~Service() {
 }
 
 void Service::start(std::vector<net::Listening> listenings) {
+  if (closed_) return;  // before it came to that
   failure_number_ = loop_.on_failure([weak = weak_from_this()](auto why) {
     if (const auto self = weak.lock()) self->fail(why);
   });

@@ -69,7 +69,7 @@ class Service : public std::enable_shared_from_this<Service> {
   void received(ConnectionId id, std::string_view bytes);
   bool cut_frames(ConnectionId id);
   bool is_behind(Peer& peer);
-  void hold(Peer& peer);
+  void hold(Peer& peer, std::uint64_t before_bytes);
   void drained(ConnectionId id);
   void go_on(ConnectionId id);
   void closed(ConnectionId id, net::CloseCause cause, const std::string& detail);
@@ -118,6 +118,7 @@ class Service : public std::enable_shared_from_this<Service> {
   std::vector<std::shared_ptr<net::Connection>> leaving_;  ///< that take their last bytes
   std::vector<ConnectionId> dirty_;                        ///< something was queued in this turn
   std::vector<ConnectionId> continuing_;                   ///< in the loop's next turn
+  std::vector<ConnectionId> overfull_;                     ///< to be let go when the turn ends
   std::vector<ConnectionId> slow_;                         ///< something waits for them to take it
   wire::Request request_;  ///< in hand; these three keep their memory
   std::vector<std::uint64_t> request_ids_;

@@ -5,10 +5,12 @@
 #include "wire/frame.h"
 #include "wire/request.h"
 
-// Replies of one turn are queued first and leave together: `end_turn` writes once to everybody who
-// got something, in the order in which they got it; of long replies one part, and the next ones in
-// the loop's next turns, so that others are served between. What a socket does not take is charged
-// to the quota and follows when the peer takes more; a peer that takes too little is let go.
+// Replies of one turn are queued first and leave together: who got something is written to once, in
+// the order in which they got it, when the turn ends, or so many have got something that the first
+// of them would leave the caches. Of long replies one part leaves, and the next ones in the loop's
+// next turns, so that others are served between. What a socket does not take is charged to the
+// quota and follows when the peer takes more; a peer that takes too little is let go, at the end of
+// the turn.
 
 namespace muster::server {
 namespace {
@@ -133,12 +135,21 @@ void Service::mark_dirty(Peer& peer) {
 void Service::end_turn() {
   if (stopping_ && std::exchange(sessions_may_have_ended_, false)) continue_stopping();
   flush_dirty();
+  while (!overfull_.empty()) {
+    for (const ConnectionId id : std::exchange(overfull_, {})) {
+      if (Peer* const peer = peers_.find(id)) {
+        lose(*peer, "it does not take its replies: more than 8 MiB wait");
+      }
+    }
+    flush_dirty();
+  }
   arm_timer();
 }
 
+/// Also in the midst of `apply`, so it has no events for the engine.
 void Service::flush_dirty() {
-  for (std::size_t index = 0; index < dirty_.size(); ++index) {  // it may grow meanwhile
-    Peer* const peer = peers_.find(dirty_[index]);
+  for (const ConnectionId id : dirty_) {
+    Peer* const peer = peers_.find(id);
     if (peer == nullptr) continue;
     peer->is_dirty = false;
     peer->outbox.flush();
@@ -178,7 +189,7 @@ void Service::look_at_unsent(Peer& peer) {
   peer.charged_bytes = own_bytes;
   if (peer.connection->stalled_since() == base::far_future) return;
   if (peer.outbox.waiting_bytes() > waiting_bytes_max + peer.asked_bytes) {
-    return lose(peer, "it does not take its replies: more than 8 MiB wait");
+    return overfull_.push_back(peer.id);
   }
   if (peer.is_slow) return;
   peer.is_slow = true;

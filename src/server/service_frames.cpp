@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/monotonic_now.h"
 #include "core/failure.h"
 #include "server/service.h"
@@ -39,10 +41,12 @@ void Service::received(ConnectionId id, std::string_view bytes) {
 ///
 /// returns  whether there was one
 bool Service::cut_frames(ConnectionId id) {
+  const Peer* const before = peers_.find(id);
+  const std::uint64_t before_bytes = before == nullptr ? 0 : before->outbox.waiting_bytes();
   for (bool any = false;; any = true) {
     Peer* const peer = peers_.find(id);
     if (peer == nullptr) return any;
-    if (is_behind(*peer)) return hold(*peer), any;
+    if (is_behind(*peer)) return hold(*peer, before_bytes), any;
     Result<FrameAssembler::Next> next = peer->frames.next();
     if (!next) return break_off(*peer, next.error()), true;
     if (std::holds_alternative<FrameAssembler::Incomplete>(*next)) {
@@ -64,8 +68,10 @@ bool Service::is_behind(Peer& peer) {
   return peer.outbox.waiting_bytes() > limit_bytes;
 }
 
-void Service::hold(Peer& peer) {
-  if (!peer.is_held) peer.asked_bytes = peer.outbox.waiting_bytes();
+/// What waited before these frames were handled, it has not asked for with them.
+void Service::hold(Peer& peer, std::uint64_t before_bytes) {
+  const std::uint64_t waiting_bytes = peer.outbox.waiting_bytes();
+  if (!peer.is_held) peer.asked_bytes = waiting_bytes - std::min(waiting_bytes, before_bytes);
   peer.is_held = true;
   peer.connection->read_into({});
   peer.frames.keep();

@@ -113,6 +113,31 @@ TEST_CASE("a thread of the caller serves while it runs") {
   CHECK_FALSE(IoThread::create()->run_until([] { return true; }));
 }
 
+TEST_CASE("what the question of the thread that serves throws passes to who asked it") {
+  const auto io = IoThread::create_for_caller();
+  bool has_failed = false;
+  io->impl().loop().on_failure([&](auto) { has_failed = true; });
+  CHECK_THROWS_AS(io->run_until([]() -> bool { throw std::runtime_error("mine"); }),
+                  std::runtime_error);
+  CHECK_FALSE(has_failed);
+  CHECK(io->run_until([] { return true; }));
+}
+
+TEST_CASE("handlers end before the thread of the caller goes on without them") {
+  std::atomic<bool> has_ended{false};
+  {
+    const auto io = IoThread::create_for_caller();
+    std::promise<void> begun;
+    post_handler(io->impl(), [&] {
+      begun.set_value();
+      std::promise<void>().get_future().wait_for(50ms);
+      has_ended = true;
+    });
+    within_time(begun.get_future());
+  }
+  CHECK(has_ended);
+}
+
 std::atomic<bool> is_interrupted{false};
 std::atomic<IoThread*> interrupted{nullptr};
 

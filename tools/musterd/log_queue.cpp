@@ -1,5 +1,7 @@
 #include "log_queue.h"
 
+#include <signal.h>
+
 #include <array>
 #include <chrono>
 #include <condition_variable>
@@ -7,6 +9,7 @@
 #include <cstdio>
 #include <ctime>
 #include <mutex>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -97,12 +100,16 @@ struct LogQueue::State : std::enable_shared_from_this<State> {
   }
 
   void start_thread() {
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);  // they are for the thread that serves
     try {
       std::thread([self = shared_from_this()] { self->run(); }).detach();
       has_thread = true;
-    } catch (const std::system_error&) {
-      drop();
+    } catch (const std::system_error&) {  // the next line tries anew
     }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   void run() {
@@ -128,9 +135,14 @@ struct LogQueue::State : std::enable_shared_from_this<State> {
     queued.clear();
   }
 
-  void tell_of_dropped() {
-    queued += text_of(muster::LogLevel::warning, std::to_string(std::exchange(dropped_count, 0)) +
-                                                     " lines were dropped: nobody took them");
+  void tell_of_dropped() noexcept {
+    try {
+      queued += text_of(muster::LogLevel::warning,
+                        std::to_string(dropped_count) + " lines were dropped: nobody took them");
+    } catch (const std::bad_alloc&) {
+      return;  // told behind the next line
+    }
+    dropped_count = 0;
     ++queued_lines_count;
   }
 };

@@ -1,11 +1,11 @@
 // musterd: a Muster server in a process of its own.
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -32,14 +32,18 @@ int fail(int code, const std::string& why) {
 std::atomic<int> stop_signal{0};  ///< the one that came; 0: none
 std::atomic<muster::IoThread*> serving{nullptr};
 
+/// The first one stops it in order, the second one at once, whatever it is at.
 void on_stop_signal(int signal) {
-  const int errno_before = errno;
-  stop_signal = signal;
+  int none = 0;
+  if (!stop_signal.compare_exchange_strong(none, signal)) {
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);  // arrives when this handler has returned
+    return;
+  }
   if (auto* const io_thread = serving.load()) io_thread->wake();
-  errno = errno_before;
 }
 
-/// From now on SIGTERM and SIGINT say that it is to stop, unless whoever started it ignores them.
+/// From now on SIGTERM and SIGINT are heard, unless whoever started it ignores them.
 void await_stop_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -56,10 +60,11 @@ void await_stop_signals() {
   ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
-/// From now on they end the process at once.
-void end_at_stop_signals() {
-  ::signal(SIGTERM, SIG_DFL);
-  ::signal(SIGINT, SIG_DFL);
+/// No socket gets the number of a standard stream that is closed.
+void open_standard_descriptors() {
+  for (int descriptor = 0; descriptor <= STDERR_FILENO; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) == -1) ::open("/dev/null", O_RDWR);
+  }
 }
 
 /// returns  the limit on file descriptors, raised as far as the system lets it
@@ -137,7 +142,6 @@ int serve(Configuration& configuration, musterd::MemoryReserve& reserve) {
   std::cout.flush();
   serving = io_thread.get();
   io_thread->run_until([&] { return stop_signal != 0 || has_failed; });
-  end_at_stop_signals();
   serving = nullptr;
   if (!has_failed) {
     server->stop(stop_signal == SIGTERM ? "musterd was stopped (SIGTERM)"
@@ -151,6 +155,7 @@ int serve(Configuration& configuration, musterd::MemoryReserve& reserve) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_descriptors();
   musterd::MemoryReserve reserve;
   await_stop_signals();
   ::signal(SIGPIPE, SIG_IGN);

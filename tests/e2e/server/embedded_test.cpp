@@ -134,6 +134,19 @@ TEST_CASE("a stop on the thread that serves waits for the sessions of others to 
   CHECK(goodbye.get() == "all done");
 }
 
+TEST_CASE("a server that was never served gives its address back") {
+  ServerOptions options;
+  options.io_thread = IoThread::create_for_caller();
+  std::string address;
+  {
+    const Server server = start_server(options);
+    address = server.addresses().front();
+  }
+  CHECK_THROWS(RawClient(address));
+  options.listen = {address};
+  CHECK(Server::start(options));
+}
+
 TEST_CASE("a stop within a turn of the thread that serves does not wait") {
   ServerOptions options;
   options.io_thread = IoThread::create_for_caller();

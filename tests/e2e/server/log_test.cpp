@@ -128,6 +128,16 @@ TEST_CASE("a file takes the log, behind what is in it, and its thread ends") {
   CHECK(begun == 2 * sessions_logged);
 }
 
+TEST_CASE("without a standard error nothing is logged, to no client either") {
+  Process::Options options = musterd_options({});
+  options.command = {"/bin/sh", "-c",
+                     "exec " + options.command[0] + " --listen 127.0.0.1:0 --log-level debug 2>&-"};
+  Musterd musterd(options, 1);
+  make_sessions(musterd);
+  CHECK(threads_of(musterd) == threads_without_log());
+  end(musterd);
+}
+
 TEST_CASE("a pipe that is read late has every line, and the thread that wrote them ends") {
   int ends[2];
   REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);

@@ -4,12 +4,14 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
 
 #include <doctest/doctest.h>
 
+#include "support/await.h"
 #include "support/machine.h"
 #include "support/raw_client.h"
 
@@ -19,6 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using muster::ErrorCode;
+using muster::test::await;
 using muster::test::Ending;
 using muster::test::has_ipv6;
 using muster::test::Musterd;
@@ -181,8 +184,26 @@ TEST_CASE("a signal that whoever started it ignores does not stop it") {
   Musterd musterd(options, 1);
   musterd.send_signal(SIGINT);
   CHECK(is_served(musterd.address()));
+  auto client = RawClient::with_session(musterd.address());
   musterd.send_signal(SIGTERM);
+  client.receive_goodbye();  // it waits now for this client to close
+  musterd.send_signal(SIGINT);
   CHECK(musterd.wait().exit_code == 0);
+}
+
+TEST_CASE("two signals end it also while it waits for something else") {
+  const TemporaryFolder folder;
+  REQUIRE(::mkfifo((folder / "settings").c_str(), 0600) == 0);
+  Process musterd(musterd_options({"--config", folder / "settings"}));
+  int settings = -1;
+  await([&] {  // until it opens them, too
+    settings = ::open((folder / "settings").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    return settings >= 0;
+  });
+  musterd.send_signal(SIGTERM);
+  musterd.send_signal(SIGINT);
+  CHECK(musterd.wait().signal == SIGINT);
+  ::close(settings);
 }
 
 TEST_CASE("it is no process that embeds a server") {

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <future>
 #include <set>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -40,6 +41,65 @@ TEST_CASE("more than 8 MiB behind the reply that is being sent ends the connecti
   set_large(member);                                           // 40 MiB are due at once
   CHECK(slow.is_closed());
   CHECK(member.call(wire::Add{"counter", 1}).header.code == 0);
+}
+
+TEST_CASE("heartbeats excuse nobody who does not take what waits") {
+  std::atomic<int> closed_count{0};
+  ServerOptions options;
+  options.logger = [&](LogLevel, std::string_view line) {
+    if (line.find("more than 8 MiB wait") != std::string_view::npos) ++closed_count;
+  };
+  const Server server = start_server(options);
+  auto member = RawClient::with_session(server.addresses().front());
+  set_large(member);
+  std::string heartbeat;
+  wire::append_ids(heartbeat, wire::FrameType::heartbeat, 7, {});
+  for (int round = 0; round < 10; ++round) {
+    const std::string key = "round-" + std::to_string(round);
+    auto slow = RawClient::with_session(server.addresses().front());
+    for (int count = 0; count < 8; ++count) {  // its socket learns to take several parts at once
+      CHECK(slow.call(wire::Get{"large"}).header.code == 0);
+    }
+    std::string waits;
+    for (int count = 0; count < 40; ++count) waits += slow.request(wire::Get{key});
+    slow.send(waits);
+    CHECK(slow.call(wire::Exists{{key}}).header.code == 0);
+    std::atomic<bool> is_over{false};
+    const auto beating = std::async(std::launch::async, [&] {
+      for (int count = 0; count < 1000 && !is_over; ++count) slow.send(heartbeat);
+    });
+    const std::string value(value_bytes, 'x');
+    CHECK(member.call(wire::Set{key, value, {}, false, false}).header.code == 0);
+    is_over = true;
+    beating.wait();
+    CHECK(slow.is_closed());
+    CHECK(closed_count == round + 1);
+  }
+}
+
+TEST_CASE("many are served by the same event by which one is let go that does not read") {
+  const Server server = start_server();
+  const std::string address = server.addresses().front();
+  auto member = RawClient::with_session(address);
+  auto slow = RawClient::with_session(address, small_buffer_bytes);
+  std::string waits;
+  for (int count = 0; count < 40; ++count) waits += slow.request(wire::Get{"large"});
+  slow.send(waits);
+  CHECK(slow.call(wire::Exists{{"large"}}).header.code == 0);
+  std::vector<RawClient> others;
+  for (int count = 0; count < 100; ++count) {
+    others.push_back(RawClient::with_session(address));
+    others.back().send(others.back().request(wire::Get{"large"}));
+    CHECK(others.back().call(wire::Exists{{"large"}}).header.code == 0);
+  }
+  set_large(member);
+  for (RawClient& other : others) {
+    const auto reply = other.receive_frame();
+    const auto value = wire::decode_body<wire::ValueReply>(reply.body);
+    REQUIRE(value);
+    CHECK(value->value == std::string(value_bytes, 'x'));
+  }
+  CHECK(slow.is_closed());
 }
 
 TEST_CASE("a client that asks for much and reads it, slowly, gets all of it") {
