@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <exception>
 #include <mutex>
 #include <new>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -107,7 +107,7 @@ struct LogQueue::State : std::enable_shared_from_this<State> {
     try {
       std::thread([self = shared_from_this()] { self->run(); }).detach();
       has_thread = true;
-    } catch (const std::system_error&) {  // the next line tries anew
+    } catch (const std::exception&) {  // no thread, no memory: the next line tries anew
     }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
