@@ -15,11 +15,10 @@ Outlet::Outlet(int descriptor) : descriptor_(descriptor) {
   struct stat about {};
   if (::fstat(descriptor, &about) != 0) return;
   if (S_ISSOCK(about.st_mode)) {
-    way_ = Way::socket;
+    is_socket_ = true;
   } else if (S_ISFIFO(about.st_mode) || S_ISCHR(about.st_mode)) {
     const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
     without_waiting_ = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    if (without_waiting_ >= 0) way_ = Way::reopened;
   }
 }
 
@@ -28,10 +27,10 @@ Outlet::~Outlet() {
 }
 
 long Outlet::write_some(std::string_view text) const {
-  if (way_ == Way::none) return 0;
-  const ssize_t count = way_ == Way::socket ? ::send(descriptor_, text.data(), text.size(),
-                                                     MSG_DONTWAIT | MSG_NOSIGNAL)
-                                            : ::write(without_waiting_, text.data(), text.size());
+  if (!is_socket_ && without_waiting_ < 0) return 0;
+  const ssize_t count =
+      is_socket_ ? ::send(descriptor_, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
+                 : ::write(without_waiting_, text.data(), text.size());
   if (count >= 0) return count;
   return errno == EAGAIN || errno == EINTR ? 0 : -1;
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <string_view>
 
 namespace musterd {
@@ -20,15 +19,9 @@ class Outlet {
   bool write_all(std::string_view text) const;
 
  private:
-  enum class Way : unsigned char {
-    none,      ///< whether it would wait is not known before
-    socket,    ///< can be told so with each write
-    reopened,  ///< a pipe, a terminal: opened once more, for this
-  };
-
   int descriptor_;
-  int without_waiting_ = -1;
-  Way way_ = Way::none;
+  bool is_socket_ = false;    ///< which can be told so with each write
+  int without_waiting_ = -1;  ///< a pipe or a terminal, opened once more; of others nobody knows
 };
 
 }  // namespace musterd
