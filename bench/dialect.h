@@ -68,6 +68,9 @@ std::unique_ptr<Dialect> make_redis_dialect();
 std::unique_ptr<Dialect> make_memcached_dialect();
 std::unique_ptr<Dialect> make_tcpstore_dialect();
 
+/// Of the protocols that are text.
+inline constexpr std::string_view line_end = "\r\n";
+
 /// A key of 16 bytes.
 std::string nth_key(std::int64_t number);
 

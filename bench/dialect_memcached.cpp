@@ -6,8 +6,6 @@
 namespace muster::bench {
 namespace {
 
-constexpr std::string_view line_end = "\r\n";
-
 /// The meta protocol, which is the quicker one; for many keys at once the older text protocol.
 class MemcachedDialect : public Dialect {
  public:

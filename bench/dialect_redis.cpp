@@ -7,8 +7,6 @@
 namespace muster::bench {
 namespace {
 
-constexpr std::string_view line_end = "\r\n";
-
 /// RESP. Who waits is subscribed to a channel, which is the quickest way that redis has to wake
 /// many.
 class RedisDialect : public Dialect {

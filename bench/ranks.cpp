@@ -12,7 +12,7 @@ namespace {
 
 /// Connections that are being made at a time. The system lets 4,096 wait to be accepted; more would
 /// wait for the kernel's second try, which Muster's own client does not.
-constexpr int at_once = 2048;
+constexpr int connects_at_once = 2048;
 
 std::string unused_group() {
   static int number = 0;
@@ -48,7 +48,7 @@ Json cost_of(const Subject& subject, const Swarm& swarm, int ranks, Work&& work)
 }  // namespace
 
 Json Ranks::connect(int count) {
-  return cost_of(subject_, swarm_, count, [&] { swarm_.connect(count, at_once); });
+  return cost_of(subject_, swarm_, count, [&] { swarm_.connect(count, connects_at_once); });
 }
 
 MusterDialect& Ranks::dialect(int rank) {

@@ -10,7 +10,6 @@
 namespace muster::bench {
 namespace {
 
-constexpr std::uint32_t body_bytes_max = 1U << 20;
 constexpr int frames_of_batch = 64;
 
 /// One connection, and what it reads.
@@ -41,7 +40,7 @@ struct Reading {
   }
 
   core::Quota quota{1U << 30};
-  server::FrameAssembler frames{quota, {body_bytes_max, body_bytes_max}};
+  server::FrameAssembler frames{quota, {frame_body_bytes_max, frame_body_bytes_max}};
   std::string gets;
   std::string one_set;
 };

@@ -18,7 +18,7 @@
 
 namespace {
 
-constexpr std::size_t many = 10'000;  // the counts hardly depend on it
+constexpr std::size_t keys_or_timers = 10'000;  // the counts hardly depend on it
 
 /// Counts are compared with those of the same toolchain and no other.
 void print_toolchain() {
@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
       std::cout << work.name << '\n';
     } else if (work.name == argv[1]) {
       const long times = std::atol(argv[2]) / work.units + 1;
-      const auto do_units = work.prepare(many);
+      const auto do_units = work.prepare(keys_or_timers);
       for (long left = times; left > 0; --left) do_units();
       muster_bench_counted(do_units, times);
       std::cout << times * work.units << '\n';

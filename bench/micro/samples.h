@@ -2,12 +2,14 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace muster::bench {
 
 inline constexpr std::size_t keys_at_once = 64;
+inline constexpr std::uint32_t frame_body_bytes_max = 1U << 20;
 
 /// A key of 16 bytes, made so that making it costs next to nothing.
 class Key {

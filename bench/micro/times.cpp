@@ -5,12 +5,12 @@
 
 #include "work.h"
 
-constexpr std::size_t many = 100'000;  // more than the caches hold
+constexpr std::size_t keys_or_timers = 100'000;  // more than the caches hold
 
 int main(int argc, char** argv) {
   for (const auto& work : muster::bench::all_work()) {
     benchmark::RegisterBenchmark(work.name.c_str(), [&work](benchmark::State& state) {
-      const auto do_units = work.prepare(many);
+      const auto do_units = work.prepare(keys_or_timers);
       while (state.KeepRunningBatch(work.units)) do_units();
     });
   }

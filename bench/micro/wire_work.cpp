@@ -16,8 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t body_bytes_max = 1U << 20;
-
 wire::Request request_of(wire::RequestBody body) {
   wire::Request request;
   request.id = 1;
@@ -39,7 +37,7 @@ void add_request(std::vector<Work>& work, const std::string& name, const wire::R
                     std::string bytes;
                     wire::append_request(bytes, request_of(body));
                     return [bytes, request = wire::Request()]() mutable {
-                      const auto frame = wire::cut_frame(bytes, body_bytes_max);
+                      const auto frame = wire::cut_frame(bytes, frame_body_bytes_max);
                       auto read = wire::decode_request(**frame, request);
                       use(read);
                       use(request);
@@ -76,7 +74,7 @@ void add_ids(std::vector<Work>& work) {
                     std::string bytes;
                     wire::append_ids(bytes, wire::FrameType::heartbeat, 1, {7});
                     return [bytes, ids = std::vector<std::uint64_t>()]() mutable {
-                      const auto frame = wire::cut_frame(bytes, body_bytes_max);
+                      const auto frame = wire::cut_frame(bytes, frame_body_bytes_max);
                       auto read = wire::decode_ids(**frame, ids);
                       use(read);
                       use(ids);

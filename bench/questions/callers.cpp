@@ -14,10 +14,9 @@
 namespace muster::bench {
 namespace {
 
-constexpr std::size_t value_bytes = 64;
 constexpr std::ptrdiff_t under_way_max = 16;  ///< of a thread, in the callback form
 
-void require(const Result<std::string>& got) {
+void check_got(const Result<std::string>& got) {
   if (!got) throw std::runtime_error(got.error().message());
 }
 
@@ -28,7 +27,7 @@ Caller blocking(Store& store, const std::string& key) {
   return [&store, key](Clock::time_point end) {
     std::vector<double> took_us;
     for (auto began = Clock::now(); began < end;) {
-      require(store.get(key));
+      check_got(store.get(key));
       const auto now = Clock::now();
       took_us.push_back(std::chrono::duration<double, std::micro>(now - began).count());
       began = now;
@@ -44,7 +43,7 @@ Caller by_callback(Store& store, const std::string& key) {
     while (Clock::now() < end) {
       room.acquire();
       store.get_async(key, default_timeout, [&, began = Clock::now()](Result<std::string> got) {
-        require(got);
+        check_got(got);
         took_us.push_back(microseconds_since(began));
         room.release();
       });
@@ -102,7 +101,7 @@ void measure_callers(Run& run) {
     options.handlers = HandlerPlace::io_thread;
     auto store = Store::connect(server->address(), options);
     if (!store) throw std::runtime_error(store.error().message());
-    if (const auto set = store->set(key, std::string(value_bytes, 'v')); !set) {
+    if (const auto set = store->set(key, std::string(small_value_bytes, 'v')); !set) {
       throw std::runtime_error(set.error().message());
     }
     for (int round = 0; round < run.rounds(); ++round) {

@@ -16,11 +16,10 @@ namespace muster::bench {
 namespace {
 
 constexpr int writers = 4;
-constexpr int batch = 16;  ///< writes of a writer that are under way at a time
-constexpr std::size_t value_bytes = 64;
+constexpr int under_way_of_writer = 16;  ///< writes of a writer that are under way at a time
 constexpr std::chrono::milliseconds ahead{
-    20};                       ///< of the first key's time: from then on it is asked
-constexpr int many = 500'000;  ///< keys, from which on a round takes half a minute
+    20};                                 ///< of the first key's time: from then on it is asked
+constexpr int quick_keys_max = 500'000;  ///< with more, a round takes half a minute
 
 struct Written {
   std::vector<Clock::time_point> begun;  ///< of each key, ascending
@@ -30,7 +29,7 @@ struct Written {
 /// Writes so many keys as fast as it goes.
 Written write_keys(Swarm& swarm, int count, std::chrono::milliseconds time_to_live) {
   Written written;
-  const std::string value(value_bytes, 'v');
+  const std::string value(small_value_bytes, 'v');
   int issued = 0;
   const auto issue = [&](int peer) {
     if (issued == count) return;
@@ -38,7 +37,7 @@ Written write_keys(Swarm& swarm, int count, std::chrono::milliseconds time_to_li
     swarm.dialect(peer).append_set(swarm.out(peer), nth_key(issued++), value, time_to_live.count());
   };
   for (int peer = 0; peer < writers; ++peer) {
-    for (int i = 0; i < batch; ++i) issue(peer);
+    for (int i = 0; i < under_way_of_writer; ++i) issue(peer);
     swarm.flush(peer);
   }
   swarm.receive(static_cast<std::size_t>(count), [&](int peer, std::size_t replies) {
@@ -117,7 +116,8 @@ class Watch {
 
 /// Twice what it takes to write them, and more.
 std::chrono::milliseconds time_to_live_of(const Run& run, int count) {
-  return std::chrono::milliseconds(run.by_extent(100, 4000, count > many ? 12'000 : 4000));
+  return std::chrono::milliseconds(
+      run.by_extent(100, 4000, count > quick_keys_max ? 12'000 : 4000));
 }
 
 void measure_lateness(Run& run, const Subject& subject, int count) {
@@ -136,13 +136,13 @@ void measure_others(Run& run, const Subject& subject, int count) {
   swarm.connect(writers);
   Swarm readers(subject);
   readers.connect(8);
-  const std::string value(value_bytes, 'v');
+  const std::string value(small_value_bytes, 'v');
   for (int peer = 0; peer < readers.size(); ++peer) {
     readers.dialect(peer).append_set(readers.out(peer), "other-" + std::to_string(peer), value, 0);
     readers.call(peer);
   }
   const auto get = [](Dialect& dialect, int peer, std::string& out) {
-    dialect.append_get(out, "other-" + std::to_string(peer), value_bytes);
+    dialect.append_get(out, "other-" + std::to_string(peer), small_value_bytes);
   };
   Written written = write_keys(swarm, count, time_to_live);
   const auto takes = [&] {
@@ -182,7 +182,7 @@ void measure_expiry(Run& run) {
   const auto counts = run.by_extent<std::vector<int>>({1000}, {100'000}, {100'000, 1'000'000});
   for (const int count : counts) {
     if (!run.wants(Json::object({{"keys", count}}))) continue;
-    for (int round = 0; round < run.by_extent(1, 1, count > many ? 2 : 5); ++round) {
+    for (int round = 0; round < run.by_extent(1, 1, count > quick_keys_max ? 2 : 5); ++round) {
       // Memcached does not count what has expired; TCPStore has no time to live.
       for (const Kind kind : {Kind::muster, Kind::redis}) {
         if (!run.has(kind)) continue;

@@ -18,9 +18,7 @@
 namespace muster::bench {
 namespace {
 
-constexpr std::size_t mebibyte = 1U << 20;
-constexpr std::size_t value_bytes = 64;
-constexpr int ranks = 64;
+constexpr int ranks_in_barrier = 64;
 constexpr int nice_of_others = 10;
 constexpr std::size_t samples_min = 100;
 constexpr std::size_t memcached_bytes_max = mebibyte;
@@ -34,8 +32,8 @@ struct Others {
 };
 
 std::vector<Others> others_of(const Run& run) {
-  std::vector<Others> all = {{"gets of 64 B, pipelined 16", 8, 16, value_bytes, false},
-                             {"sets of 64 B, pipelined 16", 8, 16, value_bytes, true},
+  std::vector<Others> all = {{"gets of 64 B, pipelined 16", 8, 16, small_value_bytes, false},
+                             {"sets of 64 B, pipelined 16", 8, 16, small_value_bytes, true},
                              {"gets of 1 MiB", 4, 1, mebibyte, false},
                              {"sets of 1 MiB", 4, 1, mebibyte, true}};
   if (run.extent() == Extent::full) {
@@ -133,12 +131,12 @@ class Asker {
   Asker(const Subject& subject, std::chrono::milliseconds duration)
       : subject_(subject), duration_(duration), swarm_(subject) {
     swarm_.connect(1);
-    swarm_.dialect(0).append_set(swarm_.out(0), "mine", std::string(value_bytes, 'v'), 0);
+    swarm_.dialect(0).append_set(swarm_.out(0), "mine", std::string(small_value_bytes, 'v'), 0);
     swarm_.call(0);
-    if (subject.kind() == Kind::echo) floor_.emplace(subject, ranks);
+    if (subject.kind() == Kind::echo) floor_.emplace(subject, ranks_in_barrier);
     if (subject.kind() != Kind::muster) return;
     ranks_.emplace(subject);
-    ranks_->connect(ranks);
+    ranks_->connect(ranks_in_barrier);
     ranks_->join();
   }
 
@@ -146,7 +144,7 @@ class Asker {
     std::vector<Found> found;
     found.push_back(ask_for(subject_, "a get", duration_, [this] {
       const auto began = Clock::now();
-      swarm_.dialect(0).append_get(swarm_.out(0), "mine", value_bytes);
+      swarm_.dialect(0).append_get(swarm_.out(0), "mine", small_value_bytes);
       swarm_.call(0);
       return microseconds_since(began);
     }));

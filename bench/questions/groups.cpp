@@ -7,13 +7,10 @@
 namespace muster::bench {
 namespace {
 
-constexpr std::size_t kibibyte = 1024;
-constexpr std::size_t mebibyte = 1024 * kibibyte;
-
 /// Ranks that can be there twice: there are not descriptors enough for twice the widest group.
 constexpr int beside_max = 4096;
 
-struct Case {
+struct GroupCase {
   wire::Collective collective;
   std::string_view name;
   std::size_t value_bytes;
@@ -21,7 +18,7 @@ struct Case {
 };
 
 /// Larger groups are not asked: all_gather moves the square of the ranks.
-std::vector<Case> cases_of(const Run& run) {
+std::vector<GroupCase> group_cases(const Run& run) {
   const int wide = run.by_extent(16, 1024, 10'240);
   return {{wire::Collective::barrier, "barrier", 0, wide},
           {wire::Collective::broadcast, "broadcast", kibibyte, wide},
@@ -65,7 +62,7 @@ void measure_ranks(Run& run, const Subject& subject, const Subject& echo, int co
   ranks.round(wire::Collective::barrier, {});  // the first one warms up
   for (int round = 0; round < run.rounds(); ++round) {
     if (count <= beside_max) measure_floor();
-    for (const Case& asked : cases_of(run)) {
+    for (const GroupCase& asked : group_cases(run)) {
       if (count > asked.ranks_max) continue;
       Json parameters = {{"ranks", count}};
       if (asked.value_bytes > 0) parameters["value_bytes"] = asked.value_bytes;

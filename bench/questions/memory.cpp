@@ -8,13 +8,12 @@
 namespace muster::bench {
 namespace {
 
-constexpr std::size_t value_bytes = 64;
 constexpr std::int64_t an_hour_ms = 3'600'000;
 
 /// Writes so many keys, sixteen at a time.
 void write_keys(Swarm& swarm, int count) {
   constexpr int batch = 16;
-  const std::string value(value_bytes, 'v');
+  const std::string value(small_value_bytes, 'v');
   for (int key = 0; key < count;) {
     int asked = 0;
     for (; asked < batch && key < count; ++asked, ++key) {
@@ -68,7 +67,7 @@ void measure_memory(Run& run) {
   place_client(Cores::two);
   const int keys = run.by_extent(1000, 100'000, 100'000);
   const int connections = run.by_extent(100, 4096, 4096);
-  const Json keys_held = {{"of", "keys"}, {"count", keys}, {"value_bytes", value_bytes}};
+  const Json keys_held = {{"of", "keys"}, {"count", keys}, {"value_bytes", small_value_bytes}};
   const Json connections_held = {{"of", "idle connections"}, {"count", connections}};
   const Json ranks_held = {{"of", "ranks that wait in a barrier"}, {"count", connections}};
   for (int round = 0; round < run.by_extent(1, 1, 5); ++round) {

@@ -6,14 +6,12 @@
 namespace muster::bench {
 namespace {
 
-constexpr std::string_view question = "operations";
-constexpr std::size_t mebibyte = 1U << 20;
 /// Of values that are on their way at a time: more would measure the memory.
 constexpr std::size_t in_flight_bytes_max = 64 * mebibyte;
 
 enum class Operation { set, get, add };
 
-struct Case {
+struct OperationCase {
   Operation operation;
   int connections;
   int depth;
@@ -30,12 +28,12 @@ std::string name_of(Operation operation) {
   return "";
 }
 
-std::vector<Case> cases_of(const Run& run) {
+std::vector<OperationCase> operation_cases(const Run& run) {
   using Numbers = std::vector<int>;
   const auto connections = run.by_extent(Numbers{2}, Numbers{1, 64}, Numbers{1, 8, 64, 256});
   const auto sizes =
       run.by_extent<std::vector<std::size_t>>({64}, {64, mebibyte}, {64, 1024, mebibyte});
-  std::vector<Case> cases;
+  std::vector<OperationCase> cases;
   for (const Cores cores : {Cores::one, Cores::two}) {
     for (const int count : connections) {
       for (const int depth : {1, 16}) {
@@ -55,7 +53,7 @@ std::vector<Case> cases_of(const Run& run) {
 }
 
 /// Each connection has a key of its own; those of values and of numbers differ.
-Issue issuer(const Case& asked, const std::string& value) {
+Issue issuer(const OperationCase& asked, const std::string& value) {
   switch (asked.operation) {
     case Operation::set:
       return [&value](Dialect& dialect, int peer, std::string& out) {
@@ -73,7 +71,7 @@ Issue issuer(const Case& asked, const std::string& value) {
   return {};
 }
 
-void measure_case(Run& run, const Case& asked,
+void measure_case(Run& run, const OperationCase& asked,
                   const std::vector<std::unique_ptr<Subject>>& subjects) {
   Json parameters = {{"operation", name_of(asked.operation)},
                      {"connections", asked.connections},
@@ -99,7 +97,7 @@ void measure_case(Run& run, const Case& asked,
   }
   take_turns(run.rounds(), subjects.size(), [&](std::size_t i) {
     const Json found = load(*subjects[i], *swarms[i], issue, options);
-    run.record(question, parameters, subjects[i]->name(), found);
+    run.record("operations", parameters, subjects[i]->name(), found);
   });
 }
 
@@ -107,7 +105,7 @@ void measure_case(Run& run, const Case& asked,
 
 void measure_operations(Run& run) {
   const auto subjects = run.start(all_kinds);
-  for (const Case& asked : cases_of(run)) measure_case(run, asked, subjects);
+  for (const OperationCase& asked : operation_cases(run)) measure_case(run, asked, subjects);
 }
 
 }  // namespace muster::bench

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
 #include <string>
 
@@ -26,6 +27,12 @@ void measure_fairness(Run& run);
 enum class Cores { one, two };
 std::string name_of(Cores cores);
 void place_client(Cores cores);
+
+inline constexpr std::size_t kibibyte = 1024;
+inline constexpr std::size_t mebibyte = 1024 * kibibyte;
+
+/// Of the values where it is not asked what their size costs.
+inline constexpr std::size_t small_value_bytes = 64;
 
 inline constexpr std::initializer_list<Kind> all_kinds = {Kind::echo, Kind::muster, Kind::redis,
                                                           Kind::memcached, Kind::tcpstore};

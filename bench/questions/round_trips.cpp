@@ -13,12 +13,10 @@
 namespace muster::bench {
 namespace {
 
-constexpr std::string_view question = "round_trips";
-constexpr std::size_t value_bytes = 64;
 constexpr std::chrono::microseconds busy_poll{50};
 
 Json parameters_of(std::string_view client, Cores cores) {
-  return {{"client", client}, {"value_bytes", value_bytes}, {"cores", name_of(cores)}};
+  return {{"client", client}, {"value_bytes", small_value_bytes}, {"cores", name_of(cores)}};
 }
 
 template <class T>
@@ -104,8 +102,8 @@ Json inline_gets(const Subject& subject, Store& store, std::chrono::milliseconds
   return cost_of(subject, [&] { return gets.run(duration); });
 }
 
-void fill(Swarm& swarm) {
-  swarm.dialect(0).append_set(swarm.out(0), nth_key(0), std::string(value_bytes, 'v'), 0);
+void set_first_key(Swarm& swarm) {
+  swarm.dialect(0).append_set(swarm.out(0), nth_key(0), std::string(small_value_bytes, 'v'), 0);
   swarm.call(0);
 }
 
@@ -117,12 +115,12 @@ std::string next_awaited_key() {
 /// The first connection waits for a key that the second one then sets: from the set's being sent
 /// to the waiter's having the value. The processor times are those of all requests for it.
 Json waiting_get(const Subject& subject, Swarm& swarm, std::chrono::milliseconds duration) {
-  const std::string value(value_bytes, 'v');
+  const std::string value(small_value_bytes, 'v');
   return cost_of(subject, [&] {
     std::vector<double> took_us;
     for (const auto end = Clock::now() + duration; Clock::now() < end;) {
       const std::string key = next_awaited_key();
-      swarm.dialect(0).append_wait(swarm.out(0), key, value_bytes);
+      swarm.dialect(0).append_wait(swarm.out(0), key, small_value_bytes);
       swarm.flush(0);
       swarm.dialect(1).append_add(swarm.out(1), "before");  // the waiter's request is there first
       swarm.call(1);
@@ -131,7 +129,7 @@ Json waiting_get(const Subject& subject, Swarm& swarm, std::chrono::milliseconds
       swarm.flush(1);
       swarm.receive(2);
       if (subject.kind() == Kind::tcpstore) {  // woken with nothing but the word that it is there
-        swarm.dialect(0).append_get(swarm.out(0), key, value_bytes);
+        swarm.dialect(0).append_get(swarm.out(0), key, small_value_bytes);
         swarm.call(0);
       }
       took_us.push_back(microseconds_since(began));
@@ -152,7 +150,7 @@ double gets_at(Store& store) {
 /// `requests` is what the server was asked for each, by its own count.
 Json waiting_get(const Subject& subject, Swarm& swarm, Store& store,
                  std::chrono::milliseconds duration) {
-  const std::string value(value_bytes, 'v');
+  const std::string value(small_value_bytes, 'v');
   const double gets_before = gets_at(store);
   Json found = cost_of(subject, [&] {
     std::vector<double> took_us;
@@ -183,7 +181,7 @@ void measure_on(Run& run, const std::vector<std::unique_ptr<Subject>>& subjects,
   LoadOptions options;
   options.duration = duration;
   const auto get = [](Dialect& dialect, int, std::string& out) {
-    dialect.append_get(out, nth_key(0), value_bytes);
+    dialect.append_get(out, nth_key(0), small_value_bytes);
   };
   std::vector<std::unique_ptr<Swarm>> swarms;
   std::vector<std::unique_ptr<Swarm>> pairs;  // one that waits, and one that sets
@@ -192,7 +190,7 @@ void measure_on(Run& run, const std::vector<std::unique_ptr<Subject>>& subjects,
   for (const auto& subject : subjects) {
     swarms.push_back(std::make_unique<Swarm>(*subject));
     swarms.back()->connect(1);
-    fill(*swarms.back());
+    set_first_key(*swarms.back());
     pairs.push_back(std::make_unique<Swarm>(*subject));
     pairs.back()->connect(2);
     if (subject->kind() != Kind::muster) continue;
@@ -206,7 +204,7 @@ void measure_on(Run& run, const std::vector<std::unique_ptr<Subject>>& subjects,
     const Subject& subject = *subjects[i];
     const auto measure = [&](std::string_view client, const std::function<Json()>& how) {
       const Json parameters = parameters_of(client, cores);
-      if (run.wants(parameters)) run.record(question, parameters, subject.name(), how());
+      if (run.wants(parameters)) run.record("round_trips", parameters, subject.name(), how());
     };
     measure("raw", [&] { return load(subject, *swarms[i], get, options); });
     if (subject.kind() != Kind::memcached) {
@@ -233,10 +231,10 @@ void measure_polling(Run& run) {
   Store blocking = require(Store::connect(server->address(), options));
   options.handlers = HandlerPlace::io_thread;
   Store inline_store = require(Store::connect(server->address(), options));
-  require(blocking.set(nth_key(0), std::string(value_bytes, 'v'), {}));
+  require(blocking.set(nth_key(0), std::string(small_value_bytes, 'v'), {}));
   const auto measure = [&](std::string_view client, const std::function<Json()>& how) {
     const Json parameters = parameters_of(client, Cores::two);
-    if (run.wants(parameters)) run.record(question, parameters, server->name(), how());
+    if (run.wants(parameters)) run.record("round_trips", parameters, server->name(), how());
   };
   for (int round = 0; round < run.rounds(); ++round) {
     measure("library, inline callback, busy polling",

@@ -10,8 +10,6 @@
 namespace muster::bench {
 namespace {
 
-constexpr std::size_t value_bytes = 64;
-
 /// One call of the store.
 struct Step {
   enum class What { set, set_if_last, get, wait, add, remove, done };
@@ -128,12 +126,12 @@ class StatelessRanks {
       case Step::What::get:
         --progress.step;  // not over when the key is there
         progress.reads = true;
-        return store.append_wait(out, step.key, value_bytes);
-      case Step::What::wait: return store.append_wait(out, step.key, value_bytes);
+        return store.append_wait(out, step.key, small_value_bytes);
+      case Step::What::wait: return store.append_wait(out, step.key, small_value_bytes);
       case Step::What::add: return store.append_add(out, step.key);
       case Step::What::remove: return store.append_remove(out, step.key);
       default:
-        TcpStoreDialect::append_bare_set(out, step.key, std::string(value_bytes, 'v'));
+        TcpStoreDialect::append_bare_set(out, step.key, std::string(small_value_bytes, 'v'));
         return false;
     }
   }
@@ -144,7 +142,7 @@ class StatelessRanks {
     progress.reads = false;
     const Step step = algorithm(rank, progress.step++);
     ++requests_;
-    dialect(rank).append_get(swarm_.out(rank), step.key, value_bytes);
+    dialect(rank).append_get(swarm_.out(rank), step.key, small_value_bytes);
   }
 
   const Subject& subject_;
@@ -166,7 +164,7 @@ void measure_both(Run& run, const Subject& tcpstore, const Subject& muster, int 
     return {{"call", call}, {"ranks", count}, {"cores", name_of(Cores::two)}};
   };
   static int number = 0;
-  const std::string value(value_bytes, 'v');
+  const std::string value(small_value_bytes, 'v');
   for (int round = 0; round < run.rounds(); ++round) {
     const bool asks_tcpstore = round == 0 || count <= many;
     if (asks_tcpstore) {

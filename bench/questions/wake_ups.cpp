@@ -7,14 +7,12 @@
 namespace muster::bench {
 namespace {
 
-constexpr std::size_t value_bytes = 64;
-
 /// All but the last connection wait; that one wakes them.
 Json wake_all(const Subject& subject, Swarm& swarm, const std::string& key) {
   const int waker = swarm.size() - 1;
-  const std::string value(value_bytes, 'v');
+  const std::string value(small_value_bytes, 'v');
   for (int peer = 0; peer < waker; ++peer) {
-    swarm.dialect(peer).append_wait(swarm.out(peer), key, value_bytes);
+    swarm.dialect(peer).append_wait(swarm.out(peer), key, small_value_bytes);
     if (!swarm.out(peer).empty()) swarm.flush(peer);
   }
   subject.settle();
@@ -37,7 +35,7 @@ Json wake_all(const Subject& subject, Swarm& swarm, const std::string& key) {
         if (subject.kind() == Kind::tcpstore && !knows[static_cast<std::size_t>(peer)]) {
           // It is told that there is a value, not which.
           knows[static_cast<std::size_t>(peer)] = true;
-          swarm.dialect(peer).append_get(swarm.out(peer), key, value_bytes);
+          swarm.dialect(peer).append_get(swarm.out(peer), key, small_value_bytes);
           return;
         }
         awake_us.push_back(microseconds_since(began));

@@ -51,15 +51,15 @@ void tell(const char* name, const Value& value) {
 }
 
 /// Ends the process when a promise is not kept.
-void require(bool kept, const std::string& promise) {
+void exit_unless(bool kept, const std::string& promise) {
   if (kept) return;
   say("not as promised: " + promise);
   std::_Exit(1);
 }
 
 template <class T>
-T require(Result<T> result) {
-  if (!result) require(false, result.error().message());
+T or_exit(Result<T> result) {
+  if (!result) exit_unless(false, result.error().message());
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
@@ -78,7 +78,7 @@ int planned_rank(const std::string& name, int process) {
 class Worker {
  public:
   Worker(const std::string& server, int process)
-      : process_(process), store_(require(Store::connect(server, options(process), patience))) {}
+      : process_(process), store_(or_exit(Store::connect(server, options(process), patience))) {}
 
   void run();
   void run_again();
@@ -129,7 +129,7 @@ StatelessProcessGroup* Worker::in(const std::string& name) {
 /// Waits until all have come so far.
 void Worker::gate(Scene scene) {
   tell("at", static_cast<int>(scene));
-  require(store_.wait({scene_key(scene)}, patience));
+  or_exit(store_.wait({scene_key(scene)}, patience));
 }
 
 /// Counts a value that was received.
@@ -139,7 +139,7 @@ void Worker::check(bool is_right) {
 }
 
 void Worker::barrier(StatelessProcessGroup& group) {
-  require(group.barrier(patience));
+  or_exit(group.barrier(patience));
   if (group.rank() == 0) ++barriers_;
 }
 
@@ -156,7 +156,7 @@ void Worker::join_all() {
     if (rank < 0) continue;
     muster::GroupOptions options;
     options.timeout = patience;
-    groups_.emplace(group.name, require(StatelessProcessGroup::create(
+    groups_.emplace(group.name, or_exit(StatelessProcessGroup::create(
                                     store_, group.name, rank,
                                     static_cast<int>(group.processes.size()), options)));
   }
@@ -166,9 +166,9 @@ void Worker::join_all() {
 void Worker::objects() {
   for (auto& [name, group] : groups_) {
     const int root = group.world_size() - 1;
-    check(require(group.broadcast_obj(name + " has no other root", root)) ==
+    check(or_exit(group.broadcast_obj(name + " has no other root", root)) ==
           name + " has no other root");
-    const auto all = require(group.all_gather_obj(name + std::to_string(group.rank())));
+    const auto all = or_exit(group.all_gather_obj(name + std::to_string(group.rank())));
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       check(all[rank] == name + std::to_string(rank));
     }
@@ -181,11 +181,11 @@ void Worker::two_senders() {
   auto& group = *in("slice-a");
   for (int i = 0; i < objects_per_sender; ++i) {
     if (group.rank() < 2) {
-      require(group.send_obj(2, group.rank() * 1000 + i));
+      or_exit(group.send_obj(2, group.rank() * 1000 + i));
       continue;
     }
     for (const int source : {1, 0}) {
-      const bool is_right = require(group.recv_obj<int>(source)) == source * 1000 + i;
+      const bool is_right = or_exit(group.recv_obj<int>(source)) == source * 1000 + i;
       check(is_right);
       if (is_right) tell("delivered", source);
     }
@@ -197,7 +197,7 @@ void Worker::take_version(std::uint64_t version) {
   auto& group = *in("weights");
   const Manifest right = manifest_of(version);
   const Manifest mine = process_ == trainer ? right : Manifest{};
-  check(require(group.broadcast_obj(mine, 0)) == right);
+  check(or_exit(group.broadcast_obj(mine, 0)) == right);
   barrier(group);
   version_ = version;
 }
@@ -210,7 +210,7 @@ void Worker::weights() {
   const auto by_parameter = time_of(versions_by_parameter, [&](int) {
     ++version_;
     for (const Tensor& tensor : manifest_of(version_).tensors) {
-      check(require(group.broadcast_obj(process_ == trainer ? tensor : Tensor{}, 0)) == tensor);
+      check(or_exit(group.broadcast_obj(process_ == trainer ? tensor : Tensor{}, 0)) == tensor);
       barrier(group);
     }
   });
@@ -229,14 +229,15 @@ void Worker::see_the_loss(const char* name) {
   if (group == nullptr) return;
   const auto passed = group->barrier(patience);
   const std::int64_t noticed_us = now_us();
-  require(!passed && passed.error().code == ErrorCode::rank_lost, "the barrier ends: rank_lost");
+  exit_unless(!passed && passed.error().code == ErrorCode::rank_lost,
+              "the barrier ends: rank_lost");
   const Error& error = passed.error();
-  require(error.ranks.size() == 1, "the error names one rank");
-  require(error.ranks[0].rank == planned_rank(name, victim), "the error names the right one");
-  require(error.ranks[0].process.label == label_of(victim), "the error names the label");
-  const auto pid = require(store_.get("demo/victim_pid", patience));
-  const auto killed_us = std::stoll(require(store_.get("demo/killed_us", patience)));
-  require(std::to_string(error.ranks[0].process.pid) == pid, "the error names the pid");
+  exit_unless(error.ranks.size() == 1, "the error names one rank");
+  exit_unless(error.ranks[0].rank == planned_rank(name, victim), "the error names the right one");
+  exit_unless(error.ranks[0].process.label == label_of(victim), "the error names the label");
+  const auto pid = or_exit(store_.get("demo/victim_pid", patience));
+  const auto killed_us = std::stoll(or_exit(store_.get("demo/killed_us", patience)));
+  exit_unless(std::to_string(error.ranks[0].process.pid) == pid, "the error names the pid");
   tell("noticed_us", noticed_us - killed_us);
   if (group->rank() == 0) tell("loss", error.message());
 }
@@ -246,9 +247,9 @@ void Worker::go_on() {
   for (const char* const name : {"weights", "slice-a"}) {
     auto* const group = in(name);
     if (group == nullptr) continue;
-    auto next = require(group->regroup({}, patience));
-    require(next.epoch() > group->epoch(), "epochs grow");
-    require(next.world_size() == group->world_size() - 1, "the survivors are all there");
+    auto next = or_exit(group->regroup({}, patience));
+    exit_unless(next.epoch() > group->epoch(), "epochs grow");
+    exit_unless(next.world_size() == group->world_size() - 1, "the survivors are all there");
     *group = std::move(next);
   }
   // These never knew the victim, and go on in the same epoch.
@@ -265,10 +266,10 @@ void Worker::comeback() {
     if (group == nullptr) continue;
     muster::RegroupOptions with_the_candidate;
     with_the_candidate.new_size = group->world_size() + 1;
-    auto next = require(group->regroup(with_the_candidate, patience));
+    auto next = or_exit(group->regroup(with_the_candidate, patience));
     *group = std::move(next);
   }
-  if (process_ == 1) require(in("slice-a")->send_obj(2, std::string("of the new epoch")));
+  if (process_ == 1) or_exit(in("slice-a")->send_obj(2, std::string("of the new epoch")));
   take_version(version_ + 1);
 }
 
@@ -280,18 +281,18 @@ void Worker::run_again() {
     options.timeout = patience;
     options.standby = true;
     const int size = static_cast<int>(group.processes.size());
-    groups_.emplace(group.name, require(StatelessProcessGroup::create(store_, group.name, size - 1,
+    groups_.emplace(group.name, or_exit(StatelessProcessGroup::create(store_, group.name, size - 1,
                                                                       size, options)));
   }
   nothing_old();
-  take_version(std::stoull(require(store_.get("demo/next_version", patience))));
+  take_version(std::stoull(or_exit(store_.get("demo/next_version", patience))));
   gate(Scene::end);
   end();
 }
 
 /// Process 1 had sent an object to the victim before it died, and sends another one now.
 void Worker::nothing_old() {
-  const auto received = require(in("slice-a")->recv_numbered_obj<std::string>(0));
+  const auto received = or_exit(in("slice-a")->recv_numbered_obj<std::string>(0));
   check(received.object == "of the new epoch" && received.sequence == 0);
   tell("first_object", received.object);
 }
@@ -299,13 +300,13 @@ void Worker::nothing_old() {
 void Worker::be_killed() {
   tell("checked", checked_);
   tell("at", static_cast<int>(Scene::loss));
-  require(store_.wait({"demo/never"}, patience));
+  or_exit(store_.wait({"demo/never"}, patience));
 }
 
 void Worker::end() {
   for (auto& [name, group] : groups_) {
     tell(("epoch_of_" + name).c_str(), group.epoch());
-    require(group.leave());
+    or_exit(group.leave());
   }
   tell("barriers", barriers_);
   tell("checked", checked_);
@@ -320,13 +321,13 @@ void Worker::run() {
   weights();
   gate(Scene::hang);
   hang();
-  if (process_ == 1) require(in("slice-a")->send_obj(1, std::string("of the old epoch")));
+  if (process_ == 1) or_exit(in("slice-a")->send_obj(1, std::string("of the old epoch")));
   if (process_ == victim) be_killed();
   gate(Scene::loss);
   see_the_loss("weights");
   see_the_loss("slice-a");
   go_on();
-  if (process_ == trainer) require(store_.set("demo/next_version", std::to_string(version_ + 1)));
+  if (process_ == trainer) or_exit(store_.set("demo/next_version", std::to_string(version_ + 1)));
   gate(Scene::comeback);
   comeback();
   gate(Scene::end);

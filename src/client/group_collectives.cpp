@@ -7,7 +7,7 @@
 namespace muster::client {
 namespace {
 
-using Values = std::vector<std::string>;
+using RankValues = std::vector<std::string>;
 
 auto all_values(int count) {
   return
@@ -78,7 +78,8 @@ Call<std::vector<std::string>> Group::all_gather_call(std::string_view bytes, st
   body.collective = wire::Collective::all_gather;
   body.codec = codec;
   body.values.push_back(bytes);
-  return collective<Values>("all_gather_obj", std::move(body), timeout, all_values(world_size()));
+  return collective<RankValues>("all_gather_obj", std::move(body), timeout,
+                                all_values(world_size()));
 }
 
 Call<std::vector<std::string>> Group::gather_call(std::string_view bytes, std::uint32_t codec,
@@ -88,8 +89,8 @@ Call<std::vector<std::string>> Group::gather_call(std::string_view bytes, std::u
   body.root = static_cast<std::uint32_t>(root);
   body.codec = codec;
   body.values.push_back(bytes);
-  return collective<Values>("gather_obj", std::move(body), timeout,
-                            all_values(root == rank() ? world_size() : 0));
+  return collective<RankValues>("gather_obj", std::move(body), timeout,
+                                all_values(root == rank() ? world_size() : 0));
 }
 
 Call<std::string> Group::scatter_call(Span<const std::string> bytes, std::uint32_t codec, int root,

@@ -11,7 +11,7 @@
 namespace muster::nccl {
 namespace {
 
-constexpr std::chrono::milliseconds between_looks{5};
+constexpr std::chrono::milliseconds between_looks_at_turns{5};
 
 /// Lives as long as the calling thread.
 const std::shared_ptr<const int>& own_mark() {
@@ -56,7 +56,7 @@ Result<Turns::Turn> Turns::take(int device, Taker taker, Clock::time_point until
                                                        std::to_string(device) + " still");
     }
     ++line.waiting_count;
-    given_back_.wait_until(lock, std::min<Clock::time_point>(until, now + between_looks));
+    given_back_.wait_until(lock, std::min<Clock::time_point>(until, now + between_looks_at_turns));
     --line.waiting_count;
     if (gate.is_closed()) break;
   }

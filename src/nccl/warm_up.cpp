@@ -85,7 +85,7 @@ class WarmUp {
   /// Until the stream is idle.
   Result<void> wait() {
     constexpr int not_ready = 600;
-    constexpr std::chrono::microseconds between_looks{200};
+    constexpr std::chrono::microseconds between_looks_at_stream{200};
     const auto is_left = [this]() -> Result<void> {
       if (!progress_.is_left) return {};
       return client::failure(ErrorCode::aborted, "nobody waits for it");
@@ -100,7 +100,7 @@ class WarmUp {
         return client::failure(ErrorCode::timed_out, std::string(name) + " did not end");
       }
       if (auto told = is_left(); !told) return told;
-      std::this_thread::sleep_for(between_looks);
+      std::this_thread::sleep_for(between_looks_at_stream);
     }
   }
 

@@ -31,7 +31,7 @@ void check_round_trip(const T& object) {
 }
 
 template <class T>
-ErrorCode refusal(std::string_view bytes) {
+ErrorCode cereal_refusal(std::string_view bytes) {
   const auto decoded = CerealCodec::decode<T>(bytes);
   REQUIRE(!decoded);
   return decoded.error().code;
@@ -83,29 +83,30 @@ TEST_CASE("bytes of a big-endian writer are read") {
 TEST_CASE("an object that is cut at any byte is refused") {
   const std::string bytes = encoded(sample_plan());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    CHECK(refusal<Plan>(std::string_view(bytes).substr(0, size)) == ErrorCode::codec_failure);
+    CHECK(cereal_refusal<Plan>(std::string_view(bytes).substr(0, size)) ==
+          ErrorCode::codec_failure);
   }
 }
 
 TEST_CASE("a byte left over is refused") {
-  CHECK(refusal<Plan>(encoded(sample_plan()) + '\0') == ErrorCode::codec_failure);
-  CHECK(refusal<int>(encoded(std::int64_t{1})) == ErrorCode::codec_failure);
+  CHECK(cereal_refusal<Plan>(encoded(sample_plan()) + '\0') == ErrorCode::codec_failure);
+  CHECK(cereal_refusal<int>(encoded(std::int64_t{1})) == ErrorCode::codec_failure);
 }
 
 TEST_CASE("defect 11: a size that eight hostile bytes declare allocates nothing") {
   std::string hostile("\x01", 1);
   const auto check = [](std::string_view bytes) {
     const std::uint64_t before = allocated().bytes;
-    CHECK(refusal<std::string>(bytes) == ErrorCode::codec_failure);
-    CHECK(refusal<std::vector<double>>(bytes) == ErrorCode::codec_failure);
-    CHECK(refusal<std::vector<bool>>(bytes) == ErrorCode::codec_failure);
-    CHECK(refusal<std::vector<Large>>(bytes) == ErrorCode::codec_failure);
-    CHECK(refusal<std::vector<Tree>>(bytes) == ErrorCode::codec_failure);
-    CHECK(refusal<std::deque<Large>>(bytes) == ErrorCode::codec_failure);
-    CHECK(refusal<std::list<std::string>>(bytes) == ErrorCode::codec_failure);
-    CHECK(refusal<std::map<int, int>>(bytes) == ErrorCode::codec_failure);
-    CHECK(refusal<std::unordered_map<int, Large>>(bytes) == ErrorCode::codec_failure);
-    CHECK(refusal<Plan>(bytes) == ErrorCode::codec_failure);
+    CHECK(cereal_refusal<std::string>(bytes) == ErrorCode::codec_failure);
+    CHECK(cereal_refusal<std::vector<double>>(bytes) == ErrorCode::codec_failure);
+    CHECK(cereal_refusal<std::vector<bool>>(bytes) == ErrorCode::codec_failure);
+    CHECK(cereal_refusal<std::vector<Large>>(bytes) == ErrorCode::codec_failure);
+    CHECK(cereal_refusal<std::vector<Tree>>(bytes) == ErrorCode::codec_failure);
+    CHECK(cereal_refusal<std::deque<Large>>(bytes) == ErrorCode::codec_failure);
+    CHECK(cereal_refusal<std::list<std::string>>(bytes) == ErrorCode::codec_failure);
+    CHECK(cereal_refusal<std::map<int, int>>(bytes) == ErrorCode::codec_failure);
+    CHECK(cereal_refusal<std::unordered_map<int, Large>>(bytes) == ErrorCode::codec_failure);
+    CHECK(cereal_refusal<Plan>(bytes) == ErrorCode::codec_failure);
     CHECK(allocated().bytes - before < 64 * 1024);
   };
   for (int shift = 0; shift < 64; shift += 3) {
@@ -126,14 +127,15 @@ TEST_CASE("memory grows with the bytes that came, not with the size they declare
   std::string bytes("\x01\xa0\x0f\0\0\0\0\0\0", 9);
   bytes += std::string(4000, '\0');
   const std::uint64_t before = allocated().bytes;
-  CHECK(refusal<std::vector<std::pair<Large, std::string>>>(bytes) == ErrorCode::codec_failure);
+  CHECK(cereal_refusal<std::vector<std::pair<Large, std::string>>>(bytes) ==
+        ErrorCode::codec_failure);
   CHECK(allocated().bytes - before < 8'000'000);  // 9 bytes an element: 445 came; 4,000 were 16 MB
 }
 
 TEST_CASE("objects nested too deeply are refused on both sides") {
   std::string bytes("\x01", 1);
   for (int level = 0; level < 100'000; ++level) bytes += std::string("\x01\0\0\0\0\0\0\0", 8);
-  CHECK(refusal<Tree>(bytes) == ErrorCode::codec_failure);
+  CHECK(cereal_refusal<Tree>(bytes) == ErrorCode::codec_failure);
 
   Tree tree;
   for (int level = 0; level < 1000; ++level) {
@@ -147,12 +149,12 @@ TEST_CASE("objects nested too deeply are refused on both sides") {
 }
 
 TEST_CASE("a bool, a variant's index and a byte order are checked") {
-  CHECK(refusal<bool>(std::string_view("\x01\x02", 2)) == ErrorCode::codec_failure);
-  CHECK(refusal<bool>(std::string_view("\x02\x01", 2)) == ErrorCode::codec_failure);
+  CHECK(cereal_refusal<bool>(std::string_view("\x01\x02", 2)) == ErrorCode::codec_failure);
+  CHECK(cereal_refusal<bool>(std::string_view("\x02\x01", 2)) == ErrorCode::codec_failure);
   const std::string negative("\x01\xff\xff\xff\xff\0\0\0\0", 9);
-  CHECK(refusal<std::variant<int, float>>(negative) == ErrorCode::codec_failure);
+  CHECK(cereal_refusal<std::variant<int, float>>(negative) == ErrorCode::codec_failure);
   const std::string third("\x01\x02\0\0\0\0\0\0\0", 9);
-  CHECK(refusal<std::variant<int, float>>(third) == ErrorCode::codec_failure);
+  CHECK(cereal_refusal<std::variant<int, float>>(third) == ErrorCode::codec_failure);
 }
 
 struct Throwing {
@@ -164,7 +166,7 @@ struct Throwing {
 
 TEST_CASE("what an object's serialize throws stops at the codec") {
   CHECK(CerealCodec::encode(Throwing{}).error().code == ErrorCode::codec_failure);
-  CHECK(refusal<Throwing>(std::string_view("\x01", 1)) == ErrorCode::codec_failure);
+  CHECK(cereal_refusal<Throwing>(std::string_view("\x01", 1)) == ErrorCode::codec_failure);
 }
 
 TEST_CASE("flipped bytes give an object or an error, nothing else") {

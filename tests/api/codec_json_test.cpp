@@ -22,7 +22,7 @@ struct Endpoint {
 };
 
 template <class T>
-ErrorCode refusal(std::string_view bytes) {
+ErrorCode json_refusal(std::string_view bytes) {
   const auto decoded = JsonCodec::decode<T>(bytes);
   REQUIRE(!decoded);
   return decoded.error().code;
@@ -49,11 +49,12 @@ TEST_CASE("what is no JSON, or of another shape, is refused") {
   const auto bytes = JsonCodec::encode(Endpoint{"host", 1, {"t"}});
   REQUIRE(bytes);
   for (std::size_t size = 0; size < bytes->size(); ++size) {
-    CHECK(refusal<Endpoint>(std::string_view(*bytes).substr(0, size)) == ErrorCode::codec_failure);
+    CHECK(json_refusal<Endpoint>(std::string_view(*bytes).substr(0, size)) ==
+          ErrorCode::codec_failure);
   }
-  CHECK(refusal<Endpoint>(*bytes + "]") == ErrorCode::codec_failure);
-  CHECK(refusal<Endpoint>("[1, 2]") == ErrorCode::codec_failure);
-  CHECK(refusal<int>("\"text\"") == ErrorCode::codec_failure);
+  CHECK(json_refusal<Endpoint>(*bytes + "]") == ErrorCode::codec_failure);
+  CHECK(json_refusal<Endpoint>("[1, 2]") == ErrorCode::codec_failure);
+  CHECK(json_refusal<int>("\"text\"") == ErrorCode::codec_failure);
   CHECK(JsonCodec::encode(std::string("\xff\xfe")).error().code == ErrorCode::codec_failure);
 }
 

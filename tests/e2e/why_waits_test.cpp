@@ -14,13 +14,13 @@ using Json = nlohmann::json;
 using Group = StatelessProcessGroup;
 
 /// Three ranks of group "g", the last of them behind a proxy.
-struct Hang {
+struct HangBehindProxy {
   Musterctl musterctl;
   FrameProxy proxy{musterctl.address()};
   std::vector<Store> stores;
   std::vector<Group> groups;
 
-  Hang() {
+  HangBehindProxy() {
     for (int rank = 0; rank < 3; ++rank) {
       stores.push_back(connect(rank == 2 ? proxy.address() : musterctl.address()));
     }
@@ -32,7 +32,7 @@ struct Hang {
     }
     for (auto& each : joined) groups.push_back(must(each.get_future().get()));
   }
-  ~Hang() {
+  ~HangBehindProxy() {
     for (Store& store : stores) store.cancel();
   }
 
@@ -54,7 +54,7 @@ struct Hang {
 };
 
 TEST_CASE("a barrier that is decided: who waits, and who has not confirmed it") {
-  Hang hang;
+  HangBehindProxy hang;
   hang.groups[2].barrier_async(20s, [](auto) {});
   await([&] { return hang.ask({"waiters"}).size() == 1; });
   hang.proxy.pause();
@@ -74,7 +74,7 @@ TEST_CASE("a barrier that is decided: who waits, and who has not confirmed it") 
 }
 
 TEST_CASE("a member whose connection is closed is told of as that before it is lost") {
-  Hang hang;
+  HangBehindProxy hang;
   hang.groups[0].barrier_async(20s, [](auto) {});
   hang.proxy.pause();
   hang.proxy.cut();
@@ -87,7 +87,7 @@ TEST_CASE("a member whose connection is closed is told of as that before it is l
 }
 
 TEST_CASE("a standby is told of as waiting for a regroup") {
-  Hang hang;
+  HangBehindProxy hang;
   Store spare = connect(hang.musterctl.address());
   GroupOptions options = patience();
   options.standby = true;
@@ -106,7 +106,7 @@ TEST_CASE("a standby is told of as waiting for a regroup") {
 }
 
 TEST_CASE("who comes as a rank that is lost waits for a regroup") {
-  Hang hang;
+  HangBehindProxy hang;
   hang.proxy.pause();
   hang.proxy.cut();
   Store other = connect(hang.musterctl.address());

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr double refused_share_max = 0.1;  // of servers that do not start
+constexpr double not_started_share_max = 0.1;  // of servers that do not start
 
 struct Run {
   Story story;
@@ -37,12 +37,12 @@ Result<Server> start(ServerOptions options) {
 Run run(FailurePlan plan) {
   const Exempt own;
   Run run;
-  std::atomic<bool> has_failed{false};
+  std::atomic<bool> server_has_failed{false};
   ServerOptions options;
   options.session_timeout = 5s;
   options.heartbeat = 500ms;
   options.grace = 100ms;
-  options.on_failure = [&has_failed](const Error&) { has_failed = true; };
+  options.on_failure = [&server_has_failed](const Error&) { server_has_failed = true; };
   begin_failing(plan);
   {
     auto server = start(std::move(options));
@@ -50,7 +50,7 @@ Run run(FailurePlan plan) {
     if (server) run.story = play(server->addresses().front(), timeout_of(plan));
     run.failed = end_failing();
     if (server) run.server_serves = serves(server->addresses().front());
-    run.server_has_failed = has_failed;
+    run.server_has_failed = server_has_failed;
   }
   end_failing();
   return run;
@@ -114,7 +114,7 @@ void each_fails(Fails what, std::uint64_t in_a_row, std::uint64_t ended_max) {
     tally.refused += failed.has_server ? 0 : 1;
     tally.ended += failed.server_has_failed ? 1 : 0;
   }
-  tally.check(refused_share_max, static_cast<double>(ended_max) / static_cast<double>(count));
+  tally.check(not_started_share_max, static_cast<double>(ended_max) / static_cast<double>(count));
 }
 
 }  // namespace

@@ -18,15 +18,15 @@ namespace {
 using Values = std::vector<std::int32_t>;
 using Part = std::function<void(NcclCommunicator& communicator, StatelessProcessGroup& group)>;
 
-constexpr int world_size = 3;
+constexpr int team_size = 3;
 constexpr auto int32 = DataType::int32;
 
 /// Each rank is a thread with a communicator on a device of its own.
 void run_communicators(const NcclOptions& options, const Part& part) {
   auto server = start_server();
-  run_ranks(world_size, [&](int rank) {
+  run_ranks(team_size, [&](int rank) {
     auto store = connect(server);
-    auto group = join(store, "g", rank, world_size);
+    auto group = join(store, "g", rank, team_size);
     auto communicator = must(NcclCommunicator::create(group, rank, options));
     part(communicator, group);
   });
@@ -36,7 +36,7 @@ std::int32_t value_of(int rank, int part) { return 10 * rank + part + 1; }
 
 Values parts_of(int rank) {
   Values values;
-  for (int part = 0; part < world_size; ++part) values.push_back(value_of(rank, part));
+  for (int part = 0; part < team_size; ++part) values.push_back(value_of(rank, part));
   return values;
 }
 
@@ -67,7 +67,7 @@ void check_moves(NcclCommunicator& communicator, Buffer& from, Buffer& to) {
   const int rank = communicator.rank();
   Values of_all;
   Values for_this;
-  for (int other = 0; other < world_size; ++other) {
+  for (int other = 0; other < team_size; ++other) {
     of_all.push_back(value_of(other, 0));
     for_this.push_back(value_of(other, rank));
   }
@@ -86,8 +86,8 @@ void check_moves(NcclCommunicator& communicator, Buffer& from, Buffer& to) {
   must(communicator.scatter(from.at(), to.at(), 1, int32, 2, to.stream()));
   CHECK(to.values() == Values{value_of(2, rank), 0, 0});
 
-  const int next = (rank + 1) % world_size;
-  const int last = (rank + world_size - 1) % world_size;
+  const int next = (rank + 1) % team_size;
+  const int last = (rank + team_size - 1) % team_size;
   must(communicator.grouped([&]() -> Result<void> {
     must(communicator.send(from.at(), 1, int32, next, to.stream()));
     return communicator.recv(to.at(), 1, int32, last, to.stream());
@@ -104,8 +104,8 @@ TEST_CASE_FIXTURE(Machine,
     NcclOptions options = doubled();
     options.nccl = &table;
     run_communicators(options, [](NcclCommunicator& communicator, StatelessProcessGroup& group) {
-      Buffer from(communicator.rank(), world_size);
-      Buffer to(communicator.rank(), world_size);
+      Buffer from(communicator.rank(), team_size);
+      Buffer to(communicator.rank(), team_size);
       check_reductions(communicator, from, to);
       check_moves(communicator, from, to);
       must(group.barrier());
@@ -115,7 +115,7 @@ TEST_CASE_FIXTURE(Machine,
 
 TEST_CASE_FIXTURE(Machine, "what no call can mean is refused, and nothing is issued for it") {
   run_communicators(doubled(), [](NcclCommunicator& communicator, StatelessProcessGroup& group) {
-    Buffer buffer(communicator.rank(), world_size);
+    Buffer buffer(communicator.rank(), team_size);
     const auto all_reduce = [&](DataType type, ReduceOp operation, std::size_t count,
                                 Duration timeout = default_timeout) {
       return must_fail(communicator.all_reduce(buffer.at(), buffer.at(), count, type, operation,
@@ -129,7 +129,7 @@ TEST_CASE_FIXTURE(Machine, "what no call can mean is refused, and nothing is iss
     CHECK(all_reduce(int32, static_cast<ReduceOp>(99), 1) == refused);
     CHECK(all_reduce(int32, ReduceOp::sum, std::numeric_limits<std::size_t>::max()) == refused);
     CHECK(all_reduce(int32, ReduceOp::sum, 1, Duration(-5)) == refused);
-    for (const int root : {-1, world_size}) {
+    for (const int root : {-1, team_size}) {
       const auto sent =
           communicator.broadcast(buffer.at(), buffer.at(), 1, int32, root, buffer.stream());
       CHECK(must_fail(sent).code == refused);
@@ -168,7 +168,7 @@ TEST_CASE_FIXTURE(
     must(communicator.all_reduce(buffer.at(), buffer.at(), 1, int32, ReduceOp::sum,
                                  buffer.stream()));
     CHECK(is_as_it_was());
-    CHECK(buffer.values().front() == world_size);
+    CHECK(buffer.values().front() == team_size);
     must(group.barrier());
     must(communicator.close());
     CHECK(is_as_it_was());

@@ -51,11 +51,11 @@ bool is_within(const Phase& phase) {
 }
 
 /// How the rank that is meant gets there, and does `what`.
-struct Way {
+struct WayToPhase {
   Steps steps;
   Team::Environment environment;
 };
-Way way_to(const Phase& phase, const std::string& what, const std::string& create) {
+WayToPhase way_to(const Phase& phase, const std::string& what, const std::string& create) {
   const Steps before{"join", "warm_up"};
   if (phase.name == "before the roll call") return {before + Steps{what}, {}};
   if (phase.name == "before the vote") {
@@ -69,7 +69,7 @@ Way way_to(const Phase& phase, const std::string& what, const std::string& creat
           {{"NCCL_DOUBLE_FAULTS", phase.of_double + ":" + kind + "*1"}}};
 }
 
-const Steps again{"create", "reduce", "barrier"};
+const Steps once_more{"create", "reduce", "barrier"};
 
 /// What they make of it once they have got together again.
 void check_that_they_go_on(Team& team, const std::vector<int>& ranks) {
@@ -97,10 +97,11 @@ void check_losses(const std::string& what, std::chrono::milliseconds lost_after)
     Team& team = teams.emplace_back(server.address(), phase.name);
     for (const int rank : all_but(phase.rank)) {
       const Steps over = phase.name == "afterwards" ? Steps{"barrier", "over"} : Steps{};
-      team.start(rank, 3,
-                 Steps{"join", "warm_up", "create", "attempts"} + over + Steps{"regroup"} + again);
+      team.start(
+          rank, 3,
+          Steps{"join", "warm_up", "create", "attempts"} + over + Steps{"regroup"} + once_more);
     }
-    const Way way = way_to(phase, what, "create");
+    const WayToPhase way = way_to(phase, what, "create");
     team.start(phase.rank, 3, way.steps, way.environment);
   }
   auto team = teams.begin();
@@ -167,10 +168,11 @@ TEST_CASE("a rank that hangs in any phase is waited for until the deadline") {
     Team& team = teams.emplace_back(server.address(), hang.phase);
     const Phase& phase = phase_of(hang);
     for (const int rank : all_but(phase.rank)) {
-      team.start(rank, 3, Steps{"join", "warm_up", "create:4000", "attempts", "regroup:2"} + again);
+      team.start(rank, 3,
+                 Steps{"join", "warm_up", "create:4000", "attempts", "regroup:2"} + once_more);
     }
-    const Way way = way_to(phase, "stay", "create:4000");
-    team.start(phase.rank, 3, way.steps + again, way.environment);
+    const WayToPhase way = way_to(phase, "stay", "create:4000");
+    team.start(phase.rank, 3, way.steps + once_more, way.environment);
   }
   auto team = teams.begin();
   for (const Hang& hang : hangs) {
@@ -218,7 +220,7 @@ TEST_CASE("a rank that is killed between its vote and the end of it: none has it
     for (const int rank : {0, 2}) {
       team->start(
           rank, 3,
-          Steps{"join", "warm_up", "at_end:hold", "create"} + over + Steps{"regroup"} + again);
+          Steps{"join", "warm_up", "at_end:hold", "create"} + over + Steps{"regroup"} + once_more);
     }
     team->start(1, 3, {"join", "warm_up", "create", "stay"});
   }

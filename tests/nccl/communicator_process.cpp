@@ -34,7 +34,7 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* mark_of_rank = "--communicator-rank";
 constexpr const char* mark_of_server = "--communicator-server";
 constexpr int steps_at = 6;
-constexpr Duration patience = 20s;
+constexpr Duration patience_of_calls = 20s;
 
 void wait_for_signal() {
   sigset_t waited;
@@ -155,7 +155,7 @@ class Rank {
 
   static Store connected(const char* server) {
     StoreOptions options;
-    options.timeout = patience;
+    options.timeout = patience_of_calls;
     auto store = Store::connect(server, options, 10s);
     if (!store) throw std::runtime_error(store.error().message());
     return *std::move(store);
@@ -181,14 +181,14 @@ class Rank {
   void join() {
     if (!argument_.empty()) name_ = argument_;
     GroupOptions options;
-    options.timeout = patience;
+    options.timeout = patience_of_calls;
     keep(StatelessProcessGroup::create(store_, name_, rank_, world_size_, options));
   }
 
   void regroup() {
     RegroupOptions options;
     options.min_size = std::atoi(argument_.c_str());
-    keep(groups_.back().regroup(options, options.min_size > 0 ? Duration(2s) : patience));
+    keep(groups_.back().regroup(options, options.min_size > 0 ? Duration(2s) : patience_of_calls));
   }
 
   void keep(Result<StatelessProcessGroup> group) {
@@ -225,7 +225,7 @@ class Rank {
 
   void create() {
     options_.timeout = argument_.empty()
-                           ? patience
+                           ? patience_of_calls
                            : Duration(std::chrono::milliseconds(std::atoi(argument_.c_str())));
     auto made = NcclCommunicator::create(groups_.back(), 0, options_);
     if (!say_whether(made)) return;

@@ -70,7 +70,7 @@ TEST_CASE("two and four processes get a communicator, reduce over it and close i
     }
     for (int rank = 0; rank < world_size; ++rank) {
       CHECK(team.said(rank, "create").elapsed < leeway);
-      for (int again = 0; again < 2; ++again) {
+      for (int turn = 0; turn < 2; ++turn) {
         CHECK(team.done(rank, "reduce") == std::to_string(world_size * (world_size + 1) / 2));
       }
       team.done(rank, "barrier");

@@ -8,7 +8,7 @@
 namespace muster::script {
 namespace {
 
-std::string text_of(const std::vector<std::uint64_t>& ids) {
+std::string text_of_ids(const std::vector<std::uint64_t>& ids) {
   std::vector<std::string> parts;
   for (const std::uint64_t id : ids) parts.push_back(std::to_string(id));
   return joined(parts, ",");
@@ -65,7 +65,7 @@ Line request_line(const wire::Frame& frame) {
   std::visit(Telling{line}, request->body);
   line.with("id", std::to_string(request->id));
   line.with("timeout", script::text_of(request->timeout));
-  if (!request->acknowledged.empty()) line.with("acks", text_of(request->acknowledged));
+  if (!request->acknowledged.empty()) line.with("acks", text_of_ids(request->acknowledged));
   return line;
 }
 
@@ -86,7 +86,7 @@ Line frame_line(const wire::Frame& frame) {
     line.with("number", std::to_string(frame.header.id));
   }
   if (!ids->empty() || frame.header.type != FrameType::heartbeat) {
-    line.with(frame.header.type == FrameType::heartbeat ? "acks" : "ids", text_of(*ids));
+    line.with(frame.header.type == FrameType::heartbeat ? "acks" : "ids", text_of_ids(*ids));
   }
   return line;
 }

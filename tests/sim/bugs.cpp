@@ -6,7 +6,7 @@ namespace {
 
 using base::Bug;
 
-constexpr PlantedBug bugs[] = {
+constexpr PlantedBug known_bugs[] = {
     {Bug::abandoned_calls_wait_on, "abandoned_calls_wait_on",
      "A call that its caller gave up waits on at the server, and its answer is kept."},
     {Bug::acknowledgement_trims_too_much, "acknowledgement_trims_too_much",
@@ -172,6 +172,6 @@ constexpr PlantedBug bugs[] = {
 
 }  // namespace
 
-std::span<const PlantedBug> planted_bugs() { return bugs; }
+std::span<const PlantedBug> planted_bugs() { return known_bugs; }
 
 }  // namespace muster::sim

@@ -114,4 +114,9 @@ void check_documented(const Error& error) {
   }
 }
 
+void check(const Error& error, ErrorCode code) {
+  CHECK(error.code == code);
+  check_documented(error);
+}
+
 }  // namespace muster::test

@@ -8,4 +8,7 @@ namespace muster::test {
 /// set are set, and none is set that neither the row nor the text before the table names.
 void check_documented(const Error& error);
 
+/// Also that it is this error.
+void check(const Error& error, ErrorCode code);
+
 }  // namespace muster::test

@@ -9,11 +9,6 @@
 namespace muster::test {
 namespace {
 
-void check(const Error& error, ErrorCode code) {
-  CHECK(error.code == code);
-  check_documented(error);
-}
-
 Error join_error(const Store& store, int rank, int world_size, Duration timeout = 200ms) {
   return must_fail(StatelessProcessGroup::create(store, "g", rank, world_size, patience(timeout)));
 }

@@ -14,11 +14,6 @@
 namespace muster::test {
 namespace {
 
-void check(const Error& error, ErrorCode code) {
-  CHECK(error.code == code);
-  check_documented(error);
-}
-
 Error connect_error(const std::string& address, Duration timeout = 300ms) {
   return must_fail(Store::connect(address, {}, timeout));
 }

@@ -14,21 +14,21 @@
 namespace nccl_double {
 namespace {
 
-constexpr const char* kind_names[] = {"all_reduce",     "broadcast", "reduce", "all_gather",
-                                      "reduce_scatter", "send",      "receive"};
+constexpr const char* operation_names[] = {"all_reduce",     "broadcast", "reduce", "all_gather",
+                                           "reduce_scatter", "send",      "receive"};
 
-struct Header {
+struct CollectiveHeader {
   std::uint64_t number = 0;
   std::uint64_t count = 0;
   Kind kind{};
   std::int32_t type = 0;
   std::int32_t reduction = 0;
   std::int32_t root = 0;
-  bool operator==(const Header&) const = default;
+  bool operator==(const CollectiveHeader&) const = default;
 };
 
-std::string text_of(const Header& header) {
-  return std::string(kind_names[static_cast<std::size_t>(header.kind)]) + " number " +
+std::string text_of(const CollectiveHeader& header) {
+  return std::string(operation_names[static_cast<std::size_t>(header.kind)]) + " number " +
          std::to_string(header.number) + " of " + std::to_string(header.count) +
          " elements of type " + std::to_string(header.type) + ", reduction " +
          std::to_string(header.reduction) + ", root " + std::to_string(header.root);
@@ -68,7 +68,7 @@ class Collective {
       const std::size_t sent = (static_cast<std::size_t>(own_.place.rank) + count - step) % count;
       std::vector<char>& out = blocks_[sent];
       std::vector<char>& in = blocks_[(sent + count - 1) % count];
-      Header theirs;
+      CollectiveHeader theirs;
       if (!swap(&header_, sizeof header_, &theirs, sizeof theirs)) return false;
       if (theirs != header_) {
         set_last_mismatch("this rank: " + text_of(header_) +
@@ -120,7 +120,7 @@ class Collective {
 
   Communicator& own_;
   const Operation& operation_;
-  const Header header_;
+  const CollectiveHeader header_;
   const std::size_t size_;
   std::vector<std::vector<char>> blocks_;
 };

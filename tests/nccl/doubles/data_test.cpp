@@ -12,7 +12,6 @@ TEST_SUITE_BEGIN("nccl_doubles_data");
 namespace muster::test {
 namespace {
 
-constexpr int int32_type = 2;
 constexpr int float32_type = 7;
 enum Reduction : int { sum, product, maximum, minimum, average };
 

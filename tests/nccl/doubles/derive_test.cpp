@@ -7,7 +7,6 @@ TEST_SUITE_BEGIN("nccl_doubles_derive");
 namespace muster::test {
 namespace {
 
-constexpr int int32_type = 2;
 constexpr int no_color = -1;
 constexpr int shrink_abort = 1;
 

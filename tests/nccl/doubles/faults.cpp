@@ -20,7 +20,7 @@
 namespace nccl_double {
 namespace {
 
-enum class Kind {
+enum class FaultKind {
   block,
   result,
   hang,
@@ -38,13 +38,13 @@ enum class Kind {
 
 constexpr std::array phase_names{"get_unique_id", "init",       "check_in", "ring",     "connect",
                                  "ready",         "collective", "abort",    "finalize", "destroy"};
-constexpr std::array kind_names{"block",       "result",      "hang",       "later",   "stop",
-                                "exit",        "kill",        "delay",      "forever", "async",
-                                "stop_inside", "exit_inside", "kill_inside"};
+constexpr std::array fault_kind_names{
+    "block", "result",  "hang",  "later",       "stop",        "exit",       "kill",
+    "delay", "forever", "async", "stop_inside", "exit_inside", "kill_inside"};
 
 struct Fault {
   Phase phase;
-  Kind kind;
+  FaultKind kind;
   long number = 0;
   int rank = any_rank;
   long skipped = 0;
@@ -119,7 +119,7 @@ bool Faults::add(const std::string& text) {
   std::size_t end = text.find_first_of("=@+*", colon);
   const auto phase = find<Phase>(phase_names, text.substr(0, colon));
   const std::size_t kind_size = end == std::string::npos ? end : end - colon - 1;
-  const auto kind = find<Kind>(kind_names, text.substr(colon + 1, kind_size));
+  const auto kind = find<FaultKind>(fault_kind_names, text.substr(colon + 1, kind_size));
   if (!phase || !kind) return false;
   Fault fault{*phase, *kind};
   while (end != std::string::npos) {
@@ -156,15 +156,15 @@ bool is_of_background(Phase phase) {
 
 CallFault fault_of_call(Phase phase, int rank) {
   CallFault wanted;
-  const auto belongs = [](Kind kind) { return kind <= Kind::kill; };
+  const auto belongs = [](FaultKind kind) { return kind <= FaultKind::kill; };
   for (const Fault& fault : faults().take(phase, rank, belongs)) {
     switch (fault.kind) {
-      case Kind::block: faults().block(std::chrono::milliseconds(fault.number)); break;
-      case Kind::hang: faults().block(std::nullopt); break;
-      case Kind::result: wanted.result = static_cast<int>(fault.number); break;
-      case Kind::later: wanted.later = std::chrono::milliseconds(fault.number); break;
-      case Kind::stop: ::raise(SIGSTOP); break;
-      case Kind::exit: ::_exit(static_cast<int>(fault.number)); break;
+      case FaultKind::block: faults().block(std::chrono::milliseconds(fault.number)); break;
+      case FaultKind::hang: faults().block(std::nullopt); break;
+      case FaultKind::result: wanted.result = static_cast<int>(fault.number); break;
+      case FaultKind::later: wanted.later = std::chrono::milliseconds(fault.number); break;
+      case FaultKind::stop: ::raise(SIGSTOP); break;
+      case FaultKind::exit: ::_exit(static_cast<int>(fault.number)); break;
       default: die_by_kill();
     }
   }
@@ -174,22 +174,22 @@ CallFault fault_of_call(Phase phase, int rank) {
 InsideFault fault_inside(Phase phase, int rank, const Cancel& cancel) {
   InsideFault wanted;
   const bool all = is_of_background(phase);
-  const auto belongs = [&](Kind kind) { return all || kind > Kind::kill; };
+  const auto belongs = [&](FaultKind kind) { return all || kind > FaultKind::kill; };
   for (const Fault& fault : faults().take(phase, rank, belongs)) {
     switch (fault.kind) {
-      case Kind::block: faults().block(std::chrono::milliseconds(fault.number)); break;
-      case Kind::hang: faults().block(std::nullopt); break;
-      case Kind::result:
-      case Kind::async: wanted.result = static_cast<int>(fault.number); break;
-      case Kind::later:
-      case Kind::delay: cancel.wait_for(std::chrono::milliseconds(fault.number)); break;
-      case Kind::forever: wanted.is_forever = true; break;
-      case Kind::stop:
-      case Kind::stop_inside: ::raise(SIGSTOP); break;
-      case Kind::exit:
-      case Kind::exit_inside: ::_exit(static_cast<int>(fault.number)); break;
-      case Kind::kill:
-      case Kind::kill_inside: die_by_kill();
+      case FaultKind::block: faults().block(std::chrono::milliseconds(fault.number)); break;
+      case FaultKind::hang: faults().block(std::nullopt); break;
+      case FaultKind::result:
+      case FaultKind::async: wanted.result = static_cast<int>(fault.number); break;
+      case FaultKind::later:
+      case FaultKind::delay: cancel.wait_for(std::chrono::milliseconds(fault.number)); break;
+      case FaultKind::forever: wanted.is_forever = true; break;
+      case FaultKind::stop:
+      case FaultKind::stop_inside: ::raise(SIGSTOP); break;
+      case FaultKind::exit:
+      case FaultKind::exit_inside: ::_exit(static_cast<int>(fault.number)); break;
+      case FaultKind::kill:
+      case FaultKind::kill_inside: die_by_kill();
     }
   }
   return wanted;

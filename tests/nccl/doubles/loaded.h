@@ -94,6 +94,9 @@ struct CudaDouble {
   int (*error_name)(int result, const char** name) = in["cuGetErrorName"];
 };
 
+/// As nccl.h numbers it.
+inline constexpr int int32_type = 2;
+
 struct NcclDouble {
   using UniqueId = nccl_double::UniqueId;
   using Config = nccl_double::Config;

@@ -18,18 +18,18 @@
 namespace nccl_double {
 namespace {
 
-struct Header {
+struct MessageHeader {
   std::uint64_t number = 0;
   std::uint64_t count = 0;
   std::int32_t type = 0;
   std::int32_t unused = 0;
-  bool operator==(const Header&) const = default;
+  bool operator==(const MessageHeader&) const = default;
 };
 
 struct Message {
   Operation operation;
-  Header own;     ///< as this rank has it; what is sent
-  Header theirs;  ///< what is received
+  MessageHeader own;     ///< as this rank has it; what is sent
+  MessageHeader theirs;  ///< what is received
 };
 
 /// One lane, and what is left to go over it. The messages stay where they are.
@@ -40,14 +40,14 @@ struct Traffic {
   enum class Part { none, header, payload } part = Part::none;
 };
 
-std::string text_of(const Header& header) {
+std::string text_of(const MessageHeader& header) {
   return "message " + std::to_string(header.number) + " of " + std::to_string(header.count) +
          " elements of type " + std::to_string(header.type);
 }
 
-class Group {
+class GroupTraffic {
  public:
-  explicit Group(Communicator& own) : own_(own) {}
+  explicit GroupTraffic(Communicator& own) : own_(own) {}
 
   void run(const std::vector<Operation>& operations) {
     for (const Operation& operation : operations) {
@@ -80,7 +80,7 @@ class Group {
     }
     Traffic& traffic = traffic_[lane.socket.descriptor()];
     traffic.descriptor = lane.socket.descriptor();
-    const Header header{lane.number++, operation.count, operation.type, 0};
+    const MessageHeader header{lane.number++, operation.count, operation.type, 0};
     traffic.messages.push_back({operation, header, {}});
     return true;
   }
@@ -163,7 +163,7 @@ class Group {
     traffic.part = part;
     traffic.transfer.descriptor = traffic.descriptor;
     traffic.transfer.direction = is_send ? Transfer::Direction::send : Transfer::Direction::receive;
-    traffic.transfer.left = part == Traffic::Part::header ? sizeof(Header) : size;
+    traffic.transfer.left = part == Traffic::Part::header ? sizeof(MessageHeader) : size;
     if (part == Traffic::Part::header) {
       traffic.transfer.bytes = reinterpret_cast<char*>(is_send ? &message.own : &message.theirs);
     } else {
@@ -191,7 +191,7 @@ void run_point_to_point(Communicator& own, const std::vector<Operation>& operati
   const InsideFault fault = fault_inside(Phase::collective, own.place.rank, own.stop_operations);
   if (fault.result != 0) own.fail_operation(fault.result);
   if (fault.result != 0 || fault.is_forever) return own.stick();
-  Group(own).run(operations);
+  GroupTraffic(own).run(operations);
 }
 
 }  // namespace nccl_double

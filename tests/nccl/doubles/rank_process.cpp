@@ -12,8 +12,7 @@
 namespace muster::test {
 namespace {
 
-constexpr const char* mark = "--nccl-rank";
-constexpr int int32_type = 2;
+constexpr const char* rank_process_mark = "--nccl-rank";
 
 NcclDouble::UniqueId id_of(const std::string& digits) {
   NcclDouble::UniqueId id{};
@@ -115,7 +114,7 @@ std::string hex_of(const NcclDouble::UniqueId& id) {
 
 int run_as_rank(int argc, char** argv) {
   if (const int code = run_as_heir(argc, argv); code >= 0) return code;
-  if (argc < 5 || std::strcmp(argv[1], mark) != 0) return -1;
+  if (argc < 5 || std::strcmp(argv[1], rank_process_mark) != 0) return -1;
   ::alarm(60);  // whatever happens, it does not stay
   sigset_t held;
   ::sigemptyset(&held);
@@ -132,7 +131,7 @@ int run_as_rank(int argc, char** argv) {
 Process::Options rank_process(const RankProcess& wanted) {
   Process::Options options;
   options.take_errors = false;
-  options.command = {"/proc/self/exe", mark, std::to_string(wanted.rank),
+  options.command = {"/proc/self/exe", rank_process_mark, std::to_string(wanted.rank),
                      std::to_string(wanted.rank_count), wanted.id};
   options.command.insert(options.command.end(), wanted.steps.begin(), wanted.steps.end());
   options.environment = wanted.environment;
