@@ -5,14 +5,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <random>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bugs.h"
+#include "support/scale.h"
 #include "world.h"
 
 namespace muster::sim {
@@ -20,6 +25,8 @@ namespace {
 
 constexpr const char* usage =
     "sim_zoo                                   all, each within its budget of seeds\n"
+    "sim_zoo --sample                          as many as MUSTER_TEST_SCALE says, which\n"
+    "                                          MUSTER_TEST_SEED draws\n"
     "sim_zoo --bug NAME [--seed N [--trace]]   one; a seed as a text of what happens\n";
 
 constexpr std::uint64_t budget = 500;
@@ -78,9 +85,24 @@ Catch hunt(const PlantedBug& planted, std::uint64_t seeds) {
   return last;
 }
 
-int run_zoo() {
+using Bugs = std::vector<PlantedBug>;
+
+Bugs all_bugs() { return {planted_bugs().begin(), planted_bugs().end()}; }
+
+/// Some of them, in their order.
+Bugs sampled_bugs() {
+  const char* const seed = std::getenv("MUSTER_TEST_SEED");
+  std::mt19937_64 dice(seed != nullptr ? std::strtoull(seed, nullptr, 10) : 0);
+  const Bugs all = all_bugs();
+  const std::size_t count = std::min(test::scaled(all.size()), all.size());
+  Bugs sample;
+  std::sample(all.begin(), all.end(), std::back_inserter(sample), count, dice);
+  return sample;
+}
+
+int run_zoo(const Bugs& bugs) {
   int escaped = 0;
-  for (const PlantedBug& planted : planted_bugs()) {
+  for (const PlantedBug& planted : bugs) {
     const Catch caught = hunt(planted, budget);
     const bool is_caught = caught.why[0] != '\0';
     std::printf("%-32.*s %4" PRIu64 "  %s\n", static_cast<int>(planted.name.size()),
@@ -92,7 +114,7 @@ int run_zoo() {
   if (wrongly.why[0] != '\0') {
     std::printf("without a bug seed %" PRIu64 " fails: %s\n", wrongly.seed, wrongly.why);
   }
-  std::printf("%zu bugs, %d not caught\n", planted_bugs().size(), escaped);
+  std::printf("%zu of %zu bugs, %d not caught\n", bugs.size(), planted_bugs().size(), escaped);
   return escaped == 0 && wrongly.why[0] == '\0' ? 0 : 1;
 }
 
@@ -118,10 +140,13 @@ int run(int count, char** arguments) {
   std::string_view bug;
   std::uint64_t seed = 0;
   bool is_traced = false;
+  bool is_sample = false;
   for (int index = 1; index < count; ++index) {
     const std::string_view name = arguments[index];
     if (name == "--trace") {
       is_traced = true;
+    } else if (name == "--sample") {
+      is_sample = true;
     } else if (name == "--bug" && index + 1 < count) {
       bug = arguments[++index];
     } else if (name == "--seed" && index + 1 < count) {
@@ -134,7 +159,8 @@ int run(int count, char** arguments) {
       return 2;
     }
   }
-  return bug.empty() ? run_zoo() : run_one(bug, seed, is_traced);
+  if (!bug.empty()) return run_one(bug, seed, is_traced);
+  return run_zoo(is_sample ? sampled_bugs() : all_bugs());
 }
 
 }  // namespace
