@@ -94,6 +94,9 @@ class Program:
         os.kill(self.pid, number)
         return now
 
+    async def gone(self):
+        await within(PATIENCE_S, f"the end of {self.name}", self.process.wait())
+
     async def kill(self):
         for pid in {self.pid, self.process.pid}:
             if self.process.returncode is None:
@@ -101,7 +104,7 @@ class Program:
                     os.kill(pid, signal.SIGKILL)
                 except ProcessLookupError:
                     pass
-        await within(PATIENCE_S, f"the end of {self.name}", self.process.wait())
+        await self.gone()
         await within(PATIENCE_S, f"the end of the output of {self.name}", self.reader)
         self.process.stdin.close()
 

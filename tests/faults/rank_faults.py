@@ -11,7 +11,11 @@ from processes import Violation
 
 
 async def kill_victim(run):
-    return run.victim.signal(signal.SIGKILL)
+    """Who takes its rank comes when it is gone, as a supervisor that waits for it sees it: before,
+    the rank is in use."""
+    at = run.victim.signal(signal.SIGKILL)
+    await run.victim.gone()
+    return at
 
 
 async def stop_victim(run):
@@ -40,7 +44,7 @@ async def kill_child(run):
 
 async def fork_and_kill(run):
     await fork_child(run)
-    return run.victim.signal(signal.SIGKILL)
+    return await kill_victim(run)
 
 
 SIGNALS = [

@@ -266,16 +266,15 @@ class Run:
         await self.gather_all(ranks)
 
     async def all_ok(self, calls, what, until=None):
-        """All calls succeed, until then: the results."""
-        results = []
-        for call in calls:
+        """All calls succeed, until then: the results. The first that fails is told of."""
+        async def ok(call):
             result = await call.result()
             if result["code"] != "ok":
                 raise Violation(f"{what}: {call}: {result.get('message', result['code'])}")
             if until is not None and result["t"] > until:
                 raise Violation(f"{what}: {call}: {result['t'] - until:.2f} s too late")
-            results.append(result)
-        return results
+            return result
+        return await asyncio.gather(*map(ok, calls))
 
     async def gather_all(self, ranks):
         """An all_gather of a whole group, every value of which is right."""
