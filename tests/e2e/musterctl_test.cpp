@@ -40,7 +40,7 @@ TEST_CASE("status lists the limits, also as JSON") {
 
 TEST_CASE("a wait ends at its timeout and says what is absent") {
   const Musterctl musterctl;
-  const Said said = musterctl({"--timeout", "200ms", "wait", "never"});
+  const Said said = musterctl({"--timeout", "2s", "wait", "never"});
   CHECK(said.exit_code == 3);
   CHECK(said.errors.find("'never' is absent") != std::string::npos);
 }
@@ -146,7 +146,7 @@ TEST_CASE("with --json every outcome is one document") {
   CHECK(document({"wait", "a"}, 0)["present"] == 1);
   CHECK(document({"rm", "a", "b"}, 3)["removed"] == 1);
   CHECK(document({"get", "a"}, 3)["error"]["code"] == "not_found");
-  CHECK(document({"wait", "a", "--timeout", "10ms"}, 3)["error"]["code"] == "timed_out");
+  CHECK(document({"wait", "a", "--timeout", "2s"}, 3)["error"]["code"] == "timed_out");
   CHECK(document({"why", "a"}, 3)["error"]["code"] == "not_found");
   CHECK(document({"get", ""}, 2)["error"]["code"] == "invalid_argument");
   CHECK(document({"--server", "unix:/nowhere", "--timeout", "10ms", "ls"}, 4)["error"]["code"] ==
