@@ -1,41 +1,49 @@
-"""Runs what is long by nature, part by part, and keeps the results of each commit.
+"""Runs what takes too long for CI, part by part, and keeps the results of each commit.
 
-deep.py [PART...]   all parts, or these; a step that has passed at this commit is not run again
-deep.py --list      names the parts
-deep.py --table     prints what has been run at this commit, and runs nothing
+tools/dev deep [PART...]   all parts, or these, but no step that has passed at this commit
+tools/dev deep --list      names the parts
+tools/dev deep --table     prints what has been run at this commit, and runs nothing
 
-A part takes at most 40 minutes on two processors, and its steps can be stopped and gone on with.
-What a step prints is kept in build/deep/COMMIT/PART-STEP.log. With changes that are not committed
-COMMIT tells of them, too: what was run on other changes counts no more.
+A part takes at most 40 minutes on two processors. One that was stopped is resumed at its next step.
+What a step prints is kept in build/deep/COMMIT/PART-STEP.log. Uncommitted changes add a hash to
+COMMIT; results of other changes do not count.
 """
 
 import argparse
-import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 STEP_LIMIT_S = 2400
 SEEDS_PER_STEP = 10_000
+ENDS_WITHIN_S = 60
 
 
-def git(*arguments):
-    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True).stdout
+def git(*arguments, **environment):
+    run = subprocess.run(["git", *arguments], cwd=ROOT, check=False, capture_output=True, text=True,
+                         env={**os.environ, **environment})
+    if run.returncode != 0:
+        sys.exit(f"tools/dev deep: git {arguments[0]} failed; results are kept by commit:\n"
+                 f"{run.stderr.strip()}")
+    return run.stdout.strip()
 
 
 def state_of_tree():
-    """The commit, and a mark of what is not committed."""
-    commit = git("rev-parse", "--short=12", "HEAD").decode().strip()
-    changes = git("diff", "HEAD")
-    for name in git("ls-files", "--others", "--exclude-standard", "-z").split(b"\0"):
-        if name:
-            changes += name + (ROOT / os.fsdecode(name)).read_bytes()
-    return commit + (f"+{hashlib.sha256(changes).hexdigest()[:8]}" if changes else "")
+    """The commit, and a hash of the files if some are not as committed."""
+    with tempfile.TemporaryDirectory() as folder:
+        index = {"GIT_INDEX_FILE": f"{folder}/index"}
+        git("read-tree", "HEAD", **index)
+        git("add", "--all", **index)
+        tree = git("write-tree", **index)
+    commit = git("rev-parse", "HEAD")
+    is_committed = tree == git("rev-parse", "HEAD^{tree}")
+    return commit[:12] + ("" if is_committed else f"+{tree[:8]}")
 
 
 class Part:
@@ -56,7 +64,7 @@ def parts(commit):
             "tools/dev build tests/sim/simulate && build/dev/tests/sim/simulate --jobs $(nproc) "
             f"--seeds {first}-{first + SEEDS_PER_STEP - 1}")
     return {
-        "seeds": Part("100,000 seeds of the simulation that no other commit has", seeds),
+        "seeds": Part("100,000 seeds of the simulation, chosen by the commit", seeds),
         "zoo": Part("every planted bug is found by the simulation", {
             "all": "tools/dev build tests/sim/sim_zoo && build/dev/tests/sim/sim_zoo"}),
         "asan": Part("all tests with ASan and UBSan, with all repetitions", {
@@ -66,12 +74,12 @@ def parts(commit):
         "failures": Part("every allocation and every socket call fails once", {
             "all": "MUSTER_TEST_SCALE=20 .ci/run failures"}),
         "faults": Part("every fault in every phase four times, with the times that users have", {
-            str(seed): "tools/dev faults --times default --parallel 32 --runs 335 "
-                       f"--seed {seed}" for seed in range(1, 5)}),
+            str(seed): f"tools/dev faults --times default --parallel 32 --seed {seed}"
+            for seed in range(1, 5)}),
         "fuzz": Part("every fuzzer for 400 s", {
             str(step): "tools/dev fuzz all 100" for step in range(1, 5)}),
-        "stress": Part("twenty times the stress, five times what has real sockets or processes", {
-            "stress": "MUSTER_TEST_SCALE=20 tools/dev test --suite stress",
+        "stress": Part("twenty times the stress, five times what has sockets or processes", {
+            "stress": "MUSTER_TEST_SCALE=20 tools/dev test --suite stress -t 8",
             "repeated": "tools/dev test --suite net --suite e2e --suite nccl --suite gloo "
                         "--suite examples --repeat 5"}),
         "includes": Part("every source file compiled by itself, by clang", {
@@ -94,7 +102,17 @@ class Records:
         self.path(part, step, "json").write_text(json.dumps(record) + "\n")
 
 
-def run(records, part, step, command):
+def end(process):
+    """Ends the step and all that it has started in its process group; `.ci/run` passes it on."""
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(ENDS_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def run(state, records, part, step, command):
     """Whether the step has passed. Whoever ends this program ends the step."""
     records.folder.mkdir(parents=True, exist_ok=True)
     log = records.path(part, step, "log")
@@ -110,12 +128,13 @@ def run(records, part, step, command):
             status = f"no end in {STEP_LIMIT_S} s"
         finally:
             if process.poll() is None:
-                os.killpg(process.pid, signal.SIGTERM)
-                process.wait()
+                end(process)
+    if state_of_tree() != state:
+        sys.exit(f"tools/dev deep: files have changed while {part} {step} ran; nothing is recorded")
     seconds = round(time.monotonic() - began)
-    lines = log.read_text(errors="replace").strip().splitlines()
     records.write(part, step, {"status": status, "seconds": seconds})
     if status != 0:
+        lines = log.read_text(errors="replace").strip().splitlines()
         print(f"FAILED ({status}), see {log.relative_to(ROOT)}:", *lines[-15:], sep="\n  ",
               flush=True)
     return status == 0
@@ -129,38 +148,48 @@ def table(state, all_parts, records):
         done = [record for step in part.steps if (record := records.read(name, step))]
         passed = sum(record["status"] == 0 for record in done)
         minutes = sum(record["seconds"] for record in done) / 60
-        yield (f"| {name:<9} | {passed:>3} of {len(part.steps):>2}"
+        yield (f"| {name:<9} | {passed:>2} of {len(part.steps):>2} "
                f"| {len(done) - passed:>6} | {minutes:>7.1f} | {part.what} |")
 
 
+def run_parts(chosen, state, all_parts):
+    records = Records(state)
+    failed = 0
+    for name in chosen:
+        for step, command in all_parts[name].steps.items():
+            record = records.read(name, step)
+            if record and record["status"] == 0:
+                print(f"{name} {step}: has passed, in {record['seconds']} s")
+            elif not run(state, records, name, step, command):
+                failed += 1
+    print(*table(state, all_parts, records), sep="\n")
+    return 1 if failed else 0
+
+
 def main():
-    state = state_of_tree()
-    all_parts = parts(state)
     parser = argparse.ArgumentParser(prog="tools/dev deep", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART")
     parser.add_argument("--list", action="store_true", help="names the parts")
     parser.add_argument("--table", action="store_true", help="prints what has been run")
     options = parser.parse_args()
-    unknown = [name for name in options.parts if name not in all_parts]
+    names = list(parts("000000"))
+    unknown = [name for name in options.parts if name not in names]
     if unknown:
         parser.error(f"there is no part {', '.join(unknown)}; see --list")
     if options.list:
-        for name, part in all_parts.items():
+        for name, part in parts("000000").items():
             print(f"{name:<10} {part.what}; steps: {len(part.steps)}")
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    records = Records(state)
-    failed = 0
-    for name in [] if options.table else options.parts or all_parts:
-        for step, command in all_parts[name].steps.items():
-            record = records.read(name, step)
-            if record and record["status"] == 0:
-                print(f"{name} {step}: has passed, in {record['seconds']} s")
-            elif not run(records, name, step, command):
-                failed += 1
-    print(*table(state, all_parts, records), sep="\n")
-    return 1 if failed else 0
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    state = state_of_tree()
+    chosen = [] if options.table else options.parts or names
+    try:
+        return run_parts(chosen, state, parts(state))
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on from here")
+        return 130
 
 
 if __name__ == "__main__":

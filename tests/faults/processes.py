@@ -95,7 +95,11 @@ class Program:
         return now
 
     async def gone(self):
-        await within(PATIENCE_S, f"the end of {self.name}", self.process.wait())
+        """Not `process.wait()`: that also waits until its children have closed its pipes."""
+        async def poll():
+            while self.process.returncode is None:
+                await asyncio.sleep(0.005)
+        await within(PATIENCE_S, f"the end of {self.name}", poll())
 
     async def kill(self):
         for pid in {self.pid, self.process.pid}:
@@ -104,7 +108,7 @@ class Program:
                     os.kill(pid, signal.SIGKILL)
                 except ProcessLookupError:
                     pass
-        await self.gone()
+        await within(PATIENCE_S, f"the end of {self.name}", self.process.wait())
         await within(PATIENCE_S, f"the end of the output of {self.name}", self.reader)
         self.process.stdin.close()
 

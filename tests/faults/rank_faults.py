@@ -11,8 +11,8 @@ from processes import Violation
 
 
 async def kill_victim(run):
-    """Who takes its rank comes when it is gone, as a supervisor that waits for it sees it: before,
-    the rank is in use."""
+    """Waits until the process is gone, as a supervisor does. Until then the server refuses a
+    replacement: rank_in_use."""
     at = run.victim.signal(signal.SIGKILL)
     await run.victim.gone()
     return at

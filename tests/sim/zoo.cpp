@@ -25,8 +25,8 @@ namespace {
 
 constexpr const char* usage =
     "sim_zoo                                   all, each within its budget of seeds\n"
-    "sim_zoo --sample                          as many as MUSTER_TEST_SCALE says, which\n"
-    "                                          MUSTER_TEST_SEED draws\n"
+    "sim_zoo --sample                          some: MUSTER_TEST_SCALE says how many, and\n"
+    "                                          MUSTER_TEST_SEED which\n"
     "sim_zoo --bug NAME [--seed N [--trace]]   one; a seed as a text of what happens\n";
 
 constexpr std::uint64_t budget = 500;
