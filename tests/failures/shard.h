@@ -29,4 +29,13 @@ struct Tally {
   void check(double refused_share_max, double ended_share_max) const;
 };
 
+/// On a busy machine a call may time out before anything has failed. Such a run shows nothing, and
+/// is repeated, three times at most.
+template <class Run, class IsVoid>
+auto repeated_while_void(const Run& run, const IsVoid& is_void) {
+  auto told = run();
+  for (int repetition = 0; repetition < 3 && is_void(told); ++repetition) told = run();
+  return told;
+}
+
 }  // namespace muster::test
