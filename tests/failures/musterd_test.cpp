@@ -65,7 +65,7 @@ Run run(FailurePlan plan) {
 Run telling_run(FailurePlan plan) {
   return repeated_while_void(
       [plan] { return run(plan); },
-      [](const Run& run) { return !run.has_struck && !run.story.errors.empty(); });
+      [](const Run& run) { return !run.has_struck && was_only_late(run.story); });
 }
 
 /// What holds whether the server lived on or not.

@@ -268,6 +268,21 @@ Duration timeout_of(FailurePlan plan) {
   return plan.what == Fails::one_byte ? Duration(20s) : Duration(500ms);
 }
 
+bool was_only_late(const Story& story) {
+  if (!story.wrongs.empty() || !story.unheard.empty() || !story.speechless.empty()) return false;
+  for (const Error& error : story.errors) {
+    switch (error.code) {
+      case ErrorCode::timed_out:
+      case ErrorCode::unavailable:
+      case ErrorCode::outcome_unknown:
+      case ErrorCode::rank_lost:
+      case ErrorCode::rank_left: break;
+      default: return false;
+    }
+  }
+  return !story.errors.empty();
+}
+
 bool serves(const std::string& address) {
   StoreOptions options;
   options.timeout = 5s;

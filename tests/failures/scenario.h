@@ -27,6 +27,10 @@ Story play(const std::string& address, Duration timeout);
 /// So long a call may take with the plan; many small steps are slow on a busy machine.
 Duration timeout_of(FailurePlan plan);
 
+/// Whether calls failed, all of them only because they were late or the other rank was, and
+/// nothing else was wrong.
+bool was_only_late(const Story& story);
+
 /// Whether a newcomer can write and read at `address`.
 bool serves(const std::string& address);
 

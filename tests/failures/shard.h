@@ -30,7 +30,7 @@ struct Tally {
 };
 
 /// On a busy machine a call may time out before anything has failed. Such a run shows nothing, and
-/// is repeated, three times at most.
+/// is repeated, three times at most; then it counts.
 template <class Run, class IsVoid>
 auto repeated_while_void(const Run& run, const IsVoid& is_void) {
   auto told = run();
