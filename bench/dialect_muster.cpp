@@ -23,18 +23,6 @@ Number number_at(std::string_view bytes, std::size_t position) {
   return number;
 }
 
-/// Whether the server keeps the reply until it is acknowledged; docs/protocol.md "operations".
-bool is_kept(wire::Operation operation) {
-  switch (operation) {
-    case wire::Operation::get:
-    case wire::Operation::exists:
-    case wire::Operation::wait:
-    case wire::Operation::multi_get:
-    case wire::Operation::status: return false;
-    default: return true;
-  }
-}
-
 std::int64_t count_of_keys(std::string_view body) {
   const auto status = wire::decode_body<wire::StatusReply>(body);
   if (!status) return -1;
@@ -66,7 +54,7 @@ std::size_t MusterDialect::greeting_reply_bytes() const { return wire::server_he
 void MusterDialect::append_request(std::string& out, wire::RequestBody body, Duration timeout) {
   wire::Request request;
   request.id = ++last_id_;
-  is_kept_[request.id % in_flight_max] = is_kept(wire::operation_of(body));
+  is_kept_[request.id % in_flight_max] = wire::is_kept(wire::operation_of(body));
   request.timeout = timeout;
   request.acknowledged.swap(unacknowledged_);
   request.body = std::move(body);

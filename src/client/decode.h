@@ -5,16 +5,16 @@
 #include <utility>
 
 #include "muster/result.h"
-#include "wire/reply.h"
+#include "wire/operation_table.h"
 
 namespace muster::client {
 
-/// Makes a decoder of reply bodies: `read(Reply&, std::string& body)` turns what was decoded, which
-/// views the body, into the value that the caller owns.
-template <class T, class Reply, class Read>
+/// Makes a decoder of the replies to `Request`: `read(reply, std::string& body)` turns the decoded
+/// reply, which views the body, into the value that the caller owns.
+template <class T, class Request, class Read>
 auto decoder(Read read) {
   return [read](std::string&& body) -> Result<T> {
-    auto reply = wire::decode_body<Reply>(body);
+    auto reply = wire::decode_body<wire::ReplyTo<Request>>(body);
     if (!reply) return std::move(reply).error();
     if constexpr (std::is_void_v<T>) {
       read(*reply, body);
@@ -25,8 +25,10 @@ auto decoder(Read read) {
   };
 }
 
-inline auto nothing_decoder() {
-  return decoder<void, wire::EmptyReply>([](const auto&, const auto&) {});
+/// The same of a reply in which nothing is of interest to the caller.
+template <class Request>
+auto nothing_decoder() {
+  return decoder<void, Request>([](const auto&, const auto&) {});
 }
 
 /// `part` of `body`, in the memory that the body has already.

@@ -119,7 +119,7 @@ Call<BarrierResult> Group::barrier_call(Duration timeout) {
   body.collective = wire::Collective::barrier;
   return collective<BarrierResult>(
       "barrier", std::move(body), timeout,
-      decoder<BarrierResult, wire::RoundReply>([](wire::RoundReply& reply, const auto&) {
+      decoder<BarrierResult, wire::CollectiveCall>([](wire::RoundReply& reply, const auto&) {
         return BarrierResult{std::move(reply.unconfirmed)};
       }));
 }

@@ -16,7 +16,7 @@ using Slot = std::shared_ptr<std::optional<Result<std::shared_ptr<Group>>>>;
 void form(const Slot& slot, const std::shared_ptr<Link>& link, const std::string& name,
           const GroupOptions& options, const Outcome& outcome) {
   if (!outcome.reply) return;
-  const auto formed = wire::decode_body<wire::FormedReply>(*outcome.reply);
+  const auto formed = wire::decode_body<wire::ReplyTo<wire::Join>>(*outcome.reply);
   const bool makes_sense =
       formed && formed->world_size > 0 && formed->rank < formed->world_size &&
       formed->world_size <= static_cast<std::uint32_t>(std::numeric_limits<int>::max());
@@ -122,7 +122,7 @@ Call<std::shared_ptr<Group>> Group::regroup_call(const RegroupOptions& options, 
 Call<void> Group::leave_call(Duration timeout) {
   auto made = call<void>("leave", timeout);
   made.body = wire::Leave{epoch()};
-  made.decode = nothing_decoder();
+  made.decode = nothing_decoder<wire::Leave>();
   if (!check(made)) return made;
   const std::lock_guard lock(mutex_);
   if (const Error* const ended = state_.ended()) made.refused = *ended;
@@ -136,13 +136,12 @@ Call<std::vector<MemberInfo>> Group::members_call(Duration timeout) {
   using Members = std::vector<MemberInfo>;
   auto made = call<Members>("members", timeout);
   made.body = wire::Members{epoch()};
-  made.decode =
-      decoder<Members, wire::MembersReply>([](const wire::MembersReply& reply, const auto&) {
-        Members members;
-        members.reserve(reply.members.size());
-        for (const wire::MemberEntry& entry : reply.members) members.push_back(public_form(entry));
-        return members;
-      });
+  made.decode = decoder<Members, wire::Members>([](const wire::MembersReply& reply, const auto&) {
+    Members members;
+    members.reserve(reply.members.size());
+    for (const wire::MemberEntry& entry : reply.members) members.push_back(public_form(entry));
+    return members;
+  });
   if (!check(made)) return made;
   const std::lock_guard lock(mutex_);
   if (const Error* const ended = state_.ended()) made.refused = *ended;
@@ -157,7 +156,7 @@ Call<RecoveredRound> Group::recover_call(Duration timeout) {
   made.subject.round = asked->round;
   made.body = *asked;
   made.decode = [round = asked->round](const std::string& body) -> Result<RecoveredRound> {
-    auto reply = wire::decode_body<wire::RecoverReply>(body);
+    auto reply = wire::decode_body<wire::ReplyTo<wire::Recover>>(body);
     if (!reply) return std::move(reply).error();
     RecoveredRound recovered;
     recovered.round = round;
@@ -171,7 +170,7 @@ Call<RecoveredRound> Group::recover_call(Duration timeout) {
   if (const Error* const ended = state_.ended()) made.refused = *ended;
   made.ticket.settle = [self = shared_from_this(), asked](const Outcome& outcome) {
     if (!outcome.reply) return;
-    const auto answer = wire::decode_body<wire::RecoverReply>(*outcome.reply);
+    const auto answer = wire::decode_body<wire::ReplyTo<wire::Recover>>(*outcome.reply);
     const std::lock_guard settling(self->mutex_);
     if (answer) self->state_.resolve(*asked, *answer);
   };

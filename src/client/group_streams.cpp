@@ -10,7 +10,7 @@ Call<void> Group::send_call(int destination, std::uint32_t codec, std::string_vi
   auto made = call<void>("send_obj", timeout);
   const auto peer = static_cast<std::uint32_t>(destination);
   made.body = wire::Send{epoch(), peer, tag, 0, codec, bytes};
-  made.decode = decoder<void, wire::NumberReply>([](const auto&, const auto&) {});
+  made.decode = nothing_decoder<wire::Send>();
   if (!check_rank(made, "destination", destination) || !check(made)) return made;
   made.ticket.settle = [self = shared_from_this(), peer, tag](const Outcome& outcome) {
     const std::lock_guard settling(self->mutex_);
@@ -34,8 +34,8 @@ Call<ReceivedBytes> Group::receive_call(int source, std::uint32_t codec, std::ui
   auto made = call<ReceivedBytes>("recv_obj", timeout);
   const auto peer = static_cast<std::uint32_t>(source);
   made.body = wire::Receive{epoch(), peer, tag, 0, codec};
-  made.decode = decoder<ReceivedBytes, wire::ReceiveReply>(
-      [](const wire::ReceiveReply& reply, std::string& body) {
+  made.decode =
+      decoder<ReceivedBytes, wire::Receive>([](const wire::ReceiveReply& reply, std::string& body) {
         return ReceivedBytes{cut_out(body, reply.value), reply.sequence};
       });
   if (!check_rank(made, "source", source) || !check(made)) return made;
@@ -63,7 +63,7 @@ Call<std::uint64_t> Group::expire_data_call(std::optional<Duration> older_than, 
   }
   made.body = wire::ExpireData{epoch(), older_than.value_or(formed_.data_expiration)};
   made.decode =
-      decoder<std::uint64_t, wire::NumberReply>([](const wire::NumberReply& reply, const auto&) {
+      decoder<std::uint64_t, wire::ExpireData>([](const wire::NumberReply& reply, const auto&) {
         return static_cast<std::uint64_t>(reply.number);
       });
   check(made);

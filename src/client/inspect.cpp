@@ -83,13 +83,13 @@ GroupReport report_of(const wire::InspectGroupReply& reply, std::string_view nam
 }
 
 /// One page: what `entries` of the reply are, in their public form.
-template <class T, class Reply, class Request, class Entry>
-Result<std::vector<T>> page(Store& store, std::string_view operation, const Request& request,
-                            std::vector<Entry> Reply::*entries, Duration timeout) {
+template <class T, class Request, class Entry>
+Result<std::vector<T>> page(Store& store, const Request& request,
+                            std::vector<Entry> wire::ReplyTo<Request>::*entries, Duration timeout) {
   Call<std::vector<T>> call;
-  call.subject.operation = operation;
+  call.subject.operation = wire::name_of(wire::operation<Request>);
   call.body = request;
-  call.decode = decoder<std::vector<T>, Reply>([entries](const Reply& reply, const std::string&) {
+  call.decode = decoder<std::vector<T>, Request>([entries](const auto& reply, const auto&) {
     std::vector<T> read;
     for (const Entry& entry : reply.*entries) read.push_back(public_form(entry));
     return read;
@@ -136,7 +136,7 @@ MUSTER_BEGIN_NAMESPACE
 Result<std::vector<SessionInfo>> inspect_sessions(Store& store, Duration timeout) {
   const client::TimeoutOfAll all(store, timeout);
   return client::all_pages<SessionInfo>([&](const SessionInfo* last) {
-    return client::page<SessionInfo>(store, "sessions", wire::Sessions{last ? last->id : 0},
+    return client::page<SessionInfo>(store, wire::Sessions{last ? last->id : 0},
                                      &wire::SessionsReply::sessions, all.left());
   });
 }
@@ -144,8 +144,7 @@ Result<std::vector<SessionInfo>> inspect_sessions(Store& store, Duration timeout
 Result<std::vector<GroupInfo>> inspect_groups(Store& store, Duration timeout) {
   const client::TimeoutOfAll all(store, timeout);
   return client::all_pages<GroupInfo>([&](const GroupInfo* last) {
-    return client::page<GroupInfo>(store, "groups",
-                                   wire::Groups{last ? last->name : std::string_view()},
+    return client::page<GroupInfo>(store, wire::Groups{last ? last->name : std::string_view()},
                                    &wire::GroupsReply::groups, all.left());
   });
 }
@@ -153,7 +152,7 @@ Result<std::vector<GroupInfo>> inspect_groups(Store& store, Duration timeout) {
 Result<std::vector<WaiterInfo>> inspect_waiters(Store& store, Duration timeout) {
   const client::TimeoutOfAll all(store, timeout);
   return client::all_pages<WaiterInfo>([&](const WaiterInfo* last) {
-    return client::page<WaiterInfo>(store, "waiters", wire::Waiters{last ? last->session : 0},
+    return client::page<WaiterInfo>(store, wire::Waiters{last ? last->session : 0},
                                     &wire::WaitersReply::waiters, all.left());
   });
 }
@@ -162,7 +161,7 @@ Result<GroupReport> inspect_group(Store& store, std::string_view name, Duration 
   client::Call<GroupReport> call;
   call.subject = {"inspect_group", std::make_shared<const std::string>(name), 0, 0};
   call.body = wire::InspectGroup{name};
-  call.decode = client::decoder<GroupReport, wire::InspectGroupReply>(
+  call.decode = client::decoder<GroupReport, wire::InspectGroup>(
       [name = std::string(name)](const wire::InspectGroupReply& reply, const std::string&) {
         return client::report_of(reply, name);
       });

@@ -9,7 +9,7 @@ namespace muster::client {
 namespace {
 
 Result<wire::RoundReply> reply_with(std::string_view body, std::size_t count) {
-  auto reply = wire::decode_body<wire::RoundReply>(body);
+  auto reply = wire::decode_body<wire::ReplyTo<wire::CollectiveCall>>(body);
   if (!reply || reply->values.size() == count) return reply;
   Error error = failure(ErrorCode::protocol_error,
                         "the server's answer has " + std::to_string(reply->values.size()) +

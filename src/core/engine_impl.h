@@ -16,6 +16,7 @@
 #include "core/host.h"
 #include "core/name_space.h"
 #include "core/session.h"
+#include "wire/operation_table.h"
 
 namespace muster::core {
 
@@ -168,7 +169,7 @@ class Engine::Impl final : public Host {
   std::deque<NameSpace*> watched_;  ///< without sessions when they came here
   ClosedConnections closed_;
   FencedSessions fenced_;
-  std::array<std::uint64_t, 69> operation_counts_{};  ///< by number
+  std::array<std::uint64_t, wire::operations_count> operation_counts_{};
   std::uint64_t sessions_lost_count_ = 0;
   std::uint64_t observers_count_ = 0;
   std::uint64_t parked_count_ = 0;

@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <concepts>
+#include <type_traits>
 
 #include "base/planted.h"
 #include "core/engine_impl.h"
 #include "wire/error_body.h"
+#include "wire/operation_table.h"
 
 // A request's life: what it acknowledges is forgotten -> has it come before (a resend after a
 // reconnect)? then it waits where it waited, or gets the answer that it got -> is it allowed and
@@ -13,47 +16,6 @@ namespace muster::core {
 namespace {
 
 using wire::Operation;
-
-/// Whether a second execution would not be the same as the first.
-bool changes(Operation operation) {
-  switch (operation) {
-    case Operation::get:
-    case Operation::exists:
-    case Operation::wait:
-    case Operation::multi_get:
-    case Operation::list:
-    case Operation::members:
-    case Operation::receive:  // takes effect when its answer is acknowledged
-    case Operation::recover:
-    case Operation::status:
-    case Operation::sessions:
-    case Operation::groups:
-    case Operation::inspect_group:
-    case Operation::waiters: return false;
-    default: return true;
-  }
-}
-
-/// Of those that change nothing: whether the answer may be kept all the same, until it has come.
-bool may_be_kept(Operation operation) {
-  return operation == Operation::receive || operation == Operation::recover;
-}
-
-bool for_members_only(Operation operation) {
-  switch (operation) {
-    case Operation::join:
-    case Operation::leave:
-    case Operation::regroup:
-    case Operation::cancel_regroup:
-    case Operation::collective:
-    case Operation::cancel_round:
-    case Operation::send:
-    case Operation::receive:
-    case Operation::expire_data:
-    case Operation::recover: return true;
-    default: return false;
-  }
-}
 
 /// What a cached answer takes beside its head: its memory, and a bucket.
 constexpr std::uint64_t cached_answer_bytes = sizeof(Answer) + 48;
@@ -141,13 +103,17 @@ void Engine::Impl::on(const Requested& event) {
                                std::clamp(request.timeout, Duration::zero(), base::timeout_max),
                                now_};
   brought_in_ = event.memory;
-  ++operation_counts_[static_cast<std::size_t>(operation)];
+  ++operation_counts_[request.body.index()];
   if (auto why = refusal(context)) {
     why->operation = wire::name_of(operation);
     why->decided_by = "server";
     // Nothing was done, and there may be no room in the cache: a repetition is tried anew.
     return deliver(*session, request.id, error_answer(*why), Caching::never);
   }
+  static_assert(wire::every_request([]<class Body>(std::type_identity<Body>) {
+                  return std::invocable<const Dispatch&, const Body&>;
+                }),
+                "every operation has its function in Dispatch");
   std::visit(Dispatch{*this, context}, request.body);
 }
 
@@ -173,11 +139,12 @@ std::optional<Error> Engine::Impl::refusal(const RequestContext& context) const 
   const Session& session = context.session;
   const Operation operation = context.operation;
   const bool is_observer = session.role == wire::Role::observer;
-  if (is_observer && for_members_only(operation) && !MUSTER_PLANTED(observer_takes_part)) {
+  const bool is_for_clients = wire::facts_of(operation).askers == wire::Askers::clients;
+  if (is_observer && is_for_clients && !MUSTER_PLANTED(observer_takes_part)) {
     return failure(ErrorCode::permission_denied,
                    "an observer cannot take part in groups; connect as a client");
   }
-  if (!changes(operation) && !may_be_kept(operation)) return std::nullopt;
+  if (!wire::is_kept(operation)) return std::nullopt;
   // Answers to parked requests count against the parked ones: they come in bursts that the
   // client cannot foresee, such as the release of many barriers.
   const std::size_t cached_count = session.unacknowledged.size() - session.cached_parked_count;
@@ -332,7 +299,7 @@ ParkedByRequest::node_type Engine::Impl::take_parked(Parked& parked) {
 
 void Engine::Impl::answer(const RequestContext& context, Answer&& answer) {
   deliver(context.session, context.request_id, std::move(answer),
-          changes(context.operation) ? Caching::always : Caching::if_acknowledged);
+          wire::changes_state(context.operation) ? Caching::always : Caching::if_acknowledged);
 }
 
 void Engine::Impl::fail(const RequestContext& context, Error error) {
@@ -345,7 +312,7 @@ void Engine::Impl::answer(Parked& parked, Answer&& answer) {
   answer.was_parked = true;
   const auto taken = take_parked(parked);
   deliver(parked.session, parked.request_id, std::move(answer),
-          changes(parked.operation) ? Caching::always : Caching::if_acknowledged);
+          wire::changes_state(parked.operation) ? Caching::always : Caching::if_acknowledged);
 }
 
 void Engine::Impl::fail(Parked& parked, Error error) {

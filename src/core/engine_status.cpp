@@ -4,6 +4,7 @@
 #include "core/failure.h"
 #include "core/name_space.h"
 #include "core/reply_heads.h"
+#include "wire/operation_table.h"
 
 namespace muster::core {
 namespace {
@@ -114,10 +115,9 @@ void Engine::Impl::send_status(const RequestContext& context) {
   add_waiting(fields, waiting);
   fields.number("sessions_begun_count", last_session_id_);
   fields.number("sessions_lost_count", sessions_lost_count_);
-  for (std::size_t number = 0; number < operation_counts_.size(); ++number) {
-    const auto name = wire::name_of(static_cast<wire::Operation>(number));
-    if (name.empty()) continue;
-    fields.number("operations_" + std::string(name) + "_count", operation_counts_[number]);
+  for (std::size_t index = 0; index < wire::operations_count; ++index) {
+    const std::string_view name = wire::operation_facts[index].name;
+    fields.number("operations_" + std::string(name) + "_count", operation_counts_[index]);
   }
   add_limits(fields, options_);
   answer(context, answer_of(fields.reply()));

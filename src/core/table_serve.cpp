@@ -4,6 +4,7 @@
 #include "base/planted.h"
 #include "core/reply_heads.h"
 #include "core/table_state.h"
+#include "wire/operation_table.h"
 
 // How those are served who waited for keys that have just come. Several may read one value, and
 // borrow it until the replies are put together; when somebody takes it too, and it goes at once,
@@ -54,7 +55,7 @@ void TableState::serve_readers(std::span<Entry* const> appeared) {
   for (KeyWait* wait : ready) {
     wait->queued = false;
     if (!complete(*wait)) continue;
-    const bool reads_value = wait->parked.operation == wire::Operation::get;
+    const bool reads_value = wait->parked.operation == wire::operation<wire::Get>;
     if (reads_value ? MUSTER_PLANTED(get_not_woken) : MUSTER_PLANTED(wait_not_woken)) continue;
     host.answer(wait->parked, reads_value ? value_answer(*wait->links.front().entry) : Answer{});
   }

@@ -1,6 +1,7 @@
 #include "core/waits.h"
 
 #include "core/table_state.h"
+#include "wire/operation_table.h"
 
 namespace muster::core {
 
@@ -27,7 +28,7 @@ void KeyWait::stand_at(Entry& entry) {
   link.wait = this;
   link.entry = &entry;
   Waiting& waiting = entry.block.extras()->waiting;
-  const bool takes = parked.operation == wire::Operation::take;
+  const bool takes = parked.operation == wire::operation<wire::Take>;
   (takes ? waiting.takers : waiting.readers).append(link.at_key);
   if (!entry.has_value) ++missing_count;
 }

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "wire/operation.h"
+#include "wire/operation_table.h"
 #include "wire/request.h"
 
 namespace muster::server {
@@ -25,18 +25,14 @@ Charging charging_of(const wire::FrameHeader& header, std::uint32_t essential_by
   const Charging essential =
       header.body_bytes <= always_bytes_max ? Charging::always : Charging::reserve;
   if (header.type != wire::FrameType::request) return essential;
-  switch (static_cast<wire::Operation>(header.code)) {
-    case wire::Operation::take:
-    case wire::Operation::remove:
-    case wire::Operation::receive: return essential;
-    case wire::Operation::get:
-    case wire::Operation::exists:
-    case wire::Operation::wait:
-    case wire::Operation::multi_get:
-    case wire::Operation::list:
-    case wire::Operation::recover: return Charging::reserve;
-    default: return Charging::normal;
+  const auto index = wire::find_operation(header.code);
+  if (!index) return Charging::normal;
+  switch (wire::operation_facts[*index].memory) {
+    case wire::Memory::keeps: break;
+    case wire::Memory::reads: return Charging::reserve;
+    case wire::Memory::frees: return essential;
   }
+  return Charging::normal;
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include "wire/reader.h"
 #include "wire/writer.h"
 
-// The two codecs that walk the field lists of wire/fields.h.
+// The two codecs that walk the field lists of messages, see wire/fields.h.
 
 namespace muster::wire {
 

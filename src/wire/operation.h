@@ -5,45 +5,9 @@
 
 namespace muster::wire {
 
-/// What a request asks for. The numbers are part of the protocol and never change.
-enum class Operation : std::uint16_t {
-  set = 1,
-  get = 2,
-  take = 3,
-  add = 4,
-  compare_set = 5,
-  append = 6,
-  remove = 7,
-  exists = 8,
-  wait = 9,
-  multi_get = 10,
-  multi_set = 11,
-  list = 12,
-  touch = 13,
-
-  join = 32,
-  leave = 33,
-  regroup = 34,
-  members = 35,
-  report_dead = 36,
-  cancel_regroup = 37,
-
-  collective = 48,
-  cancel_round = 49,
-  send = 50,
-  receive = 51,
-  expire_data = 52,
-  recover = 53,
-
-  status = 64,
-  sessions = 65,
-  groups = 66,
-  inspect_group = 67,
-  waiters = 68,
-};
-
-/// The operation's name as it is written here; empty for numbers that are none.
-std::string_view name_of(Operation operation);
+/// What a request asks for, as its number in the frame. The operations and their numbers stand in
+/// wire/operation_table.h.
+enum class Operation : std::uint16_t {};
 
 /// The collectives that a round can be.
 enum class Collective : std::uint8_t {
@@ -53,6 +17,8 @@ enum class Collective : std::uint8_t {
   gather = 4,
   scatter = 5,
 };
+constexpr std::uint8_t first_number(Collective) { return 1; }
+constexpr std::uint8_t last_number(Collective) { return 5; }
 
 std::string_view name_of(Collective collective);
 

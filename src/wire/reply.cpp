@@ -4,33 +4,12 @@
 #include "wire/failure.h"
 
 namespace muster::wire {
-namespace {
 
 template <class Reply>
-void append(std::string& out, const Reply& reply) {
+void append_body(std::string& out, const Reply& reply) {
   Encoder encoder(out);
   fields(encoder, reply);
 }
-
-}  // namespace
-
-void append_body(std::string& out, const EmptyReply& reply) { append(out, reply); }
-void append_body(std::string& out, const AppliedReply& reply) { append(out, reply); }
-void append_body(std::string& out, const ValueReply& reply) { append(out, reply); }
-void append_body(std::string& out, const NumberReply& reply) { append(out, reply); }
-void append_body(std::string& out, const PresenceReply& reply) { append(out, reply); }
-void append_body(std::string& out, const ValuesReply& reply) { append(out, reply); }
-void append_body(std::string& out, const ListReply& reply) { append(out, reply); }
-void append_body(std::string& out, const FormedReply& reply) { append(out, reply); }
-void append_body(std::string& out, const MembersReply& reply) { append(out, reply); }
-void append_body(std::string& out, const RoundReply& reply) { append(out, reply); }
-void append_body(std::string& out, const ReceiveReply& reply) { append(out, reply); }
-void append_body(std::string& out, const RecoverReply& reply) { append(out, reply); }
-void append_body(std::string& out, const StatusReply& reply) { append(out, reply); }
-void append_body(std::string& out, const SessionsReply& reply) { append(out, reply); }
-void append_body(std::string& out, const GroupsReply& reply) { append(out, reply); }
-void append_body(std::string& out, const InspectGroupReply& reply) { append(out, reply); }
-void append_body(std::string& out, const WaitersReply& reply) { append(out, reply); }
 
 template <class Reply>
 Result<Reply> decode_body(std::string_view body) {
@@ -43,22 +22,28 @@ Result<Reply> decode_body(std::string_view body) {
   return reply;
 }
 
-template Result<EmptyReply> decode_body(std::string_view body);
-template Result<AppliedReply> decode_body(std::string_view body);
-template Result<ValueReply> decode_body(std::string_view body);
-template Result<NumberReply> decode_body(std::string_view body);
-template Result<PresenceReply> decode_body(std::string_view body);
-template Result<ValuesReply> decode_body(std::string_view body);
-template Result<ListReply> decode_body(std::string_view body);
-template Result<FormedReply> decode_body(std::string_view body);
-template Result<MembersReply> decode_body(std::string_view body);
-template Result<RoundReply> decode_body(std::string_view body);
-template Result<ReceiveReply> decode_body(std::string_view body);
-template Result<RecoverReply> decode_body(std::string_view body);
-template Result<StatusReply> decode_body(std::string_view body);
-template Result<SessionsReply> decode_body(std::string_view body);
-template Result<GroupsReply> decode_body(std::string_view body);
-template Result<InspectGroupReply> decode_body(std::string_view body);
-template Result<WaitersReply> decode_body(std::string_view body);
+#define MUSTER_INSTANTIATE(Reply)                        \
+  template void append_body(std::string&, const Reply&); \
+  template Result<Reply> decode_body(std::string_view)
+
+MUSTER_INSTANTIATE(EmptyReply);
+MUSTER_INSTANTIATE(AppliedReply);
+MUSTER_INSTANTIATE(ValueReply);
+MUSTER_INSTANTIATE(NumberReply);
+MUSTER_INSTANTIATE(PresenceReply);
+MUSTER_INSTANTIATE(ValuesReply);
+MUSTER_INSTANTIATE(ListReply);
+MUSTER_INSTANTIATE(FormedReply);
+MUSTER_INSTANTIATE(MembersReply);
+MUSTER_INSTANTIATE(RoundReply);
+MUSTER_INSTANTIATE(ReceiveReply);
+MUSTER_INSTANTIATE(RecoverReply);
+MUSTER_INSTANTIATE(StatusReply);
+MUSTER_INSTANTIATE(SessionsReply);
+MUSTER_INSTANTIATE(GroupsReply);
+MUSTER_INSTANTIATE(InspectGroupReply);
+MUSTER_INSTANTIATE(WaitersReply);
+
+#undef MUSTER_INSTANTIATE
 
 }  // namespace muster::wire

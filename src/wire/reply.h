@@ -9,44 +9,74 @@
 
 #include "muster/error.h"
 #include "muster/result.h"
+#include "wire/fields.h"
 #include "wire/frame.h"
-#include "wire/operation.h"
 
-// The bodies of replies (header code 0), one struct per kind. All views point into the frame.
-// The fields have the order and the encoding of wire/request.h; after them come optional fields in
-// the form that requests have: unknown ones are skipped.
-// A reply with another code carries an Error as its body, see wire/error_body.h.
+// The bodies of replies (header code 0). wire/operation_table.h says which operation has which.
+// All views point into the frame. The fields stand in their order on the wire; after them come
+// optional fields in the form that requests have: unknown ones are skipped. A reply with another
+// code carries an Error as its body, see wire/error_body.h.
 
 namespace muster::wire {
 
-struct EmptyReply {};  ///< multi_set, touch, wait, leave, report_dead, cancel_regroup, cancel_round
-struct AppliedReply {  ///< set, compare_set: whether it was applied
+struct EmptyReply {};
+void fields(auto&, Is<EmptyReply> auto&) {}
+
+struct AppliedReply {
   bool applied = false;
   std::optional<std::string_view> value;  ///< compare_set, not applied: what is there
 };
-struct ValueReply {  ///< get, take
+void fields(auto& codec, Is<AppliedReply> auto& m) {
+  codec("applied", m.applied);
+  codec("value", m.value);
+}
+
+struct ValueReply {
   std::string_view value;
 };
-struct NumberReply {        ///< add: new value; append: new length; remove: how many went;
-  std::int64_t number = 0;  ///< expire_data: how many expired; send: sequence
+void fields(auto& codec, Is<ValueReply> auto& m) { codec("value", m.value); }
+
+struct NumberReply {
+  std::int64_t number = 0;  ///< add: new value; append: new length; remove, expire_data: how many
+                            ///< went; send: sequence
 };
-struct PresenceReply {  ///< exists: one per key
-  std::vector<bool> present;
+void fields(auto& codec, Is<NumberReply> auto& m) { codec("number", m.number); }
+
+struct PresenceReply {
+  std::vector<bool> present;  ///< one per key
 };
-struct ValuesReply {  ///< multi_get: one per key
-  std::vector<std::optional<std::string_view>> values;
+void fields(auto& codec, Is<PresenceReply> auto& m) { codec("present", m.present); }
+
+struct ValuesReply {
+  std::vector<std::optional<std::string_view>> values;  ///< one per key
 };
+void fields(auto& codec, Is<ValuesReply> auto& m) { codec("values", m.values); }
+
 struct ListEntry {
   std::string_view name;  ///< key, or a path that names the object
   std::uint64_t value_bytes = 0;
   std::optional<Duration> ttl;  ///< what is left of it
   bool bound = false;           ///< to a session
 };
+template <>
+inline constexpr std::size_t item_bytes_min<ListEntry> = 14;
+void fields(auto& codec, Is<ListEntry> auto& m) {
+  codec("name", m.name);
+  codec("value_bytes", m.value_bytes);
+  codec("ttl", m.ttl);
+  codec("bound", m.bound);
+}
+
 struct ListReply {
   std::vector<ListEntry> entries;
   std::uint64_t cursor = 0;  ///< 0: that was the last page
 };
-struct FormedReply {  ///< join, regroup
+void fields(auto& codec, Is<ListReply> auto& m) {
+  codec("entries", m.entries);
+  codec("cursor", m.cursor);
+}
+
+struct FormedReply {
   std::uint64_t epoch = 0;
   std::uint32_t rank = 0;
   std::uint32_t world_size = 0;
@@ -54,6 +84,15 @@ struct FormedReply {  ///< join, regroup
   std::uint32_t candidates = 0;    ///< that wait at the moment
   Duration data_expiration{};
 };
+void fields(auto& codec, Is<FormedReply> auto& m) {
+  codec("epoch", m.epoch);
+  codec("rank", m.rank);
+  codec("world_size", m.world_size);
+  codec("hosting_rank", m.hosting_rank);
+  codec("candidates", m.candidates);
+  codec("data_expiration", m.data_expiration);
+}
+
 enum class MemberState : std::uint8_t {
   live = 0,
   silent = 1,
@@ -62,6 +101,8 @@ enum class MemberState : std::uint8_t {
   candidate = 4,
   away = 5,  ///< its connection has ended, its session stands
 };
+constexpr std::uint8_t first_number(MemberState) { return 0; }
+constexpr std::uint8_t last_number(MemberState) { return 5; }
 struct MemberEntry {
   std::uint32_t rank = 0;
   MemberState state = MemberState::live;
@@ -69,31 +110,64 @@ struct MemberEntry {
   Duration silence{};
   std::string_view info;
 };
+template <>
+inline constexpr std::size_t item_bytes_min<MemberEntry> = 45;
+void fields(auto& codec, Is<MemberEntry> auto& m) {
+  codec("rank", m.rank);
+  codec("state", m.state);
+  codec("process", m.process);
+  codec("silence", m.silence);
+  codec("info", m.info);
+}
+
 struct MembersReply {
   std::vector<MemberEntry> members;
 };
-struct RoundReply {                      ///< collective
+void fields(auto& codec, Is<MembersReply> auto& m) { codec("members", m.members); }
+
+struct RoundReply {
   std::vector<RankRange> unconfirmed;    ///< barrier at the hosting rank
   std::vector<std::string_view> values;  ///< all_gather, gather at the root: by rank;
                                          ///< broadcast, scatter: one (the root: none);
                                          ///< barrier: none.
                                          ///< Last, so that a shared payload can follow a head
 };
+void fields(auto& codec, Is<RoundReply> auto& m) {
+  codec("unconfirmed", m.unconfirmed);
+  codec("values", m.values);
+}
+
 struct ReceiveReply {
   std::uint64_t sequence = 0;
   std::uint32_t codec = 0;
   std::string_view value;
 };
+void fields(auto& codec, Is<ReceiveReply> auto& m) {
+  codec("sequence", m.sequence);
+  codec("codec", m.codec);
+  codec("value", m.value);
+}
+
 enum class RoundState : std::uint8_t { none = 0, not_called = 1, done = 2, failed = 3 };
+constexpr std::uint8_t first_number(RoundState) { return 0; }
+constexpr std::uint8_t last_number(RoundState) { return 3; }
 struct RecoverReply {
   RoundState state = RoundState::none;
   std::vector<std::uint64_t> next_sequences;  ///< one per stream that was asked for
   std::optional<Error> error;                 ///< on the wire only if failed
   RoundReply round;                           ///< on the wire only if done; last, as in RoundReply
 };
+void fields(auto& codec, Is<RecoverReply> auto& m) {
+  codec("state", m.state);
+  codec("next_sequences", m.next_sequences);
+  if (m.state == RoundState::failed) codec("error", m.error);
+  if (m.state == RoundState::done) codec("round", m.round);
+}
+
 struct StatusReply {
   std::vector<std::pair<std::string_view, std::string_view>> fields;
 };
+void fields(auto& codec, Is<StatusReply> auto& m) { codec("fields", m.fields); }
 
 // What operators ask for. Pages end where the next one would be too long for a reply: ask again
 // with the last entry; an empty page is the end.
@@ -106,9 +180,22 @@ struct SessionEntry {
   std::uint32_t groups = 0;
   std::uint32_t waiting = 0;  ///< its requests that wait
 };
+template <>
+inline constexpr std::size_t item_bytes_min<SessionEntry> = 53;
+void fields(auto& codec, Is<SessionEntry> auto& m) {
+  codec("id", m.id);
+  codec("process", m.process);
+  codec("connected", m.connected);
+  codec("silence", m.silence);
+  codec("groups", m.groups);
+  codec("waiting", m.waiting);
+}
+
 struct SessionsReply {
   std::vector<SessionEntry> sessions;
 };
+void fields(auto& codec, Is<SessionsReply> auto& m) { codec("sessions", m.sessions); }
+
 struct GroupEntry {
   std::string_view name;
   std::uint64_t epoch = 0;       ///< 0: it forms
@@ -118,9 +205,23 @@ struct GroupEntry {
   std::uint64_t round = 0;  ///< that ranks wait in; 0: none
   Duration round_age{};
 };
+template <>
+inline constexpr std::size_t item_bytes_min<GroupEntry> = 40;
+void fields(auto& codec, Is<GroupEntry> auto& m) {
+  codec("name", m.name);
+  codec("epoch", m.epoch);
+  codec("world_size", m.world_size);
+  codec("live", m.live);
+  codec("candidates", m.candidates);
+  codec("round", m.round);
+  codec("round_age", m.round_age);
+}
+
 struct GroupsReply {
   std::vector<GroupEntry> groups;
 };
+void fields(auto& codec, Is<GroupsReply> auto& m) { codec("groups", m.groups); }
+
 struct RoundEntry {
   std::uint64_t number = 0;
   std::string_view call;  ///< "broadcast root=1 codec=3"
@@ -130,6 +231,15 @@ struct RoundEntry {
   std::uint32_t older_rounds = 0;  ///< all who are needed came, but of so many open rounds before
                                    ///< it the oldest waits for `missing`; 0: it does itself
 };
+void fields(auto& codec, Is<RoundEntry> auto& m) {
+  codec("number", m.number);
+  codec("call", m.call);
+  codec("age", m.age);
+  codec("called", m.called);
+  codec("missing", m.missing);
+  codec("older_rounds", m.older_rounds);
+}
+
 struct RegroupEntry {  ///< one that is not decided
   std::uint32_t new_size = 0;
   std::uint32_t min_size = 0;
@@ -137,6 +247,14 @@ struct RegroupEntry {  ///< one that is not decided
   std::vector<RankRange> called;
   std::vector<RankRange> missing;  ///< also ranks for which there is no candidate
 };
+void fields(auto& codec, Is<RegroupEntry> auto& m) {
+  codec("new_size", m.new_size);
+  codec("min_size", m.min_size);
+  codec("age", m.age);
+  codec("called", m.called);
+  codec("missing", m.missing);
+}
+
 struct ReceiverEntry {  ///< a rank that waits for an object
   std::uint32_t rank = 0;
   std::uint32_t source = 0;
@@ -144,6 +262,16 @@ struct ReceiverEntry {  ///< a rank that waits for an object
   std::uint64_t sequence = 0;
   Duration age{};
 };
+template <>
+inline constexpr std::size_t item_bytes_min<ReceiverEntry> = 32;
+void fields(auto& codec, Is<ReceiverEntry> auto& m) {
+  codec("rank", m.rank);
+  codec("source", m.source);
+  codec("tag", m.tag);
+  codec("sequence", m.sequence);
+  codec("age", m.age);
+}
+
 struct CandidateEntry {  ///< a join that waits beside the members, or the seats
   MemberEntry member;    ///< live, silent or away; its rank: the one it asked for; without `info`
   std::uint32_t world_size = 0;
@@ -152,6 +280,17 @@ struct CandidateEntry {  ///< a join that waits beside the members, or the seats
   Duration age{};
   Duration left{};  ///< until its deadline
 };
+template <>
+inline constexpr std::size_t item_bytes_min<CandidateEntry> = 67;
+void fields(auto& codec, Is<CandidateEntry> auto& m) {
+  codec("member", m.member);
+  codec("world_size", m.world_size);
+  codec("standby", m.standby);
+  codec("waits_for_holder", m.waits_for_holder);
+  codec("age", m.age);
+  codec("left", m.left);
+}
+
 struct InspectGroupReply {
   std::uint64_t epoch = 0;  ///< 0: it forms
   std::uint32_t world_size = 0;
@@ -169,6 +308,24 @@ struct InspectGroupReply {
   std::string_view failure_call;  ///< only if `failed`: as RoundEntry::call
   std::optional<Error> failure;   ///< only if `failed`
 };
+void fields(auto& codec, Is<InspectGroupReply> auto& m) {
+  codec("epoch", m.epoch);
+  codec("world_size", m.world_size);
+  codec("age", m.age);
+  codec("members", m.members);
+  codec("missing", m.missing);
+  codec("candidates", m.candidates);
+  codec("round", m.round);
+  codec("confirming", m.confirming);
+  codec("regroup", m.regroup);
+  codec("receivers", m.receivers);
+  codec("failed", m.failed);
+  if (!m.failed) return;
+  codec("failure_age", m.failure_age);
+  codec("failure_call", m.failure_call);
+  codec("failure", m.failure);
+}
+
 struct WaiterEntry {
   std::uint64_t session = 0;
   ProcessInfo process;
@@ -177,32 +334,31 @@ struct WaiterEntry {
   Duration age{};
   Duration left{};  ///< until its deadline
 };
+template <>
+inline constexpr std::size_t item_bytes_min<WaiterEntry> = 60;
+void fields(auto& codec, Is<WaiterEntry> auto& m) {
+  codec("session", m.session);
+  codec("process", m.process);
+  codec("operation", m.operation);
+  codec("target", m.target);
+  codec("age", m.age);
+  codec("left", m.left);
+}
+
 struct WaitersReply {
   std::vector<WaiterEntry> waiters;
 };
+void fields(auto& codec, Is<WaitersReply> auto& m) { codec("waiters", m.waiters); }
 
-// Each append_ writes a body, each decode_ reads a whole one.
-// decode errors: protocol_error
+// Both are instantiated for the structs above that are replies.
 
-void append_body(std::string& out, const EmptyReply& reply);
-void append_body(std::string& out, const AppliedReply& reply);
-void append_body(std::string& out, const ValueReply& reply);
-void append_body(std::string& out, const NumberReply& reply);
-void append_body(std::string& out, const PresenceReply& reply);
-void append_body(std::string& out, const ValuesReply& reply);
-void append_body(std::string& out, const ListReply& reply);
-void append_body(std::string& out, const FormedReply& reply);
-void append_body(std::string& out, const MembersReply& reply);
-void append_body(std::string& out, const RoundReply& reply);
-void append_body(std::string& out, const ReceiveReply& reply);
-void append_body(std::string& out, const RecoverReply& reply);
-void append_body(std::string& out, const StatusReply& reply);
-void append_body(std::string& out, const SessionsReply& reply);
-void append_body(std::string& out, const GroupsReply& reply);
-void append_body(std::string& out, const InspectGroupReply& reply);
-void append_body(std::string& out, const WaitersReply& reply);
+/// Appends a body.
+template <class Reply>
+void append_body(std::string& out, const Reply& reply);
 
-/// Instantiated for the structs above.
+/// Decodes a whole body.
+///
+/// errors  protocol_error
 template <class Reply>
 Result<Reply> decode_body(std::string_view body);
 

@@ -1,5 +1,9 @@
 #include "wire/request.h"
 
+#include <array>
+#include <tuple>
+#include <type_traits>
+
 #include "wire/codec.h"
 #include "wire/failure.h"
 
@@ -21,82 +25,25 @@ void get_ids(Reader& reader, std::vector<std::uint64_t>& ids) {
   for (std::uint64_t& id : ids) id = reader.u64();
 }
 
+using GetBody = void (*)(Reader&, RequestBody&);
+
 template <class Body>
 void get_body(Reader& reader, RequestBody& into) {
   Decoder decoder(reader);
   fields(decoder, into.emplace<Body>());
 }
 
-using GetBody = void (*)(Reader&, RequestBody&);
+static_assert(every_request([]<class Body>(std::type_identity<Body>) {
+                return HasFields<Decoder, Body> && HasFields<Encoder, const Body>;
+              }),
+              "the body of every request has its fields beside it, in wire/request_bodies.h");
 
-GetBody decoder_of(Operation operation) {
-  switch (operation) {
-    case Operation::set: return get_body<Set>;
-    case Operation::get: return get_body<Get>;
-    case Operation::take: return get_body<Take>;
-    case Operation::add: return get_body<Add>;
-    case Operation::compare_set: return get_body<CompareSet>;
-    case Operation::append: return get_body<Append>;
-    case Operation::remove: return get_body<Remove>;
-    case Operation::exists: return get_body<Exists>;
-    case Operation::wait: return get_body<Wait>;
-    case Operation::multi_get: return get_body<MultiGet>;
-    case Operation::multi_set: return get_body<MultiSet>;
-    case Operation::list: return get_body<List>;
-    case Operation::touch: return get_body<Touch>;
-    case Operation::join: return get_body<Join>;
-    case Operation::leave: return get_body<Leave>;
-    case Operation::regroup: return get_body<Regroup>;
-    case Operation::members: return get_body<Members>;
-    case Operation::report_dead: return get_body<ReportDead>;
-    case Operation::cancel_regroup: return get_body<CancelRegroup>;
-    case Operation::collective: return get_body<CollectiveCall>;
-    case Operation::cancel_round: return get_body<CancelRound>;
-    case Operation::send: return get_body<Send>;
-    case Operation::receive: return get_body<Receive>;
-    case Operation::expire_data: return get_body<ExpireData>;
-    case Operation::recover: return get_body<Recover>;
-    case Operation::status: return get_body<Status>;
-    case Operation::sessions: return get_body<Sessions>;
-    case Operation::groups: return get_body<Groups>;
-    case Operation::inspect_group: return get_body<InspectGroup>;
-    case Operation::waiters: return get_body<Waiters>;
-  }
-  return nullptr;
-}
-
-struct OperationOf {
-  Operation operator()(const Set&) const { return Operation::set; }
-  Operation operator()(const Get&) const { return Operation::get; }
-  Operation operator()(const Take&) const { return Operation::take; }
-  Operation operator()(const Add&) const { return Operation::add; }
-  Operation operator()(const CompareSet&) const { return Operation::compare_set; }
-  Operation operator()(const Append&) const { return Operation::append; }
-  Operation operator()(const Remove&) const { return Operation::remove; }
-  Operation operator()(const Exists&) const { return Operation::exists; }
-  Operation operator()(const Wait&) const { return Operation::wait; }
-  Operation operator()(const MultiGet&) const { return Operation::multi_get; }
-  Operation operator()(const MultiSet&) const { return Operation::multi_set; }
-  Operation operator()(const List&) const { return Operation::list; }
-  Operation operator()(const Touch&) const { return Operation::touch; }
-  Operation operator()(const Join&) const { return Operation::join; }
-  Operation operator()(const Leave&) const { return Operation::leave; }
-  Operation operator()(const Regroup&) const { return Operation::regroup; }
-  Operation operator()(const Members&) const { return Operation::members; }
-  Operation operator()(const ReportDead&) const { return Operation::report_dead; }
-  Operation operator()(const CancelRegroup&) const { return Operation::cancel_regroup; }
-  Operation operator()(const CollectiveCall&) const { return Operation::collective; }
-  Operation operator()(const CancelRound&) const { return Operation::cancel_round; }
-  Operation operator()(const Send&) const { return Operation::send; }
-  Operation operator()(const Receive&) const { return Operation::receive; }
-  Operation operator()(const ExpireData&) const { return Operation::expire_data; }
-  Operation operator()(const Recover&) const { return Operation::recover; }
-  Operation operator()(const Status&) const { return Operation::status; }
-  Operation operator()(const Sessions&) const { return Operation::sessions; }
-  Operation operator()(const Groups&) const { return Operation::groups; }
-  Operation operator()(const InspectGroup&) const { return Operation::inspect_group; }
-  Operation operator()(const Waiters&) const { return Operation::waiters; }
-};
+/// By the indices of the table of operations.
+constexpr auto body_getters = std::apply(
+    []<class... Bodies, class... Replies>(const Row<Bodies, Replies>&...) {
+      return std::array<GetBody, operations_count>{get_body<Bodies>...};
+    },
+    operation_table);
 
 std::size_t begin_request(std::string& out, const Request& request, Operation operation) {
   FrameHeader header;
@@ -116,8 +63,6 @@ bool within_limits(const RequestBody& body) {
 }
 
 }  // namespace
-
-Operation operation_of(const RequestBody& body) { return std::visit(OperationOf{}, body); }
 
 void append_operation(std::string& out, const RequestBody& body) {
   Encoder encoder(out);
@@ -140,9 +85,8 @@ void append_request(std::string& out, const Request& request, Operation operatio
 Result<void> decode_request(const Frame& frame, Request& request) {
   if (frame.header.type != FrameType::request) return protocol_error("the frame is no request");
   if (frame.header.id == 0) return protocol_error("a request has the id 0");
-  const auto operation = static_cast<Operation>(frame.header.code);
-  const GetBody get_body_of_operation = decoder_of(operation);
-  if (get_body_of_operation == nullptr) {
+  const auto index = find_operation(frame.header.code);
+  if (!index) {
     return failure(ErrorCode::unsupported,
                    "operation " + std::to_string(frame.header.code) + " is not known here");
   }
@@ -150,10 +94,11 @@ Result<void> decode_request(const Frame& frame, Request& request) {
   request.id = frame.header.id;
   request.timeout = duration_from_wire(reader.u64(), base::timeout_max);
   get_ids(reader, request.acknowledged);
-  get_body_of_operation(reader, request.body);
+  body_getters[*index](reader, request.body);
   skip_optional_fields(reader);
   if (!reader.ok() || !within_limits(request.body)) {
-    return protocol_error("the bytes are no " + std::string(name_of(operation)) + " request");
+    return protocol_error("the bytes are no " + std::string(operation_facts[*index].name) +
+                          " request");
   }
   return {};
 }

@@ -127,7 +127,7 @@ std::string frame_of(wire::FrameType type, std::string_view body, std::uint64_t 
   header.type = type;
   header.id = id;
   if (type == wire::FrameType::request) {
-    header.code = static_cast<std::uint16_t>(wire::Operation::set);
+    header.code = static_cast<std::uint16_t>(wire::operation<wire::Set>);
   }
   wire::append_frame(bytes, header, body);
   return bytes;
@@ -138,7 +138,7 @@ std::string declaring(std::uint32_t body_bytes) {
   std::string bytes;
   wire::FrameHeader claim;
   claim.body_bytes = body_bytes;
-  claim.code = static_cast<std::uint16_t>(wire::Operation::set);
+  claim.code = static_cast<std::uint16_t>(wire::operation<wire::Set>);
   claim.id = 1;
   wire::begin_frame(bytes, claim);
   return bytes;

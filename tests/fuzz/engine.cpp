@@ -46,41 +46,16 @@ bool decodes(std::string_view body) {
   return wire::decode_body<Reply>(body).has_value();
 }
 
+/// By the indices of the table of operations.
+constexpr auto reply_decodes = std::apply(
+    []<class... Requests, class... Replies>(const wire::Row<Requests, Replies>&...) {
+      return std::array{&decodes<Replies>...};
+    },
+    wire::operation_table);
+
 bool is_reply_to(wire::Operation operation, std::string_view body) {
-  using wire::Operation;
-  switch (operation) {
-    case Operation::set:
-    case Operation::compare_set: return decodes<wire::AppliedReply>(body);
-    case Operation::get:
-    case Operation::take: return decodes<wire::ValueReply>(body);
-    case Operation::add:
-    case Operation::append:
-    case Operation::remove:
-    case Operation::send:
-    case Operation::expire_data: return decodes<wire::NumberReply>(body);
-    case Operation::exists: return decodes<wire::PresenceReply>(body);
-    case Operation::multi_get: return decodes<wire::ValuesReply>(body);
-    case Operation::list: return decodes<wire::ListReply>(body);
-    case Operation::join:
-    case Operation::regroup: return decodes<wire::FormedReply>(body);
-    case Operation::members: return decodes<wire::MembersReply>(body);
-    case Operation::collective: return decodes<wire::RoundReply>(body);
-    case Operation::receive: return decodes<wire::ReceiveReply>(body);
-    case Operation::recover: return decodes<wire::RecoverReply>(body);
-    case Operation::status: return decodes<wire::StatusReply>(body);
-    case Operation::sessions: return decodes<wire::SessionsReply>(body);
-    case Operation::groups: return decodes<wire::GroupsReply>(body);
-    case Operation::inspect_group: return decodes<wire::InspectGroupReply>(body);
-    case Operation::waiters: return decodes<wire::WaitersReply>(body);
-    case Operation::wait:
-    case Operation::multi_set:
-    case Operation::touch:
-    case Operation::leave:
-    case Operation::report_dead:
-    case Operation::cancel_regroup:
-    case Operation::cancel_round: return decodes<wire::EmptyReply>(body);
-  }
-  return false;
+  const auto index = wire::find_operation(static_cast<std::uint16_t>(operation));
+  return index && reply_decodes[*index](body);
 }
 
 struct Session {
@@ -260,7 +235,8 @@ class Play {
     if (driver_.now < last_gap_ + 500ms) return;
     for (const auto& [id, expected] : expected_) {
       // The hosting rank's barrier is answered when the others have confirmed.
-      if (!expected.is_owed || expected.operation == wire::Operation::collective) continue;
+      if (!expected.is_owed || expected.operation == wire::operation<wire::CollectiveCall>)
+        continue;
       require(expected.deadline + 2ms >= driver_.now, "no request waits past its deadline");
     }
   }
@@ -307,8 +283,9 @@ class Play {
       return;
     }
     require(is_reply_to(expected.operation, body), "a reply can be decoded");
-    using wire::Operation;
-    if (expected.operation != Operation::join && expected.operation != Operation::regroup) return;
+    if (expected.operation != wire::operation<wire::Join> &&
+        expected.operation != wire::operation<wire::Regroup>)
+      return;
     epochs_.push_back(wire::decode_body<wire::FormedReply>(body)->epoch);
   }
   void look_at(const core::SendEvent& event) {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "wire/fields.h"
+#include "wire/operation_table.h"
 
 // Writes a message field by field and remembers what each byte is. Its encoding is written apart
 // from src/wire on purpose: the golden test compares the two.

@@ -42,36 +42,35 @@ std::string recover_body(Arguments& arguments) {
 }
 
 std::string reply_body(const Asked& asked, Arguments& arguments) {
-  using wire::Operation;
   const wire::RequestBody& body = asked.owned.request.body;
   const std::string value = arguments.bytes("value").value_or("");
   switch (wire::operation_of(body)) {
-    case Operation::set: return body_of(wire::AppliedReply{true, {}});
-    case Operation::get:
-    case Operation::take: return body_of(wire::ValueReply{value});
-    case Operation::add:
-    case Operation::append:
-    case Operation::remove:
-    case Operation::send:
-    case Operation::expire_data:
+    case wire::operation<wire::Set>: return body_of(wire::AppliedReply{true, {}});
+    case wire::operation<wire::Get>:
+    case wire::operation<wire::Take>: return body_of(wire::ValueReply{value});
+    case wire::operation<wire::Add>:
+    case wire::operation<wire::Append>:
+    case wire::operation<wire::Remove>:
+    case wire::operation<wire::Send>:
+    case wire::operation<wire::ExpireData>:
       return body_of(wire::NumberReply{arguments.number("number").value_or(1)});
-    case Operation::exists: return body_of(wire::PresenceReply{{true}});
-    case Operation::join:
-    case Operation::regroup: {
+    case wire::operation<wire::Exists>: return body_of(wire::PresenceReply{{true}});
+    case wire::operation<wire::Join>:
+    case wire::operation<wire::Regroup>: {
       wire::FormedReply reply;
       reply.epoch = static_cast<std::uint64_t>(arguments.number("epoch").value_or(8));
       reply.world_size = 3;
       return body_of(reply);
     }
-    case Operation::receive: {
+    case wire::operation<wire::Receive>: {
       const auto& request = std::get<wire::Receive>(body);
       return body_of(wire::ReceiveReply{request.sequence, request.codec, value});
     }
-    case Operation::collective: {
+    case wire::operation<wire::CollectiveCall>: {
       std::vector<std::string> storage;
       return body_of(round_reply(arguments, storage));
     }
-    case Operation::recover: return recover_body(arguments);
+    case wire::operation<wire::Recover>: return recover_body(arguments);
     default: return body_of(wire::EmptyReply{});
   }
 }

@@ -156,54 +156,58 @@ void tell_received(Line& line, const wire::Receive& asked, std::string_view body
 /// Words and fields of a reply that succeeded.
 void tell_success(Line& line, const Asked& asked, std::string_view body, Client& client,
                   const Processes& processes) {
-  using wire::Operation;
   switch (wire::operation_of(asked.owned.request.body)) {
-    case Operation::set:
-    case Operation::compare_set: return tell_applied(line, decoded<wire::AppliedReply>(body));
-    case Operation::join:
-    case Operation::regroup:
+    case wire::operation<wire::Set>:
+    case wire::operation<wire::CompareSet>:
+      return tell_applied(line, decoded<wire::AppliedReply>(body));
+    case wire::operation<wire::Join>:
+    case wire::operation<wire::Regroup>:
       return tell_formed(line, asked, decoded<wire::FormedReply>(body), client);
-    case Operation::recover:
+    case wire::operation<wire::Recover>:
       return tell_recovered(line, decoded<wire::RecoverReply>(body), processes);
     default: line.words += " ok";
   }
   switch (wire::operation_of(asked.owned.request.body)) {
-    case Operation::get:
-    case Operation::take: {
+    case wire::operation<wire::Get>:
+    case wire::operation<wire::Take>: {
       line.with("value", quoted(decoded<wire::ValueReply>(body).value));
       return;
     }
-    case Operation::add:
-    case Operation::append:
-    case Operation::remove:
-    case Operation::expire_data: {
+    case wire::operation<wire::Add>:
+    case wire::operation<wire::Append>:
+    case wire::operation<wire::Remove>:
+    case wire::operation<wire::ExpireData>: {
       line.with("number", std::to_string(decoded<wire::NumberReply>(body).number));
       return;
     }
-    case Operation::send: {
+    case wire::operation<wire::Send>: {
       line.further("sequence", std::to_string(decoded<wire::NumberReply>(body).number));
       return;
     }
-    case Operation::exists: return tell_presence(line, decoded<wire::PresenceReply>(body));
-    case Operation::multi_get: return tell_values(line, decoded<wire::ValuesReply>(body));
-    case Operation::list: return tell_list(line, decoded<wire::ListReply>(body), client);
-    case Operation::members:
+    case wire::operation<wire::Exists>:
+      return tell_presence(line, decoded<wire::PresenceReply>(body));
+    case wire::operation<wire::MultiGet>:
+      return tell_values(line, decoded<wire::ValuesReply>(body));
+    case wire::operation<wire::List>:
+      return tell_list(line, decoded<wire::ListReply>(body), client);
+    case wire::operation<wire::Members>:
       return tell_members(line, decoded<wire::MembersReply>(body).members, processes);
-    case Operation::collective: return tell_round(line, decoded<wire::RoundReply>(body));
-    case Operation::receive:
+    case wire::operation<wire::CollectiveCall>:
+      return tell_round(line, decoded<wire::RoundReply>(body));
+    case wire::operation<wire::Receive>:
       return tell_received(line, std::get<wire::Receive>(asked.owned.request.body), body, client);
-    case Operation::status: {
+    case wire::operation<wire::Status>: {
       for (const auto& [name, value] : decoded<wire::StatusReply>(body).fields) {
         line.further(std::string(name), name_or_quoted(value));
       }
       return;
     }
-    case Operation::sessions:
+    case wire::operation<wire::Sessions>:
       return tell_sessions(line, decoded<wire::SessionsReply>(body), processes);
-    case Operation::groups: return tell_groups(line, decoded<wire::GroupsReply>(body));
-    case Operation::inspect_group:
+    case wire::operation<wire::Groups>: return tell_groups(line, decoded<wire::GroupsReply>(body));
+    case wire::operation<wire::InspectGroup>:
       return tell_group(line, decoded<wire::InspectGroupReply>(body), processes);
-    case Operation::waiters:
+    case wire::operation<wire::Waiters>:
       return tell_waiters(line, decoded<wire::WaitersReply>(body), processes);
     default: decoded<wire::EmptyReply>(body);
   }

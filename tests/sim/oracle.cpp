@@ -16,17 +16,17 @@ constexpr Duration margin = 700ms;
 /// What the clocks of a machine and of the world may differ in one instant.
 constexpr Duration rounding = 1ms;
 
-bool may_wait(wire::Operation operation) {
-  using wire::Operation;
+/// As docs/protocol.md says, and not as the table of operations does.
+bool may_be_parked(wire::Operation operation) {
   switch (operation) {
-    case Operation::get:
-    case Operation::take:
-    case Operation::wait:
-    case Operation::join:
-    case Operation::regroup:
-    case Operation::collective:
-    case Operation::receive:
-    case Operation::recover: return true;
+    case wire::operation<wire::Get>:
+    case wire::operation<wire::Take>:
+    case wire::operation<wire::Wait>:
+    case wire::operation<wire::Join>:
+    case wire::operation<wire::Regroup>:
+    case wire::operation<wire::CollectiveCall>:
+    case wire::operation<wire::Receive>:
+    case wire::operation<wire::Recover>: return true;
     default: return false;
   }
 }
@@ -122,8 +122,8 @@ void Oracle::reported(std::uint64_t client) {
 
 void Oracle::look_for_the_reported(std::uint64_t client, Instant since) {
   for (const auto& [number, ask] : pending_) {
-    const bool waits =
-        ask.operation == wire::Operation::collective || ask.operation == wire::Operation::receive;
+    const bool waits = ask.operation == wire::operation<wire::CollectiveCall> ||
+                       ask.operation == wire::operation<wire::Receive>;
     if (!waits || ask.begun >= since || ask.client == client) continue;
     if (!lives_[ask.client].is_calm(since - 4s, now())) continue;
     const GroupModel::Number epoch{ask.incarnation, ask.epoch};
@@ -292,16 +292,17 @@ void Oracle::look_at(const Ask& ask) {
   const Duration settled = longer(healing) + margin + 4 * terms_.delay_max;
   const Instant since = now() - settled;
   if (ask.begun >= since || !life.is_calm(since, now()) || !server_is_calm(since, now())) return;
-  if (!may_wait(ask.operation)) {
+  if (!may_be_parked(ask.operation)) {
     return problem(life.name + " " + ask.what + " has no answer although all is well");
   }
-  if (ask.operation != wire::Operation::collective && ask.operation != wire::Operation::receive) {
+  if (ask.operation != wire::operation<wire::CollectiveCall> &&
+      ask.operation != wire::operation<wire::Receive>) {
     return;
   }
   if (ask.round != 0 && groups.is_overdue({ask.incarnation, ask.epoch}, ask.round)) {
     return problem(life.name + " " + ask.what + " waits past the round's earliest deadline");
   }
-  if (ask.operation == wire::Operation::collective && !terms_.has_small_limits &&
+  if (ask.operation == wire::operation<wire::CollectiveCall> && !terms_.has_small_limits &&
       groups.is_source({ask.incarnation, ask.epoch}, ask.round, ask.client)) {
     return problem(life.name + " " + ask.what + " waits although it is the source");
   }

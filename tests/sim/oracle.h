@@ -15,7 +15,7 @@
 #include "scheduler.h"
 #include "trace.h"
 #include "wire/hello.h"
-#include "wire/operation.h"
+#include "wire/operation_table.h"
 #include "wire/reply.h"
 
 namespace muster::sim {

@@ -86,7 +86,7 @@ bool Oracle::is_lost(const Life& life, const std::string& group, std::uint32_t r
 
 /// J4: by somebody else, who is in the group or wants to be, and was heard a moment ago.
 bool Oracle::may_be_in_use(const Ask& ask, const Error& error) {
-  if (ask.operation != wire::Operation::join || error.ranks.empty()) return false;
+  if (ask.operation != wire::operation<wire::Join> || error.ranks.empty()) return false;
   const Life* holder = life_of(error.ranks[0].process.id, ask.client);
   if (holder == nullptr || holder->client == ask.client) return false;
   if (!groups.has_asked(ask.group, holder->client)) return false;

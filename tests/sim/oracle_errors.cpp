@@ -50,21 +50,21 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
     case ErrorCode::stale_epoch: return error.epoch < ask.epoch || groups.may_be_over(epoch);
     case ErrorCode::collective_mismatch:
       check_callers(ask, error);
-      return ask.operation == wire::Operation::join || groups.may_mismatch(epoch);
+      return ask.operation == wire::operation<wire::Join> || groups.may_mismatch(epoch);
     case ErrorCode::expired: return terms_.has_expiration || groups.may_be_expired(epoch);
     case ErrorCode::permission_denied: return life.is_observer;
     case ErrorCode::resource_exhausted: return terms_.has_small_limits;
     case ErrorCode::not_found:
-      return ask.operation == wire::Operation::report_dead || ask.timeout == Duration::zero() ||
-             ask.operation == wire::Operation::touch ||
-             ask.operation == wire::Operation::inspect_group;
+      return ask.operation == wire::operation<wire::ReportDead> ||
+             ask.timeout == Duration::zero() || ask.operation == wire::operation<wire::Touch> ||
+             ask.operation == wire::operation<wire::InspectGroup>;
     case ErrorCode::rank_in_use: return may_be_in_use(ask, error);
     case ErrorCode::group_closed:
     case ErrorCode::group_mismatch:
     case ErrorCode::invalid_argument:
     case ErrorCode::busy: return may_be_refused(ask, error);
     case ErrorCode::sequence_gap:  // of objects behind one that failed
-      return ask.operation == wire::Operation::send && error.actual > error.expected;
+      return ask.operation == wire::operation<wire::Send> && error.actual > error.expected;
     case ErrorCode::closed: return life.said_goodbye;
     default: return false;
   }
@@ -72,7 +72,7 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
 
 /// How a join or a regroup is turned away.
 bool Oracle::may_be_refused(const Ask& ask, const Error& error) const {
-  const bool joins = ask.operation == wire::Operation::join;
+  const bool joins = ask.operation == wire::operation<wire::Join>;
   const GroupModel::Number epoch{ask.incarnation, error.epoch};
   switch (error.code) {
     // J9; whether the group was whole, the witness knows.
@@ -85,7 +85,7 @@ bool Oracle::may_be_refused(const Ask& ask, const Error& error) const {
     case ErrorCode::invalid_argument: return joins && groups.was_member(ask.group, ask.client);
     // Its other join waits in a regroup of another size.
     case ErrorCode::busy:
-      return ask.operation == wire::Operation::regroup &&
+      return ask.operation == wire::operation<wire::Regroup> &&
              groups.has_asked_twice(ask.group, ask.client);
     default: return false;
   }
@@ -101,11 +101,11 @@ void Oracle::check_elapsed(const Ask& ask, const Error& error) {
 /// R1 and R3: not before the deadline that it speaks of.
 bool Oracle::may_time_out(const Ask& ask, const Error& error) {
   check_missing(ask, error);
-  const bool is_shared = ask.operation == wire::Operation::collective ||
-                         ask.operation == wire::Operation::regroup ||
-                         ask.operation == wire::Operation::recover;
-  if (is_shared || (ask.operation == wire::Operation::join && error.decided_by_rank >= 0)) {
-    return error.decided_by_rank >= 0 || ask.operation == wire::Operation::recover;
+  const bool is_shared = ask.operation == wire::operation<wire::CollectiveCall> ||
+                         ask.operation == wire::operation<wire::Regroup> ||
+                         ask.operation == wire::operation<wire::Recover>;
+  if (is_shared || (ask.operation == wire::operation<wire::Join> && error.decided_by_rank >= 0)) {
+    return error.decided_by_rank >= 0 || ask.operation == wire::operation<wire::Recover>;
   }
   return now() - ask.begun >= shorter(ask.timeout);
 }

@@ -84,24 +84,26 @@ bool Oracle::surely_waited(const Ask& other, const Ask& late) const {
 
 /// A time-out of those who wait for others says for whom, and for nobody who waits, too.
 void Oracle::check_missing(const Ask& ask, const Error& error) {
-  const bool joins = ask.operation == wire::Operation::join;
-  const bool regroups = ask.operation == wire::Operation::regroup;
-  if (!joins && !regroups && ask.operation != wire::Operation::receive) return;
+  const bool joins = ask.operation == wire::operation<wire::Join>;
+  const bool regroups = ask.operation == wire::operation<wire::Regroup>;
+  if (!joins && !regroups && ask.operation != wire::operation<wire::Receive>) return;
   if (error.rank_ranges.empty()) {
     return problem(lives_[ask.client].name + " " + ask.what + ": timed_out names nobody");
   }
   // Decided at its own deadline just now; else the answer may be older than who waits.
-  if (ask.operation == wire::Operation::receive || now() - ask.begun < shorter(ask.timeout)) return;
+  if (ask.operation == wire::operation<wire::Receive> || now() - ask.begun < shorter(ask.timeout))
+    return;
   const auto members = groups.members({ask.incarnation, ask.epoch});
   const auto decider = members.find(static_cast<std::uint32_t>(error.decided_by_rank));
   if (regroups && (decider == members.end() || decider->second != ask.client)) return;
   for (const auto& [number, other] : pending_) {
     if (other.group != ask.group || !surely_waited(other, ask)) continue;
-    if (other.operation == wire::Operation::join && is_named_as_absent(error, other.rank)) {
+    if (other.operation == wire::operation<wire::Join> && is_named_as_absent(error, other.rank)) {
       problem(ask.what + ": timed_out calls rank " + std::to_string(other.rank) +
               " absent, which waits");
     }
-    if (!regroups || other.operation != wire::Operation::regroup || other.epoch != ask.epoch) {
+    if (!regroups || other.operation != wire::operation<wire::Regroup> ||
+        other.epoch != ask.epoch) {
       continue;
     }
     for (const auto& [rank, client] : members) {

@@ -18,22 +18,23 @@ using wire::Operation;
 /// What a request that waits may take longer than it has: one look of the rim, and a pause of it.
 constexpr Duration late_max = 500ms;
 
-/// Whose answers are kept, and given again, until they are acknowledged.
-bool is_kept(Operation operation) {
+/// Whose answers are kept, and given again, until they are acknowledged: as docs/protocol.md says,
+/// and not as the table of operations does.
+bool keeps_answer(Operation operation) {
   switch (operation) {
-    case Operation::get:
-    case Operation::exists:
-    case Operation::wait:
-    case Operation::multi_get:
-    case Operation::list:
-    case Operation::members: return false;
-    default: return operation < Operation::status;
+    case wire::operation<wire::Get>:
+    case wire::operation<wire::Exists>:
+    case wire::operation<wire::Wait>:
+    case wire::operation<wire::MultiGet>:
+    case wire::operation<wire::List>:
+    case wire::operation<wire::Members>: return false;
+    default: return operation < wire::operation<wire::Status>;
   }
 }
 
 /// Of those, the ones that are carried out again where nothing came of them the first time.
 bool may_differ(Operation operation) {
-  return operation == Operation::receive || operation == Operation::recover;
+  return operation == wire::operation<wire::Receive> || operation == wire::operation<wire::Recover>;
 }
 
 /// A refusal by which nothing was done is no answer that is kept.
@@ -123,7 +124,7 @@ void Witness::closed(Connection connection) {
     --sure_count_;
     ++unsure_count_;
     may_form_unheard(asked);
-    if (asked.operation != Operation::take) continue;
+    if (asked.operation != wire::operation<wire::Take>) continue;
     for (const std::string& key : asked.keys) {
       doubtful_.insert(key);
       present_.erase(key);
@@ -150,8 +151,9 @@ void Witness::close(Asked& asked) {
 /// Nobody hears what becomes of it.
 void Witness::may_form_unheard(const Asked& asked) {
   if (!asked.is_open) return;
-  const bool joins = asked.operation == Operation::join && newest_.count(asked.group) != 0;
-  if (!joins && asked.operation != Operation::regroup) return;
+  const bool joins =
+      asked.operation == wire::operation<wire::Join> && newest_.count(asked.group) != 0;
+  if (!joins && asked.operation != wire::operation<wire::Regroup>) return;
   const auto epoch = epochs_.find(joins ? newest_.at(asked.group) : asked.epoch);
   if (epoch != epochs_.end()) epoch->second.may_be_over = true;
 }
@@ -191,11 +193,11 @@ Witness::Asked Witness::describe(const Session& session, const wire::Request& re
   const auto found = epochs_.find(asked.epoch);
   if (found == epochs_.end()) return asked;
   const Epoch& epoch = found->second;
-  const bool is_of_stream = asked.operation == Operation::send ||
-                            asked.operation == Operation::receive ||
-                            asked.operation == Operation::expire_data;
-  asked.must_fail = (epoch.is_over && asked.operation != Operation::leave &&
-                     asked.operation != Operation::regroup) ||
+  const bool is_of_stream = asked.operation == wire::operation<wire::Send> ||
+                            asked.operation == wire::operation<wire::Receive> ||
+                            asked.operation == wire::operation<wire::ExpireData>;
+  asked.must_fail = (epoch.is_over && asked.operation != wire::operation<wire::Leave> &&
+                     asked.operation != wire::operation<wire::Regroup>) ||
                     (epoch.is_broken && is_of_stream);
   if (const auto* part = std::get_if<wire::CollectiveCall>(&request.body)) {
     call(session, *part, asked);
@@ -235,8 +237,9 @@ void Witness::asked(Connection connection, const wire::Request& request) {
   if (!is_begun) --unsure_count_;
   ++sure_count_;
   asked.is_open = asked.is_sure = true;
-  if (asked.operation == Operation::join) touched_groups_.insert(asked.group);
-  if (asked.operation == Operation::regroup) touched_groups_.insert(epochs_[asked.epoch].group);
+  if (asked.operation == wire::operation<wire::Join>) touched_groups_.insert(asked.group);
+  if (asked.operation == wire::operation<wire::Regroup>)
+    touched_groups_.insert(epochs_[asked.epoch].group);
   if (!is_begun) return;
   asked.due = oracle_.now() + oracle_.longer(request.timeout) + late_max;
   fresh_ = Deadline{asked.due, session->id, request.id};
@@ -275,15 +278,17 @@ void Witness::answered(const core::SendReply& reply) {
   check_repetition(asked, reply);
   if (is_first) note_answer(*session, asked, reply.request_id, reply.code);
   if (is_first && reply.code != 0) check_error(*session, asked, reply);
-  const bool forms = asked.operation == Operation::join || asked.operation == Operation::regroup;
+  const bool forms = asked.operation == wire::operation<wire::Join> ||
+                     asked.operation == wire::operation<wire::Regroup>;
   if (forms && reply.code == 0) check_formed(*session, asked, reply);
-  if (asked.operation == Operation::collective) check_round(*session, asked, reply.code);
-  if (!is_kept(asked.operation) || is_refusal(reply.code)) session->asked.erase(found);
+  if (asked.operation == wire::operation<wire::CollectiveCall>)
+    check_round(*session, asked, reply.code);
+  if (!keeps_answer(asked.operation) || is_refusal(reply.code)) session->asked.erase(found);
 }
 
 /// R7: answered the same.
 void Witness::check_repetition(Asked& asked, const core::SendReply& reply) {
-  if (!is_kept(asked.operation) || may_differ(asked.operation)) return;
+  if (!keeps_answer(asked.operation) || may_differ(asked.operation)) return;
   std::uint64_t hash = std::hash<std::string_view>()(reply.head) * 31 + reply.code + 1;
   hash ^= std::hash<std::string_view>()(reply.value) * 13;
   if (reply.tail != nullptr) hash ^= std::hash<std::string_view>()(reply.tail->view()) * 17;

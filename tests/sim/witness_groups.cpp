@@ -20,10 +20,10 @@ Witness::Callers Witness::callers_of(const std::string& group, const Epoch* epoc
   Callers callers;
   for (const auto& [id, session] : sessions_) {
     for (const auto& [request, asked] : session.asked) {
-      const bool joins = asked.operation == Operation::join && asked.group == group;
+      const bool joins = asked.operation == wire::operation<wire::Join> && asked.group == group;
       const auto its_epoch = epochs_.find(asked.epoch);
-      const bool regroups = asked.operation == Operation::regroup && its_epoch != epochs_.end() &&
-                            its_epoch->second.group == group;
+      const bool regroups = asked.operation == wire::operation<wire::Regroup> &&
+                            its_epoch != epochs_.end() && its_epoch->second.group == group;
       if (!asked.is_open || (!joins && !regroups)) continue;
       if (!asked.is_sure || (joins && callers.size != 0 && callers.size != asked.size) ||
           (regroups && &its_epoch->second != epoch)) {

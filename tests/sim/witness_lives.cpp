@@ -109,9 +109,9 @@ void Witness::check_all_lost_are_named(const Epoch& epoch, const Error& error) {
 void Witness::check_nobody_waits(std::uint64_t number, std::uint32_t rank) {
   for (const auto& [id, session] : sessions_) {
     for (const auto& [request, asked] : session.asked) {
-      const bool is_part = asked.operation == Operation::collective;
+      const bool is_part = asked.operation == wire::operation<wire::CollectiveCall>;
       const bool waits = asked.is_open && asked.is_sure && asked.epoch == number &&
-                         (is_part || asked.operation == Operation::receive);
+                         (is_part || asked.operation == wire::operation<wire::Receive>);
       if (!waits) continue;
       const auto round = rounds_.find({number, asked.round});
       // Who leaves a barrier last waits for the others.

@@ -12,7 +12,7 @@ namespace {
 
 using wire::Operation;
 
-bool is_taken_by(Operation operation) { return operation == Operation::take; }
+bool is_taken_by(Operation operation) { return operation == wire::operation<wire::Take>; }
 
 }  // namespace
 

@@ -10,7 +10,7 @@
 
 #include "base/planted.h"
 #include "client/protocol/machine.h"
-#include "client/protocol/traits.h"
+#include "wire/operation_table.h"
 
 namespace muster::client::protocol {
 namespace {
@@ -85,7 +85,7 @@ void Machine::send_queued(Instant now) {
       end_call(call->id, std::move(error), now);
       continue;
     }
-    if (is_kept(call->operation) && in_flight_count_ >= in_flight_max) {
+    if (wire::is_kept(call->operation) && in_flight_count_ >= in_flight_max) {
       const bool is_asked =
           maybe_parked_.empty() || lease_.last_serial() > maybe_parked_.back().first;
       if (!is_asked) send_heartbeat(now);
@@ -103,10 +103,10 @@ void Machine::send(Call& call, Instant now) {
   request_.acknowledged = letters_.take_acknowledgements(serial);
   wire::append_request(outgoing(), request_, call.operation, call.fields);
   calls_.mark_sent(call, serial);
-  if (is_kept(call.operation)) {
+  if (wire::is_kept(call.operation)) {
     if (!call.is_in_flight) ++in_flight_count_;
     call.is_in_flight = true;
-    if (may_wait(call.operation)) maybe_parked_.push_back({serial, call.id});
+    if (wire::may_wait(call.operation)) maybe_parked_.push_back({serial, call.id});
   }
   if (call.deadline <= now) calls_.wake_at(call, call.deadline + server_.limits.slack);
 }

@@ -4,7 +4,7 @@
 
 #include "base/planted.h"
 #include "client/protocol/machine.h"
-#include "client/protocol/traits.h"
+#include "wire/operation_table.h"
 
 namespace muster::client::protocol {
 namespace {
@@ -114,10 +114,10 @@ Result<void> Machine::read_reply(const wire::Frame& frame, Instant now) {
   const bool is_only_sending = !call.is_repeated;
   // What was done is also learned by asking again.
   const bool is_asked_again =
-      call.operation == wire::Operation::recover && !MUSTER_PLANTED(recover_confirms_late);
+      call.operation == wire::operation<wire::Recover> && !MUSTER_PLANTED(recover_confirms_late);
   const bool is_release = (call.is_barrier || is_asked_again) && reply.has_value();
   const bool is_confirmed = !is_release || !MUSTER_PLANTED(barrier_not_confirmed);
-  if (is_kept(call.operation) && is_confirmed) letters_.acknowledge(id);
+  if (wire::is_kept(call.operation) && is_confirmed) letters_.acknowledge(id);
   complete(call, std::move(reply), Fate::answered, now);
   calls_.remove(call);
   // The answer to a repetition may have been under way before the repetition arrived.

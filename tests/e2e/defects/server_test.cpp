@@ -41,7 +41,7 @@ bool is_served(const std::string& address) {
 std::string header_of_set(std::uint32_t body_bytes) {
   wire::FrameHeader header;
   header.type = wire::FrameType::request;
-  header.code = static_cast<std::uint16_t>(wire::Operation::set);
+  header.code = static_cast<std::uint16_t>(wire::operation<wire::Set>);
   header.id = 1;
   header.body_bytes = body_bytes;
   std::string bytes;

@@ -110,7 +110,7 @@ TEST_CASE("a length above the limit ends the connection on its header alone") {
   wire::FrameHeader claim;
   claim.body_bytes = UINT32_MAX;
   claim.type = wire::FrameType::request;
-  claim.code = static_cast<std::uint16_t>(wire::Operation::set);
+  claim.code = static_cast<std::uint16_t>(wire::operation<wire::Set>);
   wire::begin_frame(header, claim);
   hostile.send(header);
   CHECK(last_word_of(hostile).code == ErrorCode::too_large);
@@ -128,7 +128,7 @@ TEST_CASE("frames that are none, or not a client's, end the connection with a re
     wire::append_frame(broken.emplace_back(), header, {});
   }
   wire::FrameHeader header;
-  header.code = static_cast<std::uint16_t>(wire::Operation::set);
+  header.code = static_cast<std::uint16_t>(wire::operation<wire::Set>);
   wire::append_frame(broken.emplace_back(), header, "this is no set request");
   header.type = wire::FrameType::acknowledge;
   wire::append_frame(broken.emplace_back(), header, "\xff\xff\xff\xff");

@@ -270,7 +270,7 @@ class Chaos {
     look();
     for (const auto& entry : asked_) {
       const Asked& asked = entry.second;
-      const bool waits_for_confirmation = asked.operation == wire::Operation::collective;
+      const bool waits_for_confirmation = asked.operation == wire::operation<wire::CollectiveCall>;
       if (asked.may_lack_reply || waits_for_confirmation) continue;
       CHECK_MESSAGE(asked.deadline + std::chrono::milliseconds(2) >= driver_.now, "no reply to ",
                     wire::name_of(asked.operation));
@@ -306,24 +306,27 @@ class Chaos {
     const Error error = error_in(reply);
     CHECK(error.code != ErrorCode::internal);
     const std::string body = body_of(reply);
-    if (asked.operation == wire::Operation::collective) judge_round(asked, error, client);
-    if (asked.operation == wire::Operation::send || asked.operation == wire::Operation::receive) {
+    if (asked.operation == wire::operation<wire::CollectiveCall>) judge_round(asked, error, client);
+    if (asked.operation == wire::operation<wire::Send> ||
+        asked.operation == wire::operation<wire::Receive>) {
       judge_stream(asked, error, body, client);
     }
     const bool retries = error.code == ErrorCode::invalid_argument || error.code == ErrorCode::busy;
-    if (asked.operation == wire::Operation::regroup && retries && client.epoch == asked.epoch) {
+    if (asked.operation == wire::operation<wire::Regroup> && retries &&
+        client.epoch == asked.epoch) {
       client.next_attempt = std::min(client.next_attempt, asked.round);
     }
     told_.insert(error.code);
     if (error.code == ErrorCode::stale_epoch && client.epoch == asked.epoch) client.epoch = 0;
     if (reply.code != 0) return;
-    if (asked.operation == wire::Operation::join || asked.operation == wire::Operation::regroup) {
+    if (asked.operation == wire::operation<wire::Join> ||
+        asked.operation == wire::operation<wire::Regroup>) {
       formed(wire::decode_body<wire::FormedReply>(body).value(), client);
     }
   }
 
   void judge_stream(const Asked& asked, const Error& error, std::string_view body, Client& client) {
-    const bool receives = asked.operation == wire::Operation::receive;
+    const bool receives = asked.operation == wire::operation<wire::Receive>;
     if (receives && error.code == ErrorCode{}) {
       CHECK(wire::decode_body<wire::ReceiveReply>(body).value().value == asked.object);
     }

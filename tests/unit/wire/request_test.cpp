@@ -123,7 +123,7 @@ TEST_CASE("a request put together from its encoded fields is the request") {
   prefix.timeout = 5s;
   prefix.acknowledged = {5};
   std::string bytes;
-  append_request(bytes, prefix, Operation::compare_set, fields_of_body);
+  append_request(bytes, prefix, wire::operation<wire::CompareSet>, fields_of_body);
   CHECK(bytes == bytes_of(body));
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("every operation has a name of its own") {
     count += name_of(static_cast<Operation>(number)).empty() ? 0 : 1;
   }
   CHECK(count == 30);
-  CHECK(name_of(Operation::compare_set) == "compare_set");
+  CHECK(name_of(wire::operation<wire::CompareSet>) == "compare_set");
   CHECK(name_of(Collective::all_gather) == "all_gather");
   CHECK(name_of(static_cast<Collective>(0)).empty());
 }
