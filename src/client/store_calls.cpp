@@ -18,13 +18,17 @@ Call<T> call(Request body, Read read,
 
 std::vector<std::string_view> listed(Keys keys) { return {keys.begin(), keys.end()}; }
 
-constexpr auto nothing = [](const auto&, const auto&) {};
-constexpr auto applied = [](const wire::AppliedReply& reply, const auto&) { return reply.applied; };
-constexpr auto value = [](const wire::ValueReply& reply, std::string& body) {
+constexpr auto read_nothing = [](const auto&, const auto&) {};
+constexpr auto read_applied = [](const wire::AppliedReply& reply, const auto&) {
+  return reply.applied;
+};
+constexpr auto read_value = [](const wire::ValueReply& reply, std::string& body) {
   return cut_out(body, reply.value);
 };
-constexpr auto number = [](const wire::NumberReply& reply, const auto&) { return reply.number; };
-constexpr auto count = [](const wire::NumberReply& reply, const auto&) {
+constexpr auto read_number = [](const wire::NumberReply& reply, const auto&) {
+  return reply.number;
+};
+constexpr auto read_count = [](const wire::NumberReply& reply, const auto&) {
   return static_cast<std::uint64_t>(reply.number);
 };
 
@@ -32,19 +36,20 @@ constexpr auto count = [](const wire::NumberReply& reply, const auto&) {
 
 Call<bool> set_call(std::string_view key, std::string_view value, const SetOptions& options) {
   return call<bool>(
-      wire::Set{key, value, options.ttl, options.only_if_absent, options.bind_to_session}, applied);
+      wire::Set{key, value, options.ttl, options.only_if_absent, options.bind_to_session},
+      read_applied);
 }
 
 Call<std::string> get_call(std::string_view key) {
-  return call<std::string>(wire::Get{key}, value);
+  return call<std::string>(wire::Get{key}, read_value);
 }
 
 Call<std::string> take_call(std::string_view key) {
-  return call<std::string>(wire::Take{key}, value);
+  return call<std::string>(wire::Take{key}, read_value);
 }
 
 Call<std::int64_t> add_call(std::string_view key, std::int64_t delta) {
-  return call<std::int64_t>(wire::Add{key, delta}, number);
+  return call<std::int64_t>(wire::Add{key, delta}, read_number);
 }
 
 Call<Compared> compare_set_call(std::string_view key, std::optional<std::string_view> expected,
@@ -58,11 +63,11 @@ Call<Compared> compare_set_call(std::string_view key, std::optional<std::string_
 }
 
 Call<std::uint64_t> append_call(std::string_view key, std::string_view suffix) {
-  return call<std::uint64_t>(wire::Append{key, suffix}, count);
+  return call<std::uint64_t>(wire::Append{key, suffix}, read_count);
 }
 
 Call<void> touch_call(std::string_view key, std::optional<Duration> ttl) {
-  return call<void>(wire::Touch{key, ttl}, nothing);
+  return call<void>(wire::Touch{key, ttl}, read_nothing);
 }
 
 Call<bool> remove_call(std::string_view key) {
@@ -77,7 +82,7 @@ Call<bool> exists_call(std::string_view key) {
 }
 
 Call<std::uint64_t> multi_remove_call(Keys keys) {
-  return call<std::uint64_t>(wire::Remove{listed(keys)}, count, "multi_remove");
+  return call<std::uint64_t>(wire::Remove{listed(keys)}, read_count, "multi_remove");
 }
 
 Call<std::vector<bool>> multi_exists_call(Keys keys) {
@@ -87,7 +92,7 @@ Call<std::vector<bool>> multi_exists_call(Keys keys) {
       "multi_exists");
 }
 
-Call<void> wait_call(Keys keys) { return call<void>(wire::Wait{listed(keys)}, nothing); }
+Call<void> wait_call(Keys keys) { return call<void>(wire::Wait{listed(keys)}, read_nothing); }
 
 Call<Values> multi_get_call(Keys keys) {
   return call<Values>(wire::MultiGet{listed(keys)},
@@ -101,7 +106,7 @@ Call<void> multi_set_call(Entries entries, std::optional<Duration> ttl) {
   body.entries.reserve(entries.size());
   for (const auto& [key, value] : entries) body.entries.push_back({key, value});
   body.ttl = ttl;
-  return call<void>(std::move(body), nothing);
+  return call<void>(std::move(body), read_nothing);
 }
 
 Call<KeyPage> list_call(wire::ListKind kind, std::string_view prefix, std::uint64_t cursor) {
@@ -118,7 +123,7 @@ Call<KeyPage> list_call(wire::ListKind kind, std::string_view prefix, std::uint6
 }
 
 Call<void> report_dead_call(const ProcessId& process, std::string_view reason) {
-  return call<void>(wire::ReportDead{process, reason}, nothing);
+  return call<void>(wire::ReportDead{process, reason}, read_nothing);
 }
 
 Call<Fields> status_call() {
