@@ -5,7 +5,7 @@
 
 #include "base/planted.h"
 #include "core/failure.h"
-#include "core/table_impl.h"
+#include "core/reply_heads.h"
 
 // A request's life: its arguments are checked -> everything that can be refused is prepared ->
 // the key changes -> the caller is answered -> those who waited for the key are. A get, take or
@@ -13,7 +13,7 @@
 
 namespace muster::core {
 
-std::optional<Error> Table::Impl::check_key(std::string_view key) const {
+std::optional<Error> Table::check_key(std::string_view key) const {
   if (key.empty()) {
     return failure(ErrorCode::invalid_argument, "a key is empty; it needs at least one byte");
   }
@@ -22,34 +22,37 @@ std::optional<Error> Table::Impl::check_key(std::string_view key) const {
   return too_large("the key " + printable(key), key.size(), "bytes", limit);
 }
 
-std::optional<Error> Table::Impl::check_value(std::string_view key,
-                                              std::uint64_t value_bytes) const {
+std::optional<Error> Table::check_value(std::string_view key, std::uint64_t value_bytes) const {
   const std::uint32_t limit = options_.limits.value_bytes_max;
   if (value_bytes <= limit) return std::nullopt;
   return too_large("the value of " + printable(key), value_bytes, "bytes", limit);
 }
 
-std::optional<Error> Table::Impl::check_ttl(const wire::Ttl& ttl) const {
+std::optional<Error> Table::check_ttl(const wire::Ttl& ttl) const {
   if (!ttl || *ttl > Duration::zero()) return std::nullopt;
   return failure(ErrorCode::invalid_argument,
                  "the TTL is " + in_seconds(*ttl) + "; it must be above zero, or absent");
 }
 
-Instant Table::Impl::deadline_of(const wire::Ttl& ttl) const {
+Error Table::memory_refused(std::uint64_t bytes) const {
+  return memory_exhausted(host_, quota_, bytes);
+}
+
+Instant Table::deadline_of(const wire::Ttl& ttl) const {
   if (!ttl) return base::far_future;
   if (MUSTER_PLANTED(key_outlives_its_time)) return host_.now() + *ttl + std::chrono::seconds(1);
   return host_.now() + std::min(*ttl, wire::duration_max);
 }
 
-void Table::Impl::apply_terms(Entry& entry, const Terms& terms, Session& session) {
+void Table::apply_terms(Entry& entry, const Terms& terms, Session& session) {
   if (terms.deadline) state_.set_deadline(entry, *terms.deadline);
   if (terms.binding == Terms::Binding::keep) return;
   state_.bind(entry, terms.binding == Terms::Binding::caller ? &session : nullptr);
   state_.drop_extras_if_unused(entry);
 }
 
-void Table::Impl::write(const RequestContext& context, const Spot& spot, std::string_view first,
-                        std::string_view second, const Terms& terms, Answer&& answer) {
+void Table::write(const RequestContext& context, const Spot& spot, std::string_view first,
+                  std::string_view second, const Terms& terms, Answer&& answer) {
   const bool binds = terms.binding == Terms::Binding::caller;
   if (!binds && state_.overwrite(spot, first, second)) {
     apply_terms(*spot.entry, terms, context.session);
@@ -69,7 +72,7 @@ void Table::Impl::write(const RequestContext& context, const Spot& spot, std::st
   if (appeared) state_.serve({&entry, 1});
 }
 
-void Table::Impl::set(const RequestContext& context, const wire::Set& request) {
+void Table::set(const RequestContext& context, const wire::Set& request) {
   if (auto error = check_key(request.key)) return host_.fail(context, std::move(*error));
   if (auto error = check_value(request.key, request.value.size())) {
     return host_.fail(context, std::move(*error));
@@ -85,14 +88,16 @@ void Table::Impl::set(const RequestContext& context, const wire::Set& request) {
   write(context, spot, request.value, {}, terms, answer_of(wire::AppliedReply{true, std::nullopt}));
 }
 
-void Table::Impl::get(const RequestContext& context, std::string_view key) {
+void Table::get(const RequestContext& context, const wire::Get& request) {
+  const std::string_view key = request.key;
   if (auto error = check_key(key)) return host_.fail(context, std::move(*error));
   const Entry* entry = state_.find(key);
   if (entry == nullptr) return park(context, {key});
   host_.answer(context, value_answer(*entry));
 }
 
-void Table::Impl::take(const RequestContext& context, std::string_view key) {
+void Table::take(const RequestContext& context, const wire::Take& request) {
+  const std::string_view key = request.key;
   if (auto error = check_key(key)) return host_.fail(context, std::move(*error));
   Entry* entry = state_.find(key);
   if (entry == nullptr) return park(context, {key});
@@ -100,7 +105,7 @@ void Table::Impl::take(const RequestContext& context, std::string_view key) {
   state_.remove(*entry);
 }
 
-void Table::Impl::add(const RequestContext& context, const wire::Add& request) {
+void Table::add(const RequestContext& context, const wire::Add& request) {
   if (auto error = check_key(request.key)) return host_.fail(context, std::move(*error));
   const Spot spot = state_.look(request.key);
   std::int64_t number = 0;
@@ -124,7 +129,7 @@ void Table::Impl::add(const RequestContext& context, const wire::Add& request) {
   write(context, spot, text, {}, Terms{}, answer_of(wire::NumberReply{number}));
 }
 
-void Table::Impl::compare_set(const RequestContext& context, const wire::CompareSet& request) {
+void Table::compare_set(const RequestContext& context, const wire::CompareSet& request) {
   std::optional<Error> error = check_key(request.key);
   if (!error) error = check_value(request.key, request.desired.size());
   if (!error) error = check_ttl(request.ttl);
@@ -143,7 +148,7 @@ void Table::Impl::compare_set(const RequestContext& context, const wire::Compare
         answer_of(wire::AppliedReply{true, std::nullopt}));
 }
 
-void Table::Impl::append(const RequestContext& context, const wire::Append& request) {
+void Table::append(const RequestContext& context, const wire::Append& request) {
   if (auto error = check_key(request.key)) return host_.fail(context, std::move(*error));
   const Spot spot = state_.look(request.key);
   const std::string_view old = spot.has_value() ? spot.entry->value() : std::string_view();
@@ -153,7 +158,7 @@ void Table::Impl::append(const RequestContext& context, const wire::Append& requ
         answer_of(wire::NumberReply{static_cast<std::int64_t>(bytes)}));
 }
 
-void Table::Impl::touch(const RequestContext& context, const wire::Touch& request) {
+void Table::touch(const RequestContext& context, const wire::Touch& request) {
   std::optional<Error> error = check_key(request.key);
   if (!error) error = check_ttl(request.ttl);
   if (error) return host_.fail(context, std::move(*error));
@@ -168,64 +173,18 @@ void Table::Impl::touch(const RequestContext& context, const wire::Touch& reques
   host_.answer(context, Answer{});
 }
 
-void Table::Impl::session_ended(Session& session) {
+void Table::session_ended(Session& session) {
   while (MUSTER_PLANTED(bound_key_survives) && !session.bound_keys.empty()) {
     state_.bind(session.bound_keys.first().entry, nullptr);
   }
   while (!session.bound_keys.empty()) state_.remove(session.bound_keys.first().entry);
 }
 
-void Table::Impl::add_counts(Counts& counts) const {
+void Table::add_counts(Counts& counts) const {
   counts.keys += state_.key_count;
   counts.timers += state_.deadline_count();
   if (state_.next_expiry.armed()) --counts.timers;  // it stands for them among the engine's
 }
-
-Table::Table(Host& host, Quota& quota) : impl_(std::make_unique<Impl>(host, quota)) {}
-Table::~Table() = default;
-
-void Table::set(const RequestContext& context, const wire::Set& request) {
-  impl_->set(context, request);
-}
-void Table::get(const RequestContext& context, const wire::Get& request) {
-  impl_->get(context, request.key);
-}
-void Table::take(const RequestContext& context, const wire::Take& request) {
-  impl_->take(context, request.key);
-}
-void Table::add(const RequestContext& context, const wire::Add& request) {
-  impl_->add(context, request);
-}
-void Table::compare_set(const RequestContext& context, const wire::CompareSet& request) {
-  impl_->compare_set(context, request);
-}
-void Table::append(const RequestContext& context, const wire::Append& request) {
-  impl_->append(context, request);
-}
-void Table::remove(const RequestContext& context, const wire::Remove& request) {
-  impl_->remove(context, request);
-}
-void Table::exists(const RequestContext& context, const wire::Exists& request) {
-  impl_->exists(context, request);
-}
-void Table::wait(const RequestContext& context, const wire::Wait& request) {
-  impl_->wait(context, request);
-}
-void Table::multi_get(const RequestContext& context, const wire::MultiGet& request) {
-  impl_->multi_get(context, request);
-}
-void Table::multi_set(const RequestContext& context, const wire::MultiSet& request) {
-  impl_->multi_set(context, request);
-}
-void Table::list_keys(const RequestContext& context, const wire::List& request) {
-  impl_->list_keys(context, request);
-}
-void Table::touch(const RequestContext& context, const wire::Touch& request) {
-  impl_->touch(context, request);
-}
-void Table::timed_out(Parked& parked) { impl_->timed_out(parked); }
-void Table::session_ended(Session& session) { impl_->session_ended(session); }
-void Table::add_counts(Counts& counts) const { impl_->add_counts(counts); }
 
 int Table::fired(Timer& timer, int work_max) { return timer.owner<TableState>().expire(work_max); }
 

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "core/host.h"
 #include "core/session.h"
-#include "wire/reply.h"
+#include "core/table_state.h"
 #include "wire/request.h"
 
 namespace muster::core {
@@ -17,12 +20,13 @@ namespace muster::core {
 /// throughout exactly once, with bounded work per page.
 class Table {
  public:
-  explicit Table(Host& host, Quota& quota);
-  ~Table();
+  Table(Host& host, Quota& quota)
+      : host_(host), options_(host.options()), quota_(quota), state_(host, quota) {}
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
-  // Requests; each is answered through the host, now or (parked) later.
+  // Requests; each is answered through the host, now or (parked) later. table.cpp has those on one
+  // key, table_multi.cpp those on several.
   void set(const RequestContext& context, const wire::Set& request);
   void get(const RequestContext& context, const wire::Get& request);
   void take(const RequestContext& context, const wire::Take& request);
@@ -48,8 +52,43 @@ class Table {
   void add_counts(Counts& counts) const;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  /// What a write does to the time its key has left and to the session it goes with.
+  struct Terms {
+    enum class Binding { keep, clear, caller };
+
+    std::optional<Instant> deadline;  ///< far_future: none; no value: as it was
+    Binding binding = Binding::keep;
+  };
+
+  using Keys = std::vector<std::string_view>;
+  using Values = std::vector<std::optional<std::string_view>>;
+
+  // Each returns what is wrong with its argument.
+  std::optional<Error> check_key(std::string_view key) const;
+  std::optional<Error> check_key_count(std::size_t count) const;
+  std::optional<Error> check_keys(const Keys& keys) const;
+  std::optional<Error> check_value(std::string_view key, std::uint64_t value_bytes) const;
+  std::optional<Error> check_ttl(const wire::Ttl& ttl) const;
+
+  Instant deadline_of(const wire::Ttl& ttl) const;
+  Error memory_refused(std::uint64_t bytes) const;
+
+  /// Stores the value, in two pieces, and answers with `answer`, or fails without a trace.
+  void write(const RequestContext& context, const Spot& spot, std::string_view first,
+             std::string_view second, const Terms& terms, Answer&& answer);
+  void apply_terms(Entry& entry, const Terms& terms, Session& session);
+
+  /// Appends the value of each; none: it is absent.
+  void look_for(std::span<const std::string_view> keys, Values& values);
+
+  /// Lets the request wait until all keys are there; it fails at once if it does not want to.
+  void park(const RequestContext& context, const Keys& keys);
+  Error absent(ErrorCode code, const Keys& missing, Duration timeout) const;
+
+  Host& host_;
+  const Options& options_;
+  Quota& quota_;
+  TableState state_;
 };
 
 }  // namespace muster::core

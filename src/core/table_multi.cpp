@@ -3,20 +3,21 @@
 
 #include "base/planted.h"
 #include "core/failure.h"
-#include "core/table_impl.h"
+#include "core/reply_heads.h"
+#include "core/table.h"
 
 // The table's requests on several keys.
 
 namespace muster::core {
 
-std::optional<Error> Table::Impl::check_key_count(std::size_t count) const {
+std::optional<Error> Table::check_key_count(std::size_t count) const {
   if (count == 0) return failure(ErrorCode::invalid_argument, "no keys were given");
   const std::uint32_t limit = options_.limits.keys_per_operation_max;
   if (count <= limit) return std::nullopt;
   return too_large("the request", count, "keys", limit);
 }
 
-std::optional<Error> Table::Impl::check_keys(const Keys& keys) const {
+std::optional<Error> Table::check_keys(const Keys& keys) const {
   if (auto error = check_key_count(keys.size())) return error;
   const std::uint32_t limit = options_.limits.key_bytes_max;
   for (const std::string_view key : keys) {
@@ -25,7 +26,7 @@ std::optional<Error> Table::Impl::check_keys(const Keys& keys) const {
   return std::nullopt;
 }
 
-void Table::Impl::remove(const RequestContext& context, const wire::Remove& request) {
+void Table::remove(const RequestContext& context, const wire::Remove& request) {
   if (auto error = check_keys(request.keys)) return host_.fail(context, std::move(*error));
   std::int64_t removed_count = 0;
   for (const std::string_view key : request.keys) {
@@ -37,7 +38,7 @@ void Table::Impl::remove(const RequestContext& context, const wire::Remove& requ
   host_.answer(context, answer_of(wire::NumberReply{removed_count}));
 }
 
-void Table::Impl::exists(const RequestContext& context, const wire::Exists& request) {
+void Table::exists(const RequestContext& context, const wire::Exists& request) {
   if (auto error = check_keys(request.keys)) return host_.fail(context, std::move(*error));
   wire::PresenceReply reply;
   for (const std::string_view key : request.keys) {
@@ -46,7 +47,7 @@ void Table::Impl::exists(const RequestContext& context, const wire::Exists& requ
   host_.answer(context, answer_of(reply));
 }
 
-void Table::Impl::wait(const RequestContext& context, const wire::Wait& request) {
+void Table::wait(const RequestContext& context, const wire::Wait& request) {
   if (auto error = check_keys(request.keys)) return host_.fail(context, std::move(*error));
   for (const std::string_view key : request.keys) {
     if (state_.find(key) == nullptr) return park(context, request.keys);
@@ -55,7 +56,7 @@ void Table::Impl::wait(const RequestContext& context, const wire::Wait& request)
   host_.answer(context, Answer{});
 }
 
-void Table::Impl::park(const RequestContext& context, const Keys& keys) {
+void Table::park(const RequestContext& context, const Keys& keys) {
   if (context.timeout <= Duration::zero()) {
     Keys missing;
     for (const std::string_view key : keys) {
@@ -79,7 +80,7 @@ void Table::Impl::park(const RequestContext& context, const Keys& keys) {
   }
 }
 
-void Table::Impl::timed_out(Parked& parked) {
+void Table::timed_out(Parked& parked) {
   Keys missing;
   for (const WaitLink& link : std::get<std::unique_ptr<KeyWait>>(parked.place)->links) {
     if (!link.entry->present_at(host_.now())) missing.push_back(link.entry->key());
@@ -87,7 +88,7 @@ void Table::Impl::timed_out(Parked& parked) {
   host_.fail(parked, absent(ErrorCode::timed_out, missing, parked.timeout));
 }
 
-Error Table::Impl::absent(ErrorCode code, const Keys& missing, Duration timeout) const {
+Error Table::absent(ErrorCode code, const Keys& missing, Duration timeout) const {
   constexpr std::size_t named_max = 4;
   std::string detail;
   for (std::size_t index = 0; index < std::min(missing.size(), named_max); ++index) {
@@ -104,7 +105,7 @@ Error Table::Impl::absent(ErrorCode code, const Keys& missing, Duration timeout)
   return failure(code, std::move(detail));
 }
 
-void Table::Impl::look_for(std::span<const std::string_view> keys, Values& values) {
+void Table::look_for(std::span<const std::string_view> keys, Values& values) {
   constexpr std::size_t batch = 32;          // of keys whose memory is asked for at a time
   constexpr std::size_t cached_keys = 8192;  // so many are in the processor's cache in any case
   const KeyIndex& index = state_.index;
@@ -124,7 +125,7 @@ void Table::Impl::look_for(std::span<const std::string_view> keys, Values& value
   }
 }
 
-void Table::Impl::multi_get(const RequestContext& context, const wire::MultiGet& request) {
+void Table::multi_get(const RequestContext& context, const wire::MultiGet& request) {
   if (auto error = check_keys(request.keys)) return host_.fail(context, std::move(*error));
   Values values;
   values.reserve(request.keys.size());
@@ -141,7 +142,7 @@ void Table::Impl::multi_get(const RequestContext& context, const wire::MultiGet&
   host_.answer(context, std::move(answer));
 }
 
-void Table::Impl::multi_set(const RequestContext& context, const wire::MultiSet& request) {
+void Table::multi_set(const RequestContext& context, const wire::MultiSet& request) {
   std::optional<Error> error = check_key_count(request.entries.size());
   if (!error) error = check_ttl(request.ttl);
   for (auto pair = request.entries.begin(); !error && pair != request.entries.end(); ++pair) {
@@ -175,7 +176,7 @@ void Table::Impl::multi_set(const RequestContext& context, const wire::MultiSet&
 }
 
 /// A cursor is the number of the slot that comes next.
-void Table::Impl::list_keys(const RequestContext& context, const wire::List& request) {
+void Table::list_keys(const RequestContext& context, const wire::List& request) {
   const std::uint32_t slots_max = options_.list_slots_per_page;
   const std::uint32_t count_max =
       request.count_max == 0 ? slots_max : std::min(request.count_max, slots_max);
