@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/planted.h"
 #include "core/engine_impl.h"
 
 // An event's life: time is observed (did the process sleep?) -> the session that it comes from is
@@ -69,7 +68,7 @@ void Engine::Impl::observe(Instant now) {
   const Instant before = now_;
   now_ = std::max(now, now_);
   const Duration gap = now_ - before;
-  if (gap <= options_.gap_max || MUSTER_PLANTED(mass_expiry_after_pause)) return;
+  if (gap <= options_.gap_max) return;
   // All sessions live longer by as much, since their silence is measured without such gaps.
   paused_sum_ += gap;
   held_until_ = now_ + options_.drain_after_gap;
@@ -113,7 +112,7 @@ void Engine::Impl::fire_parked(Parked& parked) {
 }
 
 NameSpace* Engine::Impl::name_space_for(const std::string& name) {
-  const auto found = name_spaces_.find(MUSTER_PLANTED(name_spaces_are_one) ? "" : name);
+  const auto found = name_spaces_.find(name);
   if (found != name_spaces_.end()) return found->second.get();
   if (name_spaces_.size() >= options_.name_spaces_max) return nullptr;
   auto made = std::make_unique<NameSpace>(name, *this, quota_);

@@ -2,7 +2,6 @@
 #include <concepts>
 #include <type_traits>
 
-#include "base/planted.h"
 #include "core/engine_impl.h"
 #include "wire/error_body.h"
 #include "wire/operation_table.h"
@@ -95,7 +94,7 @@ void Engine::Impl::on(const Requested& event) {
     return hasten(waits->second, request.timeout);
   }
   const Answer* const kept = session->unacknowledged.find(request.id);
-  if (kept != nullptr && !MUSTER_PLANTED(applied_twice_on_resume)) {
+  if (kept != nullptr) {
     return send_kept(*session, request.id, *kept);
   }
   const Operation operation = wire::operation_of(request.body);
@@ -130,7 +129,7 @@ void Engine::Impl::turn_away(const Requested& event) {
 /// the request was long on its way.
 void Engine::Impl::hasten(Parked& parked, Duration left) {
   const Instant deadline = base::deadline_after(now_, left);
-  if (deadline >= parked.deadline || MUSTER_PLANTED(repetition_keeps_later_deadline)) return;
+  if (deadline >= parked.deadline) return;
   parked.deadline = deadline;
   timers_.arm(parked.timer, deadline);
 }
@@ -140,7 +139,7 @@ std::optional<Error> Engine::Impl::refusal(const RequestContext& context) const 
   const Operation operation = context.operation;
   const bool is_observer = session.role == wire::Role::observer;
   const bool is_for_clients = wire::facts_of(operation).askers == wire::Askers::clients;
-  if (is_observer && is_for_clients && !MUSTER_PLANTED(observer_takes_part)) {
+  if (is_observer && is_for_clients) {
     return failure(ErrorCode::permission_denied,
                    "an observer cannot take part in groups; connect as a client");
   }
@@ -176,7 +175,6 @@ void Engine::Impl::report_dead(const RequestContext& context, const wire::Report
                                                            " has no session in this namespace"));
   }
   answer(context, Answer{});
-  if (MUSTER_PLANTED(report_changes_nothing)) return;
   Error why = failure(ErrorCode::fenced, "declared dead: " + printable(request.reason));
   why.decided_by = describe(reporter.process);
   for (Session* session : reported) {
@@ -217,7 +215,6 @@ void Engine::Impl::acknowledge(Session& session, const std::vector<std::uint64_t
 void Engine::Impl::on(const Abandoned& event) {
   Session* session = speaker(event.connection, "an abandon");
   if (session == nullptr) return;
-  if (MUSTER_PLANTED(abandoned_calls_wait_on)) return;
   for (const std::uint64_t id : *event.request_ids) abandon(*session, id);
 }
 
@@ -252,7 +249,6 @@ void Engine::Impl::forget(Session& session, Answers::node_type kept) {
   --cached_count_;
   Answer& answer = kept->answer;
   session.name_space.quota.release(answer.head.size() + cached_answer_bytes);
-  if (MUSTER_PLANTED(memory_not_given_back)) session.name_space.quota.charge_always(1);
   if (answer.was_parked) {
     --session.cached_parked_count;
   } else {
@@ -271,7 +267,7 @@ Parked* Engine::Impl::park(const RequestContext& context) {
   Session& session = context.session;
   const std::uint32_t limit = options_.limits.parked_waits_max;
   const std::size_t actual = session.parked.size() + session.cached_parked_count;
-  if (actual >= limit && !MUSTER_PLANTED(parked_limit_ignored)) {
+  if (actual >= limit) {
     fail(context, exhausted("parked_waits_max requests of this session wait already, or their "
                             "answers are not acknowledged yet",
                             actual, limit));

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "base/planted.h"
 #include "core/engine_impl.h"
 
 // A session's life: begun by a hello -> heard with every byte -> its connection may end and a
@@ -17,7 +16,7 @@ bool same_token(const wire::ResumeToken& a, const wire::ResumeToken& b) {
   for (std::size_t index = 0; index < a.bytes.size(); ++index) {
     difference |= a.bytes[index] ^ b.bytes[index];
   }
-  return difference == 0 || MUSTER_PLANTED(any_token_resumes);
+  return difference == 0;
 }
 
 Error full(std::string_view limit_name, std::uint64_t actual, std::uint64_t limit) {
@@ -84,7 +83,6 @@ std::optional<Error> Engine::Impl::refusal(const wire::ClientHello& hello) const
     return failure(ErrorCode::unsupported, "the server knows no authentication method " +
                                                std::to_string(hello.auth_method));
   }
-  if (MUSTER_PLANTED(restart_not_noticed)) return std::nullopt;
   if (hello.incarnation != 0 && hello.incarnation != options_.incarnation) {
     Error error = failure(ErrorCode::server_restarted,
                           "the server was restarted; what the session had is lost");
@@ -145,7 +143,6 @@ void Engine::Impl::resume(const Hello& event) {
   const std::uint64_t id = event.hello.session_id;
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) {
-    if (MUSTER_PLANTED(restart_not_noticed)) return begin(event);
     const std::string_view by = fenced_.by(id);
     if (by.empty()) {
       return refuse(event, failure(ErrorCode::session_expired,
@@ -158,7 +155,7 @@ void Engine::Impl::resume(const Hello& event) {
   }
   Session& session = *found->second;
   if (auto why = refusal(session, event.hello)) return refuse(event, std::move(*why));
-  if (session.connection != 0 && !MUSTER_PLANTED(old_connection_ends_session)) {
+  if (session.connection != 0) {
     close(session.connection, failure(ErrorCode::closed,
                                       "a newer connection of the same session "
                                       "has taken its place"));
@@ -200,7 +197,6 @@ void Engine::Impl::forget_connection(ConnectionId connection) {
 
 Session* Engine::Impl::speaker(ConnectionId connection, std::string_view doing) {
   if (Session* const session = session_on(connection)) {
-    if (MUSTER_PLANTED(heartbeat_is_no_life) && doing == "a heartbeat") return session;
     heard(*session);
     return session;
   }
@@ -217,7 +213,6 @@ void Engine::Impl::heard(Session& session) {
 }
 
 void Engine::Impl::on(const Heard& event) {
-  if (MUSTER_PLANTED(heartbeat_is_no_life)) return;
   if (Session* const session = session_on(event.connection)) heard(*session);
 }
 
@@ -242,7 +237,6 @@ void Engine::Impl::detach(Session& session, DisconnectCause cause) {
   session.paused_when_disconnected = paused_sum_;
   session.disconnect_cause = cause;
   timers_.arm(session.expiry, deadline_of(session));
-  if (MUSTER_PLANTED(results_lost_on_disconnect)) forget_answers(session);
   if (session.claimants > 0) session.name_space.groups.disconnected(session);
 }
 
@@ -268,14 +262,11 @@ void Engine::Impl::on(const Stop& event) {
 /// Both sums leave out the time in which the server itself did not run.
 Instant Engine::Impl::deadline_of(const Session& session) const {
   const wire::ServerLimits& limits = options_.limits;
-  Instant silent =
+  const Instant silent =
       session.heard + limits.session_timeout + (paused_sum_ - session.paused_when_heard);
-  if (MUSTER_PLANTED(timeout_is_longer)) silent += std::chrono::seconds(1);
   if (session.connection != 0 || session.disconnect_cause != DisconnectCause::closed) return silent;
-  if (MUSTER_PLANTED(grace_ignored)) return std::min(silent, session.disconnected);
-  Instant gone =
+  const Instant gone =
       session.disconnected + limits.grace + (paused_sum_ - session.paused_when_disconnected);
-  if (MUSTER_PLANTED(grace_is_longer)) gone += std::chrono::seconds(1);
   return std::min(silent, gone);
 }
 
@@ -286,12 +277,9 @@ Duration Engine::Impl::silence(const Session& session) const {
 void Engine::Impl::fire_expiry(Session& session) {
   const Instant deadline = deadline_of(session);
   if (deadline > now_) return timers_.arm(session.expiry, deadline);
-  if (MUSTER_PLANTED(dead_rank_not_noticed) && session.connection == 0) return;
-  if (MUSTER_PLANTED(silent_session_lives_on) && session.connection != 0) return;
   // What came to its end first: the grace, or the whole timeout?
   const Duration left = options_.limits.session_timeout - silence(session);
-  const bool is_taken_for_closed = MUSTER_PLANTED(silence_taken_for_close) && !session.connection;
-  const bool was_closed = deadline - now_ < left || is_taken_for_closed;
+  const bool was_closed = deadline - now_ < left;
   Error why = failure(ErrorCode::session_expired,
                       "nothing was heard of it for " + in_seconds(silence(session)));
   const std::string how =
@@ -308,9 +296,7 @@ void Engine::Impl::end_session(Session& session, Error why, LossCause cause) {
   if (session.connection != 0) {
     auto body = std::make_shared<std::string>();
     wire::append_event(*body, wire::Event{wire::EventKind::session_ended, 0, why});
-    if (!MUSTER_PLANTED(session_end_not_told)) {
-      send_event(session, wire::EventKind::session_ended, std::move(body));
-    }
+    send_event(session, wire::EventKind::session_ended, std::move(body));
     const ConnectionId connection = session.connection;
     session.connection = 0;
     close(connection, std::move(why));
@@ -323,7 +309,6 @@ void Engine::Impl::end(Session& session, LossCause cause) {
   const auto owned = sessions_.find(session.id);
   session.ended = true;
   session.expiry.disarm();
-  if (MUSTER_PLANTED(waiter_leaked_on_disconnect)) parked_count_ += session.parked.size();
   parked_count_ -= session.parked.size();
   session.parked.clear();
   forget_answers(session);

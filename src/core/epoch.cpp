@@ -1,7 +1,5 @@
 #include "core/epoch.h"
 
-#include "base/planted.h"
-
 namespace muster::core {
 namespace {
 
@@ -47,15 +45,12 @@ void Epoch::complete() {
 
 void Epoch::lose(Member& member, LossCause cause) {
   if (!roster.broken()) roster.cause = cause;
-  if (MUSTER_PLANTED(cause_is_always_closed)) roster.cause = LossCause::closed;
   roster.lost.push_back(member.rank);
   member.silence_at_end = host.silence(*member.session);
-  if (MUSTER_PLANTED(last_seen_forgotten)) member.silence_at_end = {};
   member.standing = Standing::lost;
   --roster.live_count;
   if (member.session->ended) member.unlink();
 
-  if (MUSTER_PLANTED(pending_round_survives_loss)) return;
   if (roster.lost.size() == 1) {  // from then on nothing new waits
     const Failure failure = roster.loss(quota);
     rounds.break_off(failure);
@@ -72,7 +67,6 @@ void Epoch::leave(Member& member) {
   --roster.live_count;
   member.unlink();
 
-  if (MUSTER_PLANTED(leave_not_told)) return;
   if (rounds.undecided() != nullptr) rounds.decide_failed(roster.leave_error());
   streams.member_left(member);
   rounds.member_gone(member);
@@ -95,7 +89,6 @@ void Epoch::tell_of_one_more(std::size_t count) {
 }
 
 void Epoch::tell_who_is_gone() {
-  if (MUSTER_PLANTED(members_not_told)) return;
   wire::Event event;
   event.epoch = roster.epoch;
   event.kind = roster.broken() ? wire::EventKind::epoch_broken : wire::EventKind::rank_left;

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/planted.h"
 #include "core/failure.h"
 #include "core/group.h"
 #include "core/reply_heads.h"
@@ -13,15 +12,12 @@
 namespace muster::core {
 
 void Group::work() {
-  const bool is_slow =
-      MUSTER_PLANTED(complete_join_waits) && room_.host.now().time_since_epoch().count() % 4 == 0;
   for (;;) {
     if (epoch_ != nullptr && epoch_->roster.live_count == 0) {
       end_epoch();
     } else if (!unjudged_.empty()) {
       settle(*unjudged_.begin()->second);
-    } else if (epoch_ == nullptr && seated_count_ != 0 && seated_count_ == world_size_ &&
-               !is_slow) {
+    } else if (epoch_ == nullptr && seated_count_ != 0 && seated_count_ == world_size_) {
       form_from_joiners();
     } else if (epoch_ == nullptr || !regroup_if_due()) {
       return;

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/planted.h"
 #include "core/failure.h"
 #include "core/group.h"
 #include "core/reply_heads.h"
@@ -51,9 +50,6 @@ wire::MemberEntry entry_of(const Host& host, const Member& member) {
     return entry;
   }
   const bool left = member.standing == Standing::left;
-  if (MUSTER_PLANTED(dead_told_as_live)) {
-    return {member.rank, wire::MemberState::live, member.process, {}, member.info->view()};
-  }
   return {member.rank, left ? wire::MemberState::left : wire::MemberState::lost, member.process,
           member.silence_at_end, member.info->view()};
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/planted.h"
 #include "core/failure.h"
 
 // Life of a regroup: a member calls it (open) -> all live members have, and if a size was asked
@@ -85,9 +84,6 @@ std::optional<Error> Group::regroup_refusal(const RequestContext& context, const
   };
   const Options& options = room_.host.options();
   const std::uint32_t size_max = options.limits.world_size_max;
-  const bool is_refused =
-      MUSTER_PLANTED(regroup_refused_busy) && context.now.time_since_epoch().count() % 4 == 0;
-  if (is_refused) return error(ErrorCode::busy, "for no reason");
   if (context.timeout <= Duration::zero()) return invalid("a regroup's timeout is above zero");
   if (new_size > size_max) {
     return invalid("the new size is above the server's limit of " + std::to_string(size_max));
@@ -149,14 +145,13 @@ void Group::call_late(const RequestContext& context, Member& member) {
 void Group::cancel_regroup(const Member& member, std::uint64_t attempt) {
   if (!attempt_.open || attempt + member.join_attempts != attempt_.number) return;
   Error cancelled = error(ErrorCode::cancelled, "");
-  if (!MUSTER_PLANTED(cancelled_by_nobody)) epoch_->roster.blame(cancelled, member);
+  epoch_->roster.blame(cancelled, member);
   fail_attempt(cancelled);
 }
 
 /// One stays until all have called the next: until then a caller that has not got its answer asks.
 void Group::trim_decided() {
-  const std::size_t next = MUSTER_PLANTED(failed_regroup_forgotten) ? 0 : 1;
-  while (decided_.size() > 1 && decided_[next].to_come == 0) decided_.pop_front();
+  while (decided_.size() > 1 && decided_[1].to_come == 0) decided_.pop_front();
 }
 
 void Group::fail_attempt(const Error& error) {
@@ -240,7 +235,6 @@ bool Group::regroup_if_due() {
   if (attempt_.new_size > live + standbys_.size() + rank_candidates_.size()) return false;
   std::vector<Seat> seats = survivors(false);
   place_candidates(seats);
-  if (MUSTER_PLANTED(candidates_not_taken) && attempt_.new_size > live) return false;
   if (attempt_.new_size != 0 && seats.size() != attempt_.new_size) return false;
   form_epoch(seats, nullptr);
   return true;
@@ -320,7 +314,6 @@ Error Group::conflict_error(const Member& caller, const std::string& called_inst
   const Roster& roster = epoch_->roster;
   const Round* round = epoch_->rounds.undecided();
   Error conflict = error(ErrorCode::collective_mismatch, "");
-  if (MUSTER_PLANTED(mismatch_names_nobody)) return conflict;
   for (const Member& member : roster.members) {
     if (!member.live()) continue;
     RankReport report = report_of(room_.host, member);
@@ -361,7 +354,6 @@ Error Group::regroup_timeout(const Member& decider, Duration timeout) {
   Error late = error(ErrorCode::timed_out, "");
   late.decided_by_rank = static_cast<int>(decider.rank);
   late.decided_by_timeout = timeout;
-  if (MUSTER_PLANTED(late_regroup_names_nobody)) return late;
   for (const Member& member : epoch_->roster.members) {
     if (member.live() && !called(member)) epoch_->roster.blame(late, member);
   }

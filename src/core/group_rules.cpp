@@ -1,6 +1,5 @@
 #include <utility>
 
-#include "base/planted.h"
 #include "core/failure.h"
 #include "core/group.h"
 
@@ -76,7 +75,7 @@ Group::Verdict Group::judge(const Session& session, const wire::Join& request) {
                                            microseconds(request.data_expiration),
                                            "data expiration, in microseconds"));
   }
-  Joiner* own = MUSTER_PLANTED(candidate_admitted_twice) ? nullptr : joiner_of(session);
+  Joiner* own = joiner_of(session);
   if (own != nullptr && own->place != Joiner::Place::none) {
     if (own->rank == request.rank && own->world_size == request.world_size) {
       return {Verdict::Kind::attach, {}, nullptr, own};
@@ -111,7 +110,6 @@ Group::Verdict Group::judge_formed(const Session& session, const wire::Join& req
   }
   Member* holder = epoch_->roster.at(request.rank);
   if (holder != nullptr && holder->live()) {
-    if (MUSTER_PLANTED(two_holders_of_one_rank)) return {Verdict::Kind::same_answer, {}, holder};
     Verdict verdict = judge_holder(*holder->session, request.rank);
     if (verdict.kind != Verdict::Kind::displace_joiner) return verdict;
     return {Verdict::Kind::displace_member, {}, holder};
@@ -123,7 +121,7 @@ Group::Verdict Group::judge_formed(const Session& session, const wire::Join& req
     return verdict;
   }
   const bool free_rank = holder != nullptr && holder->standing == Standing::left;
-  const bool broken = epoch_->roster.broken() && !MUSTER_PLANTED(restarted_rank_refused);
+  const bool broken = epoch_->roster.broken();
   if (broken || free_rank || request.standby) {
     return {Verdict::Kind::candidate, {}};
   }
@@ -131,7 +129,7 @@ Group::Verdict Group::judge_formed(const Session& session, const wire::Join& req
 }
 
 Group::Verdict Group::judge_holder(Session& holder, std::uint32_t rank) {
-  const bool is_away = holder.connection == 0 || MUSTER_PLANTED(live_holder_displaced);
+  const bool is_away = holder.connection == 0;
   if (is_away) return {Verdict::Kind::displace_joiner, {}};
   if (!is_silent(room_.host, holder)) return Verdict::refusal(in_use_error(holder, rank));
   return {Verdict::Kind::claim, {}, nullptr, nullptr, &holder};
@@ -192,15 +190,13 @@ Error Group::closed_error() const {
 
 /// The deadline of a joiner has passed: what did it wait for?
 Error Group::timeout_error(const Joiner& joiner) {
-  if (MUSTER_PLANTED(late_join_names_nobody)) return error(ErrorCode::timed_out, "");
   if (joiner.place == Joiner::Place::candidate) {
     Error waiting = error(ErrorCode::timed_out, "these members have not regrouped");
     for (const Member& member : epoch_->roster.members) {
       if (member.live() && !called(member)) epoch_->roster.blame(waiting, member);
     }
     const bool is_complete = waiting.rank_ranges.empty();
-    if (is_complete && !MUSTER_PLANTED(late_candidate_names_nobody))
-      blame_without_candidate(waiting);
+    if (is_complete) blame_without_candidate(waiting);
     return waiting;
   }
   Error timeout = error(ErrorCode::timed_out, "");

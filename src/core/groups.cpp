@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "base/planted.h"
 #include "core/failure.h"
 #include "core/group.h"
 #include "core/reply_heads.h"
@@ -77,16 +76,12 @@ Group* Groups::Impl::group_for(const RequestContext& context, std::string_view n
 }
 
 Epoch* Groups::Impl::epoch_of(std::uint64_t number) const {
-  if (MUSTER_PLANTED(stale_epoch_accepted) && epochs.contains(number + 1)) ++number;
   const auto found = epochs.find(number);
   return found == epochs.end() ? nullptr : found->second.get();
 }
 
 Member* Groups::Impl::any_member(const RequestContext& context, std::uint64_t number) {
   Epoch* epoch = epoch_of(number);
-  if (MUSTER_PLANTED(other_groups_epoch) && !context.session.members.empty()) {
-    epoch = epoch_of(context.session.members.front()->roster.epoch);
-  }
   if (epoch != nullptr) {
     if (Member* member = epoch->roster.find(context.session)) return member;
   }

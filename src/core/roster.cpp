@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/planted.h"
 #include "core/failure.h"
 #include "core/objects.h"
 
@@ -126,9 +125,6 @@ Error Roster::loss_error() const {
   Error lost_error = error(ErrorCode::rank_lost, "");
   lost_error.cause = cause;
   for (const std::uint32_t rank : sorted(lost)) blame(lost_error, members[rank]);
-  if (MUSTER_PLANTED(ranges_name_all)) {
-    lost_error.rank_ranges = {{0, static_cast<int>(members.size()) - 1}};
-  }
   return lost_error;
 }
 
@@ -139,8 +135,7 @@ Error Roster::leave_error() const {
 }
 
 const Failure& Roster::loss(Quota& quota) {
-  const bool is_kept = MUSTER_PLANTED(later_losses_not_named) && lost_in_loss_ != 0;
-  if (lost_in_loss_ != lost.size() && !is_kept) {
+  if (lost_in_loss_ != lost.size()) {
     loss_ = make_failure(quota, loss_error());
     lost_in_loss_ = lost.size();
   }

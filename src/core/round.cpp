@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/planted.h"
 #include "core/failure.h"
 #include "core/reply_heads.h"
 
@@ -164,7 +163,6 @@ void Rounds::call_late(const RequestContext& context, Member& member, Round& rou
     round.differing.push_back({member.rank, std::move(mismatch)});
   }
   Answer answer = outcome(round, member, {});
-  if (MUSTER_PLANTED(late_rank_gets_another_outcome)) answer = answer_of(wire::RoundReply{});
   ++member.next_round;
   host_.answer(context, std::move(answer));
 }
@@ -284,10 +282,8 @@ bool Rounds::admitted(const Round& round) const {
 /// Whether the round can be done once `member` has come to it as well.
 bool Rounds::completes(const Round& round, const Member& member) const {
   if (!admitted(round)) return false;
-  const bool from_root = from_one(round.call.collective) && !MUSTER_PLANTED(source_waits_for_all);
-  if (from_root) return round.source_called || member.rank == round.call.root;
-  const std::uint32_t left_out = MUSTER_PLANTED(released_before_the_last) ? 1 : 0;
-  return round.arrived_count + 1 + left_out >= roster_.world_size();
+  if (from_one(round.call.collective)) return round.source_called || member.rank == round.call.root;
+  return round.arrived_count + 1 >= roster_.world_size();
 }
 
 }  // namespace muster::core

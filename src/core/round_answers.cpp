@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "base/planted.h"
 #include "core/failure.h"
 #include "core/reply_heads.h"
 #include "core/round.h"
@@ -44,7 +43,7 @@ void Rounds::answer(RoundWait& wait) {
 const Failure* Rounds::failure_for(const Round& round, const Member& member) const {
   if (round.state == Round::State::failed) return &round.failure;
   for (const auto& [rank, mismatch] : round.differing) {
-    if (rank == member.rank && !MUSTER_PLANTED(mismatch_forgotten)) return &mismatch;
+    if (rank == member.rank) return &mismatch;
   }
   return nullptr;
 }
@@ -167,10 +166,8 @@ Error Rounds::expired_error(const Round& round) const {
 
 std::vector<RankRange> Rounds::missing(const Round& round) const {
   std::vector<RankRange> missing;
-  if (MUSTER_PLANTED(time_out_names_nobody)) return missing;
   for (const Member& member : roster_.members) {
-    const bool has_come = member.next_round > round.number;
-    if (!member.live() || (has_come && !MUSTER_PLANTED(time_out_names_all))) continue;
+    if (!member.live() || member.next_round > round.number) continue;
     // The ranks that only receive are not waited for.
     if (!from_one(round.call.collective) || member.rank == round.call.root) {
       add_to(missing, member.rank);
@@ -221,7 +218,6 @@ void Rounds::blame_for_oldest(Error& error) const {
 /// `caller` has called something else than the ranks before it.
 Error Rounds::mismatch_error(const Round& round, const Member& caller, std::string called) const {
   Error error = round_error(ErrorCode::collective_mismatch, round);
-  if (MUSTER_PLANTED(mismatch_names_nobody)) return error;
   const std::string others = text_of(round.call);
   const auto called_that = [&](const Member& member) {
     return member.live() && member.next_round > round.number &&

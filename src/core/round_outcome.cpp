@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <new>
 
-#include "base/planted.h"
 #include "core/failure.h"
 #include "core/reply_heads.h"
 #include "core/round.h"
@@ -24,7 +23,6 @@ void Rounds::fail_open(Round& round, Error error) {
 }
 
 void Rounds::break_off(const Failure& failure) {
-  if (MUSTER_PLANTED(done_rounds_dropped_on_break)) return close(failure);
   if (undecided() == nullptr) return;
   const std::unique_ptr<Round> round = std::move(open_.back());
   open_.pop_back();
@@ -143,7 +141,6 @@ void Rounds::member_gone(const Member& member) {
 }
 
 void Rounds::free_acknowledged() {
-  if (MUSTER_PLANTED(rounds_left_behind)) return;
   while (!open_.empty() && open_.front()->unacknowledged_count == 0 &&
          open_.front()->state != Round::State::open) {
     drop_objects(*open_.front());
@@ -169,7 +166,7 @@ void Rounds::timed_out(RoundWait& wait) {
   Round& round = wait.round;
   if (round.state != Round::State::open) return answer(wait);
   Error error = missing_error(round, wait.member, wait.parked.timeout);
-  if (wait.recovering || MUSTER_PLANTED(each_rank_its_own_deadline)) {
+  if (wait.recovering) {
     return host_.fail(wait.parked, std::move(error));
   }
   fail_open(round, std::move(error));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/planted.h"
 #include "core/failure.h"
 #include "core/hash.h"
 #include "core/reply_heads.h"
@@ -82,7 +81,6 @@ void Streams::send(const RequestContext& context, Member& source, const wire::Se
     return host_.fail(context, too_large("the object", request.value.size(), "bytes", bytes_max));
   }
   StreamKey key{source.rank, request.destination, request.tag};
-  if (MUSTER_PLANTED(sender_not_in_stream_key)) key.source = 0;
   const std::uint64_t next = next_sequence(key);
   if (request.sequence != next) {
     return host_.fail(context, gap_error(next, request.sequence, "of the stream's next object"));
@@ -112,8 +110,7 @@ void Streams::send(const RequestContext& context, Member& source, const wire::Se
   source.sent.append(object->of_source);
   shelf_.let_age(*object);
   host_.answer(context, answer_of(wire::NumberReply{static_cast<std::int64_t>(next)}));
-  if (stream.waiting != nullptr && !MUSTER_PLANTED(receive_not_woken))
-    deliver(stream, *stream.waiting);
+  if (stream.waiting != nullptr) deliver(stream, *stream.waiting);
 }
 
 void Streams::receive(const RequestContext& context, Member& destination,
@@ -121,7 +118,6 @@ void Streams::receive(const RequestContext& context, Member& destination,
   if (request.source >= roster_.world_size()) return host_.fail(context, no_rank_error());
   const Member& source = roster_.members[request.source];
   StreamKey key{request.source, destination.rank, request.tag};
-  if (MUSTER_PLANTED(sender_not_in_stream_key)) key.source = 0;
   const std::uint64_t sequence = request.sequence;
   Stream* stream = find(key);
   const std::uint64_t next = next_sequence(key);
@@ -134,7 +130,6 @@ void Streams::receive(const RequestContext& context, Member& destination,
     return host_.fail(context, roster_.error(ErrorCode::busy, "another receive waits here"));
   }
   if (stream != nullptr && sequence < first_kept(*stream)) {
-    if (MUSTER_PLANTED(expired_object_hangs)) return;
     stream->asked = std::max(stream->asked, sequence + 1);
     return host_.answer(context, expired_answer(*stream, sequence));
   }
@@ -146,9 +141,6 @@ void Streams::receive(const RequestContext& context, Member& destination,
       return host_.fail(context, codec_error(object, request.codec));
     }
     stream->asked = std::max(stream->asked, sequence + 1);
-    if (MUSTER_PLANTED(wrong_object_delivered)) {
-      return host_.answer(context, answer_with(stream->objects.last()));
-    }
     return host_.answer(context, answer_with(object));
   }
   if (!source.live()) return host_.fail(context, left_error(source));
@@ -179,7 +171,6 @@ void Streams::acknowledged(const ReceivedObject& object) {
   Stream* stream = find({object.source, object.destination, object.tag});
   if (stream == nullptr || object.sequence >= stream->asked) return;
   stream->taken = std::max(stream->taken, object.sequence + 1);
-  if (MUSTER_PLANTED(acknowledgement_trims_too_much)) stream->taken = stream->next;
   while (!stream->objects.empty() && sequence_of(stream->objects.first()) < stream->taken) {
     shelf_.remove(stream->objects.first());
   }
@@ -195,7 +186,6 @@ void Streams::expired(Object& object) {
 
 void Streams::expire_own(const RequestContext& context, Member& source, Duration older_than) {
   std::int64_t count = 0;
-  if (MUSTER_PLANTED(expire_data_drops_younger)) older_than = {};
   while (!source.sent.empty() && context.now - source.sent.first().stored >= older_than) {
     Object& oldest = source.sent.first();
     // What was handed out already is with its receiver, though not acknowledged: it goes uncounted.
@@ -215,7 +205,7 @@ void Streams::member_left(const Member& member) {
     Object& object = *each++;
     const auto* place = std::get_if<StreamPlace>(&object.place);
     if (place == nullptr) continue;
-    if (place->destination != member.rank && !MUSTER_PLANTED(leave_drops_objects)) continue;
+    if (place->destination != member.rank) continue;
     Stream& stream = *find(key_of(object));
     shelf_.remove(object);
     ++dropped_count_;

@@ -3,7 +3,6 @@
 #include <array>
 #include <charconv>
 
-#include "base/planted.h"
 #include "core/failure.h"
 #include "core/reply_heads.h"
 
@@ -40,7 +39,6 @@ Error Table::memory_refused(std::uint64_t bytes) const {
 
 Instant Table::deadline_of(const wire::Ttl& ttl) const {
   if (!ttl) return base::far_future;
-  if (MUSTER_PLANTED(key_outlives_its_time)) return host_.now() + *ttl + std::chrono::seconds(1);
   return host_.now() + std::min(*ttl, wire::duration_max);
 }
 
@@ -83,7 +81,7 @@ void Table::set(const RequestContext& context, const wire::Set& request) {
     return host_.answer(context, answer_of(wire::AppliedReply{}));
   }
   Terms terms;
-  if (request.ttl || !MUSTER_PLANTED(ttl_kept_after_set)) terms.deadline = deadline_of(request.ttl);
+  terms.deadline = deadline_of(request.ttl);
   terms.binding = request.bind_to_session ? Terms::Binding::caller : Terms::Binding::clear;
   write(context, spot, request.value, {}, terms, answer_of(wire::AppliedReply{true, std::nullopt}));
 }
@@ -138,7 +136,7 @@ void Table::compare_set(const RequestContext& context, const wire::CompareSet& r
   const Entry* present = spot.has_value() ? spot.entry : nullptr;
   const bool equal = present == nullptr ? !request.expected.has_value()
                                         : request.expected && *request.expected == present->value();
-  if (!equal && !MUSTER_PLANTED(compare_set_compares_nothing)) {
+  if (!equal) {
     return host_.answer(context, not_applied_answer(present));
   }
   // The request has no say about a session, so the key stays bound to the one it has.
@@ -169,14 +167,11 @@ void Table::touch(const RequestContext& context, const wire::Touch& request) {
   }
   Terms terms;
   terms.deadline = deadline_of(request.ttl);
-  if (!MUSTER_PLANTED(touch_does_not_prolong)) apply_terms(*entry, terms, context.session);
+  apply_terms(*entry, terms, context.session);
   host_.answer(context, Answer{});
 }
 
 void Table::session_ended(Session& session) {
-  while (MUSTER_PLANTED(bound_key_survives) && !session.bound_keys.empty()) {
-    state_.bind(session.bound_keys.first().entry, nullptr);
-  }
   while (!session.bound_keys.empty()) state_.remove(session.bound_keys.first().entry);
 }
 

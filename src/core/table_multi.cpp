@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/planted.h"
 #include "core/failure.h"
 #include "core/reply_heads.h"
 #include "core/table.h"
@@ -51,7 +50,6 @@ void Table::wait(const RequestContext& context, const wire::Wait& request) {
   if (auto error = check_keys(request.keys)) return host_.fail(context, std::move(*error));
   for (const std::string_view key : request.keys) {
     if (state_.find(key) == nullptr) return park(context, request.keys);
-    if (MUSTER_PLANTED(wait_ends_with_the_first)) break;
   }
   host_.answer(context, Answer{});
 }

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/planted.h"
 #include "core/reply_heads.h"
 #include "core/table_state.h"
 #include "wire/operation_table.h"
@@ -56,7 +55,6 @@ void TableState::serve_readers(std::span<Entry* const> appeared) {
     wait->queued = false;
     if (!complete(*wait)) continue;
     const bool reads_value = wait->parked.operation == wire::operation<wire::Get>;
-    if (reads_value ? MUSTER_PLANTED(get_not_woken) : MUSTER_PLANTED(wait_not_woken)) continue;
     host.answer(wait->parked, reads_value ? value_answer(*wait->links.front().entry) : Answer{});
   }
 }
@@ -64,10 +62,9 @@ void TableState::serve_readers(std::span<Entry* const> appeared) {
 void TableState::serve_one_taker(Entry& entry) {
   const KeyExtras* const extras = entry.block.extras();
   if (extras == nullptr || extras->waiting.takers.empty()) return;
-  if (MUSTER_PLANTED(take_not_woken)) return;
   KeyWait& winner = *extras->waiting.takers.first().wait;
   host.answer(winner.parked, value_answer(entry));  // which is kept, so has the value itself
-  if (!MUSTER_PLANTED(take_gives_to_two)) remove(entry);
+  remove(entry);
 }
 
 }  // namespace muster::core

@@ -1,37 +1,32 @@
-// Plants the bugs of bugs.cpp one by one and looks for the first seed that finds each.
+// Plants the bugs that the simulation has to find, one by one, and looks for the first seed that
+// finds each. It is built in the tree that tests/zoo/plant.py writes; `tools/dev zoo` runs it.
 //
 // `usage` below has its options.
 
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cinttypes>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <iterator>
-#include <random>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "bugs.h"
-#include "support/scale.h"
+#include "base/planted.h"
 #include "world.h"
 
 namespace muster::sim {
 namespace {
 
+using base::Bug;
+
 constexpr const char* usage =
     "sim_zoo                                   all, each within its budget of seeds\n"
-    "sim_zoo --sample                          some: MUSTER_TEST_SCALE says how many, and\n"
-    "                                          MUSTER_TEST_SEED which\n"
     "sim_zoo --bug NAME [--seed N [--trace]]   one; a seed as a text of what happens\n";
 
 constexpr std::uint64_t budget = 500;
-/// A bug may also make a seed run for ever. That counts only for those of which it is known: a
-/// story that has become slow finds nothing.
+/// A story that never ends has found nothing: it may only have become slow.
 constexpr unsigned budget_s = 240;
 
 /// The first problem of a seed; empty: none. What a bug makes unreadable is one, too.
@@ -51,14 +46,14 @@ struct Catch {
 };
 
 /// In a process of its own, since a bug may end it.
-Catch hunt(const PlantedBug& planted, std::uint64_t seeds) {
+Catch hunt(Bug bug, std::uint64_t seeds) {
   int ends[2];
   if (pipe(ends) != 0) std::abort();
   std::fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
     alarm(budget_s);
-    base::planted = planted.bug;
+    base::planted = bug;
     Catch caught;
     for (std::uint64_t seed = 1; seed <= seeds && caught.why[0] == '\0'; ++seed) {
       caught.seed = seed;
@@ -76,7 +71,7 @@ Catch hunt(const PlantedBug& planted, std::uint64_t seeds) {
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM && !planted.hangs) {
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
     std::printf("seed %" PRIu64 " has no end within %u s\n", last.seed, budget_s);
     last.why[0] = '\0';
   } else if (WIFSIGNALED(status)) {
@@ -85,49 +80,36 @@ Catch hunt(const PlantedBug& planted, std::uint64_t seeds) {
   return last;
 }
 
-using Bugs = std::vector<PlantedBug>;
-
-Bugs all_bugs() { return {planted_bugs().begin(), planted_bugs().end()}; }
-
-/// Some of them, in their order.
-Bugs sampled_bugs() {
-  const char* const seed = std::getenv("MUSTER_TEST_SEED");
-  std::mt19937_64 dice(seed != nullptr ? std::strtoull(seed, nullptr, 10) : 0);
-  const Bugs all = all_bugs();
-  const std::size_t count = std::min(test::scaled(all.size()), all.size());
-  Bugs sample;
-  std::sample(all.begin(), all.end(), std::back_inserter(sample), count, dice);
-  return sample;
-}
-
-int run_zoo(const Bugs& bugs) {
+int run_zoo() {
+  int planted = 0;
   int escaped = 0;
-  for (const PlantedBug& planted : bugs) {
-    const Catch caught = hunt(planted, budget);
+  for (const base::PlantedBug& entry : base::planted_bugs) {
+    if (!entry.is_simulated) continue;
+    ++planted;
+    const Catch caught = hunt(entry.bug, budget);
     const bool is_caught = caught.why[0] != '\0';
-    std::printf("%-32.*s %4" PRIu64 "  %s\n", static_cast<int>(planted.name.size()),
-                planted.name.data(), caught.seed, is_caught ? caught.why : "NOT CAUGHT");
+    std::printf("%-36s %4" PRIu64 "  %s\n", entry.name, caught.seed,
+                is_caught ? caught.why : "NOT CAUGHT");
     std::fflush(stdout);
     if (!is_caught) ++escaped;
   }
-  const Catch wrongly = hunt({base::Bug::none, "none", "", true}, budget);
+  const Catch wrongly = hunt(Bug::none, budget);
   if (wrongly.why[0] != '\0') {
     std::printf("without a bug seed %" PRIu64 " fails: %s\n", wrongly.seed, wrongly.why);
   }
-  std::printf("%zu of %zu bugs, %d not caught\n", bugs.size(), planted_bugs().size(), escaped);
+  std::printf("%d bugs, %d not caught\n", planted, escaped);
   return escaped == 0 && wrongly.why[0] == '\0' ? 0 : 1;
 }
 
 int run_one(std::string_view name, std::uint64_t seed, bool is_traced) {
-  for (const PlantedBug& planted : planted_bugs()) {
-    if (planted.name != name) continue;
-    std::printf("%s\n", std::string(planted.what).c_str());
+  for (const base::PlantedBug& entry : base::planted_bugs) {
+    if (entry.name != name) continue;
     if (seed == 0) {
-      const Catch caught = hunt(planted, budget);
+      const Catch caught = hunt(entry.bug, budget);
       std::printf("seed %" PRIu64 ": %s\n", caught.seed, caught.why);
       return caught.why[0] != '\0' ? 0 : 1;
     }
-    base::planted = planted.bug;
+    base::planted = entry.bug;
     const std::string problem = problem_of(seed, is_traced);
     std::printf("seed %" PRIu64 ": %s\n", seed, problem.c_str());
     return problem.empty() ? 1 : 0;
@@ -140,13 +122,10 @@ int run(int count, char** arguments) {
   std::string_view bug;
   std::uint64_t seed = 0;
   bool is_traced = false;
-  bool is_sample = false;
   for (int index = 1; index < count; ++index) {
     const std::string_view name = arguments[index];
     if (name == "--trace") {
       is_traced = true;
-    } else if (name == "--sample") {
-      is_sample = true;
     } else if (name == "--bug" && index + 1 < count) {
       bug = arguments[++index];
     } else if (name == "--seed" && index + 1 < count) {
@@ -160,7 +139,7 @@ int run(int count, char** arguments) {
     }
   }
   if (!bug.empty()) return run_one(bug, seed, is_traced);
-  return run_zoo(is_sample ? sampled_bugs() : all_bugs());
+  return run_zoo();
 }
 
 }  // namespace

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/planted.h"
-
 namespace muster::client::protocol {
 namespace {
 
@@ -62,8 +60,6 @@ void GroupState::end_round(const Error* error, Fate fate) {
     round_in_doubt_ = true;
   } else if (corrects_count(error, fate) && error->expected != 0) {
     next_round_ = error->expected;
-  } else if (MUSTER_PLANTED(off_by_one_after_time_out) && error != nullptr) {
-    return;
   } else if (error == nullptr || (fate == Fate::answered && error->round != 0)) {
     ++next_round_;  // a failure that was decided for all names its round
   }
@@ -115,7 +111,6 @@ void GroupState::end_receive(std::uint32_t source, std::uint64_t tag, const Erro
   stream.pending = false;
   if (error == nullptr) ++objects_received_;
   if (error == nullptr || error->code == ErrorCode::expired) ++stream.next;
-  if (MUSTER_PLANTED(timed_out_receive_consumes) && error != nullptr) ++stream.next;
 }
 
 Result<std::uint64_t> GroupState::begin_regroup() {

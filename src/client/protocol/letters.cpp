@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/planted.h"
 #include "wire/request.h"
 
 namespace muster::client::protocol {
@@ -50,7 +49,6 @@ void Letters::confirm(std::uint64_t serial) {
 
 /// What was told, and may not have arrived, is told again before what was not.
 void Letters::connection_lost() {
-  if (MUSTER_PLANTED(confirmation_lost)) unproven_.clear();
   Ids acknowledge;
   Ids abandon;
   for (; !unproven_.empty(); unproven_.pop_front()) {

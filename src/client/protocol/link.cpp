@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/planted.h"
-
 namespace muster::client::protocol {
 
 void Link::open(Instant now) {
@@ -39,7 +37,7 @@ void Link::fail(Attempt attempt, Instant now) {
 }
 
 void Link::lose(Instant now) {
-  phase_ = MUSTER_PLANTED(no_reconnect) ? Phase::idle : Phase::waiting;
+  phase_ = Phase::waiting;
   retry_at_ = is_useful_ ? now : now + backoff_.next();
   is_useful_ = false;
 }

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 
-#include "base/planted.h"
 #include "client/protocol/machine.h"
 #include "wire/operation_table.h"
 
@@ -28,7 +27,7 @@ bool is_barrier(const wire::RequestBody& body) {
 
 /// What the request may still take. Only a call that was made to ask once asks with zero.
 Duration remaining_time(const Call& call, Instant now) {
-  if (call.timeout == Duration::zero() || MUSTER_PLANTED(resend_gets_new_deadline)) {
+  if (call.timeout == Duration::zero()) {
     return call.timeout;
   }
   return std::max(call.deadline - now, Duration(1));
@@ -58,7 +57,7 @@ CallId Machine::submit(const wire::RequestBody& body, Duration timeout, Instant 
     return id;
   }
   wire::append_operation(call.fields, body);
-  if (!MUSTER_PLANTED(no_backstop)) calls_.wake_at(call, call.deadline);
+  calls_.wake_at(call, call.deadline);
   send_queued(now);
   end_overdue_calls(now);
   send_abandons();
@@ -114,7 +113,6 @@ void Machine::send(Call& call, Instant now) {
 void Machine::send_again(Instant now) {
   while (letters_.has_acknowledgements()) send_acknowledgements();
   send_abandons();
-  if (MUSTER_PLANTED(requests_lost_on_reconnect)) return;
   for (const CallId id : calls_.sent_ids()) {
     Call& call = *calls_.find(id);
     call.is_repeated = true;
@@ -150,7 +148,7 @@ void Machine::confirm(std::uint64_t serial) {
 }
 
 void Machine::leave_flight(Call& call) {
-  if (call.is_in_flight && !MUSTER_PLANTED(in_flight_never_falls)) --in_flight_count_;
+  if (call.is_in_flight) --in_flight_count_;
   call.is_in_flight = false;
 }
 
@@ -163,7 +161,6 @@ void Machine::complete(Call& call, Result<std::string> reply, Fate fate, Instant
     if (error.where.empty()) error.where = options_.where;
     if (error.decided_by.empty()) error.decided_by = fate == Fate::answered ? "server" : "client";
     error.elapsed = now - call.submitted;
-    if (MUSTER_PLANTED(elapsed_is_wrong)) error.elapsed = std::chrono::hours(1);
   }
   emit(Complete{call.id, std::move(reply), fate});
 }

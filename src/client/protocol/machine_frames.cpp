@@ -2,7 +2,6 @@
 // resumed on another: nothing is lost by that. Only when that happens again before anything good
 // came do the calls fail with `protocol_error`.
 
-#include "base/planted.h"
 #include "client/protocol/machine.h"
 #include "wire/operation_table.h"
 
@@ -80,10 +79,6 @@ Result<void> Machine::read_part(const wire::Frame& frame) {
 
 Result<void> Machine::read_reply(const wire::Frame& frame, Instant now) {
   std::uint64_t id = frame.header.id;
-  if (MUSTER_PLANTED(late_reply_to_next_call) && calls_.find(id) == nullptr) {
-    const auto waiting = calls_.sent_ids();
-    if (!waiting.empty()) id = waiting.front();
-  }
   std::string body;
   if (parts_of_ == id) {
     parts_of_ = 0;
@@ -113,11 +108,9 @@ Result<void> Machine::read_reply(const wire::Frame& frame, Instant now) {
   const std::uint64_t serial = call.serial;
   const bool is_only_sending = !call.is_repeated;
   // What was done is also learned by asking again.
-  const bool is_asked_again =
-      call.operation == wire::operation<wire::Recover> && !MUSTER_PLANTED(recover_confirms_late);
+  const bool is_asked_again = call.operation == wire::operation<wire::Recover>;
   const bool is_release = (call.is_barrier || is_asked_again) && reply.has_value();
-  const bool is_confirmed = !is_release || !MUSTER_PLANTED(barrier_not_confirmed);
-  if (wire::is_kept(call.operation) && is_confirmed) letters_.acknowledge(id);
+  if (wire::is_kept(call.operation)) letters_.acknowledge(id);
   complete(call, std::move(reply), Fate::answered, now);
   calls_.remove(call);
   // The answer to a repetition may have been under way before the repetition arrived.

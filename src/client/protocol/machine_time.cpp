@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "base/planted.h"
 #include "client/protocol/machine.h"
 
 namespace muster::client::protocol {
@@ -49,7 +48,7 @@ bool Machine::did_not_run(Instant now) const {
 
 void Machine::do_what_is_due(Instant now) {
   if (established() && now >= falls_silent_at()) {
-    emit(Disconnect{.is_silent = !MUSTER_PLANTED(silent_close_is_death)});
+    emit(Disconnect{.is_silent = true});
     lose_connection(
         error_of(ErrorCode::unavailable, "the server is silent for " + in_seconds(now - heard_)),
         now);
@@ -157,13 +156,10 @@ Duration Machine::heartbeat_interval() const {
 }
 
 Instant Machine::suspends_at() const {
-  if (MUSTER_PLANTED(never_suspended)) return base::far_future;
-  if (MUSTER_PLANTED(suspended_early)) return lease_.proven() + server_.limits.session_timeout / 2;
   return lease_.proven() + server_.limits.session_timeout * 4 / 5;
 }
 
 Instant Machine::gives_up_at() const {
-  if (MUSTER_PLANTED(never_unavailable)) return base::far_future;
   return lost_ + (has_host() ? server_.limits.grace : options_.unavailable_after);
 }
 

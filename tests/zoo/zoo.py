@@ -1,0 +1,232 @@
+"""Plants known bugs one at a time and prints which of them live through the quick tests.
+
+tools/dev zoo             every bug: the test suites, then the simulation
+tools/dev zoo --sample    some: MUSTER_TEST_SCALE says how many, MUSTER_TEST_SEED which
+tools/dev zoo NAME...     these bugs, whatever is known of them, or all of these pages (core_keys)
+tools/dev zoo --table     what is known of this commit, as a table; runs nothing
+tools/dev zoo --list      the bugs
+
+One build in build/zoo has all of them: a copy of the project with the edits of tests/zoo/*.txt (see
+tests/zoo/plant.py). A run looks for each bug first in the suites of its room, then in the others,
+and ends at the first test that fails. A bug of the core or of the client's protocol has to be found
+by the simulation as well, unless it is marked. Results are kept by the tree's state in
+build/zoo/results, so a run that was stopped goes on. Fails if a bug lives.
+"""
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+
+import plant
+
+FOLDER = plant.ROOT / "build" / "zoo"
+TREE, BUILD = FOLDER / "tree", FOLDER / "build"
+RESULTS = FOLDER / "results"
+TEST_LIMIT_S = 60  # a test that hangs has found its bug
+SUITES_LIMIT_S = 900
+SIMULATION_LIMIT_S = 400
+# The suites that a bug of a room meets, by what its page's name begins with.
+SUITES = {
+    "core": [["unit", "script"]],
+    "client_protocol": [["unit", "script"]],
+    "wire": [["unit", "script"], ["e2e"]],
+    "net": [["unit", "net"], ["script"], ["api", "e2e"]],
+    "server": [["unit", "script"], ["net"], ["e2e"]],
+    "client": [["unit", "script"], ["api", "net"], ["e2e"]],
+    "communicator": [["unit", "nccl", "gloo"]],
+    "nccl": [["nccl"]],
+    "gloo": [["gloo"]],
+}
+
+
+def suites_of(page):
+    longest = max((room for room in SUITES if page.startswith(room)), key=len, default=None)
+    if longest is None:
+        raise plant.Wrong(f"{page}.txt: no suites are named for it in tests/zoo/zoo.py")
+    return SUITES[longest]
+
+
+def programs_of(suites):
+    """The targets of ninja that tests of these suites need."""
+    info = BUILD / "meson-info"
+    files = {target["id"]: target["filename"]
+             for target in json.loads((info / "intro-targets.json").read_text())}
+    needed = set()
+    for test in json.loads((info / "intro-tests.json").read_text()):
+        of_test = {suite.split(":")[-1] for suite in test["suite"]}
+        if "sources" in of_test or not suites & of_test:
+            continue
+        needed.update(file for target in test["depends"] for file in files[target])
+        needed.update(test["cmd"])
+    inside = (os.path.relpath(file, BUILD) for file in needed if file.startswith("/"))
+    return sorted(file for file in inside if not file.startswith("../"))
+
+
+def build(bugs):
+    """Plants all, configures, and builds what is needed to look for these bugs."""
+    plant.plant(TREE)
+    if not (BUILD / "build.ninja").is_file():
+        # Not with assertions of the build's own: what a test checks has to find the bug.
+        subprocess.run(
+            ["meson", "setup", str(BUILD), str(TREE), "--wrap-mode=nodownload", "-Doptimization=1",
+             "-Ddebug=false", "-Ddefault_library=static", "-Dunity=on", "-Dunity_size=1000"],
+            check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["ninja", "-C", str(BUILD), "build.ninja"], check=True,
+                   stdout=subprocess.DEVNULL)
+    suites = {suite for bug in bugs for group in suites_of(bug.page) for suite in group}
+    programs = programs_of(suites)
+    if any(bug.is_simulated for bug in bugs):
+        programs.append("tests/sim/sim_zoo")
+    subprocess.run(["ninja", "-C", str(BUILD), "--quiet", *programs], check=True)
+
+
+def run(command, limit_s, bug):
+    """The exit status, None after too long, and the output."""
+    environment = {**os.environ, "MUSTER_TEST_SCALE": "0.05"}
+    if bug:
+        environment["MUSTER_PLANTED"] = bug
+    with subprocess.Popen(command, cwd=BUILD, env=environment, text=True, start_new_session=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        try:
+            output, _ = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            return None, process.communicate()[0]
+    return process.returncode, output
+
+
+def run_suites(suites, bug):
+    """The test that has failed; "" if none has."""
+    log = BUILD / "meson-logs" / "testlog.json"
+    log.unlink(missing_ok=True)
+    command = ["meson", "test", "--no-rebuild", "--maxfail", "1", "--no-suite", "sources",
+               "--num-processes", str(2 * (os.cpu_count() or 1))]
+    for suite in suites:
+        command += ["--suite", suite]
+    status, output = run(command, SUITES_LIMIT_S, bug)
+    if status == 0:
+        return ""
+    tests = [json.loads(line) for line in log.read_text().splitlines()] if log.is_file() else []
+    for test in tests:
+        if test["result"] in ("FAIL", "ERROR", "TIMEOUT"):
+            return test["name"].split(" / ")[-1]
+    raise plant.Wrong(f"meson test ended with {status}:\n{output[-2000:]}")
+
+
+def run_simulation(bug):
+    """What the simulation says of its first bad seed; "" if it has none."""
+    status, output = run([str(BUILD / "tests/sim/sim_zoo"), "--bug", bug], SIMULATION_LIMIT_S, None)
+    last = output.strip().splitlines()[-1] if output.strip() else ""
+    return last if status == 0 else ""
+
+
+def look_for(bug):
+    began = time.monotonic()
+    test = ""
+    for suites in suites_of(bug.page):
+        test = test or run_suites(suites, bug.name)
+    seed = run_simulation(bug.name) if bug.is_simulated else ""
+    return {"bug": bug.name, "page": bug.page, "test": test, "simulation": seed,
+            "is_simulated": bug.is_simulated, "seconds": round(time.monotonic() - began, 1)}
+
+
+def lives(result):
+    return not result["simulation"] if result["is_simulated"] else not result["test"]
+
+
+def line_of(result):
+    seed = re.match(r"seed (\d+)", result["simulation"])
+    simulation = "-" if not result["is_simulated"] else f"seed {seed[1]}" if seed else "LIVES"
+    test = result["test"] or ("-" if result["is_simulated"] else "LIVES")
+    return f"{result['page']:16} {result['bug']:36} {test:32} {simulation:10} {result['seconds']:6}"
+
+
+def state_of_tree():
+    """A name for the product, its tests and its bugs as they are."""
+    tree = subprocess.run("git ls-files -s -- src include tests tools meson.build && "
+                          "git diff HEAD -- src include tests tools meson.build", shell=True,
+                          cwd=plant.ROOT, check=True, capture_output=True).stdout
+    return subprocess.run(["git", "hash-object", "--stdin"], input=tree, check=True, cwd=plant.ROOT,
+                          capture_output=True).stdout.decode()[:12]
+
+
+def known_results(path):
+    if not path.is_file():
+        return {}
+    results = (json.loads(line) for line in path.read_text().splitlines())
+    return {result["bug"]: result for result in results}
+
+
+def sample_of(bugs):
+    scale = float(os.environ.get("MUSTER_TEST_SCALE", "1"))
+    count = min(len(bugs), max(1, round(scale * len(bugs))))
+    dice = random.Random(os.environ.get("MUSTER_TEST_SEED", "0"))
+    return sorted(dice.sample(sorted(bugs), count))
+
+
+def print_table(bugs, results):
+    for name in bugs:
+        if name in results:
+            print(line_of(results[name]))
+    alive = [name for name in bugs if name in results and lives(results[name])]
+    missing = [name for name in bugs if name not in results]
+    print(f"{len(bugs)} bugs, {len(missing)} not tried, {len(alive)} live: {' '.join(alive)}")
+    return 1 if alive or missing else 0
+
+
+def hunt(bugs, wanted, is_again):
+    """Tries what is not known yet, or everything."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    path = RESULTS / f"{state_of_tree()}.jsonl"
+    results = {} if is_again else known_results(path)
+    rooms = {tuple(map(tuple, suites_of(bugs[name].page))) for name in wanted}
+    for suites in sorted({suites for room in rooms for suites in room}):
+        if test := run_suites(suites, None):
+            print(f"without a bug {test} fails")
+            return 1
+    for name in wanted:
+        if name in results:
+            continue
+        results[name] = look_for(bugs[name])
+        with path.open("a") as file:
+            file.write(json.dumps(results[name]) + "\n")
+        print(line_of(results[name]), flush=True)
+    alive = [name for name in wanted if lives(results[name])]
+    for name in alive:
+        print(f"{name} lives: {bugs[name].what}")
+    print(f"{len(wanted)} of {len(bugs)} bugs, {len(alive)} live")
+    return 1 if alive else 0
+
+
+def main(arguments):
+    if arguments == ["--list"]:
+        return plant.main(["--list"])
+    if any(argument.startswith("-") for argument in arguments) and arguments not in (
+            ["--sample"], ["--table"]):
+        print(__doc__)
+        return 0 if arguments == ["--help"] else 2
+    try:
+        if arguments == ["--table"]:
+            bugs = plant.read_bugs()[0]
+            return print_table(bugs, known_results(RESULTS / f"{state_of_tree()}.jsonl"))
+        bugs = plant.read_bugs()[0]
+        for unknown in set(arguments) - {"--sample"} - set(bugs) - {b.page for b in bugs.values()}:
+            raise plant.Wrong(f"there is no bug and no page {unknown}; see tools/dev zoo --list")
+        wanted = list(bugs)
+        if arguments == ["--sample"]:
+            wanted = sample_of(bugs)
+        elif arguments:
+            wanted = [name for name, bug in bugs.items() if {name, bug.page} & set(arguments)]
+        build([bugs[name] for name in wanted])
+        return hunt(bugs, wanted, bool(set(arguments) & set(bugs)))
+    except plant.Wrong as wrong:
+        print(wrong, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
