@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "base/error_advice.h"
+#include "base/text.h"
 #include "muster/error.h"
 
 // The line is built in the order in which people ask:
@@ -10,35 +11,13 @@
 //    decided by whom; at address; detail; what to do
 //
 // Names come from other processes, so their control characters are made visible: the line stays
-// one line. Its length is bounded by `full_max` and `ranges_max`, however many ranks are at fault.
+// one line. Its length is bounded by `full_max` and `base::text_of`, however many ranks are at
+// fault.
 
 MUSTER_BEGIN_NAMESPACE
 namespace {
 
-constexpr std::size_t full_max = 8;     // ranks told of with host, pid and label
-constexpr std::size_t ranges_max = 16;  // ranges told of by their numbers
-
-std::string text_of(Duration duration) {
-  const auto microseconds = std::max<Duration::rep>(duration.count(), 0);
-  if (microseconds < 1000) return std::to_string(microseconds) + " us";
-  if (microseconds < 999'500) return std::to_string((microseconds + 500) / 1000) + " ms";
-  const auto tenths = microseconds / 100'000 + (microseconds % 100'000 >= 50'000 ? 1 : 0);
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
-}
-
-std::string one_line(std::string_view text) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string line;
-  for (const char character : text) {
-    const auto byte = static_cast<unsigned char>(character);
-    if (byte >= 0x20 && byte != 0x7f) {
-      line += character;
-    } else {
-      line += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
-    }
-  }
-  return line;
-}
+constexpr std::size_t full_max = 8;  // ranks told of with host, pid and label
 
 /// Joins what is not empty.
 std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
@@ -60,46 +39,33 @@ std::string subject_of(const Error& error) {
   }
   std::string group;
   if (!error.group.empty()) {
-    group = (error.operation.empty() ? "group \"" : "of group \"") + one_line(error.group) + '"';
+    group =
+        (error.operation.empty() ? "group \"" : "of group \"") + base::one_line(error.group) + '"';
   }
-  return joined({one_line(error.operation), group, numbers.empty() ? "" : "(" + numbers + ")",
-                 error.elapsed > Duration::zero() ? "after " + text_of(error.elapsed) : ""},
+  return joined({base::one_line(error.operation), group, numbers.empty() ? "" : "(" + numbers + ")",
+                 error.elapsed > Duration::zero() ? "after " + base::rounded(error.elapsed) : ""},
                 " ");
 }
 
 std::string full_text_of(const RankReport& report) {
   const ProcessInfo& process = report.process;
   const std::string about =
-      joined({process.host.empty() ? "" : "host " + one_line(process.host),
+      joined({process.host.empty() ? "" : "host " + base::one_line(process.host),
               process.pid == 0 ? "" : "pid " + std::to_string(process.pid),
-              process.label.empty() ? "" : "label " + one_line(process.label),
-              report.silence ? "silent for " + text_of(*report.silence) : "",
-              report.called.empty() ? "" : "called " + one_line(report.called)},
+              process.label.empty() ? "" : "label " + base::one_line(process.label),
+              report.silence ? "silent for " + base::rounded(*report.silence) : "",
+              report.called.empty() ? "" : "called " + base::one_line(report.called)},
              ", ");
   const std::string who =
       report.rank < 0 ? "the server's process" : "rank " + std::to_string(report.rank);
   return who + (about.empty() ? "" : " (" + about + ")");
 }
 
-/// "rank 3", or "ranks 3-5, 9"; past `ranges_max` it counts instead.
-std::string text_of(const std::vector<RankRange>& ranges) {
+/// "rank 3", or "ranks 3-5, 9"
+std::string named(const std::vector<RankRange>& ranges) {
   if (ranges.empty()) return "";
-  if (ranges.size() == 1 && ranges[0].first == ranges[0].last) {
-    return "rank " + std::to_string(ranges[0].first);
-  }
-  std::string text = "ranks ";
-  std::int64_t untold = 0;
-  for (std::size_t index = 0; index < ranges.size(); ++index) {
-    const auto [first, last] = ranges[index];
-    if (index >= ranges_max) {
-      untold += std::int64_t{last} - first + 1;
-      continue;
-    }
-    if (index > 0) text += ", ";
-    text += std::to_string(first);
-    if (last != first) text += "-" + std::to_string(last);
-  }
-  return untold > 0 ? text + " and " + std::to_string(untold) + " more" : text;
+  const bool is_one = ranges.size() == 1 && ranges[0].first == ranges[0].last;
+  return (is_one ? "rank " : "ranks ") + base::text_of(ranges);
 }
 
 std::vector<RankRange> ranges_of(std::vector<int> ranks) {
@@ -145,11 +111,11 @@ std::string ranks_of(const Error& error) {
       untold.push_back(report.rank);
     }
   }
-  if (!absent.empty()) texts.push_back(text_of(ranges_of(absent)) + " (never joined)");
+  if (!absent.empty()) texts.push_back(named(ranges_of(absent)) + " (never joined)");
   told.insert(told.end(), absent.begin(), absent.end());
   std::sort(told.begin(), told.end());
-  texts.push_back(error.rank_ranges.empty() ? text_of(ranges_of(untold))
-                                            : text_of(without(error.rank_ranges, told)));
+  texts.push_back(error.rank_ranges.empty() ? named(ranges_of(untold))
+                                            : named(without(error.rank_ranges, told)));
   const std::string text = joined(texts, " and ");
   return text.empty() ? "" : std::string(base::role_of_ranks(error.code)) + text;
 }
@@ -172,11 +138,11 @@ std::string numbers_of(const Error& error) {
 std::string decision_of(const Error& error) {
   const std::string decider = error.decided_by_rank >= 0
                                   ? "rank " + std::to_string(error.decided_by_rank)
-                                  : one_line(error.decided_by);
+                                  : base::one_line(error.decided_by);
   if (decider.empty()) return "";
   std::string text = "decided by " + decider;
   if (error.decided_by_timeout > Duration::zero()) {
-    text += " (timeout " + text_of(error.decided_by_timeout) + ")";
+    text += " (timeout " + base::rounded(error.decided_by_timeout) + ")";
   }
   return text;
 }
@@ -190,7 +156,7 @@ std::string Error::message() const {
       cause == LossCause::none ? "" : "cause " + std::string(name_of(cause));
   const std::string facts =
       joined({ranks_of(*this), cause_text, numbers_of(*this), decision_of(*this),
-              where.empty() ? "" : "at " + one_line(where), one_line(detail),
+              where.empty() ? "" : "at " + base::one_line(where), base::one_line(detail),
               std::string(base::advice_for(*this))},
              "; ");
   return joined({name, subject_of(*this), facts}, ": ");

@@ -1,62 +1,43 @@
 #include <sched.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstring>
-#include <new>
 
+#include "base/forked.h"
 #include "base/random.h"
 
-// The id's life: the first caller maps a page that the kernel wipes in forked children and writes
-// the id there; later callers read it; a child finds the page empty and writes its own. No fork
-// handler is registered and no lock is held, so a child that forked while another thread was in
-// here cannot hang. Where the kernel knows no wiping (before 4.14, some sandboxes) the pid beside
-// the id tells a child from its parent.
+// The id's life: the first caller draws it, later callers read it. A forked child inherits its
+// parent's id with the mark of the parent's process, sees that the mark is not its own and draws
+// anew. No fork handler is registered and no lock is held, so a child that forked while another
+// thread was in here cannot hang.
 
 namespace muster::base {
 namespace {
 
-enum Phase : std::uint64_t { writing = 1, written = 2 };
+enum Phase : std::uint64_t { writing = 1, written = 2, phases = 3 };
 
-struct Slot {
-  std::atomic<std::uint64_t> state{0};  // 4 * pid + Phase; 0: empty
-  ProcessId id;
-};
-
-Slot* map_slot() {
-  void* const page =
-      ::mmap(nullptr, sizeof(Slot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return nullptr;
-  ::madvise(page, sizeof(Slot), MADV_WIPEONFORK);  // a refusal leaves the pid to tell
-  return new (page) Slot;
-}
-
-Slot& the_slot() {
-  static constinit Slot unmapped;
-  static constinit std::atomic<Slot*> shared{nullptr};
-  Slot* slot = shared.load(std::memory_order_acquire);
-  if (slot != nullptr) return *slot;
-  Slot* const fresh = map_slot();
-  Slot* const chosen = fresh != nullptr ? fresh : &unmapped;
-  if (shared.compare_exchange_strong(slot, chosen, std::memory_order_acq_rel)) return *chosen;
-  if (fresh != nullptr) ::munmap(fresh, sizeof(Slot));
-  return *slot;
+/// A number of this process that has the bits of Phase clear.
+std::uint64_t owner() {
+  const std::uint64_t mark = ProcessMark::of_this_process();
+  return mark != 0 ? mark & ~std::uint64_t{phases} : static_cast<std::uint64_t>(::getpid()) * 4;
 }
 
 }  // namespace
 
 ProcessId own_process_id() {
-  Slot& slot = the_slot();
-  const std::uint64_t mine = static_cast<std::uint64_t>(::getpid()) * 4;
+  static constinit std::atomic<std::uint64_t> state{0};  // an owner and a Phase; 0: empty
+  static constinit ProcessId id{};
+  const std::uint64_t mine = owner();
   for (;;) {
-    std::uint64_t state = slot.state.load(std::memory_order_acquire);
-    if (state == mine + written) return slot.id;
-    if (state == mine + writing) {
+    std::uint64_t found = state.load(std::memory_order_acquire);
+    if (found == mine + written) return id;
+    if (found == mine + writing) {
       ::sched_yield();  // another thread is between two lines of this function
-    } else if (slot.state.compare_exchange_strong(state, mine + writing)) {
-      fill_random(slot.id.bytes.data(), slot.id.bytes.size());
-      slot.state.store(mine + written, std::memory_order_release);
+    } else if (state.compare_exchange_strong(found, mine + writing)) {
+      fill_random(id.bytes.data(), id.bytes.size());
+      state.store(mine + written, std::memory_order_release);
     }
   }
 }

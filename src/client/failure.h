@@ -2,16 +2,14 @@
 
 #include <string>
 
-#include "muster/error.h"
+#include "base/failure.h"
 
 namespace muster::client {
 
 /// An error that the client itself decides.
 inline Error failure(ErrorCode code, std::string detail) {
-  Error error;
-  error.code = code;
+  Error error = base::failure(code, std::move(detail));
   error.decided_by = "client";
-  error.detail = std::move(detail);
   return error;
 }
 

@@ -6,12 +6,12 @@
 
 #include "base/monotonic_now.h"
 #include "base/random.h"
+#include "base/thread.h"
 #include "client/failure.h"
 #include "client/link_options.h"
 #include "net/cores.h"
 #include "net/io_thread.h"
 #include "net/loop.h"
-#include "net/thread.h"
 
 // Threads: a caller encodes its request under the mutex and posts one turn to the I/O thread,
 // unless one is posted already. A turn carries out what has gathered: connecting, writing, ending

@@ -175,12 +175,12 @@ void Engine::Impl::report_dead(const RequestContext& context, const wire::Report
                                                            " has no session in this namespace"));
   }
   answer(context, Answer{});
-  Error why = failure(ErrorCode::fenced, "declared dead: " + printable(request.reason));
+  Error why = failure(ErrorCode::fenced, "declared dead: " + quoted(request.reason));
   why.decided_by = describe(reporter.process);
   for (Session* session : reported) {
     log(LogLevel::warning, "session " + std::to_string(session->id) + " of " +
                                describe(session->process) + " was declared dead by " +
-                               why.decided_by + ": " + printable(request.reason));
+                               why.decided_by + ": " + quoted(request.reason));
     end_session(*session, why, LossCause::reported);
   }
 }

@@ -131,10 +131,9 @@ std::optional<Error> Engine::Impl::refusal(const Session& session,
                    "the token is not that of session " + std::to_string(session.id));
   }
   if (session.name_space.name != hello.name_space) {
-    return failure(ErrorCode::permission_denied, "session " + std::to_string(session.id) +
-                                                     " belongs to namespace " +
-                                                     printable(session.name_space.name) +
-                                                     ", not to " + printable(hello.name_space));
+    return failure(ErrorCode::permission_denied,
+                   "session " + std::to_string(session.id) + " belongs to namespace " +
+                       quoted(session.name_space.name) + ", not to " + quoted(hello.name_space));
   }
   return std::nullopt;
 }

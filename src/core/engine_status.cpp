@@ -85,7 +85,7 @@ void add_waiting(Fields& fields, const std::set<std::string_view>& names) {
   for (const std::string_view name : names) {
     if (count == told_max) text += ", ...";
     if (count++ >= told_max) break;
-    text += (text.empty() ? "" : ", ") + printable(name);
+    text += (text.empty() ? "" : ", ") + quoted(name);
   }
   fields.number("other_namespaces_waiting_count", names.size());
   fields.text("other_namespaces_waiting", std::move(text));

@@ -1,33 +1,6 @@
 #include "core/failure.h"
 
-#include <cstdio>
-
 namespace muster::core {
-
-std::string printable(std::string_view bytes) {
-  constexpr std::size_t shown_bytes_max = 64;
-  std::string text = "'";
-  for (const char c : bytes.substr(0, shown_bytes_max)) {
-    if (c >= ' ' && c <= '~' && c != '\'' && c != '\\') {
-      text += c;
-      continue;
-    }
-    char escaped[5];
-    std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned char>(c));
-    text += escaped;
-  }
-  text += bytes.size() > shown_bytes_max ? "'..." : "'";
-  return text;
-}
-
-std::string in_seconds(Duration duration) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.6f", static_cast<double>(duration.count()) / 1e6);
-  std::string seconds = text;
-  seconds.erase(seconds.find_last_not_of('0') + 1);
-  if (seconds.back() == '.') seconds.pop_back();
-  return seconds + " s";
-}
 
 std::string describe(const ProcessInfo& process) {
   std::string text = process.host.empty() ? to_string(process.id) : process.host;

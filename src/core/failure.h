@@ -4,21 +4,18 @@
 #include <string>
 #include <string_view>
 
+#include "base/failure.h"
+#include "base/text.h"
 #include "core/host.h"
 #include "muster/error.h"
-#include "wire/failure.h"
 
 // The errors that several rooms of core make.
 
 namespace muster::core {
 
-using wire::failure;
-
-/// `bytes` in quotes, at most 64 of them, others than printable ASCII as \xNN.
-std::string printable(std::string_view bytes);
-
-/// "0.25 s", "30 s".
-std::string in_seconds(Duration duration);
+using base::failure;
+using base::in_seconds;
+using base::quoted;
 
 /// "host:pid (label)".
 std::string describe(const ProcessInfo& process);

@@ -116,8 +116,8 @@ void Group::let_go(Epoch& old) {
   room_.over.push_back(old.roster.epoch);
   if (const std::uint64_t dropped = old.streams.dropped_count(); dropped != 0) {
     room_.host.log(LogLevel::info,
-                   "group " + printable(name_) + " epoch " + std::to_string(old.roster.epoch) +
-                       ": " + std::to_string(dropped) + " undelivered objects were dropped");
+                   "group " + quoted(name_) + " epoch " + std::to_string(old.roster.epoch) + ": " +
+                       std::to_string(dropped) + " undelivered objects were dropped");
   }
 }
 

@@ -78,18 +78,6 @@ RankReport report_of_absent(std::uint32_t rank) {
   return report;
 }
 
-std::string text_of(const std::vector<RankRange>& ranges) {
-  constexpr std::size_t ranges_max = 16;
-  std::string text;
-  for (std::size_t index = 0; index < ranges.size(); ++index) {
-    if (index > 0) text += ", ";
-    if (index == ranges_max) return text + "...";
-    text += std::to_string(ranges[index].first);
-    if (ranges[index].last != ranges[index].first) text += "-" + std::to_string(ranges[index].last);
-  }
-  return text;
-}
-
 Roster::Roster(Host& its_host, std::string its_group, std::uint64_t its_epoch)
     : host(its_host), group(std::move(its_group)), epoch(its_epoch) {}
 

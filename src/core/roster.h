@@ -88,9 +88,6 @@ RankReport report_of(Host& host, const Member& member);
 /// Of a rank that nobody has joined as.
 RankReport report_of_absent(std::uint32_t rank);
 
-/// "2-3, 7", at most 16 ranges of them.
-std::string text_of(const std::vector<RankRange>& ranges);
-
 struct Roster {
   Roster(Host& host, std::string its_group, std::uint64_t its_epoch);
 

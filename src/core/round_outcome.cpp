@@ -224,12 +224,12 @@ void Rounds::on_timer(Round& round) {
 
 void Rounds::log_wait(const Round& round) const {
   const Awaited awaited = this->awaited(round);
-  const std::string call = "group " + printable(roster_.group) + " epoch " +
+  const std::string call = "group " + quoted(roster_.group) + " epoch " +
                            std::to_string(roster_.epoch) + " round " +
                            std::to_string(round.number) + ": " + text_of(round.call);
   const Duration waited = host_.now() - round.opened;
   const std::string age = in_seconds(std::chrono::floor<std::chrono::milliseconds>(waited));
-  const std::string ranks = text_of(awaited.ranks);
+  const std::string ranks = base::text_of(awaited.ranks);
   if (round.state == Round::State::done) {
     host_.log(LogLevel::warning,
               call + " is done, but waits for " + age + ", not confirmed by: " + ranks);

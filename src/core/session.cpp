@@ -25,7 +25,7 @@ struct Target {
     for (const WaitLink& link : wait->links) {
       if (link.entry == nullptr || link.entry->present_at(now)) continue;
       if (++count > keys_told_of_max) continue;
-      text += (count == 1 ? "" : ", ") + printable(link.entry->key());
+      text += (count == 1 ? "" : ", ") + quoted(link.entry->key());
     }
     if (count > keys_told_of_max) {
       text += " and " + std::to_string(count - keys_told_of_max) + " more";
@@ -35,7 +35,7 @@ struct Target {
 
   std::string operator()(const std::unique_ptr<JoinWait>& wait) const {
     const Joiner& joiner = wait->joiner;
-    return "group " + printable(joiner.group->name()) + " rank " + std::to_string(joiner.rank) +
+    return "group " + quoted(joiner.group->name()) + " rank " + std::to_string(joiner.rank) +
            " of " + std::to_string(joiner.world_size);
   }
 
@@ -57,7 +57,7 @@ struct Target {
 
  private:
   static std::string of(const Roster& roster) {
-    return "group " + printable(roster.group) + " epoch " + std::to_string(roster.epoch);
+    return "group " + quoted(roster.group) + " epoch " + std::to_string(roster.epoch);
   }
 };
 

@@ -91,7 +91,7 @@ Error Table::absent(ErrorCode code, const Keys& missing, Duration timeout) const
   std::string detail;
   for (std::size_t index = 0; index < std::min(missing.size(), named_max); ++index) {
     if (index != 0) detail += ", ";
-    detail += printable(missing[index]);
+    detail += quoted(missing[index]);
   }
   if (missing.size() > named_max) {
     detail += " and " + std::to_string(missing.size() - named_max) + " more keys";

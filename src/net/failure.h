@@ -2,16 +2,11 @@
 
 #include <string>
 
-#include "muster/error.h"
+#include "base/failure.h"
 
 namespace muster::net {
 
-inline Error failure(ErrorCode code, std::string detail) {
-  Error error;
-  error.code = code;
-  error.detail = std::move(detail);
-  return error;
-}
+using base::failure;
 
 /// What the system says about an errno, such as "Connection refused".
 std::string text_of_errno(int number);

@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "base/monotonic_now.h"
-#include "net/thread.h"
+#include "base/thread.h"
 
 // Life cycle: the constructor starts the I/O thread, which runs the loop until it is stopped; or
 // the caller's thread is that, and runs it when it likes.
@@ -85,7 +85,7 @@ IoThread::Impl::Impl(std::string name, Runs runs)
       loop_(std::make_shared<net::Loop>()),
       handlers_(std::make_shared<Handlers>()) {
   if (runs_ == Runs::on_callers) return;
-  io_thread_ = net::start_thread(name_, [loop = loop_] { run(*loop); });
+  io_thread_ = base::start_thread(name_, [loop = loop_] { run(*loop); });
 }
 
 IoThread::Impl::~Impl() {
@@ -119,7 +119,7 @@ void IoThread::Impl::post_handler(net::Task& task) {
   const auto handlers = handlers_;  // the task may drop the last reference to this object
   const std::lock_guard lock(handlers->mutex);
   if (!handlers->thread.joinable()) {  // first, since it may fail
-    handlers->thread = net::start_thread(name_, [handlers] { handlers->run(); });
+    handlers->thread = base::start_thread(name_, [handlers] { handlers->run(); });
   }
   handlers->queue.push(task);
   handlers->wake.notify_one();

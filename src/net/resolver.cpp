@@ -7,8 +7,8 @@
 #include <memory>
 #include <system_error>
 
+#include "base/thread.h"
 #include "net/failure.h"
-#include "net/thread.h"
 
 namespace muster::net {
 namespace {
@@ -58,7 +58,7 @@ void resolve_async(std::shared_ptr<Mailbox> mailbox, std::string host, std::uint
     mailbox->post([done, resolved = resolve(host, port)] { done(resolved); });
   };
   try {
-    start_thread("muster-dns", std::move(look_up_there)).detach();
+    base::start_thread("muster-dns", std::move(look_up_there)).detach();
   } catch (const std::system_error& error) {
     mailbox->post([done, detail = host + ": no thread to look it up: " + error.what()] {
       done(Resolved{{}, detail});

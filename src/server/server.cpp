@@ -7,6 +7,7 @@
 #include <new>
 #include <system_error>
 
+#include "base/failure.h"
 #include "base/forked.h"
 #include "net/io_thread.h"
 #include "net/listening.h"
@@ -42,12 +43,7 @@ void tell_of_backlog(const ServerOptions& options) {
                                      "; raise net.core.somaxconn if very many connect at once");
 }
 
-Error failure(ErrorCode code, const std::string& detail) {
-  Error error;
-  error.code = code;
-  error.detail = detail;
-  return error;
-}
+using base::failure;
 
 /// Of `Server::start`.
 Error refused(Error error) {

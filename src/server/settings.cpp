@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "base/text.h"
 
 namespace muster::server {
 namespace {
@@ -26,8 +27,8 @@ class Check {
 
   void duration(const char* option, Duration value, Duration min, Duration max) {
     if (value >= min && value <= max) return;
-    fail(option,
-         in_seconds(value) + " is not within " + in_seconds(min) + " to " + in_seconds(max));
+    fail(option, base::in_seconds(value) + " is not within " + base::in_seconds(min) + " to " +
+                     base::in_seconds(max));
   }
 
   void fail(const char* option, const std::string& why) {
@@ -40,13 +41,6 @@ class Check {
   const std::optional<Error>& error() const { return error_; }
 
  private:
-  static std::string in_seconds(Duration value) {
-    std::string text = std::to_string(std::chrono::duration<double>(value).count());
-    text.erase(text.find_last_not_of('0') + 1);
-    if (text.back() == '.') text.pop_back();
-    return text + " s";
-  }
-
   std::optional<Error> error_;
 };
 

@@ -2,16 +2,11 @@
 
 #include <string>
 
-#include "muster/error.h"
+#include "base/failure.h"
 
 namespace muster::wire {
 
-inline Error failure(ErrorCode code, std::string detail) {
-  Error error;
-  error.code = code;
-  error.detail = std::move(detail);
-  return error;
-}
+using base::failure;
 
 inline Error protocol_error(std::string detail) {
   return failure(ErrorCode::protocol_error, std::move(detail));

@@ -1,7 +1,7 @@
 #include "wire/frame.h"
 
+#include "base/little_endian.h"
 #include "wire/failure.h"
-#include "wire/little_endian.h"
 
 namespace muster::wire {
 namespace {
@@ -12,10 +12,10 @@ bool is_known(FrameType type) { return type >= FrameType::request && type <= Fra
 
 std::array<char, frame_header_bytes> encode_frame_header(const FrameHeader& header) {
   std::array<char, frame_header_bytes> bytes{};
-  to_little_endian(header.body_bytes, &bytes[0]);
+  base::to_little_endian(header.body_bytes, &bytes[0]);
   bytes[4] = static_cast<char>(header.type);
-  to_little_endian(header.code, &bytes[6]);
-  to_little_endian(header.id, &bytes[8]);
+  base::to_little_endian(header.code, &bytes[6]);
+  base::to_little_endian(header.id, &bytes[8]);
   return bytes;
 }
 
@@ -28,16 +28,16 @@ std::size_t begin_frame(std::string& out, FrameHeader header) {
 
 FrameHeader decode_frame_header(std::string_view bytes) {
   FrameHeader header;
-  header.body_bytes = from_little_endian<std::uint32_t>(&bytes[0]);
+  header.body_bytes = base::from_little_endian<std::uint32_t>(&bytes[0]);
   header.type = static_cast<FrameType>(bytes[4]);
-  header.code = from_little_endian<std::uint16_t>(&bytes[6]);
-  header.id = from_little_endian<std::uint64_t>(&bytes[8]);
+  header.code = base::from_little_endian<std::uint16_t>(&bytes[6]);
+  header.id = base::from_little_endian<std::uint64_t>(&bytes[8]);
   return header;
 }
 
 void end_frame(std::string& out, std::size_t begun_at) {
   const std::size_t body_bytes = out.size() - begun_at - frame_header_bytes;
-  to_little_endian(static_cast<std::uint32_t>(body_bytes), out.data() + begun_at);
+  base::to_little_endian(static_cast<std::uint32_t>(body_bytes), out.data() + begun_at);
 }
 
 void append_frame(std::string& out, FrameHeader header, std::string_view body) {

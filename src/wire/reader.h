@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "wire/little_endian.h"
+#include "base/little_endian.h"
 
 namespace muster::wire {
 
@@ -71,7 +71,7 @@ class Reader {
       fail();
       return 0;
     }
-    const auto value = from_little_endian<Number>(rest_.data());
+    const auto value = base::from_little_endian<Number>(rest_.data());
     rest_.remove_prefix(sizeof(Number));
     return value;
   }

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "wire/little_endian.h"
+#include "base/little_endian.h"
 
 namespace muster::wire {
 
@@ -33,14 +33,14 @@ class Writer {
   /// Where the next byte goes; with `patch_u32` for lengths that are known later.
   std::size_t position() const { return out_.size(); }
   void patch_u32(std::size_t position, std::uint32_t value) {
-    to_little_endian(value, out_.data() + position);
+    base::to_little_endian(value, out_.data() + position);
   }
 
  private:
   template <std::unsigned_integral Number>
   void number(Number value) {
     std::array<char, sizeof(Number)> bytes;
-    to_little_endian(value, bytes.data());
+    base::to_little_endian(value, bytes.data());
     out_.append(bytes.data(), bytes.size());
   }
 

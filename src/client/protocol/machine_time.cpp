@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "client/protocol/machine.h"
 
 namespace muster::client::protocol {
@@ -19,11 +20,6 @@ constexpr std::size_t spare_bytes_max = 64 * 1024;
 
 bool has_less_room(const std::string& a, const std::string& b) {
   return a.capacity() < b.capacity();
-}
-
-std::string in_seconds(Duration duration) {
-  const auto tenths = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count() / 100;
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
 }
 
 }  // namespace
@@ -50,7 +46,7 @@ void Machine::do_what_is_due(Instant now) {
   if (established() && now >= falls_silent_at()) {
     emit(Disconnect{.is_silent = true});
     lose_connection(
-        error_of(ErrorCode::unavailable, "the server is silent for " + in_seconds(now - heard_)),
+        error_of(ErrorCode::unavailable, "the server is silent for " + base::rounded(now - heard_)),
         now);
   }
   if (link_.attempt_is_overdue(now)) {
@@ -60,7 +56,7 @@ void Machine::do_what_is_due(Instant now) {
                  error_of(ErrorCode::unavailable,
                           std::string(greeting ? "no hello came within "
                                                : "no connection came about within ") +
-                              in_seconds(options_.hello_timeout)),
+                              base::rounded(options_.hello_timeout)),
                  now);
   }
   settle_block(now);
@@ -192,7 +188,7 @@ Error Machine::unreachable(Instant now) const {
 }
 
 Error Machine::suspension(Instant now) const {
-  const std::string since = in_seconds(now - lease_.proven());
+  const std::string since = base::rounded(now - lease_.proven());
   Error error = error_of(ErrorCode::suspended,
                          "nothing that was sent in the last " + since + " was answered");
   if (did_not_run(now) || (ran_again_ > lease_.proven() && now - ran_again_ < patience())) {

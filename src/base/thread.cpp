@@ -1,13 +1,13 @@
-#include "net/thread.h"
+#include "base/thread.h"
 
 #include <pthread.h>
 
 #include "base/without_signals.h"
 
-namespace muster::net {
+namespace muster::base {
 
 std::thread start_thread(const std::string& name, std::function<void()> run) {
-  const base::WithoutSignals guard;
+  const WithoutSignals guard;
   return std::thread([name = name.substr(0, 15), run = std::move(run)]() mutable {
     ::pthread_setname_np(::pthread_self(), name.c_str());
     try {
@@ -18,4 +18,4 @@ std::thread start_thread(const std::string& name, std::function<void()> run) {
   });
 }
 
-}  // namespace muster::net
+}  // namespace muster::base

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace muster::wire {
+namespace muster::base {
 
 /// The number whose little-endian bytes stand at `bytes`.
 template <std::unsigned_integral Number>
@@ -33,4 +33,4 @@ void to_little_endian(Number number, char* bytes) {
   }
 }
 
-}  // namespace muster::wire
+}  // namespace muster::base

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muster/types.h"
+
+// Values as text for errors and logs.
+
+namespace muster::base {
+
+/// A measured time, rounded: "250 us", "250 ms", "1.5 s"; 0 if it is negative.
+std::string rounded(Duration duration);
+
+/// A time that somebody has set, exactly: "0.25 s", "30 s".
+std::string in_seconds(Duration duration);
+
+/// `text` with its control characters as \xNN, so that it stays on one line.
+std::string one_line(std::string_view text);
+
+/// `bytes` in single quotes, at most 64 of them; others than printable ASCII as \xNN.
+std::string quoted(std::string_view bytes);
+
+/// "3-5, 9"; past 16 ranges the other ranks are counted: "... and 7 more".
+std::string text_of(const std::vector<RankRange>& ranges);
+
+}  // namespace muster::base
