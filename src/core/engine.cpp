@@ -94,21 +94,12 @@ Instant Engine::Impl::next_deadline() const {
 int Engine::Impl::fire(Timer& timer, int work_max) {
   switch (timer.kind()) {
     case TimerKind::session: fire_expiry(timer.owner<Session>()); break;
-    case TimerKind::parked: fire_parked(timer.owner<Parked>()); break;
+    case TimerKind::parked: timer.owner<Parked>().wait->timed_out(); break;
     case TimerKind::key: return 1 + Table::fired(timer, std::min(work_max, work_per_table_max));
     case TimerKind::objects:
     case TimerKind::round: Groups::fired(timer); break;
   }
   return 1;
-}
-
-void Engine::Impl::fire_parked(Parked& parked) {
-  NameSpace& name_space = parked.session.name_space;
-  if (std::holds_alternative<std::unique_ptr<KeyWait>>(parked.place)) {
-    name_space.table.timed_out(parked);
-  } else {
-    name_space.groups.timed_out(parked);
-  }
 }
 
 NameSpace* Engine::Impl::name_space_for(const std::string& name) {

@@ -101,7 +101,6 @@ class Engine::Impl final : public Host {
   void observe(Instant now);
   /// Returns how much was done: one timer, or so many keys.
   int fire(Timer& timer, int work_max);
-  void fire_parked(Parked& parked);
   void fire_expiry(Session& session);
   Instant deadline_of(const Session& session) const;
 

@@ -47,7 +47,7 @@ void Engine::Impl::send_waiters(const RequestContext& context, const wire::Waite
     const std::size_t first = reply.waiters.size();
     for (const auto& [id, parked] : session->parked) {
       reply.waiters.push_back({session->id, session->process, wire::name_of(parked.operation),
-                               targets.emplace_back(target_of(parked)), now_ - parked.received,
+                               targets.emplace_back(parked.wait->target()), now_ - parked.received,
                                parked.deadline - now_});
     }
     std::sort(reply.waiters.begin() + static_cast<std::ptrdiff_t>(first), reply.waiters.end(),

@@ -224,9 +224,7 @@ void Engine::Impl::abandon(Session& session, std::uint64_t request_id) {
   const auto found = session.parked.find(request_id);
   if (found == session.parked.end()) return;
   const auto taken = take_parked(found->second);
-  Parked& parked = taken.mapped();
-  if (std::holds_alternative<std::unique_ptr<KeyWait>>(parked.place)) return;
-  session.name_space.groups.abandoned(parked);
+  taken.mapped().wait->abandoned();
 }
 
 Payload Engine::Impl::keep_brought(Quota& quota, std::string_view bytes) {

@@ -19,8 +19,7 @@ constexpr std::uint64_t joiner_record_bytes =
 
 }  // namespace
 
-JoinWait::JoinWait(Joiner& its_joiner, Parked& its_parked)
-    : joiner(its_joiner), parked(its_parked) {
+JoinWait::JoinWait(Joiner& its_joiner, Parked& its_parked) : Wait(its_parked), joiner(its_joiner) {
   joiner.waits.append(link);
 }
 
@@ -28,6 +27,23 @@ JoinWait::~JoinWait() {
   if (!link.linked()) return;  // the joiner has gone before
   link.leave();
   if (joiner.waits.empty() && joiner.group != nullptr) joiner.group->forget(joiner);
+}
+
+void JoinWait::timed_out() {
+  GroupRoom& room = joiner.group->room();
+  joiner.group->timed_out(*this);
+  room.work();
+}
+
+void JoinWait::abandoned() {
+  GroupRoom& room = joiner.group->room();
+  joiner.group->abandoned(*this);
+  room.work();
+}
+
+std::string JoinWait::target() const {
+  return "group " + quoted(joiner.group->name()) + " rank " + std::to_string(joiner.rank) + " of " +
+         std::to_string(joiner.world_size);
 }
 
 Joiner::~Joiner() {
@@ -65,12 +81,12 @@ void Group::admit(const RequestContext& context, const wire::Join& request) {
   joiners_.emplace(waiting.arrival, std::move(joiner));
   unjudged_.emplace(waiting.arrival, &waiting);
   joiner_of_.emplace(&context.session, &waiting);
-  parked->wait_at(std::make_unique<JoinWait>(waiting, *parked));
+  parked->wait = std::make_unique<JoinWait>(waiting, *parked);
 }
 
 void Group::attach(const RequestContext& context, Joiner& joiner) {
   Parked* parked = room_.host.park(context);
-  if (parked != nullptr) parked->wait_at(std::make_unique<JoinWait>(joiner, *parked));
+  if (parked != nullptr) parked->wait = std::make_unique<JoinWait>(joiner, *parked);
 }
 
 void Group::take_place(Joiner& joiner, Joiner::Place place) {
@@ -168,7 +184,7 @@ void Group::timed_out(JoinWait& wait) {
 
 void Group::abandoned(JoinWait& wait) {
   const Session& session = wait.joiner.session;
-  wait.parked.leave_place();
+  wait.parked.wait.reset();
   room_.reconsider(session);
 }
 

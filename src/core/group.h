@@ -23,25 +23,29 @@ struct GroupRoom;
 struct Joiner;
 
 /// A parked join of somebody who is not a member.
-struct JoinWait {
+struct JoinWait final : Wait {
   JoinWait(Joiner& its_joiner, Parked& its_parked);
-  ~JoinWait();
-  JoinWait(const JoinWait&) = delete;
-  JoinWait& operator=(const JoinWait&) = delete;
+  ~JoinWait() override;
+
+  void timed_out() override;
+  void abandoned() override;
+  std::string target() const override;
 
   Joiner& joiner;
-  Parked& parked;
   Link<JoinWait> link{*this};
 };
 
 /// A parked regroup, or the join of a member whose epoch is not whole any more.
-struct RegroupWait {
+struct RegroupWait final : Wait {
   RegroupWait(Group& its_group, Member& its_member, Parked& its_parked)
-      : group(its_group), member(its_member), parked(its_parked) {}
+      : Wait(its_parked), group(its_group), member(its_member) {}
+
+  void timed_out() override;
+  void abandoned() override;
+  std::string target() const override;
 
   Group& group;
   Member& member;
-  Parked& parked;
   Link<RegroupWait> link{*this};
 };
 

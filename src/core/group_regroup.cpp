@@ -114,7 +114,7 @@ bool Group::wait(const RequestContext& context, Member& member) {
   if (parked == nullptr) return false;
   auto wait = std::make_unique<RegroupWait>(*this, member, *parked);
   attempt_.waits.append(wait->link);
-  parked->wait_at(std::move(wait));
+  parked->wait = std::move(wait);
   return true;
 }
 
@@ -240,6 +240,16 @@ bool Group::regroup_if_due() {
   return true;
 }
 
+void RegroupWait::timed_out() {
+  GroupRoom& room = group.room();
+  group.timed_out(*this);
+  room.work();
+}
+
+void RegroupWait::abandoned() { group.abandoned(*this); }
+
+std::string RegroupWait::target() const { return text_of(member.roster); }
+
 void Group::timed_out(RegroupWait& wait) { regroup_deadline(wait.member, wait.parked.timeout); }
 
 /// The call stays: its deadline decides as if its rank still waited.
@@ -250,7 +260,7 @@ void Group::abandoned(RegroupWait& wait) {
     attempt_.abandoned_timeout = wait.parked.timeout;
     room_.host.timers().arm(timer, wait.parked.deadline);
   }
-  wait.parked.leave_place();
+  wait.parked.wait.reset();
 }
 
 void Group::abandoned_regroup_due() {

@@ -246,42 +246,6 @@ void Groups::list_objects(const RequestContext& context, const wire::List& reque
   impl_->objects.list(impl_->host, context, request);
 }
 
-namespace {
-
-template <class Wait>
-Wait* waiting_at(Parked& parked) {
-  auto* place = std::get_if<std::unique_ptr<Wait>>(&parked.place);
-  return place != nullptr ? place->get() : nullptr;
-}
-
-}  // namespace
-
-void Groups::timed_out(Parked& parked) {
-  if (auto* join = waiting_at<JoinWait>(parked)) {
-    join->joiner.group->timed_out(*join);
-  } else if (auto* regroup = waiting_at<RegroupWait>(parked)) {
-    regroup->group.timed_out(*regroup);
-  } else if (auto* round = waiting_at<RoundWait>(parked)) {
-    round->round.rounds.timed_out(*round);
-  } else if (auto* stream = waiting_at<StreamWait>(parked)) {
-    stream->stream.streams.timed_out(*stream);
-  }
-  impl_->work();
-}
-
-void Groups::abandoned(Parked& parked) {
-  if (auto* join = waiting_at<JoinWait>(parked)) {
-    join->joiner.group->abandoned(*join);
-  } else if (auto* regroup = waiting_at<RegroupWait>(parked)) {
-    regroup->group.abandoned(*regroup);
-  } else if (auto* round = waiting_at<RoundWait>(parked)) {
-    round->round.rounds.abandoned(*round);
-  } else {
-    parked.leave_place();
-  }
-  impl_->work();
-}
-
 void Groups::acknowledged(Session& session, const ReceivedObject& object) {
   Epoch* epoch = impl_->epoch_of(object.epoch);
   if (epoch == nullptr) return;

@@ -39,13 +39,8 @@ class Groups {
   void inspect(const RequestContext& context, const wire::InspectGroup& request);
   void list_objects(const RequestContext& context, const wire::List& request);
 
-  // What happens to sessions and their waits.
+  // What happens to sessions.
 
-  /// The deadline of a join, regroup, round or receive has passed.
-  void timed_out(Parked& parked);
-  /// The client gave up on a parked join, regroup, round or receive. Destroys the wait of a join
-  /// or receive; a round's or regroup's call stays, without anybody to answer.
-  void abandoned(Parked& parked);
   /// The client has the reply.
   void acknowledged(Session& session, const ReceivedObject& object);
   void acknowledged(Session& session, const RoundPart& part);

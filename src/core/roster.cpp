@@ -130,4 +130,8 @@ const Failure& Roster::loss(Quota& quota) {
   return loss_;
 }
 
+std::string text_of(const Roster& roster) {
+  return "group " + quoted(roster.group) + " epoch " + std::to_string(roster.epoch);
+}
+
 }  // namespace muster::core

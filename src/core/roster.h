@@ -130,4 +130,7 @@ struct Roster {
   std::size_t lost_in_loss_ = 0;  // how many of `lost` it names
 };
 
+/// "group 'a' epoch 3"
+std::string text_of(const Roster& roster);
+
 }  // namespace muster::core

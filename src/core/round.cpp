@@ -270,7 +270,7 @@ bool Rounds::wait(const RequestContext& context, Member& member, Round& round) {
   if (parked == nullptr) return false;
   auto wait = std::make_unique<RoundWait>(round, member, *parked);
   round.waits.append(wait->link);
-  parked->wait_at(std::move(wait));
+  parked->wait = std::move(wait);
   if (!round.timer.armed()) host_.timers().arm(round.timer, round.log_next);
   return true;
 }

@@ -35,13 +35,16 @@ bool from_one(wire::Collective collective);
 std::string text_of(const RoundCall& call);
 
 /// A parked collective call, or a `recover` that waits for a round's outcome.
-struct RoundWait {
+struct RoundWait final : Wait {
   RoundWait(Round& its_round, Member& its_member, Parked& its_parked)
-      : round(its_round), member(its_member), parked(its_parked) {}
+      : Wait(its_parked), round(its_round), member(its_member) {}
+
+  void timed_out() override;
+  void abandoned() override;
+  std::string target() const override;
 
   Round& round;
   Member& member;
-  Parked& parked;
   bool recovering = false;
   std::vector<std::uint64_t> next_sequences;  ///< recover: of the streams it asked for
   HeldBytes record;

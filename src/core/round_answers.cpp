@@ -131,7 +131,7 @@ void Rounds::recover(const RequestContext& context, Member& member, std::uint64_
     wait->next_sequences = std::move(next_sequences);
     wait->record = std::move(record);
     round->waits.append(wait->link);
-    parked->wait_at(std::move(wait));
+    parked->wait = std::move(wait);
     return;
   }
   if (!called) {

@@ -162,6 +162,15 @@ void Rounds::cancel(const RequestContext& context, const Member& member, std::ui
   host_.answer(context, answer_of(wire::EmptyReply{}));
 }
 
+void RoundWait::timed_out() { round.rounds.timed_out(*this); }
+
+void RoundWait::abandoned() { round.rounds.abandoned(*this); }
+
+std::string RoundWait::target() const {
+  return text_of(member.roster) + " round " + std::to_string(round.number) + " " +
+         text_of(round.call);
+}
+
 void Rounds::timed_out(RoundWait& wait) {
   Round& round = wait.round;
   if (round.state != Round::State::open) return answer(wait);
@@ -206,7 +215,7 @@ void Rounds::abandoned(RoundWait& wait) {
     round.abandoned_by = wait.member.rank;
     host_.timers().arm(round.timer, std::min(round.log_next, round.abandoned_deadline));
   }
-  wait.parked.leave_place();
+  wait.parked.wait.reset();
 }
 
 void Rounds::on_timer(Round& round) {

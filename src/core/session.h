@@ -5,13 +5,13 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <variant>
 #include <vector>
 
 #include "core/answers.h"
 #include "core/chain.h"
 #include "core/engine.h"
 #include "core/timers.h"
+#include "core/wait.h"
 #include "wire/hello.h"
 #include "wire/operation.h"
 
@@ -20,20 +20,10 @@
 
 namespace muster::core {
 
-struct NameSpace;    // table and groups of one namespace: core/name_space.h
-struct Member;       // a session's part in an epoch: core/roster.h
-struct KeyWait;      // core/waits.h
-struct JoinWait;     // core/group.h
-struct RegroupWait;  // core/group.h
-struct RoundWait;    // core/round.h
-struct StreamWait;   // core/stream.h
+struct NameSpace;  // table and groups of one namespace: core/name_space.h
+struct Member;     // a session's part in an epoch: core/roster.h
 struct Session;
 struct KeyExtras;  // core/table_state.h
-
-/// Where a parked request waits. The owner of the wait is the Parked that holds it.
-using WaitPlace = std::variant<std::monostate, std::unique_ptr<KeyWait>, std::unique_ptr<JoinWait>,
-                               std::unique_ptr<RegroupWait>, std::unique_ptr<RoundWait>,
-                               std::unique_ptr<StreamWait>>;
 
 /// What a parked request takes, with its place in the session's map and in its room; measured by
 /// tests/unit/core/memory_test.cpp.
@@ -44,29 +34,17 @@ struct Parked {
   Parked(Session& session, std::uint64_t request_id, wire::Operation operation);
   ~Parked();
 
-  // Out of line, since only session.cpp knows all kinds of waits (assigning to `place` elsewhere
-  // does not compile). A round's call that nobody waits for any more leaves its place.
-  void wait_at(std::unique_ptr<KeyWait> wait);
-  void wait_at(std::unique_ptr<JoinWait> wait);
-  void wait_at(std::unique_ptr<RegroupWait> wait);
-  void wait_at(std::unique_ptr<RoundWait> wait);
-  void wait_at(std::unique_ptr<StreamWait> wait);
-  void leave_place();
-
   Session& session;
   std::uint64_t request_id;
   wire::Operation operation;
   Instant received{};
   Duration timeout{};  ///< as the client gave it
   Instant deadline{};
-  Timer timer;      ///< TimerKind::parked
-  WaitPlace place;  ///< its destructor takes it out of every list it stands in
+  Timer timer;  ///< TimerKind::parked
+  std::unique_ptr<Wait> wait;
 };
 
 using ParkedByRequest = std::unordered_map<std::uint64_t, Parked>;
-
-/// What it waits for, for people: the missing keys, or the group and what in it.
-std::string target_of(const Parked& parked);
 
 struct Session {
   Session(std::uint64_t id, NameSpace& name_space);

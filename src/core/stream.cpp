@@ -40,7 +40,7 @@ std::uint64_t first_kept(const Stream& stream) {
 }  // namespace
 
 StreamWait::StreamWait(Stream& its_stream, Parked& its_parked, std::uint32_t its_codec)
-    : stream(its_stream), parked(its_parked), codec(its_codec) {
+    : Wait(its_parked), stream(its_stream), codec(its_codec) {
   stream.waiting = this;
   stream.streams.waits_.append(link);
 }
@@ -48,6 +48,13 @@ StreamWait::StreamWait(Stream& its_stream, Parked& its_parked, std::uint32_t its
 StreamWait::~StreamWait() {
   stream.waiting = nullptr;
   stream.streams.drop_if_idle(stream);
+}
+
+void StreamWait::timed_out() { stream.streams.timed_out(*this); }
+
+std::string StreamWait::target() const {
+  return text_of(stream.streams.roster()) + " from rank " + std::to_string(stream.key.source) +
+         " tag " + std::to_string(stream.key.tag);
 }
 
 std::size_t Streams::KeyHash::operator()(const StreamKey& key) const {
@@ -149,7 +156,7 @@ void Streams::receive(const RequestContext& context, Member& destination,
   }
   Parked* parked = host_.park(context);
   if (parked == nullptr) return;
-  parked->wait_at(std::make_unique<StreamWait>(activate(key), *parked, request.codec));
+  parked->wait = std::make_unique<StreamWait>(activate(key), *parked, request.codec);
 }
 
 /// The object that the receiver waits for has come.

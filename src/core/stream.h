@@ -26,14 +26,14 @@ struct StreamKey {
 struct Stream;
 
 /// A parked receive; there is at most one per stream.
-struct StreamWait {
+struct StreamWait final : Wait {
   StreamWait(Stream& its_stream, Parked& its_parked, std::uint32_t its_codec);
-  ~StreamWait();
-  StreamWait(const StreamWait&) = delete;
-  StreamWait& operator=(const StreamWait&) = delete;
+  ~StreamWait() override;
+
+  void timed_out() override;
+  std::string target() const override;
 
   Stream& stream;
-  Parked& parked;
   std::uint32_t codec;
   Link<StreamWait> link{*this};  ///< among all of the epoch
 };

@@ -41,8 +41,6 @@ class Table {
   void list_keys(const RequestContext& context, const wire::List& request);
   void touch(const RequestContext& context, const wire::Touch& request);
 
-  /// The deadline of a get, take or wait has passed: `timed_out`, with the missing keys named.
-  void timed_out(Parked& parked);
   /// A timer of kind key has fired: keys go whose time has passed. It is armed again if others
   /// follow. Returns how much was done, about as many removals, at most `work_max`.
   static int fired(Timer& timer, int work_max);
@@ -83,7 +81,6 @@ class Table {
 
   /// Lets the request wait until all keys are there; it fails at once if it does not want to.
   void park(const RequestContext& context, const Keys& keys);
-  Error absent(ErrorCode code, const Keys& missing, Duration timeout) const;
 
   Host& host_;
   const Options& options_;

@@ -60,7 +60,7 @@ void Table::park(const RequestContext& context, const Keys& keys) {
     for (const std::string_view key : keys) {
       if (state_.find(key) == nullptr) missing.push_back(key);
     }
-    return host_.fail(context, absent(ErrorCode::not_found, missing, context.timeout));
+    return host_.fail(context, absent_error(ErrorCode::not_found, missing, context.timeout));
   }
   Parked* parked = host_.park(context);
   if (parked == nullptr) return;
@@ -68,7 +68,7 @@ void Table::park(const RequestContext& context, const Keys& keys) {
   if (!quota_.charge_reserve(bytes)) return host_.fail(*parked, memory_refused(bytes));
   auto owned = std::make_unique<KeyWait>(state_, *parked, keys.size());
   KeyWait& wait = *owned;
-  parked->wait_at(std::move(owned));
+  parked->wait = std::move(owned);
   for (const std::string_view key : keys) {
     Entry* entry = state_.make_place_to_wait(key);
     if (entry == nullptr) {
@@ -76,31 +76,6 @@ void Table::park(const RequestContext& context, const Keys& keys) {
     }
     wait.stand_at(*entry);
   }
-}
-
-void Table::timed_out(Parked& parked) {
-  Keys missing;
-  for (const WaitLink& link : std::get<std::unique_ptr<KeyWait>>(parked.place)->links) {
-    if (!link.entry->present_at(host_.now())) missing.push_back(link.entry->key());
-  }
-  host_.fail(parked, absent(ErrorCode::timed_out, missing, parked.timeout));
-}
-
-Error Table::absent(ErrorCode code, const Keys& missing, Duration timeout) const {
-  constexpr std::size_t named_max = 4;
-  std::string detail;
-  for (std::size_t index = 0; index < std::min(missing.size(), named_max); ++index) {
-    if (index != 0) detail += ", ";
-    detail += quoted(missing[index]);
-  }
-  if (missing.size() > named_max) {
-    detail += " and " + std::to_string(missing.size() - named_max) + " more keys";
-  }
-  detail += missing.size() == 1 ? " is absent" : " are absent";
-  if (code == ErrorCode::timed_out) {
-    detail += " after " + in_seconds(timeout) + "; did the process start that sets it?";
-  }
-  return failure(code, std::move(detail));
 }
 
 void Table::look_for(std::span<const std::string_view> keys, Values& values) {

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/chain.h"
 #include "core/session.h"
@@ -29,15 +32,16 @@ struct Waiting {
   Chain<WaitLink> takers;   ///< take: it serves the first
 };
 
+/// The error of a get, take or wait whose keys are not there; `timeout` is that of the call.
+Error absent_error(ErrorCode code, const std::vector<std::string_view>& missing, Duration timeout);
+
 /// A parked get, take or wait. Life: stands at all its keys, counting those that are missing ->
 /// the last of them comes (checked: has another expired meanwhile?) -> answered; or the deadline,
 /// an abandon, or the session's end destroys it first. Its destructor leaves all lists.
-struct KeyWait {
+struct KeyWait final : Wait {
   /// Takes over a charge of `charged_bytes(key_count)` that was made already.
   KeyWait(TableState& its_table, Parked& its_parked, std::size_t key_count);
-  ~KeyWait();
-  KeyWait(const KeyWait&) = delete;
-  KeyWait& operator=(const KeyWait&) = delete;
+  ~KeyWait() override;
 
   /// Stands at one more key, behind those who came before.
   void stand_at(Entry& entry);
@@ -46,8 +50,10 @@ struct KeyWait {
     return sizeof(KeyWait) + (key_count == 1 ? 0 : key_count * sizeof(WaitLink));
   }
 
+  void timed_out() override;
+  std::string target() const override;
+
   TableState& table;
-  Parked& parked;
   std::span<WaitLink> links;       ///< one per key, in the request's order
   std::size_t standing_count = 0;  ///< how many of the links are in a list
   std::size_t missing_count = 0;   ///< how many of its keys are absent
