@@ -1,6 +1,7 @@
 #include "core/group.h"
 
 #include "core/failure.h"
+#include "core/group_room.h"
 
 // Life of a joiner: judged by the join rules -> refused, or it gets a place: a seat of the group
 // that forms, a candidate's for the next regroup, or a claimant's, whose rank has a holder that is
@@ -16,6 +17,15 @@ namespace {
 /// What a joiner and the member that it becomes take beside its info.
 constexpr std::uint64_t joiner_record_bytes =
     sizeof(Joiner) + sizeof(JoinWait) + sizeof(Member) + 256;
+
+wire::Join request_of(const Joiner& joiner) {
+  wire::Join request;
+  request.rank = joiner.rank;
+  request.world_size = joiner.world_size;
+  request.data_expiration = joiner.data_expiration;
+  request.standby = joiner.standby;
+  return request;
+}
 
 }  // namespace
 
@@ -50,18 +60,44 @@ Joiner::~Joiner() {
   while (!waits.empty()) waits.first().link.leave();
 }
 
-Group::Group(GroupRoom& room, std::string name) : room_(room), name_(std::move(name)) {}
+Group::Group(GroupRoom& room, std::string name)
+    : room_(room), name_(std::move(name)), joiners_(room.claimants) {}
 
 Group::~Group() = default;
 
-Joiner* Group::joiner_of(const Session& session) const {
-  const auto place = joiner_of_.find(&session);
-  return place == joiner_of_.end() ? nullptr : place->second;
+JoinRules Group::rules() const {
+  return {room_.host, name_, formed_ ? &formed_->epoch : nullptr, joiners_};
+}
+
+void Group::join(const RequestContext& context, const wire::Join& request) {
+  Verdict verdict = rules().judge(context.session, request);
+  switch (verdict.kind) {
+    case Verdict::Kind::refuse: return room_.host.fail(context, std::move(verdict.error));
+    case Verdict::Kind::same_answer: return answer_formed(context, *verdict.member);
+    case Verdict::Kind::regroup:
+      return formed_->regroups.join(context, *verdict.member, request.world_size);
+    case Verdict::Kind::attach: return attach(context, *verdict.joiner);
+    default: return admit(context, request);
+  }
+}
+
+/// Gives an unjudged joiner what the rules say, or takes one step towards it.
+void Group::settle(Joiner& joiner) {
+  const Verdict verdict = rules().judge(joiner.session, request_of(joiner));
+  switch (verdict.kind) {
+    case Verdict::Kind::displace_member: return lose(*verdict.member, LossCause::restarted);
+    case Verdict::Kind::displace_joiner:
+      return fail(*verdict.joiner, rules().in_use_error(joiner.session, joiner.rank));
+    case Verdict::Kind::refuse: return fail(joiner, verdict.error);
+    case Verdict::Kind::seat: return joiners_.place(joiner, Joiner::Place::seat);
+    case Verdict::Kind::candidate: return joiners_.place(joiner, Joiner::Place::candidate);
+    default: return joiners_.place(joiner, Joiner::Place::claimant, verdict.holder);
+  }
 }
 
 std::vector<const Joiner*> Group::candidates() const {
   std::vector<const Joiner*> candidates;
-  for (const auto& [arrival, joiner] : joiners_) {
+  for (const auto& [arrival, joiner] : joiners_.all()) {
     if (joiner->place == Joiner::Place::candidate) candidates.push_back(joiner.get());
   }
   return candidates;
@@ -77,10 +113,7 @@ void Group::admit(const RequestContext& context, const wire::Join& request) {
   Parked* parked = room_.host.park(context);
   if (parked == nullptr) return;
   joiner->arrival = ++room_.last_arrival;
-  Joiner& waiting = *joiner;
-  joiners_.emplace(waiting.arrival, std::move(joiner));
-  unjudged_.emplace(waiting.arrival, &waiting);
-  joiner_of_.emplace(&context.session, &waiting);
+  Joiner& waiting = joiners_.admit(std::move(joiner));
   parked->wait = std::make_unique<JoinWait>(waiting, *parked);
 }
 
@@ -89,78 +122,16 @@ void Group::attach(const RequestContext& context, Joiner& joiner) {
   if (parked != nullptr) parked->wait = std::make_unique<JoinWait>(joiner, *parked);
 }
 
-void Group::take_place(Joiner& joiner, Joiner::Place place) {
-  joiner.place = place;
-  switch (place) {
-    case Joiner::Place::none: return;
-    case Joiner::Place::claimant:
-      room_.claimants[joiner.holder].append(joiner.claim);
-      ++joiner.holder->claimants;
-      return;
-    case Joiner::Place::candidate:
-      if (joiner.standby) {
-        standbys_.emplace(joiner.arrival, &joiner);
-      } else {
-        rank_candidates_.emplace(joiner.rank, &joiner);
-      }
-      return;
-    case Joiner::Place::seat:
-      if (seats_.empty()) {
-        world_size_ = joiner.world_size;
-        data_expiration_ = joiner.data_expiration;
-      }
-      if (!seats_.contains(joiner.rank)) never_joined_.clear();
-      seats_[joiner.rank] = &joiner;
-      ++seated_count_;
-      return;
-  }
-}
-
-void Group::leave_place(Joiner& joiner) {
-  switch (std::exchange(joiner.place, Joiner::Place::none)) {
-    case Joiner::Place::none: unjudged_.erase(joiner.arrival); return;
-    case Joiner::Place::claimant: {
-      joiner.claim.leave();
-      --joiner.holder->claimants;
-      const auto others = room_.claimants.find(joiner.holder);
-      if (others->second.empty()) room_.claimants.erase(others);
-      joiner.holder = nullptr;
-      return;
-    }
-    case Joiner::Place::candidate:
-      if (joiner.standby) {
-        standbys_.erase(joiner.arrival);
-      } else {
-        rank_candidates_.erase(joiner.rank);
-      }
-      return;
-    case Joiner::Place::seat:
-      seats_.erase(joiner.rank);
-      never_joined_.clear();
-      if (--seated_count_ == 0) seats_.clear();
-      return;
-  }
-}
-
 void Group::judge_again(Joiner& joiner) {
-  leave_place(joiner);
-  unjudged_.emplace(joiner.arrival, &joiner);
+  joiners_.judge_again(joiner);
   room_.touch(*this);
 }
 
 /// Takes it out of the group; its waits are the caller's to answer.
 std::unique_ptr<Joiner> Group::take(Joiner& joiner) {
-  leave_place(joiner);
-  joiner.group = nullptr;
-  joiner_of_.erase(&joiner.session);
-  const auto place = joiners_.find(joiner.arrival);
-  std::unique_ptr<Joiner> owned = std::move(place->second);
-  joiners_.erase(place);
   room_.touch(*this);
-  return owned;
+  return joiners_.take(joiner);
 }
-
-void Group::forget(Joiner& joiner) { take(joiner); }
 
 void Group::fail(Joiner& joiner, const Error& error) {
   const std::unique_ptr<Joiner> owned = take(joiner);
@@ -172,20 +143,48 @@ void Group::timed_out(JoinWait& wait) {
   const Session& session = joiner.session;
   Error error = timeout_error(joiner);
   const bool last = &joiner.waits.first() == &joiner.waits.last();
-  if (last && joiner.place == Joiner::Place::seat) {
-    // It has been there: nobody who waits on is told that it never came.
-    joiner.place = Joiner::Place::none;
-    seats_[joiner.rank] = nullptr;
-    if (--seated_count_ == 0) seats_.clear();
-  }
+  // It has been there: nobody who waits on is told that it never came.
+  if (last && joiner.place == Joiner::Place::seat) joiners_.give_up(joiner);
   room_.host.fail(wait.parked, std::move(error));
   room_.reconsider(session);
+}
+
+/// The deadline of a joiner has passed: what did it wait for?
+Error Group::timeout_error(const Joiner& joiner) {
+  Error timeout = rules().error(ErrorCode::timed_out, "");
+  if (joiner.place == Joiner::Place::candidate) {
+    timeout.detail = "these members have not regrouped";
+    formed_->regroups.blame_missing(timeout);
+  } else if (joiner.place == Joiner::Place::claimant) {
+    timeout.detail = "the rank's holder is silent but not declared lost yet";
+    add_rank(timeout, joiner.rank,
+             [&] { return report_of(room_.host, joiner.rank, *joiner.holder); });
+  } else {
+    joiners_.forming().blame_absent(timeout);
+  }
+  return timeout;
 }
 
 void Group::abandoned(JoinWait& wait) {
   const Session& session = wait.joiner.session;
   wait.parked.wait.reset();
   room_.reconsider(session);
+}
+
+void Group::lose(Member& member, LossCause cause) {
+  formed_->epoch.lose(member, cause);
+  formed_->regroups.departed(member);
+}
+
+void Group::leave(Member& member) {
+  formed_->epoch.leave(member);
+  formed_->regroups.departed(member);
+}
+
+void Group::regroup_deadline(const Member& decider, Duration timeout) {
+  if (const auto seats = formed_->regroups.seats_at_deadline(decider, timeout)) {
+    form_epoch(*seats, &decider);
+  }
 }
 
 }  // namespace muster::core

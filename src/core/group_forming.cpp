@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "core/failure.h"
-#include "core/group.h"
+#include "core/group_room.h"
 #include "core/reply_heads.h"
 
 // How epochs begin and end. All seats are known when an epoch forms: those of joiners, or those of
@@ -13,36 +13,42 @@ namespace muster::core {
 
 void Group::work() {
   for (;;) {
-    if (epoch_ != nullptr && epoch_->roster.live_count == 0) {
+    if (formed_ && formed_->epoch.roster.live_count == 0) {
       end_epoch();
-    } else if (!unjudged_.empty()) {
-      settle(*unjudged_.begin()->second);
-    } else if (epoch_ == nullptr && seated_count_ != 0 && seated_count_ == world_size_) {
+    } else if (Joiner* const joiner = joiners_.unjudged()) {
+      settle(*joiner);
+    } else if (!formed_) {
+      if (!joiners_.forming().is_complete()) return;
       form_from_joiners();
-    } else if (epoch_ == nullptr || !regroup_if_due()) {
-      return;
+    } else {
+      const auto seats = formed_->regroups.seats_if_due();
+      if (!seats) return;
+      form_epoch(*seats, nullptr);
     }
   }
 }
 
 void Group::form_from_joiners() {
   std::vector<Seat> seats;
-  seats.reserve(seats_.size());
-  for (const auto& [rank, joiner] : seats_) seats.push_back({rank, &joiner->session, {}, joiner});
+  for (Joiner* const joiner : joiners_.forming().joiners()) {
+    seats.push_back({joiner->rank, &joiner->session, nullptr, joiner});
+  }
   form_epoch(seats, nullptr);
 }
 
 /// Seat i becomes rank i. `decider`: whose deadline decided that the absent stay outside.
 void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
   GroupRoom& room = room_;
-  auto made = std::make_unique<Epoch>(room.host, room.quota, room.objects, name_,
-                                      room.host.next_epoch(), data_expiration_);
+  Epoch* const old = formed_ ? &formed_->epoch : nullptr;
+  auto made = std::make_unique<Epoch>(
+      room.host, room.quota, room.objects, name_, room.host.next_epoch(),
+      old != nullptr ? old->roster.data_expiration : joiners_.forming().data_expiration());
   std::vector<std::unique_ptr<Joiner>> joiners;
   for (const Seat& seat : seats) {
     if (seat.survivor != nullptr) {
       Member& member =
           made->add(*seat.session, seat.survivor->info, std::move(seat.survivor->record));
-      member.from_attempt = attempt_.number - seat.survivor->join_attempts;
+      member.from_attempt = formed_->regroups.number_for(*seat.survivor);
       continue;
     }
     joiners.push_back(take(*seat.joiner));
@@ -53,16 +59,13 @@ void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
   made->group = this;
 
   Chain<RegroupWait> waits;
-  waits.append_all(attempt_.waits);
-  Epoch* const old = std::exchange(epoch_, made.get());
+  if (formed_) formed_->regroups.hand_over(waits);
+  formed_.emplace(*this, *made, old != nullptr ? old->roster.epoch : 0);
   room.epochs.emplace(made->roster.epoch, std::move(made));
-  world_size_ = epoch_->roster.world_size();
-  seats_.clear();
-  epoch_before_ = old != nullptr ? old->roster.epoch : 0;
   if (old != nullptr) supersede(*old, seats, decider);
   for (const Seat& seat : seats) unlink_older(*seat.session);
   answer_members(seats, joiners, waits);
-  for (const auto& [arrival, joiner] : joiners_) {
+  for (const auto& [arrival, joiner] : joiners_.all()) {
     if (joiner->place == Joiner::Place::claimant) judge_again(*joiner);  // ranks have moved
   }
   if (old == nullptr) return;
@@ -87,7 +90,6 @@ void Group::supersede(Epoch& old, const std::vector<Seat>& seats, const Member* 
   }
   old.roster.live_count = 0;
   let_go(old);
-  reset_attempts();
 }
 
 /// A session is in one epoch of a group only, also when it was fenced in an older one.
@@ -95,17 +97,17 @@ void Group::unlink_older(Session& session) {
   const std::vector<Member*> all = session.members;
   for (Member* member : all) {
     const Roster& roster = member->roster;
-    if (roster.group != name_ || roster.epoch == epoch_->roster.epoch) continue;
+    if (roster.group != name_ || roster.epoch == formed_->epoch.roster.epoch) continue;
     room_.over.push_back(roster.epoch);
     member->unlink();
   }
 }
 
 void Group::end_epoch() {
-  Epoch& old = *std::exchange(epoch_, nullptr);
+  Epoch& old = formed_->epoch;
+  formed_.reset();
   let_go(old);
-  reset_attempts();
-  for (const auto& [arrival, joiner] : joiners_) {
+  for (const auto& [arrival, joiner] : joiners_.all()) {
     if (joiner->place != Joiner::Place::none) judge_again(*joiner);
   }
 }
@@ -132,7 +134,7 @@ void Group::answer_members(const std::vector<Seat>& seats,
   auto caller = callers.begin();
   auto joiner = joiners.begin();
   for (std::uint32_t rank = 0; rank < seats.size(); ++rank) {
-    const Member& member = epoch_->roster.members[rank];
+    const Member& member = formed_->epoch.roster.members[rank];
     if (seats[rank].survivor == nullptr) {
       Chain<JoinWait>& joins = (*joiner++)->waits;
       while (!joins.empty()) room_.host.answer(joins.first().parked, formed_answer(member));
@@ -155,7 +157,7 @@ Answer Group::formed_answer(const Member& member) const {
   reply.rank = member.rank;
   reply.world_size = roster.world_size();
   reply.hosting_rank = roster.hosting_rank;
-  reply.candidates = static_cast<std::uint32_t>(standbys_.size() + rank_candidates_.size());
+  reply.candidates = static_cast<std::uint32_t>(joiners_.candidates().count());
   reply.data_expiration = roster.data_expiration;
   return answer_of(reply);
 }

@@ -1,13 +1,11 @@
-#include <utility>
+#include "core/group_room.h"
 
-#include "core/group.h"
+#include <utility>
 
 // Sees to what follows from an event: groups that were touched work until nothing is due, and what
 // nobody needs goes. Nothing is deleted before, so that no step has to fear for its own group.
 
 namespace muster::core {
-
-GroupRoom::~GroupRoom() = default;
 
 void GroupRoom::touch(Group& group) {
   if (std::exchange(group.dirty, true)) return;

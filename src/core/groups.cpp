@@ -5,36 +5,19 @@
 #include <utility>
 
 #include "core/failure.h"
-#include "core/group.h"
+#include "core/group_entries.h"
 #include "core/reply_heads.h"
 
 // Finds whom a request or an event is for: groups by their names, epochs by their numbers, members
 // by their sessions. Every public function ends with `work`, which does what follows from it.
 
 namespace muster::core {
-class Groups::Impl : public GroupRoom {
- public:
-  using GroupRoom::GroupRoom;
-
-  std::optional<Error> refusal(const wire::Join& request) const;
-  Group* group_for(const RequestContext& context, std::string_view name);
-  Epoch* epoch_of(std::uint64_t number) const;
-
-  // Who the caller is in an epoch. Null, and the request has failed, when it is nobody there; when
-  // it was lost or fenced; when any member was lost.
-  Member* any_member(const RequestContext& context, std::uint64_t epoch);
-  Member* live_member(const RequestContext& context, std::uint64_t epoch);
-  Member* unbroken_member(const RequestContext& context, std::uint64_t epoch);
-  /// What has become of a member of `epoch` that regrouped; null: it did not.
-  Member* moved_member(const Session& session, std::uint64_t epoch);
-};
-
 /// What can never be right.
-std::optional<Error> Groups::Impl::refusal(const wire::Join& request) const {
+std::optional<Error> Groups::refusal(const wire::Join& request) const {
   const auto invalid = [](std::string detail) {
     return failure(ErrorCode::invalid_argument, std::move(detail));
   };
-  const wire::ServerLimits& limits = host.options().limits;
+  const wire::ServerLimits& limits = room_.host.options().limits;
   if (request.group.empty()) return invalid("a group's name has at least one byte");
   if (request.group.size() > limits.key_bytes_max) {
     return too_large("the group's name", request.group.size(), "bytes", limits.key_bytes_max);
@@ -58,32 +41,32 @@ std::optional<Error> Groups::Impl::refusal(const wire::Join& request) const {
 }
 
 /// The group of that name, made if need be; null when there are too many.
-Group* Groups::Impl::group_for(const RequestContext& context, std::string_view name) {
+Group* Groups::group_for(const RequestContext& context, std::string_view name) {
   std::string key(name);
-  const auto found = groups.find(key);
-  if (found != groups.end()) return found->second.get();
-  const std::uint32_t count_max = host.options().groups_per_namespace_max;
-  if (groups.size() >= count_max) {
+  const auto found = room_.groups.find(key);
+  if (found != room_.groups.end()) return found->second.get();
+  const std::uint32_t count_max = room_.host.options().groups_per_namespace_max;
+  if (room_.groups.size() >= count_max) {
     Error error =
         failure(ErrorCode::resource_exhausted, "groups_per_namespace_max groups are there already");
     error.limit = count_max;
-    error.actual = groups.size();
-    host.fail(context, std::move(error));
+    error.actual = room_.groups.size();
+    room_.host.fail(context, std::move(error));
     return nullptr;
   }
-  auto group = std::make_unique<Group>(*this, key);
-  return groups.emplace(std::move(key), std::move(group)).first->second.get();
+  auto group = std::make_unique<Group>(room_, key);
+  return room_.groups.emplace(std::move(key), std::move(group)).first->second.get();
 }
 
-Epoch* Groups::Impl::epoch_of(std::uint64_t number) const {
-  const auto found = epochs.find(number);
-  return found == epochs.end() ? nullptr : found->second.get();
+Epoch* Groups::epoch_of(std::uint64_t number) const {
+  const auto found = room_.epochs.find(number);
+  return found == room_.epochs.end() ? nullptr : found->second.get();
 }
 
-Member* Groups::Impl::any_member(const RequestContext& context, std::uint64_t number) {
+Groups::Caller Groups::any_member(const RequestContext& context, std::uint64_t number) {
   Epoch* epoch = epoch_of(number);
   if (epoch != nullptr) {
-    if (Member* member = epoch->roster.find(context.session)) return member;
+    if (Member* member = epoch->roster.find(context.session)) return {epoch, member};
   }
   const bool has_moved = moved_member(context.session, number) != nullptr;
   Error error = failure(ErrorCode::stale_epoch,
@@ -91,27 +74,28 @@ Member* Groups::Impl::any_member(const RequestContext& context, std::uint64_t nu
                                     "gives the new epoch again"
                                   : "this session is not a member of the epoch");
   error.epoch = number;
-  host.fail(context, std::move(error));
-  return nullptr;
+  room_.host.fail(context, std::move(error));
+  return {};
 }
 
-Member* Groups::Impl::live_member(const RequestContext& context, std::uint64_t number) {
-  Member* member = any_member(context, number);
-  if (member == nullptr || member->live()) return member;
-  Roster& roster = member->roster;
-  const bool fenced = member->standing == Standing::fenced;
-  host.answer(context, answer_of_failure(fenced ? roster.fenced : roster.loss(quota), {}));
-  return nullptr;
+Groups::Caller Groups::live_member(const RequestContext& context, std::uint64_t number) {
+  const Caller caller = any_member(context, number);
+  if (!caller || caller.member->live()) return caller;
+  Roster& roster = caller.epoch->roster;
+  const bool fenced = caller.member->standing == Standing::fenced;
+  room_.host.answer(context,
+                    answer_of_failure(fenced ? roster.fenced : roster.loss(room_.quota), {}));
+  return {};
 }
 
-Member* Groups::Impl::unbroken_member(const RequestContext& context, std::uint64_t number) {
-  Member* member = live_member(context, number);
-  if (member == nullptr || !member->roster.broken()) return member;
-  host.answer(context, answer_of_failure(member->roster.loss(quota), {}));
-  return nullptr;
+Groups::Caller Groups::unbroken_member(const RequestContext& context, std::uint64_t number) {
+  const Caller caller = live_member(context, number);
+  if (!caller || !caller.epoch->roster.broken()) return caller;
+  room_.host.answer(context, answer_of_failure(caller.epoch->roster.loss(room_.quota), {}));
+  return {};
 }
 
-Member* Groups::Impl::moved_member(const Session& session, std::uint64_t number) {
+Member* Groups::moved_member(const Session& session, std::uint64_t number) {
   if (const Epoch* epoch = epoch_of(number); epoch != nullptr && epoch->group != nullptr) {
     return nullptr;
   }
@@ -122,132 +106,145 @@ Member* Groups::Impl::moved_member(const Session& session, std::uint64_t number)
   return nullptr;
 }
 
-Groups::Groups(Host& host, Quota& quota) : impl_(std::make_unique<Impl>(host, quota)) {}
-Groups::~Groups() = default;
-
 void Groups::join(const RequestContext& context, const wire::Join& request) {
-  if (auto why = impl_->refusal(request)) {
+  if (auto why = refusal(request)) {
     why->group = request.group;
-    return impl_->host.fail(context, *std::move(why));
+    return room_.host.fail(context, *std::move(why));
   }
-  Group* group = impl_->group_for(context, request.group);
+  Group* group = group_for(context, request.group);
   if (group == nullptr) return;
   group->join(context, request);
-  impl_->touch(*group);
-  impl_->work();
+  room_.touch(*group);
+  room_.work();
 }
 
 void Groups::leave(const RequestContext& context, const wire::Leave& request) {
-  Member* member = impl_->any_member(context, request.epoch);
-  if (member == nullptr) return;
-  impl_->host.answer(context, answer_of(wire::EmptyReply{}));
-  if (member->live()) {
-    impl_->epoch_of(request.epoch)->group->leave(*member);
-    impl_->reconsider(context.session);
+  const Caller caller = any_member(context, request.epoch);
+  if (!caller) return;
+  room_.host.answer(context, answer_of(wire::EmptyReply{}));
+  if (caller.member->live()) {
+    caller.epoch->group->leave(*caller.member);
+    room_.reconsider(context.session);
   } else {
-    impl_->over.push_back(request.epoch);
-    member->unlink();
+    room_.over.push_back(request.epoch);
+    caller.member->unlink();
   }
-  impl_->work();
+  room_.work();
 }
 
 void Groups::regroup(const RequestContext& context, const wire::Regroup& request) {
-  Member* moved = impl_->moved_member(context.session, request.epoch);
+  Member* moved = moved_member(context.session, request.epoch);
   if (moved != nullptr && moved->from_attempt == request.attempt) {
-    return impl_->epoch_of(moved->roster.epoch)->group->answer_formed(context, *moved);
+    return epoch_of(moved->roster.epoch)->group->answer_formed(context, *moved);
   }
-  Member* member = impl_->live_member(context, request.epoch);
-  if (member == nullptr) return;
-  impl_->epoch_of(request.epoch)->group->regroup(context, *member, request);
-  impl_->work();
+  const Caller caller = live_member(context, request.epoch);
+  if (!caller) return;
+  caller.epoch->group->regroups().regroup(context, *caller.member, request);
+  room_.work();
 }
 
 void Groups::cancel_regroup(const RequestContext& context, const wire::CancelRegroup& request) {
-  const Member* member = impl_->live_member(context, request.epoch);
-  if (member == nullptr) return;
-  impl_->epoch_of(request.epoch)->group->cancel_regroup(*member, request.attempt);
-  impl_->host.answer(context, answer_of(wire::EmptyReply{}));
-  impl_->work();
+  const Caller caller = live_member(context, request.epoch);
+  if (!caller) return;
+  caller.epoch->group->regroups().cancel(*caller.member, request.attempt);
+  room_.host.answer(context, answer_of(wire::EmptyReply{}));
+  room_.work();
 }
 
 void Groups::members(const RequestContext& context, const wire::Members& request) {
-  const Member* self = impl_->live_member(context, request.epoch);
-  if (self == nullptr) return;
+  const Caller caller = live_member(context, request.epoch);
+  if (!caller) return;
+  const Roster& roster = caller.epoch->roster;
   wire::MembersReply reply;
   std::uint64_t bytes = 0;
-  for (const Member& member : self->roster.members) {
-    reply.members.push_back(entry_of(impl_->host, member));
+  for (const Member& member : roster.members) {
+    reply.members.push_back(entry_of(room_.host, member));
     bytes += member.info->view().size();
   }
-  for (const Joiner* joiner : impl_->epoch_of(request.epoch)->group->candidates()) {
+  for (const Joiner* joiner : caller.epoch->group->candidates()) {
     bytes += joiner->info->view().size();
-    const std::size_t listed = reply.members.size() - self->roster.members.size();
-    if (bytes > impl_->host.options().limits.round_bytes_max) break;
+    const std::size_t listed = reply.members.size() - roster.members.size();
+    if (bytes > room_.host.options().limits.round_bytes_max) break;
     if (listed == wire::candidates_listed_max) break;
     reply.members.push_back({joiner->rank, wire::MemberState::candidate, joiner->session.process,
-                             impl_->host.silence(joiner->session), joiner->info->view()});
+                             room_.host.silence(joiner->session), joiner->info->view()});
   }
-  impl_->host.answer(context, answer_of(reply));
+  room_.host.answer(context, answer_of(reply));
 }
 
 void Groups::collective(const RequestContext& context, const wire::CollectiveCall& request) {
-  Member* member = impl_->live_member(context, request.epoch);
-  if (member == nullptr) return;
-  impl_->epoch_of(request.epoch)->group->collective(context, *member, request);
-  impl_->work();
+  const Caller caller = live_member(context, request.epoch);
+  if (!caller) return;
+  caller.epoch->group->regroups().collective(context, *caller.member, request);
+  room_.work();
 }
 
 void Groups::cancel_round(const RequestContext& context, const wire::CancelRound& request) {
-  const Member* member = impl_->live_member(context, request.epoch);
-  if (member == nullptr) return;
-  impl_->epoch_of(request.epoch)->rounds.cancel(context, *member, request.round);
+  const Caller caller = live_member(context, request.epoch);
+  if (caller) caller.epoch->rounds.cancel(context, *caller.member, request.round);
 }
 
 void Groups::send(const RequestContext& context, const wire::Send& request) {
-  Member* member = impl_->unbroken_member(context, request.epoch);
-  if (member == nullptr) return;
-  impl_->epoch_of(request.epoch)->streams.send(context, *member, request);
+  const Caller caller = unbroken_member(context, request.epoch);
+  if (caller) caller.epoch->streams.send(context, *caller.member, request);
 }
 
 void Groups::receive(const RequestContext& context, const wire::Receive& request) {
-  Member* member = impl_->unbroken_member(context, request.epoch);
-  if (member == nullptr) return;
-  impl_->epoch_of(request.epoch)->streams.receive(context, *member, request);
+  const Caller caller = unbroken_member(context, request.epoch);
+  if (caller) caller.epoch->streams.receive(context, *caller.member, request);
 }
 
 void Groups::expire_data(const RequestContext& context, const wire::ExpireData& request) {
-  Member* member = impl_->unbroken_member(context, request.epoch);
-  if (member == nullptr) return;
-  impl_->epoch_of(request.epoch)->streams.expire_own(context, *member, request.older_than);
+  const Caller caller = unbroken_member(context, request.epoch);
+  if (caller) caller.epoch->streams.expire_own(context, *caller.member, request.older_than);
 }
 
 void Groups::recover(const RequestContext& context, const wire::Recover& request) {
-  Member* member = impl_->live_member(context, request.epoch);
-  if (member == nullptr) return;
-  Epoch& epoch = *impl_->epoch_of(request.epoch);
+  const Caller caller = live_member(context, request.epoch);
+  if (!caller) return;
   std::vector<std::uint64_t> next_sequences;
   next_sequences.reserve(request.streams.size());
   for (const wire::StreamName& stream : request.streams) {
     next_sequences.push_back(
-        epoch.streams.next_sequence({member->rank, stream.destination, stream.tag}));
+        caller.epoch->streams.next_sequence({caller.member->rank, stream.destination, stream.tag}));
   }
-  epoch.rounds.recover(context, *member, request.round, std::move(next_sequences));
+  caller.epoch->rounds.recover(context, *caller.member, request.round, std::move(next_sequences));
 }
 
 void Groups::list(const RequestContext& context, const wire::Groups& request) {
-  impl_->list(context, request);
+  std::vector<const Group*> later;
+  for (const auto& [name, group] : room_.groups) {
+    if (name > request.after) later.push_back(group.get());
+  }
+  const std::size_t count = std::min<std::size_t>(later.size(), wire::list_entries_max);
+  std::partial_sort(
+      later.begin(), later.begin() + static_cast<std::ptrdiff_t>(count), later.end(),
+      [](const Group* left, const Group* right) { return left->name() < right->name(); });
+  later.resize(count);
+  wire::GroupsReply reply;
+  std::uint64_t bytes = 0;
+  for (const Group* group : later) {
+    bytes += group->name().size();
+    if (bytes > room_.host.options().limits.round_bytes_max && !reply.groups.empty()) break;
+    reply.groups.push_back(group->summary());
+  }
+  room_.host.answer(context, answer_of(reply));
 }
 
 void Groups::inspect(const RequestContext& context, const wire::InspectGroup& request) {
-  impl_->inspect(context, request);
+  const auto found = room_.groups.find(std::string(request.group));
+  if (found != room_.groups.end()) return found->second->inspect(context);
+  Error error = failure(ErrorCode::not_found, "there is no group of that name in this namespace");
+  error.group = request.group;
+  room_.host.fail(context, std::move(error));
 }
 
 void Groups::list_objects(const RequestContext& context, const wire::List& request) {
-  impl_->objects.list(impl_->host, context, request);
+  room_.objects.list(room_.host, context, request);
 }
 
 void Groups::acknowledged(Session& session, const ReceivedObject& object) {
-  Epoch* epoch = impl_->epoch_of(object.epoch);
+  Epoch* epoch = epoch_of(object.epoch);
   if (epoch == nullptr) return;
   const Member* member = epoch->roster.find(session);
   if (member == nullptr || !member->live() || member->rank != object.destination) return;
@@ -255,7 +252,7 @@ void Groups::acknowledged(Session& session, const ReceivedObject& object) {
 }
 
 void Groups::acknowledged(Session& session, const RoundPart& part) {
-  Epoch* epoch = impl_->epoch_of(part.epoch);
+  Epoch* epoch = epoch_of(part.epoch);
   if (epoch == nullptr) return;
   Member* member = epoch->roster.find(session);
   if (member == nullptr || !member->live() || member->rank != part.rank) return;
@@ -263,13 +260,13 @@ void Groups::acknowledged(Session& session, const RoundPart& part) {
 }
 
 void Groups::heard(Session& session) {
-  impl_->reconsider(session);
-  impl_->work();
+  room_.reconsider(session);
+  room_.work();
 }
 
 void Groups::disconnected(Session& session) {
-  impl_->reconsider(session);
-  impl_->work();
+  room_.reconsider(session);
+  room_.work();
 }
 
 void Groups::session_ended(Session& session, LossCause cause) {
@@ -277,24 +274,24 @@ void Groups::session_ended(Session& session, LossCause cause) {
   for (Member* member : members) {
     const std::uint64_t number = member->roster.epoch;
     if (!member->live()) {
-      impl_->over.push_back(number);
+      room_.over.push_back(number);
       member->unlink();
       continue;
     }
-    Group& group = *impl_->epoch_of(number)->group;
+    Group& group = *epoch_of(number)->group;
     if (cause == LossCause::none) {
       group.leave(*member);
     } else {
       group.lose(*member, cause);
     }
   }
-  impl_->reconsider(session);
-  impl_->work();
+  room_.reconsider(session);
+  room_.work();
 }
 
 void Groups::resumed(Session& session) {
   for (const Member* member : session.members) {
-    impl_->epoch_of(member->roster.epoch)->tell_again(*member);
+    epoch_of(member->roster.epoch)->tell_again(*member);
   }
 }
 
@@ -303,16 +300,18 @@ void Groups::fired(Timer& timer) {
   auto& epoch = timer.owner<Epoch>();
   if (&timer == &epoch.expiry) return epoch.objects_expire();
   if (&timer == &epoch.telling) return epoch.tell_who_is_gone();
-  GroupRoom& room = epoch.group->room();
-  epoch.group->abandoned_regroup_due();
-  room.work();
+  Group& group = *epoch.group;
+  const Regroups& regroups = group.regroups();
+  group.regroup_deadline(regroups.abandoned_by(), regroups.abandoned_timeout());
+  group.room().touch(group);
+  group.room().work();
 }
 
 void Groups::add_counts(Counts& counts) const {
-  counts.objects += impl_->objects.count();
-  counts.groups += impl_->groups.size();
-  counts.epochs += impl_->epochs.size();
-  for (const auto& [number, epoch] : impl_->epochs) {
+  counts.objects += room_.objects.count();
+  counts.groups += room_.groups.size();
+  counts.epochs += room_.epochs.size();
+  for (const auto& [number, epoch] : room_.epochs) {
     counts.rounds += epoch->rounds.count();
     counts.streams += epoch->streams.count();
   }

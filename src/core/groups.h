@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <optional>
+#include <string_view>
 
-#include "core/host.h"
-#include "core/session.h"
+#include "core/group_room.h"
 #include "wire/reply.h"
 #include "wire/request.h"
 
@@ -18,8 +18,7 @@ namespace muster::core {
 /// -> the last member goes: the group is deleted.
 class Groups {
  public:
-  explicit Groups(Host& host, Quota& quota);
-  ~Groups();
+  Groups(Host& host, Quota& quota) : room_(host, quota) {}
   Groups(const Groups&) = delete;
   Groups& operator=(const Groups&) = delete;
 
@@ -59,8 +58,25 @@ class Groups {
   void add_counts(Counts& counts) const;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  /// Who a request comes from, in its epoch. None: the request has failed.
+  struct Caller {
+    Epoch* epoch = nullptr;
+    Member* member = nullptr;
+    explicit operator bool() const { return member != nullptr; }
+  };
+
+  std::optional<Error> refusal(const wire::Join& request) const;
+  Group* group_for(const RequestContext& context, std::string_view name);
+  Epoch* epoch_of(std::uint64_t number) const;
+  // They fail the request when the caller is nobody in the epoch; when it was lost or fenced; when
+  // any member was lost.
+  Caller any_member(const RequestContext& context, std::uint64_t epoch);
+  Caller live_member(const RequestContext& context, std::uint64_t epoch);
+  Caller unbroken_member(const RequestContext& context, std::uint64_t epoch);
+  /// What has become of a member of `epoch` that regrouped; null: it did not.
+  Member* moved_member(const Session& session, std::uint64_t epoch);
+
+  GroupRoom room_;
 };
 
 }  // namespace muster::core
