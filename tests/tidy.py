@@ -19,22 +19,28 @@ CODE_SUFFIXES = {".h", ".cpp", ".py", ".build", ".map", ".cmake"}
 TEXT_SUFFIXES = CODE_SUFFIXES | {".md", ".txt", ".yml", ".sh"}
 SCRIPTS = {"tools/dev", ".ci/run"}
 
-# Folder of src/ -> those whose headers it may include, beside its own.
+# Room, a folder of src/ -> those whose headers it may include, beside its own. A folder in a folder
+# that is not named here belongs to the room around it.
 LAYERS = {
     "base": set(),
     "wire": {"base"},
-    "core": {"base", "wire"},
+    "core/memory": {"base", "wire"},
+    "core/session": {"base", "wire", "core/memory"},
+    "core/keys": {"base", "wire", "core/memory", "core/session"},
+    "core/groups": {"base", "wire", "core/memory", "core/session"},
+    "core": {"base", "wire", "core/memory", "core/session", "core/keys", "core/groups"},
     "net": {"base", "wire"},
     "client/protocol": {"base", "wire"},
     "client": {"base", "wire", "net", "client/protocol"},
-    "server": {"base", "wire", "net", "core"},
+    "server": {"base", "wire", "net", "core", "core/memory", "core/session"},
     "embed": {"base", "wire", "net", "client", "server"},
     # Libraries of their own: of the other folders of src/ they see what is inline.
     "communicator": {"base", "client"},
     "nccl": {"base", "client", "communicator"},
     "gloo": {"base", "client", "communicator"},
 }
-PURE_LAYERS = {"wire", "core", "client/protocol"}
+PURE_LAYERS = {"wire", "core", "core/memory", "core/session", "core/keys", "core/groups",
+               "client/protocol"}
 
 # Public header -> the layer that implements it; one that is not listed belongs to the client.
 PUBLIC_LAYERS = {
@@ -232,10 +238,8 @@ def layer_of(path):
 def layer_of_include(name):
     if name.startswith("muster/"):
         return PUBLIC_LAYERS.get(name.removeprefix("muster/"), "client")
-    if name.startswith("client/protocol/"):
-        return "client/protocol"
-    first = name.split("/")[0]
-    return first if "/" in name and first in LAYERS else None
+    rooms = (room for room in LAYERS if name.startswith(f"{room}/"))
+    return max(rooms, key=len, default=None)
 
 
 def main():

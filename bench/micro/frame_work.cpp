@@ -1,7 +1,7 @@
 #include <string>
 #include <variant>
 
-#include "core/payload.h"
+#include "core/memory/payload.h"
 #include "samples.h"
 #include "server/frame_assembler.h"
 #include "wire/request.h"

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <deque>
 
-#include "core/timers.h"
+#include "core/session/timers.h"
 #include "work.h"
 
 namespace muster::bench {

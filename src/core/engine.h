@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "base/time.h"
-#include "core/charged_memory.h"
-#include "core/options.h"
-#include "core/payload.h"
+#include "core/memory/charged_memory.h"
+#include "core/memory/payload.h"
+#include "core/session/connection.h"
+#include "core/session/counts.h"
+#include "core/session/options.h"
 #include "muster/error.h"
 #include "muster/log.h"
 #include "wire/error_body.h"
@@ -22,9 +24,6 @@
 // turns the world into events and effects into deeds. The same events give the same effects.
 
 namespace muster::core {
-
-using base::Instant;
-using ConnectionId = std::uint64_t;  ///< the rim's; never used twice, never 0
 
 // Events.
 
@@ -60,10 +59,6 @@ struct Heartbeat {
 /// The client ends its session in order.
 struct Goodbye {
   ConnectionId connection = 0;
-};
-enum class DisconnectCause : std::uint8_t {
-  closed,  ///< FIN or RST: the session has the grace to come back
-  lost,    ///< anything else: the session has its whole timeout
 };
 struct Disconnected {
   ConnectionId connection = 0;
@@ -120,23 +115,6 @@ struct Log {
 
 using Effect =
     std::variant<SendHello, SendReply, SendEvent, SendHeartbeatReply, SendGoodbye, Close, Log>;
-
-/// What the engine holds at the moment, for status, tests and leak checks.
-struct Counts {
-  std::uint64_t sessions = 0;
-  std::uint64_t observers = 0;  ///< of them
-  std::uint64_t connections = 0;
-  std::uint64_t keys = 0;
-  std::uint64_t objects = 0;  ///< payloads of streams and rounds
-  std::uint64_t groups = 0;
-  std::uint64_t epochs = 0;
-  std::uint64_t rounds = 0;  ///< open: not yet acknowledged by all
-  std::uint64_t streams = 0;
-  std::uint64_t waits = 0;  ///< parked requests
-  std::uint64_t cached_results = 0;
-  std::uint64_t timers = 0;
-  std::uint64_t memory_bytes = 0;
-};
 
 class Engine {
  public:

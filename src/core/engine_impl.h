@@ -11,11 +11,11 @@
 
 #include "base/spare_nodes.h"
 #include "core/engine.h"
-#include "core/failure.h"
-#include "core/hash.h"
-#include "core/host.h"
+#include "core/memory/hash.h"
 #include "core/name_space.h"
-#include "core/session.h"
+#include "core/session/failure.h"
+#include "core/session/host.h"
+#include "core/session/session.h"
 #include "wire/operation_table.h"
 
 namespace muster::core {

@@ -2,7 +2,7 @@
 
 #include "core/engine_impl.h"
 #include "core/name_space.h"
-#include "core/reply_heads.h"
+#include "core/session/reply.h"
 #include "wire/operation_table.h"
 
 // What operators are told of sessions and of what they wait for.

@@ -246,7 +246,7 @@ const Answer& Engine::Impl::keep(Session& session, std::uint64_t request_id, Ans
 void Engine::Impl::forget(Session& session, Answers::node_type kept) {
   --cached_count_;
   Answer& answer = kept->answer;
-  session.name_space.quota.release(answer.head.size() + cached_answer_bytes);
+  session.quota.release(answer.head.size() + cached_answer_bytes);
   if (answer.was_parked) {
     --session.cached_parked_count;
   } else {
@@ -271,11 +271,11 @@ Parked* Engine::Impl::park(const RequestContext& context) {
                             actual, limit));
     return nullptr;
   }
-  if (Quota& quota = session.name_space.quota; !quota.charge_reserve(parked_bytes)) {
+  if (Quota& quota = session.quota; !quota.charge_reserve(parked_bytes)) {
     fail(context, memory_exhausted(*this, quota, parked_bytes));
     return nullptr;
   }
-  session.name_space.quota.release(parked_bytes);  // the request charges them itself
+  session.quota.release(parked_bytes);  // the request charges them itself
   const std::uint64_t id = context.request_id;
   Parked& parked = session.parked.try_emplace(id, session, id, context.operation).first->second;
   parked.received = now_;
@@ -327,8 +327,8 @@ void Engine::Impl::deliver(Session& session, std::uint64_t request_id, Answer&& 
     return send(session, request_id, answer.code, std::move(answer.head), answer.value,
                 std::move(answer.tail));
   }
-  own_value(answer, session.name_space.quota);
-  session.name_space.quota.charge_always(answer.head.size() + cached_answer_bytes);
+  own_value(answer, session.quota);
+  session.quota.charge_always(answer.head.size() + cached_answer_bytes);
   if (answer.was_parked) {
     ++session.cached_parked_count;
   } else {

@@ -111,7 +111,7 @@ void Engine::Impl::begin(const Hello& event) {
   if (name_space == nullptr) {
     return refuse(event, full("name_spaces_max", name_spaces_.size(), options_.name_spaces_max));
   }
-  auto owned = std::make_unique<Session>(++last_session_id_, *name_space);
+  auto owned = std::make_unique<Session>(++last_session_id_, *name_space, name_space->quota);
   Session& session = *owned;
   session.token = event.fresh_token;
   session.role = event.hello.role;

@@ -1,9 +1,9 @@
 #include <set>
 
 #include "core/engine_impl.h"
-#include "core/failure.h"
 #include "core/name_space.h"
-#include "core/reply_heads.h"
+#include "core/session/failure.h"
+#include "core/session/reply.h"
 #include "wire/operation_table.h"
 
 namespace muster::core {

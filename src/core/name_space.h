@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string>
 
-#include "core/groups.h"
-#include "core/payload.h"
-#include "core/table.h"
+#include "core/groups/groups.h"
+#include "core/keys/table.h"
+#include "core/memory/payload.h"
 
 namespace muster::core {
 

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/charged_memory.h"
+#include "core/memory/charged_memory.h"
 #include "muster/result.h"
 #include "wire/frame.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/monotonic_now.h"
 #include "base/random.h"
-#include "core/failure.h"
+#include "core/session/failure.h"
 #include "server/service.h"
 
 // A newcomer's life: accepted -> its hello is collected in a buffer of fixed size -> the engine

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/monotonic_now.h"
-#include "core/failure.h"
+#include "core/session/failure.h"
 #include "server/service.h"
 #include "wire/error_body.h"
 #include "wire/frame.h"

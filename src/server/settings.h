@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "core/options.h"
+#include "core/session/options.h"
 #include "muster/log.h"
 #include "muster/result.h"
 #include "muster/server.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/payload.h"
+#include "core/memory/payload.h"
 #include "fuzz.h"
 #include "server/frame_assembler.h"
 #include "wire/frame.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/options.h"
+#include "core/session/options.h"
 #include "core_client.h"
 #include "script.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/options.h"
+#include "core/session/options.h"
 #include "scheduler.h"
 
 namespace muster::sim {

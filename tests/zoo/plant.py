@@ -9,7 +9,7 @@ files *.txt of this folder, in paragraphs:
 
     bug NAME                what breaks is told in the next line, which is indented
       A sentence.
-    in src/core/table.cpp
+    in src/core/keys/table.cpp
     - a line of the product, which stands there once
     + if (planted(NAME)) return;
     + a line of the product, which stands there once

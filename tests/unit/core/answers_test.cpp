@@ -1,4 +1,4 @@
-#include "core/answers.h"
+#include "core/session/answers.h"
 
 #include <set>
 

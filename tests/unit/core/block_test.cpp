@@ -1,4 +1,4 @@
-#include "core/block.h"
+#include "core/keys/block.h"
 
 #include <string>
 

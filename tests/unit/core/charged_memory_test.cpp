@@ -1,4 +1,4 @@
-#include "core/charged_memory.h"
+#include "core/memory/charged_memory.h"
 
 #include <cstring>
 

@@ -1,4 +1,4 @@
-#include "core/key_index.h"
+#include "core/keys/key_index.h"
 
 #include <random>
 #include <set>
@@ -7,8 +7,8 @@
 
 #include <doctest/doctest.h>
 
-#include "core/hash.h"
-#include "core/table_state.h"
+#include "core/keys/table_state.h"
+#include "core/memory/hash.h"
 
 using namespace muster::core;
 

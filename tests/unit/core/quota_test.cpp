@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "core/payload.h"
+#include "core/memory/payload.h"
 
 using namespace muster::core;
 

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "core/block.h"
+#include "core/keys/block.h"
 #include "engine_driver.h"
 
 // What scripts cannot see well: bounds, bursts, and what is left behind.

@@ -1,4 +1,4 @@
-#include "core/slab.h"
+#include "core/memory/slab.h"
 
 #include <map>
 #include <random>

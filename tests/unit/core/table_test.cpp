@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/block.h"
+#include "core/keys/block.h"
 #include "engine_driver.h"
 
 // Random requests against a model that is too simple to be wrong; the scripts say what each

@@ -1,4 +1,4 @@
-#include "core/timers.h"
+#include "core/session/timers.h"
 
 #include <deque>
 #include <random>

@@ -1,4 +1,4 @@
-#include "core/wheel.h"
+#include "core/memory/wheel.h"
 
 #include <random>
 #include <vector>

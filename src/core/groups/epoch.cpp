@@ -1,0 +1,134 @@
+#include "core/groups/epoch.h"
+
+namespace muster::core {
+namespace {
+
+/// So many are told of one by one when they are lost or leave. After that they are gathered, since
+/// each is told to all: when half of a large group goes, nobody is told of it thousands of times.
+constexpr std::size_t told_at_once_max = 8;
+constexpr Duration gathered_for = std::chrono::milliseconds(100);
+
+}  // namespace
+
+Epoch::Epoch(Host& its_host, Quota& its_quota, Objects& objects, const std::string& group_name,
+             std::uint64_t number, Duration data_expiration)
+    : host(its_host),
+      quota(its_quota),
+      roster(its_host, group_name, number),
+      shelf(its_host, its_quota, objects, expiry, roster.group, number, data_expiration),
+      rounds(its_host, its_quota, roster, shelf),
+      streams(its_host, its_quota, roster, shelf) {
+  roster.data_expiration = data_expiration;
+}
+
+Member& Epoch::add(Session& session, Payload info, HeldBytes record) {
+  session.members.reserve(session.members.size() + 1);
+  Member& member = roster.members.emplace_back(roster, roster.world_size(), session);
+  member.info = std::move(info);
+  member.record = std::move(record);
+  session.members.push_back(&member);
+  ++roster.live_count;
+  ++roster.reference_count;
+  return member;
+}
+
+void Epoch::complete() {
+  roster.index_sessions();
+  const ProcessId hosting = host.options().hosting_process.id;
+  if (hosting == ProcessId{}) return;
+  for (const Member& member : roster.members) {
+    if (member.process.id != hosting) continue;
+    roster.hosting_rank = member.rank;
+    break;
+  }
+}
+
+void Epoch::lose(Member& member, LossCause cause) {
+  if (!roster.broken()) roster.cause = cause;
+  roster.lost.push_back(member.rank);
+  member.silence_at_end = host.silence(*member.session);
+  member.standing = Standing::lost;
+  --roster.live_count;
+  if (member.session->ended) member.unlink();
+
+  if (roster.lost.size() == 1) {  // from then on nothing new waits
+    const Failure failure = roster.loss(quota);
+    rounds.break_off(failure);
+    streams.close(failure);
+  }
+  rounds.member_gone(member);
+  tell_of_one_more(roster.lost.size());
+}
+
+void Epoch::leave(Member& member) {
+  roster.left.push_back(member.rank);
+  member.silence_at_end = host.silence(*member.session);
+  member.standing = Standing::left;
+  --roster.live_count;
+  member.unlink();
+
+  if (rounds.undecided() != nullptr) rounds.decide_failed(roster.leave_error());
+  streams.member_left(member);
+  rounds.member_gone(member);
+  // In a broken epoch nobody waits for anybody any more.
+  if (!roster.broken()) tell_of_one_more(roster.left.size());
+}
+
+void Epoch::close() {
+  const Failure over =
+      make_failure(quota, roster.error(ErrorCode::stale_epoch, "the group has formed anew"));
+  rounds.close(over);
+  streams.close(over);
+  telling.disarm();
+  abandoned.disarm();
+}
+
+void Epoch::tell_of_one_more(std::size_t count) {
+  if (count <= told_at_once_max) return tell_who_is_gone();
+  if (!telling.armed()) host.timers().arm(telling, host.now() + gathered_for);
+}
+
+void Epoch::tell_who_is_gone() {
+  wire::Event event;
+  event.epoch = roster.epoch;
+  event.kind = roster.broken() ? wire::EventKind::epoch_broken : wire::EventKind::rank_left;
+  event.error = roster.broken() ? roster.loss_error() : roster.leave_error();
+  auto body = std::make_shared<std::string>();
+  wire::append_event(*body, event);
+  const std::shared_ptr<const std::string> shared = std::move(body);
+  for (const Member& member : roster.members) {
+    if (member.live()) host.send_event(*member.session, event.kind, shared);
+  }
+}
+
+void Epoch::tell_again(const Member& member) {
+  wire::Event event;
+  event.epoch = roster.epoch;
+  if (member.standing == Standing::fenced) {
+    event.error = *wire::decode_error(static_cast<std::uint16_t>(roster.fenced.code),
+                                      roster.fenced.body->view());
+  } else if (roster.broken()) {
+    event.error = roster.loss_error();
+  } else if (!roster.left.empty()) {
+    event.kind = wire::EventKind::rank_left;
+    event.error = roster.leave_error();
+  } else {
+    return;
+  }
+  auto body = std::make_shared<std::string>();
+  wire::append_event(*body, event);
+  host.send_event(*member.session, event.kind, std::move(body));
+}
+
+void Epoch::objects_expire() {
+  while (Object* object = shelf.expired()) {
+    if (std::holds_alternative<RoundPlace>(object->place)) {
+      rounds.expired(*object);
+    } else {
+      streams.expired(*object);
+    }
+  }
+  shelf.rearm();
+}
+
+}  // namespace muster::core

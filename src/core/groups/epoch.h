@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/groups/objects.h"
+#include "core/groups/roster.h"
+#include "core/groups/round.h"
+#include "core/groups/stream.h"
+
+namespace muster::core {
+
+class Group;
+
+/// One time for which a group is formed: its members, their rounds and streams.
+///
+/// Life: forms -> whole; or a member leaves: its rounds fail, its streams run dry -> a member is
+/// lost: broken, every call fails -> the members regroup, or the last of them goes: over. It stays
+/// until no session refers to it, so that late callers are told why it is over.
+struct Epoch {
+  Epoch(Host& its_host, Quota& quota, Objects& objects, const std::string& group_name,
+        std::uint64_t number, Duration data_expiration);
+  Epoch(const Epoch&) = delete;
+  Epoch& operator=(const Epoch&) = delete;
+
+  /// In the order of ranks; the session must not be a member yet.
+  Member& add(Session& session, Payload info, HeldBytes record);
+  /// After the last member.
+  void complete();
+
+  /// A live member is lost. Its session refers to the epoch no more when it is over.
+  void lose(Member& member, LossCause cause);
+  /// A live member leaves.
+  void leave(Member& member);
+  /// Nothing more can come of it: who waits gets stale_epoch, or is told that it was fenced.
+  void close();
+
+  /// Tells a session that comes back what it may have missed.
+  void tell_again(const Member& member);
+  void objects_expire();
+  /// To all: everybody who was lost or, when nobody was, has left.
+  void tell_who_is_gone();
+
+  Host& host;
+  Quota& quota;
+  const Instant formed = host.now();
+  Group* group = nullptr;  ///< whose current epoch it is; null: over
+  Roster roster;
+  // All three are of TimerKind::objects, which stands for everything that an epoch waits for.
+  Timer expiry{TimerKind::objects, this};     ///< of the oldest object
+  Timer telling{TimerKind::objects, this};    ///< of those who are gone since
+  Timer abandoned{TimerKind::objects, this};  ///< deadline of a regroup that nobody waits for
+  Shelf shelf;
+  Rounds rounds;
+  Streams streams;
+
+ private:
+  void tell_of_one_more(std::size_t count);
+};
+
+}  // namespace muster::core

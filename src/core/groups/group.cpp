@@ -1,0 +1,190 @@
+#include "core/groups/group.h"
+
+#include "core/groups/group_room.h"
+#include "core/session/failure.h"
+
+// Life of a joiner: judged by the join rules -> refused, or it gets a place: a seat of the group
+// that forms, a candidate's for the next regroup, or a claimant's, whose rank has a holder that is
+// silent -> judged again when that holder is heard or gone, or when the epoch's last member is
+// -> its group forms: it is a member; or its deadline ends its own join and nobody else's.
+//
+// What one event brings about is done step by step in `work`, so that no step has to know who
+// else is concerned: whoever loses a place stays unjudged until it is its turn.
+
+namespace muster::core {
+namespace {
+
+/// What a joiner and the member that it becomes take beside its info.
+constexpr std::uint64_t joiner_record_bytes =
+    sizeof(Joiner) + sizeof(JoinWait) + sizeof(Member) + 256;
+
+wire::Join request_of(const Joiner& joiner) {
+  wire::Join request;
+  request.rank = joiner.rank;
+  request.world_size = joiner.world_size;
+  request.data_expiration = joiner.data_expiration;
+  request.standby = joiner.standby;
+  return request;
+}
+
+}  // namespace
+
+JoinWait::JoinWait(Joiner& its_joiner, Parked& its_parked) : Wait(its_parked), joiner(its_joiner) {
+  joiner.waits.append(link);
+}
+
+JoinWait::~JoinWait() {
+  if (!link.linked()) return;  // the joiner has gone before
+  link.leave();
+  if (joiner.waits.empty() && joiner.group != nullptr) joiner.group->forget(joiner);
+}
+
+void JoinWait::timed_out() {
+  GroupRoom& room = joiner.group->room();
+  joiner.group->timed_out(*this);
+  room.work();
+}
+
+void JoinWait::abandoned() {
+  GroupRoom& room = joiner.group->room();
+  joiner.group->abandoned(*this);
+  room.work();
+}
+
+std::string JoinWait::target() const {
+  return "group " + quoted(joiner.group->name()) + " rank " + std::to_string(joiner.rank) + " of " +
+         std::to_string(joiner.world_size);
+}
+
+Joiner::~Joiner() {
+  while (!waits.empty()) waits.first().link.leave();
+}
+
+Group::Group(GroupRoom& room, std::string name)
+    : room_(room), name_(std::move(name)), joiners_(room.claimants) {}
+
+Group::~Group() = default;
+
+JoinRules Group::rules() const {
+  return {room_.host, name_, formed_ ? &formed_->epoch : nullptr, joiners_};
+}
+
+void Group::join(const RequestContext& context, const wire::Join& request) {
+  Verdict verdict = rules().judge(context.session, request);
+  switch (verdict.kind) {
+    case Verdict::Kind::refuse: return room_.host.fail(context, std::move(verdict.error));
+    case Verdict::Kind::same_answer: return answer_formed(context, *verdict.member);
+    case Verdict::Kind::regroup:
+      return formed_->regroups.join(context, *verdict.member, request.world_size);
+    case Verdict::Kind::attach: return attach(context, *verdict.joiner);
+    default: return admit(context, request);
+  }
+}
+
+/// Gives an unjudged joiner what the rules say, or takes one step towards it.
+void Group::settle(Joiner& joiner) {
+  const Verdict verdict = rules().judge(joiner.session, request_of(joiner));
+  switch (verdict.kind) {
+    case Verdict::Kind::displace_member: return lose(*verdict.member, LossCause::restarted);
+    case Verdict::Kind::displace_joiner:
+      return fail(*verdict.joiner, rules().in_use_error(joiner.session, joiner.rank));
+    case Verdict::Kind::refuse: return fail(joiner, verdict.error);
+    case Verdict::Kind::seat: return joiners_.place(joiner, Joiner::Place::seat);
+    case Verdict::Kind::candidate: return joiners_.place(joiner, Joiner::Place::candidate);
+    default: return joiners_.place(joiner, Joiner::Place::claimant, verdict.holder);
+  }
+}
+
+std::vector<const Joiner*> Group::candidates() const {
+  std::vector<const Joiner*> candidates;
+  for (const auto& [arrival, joiner] : joiners_.all()) {
+    if (joiner->place == Joiner::Place::candidate) candidates.push_back(joiner.get());
+  }
+  return candidates;
+}
+
+void Group::admit(const RequestContext& context, const wire::Join& request) {
+  auto joiner = std::make_unique<Joiner>(*this, context.session, request);
+  joiner->info = make_payload(room_.quota, request.info);
+  if (joiner->info == nullptr || !joiner->record.add(room_.quota, joiner_record_bytes)) {
+    const std::uint64_t bytes = joiner_record_bytes + request.info.size();
+    return room_.host.fail(context, memory_exhausted(room_.host, room_.quota, bytes));
+  }
+  Parked* parked = room_.host.park(context);
+  if (parked == nullptr) return;
+  joiner->arrival = ++room_.last_arrival;
+  Joiner& waiting = joiners_.admit(std::move(joiner));
+  parked->wait = std::make_unique<JoinWait>(waiting, *parked);
+}
+
+void Group::attach(const RequestContext& context, Joiner& joiner) {
+  Parked* parked = room_.host.park(context);
+  if (parked != nullptr) parked->wait = std::make_unique<JoinWait>(joiner, *parked);
+}
+
+void Group::judge_again(Joiner& joiner) {
+  joiners_.judge_again(joiner);
+  room_.touch(*this);
+}
+
+/// Takes it out of the group; its waits are the caller's to answer.
+std::unique_ptr<Joiner> Group::take(Joiner& joiner) {
+  room_.touch(*this);
+  return joiners_.take(joiner);
+}
+
+void Group::fail(Joiner& joiner, const Error& error) {
+  const std::unique_ptr<Joiner> owned = take(joiner);
+  while (!owned->waits.empty()) room_.host.fail(owned->waits.first().parked, error);
+}
+
+void Group::timed_out(JoinWait& wait) {
+  Joiner& joiner = wait.joiner;
+  const Session& session = joiner.session;
+  Error error = timeout_error(joiner);
+  const bool last = &joiner.waits.first() == &joiner.waits.last();
+  // It has been there: nobody who waits on is told that it never came.
+  if (last && joiner.place == Joiner::Place::seat) joiners_.give_up(joiner);
+  room_.host.fail(wait.parked, std::move(error));
+  room_.reconsider(session);
+}
+
+/// The deadline of a joiner has passed: what did it wait for?
+Error Group::timeout_error(const Joiner& joiner) {
+  Error timeout = rules().error(ErrorCode::timed_out, "");
+  if (joiner.place == Joiner::Place::candidate) {
+    timeout.detail = "these members have not regrouped";
+    formed_->regroups.blame_missing(timeout);
+  } else if (joiner.place == Joiner::Place::claimant) {
+    timeout.detail = "the rank's holder is silent but not declared lost yet";
+    add_rank(timeout, joiner.rank,
+             [&] { return report_of(room_.host, joiner.rank, *joiner.holder); });
+  } else {
+    joiners_.forming().blame_absent(timeout);
+  }
+  return timeout;
+}
+
+void Group::abandoned(JoinWait& wait) {
+  const Session& session = wait.joiner.session;
+  wait.parked.wait.reset();
+  room_.reconsider(session);
+}
+
+void Group::lose(Member& member, LossCause cause) {
+  formed_->epoch.lose(member, cause);
+  formed_->regroups.departed(member);
+}
+
+void Group::leave(Member& member) {
+  formed_->epoch.leave(member);
+  formed_->regroups.departed(member);
+}
+
+void Group::regroup_deadline(const Member& decider, Duration timeout) {
+  if (const auto seats = formed_->regroups.seats_at_deadline(decider, timeout)) {
+    form_epoch(*seats, &decider);
+  }
+}
+
+}  // namespace muster::core

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/groups/epoch.h"
+#include "core/groups/join_rules.h"
+#include "core/groups/joiners.h"
+#include "core/groups/regroups.h"
+#include "core/memory/chain.h"
+#include "wire/reply.h"
+#include "wire/request.h"
+
+namespace muster::core {
+
+struct GroupRoom;
+
+/// Who is in a group, who wants to be, and how its next epoch comes about. core/groups/join_rules.h
+/// has the rules for those who want to be, core/groups/regroups.h the round of all members that
+/// leads to the next epoch. group.cpp applies the rules, group_forming.cpp forms epochs,
+/// group_inspect.cpp tells operators.
+class Group {
+ public:
+  Group(GroupRoom& room, std::string name);
+  ~Group();
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  void join(const RequestContext& context, const wire::Join& request);
+  /// Tells a member again what it is in the epoch.
+  void answer_formed(const RequestContext& context, const Member& member) const;
+  void timed_out(JoinWait& wait);
+  void abandoned(JoinWait& wait);
+  /// The earliest deadline of a regroup has passed: it forms the next epoch, or fails.
+  void regroup_deadline(const Member& decider, Duration timeout);
+
+  // What happens to members and joiners; `work` sees to what follows.
+  void lose(Member& member, LossCause cause);
+  void leave(Member& member);
+  /// Something was heard of the session that a claimant waits for, or it is gone.
+  void judge_again(Joiner& joiner);
+  /// Nobody waits for the joiner's join any more.
+  void forget(Joiner& joiner) { take(joiner); }
+
+  /// Does what is due: judges joiners, forms epochs, ends one whose last member has gone.
+  void work();
+
+  /// Of the current epoch; there is one.
+  Regroups& regroups() { return formed_->regroups; }
+  bool unused() const { return !formed_ && joiners_.empty(); }
+  /// The epoch from which this one was regrouped; 0: none.
+  std::uint64_t epoch_before() const { return formed_ ? formed_->before : 0; }
+  const std::string& name() const { return name_; }
+  GroupRoom& room() const { return room_; }
+  wire::GroupEntry summary() const;
+  void inspect(const RequestContext& context) const;
+  /// Candidates in the order in which they came.
+  std::vector<const Joiner*> candidates() const;
+
+  bool dirty = false;  ///< the room's: it has work to do
+
+ private:
+  /// What a group has while it is formed; what it has while it forms is in core/groups/forming.h.
+  struct Formed {
+    Formed(Group& group, Epoch& its_epoch, std::uint64_t its_before)
+        : epoch(its_epoch),
+          before(its_before),
+          regroups(group, epoch, group.joiners_.candidates()) {}
+    Epoch& epoch;
+    std::uint64_t before;  ///< the epoch from which this one was regrouped; 0: none
+    Regroups regroups;
+  };
+
+  // group.cpp
+  JoinRules rules() const;
+  void settle(Joiner& joiner);
+  void admit(const RequestContext& context, const wire::Join& request);
+  void attach(const RequestContext& context, Joiner& joiner);
+  std::unique_ptr<Joiner> take(Joiner& joiner);
+  void fail(Joiner& joiner, const Error& error);
+  Error timeout_error(const Joiner& joiner);
+
+  // group_forming.cpp
+  void form_from_joiners();
+  void form_epoch(const std::vector<Seat>& seats, const Member* decider);
+  void supersede(Epoch& old, const std::vector<Seat>& seats, const Member* decider);
+  void end_epoch();
+  void answer_members(const std::vector<Seat>& seats,
+                      const std::vector<std::unique_ptr<Joiner>>& joiners,
+                      Chain<RegroupWait>& waits);
+  Answer formed_answer(const Member& member) const;
+  void unlink_older(Session& session);
+  void let_go(Epoch& old);
+
+  // group_inspect.cpp
+  std::uint32_t world_size() const;
+  void inspect_forming(wire::InspectGroupReply& reply) const;
+  void inspect_formed(wire::InspectGroupReply& reply, std::deque<std::string>& calls) const;
+
+  GroupRoom& room_;
+  std::string name_;
+  Joiners joiners_;
+  std::optional<Formed> formed_;  ///< nothing: it forms
+};
+
+}  // namespace muster::core

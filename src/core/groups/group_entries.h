@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/groups/joiner.h"
+#include "core/groups/roster.h"
+#include "core/groups/round.h"
+#include "wire/reply.h"
+
+// The parts of a group as lists and operators see them.
+
+namespace muster::core {
+
+/// Nothing was heard of it for some heartbeats.
+bool is_silent(const Host& host, const Session& session);
+
+wire::MemberEntry entry_of(const Host& host, std::uint32_t rank, const Session& session);
+wire::MemberEntry entry_of(const Host& host, const Member& member);
+/// `joiner` waits.
+wire::CandidateEntry entry_of(const Host& host, const Joiner& joiner);
+/// The entry views `call`.
+wire::RoundEntry entry_of(const Host& host, const Rounds& rounds, const Round& round,
+                          std::string_view call);
+
+}  // namespace muster::core

@@ -1,0 +1,165 @@
+#include <algorithm>
+#include <utility>
+
+#include "core/groups/group_room.h"
+#include "core/session/failure.h"
+#include "core/session/reply.h"
+
+// How epochs begin and end. All seats are known when an epoch forms: those of joiners, or those of
+// the callers of a regroup and of the candidates that it takes in. First the new epoch is made,
+// then the old one is closed, then everybody is told, in the order of the new ranks.
+
+namespace muster::core {
+
+void Group::work() {
+  for (;;) {
+    if (formed_ && formed_->epoch.roster.live_count == 0) {
+      end_epoch();
+    } else if (Joiner* const joiner = joiners_.unjudged()) {
+      settle(*joiner);
+    } else if (!formed_) {
+      if (!joiners_.forming().is_complete()) return;
+      form_from_joiners();
+    } else {
+      const auto seats = formed_->regroups.seats_if_due();
+      if (!seats) return;
+      form_epoch(*seats, nullptr);
+    }
+  }
+}
+
+void Group::form_from_joiners() {
+  std::vector<Seat> seats;
+  for (Joiner* const joiner : joiners_.forming().joiners()) {
+    seats.push_back({joiner->rank, &joiner->session, nullptr, joiner});
+  }
+  form_epoch(seats, nullptr);
+}
+
+/// Seat i becomes rank i. `decider`: whose deadline decided that the absent stay outside.
+void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
+  GroupRoom& room = room_;
+  Epoch* const old = formed_ ? &formed_->epoch : nullptr;
+  auto made = std::make_unique<Epoch>(
+      room.host, room.quota, room.objects, name_, room.host.next_epoch(),
+      old != nullptr ? old->roster.data_expiration : joiners_.forming().data_expiration());
+  std::vector<std::unique_ptr<Joiner>> joiners;
+  for (const Seat& seat : seats) {
+    if (seat.survivor != nullptr) {
+      Member& member =
+          made->add(*seat.session, seat.survivor->info, std::move(seat.survivor->record));
+      member.from_attempt = formed_->regroups.number_for(*seat.survivor);
+      continue;
+    }
+    joiners.push_back(take(*seat.joiner));
+    Joiner& joiner = *joiners.back();
+    made->add(*seat.session, std::move(joiner.info), std::move(joiner.record));
+  }
+  made->complete();
+  made->group = this;
+
+  Chain<RegroupWait> waits;
+  if (formed_) formed_->regroups.hand_over(waits);
+  formed_.emplace(*this, *made, old != nullptr ? old->roster.epoch : 0);
+  room.epochs.emplace(made->roster.epoch, std::move(made));
+  if (old != nullptr) supersede(*old, seats, decider);
+  for (const Seat& seat : seats) unlink_older(*seat.session);
+  answer_members(seats, joiners, waits);
+  for (const auto& [arrival, joiner] : joiners_.all()) {
+    if (joiner->place == Joiner::Place::claimant) judge_again(*joiner);  // ranks have moved
+  }
+  if (old == nullptr) return;
+  for (const Member& member : old->roster.members) {
+    if (member.standing == Standing::fenced) old->tell_again(member);
+  }
+}
+
+/// What is left of the epoch before: those who moved on know it no more, the absent are fenced.
+void Group::supersede(Epoch& old, const std::vector<Seat>& seats, const Member* decider) {
+  for (const Seat& seat : seats) {
+    if (seat.survivor != nullptr) seat.survivor->standing = Standing::moved;
+  }
+  if (decider != nullptr) {
+    Error fenced = old.roster.error(ErrorCode::fenced, "the others regrouped without this rank");
+    fenced.decided_by = "rank " + std::to_string(decider->rank);
+    old.roster.blame(fenced, *decider);
+    old.roster.fenced = make_failure(room_.quota, fenced);
+  }
+  for (Member& member : old.roster.members) {
+    if (member.live()) member.standing = Standing::fenced;
+  }
+  old.roster.live_count = 0;
+  let_go(old);
+}
+
+/// A session is in one epoch of a group only, also when it was fenced in an older one.
+void Group::unlink_older(Session& session) {
+  const std::vector<Member*> all = session.members;
+  for (Member* member : all) {
+    const Roster& roster = member->roster;
+    if (roster.group != name_ || roster.epoch == formed_->epoch.roster.epoch) continue;
+    room_.over.push_back(roster.epoch);
+    member->unlink();
+  }
+}
+
+void Group::end_epoch() {
+  Epoch& old = formed_->epoch;
+  formed_.reset();
+  let_go(old);
+  for (const auto& [arrival, joiner] : joiners_.all()) {
+    if (joiner->place != Joiner::Place::none) judge_again(*joiner);
+  }
+}
+
+void Group::let_go(Epoch& old) {
+  old.close();
+  old.group = nullptr;
+  room_.over.push_back(old.roster.epoch);
+  if (const std::uint64_t dropped = old.streams.dropped_count(); dropped != 0) {
+    room_.host.log(LogLevel::info,
+                   "group " + quoted(name_) + " epoch " + std::to_string(old.roster.epoch) + ": " +
+                       std::to_string(dropped) + " undelivered objects were dropped");
+  }
+}
+
+void Group::answer_members(const std::vector<Seat>& seats,
+                           const std::vector<std::unique_ptr<Joiner>>& joiners,
+                           Chain<RegroupWait>& waits) {
+  std::vector<RegroupWait*> callers;
+  for (RegroupWait& wait : waits) callers.push_back(&wait);
+  std::stable_sort(callers.begin(), callers.end(), [](const auto* left, const auto* right) {
+    return left->member.rank < right->member.rank;  // survivors keep their order
+  });
+  auto caller = callers.begin();
+  auto joiner = joiners.begin();
+  for (std::uint32_t rank = 0; rank < seats.size(); ++rank) {
+    const Member& member = formed_->epoch.roster.members[rank];
+    if (seats[rank].survivor == nullptr) {
+      Chain<JoinWait>& joins = (*joiner++)->waits;
+      while (!joins.empty()) room_.host.answer(joins.first().parked, formed_answer(member));
+      continue;
+    }
+    for (; caller != callers.end() && &(*caller)->member == seats[rank].survivor; ++caller) {
+      room_.host.answer((*caller)->parked, formed_answer(member));
+    }
+  }
+}
+
+void Group::answer_formed(const RequestContext& context, const Member& member) const {
+  room_.host.answer(context, formed_answer(member));
+}
+
+Answer Group::formed_answer(const Member& member) const {
+  const Roster& roster = member.roster;
+  wire::FormedReply reply;
+  reply.epoch = roster.epoch;
+  reply.rank = member.rank;
+  reply.world_size = roster.world_size();
+  reply.hosting_rank = roster.hosting_rank;
+  reply.candidates = static_cast<std::uint32_t>(joiners_.candidates().count());
+  reply.data_expiration = roster.data_expiration;
+  return answer_of(reply);
+}
+
+}  // namespace muster::core

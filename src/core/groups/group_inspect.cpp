@@ -1,0 +1,101 @@
+#include <algorithm>
+#include <utility>
+
+#include "core/groups/group_entries.h"
+#include "core/groups/group_room.h"
+#include "core/session/failure.h"
+#include "core/session/reply.h"
+
+// What operators are told of groups: who is in, who is missing, who waits for whom. Nothing here
+// changes anything.
+
+namespace muster::core {
+std::uint32_t Group::world_size() const {
+  return formed_ ? formed_->epoch.roster.world_size() : joiners_.forming().world_size();
+}
+
+wire::GroupEntry Group::summary() const {
+  wire::GroupEntry entry;
+  entry.name = name_;
+  entry.world_size = world_size();
+  entry.candidates = static_cast<std::uint32_t>(joiners_.candidates().count());
+  if (!formed_) {
+    entry.live = joiners_.forming().seated_count();
+    return entry;
+  }
+  entry.epoch = formed_->epoch.roster.epoch;
+  entry.live = formed_->epoch.roster.live_count;
+  const Rounds& rounds = formed_->epoch.rounds;
+  const Round* undecided = rounds.undecided();
+  if (const Round* round = undecided != nullptr ? undecided : rounds.confirming()) {
+    entry.round = round->number;
+    entry.round_age = room_.host.now() - round->opened;
+  }
+  return entry;
+}
+
+void Group::inspect(const RequestContext& context) const {
+  wire::InspectGroupReply reply;
+  reply.world_size = world_size();
+  std::deque<std::string> calls;  // viewed by the reply
+  if (!formed_) {
+    inspect_forming(reply);
+  } else {
+    inspect_formed(reply, calls);
+  }
+  for (const auto& [arrival, joiner] : joiners_.all()) {
+    if (joiner->place == Joiner::Place::seat || joiner->waits.empty()) continue;
+    if (reply.candidates.size() == wire::list_entries_max) break;
+    reply.candidates.push_back(entry_of(room_.host, *joiner));
+  }
+  for (wire::MemberEntry& member : reply.members) member.info = {};  // might not fit
+  room_.host.answer(context, answer_of(reply));
+}
+
+void Group::inspect_forming(wire::InspectGroupReply& reply) const {
+  for (const auto& [arrival, joiner] : joiners_.all()) {
+    if (joiner->waits.empty()) continue;
+    reply.age = room_.host.now() - joiner->waits.first().parked.received;
+    break;
+  }
+  const Forming& forming = joiners_.forming();
+  for (std::uint32_t rank = 0; rank < forming.world_size() && !forming.empty(); ++rank) {
+    if (const Joiner* const seated = forming.at(rank)) {
+      reply.members.push_back(entry_of(room_.host, rank, seated->session));
+    } else {
+      add_to(reply.missing, rank);
+    }
+  }
+}
+
+void Group::inspect_formed(wire::InspectGroupReply& reply, std::deque<std::string>& calls) const {
+  const Instant now = room_.host.now();
+  const Roster& roster = formed_->epoch.roster;
+  reply.epoch = roster.epoch;
+  reply.age = now - formed_->epoch.formed;
+  for (const Member& member : roster.members) reply.members.push_back(entry_of(room_.host, member));
+  const Rounds& rounds = formed_->epoch.rounds;
+  if (const Round* round = rounds.undecided()) {
+    const std::string& call = calls.emplace_back(text_of(round->call));
+    wire::RoundEntry& entry = reply.round.emplace(entry_of(room_.host, rounds, *round, call));
+    for (const Member& member : roster.members) {
+      if (member.live() && member.next_round > round->number) add_to(entry.called, member.rank);
+    }
+  }
+  if (const Round* round = rounds.confirming()) {
+    const std::string& call = calls.emplace_back(text_of(round->call));
+    reply.confirming = entry_of(room_.host, rounds, *round, call);
+    add_to(reply.confirming->called, roster.hosting_rank);
+  }
+  reply.regroup = formed_->regroups.entry();
+  reply.receivers = formed_->epoch.streams.receivers();
+  if (const auto& last = formed_->epoch.rounds.last_failure(); last.failure) {
+    reply.failed = true;
+    reply.failure_age = now - last.at;
+    reply.failure_call = calls.emplace_back(text_of(last.call));
+    reply.failure = wire::decode_error(static_cast<std::uint16_t>(last.failure.code),
+                                       last.failure.body->view());
+  }
+}
+
+}  // namespace muster::core

@@ -1,0 +1,39 @@
+#include "core/groups/group_room.h"
+
+#include <utility>
+
+// Sees to what follows from an event: groups that were touched work until nothing is due, and what
+// nobody needs goes. Nothing is deleted before, so that no step has to fear for its own group.
+
+namespace muster::core {
+
+void GroupRoom::touch(Group& group) {
+  if (std::exchange(group.dirty, true)) return;
+  dirty.push_back(&group);
+}
+
+void GroupRoom::work() {
+  while (!dirty.empty()) {
+    Group& group = *dirty.front();
+    group.work();
+    dirty.pop_front();
+    group.dirty = false;
+    if (group.unused()) groups.erase(groups.find(group.name()));
+  }
+  for (const std::uint64_t number : std::exchange(over, {})) {
+    const auto epoch = epochs.find(number);
+    if (epoch == epochs.end() || epoch->second->group != nullptr) continue;
+    if (epoch->second->roster.reference_count == 0) epochs.erase(epoch);
+  }
+}
+
+void GroupRoom::reconsider(const Session& session) {
+  for (;;) {
+    const auto waiting = claimants.find(&session);
+    if (waiting == claimants.end()) return;
+    Joiner& first = waiting->second.first();  // the last one takes the entry with it
+    first.group->judge_again(first);
+  }
+}
+
+}  // namespace muster::core

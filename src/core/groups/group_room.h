@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/groups/group.h"
+
+namespace muster::core {
+
+/// All groups of one namespace, and what they share.
+struct GroupRoom {
+  GroupRoom(Host& its_host, Quota& its_quota) : host(its_host), quota(its_quota) {}
+  GroupRoom(const GroupRoom&) = delete;
+  GroupRoom& operator=(const GroupRoom&) = delete;
+
+  void touch(Group& group);
+  /// Until nothing is left to do: groups work, what nobody needs goes.
+  void work();
+  /// The claimants that wait for a sign of `session` are judged again.
+  void reconsider(const Session& session);
+
+  Host& host;
+  Quota& quota;
+  Objects objects;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Epoch>> epochs;
+  Claimants claimants;
+  std::unordered_map<std::string, std::unique_ptr<Group>> groups;
+  std::deque<Group*> dirty;
+  std::vector<std::uint64_t> over;  ///< epochs that nobody may refer to any more
+  std::uint64_t last_arrival = 0;
+};
+
+}  // namespace muster::core

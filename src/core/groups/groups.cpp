@@ -1,0 +1,320 @@
+#include "core/groups/groups.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/groups/group_entries.h"
+#include "core/session/failure.h"
+#include "core/session/reply.h"
+
+// Finds whom a request or an event is for: groups by their names, epochs by their numbers, members
+// by their sessions. Every public function ends with `work`, which does what follows from it.
+
+namespace muster::core {
+/// What can never be right.
+std::optional<Error> Groups::refusal(const wire::Join& request) const {
+  const auto invalid = [](std::string detail) {
+    return failure(ErrorCode::invalid_argument, std::move(detail));
+  };
+  const wire::ServerLimits& limits = room_.host.options().limits;
+  if (request.group.empty()) return invalid("a group's name has at least one byte");
+  if (request.group.size() > limits.key_bytes_max) {
+    return too_large("the group's name", request.group.size(), "bytes", limits.key_bytes_max);
+  }
+  if (request.world_size == 0) return invalid("a group has at least one rank");
+  if (request.world_size > limits.world_size_max) {
+    return too_large("the world", request.world_size, "ranks", limits.world_size_max);
+  }
+  if (request.rank >= request.world_size) {
+    return invalid("rank " + std::to_string(request.rank) + " is not below the world_size of " +
+                   std::to_string(request.world_size));
+  }
+  if (request.data_expiration < Duration::zero()) return invalid("a negative data expiration");
+  // The member list must fit a reply.
+  const std::uint64_t info_bytes_max =
+      std::min<std::uint64_t>(limits.value_bytes_max, limits.round_bytes_max / request.world_size);
+  if (request.info.size() > info_bytes_max) {
+    return too_large("the info", request.info.size(), "bytes", info_bytes_max);
+  }
+  return std::nullopt;
+}
+
+/// The group of that name, made if need be; null when there are too many.
+Group* Groups::group_for(const RequestContext& context, std::string_view name) {
+  std::string key(name);
+  const auto found = room_.groups.find(key);
+  if (found != room_.groups.end()) return found->second.get();
+  const std::uint32_t count_max = room_.host.options().groups_per_namespace_max;
+  if (room_.groups.size() >= count_max) {
+    Error error =
+        failure(ErrorCode::resource_exhausted, "groups_per_namespace_max groups are there already");
+    error.limit = count_max;
+    error.actual = room_.groups.size();
+    room_.host.fail(context, std::move(error));
+    return nullptr;
+  }
+  auto group = std::make_unique<Group>(room_, key);
+  return room_.groups.emplace(std::move(key), std::move(group)).first->second.get();
+}
+
+Epoch* Groups::epoch_of(std::uint64_t number) const {
+  const auto found = room_.epochs.find(number);
+  return found == room_.epochs.end() ? nullptr : found->second.get();
+}
+
+Groups::Caller Groups::any_member(const RequestContext& context, std::uint64_t number) {
+  Epoch* epoch = epoch_of(number);
+  if (epoch != nullptr) {
+    if (Member* member = epoch->roster.find(context.session)) return {epoch, member};
+  }
+  const bool has_moved = moved_member(context.session, number) != nullptr;
+  Error error = failure(ErrorCode::stale_epoch,
+                        has_moved ? "its members have regrouped, this rank among them; regroup() "
+                                    "gives the new epoch again"
+                                  : "this session is not a member of the epoch");
+  error.epoch = number;
+  room_.host.fail(context, std::move(error));
+  return {};
+}
+
+Groups::Caller Groups::live_member(const RequestContext& context, std::uint64_t number) {
+  const Caller caller = any_member(context, number);
+  if (!caller || caller.member->live()) return caller;
+  Roster& roster = caller.epoch->roster;
+  const bool fenced = caller.member->standing == Standing::fenced;
+  room_.host.answer(context,
+                    answer_of_failure(fenced ? roster.fenced : roster.loss(room_.quota), {}));
+  return {};
+}
+
+Groups::Caller Groups::unbroken_member(const RequestContext& context, std::uint64_t number) {
+  const Caller caller = live_member(context, number);
+  if (!caller || !caller.epoch->roster.broken()) return caller;
+  room_.host.answer(context, answer_of_failure(caller.epoch->roster.loss(room_.quota), {}));
+  return {};
+}
+
+Member* Groups::moved_member(const Session& session, std::uint64_t number) {
+  if (const Epoch* epoch = epoch_of(number); epoch != nullptr && epoch->group != nullptr) {
+    return nullptr;
+  }
+  for (Member* member : session.members) {
+    const Group* group = epoch_of(member->roster.epoch)->group;
+    if (member->live() && group != nullptr && group->epoch_before() == number) return member;
+  }
+  return nullptr;
+}
+
+void Groups::join(const RequestContext& context, const wire::Join& request) {
+  if (auto why = refusal(request)) {
+    why->group = request.group;
+    return room_.host.fail(context, *std::move(why));
+  }
+  Group* group = group_for(context, request.group);
+  if (group == nullptr) return;
+  group->join(context, request);
+  room_.touch(*group);
+  room_.work();
+}
+
+void Groups::leave(const RequestContext& context, const wire::Leave& request) {
+  const Caller caller = any_member(context, request.epoch);
+  if (!caller) return;
+  room_.host.answer(context, answer_of(wire::EmptyReply{}));
+  if (caller.member->live()) {
+    caller.epoch->group->leave(*caller.member);
+    room_.reconsider(context.session);
+  } else {
+    room_.over.push_back(request.epoch);
+    caller.member->unlink();
+  }
+  room_.work();
+}
+
+void Groups::regroup(const RequestContext& context, const wire::Regroup& request) {
+  Member* moved = moved_member(context.session, request.epoch);
+  if (moved != nullptr && moved->from_attempt == request.attempt) {
+    return epoch_of(moved->roster.epoch)->group->answer_formed(context, *moved);
+  }
+  const Caller caller = live_member(context, request.epoch);
+  if (!caller) return;
+  caller.epoch->group->regroups().regroup(context, *caller.member, request);
+  room_.work();
+}
+
+void Groups::cancel_regroup(const RequestContext& context, const wire::CancelRegroup& request) {
+  const Caller caller = live_member(context, request.epoch);
+  if (!caller) return;
+  caller.epoch->group->regroups().cancel(*caller.member, request.attempt);
+  room_.host.answer(context, answer_of(wire::EmptyReply{}));
+  room_.work();
+}
+
+void Groups::members(const RequestContext& context, const wire::Members& request) {
+  const Caller caller = live_member(context, request.epoch);
+  if (!caller) return;
+  const Roster& roster = caller.epoch->roster;
+  wire::MembersReply reply;
+  std::uint64_t bytes = 0;
+  for (const Member& member : roster.members) {
+    reply.members.push_back(entry_of(room_.host, member));
+    bytes += member.info->view().size();
+  }
+  for (const Joiner* joiner : caller.epoch->group->candidates()) {
+    bytes += joiner->info->view().size();
+    const std::size_t listed = reply.members.size() - roster.members.size();
+    if (bytes > room_.host.options().limits.round_bytes_max) break;
+    if (listed == wire::candidates_listed_max) break;
+    reply.members.push_back({joiner->rank, wire::MemberState::candidate, joiner->session.process,
+                             room_.host.silence(joiner->session), joiner->info->view()});
+  }
+  room_.host.answer(context, answer_of(reply));
+}
+
+void Groups::collective(const RequestContext& context, const wire::CollectiveCall& request) {
+  const Caller caller = live_member(context, request.epoch);
+  if (!caller) return;
+  caller.epoch->group->regroups().collective(context, *caller.member, request);
+  room_.work();
+}
+
+void Groups::cancel_round(const RequestContext& context, const wire::CancelRound& request) {
+  const Caller caller = live_member(context, request.epoch);
+  if (caller) caller.epoch->rounds.cancel(context, *caller.member, request.round);
+}
+
+void Groups::send(const RequestContext& context, const wire::Send& request) {
+  const Caller caller = unbroken_member(context, request.epoch);
+  if (caller) caller.epoch->streams.send(context, *caller.member, request);
+}
+
+void Groups::receive(const RequestContext& context, const wire::Receive& request) {
+  const Caller caller = unbroken_member(context, request.epoch);
+  if (caller) caller.epoch->streams.receive(context, *caller.member, request);
+}
+
+void Groups::expire_data(const RequestContext& context, const wire::ExpireData& request) {
+  const Caller caller = unbroken_member(context, request.epoch);
+  if (caller) caller.epoch->streams.expire_own(context, *caller.member, request.older_than);
+}
+
+void Groups::recover(const RequestContext& context, const wire::Recover& request) {
+  const Caller caller = live_member(context, request.epoch);
+  if (!caller) return;
+  std::vector<std::uint64_t> next_sequences;
+  next_sequences.reserve(request.streams.size());
+  for (const wire::StreamName& stream : request.streams) {
+    next_sequences.push_back(
+        caller.epoch->streams.next_sequence({caller.member->rank, stream.destination, stream.tag}));
+  }
+  caller.epoch->rounds.recover(context, *caller.member, request.round, std::move(next_sequences));
+}
+
+void Groups::list(const RequestContext& context, const wire::Groups& request) {
+  std::vector<const Group*> later;
+  for (const auto& [name, group] : room_.groups) {
+    if (name > request.after) later.push_back(group.get());
+  }
+  const std::size_t count = std::min<std::size_t>(later.size(), wire::list_entries_max);
+  std::partial_sort(
+      later.begin(), later.begin() + static_cast<std::ptrdiff_t>(count), later.end(),
+      [](const Group* left, const Group* right) { return left->name() < right->name(); });
+  later.resize(count);
+  wire::GroupsReply reply;
+  std::uint64_t bytes = 0;
+  for (const Group* group : later) {
+    bytes += group->name().size();
+    if (bytes > room_.host.options().limits.round_bytes_max && !reply.groups.empty()) break;
+    reply.groups.push_back(group->summary());
+  }
+  room_.host.answer(context, answer_of(reply));
+}
+
+void Groups::inspect(const RequestContext& context, const wire::InspectGroup& request) {
+  const auto found = room_.groups.find(std::string(request.group));
+  if (found != room_.groups.end()) return found->second->inspect(context);
+  Error error = failure(ErrorCode::not_found, "there is no group of that name in this namespace");
+  error.group = request.group;
+  room_.host.fail(context, std::move(error));
+}
+
+void Groups::list_objects(const RequestContext& context, const wire::List& request) {
+  room_.objects.list(room_.host, context, request);
+}
+
+void Groups::acknowledged(Session& session, const ReceivedObject& object) {
+  Epoch* epoch = epoch_of(object.epoch);
+  if (epoch == nullptr) return;
+  const Member* member = epoch->roster.find(session);
+  if (member == nullptr || !member->live() || member->rank != object.destination) return;
+  epoch->streams.acknowledged(object);
+}
+
+void Groups::acknowledged(Session& session, const RoundPart& part) {
+  Epoch* epoch = epoch_of(part.epoch);
+  if (epoch == nullptr) return;
+  Member* member = epoch->roster.find(session);
+  if (member == nullptr || !member->live() || member->rank != part.rank) return;
+  epoch->rounds.acknowledged(*member, part.round);
+}
+
+void Groups::heard(Session& session) {
+  room_.reconsider(session);
+  room_.work();
+}
+
+void Groups::disconnected(Session& session) {
+  room_.reconsider(session);
+  room_.work();
+}
+
+void Groups::session_ended(Session& session, LossCause cause) {
+  const std::vector<Member*> members = session.members;
+  for (Member* member : members) {
+    const std::uint64_t number = member->roster.epoch;
+    if (!member->live()) {
+      room_.over.push_back(number);
+      member->unlink();
+      continue;
+    }
+    Group& group = *epoch_of(number)->group;
+    if (cause == LossCause::none) {
+      group.leave(*member);
+    } else {
+      group.lose(*member, cause);
+    }
+  }
+  room_.reconsider(session);
+  room_.work();
+}
+
+void Groups::resumed(Session& session) {
+  for (const Member* member : session.members) {
+    epoch_of(member->roster.epoch)->tell_again(*member);
+  }
+}
+
+void Groups::fired(Timer& timer) {
+  if (timer.kind() == TimerKind::round) return Rounds::fired(timer.owner<Round>());
+  auto& epoch = timer.owner<Epoch>();
+  if (&timer == &epoch.expiry) return epoch.objects_expire();
+  if (&timer == &epoch.telling) return epoch.tell_who_is_gone();
+  Group& group = *epoch.group;
+  const Regroups& regroups = group.regroups();
+  group.regroup_deadline(regroups.abandoned_by(), regroups.abandoned_timeout());
+  group.room().touch(group);
+  group.room().work();
+}
+
+void Groups::add_counts(Counts& counts) const {
+  counts.objects += room_.objects.count();
+  counts.groups += room_.groups.size();
+  counts.epochs += room_.epochs.size();
+  for (const auto& [number, epoch] : room_.epochs) {
+    counts.rounds += epoch->rounds.count();
+    counts.streams += epoch->streams.count();
+  }
+}
+
+}  // namespace muster::core

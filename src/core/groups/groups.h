@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "core/groups/group_room.h"
+#include "core/session/counts.h"
+#include "wire/reply.h"
+#include "wire/request.h"
+
+namespace muster::core {
+
+/// All groups of one namespace: who is in, which epoch, which rounds and streams are open.
+///
+/// Every request is answered through the host, now or (parked) later. Life cycle of a group:
+/// joiners gather (forming) -> all ranks are there: an epoch forms -> a member is lost: the epoch
+/// is broken, everything in it fails -> survivors and candidates regroup: the next epoch forms
+/// -> the last member goes: the group is deleted.
+class Groups {
+ public:
+  Groups(Host& host, Quota& quota) : room_(host, quota) {}
+  Groups(const Groups&) = delete;
+  Groups& operator=(const Groups&) = delete;
+
+  // Requests.
+  void join(const RequestContext& context, const wire::Join& request);
+  void leave(const RequestContext& context, const wire::Leave& request);
+  void regroup(const RequestContext& context, const wire::Regroup& request);
+  void cancel_regroup(const RequestContext& context, const wire::CancelRegroup& request);
+  void members(const RequestContext& context, const wire::Members& request);
+  void collective(const RequestContext& context, const wire::CollectiveCall& request);
+  void cancel_round(const RequestContext& context, const wire::CancelRound& request);
+  void send(const RequestContext& context, const wire::Send& request);
+  void receive(const RequestContext& context, const wire::Receive& request);
+  void expire_data(const RequestContext& context, const wire::ExpireData& request);
+  void recover(const RequestContext& context, const wire::Recover& request);
+  void list(const RequestContext& context, const wire::Groups& request);
+  void inspect(const RequestContext& context, const wire::InspectGroup& request);
+  void list_objects(const RequestContext& context, const wire::List& request);
+
+  // What happens to sessions.
+
+  /// The client has the reply.
+  void acknowledged(Session& session, const ReceivedObject& object);
+  void acknowledged(Session& session, const RoundPart& part);
+  /// A byte of a session came on whose silence joiners wait (`claimants` > 0).
+  void heard(Session& session);
+  /// A session that others may wait to see die has lost its connection (`claimants` > 0).
+  void disconnected(Session& session);
+  /// The session is over; its parked requests are gone already. `cause` none: it left in order.
+  void session_ended(Session& session, LossCause cause);
+  /// A session resumed: it is told again of its broken epochs.
+  void resumed(Session& session);
+  /// A timer of kind objects or round has fired. Static: a timer's owner knows its namespace, the
+  /// engine does not.
+  static void fired(Timer& timer);
+
+  void add_counts(Counts& counts) const;
+
+ private:
+  /// Who a request comes from, in its epoch. None: the request has failed.
+  struct Caller {
+    Epoch* epoch = nullptr;
+    Member* member = nullptr;
+    explicit operator bool() const { return member != nullptr; }
+  };
+
+  std::optional<Error> refusal(const wire::Join& request) const;
+  Group* group_for(const RequestContext& context, std::string_view name);
+  Epoch* epoch_of(std::uint64_t number) const;
+  // They fail the request when the caller is nobody in the epoch; when it was lost or fenced; when
+  // any member was lost.
+  Caller any_member(const RequestContext& context, std::uint64_t epoch);
+  Caller live_member(const RequestContext& context, std::uint64_t epoch);
+  Caller unbroken_member(const RequestContext& context, std::uint64_t epoch);
+  /// What has become of a member of `epoch` that regrouped; null: it did not.
+  Member* moved_member(const Session& session, std::uint64_t epoch);
+
+  GroupRoom room_;
+};
+
+}  // namespace muster::core

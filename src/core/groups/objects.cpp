@@ -1,0 +1,114 @@
+#include "core/groups/objects.h"
+
+#include <algorithm>
+#include <deque>
+#include <string>
+
+#include "core/session/reply.h"
+
+namespace muster::core {
+namespace {
+
+template <class... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+template <class... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;
+
+std::string path_of(const ObjectPlace& place) {
+  return std::visit(Overloaded{[](const StreamPlace& at) {
+                                 return "stream/" + std::to_string(at.source) + "-" +
+                                        std::to_string(at.destination) + "/tag/" +
+                                        std::to_string(at.tag) + "/" + std::to_string(at.sequence);
+                               },
+                               [](const RoundPlace& at) {
+                                 return "round/" + std::to_string(at.round) + "/rank/" +
+                                        std::to_string(at.rank);
+                               }},
+                    place);
+}
+
+}  // namespace
+
+void Objects::list(Host& host, const RequestContext& context, const wire::List& request) {
+  const Options& options = host.options();
+  const std::uint64_t end = slots_.end();
+  std::uint64_t slot = std::min<std::uint64_t>(request.cursor, end);
+  const std::uint32_t count_max = request.count_max == 0
+                                      ? wire::list_entries_max
+                                      : std::min(request.count_max, wire::list_entries_max);
+
+  wire::ListReply reply;
+  std::deque<std::string> names;  // does not move them: the entries point there
+  for (std::uint32_t looked_at = 0;
+       slot < end && looked_at < options.list_slots_per_page && reply.entries.size() < count_max;
+       ++looked_at) {
+    const auto index = static_cast<std::uint32_t>(slot);
+    slot = slots_.after(index);
+    const Object* object = slots_.at(index);
+    if (object == nullptr) continue;
+    const Shelf& shelf = object->shelf;
+    std::string name = "group/" + std::string(shelf.group_) + "/epoch/" +
+                       std::to_string(shelf.epoch_) + "/" + path_of(object->place);
+    if (!std::string_view(name).starts_with(request.prefix)) continue;
+    wire::ListEntry entry;
+    entry.name = names.emplace_back(std::move(name));
+    entry.value_bytes = object->value->view().size();
+    if (object->by_age.linked() && shelf.expires(*object) != base::far_future) {
+      entry.ttl = std::max(shelf.expires(*object) - context.now, Duration::zero());
+    }
+    reply.entries.push_back(entry);
+  }
+  reply.cursor = slot < end ? slot : 0;
+  host.answer(context, answer_of(reply));
+}
+
+Object* Shelf::store(const ObjectPlace& place, std::uint32_t codec, std::string_view value) {
+  HeldBytes record;
+  if (!record.add(quota_, sizeof(Object))) return nullptr;
+  Payload payload = host_.keep_brought(quota_, value);
+  if (payload == nullptr) return nullptr;
+  return &put(place, codec, std::move(payload), std::move(record));
+}
+
+Object& Shelf::store_always(const ObjectPlace& place, std::uint32_t codec, std::string value) {
+  return put(place, codec, make_payload_always(quota_, std::move(value)), HeldBytes());
+}
+
+Object& Shelf::put(const ObjectPlace& place, std::uint32_t codec, Payload value, HeldBytes record) {
+  Object& object = objects_.slots_.emplace(*this, place, codec, std::move(value), std::move(record),
+                                           host_.now());
+  ++objects_.count_;
+  return object;
+}
+
+void Shelf::remove(Object& object) {
+  objects_.slots_.erase(object.slot);
+  --objects_.count_;
+}
+
+void Shelf::let_age(Object& object) {
+  object.stored = host_.now();
+  const bool first = by_age_.empty();
+  by_age_.append(object.by_age);
+  if (first) rearm();
+}
+
+Object* Shelf::expired() const {
+  if (by_age_.empty()) return nullptr;
+  Object& oldest = by_age_.first();
+  return expires(oldest) <= host_.now() ? &oldest : nullptr;
+}
+
+void Shelf::rearm() {
+  if (!by_age_.empty()) host_.timers().arm(timer_, expires(by_age_.first()));
+}
+
+Instant Shelf::expires(const Object& object) const {
+  const bool never =
+      expiration_ == Duration::zero() || expiration_ >= base::far_future - object.stored;
+  return never ? base::far_future : object.stored + expiration_;
+}
+
+}  // namespace muster::core

@@ -1,0 +1,388 @@
+#include "core/groups/regroups.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/groups/group_room.h"
+#include "core/session/failure.h"
+
+// Life of a regroup: a member calls it (open) -> all live members have, and if a size was asked
+// for, candidates fill its ranks: the next epoch forms; or the earliest deadline passes: it forms
+// from those who called, if they are enough, and else has failed for all, once -> a member that
+// calls it late gets the recorded failure and is in step with the next attempt.
+//
+// Attempts are counted per member, as rounds are. A collective that waits for a member that waits
+// in a regroup would wait in vain: both are told at once.
+
+namespace muster::core {
+namespace {
+
+std::string text_of_regroup(std::uint32_t new_size, std::uint32_t min_size) {
+  std::string text = "regroup";
+  if (new_size != 0) text += " size=" + std::to_string(new_size);
+  if (min_size != 0) text += " min_size=" + std::to_string(min_size);
+  return text;
+}
+
+}  // namespace
+
+Regroups::Regroups(Group& group, Epoch& epoch, const Candidates& candidates)
+    : group_(group), host_(epoch.host), epoch_(epoch), candidates_(candidates) {}
+
+void Regroups::regroup(const RequestContext& context, Member& member,
+                       const wire::Regroup& request) {
+  const std::uint64_t next = member.next_attempt - member.join_attempts;
+  if (request.attempt == 0 || request.attempt > next) {
+    Error gap = epoch_.roster.error(ErrorCode::sequence_gap, "regroups are called in their order");
+    gap.expected = next;
+    gap.actual = request.attempt;
+    return host_.fail(context, std::move(gap));
+  }
+  // A join of its own has called the open attempt: from here on it is the regroup's.
+  if (request.attempt == next && called(member)) --member.join_attempts;
+  const std::uint64_t attempt = request.attempt + member.join_attempts;
+  if (attempt < member.next_attempt) return repeat(context, member, attempt);
+  call(context, member, request.new_size, request.min_size);
+}
+
+void Regroups::call(const RequestContext& context, Member& member, std::uint32_t new_size,
+                    std::uint32_t min_size) {
+  if (auto why = refusal(context, member, new_size, min_size)) {
+    return host_.fail(context, *std::move(why));
+  }
+  if (called(member)) {
+    wait(context, member);
+    return;
+  }
+  if (member.next_attempt < attempt_.number) return call_late(context, member);
+
+  const Round* round = epoch_.rounds.undecided();
+  const bool in_vain = round != nullptr && round->number >= member.next_round;
+  const bool differs =
+      attempt_.open && (new_size != attempt_.new_size || min_size != attempt_.min_size);
+  if (in_vain || differs) {
+    Error conflict = conflict_error(member, text_of_regroup(new_size, min_size));
+    conflict.round = in_vain ? round->number : 0;
+    ++member.next_attempt;
+    if (in_vain) epoch_.rounds.decide_failed(conflict);
+    fail(conflict);
+    return host_.answer(context, answer_of_failure(decided_.back().failure, {}));
+  }
+  if (!wait(context, member)) return;
+  if (!attempt_.open) {
+    attempt_.open = true;
+    attempt_.opened = host_.now();
+    attempt_.new_size = new_size;
+    attempt_.min_size = min_size;
+    attempt_.least_next_round = member.next_round;
+  }
+  attempt_.least_next_round = std::min(attempt_.least_next_round, member.next_round);
+  ++attempt_.caller_count;
+  ++member.next_attempt;
+  group_.room().touch(group_);
+}
+
+std::optional<Error> Regroups::refusal(const RequestContext& context, const Member& member,
+                                       std::uint32_t new_size, std::uint32_t min_size) const {
+  const auto invalid = [&](std::string detail) {
+    return epoch_.roster.error(ErrorCode::invalid_argument, std::move(detail));
+  };
+  const Options& options = host_.options();
+  const std::uint32_t size_max = options.limits.world_size_max;
+  if (context.timeout <= Duration::zero()) return invalid("a regroup's timeout is above zero");
+  if (new_size > size_max) {
+    return invalid("the new size is above the server's limit of " + std::to_string(size_max));
+  }
+  if (new_size != 0 && min_size > new_size) return invalid("min_size is above the new size");
+  if (called(member) && (new_size != attempt_.new_size || min_size != attempt_.min_size)) {
+    return epoch_.roster.error(ErrorCode::busy, "this rank waits in a regroup of other sizes");
+  }
+  const Roster& roster = epoch_.roster;
+  for (std::uint32_t rank = new_size; new_size != 0 && rank < roster.world_size(); ++rank) {
+    if (!roster.members[rank].live()) continue;
+    return invalid("rank " + std::to_string(rank) + " lives and keeps its rank, which is beyond " +
+                   "the new size; regroup without a size renumbers");
+  }
+  if (decided_.size() > options.open_rounds_max && !called(member) &&
+      member.next_attempt == attempt_.number) {
+    Error full =
+        epoch_.roster.error(ErrorCode::resource_exhausted,
+                            "open_rounds_max: members have yet to take part in older regroups");
+    full.limit = options.open_rounds_max;
+    full.actual = decided_.size();
+    return full;
+  }
+  return std::nullopt;
+}
+
+bool Regroups::wait(const RequestContext& context, Member& member) {
+  Parked* parked = host_.park(context);
+  if (parked == nullptr) return false;
+  auto wait = std::make_unique<RegroupWait>(group_, member, *parked);
+  attempt_.waits.append(wait->link);
+  parked->wait = std::move(wait);
+  return true;
+}
+
+void Regroups::join(const RequestContext& context, Member& member, std::uint32_t world_size) {
+  const std::uint64_t before = member.next_attempt;
+  call(context, member, world_size, 0);
+  member.join_attempts += member.next_attempt - before;
+}
+
+/// A call that was made before: its answer did not come.
+void Regroups::repeat(const RequestContext& context, Member& member, std::uint64_t number) {
+  if (number == attempt_.number && attempt_.open) {
+    wait(context, member);
+    return;
+  }
+  if (number < attempt_.number && number >= first_decided()) {
+    const Failure& failure = decided_[number - first_decided()].failure;
+    return host_.answer(context, answer_of_failure(failure, {}));
+  }
+  Error gap =
+      epoch_.roster.error(ErrorCode::sequence_gap, "the regroup's outcome is not known any more");
+  gap.expected = member.next_attempt;
+  gap.actual = number;
+  host_.fail(context, std::move(gap));
+}
+
+void Regroups::call_late(const RequestContext& context, Member& member) {
+  Decided& decided = decided_[member.next_attempt - first_decided()];
+  host_.answer(context, answer_of_failure(decided.failure, {}));
+  ++member.next_attempt;
+  --decided.to_come;
+  trim_decided();
+}
+
+void Regroups::cancel(const Member& member, std::uint64_t attempt) {
+  if (!attempt_.open || attempt + member.join_attempts != attempt_.number) return;
+  Error cancelled = epoch_.roster.error(ErrorCode::cancelled, "");
+  epoch_.roster.blame(cancelled, member);
+  fail(cancelled);
+}
+
+/// One stays until all have called the next: until then a caller that has not got its answer asks.
+void Regroups::trim_decided() {
+  while (decided_.size() > 1 && decided_[1].to_come == 0) decided_.pop_front();
+}
+
+void Regroups::fail(const Error& error) {
+  Decided decided{make_failure(epoch_.quota, error), 0};
+  for (const Member& member : epoch_.roster.members) {
+    if (member.live() && !called(member)) ++decided.to_come;
+  }
+  const Failure failure = decided.failure;
+  decided_.push_back(std::move(decided));
+  ++attempt_.number;
+  trim_decided();
+  Chain<RegroupWait> waits;
+  waits.append_all(attempt_.waits);
+  close();
+  while (!waits.empty()) {
+    Parked& parked = waits.first().parked;
+    const Duration elapsed = host_.now() - parked.received;
+    host_.answer(parked, answer_of_failure(failure, elapsed));
+  }
+}
+
+void Regroups::close() {
+  attempt_.open = false;
+  attempt_.caller_count = 0;
+  epoch_.abandoned.disarm();
+}
+
+/// A member is no longer live: what was to come from it does not.
+void Regroups::departed(const Member& member) {
+  group_.room().touch(group_);
+  for (std::uint64_t number = std::max(member.next_attempt, first_decided());
+       number < attempt_.number; ++number) {
+    --decided_[number - first_decided()].to_come;
+  }
+  trim_decided();
+  if (!called(member)) return;
+  if (--attempt_.caller_count == 0) close();
+  for (auto each = attempt_.waits.begin(); each != attempt_.waits.end();) {
+    RegroupWait& wait = *each++;
+    if (&wait.member != &member) continue;
+    const Roster& roster = epoch_.roster;
+    host_.fail(wait.parked, roster.broken() ? roster.loss_error() : roster.leave_error());
+  }
+}
+
+void Regroups::collective(const RequestContext& context, Member& member,
+                          const wire::CollectiveCall& request) {
+  Rounds& rounds = epoch_.rounds;
+  const bool in_vain = attempt_.open && epoch_.roster.whole() &&
+                       request.round >= attempt_.least_next_round &&
+                       !rounds.is_decided(request.round);
+  if (!in_vain) {
+    rounds.call(context, member, request, nullptr);
+    return;
+  }
+  Error conflict =
+      conflict_error(member, text_of(RoundCall{request.collective, request.root, request.codec}));
+  conflict.round = request.round;
+  if (rounds.call(context, member, request, &conflict)) fail(conflict);
+}
+
+std::optional<std::vector<Seat>> Regroups::seats_if_due() const {
+  const std::uint32_t live = epoch_.roster.live_count;
+  if (!attempt_.open || attempt_.caller_count < live) return std::nullopt;
+  if (attempt_.new_size > live + candidates_.count()) return std::nullopt;
+  std::vector<Seat> seats = survivors(false);
+  place_candidates(seats);
+  if (attempt_.new_size != 0 && seats.size() != attempt_.new_size) return std::nullopt;
+  return seats;
+}
+
+std::optional<std::vector<Seat>> Regroups::seats_at_deadline(const Member& decider,
+                                                             Duration timeout) {
+  if (attempt_.min_size != 0) {
+    std::vector<Seat> seats = survivors(true);
+    place_candidates(seats);
+    if (seats.size() >= attempt_.min_size) return seats;
+  }
+  Error late = epoch_.roster.error(ErrorCode::timed_out, "");
+  late.decided_by_rank = static_cast<int>(decider.rank);
+  late.decided_by_timeout = timeout;
+  blame_missing(late);
+  fail(late);
+  return std::nullopt;
+}
+
+void RegroupWait::timed_out() {
+  GroupRoom& room = group.room();
+  group.regroup_deadline(member, parked.timeout);
+  room.work();
+}
+
+void RegroupWait::abandoned() { group.regroups().abandoned(*this); }
+
+std::string RegroupWait::target() const { return text_of(member.roster); }
+
+/// The call stays: its deadline decides as if its rank still waited.
+void Regroups::abandoned(RegroupWait& wait) {
+  Timer& timer = epoch_.abandoned;
+  if (!timer.armed() || wait.parked.deadline < timer.at()) {
+    attempt_.abandoned_by = wait.member.rank;
+    attempt_.abandoned_timeout = wait.parked.timeout;
+    host_.timers().arm(timer, wait.parked.deadline);
+  }
+  wait.parked.wait.reset();
+}
+
+std::vector<Seat> Regroups::survivors(bool only_callers) const {
+  std::vector<Seat> seats;
+  for (Member& member : epoch_.roster.members) {
+    if (!member.live() || (only_callers && !called(member))) continue;
+    seats.push_back({member.rank, member.session, &member, nullptr});
+  }
+  return seats;
+}
+
+/// Fills what is free below the size that was asked for, if one was. Who asked for a rank gets
+/// that one or none; a standby gets its rank if it is free, else the lowest that is.
+void Regroups::place_candidates(std::vector<Seat>& seats) const {
+  const std::uint32_t size = attempt_.new_size;
+  if (size == 0) return;
+  std::vector<bool> taken(size);
+  for (const Seat& seat : seats) taken[seat.rank] = true;
+  const auto place = [&](std::uint32_t rank, Joiner& joiner) {
+    taken[rank] = true;
+    seats.push_back({rank, &joiner.session, nullptr, &joiner});
+  };
+  for (const auto& [rank, joiner] : candidates_.by_rank) {
+    if (rank < size && !taken[rank] && joiner->world_size == size) place(rank, *joiner);
+  }
+  std::vector<Joiner*> anywhere;
+  std::size_t room = size - seats.size();
+  for (const auto& [arrival, joiner] : candidates_.standbys) {
+    if (room-- == 0) break;
+    if (joiner->rank < size && !taken[joiner->rank]) {
+      place(joiner->rank, *joiner);
+    } else {
+      anywhere.push_back(joiner);
+    }
+  }
+  std::uint32_t lowest = 0;
+  for (Joiner* joiner : anywhere) {
+    while (taken[lowest]) ++lowest;
+    place(lowest, *joiner);
+  }
+  std::sort(seats.begin(), seats.end(),
+            [](const Seat& left, const Seat& right) { return left.rank < right.rank; });
+}
+
+/// `caller` calls something that the others wait for in vain, or not as they do.
+Error Regroups::conflict_error(const Member& caller, const std::string& called_instead) const {
+  const Roster& roster = epoch_.roster;
+  const Round* round = epoch_.rounds.undecided();
+  Error conflict = epoch_.roster.error(ErrorCode::collective_mismatch, "");
+  for (const Member& member : roster.members) {
+    if (!member.live()) continue;
+    RankReport report = report_of(host_, member);
+    if (&member == &caller) {
+      report.called = called_instead;
+      add_rank_in_full(conflict, std::move(report));
+      continue;
+    }
+    if (called(member)) {
+      report.called = text_of_regroup(attempt_.new_size, attempt_.min_size);
+    } else if (round != nullptr && member.next_round > round->number) {
+      report.called = text_of(round->call);
+    } else {
+      continue;
+    }
+    add_rank(conflict, member.rank, [&] { return std::move(report); });
+  }
+  return conflict;
+}
+
+/// Of the size that the open attempt asks for, when all live members have come.
+std::vector<std::uint32_t> Regroups::ranks_without_candidate() const {
+  std::vector<Seat> seats = survivors(false);
+  place_candidates(seats);
+  std::vector<std::uint32_t> ranks;
+  auto seat = seats.begin();
+  for (std::uint32_t rank = 0; rank < attempt_.new_size; ++rank) {
+    if (seat != seats.end() && seat->rank == rank) {
+      ++seat;
+    } else {
+      ranks.push_back(rank);
+    }
+  }
+  return ranks;
+}
+
+void Regroups::blame_missing(Error& timeout) const {
+  for (const Member& member : epoch_.roster.members) {
+    if (member.live() && !called(member)) epoch_.roster.blame(timeout, member);
+  }
+  const bool is_complete = timeout.rank_ranges.empty();
+  if (!is_complete) return;
+  timeout.detail = "all live members came, but no candidates for these ranks";
+  for (const std::uint32_t rank : ranks_without_candidate()) {
+    add_rank(timeout, rank, [&] { return report_of_absent(rank); });
+  }
+}
+
+std::optional<wire::RegroupEntry> Regroups::entry() const {
+  if (!attempt_.open) return std::nullopt;
+  wire::RegroupEntry entry{
+      attempt_.new_size, attempt_.min_size, host_.now() - attempt_.opened, {}, {}};
+  std::vector<std::uint32_t> missing = ranks_without_candidate();
+  for (const Member& member : epoch_.roster.members) {
+    if (!member.live()) continue;
+    if (called(member)) {
+      add_to(entry.called, member.rank);
+    } else {
+      missing.push_back(member.rank);
+    }
+  }
+  std::sort(missing.begin(), missing.end());
+  for (const std::uint32_t rank : missing) add_to(entry.missing, rank);
+  return entry;
+}
+
+}  // namespace muster::core

@@ -1,0 +1,137 @@
+#include "core/groups/roster.h"
+
+#include <algorithm>
+
+#include "core/groups/objects.h"
+#include "core/session/failure.h"
+
+namespace muster::core {
+namespace {
+
+/// `ranks` in ascending order.
+std::vector<std::uint32_t> sorted(std::vector<std::uint32_t> ranks) {
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
+
+}  // namespace
+
+Member::Member(Roster& its_roster, std::uint32_t its_rank, Session& its_session)
+    : roster(its_roster), rank(its_rank), session(&its_session), process(its_session.process) {}
+
+Member::~Member() { unlink(); }
+
+void Member::unlink() {
+  if (session == nullptr) return;
+  // Few: one per group that the session is in.
+  const auto place = std::find(session->members.begin(), session->members.end(), this);
+  if (place != session->members.end()) session->members.erase(place);
+  session = nullptr;
+  --roster.reference_count;
+}
+
+Failure make_failure(Quota& quota, const Error& error) {
+  std::string body;
+  wire::append_error(body, error);
+  return {error.code, make_payload_always(quota, std::move(body))};
+}
+
+Answer answer_of_failure(const Failure& failure, Duration elapsed, std::uint64_t round) {
+  // An error is a list of fields: those that differ from caller to caller go in front.
+  Error own;
+  own.elapsed = elapsed;
+  own.round = round;
+  Answer answer;
+  answer.code = static_cast<std::uint16_t>(failure.code);
+  wire::append_error(answer.head, own);
+  answer.tail = failure.body;
+  return answer;
+}
+
+void add_rank_in_full(Error& error, RankReport report) {
+  if (error.ranks.size() == wire::ranks_in_full_max) error.ranks.pop_back();
+  const auto rank = static_cast<std::uint32_t>(report.rank);
+  add_rank(error, rank, [&] { return std::move(report); });
+}
+
+RankReport report_of(Host& host, std::uint32_t rank, const Session& session) {
+  RankReport report;
+  report.rank = static_cast<int>(rank);
+  report.joined = true;
+  report.process = session.process;
+  report.silence = host.silence(session);
+  return report;
+}
+
+RankReport report_of(Host& host, const Member& member) {
+  RankReport report;
+  report.rank = static_cast<int>(member.rank);
+  report.joined = true;
+  report.process = member.process;
+  report.silence = member.live() ? host.silence(*member.session) : member.silence_at_end;
+  return report;
+}
+
+RankReport report_of_absent(std::uint32_t rank) {
+  RankReport report;
+  report.rank = static_cast<int>(rank);
+  return report;
+}
+
+Roster::Roster(Host& its_host, std::string its_group, std::uint64_t its_epoch)
+    : host(its_host), group(std::move(its_group)), epoch(its_epoch) {}
+
+Member* Roster::find(const Session& session) {
+  const auto place = std::lower_bound(
+      rank_of_session_.begin(), rank_of_session_.end(), session.id,
+      [](const auto& entry, std::uint64_t session_id) { return entry.first < session_id; });
+  if (place == rank_of_session_.end() || place->first != session.id) return nullptr;
+  Member& member = members[place->second];
+  return member.session == &session ? &member : nullptr;
+}
+
+void Roster::index_sessions() {
+  rank_of_session_.reserve(members.size());
+  for (const Member& member : members)
+    rank_of_session_.emplace_back(member.session->id, member.rank);
+  std::sort(rank_of_session_.begin(), rank_of_session_.end());
+}
+
+Error Roster::error(ErrorCode code, std::string detail) const {
+  Error error = failure(code, std::move(detail));
+  error.group = group;
+  error.epoch = epoch;
+  error.decided_by = "server";
+  return error;
+}
+
+void Roster::blame(Error& error, const Member& member) const {
+  add_rank(error, member.rank, [&] { return report_of(host, member); });
+}
+
+Error Roster::loss_error() const {
+  Error lost_error = error(ErrorCode::rank_lost, "");
+  lost_error.cause = cause;
+  for (const std::uint32_t rank : sorted(lost)) blame(lost_error, members[rank]);
+  return lost_error;
+}
+
+Error Roster::leave_error() const {
+  Error left_error = error(ErrorCode::rank_left, "");
+  for (const std::uint32_t rank : sorted(left)) blame(left_error, members[rank]);
+  return left_error;
+}
+
+const Failure& Roster::loss(Quota& quota) {
+  if (lost_in_loss_ != lost.size()) {
+    loss_ = make_failure(quota, loss_error());
+    lost_in_loss_ = lost.size();
+  }
+  return loss_;
+}
+
+std::string text_of(const Roster& roster) {
+  return "group " + quoted(roster.group) + " epoch " + std::to_string(roster.epoch);
+}
+
+}  // namespace muster::core

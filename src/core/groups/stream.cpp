@@ -1,0 +1,332 @@
+#include "core/groups/stream.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/memory/hash.h"
+#include "core/session/failure.h"
+#include "core/session/reply.h"
+#include "wire/writer.h"
+
+// Life of an object: sent (its sequence is the stream's next) -> handed to a receiver that waits,
+// or kept until one asks -> handed out again and again until the receiver acknowledges it, so
+// that a reply that is lost loses nothing -> gone. Or it outlives the group's expiration, always
+// the oldest of its stream first: then its sequence is in the stream's one expired range.
+//
+// Life of a stream: all there is of it at most times is the number of its next object; the rest
+// exists while objects are in it, the receiver waits, or an expired range was not told of yet.
+
+namespace muster::core {
+namespace {
+
+// A node of the map of counters, its allocation, and its buckets just after they have doubled.
+constexpr std::uint64_t counter_bytes = 2 * (sizeof(StreamKey) + sizeof(std::uint64_t) + 32);
+constexpr std::uint64_t stream_bytes = sizeof(StreamKey) + sizeof(Stream) + 32;
+
+StreamKey key_of(const Object& object) {
+  const auto& place = std::get<StreamPlace>(object.place);
+  return {place.source, place.destination, place.tag};
+}
+
+std::uint64_t sequence_of(const Object& object) {
+  return std::get<StreamPlace>(object.place).sequence;
+}
+
+/// The first sequence that has not expired.
+std::uint64_t first_kept(const Stream& stream) {
+  return stream.objects.empty() ? stream.next : sequence_of(stream.objects.first());
+}
+
+}  // namespace
+
+StreamWait::StreamWait(Stream& its_stream, Parked& its_parked, std::uint32_t its_codec)
+    : Wait(its_parked), stream(its_stream), codec(its_codec) {
+  stream.waiting = this;
+  stream.streams.waits_.append(link);
+}
+
+StreamWait::~StreamWait() {
+  stream.waiting = nullptr;
+  stream.streams.drop_if_idle(stream);
+}
+
+void StreamWait::timed_out() { stream.streams.timed_out(*this); }
+
+std::string StreamWait::target() const {
+  return text_of(stream.streams.roster()) + " from rank " + std::to_string(stream.key.source) +
+         " tag " + std::to_string(stream.key.tag);
+}
+
+std::size_t Streams::KeyHash::operator()(const StreamKey& key) const {
+  char bytes[16];
+  std::memcpy(bytes, &key.source, 4);
+  std::memcpy(bytes + 4, &key.destination, 4);
+  std::memcpy(bytes + 8, &key.tag, 8);
+  return keyed_hash(hash_key, {bytes, sizeof bytes});
+}
+
+Streams::Streams(Host& host, Quota& quota, Roster& roster, Shelf& shelf)
+    : host_(host),
+      quota_(quota),
+      roster_(roster),
+      shelf_(shelf),
+      next_(0, KeyHash{host.options().hash_key}),
+      active_(0, KeyHash{host.options().hash_key}) {}
+
+Streams::~Streams() {
+  for (auto& [key, stream] : active_) {
+    while (!stream.objects.empty()) shelf_.remove(stream.objects.first());
+  }
+}
+
+void Streams::send(const RequestContext& context, Member& source, const wire::Send& request) {
+  if (request.destination >= roster_.world_size()) return host_.fail(context, no_rank_error());
+  const Member& destination = roster_.members[request.destination];
+  if (!destination.live()) return host_.fail(context, left_error(destination));
+  const std::uint32_t bytes_max = host_.options().limits.value_bytes_max;
+  if (request.value.size() > bytes_max) {
+    return host_.fail(context, too_large("the object", request.value.size(), "bytes", bytes_max));
+  }
+  StreamKey key{source.rank, request.destination, request.tag};
+  const std::uint64_t next = next_sequence(key);
+  if (request.sequence != next) {
+    return host_.fail(context, gap_error(next, request.sequence, "of the stream's next object"));
+  }
+
+  HeldBytes counter;
+  HeldBytes record;
+  const bool room = (next != 0 || counter.add(quota_, counter_bytes)) &&
+                    (find(key) != nullptr || record.add(quota_, stream_bytes));
+  // All that may fail comes before anything is changed for good.
+  Stream& stream = activate(key);
+  std::uint64_t& counter_of_key = next_[key];
+  Object* object = nullptr;
+  if (room) {
+    object = shelf_.store(StreamPlace{key.source, key.destination, key.tag, next}, request.codec,
+                          request.value);
+  }
+  if (object == nullptr) {
+    if (next == 0) next_.erase(key);
+    drop_if_idle(stream);
+    return host_.fail(context, memory_exhausted(host_, quota_, request.value.size()));
+  }
+  counters_.absorb(counter);
+  stream.record.absorb(record);
+  counter_of_key = stream.next = next + 1;
+  stream.objects.append(object->in_stream);
+  source.sent.append(object->of_source);
+  shelf_.let_age(*object);
+  host_.answer(context, answer_of(wire::NumberReply{static_cast<std::int64_t>(next)}));
+  if (stream.waiting != nullptr) deliver(stream, *stream.waiting);
+}
+
+void Streams::receive(const RequestContext& context, Member& destination,
+                      const wire::Receive& request) {
+  if (request.source >= roster_.world_size()) return host_.fail(context, no_rank_error());
+  const Member& source = roster_.members[request.source];
+  StreamKey key{request.source, destination.rank, request.tag};
+  const std::uint64_t sequence = request.sequence;
+  Stream* stream = find(key);
+  const std::uint64_t next = next_sequence(key);
+  const std::uint64_t taken = stream != nullptr ? stream->taken : next;
+  const std::uint64_t asked = stream != nullptr ? stream->asked : next;
+  if (sequence < taken || sequence > asked) {
+    return host_.fail(context, gap_error(asked, sequence, "of the receiver's next object"));
+  }
+  if (stream != nullptr && stream->waiting != nullptr) {
+    return host_.fail(context, roster_.error(ErrorCode::busy, "another receive waits here"));
+  }
+  if (stream != nullptr && sequence < first_kept(*stream)) {
+    stream->asked = std::max(stream->asked, sequence + 1);
+    return host_.answer(context, expired_answer(*stream, sequence));
+  }
+  if (stream != nullptr && sequence < next) {
+    const Object& object =
+        *std::find_if(stream->objects.begin(), stream->objects.end(),
+                      [&](const Object& each) { return sequence_of(each) == sequence; });
+    if (object.codec != request.codec) {
+      return host_.fail(context, codec_error(object, request.codec));
+    }
+    stream->asked = std::max(stream->asked, sequence + 1);
+    return host_.answer(context, answer_with(object));
+  }
+  if (!source.live()) return host_.fail(context, left_error(source));
+  if (context.timeout <= Duration::zero()) {
+    return host_.fail(context, roster_.error(ErrorCode::not_found, "nothing has been sent"));
+  }
+  Parked* parked = host_.park(context);
+  if (parked == nullptr) return;
+  parked->wait = std::make_unique<StreamWait>(activate(key), *parked, request.codec);
+}
+
+/// The object that the receiver waits for has come.
+void Streams::deliver(Stream& stream, StreamWait& wait) {
+  const Object& object = stream.objects.last();
+  Parked& parked = wait.parked;
+  if (object.codec != wait.codec) return host_.fail(parked, codec_error(object, wait.codec));
+  stream.asked = sequence_of(object) + 1;
+  host_.answer(parked, answer_with(object));
+}
+
+void Streams::timed_out(StreamWait& wait) {
+  Error error = roster_.error(ErrorCode::timed_out, "the source has sent nothing");
+  roster_.blame(error, roster_.members[wait.stream.key.source]);
+  host_.fail(wait.parked, std::move(error));
+}
+
+void Streams::acknowledged(const ReceivedObject& object) {
+  Stream* stream = find({object.source, object.destination, object.tag});
+  if (stream == nullptr || object.sequence >= stream->asked) return;
+  stream->taken = std::max(stream->taken, object.sequence + 1);
+  while (!stream->objects.empty() && sequence_of(stream->objects.first()) < stream->taken) {
+    shelf_.remove(stream->objects.first());
+  }
+  drop_if_idle(*stream);
+}
+
+void Streams::expired(Object& object) {
+  Stream& stream = *find(key_of(object));
+  stream.last_expired_sent = object.stored;
+  shelf_.remove(object);
+  drop_if_idle(stream);
+}
+
+void Streams::expire_own(const RequestContext& context, Member& source, Duration older_than) {
+  std::int64_t count = 0;
+  while (!source.sent.empty() && context.now - source.sent.first().stored >= older_than) {
+    Object& oldest = source.sent.first();
+    // What was handed out already is with its receiver, though not acknowledged: it goes uncounted.
+    if (sequence_of(oldest) >= find(key_of(oldest))->asked) ++count;
+    expired(oldest);
+  }
+  host_.answer(context, answer_of(wire::NumberReply{count}));
+}
+
+std::uint64_t Streams::next_sequence(const StreamKey& key) const {
+  const auto place = next_.find(key);
+  return place == next_.end() ? 0 : place->second;
+}
+
+void Streams::member_left(const Member& member) {
+  for (auto each = shelf_.by_age().begin(); each != shelf_.by_age().end();) {
+    Object& object = *each++;
+    const auto* place = std::get_if<StreamPlace>(&object.place);
+    if (place == nullptr) continue;
+    if (place->destination != member.rank) continue;
+    Stream& stream = *find(key_of(object));
+    shelf_.remove(object);
+    ++dropped_count_;
+    stream.taken = stream.asked = stream.next;
+    drop_if_idle(stream);
+  }
+  for (auto each = waits_.begin(); each != waits_.end();) {
+    StreamWait& wait = *each++;
+    if (wait.stream.key.source != member.rank && wait.stream.key.destination != member.rank) {
+      continue;
+    }
+    host_.fail(wait.parked, left_error(member));
+  }
+}
+
+void Streams::close(const Failure& failure) {
+  while (!waits_.empty()) {
+    StreamWait& wait = waits_.first();
+    const Member& receiver = roster_.members[wait.stream.key.destination];
+    const bool fenced = receiver.standing == Standing::fenced;
+    const Duration elapsed = host_.now() - wait.parked.received;
+    host_.answer(wait.parked, answer_of_failure(fenced ? roster_.fenced : failure, elapsed));
+  }
+  for (auto& [key, stream] : active_) {
+    while (!stream.objects.empty()) {
+      shelf_.remove(stream.objects.first());
+      ++dropped_count_;
+    }
+  }
+  active_.clear();
+}
+
+Error Streams::no_rank_error() const {
+  return roster_.error(ErrorCode::invalid_argument, "the peer is no rank of the group");
+}
+
+Stream* Streams::find(const StreamKey& key) {
+  const auto place = active_.find(key);
+  return place == active_.end() ? nullptr : &place->second;
+}
+
+Stream& Streams::activate(const StreamKey& key) {
+  const auto [place, made] = active_.try_emplace(key, *this, key);
+  Stream& stream = place->second;
+  if (made) stream.next = stream.taken = stream.asked = next_sequence(key);
+  return stream;
+}
+
+void Streams::drop_if_idle(Stream& stream) {
+  const bool idle = stream.objects.empty() && stream.waiting == nullptr &&
+                    stream.taken == stream.next;  // or the receiver is yet to learn what expired
+  if (idle) active_.erase(StreamKey(stream.key));
+}
+
+/// A ReceiveReply.
+Answer Streams::answer_with(const Object& object) const {
+  const auto& place = std::get<StreamPlace>(object.place);
+  Answer answer;
+  wire::Writer writer(answer.head);
+  writer.u64(place.sequence);
+  writer.u32(object.codec);
+  writer.u32(static_cast<std::uint32_t>(object.value->view().size()));
+  answer.tail = object.value;
+  answer.on_acknowledged =
+      ReceivedObject{roster_.epoch, place.source, place.destination, place.tag, place.sequence};
+  return answer;
+}
+
+Error Streams::codec_error(const Object& object, std::uint32_t wanted) const {
+  Error error = roster_.error(ErrorCode::codec_mismatch,
+                              "the sender used codec " + std::to_string(object.codec) +
+                                  ", the receiver wants " + std::to_string(wanted));
+  error.expected = wanted;
+  error.actual = object.codec;
+  roster_.blame(error, roster_.members[std::get<StreamPlace>(object.place).source]);
+  return error;
+}
+
+Error Streams::gap_error(std::uint64_t expected, std::uint64_t actual, std::string detail) const {
+  Error error = roster_.error(ErrorCode::sequence_gap, "the sequence " + std::move(detail));
+  error.expected = expected;
+  error.actual = actual;
+  return error;
+}
+
+/// Acknowledged as the object itself would be: until then it is told again.
+std::vector<wire::ReceiverEntry> Streams::receivers() const {
+  std::vector<wire::ReceiverEntry> receivers;
+  for (const StreamWait& wait : waits_) {
+    if (receivers.size() == wire::list_entries_max) break;
+    const StreamKey& key = wait.stream.key;
+    receivers.push_back({key.destination, key.source, key.tag, wait.stream.taken,
+                         host_.now() - wait.parked.received});
+  }
+  return receivers;
+}
+
+Answer Streams::expired_answer(const Stream& stream, std::uint64_t sequence) const {
+  Error error =
+      roster_.error(ErrorCode::expired, "the object was sent " +
+                                            in_seconds(host_.now() - stream.last_expired_sent) +
+                                            " ago or earlier and outlived its time");
+  error.actual = sequence;
+  roster_.blame(error, roster_.members[stream.key.source]);
+  Answer answer = answer_of_failure(make_failure(quota_, error), {});
+  answer.on_acknowledged = ReceivedObject{roster_.epoch, stream.key.source, stream.key.destination,
+                                          stream.key.tag, sequence};
+  return answer;
+}
+
+Error Streams::left_error(const Member& member) const {
+  Error error = roster_.error(ErrorCode::rank_left, "");
+  roster_.blame(error, member);
+  return error;
+}
+
+}  // namespace muster::core

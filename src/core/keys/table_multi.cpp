@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <array>
+
+#include "core/keys/table.h"
+#include "core/keys/value_answers.h"
+#include "core/session/failure.h"
+
+// The table's requests on several keys.
+
+namespace muster::core {
+
+std::optional<Error> Table::check_key_count(std::size_t count) const {
+  if (count == 0) return failure(ErrorCode::invalid_argument, "no keys were given");
+  const std::uint32_t limit = options_.limits.keys_per_operation_max;
+  if (count <= limit) return std::nullopt;
+  return too_large("the request", count, "keys", limit);
+}
+
+std::optional<Error> Table::check_keys(const Keys& keys) const {
+  if (auto error = check_key_count(keys.size())) return error;
+  const std::uint32_t limit = options_.limits.key_bytes_max;
+  for (const std::string_view key : keys) {
+    if (key.empty() || key.size() > limit) return check_key(key);
+  }
+  return std::nullopt;
+}
+
+void Table::remove(const RequestContext& context, const wire::Remove& request) {
+  if (auto error = check_keys(request.keys)) return host_.fail(context, std::move(*error));
+  std::int64_t removed_count = 0;
+  for (const std::string_view key : request.keys) {
+    Entry* entry = state_.find(key);
+    if (entry == nullptr) continue;
+    state_.remove(*entry);
+    ++removed_count;
+  }
+  host_.answer(context, answer_of(wire::NumberReply{removed_count}));
+}
+
+void Table::exists(const RequestContext& context, const wire::Exists& request) {
+  if (auto error = check_keys(request.keys)) return host_.fail(context, std::move(*error));
+  wire::PresenceReply reply;
+  for (const std::string_view key : request.keys) {
+    reply.present.push_back(state_.find(key) != nullptr);
+  }
+  host_.answer(context, answer_of(reply));
+}
+
+void Table::wait(const RequestContext& context, const wire::Wait& request) {
+  if (auto error = check_keys(request.keys)) return host_.fail(context, std::move(*error));
+  for (const std::string_view key : request.keys) {
+    if (state_.find(key) == nullptr) return park(context, request.keys);
+  }
+  host_.answer(context, Answer{});
+}
+
+void Table::park(const RequestContext& context, const Keys& keys) {
+  if (context.timeout <= Duration::zero()) {
+    Keys missing;
+    for (const std::string_view key : keys) {
+      if (state_.find(key) == nullptr) missing.push_back(key);
+    }
+    return host_.fail(context, absent_error(ErrorCode::not_found, missing, context.timeout));
+  }
+  Parked* parked = host_.park(context);
+  if (parked == nullptr) return;
+  const std::uint64_t bytes = KeyWait::charged_bytes(keys.size());
+  if (!quota_.charge_reserve(bytes)) return host_.fail(*parked, memory_refused(bytes));
+  auto owned = std::make_unique<KeyWait>(state_, *parked, keys.size());
+  KeyWait& wait = *owned;
+  parked->wait = std::move(owned);
+  for (const std::string_view key : keys) {
+    Entry* entry = state_.make_place_to_wait(key);
+    if (entry == nullptr) {
+      return host_.fail(*parked, memory_refused(key.size() + entry_bytes + extras_bytes));
+    }
+    wait.stand_at(*entry);
+  }
+}
+
+void Table::look_for(std::span<const std::string_view> keys, Values& values) {
+  constexpr std::size_t batch = 32;          // of keys whose memory is asked for at a time
+  constexpr std::size_t cached_keys = 8192;  // so many are in the processor's cache in any case
+  const KeyIndex& index = state_.index;
+  std::array<std::uint32_t, batch> hashes;
+  for (; !keys.empty(); keys = keys.subspan(std::min(keys.size(), batch))) {
+    const std::size_t count = std::min(keys.size(), batch);
+    for (std::size_t i = 0; i < count; ++i) hashes[i] = state_.hash_of(keys[i]);
+    if (index.size() > cached_keys) {
+      for (std::size_t i = 0; i < count; ++i) index.prefetch_bucket(hashes[i]);
+      for (std::size_t i = 0; i < count; ++i) index.prefetch_entry(hashes[i]);
+      for (std::size_t i = 0; i < count; ++i) index.prefetch_key(hashes[i]);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const Spot spot = state_.look(keys[i], hashes[i]);
+      values.push_back(spot.has_value() ? std::optional(spot.entry->value()) : std::nullopt);
+    }
+  }
+}
+
+void Table::multi_get(const RequestContext& context, const wire::MultiGet& request) {
+  if (auto error = check_keys(request.keys)) return host_.fail(context, std::move(*error));
+  Values values;
+  values.reserve(request.keys.size());
+  look_for(request.keys, values);
+  std::uint64_t bytes = 0;
+  for (const auto& value : values) bytes += value ? value->size() : 0;
+  const std::uint64_t limit = options_.limits.round_bytes_max;
+  if (bytes > limit) {
+    return host_.fail(context, too_large("the sum of the values", bytes, "bytes", limit));
+  }
+  // The one read that copies: the copy is charged until it has left.
+  Answer answer = values_answer(quota_, values);
+  if (answer.tail == nullptr) return host_.fail(context, memory_refused(bytes));
+  host_.answer(context, std::move(answer));
+}
+
+void Table::multi_set(const RequestContext& context, const wire::MultiSet& request) {
+  std::optional<Error> error = check_key_count(request.entries.size());
+  if (!error) error = check_ttl(request.ttl);
+  for (auto pair = request.entries.begin(); !error && pair != request.entries.end(); ++pair) {
+    error = check_key(pair->key);
+    if (!error) error = check_value(pair->key, pair->value.size());
+  }
+  if (error) return host_.fail(context, std::move(*error));
+
+  Terms terms;
+  terms.deadline = deadline_of(request.ttl);
+  terms.binding = Terms::Binding::clear;
+  std::vector<Draft> drafts;
+  drafts.reserve(request.entries.size());
+  for (const wire::KeyValue& pair : request.entries) {
+    Draft& draft = drafts.emplace_back(state_);
+    const std::optional<NewValue> value = state_.make_value(pair.value);
+    if (!value ||
+        !state_.prepare(draft, state_.look(pair.key), *value, TableState::Binding::none)) {
+      return host_.fail(context, memory_refused(pair.key.size() + pair.value.size() + entry_bytes));
+    }
+  }
+  std::vector<Entry*> appeared;
+  appeared.reserve(drafts.size());
+  for (Draft& draft : drafts) {
+    Entry& entry = draft.entry();
+    if (state_.put(draft)) appeared.push_back(&entry);
+    apply_terms(entry, terms, context.session);
+  }
+  host_.answer(context, answer_of(wire::EmptyReply{}));
+  state_.serve(appeared);
+}
+
+/// A cursor is the number of the slot that comes next.
+void Table::list_keys(const RequestContext& context, const wire::List& request) {
+  const std::uint32_t slots_max = options_.list_slots_per_page;
+  const std::uint32_t count_max =
+      request.count_max == 0 ? slots_max : std::min(request.count_max, slots_max);
+  const std::uint32_t end = state_.entries.end();
+  auto slot = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.cursor, end));
+  wire::ListReply reply;
+  for (std::uint32_t looked_at = 0; slot < end && looked_at < slots_max; ++looked_at) {
+    if (reply.entries.size() == count_max) break;
+    const Entry* entry = state_.entries.at(slot);
+    slot = state_.entries.after(slot);
+    if (entry == nullptr || !entry->present_at(host_.now())) continue;
+    if (!entry->key().starts_with(request.prefix)) continue;
+    wire::ListEntry& listed = reply.entries.emplace_back();
+    listed.name = entry->key();
+    listed.value_bytes = entry->value().size();
+    const KeyExtras* const extras = entry->block.extras();
+    listed.bound = extras != nullptr && extras->session != nullptr;
+    if (entry->deadline != base::far_future) listed.ttl = entry->deadline - host_.now();
+  }
+  if (slot < end) reply.cursor = slot;
+  host_.answer(context, answer_of(reply));
+}
+
+}  // namespace muster::core

@@ -1,0 +1,255 @@
+#include "core/keys/table_state.h"
+
+#include <new>
+#include <utility>
+
+// Life of a key: looked for -> a write is drafted (all that it takes is allocated and charged to
+// the quota; a new entry stands in the index, without a value) -> put: it has the value, those who
+// waited are served -> removed, or expired by the wheel of deadlines, or found past its deadline by
+// whoever looks first; all three are `remove`. The entry stays as long as the key has a value or a
+// wait.
+//
+// Deadlines stand in a wheel of the table's own, and one timer of the server's for the next time at
+// which that has work. When a deadline moves to a later one, as it does with every `set` and
+// `touch` of a key that is kept alive, nothing moves in the wheel: it looks again at the earlier
+// one.
+
+namespace muster::core {
+namespace {
+
+constexpr int moves_per_removal = 8;  ///< in the wheel, that take as long
+
+}  // namespace
+
+Draft::Draft(Draft&& other) noexcept
+    : table_(other.table_),
+      entry_(std::exchange(other.entry_, nullptr)),
+      block_(std::exchange(other.block_, {})),
+      made_entry_(other.made_entry_),
+      made_extras_(other.made_extras_) {}
+
+Draft::~Draft() {
+  if (block_) table_->free_block(block_);
+  if (entry_ == nullptr) return;
+  if (made_extras_) table_->drop_extras_if_unused(*entry_);
+  if (made_entry_) table_->drop_if_unused(*entry_);
+}
+
+TableState::~TableState() {
+  for (std::uint32_t slot = 0; slot < entries.end(); ++slot) {
+    Entry* entry = entries.at(slot);
+    if (entry == nullptr) continue;
+    if (entry->deadline != base::far_future) deadlines->remove(slot);
+    bind(*entry, nullptr);
+    drop_extras_if_unused(*entry);
+    free_block(entry->block);
+    quota.release(entry_bytes);
+  }
+}
+
+Spot TableState::look_after_removal(Entry& entry, std::string_view key, std::uint32_t hash) {
+  remove(entry);
+  return {key, hash, index.find(key, hash)};  // it stays if somebody waits there
+}
+
+std::optional<NewValue> TableState::make_value(std::string_view first, std::string_view second) {
+  if (first.size() + second.size() < shared_value_bytes_min)
+    return NewValue{first, second, nullptr};
+  Payload payload =
+      second.empty() ? host.keep_brought(quota, first) : make_payload_joined(quota, first, second);
+  if (payload == nullptr) return std::nullopt;
+  return NewValue{{}, {}, std::move(payload)};
+}
+
+Block TableState::make_block(std::string_view key, const NewValue& value, Block::Extras extras,
+                             Charging charging) {
+  const std::uint64_t bytes = Block::taken_bytes(key.size(), value, extras);
+  if (!quota.charge(bytes, charging)) return {};
+  try {
+    return Block::make(key, value, extras);
+  } catch (const std::bad_alloc&) {
+    quota.release(bytes);
+    if (charging == Charging::always) throw;
+    quota.set_short(true);
+    return {};
+  }
+}
+
+void TableState::free_block(Block& block) {
+  quota.release(block.taken_bytes());
+  block.free();
+}
+
+void TableState::replace_block(Entry& entry, Block block) {
+  if (KeyExtras* const extras = entry.block.extras()) block.set_extras(extras);
+  free_block(entry.block);
+  entry.block = block;
+}
+
+Entry* TableState::make_entry(const Spot& spot, const NewValue& value, Block::Extras extras,
+                              Charging charging) {
+  if (!quota.charge(entry_bytes, charging)) return nullptr;
+  Block block = make_block(spot.key, value, extras, charging);
+  try {
+    if (block) {
+      index.reserve_one();
+      Entry& entry = entries.emplace(block, spot.hash);
+      index.insert(entry);
+      return &entry;
+    }
+  } catch (const std::bad_alloc&) {
+    free_block(block);
+    quota.set_short(true);
+  }
+  quota.release(entry_bytes);
+  return nullptr;
+}
+
+bool TableState::make_extras(Entry& entry, Charging charging) {
+  if (!entry.block.has_room_for_extras()) {
+    const bool is_shared = entry.block.is_shared();
+    const NewValue value =
+        is_shared ? NewValue{{}, {}, entry.block.shared()} : NewValue{entry.value(), {}, nullptr};
+    const Block block = make_block(entry.key(), value, Block::Extras::room, charging);
+    if (!block) return false;
+    replace_block(entry, block);
+  }
+  if (!quota.charge(extras_bytes, charging)) return false;
+  try {
+    entry.block.set_extras(new KeyExtras(*this, entry));
+    return true;
+  } catch (const std::bad_alloc&) {
+    quota.release(extras_bytes);
+    quota.set_short(true);
+    return false;
+  }
+}
+
+void TableState::drop_extras_if_unused(Entry& entry) {
+  KeyExtras* const extras = entry.block.extras();
+  if (extras == nullptr || extras->used()) return;
+  entry.block.set_extras(nullptr);
+  delete extras;
+  quota.release(extras_bytes);
+}
+
+void TableState::drop_if_unused(Entry& entry) {
+  drop_extras_if_unused(entry);
+  if (entry.has_value || entry.block.extras() != nullptr) return;
+  index.remove(entry);
+  free_block(entry.block);
+  quota.release(entry_bytes);
+  entries.erase(entry.slot);
+}
+
+Entry* TableState::make_place_to_wait(std::string_view key) {
+  Spot spot = look(key);
+  if (spot.entry == nullptr) {
+    spot.entry = make_entry(spot, {}, Block::Extras::room, Charging::reserve);
+  }
+  if (spot.entry == nullptr) return nullptr;
+  if (spot.entry->block.extras() != nullptr) return spot.entry;
+  if (make_extras(*spot.entry, Charging::reserve)) return spot.entry;
+  drop_if_unused(*spot.entry);
+  return nullptr;
+}
+
+bool TableState::prepare(Draft& draft, const Spot& spot, const NewValue& value, Binding binding) {
+  const auto extras = binding == Binding::room ? Block::Extras::room : Block::Extras::none;
+  draft.entry_ = spot.entry;
+  if (spot.entry == nullptr) {
+    draft.entry_ = make_entry(spot, value, extras, Charging::normal);
+    if (draft.entry_ == nullptr) return false;
+    draft.made_entry_ = true;
+  }
+  Entry& entry = *draft.entry_;
+  if (binding == Binding::room && entry.block.extras() == nullptr) {
+    if (!make_extras(entry, Charging::normal)) return false;
+    draft.made_extras_ = true;
+  }
+  if (draft.made_entry_) return true;
+  const bool has_room = entry.block.has_room_for_extras();
+  draft.block_ = make_block(entry.key(), value,
+                            has_room ? Block::Extras::room : Block::Extras::none, Charging::normal);
+  return static_cast<bool>(draft.block_);
+}
+
+bool TableState::put(Draft& draft) {
+  Entry& entry = *std::exchange(draft.entry_, nullptr);
+  if (draft.block_) replace_block(entry, std::exchange(draft.block_, {}));
+  if (entry.has_value) return false;
+  note_presence(entry, true);
+  return true;
+}
+
+void TableState::note_presence(Entry& entry, bool is_present) {
+  entry.has_value = is_present;
+  is_present ? ++key_count : --key_count;
+  KeyExtras* const extras = entry.block.extras();
+  if (extras == nullptr) return;
+  for (const WaitLink& link : extras->waiting.readers) {
+    std::size_t& missing_count = link.wait->missing_count;
+    is_present ? --missing_count : ++missing_count;
+  }
+}
+
+void TableState::remove(Entry& entry) {
+  set_deadline(entry, base::far_future);
+  bind(entry, nullptr);
+  entry.block.let_go_of_shared();
+  note_presence(entry, false);
+  drop_if_unused(entry);
+}
+
+void TableState::bind(Entry& entry, Session* session) {
+  KeyExtras* const extras = entry.block.extras();
+  if (extras == nullptr || extras->session == session) return;
+  extras->of_session.leave();
+  extras->session = session;
+  if (session != nullptr) session->bound_keys.append(extras->of_session);
+}
+
+void TableState::set_deadline(Entry& entry, Instant deadline) {
+  if (deadline == entry.deadline) return;
+  if (deadline != base::far_future && deadlines == nullptr) {
+    deadlines = std::make_unique<Wheel<EntryLinks>>(EntryLinks{&entries});
+  }
+  const Instant before = std::exchange(entry.deadline, deadline);
+  const bool was_armed = before != base::far_future;
+  if (deadline == base::far_future) {
+    deadlines->remove(entry.slot);
+    if (deadlines->armed_count() == 0) next_expiry.disarm();
+    return;
+  }
+  if (was_armed && deadline > before) return;  // the wheel looks at the earlier one
+  if (was_armed) deadlines->remove(entry.slot);
+  if (!next_expiry.armed() || host.now() < next_expiry.at()) deadlines->skip_to(host.now());
+  const Instant due = deadlines->add(entry.slot);
+  if (!next_expiry.armed() || due < next_expiry.at()) host.timers().arm(next_expiry, due);
+}
+
+void TableState::prefetch_removal(const Entry& entry) const {
+  index.prefetch_bucket(entry.hash);
+  __builtin_prefetch(entry.block.begin());
+}
+
+int TableState::expire(int work_max) {
+  int work = 0;
+  while (work < work_max) {
+    const std::uint32_t slot = deadlines->take_due(host.now());
+    if (slot != Entry::none) {
+      Entry& entry = entries[slot];
+      prefetch_removal(entries[entry.next_in_wheel]);  // whose turn is next, if anybody's
+      entry.deadline = base::far_future;               // no longer armed
+      remove(entry);
+      ++work;
+      continue;
+    }
+    if (deadlines->next_deadline() > host.now()) break;
+    work += Wheel<EntryLinks>::moves_per_call_max / moves_per_removal;
+  }
+  host.timers().arm(next_expiry, deadlines->next_deadline());
+  return work;
+}
+
+}  // namespace muster::core

@@ -1,0 +1,93 @@
+#include "core/memory/charged_memory.h"
+
+#include <algorithm>
+#include <functional>
+#include <new>
+#include <utility>
+
+namespace muster::core {
+
+/// Has taken memory over, with a charge of `charged_bytes` that was made already.
+class ChargedMemory::Block final : public ChargedBytes {
+ public:
+  Block(Memory&& memory, std::string_view view, Quota& quota, std::uint64_t charged_bytes)
+      : ChargedBytes(view),
+        memory_(std::move(memory)),
+        quota_(quota),
+        charged_bytes_(charged_bytes) {}
+  ~Block() { quota_.release(charged_bytes_); }
+
+ private:
+  Memory memory_;
+  Quota& quota_;
+  std::uint64_t charged_bytes_;
+};
+
+/// Null, or throws, when the system refuses.
+char* ChargedMemory::reallocate(char* memory, std::size_t bytes, Charging charging) {
+  for (;;) {
+    if (void* const grown = std::realloc(memory, bytes)) return static_cast<char*>(grown);
+    if (charging != Charging::always) return nullptr;
+    const std::new_handler make_room = std::get_new_handler();  // as operator new does
+    if (make_room == nullptr) throw std::bad_alloc();
+    make_room();
+  }
+}
+
+bool ChargedMemory::grow(std::size_t size_bytes, std::size_t later_bytes, Charging charging) {
+  const std::size_t added_bytes = size_bytes - size_bytes_;
+  if (!quota_.charge(added_bytes, charging)) return false;
+  if (size_bytes > allocated_bytes_) {
+    char* grown = nullptr;
+    try {
+      grown = reallocate(memory_.get(), std::max(size_bytes, later_bytes), charging);
+    } catch (...) {
+      quota_.release(added_bytes);
+      throw;
+    }
+    if (grown == nullptr) {
+      quota_.release(added_bytes);
+      quota_.set_short(true);
+      return false;
+    }
+    static_cast<void>(memory_.release());
+    memory_.reset(grown);
+    allocated_bytes_ = std::max(size_bytes, later_bytes);
+  }
+  size_bytes_ = size_bytes;
+  return true;
+}
+
+void ChargedMemory::release() {
+  quota_.release(std::exchange(size_bytes_, 0));
+  memory_.reset();
+  allocated_bytes_ = 0;
+}
+
+bool ChargedMemory::is_mostly(std::string_view bytes) const {
+  const std::less_equal<const char*> is_not_after;
+  const bool is_within = is_not_after(begin(), bytes.data()) &&
+                         is_not_after(bytes.data() + bytes.size(), begin() + size_bytes_);
+  return size_bytes_ != 0 && is_within && bytes.size() >= allocated_bytes_ - allocated_bytes_ / 8;
+}
+
+Payload ChargedMemory::take_over(Quota& quota, std::string_view bytes) {
+  const std::uint64_t charged_bytes = allocated_bytes_ + payload_overhead_bytes;
+  quota_.release(size_bytes_);  // or it would count twice
+  if (!quota.charge(charged_bytes)) {
+    quota_.charge_always(size_bytes_);
+    return nullptr;
+  }
+  try {
+    Payload taken = std::make_shared<const Block>(std::move(memory_), bytes, quota, charged_bytes);
+    size_bytes_ = allocated_bytes_ = 0;
+    return taken;
+  } catch (const std::bad_alloc&) {
+    quota.release(charged_bytes);
+    quota_.charge_always(size_bytes_);
+    quota.set_short(true);
+    return nullptr;
+  }
+}
+
+}  // namespace muster::core

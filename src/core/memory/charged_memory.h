@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+
+#include "core/memory/payload.h"
+
+namespace muster::core {
+
+/// Memory that requests come in piece by piece, charged to the server's quota. It grows with what
+/// has come; whoever keeps a long value of a request takes all of it over instead of a copy.
+class ChargedMemory {
+ public:
+  /// The quota outlives the memory.
+  explicit ChargedMemory(Quota& quota) : quota_(quota) {}
+  ~ChargedMemory() { release(); }
+  ChargedMemory(const ChargedMemory&) = delete;
+  ChargedMemory& operator=(const ChargedMemory&) = delete;
+
+  char* begin() { return memory_.get(); }
+  const char* begin() const { return memory_.get(); }
+  /// That may be used, and are charged.
+  std::size_t size_bytes() const { return size_bytes_; }
+
+  /// Makes it longer; what is in it stays. When it has to move, it moves to where it can grow to
+  /// `later_bytes` without being copied again: those that are not used are no memory of the
+  /// system's. False: the quota refuses, or the system, and all is as before. What is charged
+  /// always throws std::bad_alloc instead.
+  bool grow(std::size_t size_bytes, std::size_t later_bytes, Charging charging);
+  void release();
+
+  /// Whether little of it is not `bytes`.
+  bool is_mostly(std::string_view bytes) const;
+  /// `bytes` of it as a payload, which holds all of it; then this is empty. Null when the quota
+  /// refuses, or the system: then it is as before.
+  Payload take_over(Quota& quota, std::string_view bytes);
+
+ private:
+  struct Free {
+    void operator()(char* memory) const { std::free(memory); }
+  };
+  using Memory = std::unique_ptr<char, Free>;
+  class Block;
+
+  static char* reallocate(char* memory, std::size_t bytes, Charging charging);
+
+  Quota& quota_;
+  Memory memory_;
+  std::size_t size_bytes_ = 0;
+  std::size_t allocated_bytes_ = 0;
+};
+
+}  // namespace muster::core

@@ -1,0 +1,168 @@
+#include "core/memory/payload.h"
+
+#include <cassert>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace muster::core {
+
+bool Quota::has_room(std::uint64_t bytes) const {
+  if (is_short_) return false;
+  return used_bytes_ <= limit_bytes_ && bytes <= limit_bytes_ - used_bytes_;
+}
+
+bool Quota::charge(std::uint64_t bytes) {
+  for (const Quota* quota = this; quota != nullptr; quota = quota->parent_) {
+    if (!quota->has_room(bytes)) return false;
+  }
+  charge_always(bytes);
+  return true;
+}
+
+bool Quota::charge_reserve(std::uint64_t bytes) {
+  for (const Quota* quota = this; quota != nullptr; quota = quota->parent_) {
+    const std::uint64_t limit = quota->limit_bytes_ + quota->limit_bytes_ / 8;
+    if (quota->used_bytes_ > limit || bytes > limit - quota->used_bytes_) return false;
+  }
+  charge_always(bytes);
+  return true;
+}
+
+void Quota::charge_always(std::uint64_t bytes) {
+  for (Quota* quota = this; quota != nullptr; quota = quota->parent_) quota->used_bytes_ += bytes;
+}
+
+bool Quota::charge(std::uint64_t bytes, Charging charging) {
+  if (charging == Charging::normal) return charge(bytes);
+  if (charging == Charging::reserve) return charge_reserve(bytes);
+  charge_always(bytes);
+  return true;
+}
+
+void Quota::release(std::uint64_t bytes) {
+  for (Quota* quota = this; quota != nullptr; quota = quota->parent_) {
+    assert(quota->used_bytes_ >= bytes);
+    quota->used_bytes_ -= bytes;
+  }
+}
+
+const Quota& Quota::refusing(std::uint64_t bytes) const {
+  const Quota* quota = this;
+  while (quota->parent_ != nullptr && quota->has_room(bytes)) quota = quota->parent_;
+  return *quota;
+}
+
+void Quota::set_short(bool is_short) {
+  Quota* quota = this;
+  while (quota->parent_ != nullptr) quota = quota->parent_;
+  quota->is_short_ = is_short;
+}
+
+bool Quota::is_short() const {
+  const Quota* quota = this;
+  while (quota->parent_ != nullptr) quota = quota->parent_;
+  return quota->is_short_;
+}
+
+namespace {
+
+/// Gives a charge back together with the memory that it was made for.
+template <class T>
+class ChargedAllocator {
+ public:
+  using value_type = T;
+
+  ChargedAllocator(Quota& quota, std::uint64_t charged_bytes)
+      : quota_(&quota), charged_bytes_(charged_bytes) {}
+  template <class Other>
+  ChargedAllocator(const ChargedAllocator<Other>& other)
+      : quota_(other.quota_), charged_bytes_(other.charged_bytes_) {}
+
+  T* allocate(std::size_t count) { return std::allocator<T>().allocate(count); }
+  void deallocate(T* memory, std::size_t count) {
+    std::allocator<T>().deallocate(memory, count);
+    quota_->release(charged_bytes_);
+  }
+  bool operator==(const ChargedAllocator&) const = default;
+
+ private:
+  template <class Other>
+  friend class ChargedAllocator;
+
+  Quota* quota_;
+  std::uint64_t charged_bytes_;
+};
+
+/// The counters, the ChargedBytes and what it views in one piece of memory.
+BlankPayload in_one_piece(Quota& quota, std::size_t bytes, std::uint64_t charged_bytes) {
+  using Word = std::uint64_t;
+  static_assert(sizeof(ChargedBytes) % sizeof(Word) == 0 && alignof(ChargedBytes) <= sizeof(Word));
+  static_assert(std::is_trivially_destructible_v<ChargedBytes>);
+  const std::size_t words = (sizeof(ChargedBytes) + bytes + sizeof(Word) - 1) / sizeof(Word);
+  const auto memory = std::allocate_shared_for_overwrite<Word[]>(
+      ChargedAllocator<Word>(quota, charged_bytes), words);
+  char* const begin = reinterpret_cast<char*>(memory.get()) + sizeof(ChargedBytes);
+  const auto* const header = new (memory.get()) ChargedBytes(std::string_view(begin, bytes));
+  return {Payload(memory, header), begin};
+}
+
+/// Bytes in a string.
+class ChargedString final : public ChargedBytes {
+ public:
+  /// Takes over a charge of `charged_bytes` that was made already.
+  ChargedString(std::string bytes, Quota& quota, std::uint64_t charged_bytes)
+      : ChargedBytes({}), bytes_(std::move(bytes)), quota_(quota), charged_bytes_(charged_bytes) {
+    view_ = bytes_;
+  }
+  ~ChargedString() { quota_.release(charged_bytes_); }
+
+ private:
+  std::string bytes_;
+  Quota& quota_;
+  std::uint64_t charged_bytes_;
+};
+
+}  // namespace
+
+// Charged before anything is copied: a refusal costs nothing.
+
+BlankPayload make_blank_payload(Quota& quota, std::size_t bytes, Charging charging) {
+  const std::uint64_t charged_bytes = bytes + payload_overhead_bytes;
+  if (!quota.charge(charged_bytes, charging)) return {};
+  try {
+    return in_one_piece(quota, bytes, charged_bytes);
+  } catch (const std::bad_alloc&) {
+    quota.release(charged_bytes);
+    if (charging == Charging::always) throw;
+    quota.set_short(true);
+    return {};
+  }
+}
+
+Payload make_payload(Quota& quota, std::string_view bytes, Charging charging) {
+  BlankPayload made = make_blank_payload(quota, bytes.size(), charging);
+  if (made.payload != nullptr) bytes.copy(made.bytes, bytes.size());
+  return std::move(made.payload);
+}
+
+Payload make_payload_joined(Quota& quota, std::string_view first, std::string_view second) {
+  BlankPayload made = make_blank_payload(quota, first.size() + second.size(), Charging::normal);
+  if (made.payload == nullptr) return nullptr;
+  first.copy(made.bytes, first.size());
+  second.copy(made.bytes + first.size(), second.size());
+  return std::move(made.payload);
+}
+
+Payload make_payload_always(Quota& quota, std::string bytes) {
+  const std::uint64_t charged_bytes = bytes.size() + payload_overhead_bytes;
+  quota.charge_always(charged_bytes);
+  try {
+    return std::make_shared<const ChargedString>(std::move(bytes), quota, charged_bytes);
+  } catch (const std::bad_alloc&) {
+    quota.release(charged_bytes);
+    throw;
+  }
+}
+
+}  // namespace muster::core

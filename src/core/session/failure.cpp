@@ -1,0 +1,42 @@
+#include "core/session/failure.h"
+
+namespace muster::core {
+
+std::string describe(const ProcessInfo& process) {
+  std::string text = process.host.empty() ? to_string(process.id) : process.host;
+  if (process.pid != 0) text += ":" + std::to_string(process.pid);
+  if (!process.label.empty()) text += " (" + process.label + ")";
+  return text;
+}
+
+Error too_large(std::string_view what, std::uint64_t actual, std::string_view unit,
+                std::uint64_t limit) {
+  Error error = failure(ErrorCode::too_large, std::string(what));
+  error.detail += " has " + std::to_string(actual) + " ";
+  error.detail += unit;
+  error.detail += ", the server takes at most " + std::to_string(limit);
+  error.actual = actual;
+  error.limit = limit;
+  return error;
+}
+
+Error exhausted(std::string what, std::uint64_t actual, std::uint64_t limit) {
+  Error error = failure(ErrorCode::resource_exhausted, std::move(what));
+  error.actual = actual;
+  error.limit = limit;
+  return error;
+}
+
+Error memory_exhausted(Host& host, const Quota& quota, std::uint64_t bytes) {
+  if (quota.is_short()) {
+    return failure(ErrorCode::resource_exhausted, std::string(out_of_system_memory));
+  }
+  const Quota& refusing = quota.refusing(bytes);
+  const bool of_server = &refusing == &host.quota();
+  return exhausted(std::to_string(bytes) + " more bytes would pass the limit " +
+                       (of_server ? "memory_bytes_max" : "namespace_memory_bytes_max") +
+                       "; remove keys, or start the server with a higher one",
+                   refusing.used_bytes(), refusing.limit_bytes());
+}
+
+}  // namespace muster::core

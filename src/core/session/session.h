@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/memory/chain.h"
+#include "core/session/answers.h"
+#include "core/session/connection.h"
+#include "core/session/timers.h"
+#include "core/session/wait.h"
+#include "wire/hello.h"
+#include "wire/operation.h"
+
+// What the rooms of core share: a client's session, its requests that wait, and the replies that
+// it has not acknowledged yet. A session belongs to one namespace and outlives its connections.
+
+namespace muster::core {
+
+struct NameSpace;  // table and groups of one namespace: core/name_space.h
+struct Member;     // a session's part in an epoch: core/groups/roster.h
+struct Session;
+struct KeyExtras;  // core/keys/table_state.h
+
+/// What a parked request takes, with its place in the session's map and in its room; measured by
+/// tests/unit/core/memory_test.cpp.
+inline constexpr std::uint64_t parked_bytes = 256;
+
+/// A request that waits for its answer. Stands in its session's map; survives reconnects.
+struct Parked {
+  Parked(Session& session, std::uint64_t request_id, wire::Operation operation);
+  ~Parked();
+
+  Session& session;
+  std::uint64_t request_id;
+  wire::Operation operation;
+  Instant received{};
+  Duration timeout{};  ///< as the client gave it
+  Instant deadline{};
+  Timer timer;  ///< TimerKind::parked
+  std::unique_ptr<Wait> wait;
+};
+
+using ParkedByRequest = std::unordered_map<std::uint64_t, Parked>;
+
+struct Session {
+  /// `quota` is the namespace's.
+  Session(std::uint64_t id, NameSpace& name_space, Quota& quota);
+  ~Session();
+
+  std::uint64_t id;
+  NameSpace& name_space;
+  Quota& quota;
+  wire::ResumeToken token;
+  wire::Role role = wire::Role::client;
+  ProcessInfo process;
+  ConnectionId connection = 0;   ///< 0: disconnected
+  Instant heard{};               ///< last byte
+  Duration paused_when_heard{};  ///< the engine's sum of gaps at that time
+  Instant disconnected{};
+  Duration paused_when_disconnected{};
+  DisconnectCause disconnect_cause = DisconnectCause::closed;
+  Timer expiry;  ///< re-armed when it fires early: a byte only moves `heard`
+
+  ParkedByRequest parked;
+  Answers unacknowledged;
+  std::uint64_t cached_bytes = 0;         ///< of the heads above, without those that were parked
+  std::uint32_t cached_parked_count = 0;  ///< of those above that were parked
+
+  std::vector<Member*> members;     ///< one per epoch that it has not moved on from
+  std::uint32_t claimants = 0;      ///< joiners that wait for a sign of life of this session
+  Chain<KeyExtras> bound_keys;      ///< the keys that go with this session
+  Link<Session> of_process{*this};  ///< among the sessions of its process
+  bool ended = false;               ///< over, but its memory stays until the next event
+};
+
+/// One request in hand: everything about it but its body.
+struct RequestContext {
+  Session& session;
+  std::uint64_t request_id;
+  wire::Operation operation;
+  Duration timeout;
+  Instant now;
+};
+
+}  // namespace muster::core
