@@ -74,8 +74,7 @@ StatelessProcessGroup join(const muster::Store& store, const std::string& name, 
 
 /// Group g is of the processes g, g + 1, ...: each process is in as many groups as a group has
 /// processes, if there are so many.
-template <class Backend>
-void make(const Backend& backend, const Part& part) {
+void make(const weight_sync::Backend& backend, const Part& part) {
   auto store = require(muster::Store::connect(part.address));
   auto everybody = join(store, "everybody", part.index, part.processes);
   std::list<StatelessProcessGroup> groups;
@@ -92,19 +91,18 @@ void make(const Backend& backend, const Part& part) {
     require(everybody.barrier(patience));
     const auto began = Clock::now();
     std::vector<std::thread> threads;
-    std::list<std::unique_ptr<typename Backend::Communicator>> made;
+    std::list<std::unique_ptr<muster::Communicator>> made;
     for (StatelessProcessGroup& group : groups) {
       auto& place = made.emplace_back();
       threads.emplace_back([&] {
-        place = std::make_unique<typename Backend::Communicator>(
-            require(backend.connect(group, patience)));
+        place = std::make_unique<muster::Communicator>(require(backend.connect(group, patience)));
       });
     }
     for (std::thread& thread : threads) thread.join();
     all_ms.push_back(milliseconds_since(began));
     for (const auto& each : made) {
-      one_ms.push_back(Milliseconds(each->making().total).count());
-      library_ms.push_back(Milliseconds(each->making().library).count());
+      one_ms.push_back(Milliseconds(each->creation_times().total).count());
+      library_ms.push_back(Milliseconds(each->creation_times().library).count());
     }
     require(everybody.barrier(patience));
   }
@@ -112,8 +110,8 @@ void make(const Backend& backend, const Part& part) {
 }
 
 /// Microseconds of one all_reduce of so many bytes, of many in a row.
-template <class Communicator>
-double all_reduce_us(Communicator& communicator, weight_sync::Staging& staging, std::size_t bytes) {
+double all_reduce_us(muster::Communicator& communicator, weight_sync::Staging& staging,
+                     std::size_t bytes) {
   const auto run = [&](int count) {
     for (int index = 0; index < count; ++index) {
       require(communicator.all_reduce(staging.at(0), staging.at(0), bytes / 4, DataType::float32,
@@ -132,8 +130,7 @@ double all_reduce_us(Communicator& communicator, weight_sync::Staging& staging, 
   return median(us);
 }
 
-template <class Backend>
-void move(const Backend& backend, const Part& part) {
+void move(const weight_sync::Backend& backend, const Part& part) {
   auto store = require(muster::Store::connect(part.address));
   auto group = join(store, "everybody", part.index, part.processes);
   auto communicator = require(backend.connect(group, patience));
@@ -148,20 +145,17 @@ void move(const Backend& backend, const Part& part) {
   require(group.barrier(patience));
 }
 
-template <class Backend>
-int run(const Backend& backend, const Part& part) {
+int run(const weight_sync::Backend& backend, const Part& part) {
   part.benchmark == "creation" ? make(backend, part) : move(backend, part);
   return 0;
 }
 
 int run_part(const Part& part) {
   if (const char* const devices = std::getenv("MUSTER_BENCH_DEVICES")) {
-    weight_sync::OnCuda cuda;
-    cuda.device = part.index % std::max(1, std::atoi(devices));
-    return run(cuda, part);
+    return run(weight_sync::on_cuda(part.index % std::max(1, std::atoi(devices))), part);
   }
 #ifdef WEIGHT_SYNC_GLOO
-  return run(weight_sync::OnCpu(), part);
+  return run(weight_sync::on_cpu(), part);
 #else
   std::cerr << "built without Gloo: MUSTER_BENCH_DEVICES says how many GPUs there are\n";
   return 1;

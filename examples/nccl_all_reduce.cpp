@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "in_one_process.h"
-#include "muster/nccl_communicator.h"
+#include "muster/nccl.h"
 #include "weight_sync/staging.h"
 
 using namespace std::chrono_literals;
 using example::require;
-using muster::NcclCommunicator;
+using muster::Communicator;
 using muster::StatelessProcessGroup;
 
 namespace {
@@ -30,14 +30,14 @@ T require_or_skip(muster::Result<T> result) {
   std::_Exit(77);
 }
 
-NcclCommunicator communicator_of(StatelessProcessGroup& group, int device) {
-  muster::NcclOptions options;
+Communicator communicator_of(StatelessProcessGroup& group, int device) {
+  muster::nccl::Options options;
   options.timeout = 10s;
-  return require_or_skip(NcclCommunicator::create(group, device, options));
+  return require_or_skip(muster::nccl::create(group, device, options));
 }
 
 /// Until the stream is done, or will never be: NCCL cannot go on, or a rank is gone.
-muster::Result<void> await(NcclCommunicator& communicator, weight_sync::Staging& memory) {
+muster::Result<void> await(Communicator& communicator, weight_sync::Staging& memory) {
   const auto end = std::chrono::steady_clock::now() + 20s;
   for (;;) {
     const auto is_done = memory.is_done(0);
@@ -50,7 +50,7 @@ muster::Result<void> await(NcclCommunicator& communicator, weight_sync::Staging&
 }
 
 /// Of all ranks' numbers.
-muster::Result<float> sum(NcclCommunicator& communicator, weight_sync::Staging& memory, float own) {
+muster::Result<float> sum(Communicator& communicator, weight_sync::Staging& memory, float own) {
   require(memory.fill(0, reinterpret_cast<const char*>(&own), sizeof own));
   void* const at = memory.at(0);
   auto summed = communicator.all_reduce(at, at, 1, muster::DataType::float32, muster::ReduceOp::sum,
@@ -70,7 +70,7 @@ int main() {
     const auto memory = require_or_skip(weight_sync::cuda_staging(device, sizeof(float)));
     auto store = example::connect(server);
     auto group = require(StatelessProcessGroup::create(store, "trainers", rank, 3));
-    std::optional<NcclCommunicator> communicator = communicator_of(group, device);
+    std::optional<Communicator> communicator = communicator_of(group, device);
     const auto own = static_cast<float>(rank + 1);
     require(require(sum(*communicator, *memory, own)) == 6, "1 + 2 + 3 is 6");
     require(group.barrier(10s));

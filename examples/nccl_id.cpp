@@ -3,9 +3,10 @@
 //
 // Ends with 77 where there is no libnccl.
 
+#include "muster/nccl_id.h"
+
 #include "in_one_process.h"
 #include "muster/codec_raw.h"
-#include "muster/nccl.h"
 
 using namespace std::chrono_literals;
 using example::require;
@@ -14,8 +15,8 @@ using muster::StatelessProcessGroup;
 namespace {
 
 /// Ends the example with 77 where NCCL is not installed.
-muster::NcclUniqueId nccl_id_of(StatelessProcessGroup& group) {
-  auto id = muster::nccl_unique_id(group, 10s);
+muster::nccl::UniqueId nccl_id_of(StatelessProcessGroup& group) {
+  auto id = muster::nccl::unique_id(group, 10s);
   if (!id && id.error().code == muster::ErrorCode::library_missing) {
     std::cout << "skipped: " << id.error().message() << std::endl;
     std::_Exit(77);
@@ -30,7 +31,7 @@ int main() {
   example::run_ranks(3, [&](int rank) {
     auto store = example::connect(server);
     auto all = require(StatelessProcessGroup::create(store, "all", rank, 3));
-    const muster::NcclUniqueId id = nccl_id_of(all);
+    const muster::nccl::UniqueId id = nccl_id_of(all);
     for (const auto& theirs : require(all.all_gather_obj<muster::RawCodec>(id))) {
       require(theirs == id, "one id for all ranks");
     }

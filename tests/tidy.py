@@ -51,11 +51,11 @@ PUBLIC_LAYERS = {
     "result.h": "base",
     "span.h": "base",
     "types.h": "base",
-    "gloo_communicator.h": "gloo",
+    "gloo.h": "gloo",
     "io_thread.h": "net",
     "nccl.h": "nccl",
-    "nccl_communicator.h": "nccl",
     "nccl_functions.h": "nccl",
+    "nccl_id.h": "nccl",
     "nccl_linked.h": "nccl",
     "server.h": "server",
 }

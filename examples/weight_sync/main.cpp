@@ -64,15 +64,14 @@ Result<StatelessProcessGroup> join_again_or_first(const muster::Store& store,
   return StatelessProcessGroup::create(store, name, size + rank, 2 * size, waiting());
 }
 
-template <class Backend>
 int train(const Backend& backend, const Arguments& arguments) {
   auto server = muster::Server::start();
   if (!server) return fail(server.error());
   std::cout << "address " << server->addresses().front() << std::endl;
   auto store = muster::Store::connect(server->addresses().front());
   if (!store) return fail(store.error());
-  Trainer<Backend> trainer(number(arguments, "--slice-bytes", 16 << 20),
-                           number(arguments, "--bucket-bytes", 1 << 20));
+  Trainer trainer(number(arguments, "--slice-bytes", 16 << 20),
+                  number(arguments, "--bucket-bytes", 1 << 20));
   const auto size = static_cast<int>(number(arguments, "--servers", 2)) + 1;
   for (std::size_t slice = 0; slice < number(arguments, "--slices", 2); ++slice) {
     auto group =
@@ -90,7 +89,6 @@ int train(const Backend& backend, const Arguments& arguments) {
   return ended ? 0 : fail(ended.error());
 }
 
-template <class Backend>
 int serve(const Backend& backend, const std::string& address, const Arguments& arguments) {
   auto store = muster::Store::connect(address);
   if (!store) return fail(store.error());
@@ -98,12 +96,11 @@ int serve(const Backend& backend, const std::string& address, const Arguments& a
   const auto size = static_cast<int>(number(arguments, "--servers", 2)) + 1;
   auto group = join_again_or_first(*store, group_name(number(arguments, "--slice", 0)), rank, size);
   if (!group) return fail(group.error());
-  Server<Backend> server(backend, *std::move(group), number(arguments, "--bucket-bytes", 1 << 20));
+  Server server(backend, *std::move(group), number(arguments, "--bucket-bytes", 1 << 20));
   const auto ended = server.run();
   return ended ? 0 : fail(ended.error());
 }
 
-template <class Backend>
 int run(const Backend& backend, const std::vector<std::string>& words, const Arguments& arguments) {
   if (words.size() == 1 && words[0] == "trainer") return train(backend, arguments);
   if (words.size() == 2 && words[0] == "server") return serve(backend, words[1], arguments);
@@ -132,13 +129,12 @@ int main(int argc, char** argv) {
   }
   const std::string device = arguments.count("--device") != 0 ? arguments["--device"] : "cpu";
   if (device == "cuda" || device.rfind("cuda:", 0) == 0) {
-    OnCuda cuda;
-    if (device.size() > 5) cuda.device = std::atoi(device.c_str() + 5);
-    return run(cuda, words, arguments);
+    const int ordinal = device.size() > 5 ? std::atoi(device.c_str() + 5) : 0;
+    return run(on_cuda(ordinal), words, arguments);
   }
   if (device != "cpu") return usage();  // never one in place of the other
 #ifdef WEIGHT_SYNC_GLOO
-  return run(OnCpu(), words, arguments);
+  return run(on_cpu(), words, arguments);
 #else
   std::cerr << "built without Gloo: --device cuda is all it has\n";
   return 1;

@@ -7,7 +7,6 @@
 namespace weight_sync {
 
 /// One process of an inference server: does what the trainer orders, until it is told to end.
-template <class Backend>
 class Server {
  public:
   Server(Backend backend, muster::StatelessProcessGroup group, std::size_t bucket_bytes)
@@ -57,7 +56,7 @@ class Server {
     return {};
   }
 
-  Slice<Backend> slice_;
+  Slice slice_;
   Weights weights_;
 };
 

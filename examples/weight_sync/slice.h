@@ -11,6 +11,7 @@
 
 #include "muster/codec_cereal.h"
 #include "muster/process_group.h"
+#include "weight_sync/backend.h"
 #include "weight_sync/staging.h"
 #include "weight_sync/weights.h"
 
@@ -33,7 +34,6 @@ inline bool is_about_others(const muster::Error& error) {
 
 /// The group of one tensor-parallel slice, the trainer and one process of each server, with the
 /// communicator of its present epoch.
-template <class Backend>
 class Slice {
  public:
   Slice(Backend backend, muster::StatelessProcessGroup group, std::size_t bucket_bytes)
@@ -177,7 +177,7 @@ class Slice {
   muster::StatelessProcessGroup group_;
   std::size_t bucket_bytes_;
   std::unique_ptr<Staging> staging_;
-  std::optional<typename Backend::Communicator> communicator_;
+  std::optional<muster::Communicator> communicator_;
 };
 
 }  // namespace weight_sync

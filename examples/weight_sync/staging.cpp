@@ -20,7 +20,7 @@ class HostStaging : public Staging {
       : buffers_{std::vector<char>(bytes), std::vector<char>(bytes)} {}
 
   void* at(int side) override { return buffer(side).data(); }
-  muster::CudaStream stream(int) override { return nullptr; }
+  muster::nccl::CudaStream stream(int) override { return nullptr; }
   Result<void> fill(int side, const char* from, std::size_t bytes) override {
     std::memcpy(buffer(side).data(), from, bytes);
     return {};
@@ -117,7 +117,7 @@ class CudaStaging : public Staging {
   }
 
   void* at(int side) override { return reinterpret_cast<void*>(of(side).address); }
-  muster::CudaStream stream(int side) override { return of(side).stream; }
+  muster::nccl::CudaStream stream(int side) override { return of(side).stream; }
   Result<void> fill(int side, const char* from, std::size_t bytes) override {
     const Current current(*this);
     return done(driver_.copy_in(of(side).address, from, bytes), "cuMemcpyHtoD");

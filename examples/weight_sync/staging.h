@@ -16,7 +16,7 @@ class Staging {
 
   virtual void* at(int side) = 0;
   /// Whereon what travels in it is put; null: there are no streams.
-  virtual muster::CudaStream stream(int side) = 0;
+  virtual muster::nccl::CudaStream stream(int side) = 0;
   /// Copies into the buffer, or out of it. Any thread.
   virtual muster::Result<void> fill(int side, const char* from, std::size_t bytes) = 0;
   virtual muster::Result<void> empty(int side, char* to, std::size_t bytes) = 0;

@@ -9,7 +9,6 @@
 namespace weight_sync {
 
 /// Gives each version to the servers of all slices, one slice after the other.
-template <class Backend>
 class Trainer {
  public:
   Trainer(std::size_t slice_bytes, std::size_t bucket_bytes)
@@ -23,7 +22,7 @@ class Trainer {
 
   muster::Result<void> publish(std::uint64_t version) {
     for (std::size_t index = 0; index < slices_.size(); ++index) {
-      Slice<Backend>& slice = slices_[index];
+      Slice& slice = slices_[index];
       Weights weights = weights_of(version, static_cast<int>(index), slice_bytes_);
       const Order order = order_of(version, weights, bucket_bytes_);
       for (;;) {
@@ -41,7 +40,7 @@ class Trainer {
 
   /// All servers end, too.
   muster::Result<void> end() {
-    for (Slice<Backend>& slice : slices_) {
+    for (Slice& slice : slices_) {
       const auto told = slice.group().broadcast_obj(Order(), trainer_rank, patience);
       if (!told) return told.error();
       if (auto left = slice.leave(); !left) return left;
@@ -51,7 +50,7 @@ class Trainer {
 
  private:
   /// Servers that were started again wait to be taken in.
-  static muster::Result<void> take_in(Slice<Backend>& slice) {
+  static muster::Result<void> take_in(Slice& slice) {
     const auto members = slice.group().members(patience);
     if (!members) return members.error();
     Order order;
@@ -63,7 +62,7 @@ class Trainer {
     return slice.regroup(order.new_size);
   }
 
-  static muster::Result<void> give(Slice<Backend>& slice, const Order& order, Weights& weights) {
+  static muster::Result<void> give(Slice& slice, const Order& order, Weights& weights) {
     if (slice.group().world_size() == 1) return {};
     const auto told = slice.group().broadcast_obj(order, trainer_rank, patience);
     if (!told) return told.error();
@@ -73,7 +72,7 @@ class Trainer {
 
   std::size_t slice_bytes_;
   std::size_t bucket_bytes_;
-  std::vector<Slice<Backend>> slices_;
+  std::vector<Slice> slices_;
 };
 
 }  // namespace weight_sync

@@ -20,9 +20,9 @@ namespace codec_id {
 inline constexpr std::uint32_t raw = 1;
 inline constexpr std::uint32_t cereal = 2;
 inline constexpr std::uint32_t json = 3;
-inline constexpr std::uint32_t nccl = 4;               ///< of `nccl_unique_id` alone: muster/nccl.h
-inline constexpr std::uint32_t nccl_communicator = 5;  ///< of muster/nccl_communicator.h alone
-inline constexpr std::uint32_t gloo_communicator = 6;  ///< of muster/gloo_communicator.h alone
+inline constexpr std::uint32_t nccl = 4;  ///< of nccl::unique_id alone: muster/nccl_id.h
+inline constexpr std::uint32_t nccl_communicator = 5;  ///< of muster/nccl.h alone
+inline constexpr std::uint32_t gloo_communicator = 6;  ///< of muster/gloo.h alone
 }  // namespace codec_id
 
 struct RawCodec;     ///< bytes as they are: muster/codec_raw.h

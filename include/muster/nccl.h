@@ -1,69 +1,137 @@
 #pragma once
 
-// Optional: the ids with which the ranks of a group open an NCCL communicator. It is a library of
-// its own, muster-nccl (CMake: Muster::nccl). Building with it needs neither CUDA nor NCCL: the
-// process loads libnccl when it first makes an id. A GPU is not needed for that.
+// NCCL communicators: device memory. They are in the library muster-nccl (CMake: Muster::nccl).
+// Building with it needs neither CUDA nor NCCL: both are loaded when the first communicator is
+// made.
 
-#include <array>
-#include <optional>
+#include <cstddef>
+#include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "muster/communicator.h"
 #include "muster/config.h"
+#include "muster/nccl_functions.h"
 #include "muster/process_group.h"
 #include "muster/result.h"
-#include "muster/types.h"
+#include "muster/span.h"
 
 MUSTER_BEGIN_NAMESPACE
 
-/// The bytes of an ncclUniqueId: copy them into its `internal`. Whoever has them can take part in
-/// the communicator's set-up, so they are for the members alone.
-using NcclUniqueId = std::array<char, 128>;
+namespace nccl {
 
-struct NcclIdOptions {
-  /// An id that was made elsewhere, to be taken instead of a new one. One rank brings it, or
-  /// several the same; not all zero.
-  std::optional<NcclUniqueId> id;
-  /// The path of libnccl; empty: the libnccl.so.2 that is loaded already, else the one that the
-  /// dynamic linker finds. It stays loaded.
-  std::string library;
+struct Options : CommunicatorOptions {
+  /// Runs one small collective before `create` returns. NCCL makes some connections in the first
+  /// collective only. The same on all ranks.
+  bool warm_up = false;
+  /// The most CTAs that NCCL may use for one operation; 0: NCCL decides. The same on all ranks.
+  int ctas_max = 0;
+  /// The paths of libnccl and of the driver's libcuda. Empty: the libnccl.so.2 that is loaded
+  /// already, else the one that the dynamic linker finds; libcuda.so.1. They stay loaded.
+  std::string nccl_library;
+  std::string cuda_library;
+  /// Functions to use instead of loading a library, for a host that links NCCL statically. They
+  /// must outlive the communicator.
+  const Functions* nccl = nullptr;
+  const CudaFunctions* cuda = nullptr;
 };
 
-/// Agrees on the id of one new communicator for the ranks of this epoch. Collective.
+/// Makes the communicator of a group's epoch. Collective: all ranks of the group call it.
 ///
-/// Blocks until all ranks have called it and the lowest of them, which is rank 0, has made the id
-/// by libnccl's ncclGetUniqueId: not before all are there. Each call gives another id, which
-/// serves one communicator; nothing but the group, its epoch and its collectives so far decides
-/// which call belongs to which, and no key is left behind.
+/// Blocks until all ranks have it, or none will. A rank that is missing, differs or shares a device
+/// is found before NCCL is called. No rank gets a communicator that another rank does not have.
 ///
-/// NCCL listens for the id's ranks in rank 0's process, with a thread and a socket, until all have
-/// used it or it is given up. The socket is set close-on-exec as soon as it is there, which NCCL
-/// itself does not do: a child that another thread exec'd in between has inherited it.
-///
-/// timeout  of the whole call, above zero and not `default_timeout`
-/// returns  the same 128 bytes on every rank. A rank that has them does not know whether those
-///          behind it do: a communicator may still not come about
-/// errors   those of a collective, above all timed_out (ranks: not come) and rank_lost; then
-///          regroup, since some ranks may have the id: no communicator will come of it.
-///          And, with `ranks` rank 0 everywhere, what went wrong in its process: library_missing
-///          (detail: what was looked for), nccl (actual: its ncclResult_t; detail: what it said, or
-///          that NCCL_COMM_ID is set there, which makes all ids one), timed_out,
-///          resource_exhausted. mismatch (ranks: who brought another id than the first who brought
-///          one), invalid_argument (ranks: who brought an id that is all zero)
-/// threads  as every collective of the group: one at a time. Blocking, not from an inline handler
-/// cost     two round trips; one when an id is brought. Making an id takes NCCL about 1 ms
-/// see      docs/nccl.md; ncclGetUniqueId
-MUSTER_API Result<NcclUniqueId> nccl_unique_id(StatelessProcessGroup& group, Duration timeout,
-                                               NcclIdOptions options = {});
+/// device  the CUDA ordinal of this rank's device
+/// errors  timed_out (ranks: those that did not come; inside NCCL, which does not report whom it
+///         waits for: all that waited when the time was up), rank_lost, rank_left,
+///         library_missing and no_device (ranks: where; detail: what was looked for),
+///         duplicate_device (ranks: those that share one), mismatch (ranks: with another NCCL or
+///         other options), nccl (ranks: where; actual, detail), resource_exhausted (8 attempts of
+///         this process have failed inside NCCL, which leaks then: see `failed_attempts`)
+/// threads as a collective of the group; not from an inline handler
+/// cost    three round trips and the time that NCCL needs
+/// see     docs/nccl.md
+MUSTER_API Result<Communicator> create(StatelessProcessGroup& group, int device,
+                                       Options options = {});
 
-/// Ends an id that no communicator will come of, in the process that made it: NCCL's thread and
-/// socket for it go, and whoever still uses it is refused. `nccl_unique_id` does so by itself when
-/// it fails in that process.
+// The following calls are for NCCL communicators only. One of another kind gets invalid_argument.
+
+/// The CUDA ordinal of its device.
+MUSTER_API Result<int> device(const Communicator& communicator);
+
+/// Lends the ncclComm_t while `work` runs. An abort waits for `work`, but not longer than
+/// `abort_timeout`. What `work` issues must have finished using the handle when `work` returns.
 ///
-/// returns  whether it was done: not in another process, not when the id was used up, and not when
-///          the id looks otherwise than NCCL's do, or not exactly one listening socket of the
-///          process is the one that it names; nothing is touched then
+/// errors  those of `work`, invalid_argument (an empty `work`)
+MUSTER_API Result<void> with_native(Communicator& communicator,
+                                    const std::function<Result<void>(Handle handle)>& work,
+                                    Duration timeout = default_timeout);
+
+/// The ncclComm_t, for kernels and graphs that use it on their own. The host stops them before it
+/// aborts or closes the communicator.
+///
+/// errors  invalid_argument (not with OnLoss::notify: a loss would destroy the handle while they
+///         use it)
+MUSTER_API Result<Handle> native_handle(const Communicator& communicator);
+
+/// One of several communicators that are made at once.
+struct Request {
+  StatelessProcessGroup* group = nullptr;
+  int device = 0;
+  Options options;
+};
+
+/// The NCCL communicators of a host, by group, epoch and rank. The host owns this object; nothing
+/// is shared across the process. In a forked child it is empty, and `create` gives `forked`.
+///
 /// threads  any
-/// cost     a look at each descriptor of the process
-MUSTER_API bool nccl_give_up(const NcclUniqueId& id);
+class MUSTER_API Communicators {
+ public:
+  Communicators();
+  /// Aborts all, without waiting.
+  ~Communicators();
+  Communicators(Communicators&&) noexcept;
+  Communicators& operator=(Communicators&&) noexcept;
+
+  /// As nccl::create. This object keeps the communicator.
+  Result<std::shared_ptr<Communicator>> create(StatelessProcessGroup& group, int device,
+                                               Options options = {});
+  /// Makes all at once, each on its own thread: groups that overlap in a ring cannot wait for each
+  /// other. One outcome per request, in the same order.
+  std::vector<Result<std::shared_ptr<Communicator>>> create_all(Span<const Request> requests);
+
+  /// The communicator of the group's current epoch; null: there is none, or it was dropped.
+  std::shared_ptr<Communicator> find(const StatelessProcessGroup& group) const;
+  /// All that are kept, in no order, including those of epochs that their groups have left.
+  std::vector<std::shared_ptr<Communicator>> all() const;
+  /// Forgets the communicator of the group's current epoch. It is aborted when nobody else holds
+  /// it.
+  void drop(const StatelessProcessGroup& group);
+  /// Forgets those that have ended, such as that of an epoch in which a rank was lost.
+  ///
+  /// returns  how many
+  std::size_t drop_ended();
+  std::size_t count() const;
+
+  /// Aborts all, as Communicator::abort_all.
+  void abort_all();
+
+  class Impl;
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+/// How many attempts of this process to make a communicator have failed inside NCCL. Each one
+/// leaves a thread, some descriptors and about 1 MB that NCCL does not free. After 8 `create`
+/// refuses, until `forgive_attempts` is called.
+MUSTER_API int failed_attempts();
+MUSTER_API void forgive_attempts();
+/// How many handles of this process were given up because NCCL did not return from their abort, or
+/// refused it.
+MUSTER_API int given_up_handles();
+
+}  // namespace nccl
 
 MUSTER_END_NAMESPACE

@@ -8,19 +8,21 @@
 #include <cstdint>
 
 #include "muster/config.h"
-#include "muster/nccl.h"
+#include "muster/nccl_id.h"
 
 MUSTER_BEGIN_NAMESPACE
 
-using NcclHandle = void*;  ///< ncclComm_t
+namespace nccl {
+
+using Handle = void*;      ///< ncclComm_t
 using CudaStream = void*;  ///< CUstream, cudaStream_t; null: the default stream
 
 /// The front of ncclConfig_t, which all versions from 2.27 on share: NCCL reads `size` bytes and
 /// takes the rest by default.
-struct NcclConfig {
+struct Config {
   static constexpr int undefined = -2147483647 - 1;  // NCCL_CONFIG_UNDEF_INT
 
-  std::size_t size = sizeof(NcclConfig);
+  std::size_t size = sizeof(Config);
   unsigned magic = 0xcafebeef;
   unsigned version = 22700;
   int blocking = 0;
@@ -34,41 +36,41 @@ struct NcclConfig {
 
 /// As nccl.h declares them: results are ncclResult_t, types ncclDataType_t, operations
 /// ncclRedOp_t, all ints. None may be null but those of the second part.
-struct NcclFunctions {
+struct Functions {
   int (*get_version)(int* version) = nullptr;
-  int (*get_unique_id)(NcclUniqueId* id) = nullptr;
-  int (*comm_init_rank_config)(NcclHandle* handle, int world_size, NcclUniqueId id, int rank,
-                               NcclConfig* config) = nullptr;
-  int (*comm_get_async_error)(NcclHandle handle, int* error) = nullptr;
-  int (*comm_abort)(NcclHandle handle) = nullptr;
-  int (*comm_finalize)(NcclHandle handle) = nullptr;
-  int (*comm_destroy)(NcclHandle handle) = nullptr;
+  int (*get_unique_id)(UniqueId* id) = nullptr;
+  int (*comm_init_rank_config)(Handle* handle, int world_size, UniqueId id, int rank,
+                               Config* config) = nullptr;
+  int (*comm_get_async_error)(Handle handle, int* error) = nullptr;
+  int (*comm_abort)(Handle handle) = nullptr;
+  int (*comm_finalize)(Handle handle) = nullptr;
+  int (*comm_destroy)(Handle handle) = nullptr;
   const char* (*get_error_string)(int result) = nullptr;
-  const char* (*get_last_error)(NcclHandle handle) = nullptr;
+  const char* (*get_last_error)(Handle handle) = nullptr;
   int (*group_start)() = nullptr;
   int (*group_end)() = nullptr;
   int (*all_reduce)(const void* send, void* receive, std::size_t count, int type, int operation,
-                    NcclHandle handle, CudaStream stream) = nullptr;
+                    Handle handle, CudaStream stream) = nullptr;
   int (*broadcast)(const void* send, void* receive, std::size_t count, int type, int root,
-                   NcclHandle handle, CudaStream stream) = nullptr;
+                   Handle handle, CudaStream stream) = nullptr;
   int (*reduce)(const void* send, void* receive, std::size_t count, int type, int operation,
-                int root, NcclHandle handle, CudaStream stream) = nullptr;
+                int root, Handle handle, CudaStream stream) = nullptr;
   int (*all_gather)(const void* send, void* receive, std::size_t send_count, int type,
-                    NcclHandle handle, CudaStream stream) = nullptr;
+                    Handle handle, CudaStream stream) = nullptr;
   int (*reduce_scatter)(const void* send, void* receive, std::size_t receive_count, int type,
-                        int operation, NcclHandle handle, CudaStream stream) = nullptr;
-  int (*send)(const void* buffer, std::size_t count, int type, int peer, NcclHandle handle,
+                        int operation, Handle handle, CudaStream stream) = nullptr;
+  int (*send)(const void* buffer, std::size_t count, int type, int peer, Handle handle,
               CudaStream stream) = nullptr;
-  int (*recv)(void* buffer, std::size_t count, int type, int peer, NcclHandle handle,
+  int (*recv)(void* buffer, std::size_t count, int type, int peer, Handle handle,
               CudaStream stream) = nullptr;
 
   // From 2.28 on; without them grouped sends and receives are used.
-  int (*all_to_all)(const void* send, void* receive, std::size_t count, int type, NcclHandle handle,
+  int (*all_to_all)(const void* send, void* receive, std::size_t count, int type, Handle handle,
                     CudaStream stream) = nullptr;
   int (*gather)(const void* send, void* receive, std::size_t count, int type, int root,
-                NcclHandle handle, CudaStream stream) = nullptr;
+                Handle handle, CudaStream stream) = nullptr;
   int (*scatter)(const void* send, void* receive, std::size_t count, int type, int root,
-                 NcclHandle handle, CudaStream stream) = nullptr;
+                 Handle handle, CudaStream stream) = nullptr;
 };
 
 /// Of the CUDA driver, as cuda.h declares them in their present versions (`_v2` where there is
@@ -89,5 +91,7 @@ struct CudaFunctions {
   int (*mem_alloc)(std::uintptr_t* address, std::size_t bytes) = nullptr;
   int (*mem_free)(std::uintptr_t address) = nullptr;
 };
+
+}  // namespace nccl
 
 MUSTER_END_NAMESPACE

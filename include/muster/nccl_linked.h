@@ -9,28 +9,29 @@
 
 MUSTER_BEGIN_NAMESPACE
 
-namespace nccl_linked {
+namespace nccl {
+namespace linked {
 
-/// The same function under the types of NcclFunctions; only handles, enumerations and the structs
+/// The same function under the types of Functions; only handles, enumerations and the structs
 /// of the same layout may differ.
 template <class Wanted, class Given>
 Wanted as(Given* given) {
-  static_assert(sizeof(ncclUniqueId) == sizeof(NcclUniqueId), "another NCCL than this is made for");
+  static_assert(sizeof(ncclUniqueId) == sizeof(UniqueId), "another NCCL than this is made for");
   static_assert(sizeof(ncclResult_t) == sizeof(int) && sizeof(ncclDataType_t) == sizeof(int) &&
                     sizeof(ncclRedOp_t) == sizeof(int),
                 "NCCL's enumerations are ints");
-  static_assert(offsetof(ncclConfig_t, trafficClass) == offsetof(NcclConfig, traffic_class) &&
-                    offsetof(ncclConfig_t, blocking) == offsetof(NcclConfig, blocking),
+  static_assert(offsetof(ncclConfig_t, trafficClass) == offsetof(Config, traffic_class) &&
+                    offsetof(ncclConfig_t, blocking) == offsetof(Config, blocking),
                 "NCCL's configuration begins as ours");
   return reinterpret_cast<Wanted>(reinterpret_cast<void (*)()>(given));
 }
 
-}  // namespace nccl_linked
+}  // namespace linked
 
 /// The functions of the NCCL that this program is linked with.
-inline NcclFunctions nccl_linked_functions() {
-  using nccl_linked::as;
-  NcclFunctions table;
+inline Functions linked_functions() {
+  using linked::as;
+  Functions table;
   table.get_version = as<decltype(table.get_version)>(&ncclGetVersion);
   table.get_unique_id = as<decltype(table.get_unique_id)>(&ncclGetUniqueId);
   table.comm_init_rank_config = as<decltype(table.comm_init_rank_config)>(&ncclCommInitRankConfig);
@@ -56,5 +57,7 @@ inline NcclFunctions nccl_linked_functions() {
 #endif
   return table;
 }
+
+}  // namespace nccl
 
 MUSTER_END_NAMESPACE

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-namespace muster::gloo {
+namespace muster::gloo_internal {
 namespace {
 
-/// gloo::allreduce, which every Gloo since 2018 has.
+/// allreduce, which every Gloo since 2018 has.
 constexpr const char* name_to_look_for = "_ZN4gloo9allreduceERKNS_16AllreduceOptionsE";
 constexpr std::string_view own_library = "libgloo.so.0";
 
@@ -56,4 +56,4 @@ std::optional<std::string> another_gloo() {
   return std::nullopt;
 }
 
-}  // namespace muster::gloo
+}  // namespace muster::gloo_internal

@@ -2,66 +2,104 @@
 
 #include <algorithm>
 #include <exception>
-#include <limits>
 #include <string>
 #include <utility>
 
 #include "client/failure.h"
-#include "communicator/patience.h"
-#include "communicator/report.h"
-#include "gloo/quiet_pipe.h"
+#include "communicator/messages.h"
+#include "communicator/timed_call.h"
+#include "communicator/timeouts.h"
+#include "gloo/sigpipe_guard.h"
+#include "muster/codec.h"
 
-MUSTER_BEGIN_NAMESPACE
+// How a call runs: enter the gate -> is no other call in progress? -> Gloo, with one deadline for
+// all that it waits for -> leave the gate. A call that fails inside Gloo ends the communicator.
+
+namespace muster::gloo_internal {
+
+using communicator::Call;
+using communicator::Operation;
 
 namespace {
 
 using namespace std::chrono_literals;
 
-/// A connection ends at once when its rank is killed; the store waits for that rank to come back
-/// for its grace, 2 s unless the server was told otherwise, and then says who it was.
-constexpr Duration patience_for_cause = 5s;
+/// How long the store has to report which rank is gone. A connection ends as soon as its rank is
+/// killed; the server waits for that rank to come back (2 s, unless it was configured otherwise).
+constexpr Duration cause_timeout = 5s;
+
+/// Equal on ranks that make the same call, and most probably different on others.
+std::uint32_t tag_of(std::string_view operation, std::initializer_list<std::uint64_t> numbers) {
+  std::string text(operation);
+  for (const std::uint64_t number : numbers) communicator::append_number(text, number);
+  const std::uint64_t digest = communicator::digest_of(text);
+  return static_cast<std::uint32_t>(digest ^ digest >> 32);
+}
+
+Transfer transfer_of(const Call& call, Mesh& mesh, std::uint32_t tag) {
+  return {mesh, call.send, call.receive, call.count, call.type, call.reduce_op, call.rank, tag};
+}
+
+void run_collective(Operation operation, const Transfer& transfer) {
+  switch (operation) {
+    case Operation::all_reduce: return all_reduce(transfer);
+    case Operation::broadcast: return broadcast(transfer);
+    case Operation::reduce: return reduce(transfer);
+    case Operation::all_gather: return all_gather(transfer);
+    case Operation::reduce_scatter: return reduce_scatter(transfer);
+    case Operation::all_to_all: return all_to_all(transfer);
+    case Operation::gather: return gather(transfer);
+    case Operation::scatter: return scatter(transfer);
+    case Operation::send:
+    case Operation::recv: return;  // see `post`
+  }
+}
+
+bool is_transfer_to_peer(Operation operation) {
+  return operation == Operation::send || operation == Operation::recv;
+}
 
 }  // namespace
 
-/// The one call that is under way; those of the same thread inside of `grouped` belong to it.
-class GlooCommunicator::Impl::Turn {
+/// The one call in progress. Calls of the same thread inside `grouped` belong to it.
+class Impl::CallInProgress {
  public:
-  explicit Turn(Impl& impl) : impl_(impl) {
+  explicit CallInProgress(Impl& impl) : impl_(impl) {
     std::thread::id nobody;
     is_first_ = impl.caller_.compare_exchange_strong(nobody, std::this_thread::get_id());
-    is_mine_ = is_first_ || (nobody == std::this_thread::get_id() && impl.is_in_group_);
+    is_allowed_ = is_first_ || (nobody == std::this_thread::get_id() && impl.is_in_group_);
   }
-  ~Turn() {
+  ~CallInProgress() {
     if (is_first_) impl_.caller_ = std::thread::id();
   }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  CallInProgress(const CallInProgress&) = delete;
+  CallInProgress& operator=(const CallInProgress&) = delete;
 
-  bool is_mine() const { return is_mine_; }
+  bool is_allowed() const { return is_allowed_; }
   bool is_inner() const { return !is_first_; }
 
  private:
   Impl& impl_;
   bool is_first_ = false;
-  bool is_mine_ = false;
+  bool is_allowed_ = false;
 };
 
-/// Sends and receives only begin as long as this lives; what has begun goes with it. If the host's
-/// function has thrown, the other ranks would wait for that: then the communicator ends.
-class GlooCommunicator::Impl::Group {
+/// While it exists, sends and receives only begin. If the host's function throws after some have
+/// begun, the communicator ends: the other ranks would wait for them.
+class Impl::OpenGroup {
  public:
-  explicit Group(Impl& impl) : impl_(impl) { impl_.is_in_group_ = true; }
-  ~Group() {
+  explicit OpenGroup(Impl& impl) : impl_(impl) { impl_.is_in_group_ = true; }
+  ~OpenGroup() {
     impl_.is_in_group_ = false;
     if (!has_returned_ && !impl_.posted_.empty()) {
       impl_.end(client::failure(ErrorCode::aborted,
-                                "by an exception of the host's inside of `grouped`, after sends or "
+                                "the host threw an exception inside `grouped`, after sends or "
                                 "receives had begun"));
     }
     impl_.posted_.clear();
   }
-  Group(const Group&) = delete;
-  Group& operator=(const Group&) = delete;
+  OpenGroup(const OpenGroup&) = delete;
+  OpenGroup& operator=(const OpenGroup&) = delete;
 
   void returned() { has_returned_ = true; }
 
@@ -70,88 +108,50 @@ class GlooCommunicator::Impl::Group {
   bool has_returned_ = false;
 };
 
-GlooCommunicator::Impl::Impl(GlooOptions options, communicator::Place place,
-                             std::shared_ptr<gloo::Mesh> mesh)
-    : HasLife(std::move(place), options.on_loss, options.on_over),
-      options_(std::move(options)),
+Impl::Impl(const gloo::Options& options, communicator::Membership membership,
+           std::shared_ptr<Mesh> mesh)
+    : CommonImpl(std::move(membership), options, codec_id::gloo_communicator),
+      abort_timeout_(communicator::abort_timeout_of(options.abort_timeout)),
       mesh_(std::move(mesh)) {}
 
-GlooCommunicator::Impl::~Impl() {
-  unwatch();
+Impl::~Impl() {
+  lifecycle().unwatch();
   end(client::failure(ErrorCode::aborted, "the communicator's handle is gone"));
 }
 
-/// Takes no lock: the thread that held it when the process forked does not exist here.
-void GlooCommunicator::Impl::close_inherited() {
+void Impl::close_inherited() {
   if (mesh_) mesh_->close_inherited();
 }
 
-void GlooCommunicator::Impl::end(Error why) {
-  if (!life().close(std::move(why))) return;
-  retire();
-  life().tell_host();
+void Impl::end(Error why) {
+  if (!close_gate(std::move(why))) return;
+  release_mesh();
+  lifecycle().notify_host();
 }
 
-std::shared_ptr<gloo::Mesh> GlooCommunicator::Impl::mesh() {
+std::shared_ptr<Mesh> Impl::mesh() {
   const std::lock_guard lock(mesh_mutex_);
   return mesh_;
 }
 
-/// The last who holds the mesh waits for its thread: this one, or a call that is inside.
-void GlooCommunicator::Impl::retire() {
-  std::shared_ptr<gloo::Mesh> mesh;
+/// The last holder of the mesh waits for Gloo's thread: the thread that is started here, or a call
+/// in progress.
+void Impl::release_mesh() {
+  std::shared_ptr<Mesh> mesh;
   {
     const std::lock_guard lock(mesh_mutex_);
     mesh = std::move(mesh_);
   }
   if (!mesh) return;
   mesh->transport().interrupt();
-  communicator::start_thread("muster-gloo-end",
-                             [mesh = std::move(mesh), gate = life().gate(),
-                              patience = communicator::patience_of(options_.abort_patience)] {
-                               if (!gate->wait_empty(patience)) mesh->cut();
-                             });
+  communicator::start_thread("muster-gloo-end", [mesh = std::move(mesh), gate = lifecycle().gate(),
+                                                 timeout = abort_timeout_] {
+    if (!gate->wait_empty(timeout)) mesh->cut();
+  });
 }
 
-std::optional<Error> GlooCommunicator::Impl::refusal_of(const Subject& subject) const {
-  communicator::Arguments arguments = subject.arguments;
-  arguments.count = subject.count;
-  arguments.parts = subject.parts;
-  if (auto refused = communicator::refusal_of(arguments, place().world_size)) return refused;
-  if (subject.stream != nullptr) {
-    return client::invalid_argument("stream: null, since host memory has none");
-  }
-  if (subject.count == 0) return std::nullopt;
-  if (subject.is_needed_to_send && subject.send == nullptr) {
-    return client::invalid_argument("send: null");
-  }
-  if (subject.is_needed_to_receive && subject.receive == nullptr) {
-    return client::invalid_argument("receive: null");
-  }
-  if (subject.are_buffers_two && subject.send == subject.receive && place().world_size > 1) {
-    return client::invalid_argument("send and receive: not the same buffer");
-  }
-  return std::nullopt;
-}
-
-/// The same on ranks that make the same call, and most unlikely the same on others.
-std::uint32_t GlooCommunicator::Impl::tag_of(std::string_view operation,
-                                             std::initializer_list<std::uint64_t> of_all_ranks) {
-  std::string text(operation);
-  for (const std::uint64_t number : of_all_ranks) communicator::append_number(text, number);
-  const std::uint64_t digest = communicator::digest_of(text);
-  return static_cast<std::uint32_t>(digest ^ digest >> 32);
-}
-
-gloo::Operation GlooCommunicator::Impl::operation_of(const Subject& subject, gloo::Mesh& mesh,
-                                                     std::uint32_t tag) {
-  const communicator::Arguments& arguments = subject.arguments;
-  return {mesh,           subject.send,        subject.receive, subject.count,
-          arguments.type, arguments.operation, arguments.rank,  tag};
-}
-
-/// What a call that failed inside of Gloo came to, for its caller and for all later ones.
-Error GlooCommunicator::Impl::trouble_of(const gloo::Mesh& mesh, const std::string& said) {
+/// The reason why a call failed inside Gloo, for its caller and for all later ones.
+Error Impl::failure_of(const Mesh& mesh, const std::string& said) {
   if (auto reason = gate().reason()) return *std::move(reason);
   const int peer = mesh.transport().waited_for();
   const std::string whom = peer < 0 ? "" : " of rank " + std::to_string(peer);
@@ -161,36 +161,32 @@ Error GlooCommunicator::Impl::trouble_of(const gloo::Mesh& mesh, const std::stri
                            "waited for the part" + whom +
                                ", which may wait for another rank; all must make the same call");
   }
-  const auto patience = std::min(std::chrono::duration_cast<Duration>(left), patience_for_cause);
-  if (auto cause = life().await_cause(patience, call_began_, peer)) {
-    return *std::move(cause);
-  }
-  return gloo::gloo_error(
-      said + "; waited for the part" + whom +
-      ", and the store knows of no loss that explains it: it is over there (its error says why)");
+  const auto limit = std::min(std::chrono::duration_cast<Duration>(left), cause_timeout);
+  if (auto cause = lifecycle().await_cause(limit, call_began_, peer)) return *std::move(cause);
+  return gloo_error(said + "; waited for the part" + whom +
+                    ", and the store knows of no loss that explains it: the communicator has ended "
+                    "there (its error says why)");
 }
 
-Result<void> GlooCommunicator::Impl::run(std::string_view operation, Duration timeout,
-                                         const std::function<void(gloo::Mesh& mesh)>& work,
-                                         const bool& is_in_host) {
+Result<void> Impl::run(std::string_view operation, Duration timeout,
+                       const std::function<void(Mesh& mesh)>& work, const bool& is_in_host) {
   const auto began = Clock::now();
   const auto told = [&](Error error) { return about(operation, std::move(error), began); };
   const auto pass = gate().enter();
   if (!pass) return told(pass.error());
-  const Turn turn(*this);
-  if (!turn.is_mine()) {
-    return told(client::failure(ErrorCode::busy, "another call of this communicator is under way"));
+  const CallInProgress call(*this);
+  if (!call.is_allowed()) {
+    return told(
+        client::failure(ErrorCode::busy, "another call of this communicator is in progress"));
   }
-  const auto resolved = communicator::timeout_or(timeout, options_.timeout);
-  if (!resolved) return told(resolved.error());
   const auto held = mesh();
   if (!held) return told(*gate().reason());
   std::string said;
   try {
-    const gloo::QuietPipe quiet;
-    if (!turn.is_inner()) {
+    const SigpipeGuard guard;
+    if (!call.is_inner()) {
       call_began_ = began;
-      held->transport().begin(began + *resolved);
+      held->transport().begin(began + timeout);
     }
     work(*held);
     return {};
@@ -198,49 +194,50 @@ Result<void> GlooCommunicator::Impl::run(std::string_view operation, Duration ti
     if (is_in_host) throw;
     said = error.what();
   }
-  Error error = told(trouble_of(*held, said));
+  Error error = told(failure_of(*held, said));
   end(error);
   return error;
 }
 
-Result<void> GlooCommunicator::Impl::collective(const Subject& subject, Work work) {
-  if (auto refused = refusal_of(subject)) {
-    return about(subject.operation, *std::move(refused), Clock::now());
-  }
-  return run(subject.operation, subject.timeout, [&](gloo::Mesh& mesh) {
-    const communicator::Arguments& arguments = subject.arguments;
-    const std::uint32_t tag = tag_of(
-        subject.operation, {sequence_++, subject.count, static_cast<std::uint64_t>(arguments.type),
-                            static_cast<std::uint64_t>(arguments.operation),
-                            static_cast<std::uint64_t>(arguments.rank)});
-    if (subject.count > 0) work(operation_of(subject, mesh, tag));
-  });
-}
-
-Result<void> GlooCommunicator::Impl::post(const Subject& subject,
-                                          gloo::Posted::Direction direction) {
-  auto refused = refusal_of(subject);
-  if (!refused && subject.arguments.rank == place().rank) {
-    refused = client::invalid_argument("peer: this rank itself");
-  }
-  if (refused) return about(subject.operation, *std::move(refused), Clock::now());
-  return run(subject.operation, subject.timeout, [&](gloo::Mesh& mesh) {
-    if (subject.count == 0) return;
-    // Both ranks' part has one name: the n-th send meets the n-th receive.
-    const std::uint32_t tag =
-        tag_of("posted", {subject.count, static_cast<std::uint64_t>(subject.arguments.type)});
-    gloo::Posted posted(operation_of(subject, mesh, tag), direction);
-    if (is_in_group_) {
-      posted_.push_back(std::move(posted));
+Result<void> Impl::perform(const Call& call) {
+  const auto refused = [&](std::string detail) {
+    return about(call.name, client::invalid_argument(std::move(detail)), Clock::now());
+  };
+  if (call.stream != nullptr) return refused("stream: null, since host memory has none");
+  const bool is_to_peer = is_transfer_to_peer(call.operation);
+  if (is_to_peer && call.rank == membership().rank) return refused("peer: this rank itself");
+  return run(call.name, call.timeout, [&](Mesh& mesh) {
+    if (is_to_peer) {
+      post(mesh, call);
     } else {
-      posted.wait();
+      collective(mesh, call);
     }
   });
 }
 
-Result<void> GlooCommunicator::Impl::grouped(const std::function<Result<void>()>& calls,
-                                             Duration timeout) {
-  if (!calls) return about("grouped", client::invalid_argument("calls: empty"), Clock::now());
+void Impl::collective(Mesh& mesh, const Call& call) {
+  const std::uint32_t tag =
+      tag_of(call.name,
+             {sequence_++, call.count, static_cast<std::uint64_t>(call.type),
+              static_cast<std::uint64_t>(call.reduce_op), static_cast<std::uint64_t>(call.rank)});
+  if (call.count > 0) run_collective(call.operation, transfer_of(call, mesh, tag));
+}
+
+void Impl::post(Mesh& mesh, const Call& call) {
+  if (call.count == 0) return;
+  // Both sides use the same tag: the n-th send meets the n-th receive.
+  const std::uint32_t tag = tag_of("posted", {call.count, static_cast<std::uint64_t>(call.type)});
+  const auto direction =
+      call.operation == Operation::send ? Posted::Direction::send : Posted::Direction::receive;
+  Posted posted(transfer_of(call, mesh, tag), direction);
+  if (is_in_group_) {
+    posted_.push_back(std::move(posted));
+  } else {
+    posted.wait();
+  }
+}
+
+Result<void> Impl::grouped(const std::function<Result<void>()>& calls, Duration timeout) {
   Result<void> called;
   bool is_in_host = false;
   const auto call = [&] {
@@ -248,29 +245,29 @@ Result<void> GlooCommunicator::Impl::grouped(const std::function<Result<void>()>
     called = calls();
     is_in_host = false;
   };
-  const auto work = [&](gloo::Mesh&) {
-    if (is_in_group_) return call();  // all of it belongs to the outer one
-    Group group(*this);
+  const auto work = [&](Mesh&) {
+    if (is_in_group_) return call();  // belongs to the outer group
+    OpenGroup group(*this);
     call();
     group.returned();
-    for (gloo::Posted& posted : posted_) posted.wait();
+    for (Posted& posted : posted_) posted.wait();
   };
   auto waited = run("grouped", timeout, work, is_in_host);
   return called ? waited : called;
 }
 
-Result<void> GlooCommunicator::Impl::close(Duration timeout) {
+Result<void> Impl::close(Duration timeout) {
   const auto began = Clock::now();
-  auto met = run("close", timeout, [&](gloo::Mesh& mesh) {
-    life().begin_closing();
-    gloo::barrier(mesh, tag_of("close", {sequence_}));
+  auto met = run("close", timeout, [&](Mesh& mesh) {
+    lifecycle().begin_closing();
+    barrier(mesh, tag_of("close", {sequence_}));
   });
   if (!met) return met;
   if (!gate().close(client::failure(ErrorCode::closed, "the communicator was closed"))) {
     return about("close", *gate().reason(), began);
   }
-  retire();
+  release_mesh();
   return {};
 }
 
-MUSTER_END_NAMESPACE
+}  // namespace muster::gloo_internal

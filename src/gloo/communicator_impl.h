@@ -13,84 +13,56 @@
 #include <thread>
 #include <vector>
 
-#include "communicator/arguments.h"
-#include "communicator/life.h"
+#include "communicator/common_impl.h"
 #include "gloo/mesh.h"
 #include "gloo/operations.h"
-#include "muster/gloo_communicator.h"
+#include "muster/gloo.h"
 
-MUSTER_BEGIN_NAMESPACE
+namespace muster::gloo_internal {
 
-/// Life cycle: made by gloo::Formation when all ranks have it -> called -> over: its gate is closed
-/// for one reason, those inside are interrupted, and when they have left the connections go, on a
-/// thread of their own.
-class GlooCommunicator::Impl : public communicator::HasLife<GlooCommunicator::Impl> {
+/// Life cycle: made by Creation when all ranks have it -> called -> ended: its gate is closed for
+/// one reason, and calls in progress are interrupted. When they have returned, the connections are
+/// closed on another thread.
+class Impl final : public communicator::CommonImpl {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Impl(GlooOptions options, communicator::Place place, std::shared_ptr<gloo::Mesh> mesh);
-  ~Impl();
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
+  Impl(const gloo::Options& options, communicator::Membership membership,
+       std::shared_ptr<Mesh> mesh);
+  ~Impl() override;
 
-  const GlooOptions& options() const { return options_; }
-
-  /// In a forked child, once: its copies of the sockets.
-  void close_inherited();
-  /// The first reason counts.
-  void end(Error why);
-
-  /// One call, as it was made.
-  struct Subject {
-    std::string_view operation;
-    Duration timeout{0};
-    const void* stream = nullptr;
-    communicator::Arguments arguments{DataType::uint8};
-    const void* send = nullptr;
-    void* receive = nullptr;
-    std::size_t count = 0;
-    /// How often the longer of its buffers is as long as `count`.
-    std::size_t parts = 1;
-    bool is_needed_to_send = true;
-    bool is_needed_to_receive = true;
-    /// What comes would overwrite what is not sent yet.
-    bool are_buffers_two = false;
-  };
-  using Work = void (*)(const gloo::Operation& operation);
-
-  /// Runs a collective of Gloo's.
-  Result<void> collective(const Subject& subject, Work work);
-  /// Sends or receives; inside of `grouped` it only begins to.
-  Result<void> post(const Subject& subject, gloo::Posted::Direction direction);
-  Result<void> grouped(const std::function<Result<void>()>& calls, Duration timeout);
-  Result<void> close(Duration timeout);
+  std::string_view kind() const override { return "gloo"; }
+  std::optional<Error> error() override { return gate().reason(); }
+  Result<void> perform(const communicator::Call& call) override;
+  Result<void> grouped(const std::function<Result<void>()>& calls, Duration timeout) override;
+  Result<void> close(Duration timeout) override;
+  void end(Error why) override;
 
  private:
-  class Turn;
-  class Group;
+  class CallInProgress;
+  class OpenGroup;
 
-  static std::uint32_t tag_of(std::string_view operation,
-                              std::initializer_list<std::uint64_t> of_all_ranks);
-  static gloo::Operation operation_of(const Subject& subject, gloo::Mesh& mesh, std::uint32_t tag);
-
-  std::optional<Error> refusal_of(const Subject& subject) const;
-  /// is_in_host  whether what `work` throws now is the host's, and goes on to it
+  void close_inherited() override;
+  /// Runs a collective.
+  void collective(Mesh& mesh, const communicator::Call& call);
+  /// Sends or receives; inside `grouped` it only begins to.
+  void post(Mesh& mesh, const communicator::Call& call);
+  /// is_in_host  whether an exception of `work` is the host's, and goes on to the caller
   Result<void> run(std::string_view operation, Duration timeout,
-                   const std::function<void(gloo::Mesh& mesh)>& work,
-                   const bool& is_in_host = false);
-  Error trouble_of(const gloo::Mesh& mesh, const std::string& said);
-  void retire();
-  std::shared_ptr<gloo::Mesh> mesh();
+                   const std::function<void(Mesh& mesh)>& work, const bool& is_in_host = false);
+  Error failure_of(const Mesh& mesh, const std::string& said);
+  void release_mesh();
+  std::shared_ptr<Mesh> mesh();
 
-  const GlooOptions options_;
+  const Duration abort_timeout_;
   std::mutex mesh_mutex_;
-  std::shared_ptr<gloo::Mesh> mesh_;
-  std::atomic<std::thread::id> caller_{};  ///< who is inside
-  // Of the thread that is inside:
+  std::shared_ptr<Mesh> mesh_;
+  std::atomic<std::thread::id> caller_{};  ///< the thread of the call in progress
+  // Only that thread uses the rest:
   bool is_in_group_ = false;
   Clock::time_point call_began_;
-  std::uint64_t sequence_ = 0;  ///< of the collectives
-  std::vector<gloo::Posted> posted_;
+  std::uint64_t sequence_ = 0;  ///< the number of collectives so far
+  std::vector<Posted> posted_;
 };
 
-MUSTER_END_NAMESPACE
+}  // namespace muster::gloo_internal

@@ -13,7 +13,7 @@
 
 #include "client/failure.h"
 
-namespace muster::gloo {
+namespace muster::gloo_internal {
 namespace {
 
 constexpr std::string_view unix_prefix = "unix:";
@@ -114,12 +114,12 @@ Result<Endpoint> towards(const std::string& store_address) {
     if (is_known && !is_wildcard(address)) return endpoint_of(address);
   }
   return client::invalid_argument("no address of this host reaches the store at " + store_address +
-                                  "; set GlooOptions::address or GlooOptions::interface");
+                                  "; set gloo::Options::address or gloo::Options::interface");
 }
 
 }  // namespace
 
-Result<Endpoint> find_endpoint(const GlooOptions& options, const std::string& store_address) {
+Result<Endpoint> find_endpoint(const gloo::Options& options, const std::string& store_address) {
   if (!options.interface.empty() && !options.address.empty()) {
     return client::invalid_argument("interface and address: name one of them");
   }
@@ -130,4 +130,4 @@ Result<Endpoint> find_endpoint(const GlooOptions& options, const std::string& st
   return towards(store_address);
 }
 
-}  // namespace muster::gloo
+}  // namespace muster::gloo_internal

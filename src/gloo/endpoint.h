@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "muster/gloo_communicator.h"
+#include "muster/gloo.h"
 
-namespace muster::gloo {
+namespace muster::gloo_internal {
 
 /// The address at which a rank listens for the others.
 struct Endpoint {
@@ -17,6 +17,6 @@ struct Endpoint {
 /// reaches the server of the store. May take long: it looks names up.
 ///
 /// errors  invalid_argument (detail: what there is instead)
-Result<Endpoint> find_endpoint(const GlooOptions& options, const std::string& store_address);
+Result<Endpoint> find_endpoint(const gloo::Options& options, const std::string& store_address);
 
-}  // namespace muster::gloo
+}  // namespace muster::gloo_internal

@@ -18,7 +18,7 @@
 #include "client/failure.h"
 #include "gloo/sockets.h"
 
-namespace muster::gloo {
+namespace muster::gloo_internal {
 namespace {
 
 /// Gloo's context, over a transport that was made and connected elsewhere.
@@ -152,4 +152,4 @@ void Mesh::close(int peer) {
   }
 }
 
-}  // namespace muster::gloo
+}  // namespace muster::gloo_internal

@@ -11,7 +11,7 @@
 #include "gloo/transport.h"
 #include "muster/result.h"
 
-namespace muster::gloo {
+namespace muster::gloo_internal {
 
 /// The connections of one rank to all others, as Gloo has them: a socket for each, and a thread.
 ///
@@ -66,4 +66,4 @@ class Mesh {
 /// What Gloo said.
 Error gloo_error(const std::string& said);
 
-}  // namespace muster::gloo
+}  // namespace muster::gloo_internal

@@ -16,24 +16,20 @@
 
 #include "gloo/reduction.h"
 
-namespace muster::gloo {
+namespace muster::gloo_internal {
 namespace {
 
 constexpr std::uint8_t slot_of_posted = 0x40;  // Gloo's own collectives take 1 to 8
 
-std::size_t bytes_of(const Operation& operation) {
-  return operation.count * size_of(operation.type);
-}
+std::size_t bytes_of(const Transfer& transfer) { return transfer.count * size_of(transfer.type); }
 
 /// Gloo takes what it only reads as what it writes, too.
 char* bytes_at(const void* memory) { return static_cast<char*>(const_cast<void*>(memory)); }
 
-bool is_root(const Operation& operation) {
-  return operation.mesh.context()->rank == operation.rank;
-}
+bool is_root(const Transfer& transfer) { return transfer.mesh.context()->rank == transfer.rank; }
 
-std::size_t size(const Operation& operation) {
-  return static_cast<std::size_t>(operation.mesh.context()->size);
+std::size_t size(const Transfer& transfer) {
+  return static_cast<std::size_t>(transfer.mesh.context()->size);
 }
 
 /// Calls `work` with a number that is as wide as an element: it cuts buffers between elements.
@@ -52,119 +48,119 @@ Word* words(const void* memory) {
   return static_cast<Word*>(const_cast<void*>(memory));
 }
 
-void average(const Operation& operation, void* sums) {
-  if (operation.reduce != ReduceOp::average) return;
-  divide(sums, operation.count, operation.type, operation.mesh.context()->size);
+void average(const Transfer& transfer, void* sums) {
+  if (transfer.reduce != ReduceOp::average) return;
+  divide(sums, transfer.count, transfer.type, transfer.mesh.context()->size);
 }
 
-/// Of an operation that only moves bytes, with one buffer to read and one to write.
+/// Of an transfer that only moves bytes, with one buffer to read and one to write.
 template <class Options>
-void set(Options& options, const Operation& operation, std::size_t sent, std::size_t received) {
-  options.setInput(bytes_at(operation.send), sent);
-  options.setOutput(bytes_at(operation.receive), received);
-  options.setTag(operation.tag);
+void set(Options& options, const Transfer& transfer, std::size_t sent, std::size_t received) {
+  options.setInput(bytes_at(transfer.send), sent);
+  options.setOutput(bytes_at(transfer.receive), received);
+  options.setTag(transfer.tag);
 }
 
 }  // namespace
 
-void all_reduce(const Operation& operation) {
-  ::gloo::AllreduceOptions options(operation.mesh.context());
-  with_word(operation.type, [&](auto word) {
+void all_reduce(const Transfer& transfer) {
+  ::gloo::AllreduceOptions options(transfer.mesh.context());
+  with_word(transfer.type, [&](auto word) {
     using Word = decltype(word);
-    if (operation.send != operation.receive) {
-      options.setInput(words<Word>(operation.send), operation.count);
+    if (transfer.send != transfer.receive) {
+      options.setInput(words<Word>(transfer.send), transfer.count);
     }
-    options.setOutput(words<Word>(operation.receive), operation.count);
+    options.setOutput(words<Word>(transfer.receive), transfer.count);
   });
-  options.setReduceFunction(reduction_of(operation.type, operation.reduce));
-  options.setTag(operation.tag);
+  options.setReduceFunction(reduction_of(transfer.type, transfer.reduce));
+  options.setTag(transfer.tag);
   ::gloo::allreduce(options);
-  average(operation, operation.receive);
+  average(transfer, transfer.receive);
 }
 
-void broadcast(const Operation& operation) {
-  ::gloo::BroadcastOptions options(operation.mesh.context());
-  const std::size_t bytes = bytes_of(operation);
-  if (is_root(operation) && operation.send != operation.receive) {
-    options.setInput(bytes_at(operation.send), bytes);
+void broadcast(const Transfer& transfer) {
+  ::gloo::BroadcastOptions options(transfer.mesh.context());
+  const std::size_t bytes = bytes_of(transfer);
+  if (is_root(transfer) && transfer.send != transfer.receive) {
+    options.setInput(bytes_at(transfer.send), bytes);
   }
-  options.setOutput(bytes_at(operation.receive), bytes);
-  options.setRoot(operation.rank);
-  options.setTag(operation.tag);
+  options.setOutput(bytes_at(transfer.receive), bytes);
+  options.setRoot(transfer.rank);
+  options.setTag(transfer.tag);
   ::gloo::broadcast(options);
 }
 
-void reduce(const Operation& operation) {
-  ::gloo::ReduceOptions options(operation.mesh.context());
-  std::vector<char> scratch(is_root(operation) ? 0 : bytes_of(operation));
-  void* const to = is_root(operation) ? operation.receive : scratch.data();
-  with_word(operation.type, [&](auto word) {
+void reduce(const Transfer& transfer) {
+  ::gloo::ReduceOptions options(transfer.mesh.context());
+  std::vector<char> scratch(is_root(transfer) ? 0 : bytes_of(transfer));
+  void* const to = is_root(transfer) ? transfer.receive : scratch.data();
+  with_word(transfer.type, [&](auto word) {
     using Word = decltype(word);
-    if (operation.send != to) options.setInput(words<Word>(operation.send), operation.count);
-    options.setOutput(words<Word>(to), operation.count);
+    if (transfer.send != to) options.setInput(words<Word>(transfer.send), transfer.count);
+    options.setOutput(words<Word>(to), transfer.count);
   });
-  options.setRoot(operation.rank);
-  options.setReduceFunction(reduction_of(operation.type, operation.reduce));
-  options.setTag(operation.tag);
+  options.setRoot(transfer.rank);
+  options.setReduceFunction(reduction_of(transfer.type, transfer.reduce));
+  options.setTag(transfer.tag);
   ::gloo::reduce(options);
-  if (is_root(operation)) average(operation, to);
+  if (is_root(transfer)) average(transfer, to);
 }
 
-void all_gather(const Operation& operation) {
-  ::gloo::AllgatherOptions options(operation.mesh.context());
-  const std::size_t bytes = bytes_of(operation);
-  set(options, operation, bytes, size(operation) * bytes);
+void all_gather(const Transfer& transfer) {
+  ::gloo::AllgatherOptions options(transfer.mesh.context());
+  const std::size_t bytes = bytes_of(transfer);
+  set(options, transfer, bytes, size(transfer) * bytes);
   ::gloo::allgather(options);
 }
 
 /// Everybody gets everybody's part for it and adds them up in the order of ranks: as many bytes as
 /// a ring would move.
-void reduce_scatter(const Operation& operation) {
-  const std::size_t bytes = bytes_of(operation);
-  std::vector<char> parts(size(operation) * bytes);
-  Operation exchange = operation;
+void reduce_scatter(const Transfer& transfer) {
+  const std::size_t bytes = bytes_of(transfer);
+  std::vector<char> parts(size(transfer) * bytes);
+  Transfer exchange = transfer;
   exchange.receive = parts.data();
   all_to_all(exchange);
-  const Reduction combine = reduction_of(operation.type, operation.reduce);
-  for (std::size_t rank = 1; rank < size(operation); ++rank) {
-    combine(parts.data(), parts.data(), parts.data() + rank * bytes, operation.count);
+  const Reduction combine = reduction_of(transfer.type, transfer.reduce);
+  for (std::size_t rank = 1; rank < size(transfer); ++rank) {
+    combine(parts.data(), parts.data(), parts.data() + rank * bytes, transfer.count);
   }
-  average(operation, parts.data());
-  std::memcpy(operation.receive, parts.data(), bytes);
+  average(transfer, parts.data());
+  std::memcpy(transfer.receive, parts.data(), bytes);
 }
 
-void all_to_all(const Operation& operation) {
-  ::gloo::AlltoallOptions options(operation.mesh.context());
-  const std::size_t bytes = size(operation) * bytes_of(operation);
-  set(options, operation, bytes, bytes);
+void all_to_all(const Transfer& transfer) {
+  ::gloo::AlltoallOptions options(transfer.mesh.context());
+  const std::size_t bytes = size(transfer) * bytes_of(transfer);
+  set(options, transfer, bytes, bytes);
   ::gloo::alltoall(options);
 }
 
-void gather(const Operation& operation) {
-  ::gloo::GatherOptions options(operation.mesh.context());
-  const std::size_t bytes = bytes_of(operation);
-  options.setInput(bytes_at(operation.send), bytes);
-  if (is_root(operation)) {
-    options.setOutput(bytes_at(operation.receive), size(operation) * bytes);
+void gather(const Transfer& transfer) {
+  ::gloo::GatherOptions options(transfer.mesh.context());
+  const std::size_t bytes = bytes_of(transfer);
+  options.setInput(bytes_at(transfer.send), bytes);
+  if (is_root(transfer)) {
+    options.setOutput(bytes_at(transfer.receive), size(transfer) * bytes);
   }
-  options.setRoot(operation.rank);
-  options.setTag(operation.tag);
+  options.setRoot(transfer.rank);
+  options.setTag(transfer.tag);
   ::gloo::gather(options);
 }
 
-void scatter(const Operation& operation) {
-  ::gloo::ScatterOptions options(operation.mesh.context());
-  const std::size_t bytes = bytes_of(operation);
-  if (is_root(operation)) {
+void scatter(const Transfer& transfer) {
+  ::gloo::ScatterOptions options(transfer.mesh.context());
+  const std::size_t bytes = bytes_of(transfer);
+  if (is_root(transfer)) {
     std::vector<char*> parts;
-    for (std::size_t rank = 0; rank < size(operation); ++rank) {
-      parts.push_back(bytes_at(operation.send) + rank * bytes);
+    for (std::size_t rank = 0; rank < size(transfer); ++rank) {
+      parts.push_back(bytes_at(transfer.send) + rank * bytes);
     }
     options.setInputs(parts, bytes);
   }
-  options.setOutput(bytes_at(operation.receive), bytes);
-  options.setRoot(operation.rank);
-  options.setTag(operation.tag);
+  options.setOutput(bytes_at(transfer.receive), bytes);
+  options.setRoot(transfer.rank);
+  options.setTag(transfer.tag);
   ::gloo::scatter(options);
 }
 
@@ -174,15 +170,15 @@ void barrier(Mesh& mesh, std::uint32_t tag) {
   ::gloo::barrier(options);
 }
 
-Posted::Posted(const Operation& operation, Direction direction) : direction_(direction) {
+Posted::Posted(const Transfer& transfer, Direction direction) : direction_(direction) {
   const bool is_send = direction == Direction::send;
-  buffer_ = operation.mesh.context()->createUnboundBuffer(
-      bytes_at(is_send ? operation.send : operation.receive), bytes_of(operation));
-  const auto slot = ::gloo::Slot::build(slot_of_posted, operation.tag);
+  buffer_ = transfer.mesh.context()->createUnboundBuffer(
+      bytes_at(is_send ? transfer.send : transfer.receive), bytes_of(transfer));
+  const auto slot = ::gloo::Slot::build(slot_of_posted, transfer.tag);
   if (is_send) {
-    buffer_->send(operation.rank, slot, 0, bytes_of(operation));
+    buffer_->send(transfer.rank, slot, 0, bytes_of(transfer));
   } else {
-    buffer_->recv(operation.rank, slot, 0, bytes_of(operation));
+    buffer_->recv(transfer.rank, slot, 0, bytes_of(transfer));
   }
 }
 
@@ -194,4 +190,4 @@ void Posted::wait() {
   }
 }
 
-}  // namespace muster::gloo
+}  // namespace muster::gloo_internal

@@ -7,11 +7,11 @@
 #include "gloo/mesh.h"
 #include "muster/communicator.h"
 
-namespace muster::gloo {
+namespace muster::gloo_internal {
 
-/// What one call is to do. Its tag is the same on all ranks that mean the same call, and on no
-/// others: Gloo only brings together what has one tag, else it would write beyond a buffer.
-struct Operation {
+/// The data of one call. Its tag is the same on all ranks that make the same call, and on no
+/// others: Gloo matches only equal tags, and would write beyond a buffer if two calls differed.
+struct Transfer {
   Mesh& mesh;
   const void* send = nullptr;
   void* receive = nullptr;
@@ -24,14 +24,14 @@ struct Operation {
 
 // Each returns when it is done on this rank, and throws what Gloo throws, or Interrupted.
 
-void all_reduce(const Operation& operation);
-void broadcast(const Operation& operation);
-void reduce(const Operation& operation);
-void all_gather(const Operation& operation);
-void reduce_scatter(const Operation& operation);
-void all_to_all(const Operation& operation);
-void gather(const Operation& operation);
-void scatter(const Operation& operation);
+void all_reduce(const Transfer& transfer);
+void broadcast(const Transfer& transfer);
+void reduce(const Transfer& transfer);
+void all_gather(const Transfer& transfer);
+void reduce_scatter(const Transfer& transfer);
+void all_to_all(const Transfer& transfer);
+void gather(const Transfer& transfer);
+void scatter(const Transfer& transfer);
 /// Passes when all ranks have come.
 void barrier(Mesh& mesh, std::uint32_t tag);
 
@@ -39,7 +39,7 @@ void barrier(Mesh& mesh, std::uint32_t tag);
 class Posted {
  public:
   enum class Direction { send, receive };
-  Posted(const Operation& operation, Direction direction);
+  Posted(const Transfer& transfer, Direction direction);
   void wait();
 
  private:
@@ -47,4 +47,4 @@ class Posted {
   Direction direction_;
 };
 
-}  // namespace muster::gloo
+}  // namespace muster::gloo_internal

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
-namespace muster::gloo {
+namespace muster::gloo_internal {
 namespace {
 
 constexpr int float16_bits = 10;  // of the fraction
@@ -182,4 +182,4 @@ void divide(void* sums, std::size_t count, DataType type, int parts) {
   });
 }
 
-}  // namespace muster::gloo
+}  // namespace muster::gloo_internal

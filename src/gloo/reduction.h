@@ -5,7 +5,7 @@
 
 #include "muster/communicator.h"
 
-namespace muster::gloo {
+namespace muster::gloo_internal {
 
 /// `to[i] = a[i] OP b[i]`; `to` may be `a` or `b`. An average is a sum so far.
 using Reduction = void (*)(void* to, const void* a, const void* b, std::size_t count);
@@ -23,4 +23,4 @@ std::uint16_t to_float16(float value);
 float of_bfloat16(std::uint16_t bits);
 std::uint16_t to_bfloat16(float value);
 
-}  // namespace muster::gloo
+}  // namespace muster::gloo_internal

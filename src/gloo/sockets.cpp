@@ -7,7 +7,7 @@
 #include <cstring>
 #include <memory>
 
-namespace muster::gloo {
+namespace muster::gloo_internal {
 namespace {
 
 template <class Part>
@@ -57,4 +57,4 @@ std::vector<int> find_sockets(const std::set<std::string>& own,
   return found;
 }
 
-}  // namespace muster::gloo
+}  // namespace muster::gloo_internal

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace muster::gloo {
+namespace muster::gloo_internal {
 
 /// An IP address and its port, as bytes; empty: it is none.
 std::string place_of(const sockaddr_storage& address);
@@ -18,4 +18,4 @@ std::string place_of(const sockaddr_storage& address);
 std::vector<int> find_sockets(const std::set<std::string>& own,
                               const std::set<std::string>& theirs);
 
-}  // namespace muster::gloo
+}  // namespace muster::gloo_internal

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace muster::gloo {
+namespace muster::gloo_internal {
 
 using std::chrono::milliseconds;
 
@@ -90,4 +90,4 @@ milliseconds Transport::left() const {
   return std::max(left, milliseconds(1));
 }
 
-}  // namespace muster::gloo
+}  // namespace muster::gloo_internal

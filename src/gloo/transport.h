@@ -9,7 +9,7 @@
 
 #include <gloo/transport/context.h>
 
-namespace muster::gloo {
+namespace muster::gloo_internal {
 
 /// Ends a call of Gloo's that was interrupted.
 class Interrupted : public std::exception {
@@ -63,4 +63,4 @@ class Transport final : public ::gloo::transport::Context {
   std::set<Buffer*> buffers_;
 };
 
-}  // namespace muster::gloo
+}  // namespace muster::gloo_internal

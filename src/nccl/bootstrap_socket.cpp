@@ -10,19 +10,19 @@
 #include <cstring>
 #include <memory>
 
-namespace muster::nccl {
+namespace muster::nccl_internal {
 namespace {
 
 constexpr std::size_t address_begin = 8;
 
 template <class Address>
-bool has_zeros_behind(const NcclUniqueId& id) {
+bool has_zeros_behind(const nccl::UniqueId& id) {
   return std::all_of(id.begin() + address_begin + sizeof(Address), id.end(),
                      [](char byte) { return byte == 0; });
 }
 
 template <class Address>
-Address address_in(const NcclUniqueId& id) {
+Address address_in(const nccl::UniqueId& id) {
   Address address;
   std::memcpy(&address, id.data() + address_begin, sizeof address);
   return address;
@@ -39,7 +39,7 @@ bool is_same(const sockaddr_in6& a, const sockaddr_in6& b) {
 
 /// Whether `socket` listens at the address that the id has at its place for one.
 template <class Address>
-bool listens_at(int socket, sa_family_t family, const NcclUniqueId& id) {
+bool listens_at(int socket, sa_family_t family, const nccl::UniqueId& id) {
   int is_listening = 0;
   socklen_t size = sizeof is_listening;
   if (::getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) != 0) return false;
@@ -70,14 +70,14 @@ std::optional<int> only_descriptor(const Fits& fits) {
 }
 
 template <class Address>
-std::optional<int> socket_of(const NcclUniqueId& id, sa_family_t family) {
+std::optional<int> socket_of(const nccl::UniqueId& id, sa_family_t family) {
   if (!has_zeros_behind<Address>(id)) return std::nullopt;
   return only_descriptor([&](int socket) { return listens_at<Address>(socket, family, id); });
 }
 
 }  // namespace
 
-std::optional<int> find_bootstrap_socket(const NcclUniqueId& id) {
+std::optional<int> find_bootstrap_socket(const nccl::UniqueId& id) {
   sa_family_t family = 0;
   std::memcpy(&family, id.data() + address_begin, sizeof family);
   if (family == AF_INET) return socket_of<sockaddr_in>(id, family);
@@ -85,17 +85,17 @@ std::optional<int> find_bootstrap_socket(const NcclUniqueId& id) {
   return std::nullopt;
 }
 
-void set_close_on_exec(const NcclUniqueId& id) {
+void set_close_on_exec(const nccl::UniqueId& id) {
   if (const auto socket = find_bootstrap_socket(id)) ::fcntl(*socket, F_SETFD, FD_CLOEXEC);
 }
 
-}  // namespace muster::nccl
+}  // namespace muster::nccl_internal
 
 MUSTER_BEGIN_NAMESPACE
 
 /// NCCL's thread sees that nobody can come any more, ends and closes the socket.
-bool nccl_give_up(const NcclUniqueId& id) {
-  const auto socket = nccl::find_bootstrap_socket(id);
+bool nccl::give_up(const nccl::UniqueId& id) {
+  const auto socket = nccl_internal::find_bootstrap_socket(id);
   return socket && ::shutdown(*socket, SHUT_RDWR) == 0;
 }
 

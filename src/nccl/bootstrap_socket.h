@@ -2,9 +2,9 @@
 
 #include <optional>
 
-#include "muster/nccl.h"
+#include "muster/nccl_id.h"
 
-namespace muster::nccl {
+namespace muster::nccl_internal {
 
 // The socket at which NCCL listens, in the process that made an id, for the ranks of its
 // communicator. NCCL tells nobody of it and gives no way to close it: an id that is never used
@@ -16,9 +16,9 @@ namespace muster::nccl {
 // it likes: it is looked for each time, and its number kept nowhere.
 
 /// The descriptor; it is NCCL's own.
-std::optional<int> find_bootstrap_socket(const NcclUniqueId& id);
+std::optional<int> find_bootstrap_socket(const nccl::UniqueId& id);
 
 /// Children that are exec'd from now on do not inherit it.
-void set_close_on_exec(const NcclUniqueId& id);
+void set_close_on_exec(const nccl::UniqueId& id);
 
-}  // namespace muster::nccl
+}  // namespace muster::nccl_internal

@@ -2,82 +2,81 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include "client/failure.h"
-#include "communicator/patience.h"
+#include "communicator/timed_call.h"
+#include "communicator/timeouts.h"
+#include "muster/codec.h"
 #include "nccl/functions.h"
 
-MUSTER_BEGIN_NAMESPACE
+// How an NCCL communicator begins and ends.
 
-using Clock = std::chrono::steady_clock;
-using nccl::Device;
-using nccl::Doomed;
-using nccl::in_progress;
-using nccl::Turns;
-
+namespace muster::nccl_internal {
 namespace {
 
 constexpr auto shortest_pause = std::chrono::microseconds(20);
 constexpr auto longest_pause = std::chrono::milliseconds(1);
-constexpr auto shortest_patience = std::chrono::milliseconds(100);  // of what only tidies up
+/// What only cleans up has at least this time, also after the deadline.
+constexpr auto shortest_cleanup = std::chrono::milliseconds(100);
 
 }  // namespace
 
-NcclCommunicator::Impl::Impl(nccl::Ground ground, NcclOptions options, communicator::Place place,
-                             std::shared_ptr<nccl::Shared> shared)
-    : HasLife(std::move(place), options.on_loss, options.on_over),
-      ground_(std::move(ground)),
+Impl::Impl(Prepared prepared, nccl::Options options, communicator::Membership membership,
+           std::shared_ptr<Shared> shared)
+    : CommonImpl(std::move(membership), options, codec_id::nccl_communicator),
+      prepared_(std::move(prepared)),
       options_(std::move(options)),
       shared_(std::move(shared)) {}
 
-NcclCommunicator::Impl::~Impl() {
-  unwatch();
+Impl::~Impl() {
+  lifecycle().unwatch();
   end(client::failure(ErrorCode::aborted, "the communicator's handle is gone"));
 }
 
-Result<void> NcclCommunicator::Impl::begin(const NcclUniqueId& id, Clock::time_point until) {
+Result<void> Impl::begin(const nccl::UniqueId& id, Clock::time_point until) {
   struct Begun {
     int result = 0;
-    NcclHandle handle = nullptr;
+    nccl::Handle handle = nullptr;
   };
-  const auto left = std::max(until - Clock::now(), Clock::duration(shortest_patience));
-  const auto begun = communicator::with_patience<Begun>(
+  const auto left = std::max(until - Clock::now(), Clock::duration(shortest_cleanup));
+  const auto begun = communicator::call_with_timeout<Begun>(
       "ncclCommInitRankConfig", std::chrono::duration_cast<Duration>(left),
-      [ground = ground_, id, size = place().world_size, rank = place().rank,
+      [prepared = prepared_, id, size = membership().world_size, rank = membership().rank,
        ctas_max = options_.ctas_max]() -> Result<Begun> {
-        NcclConfig config;
+        nccl::Config config;
         if (ctas_max > 0) config.ctas_max = ctas_max;
-        const Device::Current current(*ground.device);
+        const Device::Current current(*prepared.device);
         Begun made;
-        made.result = ground.nccl.comm_init_rank_config(&made.handle, size, id, rank, &config);
+        made.result = prepared.nccl.comm_init_rank_config(&made.handle, size, id, rank, &config);
         return made;
       },
-      [ground = ground_](const Result<Begun>& late) {
-        const Device::Current current(*ground.device);
-        if (late && late->handle != nullptr) ground.nccl.comm_abort(late->handle);
+      [prepared = prepared_](const Result<Begun>& late) {
+        const Device::Current current(*prepared.device);
+        if (late && late->handle != nullptr) prepared.nccl.comm_abort(late->handle);
       },
       [this] { return gate().is_closed(); });
   if (!begun && gate().is_closed()) return *gate().reason();
-  if (!begun && begun.error().code == ErrorCode::timed_out) {  // it is this rank that hangs
+  if (!begun && begun.error().code == ErrorCode::timed_out) {  // this rank hangs
     return client::failure(ErrorCode::nccl, begun.error().detail);
   }
   if (!begun) return begun.error();
   handle_ = begun->handle;
   if (begun->result == 0 || begun->result == in_progress) return {};
-  return nccl::nccl_error(functions(), begun->result, "ncclCommInitRankConfig");
+  return nccl_error(functions(), begun->result, "ncclCommInitRankConfig");
 }
 
-Result<void> NcclCommunicator::Impl::settle(Clock::time_point until,
-                                            const std::function<Result<void>()>& meanwhile) const {
+Result<void> Impl::settle(Clock::time_point until,
+                          const std::function<Result<void>()>& meanwhile) const {
   std::chrono::microseconds pause = shortest_pause;
   for (;;) {
-    if (gate().is_closed()) return *gate().reason();  // its handle may go at any moment
+    if (gate().is_closed()) return *gate().reason();  // the handle may be destroyed
     int state = 0;
     const int result = functions().comm_get_async_error(handle_, &state);
-    if (result != 0) return nccl::nccl_error(functions(), result, "ncclCommGetAsyncError", handle_);
+    if (result != 0) return nccl_error(functions(), result, "ncclCommGetAsyncError", handle_);
     if (state == 0) return {};
-    if (state != in_progress) return nccl::nccl_error(functions(), state, "NCCL", handle_);
+    if (state != in_progress) return nccl_error(functions(), state, "NCCL", handle_);
     if (Clock::now() >= until) {
       return client::failure(ErrorCode::timed_out, "NCCL is still at it");
     }
@@ -89,67 +88,87 @@ Result<void> NcclCommunicator::Impl::settle(Clock::time_point until,
   }
 }
 
-std::vector<Doomed> NcclCommunicator::Impl::doom(Error why, bool& was_first) {
-  was_first = life().close(std::move(why));
-  // Also when it was closed before: NCCL may have been giving the handle then.
-  if (handle_ == nullptr || is_claimed_.exchange(true)) return {};
-  return {{ground_.nccl, ground_.device, handle_, life().gate(),
-           communicator::patience_of(options_.abort_patience)}};
+Impl::Ending Impl::begin_end(Error why) {
+  Ending ending;
+  ending.is_first = close_gate(std::move(why));
+  // Also if it had ended before: then NCCL may not have returned the handle yet.
+  if (handle_ == nullptr || is_handle_taken_.exchange(true)) return ending;
+  ending.abort.push_back({prepared_.nccl, prepared_.device, handle_, lifecycle().gate(),
+                          communicator::abort_timeout_of(options_.abort_timeout)});
+  return ending;
 }
 
-void NcclCommunicator::Impl::end(Error why) {
-  bool was_first = false;
-  if (auto doomed = doom(std::move(why), was_first); !doomed.empty()) reap(std::move(doomed));
-  if (was_first) life().tell_host();
+void Impl::end(Error why) {
+  auto ending = begin_end(std::move(why));
+  if (!ending.abort.empty()) shared_->aborter->submit(std::move(ending.abort));
+  if (ending.is_first) lifecycle().notify_host();
 }
 
-/// NCCL may take as long as it likes over it.
-Result<void> NcclCommunicator::Impl::destroy(Clock::time_point until) {
-  const auto left = std::max(until - Clock::now(), Clock::duration(shortest_patience));
-  const auto destroyed = communicator::with_patience<bool>(
+void Impl::abort_all(const std::vector<std::shared_ptr<Communicator::Impl>>& communicators) {
+  std::vector<AbortJob> jobs;
+  std::vector<Impl*> ended;
+  for (const auto& each : communicators) {
+    auto& impl = static_cast<Impl&>(*each);
+    auto ending = impl.begin_end(client::failure(ErrorCode::aborted, "by its host"));
+    for (AbortJob& job : ending.abort) jobs.push_back(std::move(job));
+    if (ending.is_first) ended.push_back(&impl);
+  }
+  if (!jobs.empty()) shared_->aborter->submit(std::move(jobs));
+  for (Impl* const each : ended) each->lifecycle().notify_host();
+}
+
+/// Ends NCCL's operations, and takes the handle.
+Result<void> Impl::finalize(Clock::time_point until) {
+  const auto pass = gate().enter();
+  if (!pass) return pass.error();
+  const auto lock = lock_device(DeviceLocks::Role::anyone, until);
+  if (!lock) {
+    end(lock.error());
+    return lock.error();
+  }
+  lifecycle().begin_closing();
+  const Device::Current current(device());
+  const int result = functions().comm_finalize(handle_);
+  if (auto done = see_done({"close", "ncclCommFinalize"}, result, until); !done) {
+    end(done.error());  // also where NCCL has refused the call
+    return done;
+  }
+  if (is_handle_taken_.exchange(true)) {
+    return gate().reason().value_or(client::failure(ErrorCode::closed, "another call closes it"));
+  }
+  // Threads that wait for the device do not get it any more.
+  gate().close(client::failure(ErrorCode::closed, "the communicator was closed"));
+  return {};
+}
+
+/// On a thread of its own, because NCCL may not return.
+Result<void> Impl::destroy(Clock::time_point until) {
+  const auto left = std::max(until - Clock::now(), Clock::duration(shortest_cleanup));
+  const auto destroyed = communicator::call_with_timeout<bool>(
       "ncclCommDestroy", std::chrono::duration_cast<Duration>(left),
-      [self = shared_from_this()]() -> Result<bool> {
+      [self = self()]() -> Result<bool> {
         const Device::Current current(self->device());
         const int result = self->functions().comm_destroy(self->handle_);
-        if (result == 0) return true;
-        return nccl::nccl_error(self->functions(), result, "ncclCommDestroy");
+        if (result == success) return true;
+        return nccl_error(self->functions(), result, "ncclCommDestroy");
       },
       [](const Result<bool>&) {});
   if (destroyed) return {};
-  if (destroyed.error().code == ErrorCode::timed_out) nccl::Reaper::count_given_up();
+  if (destroyed.error().code == ErrorCode::timed_out) Aborter::count_given_up();
   return destroyed.error();
 }
 
-Result<void> NcclCommunicator::Impl::close(Duration timeout) {
+Result<void> Impl::close(Duration timeout) {
   const auto began = Clock::now();
-  {
-    auto pass = gate().enter();
-    if (!pass) return about("close", std::move(pass).error(), began);
-    const auto turn = this->turn(Turns::Taker::anyone, began + timeout);
-    if (!turn) {
-      end(turn.error());
-      return about("close", turn.error(), began);
-    }
-    life().begin_closing();
-    const Device::Current current(device());
-    const int result = functions().comm_finalize(handle_);
-    if (auto finalized = see_done({"close", "ncclCommFinalize"}, result, began + timeout);
-        !finalized) {
-      end(finalized.error());  // also what NCCL refuses
-      return about("close", std::move(finalized).error(), began);
-    }
-    if (is_claimed_.exchange(true)) {
-      const auto closed = client::failure(ErrorCode::closed, "another call closes it");
-      return about("close", gate().reason().value_or(closed), began);
-    }
-    // Those that wait for their turn do not get it any more.
-    gate().close(client::failure(ErrorCode::closed, "the communicator was closed"));
+  const auto until = began + timeout;
+  if (auto finalized = finalize(until); !finalized) {
+    return about("close", std::move(finalized).error(), began);
   }
-  const auto left = std::max(began + timeout - Clock::now(), Clock::duration(shortest_patience));
+  const auto left = std::max(until - Clock::now(), Clock::duration(shortest_cleanup));
   gate().wait_empty(std::chrono::duration_cast<Duration>(left));
-  auto destroyed = destroy(began + timeout);
+  auto destroyed = destroy(until);
   if (!destroyed) return about("close", std::move(destroyed).error(), began);
   return {};
 }
 
-MUSTER_END_NAMESPACE
+}  // namespace muster::nccl_internal

@@ -4,109 +4,105 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <string>
+#include <optional>
 #include <string_view>
-#include <thread>
-#include <utility>
 #include <vector>
 
-#include "communicator/life.h"
-#include "muster/nccl_communicator.h"
+#include "communicator/common_impl.h"
+#include "muster/nccl.h"
+#include "nccl/aborter.h"
 #include "nccl/device.h"
-#include "nccl/reaper.h"
-#include "nccl/turns.h"
+#include "nccl/device_locks.h"
 
-namespace muster::nccl {
+namespace muster::nccl_internal {
 
-/// What communicators of one NcclCommunicators share; one that was made alone has its own.
+inline constexpr std::string_view kind = "nccl";
+
+/// State that the communicators of one nccl::Communicators share. A communicator that was made by
+/// nccl::create has its own.
 struct Shared {
-  std::shared_ptr<Reaper> reaper = std::make_shared<Reaper>();
-  Turns turns;
+  std::shared_ptr<Aborter> aborter = std::make_shared<Aborter>();
+  DeviceLocks locks;
 };
 
-/// What `create` has found out before NCCL is entered.
-struct Ground {
-  NcclFunctions nccl;
+/// The libraries and the device of a communicator, as preparing them has found them.
+struct Prepared {
+  nccl::Functions nccl;
   std::shared_ptr<const Device> device;
   int version = 0;
 };
 
-}  // namespace muster::nccl
-
-MUSTER_BEGIN_NAMESPACE
-
-/// Life cycle: made by nccl::Formation when all ranks have it -> called -> over: its gate is closed
-/// for one reason, and the reaper has the handle.
-class NcclCommunicator::Impl : public communicator::HasLife<NcclCommunicator::Impl> {
+/// Life cycle: made by Creation when all ranks have it -> called -> ended: its gate is closed for
+/// one reason, and the aborter has the handle.
+class Impl final : public communicator::CommonImpl {
  public:
-  Impl(nccl::Ground ground, NcclOptions options, communicator::Place place,
-       std::shared_ptr<nccl::Shared> shared);
-  ~Impl();
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
-
-  const NcclFunctions& functions() const { return ground_.nccl; }
-  const nccl::Device& device() const { return *ground_.device; }
-  const NcclOptions& options() const { return options_; }
-  NcclHandle handle() const { return handle_; }
-
-  /// Enters NCCL, on a thread of its own: there a call that does not return, or leaves the thread
-  /// inside of an NCCL group, harms nobody. What comes of it is for `settle`.
-  ///
-  /// errors  nccl (also of a call that did not return in time), or why the gate is closed
-  Result<void> begin(const NcclUniqueId& id, std::chrono::steady_clock::time_point until);
-  /// Looks until NCCL is not in progress any more, the gate is closed, or the time has come.
-  ///
-  /// errors  nccl, timed_out, or why the gate is closed
-  /// `meanwhile` is called between the looks; its error ends this.
-  Result<void> settle(std::chrono::steady_clock::time_point until,
-                      const std::function<Result<void>()>& meanwhile = {}) const;
-
-  /// The first reason counts.
-  void end(Error why);
-  /// The same, with the abort left to the caller: what is to be aborted, if this was the first.
-  std::vector<nccl::Doomed> doom(Error why, bool& was_first);
-  void tell_host() const { life().tell_host(); }
-  void reap(std::vector<nccl::Doomed> doomed) const { shared_->reaper->submit(std::move(doomed)); }
-
-  /// One call of an operation: what it is about, for its errors.
-  struct Subject {
-    std::string_view operation;
-    const char* function = "";  ///< NCCL's
-    Duration timeout{0};
-  };
-  using Enqueue = std::function<int(const NcclFunctions& nccl, NcclHandle handle)>;
-
-  /// The calling thread's, of calls on the device.
-  Result<nccl::Turns::Turn> turn(nccl::Turns::Taker taker,
-                                 std::chrono::steady_clock::time_point until) const {
-    return shared_->turns.take(device().ordinal(), taker, until, gate());
-  }
-  /// Puts what `enqueue` issues on its stream.
-  Result<void> issue(const Subject& subject, const Enqueue& enqueue);
-  /// Runs `calls` inside of one NCCL group.
-  Result<void> grouped(const Subject& subject, const std::function<Result<void>()>& calls);
-  Result<void> with_native(const Subject& subject,
-                           const std::function<Result<void>(NcclHandle handle)>& work);
-  Result<void> close(Duration timeout);
-  /// Asks NCCL between the calls, and ends it for what NCCL says.
-  ///
-  /// returns  why it is over, if it is
-  std::optional<Error> look();
-
- private:
   using Clock = std::chrono::steady_clock;
 
-  Result<void> destroy(Clock::time_point until);
-  Error trouble_of(const Subject& subject, int result, Clock::time_point until);
-  Result<void> see_done(const Subject& subject, int result, Clock::time_point until);
+  Impl(Prepared prepared, nccl::Options options, communicator::Membership membership,
+       std::shared_ptr<Shared> shared);
+  ~Impl() override;
 
-  const nccl::Ground ground_;
-  const NcclOptions options_;
-  const std::shared_ptr<nccl::Shared> shared_;
-  std::atomic<NcclHandle> handle_{nullptr};
-  std::atomic<Clock::rep> remote_since_{0};  ///< when NCCL first said that a peer is gone
-  std::atomic<bool> is_claimed_{false};      ///< the handle, by who ends it
+  std::string_view kind() const override { return nccl_internal::kind; }
+  /// Also asks NCCL for its state if no other thread is in a call, and ends it if NCCL has failed.
+  std::optional<Error> error() override;
+  Result<void> perform(const communicator::Call& call) override;
+  Result<void> grouped(const std::function<Result<void>()>& calls, Duration timeout) override;
+  Result<void> with_native(const std::function<Result<void>(nccl::Handle handle)>& work,
+                           Duration timeout);
+  Result<nccl::Handle> native_handle() const;
+  void abort_all(const std::vector<std::shared_ptr<Communicator::Impl>>& communicators) override;
+  Result<void> close(Duration timeout) override;
+  void end(Error why) override;
+
+  const nccl::Functions& functions() const { return prepared_.nccl; }
+  const Device& device() const { return *prepared_.device; }
+  nccl::Handle handle() const { return handle_; }
+
+  /// Calls ncclCommInitRankConfig on a thread of its own, because it may not return, or leave the
+  /// thread inside an NCCL group. `settle` then waits for the outcome.
+  ///
+  /// errors  nccl (also of a call that did not return in time), or why the gate is closed
+  Result<void> begin(const nccl::UniqueId& id, Clock::time_point until);
+  /// Waits until NCCL is no longer in progress, the gate is closed, or the time has come.
+  ///
+  /// meanwhile  is called between two looks; its error ends the wait
+  /// errors     nccl, timed_out, why the gate is closed, those of `meanwhile`
+  Result<void> settle(Clock::time_point until,
+                      const std::function<Result<void>()>& meanwhile = {}) const;
+  /// Locks the device for the calling thread. See DeviceLocks.
+  Result<DeviceLocks::Lock> lock_device(DeviceLocks::Role role, Clock::time_point until) const {
+    return shared_->locks.acquire(device().ordinal(), role, until, gate());
+  }
+
+ private:
+  /// The names of a call, for its errors.
+  struct Names {
+    std::string_view operation;
+    const char* function = "";  ///< NCCL's
+  };
+  /// What the thread that ends a communicator does next.
+  struct Ending {
+    bool is_first = false;        ///< the host is notified
+    std::vector<AbortJob> abort;  ///< the handle, unless another thread has taken it
+  };
+  using Enqueue = std::function<int()>;
+
+  std::shared_ptr<Impl> self() { return std::static_pointer_cast<Impl>(shared_from_this()); }
+  /// Closes the gate, and takes the handle for the abort.
+  Ending begin_end(Error why);
+  /// Puts the operation that `enqueue` issues on its stream.
+  Result<void> issue(const Names& names, Duration timeout, const Enqueue& enqueue);
+  Error failure_of(const Names& names, int result, Clock::time_point until);
+  Result<void> see_done(const Names& names, int result, Clock::time_point until);
+  Result<void> finalize(Clock::time_point until);
+  Result<void> destroy(Clock::time_point until);
+
+  const Prepared prepared_;
+  const nccl::Options options_;
+  const std::shared_ptr<Shared> shared_;
+  std::atomic<nccl::Handle> handle_{nullptr};
+  std::atomic<Clock::rep> remote_since_{0};   ///< when NCCL first reported that a peer is gone
+  std::atomic<bool> is_handle_taken_{false};  ///< by the thread that destroys or aborts it
 };
 
-MUSTER_END_NAMESPACE
+}  // namespace muster::nccl_internal

@@ -7,20 +7,22 @@
 
 #include "base/forked.h"
 #include "client/failure.h"
-#include "communicator/arguments.h"
-#include "communicator/patience.h"
+#include "communicator/errors.h"
+#include "communicator/timed_call.h"
 #include "nccl/communicator_impl.h"
-#include "nccl/formation.h"
+#include "nccl/creation.h"
 
 // The communicators of a host, by rank and what a group's epoch is: the server's incarnation and
 // its number.
 
 MUSTER_BEGIN_NAMESPACE
 
-class NcclCommunicators::Impl {
+namespace nccl {
+
+class Communicators::Impl {
  public:
   using Key = std::tuple<std::uint64_t, std::uint64_t, int>;
-  using Held = std::shared_ptr<NcclCommunicator>;
+  using Held = std::shared_ptr<Communicator>;
 
   static Key key_of(const StatelessProcessGroup& group) {
     return {group.store().incarnation(), group.epoch(), group.rank()};
@@ -60,36 +62,36 @@ class NcclCommunicators::Impl {
     for (const auto& [key, held] : held_) all.push_back(held);
     return all;
   }
-  const std::shared_ptr<nccl::Shared>& shared() const { return shared_; }
+  const std::shared_ptr<nccl_internal::Shared>& shared() const { return shared_; }
   const base::Owner& owner() const { return owner_; }
 
  private:
   const base::Owner owner_{};
   mutable std::mutex mutex_;
   std::map<Key, Held> held_;
-  const std::shared_ptr<nccl::Shared> shared_ = std::make_shared<nccl::Shared>();
+  const std::shared_ptr<nccl_internal::Shared> shared_ = std::make_shared<nccl_internal::Shared>();
 };
 
 namespace {
 
 /// Null where it was moved from, or is inherited: a forked child may wait for its lock for ever.
-NcclCommunicators::Impl* usable(const std::shared_ptr<NcclCommunicators::Impl>& impl) {
+Communicators::Impl* usable(const std::shared_ptr<Communicators::Impl>& impl) {
   return impl && !impl->owner().is_forked() ? impl.get() : nullptr;
 }
 
 }  // namespace
 
-NcclCommunicators::NcclCommunicators() : impl_(std::make_shared<Impl>()) {}
-NcclCommunicators::NcclCommunicators(NcclCommunicators&&) noexcept = default;
+Communicators::Communicators() : impl_(std::make_shared<Impl>()) {}
+Communicators::Communicators(Communicators&&) noexcept = default;
 
-NcclCommunicators& NcclCommunicators::operator=(NcclCommunicators&& other) noexcept {
+Communicators& Communicators::operator=(Communicators&& other) noexcept {
   if (this == &other) return *this;
-  const NcclCommunicators gone(std::move(*this));
+  const Communicators gone(std::move(*this));
   impl_ = std::move(other.impl_);
   return *this;
 }
 
-NcclCommunicators::~NcclCommunicators() {
+Communicators::~Communicators() {
   if (!impl_) return;
   if (impl_->owner().is_forked()) {
     base::keep_forever(std::move(impl_));
@@ -98,27 +100,26 @@ NcclCommunicators::~NcclCommunicators() {
   }
 }
 
-Result<std::shared_ptr<NcclCommunicator>> NcclCommunicators::create(StatelessProcessGroup& group,
-                                                                    int device,
-                                                                    NcclOptions options) {
-  if (!impl_) return communicator::moved_from("create");
-  if (impl_->owner().is_forked()) return communicator::forked();
-  auto made = nccl::Formation(group, device, std::move(options), impl_->shared()).run();
+Result<std::shared_ptr<Communicator>> Communicators::create(StatelessProcessGroup& group,
+                                                            int device, Options options) {
+  if (!impl_) return muster::communicator::moved_from("create");
+  if (impl_->owner().is_forked()) return muster::communicator::forked();
+  auto made = nccl_internal::Creation(group, device, std::move(options), impl_->shared()).run();
   if (!made) return std::move(made).error();
-  std::shared_ptr<NcclCommunicator> held(new NcclCommunicator(*std::move(made)));
+  std::shared_ptr<Communicator> held(new Communicator(*std::move(made)));
   auto replaced = held;
   impl_->keep(Impl::key_of(group), replaced);
   return held;
 }
 
-std::vector<Result<std::shared_ptr<NcclCommunicator>>> NcclCommunicators::create_all(
-    Span<const NcclRequest> requests) {
-  using Made = Result<std::shared_ptr<NcclCommunicator>>;
+std::vector<Result<std::shared_ptr<Communicator>>> Communicators::create_all(
+    Span<const Request> requests) {
+  using Made = Result<std::shared_ptr<Communicator>>;
   std::vector<Made> made(requests.size(), Made(client::invalid_argument("group: null")));
   const auto done = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(requests.size()));
   for (std::size_t index = 0; index < requests.size(); ++index) {
-    const bool is_started = communicator::start_thread("muster-makes", [&, index, done] {
-      const NcclRequest& request = requests[index];
+    const bool is_started = muster::communicator::start_thread("muster-create", [&, index, done] {
+      const Request& request = requests[index];
       if (request.group != nullptr) {
         made[index] = create(*request.group, request.device, request.options);
       }
@@ -132,33 +133,34 @@ std::vector<Result<std::shared_ptr<NcclCommunicator>>> NcclCommunicators::create
   return made;
 }
 
-std::shared_ptr<NcclCommunicator> NcclCommunicators::find(
-    const StatelessProcessGroup& group) const {
+std::shared_ptr<Communicator> Communicators::find(const StatelessProcessGroup& group) const {
   const Impl* const impl = usable(impl_);
   return impl != nullptr ? impl->find(Impl::key_of(group)) : nullptr;
 }
 
-void NcclCommunicators::drop(const StatelessProcessGroup& group) {
+void Communicators::drop(const StatelessProcessGroup& group) {
   if (Impl* const impl = usable(impl_)) impl->drop(Impl::key_of(group));
 }
 
-std::size_t NcclCommunicators::drop_ended() {
+std::size_t Communicators::drop_ended() {
   Impl* const impl = usable(impl_);
   return impl != nullptr ? impl->drop_ended() : 0;
 }
 
-std::vector<std::shared_ptr<NcclCommunicator>> NcclCommunicators::all() const {
+std::vector<std::shared_ptr<Communicator>> Communicators::all() const {
   const Impl* const impl = usable(impl_);
-  return impl != nullptr ? impl->all() : std::vector<std::shared_ptr<NcclCommunicator>>();
+  return impl != nullptr ? impl->all() : std::vector<std::shared_ptr<Communicator>>();
 }
 
-std::size_t NcclCommunicators::count() const { return all().size(); }
+std::size_t Communicators::count() const { return all().size(); }
 
-void NcclCommunicators::abort_all() {
+void Communicators::abort_all() {
   const auto held = all();
-  std::vector<NcclCommunicator*> communicators;
+  std::vector<Communicator*> communicators;
   for (const auto& each : held) communicators.push_back(each.get());
-  NcclCommunicator::abort_all(communicators);
+  Communicator::abort_all(communicators);
 }
+
+}  // namespace nccl
 
 MUSTER_END_NAMESPACE

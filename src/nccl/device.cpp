@@ -4,9 +4,9 @@
 
 #include "client/failure.h"
 
-namespace muster::nccl {
+namespace muster::nccl_internal {
 
-Error cuda_error(const CudaFunctions& cuda, int result, const char* function) {
+Error cuda_error(const nccl::CudaFunctions& cuda, int result, const char* function) {
   const char* text = nullptr;
   cuda.get_error_string(result, &text);
   return client::failure(ErrorCode::no_device, std::string(function) + ": " +
@@ -14,7 +14,7 @@ Error cuda_error(const CudaFunctions& cuda, int result, const char* function) {
                                                    " (CUresult " + std::to_string(result) + ")");
 }
 
-Result<std::shared_ptr<const Device>> Device::open(const CudaFunctions& cuda, int ordinal) {
+Result<std::shared_ptr<const Device>> Device::open(const nccl::CudaFunctions& cuda, int ordinal) {
   const std::shared_ptr<Device> device(new Device(cuda, ordinal));
   if (const int result = cuda.init(0); result != 0) return cuda_error(cuda, result, "cuInit");
   int count = 0;
@@ -53,4 +53,4 @@ Device::Current::~Current() {
   if (is_pushed_) device_.cuda_.ctx_pop_current(&popped);
 }
 
-}  // namespace muster::nccl
+}  // namespace muster::nccl_internal

@@ -6,7 +6,7 @@
 #include "muster/nccl_functions.h"
 #include "muster/result.h"
 
-namespace muster::nccl {
+namespace muster::nccl_internal {
 
 /// One CUDA device, with its primary context held.
 class Device {
@@ -17,12 +17,12 @@ class Device {
   /// that leaves its thread inside a group.
   ///
   /// errors  no_device (detail: what the driver said, or how many there are)
-  static Result<std::shared_ptr<const Device>> open(const CudaFunctions& cuda, int ordinal);
+  static Result<std::shared_ptr<const Device>> open(const nccl::CudaFunctions& cuda, int ordinal);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  const CudaFunctions& cuda() const { return cuda_; }
+  const nccl::CudaFunctions& cuda() const { return cuda_; }
   int ordinal() const { return ordinal_; }
   const Uuid& uuid() const { return uuid_; }
 
@@ -40,9 +40,9 @@ class Device {
   };
 
  private:
-  Device(const CudaFunctions& cuda, int ordinal) : cuda_(cuda), ordinal_(ordinal) {}
+  Device(const nccl::CudaFunctions& cuda, int ordinal) : cuda_(cuda), ordinal_(ordinal) {}
 
-  CudaFunctions cuda_;
+  nccl::CudaFunctions cuda_;
   int ordinal_;
   int device_ = -1;
   void* context_ = nullptr;
@@ -50,6 +50,6 @@ class Device {
 };
 
 /// What the driver says of a result.
-Error cuda_error(const CudaFunctions& cuda, int result, const char* function);
+Error cuda_error(const nccl::CudaFunctions& cuda, int result, const char* function);
 
-}  // namespace muster::nccl
+}  // namespace muster::nccl_internal

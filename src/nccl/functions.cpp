@@ -7,7 +7,7 @@
 
 #include "client/failure.h"
 
-namespace muster::nccl {
+namespace muster::nccl_internal {
 namespace {
 
 constexpr const char* nccl_soname = "libnccl.so.2";
@@ -65,14 +65,14 @@ Result<void> see_nothing_absent(const Symbols& symbols, const std::string& path,
 }
 
 template <class Visit>
-void visit_for_ids(NcclFunctions& nccl, const Visit& visit) {
+void visit_for_ids(nccl::Functions& nccl, const Visit& visit) {
   visit(nccl.get_unique_id, "ncclGetUniqueId");
   visit(nccl.get_error_string, "ncclGetErrorString");
   visit(nccl.get_last_error, "ncclGetLastError");
 }
 
 template <class Visit>
-void visit_for_communicators(NcclFunctions& nccl, const Visit& visit) {
+void visit_for_communicators(nccl::Functions& nccl, const Visit& visit) {
   visit_for_ids(nccl, visit);
   visit(nccl.get_version, "ncclGetVersion");
   visit(nccl.comm_init_rank_config, "ncclCommInitRankConfig");
@@ -92,7 +92,7 @@ void visit_for_communicators(NcclFunctions& nccl, const Visit& visit) {
 }
 
 template <class Visit>
-void visit(CudaFunctions& cuda, const Visit& visit) {
+void visit(nccl::CudaFunctions& cuda, const Visit& visit) {
   visit(cuda.init, "cuInit");
   visit(cuda.get_error_string, "cuGetErrorString");
   visit(cuda.device_get_count, "cuDeviceGetCount");
@@ -117,7 +117,7 @@ std::string file_of(int (*function)(int* version)) {
   return is_known ? info.dli_fname : "an unknown file";
 }
 
-Result<void> see_new_enough(const NcclFunctions& nccl) {
+Result<void> see_new_enough(const nccl::Functions& nccl) {
   int version = 0;
   if (nccl.get_version(&version) != 0 || version >= version_min) return {};
   return missing("libnccl " + version_text(version) + " is too old, " + version_text(version_min) +
@@ -147,10 +147,10 @@ std::string version_text(int version) {
          std::to_string(version % 100);
 }
 
-Result<NcclFunctions> load_nccl_for_ids(const std::string& path) {
+Result<nccl::Functions> load_nccl_for_ids(const std::string& path) {
   auto symbols = Symbols::open("libnccl", path, nccl_soname);
   if (!symbols) return std::move(symbols).error();
-  NcclFunctions nccl;
+  nccl::Functions nccl;
   visit_for_ids(nccl, [&](auto& function, const char* name) { symbols->find(function, name); });
   if (auto seen = see_nothing_absent(*symbols, path, nccl_soname, "NCCL"); !seen) {
     return std::move(seen).error();
@@ -158,10 +158,10 @@ Result<NcclFunctions> load_nccl_for_ids(const std::string& path) {
   return nccl;
 }
 
-Result<NcclFunctions> load_nccl(const std::string& path) {
+Result<nccl::Functions> load_nccl(const std::string& path) {
   auto symbols = Symbols::open("libnccl", path, nccl_soname);
   if (!symbols) return std::move(symbols).error();
-  NcclFunctions nccl;
+  nccl::Functions nccl;
   symbols->look(nccl.get_version, {"ncclGetVersion"});
   if (nccl.get_version != nullptr) {  // an old one is told so, not what it lacks
     if (auto seen = see_new_enough(nccl); !seen) return std::move(seen).error();
@@ -177,7 +177,7 @@ Result<NcclFunctions> load_nccl(const std::string& path) {
   return nccl;
 }
 
-Result<NcclFunctions> given_nccl(NcclFunctions nccl) {
+Result<nccl::Functions> given_nccl(nccl::Functions nccl) {
   const Absent absent;
   visit_for_communicators(nccl, absent);
   if (auto seen = absent.see_none("NCCL"); !seen) return std::move(seen).error();
@@ -185,10 +185,10 @@ Result<NcclFunctions> given_nccl(NcclFunctions nccl) {
   return nccl;
 }
 
-Result<CudaFunctions> load_cuda(const std::string& path) {
+Result<nccl::CudaFunctions> load_cuda(const std::string& path) {
   auto symbols = Symbols::open("libcuda", path, cuda_soname);
   if (!symbols) return std::move(symbols).error();
-  CudaFunctions cuda;
+  nccl::CudaFunctions cuda;
   visit(cuda, [&](auto& function, const char* name) { symbols->find(function, name); });
   symbols->look(cuda.device_get_uuid, {"cuDeviceGetUuid_v2", "cuDeviceGetUuid"});
   if (auto seen = see_nothing_absent(*symbols, path, cuda_soname, "CUDA driver"); !seen) {
@@ -197,14 +197,15 @@ Result<CudaFunctions> load_cuda(const std::string& path) {
   return cuda;
 }
 
-Result<CudaFunctions> given_cuda(CudaFunctions cuda) {
+Result<nccl::CudaFunctions> given_cuda(nccl::CudaFunctions cuda) {
   const Absent absent;
   visit(cuda, absent);
   if (auto seen = absent.see_none("the CUDA driver"); !seen) return std::move(seen).error();
   return cuda;
 }
 
-Error nccl_error(const NcclFunctions& nccl, int result, const char* function, NcclHandle handle) {
+Error nccl_error(const nccl::Functions& nccl, int result, const char* function,
+                 nccl::Handle handle) {
   const char* const what = nccl.get_error_string(result);
   const char* const last = nccl.get_last_error(handle);
   std::string detail = std::string(function) + ": " + (what == nullptr ? "" : what);
@@ -214,4 +215,4 @@ Error nccl_error(const NcclFunctions& nccl, int result, const char* function, Nc
   return error;
 }
 
-}  // namespace muster::nccl
+}  // namespace muster::nccl_internal

@@ -5,7 +5,7 @@
 #include "muster/nccl_functions.h"
 #include "muster/result.h"
 
-namespace muster::nccl {
+namespace muster::nccl_internal {
 
 // The libraries that the process has, or that are loaded while it runs; never unloaded, since they
 // have threads. Local: their symbols are nobody else's.
@@ -21,28 +21,28 @@ constexpr int in_progress = 7;
 
 /// path    of the library; empty: the loaded libnccl.so.2, else that of the dynamic linker
 /// errors  library_missing (detail: what was looked for, which functions it lacks, or its version)
-Result<NcclFunctions> load_nccl(const std::string& path);
+Result<nccl::Functions> load_nccl(const std::string& path);
 
 /// path    of the library; empty: libcuda.so.1
 /// errors  library_missing
-Result<CudaFunctions> load_cuda(const std::string& path);
+Result<nccl::CudaFunctions> load_cuda(const std::string& path);
 
 /// Tables of a host's own.
 ///
 /// errors  library_missing (detail: which functions they lack, or the version)
-Result<NcclFunctions> given_nccl(NcclFunctions nccl);
-Result<CudaFunctions> given_cuda(CudaFunctions cuda);
+Result<nccl::Functions> given_nccl(nccl::Functions nccl);
+Result<nccl::CudaFunctions> given_cuda(nccl::CudaFunctions cuda);
 
 /// Those that make an id, of any version; the others stay null.
 ///
 /// errors  library_missing
-Result<NcclFunctions> load_nccl_for_ids(const std::string& path);
+Result<nccl::Functions> load_nccl_for_ids(const std::string& path);
 
 /// As "2.28.9".
 std::string version_text(int version);
 
 /// What NCCL says of a result, and of what was before.
-Error nccl_error(const NcclFunctions& nccl, int result, const char* function,
-                 NcclHandle handle = nullptr);
+Error nccl_error(const nccl::Functions& nccl, int result, const char* function,
+                 nccl::Handle handle = nullptr);
 
-}  // namespace muster::nccl
+}  // namespace muster::nccl_internal

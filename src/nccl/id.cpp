@@ -3,15 +3,15 @@
 #include <cstdlib>
 
 #include "client/failure.h"
-#include "communicator/patience.h"
+#include "communicator/timed_call.h"
 #include "nccl/bootstrap_socket.h"
 #include "nccl/functions.h"
 
-namespace muster::nccl {
+namespace muster::nccl_internal {
 namespace {
 
-void give_up(const Result<NcclUniqueId>& late) {
-  if (late) nccl_give_up(*late);
+void give_up(const Result<nccl::UniqueId>& late) {
+  if (late) nccl::give_up(*late);
 }
 
 }  // namespace
@@ -23,29 +23,29 @@ std::optional<Error> refusal_of_fixed_id() {
                          "file: every id would be the same; unset it");
 }
 
-Result<NcclUniqueId> new_id(const NcclFunctions& nccl) {
+Result<nccl::UniqueId> new_id(const nccl::Functions& nccl) {
   if (auto refused = refusal_of_fixed_id()) return *std::move(refused);
-  NcclUniqueId id{};
+  nccl::UniqueId id{};
   const int result = nccl.get_unique_id(&id);
   if (result != 0) return nccl_error(nccl, result, "ncclGetUniqueId");
   set_close_on_exec(id);
   // Once more: NCCL has read its configuration files into the environment.
   if (auto refused = refusal_of_fixed_id()) {
-    nccl_give_up(id);
+    nccl::give_up(id);
     return *std::move(refused);
   }
   return id;
 }
 
-Result<NcclUniqueId> make_id(const NcclFunctions& nccl, Duration timeout) {
-  return communicator::with_patience<NcclUniqueId>(
+Result<nccl::UniqueId> make_id(const nccl::Functions& nccl, Duration timeout) {
+  return communicator::call_with_timeout<nccl::UniqueId>(
       "ncclGetUniqueId", timeout, [nccl] { return new_id(nccl); }, give_up);
 }
 
-Result<NcclUniqueId> make_id(const std::string& library, Duration timeout) {
-  return communicator::with_patience<NcclUniqueId>(
+Result<nccl::UniqueId> make_id(const std::string& library, Duration timeout) {
+  return communicator::call_with_timeout<nccl::UniqueId>(
       "libnccl", timeout,
-      [library]() -> Result<NcclUniqueId> {
+      [library]() -> Result<nccl::UniqueId> {
         const auto nccl = load_nccl_for_ids(library);
         if (!nccl) return nccl.error();
         return new_id(*nccl);
@@ -53,4 +53,4 @@ Result<NcclUniqueId> make_id(const std::string& library, Duration timeout) {
       give_up);
 }
 
-}  // namespace muster::nccl
+}  // namespace muster::nccl_internal

@@ -6,7 +6,7 @@
 #include "muster/nccl_functions.h"
 #include "muster/result.h"
 
-namespace muster::nccl {
+namespace muster::nccl_internal {
 
 /// With NCCL_COMM_ID all ids are one, and nobody listens for its ranks.
 std::optional<Error> refusal_of_fixed_id();
@@ -15,17 +15,17 @@ std::optional<Error> refusal_of_fixed_id();
 /// are exec'd from then on do not inherit.
 ///
 /// errors  nccl (actual, 0 when it was not NCCL that refused; detail)
-Result<NcclUniqueId> new_id(const NcclFunctions& nccl);
+Result<nccl::UniqueId> new_id(const nccl::Functions& nccl);
 
 /// The same, where NCCL may take as long as it likes and this may not: what comes too late is given
 /// up.
 ///
 /// errors  those of new_id, timed_out, resource_exhausted (no thread)
-Result<NcclUniqueId> make_id(const NcclFunctions& nccl, Duration timeout);
+Result<nccl::UniqueId> make_id(const nccl::Functions& nccl, Duration timeout);
 
 /// The same, and loads libnccl before.
 ///
 /// errors  also library_missing
-Result<NcclUniqueId> make_id(const std::string& library, Duration timeout);
+Result<nccl::UniqueId> make_id(const std::string& library, Duration timeout);
 
-}  // namespace muster::nccl
+}  // namespace muster::nccl_internal

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "client/failure.h"
-#include "communicator/making.h"
+#include "communicator/agreement.h"
 #include "muster/codec_raw.h"
-#include "muster/nccl.h"
-#include "nccl/answer.h"
+#include "muster/nccl_id.h"
 #include "nccl/id.h"
+#include "nccl/id_message.h"
 
 // all_gather: who is there, and does anybody bring an id? -> all bring nothing: rank 0 makes one
 // -> broadcast of it, or of why there is none -> the same answer everywhere.
@@ -18,46 +18,48 @@
 // thread and a socket.
 
 MUSTER_BEGIN_NAMESPACE
+
+namespace nccl {
 namespace {
 
 constexpr int lowest_rank = 0;
 
-std::string text_of(const NcclUniqueId& id) { return {id.data(), id.size()}; }
+std::string text_of(const UniqueId& id) { return {id.data(), id.size()}; }
 
 bool is_nothing(const std::string& brought) { return brought.empty(); }
 
 bool is_no_id(const std::string& brought) {
-  return brought.size() != std::tuple_size_v<NcclUniqueId> ||
+  return brought.size() != std::tuple_size_v<UniqueId> ||
          std::all_of(brought.begin(), brought.end(), [](char byte) { return byte == 0; });
 }
 
-/// One call of `nccl_unique_id`.
-class Agreement {
+/// One call of `unique_id`.
+class IdExchange {
  public:
-  Agreement(const communicator::Making& making, NcclIdOptions options)
-      : making_(making), options_(std::move(options)) {}
+  IdExchange(const muster::communicator::Agreement& agreement, IdOptions options)
+      : agreement_(agreement), options_(std::move(options)) {}
 
-  Result<NcclUniqueId> run() const;
+  Result<UniqueId> run() const;
 
  private:
   Error about_lowest(Error error) const;
-  Result<NcclUniqueId> brought_id(const std::vector<std::string>& brought) const;
+  Result<UniqueId> brought_id(const std::vector<std::string>& brought) const;
   Result<std::string> broadcast(const std::string& own) const;
-  Result<NcclUniqueId> made_here() const;
-  Result<NcclUniqueId> received() const;
+  Result<UniqueId> made_here() const;
+  Result<UniqueId> received() const;
 
-  const communicator::Making& making_;
-  const NcclIdOptions options_;
+  const muster::communicator::Agreement& agreement_;
+  const IdOptions options_;
 };
 
 /// The error of rank 0's process, with who that is.
-Error Agreement::about_lowest(Error error) const {
+Error IdExchange::about_lowest(Error error) const {
   error.decided_by_rank = lowest_rank;
-  return making_.about_ranks(std::move(error), [](int rank) { return rank == lowest_rank; });
+  return agreement_.about_ranks(std::move(error), [](int rank) { return rank == lowest_rank; });
 }
 
 /// What the ranks bring, if all that do bring the same.
-Result<NcclUniqueId> Agreement::brought_id(const std::vector<std::string>& brought) const {
+Result<UniqueId> IdExchange::brought_id(const std::vector<std::string>& brought) const {
   const auto of_rank = [&](int rank) -> const std::string& {
     return brought[static_cast<std::size_t>(rank)];
   };
@@ -68,62 +70,64 @@ Result<NcclUniqueId> Agreement::brought_id(const std::vector<std::string>& broug
   const auto differs = [&](int rank) {
     return !is_nothing(of_rank(rank)) && of_rank(rank) != *first;
   };
-  const int world_size = making_.group().world_size();
+  const int world_size = agreement_.group().world_size();
   for (int rank = 0; rank < world_size; ++rank) {
     if (!is_bad(rank)) continue;
-    return making_.about_ranks(
+    return agreement_.about_ranks(
         client::invalid_argument("the id that was brought is no NCCL id: all zero"), is_bad);
   }
   for (int rank = 0; rank < world_size; ++rank) {
     if (!differs(rank)) continue;
-    return making_.about_ranks(
+    return agreement_.about_ranks(
         client::failure(ErrorCode::mismatch, "another NCCL id than that of rank " +
                                                  std::to_string(first - brought.begin())),
         differs);
   }
-  auto id = RawCodec::decode<NcclUniqueId>(*first);
-  if (!id) return making_.about(std::move(id).error());
+  auto id = RawCodec::decode<UniqueId>(*first);
+  if (!id) return agreement_.about(std::move(id).error());
   return id;
 }
 
-Result<std::string> Agreement::broadcast(const std::string& own) const {
-  auto told = making_.group().broadcast_bytes(own, making_.codec(), lowest_rank, making_.left());
-  if (!told) return making_.about(std::move(told).error());
+Result<std::string> IdExchange::broadcast(const std::string& own) const {
+  auto told =
+      agreement_.group().broadcast_bytes(own, agreement_.codec(), lowest_rank, agreement_.left());
+  if (!told) return agreement_.about(std::move(told).error());
   return told;
 }
 
-Result<NcclUniqueId> Agreement::made_here() const {
-  auto id = nccl::make_id(options_.library, making_.left());
-  const auto told = broadcast(nccl::encode_answer(id));
+Result<UniqueId> IdExchange::made_here() const {
+  auto id = nccl_internal::make_id(options_.library, agreement_.left());
+  const auto told = broadcast(nccl_internal::encode_id_message(id));
   if (!id) return about_lowest(std::move(id).error());
   if (told) return id;
-  nccl_give_up(*id);
+  give_up(*id);
   return told.error();
 }
 
-Result<NcclUniqueId> Agreement::received() const {
+Result<UniqueId> IdExchange::received() const {
   const auto answer = broadcast({});
   if (!answer) return answer.error();
-  auto id = nccl::decode_answer(*answer);
+  auto id = nccl_internal::decode_id_message(*answer);
   if (!id) return about_lowest(std::move(id).error());
   return id;
 }
 
-Result<NcclUniqueId> Agreement::run() const {
-  const auto brought = making_.gather(options_.id ? text_of(*options_.id) : std::string());
+Result<UniqueId> IdExchange::run() const {
+  const auto brought = agreement_.gather(options_.id ? text_of(*options_.id) : std::string());
   if (!brought) return brought.error();
   if (!std::all_of(brought->begin(), brought->end(), is_nothing)) return brought_id(*brought);
-  return making_.group().rank() == lowest_rank ? made_here() : received();
+  return agreement_.group().rank() == lowest_rank ? made_here() : received();
 }
 
 }  // namespace
 
-Result<NcclUniqueId> nccl_unique_id(StatelessProcessGroup& group, Duration timeout,
-                                    NcclIdOptions options) {
+Result<UniqueId> unique_id(StatelessProcessGroup& group, Duration timeout, IdOptions options) {
   // A codec of its own, so that no other all_gather or broadcast is taken for one of its rounds.
-  const communicator::Making making(group, codec_id::nccl, timeout, "nccl_unique_id");
-  if (auto refused = making.refusal()) return *std::move(refused);
-  return Agreement(making, std::move(options)).run();
+  const muster::communicator::Agreement agreement(group, codec_id::nccl, timeout, "unique_id");
+  if (auto refused = agreement.refusal()) return *std::move(refused);
+  return IdExchange(agreement, std::move(options)).run();
 }
+
+}  // namespace nccl
 
 MUSTER_END_NAMESPACE

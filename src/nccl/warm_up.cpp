@@ -7,14 +7,13 @@
 #include <utility>
 
 #include "client/failure.h"
-#include "communicator/patience.h"
+#include "communicator/timed_call.h"
 #include "nccl/functions.h"
 
-namespace muster::nccl {
+namespace muster::nccl_internal {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Impl = NcclCommunicator::Impl;
 
 constexpr const char* name = "the first collective";
 constexpr std::size_t bytes = sizeof(float);
@@ -52,7 +51,7 @@ class WarmUp {
     return result;
   }
 
-  const CudaFunctions& cuda() const { return impl_.device().cuda(); }
+  const nccl::CudaFunctions& cuda() const { return impl_.device().cuda(); }
 
   Result<void> reserve() {
     int result = call("cuStreamCreate", [&] {
@@ -69,8 +68,8 @@ class WarmUp {
   /// Others that warm up on the device take turns, but do not wait for what was issued: in a ring
   /// of groups each might wait for the next one.
   Result<void> issue() {
-    const auto turn = impl_.turn(Turns::Taker::anyone, until_);
-    if (!turn) return turn.error();
+    const auto lock = impl_.lock_device(DeviceLocks::Role::anyone, until_);
+    if (!lock) return lock.error();
     auto* const buffer = reinterpret_cast<void*>(memory_);
     const int result = call("ncclAllReduce", [&] {
       constexpr int uint8 = 1;
@@ -117,7 +116,7 @@ class WarmUp {
   Impl& impl_;
   Progress& progress_;
   const Clock::time_point until_;
-  CudaStream stream_ = nullptr;
+  nccl::CudaStream stream_ = nullptr;
   std::uintptr_t memory_ = 0;
 };
 
@@ -133,7 +132,7 @@ Result<void> warm_up(const std::shared_ptr<Impl>& impl, Clock::time_point until,
     return told.has_value();
   };
   const auto limit = std::max(until - Clock::now(), Clock::duration(0)) + grace;
-  const auto done = communicator::with_patience<bool>(
+  const auto done = communicator::call_with_timeout<bool>(
       name, std::chrono::duration_cast<Duration>(limit),
       [impl, progress, until]() -> Result<bool> {
         if (auto result = WarmUp(*impl, *progress, until).run(); !result) return result.error();
@@ -152,4 +151,4 @@ Result<void> warm_up(const std::shared_ptr<Impl>& impl, Clock::time_point until,
   return done.error();
 }
 
-}  // namespace muster::nccl
+}  // namespace muster::nccl_internal

@@ -6,18 +6,17 @@
 
 #include "nccl/communicator_impl.h"
 
-namespace muster::nccl {
+namespace muster::nccl_internal {
 
-/// One small collective on a communicator that no host has yet, on a thread of its own: there NCCL
-/// or the driver may hold it as long as they like.
+/// Runs one small collective on a communicator that no host has yet, on a thread of its own,
+/// because NCCL or the driver may block it.
 ///
-/// What fails here is this rank's own trouble, and does not end the communicator: the vote does.
+/// A failure does not end the communicator; the vote does.
 ///
-/// meanwhile  called again and again; its error ends this
+/// meanwhile  is called repeatedly; its error ends the wait
 /// errors     nccl (also of a call that did not return in time), no_device, timed_out, why the gate
 ///            is closed, those of `meanwhile`
-Result<void> warm_up(const std::shared_ptr<NcclCommunicator::Impl>& impl,
-                     std::chrono::steady_clock::time_point until,
+Result<void> warm_up(const std::shared_ptr<Impl>& impl, std::chrono::steady_clock::time_point until,
                      const std::function<Result<void>()>& meanwhile);
 
-}  // namespace muster::nccl
+}  // namespace muster::nccl_internal

@@ -7,10 +7,10 @@
 
 #include <doctest/doctest.h>
 
-#include "muster/gloo_communicator.h"
+#include "muster/gloo.h"
 #include "support/ranks.h"
 
-namespace muster::gloo {
+namespace muster::gloo_internal {
 namespace {
 
 TEST_CASE("a Gloo that another library brings is found, and nothing is made beside it") {
@@ -22,14 +22,14 @@ TEST_CASE("a Gloo that another library brings is found, and nothing is made besi
   auto server = test::start_server();
   auto store = test::connect(server);
   auto group = test::join(store, "g", 0, 1);
-  const Error error = test::must_fail(GlooCommunicator::create(group));
+  const Error error = test::must_fail(gloo::create(group));
   CHECK(error.code == ErrorCode::gloo);
   CHECK(error.detail.find(path) != std::string::npos);
   CHECK(error.rank_ranges == std::vector<RankRange>{{0, 0}});
   ::dlclose(other);
   CHECK_FALSE(another_gloo());
-  test::must(GlooCommunicator::create(group));
+  test::must(gloo::create(group));
 }
 
 }  // namespace
-}  // namespace muster::gloo
+}  // namespace muster::gloo_internal

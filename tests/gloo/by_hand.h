@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "communicator/report.h"
-#include "gloo/formation.h"
+#include "communicator/messages.h"
+#include "gloo/creation.h"
 #include "muster/codec.h"
 #include "muster/process_group.h"
 
@@ -17,25 +17,25 @@ namespace muster::test {
 
 /// It has said where it listens, and listens; it knows where the others do.
 struct Answered {
-  std::shared_ptr<gloo::Mesh> mesh;
+  std::shared_ptr<gloo_internal::Mesh> mesh;
   std::vector<std::string> theirs;
 };
 
 inline Result<Answered> answer_roll(StatelessProcessGroup& group, Duration timeout) {
   const int rank = group.rank();
   const int world_size = group.world_size();
-  const auto endpoint = gloo::find_endpoint({}, group.store().address());
+  const auto endpoint = gloo_internal::find_endpoint({}, group.store().address());
   if (!endpoint) return endpoint.error();
-  auto mesh = gloo::Mesh::open(*endpoint, rank, world_size);
+  auto mesh = gloo_internal::Mesh::open(*endpoint, rank, world_size);
   if (!mesh) return mesh.error();
-  const auto all = group.all_gather_bytes(encode(gloo::present(group, *endpoint, **mesh)),
+  const auto all = group.all_gather_bytes(encode(gloo_internal::present(group, *endpoint, **mesh)),
                                           codec_id::gloo_communicator, timeout);
   if (!all) return all.error();
   Answered answered{*std::move(mesh), {}};
   for (const std::string& bytes : *all) {
-    const auto presence = gloo::decode_presence(bytes, world_size);
-    if (!presence) return presence.error();
-    const auto& addresses = presence->addresses;
+    const auto report = gloo_internal::decode_preflight(bytes, world_size);
+    if (!report) return report.error();
+    const auto& addresses = report->addresses;
     answered.theirs.push_back(addresses.empty() ? "" : addresses[static_cast<std::size_t>(rank)]);
   }
   return answered;
@@ -49,8 +49,8 @@ inline Result<void> connect_to(const Answered& answered, std::size_t count) {
 
 /// Says in the last round that it has all connections, or what its trouble is.
 inline Result<void> vote(StatelessProcessGroup& group, Duration timeout,
-                         const std::optional<Error>& trouble = std::nullopt) {
-  const auto all = group.all_gather_bytes(communicator::encode_report(trouble),
+                         const std::optional<Error>& failure = std::nullopt) {
+  const auto all = group.all_gather_bytes(communicator::encode_vote(failure),
                                           codec_id::gloo_communicator, timeout);
   return all ? Result<void>() : Result<void>(all.error());
 }

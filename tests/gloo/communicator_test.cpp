@@ -11,8 +11,8 @@
 #include <doctest/doctest.h>
 
 #include "gloo/machine.h"
-#include "muster/gloo_communicator.h"
-#include "muster/nccl_communicator.h"
+#include "muster/gloo.h"
+#include "muster/nccl.h"
 #include "support/ranks.h"
 
 // Communicators of ranks that are threads: how they are made, used, and end.
@@ -26,8 +26,7 @@ void meet(Store& store, const std::string& where, int count) {
   await([&] { return must(store.get(where)) == std::to_string(count); });
 }
 
-Result<void> take_from(GlooCommunicator& communicator, int peer,
-                       Duration timeout = default_timeout) {
+Result<void> take_from(Communicator& communicator, int peer, Duration timeout = default_timeout) {
   std::int64_t number = 0;
   return communicator.recv(&number, 1, DataType::int64, peer, nullptr, timeout);
 }
@@ -37,7 +36,7 @@ TEST_CASE("all ranks get a communicator and reduce over it") {
   run_ranks(4, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 4);
-    auto communicator = must(GlooCommunicator::create(group, within(20s)));
+    auto communicator = must(gloo::create(group, within(20s)));
     CHECK(communicator.rank() == rank);
     CHECK(communicator.world_size() == 4);
     CHECK(communicator.group() == "g");
@@ -61,8 +60,8 @@ TEST_CASE("one epoch may have several communicators, one after the other and at 
   run_ranks(3, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 3);
-    auto first = must(GlooCommunicator::create(group, within(20s)));
-    auto second = must(GlooCommunicator::create(group, within(20s)));
+    auto first = must(gloo::create(group, within(20s)));
+    auto second = must(gloo::create(group, within(20s)));
     CHECK(must(sum_of(second, 1)) == 3);
     CHECK(must(sum_of(first, 2)) == 6);
     must(first.close());
@@ -82,7 +81,7 @@ TEST_CASE("pairs that overlap in a ring work at the same time") {
       sides.emplace_back([&, is_first] {
         const int pair = is_first ? rank : (rank + ranks - 1) % ranks;
         auto group = join(store, "pair" + std::to_string(pair), is_first ? 0 : 1, 2);
-        auto communicator = must(GlooCommunicator::create(group, within(20s)));
+        auto communicator = must(gloo::create(group, within(20s)));
         for (int turn = 0; turn < 50; ++turn) {
           CHECK(must(sum_of(communicator, rank + turn)) == pair + (pair + 1) % ranks + 2 * turn);
         }
@@ -99,7 +98,7 @@ TEST_CASE("a rank that never comes is named at the deadline") {
     auto store = connect(server);
     auto group = join(store, "g", rank, 3);
     if (rank != 1) {
-      const Error error = must_fail(GlooCommunicator::create(group, within(1s)));
+      const Error error = must_fail(gloo::create(group, within(1s)));
       CHECK(error.code == ErrorCode::timed_out);
       CHECK(error.operation == "create");
       CHECK(error.rank_ranges == std::vector<RankRange>{{1, 1}});
@@ -115,11 +114,11 @@ TEST_CASE("a rank that makes an NCCL communicator instead is told so, as all are
   run_ranks(2, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 2);
-    NcclOptions nccl;
+    nccl::Options nccl;
     nccl.timeout = 20s;
     nccl.nccl_library = "/nowhere/libnccl.so.2";
-    const Error error = rank == 0 ? must_fail(GlooCommunicator::create(group, within(20s)))
-                                  : must_fail(NcclCommunicator::create(group, 0, nccl));
+    const Error error = rank == 0 ? must_fail(gloo::create(group, within(20s)))
+                                  : must_fail(nccl::create(group, 0, nccl));
     CHECK(error.code == ErrorCode::collective_mismatch);
     meet(store, "done", 2);
   });
@@ -130,20 +129,20 @@ TEST_CASE("an interface or address that is none is named on all ranks") {
   run_ranks(2, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 2);
-    GlooOptions options = within(20s);
+    gloo::Options options = within(20s);
     if (rank == 1) options.interface = "eth77";
-    Error error = must_fail(GlooCommunicator::create(group, options));
+    Error error = must_fail(gloo::create(group, options));
     CHECK(error.code == ErrorCode::invalid_argument);
     CHECK(error.rank_ranges == std::vector<RankRange>{{1, 1}});
     CHECK(error.detail.find("lo") != std::string::npos);
     options.interface.clear();
     if (rank == 0) options.address = "0.0.0.0";
-    error = must_fail(GlooCommunicator::create(group, options));
+    error = must_fail(gloo::create(group, options));
     CHECK(error.code == ErrorCode::invalid_argument);
     CHECK(error.rank_ranges == std::vector<RankRange>{{0, 0}});
     options.address.clear();
     options.interface = "lo";
-    auto communicator = must(GlooCommunicator::create(group, options));
+    auto communicator = must(gloo::create(group, options));
     CHECK(must(sum_of(communicator, 1)) == 2);
     must(communicator.close());
   });
@@ -160,7 +159,7 @@ TEST_CASE("a store on a Unix socket, or of an IPv6 address, is enough to connect
     run_ranks(2, [&](int rank) {
       auto store = connect(address);
       auto group = join(store, address, rank, 2);
-      auto communicator = must(GlooCommunicator::create(group, within(20s)));
+      auto communicator = must(gloo::create(group, within(20s)));
       CHECK(must(sum_of(communicator, 1)) == 2);
       must(communicator.close());
     });
@@ -172,7 +171,7 @@ TEST_CASE("a rank that leaves lets the others out at once, and is named") {
   run_ranks(3, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 3);
-    auto communicator = must(GlooCommunicator::create(group, within(20s)));
+    auto communicator = must(gloo::create(group, within(20s)));
     CHECK(must(sum_of(communicator, 1)) == 3);
     if (rank == 1) {
       meet(store, "waits", 3);
@@ -196,13 +195,13 @@ TEST_CASE("with OnLoss::notify the host is told of a loss, and decides") {
     auto store = connect(server);
     auto group = join(store, "g", rank, 3);
     std::promise<Error> told;
-    GlooOptions options = within(20s);
+    gloo::Options options = within(20s);
     options.on_loss = OnLoss::notify;
     std::atomic<bool> is_told{false};
-    options.on_over = [&](const Error& error) {
+    options.on_end = [&](const Error& error) {
       if (!is_told.exchange(true)) told.set_value(error);
     };
-    auto communicator = must(GlooCommunicator::create(group, options));
+    auto communicator = must(gloo::create(group, options));
     meet(store, "made", 3);
     if (rank == 2) return must(group.leave());
     auto future = told.get_future();
@@ -216,10 +215,10 @@ TEST_CASE("with OnLoss::notify the host is told of a loss, and decides") {
 }
 
 /// Its host only counts the losses it is told of.
-GlooOptions counting(std::atomic<int>& losses) {
-  GlooOptions options = within(20s);
+gloo::Options counting(std::atomic<int>& losses) {
+  gloo::Options options = within(20s);
   options.on_loss = OnLoss::notify;
-  options.on_over = [&losses](const Error&) { ++losses; };
+  options.on_end = [&losses](const Error&) { ++losses; };
   return options;
 }
 
@@ -229,7 +228,7 @@ TEST_CASE("with OnLoss::notify an earlier loss is blamed by who waits for that r
     auto store = connect(server);
     auto group = join(store, "g", rank, 4);
     std::atomic<int> losses{0};
-    auto communicator = must(GlooCommunicator::create(group, counting(losses)));
+    auto communicator = must(gloo::create(group, counting(losses)));
     meet(store, "made", 4);
     if (rank == 3) return must(group.leave());
     await([&] { return losses == 1; });
@@ -260,7 +259,7 @@ TEST_CASE("with OnLoss::notify a loss within a call may be why another rank ende
     auto store = connect(server);
     auto group = join(store, "g", rank, 3);
     std::atomic<int> losses{0};
-    auto communicator = must(GlooCommunicator::create(group, counting(losses)));
+    auto communicator = must(gloo::create(group, counting(losses)));
     meet(store, "made", 3);
     if (rank == 0) {
       std::int64_t number = 0;
@@ -289,7 +288,7 @@ TEST_CASE("an abort lets another thread out that waits inside") {
   run_ranks(2, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 2);
-    auto communicator = must(GlooCommunicator::create(group, within(20s)));
+    auto communicator = must(gloo::create(group, within(20s)));
     if (rank == 0) {
       std::atomic<bool> is_inside{false};
       std::int64_t number = 0;
@@ -325,7 +324,7 @@ TEST_CASE("a call that waits for a rank that does not make it ends at its deadli
   run_ranks(2, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 2);
-    auto communicator = must(GlooCommunicator::create(group, within(20s)));
+    auto communicator = must(gloo::create(group, within(20s)));
     if (rank == 0) {
       const auto began = std::chrono::steady_clock::now();
       const Error error = must_fail(sum_of(communicator, 1, 500ms));
@@ -339,20 +338,20 @@ TEST_CASE("a call that waits for a rank that does not make it ends at its deadli
 }
 
 TEST_CASE("ranks that call different operations, counts or types harm nobody") {
-  using Call = std::function<Result<void>(GlooCommunicator&, std::vector<double>&, int rank)>;
+  using Call = std::function<Result<void>(Communicator&, std::vector<double>&, int rank)>;
   const std::vector<Call> odd_calls = {
-      [](GlooCommunicator& of, std::vector<double>& at, int rank) {
+      [](Communicator& of, std::vector<double>& at, int rank) {
         return of.broadcast(at.data(), at.data(), 10 + static_cast<std::size_t>(rank),
                             DataType::float32, 0, nullptr, 500ms);
       },
-      [](GlooCommunicator& of, std::vector<double>& at, int rank) {
+      [](Communicator& of, std::vector<double>& at, int rank) {
         const DataType type = rank == 0 ? DataType::float64 : DataType::float32;
         return of.all_reduce(at.data(), at.data(), 10, type, ReduceOp::sum, nullptr, 500ms);
       },
-      [](GlooCommunicator& of, std::vector<double>& at, int rank) {
+      [](Communicator& of, std::vector<double>& at, int rank) {
         return of.broadcast(at.data(), at.data(), 10, DataType::int8, rank, nullptr, 500ms);
       },
-      [](GlooCommunicator& of, std::vector<double>& at, int rank) {
+      [](Communicator& of, std::vector<double>& at, int rank) {
         if (rank == 0) return of.send(at.data(), 20, DataType::float32, 1, nullptr, 500ms);
         return of.recv(at.data(), 10, DataType::float32, 0, nullptr, 500ms);
       },
@@ -364,7 +363,7 @@ TEST_CASE("ranks that call different operations, counts or types harm nobody") {
     run_ranks(2, [&](int rank) {
       auto store = connect(server);
       auto group = join(store, name, rank, 2);
-      auto communicator = must(GlooCommunicator::create(group, within(20s)));
+      auto communicator = must(gloo::create(group, within(20s)));
       std::vector<double> memory(100, 7);
       const Error error = must_fail(call(communicator, memory, rank));
       // The first whose time is up closes its connections.
@@ -381,7 +380,7 @@ TEST_CASE("arguments that cannot be right are refused, and nothing happens") {
   run_ranks(2, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 2);
-    auto communicator = must(GlooCommunicator::create(group, within(20s)));
+    auto communicator = must(gloo::create(group, within(20s)));
     int number = 1;
     int* const at = &number;
     constexpr auto type = DataType::int32;
@@ -426,7 +425,7 @@ TEST_CASE("a communicator outlives its server, and is watched again through a ne
   run_ranks(3, [&](int rank) {
     auto store = connect(address);
     auto group = join(store, "g", rank, 3);
-    auto communicator = must(GlooCommunicator::create(group, within(20s)));
+    auto communicator = must(gloo::create(group, within(20s)));
     ++ready;
     is_restarted.wait();
     await([&] { return group.barrier(1s).error().code == ErrorCode::server_restarted; });
@@ -448,7 +447,7 @@ TEST_CASE("an object that was moved from says so") {
   auto server = start_server();
   auto store = connect(server);
   auto group = join(store, "g", 0, 1);
-  auto communicator = must(GlooCommunicator::create(group, within(20s)));
+  auto communicator = must(gloo::create(group, within(20s)));
   auto other = std::move(communicator);
   CHECK(must(sum_of(other, 5)) == 5);
   CHECK(communicator.rank() == -1);

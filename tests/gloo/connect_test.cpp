@@ -14,7 +14,7 @@
 
 // A rank that has said where it listens, and does not go on: what Gloo alone would wait for.
 
-namespace muster::gloo {
+namespace muster::gloo_internal {
 namespace {
 
 using namespace std::chrono_literals;
@@ -47,7 +47,7 @@ std::vector<Error> make_beside(Duration timeout, const Instead& instead,
       auto store = test::connect(server);
       auto group = test::join(store, name, rank, 2);
       if (rank == 0) {
-        told[world] = must_fail(GlooCommunicator::create(group, test::within(timeout)));
+        told[world] = must_fail(gloo::create(group, test::within(timeout)));
         failed[world] = Clock::now();
         must(store.set(name + " is done", ""));
         return;
@@ -96,4 +96,4 @@ TEST_CASE("a rank that has failed resets nobody who just connects to it") {
 }
 
 }  // namespace
-}  // namespace muster::gloo
+}  // namespace muster::gloo_internal

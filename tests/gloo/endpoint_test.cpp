@@ -8,11 +8,11 @@
 
 #include "support/machine.h"
 
-namespace muster::gloo {
+namespace muster::gloo_internal {
 namespace {
 
-GlooOptions options_with(std::string interface, std::string address) {
-  GlooOptions options;
+gloo::Options options_with(std::string interface, std::string address) {
+  gloo::Options options;
   options.interface = std::move(interface);
   options.address = std::move(address);
   return options;
@@ -57,4 +57,4 @@ TEST_CASE("what is no address for others is refused, and said what there is") {
 }
 
 }  // namespace
-}  // namespace muster::gloo
+}  // namespace muster::gloo_internal

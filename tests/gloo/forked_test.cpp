@@ -18,7 +18,7 @@
 #include <doctest/doctest.h>
 
 #include "gloo/machine.h"
-#include "muster/gloo_communicator.h"
+#include "muster/gloo.h"
 #include "support/child.h"
 #include "support/ranks.h"
 
@@ -67,12 +67,12 @@ class Pair {
       Part& part = parts_[static_cast<std::size_t>(rank)];
       part.store.emplace(connect(server_));
       part.group.emplace(join(*part.store, "g", rank, 2));
-      part.communicator.emplace(must(GlooCommunicator::create(*part.group, within(20s))));
+      part.communicator.emplace(must(gloo::create(*part.group, within(20s))));
     });
   }
 
   StatelessProcessGroup& group() { return *parts_[0].group; }
-  GlooCommunicator& communicator() { return *parts_[0].communicator; }
+  Communicator& communicator() { return *parts_[0].communicator; }
   void drop_communicators() {
     for (Part& part : parts_) part.communicator.reset();
   }
@@ -92,7 +92,7 @@ class Pair {
   struct Part {
     std::optional<Store> store;
     std::optional<StatelessProcessGroup> group;
-    std::optional<GlooCommunicator> communicator;
+    std::optional<Communicator> communicator;
   };
 
   Server server_ = start_server();
@@ -100,12 +100,12 @@ class Pair {
 };
 
 /// How many of all calls give anything but `forked`.
-int odd_calls(GlooCommunicator& communicator, StatelessProcessGroup& group) {
+int odd_calls(Communicator& communicator, StatelessProcessGroup& group) {
   std::int32_t numbers[4] = {};
   int* const at = numbers;
   constexpr auto type = DataType::int32;
   constexpr auto sum = ReduceOp::sum;
-  const auto made = GlooCommunicator::create(group);
+  const auto made = gloo::create(group);
   const auto error = communicator.error();
   const std::vector<Result<void>> results = {
       communicator.all_reduce(at, at, 1, type, sum, nullptr),

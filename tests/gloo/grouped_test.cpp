@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "gloo/machine.h"
-#include "muster/gloo_communicator.h"
+#include "muster/gloo.h"
 #include "support/ranks.h"
 
 // What the host's own function does inside of `grouped`, beside the calls that belong there.
@@ -23,7 +23,7 @@ struct Mine {
 };
 
 /// Which exception came out of `grouped`, and that it came at once.
-std::string thrown_by(GlooCommunicator& communicator, const Calls& calls) {
+std::string thrown_by(Communicator& communicator, const Calls& calls) {
   const auto began = std::chrono::steady_clock::now();
   const auto name_of = [&]() -> std::string {
     try {
@@ -57,7 +57,7 @@ TEST_CASE("an exception inside of grouped goes to the host, and that is all if n
   run_ranks(2, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 2);
-    auto communicator = must(GlooCommunicator::create(group, within(20s)));
+    auto communicator = must(gloo::create(group, within(20s)));
     for (const auto& each : throwing) {
       CHECK(each.name == thrown_by(communicator, [&]() -> Result<void> {
               CHECK(must(sum_of(communicator, 1)) == 2);  // is done when it returns
@@ -87,7 +87,7 @@ TEST_CASE("an exception inside of grouped ends the communicator where something 
       run_ranks(2, [&](int rank) {
         auto store = connect(server);
         auto group = join(store, name, rank, 2);
-        auto communicator = must(GlooCommunicator::create(group, within(20s)));
+        auto communicator = must(gloo::create(group, within(20s)));
         std::int64_t number = 0;
         const Calls receive = [&] {
           return communicator.recv(&number, 1, DataType::int64, 1 - rank, nullptr);
@@ -120,7 +120,7 @@ TEST_CASE("a function that is none is refused, and nothing happens") {
   auto server = start_server();
   auto store = connect(server);
   auto group = join(store, "g", 0, 1);
-  auto communicator = must(GlooCommunicator::create(group, within(20s)));
+  auto communicator = must(gloo::create(group, within(20s)));
   const Error error = must_fail(communicator.grouped(nullptr));
   CHECK(error.code == ErrorCode::invalid_argument);
   CHECK(error.operation == "grouped");

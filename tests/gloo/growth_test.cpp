@@ -8,7 +8,7 @@
 
 #include "gloo/by_hand.h"
 #include "gloo/machine.h"
-#include "muster/gloo_communicator.h"
+#include "muster/gloo.h"
 #include "support/ranks.h"
 #include "support/scale.h"
 
@@ -74,7 +74,7 @@ void check_growth(int times, const std::function<void(StatelessProcessGroup&, in
 
 TEST_CASE("communicators that are made and closed leave nothing") {
   check_growth(scaled(100), [](StatelessProcessGroup& group, int turn) {
-    auto communicator = must(GlooCommunicator::create(group, within(20s)));
+    auto communicator = must(gloo::create(group, within(20s)));
     CHECK(must(sum_of(communicator, 1)) == 2);
     if (turn % 2 == 0) must(communicator.close());  // else aborted
   });
@@ -98,7 +98,7 @@ class Failing {
     run_ranks(2, [&](int rank) {
       auto group = join(stores_[static_cast<std::size_t>(rank)], name, rank, 2);
       if (rank == 1) return be_in_the_way(group, done.get_future());
-      const auto made = GlooCommunicator::create(group, within(is_late() ? 50ms : Duration(20s)));
+      const auto made = gloo::create(group, within(is_late() ? 50ms : Duration(20s)));
       done.set_value();
       check(must_fail(made));
     });
@@ -113,7 +113,7 @@ class Failing {
   void be_in_the_way(StatelessProcessGroup& group, const std::future<void>& done) {
     if (way_ == 0) {  // it comes too late
       done.wait();
-      must_fail(GlooCommunicator::create(group, within(20ms)));
+      must_fail(gloo::create(group, within(20ms)));
     } else if (way_ == 1) {  // it listens, and does not connect
       answer(group);
       done.wait();
@@ -124,11 +124,11 @@ class Failing {
     } else if (way_ == 3) {
       answer(group);
       must(connect_to(answered_.back(), 2));
-      must(vote(group, 20s, gloo::gloo_error("so it is")));
+      must(vote(group, 20s, gloo_internal::gloo_error("so it is")));
     } else {
-      GlooOptions options = within(20s);
+      gloo::Options options = within(20s);
       options.interface = "eth77";
-      check(must_fail(GlooCommunicator::create(group, options)));
+      check(must_fail(gloo::create(group, options)));
     }
   }
 

@@ -4,8 +4,8 @@
 #include <doctest/doctest.h>
 
 #include "gloo/machine.h"
-#include "muster/gloo_communicator.h"
-#include "muster/nccl_communicator.h"
+#include "muster/gloo.h"
+#include "muster/nccl.h"
 #include "support/ranks.h"
 
 // A program that takes any kind of communicator: every call, as both kinds have it.
@@ -57,15 +57,15 @@ template <class Communicator>
 using EveryCall = Result<void> (*)(Communicator&, StatelessProcessGroup&, void*, void*);
 
 // That it compiles is the test of this one.
-[[maybe_unused]] constexpr EveryCall<NcclCommunicator> on_gpus = every_call<NcclCommunicator>;
-constexpr EveryCall<GlooCommunicator> on_hosts = every_call<GlooCommunicator>;
+[[maybe_unused]] constexpr EveryCall<Communicator> on_gpus = every_call<Communicator>;
+constexpr EveryCall<Communicator> on_hosts = every_call<Communicator>;
 
 TEST_CASE("one program takes communicators of both kinds") {
   auto server = start_server();
   run_ranks(3, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 3);
-    auto communicator = must(GlooCommunicator::create(group, within(20s)));
+    auto communicator = must(gloo::create(group, within(20s)));
     std::int32_t memory[6] = {};
     must(on_hosts(communicator, group, memory, nullptr));
   });

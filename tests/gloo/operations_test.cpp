@@ -9,7 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "gloo/reduction.h"
-#include "muster/gloo_communicator.h"
+#include "muster/gloo.h"
 #include "support/ranks.h"
 
 // Every operation on every type, against values that are computed here.
@@ -49,9 +49,9 @@ void put(void* to, DataType type, double value) {
     case DataType::float32: return put<float>(to, value);
     case DataType::float64: return put<double>(to, value);
     case DataType::float16:
-      return put<std::uint16_t>(to, gloo::to_float16(static_cast<float>(value)));
+      return put<std::uint16_t>(to, gloo_internal::to_float16(static_cast<float>(value)));
     case DataType::bfloat16:
-      return put<std::uint16_t>(to, gloo::to_bfloat16(static_cast<float>(value)));
+      return put<std::uint16_t>(to, gloo_internal::to_bfloat16(static_cast<float>(value)));
   }
 }
 
@@ -66,8 +66,8 @@ double get(const void* from, DataType type) {
     case DataType::uint64: return get<std::uint64_t>(from);
     case DataType::float32: return get<float>(from);
     case DataType::float64: return get<double>(from);
-    case DataType::float16: return gloo::of_float16(bits());
-    case DataType::bfloat16: return gloo::of_bfloat16(bits());
+    case DataType::float16: return gloo_internal::of_float16(bits());
+    case DataType::bfloat16: return gloo_internal::of_bfloat16(bits());
   }
   return 0;
 }
@@ -144,7 +144,7 @@ std::vector<double> joined(int world_size, const std::function<std::vector<doubl
   return all;
 }
 
-using Exercise = std::function<void(GlooCommunicator& communicator, DataType type)>;
+using Exercise = std::function<void(Communicator& communicator, DataType type)>;
 
 /// Runs it on all ranks, on all types.
 void exercise(int world_size, const Exercise& each) {
@@ -152,9 +152,9 @@ void exercise(int world_size, const Exercise& each) {
   run_ranks(world_size, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, world_size);
-    GlooOptions options;
+    gloo::Options options;
     options.timeout = 20s;
-    auto communicator = must(GlooCommunicator::create(group, options));
+    auto communicator = must(gloo::create(group, options));
     for (const DataType type : all_types) each(communicator, type);
     must(communicator.close());
   });
@@ -164,7 +164,7 @@ constexpr int world_sizes[] = {1, 2, 3, 4};
 
 TEST_CASE("elements are reduced on all ranks") {
   for (const int world_size : world_sizes) {
-    exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
+    exercise(world_size, [=](Communicator& communicator, DataType type) {
       for (const ReduceOp operation : all_operations) {
         CAPTURE(static_cast<int>(type));
         CAPTURE(static_cast<int>(operation));
@@ -182,7 +182,7 @@ TEST_CASE("elements are reduced on all ranks") {
 
 TEST_CASE("elements are reduced at each root") {
   for (const int world_size : world_sizes) {
-    exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
+    exercise(world_size, [=](Communicator& communicator, DataType type) {
       for (int root = 0; root < world_size; ++root) {
         const bool is_root = communicator.rank() == root;
         for (const ReduceOp operation : all_operations) {
@@ -203,7 +203,7 @@ TEST_CASE("elements are reduced at each root") {
 
 TEST_CASE("elements are reduced, and each rank has a part") {
   for (const int world_size : world_sizes) {
-    exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
+    exercise(world_size, [=](Communicator& communicator, DataType type) {
       const auto own_first = static_cast<std::size_t>(communicator.rank()) * count;
       for (const ReduceOp operation : all_operations) {
         Elements own(type, joined(world_size, [&](int rank) {
@@ -224,7 +224,7 @@ TEST_CASE("elements are reduced, and each rank has a part") {
 
 TEST_CASE("a root's elements come to all ranks") {
   for (const int world_size : world_sizes) {
-    exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
+    exercise(world_size, [=](Communicator& communicator, DataType type) {
       for (int root = 0; root < world_size; ++root) {
         const bool is_root = communicator.rank() == root;
         Elements own(type, part(communicator.rank()));
@@ -241,7 +241,7 @@ TEST_CASE("a root's elements come to all ranks") {
 
 TEST_CASE("all ranks' elements come to all ranks") {
   for (const int world_size : world_sizes) {
-    exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
+    exercise(world_size, [=](Communicator& communicator, DataType type) {
       const auto total = static_cast<std::size_t>(world_size) * count;
       const auto expected = joined(world_size, [](int rank) { return part(rank); });
       Elements own(type, part(communicator.rank()));
@@ -259,7 +259,7 @@ TEST_CASE("all ranks' elements come to all ranks") {
 
 TEST_CASE("elements are gathered at each root, and scattered from it") {
   for (const int world_size : world_sizes) {
-    exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
+    exercise(world_size, [=](Communicator& communicator, DataType type) {
       const auto total = static_cast<std::size_t>(world_size) * count;
       for (int root = 0; root < world_size; ++root) {
         const bool is_root = communicator.rank() == root;
@@ -281,7 +281,7 @@ TEST_CASE("elements are gathered at each root, and scattered from it") {
 
 TEST_CASE("each rank sends each other its part") {
   for (const int world_size : world_sizes) {
-    exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
+    exercise(world_size, [=](Communicator& communicator, DataType type) {
       const auto of = [](int from, int to) { return part(from, static_cast<std::size_t>(to)); };
       Elements own(type, joined(world_size, [&](int to) { return of(communicator.rank(), to); }));
       Elements result(type, static_cast<std::size_t>(world_size) * count);
@@ -294,7 +294,7 @@ TEST_CASE("each rank sends each other its part") {
 
 TEST_CASE("all_to_all in place is refused where it would overwrite what is not sent yet") {
   for (const int world_size : {1, 2, 3}) {
-    exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
+    exercise(world_size, [=](Communicator& communicator, DataType type) {
       const auto total = static_cast<std::size_t>(world_size) * count;
       Elements own(type, std::vector<double>(total, 1));
       const auto done = communicator.all_to_all(own.at(), own.at(), count, type, nullptr);
@@ -312,7 +312,7 @@ TEST_CASE("all_to_all in place is refused where it would overwrite what is not s
 
 TEST_CASE("elements go around a ring, of which no rank waits for another to begin") {
   for (const int world_size : {2, 3, 4}) {
-    exercise(world_size, [=](GlooCommunicator& communicator, DataType type) {
+    exercise(world_size, [=](Communicator& communicator, DataType type) {
       const int rank = communicator.rank();
       const int next = (rank + 1) % world_size;
       const int last = (rank + world_size - 1) % world_size;
@@ -330,7 +330,7 @@ TEST_CASE("elements go around a ring, of which no rank waits for another to begi
 }
 
 TEST_CASE("sends of one rank arrive at another in order") {
-  exercise(2, [](GlooCommunicator& communicator, DataType type) {
+  exercise(2, [](Communicator& communicator, DataType type) {
     Elements buffer(type, count);
     for (int turn = 0; turn < 5; ++turn) {
       if (communicator.rank() == 0) {
@@ -350,7 +350,7 @@ TEST_CASE("long buffers are reduced in pieces that end between elements") {
   run_ranks(3, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 3);
-    auto communicator = must(GlooCommunicator::create(group));
+    auto communicator = must(gloo::create(group));
     std::vector<std::int32_t> values(long_count);
     std::iota(values.begin(), values.end(), rank);
     must(communicator.all_reduce(values.data(), values.data(), long_count, DataType::int32,
@@ -394,7 +394,7 @@ TEST_CASE("a sum that is rounded is the same on all ranks, bit for bit") {
     run_ranks(world_size, [&](int rank) {
       auto store = connect(server);
       auto group = join(store, "g", rank, world_size);
-      auto communicator = must(GlooCommunicator::create(group));
+      auto communicator = must(gloo::create(group));
       for (const DataType type : {DataType::float32, DataType::bfloat16}) {
         for (const ReduceOp operation : {ReduceOp::sum, ReduceOp::product, ReduceOp::average}) {
           CAPTURE(static_cast<int>(type));
@@ -420,7 +420,7 @@ TEST_CASE("the order of the sums above matters") {
 }
 
 TEST_CASE("nothing is moved where there are no elements") {
-  exercise(2, [](GlooCommunicator& communicator, DataType type) {
+  exercise(2, [](Communicator& communicator, DataType type) {
     must(communicator.all_reduce(nullptr, nullptr, 0, type, ReduceOp::sum, nullptr));
     must(communicator.broadcast(nullptr, nullptr, 0, type, 0, nullptr));
     must(communicator.all_to_all(nullptr, nullptr, 0, type, nullptr));

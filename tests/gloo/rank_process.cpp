@@ -17,7 +17,7 @@
 
 #include "gloo/by_hand.h"
 #include "gloo/machine.h"
-#include "muster/gloo_communicator.h"
+#include "muster/gloo.h"
 #include "muster/store.h"
 
 namespace muster::test {
@@ -68,7 +68,7 @@ StatelessProcessGroup join(const Store& store, const std::string& name, int rank
 void until_loss(const Rank& own, Duration timeout) {
   auto store = or_give_up(Store::connect(own.address));
   auto group = join(store, "g", own.rank, own.world_size);
-  auto communicator = or_give_up(GlooCommunicator::create(group, within(20s)));
+  auto communicator = or_give_up(gloo::create(group, within(20s)));
   std::vector<float> values(1'000'000, 1);
   for (int turn = 0;; ++turn) {
     const auto reduced =
@@ -84,7 +84,7 @@ void until_loss(const Rank& own, Duration timeout) {
     break;
   }
   auto next = or_give_up(group.regroup({}, 20s));
-  auto again = or_give_up(GlooCommunicator::create(next, within(20s)));
+  auto again = or_give_up(gloo::create(next, within(20s)));
   say("sum " + std::to_string(or_give_up(sum_of(again, 1))));
   or_give_up(again.close());
 }
@@ -93,11 +93,11 @@ void until_loss(const Rank& own, Duration timeout) {
 void overlap(const Rank& own) {
   auto store = or_give_up(Store::connect(own.address));
   auto all = join(store, "all", own.rank, own.world_size);
-  auto of_all = or_give_up(GlooCommunicator::create(all, within(20s)));
+  auto of_all = or_give_up(gloo::create(all, within(20s)));
   std::int64_t value = own.rank;
   if (own.rank < own.world_size - 1) {
     auto most = join(store, "most", own.rank, own.world_size - 1);
-    auto of_most = or_give_up(GlooCommunicator::create(most, within(20s)));
+    auto of_most = or_give_up(gloo::create(most, within(20s)));
     const std::int64_t first = or_give_up(sum_of(of_all, value));
     value = or_give_up(sum_of(of_most, first));
     or_give_up(of_most.close());
@@ -112,7 +112,7 @@ void overlap(const Rank& own) {
 void exchange(const Rank& own) {
   auto store = or_give_up(Store::connect(own.address));
   auto group = join(store, "g", own.rank, own.world_size);
-  auto communicator = or_give_up(GlooCommunicator::create(group, within(20s)));
+  auto communicator = or_give_up(gloo::create(group, within(20s)));
   auto other = join(store, "other", own.rank < 2 ? 1 - own.rank : own.rank, own.world_size);
   const auto attached = communicator.attach(other);
   say(attached ? "attached" : told(attached.error()));
@@ -155,15 +155,15 @@ void befall(const std::string& what) {
 Error befallen(StatelessProcessGroup& group, const std::string& what, const std::string& phase) {
   if (phase == "made") {
     std::promise<Error> over;
-    GlooOptions options = within(20s);
-    options.on_over = [&](const Error& error) { over.set_value(error); };
-    const auto communicator = or_give_up(GlooCommunicator::create(group, options));
+    gloo::Options options = within(20s);
+    options.on_end = [&](const Error& error) { over.set_value(error); };
+    const auto communicator = or_give_up(gloo::create(group, options));
     befall(what);
     return over.get_future().get();
   }
   if (phase == "joined") {
     befall(what);
-    return GlooCommunicator::create(group, within(20s)).error();
+    return gloo::create(group, within(20s)).error();
   }
   const auto answered = or_give_up(answer_roll(group, 20s));
   if (phase == "connecting") or_give_up(connect_to(answered, 1));
@@ -177,7 +177,7 @@ Error befallen(StatelessProcessGroup& group, const std::string& what, const std:
 
 /// Makes a communicator and uses it once.
 std::optional<Error> make_and_use(StatelessProcessGroup& group, Duration timeout) {
-  auto made = GlooCommunicator::create(group, within(timeout));
+  auto made = gloo::create(group, within(timeout));
   if (!made) return made.error();
   auto sum = sum_of(*made, 1);
   return sum ? std::nullopt : std::optional(sum.error());
@@ -203,7 +203,7 @@ void until_befallen(const Rank& own, const std::string& part) {
   RegroupOptions options;
   options.min_size = what == "stay" ? own.world_size - 1 : 0;
   auto next = or_give_up(group.regroup(options, what == "stay" ? Duration(2s) : Duration(20s)));
-  auto again = or_give_up(GlooCommunicator::create(next, within(20s)));
+  auto again = or_give_up(gloo::create(next, within(20s)));
   say("sum " + std::to_string(or_give_up(sum_of(again, 1))));
   or_give_up(again.close());
   say_what_is_left(before);

@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-namespace muster::gloo {
+namespace muster::gloo_internal {
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -102,4 +102,4 @@ TEST_CASE("averages of integers are cut towards zero, and of many parts too") {
 }
 
 }  // namespace
-}  // namespace muster::gloo
+}  // namespace muster::gloo_internal

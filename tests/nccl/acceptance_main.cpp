@@ -18,14 +18,14 @@ constexpr int skipped = 77;
 
 /// Why there is nothing to test on; "" if there is.
 std::string lacking() {
-  const auto cuda = muster::nccl::load_cuda(std::getenv("CUDA_DOUBLE"));
+  const auto cuda = muster::nccl_internal::load_cuda(std::getenv("CUDA_DOUBLE"));
   if (!cuda) return cuda.error().detail;
   int count = 0;
   if (const int result = cuda->init(0); result != 0) {
     return "cuInit gave " + std::to_string(result);
   }
   if (cuda->device_get_count(&count) != 0 || count == 0) return "the CUDA driver sees no device";
-  const auto nccl = muster::nccl::load_nccl(std::getenv("NCCL_DOUBLE"));
+  const auto nccl = muster::nccl_internal::load_nccl(std::getenv("NCCL_DOUBLE"));
   return nccl ? "" : nccl.error().detail;
 }
 

@@ -16,18 +16,18 @@ namespace muster::test {
 namespace {
 
 using Values = std::vector<std::int32_t>;
-using Part = std::function<void(NcclCommunicator& communicator, StatelessProcessGroup& group)>;
+using Part = std::function<void(Communicator& communicator, StatelessProcessGroup& group)>;
 
 constexpr int team_size = 3;
 constexpr auto int32 = DataType::int32;
 
 /// Each rank is a thread with a communicator on a device of its own.
-void run_communicators(const NcclOptions& options, const Part& part) {
+void run_communicators(const nccl::Options& options, const Part& part) {
   auto server = start_server();
   run_ranks(team_size, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, team_size);
-    auto communicator = must(NcclCommunicator::create(group, rank, options));
+    auto communicator = must(nccl::create(group, rank, options));
     part(communicator, group);
   });
 }
@@ -40,7 +40,7 @@ Values parts_of(int rank) {
   return values;
 }
 
-void check_reductions(NcclCommunicator& communicator, Buffer& from, Buffer& to) {
+void check_reductions(Communicator& communicator, Buffer& from, Buffer& to) {
   const int rank = communicator.rank();
   const auto reduced = [&](ReduceOp operation) {
     from.fill({rank + 1});
@@ -63,7 +63,7 @@ void check_reductions(NcclCommunicator& communicator, Buffer& from, Buffer& to) 
   CHECK(to.values().front() == value_of(0, rank) + value_of(1, rank) + value_of(2, rank));
 }
 
-void check_moves(NcclCommunicator& communicator, Buffer& from, Buffer& to) {
+void check_moves(Communicator& communicator, Buffer& from, Buffer& to) {
   const int rank = communicator.rank();
   Values of_all;
   Values for_this;
@@ -97,13 +97,13 @@ void check_moves(NcclCommunicator& communicator, Buffer& from, Buffer& to) {
 
 TEST_CASE_FIXTURE(Machine,
                   "every collective gives what it should, also where the library has few") {
-  NcclFunctions table = must(nccl::load_nccl(std::getenv("NCCL_DOUBLE")));
+  nccl::Functions table = must(nccl_internal::load_nccl(std::getenv("NCCL_DOUBLE")));
   for (const bool has_all : {true, false}) {
     if (!has_all) table.all_to_all = nullptr;
     if (!has_all) table.gather = table.scatter = nullptr;
-    NcclOptions options = doubled();
+    nccl::Options options = doubled();
     options.nccl = &table;
-    run_communicators(options, [](NcclCommunicator& communicator, StatelessProcessGroup& group) {
+    run_communicators(options, [](Communicator& communicator, StatelessProcessGroup& group) {
       Buffer from(communicator.rank(), team_size);
       Buffer to(communicator.rank(), team_size);
       check_reductions(communicator, from, to);
@@ -114,7 +114,7 @@ TEST_CASE_FIXTURE(Machine,
 }
 
 TEST_CASE_FIXTURE(Machine, "what no call can mean is refused, and nothing is issued for it") {
-  run_communicators(doubled(), [](NcclCommunicator& communicator, StatelessProcessGroup& group) {
+  run_communicators(doubled(), [](Communicator& communicator, StatelessProcessGroup& group) {
     Buffer buffer(communicator.rank(), team_size);
     const auto all_reduce = [&](DataType type, ReduceOp operation, std::size_t count,
                                 Duration timeout = default_timeout) {
@@ -134,16 +134,16 @@ TEST_CASE_FIXTURE(Machine, "what no call can mean is refused, and nothing is iss
           communicator.broadcast(buffer.at(), buffer.at(), 1, int32, root, buffer.stream());
       CHECK(must_fail(sent).code == refused);
     }
-    CHECK(must_fail(communicator.native_handle()).code == refused);
+    CHECK(must_fail(nccl::native_handle(communicator)).code == refused);
     must(group.barrier());
     CHECK(nccl().count("collectives") == before);
     CHECK_FALSE(communicator.error());
 
-    NcclCommunicator moved = std::move(communicator);
+    Communicator moved = std::move(communicator);
     CHECK(all_reduce(int32, ReduceOp::sum, 1) == ErrorCode::closed);
     CHECK(must_fail(communicator.close()).code == ErrorCode::closed);
     CHECK(communicator.rank() == -1);
-    NcclCommunicator::abort_all({nullptr, &communicator});
+    Communicator::abort_all({nullptr, &communicator});
     must(group.barrier());
   });
 }
@@ -151,7 +151,7 @@ TEST_CASE_FIXTURE(Machine, "what no call can mean is refused, and nothing is iss
 TEST_CASE_FIXTURE(
     Machine,
     "a group that is left by an exception is closed, and the caller's device is as it was") {
-  run_communicators(doubled(), [](NcclCommunicator& communicator, StatelessProcessGroup& group) {
+  run_communicators(doubled(), [](Communicator& communicator, StatelessProcessGroup& group) {
     Buffer buffer(communicator.rank(), 1);
     const CurrentDevice other((communicator.rank() + 1) % device_count);
     const auto is_as_it_was = [&] {
@@ -178,21 +178,21 @@ TEST_CASE_FIXTURE(
 
 TEST_CASE_FIXTURE(Machine,
                   "NCCL's own handle is lent, and given to who ends the communicator itself") {
-  NcclOptions options = doubled();
+  nccl::Options options = doubled();
   std::atomic<int> told_count{0};
   options.on_loss = OnLoss::notify;
-  options.on_over = [&](const Error& error) {
+  options.on_end = [&](const Error& error) {
     if (error.rank_ranges == std::vector<RankRange>{{2, 2}}) ++told_count;
   };
-  run_communicators(options, [&](NcclCommunicator& communicator, StatelessProcessGroup& group) {
-    must(communicator.with_native([&](NcclHandle handle) -> Result<void> {
+  run_communicators(options, [&](Communicator& communicator, StatelessProcessGroup& group) {
+    must(nccl::with_native(communicator, [&](nccl::Handle handle) -> Result<void> {
       int rank = -1;
       CHECK(nccl().rank(handle, &rank) == 0);
       CHECK(rank == communicator.rank());
-      CHECK(handle == must(communicator.native_handle()));
+      CHECK(handle == must(nccl::native_handle(communicator)));
       return {};
     }));
-    const auto refused = communicator.with_native([](NcclHandle) -> Result<void> {
+    const auto refused = nccl::with_native(communicator, [](nccl::Handle) -> Result<void> {
       Error error;
       error.code = ErrorCode::busy;
       return error;
@@ -207,7 +207,7 @@ TEST_CASE_FIXTURE(Machine,
     CHECK_FALSE(communicator.error());
     communicator.abort();
     CHECK(communicator.error()->code == ErrorCode::aborted);
-    CHECK(must_fail(communicator.native_handle()).code == ErrorCode::aborted);
+    CHECK(must_fail(nccl::native_handle(communicator)).code == ErrorCode::aborted);
   });
   CHECK(told_count == 2);
 }
@@ -218,13 +218,13 @@ TEST_CASE_FIXTURE(Machine, "a host's handler hears nothing of a communicator tha
   run_ranks(2, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 2);
-    NcclOptions options = doubled();
-    options.on_over = [&](const Error&) {
+    nccl::Options options = doubled();
+    options.on_end = [&](const Error&) {
       ++told_count;
       throw std::runtime_error("goes nowhere");
     };
     {
-      auto communicator = must(NcclCommunicator::create(group, rank, options));
+      auto communicator = must(nccl::create(group, rank, options));
       must(group.barrier());
     }
     CHECK(told_count <= 2);
@@ -238,23 +238,23 @@ TEST_CASE_FIXTURE(Machine, "a host's handler hears nothing of a communicator tha
 
 TEST_CASE_FIXTURE(Machine,
                   "tables of the host's own that lack something are named for what they lack") {
-  NcclFunctions table = must(nccl::load_nccl(std::getenv("NCCL_DOUBLE")));
+  nccl::Functions table = must(nccl_internal::load_nccl(std::getenv("NCCL_DOUBLE")));
   table.comm_abort = nullptr;
-  CudaFunctions driver = must(nccl::load_cuda(std::getenv("CUDA_DOUBLE")));
+  nccl::CudaFunctions driver = must(nccl_internal::load_cuda(std::getenv("CUDA_DOUBLE")));
   driver.mem_free = nullptr;
   auto server = start_server();
   run_ranks(2, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 2);
-    NcclOptions options = doubled();
+    nccl::Options options = doubled();
     if (rank == 1) options.nccl = &table;
-    Error error = must_fail(NcclCommunicator::create(group, rank, options));
+    Error error = must_fail(nccl::create(group, rank, options));
     CHECK(error.code == ErrorCode::library_missing);
     CHECK(error.rank_ranges == std::vector<RankRange>{{1, 1}});
     CHECK(error.detail.find("ncclCommAbort") != std::string::npos);
     options = doubled();
     if (rank == 0) options.cuda = &driver;
-    error = must_fail(NcclCommunicator::create(group, rank, options));
+    error = must_fail(nccl::create(group, rank, options));
     CHECK(error.code == ErrorCode::library_missing);
     CHECK(error.detail.find("cuMemFree") != std::string::npos);
   });

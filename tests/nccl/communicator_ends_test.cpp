@@ -36,7 +36,7 @@ struct Member {
   StatelessProcessGroup group;
 };
 
-Result<void> reduce(NcclCommunicator& communicator, Buffer& buffer) {
+Result<void> reduce(Communicator& communicator, Buffer& buffer) {
   return communicator.all_reduce(buffer.at(), buffer.at(), 1, DataType::int32, ReduceOp::sum,
                                  buffer.stream());
 }
@@ -44,7 +44,7 @@ Result<void> reduce(NcclCommunicator& communicator, Buffer& buffer) {
 TEST_CASE_FIXTURE(Machine, "who waits for a turn while it is closed does not get to its handle") {
   Server server = start_server();
   Member alone(server, "g", 0, 1);
-  auto communicator = must(NcclCommunicator::create(alone.group, 0, doubled()));
+  auto communicator = must(nccl::create(alone.group, 0, doubled()));
   const ImplicitOrder order;
   Buffer buffer(0, 1);
   REQUIRE(nccl().fault("finalize:delay=200") == 0);
@@ -65,10 +65,10 @@ TEST_CASE_FIXTURE(Machine, "who waits for a turn while it is closed does not get
 TEST_CASE_FIXTURE(Machine, "a host may come back to the registry while it is told") {
   Server server = start_server();
   Member alone(server, "g", 0, 1);
-  NcclCommunicators communicators;
+  nccl::Communicators communicators;
   std::atomic<std::size_t> counted{99};
-  NcclOptions options = doubled();
-  options.on_over = [&](const Error&) { counted = communicators.count(); };
+  nccl::Options options = doubled();
+  options.on_end = [&](const Error&) { counted = communicators.count(); };
   auto communicator = must(communicators.create(alone.group, 0, options));
   REQUIRE(nccl().fault("collective:async=2") == 0);
   Buffer buffer(0, 1);
@@ -83,16 +83,16 @@ TEST_CASE_FIXTURE(Machine, "each rank of a process has its own communicator in o
   std::vector<std::optional<Member>> members(2);
   run_ranks(
       2, [&](int rank) { members[static_cast<std::size_t>(rank)].emplace(server, "g", rank, 2); });
-  NcclCommunicators communicators;
-  const std::vector<NcclRequest> requests{{&members[0]->group, 0, doubled()},
-                                          {&members[1]->group, 1, doubled()}};
+  nccl::Communicators communicators;
+  const std::vector<nccl::Request> requests{{&members[0]->group, 0, doubled()},
+                                            {&members[1]->group, 1, doubled()}};
   for (const auto& made : communicators.create_all(requests)) must(made);
   CHECK(communicators.count() == 2);
   for (int rank = 0; rank < 2; ++rank) {
     const auto found = communicators.find(members[static_cast<std::size_t>(rank)]->group);
     REQUIRE(found);
     CHECK(found->rank() == rank);
-    CHECK(found->device() == rank);
+    CHECK(must(nccl::device(*found)) == rank);
   }
   communicators.drop(members[0]->group);
   CHECK(communicators.find(members[1]->group));
@@ -103,15 +103,15 @@ TEST_CASE_FIXTURE(Machine,
   Server server = start_server();
   std::vector<std::optional<Member>> members(2);
   std::vector<std::optional<Member>> swapped(2);
-  std::vector<std::unique_ptr<NcclCommunicator>> communicators(2);
+  std::vector<std::unique_ptr<Communicator>> communicators(2);
   std::promise<void> dropped;
   run_ranks(2, [&](int rank) {
     const auto at = static_cast<std::size_t>(rank);
     members[at].emplace(server, "g", rank, 2);
     swapped[at].emplace(server, "swapped", 1 - rank, 2);
-    NcclOptions options = doubled();
+    nccl::Options options = doubled();
     if (rank == 0) {
-      options.on_over = [&](const Error&) {
+      options.on_end = [&](const Error&) {
         std::thread([&] {  // while `attach` runs; not on the thread that tells
           communicators[0].reset();
           dropped.set_value();
@@ -119,8 +119,8 @@ TEST_CASE_FIXTURE(Machine,
             .detach();
       };
     }
-    communicators[at] = std::make_unique<NcclCommunicator>(
-        must(NcclCommunicator::create(members[at]->group, rank, options)));
+    communicators[at] =
+        std::make_unique<Communicator>(must(nccl::create(members[at]->group, rank, options)));
     const Error error = must_fail(communicators[at]->attach(swapped[at]->group));
     CHECK(error.code == ErrorCode::mismatch);
     CHECK(error.rank_ranges == std::vector<RankRange>{{0, 1}});
@@ -139,7 +139,7 @@ TEST_CASE_FIXTURE(Machine,
   Server server = start_server();
   Server another = start_server();
   auto before = std::make_unique<Member>(server, "g", 0, 1);
-  auto communicator = must(NcclCommunicator::create(before->group, 0, doubled()));
+  auto communicator = must(nccl::create(before->group, 0, doubled()));
   auto now = std::make_unique<Member>(another, "g", 0, 1);
   must(communicator.attach(now->group));
   before.reset();
@@ -151,11 +151,11 @@ TEST_CASE_FIXTURE(Machine,
 
 /// An ncclCommAbort that returns when both have been called: one hangs on the other's kernel.
 std::atomic<int> aborts{0};
-NcclFunctions& functions_loaded() {
-  static NcclFunctions functions;
+nccl::Functions& functions_loaded() {
+  static nccl::Functions functions;
   return functions;
 }
-int abort_with_other(NcclHandle handle) {
+int abort_with_other(nccl::Handle handle) {
   ++aborts;
   const auto until = Clock::now() + 8s;
   while (aborts < 2 && Clock::now() < until) let_pass(1ms);
@@ -166,12 +166,12 @@ TEST_CASE_FIXTURE(Machine, "an abort that hangs on a later one's kernel does not
   Server server = start_server();
   Member first(server, "first", 0, 1);
   Member second(server, "second", 0, 1);
-  functions_loaded() = must(nccl::load_nccl(doubled().nccl_library));
-  NcclFunctions functions = functions_loaded();
+  functions_loaded() = must(nccl_internal::load_nccl(doubled().nccl_library));
+  nccl::Functions functions = functions_loaded();
   functions.comm_abort = abort_with_other;
-  NcclOptions options = doubled();
+  nccl::Options options = doubled();
   options.nccl = &functions;
-  NcclCommunicators communicators;
+  nccl::Communicators communicators;
   const auto one = must(communicators.create(first.group, 0, options));
   const auto other = must(communicators.create(second.group, 0, options));
   const auto began = Clock::now();
@@ -180,14 +180,14 @@ TEST_CASE_FIXTURE(Machine, "an abort that hangs on a later one's kernel does not
   other->abort();
   await([] { return nccl().count("communicators") == 0; });
   CHECK(Clock::now() - began < 5s);
-  CHECK(nccl_given_up_handles() == 0);
+  CHECK(nccl::given_up_handles() == 0);
 }
 
 TEST_CASE_FIXTURE(Machine, "what cannot be right is refused before NCCL is called") {
   Server server = start_server();
   Member alone(server, "g", 0, 1);
   Member beside(server, "h", 0, 1);
-  NcclCommunicators communicators;
+  nccl::Communicators communicators;
   const auto one = must(communicators.create(alone.group, 0, doubled()));
   const auto other = must(communicators.create(beside.group, 0, doubled()));
   Buffer buffer(0, 1);
@@ -199,7 +199,7 @@ TEST_CASE_FIXTURE(Machine, "what cannot be right is refused before NCCL is calle
       one->all_reduce(nullptr, buffer.at(), 1, DataType::int32, ReduceOp::sum, buffer.stream())));
   CHECK(is_refused(one->broadcast(buffer.at(), nullptr, 1, DataType::int32, 0, buffer.stream())));
   CHECK(is_refused(one->grouped({})));
-  CHECK(is_refused(one->with_native({})));
+  CHECK(is_refused(nccl::with_native(*one, {})));
   CHECK(is_refused(one->close(-1s)));
   CHECK(is_refused(one->attach(alone.group, -1s)));
   must(one->all_reduce(nullptr, nullptr, 0, DataType::int32, ReduceOp::sum, buffer.stream()));
@@ -219,7 +219,7 @@ TEST_CASE_FIXTURE(Machine,
                   "a device is issued to by another thread when the one before has ended") {
   Server server = start_server();
   Member alone(server, "g", 0, 1);
-  auto communicator = must(NcclCommunicator::create(alone.group, 0, doubled()));
+  auto communicator = must(nccl::create(alone.group, 0, doubled()));
   Buffer buffer(0, 1);
   for (int times = 0; times < 3; ++times) {
     std::thread([&] { must(reduce(communicator, buffer)); }).join();

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "muster/nccl.h"
+#include "muster/nccl_id.h"
 #include "nccl/communicator_machine.h"
 #include "support/child.h"
 
@@ -16,7 +16,7 @@ namespace muster::test {
 namespace {
 
 /// How many of all calls give anything but `forked`.
-int odd_calls(NcclCommunicator& communicator, StatelessProcessGroup& group, Buffer& buffer) {
+int odd_calls(Communicator& communicator, StatelessProcessGroup& group, Buffer& buffer) {
   void* const at = buffer.at();
   void* const stream = buffer.stream();
   constexpr auto type = DataType::int32;
@@ -37,13 +37,13 @@ int odd_calls(NcclCommunicator& communicator, StatelessProcessGroup& group, Buff
       communicator.send(at, 1, type, 0, stream),
       communicator.recv(at, 1, type, 77, stream),
       communicator.grouped([] { return Result<void>(); }),
-      communicator.with_native([](NcclHandle) { return Result<void>(); }),
-      result_of(communicator.native_handle()),
+      nccl::with_native(communicator, [](nccl::Handle) { return Result<void>(); }),
+      result_of(nccl::native_handle(communicator)),
       communicator.attach(group),
       communicator.close(),
       error ? Result<void>(*error) : Result<void>(),
-      result_of(NcclCommunicator::create(group, 0, doubled())),
-      result_of(nccl_unique_id(group, 5s)),
+      result_of(nccl::create(group, 0, doubled())),
+      result_of(nccl::unique_id(group, 5s)),
   };
   int odd = 0;
   for (const auto& result : results) {
@@ -56,9 +56,9 @@ TEST_CASE_FIXTURE(Machine, "a forked child gets `forked` from every call, and en
   Server server = start_server();
   Store store = connect(server);
   StatelessProcessGroup group = join(store, "g", 0, 1);
-  auto communicators = std::make_unique<NcclCommunicators>();
+  auto communicators = std::make_unique<nccl::Communicators>();
   auto kept = must(communicators->create(group, 0, doubled()));
-  std::optional<NcclCommunicator> alone = must(NcclCommunicator::create(group, 0, doubled()));
+  std::optional<Communicator> alone = must(nccl::create(group, 0, doubled()));
   Buffer buffer(0, 1);
   CHECK(in_child([&] { return odd_calls(*alone, group, buffer); }) == 0);
   const long communicators_gone = in_child([&] {

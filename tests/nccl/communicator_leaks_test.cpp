@@ -34,7 +34,7 @@ class Failing {
   struct Wish {
     ErrorCode code;
     const char* fault = "";
-    NcclOptions options = doubled();
+    nccl::Options options = doubled();
     int device = 1;  ///< of rank 1
   };
   void fail_both(const Wish& wish) {
@@ -42,7 +42,7 @@ class Failing {
     form();
     run_ranks(2, [&](int rank) { fail(rank, rank == 1 ? wish.device : 0, wish); });
     nccl().clear_faults();
-    nccl_forgive_attempts();
+    nccl::forgive_attempts();
   }
   /// Rank 1 comes when rank 0 has gone.
   void fail_one_by_one() {
@@ -79,7 +79,7 @@ class Failing {
   }
   void fail(int rank, int device, const Wish& wish) {
     auto& group = *groups_[index_of(rank)];
-    const Error error = must_fail(NcclCommunicator::create(group, device, wish.options));
+    const Error error = must_fail(nccl::create(group, device, wish.options));
     // On a machine that has no time for the answers, one rank goes and the other one is told.
     const bool is_late =
         error.code == ErrorCode::outcome_unknown || error.code == ErrorCode::rank_left;
@@ -106,7 +106,7 @@ TEST_CASE_FIXTURE(Machine, "creations that fail leave neither a thread nor a des
   CHECK(entries_of("/proc/self/fd") <= descriptors);
   CHECK(cuda().alive("streams") == 0);
   CHECK(cuda().alive("allocations") == 0);
-  CHECK(nccl_given_up_handles() == 0);
+  CHECK(nccl::given_up_handles() == 0);
 }
 
 }  // namespace

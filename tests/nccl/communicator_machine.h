@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "muster/nccl_communicator.h"
+#include "muster/nccl.h"
 #include "nccl/doubles/loaded.h"
 #include "support/ranks.h"
 
@@ -17,8 +17,8 @@ namespace muster::test {
 
 constexpr int device_count = 4;
 
-inline NcclOptions doubled(Duration timeout = 20s) {
-  NcclOptions options;
+inline nccl::Options doubled(Duration timeout = 20s) {
+  nccl::Options options;
   options.timeout = timeout;
   options.nccl_library = std::getenv("NCCL_DOUBLE");
   options.cuda_library = std::getenv("CUDA_DOUBLE");
@@ -71,7 +71,7 @@ struct Machine {
     await([] { return nccl().count("communicators") == 0 && nccl().count("threads") == 0; });
     CHECK(nccl().count("descriptors") == 0);
     CHECK(nccl().waiting() == 0);
-    nccl_forgive_attempts();
+    nccl::forgive_attempts();
   }
 };
 

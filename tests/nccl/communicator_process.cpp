@@ -16,7 +16,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "muster/nccl_communicator.h"
+#include "muster/nccl.h"
 #include "muster/process_group.h"
 #include "muster/server.h"
 #include "muster/store.h"
@@ -74,12 +74,12 @@ int free_at_end(std::uintptr_t address) {
 }
 
 /// Those of the library.
-NcclFunctions& functions_loaded() {
-  static NcclFunctions functions;
+nccl::Functions& functions_loaded() {
+  static nccl::Functions functions;
   return functions;
 }
 /// A child is exec'd before anybody could keep the id's socket from it.
-int make_id_and_heir(NcclUniqueId* id) {
+int make_id_and_heir(nccl::UniqueId* id) {
   const int result = functions_loaded().get_unique_id(id);
   return leave_heir() ? result : -1;
 }
@@ -207,8 +207,8 @@ class Rank {
   }
 
   void set_end() {
-    static CudaFunctions functions;
-    functions = *nccl::load_cuda(options_.cuda_library);
+    static nccl::CudaFunctions functions;
+    functions = *nccl_internal::load_cuda(options_.cuda_library);
     functions.mem_free = free_at_end;
     end_of_warm_up().what = argument_;
     end_of_warm_up().is_due = true;
@@ -216,8 +216,8 @@ class Rank {
   }
 
   void set_heir() {
-    functions_loaded() = *nccl::load_nccl(options_.nccl_library);
-    static NcclFunctions functions;
+    functions_loaded() = *nccl_internal::load_nccl(options_.nccl_library);
+    static nccl::Functions functions;
     functions = functions_loaded();
     functions.get_unique_id = make_id_and_heir;
     options_.nccl = &functions;
@@ -227,9 +227,9 @@ class Rank {
     options_.timeout = argument_.empty()
                            ? patience_of_calls
                            : Duration(std::chrono::milliseconds(std::atoi(argument_.c_str())));
-    auto made = NcclCommunicator::create(groups_.back(), 0, options_);
+    auto made = nccl::create(groups_.back(), 0, options_);
     if (!say_whether(made)) return;
-    communicator_ = std::make_unique<NcclCommunicator>(*std::move(made));
+    communicator_ = std::make_unique<Communicator>(*std::move(made));
     say_well();
   }
 
@@ -291,9 +291,9 @@ class Rank {
     std::size_t before = 0;
     for (int index = 0; index < count + first_ones; ++index) {
       if (index == first_ones) before = free_memory();
-      auto made = NcclCommunicator::create(groups_.back(), 0, options_);
+      auto made = nccl::create(groups_.back(), 0, options_);
       if (!say_whether(made)) return;
-      communicator_ = std::make_unique<NcclCommunicator>(*std::move(made));
+      communicator_ = std::make_unique<Communicator>(*std::move(made));
       if (!issue()) return;
       cuda().synchronize_stream(number().stream());
       if (number().get() != groups_.back().world_size() * (groups_.back().world_size() + 1) / 2) {
@@ -341,7 +341,7 @@ class Rank {
     await_answer(ErrorCode::server_restarted);
     if (say_whether(store_.reopen())) say_well();
   }
-  void attempts() { say_well(std::to_string(nccl_failed_attempts())); }
+  void attempts() { say_well(std::to_string(nccl::failed_attempts())); }
   void hold() {
     say_well();
     wait_for_signal();
@@ -353,10 +353,10 @@ class Rank {
   std::string name_;
   int rank_;
   int world_size_;
-  NcclOptions options_;
+  nccl::Options options_;
   std::list<StatelessProcessGroup> groups_;  ///< the last is used; those before it are not left
-  std::unique_ptr<NcclCommunicator> communicator_;
-  std::unique_ptr<NcclCommunicator> aside_;
+  std::unique_ptr<Communicator> communicator_;
+  std::unique_ptr<Communicator> aside_;
   std::unique_ptr<Number> number_;
 
   std::string step_;

@@ -14,12 +14,12 @@
 #include <string>
 #include <utility>
 
-#include "communicator/verdict.h"
+#include "communicator/preflight.h"
 #include "muster/codec.h"
 #include "nccl/bootstrap_socket.h"
 #include "nccl/communicator_machine.h"
 #include "nccl/functions.h"
-#include "nccl/roll_call.h"
+#include "nccl/preflight.h"
 
 // How `create` gets its ranks together in NCCL: what becomes of ids and their sockets, of strangers
 // who come there, and of ranks that NCCL would wait for without end.
@@ -30,11 +30,11 @@ namespace {
 /// A machine on which it is seen which ids NCCL makes and is given.
 class Rendezvous : public Machine {
  public:
-  Rendezvous() : own_(must(nccl::load_nccl(std::getenv("NCCL_DOUBLE")))), table_(own_) {
+  Rendezvous() : own_(must(nccl_internal::load_nccl(std::getenv("NCCL_DOUBLE")))), table_(own_) {
     watching() = this;
-    table_.get_unique_id = [](NcclUniqueId* id) { return watching()->make(id); };
-    table_.comm_init_rank_config = [](NcclHandle* handle, int world_size, NcclUniqueId id, int rank,
-                                      NcclConfig* config) {
+    table_.get_unique_id = [](nccl::UniqueId* id) { return watching()->make(id); };
+    table_.comm_init_rank_config = [](nccl::Handle* handle, int world_size, nccl::UniqueId id,
+                                      int rank, nccl::Config* config) {
       watching()->see(id);
       return watching()->own_.comm_init_rank_config(handle, world_size, id, rank, config);
     };
@@ -44,43 +44,43 @@ class Rendezvous : public Machine {
   Rendezvous& operator=(const Rendezvous&) = delete;
 
  protected:
-  NcclOptions seen(Duration timeout = 20s) const {
-    NcclOptions options = doubled(timeout);
+  nccl::Options seen(Duration timeout = 20s) const {
+    nccl::Options options = doubled(timeout);
     options.nccl = &table_;
     return options;
   }
 
   /// What follows when NCCL has made an id, before anybody else has it.
-  std::function<void(const NcclUniqueId& id)> when_made_;
+  std::function<void(const nccl::UniqueId& id)> when_made_;
   /// What follows when a rank enters NCCL with it.
-  std::function<void(const NcclUniqueId& id)> when_used_;
-  std::map<NcclUniqueId, int> uses_;  ///< so many ranks have entered NCCL with each
+  std::function<void(const nccl::UniqueId& id)> when_used_;
+  std::map<nccl::UniqueId, int> uses_;  ///< so many ranks have entered NCCL with each
 
  private:
   static Rendezvous*& watching() {
     static Rendezvous* one = nullptr;
     return one;
   }
-  int make(NcclUniqueId* id) const {
+  int make(nccl::UniqueId* id) const {
     const int result = own_.get_unique_id(id);
     if (when_made_) when_made_(*id);
     return result;
   }
-  void see(const NcclUniqueId& id) {
+  void see(const nccl::UniqueId& id) {
     const std::lock_guard lock(mutex_);
     ++uses_[id];
     if (when_used_) when_used_(id);
   }
 
-  const NcclFunctions own_;
-  NcclFunctions table_;
+  const nccl::Functions own_;
+  nccl::Functions table_;
   std::mutex mutex_;
 };
 
 /// A connection to where NCCL waits for the ranks of an id, of somebody who is none.
 class Stranger {
  public:
-  explicit Stranger(const NcclUniqueId& id)
+  explicit Stranger(const nccl::UniqueId& id)
       : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address;
     std::memcpy(&address, id.data() + 8, sizeof address);
@@ -99,14 +99,14 @@ class Stranger {
 };
 
 /// What ranks that are threads get in a group of their own.
-void check_all_fail(const NcclOptions& options, const std::function<void(const Error&)>& check) {
+void check_all_fail(const nccl::Options& options, const std::function<void(const Error&)>& check) {
   auto server = start_server();
   run_ranks(2, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 2);
-    check(must_fail(NcclCommunicator::create(group, rank, options)));
+    check(must_fail(nccl::create(group, rank, options)));
     must(group.barrier());
-    must(NcclCommunicator::create(group, rank, doubled()));  // the group has lost nothing
+    must(nccl::create(group, rank, doubled()));  // the group has lost nothing
     must(group.barrier());
   });
 }
@@ -120,12 +120,12 @@ TEST_CASE_FIXTURE(
       auto store = connect(server);
       auto group = join(store, has_other_number ? "number" : "world", rank, 3);
       if (rank == 2) {
-        nccl::Presence forged;
+        nccl_internal::PreflightReport forged;
         forged.rank = has_other_number ? 1 : 2;
-        forged.members = communicator::members_of(group) + (has_other_number ? 0 : 1);
-        must(group.all_gather_bytes(nccl::encode(forged), codec_id::nccl_communicator));
+        forged.members = communicator::digest_of_epoch(group) + (has_other_number ? 0 : 1);
+        must(group.all_gather_bytes(nccl_internal::encode(forged), codec_id::nccl_communicator));
       } else {
-        const Error error = must_fail(NcclCommunicator::create(group, rank, seen()));
+        const Error error = must_fail(nccl::create(group, rank, seen()));
         CHECK(error.code == ErrorCode::mismatch);
         CHECK(error.rank_ranges == std::vector<RankRange>{{2, 2}});
         CHECK(error.detail.find("another rank or other members") != std::string::npos);
@@ -135,7 +135,7 @@ TEST_CASE_FIXTURE(
   }
   CHECK(uses_.empty());
   CHECK(nccl().waiting() == 0);
-  CHECK(nccl_failed_attempts() == 0);
+  CHECK(nccl::failed_attempts() == 0);
 }
 
 TEST_CASE_FIXTURE(Rendezvous, "each attempt has an id of its own; one that failed waits no more") {
@@ -144,11 +144,11 @@ TEST_CASE_FIXTURE(Rendezvous, "each attempt has an id of its own; one that faile
   run_ranks(2, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 2);
-    CHECK(must_fail(NcclCommunicator::create(group, rank, seen())).code == ErrorCode::nccl);
+    CHECK(must_fail(nccl::create(group, rank, seen())).code == ErrorCode::nccl);
     await([] { return nccl().waiting() == 0; });
     must(group.barrier());
-    auto first = must(NcclCommunicator::create(group, rank, seen()));
-    auto second = must(NcclCommunicator::create(group, rank, seen()));
+    auto first = must(nccl::create(group, rank, seen()));
+    auto second = must(nccl::create(group, rank, seen()));
     must(group.barrier());
   });
   CHECK(uses_.size() == 3);
@@ -157,31 +157,31 @@ TEST_CASE_FIXTURE(Rendezvous, "each attempt has an id of its own; one that faile
 
 TEST_CASE_FIXTURE(Rendezvous, "children inherit no socket at which NCCL waits for its ranks") {
   std::atomic<int> kept_count{0};
-  when_used_ = [&](const NcclUniqueId& id) {
-    const auto socket = nccl::find_bootstrap_socket(id);
+  when_used_ = [&](const nccl::UniqueId& id) {
+    const auto socket = nccl_internal::find_bootstrap_socket(id);
     if (socket && (::fcntl(*socket, F_GETFD) & FD_CLOEXEC) != 0) ++kept_count;
   };
   auto server = start_server();
   auto store = connect(server);
   auto group = join(store, "g", 0, 1);
-  must(NcclCommunicator::create(group, 0, seen()));
+  must(nccl::create(group, 0, seen()));
   CHECK(kept_count == 1);
 }
 
 TEST_CASE_FIXTURE(Rendezvous, "a stranger who says something else to NCCL's socket does no harm") {
-  when_made_ = [](const NcclUniqueId& id) { Stranger(id).say("GET / HTTP/1.1"); };
+  when_made_ = [](const nccl::UniqueId& id) { Stranger(id).say("GET / HTTP/1.1"); };
   auto server = start_server();
   run_ranks(2, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 2);
-    must(NcclCommunicator::create(group, rank, seen()));
+    must(nccl::create(group, rank, seen()));
     must(group.barrier());
   });
 }
 
 TEST_CASE_FIXTURE(Rendezvous, "a stranger who says nothing holds all up until the deadline") {
   std::optional<Stranger> silent;
-  when_made_ = [&](const NcclUniqueId& id) { silent.emplace(id); };
+  when_made_ = [&](const nccl::UniqueId& id) { silent.emplace(id); };
   check_all_fail(seen(1500ms), [](const Error& error) {
     CHECK(error.code == ErrorCode::timed_out);
     CHECK(error.rank_ranges == std::vector<RankRange>{{0, 1}});
@@ -193,7 +193,7 @@ TEST_CASE_FIXTURE(Rendezvous, "a stranger who says nothing holds all up until th
 TEST_CASE_FIXTURE(Rendezvous, "a remote error without a loss is told as NCCL's own, by all") {
   ::setenv("NCCL_SOCKET_RETRY_CNT", "3", 1);
   ::setenv("NCCL_SOCKET_RETRY_SLEEP_MSEC", "1", 1);
-  when_made_ = [](const NcclUniqueId& id) {
+  when_made_ = [](const nccl::UniqueId& id) {
     Stranger(id).say(std::string(id.data(), 8) + "half a message");
     await([] { return nccl().waiting() == 0; });  // it has ended what waits for the ranks
   };
@@ -210,18 +210,18 @@ TEST_CASE_FIXTURE(Rendezvous, "a remote error without a loss is told as NCCL's o
 
 TEST_CASE_FIXTURE(Machine, "a device that only NCCL finds to be shared is told in its words") {
   static std::atomic<unsigned char> uuid{0};
-  CudaFunctions driver = must(nccl::load_cuda(std::getenv("CUDA_DOUBLE")));
+  nccl::CudaFunctions driver = must(nccl_internal::load_cuda(std::getenv("CUDA_DOUBLE")));
   driver.device_get_uuid = [](unsigned char* to, int) {
     *to = ++uuid;
     return 0;
   };
-  NcclOptions options = doubled();
+  nccl::Options options = doubled();
   options.cuda = &driver;
   auto server = start_server();
   run_ranks(2, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 2);
-    const Error error = must_fail(NcclCommunicator::create(group, 0, options));
+    const Error error = must_fail(nccl::create(group, 0, options));
     CHECK(error.code == ErrorCode::nccl);
     CHECK(error.actual == 5);
     CHECK(error.rank_ranges == std::vector<RankRange>{{0, 1}});

@@ -19,7 +19,7 @@ void meet(Store& store, const std::string& place, int count) {
   must(store.get(place + " all"));
 }
 
-void reduce(NcclCommunicator& communicator, Buffer& buffer) {
+void reduce(Communicator& communicator, Buffer& buffer) {
   must(communicator.all_reduce(buffer.at(), buffer.at(), 1, DataType::int32, ReduceOp::sum,
                                buffer.stream()));
 }
@@ -34,10 +34,10 @@ void make_pairs(Store& store, int rank, int size, int turn) {
   auto joining = std::async(std::launch::async, [&] { return join(store, name_of(last), 1, 2); });
   auto own = join(store, name_of(rank), 0, 2);
   auto other = joining.get();
-  NcclOptions options = doubled();
+  nccl::Options options = doubled();
   options.warm_up = turn % 2 == 1;
-  NcclCommunicators communicators;
-  const std::vector<NcclRequest> requests{{&own, rank, options}, {&other, rank, options}};
+  nccl::Communicators communicators;
+  const std::vector<nccl::Request> requests{{&own, rank, options}, {&other, rank, options}};
   for (const auto& made : communicators.create_all(requests)) must(made);
   CHECK(communicators.count() == 2);
   const auto with_next = communicators.find(own);
@@ -67,7 +67,7 @@ TEST_CASE_FIXTURE(Machine, "rings of groups that overlap are made again and agai
       for (int turn = 0; turn < scaled(100); ++turn) make_pairs(store, rank, size, turn);
     });
   }
-  CHECK(nccl_failed_attempts() == 0);
+  CHECK(nccl::failed_attempts() == 0);
 }
 
 TEST_CASE_FIXTURE(Machine, "a group within another reduces what that has reduced") {
@@ -75,13 +75,13 @@ TEST_CASE_FIXTURE(Machine, "a group within another reduces what that has reduced
   run_ranks(4, [&](int rank) {
     auto store = connect(server);
     auto world = join(store, "world", rank, 4);
-    auto of_all = must(NcclCommunicator::create(world, rank, doubled()));
+    auto of_all = must(nccl::create(world, rank, doubled()));
     Buffer buffer(rank, 1);
     buffer.fill({rank});
     reduce(of_all, buffer);
     if (rank < 3) {
       auto inner = join(store, "inner", rank, 3);
-      auto of_inner = must(NcclCommunicator::create(inner, rank, doubled()));
+      auto of_inner = must(nccl::create(inner, rank, doubled()));
       reduce(of_inner, buffer);  // behind the first one on the stream
       CHECK(buffer.values().front() == 18);
       must(inner.barrier());

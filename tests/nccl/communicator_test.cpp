@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "muster/nccl_communicator.h"
+#include "muster/nccl.h"
 #include "nccl/communicator_machine.h"
 #include "support/ranks.h"
 
@@ -20,10 +20,10 @@ TEST_CASE_FIXTURE(Machine, "all ranks get a communicator and reduce over it") {
   run_ranks(4, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 4);
-    auto communicator = must(NcclCommunicator::create(group, rank, doubled()));
+    auto communicator = must(nccl::create(group, rank, doubled()));
     CHECK(communicator.rank() == rank);
     CHECK(communicator.world_size() == 4);
-    CHECK(communicator.device() == rank);
+    CHECK(must(nccl::device(communicator)) == rank);
     CHECK(communicator.group() == "g");
     CHECK(communicator.epoch() == group.epoch());
     CHECK_FALSE(communicator.error());
@@ -47,7 +47,7 @@ TEST_CASE_FIXTURE(Machine, "a rank that leaves ends the communicator on the othe
   run_ranks(3, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 3);
-    auto communicator = must(NcclCommunicator::create(group, rank, doubled()));
+    auto communicator = must(nccl::create(group, rank, doubled()));
     Buffer buffer(rank, 1);
     if (rank == 1) {
       await([&] { return must(store.add("others wait", 0)) == 2; });
@@ -77,7 +77,7 @@ TEST_CASE_FIXTURE(Machine, "what NCCL gives a rank after another one has left is
         must(group.leave());
       });
     }
-    const Error error = must_fail(NcclCommunicator::create(group, rank, doubled()));
+    const Error error = must_fail(nccl::create(group, rank, doubled()));
     if (rank == 0) CHECK(error.code == ErrorCode::rank_left);
     if (rank == 1) leaving.get();
   });
@@ -89,11 +89,11 @@ TEST_CASE_FIXTURE(Machine, "a device that two ranks share is named before NCCL i
   run_ranks(3, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 3);
-    const Error error = must_fail(NcclCommunicator::create(group, rank == 2 ? 1 : rank, doubled()));
+    const Error error = must_fail(nccl::create(group, rank == 2 ? 1 : rank, doubled()));
     CHECK(error.code == ErrorCode::duplicate_device);
     CHECK(error.rank_ranges == std::vector<RankRange>{{1, 2}});
     CHECK(error.ranks.size() == 2);
-    CHECK(nccl_failed_attempts() == 0);
+    CHECK(nccl::failed_attempts() == 0);
   });
 }
 
@@ -102,12 +102,12 @@ TEST_CASE_FIXTURE(Machine, "a rank without the device, and one without libnccl, 
   run_ranks(2, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 2);
-    Error error = must_fail(NcclCommunicator::create(group, rank == 1 ? 9 : rank, doubled()));
+    Error error = must_fail(nccl::create(group, rank == 1 ? 9 : rank, doubled()));
     CHECK(error.code == ErrorCode::no_device);
     CHECK(error.rank_ranges == std::vector<RankRange>{{1, 1}});
-    NcclOptions options = doubled();
+    nccl::Options options = doubled();
     if (rank == 0) options.nccl_library = "/nowhere/libnccl.so.2";
-    error = must_fail(NcclCommunicator::create(group, rank, options));
+    error = must_fail(nccl::create(group, rank, options));
     CHECK(error.code == ErrorCode::library_missing);
     CHECK(error.rank_ranges == std::vector<RankRange>{{0, 0}});
     CHECK(error.detail.find("/nowhere/libnccl.so.2") != std::string::npos);
@@ -120,7 +120,7 @@ TEST_CASE_FIXTURE(Machine, "a rank that never comes is named at the deadline") {
     auto store = connect(server);
     auto group = join(store, "g", rank, 3);
     if (rank != 1) {
-      const Error error = must_fail(NcclCommunicator::create(group, rank, doubled(1s)));
+      const Error error = must_fail(nccl::create(group, rank, doubled(1s)));
       CHECK(error.code == ErrorCode::timed_out);
       CHECK(error.rank_ranges == std::vector<RankRange>{{1, 1}});
     }
@@ -136,12 +136,12 @@ TEST_CASE_FIXTURE(Machine, "what NCCL does not finish ends at the deadline, on a
     auto store = connect(server);
     auto group = join(store, "g", rank, 3);
     const auto began = std::chrono::steady_clock::now();
-    const Error error = must_fail(NcclCommunicator::create(group, rank, doubled(2s)));
+    const Error error = must_fail(nccl::create(group, rank, doubled(2s)));
     CHECK(error.code == ErrorCode::timed_out);
     CHECK(std::chrono::steady_clock::now() - began < 3s);
     must(group.barrier());
   });
-  CHECK(nccl_failed_attempts() == 3);
+  CHECK(nccl::failed_attempts() == 3);
 }
 
 TEST_CASE_FIXTURE(Machine, "rings of overlapping groups are made at once") {
@@ -154,8 +154,8 @@ TEST_CASE_FIXTURE(Machine, "rings of overlapping groups are made at once") {
     });
     auto own = join(store, "pair" + std::to_string(rank), 0, 2);
     auto other = joining.get();
-    NcclCommunicators communicators;
-    const std::vector<NcclRequest> requests{{&own, rank, doubled()}, {&other, rank, doubled()}};
+    nccl::Communicators communicators;
+    const std::vector<nccl::Request> requests{{&own, rank, doubled()}, {&other, rank, doubled()}};
     for (const auto& made : communicators.create_all(requests)) must(made);
     CHECK(communicators.count() == 2);
     auto communicator = communicators.find(own);

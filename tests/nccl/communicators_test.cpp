@@ -23,8 +23,8 @@ class Alone {
  public:
   explicit Alone(const std::string& name = "g") : group_(join(store_, name, 0, 1)) {}
 
-  NcclCommunicator create(NcclOptions options = doubled()) {
-    return must(NcclCommunicator::create(group_, 0, std::move(options)));
+  Communicator create(nccl::Options options = doubled()) {
+    return must(nccl::create(group_, 0, std::move(options)));
   }
   StatelessProcessGroup& group() { return group_; }
 
@@ -34,7 +34,7 @@ class Alone {
   StatelessProcessGroup group_;
 };
 
-Result<void> reduce(NcclCommunicator& communicator, Buffer& buffer,
+Result<void> reduce(Communicator& communicator, Buffer& buffer,
                     Duration timeout = default_timeout) {
   return communicator.all_reduce(buffer.at(), buffer.at(), 1, DataType::int32, ReduceOp::sum,
                                  buffer.stream(), timeout);
@@ -54,7 +54,7 @@ struct ImplicitOrder {
 TEST_CASE_FIXTURE(Machine, "one thread issues to a device, unless NCCL orders what several issue") {
   Alone first("first");
   Alone second("second");
-  NcclCommunicators communicators;
+  nccl::Communicators communicators;
   const auto one = must(communicators.create(first.group(), 0, doubled()));
   const auto other = must(communicators.create(second.group(), 0, doubled()));
   Buffer buffer(0, 1);
@@ -78,7 +78,7 @@ TEST_CASE_FIXTURE(Machine,
                   "calls on a device take turns, and one whose turn does not come is told") {
   Alone first("first");
   Alone second("second");
-  NcclCommunicators communicators;
+  nccl::Communicators communicators;
   const auto one = must(communicators.create(first.group(), 0, doubled()));
   const auto other = must(communicators.create(second.group(), 0, doubled()));
   const ImplicitOrder order;
@@ -86,7 +86,7 @@ TEST_CASE_FIXTURE(Machine,
   std::promise<void> is_inside;
   std::promise<void> may_leave;
   auto held = std::async(std::launch::async, [&] {
-    return one->with_native([&](NcclHandle) -> Result<void> {
+    return nccl::with_native(*one, [&](nccl::Handle) -> Result<void> {
       must(reduce(*other, buffer));  // its own turn
       is_inside.set_value();
       may_leave.get_future().wait();
@@ -111,11 +111,11 @@ TEST_CASE_FIXTURE(Machine,
 TEST_CASE_FIXTURE(Machine, "communicators that warm up are made at once on one device") {
   Alone first("first");
   Alone second("second");
-  NcclCommunicators communicators;
-  NcclOptions options = doubled();
+  nccl::Communicators communicators;
+  nccl::Options options = doubled();
   options.warm_up = true;
-  const std::vector<NcclRequest> requests{{&first.group(), 0, options},
-                                          {&second.group(), 0, options}};
+  const std::vector<nccl::Request> requests{{&first.group(), 0, options},
+                                            {&second.group(), 0, options}};
   for (const auto& made : communicators.create_all(requests)) must(made);
   Buffer buffer(0, 1);
   must(reduce(*communicators.find(first.group()), buffer));
@@ -128,8 +128,8 @@ TEST_CASE_FIXTURE(Machine,
   for (const char* const inside : {"collective:later=60000", "collective:block=1500"}) {
     Alone alone;
     std::atomic<int> told{0};
-    NcclOptions options = doubled();
-    options.on_over = [&](const Error& error) {
+    nccl::Options options = doubled();
+    options.on_end = [&](const Error& error) {
       told += error.code == ErrorCode::aborted ? 1 : 100;
     };
     auto communicator = alone.create(options);
@@ -161,7 +161,7 @@ TEST_CASE_FIXTURE(
   const auto check = [](int device, Duration timeout, Duration longest) {
     Alone alone;
     const CurrentDevice current(device);
-    auto communicator = must(NcclCommunicator::create(alone.group(), device, doubled()));
+    auto communicator = must(nccl::create(alone.group(), device, doubled()));
     Buffer buffer(device, 1);
     const auto failed = [&] {
       for (;;) {
@@ -193,8 +193,8 @@ TEST_CASE_FIXTURE(Machine, "who waits for a stream learns from error() that NCCL
   for (const Case& each : {Case{"collective:async=2", 2, 0ms}, Case{"collective:async=6", 6, 5s}}) {
     Alone alone;
     std::atomic<int> told{0};
-    NcclOptions options = doubled();
-    options.on_over = [&](const Error&) { ++told; };
+    nccl::Options options = doubled();
+    options.on_end = [&](const Error&) { ++told; };
     auto communicator = alone.create(options);
     REQUIRE(nccl().fault(each.fault) == 0);
     Buffer buffer(0, 1);
@@ -213,7 +213,7 @@ TEST_CASE_FIXTURE(Machine, "who waits for a stream learns from error() that NCCL
 TEST_CASE_FIXTURE(Machine, "all of a process are aborted together, and their streams go on") {
   Alone first("first");
   Alone second("second");
-  NcclCommunicators communicators;
+  nccl::Communicators communicators;
   must(communicators.create(first.group(), 0, doubled()));
   must(communicators.create(second.group(), 1, doubled()));
   Buffer of_first(0, 1);
@@ -234,7 +234,7 @@ TEST_CASE_FIXTURE(Machine, "all of a process are aborted together, and their str
 TEST_CASE_FIXTURE(Machine,
                   "those of epochs that are past are found among all, and dropped when over") {
   Alone alone;
-  NcclCommunicators communicators;
+  nccl::Communicators communicators;
   const auto before = must(communicators.create(alone.group(), 0, doubled()));
   StatelessProcessGroup next = must(alone.group().regroup());
   CHECK(communicators.find(next) == nullptr);
@@ -250,15 +250,15 @@ TEST_CASE_FIXTURE(Machine,
 
 TEST_CASE_FIXTURE(Machine, "an abort that hangs costs its handle, and nobody waits for it") {
   Alone alone;
-  const int before = nccl_given_up_handles();
-  NcclOptions options = doubled();
-  options.abort_patience = 1s;
-  std::optional<NcclCommunicator> communicator(alone.create(options));
+  const int before = nccl::given_up_handles();
+  nccl::Options options = doubled();
+  options.abort_timeout = 1s;
+  std::optional<Communicator> communicator(alone.create(options));
   REQUIRE(nccl().fault("abort:hang") == 0);
   const auto began = Clock::now();
   communicator.reset();
   CHECK(Clock::now() - began < 900ms);
-  await([&] { return nccl_given_up_handles() == before + 1; });
+  await([&] { return nccl::given_up_handles() == before + 1; });
   CHECK(Clock::now() - began >= 1s);
   alone.create();  // the next one is another one
 }
@@ -274,11 +274,9 @@ TEST_CASE_FIXTURE(Machine, "a handle goes without waiting for NCCL") {
 TEST_CASE_FIXTURE(Machine, "after eight attempts that failed inside NCCL there are no more") {
   Alone alone;
   REQUIRE(nccl().fault("init:result=3") == 0);
-  const auto fail = [&] {
-    return must_fail(NcclCommunicator::create(alone.group(), 0, doubled()));
-  };
+  const auto fail = [&] { return must_fail(nccl::create(alone.group(), 0, doubled())); };
   for (int attempt = 0; attempt < 8; ++attempt) {
-    CHECK(nccl_failed_attempts() == attempt);
+    CHECK(nccl::failed_attempts() == attempt);
     CHECK(fail().code == ErrorCode::nccl);
   }
   nccl().clear_faults();
@@ -286,8 +284,8 @@ TEST_CASE_FIXTURE(Machine, "after eight attempts that failed inside NCCL there a
   CHECK(refused.code == ErrorCode::resource_exhausted);
   CHECK(refused.rank_ranges == std::vector<RankRange>{{0, 0}});
   CHECK(refused.actual == 8);
-  CHECK(nccl_failed_attempts() == 8);
-  nccl_forgive_attempts();
+  CHECK(nccl::failed_attempts() == 8);
+  nccl::forgive_attempts();
   alone.create();
 }
 

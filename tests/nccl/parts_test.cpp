@@ -9,12 +9,12 @@
 
 #include <doctest/doctest.h>
 
-#include "nccl/answer.h"
 #include "nccl/bootstrap_socket.h"
 #include "nccl/functions.h"
+#include "nccl/id_message.h"
 #include "support/machine.h"
 
-namespace muster::nccl {
+namespace muster::nccl_internal {
 namespace {
 
 sockaddr_in loopback(sockaddr_in) {
@@ -51,7 +51,7 @@ class NamedSocket {
   bool is_close_on_exec() const { return (::fcntl(socket_, F_GETFD) & FD_CLOEXEC) != 0; }
   int descriptor() const { return socket_; }
 
-  NcclUniqueId id{};
+  nccl::UniqueId id{};
 
  private:
   int socket_ = -1;
@@ -76,7 +76,7 @@ TEST_CASE("the socket of an id with an IPv6 address is found") {
 TEST_CASE("a thread that accepts at the socket ends when the id is given up") {
   NamedSocket<sockaddr_in> named;
   named.listen();
-  CHECK(nccl_give_up(named.id));
+  CHECK(nccl::give_up(named.id));
   CHECK(::accept(named.descriptor(), nullptr, nullptr) < 0);
 }
 
@@ -91,29 +91,29 @@ TEST_CASE("where two descriptors fit none is touched") {
   const int second = ::dup(named.descriptor());
   set_close_on_exec(named.id);
   CHECK_FALSE(named.is_close_on_exec());
-  CHECK_FALSE(nccl_give_up(named.id));
+  CHECK_FALSE(nccl::give_up(named.id));
   ::close(second);
 }
 
 TEST_CASE("an id that looks otherwise names no socket") {
   NamedSocket<sockaddr_in> named;
   named.listen();
-  NcclUniqueId with_a_tail = named.id;
+  nccl::UniqueId with_a_tail = named.id;
   with_a_tail.back() = 1;
   CHECK_FALSE(find_bootstrap_socket(with_a_tail));
-  NcclUniqueId of_another_family = named.id;
+  nccl::UniqueId of_another_family = named.id;
   of_another_family[8] = 1;
   CHECK_FALSE(find_bootstrap_socket(of_another_family));
-  NcclUniqueId of_another_port = named.id;
+  nccl::UniqueId of_another_port = named.id;
   of_another_port[11] = static_cast<char>(of_another_port[11] ^ 1);
   CHECK_FALSE(find_bootstrap_socket(of_another_port));
-  CHECK_FALSE(find_bootstrap_socket(NcclUniqueId{}));
+  CHECK_FALSE(find_bootstrap_socket(nccl::UniqueId{}));
 }
 
 TEST_CASE("an answer brings the id as it is") {
-  NcclUniqueId id{};
+  nccl::UniqueId id{};
   for (std::size_t index = 0; index < id.size(); ++index) id[index] = static_cast<char>(index);
-  const auto answer = decode_answer(encode_answer(id));
+  const auto answer = decode_id_message(encode_id_message(id));
   REQUIRE(answer);
   CHECK(*answer == id);
 }
@@ -123,7 +123,7 @@ TEST_CASE("an answer brings why there is no id") {
   error.code = ErrorCode::nccl;
   error.actual = 5;
   error.detail = "what 7 said";
-  const auto answer = decode_answer(encode_answer(error));
+  const auto answer = decode_id_message(encode_id_message(error));
   REQUIRE_FALSE(answer);
   CHECK(answer.error().code == ErrorCode::nccl);
   CHECK(answer.error().actual == 5);
@@ -137,7 +137,7 @@ TEST_CASE("what is no answer is a protocol error") {
         std::string("f81 5"), std::string("f99999999 5 x"), std::string("f-1 5 x"),
         std::string("f81 -5 x"), std::string("x81 5 y")}) {
     CAPTURE(bytes);
-    const auto answer = decode_answer(bytes);
+    const auto answer = decode_id_message(bytes);
     REQUIRE_FALSE(answer);
     CHECK(answer.error().code == ErrorCode::protocol_error);
   }
@@ -154,4 +154,4 @@ TEST_CASE("a library that is not there, or is another, is missing") {
 }
 
 }  // namespace
-}  // namespace muster::nccl
+}  // namespace muster::nccl_internal

@@ -34,11 +34,11 @@ TEST_CASE("NCCL's ids are agreed on, each of its own") {
   run_ranks(3, [&](int rank) {
     const Store store = connect(server);
     auto group = join(store, "job", rank, 3);
-    const NcclUniqueId first = must(nccl_unique_id(group, 10s));
-    const NcclUniqueId second = must(nccl_unique_id(group, 10s));
+    const nccl::UniqueId first = must(nccl::unique_id(group, 10s));
+    const nccl::UniqueId second = must(nccl::unique_id(group, 10s));
     CHECK(first != second);
     const auto all = must(group.all_gather_obj<RawCodec>(first));
-    for (const NcclUniqueId& id : all) CHECK(id == first);
+    for (const nccl::UniqueId& id : all) CHECK(id == first);
     must(group.barrier());
   });
 }
@@ -48,18 +48,18 @@ TEST_CASE("NCCL's listening socket is found and not inherited") {
   const Server server = start_server();
   const Store store = connect(server);
   auto group = join(store, "job", 0, 1);
-  const NcclUniqueId id = must(nccl_unique_id(group, 10s));
-  CHECK(nccl::find_bootstrap_socket(id));
+  const nccl::UniqueId id = must(nccl::unique_id(group, 10s));
+  CHECK(nccl_internal::find_bootstrap_socket(id));
   CHECK(inherited_count() == inherited);
 }
 
 TEST_CASE("NCCL's thread and socket go when an id is given up") {
-  const auto library = must(nccl::load_nccl({}));
+  const auto library = must(nccl_internal::load_nccl({}));
   const std::size_t threads = thread_count();
   for (int i = 0; i < 8; ++i) {
-    const NcclUniqueId id = must(nccl::new_id(library));
-    REQUIRE(nccl_give_up(id));
-    await([&] { return !nccl::find_bootstrap_socket(id); });
+    const nccl::UniqueId id = must(nccl_internal::new_id(library));
+    REQUIRE(nccl::give_up(id));
+    await([&] { return !nccl_internal::find_bootstrap_socket(id); });
   }
   await([&] { return thread_count() == threads; });
 }

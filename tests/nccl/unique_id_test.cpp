@@ -12,7 +12,7 @@
 #include <doctest/doctest.h>
 
 #include "muster/codec_raw.h"
-#include "muster/nccl.h"
+#include "muster/nccl_id.h"
 #include "nccl/descriptors.h"
 #include "nccl/doubles/nccl_control.h"
 #include "support/ranks.h"
@@ -32,8 +32,8 @@ class Double {
     before(nullptr);
   }
 
-  NcclIdOptions options() const {
-    NcclIdOptions options;
+  nccl::IdOptions options() const {
+    nccl::IdOptions options;
     options.library = path_;
     return options;
   }
@@ -55,23 +55,23 @@ class Double {
   void* handle_;
 };
 
-using Ids = std::vector<Result<NcclUniqueId>>;
+using Ids = std::vector<Result<nccl::UniqueId>>;
 
 /// What each rank of a new group gets.
 Ids agree(const Server& server, const std::string& name, int world_size,
-          const std::function<NcclIdOptions(int rank)>& options) {
+          const std::function<nccl::IdOptions(int rank)>& options) {
   Ids ids(static_cast<std::size_t>(world_size), Error());
   run_ranks(world_size, [&](int rank) {
     const Store store = connect(server);
     auto group = join(store, name, rank, world_size);
-    ids[static_cast<std::size_t>(rank)] = nccl_unique_id(group, 10s, options(rank));
+    ids[static_cast<std::size_t>(rank)] = nccl::unique_id(group, 10s, options(rank));
     must(group.barrier());  // the group goes on, and nobody leaves before all are told
   });
   return ids;
 }
 
-NcclUniqueId brought(char byte) {
-  NcclUniqueId id{};
+nccl::UniqueId brought(char byte) {
+  nccl::UniqueId id{};
   id.fill(byte);
   return id;
 }
@@ -82,12 +82,12 @@ TEST_CASE("all ranks get the id that rank 0 made") {
   const Server server = start_server();
   const Ids ids = agree(server, "job", 4, [&](int) { return nccl.options(); });
   for (const auto& id : ids) CHECK(must(id) == must(ids[0]));
-  CHECK(must(ids[0]) != NcclUniqueId{});
+  CHECK(must(ids[0]) != nccl::UniqueId{});
   CHECK(nccl.waiting() == 1);
   CHECK(inherited_count() == inherited);  // although NCCL leaves its socket open for children
-  CHECK(nccl_give_up(must(ids[0])));
+  CHECK(nccl::give_up(must(ids[0])));
   await([&] { return nccl.waiting() == 0; });
-  CHECK_FALSE(nccl_give_up(must(ids[0])));
+  CHECK_FALSE(nccl::give_up(must(ids[0])));
 }
 
 TEST_CASE("each call gives an id of its own and leaves no key behind") {
@@ -95,8 +95,8 @@ TEST_CASE("each call gives an id of its own and leaves no key behind") {
   const Server server = start_server();
   Store store = connect(server);
   auto group = join(store, "job", 0, 1);
-  const NcclUniqueId first = must(nccl_unique_id(group, 10s, nccl.options()));
-  const NcclUniqueId second = must(nccl_unique_id(group, 10s, nccl.options()));
+  const nccl::UniqueId first = must(nccl::unique_id(group, 10s, nccl.options()));
+  const nccl::UniqueId second = must(nccl::unique_id(group, 10s, nccl.options()));
   CHECK(first != second);
   CHECK(held_count(store, "keys") == 0);
   CHECK(held_count(store, "rounds") == 0);
@@ -106,13 +106,13 @@ TEST_CASE("overlapping groups that are asked in different orders do not mix thei
   const Double nccl;
   const Server server = start_server();
   // Rank r is in ring r (as its rank 0) and in the ring before it (as its rank 1).
-  std::array<std::array<NcclUniqueId, 2>, 3> ids{};
+  std::array<std::array<nccl::UniqueId, 2>, 3> ids{};
   run_ranks(3, [&](int rank) {
     const Store store = connect(server);
     const auto ring = [&](int number, int rank_in_ring) {
       auto group = join(store, "ring " + std::to_string(number), rank_in_ring, 2);
       auto& slot = ids[static_cast<std::size_t>(number)][static_cast<std::size_t>(rank_in_ring)];
-      slot = must(nccl_unique_id(group, 10s, nccl.options()));
+      slot = must(nccl::unique_id(group, 10s, nccl.options()));
       must(group.barrier());
     };
     // In one order everywhere a ring of blocking calls would wait for ever.
@@ -139,16 +139,16 @@ TEST_CASE("a rank that restarted agrees with those that lived on, however many i
     run_ranks(2, [&](int rank) {
       auto& mine = rank == 0 ? group : other;
       mine = join(rank == 0 ? survivor : *mortal, "job", rank, 2);
-      for (int i = 0; i < 3; ++i) must(nccl_unique_id(*mine, 10s, nccl.options()));
+      for (int i = 0; i < 3; ++i) must(nccl::unique_id(*mine, 10s, nccl.options()));
     });
   }
-  std::array<NcclUniqueId, 2> ids{};
+  std::array<nccl::UniqueId, 2> ids{};
   run_ranks(2, [&](int rank) {
     if (rank == 0) {
       RegroupOptions same_size;
       same_size.new_size = 2;
       auto next = must(group->regroup(same_size, 10s));
-      ids[0] = must(nccl_unique_id(next, 10s, nccl.options()));
+      ids[0] = must(nccl::unique_id(next, 10s, nccl.options()));
       must(next.barrier());
       return;
     }
@@ -156,7 +156,7 @@ TEST_CASE("a rank that restarted agrees with those that lived on, however many i
     standby.standby = true;
     const Store store = connect(server);
     auto joined = join(store, "job", 1, 2, standby);
-    ids[1] = must(nccl_unique_id(joined, 10s, nccl.options()));
+    ids[1] = must(nccl::unique_id(joined, 10s, nccl.options()));
     must(joined.barrier());
   });
   CHECK(ids[0] == ids[1]);
@@ -165,7 +165,7 @@ TEST_CASE("a rank that restarted agrees with those that lived on, however many i
 TEST_CASE("an id that one rank brings is everybody's, and libnccl is not asked") {
   const Server server = start_server();
   const Ids ids = agree(server, "job", 3, [&](int rank) {
-    NcclIdOptions options;
+    nccl::IdOptions options;
     options.library = "/nowhere/libnccl.so.2";
     if (rank == 1) options.id = brought('a');
     return options;
@@ -176,7 +176,7 @@ TEST_CASE("an id that one rank brings is everybody's, and libnccl is not asked")
 TEST_CASE("ranks that bring different ids are named to all") {
   const Server server = start_server();
   const Ids ids = agree(server, "job", 4, [&](int rank) {
-    NcclIdOptions options;
+    nccl::IdOptions options;
     if (rank > 0) options.id = brought(rank == 3 ? 'b' : 'a');
     return options;
   });
@@ -193,7 +193,7 @@ TEST_CASE("when libnccl is missing at rank 0 all ranks are told so, and where") 
   const Double nccl;
   const Server server = start_server();
   const Ids ids = agree(server, "job", 3, [&](int rank) {
-    NcclIdOptions options = nccl.options();
+    nccl::IdOptions options = nccl.options();
     if (rank == 0) options.library = "/nowhere/libnccl.so.2";
     return options;
   });
@@ -201,7 +201,7 @@ TEST_CASE("when libnccl is missing at rank 0 all ranks are told so, and where") 
     const Error error = must_fail(id);
     CHECK(error.code == ErrorCode::library_missing);
     CHECK(error.group == "job");
-    CHECK(error.operation == "nccl_unique_id");
+    CHECK(error.operation == "unique_id");
     CHECK(error.detail.find("/nowhere/libnccl.so.2") != std::string::npos);
     REQUIRE(error.ranks.size() == 1);
     CHECK(error.ranks[0].rank == 0);
@@ -226,7 +226,7 @@ TEST_CASE("NCCL_COMM_ID at rank 0 is refused: all ids would be one") {
   Store store = connect(server);
   auto group = join(store, "job", 0, 1);
   ::setenv("NCCL_COMM_ID", "127.0.0.1:1", 1);
-  const auto id = nccl_unique_id(group, 10s, nccl.options());
+  const auto id = nccl::unique_id(group, 10s, nccl.options());
   ::unsetenv("NCCL_COMM_ID");
   CHECK(must_fail(id).code == ErrorCode::nccl);
 }
@@ -238,7 +238,7 @@ TEST_CASE("NCCL_COMM_ID that NCCL finds in its configuration file is refused, to
   Store store = connect(server);
   auto group = join(store, "job", 0, 1);
   nccl.before([] { ::setenv("NCCL_COMM_ID", "127.0.0.1:1", 1); });
-  const auto id = nccl_unique_id(group, 10s, nccl.options());
+  const auto id = nccl::unique_id(group, 10s, nccl.options());
   ::unsetenv("NCCL_COMM_ID");
   CHECK(must_fail(id).code == ErrorCode::nccl);
   await([&] { return nccl.waiting() == waiting; });
@@ -252,9 +252,9 @@ TEST_CASE("a rank that does not come is named at the deadline, and no id is made
     const Store store = connect(server);
     auto group = join(store, "job", rank, 2);
     if (rank == 1) return must(group.recv_bytes(0, codec_id::raw, 0, 10s)), void();
-    const Error error = must_fail(nccl_unique_id(group, 200ms, nccl.options()));
+    const Error error = must_fail(nccl::unique_id(group, 200ms, nccl.options()));
     CHECK(error.code == ErrorCode::timed_out);
-    CHECK(error.operation == "nccl_unique_id");
+    CHECK(error.operation == "unique_id");
     REQUIRE(error.ranks.size() == 1);
     CHECK(error.ranks[0].rank == 1);
     must(group.send_bytes(1, codec_id::raw, "it may go now"));
@@ -274,7 +274,7 @@ TEST_CASE("an id that cannot be told to the others is given up") {
     const Store store = connect(server);
     auto group = join(store, "job", rank, 2);
     if (rank == 0) {
-      const Error error = must_fail(nccl_unique_id(group, 10s, nccl.options()));
+      const Error error = must_fail(nccl::unique_id(group, 10s, nccl.options()));
       CHECK(error.code == ErrorCode::rank_left);
       return;
     }
@@ -296,7 +296,7 @@ TEST_CASE("a libnccl that takes too long ends the call in its time, and its id i
     const Store store = connect(server);
     auto group = join(store, "job", rank, 2);
     if (rank == 1) let_pass(200ms);  // of the time of rank 0's call
-    const Error error = must_fail(nccl_unique_id(group, 500ms, nccl.options()));
+    const Error error = must_fail(nccl::unique_id(group, 500ms, nccl.options()));
     CHECK(error.code == ErrorCode::timed_out);
     REQUIRE(error.ranks.size() == 1);
     CHECK(error.ranks[0].rank == 0);
@@ -315,7 +315,7 @@ TEST_CASE("another all_gather is not taken for a call of it") {
     const Store store = connect(server);
     auto group = join(store, "job", rank, 2);
     if (rank == 0) {
-      const auto id = nccl_unique_id(group, 10s, nccl.options());
+      const auto id = nccl::unique_id(group, 10s, nccl.options());
       CHECK(must_fail(id).code == ErrorCode::collective_mismatch);
     } else {
       const auto all = group.all_gather_obj<RawCodec>(brought('a'));
@@ -328,8 +328,8 @@ TEST_CASE("another all_gather is not taken for a call of it") {
 TEST_CASE("an id that is all zero is refused for all, with who brought it") {
   const Server server = start_server();
   const Ids ids = agree(server, "job", 3, [&](int rank) {
-    NcclIdOptions options;
-    if (rank == 1) options.id = NcclUniqueId{};
+    nccl::IdOptions options;
+    if (rank == 1) options.id = nccl::UniqueId{};
     if (rank == 2) options.id = brought('a');
     return options;
   });
@@ -345,8 +345,8 @@ TEST_CASE("a time that cannot be meant is refused here") {
   const Server server = start_server();
   Store store = connect(server);
   auto group = join(store, "job", 0, 1);
-  CHECK(must_fail(nccl_unique_id(group, 0s, nccl.options())).code == ErrorCode::invalid_argument);
-  CHECK(must_fail(nccl_unique_id(group, default_timeout)).code == ErrorCode::invalid_argument);
+  CHECK(must_fail(nccl::unique_id(group, 0s, nccl.options())).code == ErrorCode::invalid_argument);
+  CHECK(must_fail(nccl::unique_id(group, default_timeout)).code == ErrorCode::invalid_argument);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // communicator lacks. C++17.
 
 #include <muster/nccl.h>
-#include <muster/nccl_communicator.h>
+#include <muster/nccl_id.h>
 #include <muster/server.h>
 
 #include <cstdio>
@@ -23,14 +23,14 @@ int main() {
   if (!store) return fail(store.error());
   auto group = muster::StatelessProcessGroup::create(*store, "job", 0, 1);
   if (!group) return fail(group.error());
-  muster::NcclIdOptions options;
+  muster::nccl::IdOptions options;
   options.id.emplace().fill('m');
-  const auto id = muster::nccl_unique_id(*group, std::chrono::seconds(5), options);
+  const auto id = muster::nccl::unique_id(*group, std::chrono::seconds(5), options);
   if (!id) return fail(id.error());
   if (*id != *options.id) return 1;
-  muster::NcclOptions lacking;
+  muster::nccl::Options lacking;
   lacking.nccl_library = "/nowhere/libnccl.so.2";
-  const auto made = muster::NcclCommunicator::create(*group, 0, lacking);
+  const auto made = muster::nccl::create(*group, 0, lacking);
   if (made || made.error().code != muster::ErrorCode::library_missing) return 1;
   std::printf("%s\n", made.error().message().c_str());
   return 0;

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "muster/communicator.h"
+
+namespace muster::communicator {
+
+enum class Operation : std::uint8_t {
+  all_reduce,
+  broadcast,
+  reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  gather,
+  scatter,
+  send,
+  recv,
+};
+
+/// One call of an operation, with the arguments that the host gave.
+struct Call {
+  Operation operation;
+  const void* send = nullptr;
+  void* receive = nullptr;
+  std::size_t count = 0;
+  DataType type = DataType::uint8;
+  ReduceOp reduce_op = ReduceOp::sum;
+  int rank = 0;  ///< the root or the peer
+  void* stream = nullptr;
+  Duration timeout{0};
+  std::string_view name = {};  ///< of the public function
+};
+
+/// The name of the public function.
+///
+/// The libraries of each kind do not have this function: they use Call::name.
+std::string_view name_of(Operation operation);
+
+/// invalid_argument if no kind of communicator can do it, else nothing.
+std::optional<Error> refusal_of(const Call& call, int own_rank, int world_size);
+
+}  // namespace muster::communicator
