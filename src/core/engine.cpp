@@ -1,8 +1,10 @@
 #include "core/engine.h"
 
 #include <algorithm>
+#include <utility>
+#include <variant>
 
-#include "core/engine_impl.h"
+#include "core/session/failure.h"
 
 // An event's life: time is observed (did the process sleep?) -> the session that it comes from is
 // marked as heard -> the rooms (table, groups) handle it and hand answers back through Host ->
@@ -20,80 +22,48 @@ constexpr int work_per_table_max = 64;     ///< keys of one table, then others h
 
 }  // namespace
 
-Engine::Engine(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
-Engine::~Engine() = default;
-
-std::vector<Effect>& Engine::apply(const Event& event, Instant now) {
-  return impl_->apply(event, now);
-}
-Instant Engine::next_deadline() const { return impl_->next_deadline(); }
-Counts Engine::counts() const { return impl_->counts(); }
-Quota& Engine::quota() { return impl_->quota(); }
-const Options& Engine::options() const { return impl_->options(); }
-
-Engine::Impl::Impl(Options options)
-    : options_(std::move(options)),
-      quota_(options_.memory_bytes_max),
-      processes_(0, ProcessHash{options_.hash_key}) {}
+Engine::Engine(Options options)
+    : host_(std::move(options)), name_spaces_(host_), sessions_(host_, name_spaces_) {}
 
 // Waits stand in tables and groups, leases in sessions, payloads in both: what sessions hold goes
 // first, then the namespaces, then the sessions.
-Engine::Impl::~Impl() {
-  effects_.clear();
-  ended_.clear();
-  brought_.reset();
-  for (auto& [id, session] : sessions_) {
-    session->parked.clear();
-    session->unacknowledged.drain([](auto) {});
-  }
+Engine::~Engine() {
+  host_.begin_event(host_.now());
+  sessions_.release();
   name_spaces_.clear();
 }
 
-std::vector<Effect>& Engine::Impl::apply(const Event& event, Instant now) {
-  effects_.clear();
-  ended_.clear();
-  brought_in_ = nullptr;
-  brought_.reset();
-  observe(now);
-  std::visit([this](const auto& one) { on(one); }, event);
-  return effects_;
-}
-
-void Engine::Impl::observe(Instant now) {
-  if (!started_) {
-    started_ = true;
-    start_ = now_ = std::max(now, now_);
-    return;
+std::vector<Effect>& Engine::apply(const Event& event, Instant now) {
+  const Duration gap = host_.begin_event(now);
+  sessions_.bury();
+  if (gap != Duration::zero()) {
+    // All sessions live longer by as much, since their silence is measured without such gaps.
+    held_until_ = host_.now() + host_.options().drain_after_gap;
+    host_.log(LogLevel::warning, "the server did not run for " + in_seconds(gap) +
+                                     "; sessions and timers are extended");
   }
-  const Instant before = now_;
-  now_ = std::max(now, now_);
-  const Duration gap = now_ - before;
-  if (gap <= options_.gap_max) return;
-  // All sessions live longer by as much, since their silence is measured without such gaps.
-  paused_sum_ += gap;
-  held_until_ = now_ + options_.drain_after_gap;
-  log(LogLevel::warning,
-      "the server did not run for " + in_seconds(gap) + "; sessions and timers are extended");
+  std::visit([this](const auto& one) { on(one); }, event);
+  return host_.effects();
 }
 
-void Engine::Impl::on(const Advance&) {
-  if (now_ < held_until_) return;
+void Engine::on(const Advance&) {
+  if (host_.now() < held_until_) return;
   for (int work = 0; work < work_per_advance_max;) {
-    Timer* timer = timers_.take_due(now_);
+    Timer* timer = host_.timers().take_due(host_.now());
     if (timer == nullptr) break;
     work += fire(*timer, work_per_advance_max - work);
   }
-  delete_one_unused();
+  name_spaces_.delete_one_unused();
 }
 
-Instant Engine::Impl::next_deadline() const {
-  const Instant next = timers_.next_deadline();
+Instant Engine::next_deadline() const {
+  const Instant next = host_.timers().next_deadline();
   return next == base::far_future ? next : std::max(next, held_until_);
 }
 
-int Engine::Impl::fire(Timer& timer, int work_max) {
+int Engine::fire(Timer& timer, int work_max) {
   switch (timer.kind()) {
-    case TimerKind::session: fire_expiry(timer.owner<Session>()); break;
+    case TimerKind::session: sessions_.expire(timer.owner<Session>()); break;
     case TimerKind::parked: timer.owner<Parked>().wait->timed_out(); break;
     case TimerKind::key: return 1 + Table::fired(timer, std::min(work_max, work_per_table_max));
     case TimerKind::objects:
@@ -102,64 +72,19 @@ int Engine::Impl::fire(Timer& timer, int work_max) {
   return 1;
 }
 
-NameSpace* Engine::Impl::name_space_for(const std::string& name) {
-  const auto found = name_spaces_.find(name);
-  if (found != name_spaces_.end()) return found->second.get();
-  if (name_spaces_.size() >= options_.name_spaces_max) return nullptr;
-  auto made = std::make_unique<NameSpace>(name, *this, quota_);
-  return name_spaces_.emplace(name, std::move(made)).first->second.get();
+void Engine::on(const Heard& event) {
+  if (Session* const session = sessions_.on(event.connection)) sessions_.heard(*session);
 }
 
-void Engine::Impl::watch_if_unused(NameSpace& name_space) {
-  if (name_space.sessions != 0 || name_space.watched) return;
-  watched_.push_back(&name_space);
-  name_space.watched = true;
-}
-
-/// Looks at one namespace that has lost its last session: are its keys gone by now, and the
-/// replies that were on their way?
-void Engine::Impl::delete_one_unused() {
-  if (watched_.empty()) return;
-  NameSpace& name_space = *watched_.front();
-  watched_.pop_front();
-  if (name_space.sessions != 0) {
-    name_space.watched = false;
-    return;
-  }
+Counts Engine::counts() const {
   Counts counts;
-  name_space.table.add_counts(counts);
-  name_space.groups.add_counts(counts);
-  if (counts.keys + counts.groups == 0 && name_space.quota.used_bytes() == 0) {
-    name_spaces_.erase(name_spaces_.find(name_space.name));
-    return;
-  }
-  watched_.push_back(&name_space);
-}
-
-Counts Engine::Impl::counts() const {
-  Counts counts;
-  counts.sessions = sessions_.size();
-  counts.observers = observers_count_;
-  counts.connections = connections_.size();
-  counts.waits = parked_count_;
-  counts.cached_results = cached_count_;
-  counts.timers = timers_.armed_count();
-  for (const auto& [name, name_space] : name_spaces_) {
-    name_space->table.add_counts(counts);
-    name_space->groups.add_counts(counts);
-  }
-  counts.memory_bytes = quota_.used_bytes();
+  sessions_.add_counts(counts);
+  name_spaces_.add_counts(counts);
+  counts.waits += host_.parked_count();
+  counts.cached_results += host_.cache().count();
+  counts.timers += host_.timers().armed_count();
+  counts.memory_bytes += host_.quota().used_bytes();
   return counts;
-}
-
-void Engine::Impl::send_event(Session& session, wire::EventKind kind,
-                              std::shared_ptr<const std::string> body) {
-  if (session.connection == 0) return;
-  effects_.emplace_back(SendEvent{session.connection, kind, std::move(body)});
-}
-
-void Engine::Impl::log(LogLevel level, std::string line) {
-  effects_.emplace_back(Log{level, std::move(line)});
 }
 
 }  // namespace muster::core

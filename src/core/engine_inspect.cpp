@@ -1,7 +1,8 @@
 #include <algorithm>
+#include <deque>
+#include <string>
 
-#include "core/engine_impl.h"
-#include "core/name_space.h"
+#include "core/engine.h"
 #include "core/session/reply.h"
 #include "wire/operation_table.h"
 
@@ -9,53 +10,41 @@
 
 namespace muster::core {
 
-/// In the order of their ids.
-std::vector<const Session*> Engine::Impl::sessions_after(const NameSpace& name_space,
-                                                         std::uint64_t id) const {
-  std::vector<const Session*> found;
-  for (const auto& [number, session] : sessions_) {
-    if (number > id && &session->name_space == &name_space) found.push_back(session.get());
-  }
-  std::sort(found.begin(), found.end(),
-            [](const Session* left, const Session* right) { return left->id < right->id; });
-  return found;
-}
-
-void Engine::Impl::send_sessions(const RequestContext& context, const wire::Sessions& request) {
+void Engine::send_sessions(const RequestContext& context, const wire::Sessions& request) {
   wire::SessionsReply reply;
-  for (const Session* session : sessions_after(context.session.name_space, request.after)) {
+  for (const Session* session : sessions_.after(context.session.name_space, request.after)) {
     if (reply.sessions.size() == wire::list_entries_max) break;
     wire::SessionEntry entry;
     entry.id = session->id;
     entry.process = session->process;
     entry.connected = session->connection != 0;
-    entry.silence = silence(*session);
+    entry.silence = host_.silence(*session);
     entry.groups = static_cast<std::uint32_t>(session->members.size());
     entry.waiting = static_cast<std::uint32_t>(session->parked.size());
     reply.sessions.push_back(std::move(entry));
   }
-  answer(context, answer_of(reply));
+  host_.answer(context, answer_of(reply));
 }
 
 /// A page ends with a session, so that the next one can begin behind it. Of one session so many are
 /// told of, those that have waited longest.
-void Engine::Impl::send_waiters(const RequestContext& context, const wire::Waiters& request) {
+void Engine::send_waiters(const RequestContext& context, const wire::Waiters& request) {
   wire::WaitersReply reply;
   std::deque<std::string> targets;  // viewed by the reply
-  for (const Session* session : sessions_after(context.session.name_space, request.after)) {
+  for (const Session* session : sessions_.after(context.session.name_space, request.after)) {
     if (reply.waiters.size() >= wire::list_entries_max) break;
     const std::size_t first = reply.waiters.size();
     for (const auto& [id, parked] : session->parked) {
       reply.waiters.push_back({session->id, session->process, wire::name_of(parked.operation),
-                               targets.emplace_back(parked.wait->target()), now_ - parked.received,
-                               parked.deadline - now_});
+                               targets.emplace_back(parked.wait->target()),
+                               host_.now() - parked.received, parked.deadline - host_.now()});
     }
     std::sort(reply.waiters.begin() + static_cast<std::ptrdiff_t>(first), reply.waiters.end(),
               [](const auto& left, const auto& right) { return left.age > right.age; });
     reply.waiters.resize(
         std::min<std::size_t>(reply.waiters.size(), first + wire::list_entries_max));
   }
-  answer(context, answer_of(reply));
+  host_.answer(context, answer_of(reply));
 }
 
 }  // namespace muster::core

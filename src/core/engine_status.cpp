@@ -1,7 +1,6 @@
 #include <set>
 
-#include "core/engine_impl.h"
-#include "core/name_space.h"
+#include "core/engine.h"
 #include "core/session/failure.h"
 #include "core/session/reply.h"
 #include "wire/operation_table.h"
@@ -93,34 +92,36 @@ void add_waiting(Fields& fields, const std::set<std::string_view>& names) {
 
 }  // namespace
 
-void Engine::Impl::send_status(const RequestContext& context) {
+void Engine::send_status(const RequestContext& context) {
+  const Options& options = host_.options();
+  const Clock& clock = host_.clock();
   Fields fields;
   fields.text("version", std::string(version));
-  fields.number("incarnation", options_.incarnation);
-  fields.time("uptime", now_ - start_);
-  fields.time("paused", paused_sum_);
-  if (options_.hosting_process.id != ProcessId{}) {
-    fields.text("hosting_process", describe(options_.hosting_process));
-    fields.text("hosting_rank", std::to_string(options_.hosting_rank));
+  fields.number("incarnation", options.incarnation);
+  fields.time("uptime", clock.now() - clock.start());
+  fields.time("paused", clock.paused());
+  if (options.hosting_process.id != ProcessId{}) {
+    fields.text("hosting_process", describe(options.hosting_process));
+    fields.text("hosting_rank", std::to_string(options.hosting_rank));
   }
   fields.text("namespace", context.session.name_space.name);
   fields.number("namespace_memory_used_bytes", context.session.name_space.quota.used_bytes());
   add_counts(fields, counts());
   fields.number("name_spaces_count", name_spaces_.size());
   std::set<std::string_view> waiting;
-  for (const auto& [id, session] : sessions_) {
+  for (const auto& [id, session] : sessions_.all()) {
     const bool is_other = &session->name_space != &context.session.name_space;
     if (is_other && !session->parked.empty()) waiting.insert(session->name_space.name);
   }
   add_waiting(fields, waiting);
-  fields.number("sessions_begun_count", last_session_id_);
-  fields.number("sessions_lost_count", sessions_lost_count_);
+  fields.number("sessions_begun_count", sessions_.begun_count());
+  fields.number("sessions_lost_count", sessions_.lost_count());
   for (std::size_t index = 0; index < wire::operations_count; ++index) {
     const std::string_view name = wire::operation_facts[index].name;
     fields.number("operations_" + std::string(name) + "_count", operation_counts_[index]);
   }
-  add_limits(fields, options_);
-  answer(context, answer_of(fields.reply()));
+  add_limits(fields, options);
+  host_.answer(context, answer_of(fields.reply()));
 }
 
 }  // namespace muster::core

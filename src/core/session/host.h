@@ -1,58 +1,113 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/memory/charged_memory.h"
+#include "core/session/answer_cache.h"
+#include "core/session/clock.h"
+#include "core/session/effects.h"
 #include "core/session/options.h"
 #include "core/session/session.h"
-#include "muster/log.h"
+#include "core/session/timers.h"
 
 namespace muster::core {
 
-/// What the engine does for its rooms (table, groups, rounds, streams). The rooms know this and
-/// each other's data, never the engine.
+/// What keys and groups have of the engine: its time, its limits, and the way to answer. They know
+/// this and each other's sessions, never the engine.
+///
+/// A request's answer: made in the event that brings the request, or later (parked) -> sent as an
+/// effect -> kept until the client has acknowledged it, if the request changed something.
 class Host {
  public:
-  virtual const Options& options() const = 0;
-  virtual Quota& quota() = 0;
-  virtual TimerWheel& timers() = 0;
-  virtual Instant now() const = 0;
+  explicit Host(Options options);
+  ~Host();
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  const Options& options() const { return options_; }
+  Quota& quota() { return quota_; }
+  const Quota& quota() const { return quota_; }
+  TimerWheel& timers() { return timers_; }
+  const TimerWheel& timers() const { return timers_; }
+  Instant now() const { return clock_.now(); }
+  const Clock& clock() const { return clock_; }
+  /// Time since the last byte of `session`, not counting what the server itself slept.
+  Duration silence(const Session& session) const {
+    return clock_.since(session.heard, session.paused_when_heard);
+  }
 
   /// A number that was never given before under this incarnation.
-  virtual std::uint64_t next_epoch() = 0;
+  std::uint64_t next_epoch() { return ++last_epoch_; }
 
   /// Parks the request: it will be answered later, at the latest at its deadline. Null when the
   /// session has parked too many; the request has been answered `resource_exhausted` then.
-  virtual Parked* park(const RequestContext& context) = 0;
+  Parked* park(const RequestContext& context);
 
   /// Answers a request in hand. Cached until acknowledged when the operation changes something
   /// or `on_acknowledged` is set.
-  virtual void answer(const RequestContext& context, Answer&& answer) = 0;
-  virtual void fail(const RequestContext& context, Error error) = 0;
+  void answer(const RequestContext& context, Answer&& answer);
+  void fail(const RequestContext& context, Error error);
+  /// As above, but a repetition of the request is tried anew: nothing was done.
+  void turn_away(const RequestContext& context, Error error);
 
   /// Answers a parked request; `parked` is destroyed. Adds elapsed time to an error.
-  virtual void answer(Parked& parked, Answer&& answer) = 0;
-  virtual void fail(Parked& parked, Error error) = 0;
+  void answer(Parked& parked, Answer&& answer);
+  void fail(Parked& parked, Error error);
 
   /// What the request in hand brings, to be kept: a copy, or all the memory that it came in. Null
   /// when the quota refuses, or the system.
-  virtual Payload keep_brought(Quota& quota, std::string_view bytes) = 0;
+  Payload keep_brought(Quota& quota, std::string_view bytes);
 
   /// Tells a session of something, if it is connected.
-  virtual void send_event(Session& session, wire::EventKind kind,
-                          std::shared_ptr<const std::string> body) = 0;
+  void send_event(const Session& session, wire::EventKind kind,
+                  std::shared_ptr<const std::string> body);
+  void log(LogLevel level, std::string line);
 
-  /// Ends a session as a loss does; `report_dead` uses it.
-  virtual void end_session(Session& session, Error why, LossCause cause) = 0;
+  // For the engine.
 
-  /// Time since the last byte of `session`, not counting what the server itself slept.
-  virtual Duration silence(const Session& session) const = 0;
+  /// Begins an event: what the last one left is forgotten, time goes on.
+  ///
+  /// returns  how long the process did not run
+  Duration begin_event(Instant now);
+  void brings(ChargedMemory* memory) { brought_in_ = memory; }
+  std::vector<Effect>& effects() { return effects_; }
+  /// Whether the request came before: then it waits where it waited, or gets the answer that it
+  /// got.
+  bool repeats(Session& session, std::uint64_t request_id, Duration timeout);
+  AnswerCache& cache() { return cache_; }
+  const AnswerCache& cache() const { return cache_; }
+  /// The client has given up: nobody is answered.
+  void abandon(Session& session, std::uint64_t request_id);
+  /// The session ends, with all that it waits for.
+  void forget(Session& session);
+  std::uint64_t parked_count() const { return parked_count_; }
 
-  virtual void log(LogLevel level, std::string line) = 0;
+ private:
+  using TakenParked = ParkedByRequest::node_type;
+  TakenParked take(Parked& parked);
+  void deliver(Session& session, std::uint64_t request_id, wire::Operation operation,
+               Answer&& answer);
+  void send_kept(const Session& session, std::uint64_t request_id, const Answer& answer);
+  void send(const Session& session, std::uint64_t request_id, std::uint16_t code,
+            std::string&& head, std::string_view value, Payload&& tail);
 
- protected:
-  ~Host() = default;
+  Options options_;
+  Quota quota_;
+  TimerWheel timers_;
+  Clock clock_;
+  std::uint64_t last_epoch_ = 0;
+  std::uint64_t parked_count_ = 0;
+  AnswerCache cache_;
+  std::vector<Effect> effects_;
+  ChargedMemory* brought_in_ = nullptr;  ///< where the request in hand lies; null: elsewhere
+  Payload brought_;                      ///< what was kept of it: its views lie there
 };
+
+/// The answer that `error` is.
+Answer error_answer(const Error& error);
 
 }  // namespace muster::core

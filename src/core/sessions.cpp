@@ -1,6 +1,9 @@
-#include <algorithm>
+#include "core/sessions.h"
 
-#include "core/engine_impl.h"
+#include <algorithm>
+#include <utility>
+
+#include "core/session/failure.h"
 
 // A session's life: begun by a hello -> heard with every byte -> its connection may end and a
 // resume bring another one, or a resume replaces a connection that seems to live -> over: after
@@ -19,6 +22,20 @@ bool same_token(const wire::ResumeToken& a, const wire::ResumeToken& b) {
   return difference == 0;
 }
 
+/// Why the hello cannot resume the session.
+std::optional<Error> refusal_to_resume(const Session& session, const wire::ClientHello& hello) {
+  if (!same_token(session.token, hello.token)) {
+    return failure(ErrorCode::permission_denied,
+                   "the token is not that of session " + std::to_string(session.id));
+  }
+  if (session.name_space.name != hello.name_space) {
+    return failure(ErrorCode::permission_denied,
+                   "session " + std::to_string(session.id) + " belongs to namespace " +
+                       quoted(session.name_space.name) + ", not to " + quoted(hello.name_space));
+  }
+  return std::nullopt;
+}
+
 Error full(std::string_view limit_name, std::uint64_t actual, std::uint64_t limit) {
   Error error = failure(ErrorCode::busy, "the server is full: it has reached its ");
   error.detail += limit_name;
@@ -29,35 +46,12 @@ Error full(std::string_view limit_name, std::uint64_t actual, std::uint64_t limi
 
 }  // namespace
 
-void ClosedConnections::add(ConnectionId connection, std::shared_ptr<const Error> reason) {
-  if (!reasons_.emplace(connection, std::move(reason)).second) return;
-  order_.push_back(connection);
-  if (order_.size() <= count_max) return;
-  reasons_.erase(order_.front());
-  order_.pop_front();
-}
+Sessions::Sessions(Host& host, NameSpaces& name_spaces)
+    : host_(host), name_spaces_(name_spaces), processes_(0, ProcessHash{host.options().hash_key}) {}
 
-const Error* ClosedConnections::reason(ConnectionId connection) const {
-  const auto found = reasons_.find(connection);
-  return found == reasons_.end() ? nullptr : found->second.get();
-}
-
-void FencedSessions::add(std::uint64_t session_id, const Error& why) {
-  by_.emplace(session_id, why.decided_by);
-  order_.push_back(session_id);
-  if (order_.size() <= count_max) return;
-  by_.erase(order_.front());
-  order_.pop_front();
-}
-
-std::string_view FencedSessions::by(std::uint64_t session_id) const {
-  const auto found = by_.find(session_id);
-  return found == by_.end() ? std::string_view() : found->second;
-}
-
-void Engine::Impl::on(const Hello& event) {
-  if (closed_.reason(event.connection) != nullptr) return;
-  if (Session* const session = session_on(event.connection)) {
+void Sessions::hello(const Hello& event) {
+  if (why_closed(event.connection) != nullptr) return;
+  if (Session* const session = on(event.connection)) {
     detach(*session, DisconnectCause::closed);
     return close(event.connection,
                  failure(ErrorCode::protocol_error, "a second hello came on one connection"));
@@ -67,8 +61,8 @@ void Engine::Impl::on(const Hello& event) {
   resume(event);
 }
 
-std::optional<Error> Engine::Impl::refusal(const wire::ClientHello& hello) const {
-  if (stopping_) return failure(ErrorCode::unavailable, "the server is stopping");
+std::optional<Error> Sessions::refusal(const wire::ClientHello& hello) const {
+  if (is_stopping_) return failure(ErrorCode::unavailable, "the server is stopping");
   if (hello.version_min > wire::protocol_version || hello.version_max < wire::protocol_version) {
     Error error =
         failure(ErrorCode::unsupported, "the server speaks protocol version " +
@@ -83,35 +77,36 @@ std::optional<Error> Engine::Impl::refusal(const wire::ClientHello& hello) const
     return failure(ErrorCode::unsupported, "the server knows no authentication method " +
                                                std::to_string(hello.auth_method));
   }
-  if (hello.incarnation != 0 && hello.incarnation != options_.incarnation) {
+  if (hello.incarnation != 0 && hello.incarnation != host_.options().incarnation) {
     Error error = failure(ErrorCode::server_restarted,
                           "the server was restarted; what the session had is lost");
     error.expected = hello.incarnation;
-    error.actual = options_.incarnation;
+    error.actual = host_.options().incarnation;
     return error;
   }
   return std::nullopt;
 }
 
-void Engine::Impl::refuse(const Hello& event, Error why) {
+void Sessions::refuse(const Hello& event, Error why) {
   wire::ServerHello hello;
   hello.status = static_cast<std::uint16_t>(why.code);
-  hello.incarnation = options_.incarnation;
+  hello.incarnation = host_.options().incarnation;
   hello.detail = why.detail;
-  effects_.emplace_back(
+  host_.effects().emplace_back(
       SendHello{event.connection, std::make_shared<const wire::ServerHello>(std::move(hello))});
   close(event.connection, std::move(why));
 }
 
-void Engine::Impl::begin(const Hello& event) {
-  if (sessions_.size() >= options_.sessions_max) {
-    return refuse(event, full("sessions_max", sessions_.size(), options_.sessions_max));
+void Sessions::begin(const Hello& event) {
+  if (sessions_.size() >= host_.options().sessions_max) {
+    return refuse(event, full("sessions_max", sessions_.size(), host_.options().sessions_max));
   }
-  NameSpace* name_space = name_space_for(event.hello.name_space);
+  NameSpace* name_space = name_spaces_.find_or_make(event.hello.name_space);
   if (name_space == nullptr) {
-    return refuse(event, full("name_spaces_max", name_spaces_.size(), options_.name_spaces_max));
+    return refuse(event,
+                  full("name_spaces_max", name_spaces_.size(), host_.options().name_spaces_max));
   }
-  auto owned = std::make_unique<Session>(++last_session_id_, *name_space, name_space->quota);
+  auto owned = std::make_unique<Session>(++last_id_, *name_space, name_space->quota);
   Session& session = *owned;
   session.token = event.fresh_token;
   session.role = event.hello.role;
@@ -121,39 +116,25 @@ void Engine::Impl::begin(const Hello& event) {
   ++name_space->sessions;
   if (session.process.id != ProcessId{}) processes_[session.process.id].append(session.of_process);
   welcome(session, event);
-  timers_.arm(session.expiry, deadline_of(session));
+  host_.timers().arm(session.expiry, deadline_of(session));
 }
 
-std::optional<Error> Engine::Impl::refusal(const Session& session,
-                                           const wire::ClientHello& hello) const {
-  if (!same_token(session.token, hello.token)) {
-    return failure(ErrorCode::permission_denied,
-                   "the token is not that of session " + std::to_string(session.id));
-  }
-  if (session.name_space.name != hello.name_space) {
-    return failure(ErrorCode::permission_denied,
-                   "session " + std::to_string(session.id) + " belongs to namespace " +
-                       quoted(session.name_space.name) + ", not to " + quoted(hello.name_space));
-  }
-  return std::nullopt;
-}
-
-void Engine::Impl::resume(const Hello& event) {
+void Sessions::resume(const Hello& event) {
   const std::uint64_t id = event.hello.session_id;
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) {
-    const std::string_view by = fenced_.by(id);
-    if (by.empty()) {
+    const std::string* const by = fenced_.find(id);
+    if (by == nullptr) {
       return refuse(event, failure(ErrorCode::session_expired,
                                    "session " + std::to_string(id) + " is over; begin a new one"));
     }
     Error error = failure(ErrorCode::fenced, "declared dead by ");
-    error.detail += by;
-    error.decided_by = by;
+    error.detail += *by;
+    error.decided_by = *by;
     return refuse(event, std::move(error));
   }
   Session& session = *found->second;
-  if (auto why = refusal(session, event.hello)) return refuse(event, std::move(*why));
+  if (auto why = refusal_to_resume(session, event.hello)) return refuse(event, std::move(*why));
   if (session.connection != 0) {
     close(session.connection, failure(ErrorCode::closed,
                                       "a newer connection of the same session "
@@ -163,24 +144,24 @@ void Engine::Impl::resume(const Hello& event) {
   session.name_space.groups.resumed(session);
 }
 
-void Engine::Impl::welcome(Session& session, const Hello& event) {
+void Sessions::welcome(Session& session, const Hello& event) {
   session.connection = event.connection;
   connections_.emplace(event.connection, &session);
   wire::ServerHello hello;
   hello.resumed = event.hello.session_id != 0;
-  hello.incarnation = options_.incarnation;
+  hello.incarnation = host_.options().incarnation;
   hello.session_id = session.id;
   hello.token = session.token;
-  hello.limits = options_.limits;
-  hello.hosting_process = options_.hosting_process;
-  hello.hosting_rank = options_.hosting_rank;
-  effects_.emplace_back(
+  hello.limits = host_.options().limits;
+  hello.hosting_process = host_.options().hosting_process;
+  hello.hosting_rank = host_.options().hosting_rank;
+  host_.effects().emplace_back(
       SendHello{event.connection, std::make_shared<const wire::ServerHello>(std::move(hello))});
   heard(session);
 }
 
 /// Most events come from the connection that the last one came from.
-Session* Engine::Impl::session_on(ConnectionId connection) {
+Session* Sessions::on(ConnectionId connection) {
   if (connection == last_connection_) return last_session_;
   const auto found = connections_.find(connection);
   if (found == connections_.end()) return nullptr;
@@ -189,33 +170,29 @@ Session* Engine::Impl::session_on(ConnectionId connection) {
   return last_session_;
 }
 
-void Engine::Impl::forget_connection(ConnectionId connection) {
+void Sessions::forget_connection(ConnectionId connection) {
   connections_.erase(connection);
   if (connection == last_connection_) last_connection_ = 0;
 }
 
-Session* Engine::Impl::speaker(ConnectionId connection, std::string_view doing) {
-  if (Session* const session = session_on(connection)) {
+Session* Sessions::speaker(ConnectionId connection, std::string_view doing) {
+  if (Session* const session = on(connection)) {
     heard(*session);
     return session;
   }
-  if (closed_.reason(connection) == nullptr && !stopping_) {
+  if (why_closed(connection) == nullptr && !is_stopping_) {
     close(connection, failure(ErrorCode::protocol_error, std::string(doing) + " before a hello"));
   }
   return nullptr;
 }
 
-void Engine::Impl::heard(Session& session) {
-  session.heard = now_;
-  session.paused_when_heard = paused_sum_;
+void Sessions::heard(Session& session) {
+  session.heard = host_.now();
+  session.paused_when_heard = host_.clock().paused();
   if (session.claimants > 0) session.name_space.groups.heard(session);
 }
 
-void Engine::Impl::on(const Heard& event) {
-  if (Session* const session = session_on(event.connection)) heard(*session);
-}
-
-void Engine::Impl::on(const Goodbye& event) {
+void Sessions::goodbye(const Goodbye& event) {
   Session* session = speaker(event.connection, "a goodbye");
   if (session == nullptr) return;
   session->connection = 0;
@@ -223,79 +200,75 @@ void Engine::Impl::on(const Goodbye& event) {
   end(*session, LossCause::none);
 }
 
-void Engine::Impl::on(const Disconnected& event) {
-  Session* const session = session_on(event.connection);
+void Sessions::disconnected(const Disconnected& event) {
+  Session* const session = on(event.connection);
   if (session == nullptr) return;
   forget_connection(event.connection);
   detach(*session, event.cause);
 }
 
-void Engine::Impl::detach(Session& session, DisconnectCause cause) {
+void Sessions::detach(Session& session, DisconnectCause cause) {
   session.connection = 0;
-  session.disconnected = now_;
-  session.paused_when_disconnected = paused_sum_;
+  session.disconnected = host_.now();
+  session.paused_when_disconnected = host_.clock().paused();
   session.disconnect_cause = cause;
-  timers_.arm(session.expiry, deadline_of(session));
+  host_.timers().arm(session.expiry, deadline_of(session));
   if (session.claimants > 0) session.name_space.groups.disconnected(session);
 }
 
-void Engine::Impl::close(ConnectionId connection, Error reason) {
+void Sessions::close(ConnectionId connection, Error reason) {
   forget_connection(connection);
   auto shared = std::make_shared<const Error>(std::move(reason));
   closed_.add(connection, shared);
-  effects_.emplace_back(Close{connection, std::move(shared)});
+  host_.effects().emplace_back(Close{connection, std::move(shared)});
 }
 
-void Engine::Impl::on(const Stop& event) {
-  stopping_ = true;
+void Sessions::stop(const std::string& reason) {
+  is_stopping_ = true;
   std::vector<ConnectionId> connections;
   for (const auto& [connection, session] : connections_) connections.push_back(connection);
   std::sort(connections.begin(), connections.end());  // the same effects wherever it runs
   for (const ConnectionId connection : connections) {
     connections_.at(connection)->connection = 0;
-    effects_.emplace_back(SendGoodbye{connection, event.reason});
-    close(connection, failure(ErrorCode::unavailable, event.reason));
+    host_.effects().emplace_back(SendGoodbye{connection, reason});
+    close(connection, failure(ErrorCode::unavailable, reason));
   }
 }
 
 /// Both sums leave out the time in which the server itself did not run.
-Instant Engine::Impl::deadline_of(const Session& session) const {
-  const wire::ServerLimits& limits = options_.limits;
+Instant Sessions::deadline_of(const Session& session) const {
+  const wire::ServerLimits& limits = host_.options().limits;
   const Instant silent =
-      session.heard + limits.session_timeout + (paused_sum_ - session.paused_when_heard);
+      session.heard + limits.session_timeout + (host_.clock().paused() - session.paused_when_heard);
   if (session.connection != 0 || session.disconnect_cause != DisconnectCause::closed) return silent;
-  const Instant gone =
-      session.disconnected + limits.grace + (paused_sum_ - session.paused_when_disconnected);
+  const Instant gone = session.disconnected + limits.grace +
+                       (host_.clock().paused() - session.paused_when_disconnected);
   return std::min(silent, gone);
 }
 
-Duration Engine::Impl::silence(const Session& session) const {
-  return now_ - session.heard - (paused_sum_ - session.paused_when_heard);
-}
-
-void Engine::Impl::fire_expiry(Session& session) {
+void Sessions::expire(Session& session) {
   const Instant deadline = deadline_of(session);
-  if (deadline > now_) return timers_.arm(session.expiry, deadline);
+  if (deadline > host_.now()) return host_.timers().arm(session.expiry, deadline);
   // What came to its end first: the grace, or the whole timeout?
-  const Duration left = options_.limits.session_timeout - silence(session);
-  const bool was_closed = deadline - now_ < left;
+  const Duration left = host_.options().limits.session_timeout - host_.silence(session);
+  const bool was_closed = deadline - host_.now() < left;
   Error why = failure(ErrorCode::session_expired,
-                      "nothing was heard of it for " + in_seconds(silence(session)));
+                      "nothing was heard of it for " + in_seconds(host_.silence(session)));
   const std::string how =
       was_closed ? "its connection ended and it did not come back" : "it was silent for too long";
-  log(LogLevel::info, "session " + std::to_string(session.id) + " of " + describe(session.process) +
-                          " is lost: " + how);
-  end_session(session, std::move(why), was_closed ? LossCause::closed : LossCause::heartbeat);
+  host_.log(LogLevel::info, "session " + std::to_string(session.id) + " of " +
+                                describe(session.process) + " is lost: " + how);
+  end(session, std::move(why), was_closed ? LossCause::closed : LossCause::heartbeat);
 }
 
-void Engine::Impl::end_session(Session& session, Error why, LossCause cause) {
+void Sessions::end(Session& session, Error why, LossCause cause) {
   if (session.ended) return;
   if (why.decided_by.empty()) why.decided_by = "server";
-  if (why.code == ErrorCode::fenced) fenced_.add(session.id, why);
+  if (why.code == ErrorCode::fenced) fenced_.add(session.id, why.decided_by);
   if (session.connection != 0) {
     auto body = std::make_shared<std::string>();
     wire::append_event(*body, wire::Event{wire::EventKind::session_ended, 0, why});
-    send_event(session, wire::EventKind::session_ended, std::move(body));
+    host_.send_event(session, wire::EventKind::session_ended, std::move(body));
     const ConnectionId connection = session.connection;
     session.connection = 0;
     close(connection, std::move(why));
@@ -304,26 +277,62 @@ void Engine::Impl::end_session(Session& session, Error why, LossCause cause) {
 }
 
 /// Touches only what the session owns.
-void Engine::Impl::end(Session& session, LossCause cause) {
+void Sessions::end(Session& session, LossCause cause) {
   const auto owned = sessions_.find(session.id);
   session.ended = true;
   session.expiry.disarm();
-  parked_count_ -= session.parked.size();
-  session.parked.clear();
-  forget_answers(session);
+  host_.forget(session);
   session.of_process.leave();
   const auto process = processes_.find(session.process.id);
   if (process != processes_.end() && process->second.empty()) processes_.erase(process);
-  if (cause != LossCause::none) ++sessions_lost_count_;
+  if (cause != LossCause::none) ++lost_count_;
   if (session.role == wire::Role::observer) --observers_count_;
 
   NameSpace& name_space = session.name_space;
   ended_.push_back(std::move(owned->second));
   sessions_.erase(owned);
-  --name_space.sessions;
   name_space.table.session_ended(session);
   name_space.groups.session_ended(session, cause);
-  watch_if_unused(name_space);
+  name_spaces_.session_gone(name_space);
+}
+
+const Error* Sessions::why_closed(ConnectionId connection) const {
+  const auto* const reason = closed_.find(connection);
+  return reason != nullptr ? reason->get() : nullptr;
+}
+
+std::vector<const Session*> Sessions::after(const NameSpace& name_space, std::uint64_t id) const {
+  std::vector<const Session*> found;
+  for (const auto& [number, session] : sessions_) {
+    if (number > id && &session->name_space == &name_space) found.push_back(session.get());
+  }
+  std::sort(found.begin(), found.end(),
+            [](const Session* left, const Session* right) { return left->id < right->id; });
+  return found;
+}
+
+std::vector<Session*> Sessions::of_process(const ProcessId& process, const NameSpace& name_space) {
+  std::vector<Session*> found;
+  if (const auto sessions = processes_.find(process); sessions != processes_.end()) {
+    for (Session& session : sessions->second) {
+      if (&session.name_space == &name_space) found.push_back(&session);
+    }
+  }
+  return found;
+}
+
+void Sessions::add_counts(Counts& counts) const {
+  counts.sessions += sessions_.size();
+  counts.observers += observers_count_;
+  counts.connections += connections_.size();
+}
+
+void Sessions::release() {
+  ended_.clear();
+  for (auto& [id, session] : sessions_) {
+    session->parked.clear();
+    session->unacknowledged.drain([](auto) {});
+  }
 }
 
 }  // namespace muster::core

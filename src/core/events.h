@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/memory/charged_memory.h"
+#include "core/session/connection.h"
+#include "wire/hello.h"
+#include "wire/request.h"
+
+namespace muster::core {
+
+// What happens to the engine. The rim says so in the order in which it happened.
+
+/// A client has said hello. `fresh_token` is random; it becomes the token of a new session.
+struct Hello {
+  ConnectionId connection = 0;
+  wire::ClientHello hello;
+  wire::ResumeToken fresh_token;
+};
+/// Bytes have come, which proves that the client lives. Before the frames that they hold.
+struct Heard {
+  ConnectionId connection = 0;
+};
+struct Requested {
+  ConnectionId connection = 0;
+  const wire::Request* request = nullptr;  ///< its views are read during `apply` only
+  /// In which nothing is but the request; null: it lies elsewhere. Empty afterwards if it was kept.
+  ChargedMemory* memory = nullptr;
+};
+struct Acknowledged {
+  ConnectionId connection = 0;
+  const std::vector<std::uint64_t>* request_ids = nullptr;
+};
+struct Abandoned {
+  ConnectionId connection = 0;
+  const std::vector<std::uint64_t>* request_ids = nullptr;
+};
+struct Heartbeat {
+  ConnectionId connection = 0;
+  std::uint64_t number = 0;
+  const std::vector<std::uint64_t>* acknowledged = nullptr;
+};
+/// The client ends its session in order.
+struct Goodbye {
+  ConnectionId connection = 0;
+};
+struct Disconnected {
+  ConnectionId connection = 0;
+  DisconnectCause cause = DisconnectCause::closed;
+};
+/// Time has passed: timers fire.
+struct Advance {};
+/// The server stops: every client is told `reason`.
+struct Stop {
+  std::string reason;
+};
+
+using Event = std::variant<Hello, Heard, Requested, Acknowledged, Abandoned, Heartbeat, Goodbye,
+                           Disconnected, Advance, Stop>;
+
+}  // namespace muster::core

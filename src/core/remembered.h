@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <unordered_map>
+#include <utility>
+
+namespace muster::core {
+
+/// What was remembered last under numbers that never come twice: no more than `count_max`, then the
+/// oldest is forgotten.
+template <class Number, class Value, std::size_t count_max>
+class Remembered {
+ public:
+  void add(Number number, Value value) {
+    if (!values_.emplace(number, std::move(value)).second) return;
+    order_.push_back(number);
+    if (order_.size() <= count_max) return;
+    values_.erase(order_.front());
+    order_.pop_front();
+  }
+  /// Null: it is not known, or not any more.
+  const Value* find(Number number) const {
+    const auto found = values_.find(number);
+    return found == values_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  std::unordered_map<Number, Value> values_;
+  std::deque<Number> order_;
+};
+
+}  // namespace muster::core

@@ -1,0 +1,60 @@
+#include "core/session/answer_cache.h"
+
+#include <utility>
+
+#include "core/session/session.h"
+
+namespace muster::core {
+namespace {
+
+/// What a cached answer takes beside its head: its memory, and a bucket.
+constexpr std::uint64_t cached_answer_bytes = sizeof(Answer) + 48;
+
+/// What a spare one keeps: the heads of usual answers take less.
+constexpr std::size_t spare_head_bytes_max = 256;
+
+}  // namespace
+
+const Answer& AnswerCache::keep(Session& session, std::uint64_t request_id, Answer&& answer) {
+  session.quota.charge_always(answer.head.size() + cached_answer_bytes);
+  if (answer.was_parked) {
+    ++session.cached_parked_count;
+  } else {
+    session.cached_bytes += answer.head.size();
+  }
+  Answers::node_type kept = spare_.take();
+  if (!kept) kept = std::make_unique<Answers::Kept>();
+  kept->request_id = request_id;
+  kept->answer = std::move(answer);
+  const Answer& there = session.unacknowledged.insert(std::move(kept));
+  ++count_;
+  return there;
+}
+
+std::optional<OnAcknowledged> AnswerCache::forget(Session& session, std::uint64_t request_id) {
+  Answers::node_type kept = session.unacknowledged.take(request_id);
+  if (!kept) return std::nullopt;
+  const OnAcknowledged on_acknowledged = kept->answer.on_acknowledged;
+  drop(session, std::move(kept));
+  return on_acknowledged;
+}
+
+void AnswerCache::forget_all(Session& session) {
+  session.unacknowledged.drain([&](Answers::node_type kept) { drop(session, std::move(kept)); });
+}
+
+void AnswerCache::drop(Session& session, Answers::node_type kept) {
+  --count_;
+  Answer& answer = kept->answer;
+  session.quota.release(answer.head.size() + cached_answer_bytes);
+  if (answer.was_parked) {
+    --session.cached_parked_count;
+  } else {
+    session.cached_bytes -= answer.head.size();
+  }
+  answer.tail.reset();
+  if (answer.head.capacity() > spare_head_bytes_max) answer.head = {};
+  spare_.keep(std::move(kept));
+}
+
+}  // namespace muster::core

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/spare_nodes.h"
+#include "core/session/answers.h"
+
+namespace muster::core {
+
+struct Session;
+
+/// The answers of all sessions that are not acknowledged yet: charged to the session's namespace
+/// and counted against the session's limits.
+class AnswerCache {
+ public:
+  const Answer& keep(Session& session, std::uint64_t request_id, Answer&& answer);
+  /// returns  what acknowledging the answer sets free; nothing: there is no such answer
+  std::optional<OnAcknowledged> forget(Session& session, std::uint64_t request_id);
+  void forget_all(Session& session);
+  std::uint64_t count() const { return count_; }
+
+ private:
+  void drop(Session& session, Answers::node_type kept);
+
+  std::uint64_t count_ = 0;
+  base::SpareNodes<Answers> spare_;
+};
+
+}  // namespace muster::core

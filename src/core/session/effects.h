@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "core/memory/payload.h"
+#include "core/session/connection.h"
+#include "muster/error.h"
+#include "muster/log.h"
+#include "wire/error_body.h"
+#include "wire/hello.h"
+
+namespace muster::core {
+
+// Effects, to be carried out in their order. What is large and rare is behind a pointer: an event
+// may have thousands of them.
+
+struct SendHello {
+  ConnectionId connection = 0;
+  std::shared_ptr<const wire::ServerHello> hello;
+};
+/// A reply frame whose body is `head`, then `value`, then the bytes of `tail`, if any.
+struct SendReply {
+  ConnectionId connection = 0;
+  std::uint64_t request_id = 0;
+  std::uint16_t code = 0;
+  std::string head;
+  std::string_view value;  ///< borrowed from the table: good until the next event
+  Payload tail;
+};
+struct SendEvent {
+  ConnectionId connection = 0;
+  wire::EventKind kind = wire::EventKind::epoch_broken;
+  std::shared_ptr<const std::string> body;  ///< shared by all who are told
+};
+struct SendHeartbeatReply {
+  ConnectionId connection = 0;
+  std::uint64_t number = 0;
+};
+struct SendGoodbye {
+  ConnectionId connection = 0;
+  std::string reason;
+};
+/// Close after what was sent before has left. No `Disconnected` follows.
+struct Close {
+  ConnectionId connection = 0;
+  std::shared_ptr<const Error> reason;
+};
+struct Log {
+  LogLevel level = LogLevel::info;
+  std::string line;
+};
+
+using Effect =
+    std::variant<SendHello, SendReply, SendEvent, SendHeartbeatReply, SendGoodbye, Close, Log>;
+
+}  // namespace muster::core

@@ -1,0 +1,172 @@
+#include "core/session/host.h"
+
+#include <utility>
+
+#include "core/session/failure.h"
+#include "wire/error_body.h"
+#include "wire/operation_table.h"
+
+namespace muster::core {
+namespace {
+
+/// An answer that is kept beyond this event has its own copy of a value of the table.
+void own_value(Answer& answer, Quota& quota) {
+  if (answer.value.empty()) return;
+  answer.tail = make_payload(quota, answer.value, Charging::always);
+  answer.value = {};
+}
+
+}  // namespace
+
+Answer error_answer(const Error& error) {
+  Answer answer;
+  answer.code = static_cast<std::uint16_t>(error.code);
+  wire::append_error(answer.head, error);
+  return answer;
+}
+
+Host::Host(Options options) : options_(std::move(options)), quota_(options_.memory_bytes_max) {}
+
+Host::~Host() = default;
+
+Duration Host::begin_event(Instant now) {
+  effects_.clear();
+  brought_in_ = nullptr;
+  brought_.reset();
+  return clock_.observe(now, options_.gap_max);
+}
+
+Parked* Host::park(const RequestContext& context) {
+  Session& session = context.session;
+  const std::uint32_t limit = options_.limits.parked_waits_max;
+  const std::size_t actual = session.parked.size() + session.cached_parked_count;
+  if (actual >= limit) {
+    fail(context, exhausted("parked_waits_max requests of this session wait already, or their "
+                            "answers are not acknowledged yet",
+                            actual, limit));
+    return nullptr;
+  }
+  if (!session.quota.charge_reserve(parked_bytes)) {
+    fail(context, memory_exhausted(*this, session.quota, parked_bytes));
+    return nullptr;
+  }
+  session.quota.release(parked_bytes);  // the request charges them itself
+  const std::uint64_t id = context.request_id;
+  Parked& parked = session.parked.try_emplace(id, session, id, context.operation).first->second;
+  parked.received = now();
+  parked.timeout = context.timeout;
+  parked.deadline = base::deadline_after(now(), context.timeout);
+  ++parked_count_;
+  timers_.arm(parked.timer, parked.deadline);
+  return &parked;
+}
+
+Host::TakenParked Host::take(Parked& parked) {
+  --parked_count_;
+  return parked.session.parked.extract(parked.request_id);
+}
+
+bool Host::repeats(Session& session, std::uint64_t request_id, Duration timeout) {
+  if (const auto waits = session.parked.find(request_id); waits != session.parked.end()) {
+    // A repetition says what is left of the call's time. It is less than what the server thinks
+    // when the request was long on its way.
+    Parked& parked = waits->second;
+    const Instant deadline = base::deadline_after(now(), timeout);
+    if (deadline >= parked.deadline) return true;
+    parked.deadline = deadline;
+    timers_.arm(parked.timer, deadline);
+    return true;
+  }
+  const Answer* const kept = session.unacknowledged.find(request_id);
+  if (kept == nullptr) return false;
+  send_kept(session, request_id, *kept);
+  return true;
+}
+
+/// An answer that nobody wants is dropped, not acknowledged: an object in it stays.
+void Host::abandon(Session& session, std::uint64_t request_id) {
+  cache_.forget(session, request_id);
+  const auto found = session.parked.find(request_id);
+  if (found == session.parked.end()) return;
+  const TakenParked taken = take(found->second);
+  taken.mapped().wait->abandoned();
+}
+
+void Host::forget(Session& session) {
+  parked_count_ -= session.parked.size();
+  session.parked.clear();
+  cache_.forget_all(session);
+}
+
+void Host::answer(const RequestContext& context, Answer&& answer) {
+  deliver(context.session, context.request_id, context.operation, std::move(answer));
+}
+
+void Host::fail(const RequestContext& context, Error error) {
+  if (error.operation.empty()) error.operation = wire::name_of(context.operation);
+  if (error.decided_by.empty()) error.decided_by = "server";
+  answer(context, error_answer(error));
+}
+
+void Host::turn_away(const RequestContext& context, Error error) {
+  error.operation = wire::name_of(context.operation);
+  error.decided_by = "server";
+  Answer answer = error_answer(error);
+  send(context.session, context.request_id, answer.code, std::move(answer.head), {}, nullptr);
+}
+
+void Host::answer(Parked& parked, Answer&& answer) {
+  answer.was_parked = true;
+  const TakenParked taken = take(parked);
+  deliver(parked.session, parked.request_id, parked.operation, std::move(answer));
+}
+
+void Host::fail(Parked& parked, Error error) {
+  if (error.operation.empty()) error.operation = wire::name_of(parked.operation);
+  if (error.decided_by.empty()) error.decided_by = "server";
+  if (error.decided_by_timeout == Duration::zero()) error.decided_by_timeout = parked.timeout;
+  error.elapsed = now() - parked.received;
+  answer(parked, error_answer(error));
+}
+
+Payload Host::keep_brought(Quota& quota, std::string_view bytes) {
+  if (brought_in_ == nullptr || !brought_in_->is_mostly(bytes)) return make_payload(quota, bytes);
+  brought_ = brought_in_->take_over(quota, bytes);
+  return brought_;
+}
+
+void Host::deliver(Session& session, std::uint64_t request_id, wire::Operation operation,
+                   Answer&& answer) {
+  if (session.ended) return;
+  const bool is_kept = wire::changes_state(operation) ||
+                       !std::holds_alternative<std::monostate>(answer.on_acknowledged);
+  if (!is_kept) {
+    return send(session, request_id, answer.code, std::move(answer.head), answer.value,
+                std::move(answer.tail));
+  }
+  own_value(answer, session.quota);
+  send_kept(session, request_id, cache_.keep(session, request_id, std::move(answer)));
+}
+
+void Host::send_kept(const Session& session, std::uint64_t request_id, const Answer& answer) {
+  send(session, request_id, answer.code, std::string(answer.head), {}, Payload(answer.tail));
+}
+
+void Host::send(const Session& session, std::uint64_t request_id, std::uint16_t code,
+                std::string&& head, std::string_view value, Payload&& tail) {
+  if (session.connection == 0) return;  // it is asked for again, or has expired by then
+  effects_.emplace_back(
+      SendReply{session.connection, request_id, code, std::move(head), value, std::move(tail)});
+}
+
+void Host::send_event(const Session& session, wire::EventKind kind,
+                      std::shared_ptr<const std::string> body) {
+  if (session.connection == 0) return;
+  effects_.emplace_back(SendEvent{session.connection, kind, std::move(body)});
+}
+
+void Host::log(LogLevel level, std::string line) {
+  effects_.emplace_back(Log{level, std::move(line)});
+}
+
+}  // namespace muster::core

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/events.h"
+#include "core/memory/hash.h"
+#include "core/name_spaces.h"
+#include "core/remembered.h"
+
+namespace muster::core {
+
+/// The life of every session, which is told in core/sessions.cpp, and the connections that they
+/// speak on.
+class Sessions {
+ public:
+  Sessions(Host& host, NameSpaces& name_spaces);
+  Sessions(const Sessions&) = delete;
+  Sessions& operator=(const Sessions&) = delete;
+
+  void hello(const Hello& event);
+  void goodbye(const Goodbye& event);
+  void disconnected(const Disconnected& event);
+  /// Says goodbye to all; no session begins from then on.
+  void stop(const std::string& reason);
+  void expire(Session& session);
+  /// Ends a session as a loss does.
+  void end(Session& session, Error why, LossCause cause);
+
+  /// The session on the connection, which is not 0. Null: there is none.
+  Session* on(ConnectionId connection);
+  /// The session that speaks on the connection, marked as heard. Null after a breach of the
+  /// protocol, which closes the connection, and for connections that were closed before.
+  Session* speaker(ConnectionId connection, std::string_view doing);
+  void heard(Session& session);
+  /// Why the connection was closed. Null: it was not, or long ago.
+  const Error* why_closed(ConnectionId connection) const;
+
+  using Map = std::unordered_map<std::uint64_t, std::unique_ptr<Session>>;
+  const Map& all() const { return sessions_; }
+  /// Those of the namespace with greater ids, in the order of their ids.
+  std::vector<const Session*> after(const NameSpace& name_space, std::uint64_t id) const;
+  /// Those of the process in the namespace.
+  std::vector<Session*> of_process(const ProcessId& process, const NameSpace& name_space);
+  void add_counts(Counts& counts) const;
+  std::uint64_t begun_count() const { return last_id_; }
+  std::uint64_t lost_count() const { return lost_count_; }
+
+  /// Frees the sessions that the last event has ended.
+  void bury() { ended_.clear(); }
+  /// Lets go of all that sessions have of namespaces, which go before them.
+  void release();
+
+ private:
+  struct ProcessHash {
+    std::array<std::uint64_t, 2> key;
+    std::size_t operator()(const ProcessId& id) const {
+      return keyed_hash(key, {reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()});
+    }
+  };
+
+  std::optional<Error> refusal(const wire::ClientHello& hello) const;
+  void refuse(const Hello& event, Error why);
+  void begin(const Hello& event);
+  void resume(const Hello& event);
+  void welcome(Session& session, const Hello& event);
+  void detach(Session& session, DisconnectCause cause);
+  void end(Session& session, LossCause cause);
+  void close(ConnectionId connection, Error reason);
+  void forget_connection(ConnectionId connection);
+  Instant deadline_of(const Session& session) const;
+
+  Host& host_;
+  NameSpaces& name_spaces_;
+  bool is_stopping_ = false;
+  std::uint64_t last_id_ = 0;
+  std::uint64_t lost_count_ = 0;
+  std::uint64_t observers_count_ = 0;
+  Map sessions_;
+  std::unordered_map<ConnectionId, Session*> connections_;
+  ConnectionId last_connection_ = 0;  ///< that was looked up; 0: none
+  Session* last_session_ = nullptr;
+  std::unordered_map<ProcessId, Chain<Session>, ProcessHash> processes_;
+  /// The connections that were closed last, and why: frames of theirs may still be on their way.
+  Remembered<ConnectionId, std::shared_ptr<const Error>, 1024> closed_;
+  /// The sessions that were fenced last, and by whom: who comes back is told so.
+  Remembered<std::uint64_t, std::string, 4096> fenced_;
+  std::vector<std::unique_ptr<Session>> ended_;  ///< somebody may still hold a reference
+};
+
+}  // namespace muster::core
