@@ -7,7 +7,7 @@
 // Hellos that only say "not now" are failed attempts. Whoever says something that is no hello
 // is not our server: before the first session that is final, since the address must be wrong.
 
-#include "client/protocol/machine.h"
+#include "client/protocol/protocol.h"
 
 namespace muster::client::protocol {
 namespace {
@@ -27,19 +27,19 @@ std::string decider_of(const Error& error) {
 
 }  // namespace
 
-Machine::Machine(Options options)
+Protocol::Protocol(Options options)
     : options_(std::move(options)),
       link_(Backoff(options_.backoff_min, options_.backoff_max, options_.jitter_seed),
             options_.hello_timeout) {}
 
-Machine::Machine(const Machine& broken, Error why) : Machine(broken.options_) {
+Protocol::Protocol(const Protocol& broken, Error why) : Protocol(broken.options_) {
   forget_session();
   last_id_ = broken.last_id_;
   block_ = Block::over;
   failure_ = std::move(why);
 }
 
-void Machine::open(Instant now) {
+void Protocol::open(Instant now) {
   if (block_ != Block::none || link_.phase() != Link::Phase::idle) return;
   last_trouble_ = error_of(ErrorCode::unavailable, "no attempt has come to an end yet");
   last_event_ = now;
@@ -47,13 +47,13 @@ void Machine::open(Instant now) {
   do_what_is_due(now);
 }
 
-void Machine::reopen(Instant now) {
+void Protocol::reopen(Instant now) {
   if (block_ != Block::over) return;
   block_ = Block::none;
   open(now);
 }
 
-void Machine::close(Instant now) {
+void Protocol::close(Instant now) {
   if (block_ == Block::closed) return;
   if (established()) wire::append_goodbye(outgoing(), "closed");
   has_session_ = false;
@@ -66,7 +66,7 @@ void Machine::close(Instant now) {
   end_all_calls(failure_, now);
 }
 
-void Machine::on(const Connected&, Instant now) {
+void Protocol::on(const Connected&, Instant now) {
   if (link_.phase() != Link::Phase::connecting) return;
   link_.greet(now);
   if (last_trouble_.code == ErrorCode::unavailable) {
@@ -75,14 +75,14 @@ void Machine::on(const Connected&, Instant now) {
   wire::append_client_hello(outgoing(), options_.identity);
 }
 
-void Machine::on(const ConnectFailed& input, Instant now) {
+void Protocol::on(const ConnectFailed& input, Instant now) {
   if (link_.phase() != Link::Phase::connecting) return;
   const bool refused = input.kind == ConnectFailure::refused;
   fail_attempt(refused ? Attempt::refused : Attempt::silent,
                error_of(ErrorCode::unavailable, input.detail), now);
 }
 
-void Machine::on(const Disconnected& input, Instant now) {
+void Protocol::on(const Disconnected& input, Instant now) {
   std::string detail = input.detail;
   if (detail.empty()) detail = input.by_peer ? "the other side closed it" : "it broke";
   if (established()) {
@@ -93,7 +93,7 @@ void Machine::on(const Disconnected& input, Instant now) {
   }
 }
 
-void Machine::read_hello(Instant now) {
+void Protocol::read_hello(Instant now) {
   const std::string_view bytes = inbox_.rest();
   if (Result<void> start = wire::check_magic(bytes); !start) {
     return meet_stranger(std::move(start).error(), now);
@@ -109,7 +109,7 @@ void Machine::read_hello(Instant now) {
   }
 }
 
-void Machine::accept(wire::ServerHello hello, Instant now) {
+void Protocol::accept(wire::ServerHello hello, Instant now) {
   if (has_session_ && !hello.resumed) {
     // It should have refused; so at least we do.
     const bool same = hello.incarnation == server_.incarnation;
@@ -134,7 +134,7 @@ void Machine::accept(wire::ServerHello hello, Instant now) {
   send_queued(now);
 }
 
-void Machine::refuse(const wire::ServerHello& hello, Instant now) {
+void Protocol::refuse(const wire::ServerHello& hello, Instant now) {
   Error why = error_of(static_cast<ErrorCode>(hello.status), hello.detail);
   why.decided_by = decider_of(why);
   if (is_passing(why.code)) {
@@ -148,7 +148,7 @@ void Machine::refuse(const wire::ServerHello& hello, Instant now) {
   end_session(std::move(why), now);
 }
 
-void Machine::meet_stranger(Error error, Instant now) {
+void Protocol::meet_stranger(Error error, Instant now) {
   Error why = error_of(error.code, std::move(error.detail));
   why.expected = error.expected;
   why.actual = error.actual;
@@ -158,14 +158,14 @@ void Machine::meet_stranger(Error error, Instant now) {
   fail_attempt(Attempt::refused, std::move(why), now);
 }
 
-void Machine::fail_attempt(Attempt attempt, Error why, Instant now) {
+void Protocol::fail_attempt(Attempt attempt, Error why, Instant now) {
   log(LogLevel::debug, "cannot connect to " + options_.where + ": " + why.detail);
   last_trouble_ = std::move(why);
   forget_connection();
   link_.fail(attempt, now);
 }
 
-void Machine::lose_connection(Error why, Instant now) {
+void Protocol::lose_connection(Error why, Instant now) {
   log(LogLevel::info, "the connection to " + options_.where + " ended: " + why.detail);
   last_trouble_ = std::move(why);
   lost_ = now;
@@ -173,13 +173,13 @@ void Machine::lose_connection(Error why, Instant now) {
   link_.lose(now);
 }
 
-void Machine::forget_session() {
+void Protocol::forget_session() {
   options_.identity.incarnation = 0;
   options_.identity.session_id = 0;
   options_.identity.token = {};
 }
 
-void Machine::end_session(Error why, Instant now) {
+void Protocol::end_session(Error why, Instant now) {
   const bool there_was_one = has_session_;
   if (established() || link_.is_attempting()) emit(Disconnect{});
   forget_connection();
@@ -196,7 +196,7 @@ void Machine::end_session(Error why, Instant now) {
   if (there_was_one) emit(Notify{{wire::EventKind::session_ended, 0, failure_}});
 }
 
-void Machine::forget_connection() {
+void Protocol::forget_connection() {
   inbox_.drop_rest();
   inbox_.settle();
   parts_of_ = 0;

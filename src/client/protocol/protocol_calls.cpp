@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "client/protocol/machine.h"
+#include "client/protocol/protocol.h"
 #include "wire/operation_table.h"
 
 namespace muster::client::protocol {
@@ -42,7 +42,7 @@ std::uint64_t fields_bytes_max(const wire::ServerLimits& limits) {
 
 }  // namespace
 
-CallId Machine::submit(const wire::RequestBody& body, Duration timeout, Instant now) {
+CallId Protocol::submit(const wire::RequestBody& body, Duration timeout, Instant now) {
   settle_block(now);
   const CallId id = ++last_id_;
   Call& call = calls_.add(id);
@@ -64,7 +64,7 @@ CallId Machine::submit(const wire::RequestBody& body, Duration timeout, Instant 
   return id;
 }
 
-void Machine::cancel(CallId id, Instant now) {
+void Protocol::cancel(CallId id, Instant now) {
   settle_block(now);
   if (calls_.find(id) == nullptr) return;
   end_call(id, error_of(ErrorCode::cancelled, "cancelled by its caller"), now);
@@ -72,7 +72,7 @@ void Machine::cancel(CallId id, Instant now) {
   send_queued(now);
 }
 
-void Machine::send_queued(Instant now) {
+void Protocol::send_queued(Instant now) {
   if (!established()) return;
   const std::uint32_t in_flight_max = std::max(server_.limits.requests_in_flight_max, 1u);
   const std::uint64_t bytes_max = fields_bytes_max(server_.limits);
@@ -94,7 +94,7 @@ void Machine::send_queued(Instant now) {
   }
 }
 
-void Machine::send(Call& call, Instant now) {
+void Protocol::send(Call& call, Instant now) {
   send_abandons();
   const std::uint64_t serial = ++last_serial_;
   request_.id = call.id;
@@ -110,7 +110,7 @@ void Machine::send(Call& call, Instant now) {
   if (call.deadline <= now) calls_.wake_at(call, call.deadline + server_.limits.slack);
 }
 
-void Machine::send_again(Instant now) {
+void Protocol::send_again(Instant now) {
   while (letters_.has_acknowledgements()) send_acknowledgements();
   send_abandons();
   for (const CallId id : calls_.sent_ids()) {
@@ -120,26 +120,26 @@ void Machine::send_again(Instant now) {
   }
 }
 
-void Machine::send_abandons() {
+void Protocol::send_abandons() {
   while (established() && letters_.has_abandons()) {
     const auto& ids = letters_.take_abandons(++last_serial_);
     wire::append_ids(outgoing(), wire::FrameType::abandon, 0, ids);
   }
 }
 
-void Machine::send_acknowledgements() {
+void Protocol::send_acknowledgements() {
   const auto& ids = letters_.take_acknowledgements(++last_serial_);
   wire::append_ids(outgoing(), wire::FrameType::acknowledge, 0, ids);
 }
 
-void Machine::send_heartbeat(Instant now) {
+void Protocol::send_heartbeat(Instant now) {
   const std::uint64_t serial = ++last_serial_;
   const std::uint64_t number = lease_.beat(serial, now);
   wire::append_ids(outgoing(), wire::FrameType::heartbeat, number,
                    letters_.take_acknowledgements(serial));
 }
 
-void Machine::confirm(std::uint64_t serial) {
+void Protocol::confirm(std::uint64_t serial) {
   letters_.confirm(serial);
   while (!maybe_parked_.empty() && maybe_parked_.front().first <= serial) {
     if (Call* const call = calls_.find(maybe_parked_.front().second)) leave_flight(*call);
@@ -147,13 +147,13 @@ void Machine::confirm(std::uint64_t serial) {
   }
 }
 
-void Machine::leave_flight(Call& call) {
+void Protocol::leave_flight(Call& call) {
   if (call.is_in_flight) --in_flight_count_;
   call.is_in_flight = false;
 }
 
 /// The call is to be removed.
-void Machine::complete(Call& call, Result<std::string> reply, Fate fate, Instant now) {
+void Protocol::complete(Call& call, Result<std::string> reply, Fate fate, Instant now) {
   leave_flight(call);
   if (!reply) {
     Error& error = reply.error();
@@ -165,7 +165,7 @@ void Machine::complete(Call& call, Result<std::string> reply, Fate fate, Instant
   emit(Complete{call.id, std::move(reply), fate});
 }
 
-void Machine::end_call(CallId id, Error error, Instant now) {
+void Protocol::end_call(CallId id, Error error, Instant now) {
   Call& call = *calls_.find(id);
   const bool was_sent = call.is_sent();
   if (was_sent && has_session_) letters_.abandon(id);
@@ -173,7 +173,7 @@ void Machine::end_call(CallId id, Error error, Instant now) {
   calls_.remove(call);
 }
 
-void Machine::end_all_calls(const Error& error, Instant now) {
+void Protocol::end_all_calls(const Error& error, Instant now) {
   for (Call& call : calls_.remove_all()) {
     const bool was_sent = call.is_sent();
     if (was_sent && has_session_) letters_.abandon(call.id);

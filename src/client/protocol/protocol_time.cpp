@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "client/protocol/machine.h"
+#include "client/protocol/protocol.h"
 
 namespace muster::client::protocol {
 namespace {
@@ -24,7 +24,7 @@ bool has_less_room(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-void Machine::apply(const Input& input, Instant now) {
+void Protocol::apply(const Input& input, Instant now) {
   if (did_not_run(now)) {
     ran_again_ = now;
     heard_ = now;  // bytes may have come meanwhile
@@ -35,14 +35,14 @@ void Machine::apply(const Input& input, Instant now) {
   do_what_is_due(now);
 }
 
-void Machine::on(const Advance&, Instant) {}
+void Protocol::on(const Advance&, Instant) {}
 
 /// A heartbeat was to be sent, and this process did not get to.
-bool Machine::did_not_run(Instant now) const {
+bool Protocol::did_not_run(Instant now) const {
   return established() && now - last_event_ > 2 * heartbeat_interval();
 }
 
-void Machine::do_what_is_due(Instant now) {
+void Protocol::do_what_is_due(Instant now) {
   if (established() && now >= falls_silent_at()) {
     emit(Disconnect{.is_silent = true});
     lose_connection(
@@ -73,7 +73,7 @@ void Machine::do_what_is_due(Instant now) {
   send_abandons();
 }
 
-Instant Machine::next_deadline() const {
+Instant Protocol::next_deadline() const {
   Instant next = std::min(link_.next_deadline(), calls_.next_wake());
   if (has_session_ && block_ == Block::none) {
     next = std::min(next, waits_for_restart() ? gives_up_at() : suspends_at());
@@ -82,26 +82,26 @@ Instant Machine::next_deadline() const {
   return next;
 }
 
-std::vector<Effect> Machine::take_effects(std::vector<Effect> spare) {
+std::vector<Effect> Protocol::take_effects(std::vector<Effect> spare) {
   spare.clear();
   return std::exchange(effects_, std::move(spare));
 }
 
-std::optional<Transmit> Machine::take_transmit() {
+std::optional<Transmit> Protocol::take_transmit() {
   if (effects_.size() != 1 || !std::holds_alternative<Transmit>(effects_[0])) return std::nullopt;
   Transmit only = std::get<Transmit>(std::move(effects_[0]));
   effects_.clear();
   return only;
 }
 
-void Machine::give_spare(std::string bytes) {
+void Protocol::give_spare(std::string bytes) {
   if (bytes.capacity() > spare_bytes_max) return;
   const auto least = std::min_element(spare_bytes_.begin(), spare_bytes_.end(), has_less_room);
   if (has_less_room(*least, bytes)) *least = std::move(bytes);
 }
 
 /// Where the next frame goes: behind the last one, if nothing is to be done in between.
-std::string& Machine::outgoing() {
+std::string& Protocol::outgoing() {
   if (!effects_.empty()) {
     auto* const last = std::get_if<Transmit>(&effects_.back());
     if (last != nullptr && last->bytes.size() < joined_bytes_max) return last->bytes;
@@ -113,14 +113,14 @@ std::string& Machine::outgoing() {
   return bytes;
 }
 
-Block Machine::due_block(Instant now) const {
+Block Protocol::due_block(Instant now) const {
   if (block_ == Block::over || block_ == Block::closed) return block_;
   if (!has_session_) return Block::none;
   if (waits_for_restart()) return now >= gives_up_at() ? Block::unavailable : Block::none;
   return now >= suspends_at() ? Block::suspended : Block::none;
 }
 
-void Machine::settle_block(Instant now) {
+void Protocol::settle_block(Instant now) {
   const Block due = due_block(now);
   if (due == block_) return;
   block_ = due;
@@ -130,7 +130,7 @@ void Machine::settle_block(Instant now) {
   end_all_calls(failure_, now);
 }
 
-void Machine::end_overdue_calls(Instant now) {
+void Protocol::end_overdue_calls(Instant now) {
   while (Call* const call = calls_.due(now)) {
     if (is_past_end(*call, now)) {
       end_call(call->id, overdue(*call, now), now);
@@ -142,37 +142,37 @@ void Machine::end_overdue_calls(Instant now) {
 
 /// Of a call whose deadline has passed: whether it waits no more. The slack is for the server's
 /// own decision to arrive, so there is none when no server is there to decide.
-bool Machine::is_past_end(const Call& call, Instant now) const {
+bool Protocol::is_past_end(const Call& call, Instant now) const {
   if (now >= call.deadline + server_.limits.slack) return true;
   return call.is_sent() ? waits_for_restart() : !established();
 }
 
-Duration Machine::heartbeat_interval() const {
+Duration Protocol::heartbeat_interval() const {
   return std::max(server_.limits.heartbeat, heartbeat_min);
 }
 
-Instant Machine::suspends_at() const {
+Instant Protocol::suspends_at() const {
   return lease_.proven() + server_.limits.session_timeout * 4 / 5;
 }
 
-Instant Machine::gives_up_at() const {
+Instant Protocol::gives_up_at() const {
   return lost_ + (has_host() ? server_.limits.grace : options_.unavailable_after);
 }
 
 /// When to try another connection: TCP alone may take as long to notice that a broken path has
 /// healed as it was broken.
-Instant Machine::falls_silent_at() const {
+Instant Protocol::falls_silent_at() const {
   const auto since = lease_.waiting_since();
   if (!since) return base::far_future;
   return std::max(*since, heard_) + patience();
 }
 
 /// How long a server that can be reached may take to be heard.
-Duration Machine::patience() const {
+Duration Protocol::patience() const {
   return std::max(server_.limits.session_timeout / 5, 2 * heartbeat_interval());
 }
 
-Error Machine::error_of(ErrorCode code, std::string detail) const {
+Error Protocol::error_of(ErrorCode code, std::string detail) const {
   Error error;
   error.code = code;
   error.where = options_.where;
@@ -180,14 +180,14 @@ Error Machine::error_of(ErrorCode code, std::string detail) const {
   return error;
 }
 
-Error Machine::unreachable(Instant now) const {
+Error Protocol::unreachable(Instant now) const {
   Error error = error_of(last_trouble_.code, last_trouble_.detail);
   if (!parting_.empty() && error.detail != parting_) error.detail = parting_ + "; " + error.detail;
   blame_host(error, LossCause::closed, now);
   return error;
 }
 
-Error Machine::suspension(Instant now) const {
+Error Protocol::suspension(Instant now) const {
   const std::string since = base::rounded(now - lease_.proven());
   Error error = error_of(ErrorCode::suspended,
                          "nothing that was sent in the last " + since + " was answered");
@@ -200,7 +200,7 @@ Error Machine::suspension(Instant now) const {
   return error;
 }
 
-Error Machine::overdue(const Call& call, Instant now) const {
+Error Protocol::overdue(const Call& call, Instant now) const {
   if (call.is_sent() && !waits_for_restart()) {
     std::string detail = "no answer came";
     if (!established()) detail += "; " + last_trouble_.detail;
@@ -211,12 +211,12 @@ Error Machine::overdue(const Call& call, Instant now) const {
                   std::to_string(in_flight_count_) + " requests are in flight without an answer");
 }
 
-bool Machine::has_host() const {
+bool Protocol::has_host() const {
   return has_session_ && !(server_.hosting_process.id == ProcessId{});
 }
 
 /// Names the process that embeds the server, if one does.
-void Machine::blame_host(Error& error, LossCause cause, Instant now) const {
+void Protocol::blame_host(Error& error, LossCause cause, Instant now) const {
   if (!has_host()) return;
   RankReport host;
   host.rank = server_.hosting_rank;

@@ -2,7 +2,7 @@
 // resumed on another: nothing is lost by that. Only when that happens again before anything good
 // came do the calls fail with `protocol_error`.
 
-#include "client/protocol/machine.h"
+#include "client/protocol/protocol.h"
 #include "wire/operation_table.h"
 
 namespace muster::client::protocol {
@@ -22,7 +22,7 @@ bool ends_session(ErrorCode code) {
 
 }  // namespace
 
-void Machine::on(const Received& input, Instant now) {
+void Protocol::on(const Received& input, Instant now) {
   if (link_.phase() != Link::Phase::greeting && !established()) return;
   heard_ = now;
   inbox_.push(input.bytes);
@@ -31,7 +31,7 @@ void Machine::on(const Received& input, Instant now) {
   inbox_.settle();
 }
 
-void Machine::read_frames(Instant now) {
+void Protocol::read_frames(Instant now) {
   while (established()) {
     auto frame = wire::cut_frame(inbox_.rest(), server_.limits.reply_bytes_max());
     if (!frame) return break_off(std::move(frame).error(), now);
@@ -44,7 +44,7 @@ void Machine::read_frames(Instant now) {
   send_queued(now);
 }
 
-Result<void> Machine::read_frame(const wire::Frame& frame, Instant now) {
+Result<void> Protocol::read_frame(const wire::Frame& frame, Instant now) {
   switch (frame.header.type) {
     case wire::FrameType::part: return read_part(frame);
     case wire::FrameType::reply: return read_reply(frame, now);
@@ -61,7 +61,7 @@ Result<void> Machine::read_frame(const wire::Frame& frame, Instant now) {
 }
 
 /// Heartbeats are answered between the parts, however long they take together.
-Result<void> Machine::read_part(const wire::Frame& frame) {
+Result<void> Protocol::read_part(const wire::Frame& frame) {
   const std::uint64_t id = frame.header.id;
   if (parts_of_ != 0 && parts_of_ != id)
     return protocol_error("the parts of two replies are mixed");
@@ -77,7 +77,7 @@ Result<void> Machine::read_part(const wire::Frame& frame) {
   return {};
 }
 
-Result<void> Machine::read_reply(const wire::Frame& frame, Instant now) {
+Result<void> Protocol::read_reply(const wire::Frame& frame, Instant now) {
   std::uint64_t id = frame.header.id;
   std::string body;
   if (parts_of_ == id) {
@@ -121,13 +121,13 @@ Result<void> Machine::read_reply(const wire::Frame& frame, Instant now) {
 
 /// Whoever asked has been told otherwise. Replies that were abandoned or acknowledged may still
 /// come, once more after a resume; any other is one that the server may let go.
-void Machine::read_late_reply(std::uint64_t id) {
+void Protocol::read_late_reply(std::uint64_t id) {
   if (letters_.has(id) || id == 0 || id > last_id_) return;
   wire::append_ids(outgoing(), wire::FrameType::abandon, 0, {id});
   ++last_serial_;
 }
 
-Result<void> Machine::read_event(const wire::Frame& frame, Instant now) {
+Result<void> Protocol::read_event(const wire::Frame& frame, Instant now) {
   auto event = wire::decode_event(frame.header.code, frame.body);
   if (!event) return std::move(event).error();
   link_.prove();
@@ -150,7 +150,7 @@ Result<void> Machine::read_event(const wire::Frame& frame, Instant now) {
   return {};
 }
 
-void Machine::read_heartbeat_reply(std::uint64_t number) {
+void Protocol::read_heartbeat_reply(std::uint64_t number) {
   const auto heartbeat = lease_.answered(number);
   if (!heartbeat) return;
   link_.prove();
@@ -158,7 +158,7 @@ void Machine::read_heartbeat_reply(std::uint64_t number) {
   confirm(heartbeat->serial);
 }
 
-void Machine::read_goodbye(const wire::Frame& frame, Instant now) {
+void Protocol::read_goodbye(const wire::Frame& frame, Instant now) {
   const auto reason = wire::decode_goodbye(frame);
   parting_ = "the server has stopped: " + std::string(reason ? *reason : "?");
   Error why = error_of(ErrorCode::unavailable, parting_);
@@ -169,7 +169,7 @@ void Machine::read_goodbye(const wire::Frame& frame, Instant now) {
   lose_connection(std::move(why), now);
 }
 
-void Machine::break_off(Error error, Instant now) {
+void Protocol::break_off(Error error, Instant now) {
   Error why = error_of(ErrorCode::protocol_error, std::move(error.detail));
   why.actual = error.actual;
   why.limit = error.limit;

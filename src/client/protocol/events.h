@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/time.h"
+#include "client/protocol/fate.h"
+#include "muster/log.h"
+#include "muster/result.h"
+#include "wire/error_body.h"
+#include "wire/hello.h"
+
+namespace muster::client::protocol {
+
+using base::Instant;
+using CallId = std::uint64_t;  ///< one call of the application; also its request id on the wire
+
+struct Options {
+  wire::ClientHello identity;  ///< process, namespace, role; the session fields are ours
+  std::string where;           ///< the server's address as the application gave it
+  Duration hello_timeout{std::chrono::seconds(2)};  ///< connect plus hello, per address
+  Duration backoff_min{std::chrono::milliseconds(50)};
+  Duration backoff_max{std::chrono::seconds(1)};
+  Duration unavailable_after{std::chrono::seconds(30)};  ///< refused for so long: unavailable
+  std::uint64_t jitter_seed = 1;
+};
+
+// What the rim saw.
+
+/// Bytes can be written: the client's hello goes out.
+struct Connected {
+  std::string peer;  ///< the address that answered
+};
+enum class ConnectFailure : std::uint8_t {
+  refused,       ///< at every address a kernel says that nobody listens: the server is dead
+  silent,        ///< nothing came back in time, or no route
+  not_resolved,  ///< the host name has no address
+};
+struct ConnectFailed {
+  ConnectFailure kind = ConnectFailure::refused;
+  std::string detail;
+};
+struct Received {
+  std::string_view bytes;
+};
+struct Disconnected {
+  bool by_peer = true;  ///< FIN or RST; false: a local or network failure
+  std::string detail;
+};
+struct Advance {};
+using Input = std::variant<Connected, ConnectFailed, Received, Disconnected, Advance>;
+
+// What the rim does, in order.
+
+/// Open a connection to the first address that answers (the last good one first; after an attempt
+/// that was ended by Disconnect, beginning behind where that was); answered by Connected or
+/// ConnectFailed. Any older connection is closed first.
+struct Connect {};
+/// Close the connection when what was transmitted has left; nothing of it is an input any more.
+struct Disconnect {
+  /// It is only silent and may stand: keep it open until the session stands again or is over. To
+  /// the server its end would be that of the process, and the grace is short.
+  bool is_silent = false;
+};
+struct Transmit {
+  std::string bytes;  ///< whole frames
+};
+/// The call is over: the body of its reply, or why there is none.
+struct Complete {
+  CallId call = 0;
+  Result<std::string> reply;
+  Fate fate = Fate::answered;
+};
+/// Something happened to an epoch or to the session.
+struct Notify {
+  wire::Event event;
+};
+/// The session stands (again); the limits are known.
+struct Established {
+  bool resumed = false;
+};
+struct Log {
+  LogLevel level = LogLevel::info;
+  std::string line;
+};
+using Effect = std::variant<Connect, Disconnect, Transmit, Complete, Notify, Established, Log>;
+
+}  // namespace muster::client::protocol
