@@ -15,14 +15,14 @@ PLANTED = {
     "core includes net": ("src/core/a.h", '#include "net/loop.h"\n', 2, "layers"),
     "base includes wire": ("src/base/a.h", '#include "wire/frame.h"\n', 2, "layers"),
     "client includes server": ("src/client/a.h", '#include "server/service.h"\n', 2, "layers"),
-    "server includes client": ("src/server/a.h", '#include "client/link.h"\n', 2, "layers"),
+    "server includes client": ("src/server/a.h", '#include "client/link/link.h"\n', 2, "layers"),
     "server includes Store": ("src/server/a.h", '#include "muster/store.h"\n', 2, "layers"),
     "protocol includes its client": (
-        "src/client/protocol/a.h", '#include "client/link.h"\n', 2, "layers"),
+        "src/client/protocol/a.h", '#include "client/link/link.h"\n', 2, "layers"),
     "public headers point up": (
         "include/muster/types.h", '#include "muster/store.h"\n', 2, "layers"),
     "a public header shows the inside": (
-        "include/muster/store.h", '#include "client/link.h"\n', 2, "layers"),
+        "include/muster/store.h", '#include "client/link/link.h"\n', 2, "layers"),
     "an example looks inside": ("examples/a.h", '#include "base/random.h"\n', 2, "layers"),
     "Asio in the library": ("src/net/a.h", "#include <asio/post.hpp>\n", 2, "third-party"),
     "Gloo outside of its folder": (
@@ -63,7 +63,7 @@ ALLOWED = {
     "layers that point down": (
         "src/server/a.h", '#include "core/engine.h"\n#include "net/loop.h"\n'),
     "embed holds both": (
-        "src/embed/a.h", '#include "client/link.h"\n#include "server/service.h"\n'),
+        "src/embed/a.h", '#include "client/link/link.h"\n#include "server/service.h"\n'),
     "words in comments and strings": (
         "src/core/a.h", '// Clock::now() is not for us.\nauto a = "steady_clock";\n'),
     "a listed source": ("src/base/a.cpp", "int a;\n"),

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/monotonic_now.h"
-#include "client/link.h"
+#include "client/link/link.h"
 #include "client/waiter.h"
 #include "muster/result.h"
 #include "muster/store.h"

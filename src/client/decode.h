@@ -25,11 +25,8 @@ auto decoder(Read read) {
   };
 }
 
-/// The same of a reply in which nothing is of interest to the caller.
-template <class Request>
-auto nothing_decoder() {
-  return decoder<void, Request>([](const auto&, const auto&) {});
-}
+/// Reads a reply in which nothing is of interest to the caller.
+inline constexpr auto read_nothing = [](const auto&, const auto&) {};
 
 /// `part` of `body`, in the memory that the body has already.
 inline std::string cut_out(std::string& body, std::string_view part) {

@@ -7,7 +7,7 @@
 #include "base/monotonic_now.h"
 #include "client/call.h"
 #include "client/failure.h"
-#include "client/process_group_impl.h"
+#include "client/group/process_group_impl.h"
 #include "embed/embedded_server.h"
 #include "muster/process_group.h"
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "client/group_host.h"
+#include "client/group/group_host.h"
 #include "muster/process_group_options.h"
 #include "muster/result.h"
 #include "muster/server.h"

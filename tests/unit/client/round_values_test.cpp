@@ -1,6 +1,6 @@
 // A server that is broken or hostile cannot make a collective return other than what it promises.
 
-#include "client/round_values.h"
+#include "client/group/round_values.h"
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "client/call.h"
+#include "client/cancel_mark.h"
+#include "client/group/group_watch.h"
+#include "client/link/link.h"
+#include "client/protocol/group_state.h"
+#include "muster/process_group.h"
+
+namespace muster::client {
+
+/// One epoch of a group as this process takes part in it: the state of its calls under a lock, and
+/// who hears of losses.
+///
+/// Life cycle: made on the I/O thread with the reply that formed it, so that no event can come
+/// before -> called -> gone: it has left, was regrouped, or its session is over. Pending calls keep
+/// it; the handle that goes makes it leave.
+class Group final : public EpochWatcher, public std::enable_shared_from_this<Group> {
+ public:
+  /// errors  busy (a handle of that epoch lives on this link)
+  static Result<std::shared_ptr<Group>> create(std::shared_ptr<Link> link, std::string name,
+                                               const GroupOptions& options,
+                                               const wire::FormedReply& formed);
+  ~Group();
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  const std::shared_ptr<Link>& link() const { return link_; }
+  const std::string& name() const { return *name_; }
+  const GroupOptions& options() const { return options_; }
+  const wire::FormedReply& formed() const { return formed_; }
+  std::uint64_t epoch() const { return formed_.epoch; }
+  int rank() const { return static_cast<int>(formed_.rank); }
+  int world_size() const { return static_cast<int>(formed_.world_size); }
+  GroupCounters counters();
+
+  void cancel() noexcept { link_->cancel(*mark_); }
+
+  GroupWatch watch(std::function<void(const Error& error)> handler);
+
+  /// Leaves without waiting, unless it is gone.
+  void leave_unasked();
+
+  // Its calls. What they view must live until they are submitted.
+
+  Call<void> send_call(int destination, std::uint32_t codec, std::string_view bytes,
+                       std::uint64_t tag, Duration timeout);
+  Call<ReceivedBytes> receive_call(int source, std::uint32_t codec, std::uint64_t tag,
+                                   Duration timeout);
+  Call<std::string> broadcast_call(std::string_view bytes, std::uint32_t codec, int root,
+                                   Duration timeout);
+  Call<std::vector<std::string>> all_gather_call(std::string_view bytes, std::uint32_t codec,
+                                                 Duration timeout);
+  Call<std::vector<std::string>> gather_call(std::string_view bytes, std::uint32_t codec, int root,
+                                             Duration timeout);
+  Call<std::string> scatter_call(Span<const std::string> bytes, std::uint32_t codec, int root,
+                                 Duration timeout);
+  Call<BarrierResult> barrier_call(Duration timeout);
+
+  Call<std::vector<MemberInfo>> members_call(Duration timeout);
+  Call<std::uint64_t> expire_data_call(std::optional<Duration> older_than, Duration timeout);
+  Call<std::shared_ptr<Group>> regroup_call(const RegroupOptions& options, Duration timeout);
+  Call<void> leave_call(Duration timeout);
+  Call<RecoveredRound> recover_call(Duration timeout);
+
+  /// Of a group that is not formed yet.
+  static Call<std::shared_ptr<Group>> join_call(std::shared_ptr<Link> link, std::string_view name,
+                                                int rank, int world_size,
+                                                const GroupOptions& options);
+
+ private:
+  struct Root {
+    int rank = 0;
+    std::uint32_t codec = 0;
+  };
+
+  Group(std::shared_ptr<Link> link, std::string name, const GroupOptions& options,
+        const wire::FormedReply& formed);
+
+  void on_event(const wire::Event& event) override;
+  Error first_told(Error error);
+
+  template <class T>
+  Call<T> call(std::string_view operation, Duration timeout);
+  template <class T>
+  bool check(Call<T>& call);
+  template <class T>
+  bool check_rank(Call<T>& call, const char* what, int rank);
+  template <class T, class Decode>
+  Call<T> collective(std::string_view operation, wire::CollectiveCall body, Duration timeout,
+                     Decode decode);
+  template <class T>
+  void number_round(Call<T>& call);
+  void end(Error why);
+  Error named(Error error) const;
+
+  const std::shared_ptr<Link> link_;
+  const std::shared_ptr<const std::string> name_;  ///< shared with its calls
+  const GroupOptions options_;
+  const wire::FormedReply formed_;
+  const std::shared_ptr<CancelMark> mark_ = std::make_shared<CancelMark>();
+
+  /// Held from taking a number until the call that carries it is submitted. Before `mutex_`.
+  std::mutex order_;
+  std::mutex mutex_;
+  protocol::GroupState state_;
+  bool is_gone_ = false;
+
+  GroupWatches watches_;
+  std::vector<bool> told_ranks_;  ///< of whose loss was told; the I/O thread's
+};
+
+}  // namespace muster::client

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "client/checks.h"
+#include "client/failure.h"
+#include "client/group/group.h"
+
+// How the calls of a group are made: arguments first, then what needs memory, and a number last, so
+// that what is refused has never counted.
+
+namespace muster::client {
+
+inline const Error* error_of(const Outcome& outcome) {
+  return outcome.reply ? nullptr : &outcome.reply.error();
+}
+
+template <class T>
+Call<T> Group::call(std::string_view operation, Duration timeout) {
+  Call<T> call;
+  call.subject = {operation, name_, epoch(), 0};
+  call.ticket.mark = mark_;
+  auto resolved = timeout_or(timeout, options_.timeout);
+  if (resolved) {
+    call.timeout = *resolved;
+  } else {
+    call.refused = std::move(resolved).error();
+  }
+  return call;
+}
+
+/// Whether nothing is wrong with the call so far.
+template <class T>
+bool Group::check(Call<T>& call) {
+  if (!call.refused) call.refused = refusal_of(call.body, link_->limits());
+  return !call.refused;
+}
+
+template <class T>
+bool Group::check_rank(Call<T>& call, const char* what, int rank) {
+  if (rank >= 0 && rank < world_size()) return true;
+  if (!call.refused) {
+    call.refused = invalid_argument(std::string(what) + " " + std::to_string(rank) +
+                                    ": ranks are 0 to " + std::to_string(world_size() - 1));
+  }
+  return false;
+}
+
+}  // namespace muster::client

@@ -1,0 +1,127 @@
+#include "client/decode.h"
+#include "client/group/group_call.h"
+#include "client/group/round_values.h"
+
+// The collectives: each call is this rank's part of one round.
+
+namespace muster::client {
+namespace {
+
+using RankValues = std::vector<std::string>;
+
+auto all_values(int count) {
+  return
+      [count](const std::string& body) { return values_of(body, static_cast<std::size_t>(count)); };
+}
+
+auto one_value(std::optional<std::string> own) {
+  return [own = std::move(own)](std::string&& body) mutable {
+    return value_of(std::move(body), std::move(own));
+  };
+}
+
+}  // namespace
+
+template <class T>
+void Group::number_round(Call<T>& call) {
+  call.ticket.settle = [self = shared_from_this()](const Outcome& outcome) {
+    const std::lock_guard settling(self->mutex_);
+    self->state_.end_round(error_of(outcome), outcome.fate);
+  };
+  call.is_counted = true;
+  call.order = std::unique_lock(order_);
+  const std::lock_guard lock(mutex_);
+  const auto round = state_.begin_round();
+  if (!round) {
+    call.refused = round.error();
+    call.order.unlock();
+    return;
+  }
+  std::get<wire::CollectiveCall>(call.body).round = *round;
+  call.subject.round = *round;
+  call.ticket.cancellation = wire::CancelRound{epoch(), *round};
+}
+
+template <class T, class Decode>
+Call<T> Group::collective(std::string_view operation, wire::CollectiveCall body, Duration timeout,
+                          Decode decode) {
+  auto made = call<T>(operation, timeout);
+  if (!made.refused && made.timeout == Duration::zero()) {
+    made.refused = invalid_argument("timeout: above zero, others have to come");
+  }
+  check_rank(made, "root", static_cast<int>(body.root));
+  body.epoch = epoch();
+  made.body = std::move(body);
+  made.decode = std::move(decode);
+  if (check(made)) number_round(made);
+  return made;
+}
+
+Call<std::string> Group::broadcast_call(std::string_view bytes, std::uint32_t codec, int root,
+                                        Duration timeout) {
+  wire::CollectiveCall body;
+  body.collective = wire::Collective::broadcast;
+  body.root = static_cast<std::uint32_t>(root);
+  body.codec = codec;
+  std::optional<std::string> own;
+  if (root == rank()) {
+    body.values.push_back(bytes);
+    own = bytes;
+  }
+  return collective<std::string>("broadcast_obj", std::move(body), timeout,
+                                 one_value(std::move(own)));
+}
+
+Call<std::vector<std::string>> Group::all_gather_call(std::string_view bytes, std::uint32_t codec,
+                                                      Duration timeout) {
+  wire::CollectiveCall body;
+  body.collective = wire::Collective::all_gather;
+  body.codec = codec;
+  body.values.push_back(bytes);
+  return collective<RankValues>("all_gather_obj", std::move(body), timeout,
+                                all_values(world_size()));
+}
+
+Call<std::vector<std::string>> Group::gather_call(std::string_view bytes, std::uint32_t codec,
+                                                  int root, Duration timeout) {
+  wire::CollectiveCall body;
+  body.collective = wire::Collective::gather;
+  body.root = static_cast<std::uint32_t>(root);
+  body.codec = codec;
+  body.values.push_back(bytes);
+  return collective<RankValues>("gather_obj", std::move(body), timeout,
+                                all_values(root == rank() ? world_size() : 0));
+}
+
+Call<std::string> Group::scatter_call(Span<const std::string> bytes, std::uint32_t codec, int root,
+                                      Duration timeout) {
+  wire::CollectiveCall body;
+  body.collective = wire::Collective::scatter;
+  body.root = static_cast<std::uint32_t>(root);
+  body.codec = codec;
+  std::optional<std::string> own;
+  if (root == rank()) {
+    if (bytes.size() != static_cast<std::size_t>(world_size())) {
+      auto refused = call<std::string>("scatter_obj", timeout);
+      refused.refused = invalid_argument(std::to_string(bytes.size()) + " objects for " +
+                                         std::to_string(world_size()) + " ranks");
+      return refused;
+    }
+    body.values.assign(bytes.begin(), bytes.end());
+    own = bytes[static_cast<std::size_t>(root)];
+  }
+  return collective<std::string>("scatter_obj", std::move(body), timeout,
+                                 one_value(std::move(own)));
+}
+
+Call<BarrierResult> Group::barrier_call(Duration timeout) {
+  wire::CollectiveCall body;
+  body.collective = wire::Collective::barrier;
+  return collective<BarrierResult>(
+      "barrier", std::move(body), timeout,
+      decoder<BarrierResult, wire::CollectiveCall>([](wire::RoundReply& reply, const auto&) {
+        return BarrierResult{std::move(reply.unconfirmed)};
+      }));
+}
+
+}  // namespace muster::client

@@ -1,0 +1,73 @@
+#include "client/decode.h"
+#include "client/group/group_call.h"
+
+// Objects from one rank to another, numbered per destination or source and tag.
+
+namespace muster::client {
+
+Call<void> Group::send_call(int destination, std::uint32_t codec, std::string_view bytes,
+                            std::uint64_t tag, Duration timeout) {
+  auto made = call<void>("send_obj", timeout);
+  const auto peer = static_cast<std::uint32_t>(destination);
+  made.body = wire::Send{epoch(), peer, tag, 0, codec, bytes};
+  made.decode = decoder<void, wire::Send>(read_nothing);
+  if (!check_rank(made, "destination", destination) || !check(made)) return made;
+  made.ticket.settle = [self = shared_from_this(), peer, tag](const Outcome& outcome) {
+    const std::lock_guard settling(self->mutex_);
+    self->state_.end_send(peer, tag, error_of(outcome), outcome.fate);
+  };
+  made.is_counted = true;
+  made.order = std::unique_lock(order_);
+  const std::lock_guard lock(mutex_);
+  const auto sequence = state_.begin_send(peer, tag);
+  if (!sequence) {
+    made.refused = sequence.error();
+    made.order.unlock();
+    return made;
+  }
+  std::get<wire::Send>(made.body).sequence = *sequence;
+  return made;
+}
+
+Call<ReceivedBytes> Group::receive_call(int source, std::uint32_t codec, std::uint64_t tag,
+                                        Duration timeout) {
+  auto made = call<ReceivedBytes>("recv_obj", timeout);
+  const auto peer = static_cast<std::uint32_t>(source);
+  made.body = wire::Receive{epoch(), peer, tag, 0, codec};
+  made.decode =
+      decoder<ReceivedBytes, wire::Receive>([](const wire::ReceiveReply& reply, std::string& body) {
+        return ReceivedBytes{cut_out(body, reply.value), reply.sequence};
+      });
+  if (!check_rank(made, "source", source) || !check(made)) return made;
+  made.ticket.settle = [self = shared_from_this(), peer, tag](const Outcome& outcome) {
+    const std::lock_guard settling(self->mutex_);
+    self->state_.end_receive(peer, tag, error_of(outcome));
+  };
+  made.is_counted = true;
+  made.order = std::unique_lock(order_);
+  const std::lock_guard lock(mutex_);
+  const auto sequence = state_.begin_receive(peer, tag);
+  if (!sequence) {
+    made.refused = sequence.error();
+    made.order.unlock();
+    return made;
+  }
+  std::get<wire::Receive>(made.body).sequence = *sequence;
+  return made;
+}
+
+Call<std::uint64_t> Group::expire_data_call(std::optional<Duration> older_than, Duration timeout) {
+  auto made = call<std::uint64_t>("expire_data", timeout);
+  if (older_than && *older_than < Duration::zero() && !made.refused) {
+    made.refused = invalid_argument("older_than: not negative");
+  }
+  made.body = wire::ExpireData{epoch(), older_than.value_or(formed_.data_expiration)};
+  made.decode =
+      decoder<std::uint64_t, wire::ExpireData>([](const wire::NumberReply& reply, const auto&) {
+        return static_cast<std::uint64_t>(reply.number);
+      });
+  check(made);
+  return made;
+}
+
+}  // namespace muster::client

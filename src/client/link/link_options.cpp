@@ -1,0 +1,33 @@
+#include "client/link/link_options.h"
+
+#include "base/random.h"
+
+namespace muster::client {
+
+protocol::Options protocol_options(const std::string& address, const StoreOptions& options,
+                                   const ProcessInfo& process) {
+  protocol::Options settings;
+  settings.identity.process = process;
+  settings.identity.role =
+      options.role == Role::observer ? wire::Role::observer : wire::Role::client;
+  settings.identity.name_space = options.name_space;
+  settings.where = address;
+  settings.jitter_seed = base::random_u64();
+  return settings;
+}
+
+Limits limits_of(const wire::ServerLimits& from) {
+  Limits limits;
+  limits.key_bytes_max = from.key_bytes_max;
+  limits.value_bytes_max = from.value_bytes_max;
+  limits.round_bytes_max = from.round_bytes_max;
+  limits.keys_per_operation_max = from.keys_per_operation_max;
+  limits.world_size_max = from.world_size_max;
+  limits.heartbeat = from.heartbeat;
+  limits.session_timeout = from.session_timeout;
+  limits.grace = from.grace;
+  limits.slack = from.slack;
+  return limits;
+}
+
+}  // namespace muster::client

@@ -1,0 +1,185 @@
+#include "muster/inspect.h"
+
+#include <algorithm>
+
+#include "base/monotonic_now.h"
+#include "client/decode.h"
+#include "client/members.h"
+#include "client/store/store_call.h"
+
+// The calls of operators. Lists come in pages, each from the last entry of the one before;
+// that of objects is one of keys, which have a cursor.
+
+namespace muster::client {
+namespace {
+
+SessionInfo public_form(const wire::SessionEntry& entry) {
+  return {entry.id, entry.process, entry.connected, entry.silence, entry.groups, entry.waiting};
+}
+
+GroupInfo public_form(const wire::GroupEntry& entry) {
+  return {std::string(entry.name),
+          entry.epoch,
+          static_cast<int>(entry.world_size),
+          static_cast<int>(entry.live),
+          static_cast<int>(entry.candidates),
+          entry.round,
+          entry.round_age};
+}
+
+WaiterInfo public_form(const wire::WaiterEntry& entry) {
+  return {entry.session, entry.process, std::string(entry.operation), std::string(entry.target),
+          entry.age,     entry.left};
+}
+
+WaitingRound public_form(const wire::RoundEntry& entry) {
+  return {entry.number, std::string(entry.call), entry.age,
+          entry.called, entry.missing,           static_cast<int>(entry.older_rounds)};
+}
+
+WaitingRegroup public_form(const wire::RegroupEntry& entry) {
+  return {static_cast<int>(entry.new_size), static_cast<int>(entry.min_size), entry.age,
+          entry.called, entry.missing};
+}
+
+WaitingReceiver public_form(const wire::ReceiverEntry& entry) {
+  return {static_cast<int>(entry.rank), static_cast<int>(entry.source), entry.tag, entry.sequence,
+          entry.age};
+}
+
+WaitingCandidate public_form(const wire::CandidateEntry& entry) {
+  return {client::public_form(entry.member),
+          static_cast<int>(entry.world_size),
+          entry.standby,
+          entry.waits_for_holder,
+          entry.age,
+          entry.left};
+}
+
+GroupReport report_of(const wire::InspectGroupReply& reply, std::string_view name) {
+  GroupReport report;
+  report.name = name;
+  report.epoch = reply.epoch;
+  report.world_size = static_cast<int>(reply.world_size);
+  report.age = reply.age;
+  for (const wire::MemberEntry& member : reply.members) {
+    report.members.push_back(client::public_form(member));
+  }
+  report.missing = reply.missing;
+  for (const wire::CandidateEntry& candidate : reply.candidates) {
+    report.candidates.push_back(public_form(candidate));
+  }
+  if (reply.round) report.round = public_form(*reply.round);
+  if (reply.confirming) report.confirming = public_form(*reply.confirming);
+  if (reply.regroup) report.regroup = public_form(*reply.regroup);
+  for (const wire::ReceiverEntry& receiver : reply.receivers) {
+    report.receivers.push_back(public_form(receiver));
+  }
+  if (reply.failed) report.failure = reply.failure;
+  report.failure_age = reply.failure_age;
+  report.failure_call = reply.failure_call;
+  return report;
+}
+
+/// One page: what `entries` of the reply are, in their public form.
+template <class T, class Request, class Entry>
+Result<std::vector<T>> page(Store& store, const Request& request,
+                            std::vector<Entry> wire::ReplyTo<Request>::*entries, Duration timeout) {
+  Call<std::vector<T>> call;
+  call.subject.operation = wire::name_of(wire::operation<Request>);
+  call.body = request;
+  call.decode = decoder<std::vector<T>, Request>([entries](const auto& reply, const auto&) {
+    std::vector<T> read;
+    for (const Entry& entry : reply.*entries) read.push_back(public_form(entry));
+    return read;
+  });
+  return run(store.impl(), timeout, std::move(call));
+}
+
+/// The timeout of a call of many pages: each has what is left of it.
+class TimeoutOfAll {
+ public:
+  TimeoutOfAll(const Store& store, Duration timeout)
+      : timeout_(timeout == default_timeout && store.impl() != nullptr
+                     ? store.impl()->link()->options().timeout
+                     : timeout),
+        deadline_(base::deadline_after(base::monotonic_now(), timeout_)) {}
+
+  Duration left() const {
+    if (timeout_ <= Duration::zero()) return timeout_;  // asks once, or will be refused
+    return std::max(deadline_ - base::monotonic_now(), Duration{1});
+  }
+
+ private:
+  Duration timeout_;
+  base::Instant deadline_;
+};
+
+/// All pages, each asked for by `ask(last entry, or null)`.
+template <class T, class Ask>
+Result<std::vector<T>> all_pages(Ask ask) {
+  std::vector<T> all;
+  for (;;) {
+    Result<std::vector<T>> next = ask(all.empty() ? nullptr : &all.back());
+    if (!next) return next;
+    if (next->empty()) return all;
+    for (T& entry : *next) all.push_back(std::move(entry));
+  }
+}
+
+}  // namespace
+}  // namespace muster::client
+
+MUSTER_BEGIN_NAMESPACE
+
+Result<std::vector<SessionInfo>> inspect_sessions(Store& store, Duration timeout) {
+  const client::TimeoutOfAll all(store, timeout);
+  return client::all_pages<SessionInfo>([&](const SessionInfo* last) {
+    return client::page<SessionInfo>(store, wire::Sessions{last ? last->id : 0},
+                                     &wire::SessionsReply::sessions, all.left());
+  });
+}
+
+Result<std::vector<GroupInfo>> inspect_groups(Store& store, Duration timeout) {
+  const client::TimeoutOfAll all(store, timeout);
+  return client::all_pages<GroupInfo>([&](const GroupInfo* last) {
+    return client::page<GroupInfo>(store, wire::Groups{last ? last->name : std::string_view()},
+                                   &wire::GroupsReply::groups, all.left());
+  });
+}
+
+Result<std::vector<WaiterInfo>> inspect_waiters(Store& store, Duration timeout) {
+  const client::TimeoutOfAll all(store, timeout);
+  return client::all_pages<WaiterInfo>([&](const WaiterInfo* last) {
+    return client::page<WaiterInfo>(store, wire::Waiters{last ? last->session : 0},
+                                    &wire::WaitersReply::waiters, all.left());
+  });
+}
+
+Result<GroupReport> inspect_group(Store& store, std::string_view name, Duration timeout) {
+  client::Call<GroupReport> call;
+  call.subject = {"inspect_group", std::make_shared<const std::string>(name), 0, 0};
+  call.body = wire::InspectGroup{name};
+  call.decode = client::decoder<GroupReport, wire::InspectGroup>(
+      [name = std::string(name)](const wire::InspectGroupReply& reply, const std::string&) {
+        return client::report_of(reply, name);
+      });
+  return client::run(store.impl(), timeout, std::move(call));
+}
+
+Result<std::vector<KeyInfo>> inspect_objects(Store& store, std::string_view prefix,
+                                             Duration timeout) {
+  const client::TimeoutOfAll all(store, timeout);
+  std::vector<KeyInfo> objects;
+  std::uint64_t cursor = 0;
+  do {
+    Result<KeyPage> page = client::run(store.impl(), timeout,
+                                       client::list_call(wire::ListKind::objects, prefix, cursor));
+    if (!page) return std::move(page).error();
+    for (KeyInfo& object : page->keys) objects.push_back(std::move(object));
+    cursor = page->cursor;
+  } while (cursor != 0);
+  return objects;
+}
+
+MUSTER_END_NAMESPACE
