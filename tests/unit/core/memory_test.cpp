@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include <doctest/doctest.h>
 
 #include "engine_driver.h"
@@ -164,4 +166,30 @@ TEST_CASE("what a large table took is given back when its keys go") {
     driver.ask(a, wire::Remove{{key}});
   });
   CHECK(allocated().live_bytes - before < (full - before) / 20);
+}
+
+TEST_CASE("processes that come and go leave nothing behind") {
+  EngineDriver driver;
+  const core::ConnectionId stays = driver.connect();
+  std::uint64_t number = 1'000'000;  // of the connection, and in the id of its process
+  const auto come_and_go = [&](int count) {
+    for (const std::uint64_t last = number + static_cast<std::uint64_t>(count); number < last;) {
+      core::Hello hello;
+      hello.connection = ++number;
+      std::memcpy(hello.hello.process.id.bytes.data(), &number, sizeof number);
+      driver.apply(hello);
+      driver.ask(number, wire::Set{"bound", "value", {}, false, true});
+      driver.ask(number, wire::Get{key_of(static_cast<int>(number))}, 1h);
+      driver.ask(number, wire::Get{"awaited"}, 1h);
+      driver.ask(stays, wire::Set{"awaited", "value", {}, false, false});
+      driver.ask(stays, wire::Remove{{"awaited"}});
+      driver.apply(core::Goodbye{number});
+      driver.effects.clear();
+    }
+    return allocated().live_bytes;
+  };
+  driver.ask(stays, wire::Status{});
+  const std::int64_t before = come_and_go(5000);  // so many closed connections are remembered
+  const std::int64_t after = come_and_go(5000);
+  CHECK(after - before < 10'000);
 }

@@ -43,6 +43,24 @@ TEST_CASE("a stream in which nothing is leaves a small counter behind, until its
   CHECK(driver.engine.counts().memory_bytes == 0);
 }
 
+TEST_CASE("streams to a rank that left take no more memory than streams that it has emptied") {
+  const auto memory_after_leave = [](bool receives) {
+    GroupDriver driver;
+    const auto ranks = driver.form(2);
+    for (std::uint64_t tag = 0; tag < 100; ++tag) {
+      driver.call(ranks[0], object(driver, tag, 0));
+      if (receives) driver.call(ranks[1], wanted(driver, tag, 0));
+      driver.acknowledge_all();
+    }
+    CHECK(driver.engine.counts().objects == (receives ? 0 : 100));
+    driver.call(ranks[1], wire::Leave{driver.epoch});
+    driver.acknowledge_all();
+    CHECK(driver.engine.counts().objects == 0);
+    return driver.engine.counts().memory_bytes;
+  };
+  CHECK(memory_after_leave(false) == memory_after_leave(true));
+}
+
 TEST_CASE("receives that come before their objects leave nothing") {
   GroupDriver driver;
   const auto ranks = driver.form(2);
