@@ -1,11 +1,13 @@
 #include "communicator/gate.h"
 
+#include <chrono>
 #include <optional>
 #include <thread>
 
 #include <doctest/doctest.h>
 
 #include "client/failure.h"
+#include "support/await.h"
 
 namespace muster::communicator {
 namespace {
@@ -27,17 +29,29 @@ TEST_CASE("who comes when the gate is closed is told why, by the first reason") 
   CHECK(pass.error().code == ErrorCode::rank_lost);
 }
 
-TEST_CASE("whoever waits for all to leave waits for each, and no longer than told") {
+TEST_CASE("waiting for a gate to be empty waits for each pass, and no longer than told") {
   Gate gate;
   std::optional first(gate.enter());
   std::optional second(gate.enter());
   gate.close(why(ErrorCode::aborted));
   CHECK_FALSE(gate.wait_empty(1ms));
+  second.reset();
+  CHECK_FALSE(gate.wait_empty(1ms));
+  first.reset();
+  CHECK(gate.wait_empty(0ms));
+}
+
+TEST_CASE("the last pass that goes wakes the thread that waits for it") {
+  Gate gate;
+  std::optional last(gate.enter());
   std::thread leaving([&] {
-    second.reset();
-    first.reset();
+    test::let_pass(20ms);  // so that the other thread sleeps
+    last.reset();
   });
-  CHECK(gate.wait_empty(20s));
+  // The condition is read again when the time is up: only the time shows a missing wake-up.
+  const auto began = std::chrono::steady_clock::now();
+  CHECK(gate.wait_empty(60s));
+  CHECK(std::chrono::steady_clock::now() - began < 30s);
   leaving.join();
 }
 
