@@ -252,14 +252,14 @@ TEST_CASE_FIXTURE(Machine, "an abort that hangs costs its handle, and nobody wai
   Alone alone;
   const int before = nccl::given_up_handles();
   nccl::Options options = doubled();
-  options.abort_timeout = 1s;
+  options.abort_timeout = 3s;
   std::optional<Communicator> communicator(alone.create(options));
   REQUIRE(nccl().fault("abort:hang") == 0);
   const auto began = Clock::now();
   communicator.reset();
-  CHECK(Clock::now() - began < 900ms);
+  CHECK(nccl::given_up_handles() == before);  // nobody has waited
   await([&] { return nccl::given_up_handles() == before + 1; });
-  CHECK(Clock::now() - began >= 1s);
+  CHECK(Clock::now() - began >= 3s);
   alone.create();  // the next one is another one
 }
 

@@ -72,7 +72,7 @@ TEST_CASE("one thread holds a device at a time, as often as it likes, and gives 
   CHECK(is_free(0));
 }
 
-TEST_CASE("a thread that gives a device back wakes the one that waits") {
+TEST_CASE("a thread that waits for a device gets it when it is given back") {
   DeviceLocks locks;
   const Gate open;
   std::optional held(test::must(locks.acquire(0, Role::anyone, Clock::now(), open)));
