@@ -16,7 +16,8 @@ files *.txt of this folder, in paragraphs:
 
 `- ` lines are replaced by `+ ` lines; indentation does not count. More lines `in FILE` follow, or
 `and` for a further edit of the same file. Bugs that share a line share a paragraph. `bug NAME !`:
-the simulation has no story that could show it; the test suites have to find it.
+the simulation has no story that could show it; the test suites have to find it. `bug NAME ?`: it is
+known that no test finds it; docs/reliability.md lists it, and it is left out of samples.
 
 All bugs are in one build, which plants none until the environment says MUSTER_PLANTED=NAME.
 """
@@ -44,6 +45,7 @@ class Bug:
     what: str
     page: str  # the file of this folder that has it, without .txt
     is_simulated: bool
+    is_survivor: bool
     files: list = field(default_factory=list)
 
 
@@ -74,11 +76,11 @@ def read_page(path, bugs, edits):
             continue
         elif word == "bug":
             name, _, mark = rest.partition(" ")
-            if not re.fullmatch(r"[a-z]\w*", name) or mark not in ("", "!"):
+            if not re.fullmatch(r"[a-z]\w*", name) or mark not in ("", "!", "?"):
                 raise Wrong(f"{place}: no name of a bug: {rest}")
             if name in bugs:
                 raise Wrong(f"{place}: there is another bug {name}")
-            bug = bugs[name] = Bug(name, "", path.stem, mark != "!")
+            bug = bugs[name] = Bug(name, "", path.stem, mark != "!", mark == "?")
             names.append(name)
         elif line.startswith("  ") and bug is not None and not bug.what:
             bug.what = line.strip()

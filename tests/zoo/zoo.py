@@ -10,7 +10,8 @@ One build in build/zoo has all of them: a copy of the project with the edits of 
 tests/zoo/plant.py). A run looks for each bug first in the suites of its room, then in the others,
 and ends at the first test that fails. A bug of the core or of the client's protocol has to be found
 by the simulation as well, unless it is marked. Results are kept by the tree's state in
-build/zoo/results, so a run that was stopped goes on. Fails if a bug lives.
+build/zoo/results, so a run that was stopped goes on. Fails if a bug lives of which that is not
+known, or if one is found that is marked as a survivor.
 """
 
 import json
@@ -165,7 +166,8 @@ def sample_of(bugs):
     scale = float(os.environ.get("MUSTER_TEST_SCALE", "1"))
     count = min(len(bugs), max(1, round(scale * len(bugs))))
     dice = random.Random(os.environ.get("MUSTER_TEST_SEED", "0"))
-    return sorted(dice.sample(sorted(bugs), count))
+    known = sorted(name for name, bug in bugs.items() if not bug.is_survivor)
+    return sorted(dice.sample(known, min(count, len(known))))
 
 
 def print_table(bugs, results):
@@ -175,7 +177,7 @@ def print_table(bugs, results):
     alive = [name for name in bugs if name in results and lives(results[name])]
     missing = [name for name in bugs if name not in results]
     print(f"{len(bugs)} bugs, {len(missing)} not tried, {len(alive)} live: {' '.join(alive)}")
-    return 1 if alive or missing else 0
+    return 1 if missing or any(not bugs[name].is_survivor for name in alive) else 0
 
 
 def hunt(bugs, wanted, is_again):
@@ -197,9 +199,13 @@ def hunt(bugs, wanted, is_again):
         print(line_of(results[name]), flush=True)
     alive = [name for name in wanted if lives(results[name])]
     for name in alive:
-        print(f"{name} lives: {bugs[name].what}")
+        known = " (known)" if bugs[name].is_survivor else ""
+        print(f"{name} lives{known}: {bugs[name].what}")
+    found = [name for name in wanted if bugs[name].is_survivor and name not in alive]
+    for name in found:
+        print(f"{name} is found by {results[name]['test']}: take its mark away")
     print(f"{len(wanted)} of {len(bugs)} bugs, {len(alive)} live")
-    return 1 if alive else 0
+    return 1 if found or any(not bugs[name].is_survivor for name in alive) else 0
 
 
 def main(arguments):
