@@ -8,6 +8,10 @@
 namespace muster::core {
 namespace {
 
+/// A session is in few groups: looking at all that it is a member of is faster than a search among
+/// the ranks.
+constexpr std::size_t members_looked_at_max = 8;
+
 /// `ranks` in ascending order.
 std::vector<std::uint32_t> sorted(std::vector<std::uint32_t> ranks) {
   std::sort(ranks.begin(), ranks.end());
@@ -82,6 +86,12 @@ Roster::Roster(Host& its_host, std::string its_group, std::uint64_t its_epoch)
     : host(its_host), group(std::move(its_group)), epoch(its_epoch) {}
 
 Member* Roster::find(const Session& session) {
+  if (session.members.size() <= members_looked_at_max) {
+    for (Member* member : session.members) {
+      if (&member->roster == this) return member;
+    }
+    return nullptr;
+  }
   const auto place = std::lower_bound(
       rank_of_session_.begin(), rank_of_session_.end(), session.id,
       [](const auto& entry, std::uint64_t session_id) { return entry.first < session_id; });

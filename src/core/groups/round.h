@@ -34,6 +34,12 @@ bool from_one(wire::Collective collective);
 /// "barrier", "broadcast root=2 codec=1".
 std::string text_of(const RoundCall& call);
 
+/// The part of a parked `recover` that a collective call does not have.
+struct Recovery {
+  std::vector<std::uint64_t> next_sequences;  ///< of the streams that it asked for
+  HeldBytes record;
+};
+
 /// A parked collective call, or a `recover` that waits for a round's outcome.
 struct RoundWait final : Wait {
   RoundWait(Round& its_round, Member& its_member, Parked& its_parked)
@@ -45,9 +51,7 @@ struct RoundWait final : Wait {
 
   Round& round;
   Member& member;
-  bool recovering = false;
-  std::vector<std::uint64_t> next_sequences;  ///< recover: of the streams it asked for
-  HeldBytes record;
+  std::unique_ptr<Recovery> recovery;  ///< null: a collective call
   Link<RoundWait> link{*this};
 };
 

@@ -20,6 +20,18 @@ std::string text_of(const RoundCall& call) {
 
 namespace {
 
+/// Most ranks of a round get this reply: it is encoded once.
+const std::string& head_without_value() {
+  static const std::string head = answer_of(wire::RoundReply{}).head;
+  return head;
+}
+
+std::string head_of_unconfirmed(std::vector<RankRange> ranks) {
+  wire::RoundReply reply;
+  reply.unconfirmed = std::move(ranks);
+  return std::move(answer_of(reply).head);
+}
+
 /// What comes before the bytes of a RoundReply's one value.
 std::string head_of_one_value(const Object& object) {
   std::string head;
@@ -33,8 +45,8 @@ std::string head_of_one_value(const Object& object) {
 }  // namespace
 
 void Rounds::answer(RoundWait& wait) {
-  Answer answer = wait.recovering
-                      ? recovered(wait.round, wait.member, wait.next_sequences)
+  Answer answer = wait.recovery != nullptr
+                      ? recovered(wait.round, wait.member, wait.recovery->next_sequences)
                       : outcome(wait.round, wait.member, host_.now() - wait.parked.received);
   host_.answer(wait.parked, std::move(answer));
 }
@@ -72,9 +84,8 @@ Answer Rounds::outcome(const Round& round, const Member& member, Duration elapse
       case wire::Collective::all_gather: object = round.body; break;
     }
     if (!gets_value) {
-      wire::RoundReply reply;
-      if (withheld(round, member)) reply.unconfirmed = unconfirmed(round);
-      answer = answer_of(reply);
+      answer.head =
+          withheld(round, member) ? head_of_unconfirmed(unconfirmed(round)) : head_without_value();
     } else if (object != nullptr) {
       if (from_one(round.call.collective)) answer.head = head_of_one_value(*object);
       answer.tail = object->value;
@@ -127,9 +138,8 @@ void Rounds::recover(const RequestContext& context, Member& member, std::uint64_
     Parked* parked = host_.park(context);
     if (parked == nullptr) return;
     auto wait = std::make_unique<RoundWait>(*round, member, *parked);
-    wait->recovering = true;
-    wait->next_sequences = std::move(next_sequences);
-    wait->record = std::move(record);
+    wait->recovery =
+        std::make_unique<Recovery>(Recovery{std::move(next_sequences), std::move(record)});
     round->waits.append(wait->link);
     parked->wait = std::move(wait);
     return;

@@ -83,7 +83,7 @@ void Rounds::settle(Round& round) {
   waits.append_all(round.waits);
   while (!waits.empty()) {
     RoundWait& wait = waits.first();
-    if (!wait.recovering && withheld(round, wait.member)) {
+    if (wait.recovery == nullptr && withheld(round, wait.member)) {
       round.waits.append(wait.link);
     } else {
       answer(wait);
@@ -175,7 +175,7 @@ void Rounds::timed_out(RoundWait& wait) {
   Round& round = wait.round;
   if (round.state != Round::State::open) return answer(wait);
   Error error = missing_error(round, wait.member, wait.parked.timeout);
-  if (wait.recovering) {
+  if (wait.recovery != nullptr) {
     return host_.fail(wait.parked, std::move(error));
   }
   fail_open(round, std::move(error));
@@ -208,7 +208,7 @@ void Rounds::drop_objects(Round& round) {
 /// The call stays: its deadline decides as if its rank still waited.
 void Rounds::abandoned(RoundWait& wait) {
   Round& round = wait.round;
-  const bool counts = round.state == Round::State::open && !wait.recovering;
+  const bool counts = round.state == Round::State::open && wait.recovery == nullptr;
   if (counts && wait.parked.deadline < round.abandoned_deadline) {
     round.abandoned_deadline = wait.parked.deadline;
     round.abandoned_timeout = wait.parked.timeout;

@@ -20,11 +20,16 @@ bool Quota::charge(std::uint64_t bytes) {
   return true;
 }
 
-bool Quota::charge_reserve(std::uint64_t bytes) {
+bool Quota::has_reserve(std::uint64_t bytes) const {
   for (const Quota* quota = this; quota != nullptr; quota = quota->parent_) {
     const std::uint64_t limit = quota->limit_bytes_ + quota->limit_bytes_ / 8;
     if (quota->used_bytes_ > limit || bytes > limit - quota->used_bytes_) return false;
   }
+  return true;
+}
+
+bool Quota::charge_reserve(std::uint64_t bytes) {
+  if (!has_reserve(bytes)) return false;
   charge_always(bytes);
   return true;
 }

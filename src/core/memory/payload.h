@@ -25,6 +25,8 @@ class Quota {
   /// As `charge`, with an eighth more than the limit: for what serves reads (waits), which go on
   /// when writes are refused, but not for ever.
   bool charge_reserve(std::uint64_t bytes);
+  /// Whether `charge_reserve` would charge them.
+  bool has_reserve(std::uint64_t bytes) const;
   /// Charges even past the limit: for what frees memory or must not fail.
   void charge_always(std::uint64_t bytes);
   bool charge(std::uint64_t bytes, Charging charging);

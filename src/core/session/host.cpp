@@ -46,11 +46,10 @@ Parked* Host::park(const RequestContext& context) {
                             actual, limit));
     return nullptr;
   }
-  if (!session.quota.charge_reserve(parked_bytes)) {
+  if (!session.quota.has_reserve(parked_bytes)) {  // which the request charges itself
     fail(context, memory_exhausted(*this, session.quota, parked_bytes));
     return nullptr;
   }
-  session.quota.release(parked_bytes);  // the request charges them itself
   const std::uint64_t id = context.request_id;
   Parked& parked = session.parked.try_emplace(id, session, id, context.operation).first->second;
   parked.received = now();
@@ -149,14 +148,28 @@ void Host::deliver(Session& session, std::uint64_t request_id, wire::Operation o
 }
 
 void Host::send_kept(const Session& session, std::uint64_t request_id, const Answer& answer) {
-  send(session, request_id, answer.code, std::string(answer.head), {}, Payload(answer.tail));
+  if (session.connection == 0) return;
+  SendReply& reply = add_reply(session.connection, request_id, answer.code);
+  reply.head = answer.head;
+  reply.tail = answer.tail;
 }
 
 void Host::send(const Session& session, std::uint64_t request_id, std::uint16_t code,
                 std::string&& head, std::string_view value, Payload&& tail) {
   if (session.connection == 0) return;  // it is asked for again, or has expired by then
-  effects_.emplace_back(
-      SendReply{session.connection, request_id, code, std::move(head), value, std::move(tail)});
+  SendReply& reply = add_reply(session.connection, request_id, code);
+  reply.head = std::move(head);
+  reply.value = value;
+  reply.tail = std::move(tail);
+}
+
+SendReply& Host::add_reply(ConnectionId connection, std::uint64_t request_id, std::uint16_t code) {
+  Effect& effect = effects_.emplace_back(std::in_place_type<SendReply>);
+  SendReply& reply = *std::get_if<SendReply>(&effect);
+  reply.connection = connection;
+  reply.request_id = request_id;
+  reply.code = code;
+  return reply;
 }
 
 void Host::send_event(const Session& session, wire::EventKind kind,

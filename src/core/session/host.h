@@ -94,6 +94,7 @@ class Host {
   void send_kept(const Session& session, std::uint64_t request_id, const Answer& answer);
   void send(const Session& session, std::uint64_t request_id, std::uint16_t code,
             std::string&& head, std::string_view value, Payload&& tail);
+  SendReply& add_reply(ConnectionId connection, std::uint64_t request_id, std::uint16_t code);
 
   Options options_;
   Quota quota_;
