@@ -56,6 +56,9 @@ PLANTED = {
     "trailing space": ("docs/a.md", "word \n", 1, "trailing-space"),
     "a tab": ("src/base/a.h", "\tint a;\n", 2, "tab"),
     "a namespace for all": ("src/base/a.h", "using namespace std;\n", 2, "using-namespace"),
+    "a class of 41 members": (
+        "src/base/a.h", "class A {\n" + "  void f();\n" * 20 + "  int a;\n" * 21 + "};\n", 2,
+        "object-members"),
     "a source that no one compiles": ("src/base/b.cpp", "int a;\n", 1, "listed"),
 }
 
@@ -69,7 +72,7 @@ ALLOWED = {
     "a listed source": ("src/base/a.cpp", "int a;\n"),
     "long namespaces and classes": (
         "src/base/a.h",
-        "namespace a {\nclass B {\n" + "  void f() { g(); }\n" * 80 + "};\n}  // namespace a\n"),
+        "namespace a {\nclass B {\n" + "  void f() {\n    g();\n  }\n" * 40 + "};\n}  // namespace a\n"),
     "a long table": (
         "src/base/a.h", "constexpr A table[] = {\n" + "    {1, f(2)},\n" * 80 + "};\n"),
     "a function of 70 lines": (

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/time.h"
+#include "net/address/socket_address.h"
 #include "net/loop.h"
-#include "net/socket_address.h"
 #include "net/timer.h"
 #include "net/watcher.h"
 

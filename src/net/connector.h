@@ -7,10 +7,10 @@
 #include <variant>
 #include <vector>
 
-#include "net/address.h"
+#include "net/address/address.h"
+#include "net/address/resolver.h"
+#include "net/address/socket_address.h"
 #include "net/connection.h"
-#include "net/resolver.h"
-#include "net/socket_address.h"
 #include "net/timer.h"
 #include "net/watcher.h"
 

@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
+#include "net/address/socket_address.h"
 #include "net/connection.h"
 #include "net/listening.h"
 #include "net/loop.h"
-#include "net/socket_address.h"
 #include "net/timer.h"
 #include "net/unique_fd.h"
 #include "net/watcher.h"

@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <fstream>
 
-#include "net/address.h"
+#include "net/address/address.h"
+#include "net/address/resolver.h"
 #include "net/failure.h"
-#include "net/resolver.h"
 
 // Three steps, each for all addresses before the next: understand them, check that each may be
 // served, bind them. Who may not listen somewhere has then listened nowhere.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "muster/result.h"
-#include "net/socket_address.h"
+#include "net/address/socket_address.h"
 #include "net/unique_fd.h"
 
 namespace muster::net {

@@ -8,7 +8,7 @@
 
 #include "base/time.h"
 #include "core/engine.h"
-#include "net/socket_address.h"
+#include "net/address/socket_address.h"
 #include "server/peer.h"
 
 namespace muster::server {

@@ -21,7 +21,7 @@
 #include "client/handlers.h"
 #include "client/protocol/protocol.h"
 #include "muster/store.h"
-#include "net/address.h"
+#include "net/address/address.h"
 #include "net/connector.h"
 #include "net/loop.h"
 #include "net/task.h"

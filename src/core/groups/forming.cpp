@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/groups/joiner.h"
+#include "core/groups/joiners.h"
 #include "core/groups/roster.h"
 
 namespace muster::core {

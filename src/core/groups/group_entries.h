@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/groups/joiner.h"
+#include "core/groups/joiners.h"
 #include "core/groups/roster.h"
 #include "core/groups/round.h"
 #include "wire/reply.h"

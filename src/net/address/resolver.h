@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "net/address/socket_address.h"
 #include "net/loop.h"
-#include "net/socket_address.h"
 
 namespace muster::net {
 

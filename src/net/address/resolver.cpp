@@ -1,4 +1,4 @@
-#include "net/resolver.h"
+#include "net/address/resolver.h"
 
 #include <netdb.h>
 

@@ -1,4 +1,4 @@
-#include "net/address.h"
+#include "net/address/address.h"
 
 #include <sys/un.h>
 

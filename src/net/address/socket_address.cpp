@@ -1,4 +1,4 @@
-#include "net/socket_address.h"
+#include "net/address/socket_address.h"
 
 #include <arpa/inet.h>
 #include <net/if.h>
