@@ -72,7 +72,8 @@ ALLOWED = {
     "a listed source": ("src/base/a.cpp", "int a;\n"),
     "long namespaces and classes": (
         "src/base/a.h",
-        "namespace a {\nclass B {\n" + "  void f() {\n    g();\n  }\n" * 40 + "};\n}  // namespace a\n"),
+        "namespace a {\nclass B {\n" + "  void f() {\n    g();\n  }\n" * 40 +
+        "};\n}  // namespace a\n"),
     "a long table": (
         "src/base/a.h", "constexpr A table[] = {\n" + "    {1, f(2)},\n" * 80 + "};\n"),
     "a function of 70 lines": (
