@@ -13,26 +13,13 @@ NOT_A_MEMBER = re.compile(
 ACCESS = re.compile(r"\b(public|private|protected)\s*:(?!:)")
 
 
-def end_of_block(code, begin):
-    """The place of the brace that closes the one at `begin`."""
-    depth = 0
-    for place in range(begin, len(code)):
-        if code[place] == "{":
-            depth += 1
-        elif code[place] == "}":
-            depth -= 1
-            if depth == 0:
-                return place
-    return len(code)
-
-
 def declarations(body):
     """The declarations of a class's body, without what stands in their braces."""
     text, place = "", 0
     while place < len(body):
         character = body[place]
         if character == "{":
-            end = end_of_block(body, place)
+            end = tidy_text.closing(body, place)
             rest = body[end + 1:].lstrip()
             is_function = text.rstrip().endswith((")", "const", "noexcept", "override", "final"))
             is_type = NOT_A_MEMBER.search(text) is not None
@@ -58,7 +45,7 @@ def objects(code):
         if re.search(r"(enum\s+|<[^>]*)$", code[max(0, match.start() - 40):match.start()]):
             continue
         begin = match.end() - 1
-        body = code[begin + 1:end_of_block(code, begin)]
+        body = code[begin + 1:tidy_text.closing(code, begin)]
         count = 0
         for declaration in declarations(body):
             declaration = ACCESS.sub("", declaration).strip()
