@@ -25,10 +25,12 @@ import time
 
 import plant
 
+sys.path.append(str(plant.ROOT / "tools"))
+import deep
+
 FOLDER = plant.ROOT / "build" / "zoo"
 TREE, BUILD = FOLDER / "tree", FOLDER / "build"
 RESULTS = FOLDER / "results"
-TEST_LIMIT_S = 60  # a test that hangs has found its bug
 SUITES_LIMIT_S = 900
 SIMULATION_LIMIT_S = 400
 # The suites that a bug of a room meets, by what its page's name begins with.
@@ -147,15 +149,6 @@ def line_of(result):
     return f"{result['page']:16} {result['bug']:36} {test:32} {simulation:10} {result['seconds']:6}"
 
 
-def state_of_tree():
-    """A name for the product, its tests and its bugs as they are."""
-    tree = subprocess.run("git ls-files -s -- src include tests tools meson.build && "
-                          "git diff HEAD -- src include tests tools meson.build", shell=True,
-                          cwd=plant.ROOT, check=True, capture_output=True).stdout
-    return subprocess.run(["git", "hash-object", "--stdin"], input=tree, check=True, cwd=plant.ROOT,
-                          capture_output=True).stdout.decode()[:12]
-
-
 def known_results(path):
     if not path.is_file():
         return {}
@@ -185,7 +178,7 @@ def print_table(bugs, results):
 def hunt(bugs, wanted, is_again):
     """Tries what is not known yet, or everything."""
     RESULTS.mkdir(parents=True, exist_ok=True)
-    path = RESULTS / f"{state_of_tree()}.jsonl"
+    path = RESULTS / f"{deep.state_of_tree()}.jsonl"
     results = {} if is_again else known_results(path)
     rooms = {tuple(map(tuple, suites_of(bugs[name].page))) for name in wanted}
     for suites in sorted({suites for room in rooms for suites in room}):
@@ -220,7 +213,7 @@ def main(arguments):
     try:
         if arguments == ["--table"]:
             bugs = plant.read_bugs()[0]
-            return print_table(bugs, known_results(RESULTS / f"{state_of_tree()}.jsonl"))
+            return print_table(bugs, known_results(RESULTS / f"{deep.state_of_tree()}.jsonl"))
         bugs = plant.read_bugs()[0]
         for unknown in set(arguments) - {"--sample"} - set(bugs) - {b.page for b in bugs.values()}:
             raise plant.Wrong(f"there is no bug and no page {unknown}; see tools/dev zoo --list")
