@@ -202,7 +202,8 @@ class Tidy:
         for name, line, count in tidy_objects.objects(code) if path.startswith("src/") else ():
             is_listed = f"{path}:{name}" in LARGE_OBJECTS
             if count <= OBJECT_MEMBERS_MAX and is_listed:
-                self.find(path, line, "object-members", f"{name} has {count}: no longer an exception")
+                self.find(path, line, "object-members",
+                          f"{name} has {count}: no longer an exception")
             if count > OBJECT_MEMBERS_MAX and not is_listed:
                 self.find(path, line, "object-members",
                           f"{name} has {count}; at most {OBJECT_MEMBERS_MAX}: split it by its data")
