@@ -41,21 +41,52 @@ Result<void> reduce(Communicator& communicator, Buffer& buffer) {
                                  buffer.stream());
 }
 
+/// NCCL's functions in which ncclCommFinalize stays until the test lets it go on.
+class HeldFinalize {
+ public:
+  HeldFinalize() : table_(own()) {
+    is_inside() = may_go_on() = false;
+    table_.comm_finalize = [](nccl::Handle handle) {
+      is_inside() = true;
+      holds_soon([] { return may_go_on().load(); });
+      return own().comm_finalize(handle);
+    };
+  }
+
+  const nccl::Functions* table() const { return &table_; }
+  static std::atomic<bool>& is_inside() {
+    static std::atomic<bool> is;
+    return is;
+  }
+  static std::atomic<bool>& may_go_on() {
+    static std::atomic<bool> may;
+    return may;
+  }
+
+ private:
+  static const nccl::Functions& own() {
+    static const nccl::Functions functions = must(nccl_internal::load_nccl(doubled().nccl_library));
+    return functions;
+  }
+
+  nccl::Functions table_;
+};
+
 TEST_CASE_FIXTURE(Machine, "who waits for a turn while it is closed does not get to its handle") {
   Server server = start_server();
   Member alone(server, "g", 0, 1);
-  auto communicator = must(nccl::create(alone.group, 0, doubled()));
+  const HeldFinalize held;
+  nccl::Options options = doubled();
+  options.nccl = held.table();
+  auto communicator = must(nccl::create(alone.group, 0, options));
   const ImplicitOrder order;
   Buffer buffer(0, 1);
-  REQUIRE(nccl().fault("finalize:delay=200") == 0);
-  const auto later = [](auto call) {
-    auto result = std::async(std::launch::async, std::move(call));
-    let_pass(20ms);  // else it comes when the handle is gone: refused, too
-    return result;
-  };
-  auto closed = later([&] { return communicator.close(); });
-  auto reduced = later([&] { return reduce(communicator, buffer); });
-  auto again = later([&] { return communicator.close(); });
+  auto closed = std::async(std::launch::async, [&] { return communicator.close(); });
+  await([&] { return held.is_inside().load(); });
+  auto reduced = std::async(std::launch::async, [&] { return reduce(communicator, buffer); });
+  auto again = std::async(std::launch::async, [&] { return communicator.close(); });
+  let_pass(20ms);  // nobody sees that they wait; who comes when the handle is gone is refused, too
+  held.may_go_on() = true;
   must(closed.get());
   CHECK(must_fail(reduced.get()).code == ErrorCode::closed);
   CHECK(must_fail(again.get()).code == ErrorCode::closed);
@@ -127,7 +158,7 @@ TEST_CASE_FIXTURE(Machine,
   });
   auto attached =
       std::async(std::launch::async, [&] { return communicators[0]->attach(swapped[0]->group); });
-  let_pass(20ms);
+  await([&] { return held_count(swapped[1]->store, "waits") == 1; });  // it has begun
   must(members[1]->group.leave());
   dropped.get_future().wait();
   must(swapped[1]->group.leave());

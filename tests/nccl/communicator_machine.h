@@ -68,7 +68,11 @@ struct Machine {
   }
   ~Machine() {
     nccl().clear_faults();
-    await([] { return nccl().count("communicators") == 0 && nccl().count("threads") == 0; });
+    CHECK(holds_soon(
+        [] { return nccl().count("communicators") == 0 && nccl().count("threads") == 0; }));
+    // A thread that has aborted a communicator gives its device's context back afterwards. If that
+    // came after the next test's reset, it would be one of that test's contexts.
+    CHECK(holds_soon([] { return cuda().alive("contexts") == 0; }));
     CHECK(nccl().count("descriptors") == 0);
     CHECK(nccl().waiting() == 0);
     nccl::forgive_attempts();
