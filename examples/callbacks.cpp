@@ -18,14 +18,23 @@ int main() {
   require(store.set("key", "value"));  // a waiting get never blocks another call
   require(got.get_future().get() == "value", "the handler gets the value");
 
-  // Cancelling ends what waits; what comes later is not concerned.
-  std::promise<muster::ErrorCode> ended;
+  // A call can be cancelled by itself.
+  std::promise<muster::ErrorCode> one;
+  muster::Call call = store.get_async("never", 60s, [&](muster::Result<std::string> value) {
+    require(!value, "nobody sets it");
+    one.set_value(value.error().code);
+  });
+  call.cancel();
+  require(one.get_future().get() == muster::ErrorCode::cancelled, "cancel ends the call");
+
+  // `Store::cancel` ends all that wait; what comes later is not concerned.
+  std::promise<muster::ErrorCode> all;
   store.get_async("never", 60s, [&](muster::Result<std::string> value) {
     require(!value, "nobody sets it");
-    ended.set_value(value.error().code);
+    all.set_value(value.error().code);
   });
   store.cancel();
-  require(ended.get_future().get() == muster::ErrorCode::cancelled, "cancel ends the call");
+  require(all.get_future().get() == muster::ErrorCode::cancelled, "cancel ends every call");
   require(require(store.get("key")) == "value", "the store goes on");
   std::cout << "callbacks: as promised\n";
   return 0;

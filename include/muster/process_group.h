@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "muster/call.h"
 #include "muster/codec.h"
 #include "muster/config.h"
 #include "muster/process_group_options.h"
@@ -87,7 +88,7 @@ class MUSTER_API StatelessProcessGroup {
   /// see     docs/semantics.md "Join"
   static Result<StatelessProcessGroup> create(const Store& store, std::string_view name, int rank,
                                               int world_size, GroupOptions options = {});
-  static void create_async(const Store& store, std::string_view name, int rank, int world_size,
+  static Call create_async(const Store& store, std::string_view name, int rank, int world_size,
                            GroupOptions options, Handler<StatelessProcessGroup> handler);
 
   /// Leaves the group without waiting for anybody; a hosted server stops when the last handle on
@@ -267,17 +268,17 @@ class MUSTER_API StatelessProcessGroup {
 
   // Callback forms; they never block, and what the arguments view is used before they return.
 
-  void send_bytes_async(int destination, std::uint32_t codec, std::string_view bytes,
+  Call send_bytes_async(int destination, std::uint32_t codec, std::string_view bytes,
                         std::uint64_t tag, Duration timeout, Handler<void> handler);
-  void recv_bytes_async(int source, std::uint32_t codec, std::uint64_t tag, Duration timeout,
+  Call recv_bytes_async(int source, std::uint32_t codec, std::uint64_t tag, Duration timeout,
                         Handler<ReceivedBytes> handler);
-  void broadcast_bytes_async(std::string_view bytes, std::uint32_t codec, int root,
+  Call broadcast_bytes_async(std::string_view bytes, std::uint32_t codec, int root,
                              Duration timeout, Handler<std::string> handler);
-  void all_gather_bytes_async(std::string_view bytes, std::uint32_t codec, Duration timeout,
+  Call all_gather_bytes_async(std::string_view bytes, std::uint32_t codec, Duration timeout,
                               Handler<std::vector<std::string>> handler);
-  void gather_bytes_async(std::string_view bytes, std::uint32_t codec, int root, Duration timeout,
+  Call gather_bytes_async(std::string_view bytes, std::uint32_t codec, int root, Duration timeout,
                           Handler<std::vector<std::string>> handler);
-  void scatter_bytes_async(Span<const std::string> bytes, std::uint32_t codec, int root,
+  Call scatter_bytes_async(Span<const std::string> bytes, std::uint32_t codec, int root,
                            Duration timeout, Handler<std::string> handler);
 
   /// Passes when all ranks have called it. Collective.
@@ -290,7 +291,7 @@ class MUSTER_API StatelessProcessGroup {
   /// cost     one round trip and a one-way frame
   /// see      docs/protocol.md "round"
   Result<BarrierResult> barrier(Duration timeout = default_timeout);
-  void barrier_async(Duration timeout, Handler<BarrierResult> handler);
+  Call barrier_async(Duration timeout, Handler<BarrierResult> handler);
 
   /// Hears of what ends this epoch for the whole group, or for this handle: for what is built on
   /// an epoch, such as a communicator. Beside `GroupOptions::on_loss`.
@@ -307,7 +308,7 @@ class MUSTER_API StatelessProcessGroup {
   /// returns  the members by rank, then the candidates
   /// cost     one round trip
   Result<std::vector<MemberInfo>> members(Duration timeout = default_timeout);
-  void members_async(Duration timeout, Handler<std::vector<MemberInfo>> handler);
+  Call members_async(Duration timeout, Handler<std::vector<MemberInfo>> handler);
 
   /// Drops what this rank sent that nobody fetched.
   ///
@@ -317,7 +318,7 @@ class MUSTER_API StatelessProcessGroup {
   /// cost        one round trip
   Result<std::uint64_t> expire_data(std::optional<Duration> older_than = {},
                                     Duration timeout = default_timeout);
-  void expire_data_async(std::optional<Duration> older_than, Duration timeout,
+  Call expire_data_async(std::optional<Duration> older_than, Duration timeout,
                          Handler<std::uint64_t> handler);
 
   /// Forms the next epoch with the live members (and, with a size, candidates).
@@ -334,7 +335,7 @@ class MUSTER_API StatelessProcessGroup {
   /// see      docs/semantics.md "Regroup"
   Result<StatelessProcessGroup> regroup(RegroupOptions options = {},
                                         Duration timeout = default_timeout);
-  void regroup_async(RegroupOptions options, Duration timeout,
+  Call regroup_async(RegroupOptions options, Duration timeout,
                      Handler<StatelessProcessGroup> handler);
 
   /// Leaves: the others' pending and later collectives give `rank_left`, later calls of this
@@ -342,7 +343,7 @@ class MUSTER_API StatelessProcessGroup {
   ///
   /// cost     one round trip
   Result<void> leave(Duration timeout = default_timeout);
-  void leave_async(Duration timeout, Handler<void> handler);
+  Call leave_async(Duration timeout, Handler<void> handler);
 
   /// Leaves, and where this process hosts the server closes the store, waits until all other
   /// sessions have ended, and stops the server. The handle is as if moved from afterwards.
@@ -363,7 +364,7 @@ class MUSTER_API StatelessProcessGroup {
   /// returns  the outcome of the round, which counts as called now
   /// cost     one round trip; none when nothing is in doubt
   Result<RecoveredRound> recover(Duration timeout = default_timeout);
-  void recover_async(Duration timeout, Handler<RecoveredRound> handler);
+  Call recover_async(Duration timeout, Handler<RecoveredRound> handler);
 
   /// As `Store::cancel`, for the calls of this handle only.
   ///

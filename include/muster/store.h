@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "muster/call.h"
 #include "muster/config.h"
 #include "muster/result.h"
 #include "muster/span.h"
@@ -55,7 +56,7 @@ class MUSTER_API Store {
   /// threads  any, but not from an inline handler
   static Result<Store> connect(std::string_view address, StoreOptions options = {},
                                Duration timeout = std::chrono::seconds(30));
-  static void connect_async(std::string_view address, StoreOptions options, Duration timeout,
+  static Call connect_async(std::string_view address, StoreOptions options, Duration timeout,
                             Handler<Store> handler);
 
   /// Closes, unless groups of it live on: pending calls end with `closed`. Hands a goodbye to the
@@ -176,33 +177,33 @@ class MUSTER_API Store {
                        Duration timeout = default_timeout);
 
   // Callback forms: the same arguments, promises and errors. They never block; what the arguments
-  // view is used before they return.
+  // view is used before they return. The Call that they return can end that one call.
 
-  void set_async(std::string_view key, std::string_view value, const SetOptions& options,
+  Call set_async(std::string_view key, std::string_view value, const SetOptions& options,
                  Duration timeout, Handler<bool> handler);
-  void get_async(std::string_view key, Duration timeout, Handler<std::string> handler);
-  void take_async(std::string_view key, Duration timeout, Handler<std::string> handler);
-  void add_async(std::string_view key, std::int64_t delta, Duration timeout,
+  Call get_async(std::string_view key, Duration timeout, Handler<std::string> handler);
+  Call take_async(std::string_view key, Duration timeout, Handler<std::string> handler);
+  Call add_async(std::string_view key, std::int64_t delta, Duration timeout,
                  Handler<std::int64_t> handler);
-  void compare_set_async(std::string_view key, std::optional<std::string_view> expected,
+  Call compare_set_async(std::string_view key, std::optional<std::string_view> expected,
                          std::string_view desired, WriteOptions options, Duration timeout,
                          Handler<Compared> handler);
-  void append_async(std::string_view key, std::string_view suffix, Duration timeout,
+  Call append_async(std::string_view key, std::string_view suffix, Duration timeout,
                     Handler<std::uint64_t> handler);
-  void touch_async(std::string_view key, std::optional<Duration> ttl, Duration timeout,
+  Call touch_async(std::string_view key, std::optional<Duration> ttl, Duration timeout,
                    Handler<void> handler);
-  void remove_async(std::string_view key, Duration timeout, Handler<bool> handler);
-  void exists_async(std::string_view key, Duration timeout, Handler<bool> handler);
-  void multi_remove_async(Span<const std::string_view> keys, Duration timeout,
+  Call remove_async(std::string_view key, Duration timeout, Handler<bool> handler);
+  Call exists_async(std::string_view key, Duration timeout, Handler<bool> handler);
+  Call multi_remove_async(Span<const std::string_view> keys, Duration timeout,
                           Handler<std::uint64_t> handler);
-  void multi_exists_async(Span<const std::string_view> keys, Duration timeout,
+  Call multi_exists_async(Span<const std::string_view> keys, Duration timeout,
                           Handler<std::vector<bool>> handler);
-  void wait_async(Span<const std::string_view> keys, Duration timeout, Handler<void> handler);
-  void multi_get_async(Span<const std::string_view> keys, Duration timeout,
+  Call wait_async(Span<const std::string_view> keys, Duration timeout, Handler<void> handler);
+  Call multi_get_async(Span<const std::string_view> keys, Duration timeout,
                        Handler<std::vector<std::optional<std::string>>> handler);
-  void multi_set_async(Span<const std::pair<std::string_view, std::string_view>> entries,
+  Call multi_set_async(Span<const std::pair<std::string_view, std::string_view>> entries,
                        WriteOptions options, Duration timeout, Handler<void> handler);
-  void list_async(std::string_view prefix, std::uint64_t cursor, Duration timeout,
+  Call list_async(std::string_view prefix, std::uint64_t cursor, Duration timeout,
                   Handler<KeyPage> handler);
 
   // The session.
@@ -215,7 +216,7 @@ class MUSTER_API Store {
   /// cost     one round trip
   Result<void> report_dead(const ProcessId& process, std::string_view reason,
                            Duration timeout = default_timeout);
-  void report_dead_async(const ProcessId& process, std::string_view reason, Duration timeout,
+  Call report_dead_async(const ProcessId& process, std::string_view reason, Duration timeout,
                          Handler<void> handler);
 
   /// What the server tells of itself: pairs of name and value, see docs/operations.md.
@@ -223,7 +224,7 @@ class MUSTER_API Store {
   /// cost     one round trip
   Result<std::vector<std::pair<std::string, std::string>>> status(
       Duration timeout = default_timeout);
-  void status_async(Duration timeout,
+  Call status_async(Duration timeout,
                     Handler<std::vector<std::pair<std::string, std::string>>> handler);
 
   /// Ends every call that has begun with `cancelled`. Undecided rounds and regroups of its groups
@@ -247,7 +248,7 @@ class MUSTER_API Store {
   ///
   /// errors   as `connect`
   Result<void> reopen(Duration timeout = default_timeout);
-  void reopen_async(Duration timeout, Handler<void> handler);
+  Call reopen_async(Duration timeout, Handler<void> handler);
 
   /// As of the server that answered last.
   Limits limits() const;

@@ -12,6 +12,7 @@
 #include "base/monotonic_now.h"
 #include "client/link/link.h"
 #include "client/waiter.h"
+#include "muster/call.h"
 #include "muster/result.h"
 #include "muster/store.h"
 #include "wire/request.h"
@@ -36,7 +37,7 @@ struct Subject {
 
 /// A call that is ready to go, or why it cannot.
 template <class T>
-struct Call {
+struct PreparedCall {
   Subject subject;
   Duration timeout{0};
   wire::RequestBody body;  ///< views what the caller lends until it is submitted
@@ -107,13 +108,14 @@ class Waiting {
 Result<void> establish_and_wait(Link& link, Duration timeout);
 
 template <class T>
-Result<T> finished(Call<T>& call, const Link& link, Instant begun, Result<std::string> reply) {
+Result<T> finished(PreparedCall<T>& call, const Link& link, Instant begun,
+                   Result<std::string> reply) {
   Result<T> result = reply ? call.decode(*std::move(reply)) : Result<T>(std::move(reply).error());
   if (!result) result.error() = described(std::move(result.error()), call.subject, &link, begun);
   return result;
 }
 
-/// The blocking form of what `build(link)` makes a Call of.
+/// The blocking form of what `build(link)` makes a PreparedCall of.
 template <class T, class Build>
 Result<T> block_on(const std::shared_ptr<Link>& link, std::string_view operation, Build build) {
   const Instant begun = base::monotonic_now();
@@ -123,7 +125,7 @@ Result<T> block_on(const std::shared_ptr<Link>& link, std::string_view operation
       return described(*std::move(refused), {operation, {}, 0, 0}, link.get(), begun);
     }
     const std::uint64_t serial = link->next_serial();
-    Call<T> call = build();
+    PreparedCall<T> call = build();
     if (call.refused) {
       return described(*std::move(call.refused), call.subject, link.get(), begun);
     }
@@ -154,7 +156,7 @@ class Started final : public Job {
 
   const std::shared_ptr<Link>& link() const { return link_; }
 
-  Call<T> call;
+  PreparedCall<T> call;
   Result<std::string> reply{std::string()};
 
  private:
@@ -210,13 +212,16 @@ void run_handler(std::unique_ptr<Started<T>> started) {
 }
 
 template <class T, class Build>
-void submit(std::unique_ptr<Started<T>> started, bool& is_counted, Build build) {
-  Link& link = *started->link();
-  const std::uint64_t serial = link.next_serial();
-  Call<T>& call = started->call;
+Call submit(std::unique_ptr<Started<T>> started, bool& is_counted, Build build) {
+  const std::shared_ptr<Link> link = started->link();
+  const std::uint64_t serial = link->next_serial();
+  PreparedCall<T>& call = started->call;
   call = build();
   is_counted = call.is_counted;
-  if (call.refused) return run_handler(std::move(started));
+  if (call.refused) {
+    run_handler(std::move(started));
+    return {};
+  }
   Ticket ticket = std::move(call.ticket);  // outlives the lock: its end may run the handler
   const std::unique_lock<std::mutex> order = std::move(call.order);
   const wire::RequestBody body = std::move(call.body);
@@ -227,38 +232,41 @@ void submit(std::unique_ptr<Started<T>> started, bool& is_counted, Build build) 
     started->reply = std::move(outcome.reply);
     run_handler(std::move(started));
   };
-  link.submit(body, timeout, std::move(ticket));
+  return link->handle_of(link->submit(body, timeout, std::move(ticket)));
 }
 
 /// The callback form.
 template <class T, class Build>
-void start(const std::shared_ptr<Link>& link, std::string_view operation, Handler<T> handler,
+Call start(const std::shared_ptr<Link>& link, std::string_view operation, Handler<T> handler,
            Build build) {
   if (auto refused = refusal_to_begin(*link, Form::callback)) {
     // A forked child has no thread to run it on.
-    if (!handler) return;
-    return handler(
+    if (!handler) return {};
+    handler(
         described(*std::move(refused), {operation, {}, 0, 0}, link.get(), base::monotonic_now()));
+    return {};
   }
   bool is_counted = false;
   auto started = std::make_unique<Started<T>>(link, operation, std::move(handler));
   try {
-    submit(std::move(started), is_counted, std::move(build));
+    return submit(std::move(started), is_counted, std::move(build));
   } catch (const std::bad_alloc&) {
     if (is_counted) link->break_down();
+    return {};
   }
 }
 
 /// As a call whose reply is empty: begins a session.
 template <class T>
-void establish(std::unique_ptr<Started<T>> started, Duration timeout) {
+Call establish(std::unique_ptr<Started<T>> started, Duration timeout) {
   const std::shared_ptr<Link> link = started->link();
   try {
-    link->establish(timeout, [started = std::move(started)](Result<void>&& result) mutable {
+    return link->establish(timeout, [started = std::move(started)](Result<void>&& result) mutable {
       if (!result) started->reply = std::move(result).error();
       run_handler(std::move(started));
     });
   } catch (const std::bad_alloc&) {  // whoever lets go of the handler says so
+    return {};
   }
 }
 

@@ -14,7 +14,6 @@
 
 MUSTER_BEGIN_NAMESPACE
 
-using communicator::Call;
 using communicator::Operation;
 using communicator::refusal_of;
 
@@ -34,7 +33,7 @@ Result<void> with_timeout(const ImplPointer& impl, std::string_view operation, D
   return call(*timeout);
 }
 
-Result<void> perform(ImplPointer impl, Call call) {
+Result<void> perform(ImplPointer impl, communicator::Call call) {
   call.name = name_of(call.operation);
   return with_timeout(impl, call.name, call.timeout, [&](Duration timeout) -> Result<void> {
     call.timeout = timeout;

@@ -50,30 +50,33 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
 
   // Its calls. What they view must live until they are submitted.
 
-  Call<void> send_call(int destination, std::uint32_t codec, std::string_view bytes,
-                       std::uint64_t tag, Duration timeout);
-  Call<ReceivedBytes> receive_call(int source, std::uint32_t codec, std::uint64_t tag,
-                                   Duration timeout);
-  Call<std::string> broadcast_call(std::string_view bytes, std::uint32_t codec, int root,
-                                   Duration timeout);
-  Call<std::vector<std::string>> all_gather_call(std::string_view bytes, std::uint32_t codec,
-                                                 Duration timeout);
-  Call<std::vector<std::string>> gather_call(std::string_view bytes, std::uint32_t codec, int root,
-                                             Duration timeout);
-  Call<std::string> scatter_call(Span<const std::string> bytes, std::uint32_t codec, int root,
-                                 Duration timeout);
-  Call<BarrierResult> barrier_call(Duration timeout);
+  PreparedCall<void> send_call(int destination, std::uint32_t codec, std::string_view bytes,
+                               std::uint64_t tag, Duration timeout);
+  PreparedCall<ReceivedBytes> receive_call(int source, std::uint32_t codec, std::uint64_t tag,
+                                           Duration timeout);
+  PreparedCall<std::string> broadcast_call(std::string_view bytes, std::uint32_t codec, int root,
+                                           Duration timeout);
+  PreparedCall<std::vector<std::string>> all_gather_call(std::string_view bytes,
+                                                         std::uint32_t codec, Duration timeout);
+  PreparedCall<std::vector<std::string>> gather_call(std::string_view bytes, std::uint32_t codec,
+                                                     int root, Duration timeout);
+  PreparedCall<std::string> scatter_call(Span<const std::string> bytes, std::uint32_t codec,
+                                         int root, Duration timeout);
+  PreparedCall<BarrierResult> barrier_call(Duration timeout);
 
-  Call<std::vector<MemberInfo>> members_call(Duration timeout);
-  Call<std::uint64_t> expire_data_call(std::optional<Duration> older_than, Duration timeout);
-  Call<std::shared_ptr<Group>> regroup_call(const RegroupOptions& options, Duration timeout);
-  Call<void> leave_call(Duration timeout);
-  Call<RecoveredRound> recover_call(Duration timeout);
+  PreparedCall<std::vector<MemberInfo>> members_call(Duration timeout);
+  PreparedCall<std::uint64_t> expire_data_call(std::optional<Duration> older_than,
+                                               Duration timeout);
+  PreparedCall<std::shared_ptr<Group>> regroup_call(const RegroupOptions& options,
+                                                    Duration timeout);
+  PreparedCall<void> leave_call(Duration timeout);
+  PreparedCall<RecoveredRound> recover_call(Duration timeout);
 
   /// Of a group that is not formed yet.
-  static Call<std::shared_ptr<Group>> join_call(std::shared_ptr<Link> link, std::string_view name,
-                                                int rank, int world_size,
-                                                const GroupOptions& options);
+  static PreparedCall<std::shared_ptr<Group>> join_call(std::shared_ptr<Link> link,
+                                                        std::string_view name, int rank,
+                                                        int world_size,
+                                                        const GroupOptions& options);
 
  private:
   struct Root {
@@ -88,16 +91,16 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
   Error first_told(Error error);
 
   template <class T>
-  Call<T> call(std::string_view operation, Duration timeout);
+  PreparedCall<T> call(std::string_view operation, Duration timeout);
   template <class T>
-  bool check(Call<T>& call);
+  bool check(PreparedCall<T>& call);
   template <class T>
-  bool check_rank(Call<T>& call, const char* what, int rank);
+  bool check_rank(PreparedCall<T>& call, const char* what, int rank);
   template <class T, class Decode>
-  Call<T> collective(std::string_view operation, wire::CollectiveCall body, Duration timeout,
-                     Decode decode);
+  PreparedCall<T> collective(std::string_view operation, wire::CollectiveCall body,
+                             Duration timeout, Decode decode);
   template <class T>
-  void number_round(Call<T>& call);
+  void number_round(PreparedCall<T>& call);
   void end(Error why);
   Error named(Error error) const;
 

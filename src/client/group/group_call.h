@@ -14,8 +14,8 @@ inline const Error* error_of(const Outcome& outcome) {
 }
 
 template <class T>
-Call<T> Group::call(std::string_view operation, Duration timeout) {
-  Call<T> call;
+PreparedCall<T> Group::call(std::string_view operation, Duration timeout) {
+  PreparedCall<T> call;
   call.subject = {operation, name_, epoch(), 0};
   call.ticket.mark = mark_;
   auto resolved = timeout_or(timeout, options_.timeout);
@@ -29,13 +29,13 @@ Call<T> Group::call(std::string_view operation, Duration timeout) {
 
 /// Whether nothing is wrong with the call so far.
 template <class T>
-bool Group::check(Call<T>& call) {
+bool Group::check(PreparedCall<T>& call) {
   if (!call.refused) call.refused = refusal_of(call.body, link_->limits());
   return !call.refused;
 }
 
 template <class T>
-bool Group::check_rank(Call<T>& call, const char* what, int rank) {
+bool Group::check_rank(PreparedCall<T>& call, const char* what, int rank) {
   if (rank >= 0 && rank < world_size()) return true;
   if (!call.refused) {
     call.refused = invalid_argument(std::string(what) + " " + std::to_string(rank) +

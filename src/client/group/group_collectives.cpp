@@ -23,7 +23,7 @@ auto one_value(std::optional<std::string> own) {
 }  // namespace
 
 template <class T>
-void Group::number_round(Call<T>& call) {
+void Group::number_round(PreparedCall<T>& call) {
   call.ticket.settle = [self = shared_from_this()](const Outcome& outcome) {
     const std::lock_guard settling(self->mutex_);
     self->state_.end_round(error_of(outcome), outcome.fate);
@@ -43,8 +43,8 @@ void Group::number_round(Call<T>& call) {
 }
 
 template <class T, class Decode>
-Call<T> Group::collective(std::string_view operation, wire::CollectiveCall body, Duration timeout,
-                          Decode decode) {
+PreparedCall<T> Group::collective(std::string_view operation, wire::CollectiveCall body,
+                                  Duration timeout, Decode decode) {
   auto made = call<T>(operation, timeout);
   if (!made.refused && made.timeout == Duration::zero()) {
     made.refused = invalid_argument("timeout: above zero, others have to come");
@@ -57,8 +57,8 @@ Call<T> Group::collective(std::string_view operation, wire::CollectiveCall body,
   return made;
 }
 
-Call<std::string> Group::broadcast_call(std::string_view bytes, std::uint32_t codec, int root,
-                                        Duration timeout) {
+PreparedCall<std::string> Group::broadcast_call(std::string_view bytes, std::uint32_t codec,
+                                                int root, Duration timeout) {
   wire::CollectiveCall body;
   body.collective = wire::Collective::broadcast;
   body.root = static_cast<std::uint32_t>(root);
@@ -72,8 +72,9 @@ Call<std::string> Group::broadcast_call(std::string_view bytes, std::uint32_t co
                                  one_value(std::move(own)));
 }
 
-Call<std::vector<std::string>> Group::all_gather_call(std::string_view bytes, std::uint32_t codec,
-                                                      Duration timeout) {
+PreparedCall<std::vector<std::string>> Group::all_gather_call(std::string_view bytes,
+                                                              std::uint32_t codec,
+                                                              Duration timeout) {
   wire::CollectiveCall body;
   body.collective = wire::Collective::all_gather;
   body.codec = codec;
@@ -82,8 +83,9 @@ Call<std::vector<std::string>> Group::all_gather_call(std::string_view bytes, st
                                 all_values(world_size()));
 }
 
-Call<std::vector<std::string>> Group::gather_call(std::string_view bytes, std::uint32_t codec,
-                                                  int root, Duration timeout) {
+PreparedCall<std::vector<std::string>> Group::gather_call(std::string_view bytes,
+                                                          std::uint32_t codec, int root,
+                                                          Duration timeout) {
   wire::CollectiveCall body;
   body.collective = wire::Collective::gather;
   body.root = static_cast<std::uint32_t>(root);
@@ -93,8 +95,8 @@ Call<std::vector<std::string>> Group::gather_call(std::string_view bytes, std::u
                                 all_values(root == rank() ? world_size() : 0));
 }
 
-Call<std::string> Group::scatter_call(Span<const std::string> bytes, std::uint32_t codec, int root,
-                                      Duration timeout) {
+PreparedCall<std::string> Group::scatter_call(Span<const std::string> bytes, std::uint32_t codec,
+                                              int root, Duration timeout) {
   wire::CollectiveCall body;
   body.collective = wire::Collective::scatter;
   body.root = static_cast<std::uint32_t>(root);
@@ -114,7 +116,7 @@ Call<std::string> Group::scatter_call(Span<const std::string> bytes, std::uint32
                                  one_value(std::move(own)));
 }
 
-Call<BarrierResult> Group::barrier_call(Duration timeout) {
+PreparedCall<BarrierResult> Group::barrier_call(Duration timeout) {
   wire::CollectiveCall body;
   body.collective = wire::Collective::barrier;
   return collective<BarrierResult>(

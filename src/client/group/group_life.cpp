@@ -54,10 +54,10 @@ struct Joining {
 
 }  // namespace
 
-Call<std::shared_ptr<Group>> Group::join_call(std::shared_ptr<Link> link, std::string_view name,
-                                              int rank, int world_size,
-                                              const GroupOptions& options) {
-  Call<std::shared_ptr<Group>> made;
+PreparedCall<std::shared_ptr<Group>> Group::join_call(std::shared_ptr<Link> link,
+                                                      std::string_view name, int rank,
+                                                      int world_size, const GroupOptions& options) {
+  PreparedCall<std::shared_ptr<Group>> made;
   made.subject = {"create", std::make_shared<const std::string>(name), 0, 0};
   made.timeout = options.timeout;
   made.body = wire::Join{name,
@@ -77,7 +77,8 @@ Call<std::shared_ptr<Group>> Group::join_call(std::shared_ptr<Link> link, std::s
   return made;
 }
 
-Call<std::shared_ptr<Group>> Group::regroup_call(const RegroupOptions& options, Duration timeout) {
+PreparedCall<std::shared_ptr<Group>> Group::regroup_call(const RegroupOptions& options,
+                                                         Duration timeout) {
   auto made = call<std::shared_ptr<Group>>("regroup", timeout);
   if (!made.refused && made.timeout == Duration::zero()) {
     made.refused = invalid_argument("timeout: above zero, others have to come");
@@ -119,7 +120,7 @@ Call<std::shared_ptr<Group>> Group::regroup_call(const RegroupOptions& options, 
   return made;
 }
 
-Call<void> Group::leave_call(Duration timeout) {
+PreparedCall<void> Group::leave_call(Duration timeout) {
   auto made = call<void>("leave", timeout);
   made.body = wire::Leave{epoch()};
   made.decode = decoder<void, wire::Leave>(read_nothing);
@@ -132,7 +133,7 @@ Call<void> Group::leave_call(Duration timeout) {
   return made;
 }
 
-Call<std::vector<MemberInfo>> Group::members_call(Duration timeout) {
+PreparedCall<std::vector<MemberInfo>> Group::members_call(Duration timeout) {
   using Members = std::vector<MemberInfo>;
   auto made = call<Members>("members", timeout);
   made.body = wire::Members{epoch()};
@@ -148,7 +149,7 @@ Call<std::vector<MemberInfo>> Group::members_call(Duration timeout) {
   return made;
 }
 
-Call<RecoveredRound> Group::recover_call(Duration timeout) {
+PreparedCall<RecoveredRound> Group::recover_call(Duration timeout) {
   auto made = call<RecoveredRound>("recover", timeout);
   const std::lock_guard lock(mutex_);
   made.is_counted = true;

@@ -5,8 +5,8 @@
 
 namespace muster::client {
 
-Call<void> Group::send_call(int destination, std::uint32_t codec, std::string_view bytes,
-                            std::uint64_t tag, Duration timeout) {
+PreparedCall<void> Group::send_call(int destination, std::uint32_t codec, std::string_view bytes,
+                                    std::uint64_t tag, Duration timeout) {
   auto made = call<void>("send_obj", timeout);
   const auto peer = static_cast<std::uint32_t>(destination);
   made.body = wire::Send{epoch(), peer, tag, 0, codec, bytes};
@@ -29,8 +29,8 @@ Call<void> Group::send_call(int destination, std::uint32_t codec, std::string_vi
   return made;
 }
 
-Call<ReceivedBytes> Group::receive_call(int source, std::uint32_t codec, std::uint64_t tag,
-                                        Duration timeout) {
+PreparedCall<ReceivedBytes> Group::receive_call(int source, std::uint32_t codec, std::uint64_t tag,
+                                                Duration timeout) {
   auto made = call<ReceivedBytes>("recv_obj", timeout);
   const auto peer = static_cast<std::uint32_t>(source);
   made.body = wire::Receive{epoch(), peer, tag, 0, codec};
@@ -56,7 +56,8 @@ Call<ReceivedBytes> Group::receive_call(int source, std::uint32_t codec, std::ui
   return made;
 }
 
-Call<std::uint64_t> Group::expire_data_call(std::optional<Duration> older_than, Duration timeout) {
+PreparedCall<std::uint64_t> Group::expire_data_call(std::optional<Duration> older_than,
+                                                    Duration timeout) {
   auto made = call<std::uint64_t>("expire_data", timeout);
   if (older_than && *older_than < Duration::zero() && !made.refused) {
     made.refused = invalid_argument("older_than: not negative");

@@ -18,8 +18,8 @@ namespace {
 
 /// The same call with a handle in place of the group.
 template <class Wrap>
-auto wrapped(client::Call<std::shared_ptr<Group>> call, Wrap wrap) {
-  client::Call<StatelessProcessGroup> made;
+auto wrapped(client::PreparedCall<std::shared_ptr<Group>> call, Wrap wrap) {
+  client::PreparedCall<StatelessProcessGroup> made;
   made.subject = std::move(call.subject);
   made.timeout = call.timeout;
   made.body = std::move(call.body);
@@ -68,13 +68,16 @@ Result<StatelessProcessGroup> StatelessProcessGroup::Impl::join(const Store& sto
   });
 }
 
-void StatelessProcessGroup::Impl::join(const Store& store, std::string_view name, int rank,
+Call StatelessProcessGroup::Impl::join(const Store& store, std::string_view name, int rank,
                                        int world_size, const GroupOptions& options,
                                        Handler<StatelessProcessGroup> handler) {
-  if (!handler) return;
-  if (!store.impl()) return handler(client::moved_from("create"));
+  if (!handler) return {};
+  if (!store.impl()) {
+    handler(client::moved_from("create"));
+    return {};
+  }
   const std::shared_ptr<Link> link = store.impl()->link();
-  client::start<StatelessProcessGroup>(link, "create", std::move(handler), [&] {
+  return client::start<StatelessProcessGroup>(link, "create", std::move(handler), [&] {
     return wrapped(Group::join_call(link, name, rank, world_size, options),
                    [impl = store.impl()](std::shared_ptr<Group> group) {
                      return StatelessProcessGroup(create(std::move(group), Store(impl), nullptr));
@@ -88,10 +91,10 @@ Result<StatelessProcessGroup> StatelessProcessGroup::create(const Store& store,
   return Impl::join(store, name, rank, world_size, options, options.timeout, nullptr);
 }
 
-void StatelessProcessGroup::create_async(const Store& store, std::string_view name, int rank,
+Call StatelessProcessGroup::create_async(const Store& store, std::string_view name, int rank,
                                          int world_size, GroupOptions options,
                                          Handler<StatelessProcessGroup> handler) {
-  Impl::join(store, name, rank, world_size, options, std::move(handler));
+  return Impl::join(store, name, rank, world_size, options, std::move(handler));
 }
 
 StatelessProcessGroup::StatelessProcessGroup(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -109,14 +112,15 @@ Result<StatelessProcessGroup> StatelessProcessGroup::regroup(RegroupOptions opti
   });
 }
 
-void StatelessProcessGroup::regroup_async(RegroupOptions options, Duration timeout,
+Call StatelessProcessGroup::regroup_async(RegroupOptions options, Duration timeout,
                                           Handler<StatelessProcessGroup> handler) {
-  client::run_group<StatelessProcessGroup>(impl_, "regroup", std::move(handler), [&](Group& group) {
-    return wrapped(group.regroup_call(options, timeout), [store = impl_->store().impl(),
-                                                          host = impl_->host()](auto next) {
-      return StatelessProcessGroup(Impl::create(std::move(next), Store(store), host));
-    });
-  });
+  return client::run_group<StatelessProcessGroup>(
+      impl_, "regroup", std::move(handler), [&](Group& group) {
+        return wrapped(group.regroup_call(options, timeout), [store = impl_->store().impl(),
+                                                              host = impl_->host()](auto next) {
+          return StatelessProcessGroup(Impl::create(std::move(next), Store(store), host));
+        });
+      });
 }
 
 GroupWatch StatelessProcessGroup::watch(std::function<void(const Error& error)> handler) {

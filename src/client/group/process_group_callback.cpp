@@ -7,79 +7,80 @@ MUSTER_BEGIN_NAMESPACE
 using client::Group;
 using client::run_group;
 
-void StatelessProcessGroup::send_bytes_async(int destination, std::uint32_t codec,
+Call StatelessProcessGroup::send_bytes_async(int destination, std::uint32_t codec,
                                              std::string_view bytes, std::uint64_t tag,
                                              Duration timeout, Handler<void> handler) {
-  run_group<void>(impl_, "send_obj", std::move(handler), [&](Group& group) {
+  return run_group<void>(impl_, "send_obj", std::move(handler), [&](Group& group) {
     return group.send_call(destination, codec, bytes, tag, timeout);
   });
 }
 
-void StatelessProcessGroup::recv_bytes_async(int source, std::uint32_t codec, std::uint64_t tag,
+Call StatelessProcessGroup::recv_bytes_async(int source, std::uint32_t codec, std::uint64_t tag,
                                              Duration timeout, Handler<ReceivedBytes> handler) {
-  run_group<ReceivedBytes>(impl_, "recv_obj", std::move(handler), [&](Group& group) {
+  return run_group<ReceivedBytes>(impl_, "recv_obj", std::move(handler), [&](Group& group) {
     return group.receive_call(source, codec, tag, timeout);
   });
 }
 
-void StatelessProcessGroup::broadcast_bytes_async(std::string_view bytes, std::uint32_t codec,
+Call StatelessProcessGroup::broadcast_bytes_async(std::string_view bytes, std::uint32_t codec,
                                                   int root, Duration timeout,
                                                   Handler<std::string> handler) {
-  run_group<std::string>(impl_, "broadcast_obj", std::move(handler), [&](Group& group) {
+  return run_group<std::string>(impl_, "broadcast_obj", std::move(handler), [&](Group& group) {
     return group.broadcast_call(bytes, codec, root, timeout);
   });
 }
 
-void StatelessProcessGroup::all_gather_bytes_async(std::string_view bytes, std::uint32_t codec,
+Call StatelessProcessGroup::all_gather_bytes_async(std::string_view bytes, std::uint32_t codec,
                                                    Duration timeout,
                                                    Handler<std::vector<std::string>> handler) {
-  run_group<std::vector<std::string>>(
+  return run_group<std::vector<std::string>>(
       impl_, "all_gather_obj", std::move(handler),
       [&](Group& group) { return group.all_gather_call(bytes, codec, timeout); });
 }
 
-void StatelessProcessGroup::gather_bytes_async(std::string_view bytes, std::uint32_t codec,
+Call StatelessProcessGroup::gather_bytes_async(std::string_view bytes, std::uint32_t codec,
                                                int root, Duration timeout,
                                                Handler<std::vector<std::string>> handler) {
-  run_group<std::vector<std::string>>(impl_, "gather_obj", std::move(handler), [&](Group& group) {
-    return group.gather_call(bytes, codec, root, timeout);
-  });
+  return run_group<std::vector<std::string>>(
+      impl_, "gather_obj", std::move(handler),
+      [&](Group& group) { return group.gather_call(bytes, codec, root, timeout); });
 }
 
-void StatelessProcessGroup::scatter_bytes_async(Span<const std::string> bytes, std::uint32_t codec,
+Call StatelessProcessGroup::scatter_bytes_async(Span<const std::string> bytes, std::uint32_t codec,
                                                 int root, Duration timeout,
                                                 Handler<std::string> handler) {
-  run_group<std::string>(impl_, "scatter_obj", std::move(handler), [&](Group& group) {
+  return run_group<std::string>(impl_, "scatter_obj", std::move(handler), [&](Group& group) {
     return group.scatter_call(bytes, codec, root, timeout);
   });
 }
 
-void StatelessProcessGroup::barrier_async(Duration timeout, Handler<BarrierResult> handler) {
-  run_group<BarrierResult>(impl_, "barrier", std::move(handler),
-                           [&](Group& group) { return group.barrier_call(timeout); });
+Call StatelessProcessGroup::barrier_async(Duration timeout, Handler<BarrierResult> handler) {
+  return run_group<BarrierResult>(impl_, "barrier", std::move(handler),
+                                  [&](Group& group) { return group.barrier_call(timeout); });
 }
 
-void StatelessProcessGroup::members_async(Duration timeout,
+Call StatelessProcessGroup::members_async(Duration timeout,
                                           Handler<std::vector<MemberInfo>> handler) {
-  run_group<std::vector<MemberInfo>>(impl_, "members", std::move(handler),
-                                     [&](Group& group) { return group.members_call(timeout); });
+  return run_group<std::vector<MemberInfo>>(
+      impl_, "members", std::move(handler),
+      [&](Group& group) { return group.members_call(timeout); });
 }
 
-void StatelessProcessGroup::expire_data_async(std::optional<Duration> older_than, Duration timeout,
+Call StatelessProcessGroup::expire_data_async(std::optional<Duration> older_than, Duration timeout,
                                               Handler<std::uint64_t> handler) {
-  run_group<std::uint64_t>(impl_, "expire_data", std::move(handler), [&](Group& group) {
+  return run_group<std::uint64_t>(impl_, "expire_data", std::move(handler), [&](Group& group) {
     return group.expire_data_call(older_than, timeout);
   });
 }
 
-void StatelessProcessGroup::leave_async(Duration timeout, Handler<void> handler) {
-  run_group<void>(impl_, "leave", std::move(handler),
-                  [&](Group& group) { return group.leave_call(timeout); });
+Call StatelessProcessGroup::leave_async(Duration timeout, Handler<void> handler) {
+  return run_group<void>(impl_, "leave", std::move(handler),
+                         [&](Group& group) { return group.leave_call(timeout); });
 }
 
-void StatelessProcessGroup::recover_async(Duration timeout, Handler<RecoveredRound> handler) {
-  run_group<RecoveredRound>(impl_, "recover", std::move(handler),
-                            [&](Group& group) { return group.recover_call(timeout); });
+Call StatelessProcessGroup::recover_async(Duration timeout, Handler<RecoveredRound> handler) {
+  return run_group<RecoveredRound>(impl_, "recover", std::move(handler),
+                                   [&](Group& group) { return group.recover_call(timeout); });
 }
 
 MUSTER_END_NAMESPACE

@@ -24,7 +24,7 @@ class StatelessProcessGroup::Impl {
   static Result<StatelessProcessGroup> join(const Store& store, std::string_view name, int rank,
                                             int world_size, const GroupOptions& options,
                                             Duration timeout, Host host);
-  static void join(const Store& store, std::string_view name, int rank, int world_size,
+  static Call join(const Store& store, std::string_view name, int rank, int world_size,
                    const GroupOptions& options, Handler<StatelessProcessGroup> handler);
 
   Impl(std::shared_ptr<client::Group> group, Store store, Host host)

@@ -7,7 +7,7 @@
 #include "client/group/group.h"
 #include "client/group/process_group_impl.h"
 
-// How the calls of a group's handle run: `build(Group&)` makes the Call, in either form.
+// How the calls of a group's handle run: `build(Group&)` prepares the call, in either form.
 
 namespace muster::client {
 
@@ -20,13 +20,14 @@ Result<T> run_group(const std::shared_ptr<StatelessProcessGroup::Impl>& impl,
 }
 
 template <class T, class Build>
-void run_group(const std::shared_ptr<StatelessProcessGroup::Impl>& impl, std::string_view operation,
+Call run_group(const std::shared_ptr<StatelessProcessGroup::Impl>& impl, std::string_view operation,
                Handler<T> handler, Build build) {
   if (!impl) {
     if (handler) handler(moved_from(operation));
-    return;
+    return {};
   }
-  start<T>(impl->link(), operation, std::move(handler), [&] { return build(impl->group()); });
+  return start<T>(impl->link(), operation, std::move(handler),
+                  [&] { return build(impl->group()); });
 }
 
 }  // namespace muster::client

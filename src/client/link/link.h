@@ -17,6 +17,7 @@
 #include "base/inline_function.h"
 #include "base/spare_nodes.h"
 #include "base/time.h"
+#include "client/call_impl.h"
 #include "client/cancel_mark.h"
 #include "client/handlers.h"
 #include "client/protocol/protocol.h"
@@ -74,13 +75,16 @@ class Link : public std::enable_shared_from_this<Link> {
   Link& operator=(const Link&) = delete;
 
   /// Begins the first session, or after its end a new one; `done` runs once it stands, cannot
-  /// come about, or `timeout` has passed.
+  /// come about, is cancelled, or `timeout` has passed.
   using Establishment = base::InlineFunction<void(Result<void>&& result), 16>;
-  void establish(Duration timeout, Establishment done);
+  Call establish(Duration timeout, Establishment done);
 
   std::uint64_t next_serial() { return last_serial_.fetch_add(1) + 1; }
   /// Takes the ticket, unless it throws std::bad_alloc.
   CallId submit(const wire::RequestBody& body, Duration timeout, Ticket&& ticket);
+
+  /// To cancel what was submitted.
+  Call handle_of(CallId call);
 
   /// Ends a call that the I/O thread did not end in time; nothing if it has just done so.
   void give_up(CallId call);
@@ -146,7 +150,20 @@ class Link : public std::enable_shared_from_this<Link> {
     std::uint64_t number = 0;
     Instant deadline{};
     Instant begun{};
+    bool is_cancelled = false;
     Establishment done;
+  };
+
+  /// What the handles of calls lead to: those that were submitted, and those that establish.
+  struct SubmittedCalls final : Call::Impl {
+    explicit SubmittedCalls(Link& owner) : link(owner) {}
+    void cancel(std::uint64_t number) noexcept override { link.cancel_submitted(number); }
+    Link& link;
+  };
+  struct EstablishingCalls final : Call::Impl {
+    explicit EstablishingCalls(Link& owner) : link(owner) {}
+    void cancel(std::uint64_t number) noexcept override { link.cancel_establishing(number); }
+    Link& link;
   };
 
   Link(net::Address address, std::string address_text, StoreOptions options);
@@ -172,6 +189,8 @@ class Link : public std::enable_shared_from_this<Link> {
   void wake() noexcept;
   bool is_in_turn() const;
   void take_back(std::uint64_t establishing);
+  void cancel_submitted(CallId call) noexcept;
+  void cancel_establishing(std::uint64_t number) noexcept;
 
   // On the I/O thread.
   void apply(const protocol::Input& input);
@@ -202,6 +221,7 @@ class Link : public std::enable_shared_from_this<Link> {
   // With the mutex held.
   bool send_directly();
   Pending& add_pending(CallId id);
+  void cancel_pending(CallId id, Pending& pending, Instant now);
   Ticket take_ticket(PendingCalls::iterator pending);
   std::optional<Result<void>> outcome_of(const Establishing& waiting, Instant now) const;
   Error not_established(const Establishing& waiting, Instant now) const;
@@ -223,6 +243,8 @@ class Link : public std::enable_shared_from_this<Link> {
   std::atomic<bool> is_woken_{false};
   std::atomic<bool> is_broken_{false};
   Turn turn_{*this};
+  SubmittedCalls submitted_{*this};
+  EstablishingCalls establishing_calls_{*this};
 
   mutable std::mutex mutex_;
   protocol::Protocol protocol_;

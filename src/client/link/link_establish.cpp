@@ -13,7 +13,7 @@ namespace muster::client {
 
 using base::monotonic_now;
 
-void Link::establish(Duration timeout, Establishment done) {
+Call Link::establish(Duration timeout, Establishment done) {
   // Outlives the lock: what `done` holds may close this link when it goes.
   Establishing waiting;
   waiting.done = std::move(done);
@@ -38,6 +38,7 @@ void Link::establish(Duration timeout, Establishment done) {
     throw;
   }
   wake();
+  return {std::shared_ptr<Call::Impl>(shared_from_this(), &establishing_calls_), number};
 }
 
 void Link::take_back(std::uint64_t establishing) {
@@ -57,6 +58,9 @@ std::optional<Result<void>> Link::outcome_of(const Establishing& waiting, Instan
     const bool may_pass =
         failed->code == ErrorCode::unavailable || failed->code == ErrorCode::suspended;
     if (!may_pass) return Result<void>(*failed);
+  }
+  if (waiting.is_cancelled) {
+    return Result<void>(client::failure(ErrorCode::cancelled, "cancelled by its caller"));
   }
   if (now >= waiting.deadline) return Result<void>(not_established(waiting, now));
   return std::nullopt;

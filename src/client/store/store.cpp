@@ -73,7 +73,7 @@ Result<Store> Store::connect(std::string_view address, StoreOptions options, Dur
   }
 }
 
-void Store::connect_async(std::string_view address, StoreOptions options, Duration timeout,
+Call Store::connect_async(std::string_view address, StoreOptions options, Duration timeout,
                           Handler<Store> handler) {
   const auto begun = base::monotonic_now();
   const auto io_thread = options.io_thread;
@@ -83,7 +83,7 @@ void Store::connect_async(std::string_view address, StoreOptions options, Durati
         client::described(std::move(ready).error(), {connect_name, {}, 0, 0}, nullptr, begun);
     error.where = address;
     if (handler) handler(std::move(error));  // there is nothing yet to run it on
-    return;
+    return {};
   }
   auto started =
       std::make_unique<client::Started<Store>>(ready->link, connect_name, std::move(handler));
@@ -91,7 +91,7 @@ void Store::connect_async(std::string_view address, StoreOptions options, Durati
   started->call.decode = [impl = Impl::create(ready->link)](std::string&&) mutable {
     return Result<Store>(Store(std::move(impl)));
   };
-  client::establish(std::move(started), ready->timeout);
+  return client::establish(std::move(started), ready->timeout);
 }
 
 Store::Store(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -126,14 +126,17 @@ Result<void> Store::reopen(Duration timeout) {
   return client::described(std::move(result).error(), {reopen_name, {}, 0, 0}, &link, begun);
 }
 
-void Store::reopen_async(Duration timeout, Handler<void> handler) {
-  if (!handler) return;
-  if (!impl_) return handler(client::moved_from(reopen_name));
+Call Store::reopen_async(Duration timeout, Handler<void> handler) {
+  if (!handler) return {};
+  if (!impl_) {
+    handler(client::moved_from(reopen_name));
+    return {};
+  }
   const std::shared_ptr<Link> link = impl_->link();
   const client::Subject subject{reopen_name, {}, 0, 0};
   if (auto refused = client::refusal_to_begin(*link, client::Form::callback)) {
-    return handler(
-        client::described(*std::move(refused), subject, link.get(), base::monotonic_now()));
+    handler(client::described(*std::move(refused), subject, link.get(), base::monotonic_now()));
+    return {};
   }
   auto started = std::make_unique<client::Started<void>>(link, reopen_name, std::move(handler));
   started->call.subject = subject;
@@ -141,9 +144,10 @@ void Store::reopen_async(Duration timeout, Handler<void> handler) {
   const auto resolved = client::timeout_or(timeout, link->options().timeout);
   if (!resolved) {
     started->call.refused = resolved.error();
-    return client::run_handler(std::move(started));
+    client::run_handler(std::move(started));
+    return {};
   }
-  client::establish(std::move(started), *resolved);
+  return client::establish(std::move(started), *resolved);
 }
 
 Limits Store::limits() const {

@@ -26,9 +26,9 @@ using Fields = std::vector<std::pair<std::string, std::string>>;
 /// A call that asks `body`, which views its arguments. `read` is as for `decoder`; `name` is the
 /// public call's.
 template <class T, class Request, class Read>
-Call<T> call(Request body, Read read,
-             std::string_view name = wire::name_of(wire::operation<Request>)) {
-  Call<T> made;
+PreparedCall<T> call(Request body, Read read,
+                     std::string_view name = wire::name_of(wire::operation<Request>)) {
+  PreparedCall<T> made;
   made.subject.operation = name;
   made.body = std::move(body);
   made.decode = decoder<T, Request>(std::move(read));
@@ -36,14 +36,14 @@ Call<T> call(Request body, Read read,
 }
 
 /// A page of keys, or of the objects of groups.
-Call<KeyPage> list_call(wire::ListKind kind, std::string_view prefix, std::uint64_t cursor);
+PreparedCall<KeyPage> list_call(wire::ListKind kind, std::string_view prefix, std::uint64_t cursor);
 
 inline constexpr auto read_count = [](const wire::NumberReply& reply, const auto&) {
   return static_cast<std::uint64_t>(reply.number);
 };
 
 template <class T>
-Call<T> checked(Call<T> call, const Link& link, Duration timeout) {
+PreparedCall<T> checked(PreparedCall<T> call, const Link& link, Duration timeout) {
   auto resolved = timeout_or(timeout, link.options().timeout);
   if (resolved) {
     call.timeout = *resolved;
@@ -55,7 +55,7 @@ Call<T> checked(Call<T> call, const Link& link, Duration timeout) {
 }
 
 template <class T>
-Result<T> run(const std::shared_ptr<Store::Impl>& impl, Duration timeout, Call<T> call) {
+Result<T> run(const std::shared_ptr<Store::Impl>& impl, Duration timeout, PreparedCall<T> call) {
   if (!impl) return moved_from(call.subject.operation);
   const std::shared_ptr<Link> link = impl->link();
   return block_on<T>(link, call.subject.operation,
@@ -63,15 +63,15 @@ Result<T> run(const std::shared_ptr<Store::Impl>& impl, Duration timeout, Call<T
 }
 
 template <class T>
-void run(const std::shared_ptr<Store::Impl>& impl, Duration timeout, Call<T> call,
+Call run(const std::shared_ptr<Store::Impl>& impl, Duration timeout, PreparedCall<T> call,
          Handler<T> handler) {
   if (!impl) {
     if (handler) handler(moved_from(call.subject.operation));
-    return;
+    return {};
   }
   const std::shared_ptr<Link> link = impl->link();
-  start<T>(link, call.subject.operation, std::move(handler),
-           [&] { return checked(std::move(call), *link, timeout); });
+  return start<T>(link, call.subject.operation, std::move(handler),
+                  [&] { return checked(std::move(call), *link, timeout); });
 }
 
 }  // namespace muster::client

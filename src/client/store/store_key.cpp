@@ -16,26 +16,28 @@ constexpr auto read_number = [](const wire::NumberReply& reply, const auto&) {
   return reply.number;
 };
 
-Call<bool> set_call(std::string_view key, std::string_view value, const SetOptions& options) {
+PreparedCall<bool> set_call(std::string_view key, std::string_view value,
+                            const SetOptions& options) {
   return call<bool>(
       wire::Set{key, value, options.ttl, options.only_if_absent, options.bind_to_session},
       read_applied);
 }
 
-Call<std::string> get_call(std::string_view key) {
+PreparedCall<std::string> get_call(std::string_view key) {
   return call<std::string>(wire::Get{key}, read_value);
 }
 
-Call<std::string> take_call(std::string_view key) {
+PreparedCall<std::string> take_call(std::string_view key) {
   return call<std::string>(wire::Take{key}, read_value);
 }
 
-Call<std::int64_t> add_call(std::string_view key, std::int64_t delta) {
+PreparedCall<std::int64_t> add_call(std::string_view key, std::int64_t delta) {
   return call<std::int64_t>(wire::Add{key, delta}, read_number);
 }
 
-Call<Compared> compare_set_call(std::string_view key, std::optional<std::string_view> expected,
-                                std::string_view desired, std::optional<Duration> ttl) {
+PreparedCall<Compared> compare_set_call(std::string_view key,
+                                        std::optional<std::string_view> expected,
+                                        std::string_view desired, std::optional<Duration> ttl) {
   return call<Compared>(wire::CompareSet{key, expected, desired, ttl},
                         [](const wire::AppliedReply& reply, std::string& body) {
                           Compared compared{reply.applied, std::nullopt};
@@ -44,20 +46,20 @@ Call<Compared> compare_set_call(std::string_view key, std::optional<std::string_
                         });
 }
 
-Call<std::uint64_t> append_call(std::string_view key, std::string_view suffix) {
+PreparedCall<std::uint64_t> append_call(std::string_view key, std::string_view suffix) {
   return call<std::uint64_t>(wire::Append{key, suffix}, read_count);
 }
 
-Call<void> touch_call(std::string_view key, std::optional<Duration> ttl) {
+PreparedCall<void> touch_call(std::string_view key, std::optional<Duration> ttl) {
   return call<void>(wire::Touch{key, ttl}, read_nothing);
 }
 
-Call<bool> remove_call(std::string_view key) {
+PreparedCall<bool> remove_call(std::string_view key) {
   return call<bool>(wire::Remove{{key}},
                     [](const wire::NumberReply& reply, const auto&) { return reply.number != 0; });
 }
 
-Call<bool> exists_call(std::string_view key) {
+PreparedCall<bool> exists_call(std::string_view key) {
   return call<bool>(wire::Exists{{key}}, [](const wire::PresenceReply& reply, const auto&) {
     return !reply.present.empty() && reply.present.front();
   });
@@ -75,34 +77,34 @@ Result<bool> Store::set(std::string_view key, std::string_view value, const SetO
   return run(impl_, timeout, client::set_call(key, value, options));
 }
 
-void Store::set_async(std::string_view key, std::string_view value, const SetOptions& options,
+Call Store::set_async(std::string_view key, std::string_view value, const SetOptions& options,
                       Duration timeout, Handler<bool> handler) {
-  run(impl_, timeout, client::set_call(key, value, options), std::move(handler));
+  return run(impl_, timeout, client::set_call(key, value, options), std::move(handler));
 }
 
 Result<std::string> Store::get(std::string_view key, Duration timeout) {
   return run(impl_, timeout, client::get_call(key));
 }
 
-void Store::get_async(std::string_view key, Duration timeout, Handler<std::string> handler) {
-  run(impl_, timeout, client::get_call(key), std::move(handler));
+Call Store::get_async(std::string_view key, Duration timeout, Handler<std::string> handler) {
+  return run(impl_, timeout, client::get_call(key), std::move(handler));
 }
 
 Result<std::string> Store::take(std::string_view key, Duration timeout) {
   return run(impl_, timeout, client::take_call(key));
 }
 
-void Store::take_async(std::string_view key, Duration timeout, Handler<std::string> handler) {
-  run(impl_, timeout, client::take_call(key), std::move(handler));
+Call Store::take_async(std::string_view key, Duration timeout, Handler<std::string> handler) {
+  return run(impl_, timeout, client::take_call(key), std::move(handler));
 }
 
 Result<std::int64_t> Store::add(std::string_view key, std::int64_t delta, Duration timeout) {
   return run(impl_, timeout, client::add_call(key, delta));
 }
 
-void Store::add_async(std::string_view key, std::int64_t delta, Duration timeout,
+Call Store::add_async(std::string_view key, std::int64_t delta, Duration timeout,
                       Handler<std::int64_t> handler) {
-  run(impl_, timeout, client::add_call(key, delta), std::move(handler));
+  return run(impl_, timeout, client::add_call(key, delta), std::move(handler));
 }
 
 Result<Compared> Store::compare_set(std::string_view key, std::optional<std::string_view> expected,
@@ -111,11 +113,11 @@ Result<Compared> Store::compare_set(std::string_view key, std::optional<std::str
   return run(impl_, timeout, client::compare_set_call(key, expected, desired, options.ttl));
 }
 
-void Store::compare_set_async(std::string_view key, std::optional<std::string_view> expected,
+Call Store::compare_set_async(std::string_view key, std::optional<std::string_view> expected,
                               std::string_view desired, WriteOptions options, Duration timeout,
                               Handler<Compared> handler) {
-  run(impl_, timeout, client::compare_set_call(key, expected, desired, options.ttl),
-      std::move(handler));
+  return run(impl_, timeout, client::compare_set_call(key, expected, desired, options.ttl),
+             std::move(handler));
 }
 
 Result<std::uint64_t> Store::append(std::string_view key, std::string_view suffix,
@@ -123,34 +125,34 @@ Result<std::uint64_t> Store::append(std::string_view key, std::string_view suffi
   return run(impl_, timeout, client::append_call(key, suffix));
 }
 
-void Store::append_async(std::string_view key, std::string_view suffix, Duration timeout,
+Call Store::append_async(std::string_view key, std::string_view suffix, Duration timeout,
                          Handler<std::uint64_t> handler) {
-  run(impl_, timeout, client::append_call(key, suffix), std::move(handler));
+  return run(impl_, timeout, client::append_call(key, suffix), std::move(handler));
 }
 
 Result<void> Store::touch(std::string_view key, std::optional<Duration> ttl, Duration timeout) {
   return run(impl_, timeout, client::touch_call(key, ttl));
 }
 
-void Store::touch_async(std::string_view key, std::optional<Duration> ttl, Duration timeout,
+Call Store::touch_async(std::string_view key, std::optional<Duration> ttl, Duration timeout,
                         Handler<void> handler) {
-  run(impl_, timeout, client::touch_call(key, ttl), std::move(handler));
+  return run(impl_, timeout, client::touch_call(key, ttl), std::move(handler));
 }
 
 Result<bool> Store::remove(std::string_view key, Duration timeout) {
   return run(impl_, timeout, client::remove_call(key));
 }
 
-void Store::remove_async(std::string_view key, Duration timeout, Handler<bool> handler) {
-  run(impl_, timeout, client::remove_call(key), std::move(handler));
+Call Store::remove_async(std::string_view key, Duration timeout, Handler<bool> handler) {
+  return run(impl_, timeout, client::remove_call(key), std::move(handler));
 }
 
 Result<bool> Store::exists(std::string_view key, Duration timeout) {
   return run(impl_, timeout, client::exists_call(key));
 }
 
-void Store::exists_async(std::string_view key, Duration timeout, Handler<bool> handler) {
-  run(impl_, timeout, client::exists_call(key), std::move(handler));
+Call Store::exists_async(std::string_view key, Duration timeout, Handler<bool> handler) {
+  return run(impl_, timeout, client::exists_call(key), std::move(handler));
 }
 
 MUSTER_END_NAMESPACE

@@ -8,14 +8,14 @@ namespace {
 
 std::vector<std::string_view> listed(Keys keys) { return {keys.begin(), keys.end()}; }
 
-Call<Values> multi_get_call(Keys keys) {
+PreparedCall<Values> multi_get_call(Keys keys) {
   return call<Values>(wire::MultiGet{listed(keys)},
                       [](const wire::ValuesReply& reply, const auto&) {
                         return Values(reply.values.begin(), reply.values.end());
                       });
 }
 
-Call<void> multi_set_call(Entries entries, std::optional<Duration> ttl) {
+PreparedCall<void> multi_set_call(Entries entries, std::optional<Duration> ttl) {
   wire::MultiSet body;
   body.entries.reserve(entries.size());
   for (const auto& [key, value] : entries) body.entries.push_back({key, value});
@@ -23,22 +23,25 @@ Call<void> multi_set_call(Entries entries, std::optional<Duration> ttl) {
   return call<void>(std::move(body), read_nothing);
 }
 
-Call<std::uint64_t> multi_remove_call(Keys keys) {
+PreparedCall<std::uint64_t> multi_remove_call(Keys keys) {
   return call<std::uint64_t>(wire::Remove{listed(keys)}, read_count, "multi_remove");
 }
 
-Call<std::vector<bool>> multi_exists_call(Keys keys) {
+PreparedCall<std::vector<bool>> multi_exists_call(Keys keys) {
   return call<std::vector<bool>>(
       wire::Exists{listed(keys)},
       [](wire::PresenceReply& reply, const auto&) { return std::move(reply.present); },
       "multi_exists");
 }
 
-Call<void> wait_call(Keys keys) { return call<void>(wire::Wait{listed(keys)}, read_nothing); }
+PreparedCall<void> wait_call(Keys keys) {
+  return call<void>(wire::Wait{listed(keys)}, read_nothing);
+}
 
 }  // namespace
 
-Call<KeyPage> list_call(wire::ListKind kind, std::string_view prefix, std::uint64_t cursor) {
+PreparedCall<KeyPage> list_call(wire::ListKind kind, std::string_view prefix,
+                                std::uint64_t cursor) {
   return call<KeyPage>(
       wire::List{kind, prefix, cursor, 0}, [](const wire::ListReply& reply, const auto&) {
         KeyPage page;
@@ -62,9 +65,9 @@ Result<std::vector<std::optional<std::string>>> Store::multi_get(Span<const std:
   return run(impl_, timeout, client::multi_get_call(keys));
 }
 
-void Store::multi_get_async(Span<const std::string_view> keys, Duration timeout,
+Call Store::multi_get_async(Span<const std::string_view> keys, Duration timeout,
                             Handler<std::vector<std::optional<std::string>>> handler) {
-  run(impl_, timeout, client::multi_get_call(keys), std::move(handler));
+  return run(impl_, timeout, client::multi_get_call(keys), std::move(handler));
 }
 
 Result<void> Store::multi_set(Span<const std::pair<std::string_view, std::string_view>> entries,
@@ -72,44 +75,45 @@ Result<void> Store::multi_set(Span<const std::pair<std::string_view, std::string
   return run(impl_, timeout, client::multi_set_call(entries, options.ttl));
 }
 
-void Store::multi_set_async(Span<const std::pair<std::string_view, std::string_view>> entries,
+Call Store::multi_set_async(Span<const std::pair<std::string_view, std::string_view>> entries,
                             WriteOptions options, Duration timeout, Handler<void> handler) {
-  run(impl_, timeout, client::multi_set_call(entries, options.ttl), std::move(handler));
+  return run(impl_, timeout, client::multi_set_call(entries, options.ttl), std::move(handler));
 }
 
 Result<std::uint64_t> Store::multi_remove(Span<const std::string_view> keys, Duration timeout) {
   return run(impl_, timeout, client::multi_remove_call(keys));
 }
 
-void Store::multi_remove_async(Span<const std::string_view> keys, Duration timeout,
+Call Store::multi_remove_async(Span<const std::string_view> keys, Duration timeout,
                                Handler<std::uint64_t> handler) {
-  run(impl_, timeout, client::multi_remove_call(keys), std::move(handler));
+  return run(impl_, timeout, client::multi_remove_call(keys), std::move(handler));
 }
 
 Result<std::vector<bool>> Store::multi_exists(Span<const std::string_view> keys, Duration timeout) {
   return run(impl_, timeout, client::multi_exists_call(keys));
 }
 
-void Store::multi_exists_async(Span<const std::string_view> keys, Duration timeout,
+Call Store::multi_exists_async(Span<const std::string_view> keys, Duration timeout,
                                Handler<std::vector<bool>> handler) {
-  run(impl_, timeout, client::multi_exists_call(keys), std::move(handler));
+  return run(impl_, timeout, client::multi_exists_call(keys), std::move(handler));
 }
 
 Result<void> Store::wait(Span<const std::string_view> keys, Duration timeout) {
   return run(impl_, timeout, client::wait_call(keys));
 }
 
-void Store::wait_async(Span<const std::string_view> keys, Duration timeout, Handler<void> handler) {
-  run(impl_, timeout, client::wait_call(keys), std::move(handler));
+Call Store::wait_async(Span<const std::string_view> keys, Duration timeout, Handler<void> handler) {
+  return run(impl_, timeout, client::wait_call(keys), std::move(handler));
 }
 
 Result<KeyPage> Store::list(std::string_view prefix, std::uint64_t cursor, Duration timeout) {
   return run(impl_, timeout, client::list_call(wire::ListKind::keys, prefix, cursor));
 }
 
-void Store::list_async(std::string_view prefix, std::uint64_t cursor, Duration timeout,
+Call Store::list_async(std::string_view prefix, std::uint64_t cursor, Duration timeout,
                        Handler<KeyPage> handler) {
-  run(impl_, timeout, client::list_call(wire::ListKind::keys, prefix, cursor), std::move(handler));
+  return run(impl_, timeout, client::list_call(wire::ListKind::keys, prefix, cursor),
+             std::move(handler));
 }
 
 MUSTER_END_NAMESPACE

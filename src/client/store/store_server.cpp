@@ -6,11 +6,11 @@
 namespace muster::client {
 namespace {
 
-Call<void> report_dead_call(const ProcessId& process, std::string_view reason) {
+PreparedCall<void> report_dead_call(const ProcessId& process, std::string_view reason) {
   return call<void>(wire::ReportDead{process, reason}, read_nothing);
 }
 
-Call<Fields> status_call() {
+PreparedCall<Fields> status_call() {
   return call<Fields>(wire::Status{}, [](const wire::StatusReply& reply, const auto&) {
     return Fields(reply.fields.begin(), reply.fields.end());
   });
@@ -28,18 +28,18 @@ Result<void> Store::report_dead(const ProcessId& process, std::string_view reaso
   return run(impl_, timeout, client::report_dead_call(process, reason));
 }
 
-void Store::report_dead_async(const ProcessId& process, std::string_view reason, Duration timeout,
+Call Store::report_dead_async(const ProcessId& process, std::string_view reason, Duration timeout,
                               Handler<void> handler) {
-  run(impl_, timeout, client::report_dead_call(process, reason), std::move(handler));
+  return run(impl_, timeout, client::report_dead_call(process, reason), std::move(handler));
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> Store::status(Duration timeout) {
   return run(impl_, timeout, client::status_call());
 }
 
-void Store::status_async(Duration timeout,
+Call Store::status_async(Duration timeout,
                          Handler<std::vector<std::pair<std::string, std::string>>> handler) {
-  run(impl_, timeout, client::status_call(), std::move(handler));
+  return run(impl_, timeout, client::status_call(), std::move(handler));
 }
 
 MUSTER_END_NAMESPACE

@@ -309,6 +309,8 @@ TEST_CASE("a forked child gets `forked` from every call, and the parent goes on"
   auto group = std::make_unique<StatelessProcessGroup>(join(*store, "g", 0, 1));
   must(store->set("k", "v"));
   const auto io_thread = IoThread::create();
+  std::promise<Result<std::string>> waiting;
+  Call call = store->get_async("later", 60s, into(waiting));
   const pid_t child = ::fork();
   if (child == 0) {
     // No checks of doctest here: it belongs to the parent.
@@ -325,6 +327,7 @@ TEST_CASE("a forked child gets `forked` from every call, and the parent goes on"
     ServerOptions server_options;
     server_options.io_thread = io_thread;
     right &= is_forked(Server::start(server_options));
+    call.cancel();
     store->cancel();
     store->close();
     group.reset();
@@ -336,6 +339,8 @@ TEST_CASE("a forked child gets `forked` from every call, and the parent goes on"
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 0);
   CHECK(must(store->get("k")) == "v");
+  must(store->set("later", "v"));
+  CHECK(must(result_of(waiting)) == "v");
   must(group->barrier());
 }
 
