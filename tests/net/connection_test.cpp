@@ -170,6 +170,71 @@ TEST_CASE("many bytes are sent from where they are, in order, and are let go whe
   CHECK(pair.drained_count > 0);
 }
 
+TEST_CASE("a peer that takes its bytes slowly is not one that takes nothing") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.start();
+  const auto large = std::make_shared<const std::string>(16U << 20, 'x');
+  pair.connection->send(SharedBytes{*large, large});
+  pair.connection->flush();
+  const auto blocked = pair.connection->stalled_since();
+  REQUIRE(blocked != muster::base::far_future);
+  std::size_t taken_bytes = 0;
+  loop.run_until([&] {
+    taken_bytes += pair.read(64 * 1024).size();
+    return pair.connection->stalled_since() > blocked;
+  });
+  CHECK(pair.connection->stalled_since() != muster::base::far_future);
+  CHECK(pair.connection->unsent_bytes() > 0);
+  CHECK(taken_bytes < large->size());
+}
+
+TEST_CASE("what the owner sends when the socket has drained leaves by itself") {
+  TestLoop loop;
+  Pair pair(loop);
+  bool has_sent = false;
+  pair.connection->start({[](std::string_view) {}, [](CloseCause, const std::string&) {},
+                          [&] {
+                            if (has_sent || pair.connection->unsent_bytes() > 0) return;
+                            has_sent = true;
+                            pair.connection->send("the next part");
+                          }});
+  const std::string first(4U << 20, 'x');
+  pair.connection->send(first);
+  pair.connection->flush();
+  REQUIRE(pair.connection->unsent_bytes() > 0);
+  std::string got;
+  loop.run_until([&] {
+    got += pair.read();
+    return got.size() == first.size() + 13;
+  });
+  CHECK(got.substr(first.size()) == "the next part");
+}
+
+TEST_CASE("a peer that sends without a break lets others have their turn") {
+  TestLoop loop;
+  Pair busy(loop);
+  Pair other(loop);
+  other.start();
+  std::string room(4096, '.');
+  const std::string piece(room.size(), 'x');
+  constexpr int reads_max = 10'000;
+  int reads = 0;
+  busy.connection->start({[&](std::string_view) {
+                            if (++reads == 1) other.write("!");
+                            if (reads == reads_max || !other.received.empty()) return;
+                            busy.connection->read_into(room);
+                            busy.write(piece);
+                          },
+                          [](CloseCause, const std::string&) {},
+                          {}});
+  busy.connection->read_into(room);
+  busy.write(piece);
+  loop.run_until([&] { return !other.received.empty(); });
+  // A turn takes 256 KiB of each: 64 of these pieces.
+  CHECK(reads <= 200);
+}
+
 TEST_CASE("many pieces arrive in their order") {
   TestLoop loop;
   Pair pair(loop);

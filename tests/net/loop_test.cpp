@@ -1,22 +1,42 @@
 #include "net/loop.h"
 
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <ctime>
 #include <functional>
 #include <memory>
 #include <new>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include "net/connection.h"
+#include "net/doorbell.h"
 #include "net/test_loop.h"
+#include "net/watcher.h"
+#include "support/await.h"
+
+namespace {
+
+/// What happens in the middle of the next reading of the clock, once.
+std::function<void()> at_next_look_at_the_clock;
+
+}  // namespace
+
+/// As the system's.
+extern "C" int clock_gettime(clockid_t clock, timespec* now) noexcept {
+  if (at_next_look_at_the_clock) std::exchange(at_next_look_at_the_clock, nullptr)();
+  return static_cast<int>(::syscall(SYS_clock_gettime, clock, now));
+}
 
 namespace {
 
@@ -75,6 +95,18 @@ TEST_CASE("work of other threads is done in the order of each thread's posts") {
   }
 }
 
+TEST_CASE("work that is posted while the loop falls asleep keeps it awake") {
+  TestLoop loop;
+  loop.loop().begin_busy_poll(1us);  // so that it reads the clock on its way to sleep
+  loop.run_ready();
+  bool is_done = false;
+  const auto began = std::chrono::steady_clock::now();
+  at_next_look_at_the_clock = [&] { loop.loop().post([&] { is_done = true; }); };
+  loop.loop().turn(20s);
+  CHECK(is_done);
+  CHECK(std::chrono::steady_clock::now() - began < 10s);
+}
+
 TEST_CASE("a sleeping loop wakes for work, for its bell and to stop") {
   Loop loop;
   std::thread thread([&] { loop.run(); });
@@ -111,6 +143,17 @@ TEST_CASE("timers fire in their order, and neither early nor once cancelled") {
   });
   never.set_after(20ms, [&] { fired += "never,"; });
   loop.run_until([&] { return fired == "early,late"; });
+}
+
+TEST_CASE("a timer that is due before the one that the clock is set for fires in its time") {
+  TestLoop loop;
+  Timer late(loop.loop());
+  Timer early(loop.loop());
+  late.set_after(1h, [] {});
+  loop.run_ready();  // the clock is set
+  bool has_fired = false;
+  early.set_after(1ms, [&] { has_fired = true; });
+  loop.run_until([&] { return has_fired; });
 }
 
 TEST_CASE("a timer may be set again by what it runs") {
@@ -194,6 +237,59 @@ TEST_CASE("who is closed in a turn hears nothing more in it") {
   CHECK(heard == 1);
 }
 
+/// Reads nothing, so the loop tells it in each turn; the first that is told lets go of both.
+class Couple {
+ public:
+  explicit Couple(Loop& loop) : first_(loop, *this), second_(loop, *this) {}
+  int told_count() const { return told_count_; }
+
+ private:
+  class Half : public muster::net::Watcher {
+   public:
+    Half(Loop& loop, Couple& couple) : Watcher(loop), couple_(couple) {
+      const int fd = ::eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);  // ready from the beginning
+      REQUIRE(fd >= 0);
+      hold(UniqueFd(fd));
+      REQUIRE(watch(EPOLLIN) == 0);
+    }
+    using Watcher::let_go;
+
+   private:
+    void on_ready(std::uint32_t) override { couple_.told(); }
+    Couple& couple_;
+  };
+
+  void told() {
+    ++told_count_;
+    first_.let_go();
+    second_.let_go();
+  }
+
+  int told_count_ = 0;
+  Half first_;
+  Half second_;
+};
+
+TEST_CASE("a watcher that has let go of its descriptor hears of no event of the same turn") {
+  TestLoop loop;
+  const Couple couple(loop.loop());
+  loop.run_until([&] { return couple.told_count() > 0; });
+  loop.run_ready();
+  CHECK(couple.told_count() == 1);
+}
+
+TEST_CASE("a bell that cannot write leaves the errno of whom it interrupts alone") {
+  const UniqueFd full(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  const std::uint64_t most = 0xffff'ffff'ffff'fffe;  // as much as the kernel counts
+  REQUIRE(::write(full.get(), &most, sizeof(most)) == sizeof(most));
+  muster::net::Doorbell bell(full.get());
+  errno = ENOENT;
+  bell.ring();
+  const int left = errno;
+  CHECK(left == ENOENT);
+  CHECK(bell.has_rung());
+}
+
 TEST_CASE("a peer that is gone while reading is paused costs no processor time") {
   TestLoop loop;
   Pair pair(loop.loop());
@@ -237,24 +333,22 @@ TEST_CASE("a closed connection of which a forked child has a copy costs no proce
 TEST_CASE("a loop that polls sleeps when nothing has come for as long as was wished") {
   TestLoop loop;
   loop.loop().begin_busy_poll(1ms);
-  loop.loop().begin_busy_poll(20ms);
-  loop.loop().end_busy_poll(1ms);
+  loop.loop().begin_busy_poll(1h);
   bool is_done = false;
   loop.loop().post([&] { is_done = true; });
   loop.run_until([&] { return is_done; });
-  const auto began = std::chrono::steady_clock::now();
-  int turns = 0;
-  while (std::chrono::steady_clock::now() < began + 200ms) {
+  for (int turn = 0; turn < 20; ++turn) loop.loop().turn(1h);  // comes back from each at once
+  loop.loop().end_busy_poll(1h);
+  // It polls on until the hour is over, or until something comes.
+  loop.loop().post([] {});
+  loop.run_ready();
+  const auto slept = [&] {
+    const auto began = std::chrono::steady_clock::now();
+    const double before = processor_seconds();
     loop.loop().turn(50ms);
-    ++turns;
-  }
-  const int while_it_polled = turns;
-  loop.loop().end_busy_poll(20ms);
-  loop.loop().turn(1ms);
-  CHECK(while_it_polled > 10);
-  const double before = processor_seconds();
-  loop.loop().turn(50ms);
-  CHECK(processor_seconds() - before < 0.02);
+    return std::chrono::steady_clock::now() - began >= 50ms && processor_seconds() - before < 0.02;
+  };
+  CHECK(muster::test::holds_soon(slept));
 }
 
 }  // namespace
