@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass
 
 from cited import CITED_STARTS
-from figures import Figures
+from figures import read
 
 TITLE = "Where it ends"
 COSTS = {
@@ -255,7 +255,7 @@ def main():
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
         return 2
-    text = "\n".join(markdown(Figures(sys.argv[1])))
+    text = "\n".join(markdown(read(sys.argv[1])))
     print(text or "too little was measured")
     return 0 if text else 1
 

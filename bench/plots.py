@@ -1,16 +1,18 @@
-"""Draws what is better seen than read. Needs matplotlib."""
-
-import matplotlib
-
-matplotlib.use("svg")
-matplotlib.rcParams["svg.hashsalt"] = "muster"  # the same figures, the same file
-from matplotlib import pyplot
+"""Draws what is better seen than read."""
 
 import cost_model
+import svg
 from cited import CITED_STARTS
 
-SIZE_INCHES = (7, 4)
-COLORS = {"echo": "0.6", "muster": "C3", "redis": "C0", "memcached": "C2", "tcpstore": "C1"}
+GREY = "#999"
+COLORS = {"echo": GREY, "muster": "#d62728", "redis": "#1f77b4", "memcached": "#2ca02c",
+          "tcpstore": "#ff7f0e"}
+CALL_COLORS = ("#1f77b4", "#d62728", "#2ca02c", "#ff7f0e")
+
+
+def labels(axis, values=None):
+    """The text of each tick, by its place."""
+    return {axis.place(value): svg.number(value) for value in values or axis.ticks()}
 
 
 def lines(figures, folder, name, question, along, value, title, unit, **parameters):
@@ -20,66 +22,75 @@ def lines(figures, folder, name, question, along, value, title, unit, **paramete
         series.setdefault(row.subject, []).append((row.parameters[along], row.minimum(value)))
     if not any(len(points) > 1 for points in series.values()):
         return None
-    figure, axes = pyplot.subplots(figsize=SIZE_INCHES)
+    x_values = sorted({x for points in series.values() for x, _ in points})
+    x_axis = svg.x_axis(x_values)
+    y_axis = svg.y_axis([y for points in series.values() for _, y in points])
+    chart = svg.Chart(title, along, unit)
+    chart.grid(labels(x_axis, x_values), labels(y_axis))
     for subject, points in series.items():
-        points.sort()
-        axes.plot([x for x, _ in points], [y for _, y in points], marker="o", label=subject,
-                  color=COLORS.get(subject))
-    axes.set(title=title, xlabel=along, ylabel=unit, xscale="log", yscale="log")
-    at = sorted({x for points in series.values() for x, _ in points})
-    axes.set_xticks(at, [f"{x:,}" for x in at])
-    axes.set_xticks([], minor=True)
-    return finish(figure, axes, folder, name)
+        placed = [(x_axis.place(x), y_axis.place(y)) for x, y in sorted(points)]
+        chart.line(placed, COLORS[subject])
+        chart.dots(placed, COLORS[subject])
+        chart.legend(subject, COLORS[subject])
+    return write(chart, folder, name)
 
 
 def bars(figures, folder, name, title, unit, value, rows_of):
     """A group of bars for each label, a bar for each server."""
-    labels = list(rows_of)
     subjects = list(dict.fromkeys(row.subject for rows in rows_of.values() for row in rows))
     if not subjects:
         return None
-    figure, axes = pyplot.subplots(figsize=SIZE_INCHES)
-    width = 0.8 / len(subjects)
+    y_axis = svg.y_axis([row.minimum(value) for rows in rows_of.values() for row in rows],
+                        svg.Linear)
+    of_label = (svg.RIGHT - svg.LEFT) / len(rows_of)
+    width = round(0.8 * of_label / len(subjects), 1)
+    chart = svg.Chart(title, "", unit)
+    middles = {label: round(svg.LEFT + (index + 0.5) * of_label, 1)
+               for index, label in enumerate(rows_of)}
+    chart.grid({x: label for label, x in middles.items()}, labels(y_axis))
     for index, subject in enumerate(subjects):
-        for place, label in enumerate(labels):
-            of_subject = [row for row in rows_of[label] if row.subject == subject]
-            if of_subject:
-                axes.bar(place + (index - (len(subjects) - 1) / 2) * width,
-                         of_subject[0].minimum(value), width, color=COLORS.get(subject),
-                         label=subject if place == 0 else None)
-    axes.set(title=title, ylabel=unit)
-    axes.set_xticks(range(len(labels)), labels)
-    return finish(figure, axes, folder, name)
+        boxes = [(round(middles[label] + (index - len(subjects) / 2) * width, 1),
+                  y_axis.place(row.minimum(value)), width)
+                 for label, rows in rows_of.items() for row in rows if row.subject == subject]
+        chart.bars(boxes, COLORS[subject])
+        chart.legend(subject, COLORS[subject])
+    return write(chart, folder, name)
 
 
 def scale(model, folder, name):
     """Processor time by ranks: measured, and as the costs tell it, dashed where nobody measured."""
-    figure, axes = pyplot.subplots(figsize=SIZE_INCHES)
     measured, beyond = model.ranks()
-    for color, (label, (question, size)) in zip(("C0", "C3", "C2", "C1"), model.CALLS.items()):
-        def told(ranks, question=question, size=size):
-            return [model.predict_us(question, one, size) / 1e6 for one in ranks]
-        seen = {ranks: model.measured_us(question, ranks, size) for ranks in measured}
-        seen = {ranks: seen_us / 1e6 for ranks, seen_us in seen.items() if seen_us}
-        further = [max(seen, default=measured[0]),
-                   *(ranks for ranks in measured + beyond if ranks > max(seen, default=0))]
-        axes.plot(list(seen), told(seen), color=color, label=label)
-        axes.plot(further, told(further), color=color, linestyle="--")
-        axes.plot(list(seen), list(seen.values()), "o", color=color)
-    axes.plot([ranks for _, ranks, _, _ in CITED_STARTS],
-              [seconds for _, _, _, seconds in CITED_STARTS], "x", color="0.4",
-              label="whole starts\nof others (cited)")
-    axes.set(title="Processor time of the server; dashed: not measured", xlabel="ranks",
-             ylabel="s", xscale="log", yscale="log")
-    return finish(figure, axes, folder, name)
+    cited = [(ranks, seconds) for _, ranks, _, seconds in CITED_STARTS]
+    curves = []
+    for label, (question, size) in model.CALLS.items():
+        seen = {ranks: seen_us / 1e6 for ranks in measured
+                if (seen_us := model.measured_us(question, ranks, size))}
+        last = max(seen, default=measured[0])
+        further = [last, *(ranks for ranks in measured + beyond if ranks > last)]
+        told = {ranks: model.predict_us(question, ranks, size) / 1e6
+                for ranks in [*seen, *further]}
+        curves.append((label, seen, further, told))
+    x_axis = svg.x_axis(measured + beyond)
+    y_axis = svg.y_axis([y for _, seen, _, told in curves
+                         for y in [*seen.values(), *told.values()]] + [y for _, y in cited])
+
+    def placed(points):
+        return [(x_axis.place(x), y_axis.place(y)) for x, y in points]
+
+    chart = svg.Chart("Processor time of the server; dashed: not measured", "ranks", "s")
+    chart.grid(labels(x_axis), labels(y_axis))
+    for color, (label, seen, further, told) in zip(CALL_COLORS, curves):
+        chart.line(placed((ranks, told[ranks]) for ranks in seen), color)
+        chart.line(placed((ranks, told[ranks]) for ranks in further), color, dashes="5 3")
+        chart.dots(placed(seen.items()), color)
+        chart.legend(label, color)
+    chart.crosses(placed(cited), GREY)
+    chart.legend("starts of others (×)", GREY)
+    return write(chart, folder, name)
 
 
-def finish(figure, axes, folder, name):
-    axes.grid(True, alpha=0.3)
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
-    figure.tight_layout()
-    figure.savefig(folder / name, metadata={"Date": None})
-    pyplot.close(figure)
+def write(chart, folder, name):
+    (folder / name).write_text(chart.text(), encoding="utf-8")
     return name
 
 

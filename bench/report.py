@@ -1,17 +1,18 @@
-"""Makes tables, plots and a shorter JSON file of what muster_bench has found.
+"""Makes tables, plots and a summary of what muster_bench has found.
 
-report.py FOUND.json FOLDER   writes results.md, results.json and *.svg into the folder; the plots
-                              only where matplotlib is. Prints the targets, and which are met.
+report.py FOUND.json FOLDER   writes results.json, which is the summary, and what is made of the
+                              summary alone: results.md and *.svg, which replace those of the
+                              folder. Prints the targets, and which are met. FOUND.json may be a
+                              summary, too: its report is made again.
 """
 
-import json
 import sys
 from pathlib import Path
 
 import cost_model
+import plots
 from cited import CITED
-from figures import Figures
-from targets import verdicts
+from figures import Figures, read, summary, text_of, union
 
 TITLES = {
     "operations": "set, get and add",
@@ -35,7 +36,6 @@ LOAD_MAX = 0.5  # the load average of an idle machine when the run begins
 # Of these the median stands beside the minimum; of all others the median alone.
 LEAST_AND_MEDIAN = {"server_us", "client_us", "wall_ms", "server_ms", "server_us_per_rank",
                     "last_us", "but_host_ms"}
-HIDDEN = {"operations"}  # that were measured, which differ in each round
 
 
 def number(value):
@@ -52,21 +52,17 @@ def table(heads, lines):
 
 
 def cell(row, name):
-    if name not in row.rounds[0]:
+    if name not in row.names():
         return "–"
     if name in LEAST_AND_MEDIAN:
         return f"{number(row.minimum(name))} / {number(row.median(name))}"
     return number(row.median(name))
 
 
-def union(lists):
-    return list(dict.fromkeys(name for names in lists for name in names))
-
-
 def table_of_question(figures, question):
     rows = figures.of(question)
     parameters = union(row.parameters for row in rows)
-    values = [name for name in union(row.names() for row in rows) if name not in HIDDEN]
+    values = union(row.names() for row in rows)
     heads = parameters + ["server"] + [
         name + (" (min / median)" if name in LEAST_AND_MEDIAN else "") for name in values]
     lines = []
@@ -78,7 +74,7 @@ def table_of_question(figures, question):
     return table(heads, lines)
 
 
-def markdown(figures, plots):
+def markdown(figures, drawn):
     machine = figures.machine
     yield "# Results"
     yield ""
@@ -96,13 +92,12 @@ def markdown(figures, plots):
     yield ""
     yield from table(["server", "version"], figures.programs.items())
     yield ""
-    judged = list(verdicts(figures))
-    if judged:
+    if figures.verdicts():
         yield "## Targets"
         yield ""
         yield from table(["what", "target", "measured", "met"],
                          [[one.what, one.target, one.measured, "yes" if one.is_met else "**no**"]
-                          for one in judged])
+                          for one in figures.verdicts()])
     compared = list(against_peers(figures))
     if compared:
         yield ""
@@ -116,11 +111,11 @@ def markdown(figures, plots):
         yield ""
         yield f"## {TITLES.get(question, question)}"
         yield ""
-        for plot in plots.get(question, []):
+        for plot in drawn.get(question, []):
             yield f"![{TITLES.get(question, question)}]({plot})"
             yield ""
         yield from table_of_question(figures, question)
-    of_scale = list(cost_model.markdown(figures, plots.get(cost_model.TITLE, [])))
+    of_scale = list(cost_model.markdown(figures, drawn.get(cost_model.TITLE, [])))
     if of_scale:
         yield ""
         yield f"## {cost_model.TITLE}"
@@ -178,36 +173,21 @@ def against_peers(figures):
                    "; ".join(behind) or "–"]
 
 
-def shorter(figures):
-    def of_row(row):
-        return {name: {"min": row.minimum(name), "median": row.median(name)}
-                for name in row.names()}
-    return {"machine": figures.machine, "programs": figures.programs, "extent": figures.extent,
-            "seconds": figures.seconds,
-            "targets": [vars(one) for one in verdicts(figures)],
-            "rows": [{"question": row.question, "parameters": row.parameters,
-                      "subject": row.subject, "rounds": len(row.rounds), "values": of_row(row)}
-                     for row in figures.rows],
-            "not_measured": figures.not_measured}
-
-
 def main():
     if len(sys.argv) != 3:
         print(__doc__, file=sys.stderr)
         return 2
-    figures = Figures(sys.argv[1])
+    of_summary = summary(read(sys.argv[1]))
     folder = Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
-    try:
-        import plots
-        drawn = plots.draw(figures, folder)
-    except ImportError:
-        drawn = {}
+    figures = Figures(of_summary)
+    for old in folder.glob("*.svg"):
+        old.unlink()
+    drawn = plots.draw(figures, folder)
     (folder / "results.md").write_text("\n".join(markdown(figures, drawn)) + "\n",
                                        encoding="utf-8")
-    (folder / "results.json").write_text(json.dumps(shorter(figures), indent=1) + "\n",
-                                         encoding="utf-8")
-    for one in verdicts(figures):
+    (folder / "results.json").write_text(text_of(of_summary), encoding="utf-8")
+    for one in figures.verdicts():
         print(f"{'met ' if one.is_met else 'MISSED'}  {one.what}: {one.measured}, "
               f"target {one.target}")
     return 0
