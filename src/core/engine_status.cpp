@@ -49,7 +49,7 @@ void add_limits(Fields& fields, const Options& options) {
   fields.number("memory_bytes_max", options.memory_bytes_max);
   fields.number("namespace_memory_bytes_max", options.namespace_memory_bytes_max);
   fields.number("sessions_max", options.sessions_max);
-  fields.number("name_spaces_max", options.name_spaces_max);
+  fields.number("namespaces_max", options.name_spaces_max);
   fields.number("groups_per_namespace_max", options.groups_per_namespace_max);
   fields.number("open_rounds_max", options.open_rounds_max);
   fields.number("cached_results_max", options.cached_results_max);
@@ -107,7 +107,7 @@ void Engine::send_status(const RequestContext& context) {
   fields.text("namespace", context.session.name_space.name);
   fields.number("namespace_memory_used_bytes", context.session.name_space.quota.used_bytes());
   add_counts(fields, counts());
-  fields.number("name_spaces_count", name_spaces_.size());
+  fields.number("namespaces_count", name_spaces_.size());
   std::set<std::string_view> waiting;
   for (const auto& [id, session] : sessions_.all()) {
     const bool is_other = &session->name_space != &context.session.name_space;

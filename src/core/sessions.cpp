@@ -104,7 +104,7 @@ void Sessions::begin(const Hello& event) {
   NameSpace* name_space = name_spaces_.find_or_make(event.hello.name_space);
   if (name_space == nullptr) {
     return refuse(event,
-                  full("name_spaces_max", name_spaces_.size(), host_.options().name_spaces_max));
+                  full("namespaces_max", name_spaces_.size(), host_.options().name_spaces_max));
   }
   auto owned = std::make_unique<Session>(++last_id_, *name_space, name_space->quota);
   Session& session = *owned;

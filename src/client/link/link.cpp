@@ -43,7 +43,7 @@ void amend(Error& error, const Ticket& ticket, protocol::Fate fate) {
 
 std::optional<Error> refusal_of(const StoreOptions& options) {
   if (options.name_space.size() > wire::name_bytes_max) {
-    return invalid_argument("name_space: at most 64 bytes");
+    return invalid_argument("namespace: at most 64 bytes");
   }
   if (options.label.size() > wire::name_bytes_max) {
     return invalid_argument("label: at most 64 bytes");
