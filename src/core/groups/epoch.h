@@ -6,7 +6,7 @@
 
 #include "core/groups/objects.h"
 #include "core/groups/roster.h"
-#include "core/groups/round.h"
+#include "core/groups/rounds/rounds.h"
 #include "core/groups/stream.h"
 
 namespace muster::core {

@@ -47,7 +47,7 @@ wire::CandidateEntry entry_of(const Host& host, const Joiner& joiner) {
 
 wire::RoundEntry entry_of(const Host& host, const Rounds& rounds, const Round& round,
                           std::string_view call) {
-  Rounds::Awaited awaited = rounds.awaited(round);
+  Awaited awaited = rounds.awaited(round);
   wire::RoundEntry entry;
   entry.number = round.number;
   entry.call = call;

@@ -5,7 +5,7 @@
 
 #include "core/groups/joiners.h"
 #include "core/groups/roster.h"
-#include "core/groups/round.h"
+#include "core/groups/rounds/rounds.h"
 #include "wire/reply.h"
 
 // The parts of a group as lists and operators see them.

@@ -296,13 +296,16 @@ void Groups::resumed(Session& session) {
 }
 
 void Groups::fired(Timer& timer) {
-  if (timer.kind() == TimerKind::round) return Rounds::fired(timer.owner<Round>());
+  if (timer.kind() == TimerKind::round) {
+    auto& round = timer.owner<Round>();
+    return round.rounds.fired(round);
+  }
   auto& epoch = timer.owner<Epoch>();
   if (&timer == &epoch.expiry) return epoch.objects_expire();
   if (&timer == &epoch.telling) return epoch.tell_who_is_gone();
   Group& group = *epoch.group;
-  const Regroups& regroups = group.regroups();
-  group.regroup_deadline(regroups.abandoned_by(), regroups.abandoned_timeout());
+  const AbandonedDeadline& abandoned = group.regroups().abandoned();
+  group.regroup_deadline(epoch.roster.members[abandoned.rank], abandoned.timeout);
   group.room().touch(group);
   group.room().work();
 }

@@ -189,6 +189,7 @@ void Regroups::fail(const Error& error) {
 void Regroups::close() {
   attempt_.open = false;
   attempt_.caller_count = 0;
+  attempt_.abandoned = {};
   epoch_.abandoned.disarm();
 }
 
@@ -261,13 +262,9 @@ void RegroupWait::abandoned() { group.regroups().abandoned(*this); }
 
 std::string RegroupWait::target() const { return text_of(member.roster); }
 
-/// The call stays: its deadline decides as if its rank still waited.
 void Regroups::abandoned(RegroupWait& wait) {
-  Timer& timer = epoch_.abandoned;
-  if (!timer.armed() || wait.parked.deadline < timer.at()) {
-    attempt_.abandoned_by = wait.member.rank;
-    attempt_.abandoned_timeout = wait.parked.timeout;
-    host_.timers().arm(timer, wait.parked.deadline);
+  if (attempt_.abandoned.add(wait.parked, wait.member.rank)) {
+    host_.timers().arm(epoch_.abandoned, attempt_.abandoned.at);
   }
   wait.parked.wait.reset();
 }

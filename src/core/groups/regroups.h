@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/groups/abandoned_deadline.h"
 #include "core/groups/epoch.h"
 #include "core/groups/joiners.h"
 #include "core/memory/chain.h"
@@ -60,9 +61,8 @@ class Regroups {
   std::optional<std::vector<Seat>> seats_if_due() const;
   /// The earliest deadline has passed. Nothing: the open regroup has failed, for all who called.
   std::optional<std::vector<Seat>> seats_at_deadline(const Member& decider, Duration timeout);
-  /// The member for whose call `Epoch::abandoned` is armed, and that call's timeout.
-  const Member& abandoned_by() const { return epoch_.roster.members[attempt_.abandoned_by]; }
-  Duration abandoned_timeout() const { return attempt_.abandoned_timeout; }
+  /// For which `Epoch::abandoned` is armed.
+  const AbandonedDeadline& abandoned() const { return attempt_.abandoned; }
   /// The regroup that leads to the next epoch, as the client of `member` counts.
   std::uint64_t number_for(const Member& member) const {
     return attempt_.number - member.join_attempts;
@@ -85,8 +85,7 @@ class Regroups {
     std::uint32_t min_size = 0;
     std::uint32_t caller_count = 0;
     std::uint64_t least_next_round = 0;  ///< of the callers
-    Duration abandoned_timeout{};        ///< of the call for which Epoch::abandoned is armed
-    std::uint32_t abandoned_by = 0;
+    AbandonedDeadline abandoned;
     Chain<RegroupWait> waits;
   };
   struct Decided {
