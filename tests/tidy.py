@@ -136,9 +136,6 @@ LARGE_OBJECTS = {
     "src/net/loop.h:Loop": "one set of descriptors, timers and posted work, in one turn",
     "src/net/connection.h:Connection": "reading, writing and ending share one descriptor's state",
     "src/client/group/group.h:Group": "each collective is a member",
-    "src/core/groups/group.h:Group": "three members above: ties joiners, regroups and epochs",
-    "src/core/session/host.h:Host": "four above: all that keys and groups have of the engine",
-    "src/core/sessions.h:Sessions": "three members above: every way that a session begins or ends",
 }
 
 TEST_NAME = re.compile(r'TEST_CASE(?:_FIXTURE|_TEMPLATE)?\s*\([^"]*"([^"]*)"')

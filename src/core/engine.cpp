@@ -39,11 +39,11 @@ std::vector<Effect>& Engine::apply(const Event& event, Instant now) {
   if (gap != Duration::zero()) {
     // All sessions live longer by as much, since their silence is measured without such gaps.
     held_until_ = host_.now() + host_.options().drain_after_gap;
-    host_.log(LogLevel::warning, "the server did not run for " + in_seconds(gap) +
-                                     "; sessions and timers are extended");
+    host_.outbox().log(LogLevel::warning, "the server did not run for " + in_seconds(gap) +
+                                              "; sessions and timers are extended");
   }
   std::visit([this](const auto& one) { on(one); }, event);
-  return host_.effects();
+  return host_.outbox().effects();
 }
 
 void Engine::on(const Advance&) {
@@ -73,7 +73,8 @@ int Engine::fire(Timer& timer, int work_max) {
 }
 
 void Engine::on(const Heard& event) {
-  if (Session* const session = sessions_.on(event.connection)) sessions_.heard(*session);
+  Session* const session = sessions_.connections().session_on(event.connection);
+  if (session != nullptr) sessions_.heard(*session);
 }
 
 Counts Engine::counts() const {

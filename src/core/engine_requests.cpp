@@ -68,7 +68,7 @@ struct Engine::Dispatch {
 
 void Engine::on(const Requested& event) {
   const wire::Request& request = *event.request;
-  Session* const session = sessions_.on(event.connection);
+  Session* const session = sessions_.connections().session_on(event.connection);
   if (session == nullptr) return turn_away(event);
   sessions_.heard(*session);
   acknowledge(*session, request.acknowledged);
@@ -88,10 +88,10 @@ void Engine::on(const Requested& event) {
 
 /// The connection has no session, or has none any more: then its last frames are answered.
 void Engine::turn_away(const Requested& event) {
-  const Error* const reason = sessions_.why_closed(event.connection);
+  const Error* const reason = sessions_.connections().why_closed(event.connection);
   if (reason == nullptr) return static_cast<void>(sessions_.speaker(event.connection, "a request"));
   Answer answer = error_answer(*reason);
-  host_.effects().emplace_back(SendReply{
+  host_.outbox().add(SendReply{
       event.connection, event.request->id, answer.code, std::move(answer.head), {}, nullptr});
 }
 
@@ -136,9 +136,10 @@ void Engine::report_dead(const RequestContext& context, const wire::ReportDead& 
   Error why = failure(ErrorCode::fenced, "declared dead: " + quoted(request.reason));
   why.decided_by = describe(reporter.process);
   for (Session* session : reported) {
-    host_.log(LogLevel::warning, "session " + std::to_string(session->id) + " of " +
-                                     describe(session->process) + " was declared dead by " +
-                                     why.decided_by + ": " + quoted(request.reason));
+    host_.outbox().log(LogLevel::warning, "session " + std::to_string(session->id) + " of " +
+                                              describe(session->process) +
+                                              " was declared dead by " + why.decided_by + ": " +
+                                              quoted(request.reason));
     sessions_.end(*session, why, LossCause::reported);
   }
 }
@@ -152,7 +153,7 @@ void Engine::on(const Heartbeat& event) {
   Session* session = sessions_.speaker(event.connection, "a heartbeat");
   if (session == nullptr) return;
   if (event.acknowledged != nullptr) acknowledge(*session, *event.acknowledged);
-  host_.effects().emplace_back(SendHeartbeatReply{event.connection, event.number});
+  host_.outbox().add(SendHeartbeatReply{event.connection, event.number});
 }
 
 void Engine::acknowledge(Session& session, const std::vector<std::uint64_t>& request_ids) {

@@ -47,14 +47,17 @@ Error full(std::string_view limit_name, std::uint64_t actual, std::uint64_t limi
 }  // namespace
 
 Sessions::Sessions(Host& host, NameSpaces& name_spaces)
-    : host_(host), name_spaces_(name_spaces), processes_(0, ProcessHash{host.options().hash_key}) {}
+    : host_(host),
+      name_spaces_(name_spaces),
+      connections_(host.outbox()),
+      processes_(0, ProcessHash{host.options().hash_key}) {}
 
 void Sessions::hello(const Hello& event) {
-  if (why_closed(event.connection) != nullptr) return;
-  if (Session* const session = on(event.connection)) {
+  if (connections_.why_closed(event.connection) != nullptr) return;
+  if (Session* const session = connections_.session_on(event.connection)) {
     detach(*session, DisconnectCause::closed);
-    return close(event.connection,
-                 failure(ErrorCode::protocol_error, "a second hello came on one connection"));
+    return connections_.close(event.connection, failure(ErrorCode::protocol_error,
+                                                        "a second hello came on one connection"));
   }
   if (auto why = refusal(event.hello)) return refuse(event, std::move(*why));
   if (event.hello.session_id == 0) return begin(event);
@@ -92,9 +95,9 @@ void Sessions::refuse(const Hello& event, Error why) {
   hello.status = static_cast<std::uint16_t>(why.code);
   hello.incarnation = host_.options().incarnation;
   hello.detail = why.detail;
-  host_.effects().emplace_back(
+  host_.outbox().add(
       SendHello{event.connection, std::make_shared<const wire::ServerHello>(std::move(hello))});
-  close(event.connection, std::move(why));
+  connections_.close(event.connection, std::move(why));
 }
 
 void Sessions::begin(const Hello& event) {
@@ -136,9 +139,9 @@ void Sessions::resume(const Hello& event) {
   Session& session = *found->second;
   if (auto why = refusal_to_resume(session, event.hello)) return refuse(event, std::move(*why));
   if (session.connection != 0) {
-    close(session.connection, failure(ErrorCode::closed,
-                                      "a newer connection of the same session "
-                                      "has taken its place"));
+    connections_.close(session.connection, failure(ErrorCode::closed,
+                                                   "a newer connection of the same session "
+                                                   "has taken its place"));
   }
   welcome(session, event);
   session.name_space.groups.resumed(session);
@@ -146,7 +149,7 @@ void Sessions::resume(const Hello& event) {
 
 void Sessions::welcome(Session& session, const Hello& event) {
   session.connection = event.connection;
-  connections_.emplace(event.connection, &session);
+  connections_.add(event.connection, session);
   wire::ServerHello hello;
   hello.resumed = event.hello.session_id != 0;
   hello.incarnation = host_.options().incarnation;
@@ -155,33 +158,19 @@ void Sessions::welcome(Session& session, const Hello& event) {
   hello.limits = host_.options().limits;
   hello.hosting_process = host_.options().hosting_process;
   hello.hosting_rank = host_.options().hosting_rank;
-  host_.effects().emplace_back(
+  host_.outbox().add(
       SendHello{event.connection, std::make_shared<const wire::ServerHello>(std::move(hello))});
   heard(session);
 }
 
-/// Most events come from the connection that the last one came from.
-Session* Sessions::on(ConnectionId connection) {
-  if (connection == last_connection_) return last_session_;
-  const auto found = connections_.find(connection);
-  if (found == connections_.end()) return nullptr;
-  last_connection_ = connection;
-  last_session_ = found->second;
-  return last_session_;
-}
-
-void Sessions::forget_connection(ConnectionId connection) {
-  connections_.erase(connection);
-  if (connection == last_connection_) last_connection_ = 0;
-}
-
 Session* Sessions::speaker(ConnectionId connection, std::string_view doing) {
-  if (Session* const session = on(connection)) {
+  if (Session* const session = connections_.session_on(connection)) {
     heard(*session);
     return session;
   }
-  if (why_closed(connection) == nullptr && !is_stopping_) {
-    close(connection, failure(ErrorCode::protocol_error, std::string(doing) + " before a hello"));
+  if (connections_.why_closed(connection) == nullptr && !is_stopping_) {
+    connections_.close(connection,
+                       failure(ErrorCode::protocol_error, std::string(doing) + " before a hello"));
   }
   return nullptr;
 }
@@ -196,14 +185,14 @@ void Sessions::goodbye(const Goodbye& event) {
   Session* session = speaker(event.connection, "a goodbye");
   if (session == nullptr) return;
   session->connection = 0;
-  close(event.connection, failure(ErrorCode::closed, "the client said goodbye"));
+  connections_.close(event.connection, failure(ErrorCode::closed, "the client said goodbye"));
   end(*session, LossCause::none);
 }
 
 void Sessions::disconnected(const Disconnected& event) {
-  Session* const session = on(event.connection);
+  Session* const session = connections_.session_on(event.connection);
   if (session == nullptr) return;
-  forget_connection(event.connection);
+  connections_.forget(event.connection);
   detach(*session, event.cause);
 }
 
@@ -216,22 +205,12 @@ void Sessions::detach(Session& session, DisconnectCause cause) {
   if (session.claimants > 0) session.name_space.groups.disconnected(session);
 }
 
-void Sessions::close(ConnectionId connection, Error reason) {
-  forget_connection(connection);
-  auto shared = std::make_shared<const Error>(std::move(reason));
-  closed_.add(connection, shared);
-  host_.effects().emplace_back(Close{connection, std::move(shared)});
-}
-
 void Sessions::stop(const std::string& reason) {
   is_stopping_ = true;
-  std::vector<ConnectionId> connections;
-  for (const auto& [connection, session] : connections_) connections.push_back(connection);
-  std::sort(connections.begin(), connections.end());  // the same effects wherever it runs
-  for (const ConnectionId connection : connections) {
-    connections_.at(connection)->connection = 0;
-    host_.effects().emplace_back(SendGoodbye{connection, reason});
-    close(connection, failure(ErrorCode::unavailable, reason));
+  for (const ConnectionId connection : connections_.all()) {
+    connections_.session_on(connection)->connection = 0;
+    host_.outbox().add(SendGoodbye{connection, reason});
+    connections_.close(connection, failure(ErrorCode::unavailable, reason));
   }
 }
 
@@ -256,8 +235,8 @@ void Sessions::expire(Session& session) {
                       "nothing was heard of it for " + in_seconds(host_.silence(session)));
   const std::string how =
       was_closed ? "its connection ended and it did not come back" : "it was silent for too long";
-  host_.log(LogLevel::info, "session " + std::to_string(session.id) + " of " +
-                                describe(session.process) + " is lost: " + how);
+  host_.outbox().log(LogLevel::info, "session " + std::to_string(session.id) + " of " +
+                                         describe(session.process) + " is lost: " + how);
   end(session, std::move(why), was_closed ? LossCause::closed : LossCause::heartbeat);
 }
 
@@ -268,10 +247,10 @@ void Sessions::end(Session& session, Error why, LossCause cause) {
   if (session.connection != 0) {
     auto body = std::make_shared<std::string>();
     wire::append_event(*body, wire::Event{wire::EventKind::session_ended, 0, why});
-    host_.send_event(session, wire::EventKind::session_ended, std::move(body));
+    host_.outbox().send_event(session, wire::EventKind::session_ended, std::move(body));
     const ConnectionId connection = session.connection;
     session.connection = 0;
-    close(connection, std::move(why));
+    connections_.close(connection, std::move(why));
   }
   end(session, cause);
 }
@@ -294,11 +273,6 @@ void Sessions::end(Session& session, LossCause cause) {
   name_space.table.session_ended(session);
   name_space.groups.session_ended(session, cause);
   name_spaces_.session_gone(name_space);
-}
-
-const Error* Sessions::why_closed(ConnectionId connection) const {
-  const auto* const reason = closed_.find(connection);
-  return reason != nullptr ? reason->get() : nullptr;
 }
 
 std::vector<const Session*> Sessions::after(const NameSpace& name_space, std::uint64_t id) const {
@@ -324,7 +298,7 @@ std::vector<Session*> Sessions::of_process(const ProcessId& process, const NameS
 void Sessions::add_counts(Counts& counts) const {
   counts.sessions += sessions_.size();
   counts.observers += observers_count_;
-  counts.connections += connections_.size();
+  counts.connections += connections_.count();
 }
 
 void Sessions::release() {

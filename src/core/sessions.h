@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/connections.h"
 #include "core/events.h"
 #include "core/memory/hash.h"
 #include "core/name_spaces.h"
@@ -16,8 +17,7 @@
 
 namespace muster::core {
 
-/// The life of every session, which is told in core/sessions.cpp, and the connections that they
-/// speak on.
+/// The life of every session, which is told in core/sessions.cpp.
 class Sessions {
  public:
   Sessions(Host& host, NameSpaces& name_spaces);
@@ -33,14 +33,11 @@ class Sessions {
   /// Ends a session as a loss does.
   void end(Session& session, Error why, LossCause cause);
 
-  /// The session on the connection, which is not 0. Null: there is none.
-  Session* on(ConnectionId connection);
   /// The session that speaks on the connection, marked as heard. Null after a breach of the
   /// protocol, which closes the connection, and for connections that were closed before.
   Session* speaker(ConnectionId connection, std::string_view doing);
   void heard(Session& session);
-  /// Why the connection was closed. Null: it was not, or long ago.
-  const Error* why_closed(ConnectionId connection) const;
+  Connections& connections() { return connections_; }
 
   using Map = std::unordered_map<std::uint64_t, std::unique_ptr<Session>>;
   const Map& all() const { return sessions_; }
@@ -72,8 +69,6 @@ class Sessions {
   void welcome(Session& session, const Hello& event);
   void detach(Session& session, DisconnectCause cause);
   void end(Session& session, LossCause cause);
-  void close(ConnectionId connection, Error reason);
-  void forget_connection(ConnectionId connection);
   Instant deadline_of(const Session& session) const;
 
   Host& host_;
@@ -83,12 +78,8 @@ class Sessions {
   std::uint64_t lost_count_ = 0;
   std::uint64_t observers_count_ = 0;
   Map sessions_;
-  std::unordered_map<ConnectionId, Session*> connections_;
-  ConnectionId last_connection_ = 0;  ///< that was looked up; 0: none
-  Session* last_session_ = nullptr;
+  Connections connections_;
   std::unordered_map<ProcessId, Chain<Session>, ProcessHash> processes_;
-  /// The connections that were closed last, and why: frames of theirs may still be on their way.
-  Remembered<ConnectionId, std::shared_ptr<const Error>, 1024> closed_;
   /// The sessions that were fenced last, and by whom: who comes back is told so.
   Remembered<std::uint64_t, std::string, 4096> fenced_;
   std::vector<std::unique_ptr<Session>> ended_;  ///< somebody may still hold a reference

@@ -36,7 +36,7 @@ JoinWait::JoinWait(Joiner& its_joiner, Parked& its_parked) : Wait(its_parked), j
 JoinWait::~JoinWait() {
   if (!link.linked()) return;  // the joiner has gone before
   link.leave();
-  if (joiner.waits.empty() && joiner.group != nullptr) joiner.group->forget(joiner);
+  if (joiner.waits.empty() && joiner.group != nullptr) joiner.group->take(joiner);
 }
 
 void JoinWait::timed_out() {
@@ -73,7 +73,8 @@ void Group::join(const RequestContext& context, const wire::Join& request) {
   Verdict verdict = rules().judge(context.session, request);
   switch (verdict.kind) {
     case Verdict::Kind::refuse: return room_.host.fail(context, std::move(verdict.error));
-    case Verdict::Kind::same_answer: return answer_formed(context, *verdict.member);
+    case Verdict::Kind::same_answer:
+      return room_.host.answer(context, formed_answer(*verdict.member));
     case Verdict::Kind::regroup:
       return formed_->regroups.join(context, *verdict.member, request.world_size);
     case Verdict::Kind::attach: return attach(context, *verdict.joiner);
@@ -127,7 +128,6 @@ void Group::judge_again(Joiner& joiner) {
   room_.touch(*this);
 }
 
-/// Takes it out of the group; its waits are the caller's to answer.
 std::unique_ptr<Joiner> Group::take(Joiner& joiner) {
   room_.touch(*this);
   return joiners_.take(joiner);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,8 +30,8 @@ class Group {
   Group& operator=(const Group&) = delete;
 
   void join(const RequestContext& context, const wire::Join& request);
-  /// Tells a member again what it is in the epoch.
-  void answer_formed(const RequestContext& context, const Member& member) const;
+  /// What a member is told of the epoch that has formed.
+  Answer formed_answer(const Member& member) const;
   void timed_out(JoinWait& wait);
   void abandoned(JoinWait& wait);
   /// The earliest deadline of a regroup has passed: it forms the next epoch, or fails.
@@ -43,8 +42,8 @@ class Group {
   void leave(Member& member);
   /// Something was heard of the session that a claimant waits for, or it is gone.
   void judge_again(Joiner& joiner);
-  /// Nobody waits for the joiner's join any more.
-  void forget(Joiner& joiner) { take(joiner); }
+  /// Takes it out of the group; its waits are the caller's to answer.
+  std::unique_ptr<Joiner> take(Joiner& joiner);
 
   /// Does what is due: judges joiners, forms epochs, ends one whose last member has gone.
   void work();
@@ -80,7 +79,6 @@ class Group {
   void settle(Joiner& joiner);
   void admit(const RequestContext& context, const wire::Join& request);
   void attach(const RequestContext& context, Joiner& joiner);
-  std::unique_ptr<Joiner> take(Joiner& joiner);
   void fail(Joiner& joiner, const Error& error);
   Error timeout_error(const Joiner& joiner);
 
@@ -92,14 +90,11 @@ class Group {
   void answer_members(const std::vector<Seat>& seats,
                       const std::vector<std::unique_ptr<Joiner>>& joiners,
                       Chain<RegroupWait>& waits);
-  Answer formed_answer(const Member& member) const;
   void unlink_older(Session& session);
   void let_go(Epoch& old);
 
   // group_inspect.cpp
   std::uint32_t world_size() const;
-  void inspect_forming(wire::InspectGroupReply& reply) const;
-  void inspect_formed(wire::InspectGroupReply& reply, std::deque<std::string>& calls) const;
 
   GroupRoom& room_;
   std::string name_;

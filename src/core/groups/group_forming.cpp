@@ -117,9 +117,9 @@ void Group::let_go(Epoch& old) {
   old.group = nullptr;
   room_.over.push_back(old.roster.epoch);
   if (const std::uint64_t dropped = old.streams.dropped_count(); dropped != 0) {
-    room_.host.log(LogLevel::info,
-                   "group " + quoted(name_) + " epoch " + std::to_string(old.roster.epoch) + ": " +
-                       std::to_string(dropped) + " undelivered objects were dropped");
+    room_.host.outbox().log(
+        LogLevel::info, "group " + quoted(name_) + " epoch " + std::to_string(old.roster.epoch) +
+                            ": " + std::to_string(dropped) + " undelivered objects were dropped");
   }
 }
 
@@ -144,10 +144,6 @@ void Group::answer_members(const std::vector<Seat>& seats,
       room_.host.answer((*caller)->parked, formed_answer(member));
     }
   }
-}
-
-void Group::answer_formed(const RequestContext& context, const Member& member) const {
-  room_.host.answer(context, formed_answer(member));
 }
 
 Answer Group::formed_answer(const Member& member) const {

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <deque>
+#include <string>
 #include <utility>
 
 #include "core/groups/group_entries.h"
@@ -10,6 +12,58 @@
 // changes anything.
 
 namespace muster::core {
+namespace {
+
+/// Of a group that forms.
+void tell_of_joiners(const Host& host, const Joiners& joiners, wire::InspectGroupReply& reply) {
+  for (const auto& [arrival, joiner] : joiners.all()) {
+    if (joiner->waits.empty()) continue;
+    reply.age = host.now() - joiner->waits.first().parked.received;
+    break;
+  }
+  const Forming& forming = joiners.forming();
+  for (std::uint32_t rank = 0; rank < forming.world_size() && !forming.empty(); ++rank) {
+    if (const Joiner* const seated = forming.at(rank)) {
+      reply.members.push_back(entry_of(host, rank, seated->session));
+    } else {
+      add_to(reply.missing, rank);
+    }
+  }
+}
+
+/// The reply views `calls`.
+void tell_of_epoch(const Host& host, const Epoch& epoch, wire::InspectGroupReply& reply,
+                   std::deque<std::string>& calls) {
+  const Instant now = host.now();
+  const Roster& roster = epoch.roster;
+  reply.epoch = roster.epoch;
+  reply.age = now - epoch.formed;
+  for (const Member& member : roster.members) reply.members.push_back(entry_of(host, member));
+  const Rounds& rounds = epoch.rounds;
+  if (const Round* round = rounds.undecided()) {
+    const std::string& call = calls.emplace_back(text_of(round->call));
+    wire::RoundEntry& entry = reply.round.emplace(entry_of(host, rounds, *round, call));
+    for (const Member& member : roster.members) {
+      if (member.live() && member.next_round > round->number) add_to(entry.called, member.rank);
+    }
+  }
+  if (const Round* round = rounds.confirming()) {
+    const std::string& call = calls.emplace_back(text_of(round->call));
+    reply.confirming = entry_of(host, rounds, *round, call);
+    add_to(reply.confirming->called, roster.hosting_rank);
+  }
+  reply.receivers = epoch.streams.receivers();
+  if (const auto& last = epoch.rounds.last_failure(); last.failure) {
+    reply.failed = true;
+    reply.failure_age = now - last.at;
+    reply.failure_call = calls.emplace_back(text_of(last.call));
+    reply.failure = wire::decode_error(static_cast<std::uint16_t>(last.failure.code),
+                                       last.failure.body->view());
+  }
+}
+
+}  // namespace
+
 std::uint32_t Group::world_size() const {
   return formed_ ? formed_->epoch.roster.world_size() : joiners_.forming().world_size();
 }
@@ -39,9 +93,10 @@ void Group::inspect(const RequestContext& context) const {
   reply.world_size = world_size();
   std::deque<std::string> calls;  // viewed by the reply
   if (!formed_) {
-    inspect_forming(reply);
+    tell_of_joiners(room_.host, joiners_, reply);
   } else {
-    inspect_formed(reply, calls);
+    tell_of_epoch(room_.host, formed_->epoch, reply, calls);
+    reply.regroup = formed_->regroups.entry();
   }
   for (const auto& [arrival, joiner] : joiners_.all()) {
     if (joiner->place == Joiner::Place::seat || joiner->waits.empty()) continue;
@@ -50,52 +105,6 @@ void Group::inspect(const RequestContext& context) const {
   }
   for (wire::MemberEntry& member : reply.members) member.info = {};  // might not fit
   room_.host.answer(context, answer_of(reply));
-}
-
-void Group::inspect_forming(wire::InspectGroupReply& reply) const {
-  for (const auto& [arrival, joiner] : joiners_.all()) {
-    if (joiner->waits.empty()) continue;
-    reply.age = room_.host.now() - joiner->waits.first().parked.received;
-    break;
-  }
-  const Forming& forming = joiners_.forming();
-  for (std::uint32_t rank = 0; rank < forming.world_size() && !forming.empty(); ++rank) {
-    if (const Joiner* const seated = forming.at(rank)) {
-      reply.members.push_back(entry_of(room_.host, rank, seated->session));
-    } else {
-      add_to(reply.missing, rank);
-    }
-  }
-}
-
-void Group::inspect_formed(wire::InspectGroupReply& reply, std::deque<std::string>& calls) const {
-  const Instant now = room_.host.now();
-  const Roster& roster = formed_->epoch.roster;
-  reply.epoch = roster.epoch;
-  reply.age = now - formed_->epoch.formed;
-  for (const Member& member : roster.members) reply.members.push_back(entry_of(room_.host, member));
-  const Rounds& rounds = formed_->epoch.rounds;
-  if (const Round* round = rounds.undecided()) {
-    const std::string& call = calls.emplace_back(text_of(round->call));
-    wire::RoundEntry& entry = reply.round.emplace(entry_of(room_.host, rounds, *round, call));
-    for (const Member& member : roster.members) {
-      if (member.live() && member.next_round > round->number) add_to(entry.called, member.rank);
-    }
-  }
-  if (const Round* round = rounds.confirming()) {
-    const std::string& call = calls.emplace_back(text_of(round->call));
-    reply.confirming = entry_of(room_.host, rounds, *round, call);
-    add_to(reply.confirming->called, roster.hosting_rank);
-  }
-  reply.regroup = formed_->regroups.entry();
-  reply.receivers = formed_->epoch.streams.receivers();
-  if (const auto& last = formed_->epoch.rounds.last_failure(); last.failure) {
-    reply.failed = true;
-    reply.failure_age = now - last.at;
-    reply.failure_call = calls.emplace_back(text_of(last.call));
-    reply.failure = wire::decode_error(static_cast<std::uint16_t>(last.failure.code),
-                                       last.failure.body->view());
-  }
 }
 
 }  // namespace muster::core

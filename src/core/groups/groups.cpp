@@ -135,7 +135,8 @@ void Groups::leave(const RequestContext& context, const wire::Leave& request) {
 void Groups::regroup(const RequestContext& context, const wire::Regroup& request) {
   Member* moved = moved_member(context.session, request.epoch);
   if (moved != nullptr && moved->from_attempt == request.attempt) {
-    return epoch_of(moved->roster.epoch)->group->answer_formed(context, *moved);
+    const Group& group = *epoch_of(moved->roster.epoch)->group;
+    return room_.host.answer(context, group.formed_answer(*moved));
   }
   const Caller caller = live_member(context, request.epoch);
   if (!caller) return;

@@ -30,7 +30,7 @@ Host::Host(Options options) : options_(std::move(options)), quota_(options_.memo
 Host::~Host() = default;
 
 Duration Host::begin_event(Instant now) {
-  effects_.clear();
+  outbox_.effects().clear();
   brought_in_ = nullptr;
   brought_.reset();
   return clock_.observe(now, options_.gap_max);
@@ -78,7 +78,7 @@ bool Host::repeats(Session& session, std::uint64_t request_id, Duration timeout)
   }
   const Answer* const kept = session.unacknowledged.find(request_id);
   if (kept == nullptr) return false;
-  send_kept(session, request_id, *kept);
+  outbox_.send_copy(session, request_id, *kept);
   return true;
 }
 
@@ -110,8 +110,7 @@ void Host::fail(const RequestContext& context, Error error) {
 void Host::turn_away(const RequestContext& context, Error error) {
   error.operation = wire::name_of(context.operation);
   error.decided_by = "server";
-  Answer answer = error_answer(error);
-  send(context.session, context.request_id, answer.code, std::move(answer.head), {}, nullptr);
+  outbox_.send(context.session, context.request_id, error_answer(error));
 }
 
 void Host::answer(Parked& parked, Answer&& answer) {
@@ -139,47 +138,10 @@ void Host::deliver(Session& session, std::uint64_t request_id, wire::Operation o
   if (session.ended) return;
   const bool is_kept = wire::changes_state(operation) ||
                        !std::holds_alternative<std::monostate>(answer.on_acknowledged);
-  if (!is_kept) {
-    return send(session, request_id, answer.code, std::move(answer.head), answer.value,
-                std::move(answer.tail));
-  }
+  if (!is_kept) return outbox_.send(session, request_id, std::move(answer));
   own_value(answer, session.quota);
-  send_kept(session, request_id, cache_.keep(session, request_id, std::move(answer)));
-}
-
-void Host::send_kept(const Session& session, std::uint64_t request_id, const Answer& answer) {
-  if (session.connection == 0) return;
-  SendReply& reply = add_reply(session.connection, request_id, answer.code);
-  reply.head = answer.head;
-  reply.tail = answer.tail;
-}
-
-void Host::send(const Session& session, std::uint64_t request_id, std::uint16_t code,
-                std::string&& head, std::string_view value, Payload&& tail) {
-  if (session.connection == 0) return;  // it is asked for again, or has expired by then
-  SendReply& reply = add_reply(session.connection, request_id, code);
-  reply.head = std::move(head);
-  reply.value = value;
-  reply.tail = std::move(tail);
-}
-
-SendReply& Host::add_reply(ConnectionId connection, std::uint64_t request_id, std::uint16_t code) {
-  Effect& effect = effects_.emplace_back(std::in_place_type<SendReply>);
-  SendReply& reply = *std::get_if<SendReply>(&effect);
-  reply.connection = connection;
-  reply.request_id = request_id;
-  reply.code = code;
-  return reply;
-}
-
-void Host::send_event(const Session& session, wire::EventKind kind,
-                      std::shared_ptr<const std::string> body) {
-  if (session.connection == 0) return;
-  effects_.emplace_back(SendEvent{session.connection, kind, std::move(body)});
-}
-
-void Host::log(LogLevel level, std::string line) {
-  effects_.emplace_back(Log{level, std::move(line)});
+  const Answer& kept = cache_.keep(session, request_id, std::move(answer));
+  outbox_.send_copy(session, request_id, kept);
 }
 
 }  // namespace muster::core

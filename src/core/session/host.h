@@ -1,16 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/memory/charged_memory.h"
 #include "core/session/answer_cache.h"
 #include "core/session/clock.h"
-#include "core/session/effects.h"
 #include "core/session/options.h"
+#include "core/session/outbox.h"
 #include "core/session/session.h"
 #include "core/session/timers.h"
 
@@ -62,10 +59,8 @@ class Host {
   /// when the quota refuses, or the system.
   Payload keep_brought(Quota& quota, std::string_view bytes);
 
-  /// Tells a session of something, if it is connected.
-  void send_event(const Session& session, wire::EventKind kind,
-                  std::shared_ptr<const std::string> body);
-  void log(LogLevel level, std::string line);
+  /// For events and log lines; answers go through here.
+  Outbox& outbox() { return outbox_; }
 
   // For the engine.
 
@@ -74,7 +69,6 @@ class Host {
   /// returns  how long the process did not run
   Duration begin_event(Instant now);
   void brings(ChargedMemory* memory) { brought_in_ = memory; }
-  std::vector<Effect>& effects() { return effects_; }
   /// Whether the request came before: then it waits where it waited, or gets the answer that it
   /// got.
   bool repeats(Session& session, std::uint64_t request_id, Duration timeout);
@@ -91,10 +85,6 @@ class Host {
   TakenParked take(Parked& parked);
   void deliver(Session& session, std::uint64_t request_id, wire::Operation operation,
                Answer&& answer);
-  void send_kept(const Session& session, std::uint64_t request_id, const Answer& answer);
-  void send(const Session& session, std::uint64_t request_id, std::uint16_t code,
-            std::string&& head, std::string_view value, Payload&& tail);
-  SendReply& add_reply(ConnectionId connection, std::uint64_t request_id, std::uint16_t code);
 
   Options options_;
   Quota quota_;
@@ -103,7 +93,7 @@ class Host {
   std::uint64_t last_epoch_ = 0;
   std::uint64_t parked_count_ = 0;
   AnswerCache cache_;
-  std::vector<Effect> effects_;
+  Outbox outbox_;
   ChargedMemory* brought_in_ = nullptr;  ///< where the request in hand lies; null: elsewhere
   Payload brought_;                      ///< what was kept of it: its views lie there
 };

@@ -9,20 +9,21 @@ namespace muster::core {
 namespace {
 
 void log_wait(Host& host, const Roster& roster, const Round& round, const Awaited& awaited) {
-  const std::string call =
-      text_of(roster) + " round " + std::to_string(round.number) + ": " + text_of(round.call);
+  const std::string call = "group " + quoted(roster.group) + " epoch " +
+                           std::to_string(roster.epoch) + " round " + std::to_string(round.number) +
+                           ": " + text_of(round.call);
   const Duration waited = host.now() - round.opened;
   const std::string age = in_seconds(std::chrono::floor<std::chrono::milliseconds>(waited));
   const std::string ranks = base::text_of(awaited.ranks);
   if (round.state == Round::State::done) {
-    host.log(LogLevel::warning,
-             call + " is done, but waits for " + age + ", not confirmed by: " + ranks);
+    host.outbox().log(LogLevel::warning,
+                      call + " is done, but waits for " + age + ", not confirmed by: " + ranks);
   } else if (awaited.older_rounds != 0) {
-    host.log(LogLevel::warning, call + " waits for " + age + " behind " +
-                                    std::to_string(awaited.older_rounds) +
-                                    " open rounds, the oldest missing: " + ranks);
+    host.outbox().log(LogLevel::warning, call + " waits for " + age + " behind " +
+                                             std::to_string(awaited.older_rounds) +
+                                             " open rounds, the oldest missing: " + ranks);
   } else {
-    host.log(LogLevel::warning, call + " waits for " + age + ", missing: " + ranks);
+    host.outbox().log(LogLevel::warning, call + " waits for " + age + ", missing: " + ranks);
   }
 }
 

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "core/remembered.h"
+#include "core/session/outbox.h"
+
+namespace muster::core {
+
+/// Which session speaks on which connection, and why the connections that were closed last were.
+class Connections {
+ public:
+  explicit Connections(Outbox& outbox) : outbox_(outbox) {}
+  Connections(const Connections&) = delete;
+  Connections& operator=(const Connections&) = delete;
+
+  /// The session on the connection, which is not 0. Null: there is none.
+  Session* session_on(ConnectionId connection);
+  void add(ConnectionId connection, Session& session) { sessions_.emplace(connection, &session); }
+  void forget(ConnectionId connection);
+  /// Has the rim close it; the session that was on it, if any, is the caller's to detach.
+  void close(ConnectionId connection, Error reason);
+  /// Why the connection was closed. Null: it was not, or long ago.
+  const Error* why_closed(ConnectionId connection) const;
+
+  std::size_t count() const { return sessions_.size(); }
+  /// In ascending order: the same effects wherever it runs.
+  std::vector<ConnectionId> all() const;
+
+ private:
+  Outbox& outbox_;
+  std::unordered_map<ConnectionId, Session*> sessions_;
+  ConnectionId last_connection_ = 0;  ///< that was looked up; 0: none
+  Session* last_session_ = nullptr;
+  /// The connections that were closed last, and why: frames of theirs may still be on their way.
+  Remembered<ConnectionId, std::shared_ptr<const Error>, 1024> closed_;
+};
+
+}  // namespace muster::core

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/session/effects.h"
+#include "core/session/session.h"
+
+namespace muster::core {
+
+/// The effects of the event in hand, in the order in which they are to be carried out. What is for
+/// a session that is not connected is dropped: it asks again, is told again, or has expired by
+/// then.
+class Outbox {
+ public:
+  std::vector<Effect>& effects() { return effects_; }
+
+  template <class One>
+  void add(One effect) {
+    effects_.emplace_back(std::move(effect));
+  }
+  void log(LogLevel level, std::string line) { add(Log{level, std::move(line)}); }
+  void send_event(const Session& session, wire::EventKind kind,
+                  std::shared_ptr<const std::string> body) {
+    if (session.connection != 0) add(SendEvent{session.connection, kind, std::move(body)});
+  }
+  void send(const Session& session, std::uint64_t request_id, Answer&& answer) {
+    if (session.connection == 0) return;
+    SendReply& reply = add_reply(session.connection, request_id, answer.code);
+    reply.head = std::move(answer.head);
+    reply.value = answer.value;
+    reply.tail = std::move(answer.tail);
+  }
+  /// The answer stays with who keeps it, so it has no borrowed value.
+  void send_copy(const Session& session, std::uint64_t request_id, const Answer& answer) {
+    if (session.connection == 0) return;
+    SendReply& reply = add_reply(session.connection, request_id, answer.code);
+    reply.head = answer.head;
+    reply.tail = answer.tail;
+  }
+
+ private:
+  SendReply& add_reply(ConnectionId connection, std::uint64_t request_id, std::uint16_t code) {
+    Effect& effect = effects_.emplace_back(std::in_place_type<SendReply>);
+    SendReply& reply = *std::get_if<SendReply>(&effect);
+    reply.connection = connection;
+    reply.request_id = request_id;
+    reply.code = code;
+    return reply;
+  }
+
+  std::vector<Effect> effects_;
+};
+
+}  // namespace muster::core
