@@ -40,11 +40,43 @@ class MUSTER_API IoThread {
   /// returns  null when the system has no descriptor left
   static std::shared_ptr<IoThread> create_for_caller(std::string_view name = "muster");
 
-  /// Serves on the thread that called `create_for_caller`, until `is_over` says true: it is asked
-  /// before and after each turn in which something happened, and what it throws passes through.
+  /// The same for a program with an event loop of its own, such as Asio's (muster/asio.h serves one
+  /// from an `io_context`): no thread at all. The host waits until `descriptor` is readable, in its
+  /// poll or epoll set, and then calls `serve_ready`, which never blocks. Nothing happens
+  /// meanwhile, so a host that does not come back for `Limits::heartbeat` is silent to the others,
+  /// and after the session timeout lost.
+  ///
+  /// Handlers run within `serve_ready` (and `run_until`, and the end of a server), or on
+  /// `StoreOptions::executor`. Name look-ups have a thread while they last; `busy_poll` has no
+  /// meaning here. The thread that serves is the one that did so last, first the one that called
+  /// this: blocking calls give `would_deadlock` there at once, stores and servers end without
+  /// waiting for another thread. It may be another one each time, one after the other.
+  ///
+  /// returns  null when the system has no descriptor left
+  static std::shared_ptr<IoThread> create_for_host_loop();
+
+  /// Readable, as long as that is so, when `serve_ready` has something to do: a connection, a
+  /// timer, or a call of any thread. To be closed by nobody else; -1: not of a host's loop.
+  int descriptor() const noexcept;
+
+  /// Serves what is ready, once each, and returns. What is left keeps `descriptor` readable.
   /// Somebody holds a reference to this object meanwhile.
   ///
-  /// returns  false, at once: this is another thread, or within such a turn
+  /// returns  whether something has happened; false also within such a call, after `finish`, in a
+  ///          forked child, and when this is not of a host's loop
+  bool serve_ready();
+
+  /// Nobody will serve any more: serves what is ready, which is what the ends of stores, groups and
+  /// servers have left, and lets go of the rest. A host calls it before it lets go of this object,
+  /// from without `serve_ready`. A store that is still there may be destroyed afterwards; its
+  /// handlers run in its destructor then.
+  void finish();
+
+  /// Serves on the thread that called `create_for_caller` (or that serves a host's loop), until
+  /// `is_over` says true: it is asked before and after each turn in which something happened, and
+  /// what it throws passes through. Somebody holds a reference to this object meanwhile.
+  ///
+  /// returns  false, at once: this is another thread, or within such a turn or `serve_ready`
   bool run_until(const std::function<bool()>& is_over);
 
   /// `run_until` asks anew. Any thread, and handlers of signals.

@@ -102,9 +102,7 @@ void Handlers::dispatch(std::unique_ptr<Job> job) const {
 /// Takes the job, unless it throws.
 void Handlers::post(std::unique_ptr<Job>& job) const {
   if (place_ == HandlerPlace::io_thread) {
-    Job& taken = *job.release();
-    if (io_thread_.impl().on_io_thread()) return taken.run();
-    return io_thread_.impl().loop().post(taken);
+    return io_thread_.impl().run_inline_handler(*job.release());
   }
   if (!executor_) {
     io_thread_.impl().post_handler(*job);

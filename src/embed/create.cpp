@@ -10,6 +10,7 @@
 #include "client/group/process_group_impl.h"
 #include "embed/embedded_server.h"
 #include "muster/process_group.h"
+#include "net/io_thread.h"
 
 // A group by host and port: rank 0 serves (or finds who serves) -> connect -> join. One deadline
 // covers all of it.
@@ -55,6 +56,10 @@ std::optional<Error> refusal_of(std::string_view host, std::uint16_t port, int r
                                 const HostedGroupOptions& options) {
   if (client::Handlers::is_inside_inline_handler()) {
     return client::failure(ErrorCode::would_deadlock, "a blocking call from an inline handler");
+  }
+  IoThread* const io = options.store.io_thread.get();
+  if (io != nullptr && !io->impl().forked() && io->impl().would_deadlock()) {
+    return client::failure(ErrorCode::would_deadlock, "a blocking call on the I/O thread");
   }
   if (rank < 0 || rank >= world_size) {
     return invalid_argument("rank " + std::to_string(rank) + ": ranks are 0 to " +

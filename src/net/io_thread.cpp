@@ -10,7 +10,8 @@
 #include "base/thread.h"
 
 // Life cycle: the constructor starts the I/O thread, which runs the loop until it is stopped; or
-// the caller's thread is that, and runs it when it likes.
+// the caller's thread is that, and runs it when it likes; or a host's loop runs it, whose thread is
+// the I/O thread for the time of a turn, and leaves it at rest.
 // The destructor lets the handler thread finish its queue and stops the I/O thread. Each thread
 // shares the ownership of what it runs on, so that the destructor may leave a thread behind that
 // it cannot wait for, which is itself or, from the I/O thread, the handlers of the application.
@@ -42,17 +43,7 @@ void run(net::Loop& loop) {
   }
 }
 
-/// True while it lives.
-class Mark {
- public:
-  explicit Mark(bool& flag) : flag_(flag) { flag_ = true; }
-  ~Mark() { flag_ = false; }
-  Mark(const Mark&) = delete;
-  Mark& operator=(const Mark&) = delete;
-
- private:
-  bool& flag_;
-};
+constexpr int finishing_turns_max = 64;
 
 }  // namespace
 
@@ -79,12 +70,43 @@ struct IoThread::Impl::Handlers {
   }
 };
 
+/// While it lives this thread serves, unless one does already.
+class IoThread::Impl::Serving {
+ public:
+  Serving(Impl& impl, Handling handling) : impl_(impl) {
+    const auto self = std::this_thread::get_id();
+    std::thread::id nobody;
+    has_begun_ = impl_.serving_.compare_exchange_strong(nobody, self);
+    if (!has_begun_) return;
+    impl_.caller_ = self;
+    impl_.handling_ = handling;
+  }
+  ~Serving() {
+    if (!has_begun_) return;
+    if (impl_.runs_ == Runs::in_hosts_loop) {
+      impl_.handling_ = Handling::at_once;
+      if (impl_.is_finished_) impl_.loop_->drop_tasks();
+      impl_.loop_->rest();
+    }
+    impl_.serving_ = std::thread::id();
+  }
+  Serving(const Serving&) = delete;
+  Serving& operator=(const Serving&) = delete;
+
+  explicit operator bool() const { return has_begun_; }
+
+ private:
+  Impl& impl_;
+  bool has_begun_ = false;
+};
+
 IoThread::Impl::Impl(std::string name, Runs runs)
     : name_(std::move(name)),
       runs_(runs),
       loop_(std::make_shared<net::Loop>()),
       handlers_(std::make_shared<Handlers>()) {
-  if (runs_ == Runs::on_callers) return;
+  if (runs_ == Runs::in_hosts_loop) loop_->rest();
+  if (runs_ != Runs::on_own_thread) return;
   io_thread_ = base::start_thread(name_, [loop = loop_] { run(*loop); });
 }
 
@@ -96,7 +118,7 @@ IoThread::Impl::~Impl() {
     handler_thread = std::move(handlers_->thread);
   }
   handlers_->wake.notify_one();
-  const bool on_io = on_io_thread() && (runs_ == Runs::on_own_thread || is_running_);
+  const bool on_io = runs_ == Runs::on_own_thread ? on_io_thread() : is_serving();
   if (handler_thread.joinable()) {
     if (on_io || handler_thread.get_id() == std::this_thread::get_id()) {
       handler_thread.detach();
@@ -104,7 +126,7 @@ IoThread::Impl::~Impl() {
       handler_thread.join();
     }
   }
-  if (runs_ == Runs::on_callers) return;
+  if (runs_ != Runs::on_own_thread) return;
   loop_->stop();
   if (on_io) {
     io_thread_.detach();
@@ -116,6 +138,10 @@ IoThread::Impl::~Impl() {
 net::Loop& IoThread::Impl::loop() { return *loop_; }
 
 void IoThread::Impl::post_handler(net::Task& task) {
+  if (runs_ == Runs::in_hosts_loop) {
+    if (is_finished_ && is_serving()) return task.run();
+    return loop_->post(task);
+  }
   const auto handlers = handlers_;  // the task may drop the last reference to this object
   const std::lock_guard lock(handlers->mutex);
   if (!handlers->thread.joinable()) {  // first, since it may fail
@@ -125,9 +151,25 @@ void IoThread::Impl::post_handler(net::Task& task) {
   handlers->wake.notify_one();
 }
 
+void IoThread::Impl::run_inline_handler(net::Task& task) {
+  const bool is_turn = runs_ == Runs::on_own_thread ? on_io_thread() : is_serving();
+  if (is_turn && (handling_ == Handling::at_once || is_finished_)) return task.run();
+  loop_->post(task);
+}
+
 bool IoThread::Impl::on_io_thread() const {
-  const auto id = runs_ == Runs::on_callers ? caller_ : io_thread_.get_id();
-  return id == std::this_thread::get_id();
+  const auto self = std::this_thread::get_id();
+  switch (runs_) {
+    case Runs::on_own_thread: return io_thread_.get_id() == self;
+    case Runs::on_callers: return caller_.load() == self;
+    case Runs::in_hosts_loop: return is_serving();
+  }
+  return false;
+}
+
+bool IoThread::Impl::would_deadlock() const {
+  return on_io_thread() ||
+         (runs_ == Runs::in_hosts_loop && caller_.load() == std::this_thread::get_id());
 }
 
 bool IoThread::Impl::on_handler_thread() const {
@@ -135,15 +177,45 @@ bool IoThread::Impl::on_handler_thread() const {
   return handlers_->thread.get_id() == std::this_thread::get_id();
 }
 
+bool IoThread::Impl::may_run() const {
+  if (runs_ == Runs::on_own_thread || serving_.load() != std::thread::id()) return false;
+  return caller_.load() == std::this_thread::get_id();
+}
+
 void IoThread::Impl::run_until(const std::function<bool()>& is_over, Duration at_most) {
   const bool is_endless = at_most == Duration::max();
   const base::Instant end = base::deadline_after(base::monotonic_now(), at_most);
-  const Mark mark(is_running_);
-  while (!is_over()) {
+  const Serving serving(*this, Handling::at_once);
+  while (serving && !is_over()) {
     const Duration left = is_endless ? at_most : end - base::monotonic_now();
     if (left <= Duration::zero()) return;
     attempt(*loop_, [&] { loop_->turn(left); });
   }
+}
+
+void IoThread::Impl::run_here(const std::function<void()>& work) {
+  const Serving serving(*this, Handling::in_next_turn);
+  if (serving) attempt(*loop_, work);
+}
+
+int IoThread::Impl::descriptor() const {
+  return runs_ == Runs::in_hosts_loop ? loop_->descriptor() : -1;
+}
+
+bool IoThread::Impl::serve_ready() {
+  if (runs_ != Runs::in_hosts_loop || is_finished_) return false;
+  const Serving serving(*this, Handling::at_once);
+  if (!serving) return false;
+  bool has_served = true;  // also what has failed
+  attempt(*loop_, [&] { has_served = loop_->turn_now(); });
+  return has_served;
+}
+
+void IoThread::Impl::finish() {
+  for (int turn = 0; turn < finishing_turns_max && serve_ready(); ++turn) {
+  }
+  const Serving serving(*this, Handling::at_once);
+  if (serving) is_finished_ = true;
 }
 
 bool IoThread::Impl::forked() const { return owner_.is_forked(); }
@@ -165,6 +237,18 @@ std::shared_ptr<IoThread> IoThread::create(std::string_view name) {
 
 std::shared_ptr<IoThread> IoThread::create_for_caller(std::string_view name) {
   return Impl::create(name, Impl::Runs::on_callers);
+}
+
+std::shared_ptr<IoThread> IoThread::create_for_host_loop() {
+  return Impl::create({}, Impl::Runs::in_hosts_loop);
+}
+
+int IoThread::descriptor() const noexcept { return impl_->descriptor(); }
+
+bool IoThread::serve_ready() { return !impl_->forked() && impl_->serve_ready(); }
+
+void IoThread::finish() {
+  if (!impl_->forked()) impl_->finish();
 }
 
 bool IoThread::run_until(const std::function<bool()>& is_over) {

@@ -22,6 +22,10 @@
 //
 // The clock is set again only before a sleep, and only to ring earlier: most timers are moved on or
 // cancelled before they are due.
+//
+// Where another loop waits for this one's epoll set, it is always as if asleep between two turns:
+// `rest` does what a turn does before it sleeps, and rings where that would not have slept. Until a
+// turn has looked at the set, the ring stays in it.
 
 namespace muster::net {
 namespace {
@@ -65,10 +69,8 @@ Loop::~Loop() {
   mailbox_->shut();
   failure_listeners_.clear();
   for (;;) {
-    take_posted();
-    if (Task* const task = tasks_.pop()) {
-      task->drop();
-    } else if (!timers_.empty()) {
+    drop_tasks();
+    if (!timers_.empty()) {
       timers_.begin()->second->cancel();
     } else if (Watcher* const watcher = first_watcher_) {
       dismiss(*watcher);
@@ -107,8 +109,23 @@ void Loop::run() {
   while (!is_stopped_) turn(Duration::max());
 }
 
-void Loop::turn(Duration wait_max) {
-  const int timeout = timeout_ms(wait_max);
+void Loop::turn(Duration wait_max) { serve(timeout_ms(wait_max)); }
+
+bool Loop::turn_now() {
+  is_polling_ = false;
+  prepare_clock();
+  const bool has_work_left = has_work();
+  serve(0);
+  return has_work_left || event_count_ > 0 || has_run_posted_;
+}
+
+void Loop::rest() noexcept {
+  prepare_clock();
+  is_asleep_.store(true);
+  if (has_work() && is_asleep_.exchange(false)) wake();
+}
+
+void Loop::serve(int timeout) {
   const int count =
       ::epoll_wait(epoll_.get(), events_.data(), static_cast<int>(events_.size()), timeout);
   is_asleep_.store(false, std::memory_order_relaxed);
@@ -125,11 +142,7 @@ void Loop::turn(Duration wait_max) {
 /// How long the set may be waited for: not at all while there is work.
 int Loop::timeout_ms(Duration wait_max) {
   is_polling_ = false;
-  if (!timers_.empty() && timers_.begin()->first < clock_set_for_) await_timers();
-  const auto has_work = [this] {
-    return is_clock_due_ || !tasks_.empty() || posted_.load() != nullptr || bell_.has_rung() ||
-           is_stopped_;
-  };
+  prepare_clock();
   if (has_work()) return 0;
   is_polling_ = shall_poll();
   if (is_polling_) return 0;
@@ -137,6 +150,11 @@ int Loop::timeout_ms(Duration wait_max) {
   if (has_work()) return 0;
   if (wait_max > std::chrono::hours(1)) return -1;
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait_max).count());
+}
+
+bool Loop::has_work() const {
+  return is_clock_due_ || !tasks_.empty() || posted_.load() != nullptr || bell_.has_rung() ||
+         is_stopped_;
 }
 
 /// Whether an event was seen so short a time ago that the next one is worth looking for.
@@ -163,6 +181,10 @@ void Loop::run_ready() {
       static_cast<Watcher*>(event.data.ptr)->on_ready(event.events);
     }
   }
+}
+
+void Loop::prepare_clock() {
+  if (!timers_.empty() && timers_.begin()->first < clock_set_for_) await_timers();
 }
 
 /// The first timer is due in the next turn, or when the clock says so.
@@ -209,6 +231,11 @@ void Loop::take_posted() {
     tasks_.push(*oldest);
     oldest = later;
   }
+}
+
+/// Each may post.
+void Loop::drop_tasks() noexcept {
+  for (take_posted(); Task* const task = tasks_.pop(); take_posted()) task->drop();
 }
 
 void Loop::run_posted() {

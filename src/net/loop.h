@@ -87,6 +87,19 @@ class Loop {
   /// One turn, which waits until something happens or `wait_max` has passed.
   void turn(Duration wait_max);
 
+  // For a thread that waits for `descriptor` instead, in an epoll set or a poll of its own.
+
+  /// Readable while there is something to do, if the last to work here has called `rest`.
+  int descriptor() const { return epoll_.get(); }
+  /// One turn, which does not wait.
+  ///
+  /// returns  whether something has happened
+  bool turn_now();
+  /// After any work here, also outside of turns: sets the clock, and asks to be woken.
+  void rest() noexcept;
+  /// Lets go of all work that was posted.
+  void drop_tasks() noexcept;
+
   /// From now on the loop looks for events for `wish` after the last one, before it sleeps; of
   /// several wishes the longest counts.
   void begin_busy_poll(Duration wish);
@@ -121,6 +134,9 @@ class Loop {
 
   void add_own(int fd, std::uint32_t events, void* mark);
   int timeout_ms(Duration wait_max);
+  bool has_work() const;
+  void serve(int timeout);
+  void prepare_clock();
   void await_timers();
   void set_clock();
   bool shall_poll();

@@ -199,6 +199,7 @@ void Link::close() {
   } catch (const std::bad_alloc&) {
     break_down();
   }
+  if (io_thread_->impl().may_run()) return io_thread_->impl().run_here([this] { turn(); });
   wake();
   if (would_deadlock()) return;
   std::unique_lock lock(mutex_);
@@ -210,7 +211,7 @@ bool Link::is_forked() const { return owner_.is_forked(); }
 void Link::close_inherited() { io_thread_->impl().close_inherited_sockets(); }
 
 bool Link::would_deadlock() const {
-  return Handlers::is_inside_inline_handler() || io_thread_->impl().on_io_thread();
+  return Handlers::is_inside_inline_handler() || io_thread_->impl().would_deadlock();
 }
 
 Limits Link::limits() const {
