@@ -3,7 +3,7 @@
 
 #include "core/memory/payload.h"
 #include "samples.h"
-#include "server/frame_assembler.h"
+#include "server/peer/frame_assembler.h"
 #include "wire/request.h"
 #include "work.h"
 

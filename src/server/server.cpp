@@ -12,7 +12,7 @@
 #include "net/io_thread.h"
 #include "net/listening.h"
 #include "net/loop.h"
-#include "server/service.h"
+#include "server/service_host.h"
 #include "server/settings.h"
 
 // What the application holds of a server: the service lives on the I/O thread, and everything here
@@ -66,17 +66,17 @@ class Server::Impl {
        std::vector<net::Listening> listenings)
       : io_thread_(std::move(io_thread)),
         incarnation_(settings.core.incarnation),
-        service_(std::make_shared<server::Service>(loop(), std::move(settings))) {
+        host_(std::make_shared<server::ServiceHost>(loop(), std::move(settings))) {
     for (const net::Listening& listening : listenings) {
       addresses_.push_back(to_string(listening.address()));
       if (port_ == 0) port_ = listening.address().port();
     }
     auto shared = std::make_shared<std::vector<net::Listening>>(std::move(listenings));
-    loop().post([service = service_, shared] {
+    loop().post([host = host_, shared] {
       try {
-        service->start(std::move(*shared));
+        host->start(std::move(*shared));
       } catch (const std::bad_alloc& thrown) {
-        net::insist([&] { service->fail(thrown.what()); });
+        net::insist([&] { host->service().fail(thrown.what()); });
       }
     });
   }
@@ -99,14 +99,15 @@ class Server::Impl {
     IoThread::Impl& io = io_thread_->impl();
     if (io.forked()) return 0;
     if (io.on_io_thread() && (waiting == Waiting::none || !io.may_run())) {
-      return service_->stop_now(reason, own_sessions);
+      return host_->service().stop_now(reason, own_sessions);
     }
     auto left = std::make_shared<std::promise<std::uint64_t>>();
     std::future<std::uint64_t> answer = left->get_future();
-    loop().post([service = service_, reason, timeout, own_sessions, waiting, left] {
-      if (waiting == Waiting::none) return left->set_value(service->stop_now(reason, own_sessions));
-      service->stop(reason, timeout, own_sessions,
-                    [left](std::uint64_t count) { left->set_value(count); });
+    loop().post([host = host_, reason, timeout, own_sessions, waiting, left] {
+      server::Service& service = host->service();
+      if (waiting == Waiting::none) return left->set_value(service.stop_now(reason, own_sessions));
+      service.stop(reason, timeout, own_sessions,
+                   [left](std::uint64_t count) { left->set_value(count); });
     });
     const Duration patience = std::min(timeout, base::timeout_max) + patience_with_io_thread;
     const auto is_there = [&answer](Duration at_most) {
@@ -130,15 +131,15 @@ class Server::Impl {
       stop("the server was closed", Duration::zero(), 0, Waiting::none);
       end_on_io_thread();
     });
-    if (service_) base::keep_forever(std::move(service_));
+    if (host_) base::keep_forever(std::move(host_));
   }
 
   void end_on_io_thread() {
-    const auto held = std::make_shared<std::shared_ptr<server::Service>>(std::move(service_));
+    const auto held = std::make_shared<std::shared_ptr<server::ServiceHost>>(std::move(host_));
     try {
       loop().post([held] { held->reset(); });
     } catch (const std::bad_alloc&) {
-      service_ = std::move(*held);
+      host_ = std::move(*held);
       throw;
     }
     IoThread::Impl& io = io_thread_->impl();
@@ -147,13 +148,13 @@ class Server::Impl {
 
   void leave_to_parent() {
     io_thread_->impl().close_inherited_sockets();
-    base::keep_forever(std::move(service_));
+    base::keep_forever(std::move(host_));
     base::keep_forever(std::move(io_thread_));
   }
 
   std::shared_ptr<IoThread> io_thread_;
   std::uint64_t incarnation_;
-  std::shared_ptr<server::Service> service_;
+  std::shared_ptr<server::ServiceHost> host_;
   std::vector<std::string> addresses_;
   std::uint16_t port_ = 0;
 };

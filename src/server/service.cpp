@@ -1,158 +1,177 @@
 #include "server/service.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "base/monotonic_now.h"
-#include "net/loop.h"
-
-// Life cycle: start -> turns, each caused by a connection or by the clock -> stop: first the
-// sessions of others get time to go by themselves, then everybody is told and gets time to hear
-// it, then everything is closed. When something is thrown in a turn, such as for want of memory,
-// the engine may have done half of what it was about to: then all is closed at once, since a
-// server that is gone is better than one that is wrong.
+// Life cycle: turns -> `stop`, see Stopping -> everything is closed. When something is thrown in a
+// turn, such as for want of memory, the engine may have done half of what it was about to: then all
+// is closed at once, since a server that is gone is better than one that is wrong.
 
 namespace muster::server {
 namespace {
 
 constexpr Duration tick_max = std::chrono::milliseconds(250);  // the engine notices longer gaps
 constexpr Duration tick_when_leaving = std::chrono::milliseconds(10);
-constexpr Duration leaving_time_at_stop = std::chrono::milliseconds(500);
 
 }  // namespace
 
-struct Service::Stopping {
-  std::string reason;
-  base::Instant deadline{};
-  std::uint64_t own_sessions = 0;
-  std::function<void(std::uint64_t left)> done;
-  bool has_told = false;
-  std::uint64_t left = 0;
-};
-
-Service::Service(net::Loop& loop, Settings settings)
-    : loop_(loop),
+Service::Service(World& world, Settings settings)
+    : world_(world),
       settings_(std::move(settings)),
       log_(settings_.logger),
       engine_(settings_.core),
-      frame_limits_{settings_.core.limits.request_bytes_max(),
-                    settings_.core.limits.essential_bytes_max()},
-      newcomers_(settings_.hello_connections_max, settings_.hello_connections_per_address_max),
-      timer_(loop) {}
+      sender_(world_, engine_.quota()),
+      connections_(world_, settings_, engine_.quota(), sender_),
+      driver_(engine_, settings_, connections_, sender_, log_),
+      hellos_(driver_, connections_, log_, settings_.core.incarnation),
+      frames_(driver_, connections_, sender_, log_),
+      stopping_(world_, engine_, driver_, connections_, hellos_, log_) {}
 
-Service::~Service() {
-  close_everything();
-  if (failure_number_ == 0) return;
-  loop_.forget(failure_number_);
-  loop_.end_busy_poll(settings_.busy_poll);
+Service::~Service() { close_everything(); }
+
+std::string Service::farewell() const {
+  return hellos_.refusal(ErrorCode::busy, "the server is full: it has no file descriptor left");
 }
 
-void Service::start(std::vector<net::Listening> listenings) {
-  if (closed_) return;  // before it came to that
-  failure_number_ = loop_.on_failure([weak = weak_from_this()](auto why) {
-    if (const auto self = weak.lock()) self->fail(why);
-  });
-  if (settings_.busy_poll > Duration::zero()) loop_.begin_busy_poll(settings_.busy_poll);
-  const std::string farewell =
-      refusal(ErrorCode::busy, "the server is full: it has no file descriptor left");
-  for (net::Listening& listening : listenings) {
-    log_.line(LogLevel::info, "listening on " + to_string(listening.address()));
-    listeners_.push_back(net::Listener::create(loop_, std::move(listening), farewell));
-    listeners_.back()->start({[this](net::UniqueFd fd, const net::SocketAddress& address) {
-                                accepted(std::move(fd), address);
-                              },
-                              [this](const std::string& detail) {
-                                log_.bounded_line(LogLevel::warning, "out of resources: " + detail,
-                                                  base::monotonic_now());
-                              }});
-  }
-  tick();
-}
+// Turns.
 
-// The clock.
-
-/// The timer is moved only to fire earlier: a turn that changes no deadline costs nothing here.
-void Service::arm_timer() {
-  const bool is_leaving = stopping_ && stopping_->has_told;
-  const base::Instant next = std::min({engine_.next_deadline(), newcomers_.next_deadline(),
-                                       last_tick_ + (is_leaving ? tick_when_leaving : tick_max)});
-  if (next >= timer_at_ || closed_) return;
-  timer_at_ = next;
-  timer_.set(next, [weak = weak_from_this()] {
-    const auto self = weak.lock();
-    if (self && !self->closed_) self->tick();
-  });
-}
+void Service::begin_turn() { driver_.begin_turn(world_.now()); }
 
 void Service::tick() {
+  if (closed_) return;
+  begin_turn();
   timer_at_ = base::far_future;
-  last_tick_ = now_ = base::monotonic_now();
-  apply(core::Advance{});
-  close_overdue_newcomers();
-  close_slow_peers();
-  forget_left();
-  control_accepting();
+  last_tick_ = driver_.now();
+  driver_.apply(core::Advance{});
+  hellos_.refuse_overdue();
+  let_slow_go();
+  connections_.look_at_leaving();
   sessions_may_have_ended_ = true;
   end_turn();
+}
+
+void Service::continue_turn() {
+  if (closed_) return;
+  begin_turn();
+  core::Chain<Peer> continuing;
+  continuing.append_all(sender_.continuing());
+  while (!continuing.empty()) {
+    Peer& peer = continuing.first();
+    peer.continuing.leave();
+    frames_.go_on(peer);
+  }
+  end_turn();
+}
+
+void Service::accepted(std::shared_ptr<net::Channel> connection,
+                       const net::SocketAddress& address) {
+  begin_turn();
+  if (connections_.is_full()) {
+    const std::string why = "the server is full: connections_max is reached";
+    log_.bounded_line(LogLevel::warning, connection->peer() + ": refused: " + why, driver_.now());
+    connection->send(hellos_.refusal(ErrorCode::busy, why));
+    return connections_.send_away(std::move(connection));
+  }
+  if (log_.is_on()) log_.line(LogLevel::debug, connection->peer() + ": accepted");
+  Peer& peer = connections_.add(std::move(connection), address, driver_.now());
+  peer.connection->start({[this, &peer](std::string_view bytes) { received(peer, bytes); },
+                          [this, &peer](net::CloseCause cause, const std::string& detail) {
+                            closed(peer, cause, detail);
+                          },
+                          [this, &peer] {
+                            begin_turn();
+                            frames_.drained(peer);
+                            end_turn();
+                          }});
+  set_timer();
+}
+
+void Service::received(Peer& peer, std::string_view bytes) {
+  begin_turn();
+  if (peer.hello) {
+    bytes = hellos_.received(peer, bytes);
+    if (!bytes.empty() && !peer.is_gone) frames_.received_behind_hello(peer, bytes);
+  } else {
+    frames_.received(peer, bytes);
+  }
+  end_turn();
+}
+
+void Service::closed(Peer& peer, net::CloseCause cause, const std::string& detail) {
+  begin_turn();
+  if (log_.is_on()) {
+    log_.line(peer.session.empty() ? LogLevel::debug : LogLevel::info,
+              name_of(peer) + ": ended: " + detail);
+  }
+  connections_.forget(peer);
+  const bool by_peer = cause == net::CloseCause::by_peer;
+  driver_.apply(core::Disconnected{
+      peer.id, by_peer ? core::DisconnectCause::closed : core::DisconnectCause::lost});
+  end_turn();
+}
+
+/// Everything that was queued leaves, and the timer is right.
+void Service::end_turn() {
+  if (connections_.has_gone()) sessions_may_have_ended_ = true;
+  if (std::exchange(sessions_may_have_ended_, false)) continue_stopping();
+  sender_.flush();
+  let_overfull_go();
+  connections_.bury();
+  set_timer();
+}
+
+void Service::let_slow_go() {
+  sender_.judge_slow(driver_.now(), [this](Peer& peer, SendScheduler::Verdict verdict) {
+    if (verdict == SendScheduler::Verdict::has_stalled) {
+      driver_.lose(peer, "it has taken nothing of its replies for 10 s");
+    } else {
+      driver_.lose(peer, "it does not take its replies, and memory is short");
+    }
+  });
+}
+
+void Service::let_overfull_go() {
+  while (Peer* const first = sender_.take_overfull()) {
+    for (Peer* peer = first; peer != nullptr; peer = sender_.take_overfull()) {
+      driver_.lose(*peer, "it does not take its replies: more than 8 MiB wait");
+    }
+    sender_.flush();
+  }
+}
+
+/// The timer is moved only to fire earlier: a turn that changes no deadline costs nothing here.
+void Service::set_timer() {
+  const base::Instant next =
+      std::min({engine_.next_deadline(), connections_.newcomers().next_deadline(),
+                last_tick_ + (stopping_.has_told() ? tick_when_leaving : tick_max)});
+  if (next >= timer_at_ || closed_) return;
+  timer_at_ = next;
+  world_.wake_at(next);
 }
 
 // The end.
 
 void Service::stop(std::string reason, Duration timeout, std::uint64_t own_sessions,
-                   std::function<void(std::uint64_t left)> done) {
-  if (closed_ || stopping_) return done(0);
-  now_ = base::monotonic_now();
-  stopping_ = std::make_unique<Stopping>();
-  stopping_->reason = std::move(reason);
-  stopping_->deadline = base::deadline_after(now_, timeout);
-  stopping_->own_sessions = own_sessions;
-  stopping_->done = std::move(done);
+                   Stopping::Done done) {
+  if (closed_ || stopping_.has_begun()) return done(0);
+  begin_turn();
+  stopping_.begin(std::move(reason), timeout, own_sessions, std::move(done));
   sessions_may_have_ended_ = true;
   end_turn();
 }
 
 void Service::continue_stopping() {
-  if (closed_) return;
-  if (!stopping_->has_told) {
-    if (users() > stopping_->own_sessions && now_ < stopping_->deadline) return;
-    stopping_->has_told = true;
-    stopping_->left = tell_all(stopping_->reason, stopping_->own_sessions);
-    stopping_->deadline = now_ + leaving_time_at_stop;
-  }
-  forget_left();
-  if (!leaving_.empty() && now_ < stopping_->deadline) return;
+  if (closed_ || !stopping_.has_begun() || !stopping_.is_over()) return;
   close_everything();
-  stopping_->done(stopping_->left);
+  stopping_.finish(stopping_.left());
 }
 
 std::uint64_t Service::stop_now(const std::string& reason, std::uint64_t own_sessions) {
   if (closed_) return 0;
-  now_ = base::monotonic_now();
-  const std::uint64_t left =
-      stopping_ && stopping_->has_told ? stopping_->left : tell_all(reason, own_sessions);
+  begin_turn();
+  stopping_.tell(reason, own_sessions);
   close_everything();
-  return left;
-}
-
-/// The sessions that lose something when the server stops: observers only look.
-std::uint64_t Service::users() const {
-  const core::Counts counts = engine_.counts();
-  return counts.sessions - counts.observers;
-}
-
-/// returns  how many sessions of others there were
-std::uint64_t Service::tell_all(const std::string& reason, std::uint64_t own_sessions) {
-  const std::uint64_t sessions = users();
-  for (const auto& listener : listeners_) listener->close();
-  listeners_.clear();
-  apply(core::Stop{reason});
-  Error error;
-  error.code = ErrorCode::unavailable;
-  error.detail = reason;
-  for (const ConnectionId id : peers_.ids()) {
-    if (Peer* const peer = peers_.find(id)) refuse(*peer, error);
-  }
-  log_.line(LogLevel::info, "stopping: " + reason);
-  return sessions - std::min(sessions, own_sessions);
+  return stopping_.left();
 }
 
 /// May throw in its midst, and be called again.
@@ -165,9 +184,10 @@ void Service::fail(std::string_view why) {
   error.decided_by = "server";
   error.detail.assign(line);
   release_everything();
+  connections_.bury();
   is_failing_ = false;
   log_.line(LogLevel::error, line);
-  if (stopping_) stopping_->done(0);
+  stopping_.finish(0);
   if (settings_.on_failure) settings_.on_failure(error);
 }
 
@@ -178,12 +198,9 @@ void Service::close_everything() {
 }
 
 void Service::release_everything() {
-  for (const auto& listener : listeners_) listener->close();
-  listeners_.clear();
-  for (const ConnectionId id : peers_.ids()) take_out(*peers_.find(id))->connection->close();
-  for (const auto& connection : leaving_) connection->close();
-  leaving_.clear();
-  timer_.cancel();
+  world_.stop_listening();
+  connections_.close_all();
+  world_.wake_at(base::far_future);
 }
 
 }  // namespace muster::server

@@ -1,141 +1,95 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/engine.h"
-#include "net/connection.h"
-#include "net/listener.h"
-#include "server/newcomers.h"
-#include "server/peer.h"
+#include "net/address/socket_address.h"
+#include "net/channel.h"
+#include "server/connections.h"
+#include "server/engine_driver.h"
+#include "server/frame_reader.h"
+#include "server/hello_reader.h"
+#include "server/send_scheduler.h"
 #include "server/server_log.h"
 #include "server/settings.h"
-#include "wire/request.h"
+#include "server/stopping.h"
+#include "server/world.h"
 
 namespace muster::server {
 
 /// The rim of the engine: turns bytes, ends of connections and the clock into its events, and its
-/// effects into bytes and closed connections. Used on the I/O thread only.
-class Service : public std::enable_shared_from_this<Service> {
+/// effects into bytes and closed connections. Knows no sockets; used on one thread only.
+///
+/// Everything happens in turns. A turn begins with what the world reports: a newcomer, bytes, a
+/// connection that has drained or ended, the clock. It ends when everything that came of it has
+/// been queued: then the replies leave, and those who have to go are destroyed.
+class Service {
  public:
-  Service(net::Loop& loop, Settings settings);
+  /// The world outlives the service.
+  Service(World& world, Settings settings);
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  void start(std::vector<net::Listening> listenings);
+  const Settings& settings() const { return settings_; }
+  ServerLog& log() { return log_; }
+  bool is_closed() const { return closed_; }
+  /// What a newcomer is told when there is no descriptor for it.
+  std::string farewell() const;
+
+  // What the world calls. Before the first `tick` nothing else.
+
+  void tick();
+  void continue_turn();
+  void accepted(std::shared_ptr<net::Channel> connection, const net::SocketAddress& address);
+  /// Ends it at once: something was thrown in the midst of its work, which cannot be trusted now.
+  void fail(std::string_view why);
+
+  // What its owner calls.
 
   /// Waits until at most `own_sessions` are left, for `timeout` at most, and then for as long as
   /// the clients take to hear `reason`.
   ///
   /// done  runs once, with the number of sessions of others that were left
-  void stop(std::string reason, Duration timeout, std::uint64_t own_sessions,
-            std::function<void(std::uint64_t left)> done);
+  void stop(std::string reason, Duration timeout, std::uint64_t own_sessions, Stopping::Done done);
   /// The same without any waiting: what the sockets take at once is what the clients hear.
   ///
   /// returns  the number of sessions of others that were left
   std::uint64_t stop_now(const std::string& reason, std::uint64_t own_sessions);
 
-  /// Ends it at once: something was thrown in the midst of its work, which cannot be trusted now.
-  void fail(std::string_view why);
-
  private:
-  using ConnectionId = core::ConnectionId;
+  void received(Peer& peer, std::string_view bytes);
+  void closed(Peer& peer, net::CloseCause cause, const std::string& detail);
+  void begin_turn();
+  void end_turn();
+  void let_slow_go();
+  void let_overfull_go();
+  void set_timer();
 
-  // service.cpp: the beginning, the clock, the end.
-  void arm_timer();
-  void tick();
   void continue_stopping();
-  std::uint64_t users() const;
-  std::uint64_t tell_all(const std::string& reason, std::uint64_t own_sessions);
   void close_everything();
   void release_everything();
 
-  // service_accept.cpp: newcomers and their hellos.
-  void accepted(net::UniqueFd fd, const net::SocketAddress& address);
-  void control_accepting();
-  void forget_left();
-  void received_hello(Peer& peer, std::string_view bytes);
-  void complete_hello(Peer& peer, std::string_view rest);
-  void close_overdue_newcomers();
-  void refuse(Peer& peer, const Error& why);
-  std::string refusal(ErrorCode code, const std::string& detail) const;
-
-  // service_frames.cpp: bytes to events.
-  void received(ConnectionId id, std::string_view bytes);
-  bool cut_frames(ConnectionId id);
-  bool is_behind(Peer& peer);
-  void hold(Peer& peer, std::uint64_t before_bytes);
-  void drained(ConnectionId id);
-  void go_on(ConnectionId id);
-  void closed(ConnectionId id, net::CloseCause cause, const std::string& detail);
-  void handle(ConnectionId id, const wire::Frame& frame, core::ChargedMemory* memory);
-  void handle_request(ConnectionId id, const wire::Frame& frame, core::ChargedMemory* memory);
-  void handle_unstorable(ConnectionId id, const FrameAssembler::Unstorable& frame);
-  void reply_error(ConnectionId id, std::uint64_t request_id, const Error& error);
-  void break_off(Peer& peer, const Error& why);
-
-  // service_effects.cpp: effects to bytes.
-  void apply(const core::Event& event);
-  void tell_of_memory(bool is_short);
-  void carry_out(core::SendHello& effect);
-  void carry_out(core::SendReply& effect);
-  void carry_out(core::SendEvent& effect);
-  void carry_out(core::SendHeartbeatReply& effect);
-  void carry_out(core::SendGoodbye& effect);
-  void carry_out(core::Close& effect);
-  void carry_out(core::Log& effect);
-  void send(Peer& peer, wire::FrameHeader header, std::string_view body);
-  void mark_dirty(Peer& peer);
-  void end_turn();
-  void flush_dirty();
-  void continue_soon(const Peer& peer);
-  void continue_some();
-  void look_at_unsent(Peer& peer);
-  void close_slow_peers();
-  void lose(Peer& peer, const std::string& why);
-  std::unique_ptr<Peer> take_out(Peer& peer);
-  void let_leave(std::unique_ptr<Peer> peer);
-  static std::string name_of(const Peer& peer);
-
-  /// How long a connection may take over its last bytes.
-  static constexpr Duration leaving_time{std::chrono::seconds(1)};
-  /// Who takes nothing of its replies for so long is let go.
-  static constexpr Duration stall_time_max{std::chrono::seconds(10)};
-
-  net::Loop& loop_;
-  Settings settings_;
+  World& world_;
+  const Settings settings_;
   ServerLog log_;
   core::Engine engine_;
-  const FrameLimits frame_limits_;
-  Newcomers newcomers_;
-  Peers peers_;
-  std::vector<std::shared_ptr<net::Listener>> listeners_;
-  std::vector<std::shared_ptr<net::Connection>> leaving_;  ///< that take their last bytes
-  std::vector<ConnectionId> dirty_;                        ///< something was queued in this turn
-  std::vector<ConnectionId> continuing_;                   ///< in the loop's next turn
-  std::vector<ConnectionId> overfull_;                     ///< to be let go when the turn ends
-  std::vector<ConnectionId> slow_;                         ///< something waits for them to take it
-  wire::Request request_;  ///< in hand; these three keep their memory
-  std::vector<std::uint64_t> request_ids_;
-  std::string scratch_;
-  base::Instant now_{};  ///< of this turn
+  SendScheduler sender_;
+  Connections connections_;
+  EngineDriver driver_;
+  HelloReader hellos_;
+  FrameReader frames_;
+  Stopping stopping_;
 
-  net::Timer timer_;
-  base::Instant timer_at_ = base::far_future;  ///< when it fires
+  base::Instant timer_at_ = base::far_future;  ///< when the next tick is due
   base::Instant last_tick_{};
 
-  struct Stopping;
-  std::unique_ptr<Stopping> stopping_;
   bool sessions_may_have_ended_ = false;
   bool closed_ = false;
-  bool was_short_ = false;
   bool is_failing_ = false;  ///< what it holds is not released yet
-  std::uint64_t failure_number_ = 0;
 };
 
 }  // namespace muster::server

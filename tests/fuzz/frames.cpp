@@ -7,7 +7,7 @@
 
 #include "core/memory/payload.h"
 #include "fuzz.h"
-#include "server/frame_assembler.h"
+#include "server/peer/frame_assembler.h"
 #include "wire/frame.h"
 
 // A stream of bytes cut into frames, once in one piece by wire::cut_frame, and once in pieces by

@@ -1,4 +1,4 @@
-#include "server/frame_assembler.h"
+#include "server/peer/frame_assembler.h"
 
 #include <cstring>
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/connection.h"
+#include "net/channel.h"
 #include "wire/frame.h"
 
 namespace muster::server {
@@ -16,7 +16,7 @@ namespace muster::server {
 class Outbox {
  public:
   /// The connection outlives the outbox.
-  explicit Outbox(net::Connection& connection) : connection_(connection) {}
+  explicit Outbox(net::Channel& connection) : connection_(connection) {}
 
   /// A longer reply is sent in parts.
   static constexpr std::uint64_t part_bytes_max = 256 * 1024;
@@ -52,7 +52,7 @@ class Outbox {
   void send_part();
   void send_some(net::SharedBytes& from, std::uint64_t& count);
 
-  net::Connection& connection_;
+  net::Channel& connection_;
   std::vector<LongReply> long_;   ///< few; an empty deque would take half a kilobyte
   std::uint64_t long_bytes_ = 0;  ///< of all in `long_`
 };

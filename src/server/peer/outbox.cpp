@@ -1,4 +1,4 @@
-#include "server/outbox.h"
+#include "server/peer/outbox.h"
 
 #include <algorithm>
 #include <string>

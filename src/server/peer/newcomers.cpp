@@ -1,4 +1,4 @@
-#include "server/newcomers.h"
+#include "server/peer/newcomers.h"
 
 namespace muster::server {
 namespace {
@@ -8,9 +8,9 @@ constexpr Duration hello_time = std::chrono::seconds(2);
 }  // namespace
 
 void Newcomers::add(Peer& peer, const net::SocketAddress& address, base::Instant now) {
-  peer.hello = std::make_unique<HelloStage>();
+  peer.hello = std::make_unique<HelloStage>(peer);
   peer.hello->deadline = now + hello_time;
-  deadlines_.emplace_back(peer.hello->deadline, peer.id);
+  waiting_.append(peer.hello->place);
   ++count_;
   if (address.is_local_only()) return;
   peer.hello->counted_host = address.host();
@@ -26,18 +26,15 @@ void Newcomers::remove(Peer& peer) {
     if (found->second == 0) counts_.erase(found);
   }
   peer.hello.reset();
-  if (count_ == 0) deadlines_.clear();
 }
 
-std::optional<core::ConnectionId> Newcomers::take_overdue(base::Instant now) {
-  if (deadlines_.empty() || deadlines_.front().first > now) return std::nullopt;
-  const core::ConnectionId id = deadlines_.front().second;
-  deadlines_.pop_front();
-  return id;
+Peer* Newcomers::overdue(base::Instant now) const {
+  if (waiting_.empty() || waiting_.first().hello->deadline > now) return nullptr;
+  return &waiting_.first();
 }
 
 base::Instant Newcomers::next_deadline() const {
-  return deadlines_.empty() ? base::far_future : deadlines_.front().first;
+  return waiting_.empty() ? base::far_future : waiting_.first().hello->deadline;
 }
 
 }  // namespace muster::server

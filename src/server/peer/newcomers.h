@@ -1,15 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <optional>
 #include <string>
 #include <unordered_map>
 
 #include "base/time.h"
-#include "core/engine.h"
 #include "net/address/socket_address.h"
-#include "server/peer.h"
+#include "server/peer/peer.h"
 
 namespace muster::server {
 
@@ -27,8 +24,8 @@ class Newcomers {
   bool is_full() const { return count_ >= count_max_; }
   bool has_full_host() const { return full_hosts_count_ > 0; }
 
-  /// One whose time is over and who may still be there.
-  std::optional<core::ConnectionId> take_overdue(base::Instant now);
+  /// One whose time is over; null: there is none. The caller removes it.
+  Peer* overdue(base::Instant now) const;
   /// When the next one's time is over; far_future when there is none.
   base::Instant next_deadline() const;
 
@@ -38,7 +35,7 @@ class Newcomers {
   std::uint32_t count_ = 0;
   std::uint32_t full_hosts_count_ = 0;
   std::unordered_map<std::string, std::uint32_t> counts_;
-  std::deque<std::pair<base::Instant, core::ConnectionId>> deadlines_;
+  core::Chain<Peer> waiting_;  ///< who came first is overdue first
 };
 
 }  // namespace muster::server

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+
+namespace muster::net {
+
+/// Bytes that are sent from where they are: `keep_alive` holds them until they have left.
+struct SharedBytes {
+  std::string_view view;
+  std::shared_ptr<const void> keep_alive;
+};
+
+enum class CloseCause : std::uint8_t {
+  by_peer,  ///< FIN or RST
+  lost,     ///< anything else: time-out of the kernel, no route
+};
+
+/// Bytes to and from one peer, in order: a connection, or what a test puts in its place. What is
+/// asked for each reply is not virtual; what is virtual is called a few times per reply at most.
+class Channel {
+ public:
+  struct Callbacks {
+    /// Bytes came; valid during the call. Everything queued meanwhile leaves after it.
+    std::function<void(std::string_view bytes)> received;
+    /// The connection is over, and not because `close` was called. The last callback, after all
+    /// that the peer sent before it was over (unless reading is paused); never called from within
+    /// a member function.
+    std::function<void(CloseCause cause, std::string detail)> closed;
+    /// Some of what could not leave at once has left meanwhile. May be empty.
+    std::function<void()> drained;
+  };
+
+  Channel() = default;
+  virtual ~Channel() = default;
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  virtual void start(Callbacks callbacks) = 0;
+
+  /// Queues bytes behind what was queued before: a copy, or by reference when they are many.
+  virtual void send(std::string_view bytes) = 0;
+  virtual void send(SharedBytes bytes) = 0;
+
+  /// Writes what is queued, now, as far as the socket takes it; the rest follows by itself.
+  /// Called by itself after each batch of reads.
+  virtual void flush() = 0;
+
+  /// The next read goes there, and `received` is told of it there; afterwards, or when it is empty,
+  /// into the loop's buffer. For many bytes that their owner keeps.
+  virtual void read_into(std::span<char> room) = 0;
+
+  /// No more reads until `resume_reading`: for a peer that does not take its replies. The end of
+  /// the connection is not seen meanwhile.
+  virtual void pause_reading() = 0;
+  virtual void resume_reading() = 0;
+
+  /// Closes at once, or when what is queued has left and the peer has closed its side too, so
+  /// that the last bytes reach it; no callback follows. What has not left is let go.
+  virtual void close() = 0;
+  virtual void close_after_flush(Duration at_most) = 0;
+  virtual bool is_open() const = 0;
+  /// After `close_after_flush`: whether it still waits.
+  virtual bool is_lingering() const = 0;
+
+  std::uint64_t unsent_bytes() const { return unsent_bytes_; }
+  /// Of them, those that are held here and not by reference.
+  std::uint64_t unsent_own_bytes() const { return unsent_own_bytes_; }
+  /// Since when the peer has taken nothing although something was there to take; far_future
+  /// when that is not so.
+  base::Instant stalled_since() const { return stalled_since_; }
+
+  /// The other side's address, such as "10.0.0.7:51234"; "unix:/path" of the own side's socket.
+  const std::string& peer() const { return peer_; }
+
+ protected:
+  std::string peer_;
+  std::uint64_t unsent_bytes_ = 0;
+  std::uint64_t unsent_own_bytes_ = 0;
+  base::Instant stalled_since_ = base::far_future;
+};
+
+}  // namespace muster::net

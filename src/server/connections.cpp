@@ -1,0 +1,92 @@
+#include "server/connections.h"
+
+#include <utility>
+
+namespace muster::server {
+namespace {
+
+constexpr std::size_t leaving_max = 256;  // while so many take their last bytes, nobody is accepted
+/// How long a connection may take over its last bytes.
+constexpr Duration leaving_time = std::chrono::seconds(1);
+
+}  // namespace
+
+Connections::Connections(World& world, const Settings& settings, core::Quota& quota,
+                         SendScheduler& sender)
+    : world_(world),
+      quota_(quota),
+      sender_(sender),
+      frame_limits_{settings.core.limits.request_bytes_max(),
+                    settings.core.limits.essential_bytes_max()},
+      connections_max_(settings.connections_max),
+      newcomers_(settings.hello_connections_max, settings.hello_connections_per_address_max) {}
+
+Peer& Connections::add(std::shared_ptr<net::Channel> connection, const net::SocketAddress& address,
+                       base::Instant now) {
+  Peer& peer = peers_.add(std::move(connection), quota_, frame_limits_);
+  newcomers_.add(peer, address, now);
+  control_admission();
+  return peer;
+}
+
+void Connections::said_hello(Peer& peer) {
+  newcomers_.remove(peer);
+  control_admission();
+}
+
+void Connections::forget(Peer& peer) {
+  newcomers_.remove(peer);
+  sender_.forget(peer);
+  peers_.mark_gone(peer);
+  control_admission();
+}
+
+void Connections::close(Peer& peer) {
+  peer.connection->read_into({});
+  peer.connection->close();
+  forget(peer);
+}
+
+void Connections::close_after_flush(Peer& peer) {
+  peer.connection->read_into({});
+  let_leave(peer.connection);
+  forget(peer);
+}
+
+void Connections::send_away(std::shared_ptr<net::Channel> connection) {
+  let_leave(std::move(connection));
+  control_admission();
+}
+
+void Connections::let_leave(std::shared_ptr<net::Channel> connection) {
+  connection->close_after_flush(leaving_time);
+  leaving_.push_back(std::move(connection));
+}
+
+void Connections::close_all() {
+  for (Peer* const peer : peers_.all()) close(*peer);
+  for (const auto& connection : leaving_) connection->close();
+  leaving_.clear();
+}
+
+void Connections::look_at_leaving() {
+  forget_left();
+  control_admission();
+}
+
+void Connections::forget_left() {
+  std::erase_if(leaving_, [](const auto& connection) { return !connection->is_lingering(); });
+}
+
+void Connections::control_admission() {
+  if (leaving_.size() >= leaving_max) forget_left();
+  if (newcomers_.is_full() || leaving_.size() >= leaving_max) {
+    world_.admit(World::Admission::nobody);
+  } else if (newcomers_.has_full_host()) {
+    world_.admit(World::Admission::local_only);
+  } else {
+    world_.admit(World::Admission::everybody);
+  }
+}
+
+}  // namespace muster::server

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/time.h"
+#include "core/memory/payload.h"
+#include "net/address/socket_address.h"
+#include "net/channel.h"
+#include "server/peer/newcomers.h"
+#include "server/peer/peers.h"
+#include "server/send_scheduler.h"
+#include "server/settings.h"
+#include "server/world.h"
+
+namespace muster::server {
+
+/// Every connection that there is, from its accept to its end, and who may still come.
+///
+/// A connection's life: accepted -> a newcomer, until it has said its hello -> a peer whose frames
+/// are handled -> closed at once, or leaving: it takes its last bytes. There may be so many
+/// newcomers and so many that leave; while there are, nobody is accepted, and others wait in the
+/// kernel's backlog where they cost nothing.
+///
+/// Nobody dies inside a turn: whose connection is over is marked, is found by nobody, and stands
+/// until `bury`.
+class Connections {
+ public:
+  Connections(World& world, const Settings& settings, core::Quota& quota, SendScheduler& sender);
+
+  bool is_full() const { return peers_.count() >= connections_max_; }
+  /// A newcomer; its connection is not started yet.
+  Peer& add(std::shared_ptr<net::Channel> connection, const net::SocketAddress& address,
+            base::Instant now);
+  /// It is a newcomer no more.
+  void said_hello(Peer& peer);
+  const Newcomers& newcomers() const { return newcomers_; }
+  const Peers& peers() const { return peers_; }
+
+  /// The connection of the peer is over by itself; is closed now; is closed when it has taken what
+  /// was sent.
+  void forget(Peer& peer);
+  void close(Peer& peer);
+  void close_after_flush(Peer& peer);
+  /// As the last one, for a connection that never was a peer.
+  void send_away(std::shared_ptr<net::Channel> connection);
+  void close_all();
+
+  /// Counts those that leave anew, and accepts accordingly.
+  void look_at_leaving();
+  std::size_t leaving_count() const { return leaving_.size(); }
+
+  /// The turn ends: those that are gone are destroyed.
+  void bury() { peers_.bury(); }
+  bool has_gone() const { return peers_.has_gone(); }
+
+ private:
+  void let_leave(std::shared_ptr<net::Channel> connection);
+  void forget_left();
+  void control_admission();
+
+  World& world_;
+  core::Quota& quota_;
+  SendScheduler& sender_;
+  const FrameLimits frame_limits_;
+  const std::size_t connections_max_;
+  Peers peers_;
+  Newcomers newcomers_;
+  std::vector<std::shared_ptr<net::Channel>> leaving_;  ///< that take their last bytes
+};
+
+}  // namespace muster::server

@@ -1,0 +1,144 @@
+#include "server/engine_driver.h"
+
+#include <utility>
+
+#include "wire/error_body.h"
+#include "wire/hello.h"
+
+namespace muster::server {
+namespace {
+
+constexpr std::size_t copied_head_bytes_max = 16 * 1024;  // longer heads are sent where they are
+
+}  // namespace
+
+EngineDriver::EngineDriver(core::Engine& engine, const Settings& settings, Connections& connections,
+                           SendScheduler& sender, ServerLog& log)
+    : engine_(engine), settings_(settings), connections_(connections), sender_(sender), log_(log) {}
+
+void EngineDriver::apply(const core::Event& event) {
+  const bool is_short = settings_.is_short_of_memory && settings_.is_short_of_memory();
+  engine_.quota().set_short(is_short);
+  if (is_short != was_short_) tell_of_memory(is_short);
+  for (core::Effect& effect : engine_.apply(event, now_)) {
+    std::visit([this](auto& one) { carry_out(one); }, effect);
+    sender_.flush_if_many();
+  }
+}
+
+void EngineDriver::tell_of_memory(bool is_short) {
+  was_short_ = is_short;
+  if (is_short) {
+    log_.line(LogLevel::warning, "the system gives no more memory: writes are refused");
+  } else {
+    log_.line(LogLevel::info, "there is memory again: writes are taken");
+  }
+}
+
+// Effects. What is for a connection that is over is for nobody.
+
+void EngineDriver::carry_out(core::SendHello& effect) {
+  Peer* const peer = connections_.peers().find(effect.connection);
+  if (peer == nullptr) return;
+  scratch_.clear();
+  wire::append_server_hello(scratch_, *effect.hello);
+  peer->connection->send(scratch_);
+  sender_.mark_dirty(*peer);
+  if (effect.hello->status != 0) return;
+  peer->session = "session " + std::to_string(effect.hello->session_id);
+  if (!log_.is_on()) return;
+  const char* const how = effect.hello->resumed ? " resumed from " : " begun from ";
+  log_.line(LogLevel::info,
+            peer->session + " of " + peer->process + how + peer->connection->peer());
+}
+
+void EngineDriver::carry_out(core::SendReply& effect) {
+  if (Peer* const peer = connections_.peers().find(effect.connection)) send_reply(*peer, effect);
+}
+
+void EngineDriver::send_reply(Peer& peer, core::SendReply& effect) {
+  wire::FrameHeader header;
+  header.type = wire::FrameType::reply;
+  header.code = effect.code;
+  header.id = effect.request_id;
+  net::SharedBytes tail;
+  if (effect.tail) tail = {effect.tail->view(), effect.tail};
+  const std::uint64_t body_bytes = effect.head.size() + effect.value.size() + tail.view.size();
+  if (effect.head.size() <= copied_head_bytes_max && body_bytes <= Outbox::part_bytes_max) {
+    header.body_bytes = static_cast<std::uint32_t>(body_bytes);
+    peer.outbox.send(header, effect.head, effect.value);
+    if (effect.tail) peer.outbox.send(std::move(tail));
+  } else {
+    effect.head += effect.value;
+    const auto head = core::make_payload_always(engine_.quota(), std::move(effect.head));
+    peer.outbox.send_in_parts(header, {head->view(), head}, std::move(tail));
+  }
+  sender_.mark_dirty(peer);
+}
+
+void EngineDriver::carry_out(core::SendEvent& effect) {
+  if (Peer* const peer = connections_.peers().find(effect.connection)) {
+    send_event(*peer, effect.kind, *effect.body);
+  }
+}
+
+void EngineDriver::send_event(Peer& peer, wire::EventKind kind, std::string_view body) {
+  wire::FrameHeader header;
+  header.type = wire::FrameType::event;
+  header.code = static_cast<std::uint16_t>(kind);
+  send(peer, header, body);
+}
+
+void EngineDriver::carry_out(core::SendHeartbeatReply& effect) {
+  Peer* const peer = connections_.peers().find(effect.connection);
+  if (peer == nullptr) return;
+  wire::FrameHeader header;
+  header.type = wire::FrameType::heartbeat_reply;
+  header.id = effect.number;
+  send(*peer, header, {});
+}
+
+void EngineDriver::carry_out(core::SendGoodbye& effect) {
+  Peer* const peer = connections_.peers().find(effect.connection);
+  if (peer == nullptr) return;
+  scratch_.clear();
+  wire::append_goodbye(scratch_, effect.reason);
+  peer->connection->send(scratch_);
+  sender_.mark_dirty(*peer);
+}
+
+void EngineDriver::carry_out(core::Close& effect) {
+  Peer* const peer = connections_.peers().find(effect.connection);
+  if (peer == nullptr) return;
+  if (peer->session.empty()) {
+    log_.bounded_line(LogLevel::debug, name_of(*peer) + ": refused: " + effect.reason->detail,
+                      now_);
+  } else if (log_.is_on()) {
+    log_.line(LogLevel::info, name_of(*peer) + ": closed: " + effect.reason->detail);
+  }
+  connections_.close_after_flush(*peer);
+}
+
+void EngineDriver::carry_out(core::Log& effect) { log_.line(effect.level, effect.line); }
+
+void EngineDriver::send(Peer& peer, wire::FrameHeader header, std::string_view body) {
+  header.body_bytes = static_cast<std::uint32_t>(body.size());
+  peer.outbox.send(header, body);
+  sender_.mark_dirty(peer);
+}
+
+void EngineDriver::reply_error(Peer& peer, std::uint64_t request_id, const Error& error) {
+  core::SendReply reply;
+  reply.request_id = request_id;
+  reply.code = static_cast<std::uint16_t>(error.code);
+  wire::append_error(reply.head, error);
+  send_reply(peer, reply);
+}
+
+void EngineDriver::lose(Peer& peer, const std::string& why) {
+  log_.bounded_line(LogLevel::warning, name_of(peer) + ": closed: " + why, now_);
+  connections_.close(peer);
+  apply(core::Disconnected{peer.id, core::DisconnectCause::lost});
+}
+
+}  // namespace muster::server

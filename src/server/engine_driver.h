@@ -1,0 +1,60 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+#include "core/engine.h"
+#include "server/connections.h"
+#include "server/send_scheduler.h"
+#include "server/server_log.h"
+#include "server/settings.h"
+#include "wire/frame.h"
+
+namespace muster::server {
+
+/// Gives events to the engine, with the time of the turn, and turns its effects into bytes and
+/// closed connections.
+class EngineDriver {
+ public:
+  EngineDriver(core::Engine& engine, const Settings& settings, Connections& connections,
+               SendScheduler& sender, ServerLog& log);
+
+  /// A turn begins: everything in it happens now.
+  void begin_turn(base::Instant now) { now_ = now; }
+  base::Instant now() const { return now_; }
+
+  /// Any event may end any connection; see Connections.
+  void apply(const core::Event& event);
+
+  /// What the engine would have said.
+  void reply_error(Peer& peer, std::uint64_t request_id, const Error& error);
+  void send_event(Peer& peer, wire::EventKind kind, std::string_view body);
+
+  /// Ends a connection that still seems to stand. The session has its whole timeout to come back:
+  /// nobody has said that its process is gone.
+  void lose(Peer& peer, const std::string& why);
+
+ private:
+  void tell_of_memory(bool is_short);
+  void carry_out(core::SendHello& effect);
+  void carry_out(core::SendReply& effect);
+  void carry_out(core::SendEvent& effect);
+  void carry_out(core::SendHeartbeatReply& effect);
+  void carry_out(core::SendGoodbye& effect);
+  void carry_out(core::Close& effect);
+  void carry_out(core::Log& effect);
+  void send_reply(Peer& peer, core::SendReply& effect);
+  void send(Peer& peer, wire::FrameHeader header, std::string_view body);
+
+  core::Engine& engine_;
+  const Settings& settings_;
+  Connections& connections_;
+  SendScheduler& sender_;
+  ServerLog& log_;
+  base::Instant now_{};
+  std::string scratch_;  ///< keeps its memory
+  bool was_short_ = false;
+};
+
+}  // namespace muster::server

@@ -1,0 +1,132 @@
+#include "server/frame_reader.h"
+
+#include "core/session/failure.h"
+#include "wire/error_body.h"
+
+namespace muster::server {
+namespace {
+
+constexpr std::uint64_t held_bytes_max = 64 * 1024;  // of frames that wait: no more is read
+
+}  // namespace
+
+void FrameReader::received(Peer& peer, std::string_view bytes) {
+  peer.frames.give(bytes);
+  if (!cut_frames(peer)) driver_.apply(core::Heard{peer.id});
+}
+
+void FrameReader::received_behind_hello(Peer& peer, std::string_view bytes) {
+  peer.frames.give(bytes);
+  cut_frames(peer);
+}
+
+/// Any frame may end the connection that it came on.
+///
+/// returns  whether there was one
+bool FrameReader::cut_frames(Peer& peer) {
+  const std::uint64_t before_bytes = peer.outbox.waiting_bytes();
+  bool any = false;
+  for (; !peer.is_gone; any = true) {
+    if (sender_.is_behind(peer)) {
+      hold(peer, before_bytes);
+      break;
+    }
+    Result<FrameAssembler::Next> next = peer.frames.next();
+    if (!next) {
+      break_off(peer, next.error());
+    } else if (std::holds_alternative<FrameAssembler::Incomplete>(*next)) {
+      peer.connection->read_into(peer.frames.room());
+      break;
+    } else if (const auto* frame = std::get_if<wire::Frame>(&*next)) {
+      handle(peer, *frame, peer.frames.memory_of_frame());
+    } else {
+      handle_unstorable(peer, std::get<FrameAssembler::Unstorable>(*next));
+    }
+  }
+  return any;
+}
+
+void FrameReader::hold(Peer& peer, std::uint64_t before_bytes) {
+  sender_.hold(peer, before_bytes);
+  peer.connection->read_into({});
+  peer.frames.keep();
+  if (peer.frames.stored_bytes() >= held_bytes_max) peer.connection->pause_reading();
+}
+
+void FrameReader::drained(Peer& peer) {
+  if (peer.is_held) {
+    driver_.apply(core::Heard{peer.id});  // it takes bytes: it lives, although it may not be read
+    if (peer.is_gone) return;
+  }
+  go_on(peer);
+}
+
+void FrameReader::go_on(Peer& peer) {
+  sender_.look_at_unsent(peer);
+  sender_.mark_dirty(peer);
+  if (!peer.is_held || sender_.is_behind(peer)) return;
+  sender_.release(peer);
+  peer.connection->resume_reading();
+  peer.frames.give({});
+  cut_frames(peer);
+}
+
+void FrameReader::handle(Peer& peer, const wire::Frame& frame, core::ChargedMemory* memory) {
+  const wire::FrameType type = frame.header.type;
+  if (type == wire::FrameType::request) return handle_request(peer, frame, memory);
+  if (type == wire::FrameType::goodbye) return driver_.apply(core::Goodbye{peer.id});
+  const auto read = wire::decode_ids(frame, request_ids_);
+  if (!read) return break_off(peer, read.error());
+  if (type == wire::FrameType::acknowledge) {
+    return driver_.apply(core::Acknowledged{peer.id, &request_ids_});
+  }
+  if (type == wire::FrameType::abandon) {
+    return driver_.apply(core::Abandoned{peer.id, &request_ids_});
+  }
+  driver_.apply(core::Heartbeat{peer.id, frame.header.id, &request_ids_});
+}
+
+/// memory  in which the frame lies alone; null: it does not
+void FrameReader::handle_request(Peer& peer, const wire::Frame& frame,
+                                 core::ChargedMemory* memory) {
+  const Result<void> read = wire::decode_request(frame, request_);
+  if (read) return driver_.apply(core::Requested{peer.id, &request_, memory});
+  if (read.error().code != ErrorCode::unsupported) return break_off(peer, read.error());
+  if (wire::decode_ids(frame, request_ids_)) {
+    driver_.apply(core::Acknowledged{peer.id, &request_ids_});
+  }
+  if (!peer.is_gone) driver_.reply_error(peer, frame.header.id, read.error());
+}
+
+void FrameReader::handle_unstorable(Peer& peer, const FrameAssembler::Unstorable& frame) {
+  driver_.apply(core::Acknowledged{peer.id, &frame.acknowledged});
+  if (peer.is_gone) return;
+  Error error;
+  error.code = ErrorCode::resource_exhausted;
+  error.operation = wire::name_of(static_cast<wire::Operation>(frame.header.code));
+  error.decided_by = "server";
+  if (frame.is_of_system) {
+    error.detail = core::out_of_system_memory;
+  } else {
+    error.limit = frame.limit_bytes;
+    error.actual = frame.used_bytes;
+    error.detail = "memory_bytes_max is reached";
+  }
+  driver_.reply_error(peer, frame.header.id, error);
+}
+
+/// Ends the connection of a peer that breaks the protocol, and tells it why.
+void FrameReader::break_off(Peer& peer, const Error& why) {
+  log_.bounded_line(LogLevel::warning, name_of(peer) + ": closed: " + why.message(), driver_.now());
+  wire::Event last;
+  last.kind = wire::EventKind::session_ended;
+  last.error = why;
+  last.error.decided_by = "server";
+  std::string body;
+  wire::append_event(body, last);
+  driver_.send_event(peer, last.kind, body);
+  connections_.close_after_flush(peer);
+  driver_.apply(core::Disconnected{peer.id, core::DisconnectCause::lost});
+}
+
+}  // namespace muster::server

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "server/connections.h"
+#include "server/engine_driver.h"
+#include "server/send_scheduler.h"
+#include "server/server_log.h"
+#include "wire/frame.h"
+#include "wire/request.h"
+
+namespace muster::server {
+
+/// Bytes of peers to events of the engine. Every complete frame that the bytes hold is handled.
+///
+/// A peer that asks faster than it takes the answers is held: its frames wait, stored, until little
+/// is queued behind the reply that is being sent. One large reply alone holds nothing up: a rank
+/// may pass barriers while it downloads. Bytes are read meanwhile, since they prove that it lives,
+/// but only so many.
+class FrameReader {
+ public:
+  FrameReader(EngineDriver& driver, Connections& connections, SendScheduler& sender, ServerLog& log)
+      : driver_(driver), connections_(connections), sender_(sender), log_(log) {}
+
+  void received(Peer& peer, std::string_view bytes);
+  /// What came behind the hello; it proves nothing that the hello does not.
+  void received_behind_hello(Peer& peer, std::string_view bytes);
+  void drained(Peer& peer);
+  /// With a peer that takes its replies: parts of a long one may follow, and its frames that wait.
+  void go_on(Peer& peer);
+
+ private:
+  bool cut_frames(Peer& peer);
+  void hold(Peer& peer, std::uint64_t before_bytes);
+  void handle(Peer& peer, const wire::Frame& frame, core::ChargedMemory* memory);
+  void handle_request(Peer& peer, const wire::Frame& frame, core::ChargedMemory* memory);
+  void handle_unstorable(Peer& peer, const FrameAssembler::Unstorable& frame);
+  void break_off(Peer& peer, const Error& why);
+
+  EngineDriver& driver_;
+  Connections& connections_;
+  SendScheduler& sender_;
+  ServerLog& log_;
+  wire::Request request_;  ///< in hand; both keep their memory
+  std::vector<std::uint64_t> request_ids_;
+};
+
+}  // namespace muster::server

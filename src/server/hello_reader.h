@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "server/connections.h"
+#include "server/engine_driver.h"
+#include "server/server_log.h"
+
+namespace muster::server {
+
+/// The hello of newcomers: it is collected in a buffer of fixed size, and the engine answers it.
+/// Who says something else, or nothing, is told why it is refused.
+class HelloReader {
+ public:
+  HelloReader(EngineDriver& driver, Connections& connections, ServerLog& log,
+              std::uint64_t incarnation)
+      : driver_(driver), connections_(connections), log_(log), incarnation_(incarnation) {}
+
+  /// Bytes of a peer that has not said its hello.
+  ///
+  /// returns  what is behind the hello
+  std::string_view received(Peer& peer, std::string_view bytes);
+  void refuse_overdue();
+  void refuse(Peer& peer, const Error& why);
+  /// The bytes by which a newcomer is refused.
+  std::string refusal(ErrorCode code, const std::string& detail) const;
+
+ private:
+  void complete(Peer& peer);
+
+  EngineDriver& driver_;
+  Connections& connections_;
+  ServerLog& log_;
+  const std::uint64_t incarnation_;
+};
+
+}  // namespace muster::server

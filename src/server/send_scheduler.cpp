@@ -1,0 +1,100 @@
+#include "server/send_scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace muster::server {
+namespace {
+
+constexpr std::uint64_t hold_bytes = 1U << 20;         // waiting: no more frames are handled
+constexpr std::uint64_t continue_bytes = 256 * 1024;   // waiting: they are again
+constexpr std::uint64_t waiting_bytes_max = 8U << 20;  // behind the reply that is being sent
+/// Who takes nothing of its replies for so long is let go.
+constexpr Duration stall_time_max = std::chrono::seconds(10);
+constexpr Duration stall_time_when_short = std::chrono::milliseconds(500);
+
+}  // namespace
+
+void SendScheduler::mark_dirty(Peer& peer) {
+  if (peer.dirty.linked()) return;
+  dirty_.append(peer.dirty);
+  ++dirty_count_;
+}
+
+/// Also in the midst of an event's effects, so it ends nobody.
+void SendScheduler::flush() {
+  while (!dirty_.empty()) {
+    Peer& peer = dirty_.first();
+    peer.dirty.leave();
+    --dirty_count_;
+    peer.outbox.flush();
+    const bool goes_on = peer.outbox.wants_part() || peer.is_held;
+    const bool is_stalled = peer.connection->stalled_since() != base::far_future;
+    if (goes_on && !is_stalled) continue_soon(peer);
+    look_at_unsent(peer);
+  }
+}
+
+/// In the next turn of the loop, so that others have theirs before. One that is stalled continues
+/// when it has drained.
+void SendScheduler::continue_soon(Peer& peer) {
+  if (continuing_.empty()) world_.wake_soon();
+  continuing_.append(peer.continuing);
+}
+
+void SendScheduler::look_at_unsent(Peer& peer) {
+  const std::uint64_t own_bytes = peer.connection->unsent_own_bytes();
+  if (own_bytes > peer.charged_bytes) {
+    quota_.charge_always(own_bytes - peer.charged_bytes);
+  } else {
+    quota_.release(peer.charged_bytes - own_bytes);
+  }
+  peer.charged_bytes = own_bytes;
+  if (peer.connection->stalled_since() == base::far_future) return;
+  if (peer.outbox.waiting_bytes() > waiting_bytes_max + peer.asked_bytes) {
+    return overfull_.append(peer.slow);
+  }
+  if (!peer.slow.linked()) slow_.append(peer.slow);
+}
+
+bool SendScheduler::is_behind(Peer& peer) {
+  const std::uint64_t limit_bytes = peer.is_held ? continue_bytes : hold_bytes;
+  if (peer.outbox.waiting_bytes() <= limit_bytes) return false;
+  peer.outbox.flush();
+  return peer.outbox.waiting_bytes() > limit_bytes;
+}
+
+void SendScheduler::hold(Peer& peer, std::uint64_t before_bytes) {
+  const std::uint64_t waiting_bytes = peer.outbox.waiting_bytes();
+  if (!peer.is_held) peer.asked_bytes = waiting_bytes - std::min(waiting_bytes, before_bytes);
+  peer.is_held = true;
+}
+
+void SendScheduler::release(Peer& peer) {
+  peer.is_held = false;
+  peer.asked_bytes = 0;
+}
+
+Peer* SendScheduler::take_overfull() {
+  if (overfull_.empty()) return nullptr;
+  Peer& peer = overfull_.first();
+  peer.slow.leave();
+  return &peer;
+}
+
+SendScheduler::Verdict SendScheduler::verdict(Duration stalled) const {
+  if (stalled >= stall_time_max) return Verdict::has_stalled;
+  const bool is_short = !quota_.has_reserve(0);
+  if (is_short && stalled >= stall_time_when_short) return Verdict::has_stalled_when_short;
+  return Verdict::may_stay;
+}
+
+void SendScheduler::forget(Peer& peer) {
+  if (peer.dirty.linked()) --dirty_count_;
+  peer.dirty.leave();
+  peer.continuing.leave();
+  peer.slow.leave();
+  quota_.release(std::exchange(peer.charged_bytes, 0));
+}
+
+}  // namespace muster::server

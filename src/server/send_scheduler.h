@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+#include "core/memory/chain.h"
+#include "core/memory/payload.h"
+#include "server/peer/peer.h"
+#include "server/world.h"
+
+namespace muster::server {
+
+/// When each peer is written to, what its unsent bytes cost, and who takes too little.
+///
+/// Replies of one turn are queued first and leave together: who got something is written to once,
+/// in the order in which they got it, when the turn ends, or when so many have got something that
+/// the first of them would leave the caches. Of long replies one part leaves, and the next ones in
+/// the loop's next turns, so that others are served between. What a socket does not take is charged
+/// to the quota and follows when the peer takes more.
+class SendScheduler {
+ public:
+  enum class Verdict : std::uint8_t { may_stay, has_stalled, has_stalled_when_short };
+
+  SendScheduler(World& world, core::Quota& quota) : world_(world), quota_(quota) {}
+
+  /// Something was queued for the peer.
+  void mark_dirty(Peer& peer);
+  /// Writes to all who got something; at once when they are many, for `flush_if_many`.
+  void flush();
+  void flush_if_many() {
+    if (dirty_count_ >= flushed_together_max) flush();
+  }
+
+  /// Charges what waits to be sent, and sees whether the peer takes it.
+  void look_at_unsent(Peer& peer);
+
+  /// Whether so much waits for the peer that its frames have to wait, too.
+  bool is_behind(Peer& peer);
+  /// Its frames wait from now on. What waited before they were handled, it has not asked for with
+  /// them.
+  void hold(Peer& peer, std::uint64_t before_bytes);
+  void release(Peer& peer);
+
+  /// Those for whom more is to be sent now that the others had their turn.
+  core::Chain<Peer>& continuing() { return continuing_; }
+
+  /// One for whom more waits than may; null: there is none. It is to be let go.
+  Peer* take_overfull();
+  /// Calls `let_go(peer, verdict)` for each peer that has taken nothing for too long.
+  template <class LetGo>
+  void judge_slow(base::Instant now, const LetGo& let_go);
+
+  /// The peer's connection is over: it is in no list, and nothing of it is charged.
+  void forget(Peer& peer);
+
+ private:
+  static constexpr std::size_t flushed_together_max =
+      32;  // what they were sent is in a cache still
+
+  void continue_soon(Peer& peer);
+  Verdict verdict(Duration stalled) const;
+
+  World& world_;
+  core::Quota& quota_;
+  core::Chain<Peer> dirty_;       ///< something was queued in this turn
+  core::Chain<Peer> continuing_;  ///< in the loop's next turn
+  core::Chain<Peer> slow_;        ///< something waits for them to take it
+  core::Chain<Peer> overfull_;    ///< by their place in `slow_`: to be let go when the turn ends
+  std::size_t dirty_count_ = 0;
+};
+
+template <class LetGo>
+void SendScheduler::judge_slow(base::Instant now, const LetGo& let_go) {
+  core::Chain<Peer> slow;
+  slow.append_all(slow_);
+  while (!slow.empty()) {
+    Peer& peer = slow.first();
+    peer.slow.leave();
+    const base::Instant since = peer.connection->stalled_since();
+    if (since == base::far_future) continue;
+    const Verdict judged = verdict(now - since);
+    if (judged == Verdict::may_stay) {
+      slow_.append(peer.slow);
+    } else {
+      let_go(peer, judged);
+    }
+  }
+}
+
+}  // namespace muster::server

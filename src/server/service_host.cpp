@@ -1,0 +1,92 @@
+#include "server/service_host.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/monotonic_now.h"
+#include "net/connection.h"
+
+namespace muster::server {
+namespace {
+
+/// To the system a peer that takes nothing is as one that is gone: it would end the connection
+/// before the service can say why.
+constexpr Duration user_timeout_min = std::chrono::seconds(15);
+
+}  // namespace
+
+ServiceHost::ServiceHost(net::Loop& loop, Settings settings)
+    : loop_(loop), timer_(loop), service_(*this, std::move(settings)) {}
+
+ServiceHost::~ServiceHost() {
+  if (failure_number_ == 0) return;
+  loop_.forget(failure_number_);
+  loop_.end_busy_poll(service_.settings().busy_poll);
+}
+
+void ServiceHost::start(std::vector<net::Listening> listenings) {
+  if (service_.is_closed()) return;  // before it came to that
+  failure_number_ = loop_.on_failure([weak = weak_from_this()](auto why) {
+    if (const auto self = weak.lock()) self->service_.fail(why);
+  });
+  const Duration busy_poll = service_.settings().busy_poll;
+  if (busy_poll > Duration::zero()) loop_.begin_busy_poll(busy_poll);
+  ServerLog& log = service_.log();
+  for (net::Listening& listening : listenings) {
+    log.line(LogLevel::info, "listening on " + to_string(listening.address()));
+    listeners_.push_back(net::Listener::create(loop_, std::move(listening), service_.farewell()));
+    listeners_.back()->start({[this](net::UniqueFd fd, const net::SocketAddress& address) {
+                                accepted(std::move(fd), address);
+                              },
+                              [&log](const std::string& detail) {
+                                log.bounded_line(LogLevel::warning, "out of resources: " + detail,
+                                                 base::monotonic_now());
+                              }});
+  }
+  service_.tick();
+}
+
+void ServiceHost::accepted(net::UniqueFd fd, const net::SocketAddress& address) {
+  const Duration session_timeout = service_.settings().core.limits.session_timeout;
+  service_.accepted(net::Connection::create(loop_, std::move(fd), address,
+                                            std::max(session_timeout, user_timeout_min)),
+                    address);
+}
+
+base::Instant ServiceHost::now() const { return base::monotonic_now(); }
+
+void ServiceHost::wake_at(base::Instant when) {
+  if (when == base::far_future) return timer_.cancel();
+  timer_.set(when, [this] {
+    const auto self = shared_from_this();
+    service_.tick();
+  });
+}
+
+void ServiceHost::wake_soon() {
+  if (is_woken_soon_) return;
+  loop_.post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->is_woken_soon_ = false;
+    self->service_.continue_turn();
+  });
+  is_woken_soon_ = true;
+}
+
+void ServiceHost::admit(Admission whom) {
+  if (whom == admission_) return;
+  admission_ = whom;
+  for (const auto& listener : listeners_) {
+    const bool is_in = whom == Admission::everybody ||
+                       (whom == Admission::local_only && listener->address().is_local_only());
+    is_in ? listener->resume() : listener->pause();
+  }
+}
+
+void ServiceHost::stop_listening() {
+  for (const auto& listener : listeners_) listener->close();
+  listeners_.clear();
+}
+
+}  // namespace muster::server

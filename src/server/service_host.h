@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "net/listener.h"
+#include "net/listening.h"
+#include "net/loop.h"
+#include "net/timer.h"
+#include "server/service.h"
+#include "server/settings.h"
+#include "server/world.h"
+
+namespace muster::server {
+
+/// The world of a service that runs on an I/O thread: its loop, its listeners and its clock. Used
+/// on that thread only.
+class ServiceHost final : public World, public std::enable_shared_from_this<ServiceHost> {
+ public:
+  ServiceHost(net::Loop& loop, Settings settings);
+  ~ServiceHost() override;
+
+  void start(std::vector<net::Listening> listenings);
+  Service& service() { return service_; }
+
+  base::Instant now() const override;
+  void wake_at(base::Instant when) override;
+  void wake_soon() override;
+  void admit(Admission whom) override;
+  void stop_listening() override;
+
+ private:
+  void accepted(net::UniqueFd fd, const net::SocketAddress& address);
+
+  net::Loop& loop_;
+  net::Timer timer_;
+  std::vector<std::shared_ptr<net::Listener>> listeners_;
+  Admission admission_ = Admission::everybody;
+  bool is_woken_soon_ = false;
+  std::uint64_t failure_number_ = 0;
+  Service service_;  ///< last: the others outlive it
+};
+
+}  // namespace muster::server

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace muster::server {
+
+/// What the service needs of the world beside its connections: time, and newcomers. An I/O thread's
+/// loop has both (service_host.h); scripts have a world of their own.
+class World {
+ public:
+  /// Who may come; the others wait in the kernel's backlog.
+  enum class Admission : std::uint8_t { everybody, local_only, nobody };
+
+  World() = default;
+  virtual ~World() = default;
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  virtual base::Instant now() const = 0;
+  /// `Service::tick` is called at `when`, once, instead of when it was to be called before;
+  /// far_future: it is not called.
+  virtual void wake_at(base::Instant when) = 0;
+  /// `Service::continue_turn` is called after everybody else has had a turn, once.
+  virtual void wake_soon() = 0;
+
+  virtual void admit(Admission whom) = 0;
+  /// For ever: newcomers are refused by the system.
+  virtual void stop_listening() = 0;
+};
+
+}  // namespace muster::server
