@@ -3,23 +3,15 @@
 #include <utility>
 
 namespace muster::server {
-namespace {
 
-constexpr std::size_t leaving_max = 256;  // while so many take their last bytes, nobody is accepted
-/// How long a connection may take over its last bytes.
-constexpr Duration leaving_time = std::chrono::seconds(1);
-
-}  // namespace
-
-Connections::Connections(World& world, const Settings& settings, core::Quota& quota,
+Connections::Connections(World& world, const core::Options& options, core::Quota& quota,
                          SendScheduler& sender)
     : world_(world),
       quota_(quota),
       sender_(sender),
-      frame_limits_{settings.core.limits.request_bytes_max(),
-                    settings.core.limits.essential_bytes_max()},
-      connections_max_(settings.connections_max),
-      newcomers_(settings.hello_connections_max, settings.hello_connections_per_address_max) {}
+      limits_(options.connections),
+      frame_limits_{options.limits.request_bytes_max(), options.limits.essential_bytes_max()},
+      newcomers_(limits_) {}
 
 Peer& Connections::add(std::shared_ptr<net::Channel> connection, const net::SocketAddress& address,
                        base::Instant now) {
@@ -59,7 +51,7 @@ void Connections::send_away(std::shared_ptr<net::Channel> connection) {
 }
 
 void Connections::let_leave(std::shared_ptr<net::Channel> connection) {
-  connection->close_after_flush(leaving_time);
+  connection->close_after_flush(limits_.leaving_time);
   leaving_.push_back(std::move(connection));
 }
 
@@ -79,8 +71,8 @@ void Connections::forget_left() {
 }
 
 void Connections::control_admission() {
-  if (leaving_.size() >= leaving_max) forget_left();
-  if (newcomers_.is_full() || leaving_.size() >= leaving_max) {
+  if (leaving_.size() >= limits_.leaving_connections_max) forget_left();
+  if (newcomers_.is_full() || leaving_.size() >= limits_.leaving_connections_max) {
     world_.admit(World::Admission::nobody);
   } else if (newcomers_.has_full_host()) {
     world_.admit(World::Admission::local_only);

@@ -6,12 +6,12 @@
 
 #include "base/time.h"
 #include "core/memory/payload.h"
+#include "core/session/options.h"
 #include "net/address/socket_address.h"
 #include "net/channel.h"
 #include "server/peer/newcomers.h"
 #include "server/peer/peers.h"
 #include "server/send_scheduler.h"
-#include "server/settings.h"
 #include "server/world.h"
 
 namespace muster::server {
@@ -27,9 +27,10 @@ namespace muster::server {
 /// until `bury`.
 class Connections {
  public:
-  Connections(World& world, const Settings& settings, core::Quota& quota, SendScheduler& sender);
+  Connections(World& world, const core::Options& options, core::Quota& quota,
+              SendScheduler& sender);
 
-  bool is_full() const { return peers_.count() >= connections_max_; }
+  bool is_full() const { return peers_.count() >= limits_.connections_max; }
   /// A newcomer; its connection is not started yet.
   Peer& add(std::shared_ptr<net::Channel> connection, const net::SocketAddress& address,
             base::Instant now);
@@ -63,8 +64,8 @@ class Connections {
   World& world_;
   core::Quota& quota_;
   SendScheduler& sender_;
+  const core::ConnectionLimits& limits_;
   const FrameLimits frame_limits_;
-  const std::size_t connections_max_;
   Peers peers_;
   Newcomers newcomers_;
   std::vector<std::shared_ptr<net::Channel>> leaving_;  ///< that take their last bytes

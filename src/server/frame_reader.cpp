@@ -4,12 +4,6 @@
 #include "wire/error_body.h"
 
 namespace muster::server {
-namespace {
-
-constexpr std::uint64_t held_bytes_max = 64 * 1024;  // of frames that wait: no more is read
-
-}  // namespace
-
 void FrameReader::received(Peer& peer, std::string_view bytes) {
   peer.frames.give(bytes);
   if (!cut_frames(peer)) driver_.apply(core::Heard{peer.id});
@@ -50,7 +44,7 @@ void FrameReader::hold(Peer& peer, std::uint64_t before_bytes) {
   sender_.hold(peer, before_bytes);
   peer.connection->read_into({});
   peer.frames.keep();
-  if (peer.frames.stored_bytes() >= held_bytes_max) peer.connection->pause_reading();
+  if (!limits_.reads_held(peer.frames.stored_bytes())) peer.connection->pause_reading();
 }
 
 void FrameReader::drained(Peer& peer) {

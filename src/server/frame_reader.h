@@ -21,8 +21,9 @@ namespace muster::server {
 /// but only so many.
 class FrameReader {
  public:
-  FrameReader(EngineDriver& driver, Connections& connections, SendScheduler& sender, ServerLog& log)
-      : driver_(driver), connections_(connections), sender_(sender), log_(log) {}
+  FrameReader(EngineDriver& driver, Connections& connections, SendScheduler& sender, ServerLog& log,
+              const core::ConnectionLimits& limits)
+      : driver_(driver), connections_(connections), sender_(sender), log_(log), limits_(limits) {}
 
   void received(Peer& peer, std::string_view bytes);
   /// What came behind the hello; it proves nothing that the hello does not.
@@ -43,6 +44,7 @@ class FrameReader {
   Connections& connections_;
   SendScheduler& sender_;
   ServerLog& log_;
+  const core::ConnectionLimits& limits_;
   wire::Request request_;  ///< in hand; both keep their memory
   std::vector<std::uint64_t> request_ids_;
 };

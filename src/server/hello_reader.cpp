@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/random.h"
+#include "base/text.h"
 #include "core/session/failure.h"
 #include "wire/hello.h"
 
@@ -39,7 +40,8 @@ void HelloReader::refuse_overdue() {
   while (Peer* const peer = connections_.newcomers().overdue(driver_.now())) {
     Error error;
     error.code = ErrorCode::timed_out;
-    error.detail = "no whole hello came within 2 s";
+    error.detail =
+        "no whole hello came within " + base::in_seconds(options_.connections.hello_time);
     refuse(*peer, error);
   }
 }
@@ -53,7 +55,7 @@ void HelloReader::refuse(Peer& peer, const Error& why) {
 std::string HelloReader::refusal(ErrorCode code, const std::string& detail) const {
   wire::ServerHello hello;
   hello.status = static_cast<std::uint16_t>(code);
-  hello.incarnation = incarnation_;
+  hello.incarnation = options_.incarnation;
   hello.detail = detail;
   std::string bytes;
   wire::append_server_hello(bytes, hello);

@@ -14,8 +14,8 @@ namespace muster::server {
 class HelloReader {
  public:
   HelloReader(EngineDriver& driver, Connections& connections, ServerLog& log,
-              std::uint64_t incarnation)
-      : driver_(driver), connections_(connections), log_(log), incarnation_(incarnation) {}
+              const core::Options& options)
+      : driver_(driver), connections_(connections), log_(log), options_(options) {}
 
   /// Bytes of a peer that has not said its hello.
   ///
@@ -32,7 +32,7 @@ class HelloReader {
   EngineDriver& driver_;
   Connections& connections_;
   ServerLog& log_;
-  const std::uint64_t incarnation_;
+  const core::Options& options_;
 };
 
 }  // namespace muster::server

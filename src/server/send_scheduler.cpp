@@ -4,16 +4,6 @@
 #include <utility>
 
 namespace muster::server {
-namespace {
-
-constexpr std::uint64_t hold_bytes = 1U << 20;         // waiting: no more frames are handled
-constexpr std::uint64_t continue_bytes = 256 * 1024;   // waiting: they are again
-constexpr std::uint64_t waiting_bytes_max = 8U << 20;  // behind the reply that is being sent
-/// Who takes nothing of its replies for so long is let go.
-constexpr Duration stall_time_max = std::chrono::seconds(10);
-constexpr Duration stall_time_when_short = std::chrono::milliseconds(500);
-
-}  // namespace
 
 void SendScheduler::mark_dirty(Peer& peer) {
   if (peer.dirty.linked()) return;
@@ -51,17 +41,16 @@ void SendScheduler::look_at_unsent(Peer& peer) {
   }
   peer.charged_bytes = own_bytes;
   if (peer.connection->stalled_since() == base::far_future) return;
-  if (peer.outbox.waiting_bytes() > waiting_bytes_max + peer.asked_bytes) {
+  if (limits_.is_overfull(peer.outbox.waiting_bytes(), peer.asked_bytes)) {
     return overfull_.append(peer.slow);
   }
   if (!peer.slow.linked()) slow_.append(peer.slow);
 }
 
 bool SendScheduler::is_behind(Peer& peer) {
-  const std::uint64_t limit_bytes = peer.is_held ? continue_bytes : hold_bytes;
-  if (peer.outbox.waiting_bytes() <= limit_bytes) return false;
+  if (!limits_.holds(peer.outbox.waiting_bytes(), peer.is_held)) return false;
   peer.outbox.flush();
-  return peer.outbox.waiting_bytes() > limit_bytes;
+  return limits_.holds(peer.outbox.waiting_bytes(), peer.is_held);
 }
 
 void SendScheduler::hold(Peer& peer, std::uint64_t before_bytes) {
@@ -80,13 +69,6 @@ Peer* SendScheduler::take_overfull() {
   Peer& peer = overfull_.first();
   peer.slow.leave();
   return &peer;
-}
-
-SendScheduler::Verdict SendScheduler::verdict(Duration stalled) const {
-  if (stalled >= stall_time_max) return Verdict::has_stalled;
-  const bool is_short = !quota_.has_reserve(0);
-  if (is_short && stalled >= stall_time_when_short) return Verdict::has_stalled_when_short;
-  return Verdict::may_stay;
 }
 
 void SendScheduler::forget(Peer& peer) {

@@ -5,6 +5,7 @@
 #include "base/time.h"
 #include "core/memory/chain.h"
 #include "core/memory/payload.h"
+#include "core/session/connection_limits.h"
 #include "server/peer/peer.h"
 #include "server/world.h"
 
@@ -19,9 +20,8 @@ namespace muster::server {
 /// to the quota and follows when the peer takes more.
 class SendScheduler {
  public:
-  enum class Verdict : std::uint8_t { may_stay, has_stalled, has_stalled_when_short };
-
-  SendScheduler(World& world, core::Quota& quota) : world_(world), quota_(quota) {}
+  SendScheduler(World& world, core::Quota& quota, const core::ConnectionLimits& limits)
+      : world_(world), quota_(quota), limits_(limits) {}
 
   /// Something was queued for the peer.
   void mark_dirty(Peer& peer);
@@ -46,7 +46,7 @@ class SendScheduler {
 
   /// One for whom more waits than may; null: there is none. It is to be let go.
   Peer* take_overfull();
-  /// Calls `let_go(peer, verdict)` for each peer that has taken nothing for too long.
+  /// Calls `let_go(peer, why)` for each peer that has taken nothing for too long.
   template <class LetGo>
   void judge_slow(base::Instant now, const LetGo& let_go);
 
@@ -58,10 +58,10 @@ class SendScheduler {
       32;  // what they were sent is in a cache still
 
   void continue_soon(Peer& peer);
-  Verdict verdict(Duration stalled) const;
 
   World& world_;
   core::Quota& quota_;
+  const core::ConnectionLimits& limits_;
   core::Chain<Peer> dirty_;       ///< something was queued in this turn
   core::Chain<Peer> continuing_;  ///< in the loop's next turn
   core::Chain<Peer> slow_;        ///< something waits for them to take it
@@ -78,8 +78,8 @@ void SendScheduler::judge_slow(base::Instant now, const LetGo& let_go) {
     peer.slow.leave();
     const base::Instant since = peer.connection->stalled_since();
     if (since == base::far_future) continue;
-    const Verdict judged = verdict(now - since);
-    if (judged == Verdict::may_stay) {
+    const core::SlowPeer judged = limits_.judge(now - since, quota_);
+    if (judged == core::SlowPeer::may_stay) {
       slow_.append(peer.slow);
     } else {
       let_go(peer, judged);

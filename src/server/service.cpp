@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
+
 // Life cycle: turns -> `stop`, see Stopping -> everything is closed. When something is thrown in a
 // turn, such as for want of memory, the engine may have done half of what it was about to: then all
 // is closed at once, since a server that is gone is better than one that is wrong.
@@ -20,11 +22,11 @@ Service::Service(World& world, Settings settings)
       settings_(std::move(settings)),
       log_(settings_.logger),
       engine_(settings_.core),
-      sender_(world_, engine_.quota()),
-      connections_(world_, settings_, engine_.quota(), sender_),
+      sender_(world_, engine_.quota(), settings_.core.connections),
+      connections_(world_, settings_.core, engine_.quota(), sender_),
       driver_(engine_, settings_, connections_, sender_, log_),
-      hellos_(driver_, connections_, log_, settings_.core.incarnation),
-      frames_(driver_, connections_, sender_, log_),
+      hellos_(driver_, connections_, log_, settings_.core),
+      frames_(driver_, connections_, sender_, log_, settings_.core.connections),
       stopping_(world_, engine_, driver_, connections_, hellos_, log_) {}
 
 Service::~Service() { close_everything(); }
@@ -121,9 +123,11 @@ void Service::end_turn() {
 }
 
 void Service::let_slow_go() {
-  sender_.judge_slow(driver_.now(), [this](Peer& peer, SendScheduler::Verdict verdict) {
-    if (verdict == SendScheduler::Verdict::has_stalled) {
-      driver_.lose(peer, "it has taken nothing of its replies for 10 s");
+  const core::ConnectionLimits& limits = settings_.core.connections;
+  sender_.judge_slow(driver_.now(), [this, &limits](Peer& peer, core::SlowPeer why) {
+    if (why == core::SlowPeer::has_stalled) {
+      driver_.lose(peer, "it has taken nothing of its replies for " +
+                             base::in_seconds(limits.stall_time_max));
     } else {
       driver_.lose(peer, "it does not take its replies, and memory is short");
     }
@@ -131,9 +135,11 @@ void Service::let_slow_go() {
 }
 
 void Service::let_overfull_go() {
+  const core::ConnectionLimits& limits = settings_.core.connections;
   while (Peer* const first = sender_.take_overfull()) {
     for (Peer* peer = first; peer != nullptr; peer = sender_.take_overfull()) {
-      driver_.lose(*peer, "it does not take its replies: more than 8 MiB wait");
+      driver_.lose(*peer, "it does not take its replies: more than " +
+                              std::to_string(limits.waiting_bytes_max >> 20) + " MiB wait");
     }
     sender_.flush();
   }

@@ -9,9 +9,12 @@
 namespace muster::server {
 namespace {
 
-/// To the system a peer that takes nothing is as one that is gone: it would end the connection
-/// before the service can say why.
-constexpr Duration user_timeout_min = std::chrono::seconds(15);
+/// How long the kernel waits for acknowledgements. To it a peer that takes nothing is as one that
+/// is gone: it must not end the connection before the service can say why.
+Duration user_timeout(const core::Options& options) {
+  return std::max(options.limits.session_timeout,
+                  options.connections.stall_time_max + std::chrono::seconds(5));
+}
 
 }  // namespace
 
@@ -47,9 +50,8 @@ void ServiceHost::start(std::vector<net::Listening> listenings) {
 }
 
 void ServiceHost::accepted(net::UniqueFd fd, const net::SocketAddress& address) {
-  const Duration session_timeout = service_.settings().core.limits.session_timeout;
   service_.accepted(net::Connection::create(loop_, std::move(fd), address,
-                                            std::max(session_timeout, user_timeout_min)),
+                                            user_timeout(service_.settings().core)),
                     address);
 }
 

@@ -108,9 +108,6 @@ Result<Settings> make_settings(const ServerOptions& options) {
   check_limits(check, options);
   if (check.error()) return *check.error();
   Settings settings;
-  settings.connections_max = options.connections_max;
-  settings.hello_connections_max = options.hello_connections_max;
-  settings.hello_connections_per_address_max = options.hello_connections_per_address_max;
   settings.busy_poll = options.busy_poll;
   settings.logger = options.logger;
   settings.is_short_of_memory = options.is_short_of_memory;
@@ -122,6 +119,9 @@ Result<Settings> make_settings(const ServerOptions& options) {
                                         ? options.namespace_memory_bytes_max
                                         : options.memory_bytes_max;
   core.sessions_max = options.connections_max;
+  core.connections.connections_max = options.connections_max;
+  core.connections.hello_connections_max = options.hello_connections_max;
+  core.connections.hello_connections_per_address_max = options.hello_connections_per_address_max;
   core.groups_per_namespace_max = options.groups_per_namespace_max;
   do {
     core.incarnation = base::random_u64();

@@ -13,9 +13,6 @@ namespace muster::server {
 /// What the serving loop needs of the options.
 struct Settings {
   core::Options core;
-  std::uint32_t connections_max = 0;
-  std::uint32_t hello_connections_max = 0;
-  std::uint32_t hello_connections_per_address_max = 0;
   Duration busy_poll{0};
   Logger logger;
   std::function<bool()> is_short_of_memory;

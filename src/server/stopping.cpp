@@ -4,12 +4,6 @@
 #include <utility>
 
 namespace muster::server {
-namespace {
-
-constexpr Duration leaving_time_at_stop = std::chrono::milliseconds(500);
-
-}  // namespace
-
 void Stopping::begin(std::string reason, Duration timeout, std::uint64_t own_sessions, Done done) {
   reason_ = std::move(reason);
   deadline_ = base::deadline_after(driver_.now(), timeout);
@@ -22,7 +16,7 @@ bool Stopping::is_over() {
   if (!has_told_) {
     if (users() > own_sessions_ && now < deadline_) return false;
     tell(reason_, own_sessions_);
-    deadline_ = now + leaving_time_at_stop;
+    deadline_ = now + engine_.options().connections.leaving_time_at_stop;
   }
   connections_.look_at_leaving();
   return connections_.leaving_count() == 0 || now >= deadline_;

@@ -3,14 +3,16 @@
 #include <array>
 #include <cstdint>
 
+#include "core/session/connection_limits.h"
 #include "muster/types.h"
 #include "wire/hello.h"
 
 namespace muster::core {
 
-/// Every limit of the engine; the defaults are those of docs/semantics.md.
+/// Every limit of the engine and of its rim; the defaults are those of docs/semantics.md.
 struct Options {
-  wire::ServerLimits limits;                    ///< those that clients are told
+  wire::ServerLimits limits;  ///< those that clients are told
+  ConnectionLimits connections;
   std::uint64_t memory_bytes_max = 1ull << 30;  ///< values, payloads, caches, unsent replies
   std::uint64_t namespace_memory_bytes_max = 1ull << 30;
   std::uint32_t sessions_max = 16384;

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "wire/operation_table.h"
+#include "core/memory/frame_charging.h"
 #include "wire/request.h"
 
 namespace muster::server {
@@ -13,27 +13,8 @@ namespace {
 using core::Charging;
 using wire::frame_header_bytes;
 
-constexpr std::size_t unrefused_bytes = 8 * 1024;  // a frame's first bytes always fit
 constexpr std::size_t first_bytes = 1024;
-constexpr std::uint32_t always_bytes_max = 16 * 1024;
 constexpr std::size_t room_bytes_min = 16 * 1024;  // for less it is not worth while
-
-/// What is refused first when memory is short: what brings something to keep, then what reads. What
-/// removes, acknowledges or proves life goes on, but not at any length.
-Charging charging_of(const wire::FrameHeader& header, std::uint32_t essential_bytes_max) {
-  if (header.body_bytes > essential_bytes_max) return Charging::normal;
-  const Charging essential =
-      header.body_bytes <= always_bytes_max ? Charging::always : Charging::reserve;
-  if (header.type != wire::FrameType::request) return essential;
-  const auto index = wire::find_operation(header.code);
-  if (!index) return Charging::normal;
-  switch (wire::operation_facts[*index].memory) {
-    case wire::Memory::keeps: break;
-    case wire::Memory::reads: return Charging::reserve;
-    case wire::Memory::frees: return essential;
-  }
-  return Charging::normal;
-}
 
 }  // namespace
 
@@ -79,7 +60,7 @@ Result<FrameAssembler::Next> FrameAssembler::cut_stored() {
     }
     const wire::FrameHeader header = wire::decode_frame_header(stored());
     const std::size_t frame_bytes = frame_header_bytes + header.body_bytes;
-    const Charging charging = charging_of(header, limits_.essential_bytes_max);
+    const Charging charging = core::charging_of(header, limits_.essential_bytes_max);
     if (header.type != wire::FrameType::request && charging == Charging::normal) {
       return too_long(header);
     }
@@ -103,7 +84,7 @@ Error FrameAssembler::no_room(const wire::FrameHeader& header) const {
   error.code = ErrorCode::resource_exhausted;
   error.detail = "memory_bytes_max is reached, and a frame without a request is long";
   error.actual = header.body_bytes;
-  error.limit = always_bytes_max;
+  error.limit = core::freeing_body_bytes_always;
   return error;
 }
 
@@ -131,7 +112,7 @@ bool FrameAssembler::grow(std::size_t bytes, std::size_t expected_bytes, Chargin
   const std::size_t doubled = std::max(2 * memory_.size_bytes(), first_bytes);
   const std::size_t size_bytes = std::max(bytes, std::min(doubled, expected_bytes));
   const std::size_t later_bytes = end_ >= expected_bytes / 16 ? expected_bytes : size_bytes;
-  if (size_bytes <= unrefused_bytes) charging = Charging::always;
+  if (size_bytes <= core::frame_bytes_always) charging = Charging::always;
   return memory_.grow(size_bytes, later_bytes, charging);
 }
 

@@ -1,20 +1,17 @@
 #include "server/peer/newcomers.h"
 
 namespace muster::server {
-namespace {
-
-constexpr Duration hello_time = std::chrono::seconds(2);
-
-}  // namespace
 
 void Newcomers::add(Peer& peer, const net::SocketAddress& address, base::Instant now) {
   peer.hello = std::make_unique<HelloStage>(peer);
-  peer.hello->deadline = now + hello_time;
+  peer.hello->deadline = now + limits_.hello_time;
   waiting_.append(peer.hello->place);
   ++count_;
   if (address.is_local_only()) return;
   peer.hello->counted_host = address.host();
-  if (++counts_[peer.hello->counted_host] == per_host_max_) ++full_hosts_count_;
+  if (++counts_[peer.hello->counted_host] == limits_.hello_connections_per_address_max) {
+    ++full_hosts_count_;
+  }
 }
 
 void Newcomers::remove(Peer& peer) {
@@ -22,7 +19,7 @@ void Newcomers::remove(Peer& peer) {
   --count_;
   if (!peer.hello->counted_host.empty()) {
     const auto found = counts_.find(peer.hello->counted_host);
-    if (found->second-- == per_host_max_) --full_hosts_count_;
+    if (found->second-- == limits_.hello_connections_per_address_max) --full_hosts_count_;
     if (found->second == 0) counts_.erase(found);
   }
   peer.hello.reset();

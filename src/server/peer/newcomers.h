@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/time.h"
+#include "core/session/connection_limits.h"
 #include "net/address/socket_address.h"
 #include "server/peer/peer.h"
 
@@ -13,15 +14,14 @@ namespace muster::server {
 /// Who has connected and not said hello yet: how many there are, of which hosts, since when.
 class Newcomers {
  public:
-  Newcomers(std::uint32_t count_max, std::uint32_t per_host_max)
-      : count_max_(count_max), per_host_max_(per_host_max) {}
+  explicit Newcomers(const core::ConnectionLimits& limits) : limits_(limits) {}
 
   void add(Peer& peer, const net::SocketAddress& address, base::Instant now);
   /// The peer has said its hello, or is gone.
   void remove(Peer& peer);
 
   /// No more may be accepted: of anybody, or of hosts that are counted.
-  bool is_full() const { return count_ >= count_max_; }
+  bool is_full() const { return count_ >= limits_.hello_connections_max; }
   bool has_full_host() const { return full_hosts_count_ > 0; }
 
   /// One whose time is over; null: there is none. The caller removes it.
@@ -30,8 +30,7 @@ class Newcomers {
   base::Instant next_deadline() const;
 
  private:
-  std::uint32_t count_max_;
-  std::uint32_t per_host_max_;
+  const core::ConnectionLimits& limits_;
   std::uint32_t count_ = 0;
   std::uint32_t full_hosts_count_ = 0;
   std::unordered_map<std::string, std::uint32_t> counts_;

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/memory/payload.h"
+#include "muster/types.h"
+
+namespace muster::core {
+
+/// What becomes of a connection whose peer takes nothing of its replies.
+enum class SlowPeer : std::uint8_t {
+  may_stay,
+  has_stalled,             ///< for longer than any peer may
+  has_stalled_when_short,  ///< for longer than one may while memory is short
+};
+
+/// What connections may take and how long they may wait. The rim counts bytes and looks at the
+/// clock; what follows from them is decided here.
+struct ConnectionLimits {
+  std::uint32_t connections_max = 16384;
+  std::uint32_t hello_connections_max = 256;  ///< that have not said hello yet
+  std::uint32_t hello_connections_per_address_max = 64;
+  /// While so many take their last bytes, nobody is accepted.
+  std::uint32_t leaving_connections_max = 256;
+
+  /// How long a hello may take, and the last bytes of a connection that the server ends.
+  Duration hello_time{std::chrono::seconds(2)};
+  Duration leaving_time{std::chrono::seconds(1)};
+  Duration leaving_time_at_stop{std::chrono::milliseconds(500)};
+
+  /// Who takes nothing of its replies for so long is let go.
+  Duration stall_time_max{std::chrono::seconds(10)};
+  Duration stall_time_when_short_max{std::chrono::milliseconds(500)};
+  /// What may wait for a peer that takes nothing, behind the reply that it is being sent and beside
+  /// what it has asked for at once.
+  std::uint64_t waiting_bytes_max = 8u << 20;
+
+  /// A peer for which more waits is held: its frames are not handled until less than the second
+  /// waits. While it is held so many bytes of its frames are read.
+  std::uint64_t hold_bytes = 1u << 20;
+  std::uint64_t continue_bytes = 256u << 10;
+  std::uint64_t held_bytes_max = 64u << 10;
+
+  /// Whether a peer's frames have to wait for its replies to leave.
+  bool holds(std::uint64_t waiting_bytes, bool is_held) const {
+    return waiting_bytes > (is_held ? continue_bytes : hold_bytes);
+  }
+  /// Whether a peer that is held may be read on.
+  bool reads_held(std::uint64_t stored_bytes) const { return stored_bytes < held_bytes_max; }
+  /// Whether more waits for a peer that takes nothing than may; `asked_bytes` of it are answers to
+  /// what it had sent before it was held.
+  bool is_overfull(std::uint64_t waiting_bytes, std::uint64_t asked_bytes) const {
+    return waiting_bytes > waiting_bytes_max + asked_bytes;
+  }
+  /// Of a peer that has taken nothing for `stalled`; memory is short when not even what is reserved
+  /// for reads is left in `quota`.
+  SlowPeer judge(Duration stalled, const Quota& quota) const {
+    if (stalled >= stall_time_max) return SlowPeer::has_stalled;
+    const bool is_short = !quota.has_reserve(0);
+    if (is_short && stalled >= stall_time_when_short_max) return SlowPeer::has_stalled_when_short;
+    return SlowPeer::may_stay;
+  }
+};
+
+}  // namespace muster::core
