@@ -12,7 +12,7 @@
 namespace muster::communicator {
 namespace {
 
-/// What identifies a rank of a communicator: its process, and its rank there.
+/// Identifies a rank of a communicator: its process, and its rank there.
 std::string identity_of(const ProcessId& id, int rank) {
   std::string text(reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size());
   append_number(text, static_cast<std::uint32_t>(rank));

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "client/failure.h"
-#include "communicator/call.h"
 #include "communicator/communicator_impl.h"
+#include "communicator/operation_call.h"
 #include "communicator/timeouts.h"
 
 // The handle: refuses what no communicator can do, and hands the rest to the one behind it. A call
@@ -15,6 +15,7 @@
 MUSTER_BEGIN_NAMESPACE
 
 using communicator::Operation;
+using communicator::OperationCall;
 using communicator::refusal_of;
 
 namespace {
@@ -33,7 +34,7 @@ Result<void> with_timeout(const ImplPointer& impl, std::string_view operation, D
   return call(*timeout);
 }
 
-Result<void> perform(ImplPointer impl, communicator::Call call) {
+Result<void> perform(ImplPointer impl, OperationCall call) {
   call.name = name_of(call.operation);
   return with_timeout(impl, call.name, call.timeout, [&](Duration timeout) -> Result<void> {
     call.timeout = timeout;

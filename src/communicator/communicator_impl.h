@@ -7,16 +7,16 @@
 #include <string_view>
 #include <vector>
 
-#include "communicator/call.h"
 #include "communicator/errors.h"
 #include "communicator/membership.h"
+#include "communicator/operation_call.h"
 #include "muster/communicator.h"
 
 MUSTER_BEGIN_NAMESPACE
 
 /// The communicator behind a handle. The handle is in the library muster; muster-nccl and
-/// muster-gloo each derive their own from this. So the order of the virtual functions, Call and
-/// Membership are part of the ABI between these libraries.
+/// muster-gloo each derive their own from this. So the order of the virtual functions,
+/// OperationCall and Membership are part of the ABI between these libraries.
 ///
 /// `refusal` is asked before any other call. In a forked child only `release` is called then.
 class MUSTER_API Communicator::Impl {
@@ -42,7 +42,7 @@ class MUSTER_API Communicator::Impl {
   /// Why it ended, if it has.
   virtual std::optional<Error> error() = 0;
   /// call  its arguments were checked, and its timeout is resolved
-  virtual Result<void> perform(const communicator::Call& call) = 0;
+  virtual Result<void> perform(const communicator::OperationCall& call) = 0;
   /// calls  not empty
   virtual Result<void> grouped(const std::function<Result<void>()>& calls, Duration timeout) = 0;
   virtual Result<void> attach(StatelessProcessGroup& group, Duration timeout) = 0;

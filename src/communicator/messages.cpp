@@ -18,14 +18,14 @@ void append_failure(std::string& out, const std::optional<Error>& failure) {
   out += failure->detail;
 }
 
-void Reader::take(void* to, std::size_t count) {
+void MessageReader::take(void* to, std::size_t count) {
   if (bytes_.size() < count) is_good_ = false;
   if (!is_good_) return;
   std::memcpy(to, bytes_.data(), count);
   bytes_.remove_prefix(count);
 }
 
-std::optional<Error> Reader::failure() {
+std::optional<Error> MessageReader::failure() {
   const auto code = number<std::uint16_t>();
   if (code == 0) return std::nullopt;
   const auto actual = number<std::uint64_t>();
@@ -49,7 +49,7 @@ std::string encode_vote(const std::optional<Error>& failure) {
 }
 
 Result<std::optional<Error>> decode_vote(std::string_view bytes) {
-  Reader cursor(bytes);
+  MessageReader cursor(bytes);
   const char version = static_cast<char>(cursor.number<std::uint8_t>());
   std::optional<Error> failure = cursor.failure();
   if (!cursor.is_good() || version != version_of_format) return malformed_message();

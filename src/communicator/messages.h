@@ -27,9 +27,9 @@ void append_number(std::string& out, Number number) {
 void append_failure(std::string& out, const std::optional<Error>& failure);
 
 /// Reads a message from its front. After a read beyond the end it stays bad.
-class Reader {
+class MessageReader {
  public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  explicit MessageReader(std::string_view bytes) : bytes_(bytes) {}
 
   void take(void* to, std::size_t count);
   template <class Number>

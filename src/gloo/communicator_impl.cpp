@@ -17,8 +17,8 @@
 
 namespace muster::gloo_internal {
 
-using communicator::Call;
 using communicator::Operation;
+using communicator::OperationCall;
 
 namespace {
 
@@ -36,7 +36,7 @@ std::uint32_t tag_of(std::string_view operation, std::initializer_list<std::uint
   return static_cast<std::uint32_t>(digest ^ digest >> 32);
 }
 
-Transfer transfer_of(const Call& call, Mesh& mesh, std::uint32_t tag) {
+Transfer transfer_of(const OperationCall& call, Mesh& mesh, std::uint32_t tag) {
   return {mesh, call.send, call.receive, call.count, call.type, call.reduce_op, call.rank, tag};
 }
 
@@ -199,7 +199,7 @@ Result<void> Impl::run(std::string_view operation, Duration timeout,
   return error;
 }
 
-Result<void> Impl::perform(const Call& call) {
+Result<void> Impl::perform(const OperationCall& call) {
   const auto refused = [&](std::string detail) {
     return about(call.name, client::invalid_argument(std::move(detail)), Clock::now());
   };
@@ -215,7 +215,7 @@ Result<void> Impl::perform(const Call& call) {
   });
 }
 
-void Impl::collective(Mesh& mesh, const Call& call) {
+void Impl::collective(Mesh& mesh, const OperationCall& call) {
   const std::uint32_t tag =
       tag_of(call.name,
              {sequence_++, call.count, static_cast<std::uint64_t>(call.type),
@@ -223,7 +223,7 @@ void Impl::collective(Mesh& mesh, const Call& call) {
   if (call.count > 0) run_collective(call.operation, transfer_of(call, mesh, tag));
 }
 
-void Impl::post(Mesh& mesh, const Call& call) {
+void Impl::post(Mesh& mesh, const OperationCall& call) {
   if (call.count == 0) return;
   // Both sides use the same tag: the n-th send meets the n-th receive.
   const std::uint32_t tag = tag_of("posted", {call.count, static_cast<std::uint64_t>(call.type)});

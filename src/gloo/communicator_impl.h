@@ -33,7 +33,7 @@ class Impl final : public communicator::CommonImpl {
 
   std::string_view kind() const override { return "gloo"; }
   std::optional<Error> error() override { return gate().reason(); }
-  Result<void> perform(const communicator::Call& call) override;
+  Result<void> perform(const communicator::OperationCall& call) override;
   Result<void> grouped(const std::function<Result<void>()>& calls, Duration timeout) override;
   Result<void> close(Duration timeout) override;
   void end(Error why) override;
@@ -44,9 +44,9 @@ class Impl final : public communicator::CommonImpl {
 
   void close_inherited() override;
   /// Runs a collective.
-  void collective(Mesh& mesh, const communicator::Call& call);
+  void collective(Mesh& mesh, const communicator::OperationCall& call);
   /// Sends or receives; inside `grouped` it only begins to.
-  void post(Mesh& mesh, const communicator::Call& call);
+  void post(Mesh& mesh, const communicator::OperationCall& call);
   /// is_in_host  whether an exception of `work` is the host's, and goes on to the caller
   Result<void> run(std::string_view operation, Duration timeout,
                    const std::function<void(Mesh& mesh)>& work, const bool& is_in_host = false);

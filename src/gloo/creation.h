@@ -26,7 +26,7 @@ class Creation {
   Result<std::shared_ptr<Impl>> run();
 
  private:
-  /// What this rank has opened.
+  /// The resources that this rank has opened.
   struct Prepared {
     Endpoint endpoint;
     std::shared_ptr<Mesh> mesh;

@@ -41,7 +41,7 @@ constexpr auto longer_than_any_deadline = std::chrono::hours(24);
 std::set<std::string> places_of(const std::vector<std::string>& addresses) {
   std::set<std::string> places;
   for (const std::string& address : addresses) {
-    if (!address.empty()) places.insert(place_of(address_of(address).getSockaddr()));
+    if (!address.empty()) places.insert(address_bytes_of(address_of(address).getSockaddr()));
   }
   return places;
 }

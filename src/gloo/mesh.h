@@ -63,7 +63,7 @@ class Mesh {
   std::atomic<bool> is_given_up_{false};
 };
 
-/// What Gloo said.
+/// An error with Gloo's text.
 Error gloo_error(const std::string& said);
 
 }  // namespace muster::gloo_internal

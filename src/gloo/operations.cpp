@@ -53,7 +53,7 @@ void average(const Transfer& transfer, void* sums) {
   divide(sums, transfer.count, transfer.type, transfer.mesh.context()->size);
 }
 
-/// Of an transfer that only moves bytes, with one buffer to read and one to write.
+/// For a transfer that only moves bytes, with one buffer to read and one to write.
 template <class Options>
 void set(Options& options, const Transfer& transfer, std::size_t sent, std::size_t received) {
   options.setInput(bytes_at(transfer.send), sent);

@@ -9,8 +9,8 @@
 namespace muster::gloo_internal {
 
 using communicator::append_number;
+using communicator::MessageReader;
 using communicator::ranks_where;
-using communicator::Reader;
 using communicator::Rejection;
 
 namespace {
@@ -54,7 +54,7 @@ std::string encode(const PreflightReport& report) {
 }
 
 Result<PreflightReport> decode_preflight(std::string_view bytes, int world_size) {
-  Reader cursor(bytes);
+  MessageReader cursor(bytes);
   PreflightReport report;
   const char version = static_cast<char>(cursor.number<std::uint8_t>());
   report.rank = static_cast<int>(cursor.number<std::uint32_t>());

@@ -11,7 +11,7 @@
 
 namespace muster::gloo_internal {
 
-// What the ranks tell each other before they connect: docs/gloo.md has it byte by byte.
+// The reports that ranks exchange before they connect. docs/gloo.md describes every byte.
 
 /// One rank's part of the first round.
 struct PreflightReport {
@@ -21,7 +21,7 @@ struct PreflightReport {
   std::uint64_t terms = 0;    ///< a digest of what Gloo's two sides must have in common
   std::uint32_t version = 0;  ///< Gloo's
   std::uint64_t host = 0;     ///< a digest
-  std::uint8_t family = 0;    ///< of its addresses: 4 or 6
+  std::uint8_t family = 0;    ///< address family: 4 or 6
   bool is_loopback = false;
   std::vector<std::string> addresses;  ///< where each rank finds it
   std::optional<Error> failure;        ///< why this rank cannot take part

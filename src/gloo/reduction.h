@@ -16,7 +16,7 @@ Reduction reduction_of(DataType type, ReduceOp operation);
 /// Makes an average of the sum of `parts`; of integers its whole part.
 void divide(void* sums, std::size_t count, DataType type, int parts);
 
-// What the two floating-point types of 16 bits mean. To them: to the nearest, ties to even.
+// Conversions of the two 16-bit floating-point types. They round to nearest, ties to even.
 
 float of_float16(std::uint16_t bits);
 std::uint16_t to_float16(float value);

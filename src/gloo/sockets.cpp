@@ -17,17 +17,17 @@ std::string bytes_of(const Part& part) {
 
 using Ask = int (*)(int socket, sockaddr* address, socklen_t* size);
 
-/// What the system says of a descriptor, which may be no socket.
-std::string place_said_by(Ask ask, int descriptor) {
+/// The address that `ask` gives for a descriptor; empty if it is not a socket.
+std::string address_said_by(Ask ask, int descriptor) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   if (ask(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
-  return place_of(address);
+  return address_bytes_of(address);
 }
 
 }  // namespace
 
-std::string place_of(const sockaddr_storage& address) {
+std::string address_bytes_of(const sockaddr_storage& address) {
   if (address.ss_family == AF_INET) {
     sockaddr_in v4;
     std::memcpy(&v4, &address, sizeof v4);
@@ -49,8 +49,8 @@ std::vector<int> find_sockets(const std::set<std::string>& own,
     const long number = std::strtol(entry->d_name, &end, 10);
     if (end == entry->d_name || *end != '\0') continue;
     const int descriptor = static_cast<int>(number);
-    if (own.count(place_said_by(::getsockname, descriptor)) != 0 ||
-        theirs.count(place_said_by(::getpeername, descriptor)) != 0) {
+    if (own.count(address_said_by(::getsockname, descriptor)) != 0 ||
+        theirs.count(address_said_by(::getpeername, descriptor)) != 0) {
       found.push_back(descriptor);
     }
   }

@@ -9,7 +9,7 @@
 namespace muster::gloo_internal {
 
 /// An IP address and its port, as bytes; empty: it is none.
-std::string place_of(const sockaddr_storage& address);
+std::string address_bytes_of(const sockaddr_storage& address);
 
 /// The sockets of this process that listen or were accepted at one of `own`, or are connected to
 /// one of `theirs`: Gloo does not tell which it has.

@@ -18,7 +18,7 @@ namespace {
 
 constexpr auto shortest_pause = std::chrono::microseconds(20);
 constexpr auto longest_pause = std::chrono::milliseconds(1);
-/// What only cleans up has at least this time, also after the deadline.
+/// Cleaning up gets at least this time, also after the deadline.
 constexpr auto shortest_cleanup = std::chrono::milliseconds(100);
 
 }  // namespace

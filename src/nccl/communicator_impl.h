@@ -45,7 +45,7 @@ class Impl final : public communicator::CommonImpl {
   std::string_view kind() const override { return nccl_internal::kind; }
   /// Also asks NCCL for its state if no other thread is in a call, and ends it if NCCL has failed.
   std::optional<Error> error() override;
-  Result<void> perform(const communicator::Call& call) override;
+  Result<void> perform(const communicator::OperationCall& call) override;
   Result<void> grouped(const std::function<Result<void>()>& calls, Duration timeout) override;
   Result<void> with_native(const std::function<Result<void>(nccl::Handle handle)>& work,
                            Duration timeout);
@@ -80,7 +80,7 @@ class Impl final : public communicator::CommonImpl {
     std::string_view operation;
     const char* function = "";  ///< NCCL's
   };
-  /// What the thread that ends a communicator does next.
+  /// The next steps of the thread that ends a communicator.
   struct Ending {
     bool is_first = false;        ///< the host is notified
     std::vector<AbortJob> abort;  ///< the handle, unless another thread has taken it

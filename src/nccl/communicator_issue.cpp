@@ -115,7 +115,7 @@ std::optional<Error> Impl::error() {
   return gate().reason();
 }
 
-Result<void> Impl::perform(const communicator::Call& call) {
+Result<void> Impl::perform(const communicator::OperationCall& call) {
   const Names names{call.name, function_of(call.operation)};
   return issue(names, call.timeout, [&] {
     return enqueue(call, functions(), handle_, membership().rank, membership().world_size);

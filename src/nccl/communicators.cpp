@@ -28,7 +28,7 @@ class Communicators::Impl {
     return {group.store().incarnation(), group.epoch(), group.rank()};
   }
 
-  /// What was there goes without the lock, with the caller's part.
+  /// The old value is destroyed by the caller, without the lock.
   void keep(const Key& key, Held& held) {
     const std::lock_guard lock(mutex_);
     std::swap(held_[key], held);

@@ -49,7 +49,7 @@ class Device {
   Uuid uuid_{};
 };
 
-/// What the driver says of a result.
+/// An error with the driver's text for `result`.
 Error cuda_error(const nccl::CudaFunctions& cuda, int result, const char* function);
 
 }  // namespace muster::nccl_internal

@@ -6,8 +6,8 @@
 
 namespace muster::nccl_internal {
 
-using communicator::Call;
 using communicator::Operation;
+using communicator::OperationCall;
 
 namespace {
 
@@ -30,7 +30,7 @@ int number_of(ReduceOp operation) { return static_cast<int>(operation); }
 /// One operation as sends and receives in one NCCL group.
 class Exchange {
  public:
-  Exchange(const Call& call, const nccl::Functions& nccl, nccl::Handle handle)
+  Exchange(const OperationCall& call, const nccl::Functions& nccl, nccl::Handle handle)
       : call_(call), nccl_(nccl), handle_(handle), result_(nccl.group_start()) {}
 
   /// The part of `send` with this number, or all of it.
@@ -58,7 +58,7 @@ class Exchange {
     if (result != in_progress) result_ = result;
   }
 
-  const Call& call_;
+  const OperationCall& call_;
   const nccl::Functions& nccl_;
   const nccl::Handle handle_;
   int result_;
@@ -87,8 +87,8 @@ int exchange_scatter(Exchange exchange, int root, int own_rank, int world_size) 
 
 }  // namespace
 
-int enqueue(const Call& call, const nccl::Functions& nccl, nccl::Handle handle, int own_rank,
-            int world_size) {
+int enqueue(const OperationCall& call, const nccl::Functions& nccl, nccl::Handle handle,
+            int own_rank, int world_size) {
   const int type = number_of(call.type);
   const int reduce_op = number_of(call.reduce_op);
   const void* const send = call.send;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "communicator/call.h"
+#include "communicator/operation_call.h"
 #include "muster/nccl_functions.h"
 
 namespace muster::nccl_internal {
@@ -9,8 +9,8 @@ namespace muster::nccl_internal {
 /// NCCL does not have it.
 ///
 /// returns  its ncclResult_t
-int enqueue(const communicator::Call& call, const nccl::Functions& nccl, nccl::Handle handle,
-            int own_rank, int world_size);
+int enqueue(const communicator::OperationCall& call, const nccl::Functions& nccl,
+            nccl::Handle handle, int own_rank, int world_size);
 
 /// The name of that function.
 const char* function_of(communicator::Operation operation);

@@ -12,7 +12,7 @@ namespace muster::nccl_internal {
 
 constexpr int version_min = 22700;
 
-// Of ncclResult_t.
+// Values of ncclResult_t.
 constexpr int success = 0;
 constexpr int invalid_argument = 4;
 constexpr int invalid_usage = 5;
@@ -41,7 +41,7 @@ Result<nccl::Functions> load_nccl_for_ids(const std::string& path);
 /// As "2.28.9".
 std::string version_text(int version);
 
-/// What NCCL says of a result, and of what was before.
+/// An error with NCCL's texts for `result` and for its last error.
 Error nccl_error(const nccl::Functions& nccl, int result, const char* function,
                  nccl::Handle handle = nullptr);
 

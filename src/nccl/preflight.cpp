@@ -13,8 +13,8 @@ namespace muster::nccl_internal {
 using communicator::append_failure;
 using communicator::append_number;
 using communicator::digest_of;
+using communicator::MessageReader;
 using communicator::ranks_where;
-using communicator::Reader;
 using communicator::Rejection;
 
 namespace {
@@ -77,7 +77,7 @@ std::string encode(const PreflightReport& report) {
 }
 
 Result<PreflightReport> decode_preflight(std::string_view bytes) {
-  Reader cursor(bytes);
+  MessageReader cursor(bytes);
   PreflightReport report;
   const char version = static_cast<char>(cursor.number<std::uint8_t>());
   report.rank = static_cast<int>(cursor.number<std::uint32_t>());

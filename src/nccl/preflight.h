@@ -13,7 +13,7 @@
 
 namespace muster::nccl_internal {
 
-// What the ranks tell each other before NCCL is entered: docs/nccl.md has it byte by byte.
+// The reports that ranks exchange before they call NCCL. docs/nccl.md describes every byte.
 
 /// One rank's part of the first round.
 struct PreflightReport {
@@ -31,7 +31,7 @@ std::string encode(const PreflightReport& report);
 /// errors  protocol_error
 Result<PreflightReport> decode_preflight(std::string_view bytes);
 
-/// What NCCL takes for this host: NCCL_HOSTID, else its name and boot.
+/// A digest of what identifies this host for NCCL: NCCL_HOSTID, else its name and boot.
 std::uint64_t host_digest();
 
 /// None if these ranks get a communicator. First who cannot take part, then who differs from rank

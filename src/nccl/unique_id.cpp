@@ -58,7 +58,7 @@ Error IdExchange::about_lowest(Error error) const {
   return agreement_.about_ranks(std::move(error), [](int rank) { return rank == lowest_rank; });
 }
 
-/// What the ranks bring, if all that do bring the same.
+/// The value that ranks contributed, if all contributed values are equal.
 Result<UniqueId> IdExchange::brought_id(const std::vector<std::string>& brought) const {
   const auto of_rank = [&](int rank) -> const std::string& {
     return brought[static_cast<std::size_t>(rank)];

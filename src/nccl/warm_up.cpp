@@ -20,7 +20,7 @@ constexpr std::size_t bytes = sizeof(float);
 /// So much later it is clear that it does not look at the time any more.
 constexpr std::chrono::milliseconds grace{50};
 
-/// What the thread that waits knows of the one that does it.
+/// Shared by the thread that runs the collective and the thread that waits for it.
 struct Progress {
   std::atomic<const char*> inside{nullptr};  ///< the function that has not returned
   std::atomic<bool> is_left{false};          ///< nobody waits any more

@@ -13,8 +13,8 @@
 namespace muster::nccl_internal {
 namespace {
 
-using communicator::Call;
 using communicator::Operation;
+using communicator::OperationCall;
 using Lines = std::vector<std::string>;
 
 char from[64];
@@ -90,7 +90,7 @@ nccl::Functions fakes() {
 
 /// What is called for it, and last the result.
 Lines issued(Operation operation, int own_rank, DataType type = DataType::int32) {
-  Call call{operation};
+  OperationCall call{operation};
   call.send = from;
   call.receive = to;
   call.count = 2;

@@ -21,7 +21,7 @@ TEST_CASE("a report travels as it is; what is none is a protocol error") {
 }
 
 TEST_CASE("a cursor that has run out stays bad") {
-  Reader cursor("\1\2\3");
+  MessageReader cursor("\1\2\3");
   CHECK(cursor.number<std::uint16_t>() == 0x0201);
   CHECK(cursor.number<std::uint32_t>() == 0);
   CHECK_FALSE(cursor.is_good());

@@ -23,7 +23,7 @@ enum class Operation : std::uint8_t {
 };
 
 /// One call of an operation, with the arguments that the host gave.
-struct Call {
+struct OperationCall {
   Operation operation;
   const void* send = nullptr;
   void* receive = nullptr;
@@ -33,15 +33,15 @@ struct Call {
   int rank = 0;  ///< the root or the peer
   void* stream = nullptr;
   Duration timeout{0};
-  std::string_view name = {};  ///< of the public function
+  std::string_view name = {};  ///< the public function
 };
 
 /// The name of the public function.
 ///
-/// The libraries of each kind do not have this function: they use Call::name.
+/// The libraries of each kind do not have this function: they use OperationCall::name.
 std::string_view name_of(Operation operation);
 
 /// invalid_argument if no kind of communicator can do it, else nothing.
-std::optional<Error> refusal_of(const Call& call, int own_rank, int world_size);
+std::optional<Error> refusal_of(const OperationCall& call, int own_rank, int world_size);
 
 }  // namespace muster::communicator

@@ -1,4 +1,4 @@
-#include "communicator/call.h"
+#include "communicator/operation_call.h"
 
 #include <limits>
 #include <string>
@@ -11,14 +11,14 @@ namespace {
 /// The ranks that use a buffer.
 enum class UsedBy : std::uint8_t { nobody, root, all };
 
-/// What an operation does with its buffers.
+/// How an operation uses its buffers.
 struct Shape {
   std::string_view name;
   UsedBy send = UsedBy::all;
   UsedBy receive = UsedBy::all;
   /// The larger buffer has `count` elements for each rank.
   bool has_part_per_rank = false;
-  /// What is received would overwrite what is not sent yet.
+  /// The received data would overwrite data that is not sent yet.
   bool needs_two_buffers = false;
 };
 
@@ -42,7 +42,7 @@ bool is_used(UsedBy ranks, bool is_root) {
   return ranks == UsedBy::all || (ranks == UsedBy::root && is_root);
 }
 
-std::optional<Error> refusal_of_buffers(const Call& call, const Shape& shape, int own_rank,
+std::optional<Error> refusal_of_buffers(const OperationCall& call, const Shape& shape, int own_rank,
                                         int world_size) {
   if (call.count == 0) return std::nullopt;
   const bool is_root = call.rank == own_rank;
@@ -62,7 +62,7 @@ std::optional<Error> refusal_of_buffers(const Call& call, const Shape& shape, in
 
 std::string_view name_of(Operation operation) { return shape_of(operation).name; }
 
-std::optional<Error> refusal_of(const Call& call, int own_rank, int world_size) {
+std::optional<Error> refusal_of(const OperationCall& call, int own_rank, int world_size) {
   const Shape& shape = shape_of(call.operation);
   const std::size_t bytes = size_of(call.type);
   if (bytes == 0) return client::invalid_argument("type: not a DataType");

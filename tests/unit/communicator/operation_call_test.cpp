@@ -1,4 +1,4 @@
-#include "communicator/call.h"
+#include "communicator/operation_call.h"
 
 #include <cstdint>
 #include <limits>
@@ -17,8 +17,8 @@ constexpr int rank_count = 4;
 
 char memory[2];
 
-Call call_of(Operation operation) {
-  Call call{operation};
+OperationCall call_of(Operation operation) {
+  OperationCall call{operation};
   call.send = &memory[0];
   call.receive = &memory[1];
   call.count = 8;
@@ -26,7 +26,7 @@ Call call_of(Operation operation) {
   return call;
 }
 
-std::string refused(const Call& call, int ranks = rank_count) {
+std::string refused(const OperationCall& call, int ranks = rank_count) {
   const auto error = refusal_of(call, this_rank, ranks);
   if (!error) return "";
   CHECK(error->code == ErrorCode::invalid_argument);
@@ -61,15 +61,15 @@ TEST_CASE("each operation needs exactly the buffers that it uses on this rank") 
     CHECK(name_of(needs.operation) == needs.name);
     for (const int root : {this_rank, 0}) {
       CAPTURE(root);
-      Call call = call_of(needs.operation);
+      OperationCall call = call_of(needs.operation);
       call.rank = root;
       CHECK(refused(call) == "");
-      Call without_send = call;
+      OperationCall without_send = call;
       without_send.send = nullptr;
       const bool is_root = root == this_rank;
       CHECK((refused(without_send) == "send") ==
             (is_root ? needs.send_at_root : needs.send_elsewhere));
-      Call without_receive = call;
+      OperationCall without_receive = call;
       without_receive.receive = nullptr;
       CHECK((refused(without_receive) == "receive") ==
             (is_root ? needs.receive_at_root : needs.receive_elsewhere));
@@ -81,7 +81,7 @@ TEST_CASE("each operation needs exactly the buffers that it uses on this rank") 
 }
 
 TEST_CASE("types, operations and ranks beyond the last one are refused") {
-  Call call = call_of(Operation::all_reduce);
+  OperationCall call = call_of(Operation::all_reduce);
   call.type = static_cast<DataType>(10);
   CHECK(refused(call) == "type");
   call = call_of(Operation::all_reduce);
@@ -98,7 +98,7 @@ TEST_CASE("types, operations and ranks beyond the last one are refused") {
 
 TEST_CASE("a count is refused if the larger buffer is larger than any memory") {
   constexpr std::size_t bytes_max = std::numeric_limits<std::ptrdiff_t>::max();
-  Call call = call_of(Operation::all_reduce);
+  OperationCall call = call_of(Operation::all_reduce);
   call.type = DataType::float64;
   call.count = bytes_max / 8;
   CHECK(refused(call) == "");
@@ -112,7 +112,7 @@ TEST_CASE("a count is refused if the larger buffer is larger than any memory") {
 }
 
 TEST_CASE("all_to_all needs two buffers, unless a rank is alone") {
-  Call call = call_of(Operation::all_to_all);
+  OperationCall call = call_of(Operation::all_to_all);
   call.receive = &memory[0];
   CHECK(refused(call) == "send and receive");
   call.rank = 0;
