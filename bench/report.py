@@ -33,7 +33,7 @@ TITLES = {
     "fairness": "A few small requests beside many, and beside large values",
 }
 LOAD_MAX = 0.5  # the load average of an idle machine when the run begins
-# Of these the median stands beside the minimum; of all others the median alone.
+# Columns with minimum and median; all others have the median alone.
 LEAST_AND_MEDIAN = {"server_us", "client_us", "wall_ms", "server_ms", "server_us_per_rank",
                     "last_us", "but_host_ms"}
 
@@ -135,7 +135,7 @@ def markdown(figures, drawn):
                          [[one["question"], one["why"]] for one in figures.not_measured])
 
 
-# What a server is asked for, and where less is better.
+# The column of each question in which servers are compared; less is better.
 COMPARED = {"operations": "server_us", "multi_get": "server_us", "wake_ups": "last_us",
             "connect_storm": "wall_ms", "memory": ("bytes_per_key", "bytes_per_connection"),
             "expiry": "late_p99_ms"}

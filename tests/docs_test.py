@@ -4,8 +4,9 @@ A code block behind `<!-- FILE -->` is that file, to the letter; behind `<!-- fr
 some of its lines, one after the other, and may be indented less. A block of a language says one of
 the two. A link without a scheme leads to a file of the project, and so does a path to a test. Each
 defect that semantics.md counts is a test of its name. errors.md has each error code once, names
-only fields that there are, and prints messages as the golden test does. Run from anywhere; prints
-each finding as file:line: what.
+only fields that there are, and prints messages as the golden test does. The glossary has each term
+once, and names only types that there are. Run from anywhere; prints each finding as file:line:
+what.
 """
 
 import re
@@ -23,6 +24,8 @@ DEFECT_TEST = re.compile(r'TEST_CASE\("defect (\d+): ')
 DEFECTS_COUNT = 12
 ERROR_CODE = re.compile(r"^  (\w+) = \d+, +///<", re.MULTILINE)
 ERROR_ROW = re.compile(r"^\| `(\w+)` \| [^|]* \|([^|]*\|[^|]*)\| [^|]*\|$", re.MULTILINE)
+TERM_ROW = re.compile(r"^\| ([^|]+) \| [^|]+ \| ([^|]*)\|$", re.MULTILINE)
+DECLARED = re.compile(r"\b(?:class|struct|enum class|using|constexpr auto) (?:MUSTER_API )?(\w+)\b")
 INDENTATION_MAX = 16
 
 
@@ -94,9 +97,25 @@ def errors():
             yield f"docs/errors.md:1: no golden message: {line}"
 
 
+def glossary():
+    """Each term stands once, and what it is called in the code is declared there."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    section = text[text.index("## Glossary"):]
+    rows = TERM_ROW.findall(section[:section.index("\n## ", 1)])
+    declared = {name for folder in ("src", "include") for path in (ROOT / folder).rglob("*.h")
+                for name in DECLARED.findall(path.read_text(encoding="utf-8"))}
+    terms = [term for cell, _ in rows[1:] for term in cell.split(", ")]
+    for term in {term for term in terms if terms.count(term) > 1}:
+        yield f"ARCHITECTURE.md:1: the glossary has {term} twice"
+    for cell, names in rows:
+        for name in re.findall(r"`(?:\w+::)*(\w+)`", names):
+            if name not in declared:
+                yield f"ARCHITECTURE.md:1: {cell}: there is no {name} in the code"
+
+
 def main():
     found = [f"{path.relative_to(ROOT)}:{finding}" for path in documents()
-             for finding in findings(path)] + [*defects(), *errors()]
+             for finding in findings(path)] + [*defects(), *errors(), *glossary()]
     print("\n".join(found))
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     if not BLOCK.search(readme):

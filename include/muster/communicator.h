@@ -53,7 +53,7 @@ constexpr std::size_t size_of(DataType type) {
 
 enum class ReduceOp : std::uint8_t { sum = 0, product = 1, max = 2, min = 3, average = 4 };
 
-/// What a communicator does when a rank of its group is lost or leaves.
+/// How a communicator reacts when a rank of its group is lost or leaves.
 enum class OnLoss : std::uint8_t {
   abort,   ///< it ends at once: operations in progress are aborted, later calls give the reason
   notify,  ///< it calls `on_end`, and the host decides when to end it

@@ -83,7 +83,7 @@ struct GroupReport {
   std::string name;
   std::uint64_t epoch = 0;  ///< 0: it forms
   int world_size = 0;
-  Duration age{0};                  ///< of the epoch; while it forms: since the first rank came
+  Duration age{0};                  ///< of the epoch; while it forms: since the first rank joined
   std::vector<MemberInfo> members;  ///< by rank; without `info`. While it forms: the ranks that are
                                     ///< there
   std::vector<RankRange> missing;   ///< while it forms: the ranks that are not
@@ -94,7 +94,7 @@ struct GroupReport {
   std::optional<WaitingRegroup> regroup;
   std::vector<WaitingReceiver> receivers;
   std::optional<Error>
-      failure;  ///< of the last round that failed: who did not come, or called what
+      failure;  ///< of the last round that failed: which ranks are missing, or called what
   Duration failure_age{0};
   std::string failure_call;  ///< as WaitingRound::call
 };
@@ -127,7 +127,7 @@ MUSTER_API Result<std::vector<WaiterInfo>> inspect_waiters(Store& store,
 MUSTER_API Result<GroupReport> inspect_group(Store& store, std::string_view name,
                                              Duration timeout = default_timeout);
 
-/// What groups hold: objects on their way and the values of rounds, listed as keys are.
+/// Lists the objects that groups hold, in streams and in rounds, as keys are listed.
 ///
 /// prefix   of their paths, such as "group/tp0/epoch/7/stream/0-1/tag/99/3" and
 ///          "group/tp0/epoch/7/round/12/rank/0"; empty: all

@@ -10,76 +10,84 @@
 
 MUSTER_BEGIN_NAMESPACE
 
-/// Runs a closure once, on some thread of the application's choice. It queues and returns.
+/// Runs `work` once, on a thread that the application chooses. It queues `work` and returns.
 using Executor = std::function<void(std::function<void()> work)>;
 
-/// How long `ServerOptions::busy_poll` and `StoreOptions::busy_poll` may be.
+/// The largest value of `ServerOptions::busy_poll` and `StoreOptions::busy_poll`.
 inline constexpr Duration busy_poll_max{std::chrono::milliseconds(100)};
 
-/// A pair of threads that stores and servers can share: one for input and output, which never
-/// runs the application's code unless asked to, and one for handlers, started when first needed.
+/// A pair of threads that stores and servers can share: the I/O thread, and the handler thread,
+/// which is started when first needed. The I/O thread runs the application's code only if an option
+/// says so.
 ///
-/// Both block all signals and carry `name`. They end when the last store or server lets go.
+/// Both block all signals and are named `name`. They end with the last reference to this object.
 class MUSTER_API IoThread {
  public:
-  /// Starts the thread for input and output.
+  /// Starts the I/O thread.
   ///
-  /// name     of the threads, at most 15 bytes are kept
-  /// returns  null when the system has no thread or descriptor left
+  /// name     of the threads; the first 15 bytes count
+  /// returns  null if the system has no thread or descriptor left
   static std::shared_ptr<IoThread> create(std::string_view name = "muster");
 
-  /// The same without a thread for input and output: that is the caller's, which serves while it
-  /// is in `run_until`, and nothing happens meanwhile. For a program that only serves, such as
-  /// `musterd`: the kernel's calls take less in a process of one thread.
+  /// As `create`, but starts no I/O thread: the calling thread does the input and output while it
+  /// is inside `run_until`. For a program that only serves, such as `musterd`: system calls cost
+  /// less in a process with one thread.
   ///
-  /// Blocking calls are refused on it, as in handlers that run inline; but `Server::stop` serves
-  /// while it waits. While nobody serves, the calls of other threads wait until their deadlines,
-  /// and for 5 s the end of a server there.
+  /// On that thread blocking calls return `would_deadlock`, as in inline handlers; but
+  /// `Server::stop` does input and output while it waits. While the thread is outside of
+  /// `run_until`, calls of other threads wait until their deadlines, and the end of a server waits
+  /// for 5 s.
   ///
-  /// name     of the thread for handlers
-  /// returns  null when the system has no descriptor left
+  /// name     of the handler thread
+  /// returns  null if the system has no descriptor left
   static std::shared_ptr<IoThread> create_for_caller(std::string_view name = "muster");
 
-  /// The same for a program with an event loop of its own, such as Asio's (muster/asio.h serves one
-  /// from an `io_context`): no thread at all. The host waits until `descriptor` is readable, in its
-  /// poll or epoll set, and then calls `serve_ready`, which never blocks. Nothing happens
-  /// meanwhile, so a host that does not come back for `Limits::heartbeat` is silent to the others,
-  /// and after the session timeout lost.
+  /// As `create`, but with no thread at all: for a program with an event loop of its own. For Asio,
+  /// muster/asio.h does all this. The host waits, in its poll or epoll set, until `descriptor` is
+  /// readable, and then calls `serve_ready`, which never blocks. Between these calls nothing
+  /// happens. A host that does not call it for `Limits::heartbeat` is silent to the others, and is
+  /// lost after the session timeout.
   ///
-  /// Handlers run within `serve_ready` (and `run_until`, and the end of a server), or on
-  /// `StoreOptions::executor`. Name look-ups have a thread while they last; `busy_poll` has no
-  /// meaning here. The thread that serves is the one that did so last, first the one that called
-  /// this: blocking calls give `would_deadlock` there at once, stores and servers end without
-  /// waiting for another thread. It may be another one each time, one after the other.
+  /// Handlers run inside `serve_ready` (or `run_until`, or the end of a server), or on
+  /// `StoreOptions::executor`. Each name look-up has a thread while it lasts; `busy_poll` has no
+  /// effect. The I/O thread is the thread that served last, at first the one that called this:
+  /// blocking calls return `would_deadlock` there at once, and stores and servers end there without
+  /// waiting for another thread. Any thread may serve, one at a time.
   ///
-  /// returns  null when the system has no descriptor left
+  /// returns  null if the system has no descriptor left
   static std::shared_ptr<IoThread> create_for_host_loop();
 
-  /// Readable, as long as that is so, when `serve_ready` has something to do: a connection, a
-  /// timer, or a call of any thread. To be closed by nobody else; -1: not of a host's loop.
+  /// Readable while `serve_ready` has something to do: for a connection, a timer, or a call of
+  /// another thread. Only this object closes it.
+  ///
+  /// returns  -1 if this was not made by `create_for_host_loop`
   int descriptor() const noexcept;
 
-  /// Serves what is ready, once each, and returns. What is left keeps `descriptor` readable.
-  /// Somebody holds a reference to this object meanwhile.
+  /// Serves each ready connection, timer and call once, and returns. While something is left,
+  /// `descriptor` stays readable. The caller keeps a reference to this object.
   ///
-  /// returns  whether something has happened; false also within such a call, after `finish`, in a
-  ///          forked child, and when this is not of a host's loop
+  /// returns  whether something happened; false also from inside `serve_ready`, after `finish`, in
+  ///          a forked child, and if this was not made by `create_for_host_loop`
   bool serve_ready();
 
-  /// Nobody will serve any more: serves what is ready, which is what the ends of stores, groups and
-  /// servers have left, and lets go of the rest. A host calls it before it lets go of this object,
-  /// from without `serve_ready`. A store that is still there may be destroyed afterwards; its
-  /// handlers run in its destructor then.
+  /// The host will not serve again: serves what is ready, such as the ends of stores, groups and
+  /// servers, and drops the rest. A host calls it before it drops its last reference, and not from
+  /// inside `serve_ready`. A store that still exists may be destroyed afterwards; its handlers then
+  /// run in its destructor.
   void finish();
 
-  /// Serves on the thread that called `create_for_caller` (or that serves a host's loop), until
-  /// `is_over` says true: it is asked before and after each turn in which something happened, and
-  /// what it throws passes through. Somebody holds a reference to this object meanwhile.
+  /// Does input and output on the thread that called `create_for_caller`, or that serves a host's
+  /// loop, until `is_over` returns true. Calls `is_over` first, and after each turn of the loop in
+  /// which something happened; an exception of `is_over` leaves `run_until`. The caller keeps a
+  /// reference to this object.
   ///
-  /// returns  false, at once: this is another thread, or within such a turn or `serve_ready`
+  /// returns  true; false at once if called on another thread, or from inside `run_until` or
+  ///          `serve_ready`
   bool run_until(const std::function<bool()>& is_over);
 
-  /// `run_until` asks anew. Any thread, and handlers of signals.
+  /// Makes `run_until` call `is_over` again.
+  ///
+  /// threads  any, and signal handlers: async-signal-safe
   void wake() noexcept;
 
   ~IoThread();

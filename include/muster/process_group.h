@@ -1,7 +1,7 @@
 #pragma once
 
-// The second header to read, after muster/store.h. For objects other than bytes also include a
-// codec: muster/codec_cereal.h is the default one.
+// The second header to read, after muster/store.h. To exchange objects other than bytes, also
+// include a codec. The default one is muster/codec_cereal.h.
 
 #include <chrono>
 #include <cstddef>
@@ -26,45 +26,48 @@
 
 MUSTER_BEGIN_NAMESPACE
 
-/// What an object travels as: text that is only viewed travels as a std::string.
+/// The type that is sent for an object of type T: std::string for views of text, else T.
 template <class T>
 using ObjectOf = std::conditional_t<std::is_convertible_v<const T&, const char*> ||
                                         std::is_same_v<T, std::string_view>,
                                     std::string, T>;
 
-/// A group of ranks `0..world_size-1` in one epoch, made on a store. No process-global state: a
-/// process may be in any number of groups, also overlapping ones.
+/// This process's rank in one epoch of a group. The group has the ranks `0..world_size-1`. There is
+/// no process-global state: a process may be in any number of groups, and groups may overlap.
 ///
-/// Collectives (barrier, broadcast_obj, all_gather_obj, gather_obj, scatter_obj, all_reduce_obj)
-/// are called by all ranks in the same order; each has one outcome for all. Their timeout is above
-/// zero, and the earliest of all ranks decides. A collective that fails to encode its object does
-/// not count: call it again.
+/// All ranks call the collectives (barrier, broadcast_obj, all_gather_obj, gather_obj, scatter_obj,
+/// all_reduce_obj) in the same order. Each collective has one outcome for all ranks. Its timeout is
+/// above zero; the earliest deadline of all ranks counts. If a rank fails to encode its object, it
+/// has not called the collective, and may call it again.
 ///
 /// errors   of every call, beside its own: those of the store, rank_lost, rank_left, stale_epoch
 ///          (the members have regrouped), closed (this handle has left), fenced;
-///          of collectives also timed_out (ranks: not come), collective_mismatch, cancelled (ranks:
-///          by whom), too_large, busy (another collective of this handle is pending),
-///          outcome_unknown (until `recover`);
-///          of everything with a codec also codec_failure;
-///          of ranks out of range: invalid_argument
-/// threads  any; one collective, and one receive per source and tag, at a time, else busy. The
-///          blocking forms not from an inline handler
+///          of collectives also timed_out (ranks: missing), collective_mismatch, cancelled (ranks:
+///          who cancelled), too_large, busy (another collective of this handle is pending),
+///          outcome_unknown (call `recover`);
+///          of calls with a codec also codec_failure;
+///          of calls with a rank also invalid_argument (no such rank)
+/// threads  any, but only one collective at a time, and one receive per source and tag (else
+///          busy); the blocking forms not from an inline handler
 ///
-/// Every call blocks for at most its timeout + `limits().slack` and has a callback form, as those
-/// of a store. A handle that was moved from gives `closed`. The handle keeps its store's session.
+/// Every call ends after its timeout + `limits().slack` at the latest and has a callback form, as
+/// those of a store. After a move, every call on the old handle returns `closed`. The handle keeps
+/// the session of its store alive.
 class MUSTER_API StatelessProcessGroup {
  public:
-  /// Forms a group at an address: rank 0 serves there (see HostServer), everybody joins.
+  /// Forms a group at an address: rank 0 starts a server there (see HostServer), and all ranks
+  /// connect to it and join.
   ///
-  /// Blocks until all ranks have joined or `store_timeout` has passed; looks names up. The server
-  /// lives in rank 0 as long as its handle and those regrouped from it; who is still connected
-  /// then gets `unavailable`. A barrier before that, or `close`, lets rank 0 go last.
+  /// Blocks until all ranks have joined or `store_timeout` has passed; looks up the host's name.
+  /// The server runs in rank 0 until its handle, and all handles regrouped from it, are destroyed.
+  /// Ranks that are still connected then get `unavailable`. To let rank 0 go last, pass a barrier
+  /// or call `close` before.
   ///
-  /// host, port  where rank 0 binds and the others connect: a name or an address and a port above
-  ///             zero (of no meaning with a listening socket at rank 0), or "unix:/path" and 0
-  /// data_expiration_seconds  in place of `options.data_expiration`
-  /// store_timeout  in place of `options.timeout` and `options.store.timeout`
-  /// errors      timed_out (ranks: not come), rank_in_use, group_mismatch, group_closed,
+  /// host, port  where rank 0 listens and the others connect: a name or an address, and a port
+  ///             above zero (ignored if rank 0 is given a listening socket); or "unix:/path" and 0
+  /// data_expiration_seconds  used instead of `options.data_expiration`
+  /// store_timeout  used instead of `options.timeout` and `options.store.timeout`
+  /// errors      timed_out (ranks: missing), rank_in_use, group_mismatch, group_closed,
   ///             address_in_use, permission_denied (not loopback), unavailable, invalid_argument
   /// threads     any, but not from an inline handler
   static Result<StatelessProcessGroup> create(
@@ -75,15 +78,15 @@ class MUSTER_API StatelessProcessGroup {
 
   /// Forms the group `name` on a connected store.
   ///
-  /// Blocks until all ranks have joined or `options.timeout` has passed; a rank whose time is up
-  /// leaves the others waiting.
+  /// Blocks until all ranks have joined or `options.timeout` has passed. A timeout at this rank
+  /// ends only this call: the other ranks go on waiting.
   ///
-  /// name    at least one byte, at most `limits().key_bytes_max`
-  /// errors  timed_out (ranks: not come), rank_in_use (ranks: the holder), group_mismatch
-  ///         (expected, actual; ranks: by whom), group_closed (ranks: the members), too_large,
-  ///         busy (this store has a handle of the group). After cancelled, suspended or
-  ///         outcome_unknown this rank may be a member all the same: call it again, or close the
-  ///         store, else the others wait for it
+  /// name    1 to `limits().key_bytes_max` bytes
+  /// errors  timed_out (ranks: missing), rank_in_use (ranks: the holder), group_mismatch
+  ///         (expected, actual; ranks: those that differ), group_closed (ranks: the members),
+  ///         too_large, busy (this store has a handle of the group already).
+  ///         After cancelled, suspended or outcome_unknown this rank may have become a member. Call
+  ///         `create` again or close the store, because the other members may wait for this rank
   /// cost    one round trip
   /// see     docs/semantics.md "Join"
   static Result<StatelessProcessGroup> create(const Store& store, std::string_view name, int rank,
@@ -91,13 +94,13 @@ class MUSTER_API StatelessProcessGroup {
   static Call create_async(const Store& store, std::string_view name, int rank, int world_size,
                            GroupOptions options, Handler<StatelessProcessGroup> handler);
 
-  /// Leaves the group without waiting for anybody; a hosted server stops when the last handle on
-  /// it goes, and tells its clients.
+  /// Leaves the group without waiting. If this was the last handle on a hosted server, the server
+  /// says goodbye to its clients and stops.
   ~StatelessProcessGroup();
   StatelessProcessGroup(StatelessProcessGroup&&) noexcept;
   StatelessProcessGroup& operator=(StatelessProcessGroup&&) noexcept;
 
-  // What is known without asking. After a move: -1, 0 and empty.
+  // What the handle knows without a request. After a move: -1, 0 and empty.
 
   int rank() const;
   int world_size() const;
@@ -108,15 +111,16 @@ class MUSTER_API StatelessProcessGroup {
 
   // Objects, through a codec (muster/codec.h).
 
-  /// Sends one object to a rank. Objects of one (source, destination, tag) arrive in order, once.
+  /// Sends one object to a rank. Objects with the same source, destination and tag form a stream:
+  /// they arrive in order, each once.
   ///
-  /// Blocks until the server holds it; the receiver need not have asked yet.
+  /// Blocks until the server has stored the object. The receiver may ask for it later.
   ///
-  /// destination  a rank, also the own one
-  /// object       encoded at most `limits().value_bytes_max`
-  /// errors       rank_left (the destination), outcome_unknown (until `recover`), too_large,
-  ///              resource_exhausted; one that fails takes those behind it on the same stream
-  ///              along with sequence_gap, and none of them was sent
+  /// destination  a rank; the own rank is allowed
+  /// object       at most `limits().value_bytes_max` bytes when encoded
+  /// errors       rank_left (the destination), outcome_unknown (call `recover`), too_large,
+  ///              resource_exhausted. If a send fails, later sends that are pending on the same
+  ///              stream fail with sequence_gap; none of these objects is sent
   /// cost         one round trip
   template <class Codec = DefaultCodec, class T>
   Result<void> send_obj(int destination, const T& object, std::uint64_t tag = 0,
@@ -126,16 +130,16 @@ class MUSTER_API StatelessProcessGroup {
     return send_bytes(destination, Codec::id, *bytes, tag, timeout);
   }
 
-  /// Receives the next object from a rank; a call that fails consumes nothing, but for an object
-  /// that the codec refuses.
+  /// Receives the next object from a rank. A call that fails does not consume the object, except
+  /// with codec_failure and expired.
   ///
-  /// Blocks until the source has sent it. A timeout of zero asks once.
+  /// Blocks until the source has sent it. With a timeout of zero it does not wait.
   ///
-  /// errors  timed_out, not_found (zero timeout), expired (that object is gone, the next call gets
-  ///         the next; ranks: its source, actual: its sequence), codec_mismatch (expected, actual),
-  ///         sequence_gap, codec_failure
-  /// cost    one round trip; nothing is polled. The server lets go of the object when this rank's
-  ///         next request or heartbeat says that it came
+  /// errors  timed_out, not_found (zero timeout), expired (the object was dropped because of its
+  ///         age, the next call gets the next one; ranks: its source, actual: its sequence),
+  ///         codec_mismatch (expected, actual), sequence_gap, codec_failure
+  /// cost    one round trip; nothing is polled. The server keeps the object until this rank's next
+  ///         request or heartbeat acknowledges it
   template <class T, class Codec = DefaultCodec>
   Result<T> recv_obj(int source, std::uint64_t tag = 0, Duration timeout = default_timeout) {
     auto received = recv_numbered_obj<T, Codec>(source, tag, timeout);
@@ -145,7 +149,7 @@ class MUSTER_API StatelessProcessGroup {
 
   /// As `recv_obj`.
   ///
-  /// returns  the object with its number, from 0 per source and tag
+  /// returns  the object and its sequence number, counted from 0 for each source and tag
   template <class T, class Codec = DefaultCodec>
   Result<Received<T>> recv_numbered_obj(int source, std::uint64_t tag = 0,
                                         Duration timeout = default_timeout) {
@@ -158,12 +162,12 @@ class MUSTER_API StatelessProcessGroup {
 
   /// Gives every rank the root's object. Collective.
   ///
-  /// Blocks until the root has called it, or at the root until the server has the object: the root
-  /// waits for nobody.
+  /// Blocks until the root has called it. At the root: until the server has stored the object; the
+  /// root does not wait for other ranks.
   ///
-  /// object   of the root; the other ranks' is ignored
-  /// returns  the root's object, at the root too
-  /// errors   timed_out (ranks: the root), expired (the root called it too long ago)
+  /// object   the object to send; ignored at other ranks than the root
+  /// returns  the root's object, also at the root
+  /// errors   timed_out (ranks: the root), expired (the object was dropped because of its age)
   /// cost     one round trip; the server holds the object until the last rank has it
   template <class Codec = DefaultCodec, class T>
   Result<ObjectOf<T>> broadcast_obj(const T& object, int root, Duration timeout = default_timeout) {
@@ -178,10 +182,10 @@ class MUSTER_API StatelessProcessGroup {
   ///
   /// Blocks until all ranks have called it.
   ///
-  /// object   encoded at most `limits().value_bytes_max`; sizes may differ between ranks
+  /// object   at most `limits().value_bytes_max` bytes when encoded; sizes may differ between ranks
   /// returns  `world_size()` elements, element i from rank i
-  /// cost     one round trip; the server holds the sum of sizes, at most
-  ///          `limits().round_bytes_max`, until the last rank has it
+  /// cost     one round trip; the server holds all objects, at most `limits().round_bytes_max`
+  ///          bytes in sum, until the last rank has acknowledged them
   /// see      as MPI_Allgatherv
   template <class Codec = DefaultCodec, class T>
   Result<std::vector<ObjectOf<T>>> all_gather_obj(const T& object,
@@ -196,8 +200,8 @@ class MUSTER_API StatelessProcessGroup {
   ///
   /// Blocks until all ranks have called it.
   ///
-  /// returns  at the root `world_size()` elements, element i from rank i; elsewhere none
-  /// cost     one round trip; the server holds the sum of sizes until the root has it
+  /// returns  at the root `world_size()` elements, element i from rank i; at other ranks none
+  /// cost     one round trip; the server holds all objects until the root has acknowledged them
   template <class Codec = DefaultCodec, class T>
   Result<std::vector<ObjectOf<T>>> gather_obj(const T& object, int root,
                                               Duration timeout = default_timeout) {
@@ -209,12 +213,13 @@ class MUSTER_API StatelessProcessGroup {
 
   /// Gives rank i the root's element i. Collective.
   ///
-  /// Blocks until the root has called it, or at the root until the server has the objects.
+  /// Blocks until the root has called it. At the root: until the server has stored the objects.
   ///
-  /// objects  of the root: `world_size()` elements; the other ranks' are ignored
-  /// returns  this rank's element, at the root too
+  /// objects  `world_size()` elements; ignored at other ranks than the root
+  /// returns  this rank's element, also at the root
   /// errors   invalid_argument (another number of elements), timed_out (ranks: the root), expired
-  /// cost     one round trip; the server holds each object until its rank has it
+  ///          (the object was dropped because of its age)
+  /// cost     one round trip; the server holds each object until its rank has acknowledged it
   template <class Codec = DefaultCodec, class T>
   Result<T> scatter_obj(const std::vector<T>& objects, int root,
                         Duration timeout = default_timeout) {
@@ -230,12 +235,12 @@ class MUSTER_API StatelessProcessGroup {
     return decode_one<Codec, T>("scatter_obj", scatter_bytes(encoded, Codec::id, root, timeout));
   }
 
-  /// Folds one object of every rank into one. Collective: on the wire an all_gather.
+  /// Combines one object of every rank into one. Collective; on the wire it is an all_gather.
   ///
   /// Blocks until all ranks have called it.
   ///
-  /// combine  `combine(T, T) -> T`; called in the order of ranks on every rank, so that all get
-  ///          the same even where it is not associative
+  /// combine  `combine(T, T) -> T`. Every rank calls it in the order of ranks, so all ranks get the
+  ///          same result even if it is not associative
   /// cost     as `all_gather_obj`
   template <class Codec = DefaultCodec, class T, class Combine>
   Result<ObjectOf<T>> all_reduce_obj(const T& object, Combine combine,
@@ -250,8 +255,8 @@ class MUSTER_API StatelessProcessGroup {
     return folded;
   }
 
-  // The same on bytes that a codec has made; `codec` is its id. Promises, errors and costs are
-  // those of the forms above.
+  // The same with bytes that a codec has encoded; `codec` is the codec's id. Promises, errors and
+  // costs are those of the forms above.
 
   Result<void> send_bytes(int destination, std::uint32_t codec, std::string_view bytes,
                           std::uint64_t tag = 0, Duration timeout = default_timeout);
@@ -266,7 +271,8 @@ class MUSTER_API StatelessProcessGroup {
   Result<std::string> scatter_bytes(Span<const std::string> bytes, std::uint32_t codec, int root,
                                     Duration timeout = default_timeout);
 
-  // Callback forms; they never block, and what the arguments view is used before they return.
+  // Callback forms. They never block. After they have returned, they no longer use what the
+  // arguments point to.
 
   Call send_bytes_async(int destination, std::uint32_t codec, std::string_view bytes,
                         std::uint64_t tag, Duration timeout, Handler<void> handler);
@@ -281,56 +287,59 @@ class MUSTER_API StatelessProcessGroup {
   Call scatter_bytes_async(Span<const std::string> bytes, std::uint32_t codec, int root,
                            Duration timeout, Handler<std::string> handler);
 
-  /// Passes when all ranks have called it. Collective.
+  /// Waits until all ranks have called it. Collective.
   ///
-  /// Two phases: all arrive, which decides it for all; each rank confirms that it saw so. The
-  /// rank that hosts the server (else rank 0) returns only when all have confirmed, are gone, or
-  /// its deadline has come, so that it may take the server down afterwards.
+  /// Two phases: when all ranks have called it, the barrier has succeeded for all of them; then
+  /// each rank confirms that it knows so. The last rank out is the rank that hosts the server, else
+  /// rank 0: it returns when every other rank has confirmed or is gone, or at its deadline. So it
+  /// may stop the server afterwards.
   ///
-  /// returns  at that rank: who did not confirm
+  /// returns  at the last rank out: the ranks that did not confirm
   /// cost     one round trip and a one-way frame
   /// see      docs/protocol.md "round"
   Result<BarrierResult> barrier(Duration timeout = default_timeout);
   Call barrier_async(Duration timeout, Handler<BarrierResult> handler);
 
-  /// Hears of what ends this epoch for the whole group, or for this handle: for what is built on
-  /// an epoch, such as a communicator. Beside `GroupOptions::on_loss`.
+  /// Calls `handler` when something ends this epoch, for the group or for this handle. For what is
+  /// built on an epoch, such as a communicator. Works beside `GroupOptions::on_loss`.
   ///
-  /// handler  told of ranks as `on_loss` is (rank_lost, rank_left), and when this handle is over:
+  /// handler  called as `on_loss` is, with rank_lost and rank_left, and when this handle is over:
   ///          closed (it has left), stale_epoch (it has regrouped), or why its session ended, such
-  ///          as server_restarted. At once if one of these has been before. Runs on the store's
+  ///          as server_restarted. Called at once if that has happened already. Runs on the store's
   ///          I/O thread, or on the thread whose call ends the handle; it must not block
   /// threads  any
   [[nodiscard]] GroupWatch watch(std::function<void(const Error& error)> handler);
 
-  /// The members of this epoch and the candidates that wait, with host, pid, label and silence.
+  /// Lists the members of this epoch and the waiting candidates, with host, pid, label and the time
+  /// since the server last received anything from them.
   ///
   /// returns  the members by rank, then the candidates
   /// cost     one round trip
   Result<std::vector<MemberInfo>> members(Duration timeout = default_timeout);
   Call members_async(Duration timeout, Handler<std::vector<MemberInfo>> handler);
 
-  /// Drops what this rank sent that nobody fetched.
+  /// Drops objects that this rank has sent and nobody has received.
   ///
-  /// older_than  drops what is at least so old; none: the group's expiration, which the server
-  ///             sees to by itself
-  /// returns     how many objects
+  /// older_than  the least age of an object to drop; none: the group's expiration, at which the
+  ///             server drops objects by itself
+  /// returns     the number of objects dropped
   /// cost        one round trip
   Result<std::uint64_t> expire_data(std::optional<Duration> older_than = {},
                                     Duration timeout = default_timeout);
   Call expire_data_async(std::optional<Duration> older_than, Duration timeout,
                          Handler<std::uint64_t> handler);
 
-  /// Forms the next epoch with the live members (and, with a size, candidates).
+  /// Forms the next epoch from the live members and, if `options` gives a size, from candidates.
   ///
-  /// Blocks until every live member has called it. When it succeeds this handle is over: its calls
-  /// give `stale_epoch`.
+  /// Blocks until every live member has called it. After success this handle is over: its calls
+  /// return `stale_epoch`.
   ///
   /// returns  the handle of the new epoch, which shares store and hosted server with this one
-  /// errors   timed_out (ranks: not come) and cancelled (ranks: by whom), for all who called it;
-  ///          invalid_argument (a survivor's rank is beyond the new size), fenced (the others went
-  ///          on without us). This handle lives on. After suspended or outcome_unknown the others
-  ///          may have gone on with this rank: call it again, which gives the new handle then
+  /// errors   timed_out (ranks: missing) and cancelled (ranks: who cancelled), at all ranks that
+  ///          called it; invalid_argument (a survivor's rank is beyond the new size), fenced (the
+  ///          others have regrouped without this rank). After an error this handle may still be
+  ///          used. After suspended or outcome_unknown the others may have regrouped with this
+  ///          rank: call it again to get the new handle
   /// cost     one round trip
   /// see      docs/semantics.md "Regroup"
   Result<StatelessProcessGroup> regroup(RegroupOptions options = {},
@@ -338,35 +347,35 @@ class MUSTER_API StatelessProcessGroup {
   Call regroup_async(RegroupOptions options, Duration timeout,
                      Handler<StatelessProcessGroup> handler);
 
-  /// Leaves: the others' pending and later collectives give `rank_left`, later calls of this
-  /// handle `closed`.
+  /// Leaves the group. Pending and later collectives of the other ranks return `rank_left`, later
+  /// calls on this handle return `closed`.
   ///
   /// cost     one round trip
   Result<void> leave(Duration timeout = default_timeout);
   Call leave_async(Duration timeout, Handler<void> handler);
 
-  /// Leaves, and where this process hosts the server closes the store, waits until all other
-  /// sessions have ended, and stops the server. The handle is as if moved from afterwards.
+  /// Leaves the group. If this process hosts the server, it then closes the store, waits until all
+  /// other sessions have ended, and stops the server. Afterwards the handle is as after a move.
   ///
-  /// Blocks at most for `linger`, and only where the server is.
+  /// Blocks for at most `linger`, and only in the process that hosts the server.
   ///
-  /// returns  how many other sessions were left; 0 where no server is
+  /// returns  the number of other sessions that had not ended; 0 if this process hosts no server
   /// errors   would_deadlock, forked
-  /// threads  as the destructor: when no other call of the handle is under way
+  /// threads  as the destructor: only when no other call on the handle is pending
   Result<std::uint64_t> close(Duration linger = std::chrono::seconds(10));
 
-  /// After `outcome_unknown`, `suspended`, `unavailable` or a send that was cancelled: asks what
-  /// became of the calls without an answer. Until then the handle refuses further rounds, and sends
-  /// on the streams in doubt.
+  /// Asks the server for the outcome of calls that got no answer. Call it after `outcome_unknown`,
+  /// `suspended`, `unavailable`, or a cancelled send. Until then the handle refuses collectives,
+  /// and sends on streams whose last send got no answer.
   ///
-  /// Blocks, when the call reached the server, until its round is decided.
+  /// If the collective had reached the server, blocks until that has an outcome.
   ///
-  /// returns  the outcome of the round, which counts as called now
+  /// returns  the outcome of the collective; or that it did not reach the server: call it again
   /// cost     one round trip; none when nothing is in doubt
   Result<RecoveredRound> recover(Duration timeout = default_timeout);
   Call recover_async(Duration timeout, Handler<RecoveredRound> handler);
 
-  /// As `Store::cancel`, for the calls of this handle only.
+  /// As `Store::cancel`, but only for calls on this handle.
   ///
   /// threads  any, and signal handlers: async-signal-safe
   void cancel() noexcept;

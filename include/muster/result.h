@@ -12,7 +12,7 @@
 
 MUSTER_BEGIN_NAMESPACE
 
-/// Thrown by `Result::value()` and by nothing else in Muster.
+/// Thrown by `Result::value()`, and by nothing else in Muster.
 class MUSTER_API BadResult : public std::exception {
  public:
   explicit BadResult(Error error);
@@ -28,7 +28,7 @@ class MUSTER_API BadResult : public std::exception {
   std::string message_;
 };
 
-/// A value or the error that took its place; names as in C++23's std::expected.
+/// A value, or the error why there is none. Names as in C++23's std::expected.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -40,12 +40,12 @@ class [[nodiscard]] Result {
   bool has_value() const noexcept { return state_.index() == 0; }
   explicit operator bool() const noexcept { return has_value(); }
 
-  /// The value; throws BadResult when there is none.
+  /// The value; throws BadResult if there is none.
   T& value() & { return check(), std::get<0>(state_); }
   const T& value() const& { return check(), std::get<0>(state_); }
   T&& value() && { return check(), std::get<0>(std::move(state_)); }
 
-  /// The value; `has_value()` must hold.
+  /// The value; `has_value()` must be true.
   T& operator*() & { return *std::get_if<0>(&state_); }
   const T& operator*() const& { return *std::get_if<0>(&state_); }
   T&& operator*() && { return std::move(*std::get_if<0>(&state_)); }
@@ -57,7 +57,7 @@ class [[nodiscard]] Result {
     return has_value() ? **this : static_cast<T>(std::forward<U>(fallback));
   }
 
-  /// The error; `has_value()` must not hold.
+  /// The error; `has_value()` must be false.
   Error& error() & { return *std::get_if<1>(&state_); }
   const Error& error() const& { return *std::get_if<1>(&state_); }
   Error&& error() && { return std::move(*std::get_if<1>(&state_)); }
@@ -81,7 +81,7 @@ class [[nodiscard]] Result<void> {
   bool has_value() const noexcept { return !error_.has_value(); }
   explicit operator bool() const noexcept { return has_value(); }
 
-  /// Throws BadResult when there is an error.
+  /// Throws BadResult if there is an error.
   void value() const {
     if (error_) throw BadResult(*error_);
   }

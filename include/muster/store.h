@@ -1,8 +1,9 @@
 #pragma once
 
-// Start here. A Store is one connection to a server (`musterd`, or one that another process
-// embeds) and one session there. Many threads may use one store; a call that waits never blocks
-// another. Every group that is made on the store shares it, see muster/process_group.h.
+// Start here. A Store is one session with a server (`musterd`, or a server that another process
+// embeds) and the connection that carries it. Many threads may use one store: a call that waits
+// does not block other calls. Groups are created on a store and share its session, see
+// muster/process_group.h.
 
 #include <chrono>
 #include <cstdint>
@@ -24,11 +25,11 @@ MUSTER_BEGIN_NAMESPACE
 
 /// Keys and values on a server, and the session that groups are made on.
 ///
-/// Every call blocks until it is done or its timeout has passed, and has a callback form that
-/// ends in `_async` and never blocks. A timeout covers the whole call; a call ends at the latest
-/// at its timeout + `limits().slack` (+ 100 ms when the I/O thread is kept from running), and then
-/// says `outcome_unknown`. While the connection is down calls wait for it to come back; the server
-/// applies each once, however often it was sent.
+/// Every call blocks until it is done or its timeout has passed. Its callback form, which ends in
+/// `_async`, never blocks. The timeout covers the whole call. If the server does not answer, the
+/// call ends with `outcome_unknown` after its timeout + `limits().slack` (+ 100 ms if the I/O
+/// thread does not get to run). While the connection is down, calls wait for the reconnect. The
+/// server applies each call once, even if the client sends it again.
 ///
 /// errors   of every call, beside its own: invalid_argument, too_large (actual, limit),
 ///          resource_exhausted, timed_out, cancelled, closed, unavailable, suspended,
@@ -36,77 +37,79 @@ MUSTER_BEGIN_NAMESPACE
 ///          of the blocking forms also would_deadlock
 /// threads  any; the blocking forms not from an inline handler (see HandlerPlace)
 ///
-/// A Store is a handle. The session ends with `close()`, or when the store and all groups made on
-/// it are gone. A store that was moved from gives `closed` from every call.
+/// A Store is a handle. The session ends with `close()`, or when the store and all groups created
+/// on it are destroyed. After a move, every call on the old store returns `closed`.
 ///
-/// After fork() the child gets `forked` from every call, and its destructors close the sockets
-/// that it inherited; the parent is not concerned.
+/// After fork(), every call in the child returns `forked`, and the child's destructors close the
+/// sockets that it inherited. This does not affect the parent.
 class MUSTER_API Store {
  public:
   /// Connects to a server and begins a session there.
   ///
-  /// Blocks until the server has answered; tries again until then, so that the server may start
-  /// later than its clients.
+  /// Blocks until the server has accepted the session. Tries again after each failed attempt, so
+  /// the server may start later than its clients.
   ///
   /// address  "host:port", "[ipv6]:port" or "unix:/path"
-  /// timeout  of everything: name look-up, attempts, hello
-  /// errors   unavailable (`detail`: how often what was tried, and the last reason), busy (so said
-  ///          the server to the end), protocol_error (something else answers there), unsupported,
-  ///          permission_denied, resource_exhausted (of this process), invalid_argument
+  /// timeout  of the whole call: name look-up, all attempts, hello
+  /// errors   unavailable (`detail`: the number of attempts and the last reason), busy (the server
+  ///          refused new sessions until the timeout), protocol_error (something other than a
+  ///          Muster server answered), unsupported, permission_denied, resource_exhausted (in this
+  ///          process), invalid_argument
   /// threads  any, but not from an inline handler
   static Result<Store> connect(std::string_view address, StoreOptions options = {},
                                Duration timeout = std::chrono::seconds(30));
   static Call connect_async(std::string_view address, StoreOptions options, Duration timeout,
                             Handler<Store> handler);
 
-  /// Closes, unless groups of it live on: pending calls end with `closed`. Hands a goodbye to the
-  /// kernel (100 ms at most when the I/O thread is busy); never waits for the network.
+  /// Does what `close` does, unless groups on this store still exist.
   ~Store();
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
 
-  // One key. A key is any bytes, at least one and at most `limits().key_bytes_max`; a value is
-  // any bytes, at most `limits().value_bytes_max`.
+  // One key. A key has 1 to `limits().key_bytes_max` bytes, a value 0 to
+  // `limits().value_bytes_max` bytes. Both may hold any bytes.
 
-  /// Sets `key`; without a TTL an older TTL is gone.
+  /// Sets `key`. Removes its time to live, unless `options` gives a new one.
   ///
-  /// returns  false when `only_if_absent` was asked for and the key is there
+  /// returns  false if `only_if_absent` is set and the key exists; else true
   /// cost     one round trip
   Result<bool> set(std::string_view key, std::string_view value, const SetOptions& options = {},
                    Duration timeout = default_timeout);
 
-  /// The key's value.
+  /// Returns the value of `key`.
   ///
-  /// Blocks until it is set. A timeout of zero asks once.
+  /// Blocks until the key exists. With a timeout of zero it does not wait.
   ///
   /// errors   timed_out, not_found (zero timeout)
   /// cost     one round trip; nothing is polled
   Result<std::string> get(std::string_view key, Duration timeout = default_timeout);
 
-  /// As `get`, and removes the key. Of several takers exactly one gets it, in order of asking.
+  /// As `get`, and removes the key. If several callers wait, exactly one gets the value: the one
+  /// whose request came first.
   ///
   /// errors   timed_out, not_found (zero timeout)
   /// cost     one round trip; nothing is polled
   Result<std::string> take(std::string_view key, Duration timeout = default_timeout);
 
-  /// Adds to a decimal signed 64-bit number; a missing key counts as 0. Applied exactly once.
+  /// Adds `delta` to the value, a signed 64-bit number in decimal digits. A missing key counts
+  /// as 0. Applied exactly once.
   ///
   /// returns  the new number
-  /// errors   not_a_number, out_of_range; the value is as it was
+  /// errors   not_a_number, out_of_range; the value does not change then
   /// cost     one round trip
   Result<std::int64_t> add(std::string_view key, std::int64_t delta,
                            Duration timeout = default_timeout);
 
-  /// Sets `key` to `desired` when it holds `expected`.
+  /// Sets `key` to `desired` if its value is `expected`.
   ///
-  /// expected  none: when the key is absent
-  /// returns   whether it was applied; otherwise what the key holds
+  /// expected  none: sets the key if it is absent
+  /// returns   whether it was applied; if not, the key's value
   /// cost      one round trip
   Result<Compared> compare_set(std::string_view key, std::optional<std::string_view> expected,
                                std::string_view desired, WriteOptions options = {},
                                Duration timeout = default_timeout);
 
-  /// Appends to the value; a missing key counts as empty.
+  /// Appends `suffix` to the value. A missing key counts as empty.
   ///
   /// returns  the new length in bytes
   /// cost     one round trip
@@ -115,7 +118,7 @@ class MUSTER_API Store {
 
   /// Gives the key a new time to live.
   ///
-  /// ttl      above zero; none: it lives until removed
+  /// ttl      above zero; none: until the key is removed
   /// errors   not_found
   /// cost     one round trip
   Result<void> touch(std::string_view key, std::optional<Duration> ttl,
@@ -123,61 +126,62 @@ class MUSTER_API Store {
 
   /// Removes the key.
   ///
-  /// returns  whether it was there
+  /// returns  whether it existed
   /// cost     one round trip
   Result<bool> remove(std::string_view key, Duration timeout = default_timeout);
 
-  /// Whether the key is there now.
+  /// Whether the key exists now.
   ///
   /// cost     one round trip
   Result<bool> exists(std::string_view key, Duration timeout = default_timeout);
 
-  // Many keys: at most `limits().keys_per_operation_max` of them, `limits().round_bytes_max` of
-  // values in all.
+  // Many keys: at most `limits().keys_per_operation_max` keys, and `limits().round_bytes_max`
+  // bytes of values, per call.
 
   /// Removes the keys.
   ///
-  /// returns  how many of them there were
+  /// returns  how many of them existed
   /// cost     one round trip
   Result<std::uint64_t> multi_remove(Span<const std::string_view> keys,
                                      Duration timeout = default_timeout);
 
-  /// Whether the keys are there now.
+  /// Whether each key exists now.
   ///
-  /// returns  one element per key, in their order
+  /// returns  one element per key, in the order of `keys`
   /// cost     one round trip
   Result<std::vector<bool>> multi_exists(Span<const std::string_view> keys,
                                          Duration timeout = default_timeout);
 
-  /// Blocks until all keys are present at one instant.
+  /// Blocks until all keys exist at the same instant.
   ///
   /// errors   timed_out, not_found (zero timeout)
   /// cost     one round trip; nothing is polled
   Result<void> wait(Span<const std::string_view> keys, Duration timeout = default_timeout);
 
-  /// The values that are there now, all read at one instant.
+  /// Returns the current values, all read at the same instant.
   ///
-  /// returns  one element per key, in their order; none: absent
+  /// returns  one element per key, in the order of `keys`; none: the key is absent
   /// cost     one round trip
   Result<std::vector<std::optional<std::string>>> multi_get(Span<const std::string_view> keys,
                                                             Duration timeout = default_timeout);
 
-  /// Sets all or none, at one instant.
+  /// Sets all keys at the same instant, or none.
   ///
   /// cost     one round trip
   Result<void> multi_set(Span<const std::pair<std::string_view, std::string_view>> entries,
                          WriteOptions options = {}, Duration timeout = default_timeout);
 
-  /// One page of the keys that begin with `prefix`, in no order. A key that exists throughout
-  /// a listing is on exactly one of its pages; a page may be empty and not the last.
+  /// Returns one page of the keys that begin with `prefix`, in no order. A key that exists during
+  /// the whole listing is on exactly one page. A page may be empty and not be the last one.
   ///
-  /// cursor   0, or that of the page before
+  /// cursor   0 for the first page, then the cursor of the page before
   /// cost     one round trip; the server looks at a bounded number of keys per page
   Result<KeyPage> list(std::string_view prefix, std::uint64_t cursor = 0,
                        Duration timeout = default_timeout);
 
-  // Callback forms: the same arguments, promises and errors. They never block; what the arguments
-  // view is used before they return. The Call that they return can end that one call.
+  // Callback forms: the same arguments, promises and errors. They never block. After they have
+  // returned, they no longer use what the arguments point to. The Call that they return can end that
+  // one call.
 
   Call set_async(std::string_view key, std::string_view value, const SetOptions& options,
                  Duration timeout, Handler<bool> handler);
@@ -208,18 +212,19 @@ class MUSTER_API Store {
 
   // The session.
 
-  /// Declares a process dead that a supervisor knows to be: its session ends at once as after a
-  /// loss. If it lives, its next call fails with `fenced`.
+  /// For a supervisor that knows that a process has died: ends the sessions of that process at
+  /// once, as if they were lost. If the process is alive, its next call fails with `fenced`.
   ///
-  /// reason   for people, at most `limits().key_bytes_max`; the others' errors show it
-  /// errors   not_found (no session of that process)
+  /// reason   text for people, at most `limits().key_bytes_max` bytes; the errors that follow
+  ///          from it show the text
+  /// errors   not_found (that process has no session)
   /// cost     one round trip
   Result<void> report_dead(const ProcessId& process, std::string_view reason,
                            Duration timeout = default_timeout);
   Call report_dead_async(const ProcessId& process, std::string_view reason, Duration timeout,
                          Handler<void> handler);
 
-  /// What the server tells of itself: pairs of name and value, see docs/operations.md.
+  /// Returns the server's state as pairs of name and value, see docs/operations.md.
   ///
   /// cost     one round trip
   Result<std::vector<std::pair<std::string, std::string>>> status(
@@ -227,36 +232,36 @@ class MUSTER_API Store {
   Call status_async(Duration timeout,
                     Handler<std::vector<std::pair<std::string, std::string>>> handler);
 
-  /// Ends every call that has begun with `cancelled`. Undecided rounds and regroups of its groups
-  /// end with `cancelled` for all ranks, as soon as the server has answered; when it does not
-  /// within 2 s, with `outcome_unknown` here. Later calls are not concerned.
+  /// Ends all pending calls with `cancelled`. A pending collective or regroup is cancelled for all
+  /// ranks: its call here ends when the server has confirmed that, or with `outcome_unknown` after
+  /// 2 s without an answer. Does not affect later calls.
   ///
   /// threads  any, and signal handlers: async-signal-safe
   void cancel() noexcept;
 
-  /// Ends the session in order: bound keys go, groups are left, pending and later calls end with
-  /// `closed`. Hands a goodbye to the kernel (100 ms at most when the I/O thread is busy); never
-  /// waits for the network.
+  /// Ends the session: the server removes the keys bound to it, and this process leaves its
+  /// groups. Pending and later calls end with `closed`. Returns when the goodbye is in the kernel's
+  /// send buffer, after at most 100 ms; never waits for the network.
   ///
   /// threads  any
   void close();
 
-  /// After session_expired, fenced or server_restarted: begins a new session. Groups of the old
-  /// one stay dead. Returns at once while a session stands.
+  /// Begins a new session after session_expired, fenced or server_restarted. Groups of the old
+  /// session do not come back. Returns at once if the session has not ended.
   ///
-  /// Blocks until the server has answered, as `connect` does.
+  /// Blocks until the server has accepted the session, as `connect` does.
   ///
   /// errors   as `connect`
   Result<void> reopen(Duration timeout = default_timeout);
   Call reopen_async(Duration timeout, Handler<void> handler);
 
-  /// As of the server that answered last.
+  /// The server's limits, from its last hello.
   Limits limits() const;
-  /// As it was given to `connect`.
+  /// The address that was given to `connect`.
   const std::string& address() const;
-  /// This process, as the errors of others show it.
+  /// This process, as errors at other processes show it.
   const ProcessInfo& process() const;
-  /// Of the server that answered last: another number after it was restarted.
+  /// The server's incarnation, from its last hello: a number that changes when it restarts.
   std::uint64_t incarnation() const;
 
   class Impl;

@@ -7,16 +7,16 @@
 
 #include "muster/config.h"
 
-// Bytes are `std::string` where they are owned and `std::string_view` where they are lent, as in
-// LevelDB, gRPC and Protocol Buffers: any byte may occur, zero bytes too.
+// Owned bytes are a `std::string`, borrowed bytes a `std::string_view`, as in LevelDB, gRPC and
+// Protocol Buffers. They may hold any bytes, also zeros.
 
 MUSTER_BEGIN_NAMESPACE
 
 /// Durations of the public interface. Every timeout is of this type or converts to it.
 using Duration = std::chrono::microseconds;
 
-/// Names one process: a random number made at its start. Never host and pid, since in containers
-/// every process may be pid 1 of a host of the same name.
+/// Identifies one process: a random number drawn at its start. Host and pid would not do: in
+/// containers every process may be pid 1 on a host of the same name.
 struct ProcessId {
   std::array<std::uint8_t, 16> bytes{};
 
@@ -28,11 +28,11 @@ struct ProcessId {
 /// The 32 hexadecimal digits of `id`.
 MUSTER_API std::string to_string(const ProcessId& id);
 
-/// What is told about the process behind a store; it appears in the errors that others get.
+/// Describes the process behind a store; errors at other processes show it.
 struct ProcessInfo {
-  ProcessId id;           ///< all zero: not known
+  ProcessId id;           ///< all zero: unknown
   std::string host;       ///< host name, at most 64 bytes
-  std::uint32_t pid = 0;  ///< as the process itself sees it
+  std::uint32_t pid = 0;  ///< as in the process's own pid namespace
   std::string label;      ///< free text such as a pod's name, at most 64 bytes
 };
 

@@ -1,7 +1,7 @@
 # Completion of musterctl for bash: commands and flags, and where a server answers the groups of
 # `why` and the keys of what takes keys. tests/tool_docs.py compares it with --help.
 
-# What musterctl lists with these arguments; soon, or nothing.
+# Prints what musterctl lists with these arguments, or nothing if there is no quick answer.
 _musterctl_ask() {
   "$program" "${place[@]}" --timeout 300ms "$@" 2> /dev/null < /dev/null | head -n 1000
 }

@@ -24,8 +24,8 @@ Result<Store> connect(const Common& common, Duration timeout) {
 }
 
 Result<Answer> ask(const Command& command, Store& store, const Common& common, Duration timeout) {
-  Turn turn{store, common, timeout, Clock::now() + timeout};
-  return command(turn);
+  Run run{store, common, timeout, Clock::now() + timeout};
+  return command(run);
 }
 
 Written write_out(std::string_view text) {

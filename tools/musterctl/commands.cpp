@@ -9,7 +9,7 @@ namespace musterctl {
 using muster::Duration;
 using muster::ErrorCode;
 
-Duration Turn::left() const {
+Duration Run::left() const {
   const auto left = deadline - std::chrono::steady_clock::now();
   return std::max<Duration>(std::chrono::duration_cast<Duration>(left),
                             std::chrono::milliseconds(1));

@@ -17,31 +17,31 @@ enum Exit : int {
   exit_ok = 0,
   exit_failed = 1,  ///< the server refused, or the outcome of a change is unknown
   exit_usage = 2,
-  exit_absent = 3,       ///< no such key or group, or it did not come in time
+  exit_absent = 3,       ///< no such key or group, or the wait timed out
   exit_unavailable = 4,  ///< no Muster server answers
 };
 
-/// What every command shares.
+/// Options of every command.
 struct Common {
   std::string server = "127.0.0.1:29400";
   std::string name_space;
-  std::optional<muster::Duration> timeout;  ///< of everything together
+  std::optional<muster::Duration> timeout;  ///< of the whole command
   std::optional<muster::Duration> watch;    ///< how often the command is repeated
   bool json = false;
 };
 
 /// One run of a command on a connected store.
-struct Turn {
+struct Run {
   muster::Store& store;
   const Common& common;
   muster::Duration timeout;
   std::chrono::steady_clock::time_point deadline;
 
-  /// What is left of the timeout, at least 1 ms.
+  /// The time left of the timeout, at least 1 ms.
   muster::Duration left() const;
 };
 
-/// What a command has to say; of `document` and `text` the one that was asked for.
+/// The output of a command; only one of `document` and `text`, as --json says.
 struct Answer {
   Json document;
   std::string text;
@@ -49,7 +49,7 @@ struct Answer {
   int exit_code = exit_ok;
 };
 
-using Command = std::function<muster::Result<Answer>(Turn& turn)>;
+using Command = std::function<muster::Result<Answer>(Run& run)>;
 
 enum class Kind {
   changes,
@@ -57,7 +57,7 @@ enum class Kind {
   reads,  ///< and is answered at once: it can be repeated
 };
 
-/// What the command line asks for.
+/// The command that the command line names.
 struct Chosen {
   Command command;
   Kind kind = Kind::changes;

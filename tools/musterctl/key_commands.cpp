@@ -20,9 +20,9 @@ namespace {
 using muster::Duration;
 using muster::Result;
 
-Answer value_of(const Turn& turn, std::string value) {
+Answer value_of(const Run& run, std::string value) {
   Answer answer;
-  if (turn.common.json) {
+  if (run.common.json) {
     add_bytes(answer.document, "value", value);
   } else {
     answer.text = std::move(value);
@@ -41,10 +41,10 @@ void add_get(CLI::App& app, Chosen& chosen) {
   get->add_flag("-w,--wait", *wait, "wait for the key until the timeout");
   get->callback([=, &chosen] {
     chosen.kind = *wait ? Kind::waits : Kind::reads;
-    chosen.command = [=](Turn& turn) -> Result<Answer> {
-      auto value = turn.store.get(*key, *wait ? turn.left() : Duration{0});
+    chosen.command = [=](Run& run) -> Result<Answer> {
+      auto value = run.store.get(*key, *wait ? run.left() : Duration{0});
       if (!value) return std::move(value).error();
-      return value_of(turn, *std::move(value));
+      return value_of(run, *std::move(value));
     };
   });
 }
@@ -71,10 +71,10 @@ std::optional<std::string> read_input(std::size_t bytes_max) {
   return read;
 }
 
-Result<Answer> run_set(Turn& turn, const SetArguments& arguments) {
+Result<Answer> run_set(Run& run, const SetArguments& arguments) {
   std::string value = arguments.value;
   if (value == "-") {
-    auto input = read_input(turn.store.limits().value_bytes_max);
+    auto input = read_input(run.store.limits().value_bytes_max);
     if (!input) {
       const std::string complaint =
           std::string("cannot read the standard input: ") + std::strerror(errno);
@@ -82,9 +82,9 @@ Result<Answer> run_set(Turn& turn, const SetArguments& arguments) {
       return Answer{{{"error", std::move(error)}}, "", complaint, exit_failed};
     }
     value = *std::move(input);
-    turn.deadline = std::chrono::steady_clock::now() + turn.timeout;  // the input took its time
+    run.deadline = std::chrono::steady_clock::now() + run.timeout;  // the input took its time
   }
-  const auto set = turn.store.set(arguments.key, value, arguments.options, turn.left());
+  const auto set = run.store.set(arguments.key, value, arguments.options, run.left());
   if (!set) return set.error();
   Answer answer;
   answer.document = {{"applied", *set}};
@@ -110,7 +110,7 @@ void add_set(CLI::App& app, Chosen& chosen) {
   set->add_flag("--only-if-absent", arguments->options.only_if_absent,
                 "fail when the key is there");
   set->callback(
-      [=, &chosen] { chosen.command = [=](Turn& turn) { return run_set(turn, *arguments); }; });
+      [=, &chosen] { chosen.command = [=](Run& run) { return run_set(run, *arguments); }; });
 }
 
 void add_add(CLI::App& app, Chosen& chosen) {
@@ -128,18 +128,18 @@ void add_add(CLI::App& app, Chosen& chosen) {
           "INT"))
       ->capture_default_str();
   add->callback([=, &chosen] {
-    chosen.command = [=](Turn& turn) -> Result<Answer> {
+    chosen.command = [=](Run& run) -> Result<Answer> {
       const auto sum =
-          turn.store.add(*key, tools::parse_signed_number(*delta).value_or(0), turn.left());
+          run.store.add(*key, tools::parse_signed_number(*delta).value_or(0), run.left());
       if (!sum) return sum.error();
       return Answer{{{"value", *sum}}, std::to_string(*sum) + '\n', "", exit_ok};
     };
   });
 }
 
-Result<Answer> run_remove(Turn& turn, const std::vector<std::string>& keys) {
+Result<Answer> run_remove(Run& run, const std::vector<std::string>& keys) {
   const std::vector<std::string_view> views(keys.begin(), keys.end());
-  const auto removed = turn.store.multi_remove(views, turn.left());
+  const auto removed = run.store.multi_remove(views, run.left());
   if (!removed) return removed.error();
   Answer answer;
   answer.document = {{"removed", *removed}};
@@ -157,12 +157,12 @@ void add_remove(CLI::App& app, Chosen& chosen) {
   remove->footer(footer_with("  musterctl rm config rank0/address\n"));
   remove->add_option("KEY", *keys, "any bytes")->required();
   remove->callback(
-      [=, &chosen] { chosen.command = [=](Turn& turn) { return run_remove(turn, *keys); }; });
+      [=, &chosen] { chosen.command = [=](Run& run) { return run_remove(run, *keys); }; });
 }
 
-Result<Answer> run_wait(Turn& turn, const std::vector<std::string>& keys) {
+Result<Answer> run_wait(Run& run, const std::vector<std::string>& keys) {
   const std::vector<std::string_view> views(keys.begin(), keys.end());
-  const auto there = turn.store.wait(views, turn.left());
+  const auto there = run.store.wait(views, run.left());
   if (!there) return there.error();
   return Answer{{{"present", keys.size()}}, "", "", exit_ok};
 }
@@ -173,7 +173,7 @@ void add_wait(CLI::App& app, Chosen& chosen) {
   wait->footer(footer_with("  musterctl wait --timeout 10min rank0/ready rank1/ready\n"));
   wait->add_option("KEY", *keys, "any bytes")->required();
   wait->callback([=, &chosen] {
-    chosen = {[=](Turn& turn) { return run_wait(turn, *keys); }, Kind::waits};
+    chosen = {[=](Run& run) { return run_wait(run, *keys); }, Kind::waits};
   });
 }
 

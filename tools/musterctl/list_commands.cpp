@@ -28,11 +28,11 @@ Json key_json(const muster::KeyInfo& info) {
   return json;
 }
 
-Result<std::vector<muster::KeyInfo>> list_keys(Turn& turn, const std::string& prefix) {
+Result<std::vector<muster::KeyInfo>> list_keys(Run& run, const std::string& prefix) {
   std::vector<muster::KeyInfo> keys;
   std::uint64_t cursor = 0;
   do {
-    auto page = turn.store.list(prefix, cursor, turn.left());
+    auto page = run.store.list(prefix, cursor, run.left());
     if (!page) return page.error();
     for (muster::KeyInfo& info : page->keys) keys.push_back(std::move(info));
     cursor = page->cursor;
@@ -45,17 +45,16 @@ struct ListArguments {
   bool objects = false;
 };
 
-Result<Answer> run_list(Turn& turn, const ListArguments& arguments) {
-  auto listed = arguments.objects
-                    ? muster::inspect_objects(turn.store, arguments.prefix, turn.left())
-                    : list_keys(turn, arguments.prefix);
+Result<Answer> run_list(Run& run, const ListArguments& arguments) {
+  auto listed = arguments.objects ? muster::inspect_objects(run.store, arguments.prefix, run.left())
+                                  : list_keys(run, arguments.prefix);
   if (!listed) return listed.error();
   std::sort(listed->begin(), listed->end(),
             [](const auto& left, const auto& right) { return left.key < right.key; });
   Answer answer;
   answer.document = Json::array();
   for (const muster::KeyInfo& info : *listed) {
-    if (turn.common.json) {
+    if (run.common.json) {
       answer.document.push_back(key_json(info));
     } else {
       answer.text += line_of(info);
@@ -75,7 +74,7 @@ void add_list(CLI::App& app, Chosen& chosen) {
   list->add_flag("--objects", arguments->objects,
                  "list what groups hold instead: objects on their way, values of rounds");
   list->callback([=, &chosen] {
-    chosen = {[=](Turn& turn) { return run_list(turn, *arguments); }, Kind::reads};
+    chosen = {[=](Run& run) { return run_list(run, *arguments); }, Kind::reads};
   });
 }
 
@@ -88,8 +87,8 @@ Json status_json(const std::string& name, const std::string& value) {
   return is_number ? Json(std::stoull(value)) : Json(value);
 }
 
-Result<Answer> run_status(Turn& turn) {
-  const auto status = turn.store.status(turn.left());
+Result<Answer> run_status(Run& run) {
+  const auto status = run.store.status(run.left());
   if (!status) return status.error();
   Answer answer;
   std::size_t width = 0;
@@ -102,8 +101,8 @@ Result<Answer> run_status(Turn& turn) {
   return answer;
 }
 
-Result<Answer> run_sessions(Turn& turn) {
-  const auto sessions = muster::inspect_sessions(turn.store, turn.left());
+Result<Answer> run_sessions(Run& run) {
+  const auto sessions = muster::inspect_sessions(run.store, run.left());
   if (!sessions) return sessions.error();
   Answer answer;
   answer.document = Json::array();
@@ -137,8 +136,8 @@ std::vector<std::string> row_of(const muster::GroupInfo& group) {
           std::to_string(group.candidates), std::move(waits_in)};
 }
 
-Result<Answer> run_groups(Turn& turn) {
-  const auto groups = muster::inspect_groups(turn.store, turn.left());
+Result<Answer> run_groups(Run& run) {
+  const auto groups = muster::inspect_groups(run.store, run.left());
   if (!groups) return groups.error();
   Answer answer;
   answer.document = Json::array();
@@ -160,8 +159,8 @@ Result<Answer> run_groups(Turn& turn) {
   return answer;
 }
 
-Result<Answer> run_waiters(Turn& turn) {
-  const auto waiters = muster::inspect_waiters(turn.store, turn.left());
+Result<Answer> run_waiters(Run& run) {
+  const auto waiters = muster::inspect_waiters(run.store, run.left());
   if (!waiters) return waiters.error();
   Answer answer;
   answer.document = Json::array();
@@ -173,10 +172,10 @@ Result<Answer> run_waiters(Turn& turn) {
 }
 
 void add(CLI::App& app, Chosen& chosen, const char* name, const char* help, const char* examples,
-         Result<Answer> (*run)(Turn& turn)) {
+         Result<Answer> (*function)(Run& run)) {
   auto* command = app.add_subcommand(name, help);
   command->footer(footer_with(examples));
-  command->callback([&chosen, run] { chosen = {run, Kind::reads}; });
+  command->callback([&chosen, function] { chosen = {function, Kind::reads}; });
 }
 
 }  // namespace

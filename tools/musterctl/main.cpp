@@ -16,8 +16,8 @@ namespace {
 constexpr const char* footer =
     R"(Times are written as 500ms, 10s, 2min or 1h; a number alone is seconds.
 With --json every command prints one document, also when the server refuses: {"error": ...}.
---watch repeats what reads (get, ls, status, sessions, groups, waiters, why) until Ctrl-C, also
-while the server is away; with --json each line is {"time": ..., "answer": ...} then.
+--watch repeats a command that reads (get, ls, status, sessions, groups, waiters, why) until Ctrl-C,
+also while the server is away; with --json each line is {"time": ..., "answer": ...} then.
 
 Environment:
   MUSTER_SERVER      as --server
@@ -29,13 +29,13 @@ Examples:
   musterctl --server trainer-0:29400 --namespace job7 ls --watch=5s
 
 Exit codes:
-  0  done; of `why` also when the group hangs
+  0  done; for `why` also if the group hangs
   1  the server refused, or the outcome of a change is unknown
   2  wrong usage
-  3  no such key or group, or it did not come in time
+  3  no such key or group, or the wait timed out
   4  no Muster server answers at the address
 
-`musterctl COMMAND --help` tells more of each; also musterctl(1).)";
+See also `musterctl COMMAND --help` and musterctl(1).)";
 
 constexpr muster::Duration watch_min = std::chrono::milliseconds(100);
 
@@ -52,7 +52,8 @@ void add_common(CLI::App& app, musterctl::Common& common, std::string& watch) {
   app.add_option("-n,--namespace", common.name_space, "the namespace of keys and groups")
       ->envname("MUSTER_NAMESPACE")
       ->type_name("NAME");
-  musterctl::add_duration(app, "-t,--timeout", "of everything together, with --watch of one turn",
+  musterctl::add_duration(app, "-t,--timeout",
+                          "of the whole command; with --watch of one repetition",
                           [&common](muster::Duration timeout) { common.timeout = timeout; })
       ->default_str("10s, with --watch 2s");
   app.add_flag("--json", common.json, "print JSON instead of text");
@@ -73,7 +74,7 @@ int run(const musterctl::Chosen& chosen, musterctl::Common& common, std::string 
   return musterctl::watch(chosen.command, common);
 }
 
-/// What --help asked for, or what is wrong with the command line.
+/// Prints the help, or what is wrong with the command line.
 int tell(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> unknown = app.remaining();
   if (app.get_subcommands().empty() && !unknown.empty()) {

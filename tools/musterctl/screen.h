@@ -7,7 +7,7 @@ namespace musterctl {
 /// Whether the standard output is a terminal that can be redrawn.
 bool is_screen();
 
-/// What makes the terminal show `text` from its top, cut to the lines that it has.
+/// The bytes that make the terminal show `text` from its top, cut to its number of lines.
 std::string screenful_of(const std::string& text);
 
 /// The local time of day, "12:31:05".

@@ -11,9 +11,9 @@
 #include "screen.h"
 
 // A watch's life: connect -> ask, show, wait -> ... -> the server does not answer, or is another
-// one: show that beside the last answer, and connect anew at the next turn -> ... until Ctrl-C, or
-// until nobody reads. What the server says of the thing itself (no such key, no such group) is an
-// answer like any other: it may be there at the next turn.
+// one: show that beside the last answer, and connect anew at the next repetition -> ... until
+// Ctrl-C, or until nobody reads. What the server says of the thing itself (no such key, no such
+// group) is an answer like any other: it may be there at the next repetition.
 
 namespace musterctl {
 namespace {
@@ -29,7 +29,7 @@ class Watch {
   Watch(const Command& command, const Common& common) : command_(command), common_(common) {}
 
   /// Asks once. What cannot become better ends the watch: returns its exit code then.
-  std::optional<int> turn() {
+  std::optional<int> repeat() {
     const auto began = Clock::now();
     Result<Answer> answer = answer_now();
     if (answer) {
@@ -138,7 +138,7 @@ int watch(const Command& command, const Common& common) {
   const Interrupts interrupts;
   Watch repeated(command, common);
   for (;;) {
-    if (const auto exit_code = repeated.turn()) return *exit_code;
+    if (const auto exit_code = repeated.repeat()) return *exit_code;
     if (interrupts.wait(*common.watch) != Interrupts::Event::time_is_over) return exit_ok;
   }
 }

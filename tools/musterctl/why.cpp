@@ -4,7 +4,7 @@
 
 #include "bytes.h"
 
-// What `why` and `waiters` tell, for people: first whom somebody waits for, then the others.
+// The output of `why` and `waiters` for people: first the processes that others wait for.
 
 namespace musterctl {
 namespace {
@@ -16,7 +16,7 @@ using muster::RankRange;
 using muster::RankReport;
 using muster::WaitingCandidate;
 
-/// Of a group of thousands the first ones: the numbers of all are there, and --json has the rest.
+/// Of many ranks only the first are described. The text has the numbers of all, --json everything.
 constexpr std::size_t told_in_full_max = 16;
 
 const MemberInfo* member_at(const GroupReport& report, int rank) {
@@ -101,7 +101,7 @@ void add_members(std::vector<std::string>& lines, const GroupReport& report, Mem
   add_first(lines, introduction, texts, count);
 }
 
-/// What has to happen before a candidate is in.
+/// What a candidate waits for.
 std::string need_of(const GroupReport& report, const WaitingCandidate& candidate) {
   if (candidate.waits_for_holder) {
     return "the holder of rank " + std::to_string(candidate.member.rank) +

@@ -40,14 +40,14 @@ std::string names_of(const std::vector<GroupInfo>& groups) {
 }
 
 /// There is no such group: which there are, and whether it is the name of keys.
-Result<Answer> tell_of_others(Turn& turn, const std::string& name, const muster::Error& error) {
-  const auto groups = muster::inspect_groups(turn.store, turn.left());
+Result<Answer> tell_of_others(Run& run, const std::string& name, const muster::Error& error) {
+  const auto groups = muster::inspect_groups(run.store, run.left());
   if (!groups) return groups.error();
-  const auto waiters = muster::inspect_waiters(turn.store, turn.left());
+  const auto waiters = muster::inspect_waiters(run.store, run.left());
   if (!waiters) return waiters.error();
   Answer answer = answer_of(error, Kind::reads);
   answer.complaint = "there is no group \"" + printable(name) + "\" in namespace \"" +
-                     printable(turn.common.name_space) + "\"; " +
+                     printable(run.common.name_space) + "\"; " +
                      (groups->empty() ? "no group is there" : "there: " + names_of(*groups));
   Json names = Json::array();
   Json exact = Json::array();
@@ -75,13 +75,13 @@ Result<Answer> tell_of_others(Turn& turn, const std::string& name, const muster:
   return answer;
 }
 
-Result<Answer> explain_one(Turn& turn, const std::string& name) {
-  const auto report = muster::inspect_group(turn.store, name, turn.left());
+Result<Answer> explain_one(Run& run, const std::string& name) {
+  const auto report = muster::inspect_group(run.store, name, run.left());
   if (!report && report.error().code == muster::ErrorCode::not_found) {
-    return tell_of_others(turn, name, report.error());
+    return tell_of_others(run, name, report.error());
   }
   if (!report) return report.error();
-  if (turn.common.json) return Answer{json_of(*report), "", "", exit_ok};
+  if (run.common.json) return Answer{json_of(*report), "", "", exit_ok};
   return Answer{{}, joined(explain(*report)), "", exit_ok};
 }
 
@@ -102,8 +102,8 @@ void add_key_waiters(Answer& answer, const std::vector<WaiterInfo>& waiters) {
 }
 
 /// The namespaces in which somebody waits beside this one: with the wrong one nothing hangs.
-muster::Result<void> add_other_namespaces(Turn& turn, Answer& answer) {
-  const auto status = turn.store.status(turn.left());
+muster::Result<void> add_other_namespaces(Run& run, Answer& answer) {
+  const auto status = run.store.status(run.left());
   if (!status) return status.error();
   for (const auto& [name, value] : *status) {
     if (name == "other_namespaces_waiting_count") answer.document[name] = std::stoull(value);
@@ -115,32 +115,32 @@ muster::Result<void> add_other_namespaces(Turn& turn, Answer& answer) {
   return {};
 }
 
-Result<Answer> explain_all(Turn& turn) {
-  const auto groups = muster::inspect_groups(turn.store, turn.left());
+Result<Answer> explain_all(Run& run) {
+  const auto groups = muster::inspect_groups(run.store, run.left());
   if (!groups) return groups.error();
   Answer answer;
   Json reports = Json::array();
   for (const GroupInfo& group : *groups) {
-    const auto report = muster::inspect_group(turn.store, group.name, turn.left());
+    const auto report = muster::inspect_group(run.store, group.name, run.left());
     if (!report && report.error().code == muster::ErrorCode::not_found) continue;  // it is gone
     if (!report) return report.error();
     if (!has_waiters(*report)) continue;
-    if (turn.common.json) {
+    if (run.common.json) {
       reports.push_back(json_of(*report));
     } else {
       answer.text += joined(explain(*report));
     }
   }
   answer.document = {{"groups", std::move(reports)}};
-  const auto waiters = muster::inspect_waiters(turn.store, turn.left());
+  const auto waiters = muster::inspect_waiters(run.store, run.left());
   if (!waiters) return waiters.error();
   add_key_waiters(answer, *waiters);
   if (answer.text.empty()) {
-    answer.text = "nobody waits in namespace \"" + printable(turn.common.name_space) + "\", in " +
+    answer.text = "nobody waits in namespace \"" + printable(run.common.name_space) + "\", in " +
                   std::to_string(groups->size()) + (groups->size() == 1 ? " group" : " groups") +
                   " or for a key\n";
   }
-  const auto others = add_other_namespaces(turn, answer);
+  const auto others = add_other_namespaces(run, answer);
   if (!others) return others.error();
   return answer;
 }
@@ -160,8 +160,8 @@ void add_why_command(CLI::App& app, Chosen& chosen) {
   why->callback([=, &chosen] {
     const bool is_given = option->count() > 0;
     chosen.kind = Kind::reads;
-    chosen.command = [=](Turn& turn) {
-      return is_given ? explain_one(turn, *group) : explain_all(turn);
+    chosen.command = [=](Run& run) {
+      return is_given ? explain_one(run, *group) : explain_all(run);
     };
   });
 }

@@ -1,7 +1,7 @@
 #include "bytes.h"
 #include "why.h"
 
-// What `why` and `waiters` tell, for programs.
+// The output of `why` and `waiters` for programs.
 
 namespace musterctl {
 namespace {

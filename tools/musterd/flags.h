@@ -9,7 +9,7 @@
 
 namespace musterd {
 
-/// What the flags, the environment and the configuration file say together.
+/// The settings from the flags, the environment and the configuration file.
 struct Configuration {
   muster::ServerOptions server;
   std::string port_file;

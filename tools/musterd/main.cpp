@@ -28,7 +28,7 @@ int fail(int code, const std::string& why) {
   return code;
 }
 
-// What a handler of signals can reach.
+// State that the signal handler uses.
 std::atomic<int> stop_signal{0};  ///< the one that came; 0: none
 std::atomic<muster::IoThread*> serving{nullptr};
 

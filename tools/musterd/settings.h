@@ -16,7 +16,7 @@ struct Setting {
 
   std::string name;
   Kind kind = Kind::value;
-  std::string form;      ///< of a value, such as "DURATION"
+  std::string form;      ///< of its value, such as "DURATION"
   std::string fallback;  ///< as the help shows it
   std::string help;
   Apply apply;

@@ -7,7 +7,7 @@
 
 #include "muster/types.h"
 
-// What people write in flags and files.
+// The units that people write in flags and files.
 
 namespace tools {
 
