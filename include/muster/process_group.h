@@ -50,7 +50,7 @@ using ObjectOf = std::conditional_t<std::is_convertible_v<const T&, const char*>
 /// threads  any, but only one collective at a time, and one receive per source and tag (else
 ///          busy); the blocking forms not from an inline handler
 ///
-/// Every call ends after its timeout + `limits().slack` at the latest and has a callback form, as
+/// Every call ends at its timeout + `limits().slack` at the latest, and has a callback form, as
 /// those of a store. After a move, every call on the old handle returns `closed`. The handle keeps
 /// the session of its store alive.
 class MUSTER_API StatelessProcessGroup {

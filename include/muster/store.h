@@ -180,8 +180,8 @@ class MUSTER_API Store {
                        Duration timeout = default_timeout);
 
   // Callback forms: the same arguments, promises and errors. They never block. After they have
-  // returned, they no longer use what the arguments point to. The Call that they return can end that
-  // one call.
+  // returned, they no longer use what the arguments point to. The Call that they return can cancel
+  // that one call.
 
   Call set_async(std::string_view key, std::string_view value, const SetOptions& options,
                  Duration timeout, Handler<bool> handler);
