@@ -184,7 +184,7 @@ class Play {
 
   void end() {
     switch (input_.below(8)) {
-      case 0: protocol_.reopen(now_); break;
+      case 0: protocol_.open(now_); break;
       case 1: protocol_.close(now_); break;
       case 2: protocol_.open(now_); break;
       default: protocol_.cancel(any_id(), now_); break;
@@ -201,23 +201,25 @@ class Play {
   }
 
   void look() {
-    std::vector<Effect> effects = protocol_.take_effects();
+    std::vector<Effect> effects = protocol_.effects().take();
     submitted_ = std::max(submitted_, pending_.empty() ? 0 : pending_.rbegin()->first);
     // Each call may end and be sent, and each may be acknowledged or abandoned.
     require(effects.size() <= 64 + 4 * submitted_, "effects are bounded");
     for (const Effect& effect : effects) {
       std::visit([this](const auto& one) { look_at(one); }, effect);
     }
-    require(protocol_.pending_count() == pending_.size(), "the calls are those that wait");
+    require(protocol_.requests().count() == pending_.size(), "the calls are those that wait");
   }
 
   void look_at(const Complete& over) {
     require(pending_.erase(over.call) == 1, "a call ends once");
     if (over.reply.has_value()) require(over.fate == Fate::answered, "a value is an answer");
   }
-  void look_at(const Transmit& sent) { reader_.read(sent.bytes, protocol_.server().limits); }
+  void look_at(const Transmit& sent) {
+    reader_.read(sent.bytes, protocol_.session().server().limits);
+  }
   void look_at(const Established&) {
-    slack_max_ = std::max(slack_max_, protocol_.server().limits.slack);
+    slack_max_ = std::max(slack_max_, protocol_.session().server().limits.slack);
   }
   void look_at(const Connect&) { reader_.begin(); }
   void look_at(const Disconnect&) {}

@@ -58,9 +58,9 @@ void ClientRunner::run_client_step(const std::string& verb, Arguments& arguments
   } else if (verb == "close") {
     machine().close(now_);
   } else if (verb == "reopen") {
-    machine().reopen(now_);
+    machine().open(now_);
   } else if (verb == "failure") {
-    const Error* failure = machine().failure();
+    const Error* failure = machine().session().failure();
     line(failure == nullptr ? "none" : std::string(muster::name_of(failure->code)));
   } else if (verb == "stopped") {
     now_ += duration_of(arguments.next("a time")).value();
@@ -234,8 +234,8 @@ void ClientRunner::receive(std::string bytes) {
 
 void ClientRunner::tell_effects() {
   if (protocol_ == nullptr) return;  // the script has set the scene only
-  for (auto effects = machine().take_effects(); !effects.empty();
-       effects = machine().take_effects()) {
+  for (auto effects = machine().effects().take(); !effects.empty();
+       effects = machine().effects().take()) {
     for (const auto& effect : effects) {
       std::visit([this](const auto& each) { tell(each); }, effect);
     }

@@ -47,7 +47,7 @@ void Client::open() {
 
 protocol::CallId Client::call(const wire::RequestBody& body, Duration timeout, Done done) {
   const auto id = protocol_.submit(body, timeout, now());
-  const Duration slack = protocol_.server().limits.slack;
+  const Duration slack = protocol_.session().server().limits.slack;
   pending_.emplace(id, Pending{std::move(done), now() + timeout + slack});
   carry_out_all();
   return id;
@@ -66,7 +66,7 @@ void Client::close() {
 
 void Client::reopen() {
   incarnation_ = 0;
-  protocol_.reopen(now());
+  protocol_.open(now());
   carry_out_all();
 }
 
@@ -108,14 +108,14 @@ void Client::apply(const protocol::Input& input) {
 void Client::carry_out_all() {
   if (is_carrying_out_) return;
   is_carrying_out_ = true;
-  for (auto effects = protocol_.take_effects(); !effects.empty();
-       effects = protocol_.take_effects()) {
+  for (auto effects = protocol_.effects().take(); !effects.empty();
+       effects = protocol_.effects().take()) {
     for (const auto& effect : effects) {
       std::visit([this](const auto& each) { carry_out(each); }, effect);
     }
   }
   is_carrying_out_ = false;
-  if (protocol_.pending_count() != pending_.size()) violated("a call was lost");
+  if (protocol_.requests().count() != pending_.size()) violated("a call was lost");
   arm();
 }
 
@@ -222,7 +222,7 @@ void Client::carry_out(const protocol::Established& effect) {
     ++resumed_count_;
     return resumed();
   }
-  incarnation_ = protocol_.server().incarnation;
+  incarnation_ = protocol_.session().server().incarnation;
   ++session_number_;
 }
 

@@ -52,15 +52,15 @@ class Client {
   bool is_dead() const { return is_dead_; }
   bool is_stopped() const { return stopped_until_ > scheduler_.now(); }
   bool established() const { return protocol_.established(); }
-  const Error* failure() const { return protocol_.failure(); }
+  const Error* failure() const { return protocol_.session().failure(); }
   std::size_t pending_count() const { return pending_.size(); }
   std::uint64_t resumed_count() const { return resumed_count_; }
   /// The server's start to which its session belongs; 0: it has none.
   std::uint64_t incarnation() const { return incarnation_; }
   /// Counts its sessions.
   std::uint64_t session_number() const { return session_number_; }
-  const wire::ServerLimits& limits() const { return protocol_.server().limits; }
-  const wire::ServerHello& session() const { return protocol_.server(); }
+  const wire::ServerLimits& limits() const { return protocol_.session().server().limits; }
+  const wire::ServerHello& session() const { return protocol_.session().server(); }
 
   /// Told of epochs and of the session's end.
   std::function<void(const wire::Event& event)> notified;

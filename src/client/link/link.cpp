@@ -81,7 +81,8 @@ Link::Link(net::Address address, std::string address_text, StoreOptions options)
       handlers_(options_, *io_thread_),
       loop_(io_thread_->impl().loop()),
       spinners_max_(static_cast<int>(net::usable_cores()) - 1),
-      protocol_(protocol_options(address_text_, options_, process_)),
+      protocol_(std::make_unique<protocol::Protocol>(
+          protocol_options(address_text_, options_, process_))),
       timer_(loop_) {
   limits_ = limits_of(wire::ServerLimits{});
   spare_bytes_.reserve(spare_transmits_max);
@@ -108,7 +109,7 @@ CallId Link::submit(const wire::RequestBody& body, Duration timeout, Ticket&& ti
         mark_.covers(ticket.serial) || (ticket.mark && ticket.mark->covers(ticket.serial));
     if (is_cancelled) is_cancelling_ = true;
     try {
-      id = protocol_.submit(body, timeout, monotonic_now());
+      id = protocol_->submit(body, timeout, monotonic_now());
       add_pending(id).ticket = std::move(ticket);
       is_sent = send_directly();
     } catch (const std::bad_alloc&) {
@@ -139,13 +140,13 @@ Ticket Link::take_ticket(PendingCalls::iterator pending) {
 
 /// returns  whether the I/O thread has nothing to do
 bool Link::send_directly() {
-  const bool is_awaited = is_broken_ || is_cancelling_ || protocol_.next_deadline() < armed_for_;
+  const bool is_awaited = is_broken_ || is_cancelling_ || protocol_->next_deadline() < armed_for_;
   if (direct_fd_ < 0 || is_awaited) return false;
-  auto only = protocol_.take_transmit();
+  auto only = protocol_->effects().take_transmit();
   if (!only) return false;
   const std::size_t sent = net::Connection::send_now(direct_fd_, only->bytes);
   if (sent == only->bytes.size()) {
-    protocol_.give_spare(std::move(only->bytes));
+    protocol_->effects().give_spare(std::move(only->bytes));
     return true;
   }
   leftover_ = std::move(only->bytes);
@@ -162,7 +163,7 @@ void Link::give_up(CallId call) {
     if (found == pending_.end()) return;
     ticket = take_ticket(found);
     try {
-      protocol_.cancel(call, monotonic_now());
+      protocol_->cancel(call, monotonic_now());
     } catch (const std::bad_alloc&) {
       break_down();
     }
@@ -195,7 +196,7 @@ void Link::close() {
   if (is_forked()) return;
   try {
     const std::lock_guard lock(mutex_);
-    if (!std::exchange(is_closing_, true)) protocol_.close(monotonic_now());
+    if (!std::exchange(is_closing_, true)) protocol_->close(monotonic_now());
   } catch (const std::bad_alloc&) {
     break_down();
   }
@@ -260,7 +261,7 @@ void Link::turn() {
 void Link::apply(const protocol::Input& input) {
   {
     const std::lock_guard lock(mutex_);
-    if (!is_broken_) protocol_.apply(input, monotonic_now());
+    if (!is_broken_) protocol_->apply(input, monotonic_now());
   }
   pump();
 }
@@ -278,9 +279,9 @@ void Link::pump() {
       if (is_broken_) continue;
       direct_fd_ = -1;
       if (!leftover_.empty()) send(std::exchange(leftover_, {}));
-      for (std::string& bytes : spare_bytes_) protocol_.give_spare(std::move(bytes));
+      for (std::string& bytes : spare_bytes_) protocol_->effects().give_spare(std::move(bytes));
       spare_bytes_.clear();
-      effects = protocol_.take_effects(std::move(effects));
+      effects = protocol_->effects().take(std::move(effects));
       is_closed = is_closing_;
       somebody_waits = !establishing_.empty();
     }
@@ -399,7 +400,7 @@ void Link::execute(protocol::Established&) {
   connector_->mark_good();
   close_set_aside();
   const std::lock_guard lock(mutex_);
-  const wire::ServerHello& server = protocol_.server();
+  const wire::ServerHello& server = protocol_->session().server();
   limits_ = limits_of(server.limits);
   incarnation_ = server.incarnation;
   if (connection_) connection_->set_user_timeout(server.limits.session_timeout);
@@ -421,10 +422,10 @@ void Link::end_turn() {
     const std::lock_guard lock(mutex_);
     if (is_finished_) return;
     const bool is_clear = connection_ && connection_->is_open() &&
-                          connection_->unsent_bytes() == 0 && protocol_.established() &&
-                          !protocol_.has_effects() && !is_broken_ && !is_closing_;
+                          connection_->unsent_bytes() == 0 && protocol_->established() &&
+                          protocol_->effects().empty() && !is_broken_ && !is_closing_;
     direct_fd_ = is_clear ? connection_->descriptor() : -1;
-    next = std::min(protocol_.next_deadline(), give_up_at_);
+    next = std::min(protocol_->next_deadline(), give_up_at_);
     for (const Establishing& waiting : establishing_) next = std::min(next, waiting.deadline);
     if (next >= armed_for_) return;  // an early turn does no harm
     armed_for_ = next;

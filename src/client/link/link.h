@@ -247,14 +247,13 @@ class Link : public std::enable_shared_from_this<Link> {
   EstablishingCalls establishing_calls_{*this};
 
   mutable std::mutex mutex_;
-  protocol::Protocol protocol_;
+  std::unique_ptr<protocol::Protocol> protocol_;
   PendingCalls pending_;
   base::SpareNodes<PendingCalls> spare_pending_;
   std::vector<Establishing> establishing_;
   std::map<std::uint64_t, std::weak_ptr<EpochWatcher>> watchers_;
   Limits limits_;
   std::uint64_t incarnation_ = 0;
-  bool is_opened_ = false;
   std::uint64_t attempt_count_ = 0;  ///< to connect, since establish
   Instant give_up_at_ = base::far_future;
   bool is_closing_ = false;

@@ -32,8 +32,8 @@ void Link::cancel_marked() {
 void Link::cancel_pending(CallId id, Pending& pending, Instant now) {
   if (std::exchange(pending.is_cancelled, true)) return;
   const auto& cancellation = pending.ticket.cancellation;
-  if (!cancellation) return protocol_.cancel(id, now);
-  std::visit([&](const auto& body) { protocol_.submit(body, cancel_patience, now); },
+  if (!cancellation) return protocol_->cancel(id, now);
+  std::visit([&](const auto& body) { protocol_->submit(body, cancel_patience, now); },
              *cancellation);
   pending.give_up_at = now + cancel_patience;
   give_up_at_ = std::min(give_up_at_, pending.give_up_at);
@@ -76,7 +76,7 @@ void Link::give_up_cancelled() {
   for (auto& [id, pending] : pending_) {
     if (pending.give_up_at <= now) {
       pending.give_up_at = base::far_future;
-      protocol_.cancel(id, now);
+      protocol_->cancel(id, now);
     } else {
       give_up_at_ = std::min(give_up_at_, pending.give_up_at);
     }

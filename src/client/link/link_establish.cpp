@@ -26,12 +26,7 @@ Call Link::establish(Duration timeout, Establishment done) {
     waiting.deadline = base::deadline_after(now, timeout);
     if (establishing_.empty()) attempt_count_ = 0;
     establishing_.push_back(std::move(waiting));
-    if (is_opened_) {
-      protocol_.reopen(now);
-    } else {
-      protocol_.open(now);
-    }
-    is_opened_ = true;
+    protocol_->open(now);
   } catch (const std::bad_alloc&) {
     take_back(number);
     break_down();
@@ -53,8 +48,8 @@ void Link::take_back(std::uint64_t establishing) {
 }
 
 std::optional<Result<void>> Link::outcome_of(const Establishing& waiting, Instant now) const {
-  if (protocol_.established()) return Result<void>();
-  if (const Error* const failed = protocol_.failure()) {
+  if (protocol_->established()) return Result<void>();
+  if (const Error* const failed = protocol_->session().failure()) {
     const bool may_pass =
         failed->code == ErrorCode::unavailable || failed->code == ErrorCode::suspended;
     if (!may_pass) return Result<void>(*failed);
@@ -67,7 +62,7 @@ std::optional<Result<void>> Link::outcome_of(const Establishing& waiting, Instan
 }
 
 Error Link::not_established(const Establishing& waiting, Instant now) const {
-  Error error = protocol_.last_trouble();
+  Error error = protocol_->session().last_trouble();
   error.where = address_text_;
   error.decided_by = "client";
   error.detail = "tried " + std::to_string(attempt_count_) + " times in " +

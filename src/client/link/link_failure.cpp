@@ -41,10 +41,10 @@ void Link::fail(std::string_view why) {
     direct_fd_ = -1;
     leftover_.clear();
     armed_for_ = base::far_future;
-    if (!is_finished_) protocol_ = protocol::Protocol(protocol_, ended);
+    if (!is_finished_) protocol_ = std::make_unique<protocol::Protocol>(*protocol_, ended);
     is_broken_ = false;
     if (is_finished_) return;
-    if (is_closing_) protocol_.close(base::monotonic_now());
+    if (is_closing_) protocol_->close(base::monotonic_now());
     pending.swap(pending_);
     establishing.swap(establishing_);
     give_up_at_ = base::far_future;

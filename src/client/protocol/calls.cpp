@@ -33,6 +33,11 @@ Call* Calls::find(std::uint64_t id) {
   return found == by_id_.end() ? nullptr : &found->second.call;
 }
 
+const Call* Calls::find(std::uint64_t id) const {
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : &found->second.call;
+}
+
 void Calls::remove(const Call& call) {
   const auto found = by_id_.find(call.id);
   forget_wake(found->second);

@@ -19,6 +19,7 @@ using base::Instant;
 /// A call that is not over.
 struct Call {
   std::uint64_t id = 0;
+  std::uint64_t user_data = 0;  ///< of who submitted it
   wire::Operation operation{};
   std::string_view name;  ///< for errors
   std::string fields;     ///< of the operation, encoded once
@@ -45,6 +46,7 @@ class Calls {
   Call& add(std::uint64_t id);
   /// Null when there is none.
   Call* find(std::uint64_t id);
+  const Call* find(std::uint64_t id) const;
   void remove(const Call& call);
   /// In the order of their ids.
   std::vector<Call> remove_all();

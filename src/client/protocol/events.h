@@ -70,6 +70,7 @@ struct Transmit {
 /// The call is over: the body of its reply, or why there is none.
 struct Complete {
   CallId call = 0;
+  std::uint64_t user_data = 0;  ///< that it was submitted with
   Result<std::string> reply;
   Fate fate = Fate::answered;
 };

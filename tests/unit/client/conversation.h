@@ -68,9 +68,10 @@ inline std::string event_bytes(wire::EventKind kind, ErrorCode code) {
 /// A protocol and what came of it.
 struct Conversation {
   explicit Conversation(Options options = {}) : protocol(std::move(options)) {}
+  Conversation(const Protocol& broken, Error why) : protocol(broken, std::move(why)) {}
 
   void take() {
-    for (Effect& effect : protocol.take_effects()) {
+    for (Effect& effect : protocol.effects().take()) {
       if (auto* sent = std::get_if<Transmit>(&effect)) transmitted.push_back(sent->bytes);
       if (auto* over = std::get_if<Complete>(&effect)) {
         completions.emplace(over->call, std::move(*over));

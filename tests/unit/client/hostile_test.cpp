@@ -45,7 +45,7 @@ void check_end(Conversation& conversation) {
   const int looks = conversation.pass(patience + 1s);
   CHECK(looks < 1000);
   for (CallId id = 1; id <= 4; ++id) CHECK(conversation.completions.count(id) == 1);
-  CHECK(conversation.protocol.pending_count() == 0);
+  CHECK(conversation.protocol.requests().count() == 0);
 }
 
 TEST_CASE("bytes that are cut at any place mean the same") {
@@ -74,7 +74,7 @@ TEST_CASE("a connection that ends at any byte is resumed, and nothing is lost or
     conversation.apply(Connected{});
     conversation.receive(hello_bytes(1, cut >= wire::server_hello_bytes) + story());
     CHECK(conversation.completions.size() == 3);
-    CHECK(conversation.protocol.pending_count() == 1);
+    CHECK(conversation.protocol.requests().count() == 1);
   }
 }
 
@@ -154,8 +154,8 @@ TEST_CASE("a frame that declares too much is refused on its header") {
   }
   conversation.receive(header);
   CHECK(conversation.disconnect_count == 1);
-  CHECK(conversation.protocol.last_trouble().code == ErrorCode::protocol_error);
-  CHECK(conversation.protocol.last_trouble().limit == limits.reply_bytes_max());
+  CHECK(conversation.protocol.session().last_trouble().code == ErrorCode::protocol_error);
+  CHECK(conversation.protocol.session().last_trouble().limit == limits.reply_bytes_max());
 }
 
 TEST_CASE("limits that would keep the client busy with nothing else do not") {
@@ -180,8 +180,8 @@ TEST_CASE("what else seems to speak at the address is named") {
     conversation.receive(bytes);
     CHECK(conversation.code(call) == ErrorCode::protocol_error);
     CHECK(conversation.completion(call).reply.error().detail.find(name) != std::string::npos);
-    REQUIRE(conversation.protocol.failure() != nullptr);
-    CHECK(conversation.protocol.failure()->code == ErrorCode::protocol_error);
+    REQUIRE(conversation.protocol.session().failure() != nullptr);
+    CHECK(conversation.protocol.session().failure()->code == ErrorCode::protocol_error);
     CHECK(conversation.notified.empty());
   }
 }

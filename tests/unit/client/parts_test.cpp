@@ -5,10 +5,10 @@
 
 #include "client/protocol/backoff.h"
 #include "client/protocol/calls.h"
+#include "client/protocol/connection_state.h"
 #include "client/protocol/inbox.h"
 #include "client/protocol/lease.h"
-#include "client/protocol/letters.h"
-#include "client/protocol/link.h"
+#include "client/protocol/receipts.h"
 #include "wire/request.h"
 
 namespace muster::client::protocol {
@@ -46,41 +46,41 @@ TEST_CASE("waits of equal bounds are that long") {
 }
 
 TEST_CASE("what is told is told again until a later frame is answered") {
-  Letters letters;
-  letters.acknowledge(1);
-  letters.abandon(2);
-  letters.acknowledge(1);
-  CHECK(letters.take_acknowledgements(10) == Ids{1});
-  CHECK(letters.take_abandons(11) == Ids{2});
-  CHECK_FALSE(letters.has_acknowledgements());
-  letters.acknowledge(3);
-  letters.confirm(10);
-  CHECK_FALSE(letters.has(1));
-  CHECK(letters.has(2));
-  letters.connection_lost();
-  CHECK(letters.take_acknowledgements(20) == Ids{3});
-  CHECK(letters.take_abandons(21) == Ids{2});
-  letters.confirm(30);
-  letters.connection_lost();
-  CHECK_FALSE(letters.has_acknowledgements());
-  CHECK_FALSE(letters.has_abandons());
+  Receipts receipts;
+  receipts.acknowledge(1);
+  receipts.abandon(2);
+  receipts.acknowledge(1);
+  CHECK(receipts.take_acknowledgements(10) == Ids{1});
+  CHECK(receipts.take_abandons(11) == Ids{2});
+  CHECK_FALSE(receipts.has_acknowledgements());
+  receipts.acknowledge(3);
+  receipts.confirm(10);
+  CHECK_FALSE(receipts.has(1));
+  CHECK(receipts.has(2));
+  receipts.connection_lost();
+  CHECK(receipts.take_acknowledgements(20) == Ids{3});
+  CHECK(receipts.take_abandons(21) == Ids{2});
+  receipts.confirm(30);
+  receipts.connection_lost();
+  CHECK_FALSE(receipts.has_acknowledgements());
+  CHECK_FALSE(receipts.has_abandons());
 }
 
 TEST_CASE("a reply is acknowledged or abandoned, never both") {
-  Letters letters;
-  letters.acknowledge(1);
-  letters.abandon(1);
-  CHECK_FALSE(letters.has_abandons());
-  letters.abandon(2);
-  letters.acknowledge(2);
-  CHECK(letters.take_acknowledgements(1) == Ids{1});
+  Receipts receipts;
+  receipts.acknowledge(1);
+  receipts.abandon(1);
+  CHECK_FALSE(receipts.has_abandons());
+  receipts.abandon(2);
+  receipts.acknowledge(2);
+  CHECK(receipts.take_acknowledgements(1) == Ids{1});
 }
 
 TEST_CASE("one frame carries as many ids as it may, the next the rest") {
-  Letters letters;
-  for (std::uint64_t id = 1; id <= wire::ids_per_frame_max + 5; ++id) letters.abandon(id);
-  CHECK(letters.take_abandons(1).size() == wire::ids_per_frame_max);
-  CHECK(letters.take_abandons(2).size() == 5);
+  Receipts receipts;
+  for (std::uint64_t id = 1; id <= wire::ids_per_frame_max + 5; ++id) receipts.abandon(id);
+  CHECK(receipts.take_abandons(1).size() == wire::ids_per_frame_max);
+  CHECK(receipts.take_abandons(2).size() == 5);
 }
 
 TEST_CASE("calls are sent in the order of their ids and looked at in that of their time") {
@@ -154,64 +154,64 @@ TEST_CASE("bytes that were not used are kept in front of those that follow") {
 }
 
 TEST_CASE("an attempt is over after its time, and the next is due after a wait") {
-  Link link(Backoff(50ms, 1s, 1), 2s);
-  link.open(start);
-  CHECK(link.attempt_is_due(start));
-  link.connect(start);
-  CHECK(link.next_deadline() == start + 2s);
-  link.greet(start + 1s);
-  CHECK(link.began() == start + 1s);
-  CHECK_FALSE(link.attempt_is_overdue(start + 2s - 1us));
-  CHECK(link.attempt_is_overdue(start + 2s));
-  link.fail(Attempt::silent, start + 2s);
-  CHECK_FALSE(link.server_is_dead());
-  CHECK(link.next_deadline() >= start + 2050ms);
-  CHECK(link.next_deadline() <= start + 2100ms);
+  ConnectionState connection(Backoff(50ms, 1s, 1), 2s);
+  connection.open(start);
+  CHECK(connection.attempt_is_due(start));
+  connection.connect(start);
+  CHECK(connection.next_deadline() == start + 2s);
+  connection.greet(start + 1s);
+  CHECK(connection.began() == start + 1s);
+  CHECK_FALSE(connection.attempt_is_overdue(start + 2s - 1us));
+  CHECK(connection.attempt_is_overdue(start + 2s));
+  connection.fail(Attempt::silent, start + 2s);
+  CHECK_FALSE(connection.server_is_dead());
+  CHECK(connection.next_deadline() >= start + 2050ms);
+  CHECK(connection.next_deadline() <= start + 2100ms);
 }
 
 TEST_CASE("who refuses is dead, who is silent is not, and who says not now proves neither") {
-  Link link(Backoff(50ms, 1s, 1), 2s);
-  link.open(start);
-  link.connect(start);
-  link.fail(Attempt::refused, start);
-  CHECK(link.server_is_dead());
-  link.connect(start + 1s);
-  link.fail(Attempt::answered, start + 1s);
-  CHECK(link.server_is_dead());
-  link.connect(start + 2s);
-  link.fail(Attempt::silent, start + 4s);
-  CHECK_FALSE(link.server_is_dead());
-  link.connect(start + 5s);
-  link.fail(Attempt::refused, start + 5s);
-  link.connect(start + 6s);
-  link.greet(start + 6s);
-  link.establish();
-  CHECK_FALSE(link.server_is_dead());
+  ConnectionState connection(Backoff(50ms, 1s, 1), 2s);
+  connection.open(start);
+  connection.connect(start);
+  connection.fail(Attempt::refused, start);
+  CHECK(connection.server_is_dead());
+  connection.connect(start + 1s);
+  connection.fail(Attempt::answered, start + 1s);
+  CHECK(connection.server_is_dead());
+  connection.connect(start + 2s);
+  connection.fail(Attempt::silent, start + 4s);
+  CHECK_FALSE(connection.server_is_dead());
+  connection.connect(start + 5s);
+  connection.fail(Attempt::refused, start + 5s);
+  connection.connect(start + 6s);
+  connection.greet(start + 6s);
+  connection.establish();
+  CHECK_FALSE(connection.server_is_dead());
 }
 
 TEST_CASE("a connection that was of use is replaced at once, others after a wait") {
-  Link link(Backoff(50ms, 1s, 1), 2s);
-  link.open(start);
+  ConnectionState connection(Backoff(50ms, 1s, 1), 2s);
+  connection.open(start);
   const auto establish = [&](Instant now) {
-    link.connect(now);
-    link.greet(now);
-    link.establish();
+    connection.connect(now);
+    connection.greet(now);
+    connection.establish();
   };
   establish(start);
-  link.lose(start);
-  CHECK(link.attempt_is_due(start));
+  connection.lose(start);
+  CHECK(connection.attempt_is_due(start));
   establish(start);
-  link.lose(start);
-  CHECK_FALSE(link.attempt_is_due(start + 49ms));
+  connection.lose(start);
+  CHECK_FALSE(connection.attempt_is_due(start + 49ms));
   establish(start + 1s);
-  link.prove();
-  link.lose(start + 1s);
-  CHECK(link.attempt_is_due(start + 1s));
+  connection.prove();
+  connection.lose(start + 1s);
+  CHECK(connection.attempt_is_due(start + 1s));
   establish(start + 1s);
-  link.prove();
-  link.distrust();
-  link.lose(start + 1s);
-  CHECK_FALSE(link.attempt_is_due(start + 1049ms));
+  connection.prove();
+  connection.distrust();
+  connection.lose(start + 1s);
+  CHECK_FALSE(connection.attempt_is_due(start + 1049ms));
 }
 
 }  // namespace

@@ -33,22 +33,22 @@ TEST_CASE("every call is over once, however many are pending") {
   CHECK(conversation.completion(1).reply.has_value());
   CHECK(conversation.code(2) == ErrorCode::cancelled);
   CHECK(conversation.code(4) == ErrorCode::outcome_unknown);
-  CHECK(conversation.protocol.pending_count() == 0);
+  CHECK(conversation.protocol.requests().count() == 0);
 }
 
 TEST_CASE("what is left of a broken one fails all calls, and gives none the id of an older one") {
-  Conversation conversation;
-  conversation.establish();
-  const CallId older = conversation.call(wire::Get{"k"}, 10s);
+  Conversation broken;
+  broken.establish();
+  const CallId older = broken.call(wire::Get{"k"}, 10s);
   Error why;
   why.code = ErrorCode::resource_exhausted;
-  conversation.protocol = Protocol(conversation.protocol, why);
+  Conversation conversation(broken.protocol, why);
   const CallId failed = conversation.call(wire::Get{"k"}, 10s);
   CHECK(failed > older);
   CHECK(conversation.code(failed) == ErrorCode::resource_exhausted);
   CHECK_FALSE(conversation.is_over(older));
 
-  conversation.protocol.reopen(conversation.now);
+  conversation.protocol.open(conversation.now);
   conversation.apply(Connected{});
   const auto hello = wire::decode_client_hello(conversation.transmitted.back());
   REQUIRE(hello);
@@ -209,7 +209,7 @@ TEST_CASE("inputs that nobody waits for are ignored") {
   conversation.apply(Connected{});
   conversation.apply(ConnectFailed{});
   conversation.protocol.open(conversation.now);
-  conversation.protocol.reopen(conversation.now);
+  conversation.protocol.open(conversation.now);
   conversation.protocol.cancel(99, conversation.now);
   conversation.take();
   CHECK(conversation.connect_count == 1);
@@ -234,7 +234,7 @@ TEST_CASE("after a failure the protocol reopens under the same object with ids t
   const CallId before = conversation.call(wire::Get{"k"}, 10s);
   conversation.receive(event_bytes(wire::EventKind::session_ended, ErrorCode::session_expired));
   CHECK(conversation.code(before) == ErrorCode::session_expired);
-  conversation.protocol.reopen(conversation.now);
+  conversation.protocol.open(conversation.now);
   conversation.take();
   const CallId after = conversation.call(wire::Get{"k"}, 10s);
   CHECK(after > before);
@@ -244,7 +244,7 @@ TEST_CASE("after a failure the protocol reopens under the same object with ids t
   CHECK(hello->incarnation == 0);
   CHECK(hello->token == wire::ResumeToken{});
   conversation.receive(hello_bytes(2));
-  CHECK(conversation.protocol.failure() == nullptr);
+  CHECK(conversation.protocol.session().failure() == nullptr);
   conversation.receive(reply_bytes(after, wire::ValueReply{"v"}));
   CHECK(conversation.completion(after).reply.has_value());
 }

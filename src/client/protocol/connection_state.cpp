@@ -1,33 +1,33 @@
-#include "client/protocol/link.h"
+#include "client/protocol/connection_state.h"
 
 #include <algorithm>
 
 namespace muster::client::protocol {
 
-void Link::open(Instant now) {
+void ConnectionState::open(Instant now) {
   phase_ = Phase::waiting;
   retry_at_ = now;
   server_is_dead_ = false;
   prove();
 }
 
-void Link::connect(Instant now) {
+void ConnectionState::connect(Instant now) {
   phase_ = Phase::connecting;
   began_ = now;
   overdue_at_ = now + hello_timeout_;
 }
 
-void Link::greet(Instant now) {
+void ConnectionState::greet(Instant now) {
   phase_ = Phase::greeting;
   began_ = now;
 }
 
-void Link::establish() {
+void ConnectionState::establish() {
   phase_ = Phase::established;
   server_is_dead_ = false;
 }
 
-void Link::fail(Attempt attempt, Instant now) {
+void ConnectionState::fail(Attempt attempt, Instant now) {
   phase_ = Phase::waiting;
   if (attempt != Attempt::answered) server_is_dead_ = attempt == Attempt::refused;
   // A long attempt was a wait itself.
@@ -36,13 +36,13 @@ void Link::fail(Attempt attempt, Instant now) {
   retry_at_ = std::max(rested, now + backoff_.least());
 }
 
-void Link::lose(Instant now) {
+void ConnectionState::lose(Instant now) {
   phase_ = Phase::waiting;
   retry_at_ = is_useful_ ? now : now + backoff_.next();
   is_useful_ = false;
 }
 
-Instant Link::next_deadline() const {
+Instant ConnectionState::next_deadline() const {
   switch (phase_) {
     case Phase::waiting: return retry_at_;
     case Phase::connecting:

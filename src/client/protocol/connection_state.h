@@ -20,7 +20,7 @@ enum class Attempt : std::uint8_t {
 ///
 /// The server counts as dead when an attempt was refused, and as alive again, if cut off, when one
 /// came to nothing; a server that answers "not now" proves neither.
-class Link {
+class ConnectionState {
  public:
   enum class Phase : std::uint8_t {
     idle,     ///< not opened, or over
@@ -30,12 +30,14 @@ class Link {
     established,
   };
 
-  Link(Backoff backoff, Duration hello_timeout)
+  ConnectionState(Backoff backoff, Duration hello_timeout)
       : backoff_(backoff), hello_timeout_(hello_timeout) {}
 
   Phase phase() const { return phase_; }
+  bool established() const { return phase_ == Phase::established; }
   bool is_attempting() const { return phase_ == Phase::connecting || phase_ == Phase::greeting; }
   bool server_is_dead() const { return server_is_dead_; }
+  bool waits_for_restart() const { return !established() && server_is_dead_; }
   /// When the connecting began or the hello was sent.
   Instant began() const { return began_; }
 

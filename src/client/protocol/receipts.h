@@ -15,7 +15,7 @@ namespace muster::client::protocol {
 ///
 /// Frames are known by their serial, a count of all frames. Cost: O(1) per id, amortized, and no
 /// memory in steady state.
-class Letters {
+class Receipts {
  public:
   void acknowledge(std::uint64_t id);
   void abandon(std::uint64_t id);

@@ -1,4 +1,4 @@
-#include "client/protocol/letters.h"
+#include "client/protocol/receipts.h"
 
 #include <utility>
 
@@ -6,11 +6,11 @@
 
 namespace muster::client::protocol {
 
-void Letters::acknowledge(std::uint64_t id) { add(to_acknowledge_, id); }
+void Receipts::acknowledge(std::uint64_t id) { add(to_acknowledge_, id); }
 
-void Letters::abandon(std::uint64_t id) { add(to_abandon_, id); }
+void Receipts::abandon(std::uint64_t id) { add(to_abandon_, id); }
 
-void Letters::add(Ids& ids, std::uint64_t id) {
+void Receipts::add(Ids& ids, std::uint64_t id) {
   auto node = spare_ids_.take();
   bool is_new = false;
   if (node.empty()) {
@@ -22,7 +22,7 @@ void Letters::add(Ids& ids, std::uint64_t id) {
   if (is_new) ids.push_back(id);
 }
 
-const std::vector<std::uint64_t>& Letters::take(Ids& ids, std::uint64_t serial, bool abandons) {
+const std::vector<std::uint64_t>& Receipts::take(Ids& ids, std::uint64_t serial, bool abandons) {
   taken_.clear();
   while (!ids.empty() && taken_.size() < wire::ids_per_frame_max) {
     taken_.push_back(ids.front());
@@ -32,15 +32,15 @@ const std::vector<std::uint64_t>& Letters::take(Ids& ids, std::uint64_t serial, 
   return taken_;
 }
 
-const std::vector<std::uint64_t>& Letters::take_acknowledgements(std::uint64_t serial) {
+const std::vector<std::uint64_t>& Receipts::take_acknowledgements(std::uint64_t serial) {
   return take(to_acknowledge_, serial, false);
 }
 
-const std::vector<std::uint64_t>& Letters::take_abandons(std::uint64_t serial) {
+const std::vector<std::uint64_t>& Receipts::take_abandons(std::uint64_t serial) {
   return take(to_abandon_, serial, true);
 }
 
-void Letters::confirm(std::uint64_t serial) {
+void Receipts::confirm(std::uint64_t serial) {
   while (!unproven_.empty() && unproven_.front().serial <= serial) {
     spare_ids_.keep(ids_.extract(unproven_.front().id));
     unproven_.pop_front();
@@ -48,7 +48,7 @@ void Letters::confirm(std::uint64_t serial) {
 }
 
 /// What was told, and may not have arrived, is told again before what was not.
-void Letters::connection_lost() {
+void Receipts::connection_lost() {
   Ids acknowledge;
   Ids abandon;
   for (; !unproven_.empty(); unproven_.pop_front()) {
@@ -63,7 +63,7 @@ void Letters::connection_lost() {
   to_abandon_ = std::move(abandon);
 }
 
-void Letters::clear() {
+void Receipts::clear() {
   to_acknowledge_.clear();
   to_abandon_.clear();
   unproven_.clear();

@@ -1,0 +1,56 @@
+#include "client/protocol/liveness.h"
+
+#include <algorithm>
+
+namespace muster::client::protocol {
+namespace {
+
+/// A server that asks for more would keep us busy with nothing else.
+constexpr Duration heartbeat_min = std::chrono::milliseconds(10);
+
+}  // namespace
+
+void Liveness::note_event(Instant now) {
+  if (did_not_run(now)) {
+    ran_again_ = now;
+    heard_ = now;  // bytes may have come meanwhile
+  }
+  last_event_ = now;
+}
+
+void Liveness::begin(const wire::ServerLimits& limits, Instant now) {
+  is_connected_ = true;
+  heartbeat_interval_ = std::max(limits.heartbeat, heartbeat_min);
+  session_timeout_ = limits.session_timeout;
+  heartbeat_at_ = now + heartbeat_interval_;
+}
+
+bool Liveness::did_not_run(Instant now) const {
+  return is_connected_ && now - last_event_ > 2 * heartbeat_interval_;
+}
+
+bool Liveness::has_just_run_again(Instant proven, Instant now) const {
+  return ran_again_ > proven && now - ran_again_ < patience();
+}
+
+void Liveness::await_next_heartbeat(Instant now) {
+  heartbeat_at_ += heartbeat_interval_;
+  if (heartbeat_at_ <= now) heartbeat_at_ = now + heartbeat_interval_;
+}
+
+Instant Liveness::falls_silent_at(const Lease& lease) const {
+  const auto since = lease.waiting_since();
+  if (!is_connected_ || !since) return base::far_future;
+  return std::max(*since, heard_) + patience();
+}
+
+Instant Liveness::next_deadline(const Lease& lease) const {
+  return is_connected_ ? std::min(heartbeat_at_, falls_silent_at(lease)) : base::far_future;
+}
+
+/// How long a server that can be reached may take to be heard.
+Duration Liveness::patience() const {
+  return std::max(session_timeout_ / 5, 2 * heartbeat_interval_);
+}
+
+}  // namespace muster::client::protocol

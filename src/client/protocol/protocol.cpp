@@ -1,0 +1,261 @@
+// How a session begins, breaks and ends:
+//
+//   open -> connect -> our hello, its hello -> established
+//   established -> (lost) -> connect -> our hello with session and token, its hello -> established
+//   its hello says that the session is no more -> over -> open
+//
+// Hellos that only say "not now" are failed attempts. Whoever says something that is no hello
+// is not our server: before the first session that is final, since the address must be wrong.
+//
+// The lease is looked at before anything else, also before bytes that have come: a process that
+// was stopped for most of the session timeout must not use an answer from before.
+
+#include "client/protocol/protocol.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "base/text.h"
+
+namespace muster::client::protocol {
+namespace {
+
+bool is_passing(ErrorCode status) {
+  return status == ErrorCode::busy || status == ErrorCode::resource_exhausted ||
+         status == ErrorCode::unavailable;
+}
+
+ConnectionState unopened(const Options& options) {
+  return {Backoff(options.backoff_min, options.backoff_max, options.jitter_seed),
+          options.hello_timeout};
+}
+
+}  // namespace
+
+Protocol::Protocol(Options options)
+    : connection_(unopened(options)),
+      session_(std::move(options)),
+      requests_(session_, connection_, lease_, effects_, 0) {}
+
+Protocol::Protocol(const Protocol& broken, Error why)
+    : connection_(unopened(broken.session_.options())),
+      session_(broken.session_, std::move(why)),
+      requests_(session_, connection_, lease_, effects_, broken.requests_.last_id()) {}
+
+// What the rim asks for.
+
+void Protocol::open(Instant now) {
+  const Admission admission = session_.admission();
+  const bool is_idle = connection_.phase() == ConnectionState::Phase::idle;
+  if (!is_idle || (admission != Admission::open && admission != Admission::over)) return;
+  session_.open();
+  liveness_.note_event(now);
+  connection_.open(now);
+  do_what_is_due(now);
+}
+
+CallId Protocol::submit(const wire::RequestBody& body, Duration timeout, Instant now,
+                        std::uint64_t user_data) {
+  settle_admission(now);
+  Call& call = requests_.add(body, timeout, user_data, now);
+  const CallId id = call.id;
+  if (const Error* const failure = session_.failure()) {
+    const bool is_suspended = session_.admission() == Admission::suspended;
+    requests_.end(id, is_suspended ? session_.suspension(lease_, liveness_, now) : *failure, now);
+    return id;
+  }
+  requests_.queue(call, body);
+  requests_.send_queued(now);
+  requests_.end_overdue(liveness_.silence(now), now);
+  requests_.send_abandons();
+  return id;
+}
+
+void Protocol::cancel(CallId id, Instant now) {
+  settle_admission(now);
+  if (requests_.find(id) == nullptr) return;
+  requests_.end(id, session_.error_of(ErrorCode::cancelled, "cancelled by its caller"), now);
+  requests_.send_abandons();
+  requests_.send_queued(now);
+}
+
+void Protocol::close(Instant now) {
+  if (session_.admission() == Admission::closed) return;
+  if (established()) wire::append_goodbye(effects_.outgoing(), "closed");
+  if (established() || connection_.is_attempting()) effects_.add(Disconnect{});
+  forget_connection();
+  connection_.close();
+  requests_.session_ended();
+  session_.close();
+  requests_.end_all(*session_.failure(), now);
+}
+
+// What the rim saw.
+
+void Protocol::apply(const Input& input, Instant now) {
+  liveness_.note_event(now);
+  settle_admission(now);
+  std::visit(
+      [&](const auto& seen) {
+        if constexpr (!std::is_same_v<decltype(seen), const Advance&>) on(seen, now);
+      },
+      input);
+  do_what_is_due(now);
+}
+
+void Protocol::on(const Connected&, Instant now) {
+  if (connection_.phase() != ConnectionState::Phase::connecting) return;
+  connection_.greet(now);
+  session_.connected();
+  wire::append_client_hello(effects_.outgoing(), session_.options().identity);
+}
+
+void Protocol::on(const ConnectFailed& input, Instant now) {
+  if (connection_.phase() != ConnectionState::Phase::connecting) return;
+  const bool refused = input.kind == ConnectFailure::refused;
+  fail_attempt(refused ? Attempt::refused : Attempt::silent,
+               session_.error_of(ErrorCode::unavailable, input.detail), now);
+}
+
+void Protocol::on(const Disconnected& input, Instant now) {
+  std::string detail = input.detail;
+  if (detail.empty()) detail = input.by_peer ? "the other side closed it" : "it broke";
+  if (established()) {
+    lose_connection(session_.error_of(ErrorCode::unavailable, "the connection was lost: " + detail),
+                    now);
+  } else if (connection_.is_attempting()) {
+    fail_attempt(Attempt::silent,
+                 session_.error_of(ErrorCode::unavailable, "closed before its hello: " + detail),
+                 now);
+  }
+}
+
+// The session.
+
+void Protocol::accept(wire::ServerHello hello, Instant now) {
+  const bool resumes = session_.exists();
+  if (resumes && !hello.resumed) {
+    // It should have refused; so at least we do.
+    const bool same = hello.incarnation == session_.server().incarnation;
+    hello.status =
+        static_cast<std::uint16_t>(same ? ErrorCode::session_expired : ErrorCode::server_restarted);
+    return refuse(hello, now);
+  }
+  session_.accept(std::move(hello));
+  lease_.begin(connection_.began());
+  connection_.establish();
+  liveness_.begin(session_.server().limits, now);
+  settle_admission(now);
+  effects_.add(Established{resumes});
+  if (resumes) {
+    effects_.log(LogLevel::info, "resumed the session at " + session_.options().where);
+  }
+  requests_.send_again(now);
+  requests_.send_queued(now);
+}
+
+void Protocol::refuse(const wire::ServerHello& hello, Instant now) {
+  Error why = session_.refusal(hello);
+  if (!is_passing(why.code)) return end_session(std::move(why), now);
+  effects_.add(Disconnect{});
+  fail_attempt(Attempt::answered, std::move(why), now);
+}
+
+void Protocol::meet_stranger(Error error, Instant now) {
+  Error why = session_.error_of(error.code, std::move(error.detail));
+  why.expected = error.expected;
+  why.actual = error.actual;
+  if (!session_.exists()) return end_session(std::move(why), now);
+  effects_.add(Disconnect{});
+  requests_.end_all(why, now);
+  fail_attempt(Attempt::refused, std::move(why), now);
+}
+
+void Protocol::fail_attempt(Attempt attempt, Error why, Instant now) {
+  effects_.log(LogLevel::debug,
+               "cannot connect to " + session_.options().where + ": " + why.detail);
+  session_.attempt_failed(std::move(why));
+  forget_connection();
+  connection_.fail(attempt, now);
+}
+
+void Protocol::lose_connection(Error why, Instant now) {
+  effects_.log(LogLevel::info,
+               "the connection to " + session_.options().where + " ended: " + why.detail);
+  session_.connection_lost(std::move(why), now);
+  forget_connection();
+  connection_.lose(now);
+}
+
+void Protocol::end_session(Error why, Instant now) {
+  const bool there_was_one = session_.exists();
+  if (established() || connection_.is_attempting()) effects_.add(Disconnect{});
+  forget_connection();
+  connection_.close();
+  requests_.session_ended();
+  effects_.log(LogLevel::warning, "the session at " + session_.options().where + " is over: " +
+                                      std::string(name_of(why.code)) + ": " + why.detail);
+  session_.end(why);
+  requests_.end_all(why, now);
+  if (there_was_one) effects_.add(Notify{{wire::EventKind::session_ended, 0, std::move(why)}});
+}
+
+void Protocol::forget_connection() {
+  incoming_.connection_lost();
+  requests_.connection_lost();
+  lease_.connection_lost();
+  liveness_.connection_lost();
+}
+
+// Time.
+
+void Protocol::do_what_is_due(Instant now) {
+  if (now >= liveness_.falls_silent_at(lease_)) {
+    effects_.add(Disconnect{.is_silent = true});
+    lose_connection(
+        session_.error_of(ErrorCode::unavailable,
+                          "the server is silent for " + base::rounded(liveness_.silence(now))),
+        now);
+  }
+  if (connection_.attempt_is_overdue(now)) {
+    const bool greeting = connection_.phase() == ConnectionState::Phase::greeting;
+    effects_.add(Disconnect{.is_silent = greeting && session_.exists()});
+    fail_attempt(Attempt::silent,
+                 session_.error_of(ErrorCode::unavailable,
+                                   std::string(greeting ? "no hello came within "
+                                                        : "no connection came about within ") +
+                                       base::rounded(session_.options().hello_timeout)),
+                 now);
+  }
+  settle_admission(now);
+  if (connection_.attempt_is_due(now)) {
+    connection_.connect(now);
+    effects_.add(Connect{});
+  }
+  if (liveness_.heartbeat_is_due(now)) {
+    requests_.send_heartbeat(now);
+    liveness_.await_next_heartbeat(now);
+  }
+  requests_.end_overdue(liveness_.silence(now), now);
+  requests_.send_abandons();
+}
+
+Instant Protocol::next_deadline() const {
+  return std::min({connection_.next_deadline(), requests_.next_wake(),
+                   session_.next_deadline(connection_, lease_), liveness_.next_deadline(lease_)});
+}
+
+void Protocol::settle_admission(Instant now) {
+  const Admission due = session_.due_admission(connection_, lease_, now);
+  if (due == session_.admission()) return;
+  if (due == Admission::open) return session_.admit();
+  Error why = due == Admission::suspended ? session_.suspension(lease_, liveness_, now)
+                                          : session_.unreachable(liveness_.silence(now));
+  effects_.log(LogLevel::warning, "no answer from " + session_.options().where + ": " + why.detail);
+  session_.admit_no_more(due, why);
+  requests_.end_all(why, now);
+}
+
+}  // namespace muster::client::protocol
