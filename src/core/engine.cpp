@@ -88,4 +88,14 @@ Counts Engine::counts() const {
   return counts;
 }
 
+Snapshot Engine::snapshot() const {
+  Snapshot snapshot;
+  snapshot.core = counts();
+  snapshot.name_spaces = name_spaces_.size();
+  snapshot.sessions_begun = sessions_.begun_count();
+  snapshot.sessions_lost = sessions_.lost_count();
+  snapshot.rim = rim_counts_;
+  return snapshot;
+}
+
 }  // namespace muster::core

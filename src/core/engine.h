@@ -7,6 +7,7 @@
 
 #include "core/events.h"
 #include "core/session/effects.h"
+#include "core/session/snapshot.h"
 #include "core/sessions.h"
 #include "wire/operation_table.h"
 
@@ -34,6 +35,9 @@ class Engine {
   Instant next_deadline() const;
 
   Counts counts() const;
+  /// With what the rim has counted.
+  Snapshot snapshot() const;
+  RimCounts& rim_counts() { return rim_counts_; }
 
   /// What all memory is charged to; the rim charges its partial frames to it too.
   Quota& quota() { return host_.quota(); }
@@ -72,6 +76,7 @@ class Engine {
   NameSpaces name_spaces_;
   Sessions sessions_;
   Instant held_until_{};  ///< no timer fires before
+  RimCounts rim_counts_;
   std::array<std::uint64_t, wire::operations_count> operation_counts_{};
 };
 

@@ -48,6 +48,10 @@ void add_limits(Fields& fields, const Options& options) {
   fields.time("slack", limits.slack);
   fields.number("memory_bytes_max", options.memory_bytes_max);
   fields.number("namespace_memory_bytes_max", options.namespace_memory_bytes_max);
+  fields.number("connections_max", options.connections.connections_max);
+  fields.number("hello_connections_max", options.connections.hello_connections_max);
+  fields.number("hello_connections_per_address_max",
+                options.connections.hello_connections_per_address_max);
   fields.number("sessions_max", options.sessions_max);
   fields.number("namespaces_max", options.name_spaces_max);
   fields.number("groups_per_namespace_max", options.groups_per_namespace_max);
@@ -58,22 +62,6 @@ void add_limits(Fields& fields, const Options& options) {
   fields.time("gap_max", options.gap_max);
   fields.time("drain_after_gap", options.drain_after_gap);
   fields.time("slow_round_log", options.slow_round_log);
-}
-
-void add_counts(Fields& fields, const Counts& counts) {
-  fields.number("sessions_count", counts.sessions);
-  fields.number("observers_count", counts.observers);
-  fields.number("connections_count", counts.connections);
-  fields.number("keys_count", counts.keys);
-  fields.number("objects_count", counts.objects);
-  fields.number("groups_count", counts.groups);
-  fields.number("epochs_count", counts.epochs);
-  fields.number("rounds_count", counts.rounds);
-  fields.number("streams_count", counts.streams);
-  fields.number("waits_count", counts.waits);
-  fields.number("cached_results_count", counts.cached_results);
-  fields.number("timers_count", counts.timers);
-  fields.number("memory_used_bytes", counts.memory_bytes);
 }
 
 /// Where operators would find waits that they do not see from their own namespace.
@@ -106,16 +94,14 @@ void Engine::send_status(const RequestContext& context) {
   }
   fields.text("namespace", context.session.name_space.name);
   fields.number("namespace_memory_used_bytes", context.session.name_space.quota.used_bytes());
-  add_counts(fields, counts());
-  fields.number("namespaces_count", name_spaces_.size());
+  const Snapshot numbers = snapshot();
+  for (const Figure& figure : figures) fields.number(std::string(figure.name), figure.of(numbers));
   std::set<std::string_view> waiting;
   for (const auto& [id, session] : sessions_.all()) {
     const bool is_other = &session->name_space != &context.session.name_space;
     if (is_other && !session->parked.empty()) waiting.insert(session->name_space.name);
   }
   add_waiting(fields, waiting);
-  fields.number("sessions_begun_count", sessions_.begun_count());
-  fields.number("sessions_lost_count", sessions_.lost_count());
   for (std::size_t index = 0; index < wire::operations_count; ++index) {
     const std::string_view name = wire::operation_facts[index].name;
     fields.number("operations_" + std::string(name) + "_count", operation_counts_[index]);

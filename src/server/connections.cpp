@@ -5,9 +5,10 @@
 namespace muster::server {
 
 Connections::Connections(World& world, const core::Options& options, core::Quota& quota,
-                         SendScheduler& sender)
+                         core::RimCounts& counts, SendScheduler& sender)
     : world_(world),
       quota_(quota),
+      counts_(counts),
       sender_(sender),
       limits_(options.connections),
       frame_limits_{options.limits.request_bytes_max(), options.limits.essential_bytes_max()},
@@ -15,6 +16,7 @@ Connections::Connections(World& world, const core::Options& options, core::Quota
 
 Peer& Connections::add(std::shared_ptr<net::Channel> connection, const net::SocketAddress& address,
                        base::Instant now) {
+  ++counts_.accepted;
   Peer& peer = peers_.add(std::move(connection), quota_, frame_limits_);
   newcomers_.add(peer, address, now);
   control_admission();
@@ -46,6 +48,8 @@ void Connections::close_after_flush(Peer& peer) {
 }
 
 void Connections::send_away(std::shared_ptr<net::Channel> connection) {
+  ++counts_.accepted;
+  ++counts_.refused;
   let_leave(std::move(connection));
   control_admission();
 }
@@ -72,6 +76,8 @@ void Connections::forget_left() {
 
 void Connections::control_admission() {
   if (leaving_.size() >= limits_.leaving_connections_max) forget_left();
+  counts_.newcomers = newcomers_.count();
+  counts_.leaving = leaving_.size();
   if (newcomers_.is_full() || leaving_.size() >= limits_.leaving_connections_max) {
     world_.admit(World::Admission::nobody);
   } else if (newcomers_.has_full_host()) {

@@ -7,6 +7,7 @@
 #include "base/time.h"
 #include "core/memory/payload.h"
 #include "core/session/options.h"
+#include "core/session/snapshot.h"
 #include "net/address/socket_address.h"
 #include "net/channel.h"
 #include "server/peer/newcomers.h"
@@ -28,7 +29,7 @@ namespace muster::server {
 class Connections {
  public:
   Connections(World& world, const core::Options& options, core::Quota& quota,
-              SendScheduler& sender);
+              core::RimCounts& counts, SendScheduler& sender);
 
   bool is_full() const { return peers_.count() >= limits_.connections_max; }
   /// A newcomer; its connection is not started yet.
@@ -63,6 +64,7 @@ class Connections {
 
   World& world_;
   core::Quota& quota_;
+  core::RimCounts& counts_;
   SendScheduler& sender_;
   const core::ConnectionLimits& limits_;
   const FrameLimits frame_limits_;

@@ -111,6 +111,7 @@ void EngineDriver::carry_out(core::Close& effect) {
   Peer* const peer = connections_.peers().find(effect.connection);
   if (peer == nullptr) return;
   if (peer->session.empty()) {
+    ++counts().refused;
     log_.bounded_line(LogLevel::debug, name_of(*peer) + ": refused: " + effect.reason->detail,
                       now_);
   } else if (log_.is_on()) {

@@ -23,6 +23,7 @@ class EngineDriver {
   /// A turn begins: everything in it happens now.
   void begin_turn(base::Instant now) { now_ = now; }
   base::Instant now() const { return now_; }
+  core::RimCounts& counts() { return engine_.rim_counts(); }
 
   /// Any event may end any connection; see Connections.
   void apply(const core::Event& event);

@@ -111,6 +111,7 @@ void FrameReader::handle_unstorable(Peer& peer, const FrameAssembler::Unstorable
 
 /// Ends the connection of a peer that breaks the protocol, and tells it why.
 void FrameReader::break_off(Peer& peer, const Error& why) {
+  ++driver_.counts().breaches;
   log_.bounded_line(LogLevel::warning, name_of(peer) + ": closed: " + why.message(), driver_.now());
   wire::Event last;
   last.kind = wire::EventKind::session_ended;

@@ -47,6 +47,7 @@ void HelloReader::refuse_overdue() {
 }
 
 void HelloReader::refuse(Peer& peer, const Error& why) {
+  ++driver_.counts().refused;
   log_.bounded_line(LogLevel::debug, name_of(peer) + ": refused: " + why.detail, driver_.now());
   peer.connection->send(refusal(why.code, why.detail));
   connections_.close_after_flush(peer);

@@ -33,6 +33,17 @@ void SendScheduler::continue_soon(Peer& peer) {
 }
 
 void SendScheduler::look_at_unsent(Peer& peer) {
+  charge_unsent(peer);
+  const std::uint64_t unsent_bytes = peer.outbox.unsent_bytes();
+  counts_.unsent_bytes += unsent_bytes - std::exchange(peer.counted_bytes, unsent_bytes);
+  if (peer.connection->stalled_since() == base::far_future) return;
+  if (limits_.is_overfull(peer.outbox.waiting_bytes(), peer.asked_bytes)) {
+    return enlist(peer, overfull_);
+  }
+  if (!peer.slow.linked()) enlist(peer, slow_);
+}
+
+void SendScheduler::charge_unsent(Peer& peer) {
   const std::uint64_t own_bytes = peer.connection->unsent_own_bytes();
   if (own_bytes > peer.charged_bytes) {
     quota_.charge_always(own_bytes - peer.charged_bytes);
@@ -40,11 +51,16 @@ void SendScheduler::look_at_unsent(Peer& peer) {
     quota_.release(peer.charged_bytes - own_bytes);
   }
   peer.charged_bytes = own_bytes;
-  if (peer.connection->stalled_since() == base::far_future) return;
-  if (limits_.is_overfull(peer.outbox.waiting_bytes(), peer.asked_bytes)) {
-    return overfull_.append(peer.slow);
-  }
-  if (!peer.slow.linked()) slow_.append(peer.slow);
+}
+
+void SendScheduler::enlist(Peer& peer, core::Chain<Peer>& list) {
+  if (!peer.slow.linked()) ++counts_.slow;
+  list.append(peer.slow);
+}
+
+void SendScheduler::delist(Peer& peer) {
+  if (peer.slow.linked()) --counts_.slow;
+  peer.slow.leave();
 }
 
 bool SendScheduler::is_behind(Peer& peer) {
@@ -55,19 +71,22 @@ bool SendScheduler::is_behind(Peer& peer) {
 
 void SendScheduler::hold(Peer& peer, std::uint64_t before_bytes) {
   const std::uint64_t waiting_bytes = peer.outbox.waiting_bytes();
-  if (!peer.is_held) peer.asked_bytes = waiting_bytes - std::min(waiting_bytes, before_bytes);
+  if (peer.is_held) return;
+  peer.asked_bytes = waiting_bytes - std::min(waiting_bytes, before_bytes);
   peer.is_held = true;
+  ++counts_.held;
 }
 
 void SendScheduler::release(Peer& peer) {
-  peer.is_held = false;
+  if (!std::exchange(peer.is_held, false)) return;
+  --counts_.held;
   peer.asked_bytes = 0;
 }
 
 Peer* SendScheduler::take_overfull() {
   if (overfull_.empty()) return nullptr;
   Peer& peer = overfull_.first();
-  peer.slow.leave();
+  delist(peer);
   return &peer;
 }
 
@@ -75,7 +94,9 @@ void SendScheduler::forget(Peer& peer) {
   if (peer.dirty.linked()) --dirty_count_;
   peer.dirty.leave();
   peer.continuing.leave();
-  peer.slow.leave();
+  delist(peer);
+  release(peer);
+  counts_.unsent_bytes -= std::exchange(peer.counted_bytes, 0);
   quota_.release(std::exchange(peer.charged_bytes, 0));
 }
 

@@ -6,6 +6,7 @@
 #include "core/memory/chain.h"
 #include "core/memory/payload.h"
 #include "core/session/connection_limits.h"
+#include "core/session/snapshot.h"
 #include "server/peer/peer.h"
 #include "server/world.h"
 
@@ -20,8 +21,9 @@ namespace muster::server {
 /// to the quota and follows when the peer takes more.
 class SendScheduler {
  public:
-  SendScheduler(World& world, core::Quota& quota, const core::ConnectionLimits& limits)
-      : world_(world), quota_(quota), limits_(limits) {}
+  SendScheduler(World& world, core::Quota& quota, core::RimCounts& counts,
+                const core::ConnectionLimits& limits)
+      : world_(world), quota_(quota), counts_(counts), limits_(limits) {}
 
   /// Something was queued for the peer.
   void mark_dirty(Peer& peer);
@@ -58,9 +60,13 @@ class SendScheduler {
       32;  // what they were sent is in a cache still
 
   void continue_soon(Peer& peer);
+  void charge_unsent(Peer& peer);
+  void enlist(Peer& peer, core::Chain<Peer>& list);
+  void delist(Peer& peer);
 
   World& world_;
   core::Quota& quota_;
+  core::RimCounts& counts_;
   const core::ConnectionLimits& limits_;
   core::Chain<Peer> dirty_;       ///< something was queued in this turn
   core::Chain<Peer> continuing_;  ///< in the loop's next turn
@@ -75,12 +81,12 @@ void SendScheduler::judge_slow(base::Instant now, const LetGo& let_go) {
   slow.append_all(slow_);
   while (!slow.empty()) {
     Peer& peer = slow.first();
-    peer.slow.leave();
+    delist(peer);
     const base::Instant since = peer.connection->stalled_since();
     if (since == base::far_future) continue;
     const core::SlowPeer judged = limits_.judge(now - since, quota_);
     if (judged == core::SlowPeer::may_stay) {
-      slow_.append(peer.slow);
+      enlist(peer, slow_);
     } else {
       let_go(peer, judged);
     }

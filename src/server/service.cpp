@@ -22,8 +22,8 @@ Service::Service(World& world, Settings settings)
       settings_(std::move(settings)),
       log_(settings_.logger),
       engine_(settings_.core),
-      sender_(world_, engine_.quota(), settings_.core.connections),
-      connections_(world_, settings_.core, engine_.quota(), sender_),
+      sender_(world_, engine_.quota(), engine_.rim_counts(), settings_.core.connections),
+      connections_(world_, settings_.core, engine_.quota(), engine_.rim_counts(), sender_),
       driver_(engine_, settings_, connections_, sender_, log_),
       hellos_(driver_, connections_, log_, settings_.core),
       frames_(driver_, connections_, sender_, log_, settings_.core.connections),
@@ -107,6 +107,7 @@ void Service::closed(Peer& peer, net::CloseCause cause, const std::string& detai
   }
   connections_.forget(peer);
   const bool by_peer = cause == net::CloseCause::by_peer;
+  ++(by_peer ? driver_.counts().ended : driver_.counts().broken);
   driver_.apply(core::Disconnected{
       peer.id, by_peer ? core::DisconnectCause::closed : core::DisconnectCause::lost});
   end_turn();
@@ -125,6 +126,7 @@ void Service::end_turn() {
 void Service::let_slow_go() {
   const core::ConnectionLimits& limits = settings_.core.connections;
   sender_.judge_slow(driver_.now(), [this, &limits](Peer& peer, core::SlowPeer why) {
+    ++driver_.counts().too_slow;
     if (why == core::SlowPeer::has_stalled) {
       driver_.lose(peer, "it has taken nothing of its replies for " +
                              base::in_seconds(limits.stall_time_max));
@@ -138,6 +140,7 @@ void Service::let_overfull_go() {
   const core::ConnectionLimits& limits = settings_.core.connections;
   while (Peer* const first = sender_.take_overfull()) {
     for (Peer* peer = first; peer != nullptr; peer = sender_.take_overfull()) {
+      ++driver_.counts().too_slow;
       driver_.lose(*peer, "it does not take its replies: more than " +
                               std::to_string(limits.waiting_bytes_max >> 20) + " MiB wait");
     }

@@ -20,6 +20,7 @@ class Newcomers {
   /// The peer has said its hello, or is gone.
   void remove(Peer& peer);
 
+  std::uint32_t count() const { return count_; }
   /// No more may be accepted: of anybody, or of hosts that are counted.
   bool is_full() const { return count_ >= limits_.hello_connections_max; }
   bool has_full_host() const { return full_hosts_count_ > 0; }

@@ -53,7 +53,7 @@ void Outbox::send_some(net::SharedBytes& from, std::uint64_t& count) {
 
 std::uint64_t Outbox::waiting_bytes() const {
   const std::uint64_t sending_bytes = long_.empty() ? 0 : long_.front().bytes();
-  return connection_.unsent_bytes() + long_bytes_ - sending_bytes;
+  return unsent_bytes() - sending_bytes;
 }
 
 }  // namespace muster::server

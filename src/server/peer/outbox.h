@@ -38,7 +38,9 @@ class Outbox {
   /// Whether there is more of the long replies, and room for it before the socket.
   bool wants_part() const;
 
-  /// Bytes that wait behind the reply that is being sent.
+  /// Bytes that have not left, by reference or not.
+  std::uint64_t unsent_bytes() const { return connection_.unsent_bytes() + long_bytes_; }
+  /// Of them, those that wait behind the reply that is being sent.
   std::uint64_t waiting_bytes() const;
 
  private:
