@@ -11,6 +11,7 @@
 
 #include "core/engine.h"
 #include "script.h"
+#include "wire/error_body.h"
 #include "wire/hello.h"
 #include "wire/request.h"
 
@@ -70,6 +71,10 @@ struct Client {
   /// The group that the arguments name (`group=`), else the one formed last.
   GroupHandle& group(Arguments& arguments);
   std::uint64_t request_id(std::string_view label) const;
+  /// The requests that the words name, or `last`, or `all` whose replies are not acknowledged.
+  std::vector<std::uint64_t> ids(Arguments& arguments) const;
+  /// Their replies are acknowledged.
+  void forget(const std::vector<std::uint64_t>& ids);
 };
 
 /// Processes that scripts call by a name.
@@ -82,6 +87,10 @@ class Processes {
   std::vector<std::string> names_;
 };
 
+/// What a client says that begins a session, or resumes that of `honest`.
+wire::ClientHello hello_of(Arguments& arguments, const std::string& name, Processes& processes);
+wire::ClientHello resuming_hello_of(Arguments& arguments, const wire::ClientHello& honest);
+
 /// Makes the request that `verb` stands for; nothing when it stands for none.
 std::unique_ptr<Asked> request_of(const std::string& verb, Arguments& arguments, Client& client,
                                   Processes& processes);
@@ -89,6 +98,9 @@ std::unique_ptr<Asked> request_of(const std::string& verb, Arguments& arguments,
 /// What a reply says. Moves the client's counters on.
 Line reply_line(const Asked& asked, std::uint16_t code, std::string_view body, Client& client,
                 const Processes& processes);
+
+/// What an event says, after the client's name.
+void tell(Line& line, const wire::Event& event, const Processes& processes);
 
 /// Adds what `error` says to `line`.
 void tell(Line& line, const Error& error, const Processes& processes);

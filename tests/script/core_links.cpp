@@ -1,34 +1,8 @@
 // What clients do in scripts: they connect, ask, acknowledge, fall silent and come back.
 
-#include <algorithm>
-
 #include "core_runner.h"
 
 namespace muster::script {
-namespace {
-
-std::vector<std::uint64_t> ids_of(Client& client, Arguments& arguments) {
-  std::vector<std::uint64_t> ids;
-  while (const auto word = arguments.next()) {
-    if (*word == "all") {
-      ids = client.unacknowledged;
-    } else if (*word == "last") {
-      if (client.unacknowledged.empty()) throw ScriptError(client.name + " has no reply yet");
-      ids.push_back(client.unacknowledged.back());
-    } else {
-      ids.push_back(client.request_id(*word));
-    }
-  }
-  return ids;
-}
-
-void forget(Client& client, const std::vector<std::uint64_t>& ids) {
-  std::erase_if(client.unacknowledged, [&](std::uint64_t id) {
-    return std::find(ids.begin(), ids.end(), id) != ids.end();
-  });
-}
-
-}  // namespace
 
 void CoreRunner::run_client_step(const Step& step, const std::string& actor, Arguments& arguments) {
   const auto [found, is_new] = clients_.try_emplace(actor);
@@ -79,31 +53,13 @@ void CoreRunner::connect(Client& client, Arguments& arguments) {
   std::string name = client.name;
   client = Client();
   client.name = std::move(name);
-  wire::ClientHello& hello = client.hello;
-  hello.process.id = processes_.id_of(arguments.named("process").value_or(client.name));
-  hello.process.host = arguments.bytes("host").value_or("h1");
-  hello.process.pid = static_cast<std::uint32_t>(arguments.number("pid").value_or(1));
-  hello.process.label = arguments.bytes("label").value_or("");
-  hello.name_space = arguments.bytes("namespace").value_or("");
-  hello.auth_method = static_cast<std::uint8_t>(arguments.number("auth").value_or(0));
-  hello.version_min =
-      static_cast<std::uint16_t>(arguments.number("version_min").value_or(hello.version_min));
-  hello.version_max =
-      static_cast<std::uint16_t>(arguments.number("version_max").value_or(hello.version_max));
-  if (arguments.flag("observer")) hello.role = wire::Role::observer;
+  client.hello = hello_of(arguments, client.name, processes_);
   say_hello(client);
 }
 
 void CoreRunner::resume(Client& client, Arguments& arguments) {
   const wire::ClientHello honest = client.hello;
-  if (const auto session = arguments.number("session")) {
-    client.hello.session_id = static_cast<std::uint64_t>(*session);
-  }
-  if (const auto incarnation = arguments.number("incarnation")) {
-    client.hello.incarnation = static_cast<std::uint64_t>(*incarnation);
-  }
-  if (arguments.flag("with_wrong_token")) client.hello.token.bytes.fill(0x11);
-  if (const auto name_space = arguments.bytes("namespace")) client.hello.name_space = *name_space;
+  client.hello = resuming_hello_of(arguments, honest);
   // A resume that is refused leaves the connection before it as it was.
   const core::ConnectionId before = client.connection;
   say_hello(client);
@@ -121,8 +77,8 @@ void CoreRunner::disconnect(Client& client, core::DisconnectCause cause) {
 }
 
 void CoreRunner::acknowledge(Client& client, Arguments& arguments, std::string_view verb) {
-  const std::vector<std::uint64_t> ids = ids_of(client, arguments);
-  forget(client, ids);
+  const std::vector<std::uint64_t> ids = client.ids(arguments);
+  client.forget(ids);
   if (verb == "ack") {
     apply_from(client, core::Acknowledged{client.connection, &ids});
     return;
@@ -136,7 +92,7 @@ void CoreRunner::heartbeat(Client& client, Arguments& arguments) {
   for (const std::string& label : arguments.list("acks")) {
     ids.push_back(client.request_id(label));
   }
-  forget(client, ids);
+  client.forget(ids);
   apply_from(client, core::Heartbeat{client.connection, client.next_heartbeat++, &ids});
 }
 
@@ -156,7 +112,7 @@ void CoreRunner::ask(Client& client, const std::string& verb, Arguments& argumen
   auto asked = request_of(verb, arguments, client, processes_);
   if (asked == nullptr) throw ScriptError("unknown verb: " + verb);
   arguments.finish();
-  forget(client, asked->owned.request.acknowledged);
+  client.forget(asked->owned.request.acknowledged);
   const std::uint64_t id = asked->owned.request.id;
   if (!asked->label.empty()) client.labels[asked->label] = id;
   Asked& sent = *(client.asked[id] = std::move(asked));

@@ -266,6 +266,15 @@ void tell(Line& line, const Error& error, const Processes& processes) {
   line.further("detail", quoted(error.detail));
 }
 
+void tell(Line& line, const wire::Event& event, const Processes& processes) {
+  std::string kind = "session_ended";
+  if (event.kind == wire::EventKind::epoch_broken) kind = "epoch_broken";
+  if (event.kind == wire::EventKind::rank_left) kind = "rank_left";
+  line.words += "event " + kind + " " + std::string(muster::name_of(event.error.code));
+  if (event.epoch != 0) line.with("epoch", std::to_string(event.epoch));
+  tell(line, event.error, processes);
+}
+
 Line reply_line(const Asked& asked, std::uint16_t code, std::string_view body, Client& client,
                 const Processes& processes) {
   Line line;

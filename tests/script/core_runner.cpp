@@ -223,13 +223,7 @@ void CoreRunner::tell(const core::SendReply& effect) {
 void CoreRunner::tell(const core::SendEvent& effect) {
   const auto event = wire::decode_event(static_cast<std::uint16_t>(effect.kind), *effect.body);
   if (!event) throw ScriptError("an event cannot be decoded: " + event.error().message());
-  std::string kind = "session_ended";
-  if (effect.kind == wire::EventKind::epoch_broken) kind = "epoch_broken";
-  if (effect.kind == wire::EventKind::rank_left) kind = "rank_left";
-  Line& line =
-      line_at(effect.connection, "event " + kind + " " + std::string(name_of(event->error.code)));
-  if (event->epoch != 0) line.with("epoch", std::to_string(event->epoch));
-  script::tell(line, event->error, processes_);
+  script::tell(line_at(effect.connection, ""), *event, processes_);
 }
 
 void CoreRunner::tell(const core::SendHeartbeatReply& effect) {

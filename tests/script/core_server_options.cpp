@@ -40,6 +40,16 @@ core::Options server_options(Arguments& arguments, Processes& processes) {
   read(arguments, "gap_max", options.gap_max);
   read(arguments, "drain_after_gap", options.drain_after_gap);
   read(arguments, "slow_round_log", options.slow_round_log);
+  core::ConnectionLimits& connections = options.connections;
+  read(arguments, "connections_max", connections.connections_max);
+  read(arguments, "hello_connections_max", connections.hello_connections_max);
+  read(arguments, "hello_connections_per_address_max",
+       connections.hello_connections_per_address_max);
+  read(arguments, "leaving_connections_max", connections.leaving_connections_max);
+  read(arguments, "waiting_bytes_max", connections.waiting_bytes_max);
+  read(arguments, "hold_bytes", connections.hold_bytes);
+  read(arguments, "continue_bytes", connections.continue_bytes);
+  read(arguments, "held_bytes_max", connections.held_bytes_max);
   read(arguments, "hosting_rank", options.hosting_rank);
   if (const auto process = arguments.named("hosting_process")) {
     options.hosting_process.id = processes.id_of(*process);
