@@ -5,9 +5,7 @@
 
 namespace muster::core {
 
-/// Most events come from the connection that the last one came from.
-Session* Connections::session_on(ConnectionId connection) {
-  if (connection == last_connection_) return last_session_;
+Session* Connections::look_up(ConnectionId connection) {
   const auto found = sessions_.find(connection);
   if (found == sessions_.end()) return nullptr;
   last_connection_ = connection;

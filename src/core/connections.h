@@ -17,8 +17,11 @@ class Connections {
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
-  /// The session on the connection, which is not 0. Null: there is none.
-  Session* session_on(ConnectionId connection);
+  /// The session on the connection, which is not 0. Null: there is none. Most events come from the
+  /// connection that the last one came from.
+  Session* session_on(ConnectionId connection) {
+    return connection == last_connection_ ? last_session_ : look_up(connection);
+  }
   void add(ConnectionId connection, Session& session) { sessions_.emplace(connection, &session); }
   void forget(ConnectionId connection);
   /// Has the rim close it; the session that was on it, if any, is the caller's to detach.
@@ -31,6 +34,8 @@ class Connections {
   std::vector<ConnectionId> all() const;
 
  private:
+  Session* look_up(ConnectionId connection);
+
   Outbox& outbox_;
   std::unordered_map<ConnectionId, Session*> sessions_;
   ConnectionId last_connection_ = 0;  ///< that was looked up; 0: none

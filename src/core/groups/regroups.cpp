@@ -189,7 +189,7 @@ void Regroups::fail(const Error& error) {
 void Regroups::close() {
   attempt_.open = false;
   attempt_.caller_count = 0;
-  attempt_.abandoned = {};
+  attempt_.abandoned.clear();
   epoch_.abandoned.disarm();
 }
 
@@ -203,6 +203,8 @@ void Regroups::departed(const Member& member) {
   trim_decided();
   if (!called(member)) return;
   if (--attempt_.caller_count == 0) close();
+  const auto is_its = [&](const AbandonedDeadline& each) { return each.rank == member.rank; };
+  if (std::erase_if(attempt_.abandoned, is_its) != 0) arm_abandoned();
   for (auto each = attempt_.waits.begin(); each != attempt_.waits.end();) {
     RegroupWait& wait = *each++;
     if (&wait.member != &member) continue;
@@ -263,10 +265,21 @@ void RegroupWait::abandoned() { group.regroups().abandoned(*this); }
 std::string RegroupWait::target() const { return text_of(member.roster); }
 
 void Regroups::abandoned(RegroupWait& wait) {
-  if (attempt_.abandoned.add(wait.parked, wait.member.rank)) {
-    host_.timers().arm(epoch_.abandoned, attempt_.abandoned.at);
+  attempt_.abandoned.push_back({wait.parked.deadline, wait.parked.timeout, wait.member.rank});
+  Timer& timer = epoch_.abandoned;
+  if (!timer.armed() || wait.parked.deadline < timer.at()) {
+    host_.timers().arm(timer, wait.parked.deadline);
   }
   wait.parked.wait.reset();
+}
+
+const AbandonedDeadline& Regroups::abandoned() const {
+  return *std::ranges::min_element(attempt_.abandoned, {}, &AbandonedDeadline::at);
+}
+
+void Regroups::arm_abandoned() {
+  if (attempt_.abandoned.empty()) return epoch_.abandoned.disarm();
+  host_.timers().arm(epoch_.abandoned, abandoned().at);
 }
 
 std::vector<Seat> Regroups::survivors(bool only_callers) const {

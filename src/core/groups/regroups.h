@@ -61,8 +61,8 @@ class Regroups {
   std::optional<std::vector<Seat>> seats_if_due() const;
   /// The earliest deadline has passed. Nothing: the open regroup has failed, for all who called.
   std::optional<std::vector<Seat>> seats_at_deadline(const Member& decider, Duration timeout);
-  /// For which `Epoch::abandoned` is armed.
-  const AbandonedDeadline& abandoned() const { return attempt_.abandoned; }
+  /// The earliest, for which `Epoch::abandoned` is armed.
+  const AbandonedDeadline& abandoned() const;
   /// The regroup that leads to the next epoch, as the client of `member` counts.
   std::uint64_t number_for(const Member& member) const {
     return attempt_.number - member.join_attempts;
@@ -84,8 +84,8 @@ class Regroups {
     std::uint32_t new_size = 0;
     std::uint32_t min_size = 0;
     std::uint32_t caller_count = 0;
-    std::uint64_t least_next_round = 0;  ///< of the callers
-    AbandonedDeadline abandoned;
+    std::uint64_t least_next_round = 0;        ///< of the callers
+    std::vector<AbandonedDeadline> abandoned;  ///< of live members
     Chain<RegroupWait> waits;
   };
   struct Decided {
@@ -100,6 +100,7 @@ class Regroups {
   void repeat(const RequestContext& context, Member& member, std::uint64_t number);
   void call_late(const RequestContext& context, Member& member);
   bool wait(const RequestContext& context, Member& member);
+  void arm_abandoned();
   bool called(const Member& member) const { return member.next_attempt > attempt_.number; }
   std::uint64_t first_decided() const { return attempt_.number - decided_.size(); }
   void trim_decided();

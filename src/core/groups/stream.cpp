@@ -298,7 +298,6 @@ Error Streams::gap_error(std::uint64_t expected, std::uint64_t actual, std::stri
   return error;
 }
 
-/// Acknowledged as the object itself would be: until then it is told again.
 std::vector<wire::ReceiverEntry> Streams::receivers() const {
   std::vector<wire::ReceiverEntry> receivers;
   for (const StreamWait& wait : waits_) {
@@ -310,6 +309,7 @@ std::vector<wire::ReceiverEntry> Streams::receivers() const {
   return receivers;
 }
 
+/// Acknowledged as the object itself would be: until then it is told again.
 Answer Streams::expired_answer(const Stream& stream, std::uint64_t sequence) const {
   Error error =
       roster_.error(ErrorCode::expired, "the object was sent " +

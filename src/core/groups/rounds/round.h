@@ -64,7 +64,7 @@ struct Round {
   Timer timer{TimerKind::round, this};
   Instant opened{};
   Instant log_next{};
-  AbandonedDeadline abandoned;
+  AbandonedDeadline abandoned;  ///< the earliest
   HeldBytes record;
 };
 

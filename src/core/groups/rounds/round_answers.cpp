@@ -104,18 +104,6 @@ Answer RoundAnswers::recovered(const Round& round, const Member& member,
   return answer;
 }
 
-bool RoundAnswers::is_withheld(const Round& round, const Member& member) const {
-  return round.state == Round::State::done && member.rank == roster_.hosting_rank &&
-         unconfirmed_count(round) != 0;
-}
-
-std::uint32_t RoundAnswers::unconfirmed_count(const Round& round) const {
-  if (round.call.collective != wire::Collective::barrier) return 0;
-  const Member& host = roster_.members[roster_.hosting_rank];
-  const bool counts_host = host.live() && host.acknowledged_round < round.number;
-  return round.unacknowledged_count - (counts_host ? 1 : 0);
-}
-
 std::vector<RankRange> RoundAnswers::unconfirmed(const Round& round) const {
   Error ranks;
   for (const Member& member : roster_.members) {

@@ -30,9 +30,17 @@ class RoundAnswers {
                    const std::vector<std::uint64_t>& next_sequences) const;
 
   /// Whether the member leaves a barrier last, and others have yet to confirm.
-  bool is_withheld(const Round& round, const Member& member) const;
+  bool is_withheld(const Round& round, const Member& member) const {
+    return round.state == Round::State::done && member.rank == roster_.hosting_rank &&
+           unconfirmed_count(round) != 0;
+  }
   /// How many members have yet to confirm a barrier before the rank that leaves last may go.
-  std::uint32_t unconfirmed_count(const Round& round) const;
+  std::uint32_t unconfirmed_count(const Round& round) const {
+    if (round.call.collective != wire::Collective::barrier) return 0;
+    const Member& host = roster_.members[roster_.hosting_rank];
+    const bool counts_host = host.live() && host.acknowledged_round < round.number;
+    return round.unacknowledged_count - (counts_host ? 1 : 0);
+  }
   std::vector<RankRange> unconfirmed(const Round& round) const;
   /// Who has to call an open round before it is done.
   std::vector<RankRange> missing(const Round& round) const;

@@ -81,8 +81,7 @@ void RoundValues::expire(Object& object) {
   shelf_.remove(object);
 }
 
-void RoundValues::drop(std::uint32_t rank) {
-  if (of(rank) == nullptr) return;
+void RoundValues::remove(std::uint32_t rank) {
   shelf_.remove(*by_rank_[rank]);
   by_rank_[rank] = nullptr;
 }

@@ -28,7 +28,9 @@ class RoundValues {
   void let_age();
   /// `object` is one of them.
   void expire(Object& object);
-  void drop(std::uint32_t rank);
+  void drop(std::uint32_t rank) {
+    if (of(rank) != nullptr) remove(rank);
+  }
   void clear();
 
   /// What all get: the value of a broadcast, a joined RoundReply. Null: there is none, or it has
@@ -43,6 +45,7 @@ class RoundValues {
 
  private:
   std::string joined() const;
+  void remove(std::uint32_t rank);
 
   Shelf& shelf_;
   std::vector<Object*> by_rank_;

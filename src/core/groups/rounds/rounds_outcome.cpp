@@ -115,13 +115,14 @@ void Rounds::acknowledged(Member& member, std::uint64_t number) {
   const std::uint64_t before = member.acknowledged_round;
   if (number <= before) return;
   member.acknowledged_round = number;
-  const std::uint64_t first = open_.empty() ? number + 1 : open_.front()->number;
-  for (std::uint64_t each = std::max(before + 1, first); each <= number; ++each) {
-    Round* round = find(each);
-    if (round == nullptr) continue;
-    --round->unacknowledged_count;
-    round->values.drop(member.rank);
-    confirm(*round);
+  if (open_.empty()) return;
+  const std::uint64_t oldest = open_.front()->number;
+  const std::uint64_t newest = std::min(number, open_.back()->number);
+  for (std::uint64_t each = std::max(before + 1, oldest); each <= newest; ++each) {
+    Round& round = *open_[each - oldest];
+    --round.unacknowledged_count;
+    round.values.drop(member.rank);
+    confirm(round);
   }
   free_acknowledged();
 }
@@ -178,7 +179,8 @@ void Rounds::timed_out(RoundWait& wait) {
 void Rounds::abandoned(RoundWait& wait) {
   Round& round = wait.round;
   const bool counts = round.is_open() && wait.recovery == nullptr;
-  if (counts && round.abandoned.add(wait.parked, wait.member.rank)) {
+  if (counts && wait.parked.deadline < round.abandoned.at) {
+    round.abandoned = {wait.parked.deadline, wait.parked.timeout, wait.member.rank};
     host_.timers().arm(round.timer, std::min(round.log_next, round.abandoned.at));
   }
   wait.parked.wait.reset();
