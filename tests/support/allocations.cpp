@@ -20,6 +20,7 @@ namespace {
 
 thread_local Allocated allocated_here;
 std::atomic<std::uint64_t> allocations{0};
+std::atomic<std::int64_t> live_bytes{0};
 
 /// What the C library takes for a block: its size, a header of 8 bytes, rounded up.
 std::int64_t taken_for(std::size_t block_bytes) {
@@ -29,17 +30,25 @@ std::int64_t taken_for(std::size_t block_bytes) {
 
 void on_taken(std::size_t asked_bytes, std::size_t block_bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);
+  const std::int64_t taken_bytes = taken_for(block_bytes);
+  live_bytes.fetch_add(taken_bytes, std::memory_order_relaxed);
   allocated_here.bytes += asked_bytes;
-  allocated_here.live_bytes += taken_for(block_bytes);
+  allocated_here.live_bytes += taken_bytes;
 }
 
-void on_given_back(std::size_t block_bytes) { allocated_here.live_bytes -= taken_for(block_bytes); }
+void on_given_back(std::size_t block_bytes) {
+  const std::int64_t taken_bytes = taken_for(block_bytes);
+  live_bytes.fetch_sub(taken_bytes, std::memory_order_relaxed);
+  allocated_here.live_bytes -= taken_bytes;
+}
 
 }  // namespace
 
 Allocated allocated() { return allocated_here; }
 
 std::uint64_t allocations_of_process() { return allocations.load(); }
+
+std::int64_t live_bytes_of_process() { return live_bytes.load(); }
 
 }  // namespace muster::test
 

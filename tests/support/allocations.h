@@ -17,6 +17,9 @@ Allocated allocated();
 /// How often any thread of the process has taken something since it began.
 std::uint64_t allocations_of_process();
 
+/// What all threads together have not given back.
+std::int64_t live_bytes_of_process();
+
 /// What `call` asks for.
 template <class Call>
 std::uint64_t bytes_allocated_by(const Call& call) {

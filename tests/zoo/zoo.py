@@ -40,10 +40,11 @@ SUITES = {
     "wire": [["unit", "script"], ["e2e"]],
     "net": [["unit", "net"], ["script"], ["api", "e2e"]],
     "server": [["unit", "script"], ["net"], ["e2e"]],
-    "client": [["unit", "script"], ["api", "net"], ["e2e"]],
+    "client": [["unit", "script"], ["api", "net"], ["e2e"], ["stress"]],
     "communicator": [["unit", "nccl", "gloo"]],
     "nccl": [["nccl"]],
     "gloo": [["gloo"]],
+    "leaks": [["stress"]],
 }
 
 
