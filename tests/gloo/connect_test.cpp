@@ -70,7 +70,7 @@ TEST_CASE("a rank that does not connect is named at the deadline, though Gloo wo
   for (const Error& error : make_beside(1s, [](auto&) {})) {
     CHECK(error.code == ErrorCode::timed_out);
     CHECK(error.rank_ranges == std::vector<RankRange>{{1, 1}});
-    CHECK(error.elapsed < 3s);
+    CHECK(error.elapsed < 15s);
   }
 }
 

@@ -138,7 +138,7 @@ TEST_CASE_FIXTURE(Machine, "what NCCL does not finish ends at the deadline, on a
     const auto began = std::chrono::steady_clock::now();
     const Error error = must_fail(nccl::create(group, rank, doubled(2s)));
     CHECK(error.code == ErrorCode::timed_out);
-    CHECK(std::chrono::steady_clock::now() - began < 3s);
+    CHECK(std::chrono::steady_clock::now() - began < 15s);
     must(group.barrier());
   });
   CHECK(nccl::failed_attempts() == 3);
