@@ -13,23 +13,23 @@ MUSTER_BEGIN_NAMESPACE
 ///     template <class T> static Result<std::string> encode(const T& object);
 ///     template <class T> static Result<T> decode(std::string_view bytes);
 ///
-/// whose errors are `codec_failure`, and which never runs code that the bytes choose. Sender and
-/// receiver must use the same id, or the receiver gets `codec_mismatch`. Ids below 256 are
-/// Muster's own; an application's codecs take ids from 256 on.
+/// Its errors are `codec_failure`. Decoding must never run code that the bytes choose. Sender and
+/// receiver must use the same id, else the receiver gets `codec_mismatch`. Ids below 256 belong to
+/// Muster; codecs of applications use ids from 256 on.
 namespace codec_id {
 inline constexpr std::uint32_t raw = 1;
 inline constexpr std::uint32_t cereal = 2;
 inline constexpr std::uint32_t json = 3;
-inline constexpr std::uint32_t nccl = 4;  ///< of nccl::unique_id alone: muster/nccl_id.h
-inline constexpr std::uint32_t nccl_communicator = 5;  ///< of muster/nccl.h alone
-inline constexpr std::uint32_t gloo_communicator = 6;  ///< of muster/gloo.h alone
+inline constexpr std::uint32_t nccl = 4;  ///< only for nccl::unique_id: muster/nccl_id.h
+inline constexpr std::uint32_t nccl_communicator = 5;  ///< only for muster/nccl.h
+inline constexpr std::uint32_t gloo_communicator = 6;  ///< only for muster/gloo.h
 }  // namespace codec_id
 
 struct RawCodec;     ///< bytes as they are: muster/codec_raw.h
 struct CerealCodec;  ///< cereal's portable binary format: muster/codec_cereal.h
 struct JsonCodec;    ///< nlohmann's JSON, for people and other languages: muster/codec_json.h
 
-/// The codec of `send_obj` and its kin when none is named. Include muster/codec_cereal.h to use
+/// The codec of `send_obj` and similar calls if none is named. Include muster/codec_cereal.h to use
 /// it, or name another one: `group.send_obj<muster::JsonCodec>(1, object)`.
 using DefaultCodec = CerealCodec;
 

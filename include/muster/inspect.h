@@ -1,7 +1,7 @@
 #pragma once
 
-// For operators and their tools: what a server knows of its sessions, groups and waits. `musterctl
-// why` is made of it.
+// For operators and their tools: the sessions, groups and waits of a server. `musterctl why` uses
+// it.
 
 #include <cstdint>
 #include <optional>
@@ -18,53 +18,53 @@
 
 MUSTER_BEGIN_NAMESPACE
 
-/// A process that is connected, or whose session still stands.
+/// A session: its process is connected, or may still reconnect.
 struct SessionInfo {
   std::uint64_t id = 0;
   ProcessInfo process;
   bool connected = false;
   Duration silence{0};        ///< since its last byte
-  std::uint32_t groups = 0;   ///< it is a member of
-  std::uint32_t waiting = 0;  ///< its calls that wait
+  std::uint32_t groups = 0;   ///< number of groups that it is a member of
+  std::uint32_t waiting = 0;  ///< number of its calls that wait
 };
 
 struct GroupInfo {
   std::string name;
   std::uint64_t epoch = 0;  ///< 0: it forms
   int world_size = 0;
-  int live = 0;  ///< members; while it forms: ranks that wait
+  int live = 0;  ///< live members; while it forms: ranks that have joined
   int candidates = 0;
-  std::uint64_t round = 0;  ///< that ranks wait in; 0: none
+  std::uint64_t round = 0;  ///< the round in which ranks wait; 0: none
   Duration round_age{0};
 };
 
-/// A round in which these ranks wait for those.
+/// A round in which the ranks that have `called` it wait for the `missing` ones.
 struct WaitingRound {
   std::uint64_t number = 0;
   std::string call;  ///< such as "broadcast root=1 codec=3"
   Duration age{0};   ///< since the first rank called it
   std::vector<RankRange> called;
   std::vector<RankRange> missing;
-  int older_rounds = 0;  ///< all who are needed came, but of so many open rounds before it the
-                         ///< oldest waits for `missing`; 0: it does itself
+  int older_rounds = 0;  ///< 0: this round waits for `missing`. Else all have called it, but it
+                         ///< waits behind so many open rounds, the oldest of which waits for them
 };
 
-/// A regroup that is not decided.
+/// A regroup without an outcome yet.
 struct WaitingRegroup {
   int new_size = 0;
   int min_size = 0;
   Duration age{0};
   std::vector<RankRange> called;
-  std::vector<RankRange> missing;  ///< also ranks for which no candidate is there
+  std::vector<RankRange> missing;  ///< also ranks without a candidate
 };
 
-/// A join that waits beside the members.
+/// A candidate: a join that waits for the next epoch.
 struct WaitingCandidate {
   MemberInfo member;  ///< live, silent or away; its rank: the one it asked for
   int world_size = 0;
   bool standby = false;
-  bool waits_for_holder = false;  ///< its rank's holder is silent, but not declared lost yet; else:
-                                  ///< until the members regroup
+  bool waits_for_holder = false;  ///< true: the holder of its rank is silent, but not lost yet;
+                                  ///< false: it waits until the members regroup
   Duration age{0};
   Duration left{0};  ///< until its deadline
 };
@@ -88,9 +88,9 @@ struct GroupReport {
                                     ///< there
   std::vector<RankRange> missing;   ///< while it forms: the ranks that are not
   std::vector<WaitingCandidate> candidates;
-  std::optional<WaitingRound> round;       ///< that is not decided
-  std::optional<WaitingRound> confirming;  ///< a barrier that is decided: the rank that leaves it
-                                           ///< last waits until these others have confirmed it
+  std::optional<WaitingRound> round;       ///< a round without an outcome yet
+  std::optional<WaitingRound> confirming;  ///< a barrier that has succeeded: the last rank out
+                                           ///< waits until the missing ones have confirmed it
   std::optional<WaitingRegroup> regroup;
   std::vector<WaitingReceiver> receivers;
   std::optional<Error>
@@ -109,7 +109,7 @@ struct WaiterInfo {
   Duration left{0};  ///< until its deadline
 };
 
-// All of them tell of the store's own namespace, and are answered at once, whatever waits.
+// All of these calls inspect the store's own namespace. The server answers them at once.
 //
 // errors   those of a store
 // threads  as blocking calls of a store
@@ -129,10 +129,10 @@ MUSTER_API Result<GroupReport> inspect_group(Store& store, std::string_view name
 
 /// Lists the objects that groups hold, in streams and in rounds, as keys are listed.
 ///
-/// prefix   of their paths, such as "group/tp0/epoch/7/stream/0-1/tag/99/3" and
+/// prefix   beginning of their paths, which are such as "group/tp0/epoch/7/stream/0-1/tag/99/3" or
 ///          "group/tp0/epoch/7/round/12/rank/0"; empty: all
-/// returns  in no order; `ttl`: what is left until the group's data expiration
-/// cost     one round trip per page of 4,096 objects or less
+/// returns  the objects in no order; `ttl`: the time left until the group's data expiration
+/// cost     one round trip per page of at most 4,096 objects
 MUSTER_API Result<std::vector<KeyInfo>> inspect_objects(Store& store, std::string_view prefix = {},
                                                         Duration timeout = default_timeout);
 
