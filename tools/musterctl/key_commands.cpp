@@ -169,7 +169,7 @@ Result<Answer> run_wait(Run& run, const std::vector<std::string>& keys) {
 
 void add_wait(CLI::App& app, Chosen& chosen) {
   auto keys = std::make_shared<std::vector<std::string>>();
-  auto* wait = app.add_subcommand("wait", "Waits until all keys are there, or the timeout.");
+  auto* wait = app.add_subcommand("wait", "Waits until all keys exist, or until the timeout.");
   wait->footer(footer_with("  musterctl wait --timeout 10min rank0/ready rank1/ready\n"));
   wait->add_option("KEY", *keys, "any bytes")->required();
   wait->callback([=, &chosen] {

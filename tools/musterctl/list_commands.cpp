@@ -182,9 +182,9 @@ void add(CLI::App& app, Chosen& chosen, const char* name, const char* help, cons
 
 void add_list_commands(CLI::App& app, Chosen& chosen) {
   add_list(app, chosen);
-  add(app, chosen, "status", "What the server tells of itself: limits, counts.",
+  add(app, chosen, "status", "Prints the state of the server: limits and counts.",
       "  musterctl status\n  musterctl --json status | jq -r .memory_bytes_max\n", run_status);
-  add(app, chosen, "sessions", "Lists the processes that are connected, or may come back.",
+  add(app, chosen, "sessions", "Lists the processes that are connected, or may reconnect.",
       "  musterctl sessions --watch\n", run_sessions);
   add(app, chosen, "groups", "Lists the groups, and in which round their ranks wait.",
       "  musterctl groups\n  musterctl groups --watch=5s\n", run_groups);

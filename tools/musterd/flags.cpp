@@ -17,9 +17,10 @@ namespace musterd {
 namespace {
 
 constexpr const char* description =
-    "Serves keys and groups to the processes of this machine, or of others where that is allowed. "
-    "Everything is kept in memory: when it stops, its clients are told, and what they kept is "
-    "gone.";
+    "Serves keys and groups to the processes of this machine, or of other machines if that is "
+    "allowed. It keeps all data in memory: when it stops, the data is lost, and its clients are "
+    "told "
+    "so.";
 
 constexpr const char* footer =
     R"(Durations are written as 500ms, 15s or 10min, bytes as 4096, 64KiB, 16MiB or 1GiB.
