@@ -12,8 +12,8 @@ constexpr std::size_t copied_head_bytes_max = 16 * 1024;  // longer heads are se
 
 }  // namespace
 
-EngineDriver::EngineDriver(core::Engine& engine, const Settings& settings, Connections& connections,
-                           SendScheduler& sender, ServerLog& log)
+EngineDriver::EngineDriver(core::Engine& engine, const Settings& settings,
+                           ConnectionManager& connections, SendScheduler& sender, ServerLog& log)
     : engine_(engine), settings_(settings), connections_(connections), sender_(sender), log_(log) {}
 
 void EngineDriver::apply(const core::Event& event) {

@@ -5,7 +5,7 @@
 
 #include "base/time.h"
 #include "core/engine.h"
-#include "server/connections.h"
+#include "server/connection_manager.h"
 #include "server/send_scheduler.h"
 #include "server/server_log.h"
 #include "server/settings.h"
@@ -17,7 +17,7 @@ namespace muster::server {
 /// closed connections.
 class EngineDriver {
  public:
-  EngineDriver(core::Engine& engine, const Settings& settings, Connections& connections,
+  EngineDriver(core::Engine& engine, const Settings& settings, ConnectionManager& connections,
                SendScheduler& sender, ServerLog& log);
 
   /// A turn begins: everything in it happens now.
@@ -25,7 +25,7 @@ class EngineDriver {
   base::Instant now() const { return now_; }
   core::RimCounts& counts() { return engine_.rim_counts(); }
 
-  /// Any event may end any connection; see Connections.
+  /// Any event may end any connection; see ConnectionManager.
   void apply(const core::Event& event);
 
   /// What the engine would have said.
@@ -50,7 +50,7 @@ class EngineDriver {
 
   core::Engine& engine_;
   const Settings& settings_;
-  Connections& connections_;
+  ConnectionManager& connections_;
   SendScheduler& sender_;
   ServerLog& log_;
   base::Instant now_{};

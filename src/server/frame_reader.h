@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/connections.h"
+#include "server/connection_manager.h"
 #include "server/engine_driver.h"
 #include "server/send_scheduler.h"
 #include "server/server_log.h"
@@ -21,8 +21,8 @@ namespace muster::server {
 /// but only so many.
 class FrameReader {
  public:
-  FrameReader(EngineDriver& driver, Connections& connections, SendScheduler& sender, ServerLog& log,
-              const core::ConnectionLimits& limits)
+  FrameReader(EngineDriver& driver, ConnectionManager& connections, SendScheduler& sender,
+              ServerLog& log, const core::ConnectionLimits& limits)
       : driver_(driver), connections_(connections), sender_(sender), log_(log), limits_(limits) {}
 
   void received(Peer& peer, std::string_view bytes);
@@ -41,7 +41,7 @@ class FrameReader {
   void break_off(Peer& peer, const Error& why);
 
   EngineDriver& driver_;
-  Connections& connections_;
+  ConnectionManager& connections_;
   SendScheduler& sender_;
   ServerLog& log_;
   const core::ConnectionLimits& limits_;

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/connections.h"
+#include "server/connection_manager.h"
 #include "server/engine_driver.h"
 #include "server/server_log.h"
 
@@ -13,7 +13,7 @@ namespace muster::server {
 /// Who says something else, or nothing, is told why it is refused.
 class HelloReader {
  public:
-  HelloReader(EngineDriver& driver, Connections& connections, ServerLog& log,
+  HelloReader(EngineDriver& driver, ConnectionManager& connections, ServerLog& log,
               const core::Options& options)
       : driver_(driver), connections_(connections), log_(log), options_(options) {}
 
@@ -30,7 +30,7 @@ class HelloReader {
   void complete(Peer& peer);
 
   EngineDriver& driver_;
-  Connections& connections_;
+  ConnectionManager& connections_;
   ServerLog& log_;
   const core::Options& options_;
 };

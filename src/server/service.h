@@ -8,7 +8,7 @@
 #include "core/engine.h"
 #include "net/address/socket_address.h"
 #include "net/channel.h"
-#include "server/connections.h"
+#include "server/connection_manager.h"
 #include "server/engine_driver.h"
 #include "server/frame_reader.h"
 #include "server/hello_reader.h"
@@ -78,7 +78,7 @@ class Service {
   ServerLog log_;
   core::Engine engine_;
   SendScheduler sender_;
-  Connections connections_;
+  ConnectionManager connections_;
   EngineDriver driver_;
   HelloReader hellos_;
   FrameReader frames_;

@@ -6,7 +6,7 @@
 
 #include "base/time.h"
 #include "core/engine.h"
-#include "server/connections.h"
+#include "server/connection_manager.h"
 #include "server/engine_driver.h"
 #include "server/hello_reader.h"
 #include "server/server_log.h"
@@ -20,7 +20,7 @@ class Stopping {
  public:
   using Done = std::function<void(std::uint64_t left)>;
 
-  Stopping(World& world, core::Engine& engine, EngineDriver& driver, Connections& connections,
+  Stopping(World& world, core::Engine& engine, EngineDriver& driver, ConnectionManager& connections,
            HelloReader& hellos, ServerLog& log)
       : world_(world),
         engine_(engine),
@@ -50,7 +50,7 @@ class Stopping {
   World& world_;
   core::Engine& engine_;
   EngineDriver& driver_;
-  Connections& connections_;
+  ConnectionManager& connections_;
   HelloReader& hellos_;
   ServerLog& log_;
   std::string reason_;

@@ -31,7 +31,7 @@ struct HelloStage {
 /// One connection as the server sees it: first its hello is awaited, then its frames.
 ///
 /// A peer that has to go is marked and stays until the turn ends, so whoever has a reference to it
-/// in a turn may go on using it; see Connections.
+/// in a turn may go on using it; see ConnectionManager.
 struct Peer {
   Peer(core::ConnectionId its_id, std::shared_ptr<net::Channel> its_connection, core::Quota& quota,
        const FrameLimits& limits)

@@ -26,10 +26,10 @@ namespace muster::server {
 ///
 /// Nobody dies inside a turn: whose connection is over is marked, is found by nobody, and stands
 /// until `bury`.
-class Connections {
+class ConnectionManager {
  public:
-  Connections(World& world, const core::Options& options, core::Quota& quota,
-              core::RimCounts& counts, SendScheduler& sender);
+  ConnectionManager(World& world, const core::Options& options, core::Quota& quota,
+                    core::RimCounts& counts, SendScheduler& sender);
 
   bool is_full() const { return peers_.count() >= limits_.connections_max; }
   /// A newcomer; its connection is not started yet.

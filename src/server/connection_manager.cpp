@@ -1,11 +1,11 @@
-#include "server/connections.h"
+#include "server/connection_manager.h"
 
 #include <utility>
 
 namespace muster::server {
 
-Connections::Connections(World& world, const core::Options& options, core::Quota& quota,
-                         core::RimCounts& counts, SendScheduler& sender)
+ConnectionManager::ConnectionManager(World& world, const core::Options& options, core::Quota& quota,
+                                     core::RimCounts& counts, SendScheduler& sender)
     : world_(world),
       quota_(quota),
       counts_(counts),
@@ -14,8 +14,8 @@ Connections::Connections(World& world, const core::Options& options, core::Quota
       frame_limits_{options.limits.request_bytes_max(), options.limits.essential_bytes_max()},
       newcomers_(limits_) {}
 
-Peer& Connections::add(std::shared_ptr<net::Channel> connection, const net::SocketAddress& address,
-                       base::Instant now) {
+Peer& ConnectionManager::add(std::shared_ptr<net::Channel> connection,
+                             const net::SocketAddress& address, base::Instant now) {
   ++counts_.accepted;
   Peer& peer = peers_.add(std::move(connection), quota_, frame_limits_);
   newcomers_.add(peer, address, now);
@@ -23,58 +23,58 @@ Peer& Connections::add(std::shared_ptr<net::Channel> connection, const net::Sock
   return peer;
 }
 
-void Connections::said_hello(Peer& peer) {
+void ConnectionManager::said_hello(Peer& peer) {
   newcomers_.remove(peer);
   control_admission();
 }
 
-void Connections::forget(Peer& peer) {
+void ConnectionManager::forget(Peer& peer) {
   newcomers_.remove(peer);
   sender_.forget(peer);
   peers_.mark_gone(peer);
   control_admission();
 }
 
-void Connections::close(Peer& peer) {
+void ConnectionManager::close(Peer& peer) {
   peer.connection->read_into({});
   peer.connection->close();
   forget(peer);
 }
 
-void Connections::close_after_flush(Peer& peer) {
+void ConnectionManager::close_after_flush(Peer& peer) {
   peer.connection->read_into({});
   let_leave(peer.connection);
   forget(peer);
 }
 
-void Connections::send_away(std::shared_ptr<net::Channel> connection) {
+void ConnectionManager::send_away(std::shared_ptr<net::Channel> connection) {
   ++counts_.accepted;
   ++counts_.refused;
   let_leave(std::move(connection));
   control_admission();
 }
 
-void Connections::let_leave(std::shared_ptr<net::Channel> connection) {
+void ConnectionManager::let_leave(std::shared_ptr<net::Channel> connection) {
   connection->close_after_flush(limits_.leaving_time);
   leaving_.push_back(std::move(connection));
 }
 
-void Connections::close_all() {
+void ConnectionManager::close_all() {
   for (Peer* const peer : peers_.all()) close(*peer);
   for (const auto& connection : leaving_) connection->close();
   leaving_.clear();
 }
 
-void Connections::look_at_leaving() {
+void ConnectionManager::look_at_leaving() {
   forget_left();
   control_admission();
 }
 
-void Connections::forget_left() {
+void ConnectionManager::forget_left() {
   std::erase_if(leaving_, [](const auto& connection) { return !connection->is_lingering(); });
 }
 
-void Connections::control_admission() {
+void ConnectionManager::control_admission() {
   if (leaving_.size() >= limits_.leaving_connections_max) forget_left();
   counts_.newcomers = newcomers_.count();
   counts_.leaving = leaving_.size();
