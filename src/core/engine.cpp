@@ -39,11 +39,11 @@ std::vector<Effect>& Engine::apply(const Event& event, Instant now) {
   if (gap != Duration::zero()) {
     // All sessions live longer by as much, since their silence is measured without such gaps.
     held_until_ = host_.now() + host_.options().drain_after_gap;
-    host_.outbox().log(LogLevel::warning, "the server did not run for " + in_seconds(gap) +
-                                              "; sessions and timers are extended");
+    host_.effects().log(LogLevel::warning, "the server did not run for " + in_seconds(gap) +
+                                               "; sessions and timers are extended");
   }
   std::visit([this](const auto& one) { on(one); }, event);
-  return host_.outbox().effects();
+  return host_.effects().all();
 }
 
 void Engine::on(const Advance&) {

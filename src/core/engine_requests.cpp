@@ -91,7 +91,7 @@ void Engine::turn_away(const Requested& event) {
   const Error* const reason = sessions_.connections().why_closed(event.connection);
   if (reason == nullptr) return static_cast<void>(sessions_.speaker(event.connection, "a request"));
   Answer answer = error_answer(*reason);
-  host_.outbox().add(SendReply{
+  host_.effects().add(SendReply{
       event.connection, event.request->id, answer.code, std::move(answer.head), {}, nullptr});
 }
 
@@ -136,10 +136,10 @@ void Engine::report_dead(const RequestContext& context, const wire::ReportDead& 
   Error why = failure(ErrorCode::fenced, "declared dead: " + quoted(request.reason));
   why.decided_by = describe(reporter.process);
   for (Session* session : reported) {
-    host_.outbox().log(LogLevel::warning, "session " + std::to_string(session->id) + " of " +
-                                              describe(session->process) +
-                                              " was declared dead by " + why.decided_by + ": " +
-                                              quoted(request.reason));
+    host_.effects().log(LogLevel::warning, "session " + std::to_string(session->id) + " of " +
+                                               describe(session->process) +
+                                               " was declared dead by " + why.decided_by + ": " +
+                                               quoted(request.reason));
     sessions_.end(*session, why, LossCause::reported);
   }
 }
@@ -153,7 +153,7 @@ void Engine::on(const Heartbeat& event) {
   Session* session = sessions_.speaker(event.connection, "a heartbeat");
   if (session == nullptr) return;
   if (event.acknowledged != nullptr) acknowledge(*session, *event.acknowledged);
-  host_.outbox().add(SendHeartbeatReply{event.connection, event.number});
+  host_.effects().add(SendHeartbeatReply{event.connection, event.number});
 }
 
 void Engine::acknowledge(Session& session, const std::vector<std::uint64_t>& request_ids) {

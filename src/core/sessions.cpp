@@ -49,7 +49,7 @@ Error full(std::string_view limit_name, std::uint64_t actual, std::uint64_t limi
 Sessions::Sessions(Host& host, NameSpaces& name_spaces)
     : host_(host),
       name_spaces_(name_spaces),
-      connections_(host.outbox()),
+      connections_(host.effects()),
       processes_(0, ProcessHash{host.options().hash_key}) {}
 
 void Sessions::hello(const Hello& event) {
@@ -95,7 +95,7 @@ void Sessions::refuse(const Hello& event, Error why) {
   hello.status = static_cast<std::uint16_t>(why.code);
   hello.incarnation = host_.options().incarnation;
   hello.detail = why.detail;
-  host_.outbox().add(
+  host_.effects().add(
       SendHello{event.connection, std::make_shared<const wire::ServerHello>(std::move(hello))});
   connections_.close(event.connection, std::move(why));
 }
@@ -158,7 +158,7 @@ void Sessions::welcome(Session& session, const Hello& event) {
   hello.limits = host_.options().limits;
   hello.hosting_process = host_.options().hosting_process;
   hello.hosting_rank = host_.options().hosting_rank;
-  host_.outbox().add(
+  host_.effects().add(
       SendHello{event.connection, std::make_shared<const wire::ServerHello>(std::move(hello))});
   heard(session);
 }
@@ -209,7 +209,7 @@ void Sessions::stop(const std::string& reason) {
   is_stopping_ = true;
   for (const ConnectionId connection : connections_.all()) {
     connections_.session_on(connection)->connection = 0;
-    host_.outbox().add(SendGoodbye{connection, reason});
+    host_.effects().add(SendGoodbye{connection, reason});
     connections_.close(connection, failure(ErrorCode::unavailable, reason));
   }
 }
@@ -235,8 +235,8 @@ void Sessions::expire(Session& session) {
                       "nothing was heard of it for " + in_seconds(host_.silence(session)));
   const std::string how =
       was_closed ? "its connection ended and it did not come back" : "it was silent for too long";
-  host_.outbox().log(LogLevel::info, "session " + std::to_string(session.id) + " of " +
-                                         describe(session.process) + " is lost: " + how);
+  host_.effects().log(LogLevel::info, "session " + std::to_string(session.id) + " of " +
+                                          describe(session.process) + " is lost: " + how);
   end(session, std::move(why), was_closed ? LossCause::closed : LossCause::heartbeat);
 }
 
@@ -247,7 +247,7 @@ void Sessions::end(Session& session, Error why, LossCause cause) {
   if (session.connection != 0) {
     auto body = std::make_shared<std::string>();
     wire::append_event(*body, wire::Event{wire::EventKind::session_ended, 0, why});
-    host_.outbox().send_event(session, wire::EventKind::session_ended, std::move(body));
+    host_.effects().send_event(session, wire::EventKind::session_ended, std::move(body));
     const ConnectionId connection = session.connection;
     session.connection = 0;
     connections_.close(connection, std::move(why));

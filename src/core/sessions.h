@@ -9,11 +9,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/connections.h"
 #include "core/events.h"
 #include "core/memory/hash.h"
 #include "core/name_spaces.h"
 #include "core/remembered.h"
+#include "core/session_connections.h"
 
 namespace muster::core {
 
@@ -37,7 +37,7 @@ class Sessions {
   /// protocol, which closes the connection, and for connections that were closed before.
   Session* speaker(ConnectionId connection, std::string_view doing);
   void heard(Session& session);
-  Connections& connections() { return connections_; }
+  SessionConnections& connections() { return connections_; }
 
   using Map = std::unordered_map<std::uint64_t, std::unique_ptr<Session>>;
   const Map& all() const { return sessions_; }
@@ -78,7 +78,7 @@ class Sessions {
   std::uint64_t lost_count_ = 0;
   std::uint64_t observers_count_ = 0;
   Map sessions_;
-  Connections connections_;
+  SessionConnections connections_;
   std::unordered_map<ProcessId, Chain<Session>, ProcessHash> processes_;
   /// The sessions that were fenced last, and by whom: who comes back is told so.
   Remembered<std::uint64_t, std::string, 4096> fenced_;

@@ -97,7 +97,7 @@ void Epoch::tell_who_is_gone() {
   wire::append_event(*body, event);
   const std::shared_ptr<const std::string> shared = std::move(body);
   for (const Member& member : roster.members) {
-    if (member.live()) host.outbox().send_event(*member.session, event.kind, shared);
+    if (member.live()) host.effects().send_event(*member.session, event.kind, shared);
   }
 }
 
@@ -117,7 +117,7 @@ void Epoch::tell_again(const Member& member) {
   }
   auto body = std::make_shared<std::string>();
   wire::append_event(*body, event);
-  host.outbox().send_event(*member.session, event.kind, std::move(body));
+  host.effects().send_event(*member.session, event.kind, std::move(body));
 }
 
 void Epoch::objects_expire() {

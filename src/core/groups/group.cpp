@@ -1,6 +1,6 @@
 #include "core/groups/group.h"
 
-#include "core/groups/group_room.h"
+#include "core/groups/groups_state.h"
 #include "core/session/failure.h"
 
 // Life of a joiner: judged by the join rules -> refused, or it gets a place: a seat of the group
@@ -40,15 +40,15 @@ JoinWait::~JoinWait() {
 }
 
 void JoinWait::timed_out() {
-  GroupRoom& room = joiner.group->room();
+  GroupsState& state = joiner.group->state();
   joiner.group->timed_out(*this);
-  room.work();
+  state.work();
 }
 
 void JoinWait::abandoned() {
-  GroupRoom& room = joiner.group->room();
+  GroupsState& state = joiner.group->state();
   joiner.group->abandoned(*this);
-  room.work();
+  state.work();
 }
 
 std::string JoinWait::target() const {
@@ -60,21 +60,21 @@ Joiner::~Joiner() {
   while (!waits.empty()) waits.first().link.leave();
 }
 
-Group::Group(GroupRoom& room, std::string name)
-    : room_(room), name_(std::move(name)), joiners_(room.claimants) {}
+Group::Group(GroupsState& state, std::string name)
+    : state_(state), name_(std::move(name)), joiners_(state.claimants) {}
 
 Group::~Group() = default;
 
 JoinRules Group::rules() const {
-  return {room_.host, name_, formed_ ? &formed_->epoch : nullptr, joiners_};
+  return {state_.host, name_, formed_ ? &formed_->epoch : nullptr, joiners_};
 }
 
 void Group::join(const RequestContext& context, const wire::Join& request) {
   Verdict verdict = rules().judge(context.session, request);
   switch (verdict.kind) {
-    case Verdict::Kind::refuse: return room_.host.fail(context, std::move(verdict.error));
+    case Verdict::Kind::refuse: return state_.host.fail(context, std::move(verdict.error));
     case Verdict::Kind::same_answer:
-      return room_.host.answer(context, formed_answer(*verdict.member));
+      return state_.host.answer(context, formed_answer(*verdict.member));
     case Verdict::Kind::regroup:
       return formed_->regroups.join(context, *verdict.member, request.world_size);
     case Verdict::Kind::attach: return attach(context, *verdict.joiner);
@@ -106,36 +106,36 @@ std::vector<const Joiner*> Group::candidates() const {
 
 void Group::admit(const RequestContext& context, const wire::Join& request) {
   auto joiner = std::make_unique<Joiner>(*this, context.session, request);
-  joiner->info = make_payload(room_.quota, request.info);
-  if (joiner->info == nullptr || !joiner->record.add(room_.quota, joiner_record_bytes)) {
+  joiner->info = make_payload(state_.quota, request.info);
+  if (joiner->info == nullptr || !joiner->record.add(state_.quota, joiner_record_bytes)) {
     const std::uint64_t bytes = joiner_record_bytes + request.info.size();
-    return room_.host.fail(context, memory_exhausted(room_.host, room_.quota, bytes));
+    return state_.host.fail(context, memory_exhausted(state_.host, state_.quota, bytes));
   }
-  Parked* parked = room_.host.park(context);
+  Parked* parked = state_.host.park(context);
   if (parked == nullptr) return;
-  joiner->arrival = ++room_.last_arrival;
+  joiner->arrival = ++state_.last_arrival;
   Joiner& waiting = joiners_.admit(std::move(joiner));
   parked->wait = std::make_unique<JoinWait>(waiting, *parked);
 }
 
 void Group::attach(const RequestContext& context, Joiner& joiner) {
-  Parked* parked = room_.host.park(context);
+  Parked* parked = state_.host.park(context);
   if (parked != nullptr) parked->wait = std::make_unique<JoinWait>(joiner, *parked);
 }
 
 void Group::judge_again(Joiner& joiner) {
   joiners_.judge_again(joiner);
-  room_.touch(*this);
+  state_.touch(*this);
 }
 
 std::unique_ptr<Joiner> Group::take(Joiner& joiner) {
-  room_.touch(*this);
+  state_.touch(*this);
   return joiners_.take(joiner);
 }
 
 void Group::fail(Joiner& joiner, const Error& error) {
   const std::unique_ptr<Joiner> owned = take(joiner);
-  while (!owned->waits.empty()) room_.host.fail(owned->waits.first().parked, error);
+  while (!owned->waits.empty()) state_.host.fail(owned->waits.first().parked, error);
 }
 
 void Group::timed_out(JoinWait& wait) {
@@ -145,8 +145,8 @@ void Group::timed_out(JoinWait& wait) {
   const bool last = &joiner.waits.first() == &joiner.waits.last();
   // It has been there: nobody who waits on is told that it never came.
   if (last && joiner.place == Joiner::Place::seat) joiners_.give_up(joiner);
-  room_.host.fail(wait.parked, std::move(error));
-  room_.reconsider(session);
+  state_.host.fail(wait.parked, std::move(error));
+  state_.reconsider(session);
 }
 
 /// The deadline of a joiner has passed: what did it wait for?
@@ -158,7 +158,7 @@ Error Group::timeout_error(const Joiner& joiner) {
   } else if (joiner.place == Joiner::Place::claimant) {
     timeout.detail = "the rank's holder is silent but not declared lost yet";
     add_rank(timeout, joiner.rank,
-             [&] { return report_of(room_.host, joiner.rank, *joiner.holder); });
+             [&] { return report_of(state_.host, joiner.rank, *joiner.holder); });
   } else {
     joiners_.forming().blame_absent(timeout);
   }
@@ -168,7 +168,7 @@ Error Group::timeout_error(const Joiner& joiner) {
 void Group::abandoned(JoinWait& wait) {
   const Session& session = wait.joiner.session;
   wait.parked.wait.reset();
-  room_.reconsider(session);
+  state_.reconsider(session);
 }
 
 void Group::lose(Member& member, LossCause cause) {

@@ -16,7 +16,7 @@
 
 namespace muster::core {
 
-struct GroupRoom;
+struct GroupsState;
 
 /// Who is in a group, who wants to be, and how its next epoch comes about. core/groups/join_rules.h
 /// has the rules for those who want to be, core/groups/regroups.h the round of all members that
@@ -24,7 +24,7 @@ struct GroupRoom;
 /// group_inspect.cpp tells operators.
 class Group {
  public:
-  Group(GroupRoom& room, std::string name);
+  Group(GroupsState& state, std::string name);
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -54,13 +54,13 @@ class Group {
   /// The epoch from which this one was regrouped; 0: none.
   std::uint64_t epoch_before() const { return formed_ ? formed_->before : 0; }
   const std::string& name() const { return name_; }
-  GroupRoom& room() const { return room_; }
+  GroupsState& state() const { return state_; }
   wire::GroupEntry summary() const;
   void inspect(const RequestContext& context) const;
   /// Candidates in the order in which they came.
   std::vector<const Joiner*> candidates() const;
 
-  bool dirty = false;  ///< the room's: it has work to do
+  bool dirty = false;  ///< GroupsState's: it has work to do
 
  private:
   /// What a group has while it is formed; what it has while it forms is in core/groups/forming.h.
@@ -96,7 +96,7 @@ class Group {
   // group_inspect.cpp
   std::uint32_t world_size() const;
 
-  GroupRoom& room_;
+  GroupsState& state_;
   std::string name_;
   Joiners joiners_;
   std::optional<Formed> formed_;  ///< nothing: it forms

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/groups/group_room.h"
+#include "core/groups/groups_state.h"
 #include "core/session/failure.h"
 #include "core/session/reply.h"
 
@@ -38,10 +38,9 @@ void Group::form_from_joiners() {
 
 /// Seat i becomes rank i. `decider`: whose deadline decided that the absent stay outside.
 void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
-  GroupRoom& room = room_;
   Epoch* const old = formed_ ? &formed_->epoch : nullptr;
   auto made = std::make_unique<Epoch>(
-      room.host, room.quota, room.objects, name_, room.host.next_epoch(),
+      state_.host, state_.quota, state_.objects, name_, state_.host.next_epoch(),
       old != nullptr ? old->roster.data_expiration : joiners_.forming().data_expiration());
   std::vector<std::unique_ptr<Joiner>> joiners;
   for (const Seat& seat : seats) {
@@ -61,7 +60,7 @@ void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
   Chain<RegroupWait> waits;
   if (formed_) formed_->regroups.hand_over(waits);
   formed_.emplace(*this, *made, old != nullptr ? old->roster.epoch : 0);
-  room.epochs.emplace(made->roster.epoch, std::move(made));
+  state_.epochs.emplace(made->roster.epoch, std::move(made));
   if (old != nullptr) supersede(*old, seats, decider);
   for (const Seat& seat : seats) unlink_older(*seat.session);
   answer_members(seats, joiners, waits);
@@ -83,7 +82,7 @@ void Group::supersede(Epoch& old, const std::vector<Seat>& seats, const Member* 
     Error fenced = old.roster.error(ErrorCode::fenced, "the others regrouped without this rank");
     fenced.decided_by = "rank " + std::to_string(decider->rank);
     old.roster.blame(fenced, *decider);
-    old.roster.fenced = make_failure(room_.quota, fenced);
+    old.roster.fenced = make_failure(state_.quota, fenced);
   }
   for (Member& member : old.roster.members) {
     if (member.live()) member.standing = Standing::fenced;
@@ -98,7 +97,7 @@ void Group::unlink_older(Session& session) {
   for (Member* member : all) {
     const Roster& roster = member->roster;
     if (roster.group != name_ || roster.epoch == formed_->epoch.roster.epoch) continue;
-    room_.over.push_back(roster.epoch);
+    state_.over.push_back(roster.epoch);
     member->unlink();
   }
 }
@@ -115,9 +114,9 @@ void Group::end_epoch() {
 void Group::let_go(Epoch& old) {
   old.close();
   old.group = nullptr;
-  room_.over.push_back(old.roster.epoch);
+  state_.over.push_back(old.roster.epoch);
   if (const std::uint64_t dropped = old.streams.dropped_count(); dropped != 0) {
-    room_.host.outbox().log(
+    state_.host.effects().log(
         LogLevel::info, "group " + quoted(name_) + " epoch " + std::to_string(old.roster.epoch) +
                             ": " + std::to_string(dropped) + " undelivered objects were dropped");
   }
@@ -137,11 +136,11 @@ void Group::answer_members(const std::vector<Seat>& seats,
     const Member& member = formed_->epoch.roster.members[rank];
     if (seats[rank].survivor == nullptr) {
       Chain<JoinWait>& joins = (*joiner++)->waits;
-      while (!joins.empty()) room_.host.answer(joins.first().parked, formed_answer(member));
+      while (!joins.empty()) state_.host.answer(joins.first().parked, formed_answer(member));
       continue;
     }
     for (; caller != callers.end() && &(*caller)->member == seats[rank].survivor; ++caller) {
-      room_.host.answer((*caller)->parked, formed_answer(member));
+      state_.host.answer((*caller)->parked, formed_answer(member));
     }
   }
 }

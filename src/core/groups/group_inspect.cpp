@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/groups/group_entries.h"
-#include "core/groups/group_room.h"
+#include "core/groups/groups_state.h"
 #include "core/session/failure.h"
 #include "core/session/reply.h"
 
@@ -83,7 +83,7 @@ wire::GroupEntry Group::summary() const {
   const Round* undecided = rounds.undecided();
   if (const Round* round = undecided != nullptr ? undecided : rounds.confirming()) {
     entry.round = round->number;
-    entry.round_age = room_.host.now() - round->opened;
+    entry.round_age = state_.host.now() - round->opened;
   }
   return entry;
 }
@@ -93,18 +93,18 @@ void Group::inspect(const RequestContext& context) const {
   reply.world_size = world_size();
   std::deque<std::string> calls;  // viewed by the reply
   if (!formed_) {
-    tell_of_joiners(room_.host, joiners_, reply);
+    tell_of_joiners(state_.host, joiners_, reply);
   } else {
-    tell_of_epoch(room_.host, formed_->epoch, reply, calls);
+    tell_of_epoch(state_.host, formed_->epoch, reply, calls);
     reply.regroup = formed_->regroups.entry();
   }
   for (const auto& [arrival, joiner] : joiners_.all()) {
     if (joiner->place == Joiner::Place::seat || joiner->waits.empty()) continue;
     if (reply.candidates.size() == wire::list_entries_max) break;
-    reply.candidates.push_back(entry_of(room_.host, *joiner));
+    reply.candidates.push_back(entry_of(state_.host, *joiner));
   }
   for (wire::MemberEntry& member : reply.members) member.info = {};  // might not fit
-  room_.host.answer(context, answer_of(reply));
+  state_.host.answer(context, answer_of(reply));
 }
 
 }  // namespace muster::core

@@ -17,7 +17,7 @@ std::optional<Error> Groups::refusal(const wire::Join& request) const {
   const auto invalid = [](std::string detail) {
     return failure(ErrorCode::invalid_argument, std::move(detail));
   };
-  const wire::ServerLimits& limits = room_.host.options().limits;
+  const wire::ServerLimits& limits = state_.host.options().limits;
   if (request.group.empty()) return invalid("a group's name has at least one byte");
   if (request.group.size() > limits.key_bytes_max) {
     return too_large("the group's name", request.group.size(), "bytes", limits.key_bytes_max);
@@ -43,24 +43,24 @@ std::optional<Error> Groups::refusal(const wire::Join& request) const {
 /// The group of that name, made if need be; null when there are too many.
 Group* Groups::group_for(const RequestContext& context, std::string_view name) {
   std::string key(name);
-  const auto found = room_.groups.find(key);
-  if (found != room_.groups.end()) return found->second.get();
-  const std::uint32_t count_max = room_.host.options().groups_per_namespace_max;
-  if (room_.groups.size() >= count_max) {
+  const auto found = state_.groups.find(key);
+  if (found != state_.groups.end()) return found->second.get();
+  const std::uint32_t count_max = state_.host.options().groups_per_namespace_max;
+  if (state_.groups.size() >= count_max) {
     Error error =
         failure(ErrorCode::resource_exhausted, "groups_per_namespace_max groups are there already");
     error.limit = count_max;
-    error.actual = room_.groups.size();
-    room_.host.fail(context, std::move(error));
+    error.actual = state_.groups.size();
+    state_.host.fail(context, std::move(error));
     return nullptr;
   }
-  auto group = std::make_unique<Group>(room_, key);
-  return room_.groups.emplace(std::move(key), std::move(group)).first->second.get();
+  auto group = std::make_unique<Group>(state_, key);
+  return state_.groups.emplace(std::move(key), std::move(group)).first->second.get();
 }
 
 Epoch* Groups::epoch_of(std::uint64_t number) const {
-  const auto found = room_.epochs.find(number);
-  return found == room_.epochs.end() ? nullptr : found->second.get();
+  const auto found = state_.epochs.find(number);
+  return found == state_.epochs.end() ? nullptr : found->second.get();
 }
 
 Groups::Caller Groups::any_member(const RequestContext& context, std::uint64_t number) {
@@ -74,7 +74,7 @@ Groups::Caller Groups::any_member(const RequestContext& context, std::uint64_t n
                                     "gives the new epoch again"
                                   : "this session is not a member of the epoch");
   error.epoch = number;
-  room_.host.fail(context, std::move(error));
+  state_.host.fail(context, std::move(error));
   return {};
 }
 
@@ -83,15 +83,15 @@ Groups::Caller Groups::live_member(const RequestContext& context, std::uint64_t 
   if (!caller || caller.member->live()) return caller;
   Roster& roster = caller.epoch->roster;
   const bool fenced = caller.member->standing == Standing::fenced;
-  room_.host.answer(context,
-                    answer_of_failure(fenced ? roster.fenced : roster.loss(room_.quota), {}));
+  state_.host.answer(context,
+                     answer_of_failure(fenced ? roster.fenced : roster.loss(state_.quota), {}));
   return {};
 }
 
 Groups::Caller Groups::unbroken_member(const RequestContext& context, std::uint64_t number) {
   const Caller caller = live_member(context, number);
   if (!caller || !caller.epoch->roster.broken()) return caller;
-  room_.host.answer(context, answer_of_failure(caller.epoch->roster.loss(room_.quota), {}));
+  state_.host.answer(context, answer_of_failure(caller.epoch->roster.loss(state_.quota), {}));
   return {};
 }
 
@@ -109,47 +109,47 @@ Member* Groups::moved_member(const Session& session, std::uint64_t number) {
 void Groups::join(const RequestContext& context, const wire::Join& request) {
   if (auto why = refusal(request)) {
     why->group = request.group;
-    return room_.host.fail(context, *std::move(why));
+    return state_.host.fail(context, *std::move(why));
   }
   Group* group = group_for(context, request.group);
   if (group == nullptr) return;
   group->join(context, request);
-  room_.touch(*group);
-  room_.work();
+  state_.touch(*group);
+  state_.work();
 }
 
 void Groups::leave(const RequestContext& context, const wire::Leave& request) {
   const Caller caller = any_member(context, request.epoch);
   if (!caller) return;
-  room_.host.answer(context, answer_of(wire::EmptyReply{}));
+  state_.host.answer(context, answer_of(wire::EmptyReply{}));
   if (caller.member->live()) {
     caller.epoch->group->leave(*caller.member);
-    room_.reconsider(context.session);
+    state_.reconsider(context.session);
   } else {
-    room_.over.push_back(request.epoch);
+    state_.over.push_back(request.epoch);
     caller.member->unlink();
   }
-  room_.work();
+  state_.work();
 }
 
 void Groups::regroup(const RequestContext& context, const wire::Regroup& request) {
   Member* moved = moved_member(context.session, request.epoch);
   if (moved != nullptr && moved->from_attempt == request.attempt) {
     const Group& group = *epoch_of(moved->roster.epoch)->group;
-    return room_.host.answer(context, group.formed_answer(*moved));
+    return state_.host.answer(context, group.formed_answer(*moved));
   }
   const Caller caller = live_member(context, request.epoch);
   if (!caller) return;
   caller.epoch->group->regroups().regroup(context, *caller.member, request);
-  room_.work();
+  state_.work();
 }
 
 void Groups::cancel_regroup(const RequestContext& context, const wire::CancelRegroup& request) {
   const Caller caller = live_member(context, request.epoch);
   if (!caller) return;
   caller.epoch->group->regroups().cancel(*caller.member, request.attempt);
-  room_.host.answer(context, answer_of(wire::EmptyReply{}));
-  room_.work();
+  state_.host.answer(context, answer_of(wire::EmptyReply{}));
+  state_.work();
 }
 
 void Groups::members(const RequestContext& context, const wire::Members& request) {
@@ -159,25 +159,25 @@ void Groups::members(const RequestContext& context, const wire::Members& request
   wire::MembersReply reply;
   std::uint64_t bytes = 0;
   for (const Member& member : roster.members) {
-    reply.members.push_back(entry_of(room_.host, member));
+    reply.members.push_back(entry_of(state_.host, member));
     bytes += member.info->view().size();
   }
   for (const Joiner* joiner : caller.epoch->group->candidates()) {
     bytes += joiner->info->view().size();
     const std::size_t listed = reply.members.size() - roster.members.size();
-    if (bytes > room_.host.options().limits.round_bytes_max) break;
+    if (bytes > state_.host.options().limits.round_bytes_max) break;
     if (listed == wire::candidates_listed_max) break;
     reply.members.push_back({joiner->rank, wire::MemberState::candidate, joiner->session.process,
-                             room_.host.silence(joiner->session), joiner->info->view()});
+                             state_.host.silence(joiner->session), joiner->info->view()});
   }
-  room_.host.answer(context, answer_of(reply));
+  state_.host.answer(context, answer_of(reply));
 }
 
 void Groups::collective(const RequestContext& context, const wire::CollectiveCall& request) {
   const Caller caller = live_member(context, request.epoch);
   if (!caller) return;
   caller.epoch->group->regroups().collective(context, *caller.member, request);
-  room_.work();
+  state_.work();
 }
 
 void Groups::cancel_round(const RequestContext& context, const wire::CancelRound& request) {
@@ -214,7 +214,7 @@ void Groups::recover(const RequestContext& context, const wire::Recover& request
 
 void Groups::list(const RequestContext& context, const wire::Groups& request) {
   std::vector<const Group*> later;
-  for (const auto& [name, group] : room_.groups) {
+  for (const auto& [name, group] : state_.groups) {
     if (name > request.after) later.push_back(group.get());
   }
   const std::size_t count = std::min<std::size_t>(later.size(), wire::list_entries_max);
@@ -226,22 +226,22 @@ void Groups::list(const RequestContext& context, const wire::Groups& request) {
   std::uint64_t bytes = 0;
   for (const Group* group : later) {
     bytes += group->name().size();
-    if (bytes > room_.host.options().limits.round_bytes_max && !reply.groups.empty()) break;
+    if (bytes > state_.host.options().limits.round_bytes_max && !reply.groups.empty()) break;
     reply.groups.push_back(group->summary());
   }
-  room_.host.answer(context, answer_of(reply));
+  state_.host.answer(context, answer_of(reply));
 }
 
 void Groups::inspect(const RequestContext& context, const wire::InspectGroup& request) {
-  const auto found = room_.groups.find(std::string(request.group));
-  if (found != room_.groups.end()) return found->second->inspect(context);
+  const auto found = state_.groups.find(std::string(request.group));
+  if (found != state_.groups.end()) return found->second->inspect(context);
   Error error = failure(ErrorCode::not_found, "there is no group of that name in this namespace");
   error.group = request.group;
-  room_.host.fail(context, std::move(error));
+  state_.host.fail(context, std::move(error));
 }
 
 void Groups::list_objects(const RequestContext& context, const wire::List& request) {
-  room_.objects.list(room_.host, context, request);
+  state_.objects.list(state_.host, context, request);
 }
 
 void Groups::acknowledged(Session& session, const ReceivedObject& object) {
@@ -261,13 +261,13 @@ void Groups::acknowledged(Session& session, const RoundPart& part) {
 }
 
 void Groups::heard(Session& session) {
-  room_.reconsider(session);
-  room_.work();
+  state_.reconsider(session);
+  state_.work();
 }
 
 void Groups::disconnected(Session& session) {
-  room_.reconsider(session);
-  room_.work();
+  state_.reconsider(session);
+  state_.work();
 }
 
 void Groups::session_ended(Session& session, LossCause cause) {
@@ -275,7 +275,7 @@ void Groups::session_ended(Session& session, LossCause cause) {
   for (Member* member : members) {
     const std::uint64_t number = member->roster.epoch;
     if (!member->live()) {
-      room_.over.push_back(number);
+      state_.over.push_back(number);
       member->unlink();
       continue;
     }
@@ -286,8 +286,8 @@ void Groups::session_ended(Session& session, LossCause cause) {
       group.lose(*member, cause);
     }
   }
-  room_.reconsider(session);
-  room_.work();
+  state_.reconsider(session);
+  state_.work();
 }
 
 void Groups::resumed(Session& session) {
@@ -307,15 +307,15 @@ void Groups::fired(Timer& timer) {
   Group& group = *epoch.group;
   const AbandonedDeadline& abandoned = group.regroups().abandoned();
   group.regroup_deadline(epoch.roster.members[abandoned.rank], abandoned.timeout);
-  group.room().touch(group);
-  group.room().work();
+  group.state().touch(group);
+  group.state().work();
 }
 
 void Groups::add_counts(Counts& counts) const {
-  counts.objects += room_.objects.count();
-  counts.groups += room_.groups.size();
-  counts.epochs += room_.epochs.size();
-  for (const auto& [number, epoch] : room_.epochs) {
+  counts.objects += state_.objects.count();
+  counts.groups += state_.groups.size();
+  counts.epochs += state_.epochs.size();
+  for (const auto& [number, epoch] : state_.epochs) {
     counts.rounds += epoch->rounds.count();
     counts.streams += epoch->streams.count();
   }

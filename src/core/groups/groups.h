@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/groups/group_room.h"
+#include "core/groups/groups_state.h"
 #include "core/session/counts.h"
 #include "wire/reply.h"
 #include "wire/request.h"
@@ -19,7 +19,7 @@ namespace muster::core {
 /// -> the last member goes: the group is deleted.
 class Groups {
  public:
-  Groups(Host& host, Quota& quota) : room_(host, quota) {}
+  Groups(Host& host, Quota& quota) : state_(host, quota) {}
   Groups(const Groups&) = delete;
   Groups& operator=(const Groups&) = delete;
 
@@ -77,7 +77,7 @@ class Groups {
   /// What has become of a member of `epoch` that regrouped; null: it did not.
   Member* moved_member(const Session& session, std::uint64_t epoch);
 
-  GroupRoom room_;
+  GroupsState state_;
 };
 
 }  // namespace muster::core

@@ -29,7 +29,7 @@ struct JoinWait final : Wait {
   std::string target() const override;
 
   Joiner& joiner;
-  Link<JoinWait> link{*this};
+  ChainLink<JoinWait> link{*this};
 };
 
 /// A session that wants to be in a group. It may ask several times, as the same rank.
@@ -64,7 +64,7 @@ struct Joiner {
   Payload info;
   HeldBytes record;
   Chain<JoinWait> waits;
-  Link<Joiner> claim{*this};  ///< among those who wait for the holder
+  ChainLink<Joiner> claim{*this};  ///< among those who wait for the holder
 };
 
 /// The joiners that wait for a regroup to take them in.

@@ -46,9 +46,9 @@ struct Object {
   Instant stored;
   std::uint32_t codec;
   std::uint32_t slot;
-  Link<Object> by_age{*this};     ///< in its shelf, when it can expire
-  Link<Object> in_stream{*this};  ///< of a stream: in the order of sending
-  Link<Object> of_source{*this};  ///< of a stream: all that its sender has sent
+  ChainLink<Object> by_age{*this};     ///< in its shelf, when it can expire
+  ChainLink<Object> in_stream{*this};  ///< of a stream: in the order of sending
+  ChainLink<Object> of_source{*this};  ///< of a stream: all that its sender has sent
 };
 
 /// All objects of one namespace, in slots that do not move, so that a listing sees each that

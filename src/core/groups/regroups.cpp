@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/groups/group_room.h"
+#include "core/groups/groups_state.h"
 #include "core/session/failure.h"
 
 // Life of a regroup: a member calls it (open) -> all live members have, and if a size was asked
@@ -79,7 +79,7 @@ void Regroups::call(const RequestContext& context, Member& member, std::uint32_t
   attempt_.least_next_round = std::min(attempt_.least_next_round, member.next_round);
   ++attempt_.caller_count;
   ++member.next_attempt;
-  group_.room().touch(group_);
+  group_.state().touch(group_);
 }
 
 std::optional<Error> Regroups::refusal(const RequestContext& context, const Member& member,
@@ -195,7 +195,7 @@ void Regroups::close() {
 
 /// A member is no longer live: what was to come from it does not.
 void Regroups::departed(const Member& member) {
-  group_.room().touch(group_);
+  group_.state().touch(group_);
   for (std::uint64_t number = std::max(member.next_attempt, first_decided());
        number < attempt_.number; ++number) {
     --decided_[number - first_decided()].to_come;
@@ -255,9 +255,9 @@ std::optional<std::vector<Seat>> Regroups::seats_at_deadline(const Member& decid
 }
 
 void RegroupWait::timed_out() {
-  GroupRoom& room = group.room();
+  GroupsState& state = group.state();
   group.regroup_deadline(member, parked.timeout);
-  room.work();
+  state.work();
 }
 
 void RegroupWait::abandoned() { group.regroups().abandoned(*this); }

@@ -35,7 +35,7 @@ struct RegroupWait final : Wait {
 
   Group& group;
   Member& member;
-  Link<RegroupWait> link{*this};
+  ChainLink<RegroupWait> link{*this};
 };
 
 /// The regroups of one epoch: what its members call, and when the next epoch can form. The life of

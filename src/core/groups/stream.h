@@ -35,7 +35,7 @@ struct StreamWait final : Wait {
 
   Stream& stream;
   std::uint32_t codec;
-  Link<StreamWait> link{*this};  ///< among all of the epoch
+  ChainLink<StreamWait> link{*this};  ///< among all of the epoch
 };
 
 class Streams;

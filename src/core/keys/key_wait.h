@@ -23,7 +23,7 @@ struct TableState;
 struct WaitLink {
   KeyWait* wait = nullptr;
   Entry* entry = nullptr;
-  Link<WaitLink> at_key{*this};
+  ChainLink<WaitLink> at_key{*this};
 };
 
 /// All who wait at one key.

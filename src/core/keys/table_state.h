@@ -31,7 +31,7 @@ struct KeyExtras {
   Entry& entry;
   Waiting waiting;
   Session* session = nullptr;
-  Link<KeyExtras> of_session{*this};
+  ChainLink<KeyExtras> of_session{*this};
 };
 
 // Checked by tests/unit/core/memory_test.cpp.

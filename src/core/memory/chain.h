@@ -10,12 +10,12 @@ class Chain;
 /// One object's place in a chain, a member of that object. Leaves the chain when destroyed, so
 /// that nothing has to be searched for when its owner goes.
 template <class Owner>
-class Link {
+class ChainLink {
  public:
-  explicit Link(Owner& owner) : owner_(&owner) {}
-  ~Link() { leave(); }
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
+  explicit ChainLink(Owner& owner) : owner_(&owner) {}
+  ~ChainLink() { leave(); }
+  ChainLink(const ChainLink&) = delete;
+  ChainLink& operator=(const ChainLink&) = delete;
 
   bool linked() const { return next_ != this; }
   void leave() {
@@ -26,11 +26,11 @@ class Link {
 
  private:
   friend class Chain<Owner>;
-  Link() = default;  // a chain's head
+  ChainLink() = default;  // a chain's head
 
   Owner* owner_ = nullptr;
-  Link* previous_ = this;
-  Link* next_ = this;
+  ChainLink* previous_ = this;
+  ChainLink* next_ = this;
 };
 
 /// Objects in the order in which they came; owns none of them.
@@ -45,7 +45,7 @@ class Chain {
     using pointer = Owner*;
     using reference = Owner&;
 
-    explicit iterator(const Link<Owner>* link = nullptr) : link_(link) {}
+    explicit iterator(const ChainLink<Owner>* link = nullptr) : link_(link) {}
     Owner& operator*() const { return *link_->owner_; }
     Owner* operator->() const { return link_->owner_; }
     iterator& operator++() {
@@ -60,7 +60,7 @@ class Chain {
     friend bool operator==(const iterator&, const iterator&) = default;
 
    private:
-    const Link<Owner>* link_;
+    const ChainLink<Owner>* link_;
   };
 
   Chain() = default;
@@ -74,7 +74,7 @@ class Chain {
   Owner& first() const { return *head_.next_->owner_; }
   Owner& last() const { return *head_.previous_->owner_; }
 
-  void append(Link<Owner>& link) {
+  void append(ChainLink<Owner>& link) {
     link.leave();
     link.previous_ = head_.previous_;
     link.next_ = &head_;
@@ -91,7 +91,7 @@ class Chain {
   iterator end() const { return iterator(&head_); }
 
  private:
-  Link<Owner> head_;
+  ChainLink<Owner> head_;
 };
 
 }  // namespace muster::core

@@ -30,7 +30,7 @@ Host::Host(Options options) : options_(std::move(options)), quota_(options_.memo
 Host::~Host() = default;
 
 Duration Host::begin_event(Instant now) {
-  outbox_.effects().clear();
+  effects_.all().clear();
   brought_in_ = nullptr;
   brought_.reset();
   return clock_.observe(now, options_.gap_max);
@@ -78,7 +78,7 @@ bool Host::repeats(Session& session, std::uint64_t request_id, Duration timeout)
   }
   const Answer* const kept = session.unacknowledged.find(request_id);
   if (kept == nullptr) return false;
-  outbox_.send_copy(session, request_id, *kept);
+  effects_.send_copy(session, request_id, *kept);
   return true;
 }
 
@@ -110,7 +110,7 @@ void Host::fail(const RequestContext& context, Error error) {
 void Host::turn_away(const RequestContext& context, Error error) {
   error.operation = wire::name_of(context.operation);
   error.decided_by = "server";
-  outbox_.send(context.session, context.request_id, error_answer(error));
+  effects_.send(context.session, context.request_id, error_answer(error));
 }
 
 void Host::answer(Parked& parked, Answer&& answer) {
@@ -138,10 +138,10 @@ void Host::deliver(Session& session, std::uint64_t request_id, wire::Operation o
   if (session.ended) return;
   const bool is_kept = wire::changes_state(operation) ||
                        !std::holds_alternative<std::monostate>(answer.on_acknowledged);
-  if (!is_kept) return outbox_.send(session, request_id, std::move(answer));
+  if (!is_kept) return effects_.send(session, request_id, std::move(answer));
   own_value(answer, session.quota);
   const Answer& kept = cache_.keep(session, request_id, std::move(answer));
-  outbox_.send_copy(session, request_id, kept);
+  effects_.send_copy(session, request_id, kept);
 }
 
 }  // namespace muster::core

@@ -6,8 +6,8 @@
 #include "core/memory/charged_memory.h"
 #include "core/session/answer_cache.h"
 #include "core/session/clock.h"
+#include "core/session/effect_list.h"
 #include "core/session/options.h"
-#include "core/session/outbox.h"
 #include "core/session/session.h"
 #include "core/session/timers.h"
 
@@ -60,7 +60,7 @@ class Host {
   Payload keep_brought(Quota& quota, std::string_view bytes);
 
   /// For events and log lines; answers go through here.
-  Outbox& outbox() { return outbox_; }
+  EffectList& effects() { return effects_; }
 
   // For the engine.
 
@@ -93,7 +93,7 @@ class Host {
   std::uint64_t last_epoch_ = 0;
   std::uint64_t parked_count_ = 0;
   AnswerCache cache_;
-  Outbox outbox_;
+  EffectList effects_;
   ChargedMemory* brought_in_ = nullptr;  ///< where the request in hand lies; null: elsewhere
   Payload brought_;                      ///< what was kept of it: its views lie there
 };

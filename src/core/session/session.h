@@ -70,11 +70,11 @@ struct Session {
   std::uint64_t cached_bytes = 0;         ///< of the heads above, without those that were parked
   std::uint32_t cached_parked_count = 0;  ///< of those above that were parked
 
-  std::vector<Member*> members;     ///< one per epoch that it has not moved on from
-  std::uint32_t claimants = 0;      ///< joiners that wait for a sign of life of this session
-  Chain<KeyExtras> bound_keys;      ///< the keys that go with this session
-  Link<Session> of_process{*this};  ///< among the sessions of its process
-  bool ended = false;               ///< over, but its memory stays until the next event
+  std::vector<Member*> members;          ///< one per epoch that it has not moved on from
+  std::uint32_t claimants = 0;           ///< joiners that wait for a sign of life of this session
+  Chain<KeyExtras> bound_keys;           ///< the keys that go with this session
+  ChainLink<Session> of_process{*this};  ///< among the sessions of its process
+  bool ended = false;                    ///< over, but its memory stays until the next event
 };
 
 /// One request in hand: everything about it but its body.

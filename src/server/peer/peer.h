@@ -24,8 +24,8 @@ struct HelloStage {
   std::array<char, wire::client_hello_bytes> bytes;
   std::size_t count = 0;
   base::Instant deadline{};
-  std::string counted_host;  ///< of which there may be so many newcomers; empty: not counted
-  core::Link<Peer> place;    ///< among the newcomers, see there
+  std::string counted_host;     ///< of which there may be so many newcomers; empty: not counted
+  core::ChainLink<Peer> place;  ///< among the newcomers, see there
 };
 
 /// One connection as the server sees it: first its hello is awaited, then its frames.
@@ -54,9 +54,9 @@ struct Peer {
   bool is_gone = false;             ///< its connection is over; it is buried when the turn ends
 
   // Places in the lists of SendScheduler.
-  core::Link<Peer> dirty{*this};
-  core::Link<Peer> continuing{*this};
-  core::Link<Peer> slow{*this};
+  core::ChainLink<Peer> dirty{*this};
+  core::ChainLink<Peer> continuing{*this};
+  core::ChainLink<Peer> slow{*this};
 };
 
 /// As the log names it.

@@ -32,7 +32,7 @@ struct RoundWait final : Wait {
   Round& round;
   Member& member;
   std::unique_ptr<Recovery> recovery;  ///< null: a collective call
-  Link<RoundWait> link{*this};
+  ChainLink<RoundWait> link{*this};
 };
 
 /// One collective. Its life cycle is told in core/groups/rounds/rounds.cpp.

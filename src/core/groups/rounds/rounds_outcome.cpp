@@ -16,14 +16,14 @@ void log_wait(Host& host, const Roster& roster, const Round& round, const Awaite
   const std::string age = in_seconds(std::chrono::floor<std::chrono::milliseconds>(waited));
   const std::string ranks = base::text_of(awaited.ranks);
   if (round.state == Round::State::done) {
-    host.outbox().log(LogLevel::warning,
-                      call + " is done, but waits for " + age + ", not confirmed by: " + ranks);
+    host.effects().log(LogLevel::warning,
+                       call + " is done, but waits for " + age + ", not confirmed by: " + ranks);
   } else if (awaited.older_rounds != 0) {
-    host.outbox().log(LogLevel::warning, call + " waits for " + age + " behind " +
-                                             std::to_string(awaited.older_rounds) +
-                                             " open rounds, the oldest missing: " + ranks);
+    host.effects().log(LogLevel::warning, call + " waits for " + age + " behind " +
+                                              std::to_string(awaited.older_rounds) +
+                                              " open rounds, the oldest missing: " + ranks);
   } else {
-    host.outbox().log(LogLevel::warning, call + " waits for " + age + ", missing: " + ranks);
+    host.effects().log(LogLevel::warning, call + " waits for " + age + ", missing: " + ranks);
   }
 }
 

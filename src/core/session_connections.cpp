@@ -1,11 +1,11 @@
-#include "core/connections.h"
+#include "core/session_connections.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace muster::core {
 
-Session* Connections::look_up(ConnectionId connection) {
+Session* SessionConnections::look_up(ConnectionId connection) {
   const auto found = sessions_.find(connection);
   if (found == sessions_.end()) return nullptr;
   last_connection_ = connection;
@@ -13,24 +13,24 @@ Session* Connections::look_up(ConnectionId connection) {
   return last_session_;
 }
 
-void Connections::forget(ConnectionId connection) {
+void SessionConnections::forget(ConnectionId connection) {
   sessions_.erase(connection);
   if (connection == last_connection_) last_connection_ = 0;
 }
 
-void Connections::close(ConnectionId connection, Error reason) {
+void SessionConnections::close(ConnectionId connection, Error reason) {
   forget(connection);
   auto shared = std::make_shared<const Error>(std::move(reason));
   closed_.add(connection, shared);
-  outbox_.add(Close{connection, std::move(shared)});
+  effects_.add(Close{connection, std::move(shared)});
 }
 
-const Error* Connections::why_closed(ConnectionId connection) const {
+const Error* SessionConnections::why_closed(ConnectionId connection) const {
   const auto* const reason = closed_.find(connection);
   return reason != nullptr ? reason->get() : nullptr;
 }
 
-std::vector<ConnectionId> Connections::all() const {
+std::vector<ConnectionId> SessionConnections::all() const {
   std::vector<ConnectionId> all;
   all.reserve(sessions_.size());
   for (const auto& [connection, session] : sessions_) all.push_back(connection);

@@ -14,13 +14,13 @@ namespace muster::core {
 /// The effects of the event in hand, in the order in which they are to be carried out. What is for
 /// a session that is not connected is dropped: it asks again, is told again, or has expired by
 /// then.
-class Outbox {
+class EffectList {
  public:
-  std::vector<Effect>& effects() { return effects_; }
+  std::vector<Effect>& all() { return all_; }
 
   template <class One>
   void add(One effect) {
-    effects_.emplace_back(std::move(effect));
+    all_.emplace_back(std::move(effect));
   }
   void log(LogLevel level, std::string line) { add(Log{level, std::move(line)}); }
   void send_event(const Session& session, wire::EventKind kind,
@@ -44,7 +44,7 @@ class Outbox {
 
  private:
   SendReply& add_reply(ConnectionId connection, std::uint64_t request_id, std::uint16_t code) {
-    Effect& effect = effects_.emplace_back(std::in_place_type<SendReply>);
+    Effect& effect = all_.emplace_back(std::in_place_type<SendReply>);
     SendReply& reply = *std::get_if<SendReply>(&effect);
     reply.connection = connection;
     reply.request_id = request_id;
@@ -52,7 +52,7 @@ class Outbox {
     return reply;
   }
 
-  std::vector<Effect> effects_;
+  std::vector<Effect> all_;
 };
 
 }  // namespace muster::core

@@ -1,4 +1,4 @@
-#include "core/groups/group_room.h"
+#include "core/groups/groups_state.h"
 
 #include <utility>
 
@@ -7,12 +7,12 @@
 
 namespace muster::core {
 
-void GroupRoom::touch(Group& group) {
+void GroupsState::touch(Group& group) {
   if (std::exchange(group.dirty, true)) return;
   dirty.push_back(&group);
 }
 
-void GroupRoom::work() {
+void GroupsState::work() {
   while (!dirty.empty()) {
     Group& group = *dirty.front();
     group.work();
@@ -27,7 +27,7 @@ void GroupRoom::work() {
   }
 }
 
-void GroupRoom::reconsider(const Session& session) {
+void GroupsState::reconsider(const Session& session) {
   for (;;) {
     const auto waiting = claimants.find(&session);
     if (waiting == claimants.end()) return;

@@ -12,10 +12,10 @@
 namespace muster::core {
 
 /// All groups of one namespace, and what they share.
-struct GroupRoom {
-  GroupRoom(Host& its_host, Quota& its_quota) : host(its_host), quota(its_quota) {}
-  GroupRoom(const GroupRoom&) = delete;
-  GroupRoom& operator=(const GroupRoom&) = delete;
+struct GroupsState {
+  GroupsState(Host& its_host, Quota& its_quota) : host(its_host), quota(its_quota) {}
+  GroupsState(const GroupsState&) = delete;
+  GroupsState& operator=(const GroupsState&) = delete;
 
   void touch(Group& group);
   /// Until nothing is left to do: groups work, what nobody needs goes.

@@ -6,16 +6,16 @@
 #include <vector>
 
 #include "core/remembered.h"
-#include "core/session/outbox.h"
+#include "core/session/effect_list.h"
 
 namespace muster::core {
 
 /// Which session speaks on which connection, and why the connections that were closed last were.
-class Connections {
+class SessionConnections {
  public:
-  explicit Connections(Outbox& outbox) : outbox_(outbox) {}
-  Connections(const Connections&) = delete;
-  Connections& operator=(const Connections&) = delete;
+  explicit SessionConnections(EffectList& effects) : effects_(effects) {}
+  SessionConnections(const SessionConnections&) = delete;
+  SessionConnections& operator=(const SessionConnections&) = delete;
 
   /// The session on the connection, which is not 0. Null: there is none. Most events come from the
   /// connection that the last one came from.
@@ -36,7 +36,7 @@ class Connections {
  private:
   Session* look_up(ConnectionId connection);
 
-  Outbox& outbox_;
+  EffectList& effects_;
   std::unordered_map<ConnectionId, Session*> sessions_;
   ConnectionId last_connection_ = 0;  ///< that was looked up; 0: none
   Session* last_session_ = nullptr;
