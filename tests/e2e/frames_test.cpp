@@ -83,7 +83,7 @@ TEST_CASE("a broadcast costs each rank one round trip") {
 }
 
 TEST_CASE("a session that was cut off goes on where it was and repeats nothing") {
-  auto server = start_server();
+  auto server = start_disturbed_server();
   FrameProxy proxy(server.addresses().front());
   auto store = connect(proxy.address());
   for (int i = 1; i <= 20; ++i) {
@@ -98,7 +98,7 @@ TEST_CASE("a connection that is only silent is not ended until the session stand
   options.heartbeat = 50ms;
   options.session_timeout = 5s;
   options.grace = 0ms;
-  auto server = start_server(std::move(options));
+  auto server = start_disturbed_server(std::move(options));
   FrameProxy proxy(server.addresses().front());
   auto store = connect(proxy.address());
   must(store.set("k", "v"));

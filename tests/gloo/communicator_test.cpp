@@ -409,7 +409,7 @@ TEST_CASE("arguments that cannot be right are refused, and nothing happens") {
 }
 
 TEST_CASE("a communicator outlives its server, and is watched again through a new one") {
-  std::optional<Server> server = start_server();
+  std::optional<Server> server = start_disturbed_server();
   const std::string address = server->addresses().front();
   std::promise<void> restarted;
   const auto is_restarted = restarted.get_future().share();
@@ -419,7 +419,7 @@ TEST_CASE("a communicator outlives its server, and is watched again through a ne
     server.reset();
     ServerOptions options;
     options.listen = {address};
-    server = start_server(options);
+    server = start_disturbed_server(options);
     restarted.set_value();
   });
   run_ranks(3, [&](int rank) {

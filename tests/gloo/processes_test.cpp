@@ -23,8 +23,8 @@ using Clock = std::chrono::steady_clock;
 /// All ranks of a world. The end of a test kills those that still run.
 class World {
  public:
-  World(int size, const std::string& part, ServerOptions options = {})
-      : server_(start_server(std::move(options))) {
+  World(int size, const std::string& part, Server server = start_disturbed_server())
+      : server_(std::move(server)) {
     for (int rank = 0; rank < size; ++rank) {
       Process::Options process;
       process.command = {std::getenv("GLOO_RANK"), server_.addresses().front(),
@@ -72,7 +72,7 @@ TEST_CASE("a rank that is killed is named at once by all, who go on without it")
 TEST_CASE("a rank that stands still is lost when the server says so") {
   ServerOptions options;
   options.session_timeout = 5s;
-  World world(3, "until_loss", options);
+  World world(3, "until_loss", start_disturbed_server(options));
   for (std::size_t rank = 0; rank < world.size(); ++rank) world.expect(rank, "reduces");
   const std::string pid = std::to_string(world[1].pid());
   const auto began = Clock::now();
@@ -133,7 +133,7 @@ void check_phases(const std::string& what, const std::vector<std::string>& phase
                   const Outcome& outcome) {
   std::list<World> worlds;
   for (const std::string& phase : phases)
-    worlds.emplace_back(3, what + "@" + phase, outcome.server);
+    worlds.emplace_back(3, what + "@" + phase, start_disturbed_server(outcome.server));
   auto world = worlds.begin();
   for (const std::string& phase : phases) {
     CAPTURE(phase);
@@ -166,14 +166,14 @@ TEST_CASE("a rank that goes missing in any phase is told of at the deadline") {
 }
 
 TEST_CASE("groups that overlap reduce each on its own") {
-  World world(4, "overlap");
+  World world(4, "overlap", start_server());
   for (std::size_t rank = 0; rank < 3; ++rank) world.expect(rank, "18");
   world.expect(3, "6");
   for (std::size_t rank = 0; rank < world.size(); ++rank) world.expect_end(rank);
 }
 
 TEST_CASE("another process than before cannot be attached, and harms nothing") {
-  World world(3, "exchange");
+  World world(3, "exchange", start_server());
   for (std::size_t rank = 0; rank < world.size(); ++rank) {
     world.expect(rank, "mismatch 0-1");
     world.expect(rank, "sum 3");

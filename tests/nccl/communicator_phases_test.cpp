@@ -211,7 +211,7 @@ void kill_voter(Store& store, Team& team, const std::string& group) {
 TEST_CASE("a rank that is killed between its vote and the end of it: none has it, or it is over") {
   ServerOptions options;
   options.grace = 2s;  // so long the vote of the one that is gone counts
-  const Server server = start_server(options);
+  const Server server = start_disturbed_server(options);
   Store store = connect(server);
   Team late(server.addresses().front(), "late");
   Team in_time(server.addresses().front(), "in time");

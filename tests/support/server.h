@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "muster/server.h"
+#include "support/health.h"
 
 namespace muster::test {
 
@@ -23,7 +24,14 @@ Error must_fail(const Result<T>& result) {
   return result.error();
 }
 
+/// Of which every connection is expected to be a session that goes in order: see `Health`.
 inline Server start_server(ServerOptions options = {}) {
+  options.logger = Health::logger(std::move(options.logger));
+  return must(Server::start(std::move(options)));
+}
+
+/// Whose connections break off, come back, or are no clients.
+inline Server start_disturbed_server(ServerOptions options = {}) {
   return must(Server::start(std::move(options)));
 }
 

@@ -277,7 +277,7 @@ TEST_CASE("a process that is declared dead is fenced until it reopens; its group
     char address[64] = "";
     ::_exit(::read(pipe_ends[0], address, sizeof(address) - 1) > 0 ? be_declared_dead(address) : 9);
   }
-  auto server = start_server();
+  auto server = start_disturbed_server();
   const std::string address = server.addresses().front();
   REQUIRE(::write(pipe_ends[1], address.data(), address.size()) > 0);
 

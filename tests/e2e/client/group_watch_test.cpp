@@ -73,7 +73,7 @@ TEST_CASE("a store that is closed is told to who watches its groups") {
 }
 
 TEST_CASE("another server in the place of the first is told to who watches") {
-  std::optional<Server> server = start_server();
+  std::optional<Server> server = start_disturbed_server();
   const std::string address = server->addresses().front();
   auto store = connect(*server);
   auto group = join(store, "g", 0, 1);
@@ -82,7 +82,7 @@ TEST_CASE("another server in the place of the first is told to who watches") {
   server.reset();
   ServerOptions options;
   options.listen = {address};
-  server = start_server(options);
+  server = start_disturbed_server(options);
   told.await_first();
   CHECK(told.all()[0].code == ErrorCode::server_restarted);
 }

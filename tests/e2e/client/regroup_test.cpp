@@ -131,13 +131,13 @@ TEST_CASE("a group has one handle on a store; a second create says so and harms 
 }
 
 TEST_CASE("after a restart of the server a group forms anew beside its dead handle") {
-  auto first = std::make_unique<Server>(start_server());
+  auto first = std::make_unique<Server>(start_disturbed_server());
   ServerOptions same;
   same.listen = {first->addresses().front()};
   auto store = connect(same.listen.front());
   auto dead = std::make_unique<Group>(join(store, "g", 0, 1));
   first.reset();
-  const auto second = start_server(same);
+  const auto second = start_disturbed_server(same);
   // A call that was pending when the first one stopped is told that; later ones that it came back.
   await([&] { return must_fail(store.get("k", 5s)).code == ErrorCode::server_restarted; });
   must(store.reopen());

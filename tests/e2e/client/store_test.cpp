@@ -222,7 +222,7 @@ TEST_CASE("a connect that fails says what it tried and why") {
   CHECK(error.operation == "connect");
   CHECK(error.where == address);
   CHECK(error.elapsed >= 300ms);
-  CHECK(error.elapsed < 3s);
+  CHECK(error.elapsed < 10s);
 
   error = must_fail(Store::connect("no-such-host.invalid:1", {}, 300ms));
   CHECK(error.code == ErrorCode::unavailable);
@@ -252,7 +252,7 @@ TEST_CASE("calls after the server's goodbye still tell its reason") {
 }
 
 TEST_CASE("after the server was restarted every call says so until the store is reopened") {
-  auto first = std::make_unique<Server>(start_server());
+  auto first = std::make_unique<Server>(start_disturbed_server());
   const std::string address = first->addresses().front();
   std::promise<ErrorCode> ended;
   StoreOptions options;
@@ -264,7 +264,7 @@ TEST_CASE("after the server was restarted every call says so until the store is 
   first.reset();
   ServerOptions same;
   same.listen = {address};
-  auto second = start_server(same);
+  auto second = start_disturbed_server(same);
   CHECK(ended.get_future().get() == ErrorCode::server_restarted);
   const Error error = must_fail(store.get("k", 5s));
   CHECK(error.code == ErrorCode::server_restarted);

@@ -107,7 +107,7 @@ TEST_CASE("errors after ranks have left, and of an old epoch, have the documente
 TEST_CASE("errors after a loss have the documented fields") {
   ServerOptions options;
   options.grace = 100ms;
-  auto server = start_server(options);
+  auto server = start_disturbed_server(options);
   auto store = connect(server);
   auto rank_1 = std::make_optional<RawClient>(server.addresses().front());
   wire::ClientHello hello;

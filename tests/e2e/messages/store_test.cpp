@@ -60,7 +60,7 @@ TEST_CASE("errors of a full server have the documented fields") {
   ServerOptions options;
   options.connections_max = 1;
   options.memory_bytes_max = 4U << 20;
-  auto server = start_server(options);
+  auto server = start_disturbed_server(options);
   auto store = connect(server);
   check(connect_error(store.address()), ErrorCode::busy);
   must(store.set("a", std::string(1'500'000, 'x')));
@@ -94,7 +94,7 @@ TEST_CASE("errors of who answers, or does not, have the documented fields") {
 TEST_CASE("the error of a call to a hosted server that is silent has the documented fields") {
   ServerOptions options;
   options.session_timeout = 5s;
-  auto server = start_server(options);
+  auto server = start_disturbed_server(options);
   FrameProxy proxy(server.addresses().front());
   auto store = connect(proxy.address());
   must(store.set("k", "v"));
@@ -109,7 +109,7 @@ TEST_CASE("errors of a session that is cut off have the documented fields") {
   ServerOptions options;
   options.session_timeout = 5s;
   options.standalone = true;
-  auto server = start_server(options);
+  auto server = start_disturbed_server(options);
   FrameProxy proxy(server.addresses().front());
   auto store = connect(proxy.address());
   auto observer = connect(server);
@@ -125,7 +125,7 @@ TEST_CASE("errors of a session that is cut off have the documented fields") {
 }
 
 TEST_CASE("errors of a session that others ended have the documented fields") {
-  auto server = std::make_optional(start_server());
+  auto server = std::make_optional(start_disturbed_server());
   const std::string address = server->addresses().front();
   auto store = connect(address);
   {
@@ -138,7 +138,7 @@ TEST_CASE("errors of a session that others ended have the documented fields") {
   server.reset();
   ServerOptions same;
   same.listen = {address};
-  server = start_server(same);
+  server = start_disturbed_server(same);
   await([&] { return must_fail(store.get("k", 0s)).code == ErrorCode::server_restarted; });
   check(must_fail(store.get("k", 0s)), ErrorCode::server_restarted);
 }

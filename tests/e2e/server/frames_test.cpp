@@ -18,7 +18,7 @@ using muster::Server;
 using muster::ServerOptions;
 using muster::test::number_of;
 using muster::test::RawClient;
-using muster::test::start_server;
+using muster::test::start_disturbed_server;
 namespace wire = muster::wire;
 
 RawClient::Frame set(RawClient& client, std::string_view key, std::string_view value) {
@@ -41,7 +41,7 @@ Error last_word_of(RawClient& client) {
 }
 
 TEST_CASE("a request that is cut at each byte is answered when the rest has come") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   auto client = RawClient::with_session(server.addresses().front());
   const std::size_t length = client.request(wire::Add{"counter", 1}).size();
   for (std::size_t cut = 1; cut < length; ++cut) {
@@ -53,7 +53,7 @@ TEST_CASE("a request that is cut at each byte is answered when the rest has come
 }
 
 TEST_CASE("clients that go within a frame, at each byte, disturb nobody") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   auto member = RawClient::with_session(server.addresses().front());
   std::string bytes;
   {
@@ -71,7 +71,7 @@ TEST_CASE("clients that go within a frame, at each byte, disturb nobody") {
 }
 
 TEST_CASE("requests may come byte by byte") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   auto client = RawClient::with_session(server.addresses().front());
   std::string bytes = client.request(wire::Set{"key", "value", {}, false, false});
   bytes += client.request(wire::Get{"key"});
@@ -83,7 +83,7 @@ TEST_CASE("requests may come byte by byte") {
 }
 
 TEST_CASE("a hundred requests in one segment are answered in one write") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   auto client = RawClient::with_session(server.addresses().front());
   std::string bytes;
   for (int number = 0; number < 100; ++number) bytes += client.request(wire::Exists{{"key"}});
@@ -103,7 +103,7 @@ TEST_CASE("a hundred requests in one segment are answered in one write") {
 }
 
 TEST_CASE("a length above the limit ends the connection on its header alone") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   auto member = RawClient::with_session(server.addresses().front());
   auto hostile = RawClient::with_session(server.addresses().front());
   std::string header;
@@ -118,7 +118,7 @@ TEST_CASE("a length above the limit ends the connection on its header alone") {
 }
 
 TEST_CASE("frames that are none, or not a client's, end the connection with a reason") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   auto member = RawClient::with_session(server.addresses().front());
   std::vector<std::string> broken;
   for (const auto type : {wire::FrameType::reply, wire::FrameType::event,
@@ -141,7 +141,7 @@ TEST_CASE("frames that are none, or not a client's, end the connection with a re
 }
 
 TEST_CASE("an operation that the server does not know gets a clean error") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   auto client = RawClient::with_session(server.addresses().front());
   std::string bytes = client.request(wire::Get{"key"});
   bytes[6] = '\x39';
@@ -155,7 +155,7 @@ TEST_CASE("an operation that the server does not know gets a clean error") {
 }
 
 TEST_CASE("a large value arrives whole at everybody who waits for it") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   auto writer = RawClient::with_session(server.addresses().front());
   std::vector<RawClient> readers;
   for (int count = 0; count < 4; ++count) {
@@ -176,7 +176,7 @@ TEST_CASE("a large value arrives whole at everybody who waits for it") {
 TEST_CASE("a value for which there is no memory is refused, and the connection stays in step") {
   ServerOptions options;
   options.memory_bytes_max = 2U << 20;
-  const Server server = start_server(options);
+  const Server server = start_disturbed_server(options);
   auto client = RawClient::with_session(server.addresses().front());
   const std::string value(4U << 20, 'x');
   const auto reply = set(client, "large", value);
@@ -191,7 +191,7 @@ TEST_CASE("a value for which there is no memory is refused, and the connection s
 TEST_CASE("partial frames of many clients take only what they have sent") {
   ServerOptions options;
   options.memory_bytes_max = 1U << 20;
-  const Server server = start_server(options);
+  const Server server = start_disturbed_server(options);
   auto member = RawClient::with_session(server.addresses().front());
   std::vector<RawClient> hostile;
   for (int count = 0; count < 50; ++count) {
@@ -204,7 +204,7 @@ TEST_CASE("partial frames of many clients take only what they have sent") {
 }
 
 TEST_CASE("heartbeats are answered with their number") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   auto client = RawClient::with_session(server.addresses().front());
   std::string bytes;
   wire::append_ids(bytes, wire::FrameType::heartbeat, 4711, {});

@@ -13,7 +13,7 @@ using muster::Server;
 using muster::ServerOptions;
 using muster::test::number_of;
 using muster::test::RawClient;
-using muster::test::start_server;
+using muster::test::start_disturbed_server;
 namespace wire = muster::wire;
 
 void check_serves(RawClient& client) {
@@ -27,7 +27,7 @@ TEST_CASE("a hello is answered with the incarnation, the limits and the hosting 
   ServerOptions options;
   options.hosting_rank = 0;
   options.value_bytes_max = 12345;
-  const Server server = start_server(options);
+  const Server server = start_disturbed_server(options);
   RawClient client(server.addresses().front());
   const wire::ServerHello hello = client.say_hello();
   CHECK(hello.status == 0);
@@ -40,7 +40,7 @@ TEST_CASE("a hello is answered with the incarnation, the limits and the hosting 
 }
 
 TEST_CASE("who speaks something else is refused with a reason, and nobody notices") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   auto member = RawClient::with_session(server.addresses().front());
   const std::string zeros(600, '\0');
   const std::string noise = "\x8dMSTX" + std::string(600, '\xff');
@@ -58,7 +58,7 @@ TEST_CASE("who speaks something else is refused with a reason, and nobody notice
 }
 
 TEST_CASE("a client of another version is told which one is spoken") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   RawClient client(server.addresses().front());
   wire::ClientHello hello;
   hello.version_min = hello.version_max = 999;
@@ -69,7 +69,7 @@ TEST_CASE("a client of another version is told which one is spoken") {
 }
 
 TEST_CASE("a hello may come byte by byte, with a request right behind it") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   RawClient client(server.addresses().front());
   std::string bytes;
   wire::append_client_hello(bytes, {});
@@ -80,7 +80,7 @@ TEST_CASE("a hello may come byte by byte, with a request right behind it") {
 }
 
 TEST_CASE("a hello cut at each byte disturbs nobody") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   auto member = RawClient::with_session(server.addresses().front());
   std::string bytes;
   wire::append_client_hello(bytes, {});
@@ -92,7 +92,7 @@ TEST_CASE("a hello cut at each byte disturbs nobody") {
 }
 
 TEST_CASE("a hello that stalls is refused after 2 s") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   RawClient silent(server.addresses().front());
   RawClient truncated(server.addresses().front());
   std::string bytes;
@@ -111,7 +111,7 @@ TEST_CASE("a hello that stalls is refused after 2 s") {
 TEST_CASE("at the limit of newcomers others wait and are not refused") {
   ServerOptions options;
   options.hello_connections_max = 3;
-  const Server server = start_server(options);
+  const Server server = start_disturbed_server(options);
   std::vector<RawClient> silent;
   for (int count = 0; count < 3; ++count) silent.emplace_back(server.addresses().front());
   RawClient patient(server.addresses().front());
@@ -127,7 +127,7 @@ TEST_CASE("at the limit of newcomers others wait and are not refused") {
 TEST_CASE("a server that is full says so, and goes on when somebody has left") {
   ServerOptions options;
   options.connections_max = 2;
-  const Server server = start_server(options);
+  const Server server = start_disturbed_server(options);
   auto first = RawClient::with_session(server.addresses().front());
   auto second = RawClient::with_session(server.addresses().front());
   {
@@ -145,7 +145,7 @@ TEST_CASE("a server that is full says so, and goes on when somebody has left") {
 }
 
 TEST_CASE("a storm of newcomers is served") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   std::vector<RawClient> clients;
   std::string hello;
   wire::append_client_hello(hello, {});
@@ -157,7 +157,7 @@ TEST_CASE("a storm of newcomers is served") {
 }
 
 TEST_CASE("a session is resumed on a new connection") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   RawClient client(server.addresses().front());
   const wire::ServerHello welcome = client.say_hello();
   wire::ClientHello again;

@@ -21,7 +21,7 @@ using muster::Server;
 using muster::ServerOptions;
 using muster::test::await;
 using muster::test::RawClient;
-using muster::test::start_server;
+using muster::test::start_disturbed_server;
 namespace wire = muster::wire;
 
 constexpr int small_buffer_bytes = 16 * 1024;
@@ -33,7 +33,7 @@ void set_large(RawClient& client) {
 }
 
 TEST_CASE("more than 8 MiB behind the reply that is being sent ends the connection") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   auto member = RawClient::with_session(server.addresses().front());
   auto slow = RawClient::with_session(server.addresses().front(), small_buffer_bytes);
   std::string waits;
@@ -51,7 +51,7 @@ TEST_CASE("heartbeats excuse nobody who does not take what waits") {
   options.logger = [&](LogLevel, std::string_view line) {
     if (line.find("more than 8 MiB wait") != std::string_view::npos) ++closed_count;
   };
-  const Server server = start_server(options);
+  const Server server = start_disturbed_server(options);
   auto member = RawClient::with_session(server.addresses().front());
   set_large(member);
   std::string heartbeat;
@@ -80,7 +80,7 @@ TEST_CASE("heartbeats excuse nobody who does not take what waits") {
 }
 
 TEST_CASE("many are served by the same event by which one is let go that does not read") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   const std::string address = server.addresses().front();
   auto member = RawClient::with_session(address);
   auto slow = RawClient::with_session(address, small_buffer_bytes);
@@ -105,7 +105,7 @@ TEST_CASE("many are served by the same event by which one is let go that does no
 }
 
 TEST_CASE("a client that asks for much and reads it, slowly, gets all of it") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   auto client = RawClient::with_session(server.addresses().front(), small_buffer_bytes);
   auto member = RawClient::with_session(server.addresses().front());
   set_large(member);
@@ -124,7 +124,7 @@ TEST_CASE("a client that asks for much and reads it, slowly, gets all of it") {
 TEST_CASE("one large reply that is read slowly holds up no other request") {
   ServerOptions options;
   options.value_bytes_max = 32U << 20;
-  const Server server = start_server(options);
+  const Server server = start_disturbed_server(options);
   const std::string address = server.addresses().front();
   auto client = RawClient::with_session(address, small_buffer_bytes);
   auto member = RawClient::with_session(address);
@@ -139,7 +139,7 @@ TEST_CASE("one large reply that is read slowly holds up no other request") {
 TEST_CASE("a heartbeat is answered while a long reply is being taken") {
   ServerOptions options;
   options.value_bytes_max = 64U << 20;
-  const Server server = start_server(options);
+  const Server server = start_disturbed_server(options);
   const std::string address = server.addresses().front();
   auto client = RawClient::with_session(address, small_buffer_bytes);
   std::string value(64U << 20, 'x');
@@ -169,7 +169,7 @@ TEST_CASE("a heartbeat is answered while a long reply is being taken") {
 }
 
 TEST_CASE("a client that is held back is heard, and its requests are done in order") {
-  const Server server = start_server();
+  const Server server = start_disturbed_server();
   auto client = RawClient::with_session(server.addresses().front(), small_buffer_bytes);
   auto member = RawClient::with_session(server.addresses().front());
   set_large(member);
