@@ -130,7 +130,6 @@ ALLOWED_LINES = {
 
 # Classes of src/ with more members than that, and why.
 LARGE_OBJECTS = {
-    "src/client/link/link.h:Link": "the client's threads meet in it; to be split by its data",
     "src/net/loop.h:Loop": "one set of descriptors, timers and posted work, in one turn",
     "src/net/connection.h:Connection": "reading, writing and ending share one descriptor's state",
     "src/client/group/group.h:Group": "each collective is a member",

@@ -36,9 +36,9 @@ void spin_for(const Waiter<T>& waiter) {
 /// stopped, too, and the answer may be there.
 template <class T>
 bool wait_until(Waiter<T>& waiter, Instant deadline, Link& link) {
-  if (link.begin_spin()) {
+  if (link.spinners().begin()) {
     spin_for(waiter);
-    link.end_spin();
+    link.spinners().end();
   }
   if (waiter.wait_until(deadline)) return true;
   const Instant now = base::monotonic_now();

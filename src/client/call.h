@@ -100,7 +100,7 @@ class Waiting {
   Link& link_;
   Waiter<std::optional<Outcome>> place_;  ///< nothing: nobody completed the call
   const Instant until_;
-  const CallId call_;
+  const Link::Submitted call_;
   bool is_over_ = false;
 };
 

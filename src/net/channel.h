@@ -69,6 +69,14 @@ class Channel {
   /// After `close_after_flush`: whether it still waits.
   virtual bool is_lingering() const = 0;
 
+  /// How long the peer may acknowledge nothing before the connection is lost, where there is a
+  /// kernel that sees to it.
+  virtual void set_user_timeout(Duration) {}
+  /// For an owner who lets other threads send, too, while the I/O thread does nothing with the
+  /// connection and nothing is unsent, which its own lock sees to: where `Connection::send_now`
+  /// writes. It is open until `closed` has returned. -1: there is none.
+  virtual int descriptor() const { return -1; }
+
   std::uint64_t unsent_bytes() const { return unsent_bytes_; }
   /// Of them, those that are held here and not by reference.
   std::uint64_t unsent_own_bytes() const { return unsent_own_bytes_; }

@@ -33,16 +33,13 @@ class Connection final : public Channel,
   ~Connection() override;
 
   void start(Callbacks callbacks) override;
-  void set_user_timeout(Duration user_timeout);
+  void set_user_timeout(Duration user_timeout) override;
 
   void send(std::string_view bytes) override;
   void send(SharedBytes bytes) override;
   void flush() override;
 
-  /// For an owner who lets other threads send, too, while the I/O thread does nothing with the
-  /// connection and nothing is unsent, which its own lock sees to: what `send_now` takes. It is
-  /// open until `closed` has returned.
-  int descriptor() const { return fd(); }
+  int descriptor() const override { return fd(); }
   /// returns  how many of `bytes` have left; what the rest waits for, `flush` finds out
   static std::size_t send_now(int descriptor, std::string_view bytes) noexcept;
 

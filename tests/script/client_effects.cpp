@@ -91,17 +91,35 @@ Line frame_line(const wire::Frame& frame) {
   return line;
 }
 
-/// Takes the first frame from `bytes`, or the hello, which nothing follows, and tells of it: of a
-/// request which one it is, of others `hello`, `heartbeat` and so on.
-Line take_line(std::string_view& bytes) {
+}  // namespace
+
+std::optional<Line> take_line(std::string_view& bytes) {
   if (wire::check_magic(bytes)) return hello_line(std::exchange(bytes, {}));
   const auto frame = wire::cut_frame(bytes, 0xffffffff);
-  if (!frame || !*frame) throw ScriptError("a frame cannot be cut");
+  if (!frame) throw ScriptError("a frame cannot be cut");
+  if (!*frame) return std::nullopt;
   bytes.remove_prefix(wire::frame_header_bytes + (*frame)->body.size());
   return frame_line(**frame);
 }
 
-}  // namespace
+Line completion_line(protocol::CallId call, const Asked& asked, const Result<std::string>& reply,
+                     protocol::Fate fate, Client& client, const Processes& processes) {
+  Line told;
+  told.words = "complete " + std::to_string(call);
+  if (reply) {
+    const Line read = reply_line(asked, 0, *reply, client, processes);
+    told.words += read.words.substr(client.name.size() + 1);
+    told.fields = read.fields;
+    return told;
+  }
+  const Error& error = reply.error();
+  told.words += " " + std::string(muster::name_of(error.code));
+  script::tell(told, error, processes);
+  told.further("where", error.where);
+  if (fate == protocol::Fate::unsent) told.with("fate", "unsent");
+  if (fate == protocol::Fate::in_doubt) told.with("fate", "in_doubt");
+  return told;
+}
 
 void ClientRunner::tell(const protocol::Connect&) {
   const bool refused = attempts_ == Attempts::refused || attempts_ == Attempts::refused_and_shown;
@@ -118,7 +136,11 @@ void ClientRunner::tell(const protocol::Disconnect& effect) {
 }
 
 void ClientRunner::tell(const protocol::Transmit& effect) {
-  for (std::string_view left = effect.bytes; !left.empty();) tell_transmitted(take_line(left));
+  for (std::string_view left = effect.bytes; !left.empty();) {
+    auto told = take_line(left);
+    if (!told) throw ScriptError("half a frame is transmitted");
+    tell_transmitted(*std::move(told));
+  }
 }
 
 void ClientRunner::tell_transmitted(Line told) {
@@ -144,22 +166,12 @@ void ClientRunner::tell(const protocol::Complete& effect) {
   if (found == asked_.end()) throw ScriptError("a call is over twice");
   const std::unique_ptr<Asked> asked = std::move(found->second);
   asked_.erase(found);
-  Line& told = line("complete " + std::to_string(effect.call));
-  if (effect.reply) {
-    unnumber(*asked, nullptr, effect.fate);
-    resolve(*asked, *effect.reply);
-    const Line reply = reply_line(*asked, 0, *effect.reply, client_, processes_);
-    told.words += reply.words.substr(client_.name.size() + 1);
-    told.fields = reply.fields;
-    return;
-  }
-  const Error& error = effect.reply.error();
-  unnumber(*asked, &error, effect.fate);
-  told.words += " " + std::string(muster::name_of(error.code));
-  script::tell(told, error, processes_);
-  told.further("where", error.where);
-  if (effect.fate == protocol::Fate::unsent) told.with("fate", "unsent");
-  if (effect.fate == protocol::Fate::in_doubt) told.with("fate", "in_doubt");
+  unnumber(*asked, effect.reply ? nullptr : &effect.reply.error(), effect.fate);
+  if (effect.reply) resolve(*asked, *effect.reply);
+  Line& told = line("");
+  const auto at = told.at;
+  told = completion_line(effect.call, *asked, effect.reply, effect.fate, client_, processes_);
+  told.at = at;
 }
 
 void ClientRunner::tell(const protocol::Notify& effect) {

@@ -28,6 +28,13 @@ std::string event_bytes(Arguments& arguments);
 /// The code that a script calls `name`. Throws ScriptError.
 ErrorCode code_of(std::string_view name);
 
+/// Takes the first frame from `bytes`, or the hello, which nothing follows, and tells of it: of a
+/// request which one it is, of others `hello`, `heartbeat` and so on. Nothing: it is not whole.
+std::optional<Line> take_line(std::string_view& bytes);
+/// How a call ended.
+Line completion_line(protocol::CallId call, const Asked& asked, const Result<std::string>& reply,
+                     protocol::Fate fate, Client& client, const Processes& processes);
+
 class ClientRunner : public Runner {
  public:
   std::vector<Line> run(const Step& step, const std::string& actor) override;

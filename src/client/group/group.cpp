@@ -13,7 +13,7 @@ Result<std::shared_ptr<Group>> Group::create(std::shared_ptr<Link> link, std::st
                                              const GroupOptions& options,
                                              const wire::FormedReply& formed) {
   std::shared_ptr<Group> group(new Group(std::move(link), std::move(name), options, formed));
-  if (group->link_->watch(group->epoch(), group)) return group;
+  if (group->link_->watchers().add(group->epoch(), group)) return group;
   group->is_gone_ = true;  // it must not leave in the other's name
   return failure(ErrorCode::busy, "this store has a handle of this group already");
 }
@@ -28,7 +28,7 @@ Group::Group(std::shared_ptr<Link> link, std::string name, const GroupOptions& o
 
 Group::~Group() {
   leave_unasked();
-  link_->unwatch(epoch());
+  link_->watchers().remove(epoch());
 }
 
 GroupCounters Group::counters() {

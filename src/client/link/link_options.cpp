@@ -1,18 +1,16 @@
 #include "client/link/link_options.h"
 
-#include "base/random.h"
-
 namespace muster::client {
 
 protocol::Options protocol_options(const std::string& address, const StoreOptions& options,
-                                   const ProcessInfo& process) {
+                                   const ProcessInfo& process, std::uint64_t jitter_seed) {
   protocol::Options settings;
   settings.identity.process = process;
   settings.identity.role =
       options.role == Role::observer ? wire::Role::observer : wire::Role::client;
   settings.identity.name_space = options.name_space;
   settings.where = address;
-  settings.jitter_seed = base::random_u64();
+  settings.jitter_seed = jitter_seed;
   return settings;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "client/protocol/protocol.h"
@@ -10,7 +11,7 @@
 namespace muster::client {
 
 protocol::Options protocol_options(const std::string& address, const StoreOptions& options,
-                                   const ProcessInfo& process);
+                                   const ProcessInfo& process, std::uint64_t jitter_seed);
 
 Limits limits_of(const wire::ServerLimits& from);
 

@@ -1,0 +1,78 @@
+#include "client/link/net_world.h"
+
+#include <utility>
+
+#include "base/monotonic_now.h"
+#include "base/random.h"
+#include "net/io_thread.h"
+
+namespace muster::client {
+
+NetWorld::NetWorld(std::shared_ptr<IoThread> io_thread, net::Address server)
+    : io_thread_(std::move(io_thread)),
+      loop_(io_thread_->impl().loop()),
+      server_(std::move(server)),
+      timer_(loop_) {}
+
+Instant NetWorld::now() const { return base::monotonic_now(); }
+
+std::uint64_t NetWorld::random() { return base::random_u64(); }
+
+void NetWorld::post(net::Task& task) noexcept { loop_.post(task); }
+
+void NetWorld::ring() noexcept { loop_.bell().ring(); }
+
+bool NetWorld::on_io_thread() const { return io_thread_->impl().on_io_thread(); }
+
+bool NetWorld::would_deadlock() const { return io_thread_->impl().would_deadlock(); }
+
+bool NetWorld::run_here(const std::function<void()>& work) {
+  if (!io_thread_->impl().may_run()) return false;
+  io_thread_->impl().run_here(work);
+  return true;
+}
+
+std::size_t NetWorld::send_now(int descriptor, std::string_view bytes) noexcept {
+  return net::Connection::send_now(descriptor, bytes);
+}
+
+void NetWorld::close_inherited() { io_thread_->impl().close_inherited_sockets(); }
+
+std::uint64_t NetWorld::on_ring(std::function<void()> listener) {
+  return loop_.bell().add(std::move(listener));
+}
+
+void NetWorld::forget_ring(std::uint64_t number) { loop_.bell().remove(number); }
+
+std::uint64_t NetWorld::on_failure(std::function<void(std::string_view why)> listener) {
+  return loop_.on_failure(std::move(listener));
+}
+
+void NetWorld::forget_failure(std::uint64_t number) { loop_.forget(number); }
+
+void NetWorld::begin_busy_poll(Duration wish) { loop_.begin_busy_poll(wish); }
+
+void NetWorld::end_busy_poll(Duration wish) noexcept { loop_.end_busy_poll(wish); }
+
+void NetWorld::wake_at(Instant when, std::function<void()> work) {
+  timer_.set(when, std::move(work));
+}
+
+void NetWorld::cancel_wake() noexcept { timer_.cancel(); }
+
+void NetWorld::connect(std::function<void(Connected outcome)> handler) {
+  if (!connector_) connector_ = net::Connector::create(loop_, server_, {});
+  connector_->connect([handler = std::move(handler)](net::Connector::Outcome outcome) {
+    std::visit([&](auto& came) { handler(std::move(came)); }, outcome);
+  });
+}
+
+void NetWorld::cancel_connect() {
+  if (connector_) connector_->cancel();
+}
+
+void NetWorld::mark_good() {
+  if (connector_) connector_->mark_good();
+}
+
+}  // namespace muster::client

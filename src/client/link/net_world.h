@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "client/link/world.h"
+#include "muster/io_thread.h"
+#include "net/address/address.h"
+#include "net/connector.h"
+#include "net/loop.h"
+#include "net/timer.h"
+
+namespace muster::client {
+
+/// The world as it is: an I/O thread and the network.
+class NetWorld final : public World {
+ public:
+  NetWorld(std::shared_ptr<IoThread> io_thread, net::Address server);
+
+  Instant now() const override;
+  std::uint64_t random() override;
+  void post(net::Task& task) noexcept override;
+  void ring() noexcept override;
+  bool on_io_thread() const override;
+  bool would_deadlock() const override;
+  bool run_here(const std::function<void()>& work) override;
+  std::size_t send_now(int descriptor, std::string_view bytes) noexcept override;
+  void close_inherited() override;
+
+  std::uint64_t on_ring(std::function<void()> listener) override;
+  void forget_ring(std::uint64_t number) override;
+  std::uint64_t on_failure(std::function<void(std::string_view why)> listener) override;
+  void forget_failure(std::uint64_t number) override;
+  void begin_busy_poll(Duration wish) override;
+  void end_busy_poll(Duration wish) noexcept override;
+
+  void wake_at(Instant when, std::function<void()> work) override;
+  void cancel_wake() noexcept override;
+
+  void connect(std::function<void(Connected outcome)> handler) override;
+  void cancel_connect() override;
+  void mark_good() override;
+
+ private:
+  const std::shared_ptr<IoThread> io_thread_;
+  net::Loop& loop_;
+  const net::Address server_;
+  std::shared_ptr<net::Connector> connector_;  ///< from the first attempt on
+  net::Timer timer_;
+};
+
+}  // namespace muster::client

@@ -1,0 +1,99 @@
+#include "client/link/pending_calls.h"
+
+#include <algorithm>
+
+namespace muster::client {
+namespace {
+
+/// The protocol does not know why it was told to cancel.
+void amend(Error& error, const Ticket& ticket, protocol::Fate fate) {
+  if (ticket.mark && ticket.mark->is_closed()) {
+    error.code = ErrorCode::closed;
+    error.detail = "the group's handle is gone";
+  } else if (ticket.cancellation && fate == protocol::Fate::in_doubt &&
+             error.code == ErrorCode::cancelled) {
+    error.code = ErrorCode::outcome_unknown;
+    error.detail = "cancelled, and the server did not say what became of the call";
+  }
+}
+
+}  // namespace
+
+void complete(Ticket& ticket, Outcome outcome) {
+  if (!outcome.reply) amend(outcome.reply.error(), ticket, outcome.fate);
+  if (ticket.settle) ticket.settle(outcome);
+  if (ticket.done) ticket.done(std::move(outcome));
+}
+
+std::uint64_t PendingCalls::add(Ticket&& ticket) {
+  if (first_free_ == nowhere) {
+    entries_.emplace_back();
+    first_free_ = entries_.size() - 1;
+  }
+  const std::uint64_t place = first_free_;
+  Entry& entry = entries_[place];
+  first_free_ = entry.next_free;
+  entry.ticket = std::move(ticket);
+  ++count_;
+  return place;
+}
+
+Ticket PendingCalls::take_back(std::uint64_t place) {
+  Ticket ticket = std::move(entries_[place].ticket);
+  entries_[place] = Entry();
+  entries_[place].next_free = std::exchange(first_free_, place);
+  if (--count_ == 0 && entries_.size() > spare_places_max) {  // many once are not many for ever
+    std::vector<Entry>().swap(entries_);
+    first_free_ = nowhere;
+  }
+  return ticket;
+}
+
+std::optional<Ticket> PendingCalls::take(std::uint64_t place, CallId call) {
+  if (place >= entries_.size() || entries_[place].call != call) return std::nullopt;
+  return take_back(place);
+}
+
+void PendingCalls::cancel(CallId call, protocol::Protocol& protocol, Instant now) {
+  const auto* const found = protocol.requests().find(call);
+  if (found != nullptr) cancel(entries_[found->user_data], protocol, now);
+}
+
+void PendingCalls::cancel(const CancelRequests& requests, protocol::Protocol& protocol,
+                          Instant now) {
+  std::vector<std::pair<CallId, std::uint64_t>> meant;
+  for (std::uint64_t place = 0; place < entries_.size(); ++place) {
+    const Entry& entry = entries_[place];
+    if (entry.call == 0) continue;
+    if (!requests.covers(entry.ticket.serial, entry.ticket.mark.get())) continue;
+    meant.emplace_back(entry.call, place);
+  }
+  std::sort(meant.begin(), meant.end());  // they end in the order in which they began
+  for (const auto& [call, place] : meant) cancel(entries_[place], protocol, now);
+}
+
+/// Once.
+void PendingCalls::cancel(Entry& entry, protocol::Protocol& protocol, Instant now) {
+  if (std::exchange(entry.is_cancelled, true)) return;
+  const auto& cancellation = entry.ticket.cancellation;
+  if (!cancellation) return protocol.cancel(entry.call, now);
+  std::visit([&](const auto& body) { protocol.submit(body, cancel_patience, now, nowhere); },
+             *cancellation);
+  entry.give_up_at = now + cancel_patience;
+  give_up_at_ = std::min(give_up_at_, entry.give_up_at);
+}
+
+void PendingCalls::give_up_cancelled(protocol::Protocol& protocol, Instant now) {
+  if (now < give_up_at_) return;
+  give_up_at_ = base::far_future;
+  for (Entry& entry : entries_) {
+    if (entry.give_up_at <= now) {
+      entry.give_up_at = base::far_future;
+      protocol.cancel(entry.call, now);
+    } else {
+      give_up_at_ = std::min(give_up_at_, entry.give_up_at);
+    }
+  }
+}
+
+}  // namespace muster::client

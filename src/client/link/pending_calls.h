@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/inline_function.h"
+#include "base/time.h"
+#include "client/cancel_mark.h"
+#include "client/link/cancel_requests.h"
+#include "client/protocol/protocol.h"
+
+namespace muster::client {
+
+using base::Instant;
+using protocol::CallId;
+
+/// How a call ended, as the group's state has to know it.
+struct Outcome {
+  Result<std::string> reply;
+  protocol::Fate fate = protocol::Fate::unsent;
+};
+
+/// One call on its way to the server.
+struct Ticket {
+  std::uint64_t serial = 0;          ///< from `CancelRequests`, taken when the public call began
+  std::shared_ptr<CancelMark> mark;  ///< of its group; null: none
+  /// Of a call that is others' too: what asks the server to end it for all of them.
+  std::optional<std::variant<wire::CancelRound, wire::CancelRegroup>> cancellation;
+  /// Both run once, `settle` first, on the I/O thread (or, after `give_up`, on the thread that
+  /// did), and never block. May be empty.
+  base::InlineFunction<void(const Outcome& outcome), 32> settle;
+  base::InlineFunction<void(Outcome&& outcome), 8> done;
+};
+
+/// Runs what waits for the end of the call.
+void complete(Ticket& ticket, Outcome outcome);
+
+/// The calls whose end nobody was told yet, and those of them that were cancelled: most end at
+/// once, rounds and regroups when the server has decided them, or has not within `cancel_patience`.
+/// Under the link's lock.
+///
+/// Each has a place here while it is pending, which is its word of user data in the protocol. A
+/// place is used again, so whoever comes with one brings the call's id, too.
+class PendingCalls {
+ public:
+  /// How long a cancelled round or regroup waits for the server's decision.
+  static constexpr Duration cancel_patience{std::chrono::seconds(2)};
+
+  /// Takes the ticket, unless it throws std::bad_alloc.
+  std::uint64_t add(Ticket&& ticket);
+  /// The protocol has it, as this call.
+  void begin(std::uint64_t place, CallId call) { entries_[place].call = call; }
+  /// What `add` took, of a call that did not begin.
+  Ticket take_back(std::uint64_t place);
+  /// Nothing: it has been taken before.
+  std::optional<Ticket> take(std::uint64_t place, CallId call);
+  /// Of all.
+  template <class End>
+  void end_all(End end) {
+    std::vector<Entry> entries = std::exchange(entries_, {});
+    *this = PendingCalls();
+    for (Entry& entry : entries) {
+      if (entry.call != 0) end(entry.ticket);
+    }
+  }
+
+  void cancel(CallId call, protocol::Protocol& protocol, Instant now);
+  /// All that are meant.
+  void cancel(const CancelRequests& requests, protocol::Protocol& protocol, Instant now);
+  /// Those that the server has not decided in time.
+  void give_up_cancelled(protocol::Protocol& protocol, Instant now);
+  Instant next_deadline() const { return give_up_at_; }
+
+ private:
+  static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
+  static constexpr std::size_t spare_places_max = 64;
+
+  struct Entry {
+    CallId call = 0;  ///< 0: not begun, or free
+    Ticket ticket;
+    bool is_cancelled = false;
+    Instant give_up_at = base::far_future;
+    std::uint64_t next_free = nowhere;
+  };
+
+  void cancel(Entry& entry, protocol::Protocol& protocol, Instant now);
+
+  std::vector<Entry> entries_;
+  std::uint64_t first_free_ = nowhere;
+  std::size_t count_ = 0;
+  Instant give_up_at_ = base::far_future;
+};
+
+}  // namespace muster::client
