@@ -132,7 +132,6 @@ ALLOWED_LINES = {
 LARGE_OBJECTS = {
     "src/net/loop.h:Loop": "one set of descriptors, timers and posted work, in one turn",
     "src/net/connection.h:Connection": "reading, writing and ending share one descriptor's state",
-    "src/client/group/group.h:Group": "each collective is a member",
 }
 
 TEST_NAME = re.compile(r'TEST_CASE(?:_FIXTURE|_TEMPLATE)?\s*\([^"]*"([^"]*)"')

@@ -1,10 +1,8 @@
 #include "client/group/group.h"
 
-#include <algorithm>
 #include <new>
 #include <utility>
 
-#include "base/rank_ranges.h"
 #include "client/failure.h"
 
 namespace muster::client {
@@ -24,7 +22,9 @@ Group::Group(std::shared_ptr<Link> link, std::string name, const GroupOptions& o
       name_(std::make_shared<const std::string>(std::move(name))),
       options_(options),
       formed_(formed),
-      state_(formed) {}
+      numbers_(formed),
+      losses_({*name_, formed.epoch, world_size(), link_->address()}, options.on_loss,
+              link_->handlers()) {}
 
 Group::~Group() {
   leave_unasked();
@@ -32,19 +32,16 @@ Group::~Group() {
 }
 
 GroupCounters Group::counters() {
-  const std::lock_guard lock(mutex_);
-  return {state_.rounds(), state_.objects_sent(), state_.objects_received()};
+  return numbers_.with_state([](const protocol::GroupState& state) {
+    return GroupCounters{state.rounds(), state.objects_sent(), state.objects_received()};
+  });
 }
 
 /// A destructor's part: if memory is out, the whole session ends, and the group's with it.
 void Group::leave_unasked() {
   try {
-    {
-      const std::lock_guard lock(mutex_);
-      if (std::exchange(is_gone_, true)) return;
-      state_.end(failure(ErrorCode::closed, "the group's handle is gone"));
-    }
-    watches_.tell(named(failure(ErrorCode::closed, "the group's handle is gone")));
+    if (is_gone_.exchange(true)) return;
+    end(failure(ErrorCode::closed, "the group's handle is gone"));
     mark_->close();  // the server's answer to the leaving may come before the calls are cancelled
     Ticket ticket;
     ticket.serial = link_->next_serial();
@@ -56,65 +53,15 @@ void Group::leave_unasked() {
 }
 
 void Group::end(Error why) {
-  {
-    const std::lock_guard lock(mutex_);
-    is_gone_ = true;
-    state_.end(why);
-  }
-  watches_.tell(named(std::move(why)));
-}
-
-GroupWatch Group::watch(std::function<void(const Error& error)> handler) {
-  return watches_.add(std::move(handler));
-}
-
-/// With what those who are told cannot know otherwise.
-Error Group::named(Error error) const {
-  error.group = name();
-  error.epoch = epoch();
-  if (error.where.empty()) error.where = link_->address();
-  return error;
-}
-
-/// `error` without the ranks that were told of before.
-Error Group::first_told(Error error) {
-  told_ranks_.resize(static_cast<std::size_t>(world_size()));
-  std::vector<RankRange> ranges;
-  std::vector<bool> fresh(told_ranks_.size());
-  for (const RankRange range : error.rank_ranges) {
-    const int last = std::min(range.last, world_size() - 1);
-    for (int rank = std::max(range.first, 0); rank <= last; ++rank) {
-      const auto index = static_cast<std::size_t>(rank);
-      if (told_ranks_[index]) continue;
-      told_ranks_[index] = true;
-      fresh[index] = true;
-      base::add_to(ranges, rank);
-    }
-  }
-  error.rank_ranges = std::move(ranges);
-  const auto was_told = [&](const RankReport& report) {
-    const auto index = static_cast<std::size_t>(report.rank);
-    return report.rank < 0 || index >= fresh.size() || !fresh[index];
-  };
-  error.ranks.erase(std::remove_if(error.ranks.begin(), error.ranks.end(), was_told),
-                    error.ranks.end());
-  return error;
+  is_gone_ = true;
+  numbers_.with_state([&why](protocol::GroupState& state) { state.end(why); });
+  losses_.end(std::move(why));
 }
 
 /// On the I/O thread.
 void Group::on_event(const wire::Event& event) {
   if (event.kind == wire::EventKind::session_ended) return end(event.error);
-  {
-    const std::lock_guard lock(mutex_);
-    if (is_gone_) return;
-  }
-  Error told = first_told(event.error);
-  if (told.rank_ranges.empty()) return;
-  told = named(std::move(told));
-  watches_.tell(told);
-  if (!options_.on_loss) return;
-  link_->handlers().dispatch(
-      "on_loss", [on_loss = options_.on_loss, told = std::move(told)] { on_loss(told); });
+  if (!is_gone_) losses_.lost(event.error);
 }
 
 }  // namespace muster::client

@@ -1,23 +1,22 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "client/call.h"
 #include "client/cancel_mark.h"
-#include "client/group/group_watch.h"
+#include "client/group/call_numbers.h"
+#include "client/group/group_losses.h"
 #include "client/link/link.h"
-#include "client/protocol/group_state.h"
 #include "muster/process_group.h"
 
 namespace muster::client {
 
-/// One epoch of a group as this process takes part in it: the state of its calls under a lock, and
-/// who hears of losses.
+/// One epoch of a group as this process takes part in it, and its calls. CallNumbers has the
+/// numbers that they carry, GroupLosses who hears of losses.
 ///
 /// Life cycle: made on the I/O thread with the reply that formed it, so that no event can come
 /// before -> called -> gone: it has left, was regrouped, or its session is over. Pending calls keep
@@ -34,8 +33,6 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
 
   const std::shared_ptr<Link>& link() const { return link_; }
   const std::string& name() const { return *name_; }
-  const GroupOptions& options() const { return options_; }
-  const wire::FormedReply& formed() const { return formed_; }
   std::uint64_t epoch() const { return formed_.epoch; }
   int rank() const { return static_cast<int>(formed_.rank); }
   int world_size() const { return static_cast<int>(formed_.world_size); }
@@ -43,7 +40,8 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
 
   void cancel() noexcept { link_->cancel(*mark_); }
 
-  GroupWatch watch(std::function<void(const Error& error)> handler);
+  /// Who hears of what ends this epoch, or this handle.
+  GroupLosses& losses() { return losses_; }
 
   /// Leaves without waiting, unless it is gone.
   void leave_unasked();
@@ -88,7 +86,6 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
         const wire::FormedReply& formed);
 
   void on_event(const wire::Event& event) override;
-  Error first_told(Error error);
 
   template <class T>
   PreparedCall<T> call(std::string_view operation, Duration timeout);
@@ -96,13 +93,12 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
   bool check(PreparedCall<T>& call);
   template <class T>
   bool check_rank(PreparedCall<T>& call, const char* what, int rank);
+  template <class T>
+  void refuse_if_ended(PreparedCall<T>& call);
   template <class T, class Decode>
   PreparedCall<T> collective(std::string_view operation, wire::CollectiveCall body,
                              Duration timeout, Decode decode);
-  template <class T>
-  void number_round(PreparedCall<T>& call);
   void end(Error why);
-  Error named(Error error) const;
 
   const std::shared_ptr<Link> link_;
   const std::shared_ptr<const std::string> name_;  ///< shared with its calls
@@ -110,14 +106,9 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
   const wire::FormedReply formed_;
   const std::shared_ptr<CancelMark> mark_ = std::make_shared<CancelMark>();
 
-  /// Held from taking a number until the call that carries it is submitted. Before `mutex_`.
-  std::mutex order_;
-  std::mutex mutex_;
-  protocol::GroupState state_;
-  bool is_gone_ = false;
-
-  GroupWatches watches_;
-  std::vector<bool> told_ranks_;  ///< of whose loss was told; the I/O thread's
+  CallNumbers numbers_;
+  GroupLosses losses_;
+  std::atomic<bool> is_gone_{false};
 };
 
 }  // namespace muster::client

@@ -35,6 +35,13 @@ bool Group::check(PreparedCall<T>& call) {
 }
 
 template <class T>
+void Group::refuse_if_ended(PreparedCall<T>& call) {
+  numbers_.with_state([&call](const protocol::GroupState& state) {
+    if (const Error* const ended = state.ended()) call.refused = *ended;
+  });
+}
+
+template <class T>
 bool Group::check_rank(PreparedCall<T>& call, const char* what, int rank) {
   if (rank >= 0 && rank < world_size()) return true;
   if (!call.refused) {

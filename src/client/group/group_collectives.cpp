@@ -22,26 +22,6 @@ auto one_value(std::optional<std::string> own) {
 
 }  // namespace
 
-template <class T>
-void Group::number_round(PreparedCall<T>& call) {
-  call.ticket.settle = [self = shared_from_this()](const Outcome& outcome) {
-    const std::lock_guard settling(self->mutex_);
-    self->state_.end_round(error_of(outcome), outcome.fate);
-  };
-  call.is_counted = true;
-  call.order = std::unique_lock(order_);
-  const std::lock_guard lock(mutex_);
-  const auto round = state_.begin_round();
-  if (!round) {
-    call.refused = round.error();
-    call.order.unlock();
-    return;
-  }
-  std::get<wire::CollectiveCall>(call.body).round = *round;
-  call.subject.round = *round;
-  call.ticket.cancellation = wire::CancelRound{epoch(), *round};
-}
-
 template <class T, class Decode>
 PreparedCall<T> Group::collective(std::string_view operation, wire::CollectiveCall body,
                                   Duration timeout, Decode decode) {
@@ -53,7 +33,17 @@ PreparedCall<T> Group::collective(std::string_view operation, wire::CollectiveCa
   body.epoch = epoch();
   made.body = std::move(body);
   made.decode = std::move(decode);
-  if (check(made)) number_round(made);
+  if (!check(made)) return made;
+  made.ticket.settle = [self = shared_from_this()](const Outcome& outcome) {
+    self->numbers_.with_state(
+        [&](protocol::GroupState& state) { state.end_round(error_of(outcome), outcome.fate); });
+  };
+  const auto round =
+      numbers_.give(made, [](protocol::GroupState& state) { return state.begin_round(); });
+  if (!round) return made;
+  std::get<wire::CollectiveCall>(made.body).round = *round;
+  made.subject.round = *round;
+  made.ticket.cancellation = wire::CancelRound{epoch(), *round};
   return made;
 }
 

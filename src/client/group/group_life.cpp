@@ -96,26 +96,19 @@ PreparedCall<std::shared_ptr<Group>> Group::regroup_call(const RegroupOptions& o
   if (!check(made)) return made;
   made.ticket.settle = [self = shared_from_this(), slot](const Outcome& outcome) {
     form(slot, self->link_, self->name(), self->options_, outcome);
-    {
-      const std::lock_guard settling(self->mutex_);
-      self->state_.end_regroup(error_of(outcome), outcome.fate);
-      if (!outcome.reply) return;
-      self->is_gone_ = true;
-    }
-    self->watches_.tell(self->named(failure(ErrorCode::stale_epoch, "the group has regrouped")));
+    self->numbers_.with_state(
+        [&](protocol::GroupState& state) { state.end_regroup(error_of(outcome), outcome.fate); });
+    if (!outcome.reply) return;
+    self->is_gone_ = true;
+    self->losses_.end(failure(ErrorCode::stale_epoch, "the group has regrouped"));
   };
-  made.is_counted = true;
-  made.order = std::unique_lock(order_);
-  const std::lock_guard lock(mutex_);
-  const auto attempt = state_.begin_regroup();
-  if (!attempt) {
-    made.refused = attempt.error();
-    made.order.unlock();
-    return made;
-  }
   auto& numbered = std::get<wire::Regroup>(made.body);
+  const auto attempt = numbers_.give(made, [&numbered](protocol::GroupState& state) {
+    numbered.next_round = state.rounds() + 1;
+    return state.begin_regroup();
+  });
+  if (!attempt) return made;
   numbered.attempt = *attempt;
-  numbered.next_round = state_.rounds() + 1;
   made.ticket.cancellation = wire::CancelRegroup{epoch(), *attempt};
   return made;
 }
@@ -125,8 +118,7 @@ PreparedCall<void> Group::leave_call(Duration timeout) {
   made.body = wire::Leave{epoch()};
   made.decode = decoder<void, wire::Leave>(read_nothing);
   if (!check(made)) return made;
-  const std::lock_guard lock(mutex_);
-  if (const Error* const ended = state_.ended()) made.refused = *ended;
+  refuse_if_ended(made);
   made.ticket.settle = [self = shared_from_this()](const Outcome& outcome) {
     if (outcome.reply) self->end(failure(ErrorCode::closed, "this rank has left the group"));
   };
@@ -143,17 +135,16 @@ PreparedCall<std::vector<MemberInfo>> Group::members_call(Duration timeout) {
     for (const wire::MemberEntry& entry : reply.members) members.push_back(public_form(entry));
     return members;
   });
-  if (!check(made)) return made;
-  const std::lock_guard lock(mutex_);
-  if (const Error* const ended = state_.ended()) made.refused = *ended;
+  if (check(made)) refuse_if_ended(made);
   return made;
 }
 
 PreparedCall<RecoveredRound> Group::recover_call(Duration timeout) {
   auto made = call<RecoveredRound>("recover", timeout);
-  const std::lock_guard lock(mutex_);
   made.is_counted = true;
-  const auto asked = std::make_shared<const wire::Recover>(state_.doubts());
+  const auto asked = numbers_.with_state([](const protocol::GroupState& state) {
+    return std::make_shared<const wire::Recover>(state.doubts());
+  });
   made.subject.round = asked->round;
   made.body = *asked;
   made.decode = [round = asked->round](const std::string& body) -> Result<RecoveredRound> {
@@ -168,12 +159,12 @@ PreparedCall<RecoveredRound> Group::recover_call(Duration timeout) {
     return recovered;
   };
   if (!check(made)) return made;
-  if (const Error* const ended = state_.ended()) made.refused = *ended;
+  refuse_if_ended(made);
   made.ticket.settle = [self = shared_from_this(), asked](const Outcome& outcome) {
     if (!outcome.reply) return;
     const auto answer = wire::decode_body<wire::ReplyTo<wire::Recover>>(*outcome.reply);
-    const std::lock_guard settling(self->mutex_);
-    if (answer) self->state_.resolve(*asked, *answer);
+    if (!answer) return;
+    self->numbers_.with_state([&](protocol::GroupState& state) { state.resolve(*asked, *answer); });
   };
   return made;
 }

@@ -13,19 +13,13 @@ PreparedCall<void> Group::send_call(int destination, std::uint32_t codec, std::s
   made.decode = decoder<void, wire::Send>(read_nothing);
   if (!check_rank(made, "destination", destination) || !check(made)) return made;
   made.ticket.settle = [self = shared_from_this(), peer, tag](const Outcome& outcome) {
-    const std::lock_guard settling(self->mutex_);
-    self->state_.end_send(peer, tag, error_of(outcome), outcome.fate);
+    self->numbers_.with_state([&](protocol::GroupState& state) {
+      state.end_send(peer, tag, error_of(outcome), outcome.fate);
+    });
   };
-  made.is_counted = true;
-  made.order = std::unique_lock(order_);
-  const std::lock_guard lock(mutex_);
-  const auto sequence = state_.begin_send(peer, tag);
-  if (!sequence) {
-    made.refused = sequence.error();
-    made.order.unlock();
-    return made;
-  }
-  std::get<wire::Send>(made.body).sequence = *sequence;
+  const auto sequence =
+      numbers_.give(made, [&](protocol::GroupState& state) { return state.begin_send(peer, tag); });
+  if (sequence) std::get<wire::Send>(made.body).sequence = *sequence;
   return made;
 }
 
@@ -40,19 +34,12 @@ PreparedCall<ReceivedBytes> Group::receive_call(int source, std::uint32_t codec,
       });
   if (!check_rank(made, "source", source) || !check(made)) return made;
   made.ticket.settle = [self = shared_from_this(), peer, tag](const Outcome& outcome) {
-    const std::lock_guard settling(self->mutex_);
-    self->state_.end_receive(peer, tag, error_of(outcome));
+    self->numbers_.with_state(
+        [&](protocol::GroupState& state) { state.end_receive(peer, tag, error_of(outcome)); });
   };
-  made.is_counted = true;
-  made.order = std::unique_lock(order_);
-  const std::lock_guard lock(mutex_);
-  const auto sequence = state_.begin_receive(peer, tag);
-  if (!sequence) {
-    made.refused = sequence.error();
-    made.order.unlock();
-    return made;
-  }
-  std::get<wire::Receive>(made.body).sequence = *sequence;
+  const auto sequence = numbers_.give(
+      made, [&](protocol::GroupState& state) { return state.begin_receive(peer, tag); });
+  if (sequence) std::get<wire::Receive>(made.body).sequence = *sequence;
   return made;
 }
 

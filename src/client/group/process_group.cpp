@@ -124,7 +124,7 @@ Call StatelessProcessGroup::regroup_async(RegroupOptions options, Duration timeo
 }
 
 GroupWatch StatelessProcessGroup::watch(std::function<void(const Error& error)> handler) {
-  return impl_ ? impl_->group().watch(std::move(handler)) : GroupWatch();
+  return impl_ ? impl_->group().losses().watches().add(std::move(handler)) : GroupWatch();
 }
 
 Result<std::uint64_t> StatelessProcessGroup::close(Duration linger) {

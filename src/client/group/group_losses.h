@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "client/group/group_watch.h"
+#include "client/handlers.h"
+#include "muster/error.h"
+
+namespace muster::client {
+
+/// What those who hear of a loss cannot know otherwise.
+struct GroupPlace {
+  std::string group;
+  std::uint64_t epoch = 0;
+  int world_size = 0;
+  std::string where;
+};
+
+/// Who hears of what ends a group's epoch or this process's part in it, each rank's loss once.
+class GroupLosses {
+ public:
+  GroupLosses(GroupPlace place, std::function<void(const Error& error)> on_loss,
+              const Handlers& handlers);
+
+  GroupWatches& watches() { return watches_; }
+
+  /// Ranks were lost or have left. On the I/O thread.
+  void lost(Error error);
+  /// This handle is over.
+  void end(Error why) { watches_.tell(named(std::move(why))); }
+
+ private:
+  Error first_told(Error error);
+  Error named(Error error) const;
+
+  const GroupPlace place_;
+  const std::function<void(const Error& error)> on_loss_;
+  const Handlers& handlers_;
+  GroupWatches watches_;
+  std::vector<bool> told_ranks_;  ///< of whose loss was told; the I/O thread's
+};
+
+}  // namespace muster::client
