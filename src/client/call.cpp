@@ -53,11 +53,11 @@ Instant last_resort(const Link& link, Duration timeout) {
 
 }  // namespace
 
-Error described(Error error, const Subject& subject, const Link* link, Instant begun) {
-  error.operation = subject.operation;
-  if (error.group.empty() && subject.group) error.group = *subject.group;
-  if (error.epoch == 0) error.epoch = subject.epoch;
-  if (error.round == 0) error.round = subject.round;
+Error described(Error error, const ErrorContext& context, const Link* link, Instant begun) {
+  error.operation = context.operation;
+  if (error.group.empty() && context.group) error.group = *context.group;
+  if (error.epoch == 0) error.epoch = context.epoch;
+  if (error.round == 0) error.round = context.round;
   if (error.where.empty() && link != nullptr) error.where = link->address();
   if (error.decided_by.empty()) error.decided_by = "client";
   error.elapsed = base::monotonic_now() - begun;
@@ -69,14 +69,14 @@ Error out_of_memory() {
                  "this process has no memory left; the call did not begin");
 }
 
-Error ended_by_memory(Link& link, const Subject& subject, Progress progress, Instant begun) {
+Error ended_by_memory(Link& link, const ErrorContext& context, Progress progress, Instant begun) {
   if (progress.is_counted) link.break_down();
   try {
     Error error = progress.is_submitted
                       ? failure(ErrorCode::outcome_unknown,
                                 "this process has no memory left to take the answer")
                       : out_of_memory();
-    return described(std::move(error), subject, &link, begun);
+    return described(std::move(error), context, &link, begun);
   } catch (const std::bad_alloc&) {
     if (!progress.is_submitted) throw;
     Error error;

@@ -28,7 +28,7 @@
 namespace muster::client {
 
 /// What a call is about, for its errors. `operation` lives as long as the program.
-struct Subject {
+struct ErrorContext {
   std::string_view operation;
   std::shared_ptr<const std::string> group;  ///< its name; null: none
   std::uint64_t epoch = 0;
@@ -38,7 +38,7 @@ struct Subject {
 /// A call that is ready to go, or why it cannot.
 template <class T>
 struct PreparedCall {
-  Subject subject;
+  ErrorContext context;
   Duration timeout{0};
   wire::RequestBody body;  ///< views what the caller lends until it is submitted
   Ticket ticket;
@@ -51,7 +51,7 @@ struct PreparedCall {
 };
 
 /// Adds what only the public call knows.
-Error described(Error error, const Subject& subject, const Link* link, Instant begun);
+Error described(Error error, const ErrorContext& context, const Link* link, Instant begun);
 
 /// Why this thread may not begin a call; `blocking`, or in its callback form.
 enum class Form { blocking, callback };
@@ -78,7 +78,7 @@ struct Progress {
 ///
 /// returns  resource_exhausted: it did not begin; or outcome_unknown. Where there is no memory for
 ///          an error that says so: outcome_unknown without texts, or std::bad_alloc
-Error ended_by_memory(Link& link, const Subject& subject, Progress progress, Instant begun);
+Error ended_by_memory(Link& link, const ErrorContext& context, Progress progress, Instant begun);
 
 /// Of a call that nobody has completed when the last who knew of it let go of it.
 Error let_go();
@@ -111,7 +111,7 @@ template <class T>
 Result<T> finished(PreparedCall<T>& call, const Link& link, Instant begun,
                    Result<std::string> reply) {
   Result<T> result = reply ? call.decode(*std::move(reply)) : Result<T>(std::move(reply).error());
-  if (!result) result.error() = described(std::move(result.error()), call.subject, &link, begun);
+  if (!result) result.error() = described(std::move(result.error()), call.context, &link, begun);
   return result;
 }
 
@@ -127,7 +127,7 @@ Result<T> block_on(const std::shared_ptr<Link>& link, std::string_view operation
     const std::uint64_t serial = link->next_serial();
     PreparedCall<T> call = build();
     if (call.refused) {
-      return described(*std::move(call.refused), call.subject, link.get(), begun);
+      return described(*std::move(call.refused), call.context, link.get(), begun);
     }
     call.ticket.serial = serial;
     progress.is_counted = call.is_counted;
@@ -168,7 +168,7 @@ class Started final : public Job {
   Result<T> result() {
     try {
       if (call.refused) {
-        return described(*std::move(call.refused), call.subject, link_.get(), begun_);
+        return described(*std::move(call.refused), call.context, link_.get(), begun_);
       }
       return finished(call, *link_, begun_, std::move(reply));
     } catch (const std::bad_alloc&) {

@@ -16,7 +16,7 @@ inline const Error* error_of(const Outcome& outcome) {
 template <class T>
 PreparedCall<T> Group::call(std::string_view operation, Duration timeout) {
   PreparedCall<T> call;
-  call.subject = {operation, name_, epoch(), 0};
+  call.context = {operation, name_, epoch(), 0};
   call.ticket.mark = mark_;
   auto resolved = timeout_or(timeout, options_.timeout);
   if (resolved) {

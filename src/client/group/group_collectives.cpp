@@ -42,7 +42,7 @@ PreparedCall<T> Group::collective(std::string_view operation, wire::CollectiveCa
       numbers_.give(made, [](protocol::GroupState& state) { return state.begin_round(); });
   if (!round) return made;
   std::get<wire::CollectiveCall>(made.body).round = *round;
-  made.subject.round = *round;
+  made.context.round = *round;
   made.ticket.cancellation = wire::CancelRound{epoch(), *round};
   return made;
 }

@@ -58,7 +58,7 @@ PreparedCall<std::shared_ptr<Group>> Group::join_call(std::shared_ptr<Link> link
                                                       std::string_view name, int rank,
                                                       int world_size, const GroupOptions& options) {
   PreparedCall<std::shared_ptr<Group>> made;
-  made.subject = {"create", std::make_shared<const std::string>(name), 0, 0};
+  made.context = {"create", std::make_shared<const std::string>(name), 0, 0};
   made.timeout = options.timeout;
   made.body = wire::Join{name,
                          static_cast<std::uint32_t>(rank),
@@ -145,7 +145,7 @@ PreparedCall<RecoveredRound> Group::recover_call(Duration timeout) {
   const auto asked = numbers_.with_state([](const protocol::GroupState& state) {
     return std::make_shared<const wire::Recover>(state.doubts());
   });
-  made.subject.round = asked->round;
+  made.context.round = asked->round;
   made.body = *asked;
   made.decode = [round = asked->round](const std::string& body) -> Result<RecoveredRound> {
     auto reply = wire::decode_body<wire::ReplyTo<wire::Recover>>(body);

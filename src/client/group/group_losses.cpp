@@ -7,12 +7,12 @@
 
 namespace muster::client {
 
-GroupLosses::GroupLosses(GroupPlace place, std::function<void(const Error& error)> on_loss,
+GroupLosses::GroupLosses(GroupIdentity identity, std::function<void(const Error& error)> on_loss,
                          const Handlers& handlers)
-    : place_(std::move(place)),
+    : identity_(std::move(identity)),
       on_loss_(std::move(on_loss)),
       handlers_(handlers),
-      told_ranks_(static_cast<std::size_t>(place_.world_size)) {}
+      told_ranks_(static_cast<std::size_t>(identity_.world_size)) {}
 
 void GroupLosses::lost(Error error) {
   Error told = first_told(std::move(error));
@@ -24,9 +24,9 @@ void GroupLosses::lost(Error error) {
 }
 
 Error GroupLosses::named(Error error) const {
-  error.group = place_.group;
-  error.epoch = place_.epoch;
-  if (error.where.empty()) error.where = place_.where;
+  error.group = identity_.group;
+  error.epoch = identity_.epoch;
+  if (error.where.empty()) error.where = identity_.where;
   return error;
 }
 
@@ -35,7 +35,7 @@ Error GroupLosses::first_told(Error error) {
   std::vector<RankRange> ranges;
   std::vector<bool> fresh(told_ranks_.size());
   for (const RankRange range : error.rank_ranges) {
-    const int last = std::min(range.last, place_.world_size - 1);
+    const int last = std::min(range.last, identity_.world_size - 1);
     for (int rank = std::max(range.first, 0); rank <= last; ++rank) {
       const auto index = static_cast<std::size_t>(rank);
       if (told_ranks_[index]) continue;

@@ -12,7 +12,7 @@
 namespace muster::client {
 
 /// What those who hear of a loss cannot know otherwise.
-struct GroupPlace {
+struct GroupIdentity {
   std::string group;
   std::uint64_t epoch = 0;
   int world_size = 0;
@@ -22,7 +22,7 @@ struct GroupPlace {
 /// Who hears of what ends a group's epoch or this process's part in it, each rank's loss once.
 class GroupLosses {
  public:
-  GroupLosses(GroupPlace place, std::function<void(const Error& error)> on_loss,
+  GroupLosses(GroupIdentity identity, std::function<void(const Error& error)> on_loss,
               const Handlers& handlers);
 
   GroupWatches& watches() { return watches_; }
@@ -36,7 +36,7 @@ class GroupLosses {
   Error first_told(Error error);
   Error named(Error error) const;
 
-  const GroupPlace place_;
+  const GroupIdentity identity_;
   const std::function<void(const Error& error)> on_loss_;
   const Handlers& handlers_;
   GroupWatches watches_;

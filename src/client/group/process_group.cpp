@@ -20,7 +20,7 @@ namespace {
 template <class Wrap>
 auto wrapped(client::PreparedCall<std::shared_ptr<Group>> call, Wrap wrap) {
   client::PreparedCall<StatelessProcessGroup> made;
-  made.subject = std::move(call.subject);
+  made.context = std::move(call.context);
   made.timeout = call.timeout;
   made.body = std::move(call.body);
   made.ticket = std::move(call.ticket);

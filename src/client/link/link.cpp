@@ -117,16 +117,16 @@ Link::Submitted Link::submit(const wire::RequestBody& body, Duration timeout, Ti
   {
     const std::lock_guard lock(state_.mutex);
     if (state_.cancels.covers(ticket.serial, ticket.mark.get())) state_.cancels.note_pending();
-    std::optional<std::uint64_t> place;
+    std::optional<std::uint64_t> slot;
     try {
-      place = state_.pending.add(std::move(ticket));
-      submitted.place = *place;
-      submitted.call = state_.protocol->submit(body, timeout, world_->now(), *place);
-      state_.pending.begin(*place, submitted.call);
+      slot = state_.pending.add(std::move(ticket));
+      submitted.slot = *slot;
+      submitted.call = state_.protocol->submit(body, timeout, world_->now(), *slot);
+      state_.pending.begin(*slot, submitted.call);
       is_sent = send_directly();
     } catch (const std::bad_alloc&) {
       break_down();  // before the I/O thread can send a half of it
-      if (place) ticket = state_.pending.take_back(*place);
+      if (slot) ticket = state_.pending.take_back(*slot);
       throw;
     }
   }
@@ -161,7 +161,7 @@ void Link::give_up(const Submitted& submitted) {
   std::optional<Ticket> ticket;
   {
     const std::lock_guard lock(state_.mutex);
-    ticket = state_.pending.take(submitted.place, submitted.call);
+    ticket = state_.pending.take(submitted.slot, submitted.call);
     if (!ticket) return;
     try {
       state_.protocol->cancel(submitted.call, world_->now());

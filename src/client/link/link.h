@@ -41,7 +41,7 @@ class Link : public std::enable_shared_from_this<Link> {
   /// What `give_up` and `handle_of` take.
   struct Submitted {
     CallId call = 0;
-    std::uint64_t place = 0;
+    std::uint64_t slot = 0;
   };
   /// Takes the ticket, unless it throws std::bad_alloc.
   Submitted submit(const wire::RequestBody& body, Duration timeout, Ticket&& ticket);

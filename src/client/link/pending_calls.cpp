@@ -30,28 +30,28 @@ std::uint64_t PendingCalls::add(Ticket&& ticket) {
     entries_.emplace_back();
     first_free_ = entries_.size() - 1;
   }
-  const std::uint64_t place = first_free_;
-  Entry& entry = entries_[place];
+  const std::uint64_t slot = first_free_;
+  Entry& entry = entries_[slot];
   first_free_ = entry.next_free;
   entry.ticket = std::move(ticket);
   ++count_;
-  return place;
+  return slot;
 }
 
-Ticket PendingCalls::take_back(std::uint64_t place) {
-  Ticket ticket = std::move(entries_[place].ticket);
-  entries_[place] = Entry();
-  entries_[place].next_free = std::exchange(first_free_, place);
-  if (--count_ == 0 && entries_.size() > spare_places_max) {  // many once are not many for ever
+Ticket PendingCalls::take_back(std::uint64_t slot) {
+  Ticket ticket = std::move(entries_[slot].ticket);
+  entries_[slot] = Entry();
+  entries_[slot].next_free = std::exchange(first_free_, slot);
+  if (--count_ == 0 && entries_.size() > spare_slots_max) {  // many once are not many for ever
     std::vector<Entry>().swap(entries_);
     first_free_ = nowhere;
   }
   return ticket;
 }
 
-std::optional<Ticket> PendingCalls::take(std::uint64_t place, CallId call) {
-  if (place >= entries_.size() || entries_[place].call != call) return std::nullopt;
-  return take_back(place);
+std::optional<Ticket> PendingCalls::take(std::uint64_t slot, CallId call) {
+  if (slot >= entries_.size() || entries_[slot].call != call) return std::nullopt;
+  return take_back(slot);
 }
 
 void PendingCalls::cancel(CallId call, protocol::Protocol& protocol, Instant now) {
@@ -62,14 +62,14 @@ void PendingCalls::cancel(CallId call, protocol::Protocol& protocol, Instant now
 void PendingCalls::cancel(const CancelRequests& requests, protocol::Protocol& protocol,
                           Instant now) {
   std::vector<std::pair<CallId, std::uint64_t>> meant;
-  for (std::uint64_t place = 0; place < entries_.size(); ++place) {
-    const Entry& entry = entries_[place];
+  for (std::uint64_t slot = 0; slot < entries_.size(); ++slot) {
+    const Entry& entry = entries_[slot];
     if (entry.call == 0) continue;
     if (!requests.covers(entry.ticket.serial, entry.ticket.mark.get())) continue;
-    meant.emplace_back(entry.call, place);
+    meant.emplace_back(entry.call, slot);
   }
   std::sort(meant.begin(), meant.end());  // they end in the order in which they began
-  for (const auto& [call, place] : meant) cancel(entries_[place], protocol, now);
+  for (const auto& [call, slot] : meant) cancel(entries_[slot], protocol, now);
 }
 
 /// Once.

@@ -45,8 +45,8 @@ void complete(Ticket& ticket, Outcome outcome);
 /// once, rounds and regroups when the server has decided them, or has not within `cancel_patience`.
 /// Under the link's lock.
 ///
-/// Each has a place here while it is pending, which is its word of user data in the protocol. A
-/// place is used again, so whoever comes with one brings the call's id, too.
+/// Each has a slot here while it is pending, which is its word of user data in the protocol. A
+/// slot is used again, so whoever comes with one brings the call's id, too.
 class PendingCalls {
  public:
   /// How long a cancelled round or regroup waits for the server's decision.
@@ -55,11 +55,11 @@ class PendingCalls {
   /// Takes the ticket, unless it throws std::bad_alloc.
   std::uint64_t add(Ticket&& ticket);
   /// The protocol has it, as this call.
-  void begin(std::uint64_t place, CallId call) { entries_[place].call = call; }
+  void begin(std::uint64_t slot, CallId call) { entries_[slot].call = call; }
   /// What `add` took, of a call that did not begin.
-  Ticket take_back(std::uint64_t place);
+  Ticket take_back(std::uint64_t slot);
   /// Nothing: it has been taken before.
-  std::optional<Ticket> take(std::uint64_t place, CallId call);
+  std::optional<Ticket> take(std::uint64_t slot, CallId call);
   /// Of all.
   template <class End>
   void end_all(End end) {
@@ -79,7 +79,7 @@ class PendingCalls {
 
  private:
   static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
-  static constexpr std::size_t spare_places_max = 64;
+  static constexpr std::size_t spare_slots_max = 64;
 
   struct Entry {
     CallId call = 0;  ///< 0: not begun, or free

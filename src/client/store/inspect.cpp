@@ -86,7 +86,7 @@ template <class T, class Request, class Entry>
 Result<std::vector<T>> page(Store& store, const Request& request,
                             std::vector<Entry> wire::ReplyTo<Request>::*entries, Duration timeout) {
   PreparedCall<std::vector<T>> call;
-  call.subject.operation = wire::name_of(wire::operation<Request>);
+  call.context.operation = wire::name_of(wire::operation<Request>);
   call.body = request;
   call.decode = decoder<std::vector<T>, Request>([entries](const auto& reply, const auto&) {
     std::vector<T> read;
@@ -158,7 +158,7 @@ Result<std::vector<WaiterInfo>> inspect_waiters(Store& store, Duration timeout) 
 
 Result<GroupReport> inspect_group(Store& store, std::string_view name, Duration timeout) {
   client::PreparedCall<GroupReport> call;
-  call.subject = {"inspect_group", std::make_shared<const std::string>(name), 0, 0};
+  call.context = {"inspect_group", std::make_shared<const std::string>(name), 0, 0};
   call.body = wire::InspectGroup{name};
   call.decode = client::decoder<GroupReport, wire::InspectGroup>(
       [name = std::string(name)](const wire::InspectGroupReply& reply, const std::string&) {

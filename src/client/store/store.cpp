@@ -87,7 +87,7 @@ Call Store::connect_async(std::string_view address, StoreOptions options, Durati
   }
   auto started =
       std::make_unique<client::Started<Store>>(ready->link, connect_name, std::move(handler));
-  started->call.subject.operation = connect_name;
+  started->call.context.operation = connect_name;
   started->call.decode = [impl = Impl::create(ready->link)](std::string&&) mutable {
     return Result<Store>(Store(std::move(impl)));
   };
@@ -133,13 +133,13 @@ Call Store::reopen_async(Duration timeout, Handler<void> handler) {
     return {};
   }
   const std::shared_ptr<Link> link = impl_->link();
-  const client::Subject subject{reopen_name, {}, 0, 0};
+  const client::ErrorContext context{reopen_name, {}, 0, 0};
   if (auto refused = client::refusal_to_begin(*link, client::Form::callback)) {
-    handler(client::described(*std::move(refused), subject, link.get(), base::monotonic_now()));
+    handler(client::described(*std::move(refused), context, link.get(), base::monotonic_now()));
     return {};
   }
   auto started = std::make_unique<client::Started<void>>(link, reopen_name, std::move(handler));
-  started->call.subject = subject;
+  started->call.context = context;
   started->call.decode = [](std::string&&) { return Result<void>(); };
   const auto resolved = client::timeout_or(timeout, link->options().timeout);
   if (!resolved) {

@@ -29,7 +29,7 @@ template <class T, class Request, class Read>
 PreparedCall<T> call(Request body, Read read,
                      std::string_view name = wire::name_of(wire::operation<Request>)) {
   PreparedCall<T> made;
-  made.subject.operation = name;
+  made.context.operation = name;
   made.body = std::move(body);
   made.decode = decoder<T, Request>(std::move(read));
   return made;
@@ -56,9 +56,9 @@ PreparedCall<T> checked(PreparedCall<T> call, const Link& link, Duration timeout
 
 template <class T>
 Result<T> run(const std::shared_ptr<Store::Impl>& impl, Duration timeout, PreparedCall<T> call) {
-  if (!impl) return moved_from(call.subject.operation);
+  if (!impl) return moved_from(call.context.operation);
   const std::shared_ptr<Link> link = impl->link();
-  return block_on<T>(link, call.subject.operation,
+  return block_on<T>(link, call.context.operation,
                      [&] { return checked(std::move(call), *link, timeout); });
 }
 
@@ -66,11 +66,11 @@ template <class T>
 Call run(const std::shared_ptr<Store::Impl>& impl, Duration timeout, PreparedCall<T> call,
          Handler<T> handler) {
   if (!impl) {
-    if (handler) handler(moved_from(call.subject.operation));
+    if (handler) handler(moved_from(call.context.operation));
     return {};
   }
   const std::shared_ptr<Link> link = impl->link();
-  return start<T>(link, call.subject.operation, std::move(handler),
+  return start<T>(link, call.context.operation, std::move(handler),
                   [&] { return checked(std::move(call), *link, timeout); });
 }
 
