@@ -33,8 +33,9 @@ void SendScheduler::continue_soon(Peer& peer) {
 }
 
 void SendScheduler::look_at_unsent(Peer& peer) {
-  charge_unsent(peer);
   const std::uint64_t unsent_bytes = peer.outbox.unsent_bytes();
+  if (unsent_bytes == 0 && peer.counted_bytes == 0) return;  // as most often
+  charge_unsent(peer);
   counts_.unsent_bytes += unsent_bytes - std::exchange(peer.counted_bytes, unsent_bytes);
   if (peer.connection->stalled_since() == base::far_future) return delist(peer);
   if (limits_.is_overfull(peer.outbox.waiting_bytes(), peer.asked_bytes)) {
