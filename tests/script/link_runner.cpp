@@ -92,6 +92,10 @@ void LinkRunner::run_application_step(const std::string& verb, Arguments& argume
     client_.current_group = "g";
   } else if (verb == "cancel") {
     cancel(arguments);
+  } else if (verb == "watch") {
+    watch(static_cast<std::uint64_t>(number_of(arguments.next("an epoch"))));
+  } else if (verb == "incarnation") {
+    line("incarnation " + std::to_string(link_->incarnation()));
   } else if (verb == "give_up") {
     const auto id = static_cast<std::uint64_t>(number_of(arguments.next("a call")));
     link_->give_up(submitted_[id]);
@@ -146,6 +150,29 @@ void LinkRunner::ended(Made& made, client::Outcome&& outcome) {
   if (over->chained > 0) submit(std::move(over->asked), over->chained - 1);
 }
 
+/// Tells what those who watch an epoch hear.
+class LinkRunner::Watcher final : public client::EpochWatcher {
+ public:
+  Watcher(LinkRunner& runner, std::uint64_t epoch) : runner_(runner), epoch_(epoch) {}
+  void on_event(const wire::Event& event) override {
+    runner_.line("epoch " + std::to_string(epoch_) + " hears " +
+                 std::string(muster::name_of(event.error.code)));
+  }
+
+ private:
+  LinkRunner& runner_;
+  const std::uint64_t epoch_;
+};
+
+void LinkRunner::watch(std::uint64_t epoch) {
+  auto watcher = std::make_shared<Watcher>(*this, epoch);
+  if (link_->watchers().add(epoch, watcher)) {
+    watchers_.push_back(std::move(watcher));
+  } else {
+    line("watched already");
+  }
+}
+
 void LinkRunner::cancel(Arguments& arguments) {
   if (arguments.flag("all")) return link_->cancel();
   const auto id = static_cast<std::uint64_t>(number_of(arguments.next("a call")));
@@ -167,8 +194,10 @@ bool LinkRunner::run_network_step(const std::string& verb, Arguments& arguments)
     if (const auto request = arguments.named("meanwhile")) {
       call_when_gone_ = request_of(*request, arguments, client_, processes_);
     }
-    auto channel = world_->channel(connection_);
-    world_->serve([&] { std::exchange(channel, nullptr)->lose(net::CloseCause::by_peer, ""); });
+    // Only the link holds it, so it is gone as soon as the link lets go of it.
+    LinkChannel* const channel = world_->channel(connection_).get();
+    if (channel == nullptr) throw ScriptError("there is no connection");
+    world_->serve([channel] { channel->lose(net::CloseCause::by_peer, ""); });
   } else if (verb == "room") {
     const std::string room = arguments.next("how many bytes, or `all`");
     world_->give_room(room == "all" ? ~std::size_t{0} : static_cast<std::size_t>(number_of(room)));

@@ -34,6 +34,7 @@ class LinkRunner : public Runner, public LinkWorldObserver {
     std::int64_t chained = 0;  ///< as many follow, each when the one before is over
   };
   enum class Server { in_script, lives, hangs };
+  class Watcher;
 
   void run_application_step(const std::string& verb, Arguments& arguments);
   bool run_network_step(const std::string& verb, Arguments& arguments);
@@ -43,6 +44,7 @@ class LinkRunner : public Runner, public LinkWorldObserver {
   void submit(std::unique_ptr<Asked> asked, std::int64_t chained);
   void ended(Made& made, client::Outcome&& outcome);
   void cancel(Arguments& arguments);
+  void watch(std::uint64_t epoch);
   void receive(const std::string& bytes);
   void tell_frame(int connection, Line told);
   Line& line(std::string words);
@@ -59,6 +61,7 @@ class LinkRunner : public Runner, public LinkWorldObserver {
   Processes processes_;
   std::map<protocol::CallId, std::unique_ptr<Made>> made_;
   std::map<protocol::CallId, client::Link::Submitted> submitted_;
+  std::vector<std::shared_ptr<Watcher>> watchers_;
   std::map<int, std::string> streams_;  ///< what has arrived of a frame that is not whole
   int connection_ = 0;                  ///< the last one
   Server server_ = Server::in_script;

@@ -115,6 +115,18 @@ TEST_CASE("what breaks a limit or a rule is refused before it is sent") {
   CHECK(must(store.set(std::string(1024, 'k'), std::string(limits.value_bytes_max, 'v'))));
 }
 
+TEST_CASE("a value longer than a socket takes at once comes back as it was, of equal bytes too") {
+  auto server = start_server();
+  auto store = connect(server);
+  const std::string value(store.limits().value_bytes_max, 'v');
+  for (int round = 0; round < 3; ++round) {
+    must(store.set("k", value));
+    CHECK((must(store.get("k")) == value));
+    must(store.set("next", "as it was"));  // nothing of the value is left on the connection
+    CHECK(must(store.get("next")) == "as it was");
+  }
+}
+
 TEST_CASE("an error tells the operation, the time and the place") {
   auto server = start_server();
   auto store = connect(server);
