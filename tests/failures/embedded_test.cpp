@@ -126,10 +126,12 @@ void each_fails(Fails what, std::uint64_t in_a_row, std::uint64_t ended_max) {
 
 }  // namespace
 
-// Of some 900 allocations about 380 end the server, and about 540 where three more fail with them.
-TEST_CASE("each allocation fails once") { each_fails(Fails::allocation, 1, 520); }
+// Of 883 allocations 349 end the server when they fail alone, and 498 when the next three fail,
+// too: those on its I/O thread in the midst of an event. A seventh more is allowed, since compilers
+// and libraries differ in what they allocate.
+TEST_CASE("each allocation fails once") { each_fails(Fails::allocation, 1, 400); }
 TEST_CASE("each allocation fails, and the next three with it") {
-  each_fails(Fails::allocation, 4, 620);
+  each_fails(Fails::allocation, 4, 570);
 }
 TEST_CASE("each socket call is refused memory once") { each_fails(Fails::no_memory, 1, 4); }
 TEST_CASE("each descriptor is refused once") { each_fails(Fails::no_descriptor, 1, 0); }
