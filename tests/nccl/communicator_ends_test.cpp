@@ -214,6 +214,55 @@ TEST_CASE_FIXTURE(Machine, "an abort that hangs on a later one's kernel does not
   CHECK(nccl::given_up_handles() == 0);
 }
 
+std::atomic<bool> is_inside{false};
+std::atomic<bool> was_aborted_inside{false};
+int abort_of_whom_nobody_uses(nccl::Handle handle) {
+  if (is_inside) was_aborted_inside = true;
+  return functions_loaded().comm_abort(handle);
+}
+
+TEST_CASE_FIXTURE(Machine, "a handle is not aborted under a call that is about to return") {
+  Server server = start_server();
+  Member alone(server, "g", 0, 1);
+  functions_loaded() = must(nccl_internal::load_nccl(doubled().nccl_library));
+  nccl::Functions functions = functions_loaded();
+  functions.comm_abort = abort_of_whom_nobody_uses;
+  nccl::Options options = doubled();
+  options.nccl = &functions;
+  auto communicator = must(nccl::create(alone.group, 0, options));
+  const auto result = nccl::with_native(communicator, [&](nccl::Handle) -> Result<void> {
+    is_inside = true;
+    communicator.abort();
+    let_pass(30ms);  // as a call that sees its end only when it looks
+    is_inside = false;
+    return {};
+  });
+  CHECK(must_fail(result).code == ErrorCode::aborted);
+  await([] { return nccl().count("communicators") == 0; });
+  CHECK_FALSE(was_aborted_inside);
+}
+
+std::atomic<int> late_aborts{0};
+int abort_of_late_handle(nccl::Handle handle) {
+  const int result = functions_loaded().comm_abort(handle);
+  ++late_aborts;
+  return result;
+}
+
+TEST_CASE_FIXTURE(Machine, "a handle that NCCL gives too late is aborted") {
+  Server server = start_server();
+  Member alone(server, "g", 0, 1);
+  functions_loaded() = must(nccl_internal::load_nccl(doubled().nccl_library));
+  nccl::Functions functions = functions_loaded();
+  functions.comm_abort = abort_of_late_handle;
+  nccl::Options options = doubled(1s);
+  options.nccl = &functions;
+  REQUIRE(nccl().fault("init:block=2000*1") == 0);
+  CHECK(must_fail(nccl::create(alone.group, 0, options)).operation == "create");
+  await([] { return late_aborts == 1; });
+  CHECK(nccl().count("communicators") == 0);
+}
+
 TEST_CASE_FIXTURE(Machine, "what cannot be right is refused before NCCL is called") {
   Server server = start_server();
   Member alone(server, "g", 0, 1);

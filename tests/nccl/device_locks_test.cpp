@@ -1,7 +1,14 @@
 #include "nccl/device_locks.h"
 
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <fstream>
 #include <future>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -82,6 +89,55 @@ TEST_CASE("a thread that waits for a device gets it when it is given back") {
   test::let_pass(20ms);
   held.reset();
   CHECK(waiting.get());
+}
+
+/// Whether the kernel says that the thread of this process sleeps.
+bool is_asleep(pid_t thread) {
+  std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
+  std::string line;
+  std::getline(stat, line);
+  const auto end_of_name = line.rfind(')');
+  return end_of_name != line.npos && line.substr(end_of_name, 3) == ") S";
+}
+
+/// Holds up the thread that gets the signal until somebody writes to the pipe.
+int hold_up_pipe[2];
+std::atomic<bool> is_held_up{false};
+void hold_up(int) {
+  is_held_up = true;
+  char byte = 0;
+  [[maybe_unused]] const auto count = ::read(hold_up_pipe[0], &byte, 1);
+}
+
+TEST_CASE("who only looks leaves the device to those who wait for it") {
+  REQUIRE(::pipe(hold_up_pipe) == 0);
+  struct sigaction action {};
+  struct sigaction before {};
+  action.sa_handler = hold_up;
+  REQUIRE(::sigaction(SIGUSR1, &action, &before) == 0);
+  DeviceLocks locks;
+  const Gate open;
+  std::optional held(test::must(locks.acquire(0, Role::anyone, Clock::now(), open)));
+  std::promise<void> looked;
+  bool has_got_it = false;
+  std::atomic<pid_t> id{0};
+  std::thread waiter([&] {
+    id = ::gettid();
+    const auto lock = locks.acquire(0, Role::anyone, Clock::now() + 60s, open);
+    looked.get_future().wait();
+    has_got_it = lock.has_value();
+  });
+  test::await([&] { return id != 0 && is_asleep(id); });
+  ::pthread_kill(waiter.native_handle(), SIGUSR1);
+  test::await([] { return is_held_up.load(); });
+  held.reset();  // it waits still, and nobody has the device
+  CHECK(refused(locks, 0, Role::onlooker, 0ms, open) == ErrorCode::timed_out);
+  REQUIRE(::write(hold_up_pipe[1], "", 1) == 1);
+  looked.set_value();
+  waiter.join();
+  CHECK(has_got_it);
+  ::sigaction(SIGUSR1, &before, nullptr);
+  for (const int end : hold_up_pipe) ::close(end);
 }
 
 TEST_CASE("a second thread may not issue to a device while the first one lives") {

@@ -84,6 +84,17 @@ TEST_CASE("all ranks get it when all have succeeded") {
   });
 }
 
+TEST_CASE("all rounds share one deadline") {
+  run_groups(1, [](StatelessProcessGroup& group) {
+    const Agreement agreement(group, codec_id::nccl_communicator, 60s);
+    test::let_pass(2ms);
+    const Duration passed = agreement.passed();
+    CHECK(passed >= 2ms);
+    CHECK(agreement.left() <= 60s - passed);
+    CHECK(agreement.left() > 0s);
+  });
+}
+
 TEST_CASE("no rank gets it when one has failed, and the cause is named before its consequences") {
   run_groups(4, [](StatelessProcessGroup& group) {
     const std::vector<Enter> enters = {failing(ErrorCode::aborted), failing(ErrorCode::timed_out),

@@ -145,6 +145,19 @@ TEST_CASE("with OnLoss::notify a loss is told to the host, and does not end it")
   CHECK(subject.lifecycle->await_cause(0ms, later, 1)->code == ErrorCode::rank_left);
 }
 
+TEST_CASE("losses of the group that was watched before explain nothing in the next one") {
+  Subject subject(OnLoss::notify);
+  watch_and_leave(
+      subject, [&] { CHECK_FALSE(subject.lifecycle->commit({})); }, [](const Error&) {});
+  REQUIRE(subject.lifecycle->await_cause(0ms));
+  auto server = test::start_server();
+  auto store = test::connect(server);
+  auto next = test::join(store, "next", 0, 1);
+  subject.lifecycle->watch(next, [](const Error&) {});
+  CHECK_FALSE(subject.lifecycle->await_cause(0ms));
+  subject.lifecycle->unwatch();
+}
+
 TEST_CASE("a rank that leaves while the communicator is closed in order does not end it") {
   Subject subject;
   Codes ended;
