@@ -45,8 +45,8 @@ class MUSTER_API IoThread {
   /// As `create`, but with no thread at all: for a program with an event loop of its own. For Asio,
   /// muster/asio.h does all this. The host waits, in its poll or epoll set, until `descriptor` is
   /// readable, and then calls `serve_ready`, which never blocks. Between these calls nothing
-  /// happens. A host that does not call it for `Limits::heartbeat` is silent to the others, and is
-  /// lost after the session timeout.
+  /// happens. A host that does not call it for three `Limits::heartbeat` is silent to the others,
+  /// and is lost after `Limits::session_timeout`.
   ///
   /// Handlers run inside `serve_ready` (or `run_until`, or the end of a server), or on
   /// `StoreOptions::executor`. Each name look-up has a thread while it lasts; `busy_poll` has no

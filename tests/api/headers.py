@@ -59,7 +59,7 @@ def main():
         for name in included:
             if THIRD_PARTY.search(name) and not name.startswith(f"{arguments.include}/"):
                 problems += 1
-                print(f"{header}: includes {name}; only the opt-in codec headers may")
+                print(f"{header}: includes {name}; only the opt-in headers may")
 
     folder = pathlib.Path(arguments.include, "muster")
     for path in sorted(folder.rglob("*.h")):

@@ -1,0 +1,330 @@
+#pragma once
+
+// The calls of a group for Asio, on bytes and on objects; muster/asio.h says what they promise.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "muster/codec.h"
+#include "muster/config.h"
+#include "muster/detail/asio_call.h"
+#include "muster/process_group.h"
+#include "muster/store.h"
+
+MUSTER_BEGIN_NAMESPACE
+
+namespace detail {
+
+/// What errors of a codec say beside what the codec says.
+class ObjectCall {
+ public:
+  ObjectCall(const StatelessProcessGroup& group, std::string_view operation)
+      : operation_(operation), group_(group.name()), epoch_(group.epoch()) {}
+
+  Error about(Error error) const {
+    error.operation = operation_;
+    if (error.decided_by.empty()) error.decided_by = "client";
+    if (error.group.empty()) error.group = group_;
+    if (error.epoch == 0) error.epoch = epoch_;
+    return error;
+  }
+
+  template <class Codec, class T>
+  Result<T> decode(std::string_view bytes) const {
+    Result<T> object = Codec::template decode<T>(bytes);
+    if (!object) return about(std::move(object).error());
+    return object;
+  }
+
+  template <class Codec, class T>
+  Result<T> decode_one(Result<std::string>&& bytes) const {
+    if (!bytes) return std::move(bytes).error();
+    return decode<Codec, T>(*bytes);
+  }
+
+  template <class Codec, class T>
+  Result<std::vector<T>> decode_all(Result<std::vector<std::string>>&& all) const {
+    if (!all) return std::move(all).error();
+    std::vector<T> objects;
+    objects.reserve(all->size());
+    for (const std::string& bytes : *all) {
+      Result<T> object = decode<Codec, T>(bytes);
+      if (!object) return std::move(object).error();
+      objects.push_back(*std::move(object));
+    }
+    return objects;
+  }
+
+ private:
+  std::string operation_;
+  std::string group_;
+  std::uint64_t epoch_;
+};
+
+/// A call that ends with `error`, where handlers run, before it has begun: nobody has this rank.
+template <class T>
+Call refused(StatelessProcessGroup& group, Error error, Handler<T> handler) {
+  return group.recv_bytes_async(
+      -1, 0, 0, Duration(0),
+      [error = std::move(error), handler = std::move(handler)](const auto&) { handler(error); });
+}
+
+/// Begins a call that sends `bytes`, by `call(group, bytes, handler)`, or ends with the codec's
+/// error; what is gathered goes through `finish`.
+template <class Raw, class Bytes, class Token, class Begin, class Finish>
+auto asio_object_call(StatelessProcessGroup& group, std::string_view operation, Result<Bytes> bytes,
+                      Token&& token, Begin call, Finish finish) {
+  if (!bytes) bytes.error() = ObjectCall(group, operation).about(std::move(bytes).error());
+  return asio_start<Raw>(
+      [&group, bytes = std::move(bytes), call](Handler<Raw> handler) -> Call {
+        if (!bytes) return refused<Raw>(group, bytes.error(), std::move(handler));
+        return call(group, *bytes, std::move(handler));
+      },
+      std::forward<Token>(token), std::move(finish));
+}
+
+/// The objects, or the error of the first that the codec refuses.
+template <class Codec, class T>
+Result<std::vector<std::string>> encode_all(const std::vector<T>& objects) {
+  std::vector<std::string> all;
+  all.reserve(objects.size());
+  for (const T& object : objects) {
+    auto bytes = Codec::template encode<T>(object);
+    if (!bytes) return std::move(bytes).error();
+    all.push_back(*std::move(bytes));
+  }
+  return all;
+}
+
+}  // namespace detail
+
+template <class Token>
+auto async_create(const Store& store, std::string name, int rank, int world_size,
+                  GroupOptions options, Token&& token) {
+  return detail::asio_call<StatelessProcessGroup>(
+      &StatelessProcessGroup::create_async, std::forward<Token>(token), std::cref(store),
+      std::move(name), rank, world_size, std::move(options));
+}
+
+template <class Token>
+auto async_barrier(StatelessProcessGroup& group, Duration timeout, Token&& token) {
+  return detail::asio_call<BarrierResult>(&StatelessProcessGroup::barrier_async,
+                                          std::forward<Token>(token), &group, timeout);
+}
+
+template <class Token>
+auto async_members(StatelessProcessGroup& group, Duration timeout, Token&& token) {
+  return detail::asio_call<std::vector<MemberInfo>>(&StatelessProcessGroup::members_async,
+                                                    std::forward<Token>(token), &group, timeout);
+}
+
+template <class Token>
+auto async_expire_data(StatelessProcessGroup& group, std::optional<Duration> older_than,
+                       Duration timeout, Token&& token) {
+  return detail::asio_call<std::uint64_t>(&StatelessProcessGroup::expire_data_async,
+                                          std::forward<Token>(token), &group, older_than, timeout);
+}
+
+template <class Token>
+auto async_regroup(StatelessProcessGroup& group, RegroupOptions options, Duration timeout,
+                   Token&& token) {
+  return detail::asio_call<StatelessProcessGroup>(
+      &StatelessProcessGroup::regroup_async, std::forward<Token>(token), &group, options, timeout);
+}
+
+template <class Token>
+auto async_leave(StatelessProcessGroup& group, Duration timeout, Token&& token) {
+  return detail::asio_call<void>(&StatelessProcessGroup::leave_async, std::forward<Token>(token),
+                                 &group, timeout);
+}
+
+template <class Token>
+auto async_recover(StatelessProcessGroup& group, Duration timeout, Token&& token) {
+  return detail::asio_call<RecoveredRound>(&StatelessProcessGroup::recover_async,
+                                           std::forward<Token>(token), &group, timeout);
+}
+
+// Bytes that a codec has made.
+
+template <class Token>
+auto async_send_bytes(StatelessProcessGroup& group, int destination, std::uint32_t codec,
+                      std::string bytes, std::uint64_t tag, Duration timeout, Token&& token) {
+  return detail::asio_call<void>(&StatelessProcessGroup::send_bytes_async,
+                                 std::forward<Token>(token), &group, destination, codec,
+                                 std::move(bytes), tag, timeout);
+}
+
+template <class Token>
+auto async_recv_bytes(StatelessProcessGroup& group, int source, std::uint32_t codec,
+                      std::uint64_t tag, Duration timeout, Token&& token) {
+  return detail::asio_call<ReceivedBytes>(&StatelessProcessGroup::recv_bytes_async,
+                                          std::forward<Token>(token), &group, source, codec, tag,
+                                          timeout);
+}
+
+template <class Token>
+auto async_broadcast_bytes(StatelessProcessGroup& group, std::string bytes, std::uint32_t codec,
+                           int root, Duration timeout, Token&& token) {
+  return detail::asio_call<std::string>(&StatelessProcessGroup::broadcast_bytes_async,
+                                        std::forward<Token>(token), &group, std::move(bytes), codec,
+                                        root, timeout);
+}
+
+template <class Token>
+auto async_all_gather_bytes(StatelessProcessGroup& group, std::string bytes, std::uint32_t codec,
+                            Duration timeout, Token&& token) {
+  return detail::asio_call<std::vector<std::string>>(&StatelessProcessGroup::all_gather_bytes_async,
+                                                     std::forward<Token>(token), &group,
+                                                     std::move(bytes), codec, timeout);
+}
+
+template <class Token>
+auto async_gather_bytes(StatelessProcessGroup& group, std::string bytes, std::uint32_t codec,
+                        int root, Duration timeout, Token&& token) {
+  return detail::asio_call<std::vector<std::string>>(&StatelessProcessGroup::gather_bytes_async,
+                                                     std::forward<Token>(token), &group,
+                                                     std::move(bytes), codec, root, timeout);
+}
+
+template <class Token>
+auto async_scatter_bytes(StatelessProcessGroup& group, std::vector<std::string> bytes,
+                         std::uint32_t codec, int root, Duration timeout, Token&& token) {
+  return detail::asio_call<std::string>(&StatelessProcessGroup::scatter_bytes_async,
+                                        std::forward<Token>(token), &group, std::move(bytes), codec,
+                                        root, timeout);
+}
+
+// Objects. They are encoded before the function returns, and decoded where the handler runs.
+
+template <class Codec = DefaultCodec, class T, class Token>
+auto async_send_obj(StatelessProcessGroup& group, int destination, const T& object,
+                    std::uint64_t tag, Duration timeout, Token&& token) {
+  return detail::asio_object_call<void>(
+      group, "send_obj", Codec::template encode<ObjectOf<T>>(object), std::forward<Token>(token),
+      [destination, tag, timeout](auto& to, const std::string& bytes, Handler<void> handler) {
+        return to.send_bytes_async(destination, Codec::id, bytes, tag, timeout, std::move(handler));
+      },
+      detail::AsIs());
+}
+
+template <class T, class Codec = DefaultCodec, class Token>
+auto async_recv_numbered_obj(StatelessProcessGroup& group, int source, std::uint64_t tag,
+                             Duration timeout, Token&& token) {
+  return detail::asio_start<ReceivedBytes>(
+      [&group, source, tag, timeout](Handler<ReceivedBytes> handler) {
+        return group.recv_bytes_async(source, Codec::id, tag, timeout, std::move(handler));
+      },
+      std::forward<Token>(token),
+      [call = detail::ObjectCall(group, "recv_obj")](
+          Result<ReceivedBytes>&& received) -> Result<Received<T>> {
+        if (!received) return std::move(received).error();
+        auto object = call.template decode<Codec, T>(received->bytes);
+        if (!object) return std::move(object).error();
+        return Received<T>{*std::move(object), received->sequence};
+      });
+}
+
+template <class T, class Codec = DefaultCodec, class Token>
+auto async_recv_obj(StatelessProcessGroup& group, int source, std::uint64_t tag, Duration timeout,
+                    Token&& token) {
+  return detail::asio_start<ReceivedBytes>(
+      [&group, source, tag, timeout](Handler<ReceivedBytes> handler) {
+        return group.recv_bytes_async(source, Codec::id, tag, timeout, std::move(handler));
+      },
+      std::forward<Token>(token),
+      [call =
+           detail::ObjectCall(group, "recv_obj")](Result<ReceivedBytes>&& received) -> Result<T> {
+        if (!received) return std::move(received).error();
+        return call.template decode<Codec, T>(received->bytes);
+      });
+}
+
+template <class Codec = DefaultCodec, class T, class Token>
+auto async_broadcast_obj(StatelessProcessGroup& group, const T& object, int root, Duration timeout,
+                         Token&& token) {
+  Result<std::string> bytes = std::string();
+  if (root == group.rank()) bytes = Codec::template encode<ObjectOf<T>>(object);
+  return detail::asio_object_call<std::string>(
+      group, "broadcast_obj", std::move(bytes), std::forward<Token>(token),
+      [root, timeout](auto& to, const std::string& encoded, Handler<std::string> handler) {
+        return to.broadcast_bytes_async(encoded, Codec::id, root, timeout, std::move(handler));
+      },
+      [call = detail::ObjectCall(group, "broadcast_obj")](Result<std::string>&& one) {
+        return call.template decode_one<Codec, ObjectOf<T>>(std::move(one));
+      });
+}
+
+template <class Codec = DefaultCodec, class T, class Token>
+auto async_all_gather_obj(StatelessProcessGroup& group, const T& object, Duration timeout,
+                          Token&& token) {
+  return detail::asio_object_call<std::vector<std::string>>(
+      group, "all_gather_obj", Codec::template encode<ObjectOf<T>>(object),
+      std::forward<Token>(token),
+      [timeout](auto& to, const std::string& bytes, Handler<std::vector<std::string>> handler) {
+        return to.all_gather_bytes_async(bytes, Codec::id, timeout, std::move(handler));
+      },
+      [call = detail::ObjectCall(group, "all_gather_obj")](Result<std::vector<std::string>>&& all) {
+        return call.template decode_all<Codec, ObjectOf<T>>(std::move(all));
+      });
+}
+
+template <class Codec = DefaultCodec, class T, class Token>
+auto async_gather_obj(StatelessProcessGroup& group, const T& object, int root, Duration timeout,
+                      Token&& token) {
+  return detail::asio_object_call<std::vector<std::string>>(
+      group, "gather_obj", Codec::template encode<ObjectOf<T>>(object), std::forward<Token>(token),
+      [root, timeout](auto& to, const std::string& bytes,
+                      Handler<std::vector<std::string>> handler) {
+        return to.gather_bytes_async(bytes, Codec::id, root, timeout, std::move(handler));
+      },
+      [call = detail::ObjectCall(group, "gather_obj")](Result<std::vector<std::string>>&& all) {
+        return call.template decode_all<Codec, ObjectOf<T>>(std::move(all));
+      });
+}
+
+template <class Codec = DefaultCodec, class T, class Token>
+auto async_scatter_obj(StatelessProcessGroup& group, const std::vector<T>& objects, int root,
+                       Duration timeout, Token&& token) {
+  Result<std::vector<std::string>> encoded = std::vector<std::string>();
+  if (root == group.rank()) encoded = detail::encode_all<Codec>(objects);
+  return detail::asio_object_call<std::string>(
+      group, "scatter_obj", std::move(encoded), std::forward<Token>(token),
+      [root, timeout](auto& to, const std::vector<std::string>& bytes,
+                      Handler<std::string> handler) {
+        return to.scatter_bytes_async(bytes, Codec::id, root, timeout, std::move(handler));
+      },
+      [call = detail::ObjectCall(group, "scatter_obj")](Result<std::string>&& one) {
+        return call.template decode_one<Codec, T>(std::move(one));
+      });
+}
+
+/// combine  called where the handler runs
+template <class Codec = DefaultCodec, class T, class Combine, class Token>
+auto async_all_reduce_obj(StatelessProcessGroup& group, const T& object, Combine combine,
+                          Duration timeout, Token&& token) {
+  return detail::asio_object_call<std::vector<std::string>>(
+      group, "all_reduce_obj", Codec::template encode<ObjectOf<T>>(object),
+      std::forward<Token>(token),
+      [timeout](auto& to, const std::string& bytes, Handler<std::vector<std::string>> handler) {
+        return to.all_gather_bytes_async(bytes, Codec::id, timeout, std::move(handler));
+      },
+      [call = detail::ObjectCall(group, "all_reduce_obj"), combine = std::move(combine)](
+          Result<std::vector<std::string>>&& gathered) mutable -> Result<ObjectOf<T>> {
+        auto all = call.template decode_all<Codec, ObjectOf<T>>(std::move(gathered));
+        if (!all) return call.about(std::move(all).error());
+        ObjectOf<T> folded = std::move(all->front());
+        for (std::size_t index = 1; index < all->size(); ++index) {
+          ObjectOf<T> next = std::move((*all)[index]);
+          folded = combine(std::move(folded), std::move(next));
+        }
+        return folded;
+      });
+}
+
+MUSTER_END_NAMESPACE
