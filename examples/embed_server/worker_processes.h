@@ -20,7 +20,7 @@ namespace example {
 /// Starts this program again. The worker gets no signal that the server holds back for its loop or
 /// that a terminal sends to the server; it inherits none of Muster's descriptors.
 inline pid_t start_worker(const std::string& address, int rank, int world_size) {
-  std::vector<std::string> words = {"embed_server", "--worker", address, std::to_string(rank),
+  std::vector<std::string> words = {"worker", "--worker", address, std::to_string(rank),
                                     std::to_string(world_size)};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());

@@ -1,25 +1,42 @@
-// A host whose event loop is Asio's: it runs Muster's handlers, beside Muster's own thread. Built
-// and run by .ci/run.
+// A host on Asio in C++17, by callbacks and futures. Its io_context serves the host's own network
+// and, with no further thread, Muster's server and store; and it runs the handlers of a store that
+// has an I/O thread of its own. Built and run by .ci/run.
 
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <future>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include <asio.hpp>
 
+#include "muster/asio.h"
+#include "muster/codec_raw.h"
 #include "muster/server.h"
-#include "muster/store.h"
 
 namespace {
 
 using asio::ip::tcp;
 using namespace std::chrono_literals;
+using muster::Result;
 
-int fail(const char* what, const std::string& why) {
-  std::fprintf(stderr, "%s: %s\n", what, why.c_str());
-  return 1;
+void require(bool holds, const std::string& what) {
+  if (holds) return;
+  std::fprintf(stderr, "not so: %s\n", what.c_str());
+  std::_Exit(1);
+}
+
+template <class T>
+T require(Result<T> result) {
+  require(result.has_value(), result ? "" : result.error().message());
+  return *std::move(result);
+}
+
+auto thread_count() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
 }
 
 /// The host's own network: whoever connects gets what it sends sent back.
@@ -50,56 +67,88 @@ class Echo {
   char bytes_[256];
 };
 
-std::string echoed(const tcp::endpoint& endpoint, const std::string& text) {
+/// Runs the context until it has what `begin` asks for.
+template <class T, class Begin>
+T await(asio::io_context& context, Begin begin) {
+  std::optional<Result<T>> got;
+  begin(asio::bind_executor(context, [&](Result<T> result) { got.emplace(std::move(result)); }));
+  while (!got && context.run_one() > 0) {
+  }
+  return require(*std::move(got));
+}
+
+void use_one_thread() {
+  asio::io_context context;
+  auto loop = require(muster::AsioLoop::create(context.get_executor()));
+  {
+    muster::ServerOptions server_options;
+    server_options.io_thread = loop.io_thread();
+    const auto server = require(muster::Server::start(server_options));
+    muster::StoreOptions options;
+    options.io_thread = loop.io_thread();
+    auto store = await<muster::Store>(context, [&](auto token) {
+      muster::async_connect(server.addresses().front(), options, 10s, token);
+    });
+    auto group = await<muster::StatelessProcessGroup>(
+        context, [&](auto token) { muster::async_create(store, "group", 0, 1, {}, token); });
+    const auto all = await<std::vector<std::string>>(context, [&](auto token) {
+      muster::async_all_gather_obj<muster::RawCodec>(group, std::string("part"), 10s, token);
+    });
+    require(all.size() == 1 && all[0] == "part", "a group of one gathers one part");
+    require(store.get("key").error().code == muster::ErrorCode::would_deadlock,
+            "blocking calls are refused");
+    require(thread_count() == 1, "there is no further thread");
+  }
+  loop.stop();
+  context.run();  // nothing keeps it
+}
+
+/// Sends `text` to the echo beside what else the context does.
+void send(const tcp::endpoint& endpoint, std::string& text) {
   asio::io_context context;
   tcp::socket socket(context);
   socket.connect(endpoint);
   asio::write(socket, asio::buffer(text));
-  std::string answer(text.size(), ' ');
-  asio::read(socket, asio::buffer(answer));
-  return answer;
+  text.assign(text.size(), ' ');
+  asio::read(socket, asio::buffer(text));
 }
 
-}  // namespace
-
-int main() {
+void use_a_thread_of_its_own() {
   asio::io_context context;
   Echo echo(context);
   std::promise<int> signalled;
   asio::signal_set signals(context, SIGUSR1);
   signals.async_wait(
       [&signalled](const asio::error_code&, int signal) { signalled.set_value(signal); });
-  asio::steady_timer until_the_end(context, 60s);
-  until_the_end.async_wait([](const asio::error_code&) {});
   std::thread hosts_thread([&context] { context.run(); });
-  const auto end = [&](int status) {
-    context.stop();
-    hosts_thread.join();
-    return status;
-  };
-
-  auto server = muster::Server::start();
-  if (!server) return end(fail("start", server.error().message()));
-  muster::StoreOptions options;
-  options.executor = [&context](std::function<void()> work) { asio::post(context, work); };
-  auto store = muster::Store::connect(server->addresses().front(), options);
-  if (!store) return end(fail("connect", store.error().message()));
-
-  std::promise<std::thread::id> ran_on;
-  std::promise<std::string> got;
-  store->get_async("key", 10s, [&](muster::Result<std::string> value) {
-    ran_on.set_value(std::this_thread::get_id());
-    got.set_value(value ? *value : value.error().message());
-  });
-  const std::string answer = echoed(echo.endpoint(), "through the host's own Asio");
-  if (auto set = store->set("key", answer); !set) return end(fail("set", set.error().message()));
-  if (ran_on.get_future().get() != hosts_thread.get_id()) {
-    return end(fail("get_async", "the handler ran elsewhere than on the host's Asio"));
+  {
+    const auto server = require(muster::Server::start());
+    muster::StoreOptions options;
+    options.handlers = muster::HandlerPlace::io_thread;
+    auto store = require(muster::Store::connect(server.addresses().front(), options));
+    auto got = muster::async_get(store, "key", 10s, asio::use_future);
+    std::promise<std::thread::id> ran_on;
+    muster::async_exists(store, "key", 10s, asio::bind_executor(context, [&](Result<bool>) {
+                           ran_on.set_value(std::this_thread::get_id());
+                         }));
+    require(ran_on.get_future().get() == hosts_thread.get_id(), "the executor runs the handler");
+    std::string text = "through the host's own Asio";
+    send(echo.endpoint(), text);
+    require(muster::async_set(store, "key", text, {}, 10s, asio::use_future).get());
+    require(require(got.get()) == "through the host's own Asio", "the value arrives");
   }
-  const std::string value = got.get_future().get();
-  if (value != "through the host's own Asio") return end(fail("get_async", value));
   std::raise(SIGUSR1);
-  if (signalled.get_future().get() != SIGUSR1) return end(fail("signal", "another one"));
-  std::printf("%s\n", value.c_str());
-  return end(0);
+  require(signalled.get_future().get() == SIGUSR1, "the host's signals are its own");
+  context.stop();
+  hosts_thread.join();
+}
+
+}  // namespace
+
+int main() {
+  use_one_thread();
+  use_a_thread_of_its_own();
+  std::printf("Asio %d.%d.%d\n", ASIO_VERSION / 100000, ASIO_VERSION / 100 % 1000,
+              ASIO_VERSION % 100);
+  return 0;
 }
