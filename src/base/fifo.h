@@ -16,7 +16,10 @@ class Fifo {
 
   T& front() { return elements_[first_]; }
   const T& front() const { return elements_[first_]; }
+  T& back() { return elements_.back(); }
   const T& back() const { return elements_.back(); }
+  /// Counted from the front.
+  const T& operator[](std::size_t index) const { return elements_[first_ + index]; }
 
   void push_back(T element) { elements_.push_back(std::move(element)); }
   void pop_front() {
@@ -24,7 +27,11 @@ class Fifo {
     if (2 * first_ < elements_.size()) return;
     elements_.erase(elements_.begin(), elements_.begin() + static_cast<std::ptrdiff_t>(first_));
     first_ = 0;
-    if (elements_.empty() && elements_.capacity() > kept_max) elements_ = {};
+    if (elements_.empty() && elements_.capacity() > kept_max) elements_ = std::vector<T>();
+  }
+  void pop_back() {
+    elements_.pop_back();
+    if (empty()) clear();
   }
   void clear() {
     elements_.clear();

@@ -19,15 +19,20 @@ TEST_CASE("a fifo does what a deque does") {
     if (choice < (grows ? 6u : 3u)) {
       fifo.push_back(step);
       model.push_back(step);
-    } else if (!model.empty()) {
+    } else if (!model.empty() && choice < 9) {
       fifo.pop_front();
       model.pop_front();
+    } else if (!model.empty()) {
+      fifo.pop_back();
+      model.pop_back();
     }
     REQUIRE(fifo.size() == model.size());
     REQUIRE(fifo.empty() == model.empty());
     if (model.empty()) continue;
     REQUIRE(fifo.front() == model.front());
     REQUIRE(fifo.back() == model.back());
+    const std::size_t index = random() % model.size();
+    REQUIRE(fifo[index] == model[index]);
   }
   fifo.clear();
   CHECK(fifo.empty());

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
+#include "base/fifo.h"
 #include "core/groups/rounds/round_answers.h"
 
 namespace muster::core {
@@ -86,7 +86,7 @@ class Rounds {
   Roster& roster_;
   Shelf& shelf_;
   RoundAnswers answers_;
-  std::deque<std::unique_ptr<Round>> open_;  // consecutive numbers: freed from the front
+  base::Fifo<std::unique_ptr<Round>> open_;  // consecutive numbers: freed from the front
   LastFailure last_failure_;
 };
 

@@ -128,17 +128,19 @@ void Rounds::acknowledged(Member& member, std::uint64_t number) {
 }
 
 void Rounds::member_gone(const Member& member) {
-  for (const auto& round : open_) {
-    if (round->number <= member.acknowledged_round) continue;
-    --round->unacknowledged_count;
-    if (!round->is_open()) round->values.drop(member.rank);
-    confirm(*round);
+  for (std::size_t index = 0; index < open_.size(); ++index) {
+    Round& round = *open_[index];
+    if (round.number <= member.acknowledged_round) continue;
+    --round.unacknowledged_count;
+    if (!round.is_open()) round.values.drop(member.rank);
+    confirm(round);
   }
   free_acknowledged();
 }
 
 void Rounds::free_acknowledged() {
   while (!open_.empty() && open_.front()->unacknowledged_count == 0 && !open_.front()->is_open()) {
+    open_.front().reset();
     open_.pop_front();
   }
   if (undecided() == nullptr) return;
