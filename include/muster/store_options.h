@@ -34,7 +34,8 @@ inline constexpr Duration default_timeout{-1};
 enum class HandlerPlace {
   /// One after the other, on the handler thread that belongs to the I/O thread, or on
   /// `StoreOptions::executor`. Such a handler may make blocking calls. It must not wait for another
-  /// handler of the same thread: that one would never run.
+  /// handler of the same thread: that one would never run. With `IoThread::create_for_host_loop`
+  /// there is no handler thread: such a handler runs in the host's loop, and must not block.
   handler_thread,
   /// Inline: at once on the I/O thread. For handlers that never block, because heartbeats wait for
   /// them. A blocking call there returns `would_deadlock`.
