@@ -48,7 +48,7 @@ struct AsioHost {
   Server start_server() {
     ServerOptions options;
     options.io_thread = loop.io_thread();
-    return must(Server::start(std::move(options)));
+    return test::start_server(std::move(options));
   }
 
   StoreOptions store_options() const {

@@ -217,7 +217,7 @@ TEST_CASE("several threads run the context, and Muster is served on a strand of 
   std::vector<std::thread> threads;
   for (int count = 0; count < 3; ++count) threads.emplace_back([&] { context.run(); });
   {
-    const Server server = must(Server::start(server_options));
+    const Server server = start_server(server_options);
     Store store =
         must(async_connect(server.addresses().front(), options, 20s, asio::use_future).get());
     std::vector<std::future<Result<std::int64_t>>> sums;

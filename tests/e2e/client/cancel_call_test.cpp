@@ -151,7 +151,7 @@ TEST_CASE("a recover that waits for its round can be cancelled") {
 }
 
 TEST_CASE("connecting can be cancelled, whoever answers there") {
-  auto server = start_server();
+  auto server = start_disturbed_server();
   FrameProxy proxy(server.addresses().front());
   proxy.pause();
   Ended<Store> silent, nobody;
@@ -168,7 +168,7 @@ TEST_CASE("connecting can be cancelled, whoever answers there") {
 }
 
 TEST_CASE("reopening ends when it, or all of its store, is cancelled") {
-  auto server = std::make_unique<Server>(start_server());
+  auto server = std::make_unique<Server>(start_disturbed_server());
   FrameProxy proxy(server->addresses().front());
   ServerOptions same;
   same.listen = server->addresses();
@@ -177,7 +177,7 @@ TEST_CASE("reopening ends when it, or all of its store, is cancelled") {
   options.on_session_end = [&](const Error&) { over.set_value(); };
   auto store = connect(proxy.address(), options);
   server.reset();
-  server = std::make_unique<Server>(start_server(same));
+  server = std::make_unique<Server>(start_disturbed_server(same));
   over.get_future().wait();
   proxy.pause();
   Ended<void> one, all, later;
