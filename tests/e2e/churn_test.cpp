@@ -71,7 +71,7 @@ class Churn {
   std::int64_t live_bytes() {
     await([&] { return held_count(first_, "sessions") == 2 && held_count(first_, "keys") == 1; });
     await([&] { return held_count(first_, "groups") == 1 && held_count(first_, "epochs") == 1; });
-    await([&] { return held_count(first_, "name_spaces") == 1; });
+    await([&] { return held_count(first_, "namespaces") == 1; });
     CHECK(held_count(first_, "waits") == 0);
     CHECK(held_count(first_, "rounds") == 0);
     CHECK(held_count(first_, "streams") == 0);

@@ -67,4 +67,14 @@ inline std::uint64_t held_count(Store& store, const std::string& kind) {
   return 0;
 }
 
+/// As `Health`, for a server whose log is not at hand: of what ever came to it.
+inline void check_healthy(Store& store) {
+  CHECK(held_count(store, "connections_accepted") == held_count(store, "sessions_begun"));
+  for (const char* const trouble : {"sessions_lost", "connections_refused", "connections_broken",
+                                    "connections_in_breach", "connections_too_slow"}) {
+    CAPTURE(trouble);
+    CHECK(held_count(store, trouble) == 0);
+  }
+}
+
 }  // namespace muster::test

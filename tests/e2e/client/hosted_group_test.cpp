@@ -44,6 +44,7 @@ TEST_CASE("rank 0 serves on the socket it was given, everybody joins") {
     auto group = must(Group::create("127.0.0.1", socket.port, rank, 3, 3600s, 20s, options));
     CHECK(group.name() == "default");
     CHECK(must(group.all_gather_obj(rank)) == std::vector<int>{0, 1, 2});
+    check_healthy(group.store());
     must(group.barrier());
   });
 }
@@ -53,6 +54,7 @@ TEST_CASE("rank 0 serves on a Unix socket") {
   run_ranks(2, [&](int rank) {
     auto group = must(Group::create(address, 0, rank, 2, 3600s, 20s));
     CHECK(must(group.broadcast_obj(rank + 10, 0)) == 10);
+    check_healthy(group.store());
     must(group.barrier());
   });
 }
@@ -117,6 +119,7 @@ TEST_CASE("closing the host waits for the others, and says how many were left") 
     auto group = must(Group::create(address, 0, rank, 2, 3600s, 20s));
     must(group.barrier());
     if (rank == 0) {
+      check_healthy(group.store());
       CHECK(must(group.close(20s)) == 0);
       CHECK(must_fail(group.barrier()).code == ErrorCode::closed);
     } else {
@@ -133,6 +136,7 @@ TEST_CASE("the hosted server lives on with the handle of the next epoch") {
     group = must(group->regroup());
     must(group->barrier());
     must(group->store().set("k" + std::to_string(rank), "v"));
+    check_healthy(group->store());
     must(group->barrier());
   });
 }

@@ -12,6 +12,7 @@
 #include "e2e/server/musterd.h"
 #include "muster/process_group.h"
 #include "support/allocations.h"
+#include "support/ranks.h"
 #include "support/server.h"
 
 namespace muster::test {
@@ -41,6 +42,9 @@ struct Setting {
       : store(must(Store::connect(server.address(), options_with(handlers)))) {
     must(store.set(key, value));
   }
+  ~Setting() { check_healthy(store); }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
 
   static StoreOptions options_with(HandlerPlace handlers) {
     StoreOptions options;
