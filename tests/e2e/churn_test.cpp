@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -41,7 +42,7 @@ class Churn {
   Churn() {
     must(first_.set("stays", std::string(200, 'v')));
     run_ranks(2,
-              [&](int rank) { groups_[rank].emplace(join(rank_store(rank), "stays", rank, 2)); });
+              [&](int rank) { group_of(rank).emplace(join(rank_store(rank), "stays", rank, 2)); });
     while (process_count_ < remembered_sessions) processes();
   }
 
@@ -79,6 +80,9 @@ class Churn {
     return live_bytes_of_process();
   }
 
+  std::optional<StatelessProcessGroup>& group_of(int rank) {
+    return groups_[static_cast<std::size_t>(rank)];
+  }
   Store& rank_store(int rank) { return rank == 0 ? first_ : second_; }
 
   Store store(StoreOptions options = {}) {
@@ -168,7 +172,7 @@ class Churn {
     RegroupOptions larger;
     larger.new_size = 3;
     for (int rank = 0; rank < 2; ++rank) {
-      CHECK(must_fail(groups_[rank]->regroup(larger, 1ms)).code == ErrorCode::timed_out);
+      CHECK(must_fail(group_of(rank)->regroup(larger, 1ms)).code == ErrorCode::timed_out);
     }
     for (auto& stays : groups_) const GroupWatch watch = stays->watch([](const Error&) {});
   }
