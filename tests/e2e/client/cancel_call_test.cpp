@@ -126,7 +126,7 @@ TEST_CASE("a join can be cancelled, and called again") {
 }
 
 TEST_CASE("a recover that waits for its round can be cancelled") {
-  auto server = start_server();
+  auto server = start_disturbed_server();
   FrameProxy proxy(server.addresses().front());
   run_ranks(2, [&](int rank) {
     auto store = connect(rank == 0 ? proxy.address() : server.addresses().front());
