@@ -147,8 +147,8 @@ void Driver::await_next() {
     } else {
       state_.direct.forbid();
     }
-    next = std::min({protocol.next_deadline(), state_.pending.next_deadline(),
-                     state_.establishments.next_deadline()});
+    next = std::min(protocol.next_deadline(), state_.pending.next_deadline());
+    next = std::min(next, state_.establishments.next_deadline());
     if (next >= state_.armed_for) return;  // an early turn does no harm
     state_.armed_for = next;
   }

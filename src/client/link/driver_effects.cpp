@@ -1,4 +1,3 @@
-#include <optional>
 #include <utility>
 
 #include "client/link/driver.h"
@@ -68,12 +67,13 @@ void Driver::execute(protocol::Disconnect& effect) {
 void Driver::execute(protocol::Transmit& effect) { connections_.send(std::move(effect.bytes)); }
 
 void Driver::execute(protocol::Complete& effect) {
-  std::optional<Ticket> ticket;
+  Ticket ticket;
   {
     const std::lock_guard lock(state_.mutex);
-    ticket = state_.pending.take(effect.user_data, effect.call);
+    if (!state_.pending.has(effect.user_data, effect.call)) return;
+    ticket = state_.pending.take(effect.user_data);
   }
-  if (ticket) complete(*ticket, {std::move(effect.reply), effect.fate});
+  complete(ticket, {std::move(effect.reply), effect.fate});
 }
 
 void Driver::execute(protocol::Notify& effect) {

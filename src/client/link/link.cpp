@@ -126,7 +126,7 @@ Link::Submitted Link::submit(const wire::RequestBody& body, Duration timeout, Ti
       is_sent = send_directly();
     } catch (const std::bad_alloc&) {
       break_down();  // before the I/O thread can send a half of it
-      if (slot) ticket = state_.pending.take_back(*slot);
+      if (slot) ticket = state_.pending.take(*slot);
       throw;
     }
   }
@@ -158,11 +158,11 @@ void Link::SubmittedCalls::cancel(std::uint64_t number) noexcept {
 }
 
 void Link::give_up(const Submitted& submitted) {
-  std::optional<Ticket> ticket;
+  Ticket ticket;
   {
     const std::lock_guard lock(state_.mutex);
-    ticket = state_.pending.take(submitted.slot, submitted.call);
-    if (!ticket) return;
+    if (!state_.pending.has(submitted.slot, submitted.call)) return;
+    ticket = state_.pending.take(submitted.slot);
     try {
       state_.protocol->cancel(submitted.call, world_->now());
     } catch (const std::bad_alloc&) {
@@ -170,10 +170,10 @@ void Link::give_up(const Submitted& submitted) {
     }
   }
   driver_.wake();
-  complete(*ticket, {failure(ErrorCode::outcome_unknown,
-                             "the I/O thread did not get to run; is it blocked by an inline "
-                             "handler?"),
-                     protocol::Fate::in_doubt});
+  complete(ticket, {failure(ErrorCode::outcome_unknown,
+                            "the I/O thread did not get to run; is it blocked by an inline "
+                            "handler?"),
+                    protocol::Fate::in_doubt});
 }
 
 void Link::break_down() noexcept {

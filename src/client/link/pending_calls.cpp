@@ -38,20 +38,18 @@ std::uint64_t PendingCalls::add(Ticket&& ticket) {
   return slot;
 }
 
-Ticket PendingCalls::take_back(std::uint64_t slot) {
-  Ticket ticket = std::move(entries_[slot].ticket);
-  entries_[slot] = Entry();
-  entries_[slot].next_free = std::exchange(first_free_, slot);
+Ticket PendingCalls::take(std::uint64_t slot) {
+  Entry& entry = entries_[slot];
+  Ticket ticket = std::move(entry.ticket);
+  entry.call = 0;
+  entry.is_cancelled = false;
+  entry.give_up_at = base::far_future;
+  entry.next_free = std::exchange(first_free_, slot);
   if (--count_ == 0 && entries_.size() > spare_slots_max) {  // many once are not many for ever
     std::vector<Entry>().swap(entries_);
     first_free_ = nowhere;
   }
   return ticket;
-}
-
-std::optional<Ticket> PendingCalls::take(std::uint64_t slot, CallId call) {
-  if (slot >= entries_.size() || entries_[slot].call != call) return std::nullopt;
-  return take_back(slot);
 }
 
 void PendingCalls::cancel(CallId call, protocol::Protocol& protocol, Instant now) {

@@ -56,10 +56,12 @@ class PendingCalls {
   std::uint64_t add(Ticket&& ticket);
   /// The protocol has it, as this call.
   void begin(std::uint64_t slot, CallId call) { entries_[slot].call = call; }
-  /// What `add` took, of a call that did not begin.
-  Ticket take_back(std::uint64_t slot);
-  /// Nothing: it has been taken before.
-  std::optional<Ticket> take(std::uint64_t slot, CallId call);
+  /// Whether it is still there.
+  bool has(std::uint64_t slot, CallId call) const {
+    return slot < entries_.size() && entries_[slot].call == call;
+  }
+  /// What `add` took.
+  Ticket take(std::uint64_t slot);
   /// Of all.
   template <class End>
   void end_all(End end) {

@@ -243,8 +243,9 @@ void Protocol::do_what_is_due(Instant now) {
 }
 
 Instant Protocol::next_deadline() const {
-  return std::min({connection_.next_deadline(), requests_.next_wake(),
-                   session_.next_deadline(connection_, lease_), liveness_.next_deadline(lease_)});
+  const Instant of_session = session_.next_deadline(connection_, lease_);
+  return std::min(std::min(connection_.next_deadline(), requests_.next_wake()),
+                  std::min(of_session, liveness_.next_deadline(lease_)));
 }
 
 void Protocol::settle_admission(Instant now) {

@@ -38,7 +38,7 @@ void Protocol::read_hello(Instant now) {
 
 void Protocol::read_frames(Instant now) {
   while (established()) {
-    auto frame = incoming_.take_frame(session_.server().limits.reply_bytes_max());
+    auto frame = incoming_.take_frame(session_.frame_limits().reply_bytes_max);
     if (!frame) return break_off(std::move(frame).error(), now);
     if (!*frame) break;
     if (Result<void> read = read_frame(**frame, now); !read) {
@@ -52,7 +52,7 @@ Result<void> Protocol::read_frame(const wire::Frame& frame, Instant now) {
   switch (frame.header.type) {
     case wire::FrameType::part:  // heartbeats are answered between the parts, however many
       return incoming_.keep_part(frame, requests_.find(frame.header.id) != nullptr,
-                                 session_.server().limits.reply_bytes_max());
+                                 session_.frame_limits().reply_bytes_max);
     case wire::FrameType::reply: return read_reply(frame, now);
     case wire::FrameType::event: return read_event(frame, now);
     case wire::FrameType::heartbeat_reply:
@@ -81,7 +81,7 @@ Result<void> Protocol::read_reply(const wire::Frame& frame, Instant now) {
     return {};
   }
   if (!call->is_sent()) return protocol_error("a reply to a request that was not sent");
-  if (body.size() + frame.body.size() > session_.server().limits.reply_bytes_max()) {
+  if (body.size() + frame.body.size() > session_.frame_limits().reply_bytes_max) {
     return too_many_parts();
   }
   body.append(frame.body);

@@ -35,10 +35,9 @@ Duration remaining_time(const Call& call, Instant now) {
 }
 
 /// Of the operation's fields, beside the prefix of a request.
-std::uint64_t fields_bytes_max(const wire::ServerLimits& limits) {
+std::uint64_t fields_bytes_max(std::uint64_t request_bytes_max) {
   constexpr std::uint64_t prefix = 12 + 8ull * wire::ids_per_frame_max;
-  const std::uint64_t body = limits.request_bytes_max();
-  return body > prefix ? body - prefix : 0;
+  return request_bytes_max > prefix ? request_bytes_max - prefix : 0;
 }
 
 }  // namespace
@@ -71,9 +70,8 @@ void Requests::queue(Call& call, const wire::RequestBody& body) {
 
 void Requests::send_queued(Instant now) {
   if (!connection_.established()) return;
-  const wire::ServerLimits& limits = session_.server().limits;
-  const std::uint32_t in_flight_max = std::max(limits.requests_in_flight_max, 1u);
-  const std::uint64_t bytes_max = fields_bytes_max(limits);
+  const std::uint32_t in_flight_max = std::max(session_.server().limits.requests_in_flight_max, 1u);
+  const std::uint64_t bytes_max = fields_bytes_max(session_.frame_limits().request_bytes_max);
   while (Call* const call = calls_.first_unsent()) {
     if (call->fields.size() > bytes_max) {
       Error error =

@@ -43,6 +43,7 @@ void Session::connection_lost(Error why, Instant now) {
 
 void Session::accept(wire::ServerHello hello) {
   server_ = std::move(hello);
+  frame_limits_ = {server_.limits.reply_bytes_max(), server_.limits.request_bytes_max()};
   exists_ = true;
   options_.identity.incarnation = server_.incarnation;
   options_.identity.session_id = server_.session_id;

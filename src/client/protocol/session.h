@@ -32,6 +32,12 @@ class Session {
   const Options& options() const { return options_; }
   /// Known once the server has accepted a session.
   const wire::ServerHello& server() const { return server_; }
+  /// What the server's limits make of frames, computed once.
+  struct FrameLimits {
+    std::uint32_t reply_bytes_max = 0;
+    std::uint64_t request_bytes_max = 0;
+  };
+  const FrameLimits& frame_limits() const { return frame_limits_; }
   bool exists() const { return exists_; }
   Admission admission() const { return admission_; }
   /// Why every call fails at the moment, if it does.
@@ -72,6 +78,7 @@ class Session {
 
   Options options_;
   wire::ServerHello server_;
+  FrameLimits frame_limits_;
   bool exists_ = false;
   Admission admission_ = Admission::open;
   Error failure_;
