@@ -33,7 +33,6 @@ void ServerRunner::run_client_step(const Step& step, const std::string& actor,
   ConnectedClient& one = clients_[actor];
   one.client.name = actor;
   if (run_connection_step(step.verb, one, arguments)) return;
-  if (one.connection == nullptr) throw ScriptError(actor + " has no connection");
   if (run_frame_step(step.verb, one, arguments)) return;
   ask(one, step.verb, arguments);
 }
@@ -52,7 +51,16 @@ bool ServerRunner::run_connection_step(const std::string& verb, ConnectedClient&
     connect(one, arguments);
     one.client.hello = hello;
     say_hello(one);
-  } else if (verb == "takes") {
+  } else {
+    if (one.connection == nullptr) throw ScriptError(one.client.name + " has no connection");
+    return run_socket_step(verb, one, arguments);
+  }
+  return true;
+}
+
+bool ServerRunner::run_socket_step(const std::string& verb, ConnectedClient& one,
+                                   Arguments& arguments) {
+  if (verb == "takes") {
     take(one, arguments);
   } else if (verb == "stays") {
     one.connection->channel->stay();

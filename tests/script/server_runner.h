@@ -54,6 +54,7 @@ class ServerRunner : public Runner {
   // Steps of a client.
   void run_client_step(const Step& step, const std::string& actor, Arguments& arguments);
   bool run_connection_step(const std::string& verb, ConnectedClient& one, Arguments& arguments);
+  bool run_socket_step(const std::string& verb, ConnectedClient& one, Arguments& arguments);
   bool run_frame_step(const std::string& verb, ConnectedClient& one, Arguments& arguments);
   void connect(ConnectedClient& one, Arguments& arguments);
   void say_hello(ConnectedClient& one);
