@@ -7,8 +7,8 @@
 #include "core/session/failure.h"
 
 // An event's life: time is observed (did the process sleep?) -> the session that it comes from is
-// marked as heard -> the rooms (table, groups) handle it and hand answers back through Host ->
-// they leave as effects, in the order in which they were made.
+// marked as heard -> the rooms (table, groups) handle it and hand answers back through
+// EngineServices -> they leave as effects, in the order in which they were made.
 //
 // Timers fire in Advance only. So what a client sent before a deadline and what was read after it
 // is handled first; and after a sleep of the whole process the rim drains its sockets before
@@ -23,33 +23,33 @@ constexpr int work_per_table_max = 64;     ///< keys of one table, then others h
 }  // namespace
 
 Engine::Engine(Options options)
-    : host_(std::move(options)), name_spaces_(host_), sessions_(host_, name_spaces_) {}
+    : services_(std::move(options)), name_spaces_(services_), sessions_(services_, name_spaces_) {}
 
 // Waits stand in tables and groups, leases in sessions, payloads in both: what sessions hold goes
 // first, then the namespaces, then the sessions.
 Engine::~Engine() {
-  host_.begin_event(host_.now());
+  services_.begin_event(services_.now());
   sessions_.release();
   name_spaces_.clear();
 }
 
 std::vector<Effect>& Engine::apply(const Event& event, Instant now) {
-  const Duration gap = host_.begin_event(now);
+  const Duration gap = services_.begin_event(now);
   sessions_.bury();
   if (gap != Duration::zero()) {
     // All sessions live longer by as much, since their silence is measured without such gaps.
-    held_until_ = host_.now() + host_.options().drain_after_gap;
-    host_.effects().log(LogLevel::warning, "the server did not run for " + in_seconds(gap) +
-                                               "; sessions and timers are extended");
+    held_until_ = services_.now() + services_.options().drain_after_gap;
+    services_.effects().log(LogLevel::warning, "the server did not run for " + in_seconds(gap) +
+                                                   "; sessions and timers are extended");
   }
   std::visit([this](const auto& one) { on(one); }, event);
-  return host_.effects().all();
+  return services_.effects().all();
 }
 
 void Engine::on(const Advance&) {
-  if (host_.now() < held_until_) return;
+  if (services_.now() < held_until_) return;
   for (int work = 0; work < work_per_advance_max;) {
-    Timer* timer = host_.timers().take_due(host_.now());
+    Timer* timer = services_.timers().take_due(services_.now());
     if (timer == nullptr) break;
     work += fire(*timer, work_per_advance_max - work);
   }
@@ -57,7 +57,7 @@ void Engine::on(const Advance&) {
 }
 
 Instant Engine::next_deadline() const {
-  const Instant next = host_.timers().next_deadline();
+  const Instant next = services_.timers().next_deadline();
   return next == base::far_future ? next : std::max(next, held_until_);
 }
 
@@ -81,10 +81,10 @@ Counts Engine::counts() const {
   Counts counts;
   sessions_.add_counts(counts);
   name_spaces_.add_counts(counts);
-  counts.waits += host_.parked_count();
-  counts.cached_results += host_.cache().count();
-  counts.timers += host_.timers().armed_count();
-  counts.memory_bytes += host_.quota().used_bytes();
+  counts.waits += services_.parked_count();
+  counts.cached_results += services_.cache().count();
+  counts.timers += services_.timers().armed_count();
+  counts.memory_bytes += services_.quota().used_bytes();
   return counts;
 }
 

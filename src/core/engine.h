@@ -40,9 +40,9 @@ class Engine {
   RimCounts& rim_counts() { return rim_counts_; }
 
   /// What all memory is charged to; the rim charges its partial frames to it too.
-  Quota& quota() { return host_.quota(); }
+  Quota& quota() { return services_.quota(); }
 
-  const Options& options() const { return host_.options(); }
+  const Options& options() const { return services_.options(); }
 
  private:
   struct Dispatch;
@@ -72,7 +72,7 @@ class Engine {
   void send_sessions(const RequestContext& context, const wire::Sessions& request);
   void send_waiters(const RequestContext& context, const wire::Waiters& request);
 
-  Host host_;
+  EngineServices services_;
   NameSpaces name_spaces_;
   Sessions sessions_;
   Instant held_until_{};  ///< no timer fires before

@@ -18,12 +18,12 @@ void Engine::send_sessions(const RequestContext& context, const wire::Sessions& 
     entry.id = session->id;
     entry.process = session->process;
     entry.connected = session->connection != 0;
-    entry.silence = host_.silence(*session);
+    entry.silence = services_.silence(*session);
     entry.groups = static_cast<std::uint32_t>(session->members.size());
     entry.waiting = static_cast<std::uint32_t>(session->parked.size());
     reply.sessions.push_back(std::move(entry));
   }
-  host_.answer(context, answer_of(reply));
+  services_.answer(context, answer_of(reply));
 }
 
 /// A page ends with a session, so that the next one can begin behind it. Of one session so many are
@@ -37,14 +37,15 @@ void Engine::send_waiters(const RequestContext& context, const wire::Waiters& re
     for (const auto& [id, parked] : session->parked) {
       reply.waiters.push_back({session->id, session->process, wire::name_of(parked.operation),
                                targets.emplace_back(parked.wait->target()),
-                               host_.now() - parked.received, parked.deadline - host_.now()});
+                               services_.now() - parked.received,
+                               parked.deadline - services_.now()});
     }
     std::sort(reply.waiters.begin() + static_cast<std::ptrdiff_t>(first), reply.waiters.end(),
               [](const auto& left, const auto& right) { return left.age > right.age; });
     reply.waiters.resize(
         std::min<std::size_t>(reply.waiters.size(), first + wire::list_entries_max));
   }
-  host_.answer(context, answer_of(reply));
+  services_.answer(context, answer_of(reply));
 }
 
 }  // namespace muster::core

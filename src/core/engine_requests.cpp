@@ -72,13 +72,13 @@ void Engine::on(const Requested& event) {
   if (session == nullptr) return turn_away(event);
   sessions_.heard(*session);
   acknowledge(*session, request.acknowledged);
-  if (host_.repeats(*session, request.id, request.timeout)) return;
+  if (services_.repeats(*session, request.id, request.timeout)) return;
   const RequestContext context{*session, request.id, wire::operation_of(request.body),
                                std::clamp(request.timeout, Duration::zero(), base::timeout_max),
-                               host_.now()};
-  host_.brings(event.memory);
+                               services_.now()};
+  services_.brings(event.memory);
   ++operation_counts_[request.body.index()];
-  if (auto why = refusal(context)) return host_.turn_away(context, *std::move(why));
+  if (auto why = refusal(context)) return services_.turn_away(context, *std::move(why));
   static_assert(wire::every_request([]<class Body>(std::type_identity<Body>) {
                   return std::invocable<const Dispatch&, const Body&>;
                 }),
@@ -91,7 +91,7 @@ void Engine::turn_away(const Requested& event) {
   const Error* const reason = sessions_.connections().why_closed(event.connection);
   if (reason == nullptr) return static_cast<void>(sessions_.speaker(event.connection, "a request"));
   Answer answer = error_answer(*reason);
-  host_.effects().add(SendReply{
+  services_.effects().add(SendReply{
       event.connection, event.request->id, answer.code, std::move(answer.head), {}, nullptr});
 }
 
@@ -108,13 +108,13 @@ std::optional<Error> Engine::refusal(const RequestContext& context) const {
   // Answers to parked requests count against the parked ones: they come in bursts that the
   // client cannot foresee, such as the release of many barriers.
   const std::size_t cached_count = session.unacknowledged.size() - session.cached_parked_count;
-  if (cached_count >= host_.options().cached_results_max) {
+  if (cached_count >= services_.options().cached_results_max) {
     return exhausted("cached_results_max answers are not acknowledged yet", cached_count,
-                     host_.options().cached_results_max);
+                     services_.options().cached_results_max);
   }
-  if (session.cached_bytes >= host_.options().cached_result_bytes_max) {
+  if (session.cached_bytes >= services_.options().cached_result_bytes_max) {
     return exhausted("answers of cached_result_bytes_max bytes are not acknowledged yet",
-                     session.cached_bytes, host_.options().cached_result_bytes_max);
+                     session.cached_bytes, services_.options().cached_result_bytes_max);
   }
   return std::nullopt;
 }
@@ -122,24 +122,24 @@ std::optional<Error> Engine::refusal(const RequestContext& context) const {
 void Engine::report_dead(const RequestContext& context, const wire::ReportDead& request) {
   const Session& reporter = context.session;
   if (request.process == reporter.process.id) {
-    return host_.fail(context,
-                      failure(ErrorCode::invalid_argument,
-                              "a process cannot report itself dead; close the store instead"));
+    return services_.fail(context,
+                          failure(ErrorCode::invalid_argument,
+                                  "a process cannot report itself dead; close the store instead"));
   }
   const std::vector<Session*> reported = sessions_.of_process(request.process, reporter.name_space);
   if (reported.empty()) {
-    return host_.fail(context,
-                      failure(ErrorCode::not_found, "process " + to_string(request.process) +
-                                                        " has no session in this namespace"));
+    return services_.fail(context,
+                          failure(ErrorCode::not_found, "process " + to_string(request.process) +
+                                                            " has no session in this namespace"));
   }
-  host_.answer(context, Answer{});
+  services_.answer(context, Answer{});
   Error why = failure(ErrorCode::fenced, "declared dead: " + quoted(request.reason));
   why.decided_by = describe(reporter.process);
   for (Session* session : reported) {
-    host_.effects().log(LogLevel::warning, "session " + std::to_string(session->id) + " of " +
-                                               describe(session->process) +
-                                               " was declared dead by " + why.decided_by + ": " +
-                                               quoted(request.reason));
+    services_.effects().log(LogLevel::warning, "session " + std::to_string(session->id) + " of " +
+                                                   describe(session->process) +
+                                                   " was declared dead by " + why.decided_by +
+                                                   ": " + quoted(request.reason));
     sessions_.end(*session, why, LossCause::reported);
   }
 }
@@ -153,12 +153,12 @@ void Engine::on(const Heartbeat& event) {
   Session* session = sessions_.speaker(event.connection, "a heartbeat");
   if (session == nullptr) return;
   if (event.acknowledged != nullptr) acknowledge(*session, *event.acknowledged);
-  host_.effects().add(SendHeartbeatReply{event.connection, event.number});
+  services_.effects().add(SendHeartbeatReply{event.connection, event.number});
 }
 
 void Engine::acknowledge(Session& session, const std::vector<std::uint64_t>& request_ids) {
   for (const std::uint64_t id : request_ids) {
-    const auto set_free = host_.cache().forget(session, id);
+    const auto set_free = services_.cache().forget(session, id);
     if (!set_free) continue;
     Groups& groups = session.name_space.groups;
     if (const auto* object = std::get_if<ReceivedObject>(&*set_free)) {
@@ -172,7 +172,7 @@ void Engine::acknowledge(Session& session, const std::vector<std::uint64_t>& req
 void Engine::on(const Abandoned& event) {
   Session* session = sessions_.speaker(event.connection, "an abandon");
   if (session == nullptr) return;
-  for (const std::uint64_t id : *event.request_ids) host_.abandon(*session, id);
+  for (const std::uint64_t id : *event.request_ids) services_.abandon(*session, id);
 }
 
 }  // namespace muster::core

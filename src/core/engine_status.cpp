@@ -81,8 +81,8 @@ void add_waiting(Fields& fields, const std::set<std::string_view>& names) {
 }  // namespace
 
 void Engine::send_status(const RequestContext& context) {
-  const Options& options = host_.options();
-  const Clock& clock = host_.clock();
+  const Options& options = services_.options();
+  const Clock& clock = services_.clock();
   Fields fields;
   fields.text("version", std::string(version));
   fields.number("incarnation", options.incarnation);
@@ -107,7 +107,7 @@ void Engine::send_status(const RequestContext& context) {
     fields.number("operations_" + std::string(name) + "_count", operation_counts_[index]);
   }
   add_limits(fields, options);
-  host_.answer(context, answer_of(fields.reply()));
+  services_.answer(context, answer_of(fields.reply()));
 }
 
 }  // namespace muster::core

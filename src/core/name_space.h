@@ -12,11 +12,11 @@ namespace muster::core {
 /// One namespace: its quota, its keys, its groups. Made with its first session, deleted when no
 /// session is left and nothing is in it.
 struct NameSpace {
-  NameSpace(std::string its_name, Host& host, Quota& server)
+  NameSpace(std::string its_name, EngineServices& services, Quota& server)
       : name(std::move(its_name)),
-        quota(host.options().namespace_memory_bytes_max, &server),
-        table(host, quota),
-        groups(host, quota) {}
+        quota(services.options().namespace_memory_bytes_max, &server),
+        table(services, quota),
+        groups(services, quota) {}
 
   std::string name;
   Quota quota;

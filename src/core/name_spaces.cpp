@@ -7,8 +7,8 @@ namespace muster::core {
 NameSpace* NameSpaces::find_or_make(const std::string& name) {
   const auto found = name_spaces_.find(name);
   if (found != name_spaces_.end()) return found->second.get();
-  if (name_spaces_.size() >= host_.options().name_spaces_max) return nullptr;
-  auto made = std::make_unique<NameSpace>(name, host_, host_.quota());
+  if (name_spaces_.size() >= services_.options().name_spaces_max) return nullptr;
+  auto made = std::make_unique<NameSpace>(name, services_, services_.quota());
   return name_spaces_.emplace(name, std::move(made)).first->second.get();
 }
 

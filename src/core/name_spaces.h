@@ -14,7 +14,7 @@ namespace muster::core {
 /// nothing is in it.
 class NameSpaces {
  public:
-  explicit NameSpaces(Host& host) : host_(host) {}
+  explicit NameSpaces(EngineServices& services) : services_(services) {}
 
   /// The namespace of that name, made if need be. Null: there are too many.
   NameSpace* find_or_make(const std::string& name);
@@ -28,7 +28,7 @@ class NameSpaces {
   void clear() { name_spaces_.clear(); }
 
  private:
-  Host& host_;
+  EngineServices& services_;
   std::unordered_map<std::string, std::unique_ptr<NameSpace>> name_spaces_;
   std::deque<NameSpace*> watched_;  ///< without sessions when they came here
 };

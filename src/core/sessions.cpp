@@ -46,11 +46,11 @@ Error full(std::string_view limit_name, std::uint64_t actual, std::uint64_t limi
 
 }  // namespace
 
-Sessions::Sessions(Host& host, NameSpaces& name_spaces)
-    : host_(host),
+Sessions::Sessions(EngineServices& services, NameSpaces& name_spaces)
+    : services_(services),
       name_spaces_(name_spaces),
-      connections_(host.effects()),
-      processes_(0, ProcessHash{host.options().hash_key}) {}
+      connections_(services.effects()),
+      processes_(0, ProcessHash{services.options().hash_key}) {}
 
 void Sessions::hello(const Hello& event) {
   if (connections_.why_closed(event.connection) != nullptr) return;
@@ -80,11 +80,11 @@ std::optional<Error> Sessions::refusal(const wire::ClientHello& hello) const {
     return failure(ErrorCode::unsupported, "the server knows no authentication method " +
                                                std::to_string(hello.auth_method));
   }
-  if (hello.incarnation != 0 && hello.incarnation != host_.options().incarnation) {
+  if (hello.incarnation != 0 && hello.incarnation != services_.options().incarnation) {
     Error error = failure(ErrorCode::server_restarted,
                           "the server was restarted; what the session had is lost");
     error.expected = hello.incarnation;
-    error.actual = host_.options().incarnation;
+    error.actual = services_.options().incarnation;
     return error;
   }
   return std::nullopt;
@@ -93,21 +93,21 @@ std::optional<Error> Sessions::refusal(const wire::ClientHello& hello) const {
 void Sessions::refuse(const Hello& event, Error why) {
   wire::ServerHello hello;
   hello.status = static_cast<std::uint16_t>(why.code);
-  hello.incarnation = host_.options().incarnation;
+  hello.incarnation = services_.options().incarnation;
   hello.detail = why.detail;
-  host_.effects().add(
+  services_.effects().add(
       SendHello{event.connection, std::make_shared<const wire::ServerHello>(std::move(hello))});
   connections_.close(event.connection, std::move(why));
 }
 
 void Sessions::begin(const Hello& event) {
-  if (sessions_.size() >= host_.options().sessions_max) {
-    return refuse(event, full("sessions_max", sessions_.size(), host_.options().sessions_max));
+  if (sessions_.size() >= services_.options().sessions_max) {
+    return refuse(event, full("sessions_max", sessions_.size(), services_.options().sessions_max));
   }
   NameSpace* name_space = name_spaces_.find_or_make(event.hello.name_space);
   if (name_space == nullptr) {
     return refuse(event,
-                  full("namespaces_max", name_spaces_.size(), host_.options().name_spaces_max));
+                  full("namespaces_max", name_spaces_.size(), services_.options().name_spaces_max));
   }
   auto owned = std::make_unique<Session>(++last_id_, *name_space, name_space->quota);
   Session& session = *owned;
@@ -119,7 +119,7 @@ void Sessions::begin(const Hello& event) {
   ++name_space->sessions;
   if (session.process.id != ProcessId{}) processes_[session.process.id].append(session.of_process);
   welcome(session, event);
-  host_.timers().arm(session.expiry, deadline_of(session));
+  services_.timers().arm(session.expiry, deadline_of(session));
 }
 
 void Sessions::resume(const Hello& event) {
@@ -152,13 +152,13 @@ void Sessions::welcome(Session& session, const Hello& event) {
   connections_.add(event.connection, session);
   wire::ServerHello hello;
   hello.resumed = event.hello.session_id != 0;
-  hello.incarnation = host_.options().incarnation;
+  hello.incarnation = services_.options().incarnation;
   hello.session_id = session.id;
   hello.token = session.token;
-  hello.limits = host_.options().limits;
-  hello.hosting_process = host_.options().hosting_process;
-  hello.hosting_rank = host_.options().hosting_rank;
-  host_.effects().add(
+  hello.limits = services_.options().limits;
+  hello.hosting_process = services_.options().hosting_process;
+  hello.hosting_rank = services_.options().hosting_rank;
+  services_.effects().add(
       SendHello{event.connection, std::make_shared<const wire::ServerHello>(std::move(hello))});
   heard(session);
 }
@@ -176,8 +176,8 @@ Session* Sessions::speaker(ConnectionId connection, std::string_view doing) {
 }
 
 void Sessions::heard(Session& session) {
-  session.heard = host_.now();
-  session.paused_when_heard = host_.clock().paused();
+  session.heard = services_.now();
+  session.paused_when_heard = services_.clock().paused();
   if (session.claimants > 0) session.name_space.groups.heard(session);
 }
 
@@ -198,10 +198,10 @@ void Sessions::disconnected(const Disconnected& event) {
 
 void Sessions::detach(Session& session, DisconnectCause cause) {
   session.connection = 0;
-  session.disconnected = host_.now();
-  session.paused_when_disconnected = host_.clock().paused();
+  session.disconnected = services_.now();
+  session.paused_when_disconnected = services_.clock().paused();
   session.disconnect_cause = cause;
-  host_.timers().arm(session.expiry, deadline_of(session));
+  services_.timers().arm(session.expiry, deadline_of(session));
   if (session.claimants > 0) session.name_space.groups.disconnected(session);
 }
 
@@ -209,34 +209,34 @@ void Sessions::stop(const std::string& reason) {
   is_stopping_ = true;
   for (const ConnectionId connection : connections_.all()) {
     connections_.session_on(connection)->connection = 0;
-    host_.effects().add(SendGoodbye{connection, reason});
+    services_.effects().add(SendGoodbye{connection, reason});
     connections_.close(connection, failure(ErrorCode::unavailable, reason));
   }
 }
 
 /// Both sums leave out the time in which the server itself did not run.
 Instant Sessions::deadline_of(const Session& session) const {
-  const wire::ServerLimits& limits = host_.options().limits;
-  const Instant silent =
-      session.heard + limits.session_timeout + (host_.clock().paused() - session.paused_when_heard);
+  const wire::ServerLimits& limits = services_.options().limits;
+  const Instant silent = session.heard + limits.session_timeout +
+                         (services_.clock().paused() - session.paused_when_heard);
   if (session.connection != 0 || session.disconnect_cause != DisconnectCause::closed) return silent;
   const Instant gone = session.disconnected + limits.grace +
-                       (host_.clock().paused() - session.paused_when_disconnected);
+                       (services_.clock().paused() - session.paused_when_disconnected);
   return std::min(silent, gone);
 }
 
 void Sessions::expire(Session& session) {
   const Instant deadline = deadline_of(session);
-  if (deadline > host_.now()) return host_.timers().arm(session.expiry, deadline);
+  if (deadline > services_.now()) return services_.timers().arm(session.expiry, deadline);
   // What came to its end first: the grace, or the whole timeout?
-  const Duration left = host_.options().limits.session_timeout - host_.silence(session);
-  const bool was_closed = deadline - host_.now() < left;
+  const Duration left = services_.options().limits.session_timeout - services_.silence(session);
+  const bool was_closed = deadline - services_.now() < left;
   Error why = failure(ErrorCode::session_expired,
-                      "nothing was heard of it for " + in_seconds(host_.silence(session)));
+                      "nothing was heard of it for " + in_seconds(services_.silence(session)));
   const std::string how =
       was_closed ? "its connection ended and it did not come back" : "it was silent for too long";
-  host_.effects().log(LogLevel::info, "session " + std::to_string(session.id) + " of " +
-                                          describe(session.process) + " is lost: " + how);
+  services_.effects().log(LogLevel::info, "session " + std::to_string(session.id) + " of " +
+                                              describe(session.process) + " is lost: " + how);
   end(session, std::move(why), was_closed ? LossCause::closed : LossCause::heartbeat);
 }
 
@@ -247,7 +247,7 @@ void Sessions::end(Session& session, Error why, LossCause cause) {
   if (session.connection != 0) {
     auto body = std::make_shared<std::string>();
     wire::append_event(*body, wire::Event{wire::EventKind::session_ended, 0, why});
-    host_.effects().send_event(session, wire::EventKind::session_ended, std::move(body));
+    services_.effects().send_event(session, wire::EventKind::session_ended, std::move(body));
     const ConnectionId connection = session.connection;
     session.connection = 0;
     connections_.close(connection, std::move(why));
@@ -260,7 +260,7 @@ void Sessions::end(Session& session, LossCause cause) {
   const auto owned = sessions_.find(session.id);
   session.ended = true;
   session.expiry.disarm();
-  host_.forget(session);
+  services_.forget(session);
   session.of_process.leave();
   const auto process = processes_.find(session.process.id);
   if (process != processes_.end() && process->second.empty()) processes_.erase(process);

@@ -20,7 +20,7 @@ namespace muster::core {
 /// The life of every session, which is told in core/sessions.cpp.
 class Sessions {
  public:
-  Sessions(Host& host, NameSpaces& name_spaces);
+  Sessions(EngineServices& services, NameSpaces& name_spaces);
   Sessions(const Sessions&) = delete;
   Sessions& operator=(const Sessions&) = delete;
 
@@ -71,7 +71,7 @@ class Sessions {
   void end(Session& session, LossCause cause);
   Instant deadline_of(const Session& session) const;
 
-  Host& host_;
+  EngineServices& services_;
   NameSpaces& name_spaces_;
   bool is_stopping_ = false;
   std::uint64_t last_id_ = 0;

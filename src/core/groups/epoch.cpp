@@ -10,14 +10,14 @@ constexpr Duration gathered_for = std::chrono::milliseconds(100);
 
 }  // namespace
 
-Epoch::Epoch(Host& its_host, Quota& its_quota, Objects& objects, const std::string& group_name,
-             std::uint64_t number, Duration data_expiration)
-    : host(its_host),
+Epoch::Epoch(EngineServices& its_services, Quota& its_quota, Objects& objects,
+             const std::string& group_name, std::uint64_t number, Duration data_expiration)
+    : services(its_services),
       quota(its_quota),
-      roster(its_host, group_name, number),
-      shelf(its_host, its_quota, objects, expiry, roster.group, number, data_expiration),
-      rounds(its_host, its_quota, roster, shelf),
-      streams(its_host, its_quota, roster, shelf) {
+      roster(its_services, group_name, number),
+      shelf(its_services, its_quota, objects, expiry, roster.group, number, data_expiration),
+      rounds(its_services, its_quota, roster, shelf),
+      streams(its_services, its_quota, roster, shelf) {
   roster.data_expiration = data_expiration;
 }
 
@@ -34,7 +34,7 @@ Member& Epoch::add(Session& session, Payload info, HeldBytes record) {
 
 void Epoch::complete() {
   roster.index_sessions();
-  const ProcessId hosting = host.options().hosting_process.id;
+  const ProcessId hosting = services.options().hosting_process.id;
   if (hosting == ProcessId{}) return;
   for (const Member& member : roster.members) {
     if (member.process.id != hosting) continue;
@@ -46,7 +46,7 @@ void Epoch::complete() {
 void Epoch::lose(Member& member, LossCause cause) {
   if (!roster.broken()) roster.cause = cause;
   roster.lost.push_back(member.rank);
-  member.silence_at_end = host.silence(*member.session);
+  member.silence_at_end = services.silence(*member.session);
   member.standing = Standing::lost;
   --roster.live_count;
   if (member.session->ended) member.unlink();
@@ -62,7 +62,7 @@ void Epoch::lose(Member& member, LossCause cause) {
 
 void Epoch::leave(Member& member) {
   roster.left.push_back(member.rank);
-  member.silence_at_end = host.silence(*member.session);
+  member.silence_at_end = services.silence(*member.session);
   member.standing = Standing::left;
   --roster.live_count;
   member.unlink();
@@ -85,7 +85,7 @@ void Epoch::close() {
 
 void Epoch::tell_of_one_more(std::size_t count) {
   if (count <= told_at_once_max) return tell_who_is_gone();
-  if (!telling.armed()) host.timers().arm(telling, host.now() + gathered_for);
+  if (!telling.armed()) services.timers().arm(telling, services.now() + gathered_for);
 }
 
 void Epoch::tell_who_is_gone() {
@@ -97,7 +97,7 @@ void Epoch::tell_who_is_gone() {
   wire::append_event(*body, event);
   const std::shared_ptr<const std::string> shared = std::move(body);
   for (const Member& member : roster.members) {
-    if (member.live()) host.effects().send_event(*member.session, event.kind, shared);
+    if (member.live()) services.effects().send_event(*member.session, event.kind, shared);
   }
 }
 
@@ -117,7 +117,7 @@ void Epoch::tell_again(const Member& member) {
   }
   auto body = std::make_shared<std::string>();
   wire::append_event(*body, event);
-  host.effects().send_event(*member.session, event.kind, std::move(body));
+  services.effects().send_event(*member.session, event.kind, std::move(body));
 }
 
 void Epoch::objects_expire() {

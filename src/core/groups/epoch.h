@@ -19,7 +19,7 @@ class Group;
 /// lost: broken, every call fails -> the members regroup, or the last of them goes: over. It stays
 /// until no session refers to it, so that late callers are told why it is over.
 struct Epoch {
-  Epoch(Host& its_host, Quota& quota, Objects& objects, const std::string& group_name,
+  Epoch(EngineServices& its_services, Quota& quota, Objects& objects, const std::string& group_name,
         std::uint64_t number, Duration data_expiration);
   Epoch(const Epoch&) = delete;
   Epoch& operator=(const Epoch&) = delete;
@@ -42,9 +42,9 @@ struct Epoch {
   /// To all: everybody who was lost or, when nobody was, has left.
   void tell_who_is_gone();
 
-  Host& host;
+  EngineServices& services;
   Quota& quota;
-  const Instant formed = host.now();
+  const Instant formed = services.now();
   Group* group = nullptr;  ///< whose current epoch it is; null: over
   Roster roster;
   // All three are of TimerKind::objects, which stands for everything that an epoch waits for.

@@ -66,15 +66,15 @@ Group::Group(GroupsState& state, std::string name)
 Group::~Group() = default;
 
 JoinRules Group::rules() const {
-  return {state_.host, name_, formed_ ? &formed_->epoch : nullptr, joiners_};
+  return {state_.services, name_, formed_ ? &formed_->epoch : nullptr, joiners_};
 }
 
 void Group::join(const RequestContext& context, const wire::Join& request) {
   Verdict verdict = rules().judge(context.session, request);
   switch (verdict.kind) {
-    case Verdict::Kind::refuse: return state_.host.fail(context, std::move(verdict.error));
+    case Verdict::Kind::refuse: return state_.services.fail(context, std::move(verdict.error));
     case Verdict::Kind::same_answer:
-      return state_.host.answer(context, formed_answer(*verdict.member));
+      return state_.services.answer(context, formed_answer(*verdict.member));
     case Verdict::Kind::regroup:
       return formed_->regroups.join(context, *verdict.member, request.world_size);
     case Verdict::Kind::attach: return attach(context, *verdict.joiner);
@@ -109,9 +109,9 @@ void Group::admit(const RequestContext& context, const wire::Join& request) {
   joiner->info = make_payload(state_.quota, request.info);
   if (joiner->info == nullptr || !joiner->record.add(state_.quota, joiner_record_bytes)) {
     const std::uint64_t bytes = joiner_record_bytes + request.info.size();
-    return state_.host.fail(context, memory_exhausted(state_.host, state_.quota, bytes));
+    return state_.services.fail(context, memory_exhausted(state_.services, state_.quota, bytes));
   }
-  Parked* parked = state_.host.park(context);
+  Parked* parked = state_.services.park(context);
   if (parked == nullptr) return;
   joiner->arrival = ++state_.last_arrival;
   Joiner& waiting = joiners_.admit(std::move(joiner));
@@ -119,7 +119,7 @@ void Group::admit(const RequestContext& context, const wire::Join& request) {
 }
 
 void Group::attach(const RequestContext& context, Joiner& joiner) {
-  Parked* parked = state_.host.park(context);
+  Parked* parked = state_.services.park(context);
   if (parked != nullptr) parked->wait = std::make_unique<JoinWait>(joiner, *parked);
 }
 
@@ -135,7 +135,7 @@ std::unique_ptr<Joiner> Group::take(Joiner& joiner) {
 
 void Group::fail(Joiner& joiner, const Error& error) {
   const std::unique_ptr<Joiner> owned = take(joiner);
-  while (!owned->waits.empty()) state_.host.fail(owned->waits.first().parked, error);
+  while (!owned->waits.empty()) state_.services.fail(owned->waits.first().parked, error);
 }
 
 void Group::timed_out(JoinWait& wait) {
@@ -145,7 +145,7 @@ void Group::timed_out(JoinWait& wait) {
   const bool last = &joiner.waits.first() == &joiner.waits.last();
   // It has been there: nobody who waits on is told that it never came.
   if (last && joiner.place == Joiner::Place::seat) joiners_.give_up(joiner);
-  state_.host.fail(wait.parked, std::move(error));
+  state_.services.fail(wait.parked, std::move(error));
   state_.reconsider(session);
 }
 
@@ -158,7 +158,7 @@ Error Group::timeout_error(const Joiner& joiner) {
   } else if (joiner.place == Joiner::Place::claimant) {
     timeout.detail = "the rank's holder is silent but not declared lost yet";
     add_rank(timeout, joiner.rank,
-             [&] { return report_of(state_.host, joiner.rank, *joiner.holder); });
+             [&] { return report_of(state_.services, joiner.rank, *joiner.holder); });
   } else {
     joiners_.forming().blame_absent(timeout);
   }

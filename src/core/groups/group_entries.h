@@ -13,14 +13,15 @@
 namespace muster::core {
 
 /// Nothing was heard of it for some heartbeats.
-bool is_silent(const Host& host, const Session& session);
+bool is_silent(const EngineServices& services, const Session& session);
 
-wire::MemberEntry entry_of(const Host& host, std::uint32_t rank, const Session& session);
-wire::MemberEntry entry_of(const Host& host, const Member& member);
+wire::MemberEntry entry_of(const EngineServices& services, std::uint32_t rank,
+                           const Session& session);
+wire::MemberEntry entry_of(const EngineServices& services, const Member& member);
 /// `joiner` waits.
-wire::CandidateEntry entry_of(const Host& host, const Joiner& joiner);
+wire::CandidateEntry entry_of(const EngineServices& services, const Joiner& joiner);
 /// The entry views `call`.
-wire::RoundEntry entry_of(const Host& host, const Rounds& rounds, const Round& round,
+wire::RoundEntry entry_of(const EngineServices& services, const Rounds& rounds, const Round& round,
                           std::string_view call);
 
 }  // namespace muster::core

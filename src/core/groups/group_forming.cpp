@@ -40,7 +40,7 @@ void Group::form_from_joiners() {
 void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
   Epoch* const old = formed_ ? &formed_->epoch : nullptr;
   auto made = std::make_unique<Epoch>(
-      state_.host, state_.quota, state_.objects, name_, state_.host.next_epoch(),
+      state_.services, state_.quota, state_.objects, name_, state_.services.next_epoch(),
       old != nullptr ? old->roster.data_expiration : joiners_.forming().data_expiration());
   std::vector<std::unique_ptr<Joiner>> joiners;
   for (const Seat& seat : seats) {
@@ -116,7 +116,7 @@ void Group::let_go(Epoch& old) {
   old.group = nullptr;
   state_.over.push_back(old.roster.epoch);
   if (const std::uint64_t dropped = old.streams.dropped_count(); dropped != 0) {
-    state_.host.effects().log(
+    state_.services.effects().log(
         LogLevel::info, "group " + quoted(name_) + " epoch " + std::to_string(old.roster.epoch) +
                             ": " + std::to_string(dropped) + " undelivered objects were dropped");
   }
@@ -136,11 +136,11 @@ void Group::answer_members(const std::vector<Seat>& seats,
     const Member& member = formed_->epoch.roster.members[rank];
     if (seats[rank].survivor == nullptr) {
       Chain<JoinWait>& joins = (*joiner++)->waits;
-      while (!joins.empty()) state_.host.answer(joins.first().parked, formed_answer(member));
+      while (!joins.empty()) state_.services.answer(joins.first().parked, formed_answer(member));
       continue;
     }
     for (; caller != callers.end() && &(*caller)->member == seats[rank].survivor; ++caller) {
-      state_.host.answer((*caller)->parked, formed_answer(member));
+      state_.services.answer((*caller)->parked, formed_answer(member));
     }
   }
 }

@@ -15,16 +15,17 @@ namespace muster::core {
 namespace {
 
 /// Of a group that forms.
-void tell_of_joiners(const Host& host, const Joiners& joiners, wire::InspectGroupReply& reply) {
+void tell_of_joiners(const EngineServices& services, const Joiners& joiners,
+                     wire::InspectGroupReply& reply) {
   for (const auto& [arrival, joiner] : joiners.all()) {
     if (joiner->waits.empty()) continue;
-    reply.age = host.now() - joiner->waits.first().parked.received;
+    reply.age = services.now() - joiner->waits.first().parked.received;
     break;
   }
   const Forming& forming = joiners.forming();
   for (std::uint32_t rank = 0; rank < forming.world_size() && !forming.empty(); ++rank) {
     if (const Joiner* const seated = forming.at(rank)) {
-      reply.members.push_back(entry_of(host, rank, seated->session));
+      reply.members.push_back(entry_of(services, rank, seated->session));
     } else {
       add_to(reply.missing, rank);
     }
@@ -32,24 +33,24 @@ void tell_of_joiners(const Host& host, const Joiners& joiners, wire::InspectGrou
 }
 
 /// The reply views `calls`.
-void tell_of_epoch(const Host& host, const Epoch& epoch, wire::InspectGroupReply& reply,
-                   std::deque<std::string>& calls) {
-  const Instant now = host.now();
+void tell_of_epoch(const EngineServices& services, const Epoch& epoch,
+                   wire::InspectGroupReply& reply, std::deque<std::string>& calls) {
+  const Instant now = services.now();
   const Roster& roster = epoch.roster;
   reply.epoch = roster.epoch;
   reply.age = now - epoch.formed;
-  for (const Member& member : roster.members) reply.members.push_back(entry_of(host, member));
+  for (const Member& member : roster.members) reply.members.push_back(entry_of(services, member));
   const Rounds& rounds = epoch.rounds;
   if (const Round* round = rounds.undecided()) {
     const std::string& call = calls.emplace_back(text_of(round->call));
-    wire::RoundEntry& entry = reply.round.emplace(entry_of(host, rounds, *round, call));
+    wire::RoundEntry& entry = reply.round.emplace(entry_of(services, rounds, *round, call));
     for (const Member& member : roster.members) {
       if (member.live() && member.next_round > round->number) add_to(entry.called, member.rank);
     }
   }
   if (const Round* round = rounds.confirming()) {
     const std::string& call = calls.emplace_back(text_of(round->call));
-    reply.confirming = entry_of(host, rounds, *round, call);
+    reply.confirming = entry_of(services, rounds, *round, call);
     add_to(reply.confirming->called, roster.hosting_rank);
   }
   reply.receivers = epoch.streams.receivers();
@@ -83,7 +84,7 @@ wire::GroupEntry Group::summary() const {
   const Round* undecided = rounds.undecided();
   if (const Round* round = undecided != nullptr ? undecided : rounds.confirming()) {
     entry.round = round->number;
-    entry.round_age = state_.host.now() - round->opened;
+    entry.round_age = state_.services.now() - round->opened;
   }
   return entry;
 }
@@ -93,18 +94,18 @@ void Group::inspect(const RequestContext& context) const {
   reply.world_size = world_size();
   std::deque<std::string> calls;  // viewed by the reply
   if (!formed_) {
-    tell_of_joiners(state_.host, joiners_, reply);
+    tell_of_joiners(state_.services, joiners_, reply);
   } else {
-    tell_of_epoch(state_.host, formed_->epoch, reply, calls);
+    tell_of_epoch(state_.services, formed_->epoch, reply, calls);
     reply.regroup = formed_->regroups.entry();
   }
   for (const auto& [arrival, joiner] : joiners_.all()) {
     if (joiner->place == Joiner::Place::seat || joiner->waits.empty()) continue;
     if (reply.candidates.size() == wire::list_entries_max) break;
-    reply.candidates.push_back(entry_of(state_.host, *joiner));
+    reply.candidates.push_back(entry_of(state_.services, *joiner));
   }
   for (wire::MemberEntry& member : reply.members) member.info = {};  // might not fit
-  state_.host.answer(context, answer_of(reply));
+  state_.services.answer(context, answer_of(reply));
 }
 
 }  // namespace muster::core

@@ -17,7 +17,7 @@ std::optional<Error> Groups::refusal(const wire::Join& request) const {
   const auto invalid = [](std::string detail) {
     return failure(ErrorCode::invalid_argument, std::move(detail));
   };
-  const wire::ServerLimits& limits = state_.host.options().limits;
+  const wire::ServerLimits& limits = state_.services.options().limits;
   if (request.group.empty()) return invalid("a group's name has at least one byte");
   if (request.group.size() > limits.key_bytes_max) {
     return too_large("the group's name", request.group.size(), "bytes", limits.key_bytes_max);
@@ -45,13 +45,13 @@ Group* Groups::group_for(const RequestContext& context, std::string_view name) {
   std::string key(name);
   const auto found = state_.groups.find(key);
   if (found != state_.groups.end()) return found->second.get();
-  const std::uint32_t count_max = state_.host.options().groups_per_namespace_max;
+  const std::uint32_t count_max = state_.services.options().groups_per_namespace_max;
   if (state_.groups.size() >= count_max) {
     Error error =
         failure(ErrorCode::resource_exhausted, "groups_per_namespace_max groups are there already");
     error.limit = count_max;
     error.actual = state_.groups.size();
-    state_.host.fail(context, std::move(error));
+    state_.services.fail(context, std::move(error));
     return nullptr;
   }
   auto group = std::make_unique<Group>(state_, key);
@@ -74,7 +74,7 @@ Groups::Caller Groups::any_member(const RequestContext& context, std::uint64_t n
                                     "gives the new epoch again"
                                   : "this session is not a member of the epoch");
   error.epoch = number;
-  state_.host.fail(context, std::move(error));
+  state_.services.fail(context, std::move(error));
   return {};
 }
 
@@ -83,15 +83,15 @@ Groups::Caller Groups::live_member(const RequestContext& context, std::uint64_t 
   if (!caller || caller.member->live()) return caller;
   Roster& roster = caller.epoch->roster;
   const bool fenced = caller.member->standing == Standing::fenced;
-  state_.host.answer(context,
-                     answer_of_failure(fenced ? roster.fenced : roster.loss(state_.quota), {}));
+  state_.services.answer(context,
+                         answer_of_failure(fenced ? roster.fenced : roster.loss(state_.quota), {}));
   return {};
 }
 
 Groups::Caller Groups::unbroken_member(const RequestContext& context, std::uint64_t number) {
   const Caller caller = live_member(context, number);
   if (!caller || !caller.epoch->roster.broken()) return caller;
-  state_.host.answer(context, answer_of_failure(caller.epoch->roster.loss(state_.quota), {}));
+  state_.services.answer(context, answer_of_failure(caller.epoch->roster.loss(state_.quota), {}));
   return {};
 }
 
@@ -109,7 +109,7 @@ Member* Groups::moved_member(const Session& session, std::uint64_t number) {
 void Groups::join(const RequestContext& context, const wire::Join& request) {
   if (auto why = refusal(request)) {
     why->group = request.group;
-    return state_.host.fail(context, *std::move(why));
+    return state_.services.fail(context, *std::move(why));
   }
   Group* group = group_for(context, request.group);
   if (group == nullptr) return;
@@ -121,7 +121,7 @@ void Groups::join(const RequestContext& context, const wire::Join& request) {
 void Groups::leave(const RequestContext& context, const wire::Leave& request) {
   const Caller caller = any_member(context, request.epoch);
   if (!caller) return;
-  state_.host.answer(context, answer_of(wire::EmptyReply{}));
+  state_.services.answer(context, answer_of(wire::EmptyReply{}));
   if (caller.member->live()) {
     caller.epoch->group->leave(*caller.member);
     state_.reconsider(context.session);
@@ -136,7 +136,7 @@ void Groups::regroup(const RequestContext& context, const wire::Regroup& request
   Member* moved = moved_member(context.session, request.epoch);
   if (moved != nullptr && moved->from_attempt == request.attempt) {
     const Group& group = *epoch_of(moved->roster.epoch)->group;
-    return state_.host.answer(context, group.formed_answer(*moved));
+    return state_.services.answer(context, group.formed_answer(*moved));
   }
   const Caller caller = live_member(context, request.epoch);
   if (!caller) return;
@@ -148,7 +148,7 @@ void Groups::cancel_regroup(const RequestContext& context, const wire::CancelReg
   const Caller caller = live_member(context, request.epoch);
   if (!caller) return;
   caller.epoch->group->regroups().cancel(*caller.member, request.attempt);
-  state_.host.answer(context, answer_of(wire::EmptyReply{}));
+  state_.services.answer(context, answer_of(wire::EmptyReply{}));
   state_.work();
 }
 
@@ -159,18 +159,18 @@ void Groups::members(const RequestContext& context, const wire::Members& request
   wire::MembersReply reply;
   std::uint64_t bytes = 0;
   for (const Member& member : roster.members) {
-    reply.members.push_back(entry_of(state_.host, member));
+    reply.members.push_back(entry_of(state_.services, member));
     bytes += member.info->view().size();
   }
   for (const Joiner* joiner : caller.epoch->group->candidates()) {
     bytes += joiner->info->view().size();
     const std::size_t listed = reply.members.size() - roster.members.size();
-    if (bytes > state_.host.options().limits.round_bytes_max) break;
+    if (bytes > state_.services.options().limits.round_bytes_max) break;
     if (listed == wire::candidates_listed_max) break;
     reply.members.push_back({joiner->rank, wire::MemberState::candidate, joiner->session.process,
-                             state_.host.silence(joiner->session), joiner->info->view()});
+                             state_.services.silence(joiner->session), joiner->info->view()});
   }
-  state_.host.answer(context, answer_of(reply));
+  state_.services.answer(context, answer_of(reply));
 }
 
 void Groups::collective(const RequestContext& context, const wire::CollectiveCall& request) {
@@ -226,10 +226,10 @@ void Groups::list(const RequestContext& context, const wire::Groups& request) {
   std::uint64_t bytes = 0;
   for (const Group* group : later) {
     bytes += group->name().size();
-    if (bytes > state_.host.options().limits.round_bytes_max && !reply.groups.empty()) break;
+    if (bytes > state_.services.options().limits.round_bytes_max && !reply.groups.empty()) break;
     reply.groups.push_back(group->summary());
   }
-  state_.host.answer(context, answer_of(reply));
+  state_.services.answer(context, answer_of(reply));
 }
 
 void Groups::inspect(const RequestContext& context, const wire::InspectGroup& request) {
@@ -237,11 +237,11 @@ void Groups::inspect(const RequestContext& context, const wire::InspectGroup& re
   if (found != state_.groups.end()) return found->second->inspect(context);
   Error error = failure(ErrorCode::not_found, "there is no group of that name in this namespace");
   error.group = request.group;
-  state_.host.fail(context, std::move(error));
+  state_.services.fail(context, std::move(error));
 }
 
 void Groups::list_objects(const RequestContext& context, const wire::List& request) {
-  state_.objects.list(state_.host, context, request);
+  state_.objects.list(state_.services, context, request);
 }
 
 void Groups::acknowledged(Session& session, const ReceivedObject& object) {

@@ -19,7 +19,7 @@ namespace muster::core {
 /// -> the last member goes: the group is deleted.
 class Groups {
  public:
-  Groups(Host& host, Quota& quota) : state_(host, quota) {}
+  Groups(EngineServices& services, Quota& quota) : state_(services, quota) {}
   Groups(const Groups&) = delete;
   Groups& operator=(const Groups&) = delete;
 

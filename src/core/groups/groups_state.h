@@ -13,7 +13,8 @@ namespace muster::core {
 
 /// All groups of one namespace, and what they share.
 struct GroupsState {
-  GroupsState(Host& its_host, Quota& its_quota) : host(its_host), quota(its_quota) {}
+  GroupsState(EngineServices& its_services, Quota& its_quota)
+      : services(its_services), quota(its_quota) {}
   GroupsState(const GroupsState&) = delete;
   GroupsState& operator=(const GroupsState&) = delete;
 
@@ -23,7 +24,7 @@ struct GroupsState {
   /// The claimants that wait for a sign of `session` are judged again.
   void reconsider(const Session& session);
 
-  Host& host;
+  EngineServices& services;
   Quota& quota;
   Objects objects;
   std::unordered_map<std::uint64_t, std::unique_ptr<Epoch>> epochs;

@@ -88,7 +88,7 @@ Verdict JoinRules::judge_formed(const Session& session, const wire::Join& reques
 Verdict JoinRules::judge_holder(Session& holder, std::uint32_t rank) const {
   const bool is_away = holder.connection == 0;
   if (is_away) return {Verdict::Kind::displace_joiner, {}};
-  if (!is_silent(host_, holder)) return Verdict::refusal(in_use_error(holder, rank));
+  if (!is_silent(services_, holder)) return Verdict::refusal(in_use_error(holder, rank));
   return {Verdict::Kind::claim, {}, nullptr, nullptr, &holder};
 }
 
@@ -108,7 +108,7 @@ Error JoinRules::mismatch_error(std::uint64_t expected, std::uint64_t actual,
   for (const auto& [arrival, joiner] : joiners_.all()) {
     if (joiner->place != Joiner::Place::seat) continue;
     const Joiner& first = *joiner;
-    add_rank(mismatch, first.rank, [&] { return report_of(host_, first.rank, first.session); });
+    add_rank(mismatch, first.rank, [&] { return report_of(services_, first.rank, first.session); });
     break;
   }
   return mismatch;
@@ -116,7 +116,7 @@ Error JoinRules::mismatch_error(std::uint64_t expected, std::uint64_t actual,
 
 Error JoinRules::in_use_error(const Session& holder, std::uint32_t rank) const {
   Error in_use = error(ErrorCode::rank_in_use, "");
-  add_rank(in_use, rank, [&] { return report_of(host_, rank, holder); });
+  add_rank(in_use, rank, [&] { return report_of(services_, rank, holder); });
   return in_use;
 }
 

@@ -35,8 +35,9 @@ struct Verdict {
 class JoinRules {
  public:
   /// `epoch` is the group's; null: it forms.
-  JoinRules(Host& host, const std::string& group, Epoch* epoch, const Joiners& joiners)
-      : host_(host), group_(group), epoch_(epoch), joiners_(joiners) {}
+  JoinRules(EngineServices& services, const std::string& group, Epoch* epoch,
+            const Joiners& joiners)
+      : services_(services), group_(group), epoch_(epoch), joiners_(joiners) {}
 
   Verdict judge(const Session& session, const wire::Join& request) const;
   Error in_use_error(const Session& holder, std::uint32_t rank) const;
@@ -50,7 +51,7 @@ class JoinRules {
   Error mismatch_error(std::uint64_t expected, std::uint64_t actual, std::string what) const;
   Error closed_error() const;
 
-  Host& host_;
+  EngineServices& services_;
   const std::string& group_;
   Epoch* epoch_;
   const Joiners& joiners_;

@@ -31,8 +31,9 @@ std::string path_of(const ObjectPlace& place) {
 
 }  // namespace
 
-void Objects::list(Host& host, const RequestContext& context, const wire::List& request) {
-  const Options& options = host.options();
+void Objects::list(EngineServices& services, const RequestContext& context,
+                   const wire::List& request) {
+  const Options& options = services.options();
   const std::uint64_t end = slots_.end();
   std::uint64_t slot = std::min<std::uint64_t>(request.cursor, end);
   const std::uint32_t count_max = request.count_max == 0
@@ -61,13 +62,13 @@ void Objects::list(Host& host, const RequestContext& context, const wire::List& 
     reply.entries.push_back(entry);
   }
   reply.cursor = slot < end ? slot : 0;
-  host.answer(context, answer_of(reply));
+  services.answer(context, answer_of(reply));
 }
 
 Object* Shelf::store(const ObjectPlace& place, std::uint32_t codec, std::string_view value) {
   HeldBytes record;
   if (!record.add(quota_, sizeof(Object))) return nullptr;
-  Payload payload = host_.keep_brought(quota_, value);
+  Payload payload = services_.keep_brought(quota_, value);
   if (payload == nullptr) return nullptr;
   return &put(place, codec, std::move(payload), std::move(record));
 }
@@ -78,7 +79,7 @@ Object& Shelf::store_always(const ObjectPlace& place, std::uint32_t codec, std::
 
 Object& Shelf::put(const ObjectPlace& place, std::uint32_t codec, Payload value, HeldBytes record) {
   Object& object = objects_.slots_.emplace(*this, place, codec, std::move(value), std::move(record),
-                                           host_.now());
+                                           services_.now());
   ++objects_.count_;
   return object;
 }
@@ -89,7 +90,7 @@ void Shelf::remove(Object& object) {
 }
 
 void Shelf::let_age(Object& object) {
-  object.stored = host_.now();
+  object.stored = services_.now();
   const bool first = by_age_.empty();
   by_age_.append(object.by_age);
   if (first) rearm();
@@ -98,11 +99,11 @@ void Shelf::let_age(Object& object) {
 Object* Shelf::expired() const {
   if (by_age_.empty()) return nullptr;
   Object& oldest = by_age_.first();
-  return expires(oldest) <= host_.now() ? &oldest : nullptr;
+  return expires(oldest) <= services_.now() ? &oldest : nullptr;
 }
 
 void Shelf::rearm() {
-  if (!by_age_.empty()) host_.timers().arm(timer_, expires(by_age_.first()));
+  if (!by_age_.empty()) services_.timers().arm(timer_, expires(by_age_.first()));
 }
 
 Instant Shelf::expires(const Object& object) const {

@@ -7,7 +7,7 @@
 #include "core/memory/chain.h"
 #include "core/memory/held_bytes.h"
 #include "core/memory/slab.h"
-#include "core/session/host.h"
+#include "core/session/engine_services.h"
 #include "wire/request.h"
 
 // The payloads of streams and rounds: stored, listed and expired in one way.
@@ -55,7 +55,7 @@ struct Object {
 /// exists throughout exactly once.
 class Objects {
  public:
-  void list(Host& host, const RequestContext& context, const wire::List& request);
+  void list(EngineServices& services, const RequestContext& context, const wire::List& request);
   std::uint64_t count() const { return count_; }
 
  private:
@@ -68,9 +68,9 @@ class Objects {
 class Shelf {
  public:
   /// `timer` belongs to the epoch; it is armed for the oldest object.
-  Shelf(Host& host, Quota& quota, Objects& objects, Timer& timer, std::string_view group,
-        std::uint64_t epoch, Duration expiration)
-      : host_(host),
+  Shelf(EngineServices& services, Quota& quota, Objects& objects, Timer& timer,
+        std::string_view group, std::uint64_t epoch, Duration expiration)
+      : services_(services),
         quota_(quota),
         objects_(objects),
         timer_(timer),
@@ -100,7 +100,7 @@ class Shelf {
   Object& put(const ObjectPlace& place, std::uint32_t codec, Payload value, HeldBytes record);
   Instant expires(const Object& object) const;
 
-  Host& host_;
+  EngineServices& services_;
   Quota& quota_;
   Objects& objects_;
   Timer& timer_;

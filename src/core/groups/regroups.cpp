@@ -27,7 +27,7 @@ std::string text_of_regroup(std::uint32_t new_size, std::uint32_t min_size) {
 }  // namespace
 
 Regroups::Regroups(Group& group, Epoch& epoch, const Candidates& candidates)
-    : group_(group), host_(epoch.host), epoch_(epoch), candidates_(candidates) {}
+    : group_(group), services_(epoch.services), epoch_(epoch), candidates_(candidates) {}
 
 void Regroups::regroup(const RequestContext& context, Member& member,
                        const wire::Regroup& request) {
@@ -36,7 +36,7 @@ void Regroups::regroup(const RequestContext& context, Member& member,
     Error gap = epoch_.roster.error(ErrorCode::sequence_gap, "regroups are called in their order");
     gap.expected = next;
     gap.actual = request.attempt;
-    return host_.fail(context, std::move(gap));
+    return services_.fail(context, std::move(gap));
   }
   // A join of its own has called the open attempt: from here on it is the regroup's.
   if (request.attempt == next && called(member)) --member.join_attempts;
@@ -48,7 +48,7 @@ void Regroups::regroup(const RequestContext& context, Member& member,
 void Regroups::call(const RequestContext& context, Member& member, std::uint32_t new_size,
                     std::uint32_t min_size) {
   if (auto why = refusal(context, member, new_size, min_size)) {
-    return host_.fail(context, *std::move(why));
+    return services_.fail(context, *std::move(why));
   }
   if (called(member)) {
     wait(context, member);
@@ -66,12 +66,12 @@ void Regroups::call(const RequestContext& context, Member& member, std::uint32_t
     ++member.next_attempt;
     if (in_vain) epoch_.rounds.decide_failed(conflict);
     fail(conflict);
-    return host_.answer(context, answer_of_failure(decided_.back().failure, {}));
+    return services_.answer(context, answer_of_failure(decided_.back().failure, {}));
   }
   if (!wait(context, member)) return;
   if (!attempt_.open) {
     attempt_.open = true;
-    attempt_.opened = host_.now();
+    attempt_.opened = services_.now();
     attempt_.new_size = new_size;
     attempt_.min_size = min_size;
     attempt_.least_next_round = member.next_round;
@@ -87,7 +87,7 @@ std::optional<Error> Regroups::refusal(const RequestContext& context, const Memb
   const auto invalid = [&](std::string detail) {
     return epoch_.roster.error(ErrorCode::invalid_argument, std::move(detail));
   };
-  const Options& options = host_.options();
+  const Options& options = services_.options();
   const std::uint32_t size_max = options.limits.world_size_max;
   if (context.timeout <= Duration::zero()) return invalid("a regroup's timeout is above zero");
   if (new_size > size_max) {
@@ -116,7 +116,7 @@ std::optional<Error> Regroups::refusal(const RequestContext& context, const Memb
 }
 
 bool Regroups::wait(const RequestContext& context, Member& member) {
-  Parked* parked = host_.park(context);
+  Parked* parked = services_.park(context);
   if (parked == nullptr) return false;
   auto wait = std::make_unique<RegroupWait>(group_, member, *parked);
   attempt_.waits.append(wait->link);
@@ -138,18 +138,18 @@ void Regroups::repeat(const RequestContext& context, Member& member, std::uint64
   }
   if (number < attempt_.number && number >= first_decided()) {
     const Failure& failure = decided_[number - first_decided()].failure;
-    return host_.answer(context, answer_of_failure(failure, {}));
+    return services_.answer(context, answer_of_failure(failure, {}));
   }
   Error gap =
       epoch_.roster.error(ErrorCode::sequence_gap, "the regroup's outcome is not known any more");
   gap.expected = member.next_attempt;
   gap.actual = number;
-  host_.fail(context, std::move(gap));
+  services_.fail(context, std::move(gap));
 }
 
 void Regroups::call_late(const RequestContext& context, Member& member) {
   Decided& decided = decided_[member.next_attempt - first_decided()];
-  host_.answer(context, answer_of_failure(decided.failure, {}));
+  services_.answer(context, answer_of_failure(decided.failure, {}));
   ++member.next_attempt;
   --decided.to_come;
   trim_decided();
@@ -181,8 +181,8 @@ void Regroups::fail(const Error& error) {
   close();
   while (!waits.empty()) {
     Parked& parked = waits.first().parked;
-    const Duration elapsed = host_.now() - parked.received;
-    host_.answer(parked, answer_of_failure(failure, elapsed));
+    const Duration elapsed = services_.now() - parked.received;
+    services_.answer(parked, answer_of_failure(failure, elapsed));
   }
 }
 
@@ -209,7 +209,7 @@ void Regroups::departed(const Member& member) {
     RegroupWait& wait = *each++;
     if (&wait.member != &member) continue;
     const Roster& roster = epoch_.roster;
-    host_.fail(wait.parked, roster.broken() ? roster.loss_error() : roster.leave_error());
+    services_.fail(wait.parked, roster.broken() ? roster.loss_error() : roster.leave_error());
   }
 }
 
@@ -268,7 +268,7 @@ void Regroups::abandoned(RegroupWait& wait) {
   attempt_.abandoned.push_back({wait.parked.deadline, wait.parked.timeout, wait.member.rank});
   Timer& timer = epoch_.abandoned;
   if (!timer.armed() || wait.parked.deadline < timer.at()) {
-    host_.timers().arm(timer, wait.parked.deadline);
+    services_.timers().arm(timer, wait.parked.deadline);
   }
   wait.parked.wait.reset();
 }
@@ -279,7 +279,7 @@ const AbandonedDeadline& Regroups::abandoned() const {
 
 void Regroups::arm_abandoned() {
   if (attempt_.abandoned.empty()) return epoch_.abandoned.disarm();
-  host_.timers().arm(epoch_.abandoned, abandoned().at);
+  services_.timers().arm(epoch_.abandoned, abandoned().at);
 }
 
 std::vector<Seat> Regroups::survivors(bool only_callers) const {
@@ -331,7 +331,7 @@ Error Regroups::conflict_error(const Member& caller, const std::string& called_i
   Error conflict = epoch_.roster.error(ErrorCode::collective_mismatch, "");
   for (const Member& member : roster.members) {
     if (!member.live()) continue;
-    RankReport report = report_of(host_, member);
+    RankReport report = report_of(services_, member);
     if (&member == &caller) {
       report.called = called_instead;
       add_rank_in_full(conflict, std::move(report));
@@ -380,7 +380,7 @@ void Regroups::blame_missing(Error& timeout) const {
 std::optional<wire::RegroupEntry> Regroups::entry() const {
   if (!attempt_.open) return std::nullopt;
   wire::RegroupEntry entry{
-      attempt_.new_size, attempt_.min_size, host_.now() - attempt_.opened, {}, {}};
+      attempt_.new_size, attempt_.min_size, services_.now() - attempt_.opened, {}, {}};
   std::vector<std::uint32_t> missing = ranks_without_candidate();
   for (const Member& member : epoch_.roster.members) {
     if (!member.live()) continue;

@@ -112,7 +112,7 @@ class Regroups {
   std::vector<std::uint32_t> ranks_without_candidate() const;
 
   Group& group_;
-  Host& host_;
+  EngineServices& services_;
   Epoch& epoch_;
   const Candidates& candidates_;
   Attempt attempt_;

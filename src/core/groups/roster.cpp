@@ -58,21 +58,21 @@ void add_rank_in_full(Error& error, RankReport report) {
   add_rank(error, rank, [&] { return std::move(report); });
 }
 
-RankReport report_of(Host& host, std::uint32_t rank, const Session& session) {
+RankReport report_of(EngineServices& services, std::uint32_t rank, const Session& session) {
   RankReport report;
   report.rank = static_cast<int>(rank);
   report.joined = true;
   report.process = session.process;
-  report.silence = host.silence(session);
+  report.silence = services.silence(session);
   return report;
 }
 
-RankReport report_of(Host& host, const Member& member) {
+RankReport report_of(EngineServices& services, const Member& member) {
   RankReport report;
   report.rank = static_cast<int>(member.rank);
   report.joined = true;
   report.process = member.process;
-  report.silence = member.live() ? host.silence(*member.session) : member.silence_at_end;
+  report.silence = member.live() ? services.silence(*member.session) : member.silence_at_end;
   return report;
 }
 
@@ -82,8 +82,8 @@ RankReport report_of_absent(std::uint32_t rank) {
   return report;
 }
 
-Roster::Roster(Host& its_host, std::string its_group, std::uint64_t its_epoch)
-    : host(its_host), group(std::move(its_group)), epoch(its_epoch) {}
+Roster::Roster(EngineServices& its_services, std::string its_group, std::uint64_t its_epoch)
+    : services(its_services), group(std::move(its_group)), epoch(its_epoch) {}
 
 Member* Roster::find(const Session& session) {
   if (session.members.size() <= members_looked_at_max) {
@@ -116,7 +116,7 @@ Error Roster::error(ErrorCode code, std::string detail) const {
 }
 
 void Roster::blame(Error& error, const Member& member) const {
-  add_rank(error, member.rank, [&] { return report_of(host, member); });
+  add_rank(error, member.rank, [&] { return report_of(services, member); });
 }
 
 Error Roster::loss_error() const {

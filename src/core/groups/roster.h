@@ -9,7 +9,7 @@
 #include "base/rank_ranges.h"
 #include "core/memory/chain.h"
 #include "core/memory/held_bytes.h"
-#include "core/session/host.h"
+#include "core/session/engine_services.h"
 #include "core/session/session.h"
 #include "muster/error.h"
 #include "wire/error_body.h"
@@ -83,13 +83,13 @@ void add_rank(Error& error, std::uint32_t rank, MakeReport&& make_report) {
 void add_rank_in_full(Error& error, RankReport report);
 
 /// As errors tell of a rank whose session is there.
-RankReport report_of(Host& host, std::uint32_t rank, const Session& session);
-RankReport report_of(Host& host, const Member& member);
+RankReport report_of(EngineServices& services, std::uint32_t rank, const Session& session);
+RankReport report_of(EngineServices& services, const Member& member);
 /// Of a rank that nobody has joined as.
 RankReport report_of_absent(std::uint32_t rank);
 
 struct Roster {
-  Roster(Host& host, std::string its_group, std::uint64_t its_epoch);
+  Roster(EngineServices& services, std::string its_group, std::uint64_t its_epoch);
 
   /// The member that `session` is, of any standing but `moved` and `left`; null: none.
   Member* find(const Session& session);
@@ -111,7 +111,7 @@ struct Roster {
   /// After the last member was added.
   void index_sessions();
 
-  Host& host;
+  EngineServices& services;
   std::string group;
   std::uint64_t epoch;
   Duration data_expiration{};

@@ -65,13 +65,13 @@ std::size_t Streams::KeyHash::operator()(const StreamKey& key) const {
   return keyed_hash(hash_key, {bytes, sizeof bytes});
 }
 
-Streams::Streams(Host& host, Quota& quota, Roster& roster, Shelf& shelf)
-    : host_(host),
+Streams::Streams(EngineServices& services, Quota& quota, Roster& roster, Shelf& shelf)
+    : services_(services),
       quota_(quota),
       roster_(roster),
       shelf_(shelf),
-      next_(0, KeyHash{host.options().hash_key}),
-      active_(0, KeyHash{host.options().hash_key}) {}
+      next_(0, KeyHash{services.options().hash_key}),
+      active_(0, KeyHash{services.options().hash_key}) {}
 
 Streams::~Streams() {
   for (auto& [key, stream] : active_) {
@@ -80,17 +80,19 @@ Streams::~Streams() {
 }
 
 void Streams::send(const RequestContext& context, Member& source, const wire::Send& request) {
-  if (request.destination >= roster_.world_size()) return host_.fail(context, no_rank_error());
+  if (request.destination >= roster_.world_size()) return services_.fail(context, no_rank_error());
   const Member& destination = roster_.members[request.destination];
-  if (!destination.live()) return host_.fail(context, left_error(destination));
-  const std::uint32_t bytes_max = host_.options().limits.value_bytes_max;
+  if (!destination.live()) return services_.fail(context, left_error(destination));
+  const std::uint32_t bytes_max = services_.options().limits.value_bytes_max;
   if (request.value.size() > bytes_max) {
-    return host_.fail(context, too_large("the object", request.value.size(), "bytes", bytes_max));
+    return services_.fail(context,
+                          too_large("the object", request.value.size(), "bytes", bytes_max));
   }
   StreamKey key{source.rank, request.destination, request.tag};
   const std::uint64_t next = next_sequence(key);
   if (request.sequence != next) {
-    return host_.fail(context, gap_error(next, request.sequence, "of the stream's next object"));
+    return services_.fail(context,
+                          gap_error(next, request.sequence, "of the stream's next object"));
   }
 
   HeldBytes counter;
@@ -108,7 +110,7 @@ void Streams::send(const RequestContext& context, Member& source, const wire::Se
   if (object == nullptr) {
     if (next == 0) next_.erase(key);
     drop_if_idle(stream);
-    return host_.fail(context, memory_exhausted(host_, quota_, request.value.size()));
+    return services_.fail(context, memory_exhausted(services_, quota_, request.value.size()));
   }
   counters_.absorb(counter);
   stream.record.absorb(record);
@@ -116,13 +118,13 @@ void Streams::send(const RequestContext& context, Member& source, const wire::Se
   stream.objects.append(object->in_stream);
   source.sent.append(object->of_source);
   shelf_.let_age(*object);
-  host_.answer(context, answer_of(wire::NumberReply{static_cast<std::int64_t>(next)}));
+  services_.answer(context, answer_of(wire::NumberReply{static_cast<std::int64_t>(next)}));
   if (stream.waiting != nullptr) deliver(stream, *stream.waiting);
 }
 
 void Streams::receive(const RequestContext& context, Member& destination,
                       const wire::Receive& request) {
-  if (request.source >= roster_.world_size()) return host_.fail(context, no_rank_error());
+  if (request.source >= roster_.world_size()) return services_.fail(context, no_rank_error());
   const Member& source = roster_.members[request.source];
   StreamKey key{request.source, destination.rank, request.tag};
   const std::uint64_t sequence = request.sequence;
@@ -131,30 +133,30 @@ void Streams::receive(const RequestContext& context, Member& destination,
   const std::uint64_t taken = stream != nullptr ? stream->taken : next;
   const std::uint64_t asked = stream != nullptr ? stream->asked : next;
   if (sequence < taken || sequence > asked) {
-    return host_.fail(context, gap_error(asked, sequence, "of the receiver's next object"));
+    return services_.fail(context, gap_error(asked, sequence, "of the receiver's next object"));
   }
   if (stream != nullptr && stream->waiting != nullptr) {
-    return host_.fail(context, roster_.error(ErrorCode::busy, "another receive waits here"));
+    return services_.fail(context, roster_.error(ErrorCode::busy, "another receive waits here"));
   }
   if (stream != nullptr && sequence < first_kept(*stream)) {
     stream->asked = std::max(stream->asked, sequence + 1);
-    return host_.answer(context, expired_answer(*stream, sequence));
+    return services_.answer(context, expired_answer(*stream, sequence));
   }
   if (stream != nullptr && sequence < next) {
     const Object& object =
         *std::find_if(stream->objects.begin(), stream->objects.end(),
                       [&](const Object& each) { return sequence_of(each) == sequence; });
     if (object.codec != request.codec) {
-      return host_.fail(context, codec_error(object, request.codec));
+      return services_.fail(context, codec_error(object, request.codec));
     }
     stream->asked = std::max(stream->asked, sequence + 1);
-    return host_.answer(context, answer_with(object));
+    return services_.answer(context, answer_with(object));
   }
-  if (!source.live()) return host_.fail(context, left_error(source));
+  if (!source.live()) return services_.fail(context, left_error(source));
   if (context.timeout <= Duration::zero()) {
-    return host_.fail(context, roster_.error(ErrorCode::not_found, "nothing has been sent"));
+    return services_.fail(context, roster_.error(ErrorCode::not_found, "nothing has been sent"));
   }
-  Parked* parked = host_.park(context);
+  Parked* parked = services_.park(context);
   if (parked == nullptr) return;
   parked->wait = std::make_unique<StreamWait>(activate(key), *parked, request.codec);
 }
@@ -163,15 +165,15 @@ void Streams::receive(const RequestContext& context, Member& destination,
 void Streams::deliver(Stream& stream, StreamWait& wait) {
   const Object& object = stream.objects.last();
   Parked& parked = wait.parked;
-  if (object.codec != wait.codec) return host_.fail(parked, codec_error(object, wait.codec));
+  if (object.codec != wait.codec) return services_.fail(parked, codec_error(object, wait.codec));
   stream.asked = sequence_of(object) + 1;
-  host_.answer(parked, answer_with(object));
+  services_.answer(parked, answer_with(object));
 }
 
 void Streams::timed_out(StreamWait& wait) {
   Error error = roster_.error(ErrorCode::timed_out, "the source has sent nothing");
   roster_.blame(error, roster_.members[wait.stream.key.source]);
-  host_.fail(wait.parked, std::move(error));
+  services_.fail(wait.parked, std::move(error));
 }
 
 void Streams::acknowledged(const ReceivedObject& object) {
@@ -199,7 +201,7 @@ void Streams::expire_own(const RequestContext& context, Member& source, Duration
     if (sequence_of(oldest) >= find(key_of(oldest))->asked) ++count;
     expired(oldest);
   }
-  host_.answer(context, answer_of(wire::NumberReply{count}));
+  services_.answer(context, answer_of(wire::NumberReply{count}));
 }
 
 std::uint64_t Streams::next_sequence(const StreamKey& key) const {
@@ -224,7 +226,7 @@ void Streams::member_left(const Member& member) {
     if (wait.stream.key.source != member.rank && wait.stream.key.destination != member.rank) {
       continue;
     }
-    host_.fail(wait.parked, left_error(member));
+    services_.fail(wait.parked, left_error(member));
   }
 }
 
@@ -233,8 +235,8 @@ void Streams::close(const Failure& failure) {
     StreamWait& wait = waits_.first();
     const Member& receiver = roster_.members[wait.stream.key.destination];
     const bool fenced = receiver.standing == Standing::fenced;
-    const Duration elapsed = host_.now() - wait.parked.received;
-    host_.answer(wait.parked, answer_of_failure(fenced ? roster_.fenced : failure, elapsed));
+    const Duration elapsed = services_.now() - wait.parked.received;
+    services_.answer(wait.parked, answer_of_failure(fenced ? roster_.fenced : failure, elapsed));
   }
   for (auto& [key, stream] : active_) {
     while (!stream.objects.empty()) {
@@ -304,7 +306,7 @@ std::vector<wire::ReceiverEntry> Streams::receivers() const {
     if (receivers.size() == wire::list_entries_max) break;
     const StreamKey& key = wait.stream.key;
     receivers.push_back({key.destination, key.source, key.tag, wait.stream.taken,
-                         host_.now() - wait.parked.received});
+                         services_.now() - wait.parked.received});
   }
   return receivers;
 }
@@ -313,7 +315,7 @@ std::vector<wire::ReceiverEntry> Streams::receivers() const {
 Answer Streams::expired_answer(const Stream& stream, std::uint64_t sequence) const {
   Error error =
       roster_.error(ErrorCode::expired, "the object was sent " +
-                                            in_seconds(host_.now() - stream.last_expired_sent) +
+                                            in_seconds(services_.now() - stream.last_expired_sent) +
                                             " ago or earlier and outlived its time");
   error.actual = sequence;
   roster_.blame(error, roster_.members[stream.key.source]);

@@ -58,7 +58,7 @@ struct Stream {
 
 class Streams {
  public:
-  Streams(Host& host, Quota& quota, Roster& roster, Shelf& shelf);
+  Streams(EngineServices& services, Quota& quota, Roster& roster, Shelf& shelf);
   ~Streams();
   Streams(const Streams&) = delete;
   Streams& operator=(const Streams&) = delete;
@@ -102,7 +102,7 @@ class Streams {
   Error gap_error(std::uint64_t expected, std::uint64_t actual, std::string detail) const;
   Answer expired_answer(const Stream& stream, std::uint64_t sequence) const;
   Error left_error(const Member& member) const;
-  Host& host_;
+  EngineServices& services_;
   Quota& quota_;
   Roster& roster_;
   Shelf& shelf_;

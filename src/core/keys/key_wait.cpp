@@ -60,9 +60,9 @@ void KeyWait::stand_at(Entry& entry) {
 void KeyWait::timed_out() {
   std::vector<std::string_view> missing;
   for (const WaitLink& link : links) {
-    if (!link.entry->present_at(table.host.now())) missing.push_back(link.entry->key());
+    if (!link.entry->present_at(table.services.now())) missing.push_back(link.entry->key());
   }
-  table.host.fail(parked, absent_error(ErrorCode::timed_out, missing, parked.timeout));
+  table.services.fail(parked, absent_error(ErrorCode::timed_out, missing, parked.timeout));
 }
 
 std::string KeyWait::target() const {

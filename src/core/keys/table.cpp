@@ -34,12 +34,12 @@ std::optional<Error> Table::check_ttl(const wire::Ttl& ttl) const {
 }
 
 Error Table::memory_refused(std::uint64_t bytes) const {
-  return memory_exhausted(host_, quota_, bytes);
+  return memory_exhausted(services_, quota_, bytes);
 }
 
 Instant Table::deadline_of(const wire::Ttl& ttl) const {
   if (!ttl) return base::far_future;
-  return host_.now() + std::min(*ttl, wire::duration_max);
+  return services_.now() + std::min(*ttl, wire::duration_max);
 }
 
 void Table::apply_terms(Entry& entry, const Terms& terms, Session& session) {
@@ -54,31 +54,31 @@ void Table::write(const RequestContext& context, const Spot& spot, std::string_v
   const bool binds = terms.binding == Terms::Binding::caller;
   if (!binds && state_.overwrite(spot, first, second)) {
     apply_terms(*spot.entry, terms, context.session);
-    return host_.answer(context, std::move(answer));
+    return services_.answer(context, std::move(answer));
   }
   const std::optional<NewValue> value = state_.make_value(first, second);
   const auto binding = binds ? TableState::Binding::room : TableState::Binding::none;
   Draft draft(state_);
   if (!value || !state_.prepare(draft, spot, *value, binding)) {
-    return host_.fail(context,
-                      memory_refused(spot.key.size() + first.size() + second.size() + entry_bytes));
+    return services_.fail(
+        context, memory_refused(spot.key.size() + first.size() + second.size() + entry_bytes));
   }
   Entry* const entry = &draft.entry();
   const bool appeared = state_.put(draft);
   apply_terms(*entry, terms, context.session);
-  host_.answer(context, std::move(answer));
+  services_.answer(context, std::move(answer));
   if (appeared) state_.serve({&entry, 1});
 }
 
 void Table::set(const RequestContext& context, const wire::Set& request) {
-  if (auto error = check_key(request.key)) return host_.fail(context, std::move(*error));
+  if (auto error = check_key(request.key)) return services_.fail(context, std::move(*error));
   if (auto error = check_value(request.key, request.value.size())) {
-    return host_.fail(context, std::move(*error));
+    return services_.fail(context, std::move(*error));
   }
-  if (auto error = check_ttl(request.ttl)) return host_.fail(context, std::move(*error));
+  if (auto error = check_ttl(request.ttl)) return services_.fail(context, std::move(*error));
   const Spot spot = state_.look(request.key);
   if (request.only_if_absent && spot.has_value()) {
-    return host_.answer(context, answer_of(wire::AppliedReply{}));
+    return services_.answer(context, answer_of(wire::AppliedReply{}));
   }
   Terms terms;
   terms.deadline = deadline_of(request.ttl);
@@ -88,37 +88,38 @@ void Table::set(const RequestContext& context, const wire::Set& request) {
 
 void Table::get(const RequestContext& context, const wire::Get& request) {
   const std::string_view key = request.key;
-  if (auto error = check_key(key)) return host_.fail(context, std::move(*error));
+  if (auto error = check_key(key)) return services_.fail(context, std::move(*error));
   const Entry* entry = state_.find(key);
   if (entry == nullptr) return park(context, {key});
-  host_.answer(context, value_answer(*entry));
+  services_.answer(context, value_answer(*entry));
 }
 
 void Table::take(const RequestContext& context, const wire::Take& request) {
   const std::string_view key = request.key;
-  if (auto error = check_key(key)) return host_.fail(context, std::move(*error));
+  if (auto error = check_key(key)) return services_.fail(context, std::move(*error));
   Entry* entry = state_.find(key);
   if (entry == nullptr) return park(context, {key});
-  host_.answer(context, value_answer(*entry));  // which is kept, so has the value itself
+  services_.answer(context, value_answer(*entry));  // which is kept, so has the value itself
   state_.remove(*entry);
 }
 
 void Table::add(const RequestContext& context, const wire::Add& request) {
-  if (auto error = check_key(request.key)) return host_.fail(context, std::move(*error));
+  if (auto error = check_key(request.key)) return services_.fail(context, std::move(*error));
   const Spot spot = state_.look(request.key);
   std::int64_t number = 0;
   if (spot.has_value()) {
     const std::string_view text = spot.entry->value();
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error != std::errc() || end != text.data() + text.size()) {
-      return host_.fail(context, failure(ErrorCode::not_a_number,
-                                         "the value of " + quoted(request.key) + " is " +
-                                             quoted(text) + ", no decimal 64-bit number"));
+      return services_.fail(context, failure(ErrorCode::not_a_number,
+                                             "the value of " + quoted(request.key) + " is " +
+                                                 quoted(text) + ", no decimal 64-bit number"));
     }
   }
   if (__builtin_add_overflow(number, request.delta, &number)) {
-    return host_.fail(context, failure(ErrorCode::out_of_range,
-                                       quoted(request.key) + " would leave the range of 64 bits"));
+    return services_.fail(context,
+                          failure(ErrorCode::out_of_range,
+                                  quoted(request.key) + " would leave the range of 64 bits"));
   }
   std::array<char, 20> digits;
   const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
@@ -130,13 +131,13 @@ void Table::compare_set(const RequestContext& context, const wire::CompareSet& r
   std::optional<Error> error = check_key(request.key);
   if (!error) error = check_value(request.key, request.desired.size());
   if (!error) error = check_ttl(request.ttl);
-  if (error) return host_.fail(context, std::move(*error));
+  if (error) return services_.fail(context, std::move(*error));
   const Spot spot = state_.look(request.key);
   const Entry* present = spot.has_value() ? spot.entry : nullptr;
   const bool equal = present == nullptr ? !request.expected.has_value()
                                         : request.expected && *request.expected == present->value();
   if (!equal) {
-    return host_.answer(context, not_applied_answer(present));
+    return services_.answer(context, not_applied_answer(present));
   }
   // The request has no say about a session, so the key stays bound to the one it has.
   Terms terms;
@@ -146,11 +147,12 @@ void Table::compare_set(const RequestContext& context, const wire::CompareSet& r
 }
 
 void Table::append(const RequestContext& context, const wire::Append& request) {
-  if (auto error = check_key(request.key)) return host_.fail(context, std::move(*error));
+  if (auto error = check_key(request.key)) return services_.fail(context, std::move(*error));
   const Spot spot = state_.look(request.key);
   const std::string_view old = spot.has_value() ? spot.entry->value() : std::string_view();
   const std::uint64_t bytes = old.size() + request.suffix.size();
-  if (auto error = check_value(request.key, bytes)) return host_.fail(context, std::move(*error));
+  if (auto error = check_value(request.key, bytes))
+    return services_.fail(context, std::move(*error));
   write(context, spot, old, request.suffix, Terms{},
         answer_of(wire::NumberReply{static_cast<std::int64_t>(bytes)}));
 }
@@ -158,15 +160,16 @@ void Table::append(const RequestContext& context, const wire::Append& request) {
 void Table::touch(const RequestContext& context, const wire::Touch& request) {
   std::optional<Error> error = check_key(request.key);
   if (!error) error = check_ttl(request.ttl);
-  if (error) return host_.fail(context, std::move(*error));
+  if (error) return services_.fail(context, std::move(*error));
   Entry* entry = state_.find(request.key);
   if (entry == nullptr) {
-    return host_.fail(context, failure(ErrorCode::not_found, quoted(request.key) + " is absent"));
+    return services_.fail(context,
+                          failure(ErrorCode::not_found, quoted(request.key) + " is absent"));
   }
   Terms terms;
   terms.deadline = deadline_of(request.ttl);
   apply_terms(*entry, terms, context.session);
-  host_.answer(context, Answer{});
+  services_.answer(context, Answer{});
 }
 
 void Table::session_ended(Session& session) {

@@ -8,7 +8,7 @@
 
 #include "core/keys/table_state.h"
 #include "core/session/counts.h"
-#include "core/session/host.h"
+#include "core/session/engine_services.h"
 #include "core/session/session.h"
 #include "wire/request.h"
 
@@ -21,8 +21,8 @@ namespace muster::core {
 /// throughout exactly once, with bounded work per page.
 class Table {
  public:
-  Table(Host& host, Quota& quota)
-      : host_(host), options_(host.options()), quota_(quota), state_(host, quota) {}
+  Table(EngineServices& services, Quota& quota)
+      : services_(services), options_(services.options()), quota_(quota), state_(services, quota) {}
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
@@ -83,7 +83,7 @@ class Table {
   /// Lets the request wait until all keys are there; it fails at once if it does not want to.
   void park(const RequestContext& context, const Keys& keys);
 
-  Host& host_;
+  EngineServices& services_;
   const Options& options_;
   Quota& quota_;
   TableState state_;

@@ -26,7 +26,7 @@ std::optional<Error> Table::check_keys(const Keys& keys) const {
 }
 
 void Table::remove(const RequestContext& context, const wire::Remove& request) {
-  if (auto error = check_keys(request.keys)) return host_.fail(context, std::move(*error));
+  if (auto error = check_keys(request.keys)) return services_.fail(context, std::move(*error));
   std::int64_t removed_count = 0;
   for (const std::string_view key : request.keys) {
     Entry* entry = state_.find(key);
@@ -34,24 +34,24 @@ void Table::remove(const RequestContext& context, const wire::Remove& request) {
     state_.remove(*entry);
     ++removed_count;
   }
-  host_.answer(context, answer_of(wire::NumberReply{removed_count}));
+  services_.answer(context, answer_of(wire::NumberReply{removed_count}));
 }
 
 void Table::exists(const RequestContext& context, const wire::Exists& request) {
-  if (auto error = check_keys(request.keys)) return host_.fail(context, std::move(*error));
+  if (auto error = check_keys(request.keys)) return services_.fail(context, std::move(*error));
   wire::PresenceReply reply;
   for (const std::string_view key : request.keys) {
     reply.present.push_back(state_.find(key) != nullptr);
   }
-  host_.answer(context, answer_of(reply));
+  services_.answer(context, answer_of(reply));
 }
 
 void Table::wait(const RequestContext& context, const wire::Wait& request) {
-  if (auto error = check_keys(request.keys)) return host_.fail(context, std::move(*error));
+  if (auto error = check_keys(request.keys)) return services_.fail(context, std::move(*error));
   for (const std::string_view key : request.keys) {
     if (state_.find(key) == nullptr) return park(context, request.keys);
   }
-  host_.answer(context, Answer{});
+  services_.answer(context, Answer{});
 }
 
 void Table::park(const RequestContext& context, const Keys& keys) {
@@ -60,19 +60,19 @@ void Table::park(const RequestContext& context, const Keys& keys) {
     for (const std::string_view key : keys) {
       if (state_.find(key) == nullptr) missing.push_back(key);
     }
-    return host_.fail(context, absent_error(ErrorCode::not_found, missing, context.timeout));
+    return services_.fail(context, absent_error(ErrorCode::not_found, missing, context.timeout));
   }
-  Parked* parked = host_.park(context);
+  Parked* parked = services_.park(context);
   if (parked == nullptr) return;
   const std::uint64_t bytes = KeyWait::charged_bytes(keys.size());
-  if (!quota_.charge_reserve(bytes)) return host_.fail(*parked, memory_refused(bytes));
+  if (!quota_.charge_reserve(bytes)) return services_.fail(*parked, memory_refused(bytes));
   auto owned = std::make_unique<KeyWait>(state_, *parked, keys.size());
   KeyWait& wait = *owned;
   parked->wait = std::move(owned);
   for (const std::string_view key : keys) {
     Entry* entry = state_.make_place_to_wait(key);
     if (entry == nullptr) {
-      return host_.fail(*parked, memory_refused(key.size() + entry_bytes + extras_bytes));
+      return services_.fail(*parked, memory_refused(key.size() + entry_bytes + extras_bytes));
     }
     wait.stand_at(*entry);
   }
@@ -99,7 +99,7 @@ void Table::look_for(std::span<const std::string_view> keys, Values& values) {
 }
 
 void Table::multi_get(const RequestContext& context, const wire::MultiGet& request) {
-  if (auto error = check_keys(request.keys)) return host_.fail(context, std::move(*error));
+  if (auto error = check_keys(request.keys)) return services_.fail(context, std::move(*error));
   Values values;
   values.reserve(request.keys.size());
   look_for(request.keys, values);
@@ -107,12 +107,12 @@ void Table::multi_get(const RequestContext& context, const wire::MultiGet& reque
   for (const auto& value : values) bytes += value ? value->size() : 0;
   const std::uint64_t limit = options_.limits.round_bytes_max;
   if (bytes > limit) {
-    return host_.fail(context, too_large("the sum of the values", bytes, "bytes", limit));
+    return services_.fail(context, too_large("the sum of the values", bytes, "bytes", limit));
   }
   // The one read that copies: the copy is charged until it has left.
   Answer answer = values_answer(quota_, values);
-  if (answer.tail == nullptr) return host_.fail(context, memory_refused(bytes));
-  host_.answer(context, std::move(answer));
+  if (answer.tail == nullptr) return services_.fail(context, memory_refused(bytes));
+  services_.answer(context, std::move(answer));
 }
 
 void Table::multi_set(const RequestContext& context, const wire::MultiSet& request) {
@@ -122,7 +122,7 @@ void Table::multi_set(const RequestContext& context, const wire::MultiSet& reque
     error = check_key(pair->key);
     if (!error) error = check_value(pair->key, pair->value.size());
   }
-  if (error) return host_.fail(context, std::move(*error));
+  if (error) return services_.fail(context, std::move(*error));
 
   Terms terms;
   terms.deadline = deadline_of(request.ttl);
@@ -134,7 +134,8 @@ void Table::multi_set(const RequestContext& context, const wire::MultiSet& reque
     const std::optional<NewValue> value = state_.make_value(pair.value);
     if (!value ||
         !state_.prepare(draft, state_.look(pair.key), *value, TableState::Binding::none)) {
-      return host_.fail(context, memory_refused(pair.key.size() + pair.value.size() + entry_bytes));
+      return services_.fail(context,
+                            memory_refused(pair.key.size() + pair.value.size() + entry_bytes));
     }
   }
   std::vector<Entry*> appeared;
@@ -144,7 +145,7 @@ void Table::multi_set(const RequestContext& context, const wire::MultiSet& reque
     if (state_.put(draft)) appeared.push_back(&entry);
     apply_terms(entry, terms, context.session);
   }
-  host_.answer(context, answer_of(wire::EmptyReply{}));
+  services_.answer(context, answer_of(wire::EmptyReply{}));
   state_.serve(appeared);
 }
 
@@ -160,17 +161,17 @@ void Table::list_keys(const RequestContext& context, const wire::List& request) 
     if (reply.entries.size() == count_max) break;
     const Entry* entry = state_.entries.at(slot);
     slot = state_.entries.after(slot);
-    if (entry == nullptr || !entry->present_at(host_.now())) continue;
+    if (entry == nullptr || !entry->present_at(services_.now())) continue;
     if (!entry->key().starts_with(request.prefix)) continue;
     wire::ListEntry& listed = reply.entries.emplace_back();
     listed.name = entry->key();
     listed.value_bytes = entry->value().size();
     const KeyExtras* const extras = entry->block.extras();
     listed.bound = extras != nullptr && extras->session != nullptr;
-    if (entry->deadline != base::far_future) listed.ttl = entry->deadline - host_.now();
+    if (entry->deadline != base::far_future) listed.ttl = entry->deadline - services_.now();
   }
   if (slot < end) reply.cursor = slot;
-  host_.answer(context, answer_of(reply));
+  services_.answer(context, answer_of(reply));
 }
 
 }  // namespace muster::core

@@ -14,7 +14,7 @@ namespace muster::core {
 bool TableState::complete(KeyWait& wait) {
   for (WaitLink& link : wait.links) {
     Entry& entry = *link.entry;
-    if (entry.has_value && !entry.present_at(host.now())) remove(entry);
+    if (entry.has_value && !entry.present_at(services.now())) remove(entry);
   }
   return wait.missing_count == 0;
 }
@@ -55,7 +55,8 @@ void TableState::serve_readers(std::span<Entry* const> appeared) {
     wait->queued = false;
     if (!complete(*wait)) continue;
     const bool reads_value = wait->parked.operation == wire::operation<wire::Get>;
-    host.answer(wait->parked, reads_value ? value_answer(*wait->links.front().entry) : Answer{});
+    services.answer(wait->parked,
+                    reads_value ? value_answer(*wait->links.front().entry) : Answer{});
   }
 }
 
@@ -63,7 +64,7 @@ void TableState::serve_one_taker(Entry& entry) {
   const KeyExtras* const extras = entry.block.extras();
   if (extras == nullptr || extras->waiting.takers.empty()) return;
   KeyWait& winner = *extras->waiting.takers.first().wait;
-  host.answer(winner.parked, value_answer(entry));  // which is kept, so has the value itself
+  services.answer(winner.parked, value_answer(entry));  // which is kept, so has the value itself
   remove(entry);
 }
 

@@ -55,8 +55,8 @@ Spot TableState::look_after_removal(Entry& entry, std::string_view key, std::uin
 std::optional<NewValue> TableState::make_value(std::string_view first, std::string_view second) {
   if (first.size() + second.size() < shared_value_bytes_min)
     return NewValue{first, second, nullptr};
-  Payload payload =
-      second.empty() ? host.keep_brought(quota, first) : make_payload_joined(quota, first, second);
+  Payload payload = second.empty() ? services.keep_brought(quota, first)
+                                   : make_payload_joined(quota, first, second);
   if (payload == nullptr) return std::nullopt;
   return NewValue{{}, {}, std::move(payload)};
 }
@@ -223,9 +223,9 @@ void TableState::set_deadline(Entry& entry, Instant deadline) {
   }
   if (was_armed && deadline > before) return;  // the wheel looks at the earlier one
   if (was_armed) deadlines->remove(entry.slot);
-  if (!next_expiry.armed() || host.now() < next_expiry.at()) deadlines->skip_to(host.now());
+  if (!next_expiry.armed() || services.now() < next_expiry.at()) deadlines->skip_to(services.now());
   const Instant due = deadlines->add(entry.slot);
-  if (!next_expiry.armed() || due < next_expiry.at()) host.timers().arm(next_expiry, due);
+  if (!next_expiry.armed() || due < next_expiry.at()) services.timers().arm(next_expiry, due);
 }
 
 void TableState::prefetch_removal(const Entry& entry) const {
@@ -236,7 +236,7 @@ void TableState::prefetch_removal(const Entry& entry) const {
 int TableState::expire(int work_max) {
   int work = 0;
   while (work < work_max) {
-    const std::uint32_t slot = deadlines->take_due(host.now());
+    const std::uint32_t slot = deadlines->take_due(services.now());
     if (slot != Entry::none) {
       Entry& entry = entries[slot];
       prefetch_removal(entries[entry.next_in_wheel]);  // whose turn is next, if anybody's
@@ -245,10 +245,10 @@ int TableState::expire(int work_max) {
       ++work;
       continue;
     }
-    if (deadlines->next_deadline() > host.now()) break;
+    if (deadlines->next_deadline() > services.now()) break;
     work += Wheel<EntryLinks>::moves_per_call_max / moves_per_removal;
   }
-  host.timers().arm(next_expiry, deadlines->next_deadline());
+  services.timers().arm(next_expiry, deadlines->next_deadline());
   return work;
 }
 

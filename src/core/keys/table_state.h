@@ -14,7 +14,7 @@
 #include "core/memory/hash.h"
 #include "core/memory/slab.h"
 #include "core/memory/wheel.h"
-#include "core/session/host.h"
+#include "core/session/engine_services.h"
 
 // What a table consists of; core/keys/table.cpp says what the requests do with it.
 
@@ -72,8 +72,8 @@ class Draft {
 
 /// The keys, how they come and go, and who is served then.
 struct TableState {
-  TableState(Host& its_host, Quota& its_quota)
-      : host(its_host), quota(its_quota), hash_key(its_host.options().hash_key) {}
+  TableState(EngineServices& its_services, Quota& its_quota)
+      : services(its_services), quota(its_quota), hash_key(its_services.options().hash_key) {}
   TableState(const TableState&) = delete;
   TableState& operator=(const TableState&) = delete;
   ~TableState();
@@ -86,8 +86,8 @@ struct TableState {
   Spot look(std::string_view key) { return look(key, hash_of(key)); }
   Spot look(std::string_view key, std::uint32_t hash) {
     Entry* const entry = index.find(key, hash);
-    const bool has_expired =
-        entry != nullptr && entry->deadline != base::far_future && entry->deadline <= host.now();
+    const bool has_expired = entry != nullptr && entry->deadline != base::far_future &&
+                             entry->deadline <= services.now();
     return has_expired ? look_after_removal(*entry, key, hash) : Spot{key, hash, entry};
   }
   /// The key's entry if it has a value now.
@@ -144,7 +144,7 @@ struct TableState {
     return deadlines == nullptr ? 0 : deadlines->armed_count();
   }
 
-  Host& host;
+  EngineServices& services;
   Quota& quota;
   const std::array<std::uint64_t, 2> hash_key;
   Slab<Entry> entries;

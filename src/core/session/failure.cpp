@@ -27,12 +27,12 @@ Error exhausted(std::string what, std::uint64_t actual, std::uint64_t limit) {
   return error;
 }
 
-Error memory_exhausted(Host& host, const Quota& quota, std::uint64_t bytes) {
+Error memory_exhausted(EngineServices& services, const Quota& quota, std::uint64_t bytes) {
   if (quota.is_short()) {
     return failure(ErrorCode::resource_exhausted, std::string(out_of_system_memory));
   }
   const Quota& refusing = quota.refusing(bytes);
-  const bool of_server = &refusing == &host.quota();
+  const bool of_server = &refusing == &services.quota();
   return exhausted(std::to_string(bytes) + " more bytes would pass the limit " +
                        (of_server ? "memory_bytes_max" : "namespace_memory_bytes_max") +
                        "; remove keys, or start the server with a higher one",

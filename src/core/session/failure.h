@@ -6,7 +6,7 @@
 
 #include "base/failure.h"
 #include "base/text.h"
-#include "core/session/host.h"
+#include "core/session/engine_services.h"
 #include "muster/error.h"
 
 // The errors that several rooms of core make.
@@ -32,6 +32,6 @@ inline constexpr std::string_view out_of_system_memory =
     "the system gives the server no more memory; free some on its machine";
 
 /// The refusal of `bytes` more by `quota` or by the server's, whichever it is.
-Error memory_exhausted(Host& host, const Quota& quota, std::uint64_t bytes);
+Error memory_exhausted(EngineServices& services, const Quota& quota, std::uint64_t bytes);
 
 }  // namespace muster::core

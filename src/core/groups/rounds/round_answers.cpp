@@ -78,7 +78,7 @@ Answer RoundAnswers::outcome(const RoundWait& wait) const {
   if (wait.recovery != nullptr) {
     return recovered(wait.round, wait.member, wait.recovery->next_sequences);
   }
-  return outcome(wait.round, wait.member, host_.now() - wait.parked.received);
+  return outcome(wait.round, wait.member, services_.now() - wait.parked.received);
 }
 
 Answer RoundAnswers::recovered(const Round& round, const Member& member,
@@ -176,12 +176,12 @@ Error RoundAnswers::mismatch_error(const Round& round, const Member& caller,
   };
   for (const Member& member : roster_.members) {
     if (&member == &caller) {
-      RankReport report = report_of(host_, member);
+      RankReport report = report_of(services_, member);
       report.called = called;
       add_rank_in_full(error, std::move(report));
     } else if (called_that(member)) {
       add_rank(error, member.rank, [&] {
-        RankReport report = report_of(host_, member);
+        RankReport report = report_of(services_, member);
         report.called = others;
         return report;
       });

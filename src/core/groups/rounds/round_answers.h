@@ -18,8 +18,8 @@ struct Awaited {
 /// come or not confirmed.
 class RoundAnswers {
  public:
-  RoundAnswers(Host& host, Quota& quota, const Roster& roster)
-      : host_(host), quota_(quota), roster_(roster) {}
+  RoundAnswers(EngineServices& services, Quota& quota, const Roster& roster)
+      : services_(services), quota_(quota), roster_(roster) {}
 
   /// What a decided round means for one member.
   Answer outcome(const Round& round, const Member& member, Duration elapsed) const;
@@ -57,7 +57,7 @@ class RoundAnswers {
  private:
   Error expired_error(const Round& round) const;
 
-  Host& host_;
+  EngineServices& services_;
   Quota& quota_;
   const Roster& roster_;
 };

@@ -48,11 +48,11 @@ bool Rounds::is_decided(std::uint64_t number) const {
 bool Rounds::call(const RequestContext& context, Member& member,
                   const wire::CollectiveCall& request, const Error* conflict) {
   if (roster_.broken() && !is_decided(request.round)) {
-    host_.answer(context, answer_of_failure(roster_.loss(quota_), {}, request.round));
+    services_.answer(context, answer_of_failure(roster_.loss(quota_), {}, request.round));
     return false;
   }
-  if (auto error = refusal(context, member, request, host_.options().limits)) {
-    host_.fail(context, *std::move(error));
+  if (auto error = refusal(context, member, request, services_.options().limits)) {
+    services_.fail(context, *std::move(error));
     return false;
   }
   if (request.round < member.next_round) {
@@ -67,8 +67,8 @@ bool Rounds::call(const RequestContext& context, Member& member,
   const bool first = round == nullptr;
   if (first) {
     if (undecided() != nullptr) {
-      host_.fail(context,
-                 roster_.error(ErrorCode::busy, "this rank's last collective is not decided yet"));
+      services_.fail(context, roster_.error(ErrorCode::busy,
+                                            "this rank's last collective is not decided yet"));
       return false;
     }
     auto made = make_round(context, request.round, call_of(request));
@@ -88,12 +88,12 @@ void Rounds::repeat(const RequestContext& context, Member& member, std::uint64_t
     Error error = roster_.error(ErrorCode::sequence_gap, "the round's outcome was acknowledged");
     error.expected = member.next_round;
     error.actual = number;
-    return host_.fail(context, std::move(error));
+    return services_.fail(context, std::move(error));
   }
   if (round->is_open() || answers_.is_withheld(*round, member)) {
     wait(context, member, *round);
   } else {
-    host_.answer(context, answers_.outcome(*round, member, {}));
+    services_.answer(context, answers_.outcome(*round, member, {}));
   }
 }
 
@@ -107,12 +107,12 @@ void Rounds::call_late(const RequestContext& context, Member& member, Round& rou
   }
   Answer answer = answers_.outcome(round, member, {});
   ++member.next_round;
-  host_.answer(context, std::move(answer));
+  services_.answer(context, std::move(answer));
 }
 
 std::unique_ptr<Round> Rounds::make_round(const RequestContext& context, std::uint64_t number,
                                           RoundCall call) {
-  const std::uint32_t open_max = host_.options().open_rounds_max;
+  const std::uint32_t open_max = services_.options().open_rounds_max;
   // Failed rounds beyond the limit are kept too, for those who come late; not for ever.
   if (open_.size() >= 2 * std::uint64_t{open_max}) {
     Error error = roster_.error(ErrorCode::resource_exhausted,
@@ -120,18 +120,18 @@ std::unique_ptr<Round> Rounds::make_round(const RequestContext& context, std::ui
     error.limit = open_max;
     error.actual = open_.size();
     answers_.blame_for(open_.front()->number, error);
-    host_.fail(context, std::move(error));
+    services_.fail(context, std::move(error));
     return nullptr;
   }
   auto round = std::make_unique<Round>(*this, shelf_, number, call);
   if (!round->record.add(quota_, round_record_bytes)) {
-    host_.fail(context, memory_exhausted(host_, quota_, round_record_bytes));
+    services_.fail(context, memory_exhausted(services_, quota_, round_record_bytes));
     return nullptr;
   }
   round->unacknowledged_count = roster_.live_count;
   round->opened = context.now;
-  round->log_next = context.now + host_.options().slow_round_log;
-  host_.timers().arm(round->timer, round->log_next);
+  round->log_next = context.now + services_.options().slow_round_log;
+  services_.timers().arm(round->timer, round->log_next);
   return round;
 }
 
@@ -141,7 +141,7 @@ bool Rounds::arrive(const RequestContext& context, Member& member, Round& round,
   const auto fail_all = [&](Error error) {
     ++member.next_round;
     fail(round, std::move(error));
-    host_.answer(context, answers_.outcome(round, member, {}));
+    services_.answer(context, answers_.outcome(round, member, {}));
     return true;
   };
   const RoundCall call = call_of(request);
@@ -149,7 +149,7 @@ bool Rounds::arrive(const RequestContext& context, Member& member, Round& round,
   if (round.call != call) return fail_all(answers_.mismatch_error(round, member, text_of(call)));
   if (!roster_.left.empty()) return fail_all(roster_.leave_error());
   const std::uint64_t bytes = round.values.bytes() + bytes_of(request.values);
-  const std::uint64_t bytes_max = host_.options().limits.round_bytes_max;
+  const std::uint64_t bytes_max = services_.options().limits.round_bytes_max;
   if (bytes > bytes_max) {
     Error error = answers_.error(ErrorCode::too_large, round);
     error.actual = bytes;
@@ -162,7 +162,7 @@ bool Rounds::arrive(const RequestContext& context, Member& member, Round& round,
                      member.rank == roster_.hosting_rank && roster_.live_count > 1;
   const bool brings = !request.values.empty();
   if (brings && !round.values.store(member, request)) {
-    host_.fail(context, memory_exhausted(host_, quota_, bytes_of(request.values)));
+    services_.fail(context, memory_exhausted(services_, quota_, bytes_of(request.values)));
     return false;
   }
   if ((!complete || hosts) && wait(context, member, round) == nullptr) {
@@ -173,24 +173,24 @@ bool Rounds::arrive(const RequestContext& context, Member& member, Round& round,
   ++round.arrived_count;
   ++member.next_round;
   if (complete) finish(round);
-  if (complete && !hosts) host_.answer(context, answers_.outcome(round, member, {}));
+  if (complete && !hosts) services_.answer(context, answers_.outcome(round, member, {}));
   return true;
 }
 
 /// Null: the request was refused.
 RoundWait* Rounds::wait(const RequestContext& context, Member& member, Round& round) {
-  Parked* parked = host_.park(context);
+  Parked* parked = services_.park(context);
   if (parked == nullptr) return nullptr;
   auto owned = std::make_unique<RoundWait>(round, member, *parked);
   RoundWait& wait = *owned;
   round.waits.append(wait.link);
   parked->wait = std::move(owned);
-  if (!round.timer.armed()) host_.timers().arm(round.timer, round.log_next);
+  if (!round.timer.armed()) services_.timers().arm(round.timer, round.log_next);
   return &wait;
 }
 
 bool Rounds::is_admitted(const Round& round) const {
-  return round.number - open_.front()->number < host_.options().open_rounds_max;
+  return round.number - open_.front()->number < services_.options().open_rounds_max;
 }
 
 /// Whether the round can be done once `member` has come to it as well.
@@ -207,7 +207,7 @@ void Rounds::cancel(const RequestContext& context, const Member& member, std::ui
     roster_.blame(error, member);
     decide_failed(std::move(error));
   }
-  host_.answer(context, answer_of(wire::EmptyReply{}));
+  services_.answer(context, answer_of(wire::EmptyReply{}));
 }
 
 void Rounds::recover(const RequestContext& context, Member& member, std::uint64_t number,
@@ -215,13 +215,13 @@ void Rounds::recover(const RequestContext& context, Member& member, std::uint64_
   Round* round = find(number);
   const bool called = number != 0 && number < member.next_round;
   if (called && round != nullptr && !round->is_open()) {
-    return host_.answer(context, answers_.recovered(*round, member, next_sequences));
+    return services_.answer(context, answers_.recovered(*round, member, next_sequences));
   }
   if (called && round != nullptr) {
     HeldBytes record;
     const std::uint64_t bytes = next_sequences.size() * sizeof(std::uint64_t);
     if (!record.add(quota_, bytes)) {
-      return host_.fail(context, memory_exhausted(host_, quota_, bytes));
+      return services_.fail(context, memory_exhausted(services_, quota_, bytes));
     }
     RoundWait* const waiting = wait(context, member, *round);
     if (waiting == nullptr) return;
@@ -241,9 +241,9 @@ void Rounds::recover(const RequestContext& context, Member& member, std::uint64_
     Error error = roster_.error(ErrorCode::sequence_gap, "the round's outcome was acknowledged");
     error.expected = member.next_round;
     error.actual = number;
-    return host_.fail(context, std::move(error));
+    return services_.fail(context, std::move(error));
   }
-  host_.answer(context, answer_of(reply));
+  services_.answer(context, answer_of(reply));
 }
 
 }  // namespace muster::core

@@ -13,8 +13,12 @@ namespace muster::core {
 /// confirms and frees.
 class Rounds {
  public:
-  Rounds(Host& host, Quota& quota, Roster& roster, Shelf& shelf)
-      : host_(host), quota_(quota), roster_(roster), shelf_(shelf), answers_(host, quota, roster) {}
+  Rounds(EngineServices& services, Quota& quota, Roster& roster, Shelf& shelf)
+      : services_(services),
+        quota_(quota),
+        roster_(roster),
+        shelf_(shelf),
+        answers_(services, quota, roster) {}
   Rounds(const Rounds&) = delete;
   Rounds& operator=(const Rounds&) = delete;
 
@@ -81,7 +85,7 @@ class Rounds {
   void confirm(Round& round);
   void free_acknowledged();
 
-  Host& host_;
+  EngineServices& services_;
   Quota& quota_;
   Roster& roster_;
   Shelf& shelf_;

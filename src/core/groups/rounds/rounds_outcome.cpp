@@ -8,22 +8,23 @@
 namespace muster::core {
 namespace {
 
-void log_wait(Host& host, const Roster& roster, const Round& round, const Awaited& awaited) {
+void log_wait(EngineServices& services, const Roster& roster, const Round& round,
+              const Awaited& awaited) {
   const std::string call = "group " + quoted(roster.group) + " epoch " +
                            std::to_string(roster.epoch) + " round " + std::to_string(round.number) +
                            ": " + text_of(round.call);
-  const Duration waited = host.now() - round.opened;
+  const Duration waited = services.now() - round.opened;
   const std::string age = in_seconds(std::chrono::floor<std::chrono::milliseconds>(waited));
   const std::string ranks = base::text_of(awaited.ranks);
   if (round.state == Round::State::done) {
-    host.effects().log(LogLevel::warning,
-                       call + " is done, but waits for " + age + ", not confirmed by: " + ranks);
+    services.effects().log(LogLevel::warning, call + " is done, but waits for " + age +
+                                                  ", not confirmed by: " + ranks);
   } else if (awaited.older_rounds != 0) {
-    host.effects().log(LogLevel::warning, call + " waits for " + age + " behind " +
-                                              std::to_string(awaited.older_rounds) +
-                                              " open rounds, the oldest missing: " + ranks);
+    services.effects().log(LogLevel::warning, call + " waits for " + age + " behind " +
+                                                  std::to_string(awaited.older_rounds) +
+                                                  " open rounds, the oldest missing: " + ranks);
   } else {
-    host.effects().log(LogLevel::warning, call + " waits for " + age + ", missing: " + ranks);
+    services.effects().log(LogLevel::warning, call + " waits for " + age + ", missing: " + ranks);
   }
 }
 
@@ -37,7 +38,7 @@ void Rounds::fail(Round& round, Error error) {
   error.round = round.number;
   round.failure = make_failure(quota_, error);
   round.state = Round::State::failed;
-  last_failure_ = {round.failure, round.call, host_.now()};
+  last_failure_ = {round.failure, round.call, services_.now()};
   round.values.clear();
   settle(round);
 }
@@ -62,7 +63,7 @@ void Rounds::close(const Failure& failure) {
         round->state = Round::State::failed;
         round->failure = wait.member.standing == Standing::fenced ? roster_.fenced : failure;
       }
-      host_.answer(wait.parked, answers_.outcome(wait));
+      services_.answer(wait.parked, answers_.outcome(wait));
     }
   }
 }
@@ -91,10 +92,10 @@ void Rounds::settle(Round& round) {
     if (wait.recovery == nullptr && answers_.is_withheld(round, wait.member)) {
       round.waits.append(wait.link);
     } else {
-      host_.answer(wait.parked, answers_.outcome(wait));
+      services_.answer(wait.parked, answers_.outcome(wait));
     }
   }
-  if (!round.waits.empty()) host_.timers().arm(round.timer, round.log_next);
+  if (!round.waits.empty()) services_.timers().arm(round.timer, round.log_next);
 }
 
 /// Lets the rank that leaves the barrier last go, once all others have confirmed.
@@ -103,7 +104,7 @@ void Rounds::confirm(Round& round) {
   round.timer.disarm();
   while (!round.waits.empty()) {
     RoundWait& wait = round.waits.first();
-    host_.answer(wait.parked, answers_.outcome(wait));
+    services_.answer(wait.parked, answers_.outcome(wait));
   }
 }
 
@@ -170,10 +171,10 @@ Awaited Rounds::awaited(const Round& round) const {
 
 void Rounds::timed_out(RoundWait& wait) {
   Round& round = wait.round;
-  if (!round.is_open()) return host_.answer(wait.parked, answers_.outcome(wait));
+  if (!round.is_open()) return services_.answer(wait.parked, answers_.outcome(wait));
   Error error = answers_.late_error(round, awaited(round), wait.member, wait.parked.timeout);
   if (wait.recovery != nullptr) {
-    return host_.fail(wait.parked, std::move(error));
+    return services_.fail(wait.parked, std::move(error));
   }
   fail(round, std::move(error));
 }
@@ -183,22 +184,22 @@ void Rounds::abandoned(RoundWait& wait) {
   const bool counts = round.is_open() && wait.recovery == nullptr;
   if (counts && wait.parked.deadline < round.abandoned.at) {
     round.abandoned = {wait.parked.deadline, wait.parked.timeout, wait.member.rank};
-    host_.timers().arm(round.timer, std::min(round.log_next, round.abandoned.at));
+    services_.timers().arm(round.timer, std::min(round.log_next, round.abandoned.at));
   }
   wait.parked.wait.reset();
 }
 
 void Rounds::fired(Round& round) {
   const AbandonedDeadline& abandoned = round.abandoned;
-  if (round.is_open() && host_.now() >= abandoned.at) {
+  if (round.is_open() && services_.now() >= abandoned.at) {
     const Member& member = roster_.members[abandoned.rank];
     return fail(round, answers_.late_error(round, awaited(round), member, abandoned.timeout));
   }
-  round.log_next = host_.now() + host_.options().slow_round_log;
+  round.log_next = services_.now() + services_.options().slow_round_log;
   if (!round.is_open() && round.waits.empty()) return;  // it was waited for no longer
-  log_wait(host_, roster_, round, awaited(round));
+  log_wait(services_, roster_, round, awaited(round));
   const Instant deadline = round.is_open() ? abandoned.at : base::far_future;
-  host_.timers().arm(round.timer, std::min(round.log_next, deadline));
+  services_.timers().arm(round.timer, std::min(round.log_next, deadline));
 }
 
 void Rounds::expired(Object& object) {

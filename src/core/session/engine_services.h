@@ -13,17 +13,17 @@
 
 namespace muster::core {
 
-/// What keys and groups have of the engine: its time, its limits, and the way to answer. They know
+/// What the engine gives to keys and groups: its time, its limits, and the way to answer. They know
 /// this and each other's sessions, never the engine.
 ///
 /// A request's answer: made in the event that brings the request, or later (parked) -> sent as an
 /// effect -> kept until the client has acknowledged it, if the request changed something.
-class Host {
+class EngineServices {
  public:
-  explicit Host(Options options);
-  ~Host();
-  Host(const Host&) = delete;
-  Host& operator=(const Host&) = delete;
+  explicit EngineServices(Options options);
+  ~EngineServices();
+  EngineServices(const EngineServices&) = delete;
+  EngineServices& operator=(const EngineServices&) = delete;
 
   const Options& options() const { return options_; }
   Quota& quota() { return quota_; }

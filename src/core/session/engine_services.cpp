@@ -1,4 +1,4 @@
-#include "core/session/host.h"
+#include "core/session/engine_services.h"
 
 #include <utility>
 
@@ -25,18 +25,19 @@ Answer error_answer(const Error& error) {
   return answer;
 }
 
-Host::Host(Options options) : options_(std::move(options)), quota_(options_.memory_bytes_max) {}
+EngineServices::EngineServices(Options options)
+    : options_(std::move(options)), quota_(options_.memory_bytes_max) {}
 
-Host::~Host() = default;
+EngineServices::~EngineServices() = default;
 
-Duration Host::begin_event(Instant now) {
+Duration EngineServices::begin_event(Instant now) {
   effects_.all().clear();
   brought_in_ = nullptr;
   brought_.reset();
   return clock_.observe(now, options_.gap_max);
 }
 
-Parked* Host::park(const RequestContext& context) {
+Parked* EngineServices::park(const RequestContext& context) {
   Session& session = context.session;
   const std::uint32_t limit = options_.limits.parked_waits_max;
   const std::size_t actual = session.parked.size() + session.cached_parked_count;
@@ -60,12 +61,12 @@ Parked* Host::park(const RequestContext& context) {
   return &parked;
 }
 
-Host::TakenParked Host::take(Parked& parked) {
+EngineServices::TakenParked EngineServices::take(Parked& parked) {
   --parked_count_;
   return parked.session.parked.extract(parked.request_id);
 }
 
-bool Host::repeats(Session& session, std::uint64_t request_id, Duration timeout) {
+bool EngineServices::repeats(Session& session, std::uint64_t request_id, Duration timeout) {
   if (const auto waits = session.parked.find(request_id); waits != session.parked.end()) {
     // A repetition says what is left of the call's time. It is less than what the server thinks
     // when the request was long on its way.
@@ -83,7 +84,7 @@ bool Host::repeats(Session& session, std::uint64_t request_id, Duration timeout)
 }
 
 /// An answer that nobody wants is dropped, not acknowledged: an object in it stays.
-void Host::abandon(Session& session, std::uint64_t request_id) {
+void EngineServices::abandon(Session& session, std::uint64_t request_id) {
   cache_.forget(session, request_id);
   const auto found = session.parked.find(request_id);
   if (found == session.parked.end()) return;
@@ -91,35 +92,35 @@ void Host::abandon(Session& session, std::uint64_t request_id) {
   taken.mapped().wait->abandoned();
 }
 
-void Host::forget(Session& session) {
+void EngineServices::forget(Session& session) {
   parked_count_ -= session.parked.size();
   session.parked.clear();
   cache_.forget_all(session);
 }
 
-void Host::answer(const RequestContext& context, Answer&& answer) {
+void EngineServices::answer(const RequestContext& context, Answer&& answer) {
   deliver(context.session, context.request_id, context.operation, std::move(answer));
 }
 
-void Host::fail(const RequestContext& context, Error error) {
+void EngineServices::fail(const RequestContext& context, Error error) {
   if (error.operation.empty()) error.operation = wire::name_of(context.operation);
   if (error.decided_by.empty()) error.decided_by = "server";
   answer(context, error_answer(error));
 }
 
-void Host::turn_away(const RequestContext& context, Error error) {
+void EngineServices::turn_away(const RequestContext& context, Error error) {
   error.operation = wire::name_of(context.operation);
   error.decided_by = "server";
   effects_.send(context.session, context.request_id, error_answer(error));
 }
 
-void Host::answer(Parked& parked, Answer&& answer) {
+void EngineServices::answer(Parked& parked, Answer&& answer) {
   answer.was_parked = true;
   const TakenParked taken = take(parked);
   deliver(parked.session, parked.request_id, parked.operation, std::move(answer));
 }
 
-void Host::fail(Parked& parked, Error error) {
+void EngineServices::fail(Parked& parked, Error error) {
   if (error.operation.empty()) error.operation = wire::name_of(parked.operation);
   if (error.decided_by.empty()) error.decided_by = "server";
   if (error.decided_by_timeout == Duration::zero()) error.decided_by_timeout = parked.timeout;
@@ -127,14 +128,14 @@ void Host::fail(Parked& parked, Error error) {
   answer(parked, error_answer(error));
 }
 
-Payload Host::keep_brought(Quota& quota, std::string_view bytes) {
+Payload EngineServices::keep_brought(Quota& quota, std::string_view bytes) {
   if (brought_in_ == nullptr || !brought_in_->is_mostly(bytes)) return make_payload(quota, bytes);
   brought_ = brought_in_->take_over(quota, bytes);
   return brought_;
 }
 
-void Host::deliver(Session& session, std::uint64_t request_id, wire::Operation operation,
-                   Answer&& answer) {
+void EngineServices::deliver(Session& session, std::uint64_t request_id, wire::Operation operation,
+                             Answer&& answer) {
   if (session.ended) return;
   const bool is_kept = wire::changes_state(operation) ||
                        !std::holds_alternative<std::monostate>(answer.on_acknowledged);
