@@ -18,7 +18,8 @@ SOURCES = ("src/core", "src/net", "src/server", "tools/musterd")
 OF_STORES = "docs/embedding.md"
 HEADING_OF_STORES = "## What a store logs"
 SOURCES_OF_STORES = ("src/client", "src/embed")
-REASON_SOURCES = ("src/core/sessions.cpp", "src/server/service.cpp", "src/server/hello_reader.cpp")
+REASON_SOURCES = ("src/core/sessions.cpp", "src/server/service.cpp", "src/server/hello_reader.cpp",
+                  "src/server/engine_driver.cpp")
 
 GAP = "\0"  # what is put in when the line is made
 LOG_CALL = re.compile(r"\b(?:line|bounded_line|log|logger|write_log|add|text_of)\s*\(")

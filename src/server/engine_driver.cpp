@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/text.h"
 #include "wire/error_body.h"
 #include "wire/hello.h"
 
@@ -136,10 +137,36 @@ void EngineDriver::reply_error(Peer& peer, std::uint64_t request_id, const Error
   send_reply(peer, reply);
 }
 
+/// A connection that still seems to stand. The session has its whole timeout to come back: nobody
+/// has said that its process is gone.
 void EngineDriver::lose(Peer& peer, const std::string& why) {
+  ++counts().too_slow;
   log_.bounded_line(LogLevel::warning, name_of(peer) + ": closed: " + why, now_);
   connections_.close(peer);
   apply(core::Disconnected{peer.id, core::DisconnectCause::lost});
+}
+
+void EngineDriver::let_slow_go() {
+  const core::ConnectionLimits& limits = settings_.core.connections;
+  sender_.judge_slow(now_, [this, &limits](Peer& peer, core::SlowPeer why) {
+    if (why == core::SlowPeer::has_stalled) {
+      lose(peer,
+           "it has taken nothing of its replies for " + base::in_seconds(limits.stall_time_max));
+    } else {
+      lose(peer, "it does not take its replies, and memory is short");
+    }
+  });
+}
+
+void EngineDriver::let_overfull_go() {
+  const core::ConnectionLimits& limits = settings_.core.connections;
+  while (Peer* const first = sender_.take_overfull()) {
+    for (Peer* peer = first; peer != nullptr; peer = sender_.take_overfull()) {
+      lose(*peer, "it does not take its replies: more than " +
+                      std::to_string(limits.waiting_bytes_max >> 20) + " MiB wait");
+    }
+    sender_.flush();
+  }
 }
 
 }  // namespace muster::server

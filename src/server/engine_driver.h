@@ -32,11 +32,13 @@ class EngineDriver {
   void reply_error(Peer& peer, std::uint64_t request_id, const Error& error);
   void send_event(Peer& peer, wire::EventKind kind, std::string_view body);
 
-  /// Ends a connection that still seems to stand. The session has its whole timeout to come back:
-  /// nobody has said that its process is gone.
-  void lose(Peer& peer, const std::string& why);
+  /// Ends the connections of peers that have taken nothing for too long; of those for whom more
+  /// waits than may.
+  void let_slow_go();
+  void let_overfull_go();
 
  private:
+  void lose(Peer& peer, const std::string& why);
   void tell_of_memory(bool is_short);
   void carry_out(core::SendHello& effect);
   void carry_out(core::SendReply& effect);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text.h"
-
 // Life cycle: turns -> `stop`, see Stopping -> everything is closed. When something is thrown in a
 // turn, such as for want of memory, the engine may have done half of what it was about to: then all
 // is closed at once, since a server that is gone is better than one that is wrong.
@@ -46,7 +44,7 @@ void Service::tick() {
   last_tick_ = driver_.now();
   driver_.apply(core::Advance{});
   hellos_.refuse_overdue();
-  let_slow_go();
+  driver_.let_slow_go();
   connections_.look_at_leaving();
   sessions_may_have_ended_ = true;
   end_turn();
@@ -118,34 +116,9 @@ void Service::end_turn() {
   if (connections_.has_gone()) sessions_may_have_ended_ = true;
   if (std::exchange(sessions_may_have_ended_, false)) continue_stopping();
   sender_.flush();
-  let_overfull_go();
+  driver_.let_overfull_go();
   connections_.bury();
   set_timer();
-}
-
-void Service::let_slow_go() {
-  const core::ConnectionLimits& limits = settings_.core.connections;
-  sender_.judge_slow(driver_.now(), [this, &limits](Peer& peer, core::SlowPeer why) {
-    ++driver_.counts().too_slow;
-    if (why == core::SlowPeer::has_stalled) {
-      driver_.lose(peer, "it has taken nothing of its replies for " +
-                             base::in_seconds(limits.stall_time_max));
-    } else {
-      driver_.lose(peer, "it does not take its replies, and memory is short");
-    }
-  });
-}
-
-void Service::let_overfull_go() {
-  const core::ConnectionLimits& limits = settings_.core.connections;
-  while (Peer* const first = sender_.take_overfull()) {
-    for (Peer* peer = first; peer != nullptr; peer = sender_.take_overfull()) {
-      ++driver_.counts().too_slow;
-      driver_.lose(*peer, "it does not take its replies: more than " +
-                              std::to_string(limits.waiting_bytes_max >> 20) + " MiB wait");
-    }
-    sender_.flush();
-  }
 }
 
 /// The timer is moved only to fire earlier: a turn that changes no deadline costs nothing here.

@@ -65,8 +65,6 @@ class Service {
   void closed(Peer& peer, net::CloseCause cause, const std::string& detail);
   void begin_turn();
   void end_turn();
-  void let_slow_go();
-  void let_overfull_go();
   void set_timer();
 
   void continue_stopping();
