@@ -44,7 +44,7 @@ namespace {
 constexpr std::uint32_t codec = 4711;
 
 TEST_CASE("a round whose values cannot be taken is not taken for one that was not called") {
-  auto server = start_server();
+  auto server = start_disturbed_server();
   const std::string large(4U << 20, 'v');
   run_ranks(2, [&](int rank) {
     auto store = connect(server);
@@ -73,7 +73,7 @@ TEST_CASE("a round whose values cannot be taken is not taken for one that was no
 }
 
 TEST_CASE("the same in the callback form") {
-  auto server = start_server();
+  auto server = start_disturbed_server();
   const std::string large(4U << 20, 'v');
   run_ranks(2, [&](int rank) {
     StoreOptions options;
