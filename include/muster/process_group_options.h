@@ -80,11 +80,11 @@ class MUSTER_API GroupWatch {
   GroupWatch(GroupWatch&&) noexcept;
   GroupWatch& operator=(GroupWatch&&) noexcept;
 
-  class Place;
-  explicit GroupWatch(std::shared_ptr<Place> place);
+  class Subscription;
+  explicit GroupWatch(std::shared_ptr<Subscription> subscription);
 
  private:
-  std::shared_ptr<Place> place_;
+  std::shared_ptr<Subscription> subscription_;
 };
 
 /// What this handle has done in its epoch so far.

@@ -57,13 +57,13 @@ Result<T> caught(const Work& work) {
 template <class T, class Work, class Drop>
 Result<T> call_with_timeout(const char* what, Duration timeout, Work work, Drop drop,
                             const std::function<bool()>& is_cancelled = {}) {
-  struct Attempt {
+  struct SharedCall {
     std::mutex mutex;
     std::condition_variable wake;
     bool is_awaited = true;
     std::optional<Result<T>> done;
   };
-  const auto shared = std::make_shared<Attempt>();
+  const auto shared = std::make_shared<SharedCall>();
   const bool is_started =
       start_thread("muster-waits", [shared, work = std::move(work), drop = std::move(drop)] {
         Result<T> result = caught<T>(work);

@@ -21,7 +21,7 @@ namespace {
 constexpr int port_tries = 16;  // to find one port that is free on all addresses of a host name
 
 /// What one address of the options stands for.
-struct Place {
+struct ListenTarget {
   std::string text;
   std::vector<SocketAddress> addresses;
   bool dual_stack = false;
@@ -51,21 +51,21 @@ Error failure_at(const SocketAddress& address, int number, const char* during) {
   return error;
 }
 
-Result<Place> understand(const std::string& text) {
+Result<ListenTarget> understand(const std::string& text) {
   Result<Address> address = parse_address(text);
   if (!address) return std::move(address).error();
-  Place place{text, {}, false};
+  ListenTarget target{text, {}, false};
   if (address->is_unix()) {
-    place.addresses = {SocketAddress::unix_path(address->unix_path)};
+    target.addresses = {SocketAddress::unix_path(address->unix_path)};
   } else if (address->host.empty()) {
-    place.dual_stack = true;
-    place.addresses = {any_address(AF_INET6, address->port)};
+    target.dual_stack = true;
+    target.addresses = {any_address(AF_INET6, address->port)};
   } else {
     Resolved resolved = resolve(address->host, address->port);
     if (resolved.addresses.empty()) return failure(ErrorCode::unavailable, resolved.detail);
-    place.addresses = std::move(resolved.addresses);
+    target.addresses = std::move(resolved.addresses);
   }
-  return place;
+  return target;
 }
 
 Result<void> check_allowed(const SocketAddress& address, const ListenOptions& options) {
@@ -103,10 +103,10 @@ Result<Listening> bind_dual_stack(const SocketAddress& address, int backlog) {
 
 /// All addresses of one host name, on one port. Those that this machine does not have are left
 /// out if there are others.
-Result<std::vector<Listening>> bind_host(const Place& place, int backlog) {
+Result<std::vector<Listening>> bind_host(const ListenTarget& target, int backlog) {
   std::vector<Listening> bound;
   std::optional<Error> missing;
-  for (SocketAddress address : place.addresses) {
+  for (SocketAddress address : target.addresses) {
     if (address.port() == 0 && !bound.empty()) address.set_port(bound[0].address().port());
     Result<Listening> one = bind_one(address, backlog, 1);
     if (one) {
@@ -121,17 +121,17 @@ Result<std::vector<Listening>> bind_host(const Place& place, int backlog) {
   return bound;
 }
 
-Result<std::vector<Listening>> bind_place(const Place& place, int backlog) {
-  if (place.dual_stack) {
-    Result<Listening> both = bind_dual_stack(place.addresses[0], backlog);
+Result<std::vector<Listening>> bind_target(const ListenTarget& target, int backlog) {
+  if (target.dual_stack) {
+    Result<Listening> both = bind_dual_stack(target.addresses[0], backlog);
     if (!both) return std::move(both).error();
     std::vector<Listening> bound;
     bound.push_back(std::move(*both));
     return bound;
   }
-  const bool any_port = !place.addresses[0].is_unix() && place.addresses[0].port() == 0;
+  const bool any_port = !target.addresses[0].is_unix() && target.addresses[0].port() == 0;
   for (int tries = 1;; ++tries) {
-    Result<std::vector<Listening>> bound = bind_host(place, backlog);
+    Result<std::vector<Listening>> bound = bind_host(target, backlog);
     const bool again = !bound && bound.error().code == ErrorCode::address_in_use && any_port;
     if (!again || tries == port_tries) return bound;
   }
@@ -150,25 +150,25 @@ Listening::Listening(UniqueFd fd, SocketFile file)
 
 Result<std::vector<Listening>> listen_at(const std::vector<std::string>& addresses,
                                          const ListenOptions& options) {
-  std::vector<Place> places;
+  std::vector<ListenTarget> targets;
   for (const std::string& text : addresses) {
-    Result<Place> place = understand(text);
-    if (!place) return std::move(place).error();
-    places.push_back(std::move(*place));
+    Result<ListenTarget> target = understand(text);
+    if (!target) return std::move(target).error();
+    targets.push_back(std::move(*target));
   }
-  for (const Place& place : places) {
-    for (const SocketAddress& address : place.addresses) {
+  for (const ListenTarget& target : targets) {
+    for (const SocketAddress& address : target.addresses) {
       Result<void> allowed = check_allowed(address, options);
       if (!allowed) return std::move(allowed).error();
     }
   }
   std::vector<Listening> all;
-  for (const Place& place : places) {
-    Result<std::vector<Listening>> bound = bind_place(place, options.backlog);
+  for (const ListenTarget& target : targets) {
+    Result<std::vector<Listening>> bound = bind_target(target, options.backlog);
     if (!bound) return std::move(bound).error();
     for (const Listening& listening : *bound) {
       if (listening.address().family() != AF_UNSPEC) continue;
-      return failure_at(place.addresses.front(), ENOBUFS, "asking for the port of");
+      return failure_at(target.addresses.front(), ENOBUFS, "asking for the port of");
     }
     std::move(bound->begin(), bound->end(), std::back_inserter(all));
   }

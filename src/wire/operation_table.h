@@ -27,7 +27,7 @@ enum class Askers : std::uint8_t { anyone, clients };
 
 /// What of a request changes the server's state. The server keeps the reply to what changes
 /// something until it is acknowledged, and answers a repetition with it.
-enum class Effect : std::uint8_t {
+enum class StateChange : std::uint8_t {
   none,
   received,  ///< the receipt of the reply; the server keeps only replies whose receipt counts
   executed,
@@ -44,17 +44,17 @@ struct OperationFacts {
   Operation number;       ///< part of the protocol: never changed, never used again
   std::string_view name;  ///< in errors, logs, status and documents
   Askers askers;
-  Effect effect;
+  StateChange change;
   Answered answered;
   Memory memory;
 
   /// A constructor, since an aggregate could leave facts out.
   constexpr OperationFacts(std::uint16_t its_number, std::string_view its_name, Askers its_askers,
-                           Effect its_effect, Answered its_answered, Memory its_memory)
+                           StateChange its_change, Answered its_answered, Memory its_memory)
       : number(static_cast<Operation>(its_number)),
         name(its_name),
         askers(its_askers),
-        effect(its_effect),
+        change(its_change),
         answered(its_answered),
         memory(its_memory) {}
 };
@@ -69,7 +69,7 @@ struct Row : OperationFacts {
 // clang-format off
 inline constexpr auto operation_table = [] {
   using enum Askers;
-  using enum Effect;
+  using enum StateChange;
   using enum Answered;
   using enum Memory;
   return std::tuple{
@@ -230,11 +230,13 @@ constexpr std::string_view name_of(Operation operation) {
 
 /// Whether a second execution could differ from the first, so that there must be none.
 constexpr bool changes_state(Operation operation) {
-  return facts_of(operation).effect == Effect::executed;
+  return facts_of(operation).change == StateChange::executed;
 }
 
 /// Whether the server may keep the reply, and the client acknowledges it.
-constexpr bool is_kept(Operation operation) { return facts_of(operation).effect != Effect::none; }
+constexpr bool is_kept(Operation operation) {
+  return facts_of(operation).change != StateChange::none;
+}
 
 /// Whether the request may wait on the server.
 constexpr bool may_wait(Operation operation) {

@@ -149,12 +149,12 @@ TEST_CASE("the protocol's text tells of every operation what the table of operat
         text.substr(begin + row.size(), text.find(" → ", begin) - begin - row.size());
     if (const std::size_t when = marks.find(" when"); when != marks.npos) {
       marks.erase(when, marks.find(',', when) - when);
-      CHECK(facts.effect == wire::Effect::received);
+      CHECK(facts.change == wire::StateChange::received);
     } else {
-      CHECK(facts.effect != wire::Effect::received);
+      CHECK(facts.change != wire::StateChange::received);
     }
     std::string expected;
-    if (facts.effect != wire::Effect::none) expected += ", kept";
+    if (facts.change != wire::StateChange::none) expected += ", kept";
     if (facts.answered == wire::Answered::later) expected += ", waits";
     CHECK(marks == expected);
     const auto is_sample = [&](const Sample& each) {

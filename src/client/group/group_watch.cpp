@@ -5,59 +5,60 @@
 
 MUSTER_BEGIN_NAMESPACE
 
-void GroupWatch::Place::tell(const Error& error) {
+void GroupWatch::Subscription::tell(const Error& error) {
   const std::lock_guard lock(mutex_);
   const auto held = tell_;  // it may end the watch
   if (held) (*held)(error);
 }
 
-void GroupWatch::Place::end() {
+void GroupWatch::Subscription::end() {
   const std::lock_guard lock(mutex_);
   tell_.reset();
 }
 
 GroupWatch::GroupWatch() = default;
-GroupWatch::GroupWatch(std::shared_ptr<Place> place) : place_(std::move(place)) {}
+GroupWatch::GroupWatch(std::shared_ptr<Subscription> subscription)
+    : subscription_(std::move(subscription)) {}
 GroupWatch::GroupWatch(GroupWatch&&) noexcept = default;
 
 GroupWatch& GroupWatch::operator=(GroupWatch&& other) noexcept {
-  std::swap(place_, other.place_);
+  std::swap(subscription_, other.subscription_);
   return *this;
 }
 
 GroupWatch::~GroupWatch() {
-  if (place_) place_->end();
+  if (subscription_) subscription_->end();
 }
 
 MUSTER_END_NAMESPACE
 
 namespace muster::client {
 
-GroupWatch GroupWatches::add(Place::Tell tell) {
-  auto place = std::make_shared<Place>(std::move(tell));
+GroupWatch GroupWatches::add(Subscription::Tell tell) {
+  auto subscription = std::make_shared<Subscription>(std::move(tell));
   std::optional<Error> before;
   {
     const std::lock_guard lock(mutex_);
-    places_.erase(std::remove_if(places_.begin(), places_.end(),
-                                 [](const auto& each) { return each.expired(); }),
-                  places_.end());
-    places_.push_back(place);
+    subscriptions_.erase(std::remove_if(subscriptions_.begin(), subscriptions_.end(),
+                                        [](const auto& each) { return each.expired(); }),
+                         subscriptions_.end());
+    subscriptions_.push_back(subscription);
     before = first_;
   }
-  if (before) place->tell(*before);
-  return GroupWatch(std::move(place));
+  if (before) subscription->tell(*before);
+  return GroupWatch(std::move(subscription));
 }
 
 void GroupWatches::tell(const Error& error) {
-  std::vector<std::shared_ptr<Place>> told;
+  std::vector<std::shared_ptr<Subscription>> told;
   {
     const std::lock_guard lock(mutex_);
     if (!first_) first_ = error;
-    for (const auto& each : places_) {
-      if (auto place = each.lock()) told.push_back(std::move(place));
+    for (const auto& each : subscriptions_) {
+      if (auto subscription = each.lock()) told.push_back(std::move(subscription));
     }
   }
-  for (const auto& place : told) place->tell(error);
+  for (const auto& subscription : told) subscription->tell(error);
 }
 
 }  // namespace muster::client

@@ -11,11 +11,11 @@
 MUSTER_BEGIN_NAMESPACE
 
 /// What a watch and its group share. A watch that goes waits for its handler, unless it goes in it.
-class GroupWatch::Place {
+class GroupWatch::Subscription {
  public:
   using Tell = std::function<void(const Error& error)>;
 
-  explicit Place(Tell tell) : tell_(std::make_shared<const Tell>(std::move(tell))) {}
+  explicit Subscription(Tell tell) : tell_(std::make_shared<const Tell>(std::move(tell))) {}
 
   void tell(const Error& error);
   void end();
@@ -32,15 +32,15 @@ namespace muster::client {
 /// All watches of one group's handle. From any thread.
 class GroupWatches {
  public:
-  using Place = GroupWatch::Place;
+  using Subscription = GroupWatch::Subscription;
 
   /// Tells it at once what others were told before.
-  GroupWatch add(Place::Tell tell);
+  GroupWatch add(Subscription::Tell tell);
   void tell(const Error& error);
 
  private:
   std::mutex mutex_;
-  std::vector<std::weak_ptr<Place>> places_;
+  std::vector<std::weak_ptr<Subscription>> subscriptions_;
   std::optional<Error> first_;
 };
 

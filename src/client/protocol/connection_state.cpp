@@ -27,9 +27,9 @@ void ConnectionState::establish() {
   server_is_dead_ = false;
 }
 
-void ConnectionState::fail(Attempt attempt, Instant now) {
+void ConnectionState::fail(AttemptOutcome attempt, Instant now) {
   phase_ = Phase::waiting;
-  if (attempt != Attempt::answered) server_is_dead_ = attempt == Attempt::refused;
+  if (attempt != AttemptOutcome::answered) server_is_dead_ = attempt == AttemptOutcome::refused;
   // A long attempt was a wait itself.
   const Instant attempted = overdue_at_ - hello_timeout_;
   const Instant rested = attempted + backoff_.next();

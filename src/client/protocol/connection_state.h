@@ -10,7 +10,7 @@ namespace muster::client::protocol {
 using base::Instant;
 
 /// What an attempt to reach the server came to.
-enum class Attempt : std::uint8_t {
+enum class AttemptOutcome : std::uint8_t {
   refused,   ///< nobody listens there
   silent,    ///< nothing came back
   answered,  ///< somebody is there, but will not have us now
@@ -46,7 +46,7 @@ class ConnectionState {
   void greet(Instant now);
   void establish();
   /// The attempt is over.
-  void fail(Attempt attempt, Instant now);
+  void fail(AttemptOutcome attempt, Instant now);
   /// The established connection is over. The next attempt is due at once if it had been of use.
   void lose(Instant now);
   void close() { phase_ = Phase::idle; }

@@ -115,7 +115,7 @@ void Protocol::on(const Connected&, Instant now) {
 void Protocol::on(const ConnectFailed& input, Instant now) {
   if (connection_.phase() != ConnectionState::Phase::connecting) return;
   const bool refused = input.kind == ConnectFailure::refused;
-  fail_attempt(refused ? Attempt::refused : Attempt::silent,
+  fail_attempt(refused ? AttemptOutcome::refused : AttemptOutcome::silent,
                session_.error_of(ErrorCode::unavailable, input.detail), now);
 }
 
@@ -126,7 +126,7 @@ void Protocol::on(const Disconnected& input, Instant now) {
     lose_connection(session_.error_of(ErrorCode::unavailable, "the connection was lost: " + detail),
                     now);
   } else if (connection_.is_attempting()) {
-    fail_attempt(Attempt::silent,
+    fail_attempt(AttemptOutcome::silent,
                  session_.error_of(ErrorCode::unavailable, "closed before its hello: " + detail),
                  now);
   }
@@ -160,7 +160,7 @@ void Protocol::refuse(const wire::ServerHello& hello, Instant now) {
   Error why = session_.refusal(hello);
   if (!is_passing(why.code)) return end_session(std::move(why), now);
   effects_.add(Disconnect{});
-  fail_attempt(Attempt::answered, std::move(why), now);
+  fail_attempt(AttemptOutcome::answered, std::move(why), now);
 }
 
 void Protocol::meet_stranger(Error error, Instant now) {
@@ -170,10 +170,10 @@ void Protocol::meet_stranger(Error error, Instant now) {
   if (!session_.exists()) return end_session(std::move(why), now);
   effects_.add(Disconnect{});
   requests_.end_all(why, now);
-  fail_attempt(Attempt::refused, std::move(why), now);
+  fail_attempt(AttemptOutcome::refused, std::move(why), now);
 }
 
-void Protocol::fail_attempt(Attempt attempt, Error why, Instant now) {
+void Protocol::fail_attempt(AttemptOutcome attempt, Error why, Instant now) {
   effects_.log(LogLevel::debug,
                "cannot connect to " + session_.options().where + ": " + why.detail);
   session_.attempt_failed(std::move(why));
@@ -222,7 +222,7 @@ void Protocol::do_what_is_due(Instant now) {
   if (connection_.attempt_is_overdue(now)) {
     const bool greeting = connection_.phase() == ConnectionState::Phase::greeting;
     effects_.add(Disconnect{.is_silent = greeting && session_.exists()});
-    fail_attempt(Attempt::silent,
+    fail_attempt(AttemptOutcome::silent,
                  session_.error_of(ErrorCode::unavailable,
                                    std::string(greeting ? "no hello came within "
                                                         : "no connection came about within ") +

@@ -74,7 +74,7 @@ class Protocol {
   void accept(wire::ServerHello hello, Instant now);
   void refuse(const wire::ServerHello& hello, Instant now);
   void meet_stranger(Error error, Instant now);
-  void fail_attempt(Attempt attempt, Error why, Instant now);
+  void fail_attempt(AttemptOutcome attempt, Error why, Instant now);
   void lose_connection(Error why, Instant now);
   void end_session(Error why, Instant now);
   void forget_connection();
