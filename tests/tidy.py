@@ -142,8 +142,10 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
 class Tidy:
-    def __init__(self, root):
+    def __init__(self, root, large_objects=LARGE_OBJECTS):
         self.root = Path(root)
+        self.large_objects = large_objects
+        self.objects = set()
         self.findings = []
 
     def find(self, path, line, rule, advice):
@@ -163,6 +165,8 @@ class Tidy:
             self.check_text(path, text)
             if path.endswith((".h", ".cpp")):
                 self.check_cpp(path, text)
+        for name in sorted(set(self.large_objects) - self.objects):
+            self.find(name.split(":")[0], 1, "object-members", f"{name}: there is no such class")
         self.check_listed()
         self.check_folders()
         return self.findings
@@ -195,7 +199,8 @@ class Tidy:
                 self.find(path, first, "function-length",
                           f"{last - first + 1} lines; at most {FUNCTION_LINES_MAX}")
         for name, line, count in tidy_objects.objects(code) if path.startswith("src/") else ():
-            is_listed = f"{path}:{name}" in LARGE_OBJECTS
+            self.objects.add(f"{path}:{name}")
+            is_listed = f"{path}:{name}" in self.large_objects
             if count <= OBJECT_MEMBERS_MAX and is_listed:
                 self.find(path, line, "object-members",
                           f"{name} has {count}: no longer an exception")

@@ -84,7 +84,7 @@ ALLOWED = {
 
 
 class TidyTest(unittest.TestCase):
-    def findings(self, path, text):
+    def findings(self, path, text, large_objects=()):
         with tempfile.TemporaryDirectory() as root:
             file = Path(root, path)
             file.parent.mkdir(parents=True)
@@ -93,7 +93,7 @@ class TidyTest(unittest.TestCase):
             file.write_text(text, encoding="utf-8")
             Path(root, "src").mkdir(exist_ok=True)
             (file.parent / "meson.build").write_text(MESON, encoding="utf-8")
-            return tidy.Tidy(root).check()
+            return tidy.Tidy(root, large_objects).check()
 
     def test_what_is_planted_is_found(self):
         for what, (path, text, line, rule) in PLANTED.items():
@@ -106,6 +106,11 @@ class TidyTest(unittest.TestCase):
         for what, (path, text) in ALLOWED.items():
             with self.subTest(what):
                 self.assertEqual(self.findings(path, text), [])
+
+    def test_an_exception_without_its_class_is_found(self):
+        found = self.findings("src/base/a.h", "class A {\n  int a;\n};\n", ["src/base/a.h:B"])
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith("src/base/a.h:1: object-members: "), found)
 
     def test_every_rule_is_planted(self):
         planted = {rule for _, _, _, rule in PLANTED.values()}
