@@ -89,7 +89,8 @@ void check(FailurePlan plan, const Run& run) {
   }
   // It serves, or has refused to start, or has ended and said so.
   if (run.has_server) CHECK(run.server_serves != run.server_has_failed);
-  if (!run.failed.has_failed && plan.which != 0) CHECK(run.story.errors.empty());
+  if (run.failed.has_failed || plan.which == 0) return;
+  for (const Error& error : run.story.errors) CHECK_MESSAGE(false, error.message());
 }
 
 /// A run that shows something.

@@ -30,7 +30,7 @@ std::atomic<std::uint64_t> seen{0};
 std::atomic<bool> has_failed{false};
 std::array<void*, frames_max> failed_frames;
 std::atomic<int> failed_frame_count{0};
-const char* failed_name = "";
+std::atomic<const char*> failed_name{""};
 thread_local bool is_exempt = false;
 
 constexpr std::pair<Fails, const char*> names[] = {
@@ -46,12 +46,13 @@ bool fails_now(Fails what, const char* name) {
   const std::uint64_t which = planned.load(std::memory_order_relaxed);
   if (which == 0 && what == Fails::one_byte) return true;
   if (number < which || number - which >= planned_in_a_row) return false;
+  // At once: what this ends may be over before the first of several has noted where it was.
+  has_failed = true;
   if (number != which) return true;
   is_exempt = true;
   failed_name = name;
   failed_frame_count = ::backtrace(failed_frames.data(), frames_max);
   is_exempt = false;
-  has_failed = true;
   return true;
 }
 
@@ -112,6 +113,7 @@ void begin_failing(FailurePlan plan) {
   ::backtrace(warm_up.data(), static_cast<int>(warm_up.size()));
   has_failed = false;
   failed_frame_count = 0;
+  failed_name = "";
   planned = plan.which;
   planned_in_a_row = plan.in_a_row;
   seen = 0;
