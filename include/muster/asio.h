@@ -14,7 +14,10 @@
 // completes  with `void(Result<T>)`, errors included, never before the function has returned
 // executor   the handler is posted to its associated executor, which has work until then. A handler
 //            without one runs where and when that of the callback form does
-// allocator  the post uses the handler's associated allocator
+// allocator  the post uses the handler's associated allocator; on Muster's I/O thread, for a store
+//            that has one
+// exceptions what a codec or a function of the program throws while it makes the result ends the
+//            operation with codec_failure; `detail` is its text
 // cancelling any cancellation type that the handler's slot is told ends this one call, as
 //            `Call::cancel` does
 // lifetime   the operation keeps its arguments. The object must live until the operation begins:
@@ -53,7 +56,8 @@ MUSTER_BEGIN_NAMESPACE
 /// handler of the program that takes long keeps Muster waiting (docs/embedding.md has the limits).
 ///
 /// Destroy it before its context, and after the stores, groups and servers: it still serves their
-/// ends. Around a fork call `notify_fork` of the context, as Asio asks for.
+/// ends. Around a fork call `notify_fork` of the context, as Asio asks for; in the child nothing is
+/// served.
 ///
 /// threads  those of the executor, one at a time
 class AsioLoop {
@@ -107,7 +111,8 @@ class AsioLoop {
                             [self = this->shared_from_this()](const asio::error_code& error) {
                               if (error || !self->descriptor.is_open()) return;
                               self->io_thread->serve_ready();
-                              if (self->descriptor.is_open()) self->wait();
+                              const bool is_forked = self->io_thread->descriptor() < 0;
+                              if (self->descriptor.is_open() && !is_forked) self->wait();
                             });
     }
 
@@ -163,11 +168,13 @@ class CommunicatorEnd {
   class State {
    public:
     void tell(const Error& error) {
+      Handler<void> waiting;
       {
         const std::lock_guard lock(mutex_);
         if (!waiting_) return told_.push_back(error);
+        waiting.swap(waiting_);
       }
-      end(error);
+      waiting(error);
     }
 
     void wait(Handler<void> handler) {
@@ -187,12 +194,14 @@ class CommunicatorEnd {
       handler(std::move(error));
     }
 
-    void end(Error error) {
+    void cancel() {
       Handler<void> waiting;
       {
         const std::lock_guard lock(mutex_);
         waiting.swap(waiting_);
       }
+      Error error;
+      error.code = ErrorCode::cancelled;
       if (waiting) waiting(std::move(error));
     }
 
@@ -204,9 +213,7 @@ class CommunicatorEnd {
 
   struct Waiting {
     void cancel() {
-      Error error;
-      error.code = ErrorCode::cancelled;
-      if (const auto held = state.lock()) held->end(std::move(error));
+      if (const auto held = state.lock()) held->cancel();
     }
     std::weak_ptr<State> state;
   };

@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -35,9 +37,25 @@ class ObjectCall {
     return error;
   }
 
+  /// What `make` returns. What it throws is an error, too: it would pass the handler, which would
+  /// then wait for ever.
+  template <class Make>
+  std::invoke_result_t<Make&> caught(Make make) const {
+    Error thrown;
+    thrown.code = ErrorCode::codec_failure;
+    try {
+      return make();
+    } catch (const std::exception& error) {
+      thrown.detail = error.what();
+    } catch (...) {
+      thrown.detail = "something was thrown that is no std::exception";
+    }
+    return about(std::move(thrown));
+  }
+
   template <class Codec, class T>
   Result<T> decode(std::string_view bytes) const {
-    Result<T> object = Codec::template decode<T>(bytes);
+    Result<T> object = caught([&] { return Result<T>(Codec::template decode<T>(bytes)); });
     if (!object) return about(std::move(object).error());
     return object;
   }
@@ -318,12 +336,14 @@ auto async_all_reduce_obj(StatelessProcessGroup& group, const T& object, Combine
           Result<std::vector<std::string>>&& gathered) mutable -> Result<ObjectOf<T>> {
         auto all = call.template decode_all<Codec, ObjectOf<T>>(std::move(gathered));
         if (!all) return call.about(std::move(all).error());
-        ObjectOf<T> folded = std::move(all->front());
-        for (std::size_t index = 1; index < all->size(); ++index) {
-          ObjectOf<T> next = std::move((*all)[index]);
-          folded = combine(std::move(folded), std::move(next));
-        }
-        return folded;
+        return call.caught([&]() -> Result<ObjectOf<T>> {
+          ObjectOf<T> folded = std::move(all->front());
+          for (std::size_t index = 1; index < all->size(); ++index) {
+            ObjectOf<T> next = std::move((*all)[index]);
+            folded = combine(std::move(folded), std::move(next));
+          }
+          return folded;
+        });
       });
 }
 

@@ -1,8 +1,16 @@
+#include <atomic>
 #include <functional>
 #include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include <asio/bind_cancellation_slot.hpp>
 #include <asio/bind_executor.hpp>
+#include <asio/cancellation_signal.hpp>
 #include <asio/redirect_error.hpp>
 #include <asio/steady_timer.hpp>
 
@@ -89,6 +97,12 @@ awaitable<void> use_objects(StatelessProcessGroup& group) {
                                         use_awaitable)) == rank);
   CHECK(must(co_await async_all_reduce_obj(group, rank + 1, std::plus<int>(), 20s,
                                            use_awaitable)) == 3);
+  const auto refuse = [](int, int) -> int { throw std::runtime_error("these cannot be added"); };
+  const Error thrown =
+      must_fail(co_await async_all_reduce_obj(group, rank, refuse, 20s, use_awaitable));
+  CHECK(thrown.code == ErrorCode::codec_failure);
+  CHECK(thrown.operation == "all_reduce_obj");
+  CHECK(thrown.detail == "these cannot be added");
 }
 
 awaitable<void> be_rank(AsioHost& host, const Server& server, int rank) {
@@ -151,6 +165,14 @@ struct BrokenCodec {
   }
 };
 
+/// As a codec of a program that throws.
+struct ThrowingCodec : RawCodec {
+  template <class T>
+  static Result<T> decode(std::string_view) {
+    throw std::runtime_error("no such type");
+  }
+};
+
 TEST_CASE("an object that the codec refuses does not count, and the error says whose it was") {
   AsioHost host;
   const Server server = host.start_server();
@@ -171,6 +193,12 @@ TEST_CASE("an object that the codec refuses does not count, and the error says w
         must_fail(co_await async_recv_obj<int, BrokenCodec>(group, 0, 0, 20s, use_awaitable));
     CHECK(received.code == ErrorCode::codec_failure);
     CHECK(received.operation == "recv_obj");
+    must(co_await async_send_obj<RawCodec>(group, 0, "bytes", 0, 20s, use_awaitable));
+    const Error thrown =
+        must_fail(co_await async_recv_obj<int, ThrowingCodec>(group, 0, 0, 20s, use_awaitable));
+    CHECK(thrown.code == ErrorCode::codec_failure);
+    CHECK(thrown.operation == "recv_obj");
+    CHECK(thrown.detail == "no such type");
   }(host, server));
 }
 
@@ -200,6 +228,40 @@ TEST_CASE("the end of a communicator is awaited, each loss before it too") {
   context.run();
   CHECK(heard ==
         std::vector<ErrorCode>{ErrorCode::rank_left, ErrorCode::busy, ErrorCode::rank_lost});
+}
+
+TEST_CASE("an end that comes as its wait is cancelled goes to the wait, or to the next one") {
+  for (int attempt = 0; attempt < 500; ++attempt) {
+    asio::io_context context;
+    asio::cancellation_signal signal;
+    CommunicatorOptions options;
+    CommunicatorEnd end(options);
+    std::vector<ErrorCode> heard;
+    const auto hear = [&](const Result<void>& result) { heard.push_back(must_fail(result).code); };
+    end.async_wait(asio::bind_cancellation_slot(signal.slot(), asio::bind_executor(context, hear)));
+    std::atomic<int> ready_count{0};
+    const auto meet = [&] {
+      ++ready_count;
+      while (ready_count < 2) {
+      }
+    };
+    std::thread teller([&] {
+      Error error;
+      error.code = ErrorCode::rank_lost;
+      meet();
+      options.on_end(error);
+    });
+    meet();
+    signal.emit(asio::cancellation_type::terminal);
+    teller.join();
+    context.run();
+    if (heard.front() == ErrorCode::rank_lost) continue;
+    REQUIRE(heard == std::vector<ErrorCode>{ErrorCode::cancelled});
+    end.async_wait(asio::bind_executor(context, hear));
+    context.restart();
+    context.poll();
+    REQUIRE(heard.back() == ErrorCode::rank_lost);
+  }
 }
 
 }  // namespace
