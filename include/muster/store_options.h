@@ -20,7 +20,8 @@ MUSTER_BEGIN_NAMESPACE
 
 /// Receives the result of a call in its callback form. Runs exactly once, where
 /// `StoreOptions::handlers` and `executor` say. It does not run inside the call itself, except if
-/// the store was moved from, or in a forked child. It may run after the store was destroyed, so it
+/// the store or group was moved from, in a forked child, after `IoThread::finish`, when memory is
+/// out, or if `connect_async` found no thread left. It may run after the store was destroyed, so it
 /// must own what it uses. A handler that takes longer than 100 ms is logged; an exception is logged
 /// and dropped.
 template <class T>

@@ -211,6 +211,13 @@ void run_handler(std::unique_ptr<Started<T>> started) {
   link->handlers().dispatch(std::move(started));
 }
 
+/// Of a call that is refused at once, which may be made in a handler: not inside the call.
+template <class T>
+void run_handler_later(std::unique_ptr<Started<T>> started) {
+  const std::shared_ptr<Link> link = started->link();
+  link->handlers().dispatch_later(std::move(started));
+}
+
 template <class T, class Build>
 Call submit(std::unique_ptr<Started<T>> started, bool& is_counted, Build build) {
   const std::shared_ptr<Link> link = started->link();
@@ -219,7 +226,7 @@ Call submit(std::unique_ptr<Started<T>> started, bool& is_counted, Build build) 
   call = build();
   is_counted = call.is_counted;
   if (call.refused) {
-    run_handler(std::move(started));
+    run_handler_later(std::move(started));
     return {};
   }
   Ticket ticket = std::move(call.ticket);  // outlives the lock: its end may run the handler

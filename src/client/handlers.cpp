@@ -78,15 +78,25 @@ Handlers::Handlers(const StoreOptions& options, IoThread& io_thread)
       logger_(std::make_shared<const Logger>(options.logger)) {}
 
 void Handlers::dispatch(std::string_view what, std::function<void()> work) const {
-  dispatch(std::make_unique<FunctionJob>(what, std::move(work)));
+  dispatch(std::make_unique<FunctionJob>(what, std::move(work)), When::now);
 }
 
-void Handlers::dispatch(std::unique_ptr<Job> job) const {
+void Handlers::dispatch(std::unique_ptr<Job> job) const { dispatch(std::move(job), When::now); }
+
+void Handlers::dispatch_later(std::string_view what, std::function<void()> work) const {
+  dispatch(std::make_unique<FunctionJob>(what, std::move(work)), When::later);
+}
+
+void Handlers::dispatch_later(std::unique_ptr<Job> job) const {
+  dispatch(std::move(job), When::later);
+}
+
+void Handlers::dispatch(std::unique_ptr<Job> job, When when) const {
   const std::string_view what = job->what_;
   job->logger_ = logger_;
   job->is_inline_ = place_ == HandlerPlace::io_thread;
   try {
-    post(job);
+    post(job, when);
   } catch (const std::bad_alloc&) {  // it runs here rather than never
     log(LogLevel::error, "memory is out: a handler runs where its call has ended");
     if (job) job->work_inline();
@@ -100,12 +110,14 @@ void Handlers::dispatch(std::unique_ptr<Job> job) const {
 }
 
 /// Takes the job, unless it throws.
-void Handlers::post(std::unique_ptr<Job>& job) const {
+void Handlers::post(std::unique_ptr<Job>& job, When when) const {
+  IoThread::Impl& io = io_thread_.impl();
   if (place_ == HandlerPlace::io_thread) {
-    return io_thread_.impl().run_inline_handler(*job.release());
+    net::Task& task = *job.release();
+    return when == When::now ? io.run_inline_handler(task) : io.post_inline_handler(task);
   }
   if (!executor_) {
-    io_thread_.impl().post_handler(*job);
+    io.post_handler(*job);
     job.release();  // it may have run by now
     return;
   }

@@ -43,6 +43,10 @@ class Handlers {
   /// From any thread; inline handlers run at once only on the I/O thread.
   void dispatch(std::unique_ptr<Job> job) const;
   void dispatch(std::string_view what, std::function<void()> work) const;
+  /// As `dispatch`, but inline handlers run in a later turn. At once only where memory is out or
+  /// no turn follows: after `IoThread::finish`.
+  void dispatch_later(std::unique_ptr<Job> job) const;
+  void dispatch_later(std::string_view what, std::function<void()> work) const;
 
   void log(LogLevel level, std::string_view line) const;
 
@@ -52,7 +56,10 @@ class Handlers {
   static constexpr Duration slow_after{std::chrono::milliseconds(100)};
 
  private:
-  void post(std::unique_ptr<Job>& job) const;
+  enum class When { now, later };
+
+  void dispatch(std::unique_ptr<Job> job, When when) const;
+  void post(std::unique_ptr<Job>& job, When when) const;
 
   IoThread& io_thread_;
   HandlerPlace place_;

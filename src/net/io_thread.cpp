@@ -139,8 +139,7 @@ net::Loop& IoThread::Impl::loop() { return *loop_; }
 
 void IoThread::Impl::post_handler(net::Task& task) {
   if (runs_ == Runs::in_hosts_loop) {
-    if (is_finished_ && is_serving()) return task.run();
-    return loop_->post(task);
+    return post_inline_handler(task);
   }
   const auto handlers = handlers_;  // the task may drop the last reference to this object
   const std::lock_guard lock(handlers->mutex);
@@ -153,7 +152,12 @@ void IoThread::Impl::post_handler(net::Task& task) {
 
 void IoThread::Impl::run_inline_handler(net::Task& task) {
   const bool is_turn = runs_ == Runs::on_own_thread ? on_io_thread() : is_serving();
-  if (is_turn && (handling_ == Handling::at_once || is_finished_)) return task.run();
+  if (is_turn && handling_ == Handling::at_once) return task.run();
+  post_inline_handler(task);
+}
+
+void IoThread::Impl::post_inline_handler(net::Task& task) {
+  if (is_finished_) return task.run();
   loop_->post(task);
 }
 

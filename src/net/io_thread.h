@@ -39,6 +39,9 @@ class IoThread::Impl {
   void post_handler(net::Task& task);
   /// Runs `task` on the I/O thread: at once if handlers may run here and now.
   void run_inline_handler(net::Task& task);
+  /// Runs `task` on the I/O thread in a later turn; at once where `finish` has said that there is
+  /// none.
+  void post_inline_handler(net::Task& task);
 
   /// Whether what belongs to the I/O thread is the caller's now. Of a host's loop: only in a turn.
   bool on_io_thread() const;

@@ -36,6 +36,15 @@ Result<Opening> opening(std::string_view address, StoreOptions options, Duration
   return Opening{*std::move(link), *resolved};
 }
 
+/// There is no link yet to run the handler on: it keeps the I/O thread until it has run.
+void refuse(const StoreOptions& options, Handler<Store> handler, Error error) {
+  auto io_thread = options.io_thread ? options.io_thread : IoThread::create();
+  if (!io_thread || io_thread->impl().forked()) return handler(std::move(error));
+  client::Handlers(options, *io_thread)
+      .dispatch_later(connect_name,
+                      [io_thread, handler = std::move(handler), error] { handler(error); });
+}
+
 }  // namespace
 
 std::shared_ptr<Store::Impl> Store::Impl::create(std::shared_ptr<Link> link) {
@@ -76,13 +85,12 @@ Result<Store> Store::connect(std::string_view address, StoreOptions options, Dur
 Call Store::connect_async(std::string_view address, StoreOptions options, Duration timeout,
                           Handler<Store> handler) {
   const auto begun = base::monotonic_now();
-  const auto io_thread = options.io_thread;
   auto ready = opening(address, options, timeout);
   if (!ready) {
     Error error =
         client::described(std::move(ready).error(), {connect_name, {}, 0, 0}, nullptr, begun);
     error.where = address;
-    if (handler) handler(std::move(error));  // there is nothing yet to run it on
+    if (handler) refuse(options, std::move(handler), std::move(error));
     return {};
   }
   auto started =
@@ -144,7 +152,7 @@ Call Store::reopen_async(Duration timeout, Handler<void> handler) {
   const auto resolved = client::timeout_or(timeout, link->options().timeout);
   if (!resolved) {
     started->call.refused = resolved.error();
-    client::run_handler(std::move(started));
+    client::run_handler_later(std::move(started));
     return {};
   }
   return client::establish(std::move(started), *resolved);

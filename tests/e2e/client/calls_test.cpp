@@ -110,6 +110,33 @@ TEST_CASE("a store connects and reopens without blocking") {
   CHECK(must_fail(result_of(refused)).code == ErrorCode::invalid_argument);
 }
 
+TEST_CASE("an inline handler whose call is refused has returned before the next handler runs") {
+  auto server = start_server();
+  StoreOptions options;
+  options.handlers = HandlerPlace::io_thread;
+  auto store = connect(server, options);
+  std::promise<Result<std::string>> refused;
+  std::promise<Result<void>> not_reopened;
+  std::promise<Result<Store>> not_connected;
+  bool is_inside = false;
+  const auto outside_into = [&](auto& promise) {
+    return [&is_inside, into_promise = into(promise)](auto result) {
+      CHECK_FALSE(is_inside);
+      into_promise(std::move(result));
+    };
+  };
+  store.exists_async("key", 10s, [&](const auto&) {
+    is_inside = true;
+    store.get_async("key", -5s, outside_into(refused));
+    store.reopen_async(-5s, outside_into(not_reopened));
+    Store::connect_async("nonsense", {}, 10s, into(not_connected));
+    is_inside = false;
+  });
+  CHECK(must_fail(result_of(refused)).code == ErrorCode::invalid_argument);
+  CHECK(must_fail(result_of(not_reopened)).code == ErrorCode::invalid_argument);
+  CHECK(must_fail(result_of(not_connected)).code == ErrorCode::invalid_argument);
+}
+
 TEST_CASE("a slow handler and one that throws are logged, and nothing else suffers") {
   auto server = start_server();
   LogLines log;

@@ -168,6 +168,36 @@ TEST_CASE("blocking calls are refused at once on the thread that serves") {
   CHECK(std::chrono::steady_clock::now() - began < 10s);
 }
 
+TEST_CASE("a refused call runs its handler in a later turn, also when it is made in a handler") {
+  const Host host;
+  Server server = start_server(host.server_options());
+  StoreOptions options = host.store_options();
+  SUBCASE("handlers where they run by default") {}
+  SUBCASE("inline handlers") { options.handlers = HandlerPlace::io_thread; }
+  std::vector<Store> stores;
+  stores.push_back(host.connect(server.addresses().front(), options));
+  std::vector<StatelessProcessGroup> groups = form(host, stores);
+  int refused_count = 0;
+  const auto is_refused = [&](const auto& result) {
+    CHECK(must_fail(result).code == ErrorCode::invalid_argument);
+    ++refused_count;
+  };
+  const auto call_all = [&] {
+    stores[0].get_async("key", -5s, is_refused);
+    stores[0].reopen_async(-5s, is_refused);
+    groups[0].send_bytes_async(7, RawCodec::id, "bytes", 0, 20s, is_refused);
+    Store::connect_async("nonsense", options, 20s, is_refused);
+  };
+  call_all();
+  CHECK(refused_count == 0);
+  host.serve_until([&] { return refused_count == 4; });
+  stores[0].exists_async("key", 20s, [&](const auto&) {
+    call_all();
+    CHECK(refused_count == 4);
+  });
+  host.serve_until([&] { return refused_count == 8; });
+}
+
 TEST_CASE("deadlines and heartbeats come by the loop's own clock") {
   const Host host;
   ServerOptions options = host.server_options();
