@@ -197,9 +197,12 @@ void IoThread::Impl::run_until(const std::function<bool()>& is_over, Duration at
   }
 }
 
-void IoThread::Impl::run_here(const std::function<void()>& work) {
+bool IoThread::Impl::run_here(const std::function<void()>& work) {
+  if (!may_run()) return false;
   const Serving serving(*this, Handling::in_next_turn);
-  if (serving) attempt(*loop_, work);
+  if (!serving) return false;  // another thread was faster
+  attempt(*loop_, work);
+  return true;
 }
 
 int IoThread::Impl::descriptor() const {

@@ -53,9 +53,10 @@ class IoThread::Impl {
   bool may_run() const;
   /// Serves until `is_over`, for `at_most`; only if `may_run`.
   void run_until(const std::function<bool()>& is_over, Duration at_most);
-  /// Runs `work` as the I/O thread does, but no handlers, which wait for the next turn; only if
-  /// `may_run`.
-  void run_here(const std::function<void()>& work);
+  /// Runs `work` as the I/O thread does, but no handlers, which wait for the next turn.
+  ///
+  /// returns  whether it has run: the caller may serve, and no other thread has begun to meanwhile
+  bool run_here(const std::function<void()>& work);
 
   // Of a host's loop.
 

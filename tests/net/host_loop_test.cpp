@@ -179,6 +179,7 @@ TEST_CASE("one thread serves at a time, which may be another one each time") {
     CHECK(impl.on_io_thread());
     CHECK_FALSE(io->serve_ready());
     CHECK_FALSE(io->run_until([] { return true; }));
+    CHECK_FALSE(impl.run_here([] { FAIL("inside of a turn"); }));
     std::thread([&] {
       CHECK_FALSE(io->serve_ready());
       CHECK_FALSE(impl.would_deadlock());
@@ -195,6 +196,25 @@ TEST_CASE("one thread serves at a time, which may be another one each time") {
   io->serve_ready();
   CHECK(impl.would_deadlock());
   CHECK(io->run_until([] { return true; }));
+}
+
+TEST_CASE("work that is to run here has run, or whoever asked for it knows that it has not") {
+  const auto io = IoThread::create_for_host_loop();
+  auto& impl = io->impl();
+  std::atomic<bool> is_over{false};
+  std::thread other([&] {
+    while (!is_over) io->serve_ready();
+  });
+  int wrong_count = 0;
+  for (int count = 0; count < 20'000; ++count) {
+    io->serve_ready();  // from then on this thread may serve, until the other one does
+    bool has_run = false;
+    const bool is_done = impl.run_here([&] { has_run = true; });
+    if (is_done != has_run) ++wrong_count;
+  }
+  is_over = true;
+  other.join();
+  CHECK(wrong_count == 0);
 }
 
 TEST_CASE("handlers are work of the loop, and no thread is started for them") {

@@ -27,9 +27,7 @@ bool NetWorld::on_io_thread() const { return io_thread_->impl().on_io_thread(); 
 bool NetWorld::would_deadlock() const { return io_thread_->impl().would_deadlock(); }
 
 bool NetWorld::run_here(const std::function<void()>& work) {
-  if (!io_thread_->impl().may_run()) return false;
-  io_thread_->impl().run_here(work);
-  return true;
+  return io_thread_->impl().run_here(work);
 }
 
 std::size_t NetWorld::send_now(int descriptor, std::string_view bytes) noexcept {
