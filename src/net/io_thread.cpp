@@ -183,7 +183,7 @@ bool IoThread::Impl::on_handler_thread() const {
 
 bool IoThread::Impl::may_run() const {
   if (runs_ == Runs::on_own_thread || serving_.load() != std::thread::id()) return false;
-  return caller_.load() == std::this_thread::get_id();
+  return is_finished_ || caller_.load() == std::this_thread::get_id();
 }
 
 void IoThread::Impl::run_until(const std::function<bool()>& is_over, Duration at_most) {

@@ -49,7 +49,8 @@ class IoThread::Impl {
   bool would_deadlock() const;
   bool on_handler_thread() const;
 
-  /// Whether the caller may serve now: it is the I/O thread, and not at it already.
+  /// Whether the caller may serve now: it is the I/O thread, and not at it already. After `finish`
+  /// every thread may, since no other one will.
   bool may_run() const;
   /// Serves until `is_over`, for `at_most`; only if `may_run`.
   void run_until(const std::function<bool()>& is_over, Duration at_most);

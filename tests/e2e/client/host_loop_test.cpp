@@ -278,7 +278,13 @@ TEST_CASE("what is pending when the host is gone ends with its store") {
   std::optional<ErrorCode> ended;
   store->get_async("missing", 20s, [&](const auto& result) { ended = must_fail(result).code; });
   const std::weak_ptr<IoThread> io = host->io();
-  host.reset();
+  SUBCASE("on one thread") { host.reset(); }
+  SUBCASE("the host had a thread of its own") {
+    std::thread([&] {
+      host->io()->serve_ready();
+      host.reset();
+    }).join();
+  }
   CHECK_FALSE(ended);
   store.reset();
   CHECK(ended == ErrorCode::closed);
