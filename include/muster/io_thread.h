@@ -71,9 +71,10 @@ class MUSTER_API IoThread {
   bool serve_ready();
 
   /// The host will not serve again: serves what is ready, such as the ends of stores, groups and
-  /// servers, and drops the rest. A host calls it before it drops its last reference, and not from
-  /// inside `serve_ready`. A store that still exists may be destroyed afterwards; its handlers then
-  /// run in its destructor.
+  /// servers, and drops the rest; from inside `serve_ready`, when that returns. A host calls it
+  /// before it drops its last reference. A store that still exists may be destroyed afterwards, on
+  /// any thread; its handlers then run in its destructor. Nothing, if this was not made by
+  /// `create_for_host_loop`.
   void finish();
 
   /// Does input and output on the thread that called `create_for_caller`, or that serves a host's

@@ -213,16 +213,27 @@ bool IoThread::Impl::serve_ready() {
   if (runs_ != Runs::in_hosts_loop || is_finished_) return false;
   const Serving serving(*this, Handling::at_once);
   if (!serving) return false;
+  const bool has_served = turn_now();
+  if (is_finished_) serve_last_turns();
+  return has_served;
+}
+
+bool IoThread::Impl::turn_now() {
   bool has_served = true;  // also what has failed
   attempt(*loop_, [&] { has_served = loop_->turn_now(); });
   return has_served;
 }
 
-void IoThread::Impl::finish() {
-  for (int turn = 0; turn < finishing_turns_max && serve_ready(); ++turn) {
+void IoThread::Impl::serve_last_turns() {
+  for (int turn = 0; turn < finishing_turns_max && turn_now(); ++turn) {
   }
+}
+
+void IoThread::Impl::finish() {
+  if (runs_ != Runs::in_hosts_loop) return;
   const Serving serving(*this, Handling::at_once);
-  if (serving) is_finished_ = true;
+  if (serving) serve_last_turns();
+  is_finished_ = true;  // whoever serves drops what is left
 }
 
 bool IoThread::Impl::forked() const { return owner_.is_forked(); }

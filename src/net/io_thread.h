@@ -76,6 +76,8 @@ class IoThread::Impl {
   class Serving;
   enum class Handling : std::uint8_t { at_once, in_next_turn };
 
+  bool turn_now();
+  void serve_last_turns();
   bool is_serving() const { return serving_.load() == std::this_thread::get_id(); }
 
   std::string name_;

@@ -244,6 +244,27 @@ TEST_CASE("at its end what is ready is served, and the rest let go of") {
   CHECK_FALSE(io->serve_ready());
 }
 
+TEST_CASE("an end that is asked for in a turn comes with the end of that turn") {
+  const auto witness = std::make_shared<int>(0);
+  const auto io = IoThread::create_for_host_loop();
+  auto& loop = io->impl().loop();
+  std::function<void()> again = [&, witness] {
+    ++*witness;
+    loop.post(again);
+  };
+  bool is_done = false;
+  loop.post([&] {
+    io->finish();
+    loop.post(again);
+    loop.post([&] { is_done = true; });
+  });
+  CHECK(io->serve_ready());
+  CHECK(is_done);
+  CHECK(*witness > 1);
+  CHECK(witness.use_count() == 2);  // as above
+  CHECK_FALSE(io->serve_ready());
+}
+
 TEST_CASE("a forked child serves nothing, and the parent goes on") {
   auto io = IoThread::create_for_host_loop();
   bool is_done = false;
