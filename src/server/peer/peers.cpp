@@ -22,9 +22,9 @@ Peer& Peers::add(std::shared_ptr<net::Channel> connection, core::Quota& quota,
 
 void Peers::mark_gone(Peer& peer) {
   const std::size_t place = peer.id & place_mask;
-  gone_.reserve(gone_.size() + 1);
+  gone_.emplace_back();  // before anything changes: memory may be out
   free_places_.push_back(place);
-  gone_.push_back(std::move(places_[place]));
+  gone_.back() = std::move(places_[place]);
   peer.is_gone = true;
   --count_;
 }
