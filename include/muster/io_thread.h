@@ -60,7 +60,8 @@ class MUSTER_API IoThread {
   /// Readable while `serve_ready` has something to do: for a connection, a timer, or a call of
   /// another thread. Only this object closes it.
   ///
-  /// returns  -1 if this was not made by `create_for_host_loop`
+  /// returns  -1 if this was not made by `create_for_host_loop`, and in a forked child, whose copy
+  ///          of the descriptor shows what the parent has to do
   int descriptor() const noexcept;
 
   /// Serves each ready connection, timer and call once, and returns. While something is left,

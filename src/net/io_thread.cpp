@@ -261,7 +261,7 @@ std::shared_ptr<IoThread> IoThread::create_for_host_loop() {
   return Impl::create({}, Impl::Runs::in_hosts_loop);
 }
 
-int IoThread::descriptor() const noexcept { return impl_->descriptor(); }
+int IoThread::descriptor() const noexcept { return impl_->forked() ? -1 : impl_->descriptor(); }
 
 bool IoThread::serve_ready() { return !impl_->forked() && impl_->serve_ready(); }
 
