@@ -16,11 +16,14 @@ using Executor = std::function<void(std::function<void()> work)>;
 /// The largest value of `ServerOptions::busy_poll` and `StoreOptions::busy_poll`.
 inline constexpr Duration busy_poll_max{std::chrono::milliseconds(100)};
 
-/// A pair of threads that stores and servers can share: the I/O thread, and the handler thread,
-/// which is started when first needed. The I/O thread runs the application's code only if an option
-/// says so.
+/// What stores and servers can share: an I/O thread, and a handler thread, which is started when
+/// first needed. With `create` the I/O thread belongs to this object; the other two functions make
+/// a thread of the application the I/O thread, and with `create_for_host_loop` there is no handler
+/// thread either.
 ///
-/// Both block all signals and are named `name`. They end with the last reference to this object.
+/// An I/O thread of this object's own runs the application's loggers and executors, and handlers
+/// only with `HandlerPlace::io_thread`. The threads of this object block all signals and are named
+/// `name`. They end with the last reference to it.
 class MUSTER_API IoThread {
  public:
   /// Starts the I/O thread.

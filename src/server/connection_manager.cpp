@@ -29,7 +29,7 @@ void ConnectionManager::said_hello(Peer& peer) {
 }
 
 void ConnectionManager::forget(Peer& peer) {
-  if (peer.is_gone) return;  // a logger may have stopped the server meanwhile
+  if (peer.is_gone) return;
   newcomers_.remove(peer);
   sender_.forget(peer);
   peers_.mark_gone(peer);

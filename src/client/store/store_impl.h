@@ -9,7 +9,8 @@
 MUSTER_BEGIN_NAMESPACE
 
 /// What the handles of one session share: the store and the groups made on it. The last of them
-/// closes the link; pending calls hold the link only.
+/// closes the link. Pending calls whose result is a handle (`connect_async`, `create_async`,
+/// `regroup_async`) hold this, too; the others hold the link only.
 class Store::Impl {
  public:
   /// In a forked child the last handle leaves everything as it is, but for the sockets.
