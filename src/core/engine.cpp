@@ -18,7 +18,8 @@ namespace muster::core {
 namespace {
 
 constexpr int work_per_advance_max = 128;  ///< timers that fire, keys that expire
-constexpr int work_per_table_max = 64;     ///< keys of one table, then others have their turn
+constexpr int work_per_continue_max = 1024;
+constexpr int work_per_table_max = 64;  ///< keys of one table, then others have their turn
 
 }  // namespace
 
@@ -55,6 +56,8 @@ void Engine::on(const Advance&) {
   }
   name_spaces_.delete_one_unused();
 }
+
+void Engine::on(const Continue&) { services_.effects().backlog().work(work_per_continue_max); }
 
 Instant Engine::next_deadline() const {
   const Instant next = services_.timers().next_deadline();

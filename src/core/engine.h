@@ -34,6 +34,11 @@ class Engine {
   /// When `Advance` is due next; far_future when nothing waits.
   Instant next_deadline() const;
 
+  /// Whether there is work for `Continue`.
+  bool has_backlog() const { return !services_.effects().backlog().empty(); }
+  /// What the last event has cost, in steps that do not depend on the machine.
+  std::uint64_t work() const { return services_.effects().work(); }
+
   Counts counts() const;
   /// With what the rim has counted.
   Snapshot snapshot() const;
@@ -56,6 +61,7 @@ class Engine {
   void on(const Goodbye& event) { sessions_.goodbye(event); }
   void on(const Disconnected& event) { sessions_.disconnected(event); }
   void on(const Advance& event);
+  void on(const Continue& event);
   void on(const Stop& event) { sessions_.stop(event.reason); }
 
   /// Returns how much was done: one timer, or so many keys.

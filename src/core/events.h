@@ -19,6 +19,7 @@ struct Hello {
   ConnectionId connection = 0;
   wire::ClientHello hello;
   wire::ResumeToken fresh_token;
+  std::string unit;  ///< whose shares it counts for
 };
 /// Bytes have come, which proves that the client lives. Before the frames that they hold.
 struct Heard {
@@ -53,12 +54,14 @@ struct Disconnected {
 };
 /// Time has passed: timers fire.
 struct Advance {};
+/// A piece of the backlog is to be done.
+struct Continue {};
 /// The server stops: every client is told `reason`.
 struct Stop {
   std::string reason;
 };
 
 using Event = std::variant<Hello, Heard, Requested, Acknowledged, Abandoned, Heartbeat, Goodbye,
-                           Disconnected, Advance, Stop>;
+                           Disconnected, Advance, Continue, Stop>;
 
 }  // namespace muster::core

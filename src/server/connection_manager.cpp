@@ -14,11 +14,12 @@ ConnectionManager::ConnectionManager(World& world, const core::Options& options,
       frame_limits_{options.limits.request_bytes_max(), options.limits.essential_bytes_max()},
       newcomers_(limits_) {}
 
-Peer& ConnectionManager::add(std::shared_ptr<net::Channel> connection,
-                             const net::SocketAddress& address, base::Instant now) {
+Peer& ConnectionManager::add(std::shared_ptr<net::Channel> connection, std::string unit,
+                             base::Instant now) {
   ++counts_.accepted;
   Peer& peer = peers_.add(std::move(connection), quota_, frame_limits_);
-  newcomers_.add(peer, address, now);
+  peer.unit = std::move(unit);
+  newcomers_.add(peer, now);
   control_admission();
   return peer;
 }

@@ -2,13 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/time.h"
 #include "core/memory/payload.h"
 #include "core/session/options.h"
 #include "core/session/snapshot.h"
-#include "net/address/socket_address.h"
 #include "net/channel.h"
 #include "server/peer/newcomers.h"
 #include "server/peer/peers.h"
@@ -33,8 +33,7 @@ class ConnectionManager {
 
   bool is_full() const { return peers_.count() >= limits_.connections_max; }
   /// A newcomer; its connection is not started yet.
-  Peer& add(std::shared_ptr<net::Channel> connection, const net::SocketAddress& address,
-            base::Instant now);
+  Peer& add(std::shared_ptr<net::Channel> connection, std::string unit, base::Instant now);
   /// It is a newcomer no more.
   void said_hello(Peer& peer);
   const Newcomers& newcomers() const { return newcomers_; }

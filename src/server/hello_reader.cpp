@@ -32,6 +32,7 @@ void HelloReader::complete(Peer& peer) {
   core::Hello event;
   event.connection = peer.id;
   event.hello = *hello;
+  event.unit = peer.unit;
   base::fill_random(event.fresh_token.bytes.data(), event.fresh_token.bytes.size());
   driver_.apply(event);
 }

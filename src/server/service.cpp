@@ -63,8 +63,7 @@ void Service::continue_turn() {
   end_turn();
 }
 
-void Service::accepted(std::shared_ptr<net::Channel> connection,
-                       const net::SocketAddress& address) {
+void Service::accepted(std::shared_ptr<net::Channel> connection, std::string unit) {
   begin_turn();
   if (connections_.is_full()) {
     const std::string why = "the server is full: connections_max is reached";
@@ -73,7 +72,7 @@ void Service::accepted(std::shared_ptr<net::Channel> connection,
     return connections_.send_away(std::move(connection));
   }
   if (log_.is_on()) log_.line(LogLevel::debug, connection->peer() + ": accepted");
-  Peer& peer = connections_.add(std::move(connection), address, driver_.now());
+  Peer& peer = connections_.add(std::move(connection), std::move(unit), driver_.now());
   peer.connection->start({[this, &peer](std::string_view bytes) { received(peer, bytes); },
                           [this, &peer](net::CloseCause cause, const std::string& detail) {
                             closed(peer, cause, detail);

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "core/engine.h"
-#include "net/address/socket_address.h"
 #include "net/channel.h"
 #include "server/connection_manager.h"
 #include "server/engine_driver.h"
@@ -44,7 +43,7 @@ class Service {
 
   void tick();
   void continue_turn();
-  void accepted(std::shared_ptr<net::Channel> connection, const net::SocketAddress& address);
+  void accepted(std::shared_ptr<net::Channel> connection, std::string unit);
   /// Ends it at once: something was thrown in the midst of its work, which cannot be trusted now.
   void fail(std::string_view why);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/monotonic_now.h"
+#include "net/address/unit.h"
 #include "net/connection.h"
 
 namespace muster::server {
@@ -50,9 +51,10 @@ void ServiceHost::start(std::vector<net::Listening> listenings) {
 }
 
 void ServiceHost::accepted(net::UniqueFd fd, const net::SocketAddress& address) {
+  std::string unit = net::unit_of(fd.get(), address);
   service_.accepted(net::Connection::create(loop_, std::move(fd), address,
                                             user_timeout(service_.settings().core)),
-                    address);
+                    std::move(unit));
 }
 
 base::Instant ServiceHost::now() const { return base::monotonic_now(); }

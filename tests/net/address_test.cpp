@@ -1,11 +1,34 @@
 #include "net/address/address.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+
 #include <doctest/doctest.h>
+
+#include "net/address/unit.h"
 
 namespace {
 
 using muster::ErrorCode;
 using muster::net::parse_address;
+
+muster::net::SocketAddress ipv4(const char* text) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  REQUIRE(::inet_pton(AF_INET, text, &address.sin_addr) == 1);
+  return {reinterpret_cast<const sockaddr*>(&address), sizeof(address)};
+}
+
+muster::net::SocketAddress ipv6(const char* text) {
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  REQUIRE(::inet_pton(AF_INET6, text, &address.sin6_addr) == 1);
+  return {reinterpret_cast<const sockaddr*>(&address), sizeof(address)};
+}
 
 TEST_CASE("an address is read and written the same") {
   for (const char* text : {"127.0.0.1:29500", "[::1]:29500", "a.host.example:1", ":65535",
@@ -61,6 +84,23 @@ TEST_CASE("an address that is none is an invalid argument") {
   }
   CHECK(parse_address("unix:").error().detail.find("path") != std::string::npos);
   CHECK(parse_address("unix:29400")->host == "unix");
+}
+
+TEST_CASE("a connection counts for its address, its network of IPv6, or its user") {
+  using muster::net::unit_of;
+  CHECK(unit_of(-1, ipv4("10.0.0.7")) == "10.0.0.7");
+  CHECK(unit_of(-1, ipv4("127.0.0.2")) == "127.0.0.2");
+  CHECK(unit_of(-1, ipv6("2001:db8:1:2:3:4:5:6")) == "2001:db8:1:2::/64");
+  CHECK(unit_of(-1, ipv6("2001:db8:1:2::9")) == unit_of(-1, ipv6("2001:db8:1:2::1")));
+  CHECK(unit_of(-1, ipv6("2001:db8:1:3::9")) != unit_of(-1, ipv6("2001:db8:1:2::9")));
+  CHECK(unit_of(-1, ipv6("::ffff:10.0.0.7")) == "10.0.0.7");
+  CHECK(unit_of(-1, muster::net::SocketAddress::unix_path("/socket")) == "uid unknown");
+  std::array<int, 2> ends{};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
+  const std::string user = "uid " + std::to_string(::geteuid());
+  CHECK(unit_of(ends[0], muster::net::SocketAddress::unix_path("/socket")) == user);
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 // What clients do in scripts of the server: they connect, write, take what they are sent, or do
 // not.
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -14,16 +12,8 @@ namespace {
 /// Of no message that there is.
 constexpr auto unknown_operation = static_cast<wire::Operation>(999);
 
-net::SocketAddress address_of(const std::string& host) {
-  if (host == "unix") return net::SocketAddress::unix_path("/socket");
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(50000);
-  if (::inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) {
-    throw ScriptError("not an address: " + host);
-  }
-  return {reinterpret_cast<const sockaddr*>(&address), sizeof(address)};
-}
+/// Whose shares a connection of `host` counts for.
+std::string unit_of(const std::string& host) { return host == "unix" ? "uid 1000" : host; }
 
 }  // namespace
 
@@ -122,7 +112,7 @@ void ServerRunner::connect(ConnectedClient& one, Arguments& arguments) {
   one.connection = &connection;
   one.writes_later = false;
   one.later.clear();
-  service().accepted(connection.channel, address_of(host));
+  service().accepted(connection.channel, unit_of(host));
 }
 
 void ServerRunner::say_hello(ConnectedClient& one) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/session/backlog.h"
 #include "core/session/effects.h"
 #include "core/session/session.h"
 
@@ -17,6 +18,18 @@ namespace muster::core {
 class EffectList {
  public:
   std::vector<Effect>& all() { return all_; }
+
+  void begin_event() {
+    all_.clear();
+    work_ = 1;
+  }
+  /// What the event has cost, in steps that do not depend on the machine.
+  std::uint64_t work() const { return work_; }
+  void spend(std::uint64_t work) { work_ += work; }
+
+  /// What was decided and need not be done in this event.
+  Backlog& backlog() { return backlog_; }
+  const Backlog& backlog() const { return backlog_; }
 
   template <class One>
   void add(One effect) {
@@ -53,6 +66,8 @@ class EffectList {
   }
 
   std::vector<Effect> all_;
+  std::uint64_t work_ = 1;
+  Backlog backlog_;
 };
 
 }  // namespace muster::core

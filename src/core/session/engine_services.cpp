@@ -31,7 +31,7 @@ EngineServices::EngineServices(Options options)
 EngineServices::~EngineServices() = default;
 
 Duration EngineServices::begin_event(Instant now) {
-  effects_.all().clear();
+  effects_.begin_event();
   brought_in_ = nullptr;
   brought_.reset();
   return clock_.observe(now, options_.gap_max);

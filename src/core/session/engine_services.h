@@ -61,6 +61,7 @@ class EngineServices {
 
   /// For events and log lines; answers go through here.
   EffectList& effects() { return effects_; }
+  const EffectList& effects() const { return effects_; }
 
   // For the engine.
 

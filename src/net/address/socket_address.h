@@ -28,7 +28,7 @@ class SocketAddress {
   bool is_local_only() const;
   std::uint16_t port() const;
   void set_port(std::uint16_t port);
-  /// The host alone, without the port: what the limits per address count.
+  /// The host alone, without the port.
   std::string host() const;
 
   friend bool operator==(const SocketAddress& a, const SocketAddress& b);

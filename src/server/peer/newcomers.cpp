@@ -1,15 +1,24 @@
 #include "server/peer/newcomers.h"
 
-namespace muster::server {
+#include <string_view>
 
-void Newcomers::add(Peer& peer, const net::SocketAddress& address, base::Instant now) {
+namespace muster::server {
+namespace {
+
+/// This machine is not.
+bool is_counted(std::string_view unit) {
+  return !unit.starts_with("127.") && unit != "::/64" && !unit.starts_with("uid ");
+}
+
+}  // namespace
+
+void Newcomers::add(Peer& peer, base::Instant now) {
   peer.hello = std::make_unique<HelloStage>(peer);
   peer.hello->deadline = now + limits_.hello_time;
   waiting_.append(peer.hello->place);
   ++count_;
-  if (address.is_local_only()) return;
-  peer.hello->counted_host = address.host();
-  if (++counts_[peer.hello->counted_host] == limits_.hello_connections_per_address_max) {
+  if (!is_counted(peer.unit)) return;
+  if (++counts_[peer.unit] == limits_.hello_connections_per_address_max) {
     ++full_hosts_count_;
   }
 }
@@ -17,8 +26,7 @@ void Newcomers::add(Peer& peer, const net::SocketAddress& address, base::Instant
 void Newcomers::remove(Peer& peer) {
   if (!peer.hello) return;
   --count_;
-  if (!peer.hello->counted_host.empty()) {
-    const auto found = counts_.find(peer.hello->counted_host);
+  if (const auto found = counts_.find(peer.unit); found != counts_.end()) {
     if (found->second-- == limits_.hello_connections_per_address_max) --full_hosts_count_;
     if (found->second == 0) counts_.erase(found);
   }

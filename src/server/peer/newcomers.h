@@ -6,7 +6,6 @@
 
 #include "base/time.h"
 #include "core/session/connection_limits.h"
-#include "net/address/socket_address.h"
 #include "server/peer/peer.h"
 
 namespace muster::server {
@@ -16,7 +15,7 @@ class Newcomers {
  public:
   explicit Newcomers(const core::ConnectionLimits& limits) : limits_(limits) {}
 
-  void add(Peer& peer, const net::SocketAddress& address, base::Instant now);
+  void add(Peer& peer, base::Instant now);
   /// The peer has said its hello, or is gone.
   void remove(Peer& peer);
 

@@ -24,7 +24,6 @@ struct HelloStage {
   std::array<char, wire::client_hello_bytes> bytes;
   std::size_t count = 0;
   base::Instant deadline{};
-  std::string counted_host;     ///< of which there may be so many newcomers; empty: not counted
   core::ChainLink<Peer> place;  ///< among the newcomers, see there
 };
 
@@ -45,6 +44,7 @@ struct Peer {
   Outbox outbox;
   std::unique_ptr<HelloStage> hello;  ///< null: it has been said
   FrameAssembler frames;
+  std::string unit;                 ///< whose shares it counts for
   std::string session;              ///< as the log names it; empty: none was begun
   std::string process;              ///< whose it is, as the log names it
   std::uint64_t charged_bytes = 0;  ///< to the quota, for what waits to be sent
