@@ -54,7 +54,7 @@ void Engine::on(const Advance&) {
     if (timer == nullptr) break;
     work += fire(*timer, work_per_advance_max - work);
   }
-  name_spaces_.delete_one_unused();
+  name_spaces_.sweep();
 }
 
 void Engine::on(const Continue&) { services_.effects().backlog().work(work_per_continue_max); }

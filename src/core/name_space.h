@@ -6,24 +6,36 @@
 #include "core/groups/groups.h"
 #include "core/keys/table.h"
 #include "core/memory/payload.h"
+#include "core/session/accounts.h"
 
 namespace muster::core {
 
 /// One namespace: its quota, its keys, its groups. Made with its first session, deleted when no
 /// session is left and nothing is in it.
 struct NameSpace {
-  NameSpace(std::string its_name, EngineServices& services, Quota& server)
+  NameSpace(std::string its_name, Unit& its_maker, EngineServices& services)
       : name(std::move(its_name)),
-        quota(services.options().namespace_memory_bytes_max, &server),
-        table(services, quota),
-        groups(services, quota) {}
+        maker(its_maker),
+        quota(services.options().namespace_memory_bytes_max, &services.quota()),
+        accounts(quota),
+        table(services, accounts),
+        groups(services, accounts) {
+    ++maker.name_spaces_count;
+  }
+  ~NameSpace() { --maker.name_spaces_count; }
+
+  /// Whether nobody would miss it.
+  bool is_empty() const { return sessions == 0 && table.empty() && groups.empty(); }
 
   std::string name;
+  Unit& maker;
   Quota quota;
+  Accounts accounts;
   Table table;
   Groups groups;
   std::uint32_t sessions = 0;
-  bool watched = false;  ///< the engine looks now and then whether it can be deleted
+  bool is_idle = false;  ///< it is looked at now and then whether it is over
+  Instant idle_since{};
 };
 
 }  // namespace muster::core

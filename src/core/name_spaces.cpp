@@ -1,40 +1,110 @@
 #include "core/name_spaces.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "core/session/failure.h"
+
+// Life of a namespace: made with its first session -> idle: the last one has gone -> over: nothing
+// is in it, and nothing of it is on its way. Or it is dropped with its keys, by an operator or
+// because it has been idle for too long: then nobody finds it any more, and its keys go in pieces.
+
 namespace muster::core {
+namespace {
 
-NameSpace* NameSpaces::find_or_make(const std::string& name) {
+constexpr std::size_t swept_at_a_time = 16;
+
+/// Removes the keys of a namespace that was dropped.
+class Removal final : public Backlog::Job {
+ public:
+  explicit Removal(NameSpace& name_space) : name_space_(name_space) {}
+  int work(int work_max) override { return name_space_.table.remove_some(work_max); }
+
+ private:
+  NameSpace& name_space_;  ///< stands until its last key has gone
+};
+
+}  // namespace
+
+NameSpace* NameSpaces::find(const std::string& name) const {
   const auto found = name_spaces_.find(name);
-  if (found != name_spaces_.end()) return found->second.get();
-  if (name_spaces_.size() >= services_.options().name_spaces_max) return nullptr;
-  auto made = std::make_unique<NameSpace>(name, services_, services_.quota());
-  return name_spaces_.emplace(name, std::move(made)).first->second.get();
+  return found == name_spaces_.end() ? nullptr : found->second.get();
 }
 
-void NameSpaces::session_gone(NameSpace& name_space) {
-  if (--name_space.sessions != 0 || name_space.watched) return;
-  watched_.push_back(&name_space);
-  name_space.watched = true;
+std::optional<Error> NameSpaces::refusal_to_make(const std::string& name, const Unit& unit) {
+  if (name.empty()) return std::nullopt;  // the default one has a place of its own
+  const Options& options = services_.options();
+  if (unit.name_spaces_count >= options.name_spaces_per_unit_max) {
+    return full(unit.name + " has made namespaces_per_unit_max namespaces that are not empty",
+                unit.name_spaces_count, options.name_spaces_per_unit_max);
+  }
+  const std::size_t count = name_spaces_.size() - name_spaces_.count({});
+  if (count < options.name_spaces_max) return std::nullopt;
+  return full("the server is full: it has reached its namespaces_max", count,
+              options.name_spaces_max);
 }
 
-/// Are its keys gone by now, and the replies that were on their way?
-void NameSpaces::delete_one_unused() {
-  if (watched_.empty()) return;
-  NameSpace& name_space = *watched_.front();
-  watched_.pop_front();
-  if (name_space.sessions != 0) {
-    name_space.watched = false;
-    return;
+NameSpace& NameSpaces::make(const std::string& name, Unit& unit) {
+  auto made = std::make_unique<NameSpace>(name, unit, services_);
+  return *name_spaces_.emplace(name, std::move(made)).first->second;
+}
+
+void NameSpaces::session_gone(NameSpace& name_space, Account& account) {
+  name_space.accounts.drop_if_over(units_, account);
+  if (--name_space.sessions != 0) return;
+  name_space.idle_since = services_.now();
+  if (drop_if_over(name_space) || name_space.is_idle) return;
+  idle_.push_back(name_space.name);
+  name_space.is_idle = true;
+}
+
+void NameSpaces::sweep() {
+  for (std::size_t count = std::min(idle_.size(), swept_at_a_time); count > 0; --count) {
+    const std::string name = std::move(idle_.front());
+    idle_.pop_front();
+    NameSpace* const name_space = find(name);
+    if (name_space == nullptr || !name_space->is_idle) continue;
+    name_space->is_idle = name_space->sessions == 0;
+    if (!name_space->is_idle || drop_if_over(*name_space)) continue;
+    const Duration lifetime = services_.options().name_space_idle_lifetime;
+    if (lifetime > Duration::zero() && services_.now() - name_space->idle_since >= lifetime) {
+      drop(*name_space);
+    } else {
+      idle_.push_back(name);
+    }
   }
-  Counts counts;
-  name_space.table.add_counts(counts);
-  name_space.groups.add_counts(counts);
-  if (counts.keys + counts.groups == 0 && name_space.quota.used_bytes() == 0) {
-    name_spaces_.erase(name_spaces_.find(name_space.name));
-    return;
+  for (std::size_t count = std::min(dropped_.size(), swept_at_a_time); count > 0; --count) {
+    std::unique_ptr<NameSpace> name_space = std::move(dropped_.front());
+    dropped_.pop_front();
+    if (!is_over(*name_space)) {
+      dropped_.push_back(std::move(name_space));
+      continue;
+    }
+    Unit& maker = name_space->maker;
+    name_space.reset();
+    units_.drop_if_over(maker);
   }
-  watched_.push_back(&name_space);
+}
+
+bool NameSpaces::is_over(NameSpace& name_space) {
+  if (!name_space.is_empty()) return false;
+  name_space.accounts.sweep(units_, Accounts::count_max);
+  return name_space.accounts.size() == 0 && name_space.quota.used_bytes() == 0;
+}
+
+bool NameSpaces::drop_if_over(NameSpace& name_space) {
+  if (!is_over(name_space)) return false;
+  Unit& maker = name_space.maker;
+  name_spaces_.erase(name_spaces_.find(name_space.name));
+  units_.drop_if_over(maker);
+  return true;
+}
+
+void NameSpaces::drop(NameSpace& name_space) {
+  const auto found = name_spaces_.find(name_space.name);
+  dropped_.push_back(std::move(found->second));
+  name_spaces_.erase(found);
+  services_.effects().backlog().add(std::make_unique<Removal>(name_space));
 }
 
 void NameSpaces::add_counts(Counts& counts) const {
@@ -42,6 +112,12 @@ void NameSpaces::add_counts(Counts& counts) const {
     name_space->table.add_counts(counts);
     name_space->groups.add_counts(counts);
   }
+}
+
+void NameSpaces::clear() {
+  services_.effects().backlog().clear();
+  dropped_.clear();
+  name_spaces_.clear();
 }
 
 }  // namespace muster::core

@@ -36,13 +36,14 @@ std::optional<Error> refusal_to_resume(const Session& session, const wire::Clien
   return std::nullopt;
 }
 
-Error full(std::string_view limit_name, std::uint64_t actual, std::uint64_t limit) {
-  Error error = failure(ErrorCode::busy, "the server is full: it has reached its ");
-  error.detail += limit_name;
-  error.actual = actual;
-  error.limit = limit;
-  return error;
+/// Whether nothing is lost with it.
+bool is_bare(const Session& session) {
+  return session.bound_keys.empty() && session.members.empty() && session.parked.empty() &&
+         session.unacknowledged.size() == 0;
 }
+
+/// So many sessions of a unit are looked at for one that is bare.
+constexpr int looked_at_max = 32;
 
 }  // namespace
 
@@ -101,15 +102,18 @@ void Sessions::refuse(const Hello& event, Error why) {
 }
 
 void Sessions::begin(const Hello& event) {
-  if (sessions_.size() >= services_.options().sessions_max) {
-    return refuse(event, full("sessions_max", sessions_.size(), services_.options().sessions_max));
+  Unit& unit = name_spaces_.units().find_or_make(event.unit);
+  NameSpace* name_space = name_spaces_.find(event.hello.name_space);
+  std::optional<Error> why;
+  if (name_space == nullptr) why = name_spaces_.refusal_to_make(event.hello.name_space, unit);
+  if (!why) why = refusal_to_begin(unit);
+  if (why) {
+    refuse(event, *std::move(why));
+    return name_spaces_.units().drop_if_over(unit);
   }
-  NameSpace* name_space = name_spaces_.find_or_make(event.hello.name_space);
-  if (name_space == nullptr) {
-    return refuse(event,
-                  full("namespaces_max", name_spaces_.size(), services_.options().name_spaces_max));
-  }
-  auto owned = std::make_unique<Session>(++last_id_, *name_space, name_space->quota);
+  if (name_space == nullptr) name_space = &name_spaces_.make(event.hello.name_space, unit);
+  Account& account = name_space->accounts.find_or_make(unit);
+  auto owned = std::make_unique<Session>(++last_id_, *name_space, account);
   Session& session = *owned;
   session.token = event.fresh_token;
   session.role = event.hello.role;
@@ -117,9 +121,45 @@ void Sessions::begin(const Hello& event) {
   sessions_.emplace(session.id, std::move(owned));
   if (session.role == wire::Role::observer) ++observers_count_;
   ++name_space->sessions;
+  ++account.sessions_count;
+  name_spaces_.units().session_came(account.unit);
   if (session.process.id != ProcessId{}) processes_[session.process.id].append(session.of_process);
   welcome(session, event);
   services_.timers().arm(session.expiry, deadline_of(session));
+}
+
+/// Why there is no room for one more session of `unit`.
+std::optional<Error> Sessions::refusal_to_begin(Unit& unit) {
+  const Quota& memory = services_.quota();
+  if (memory.used_reserve_bytes() > memory.reserve_bytes() / 2) {
+    return full(
+        "memory is short: half of the reserve above memory_bytes_max is in use, and the "
+        "rest is for sessions that are there already",
+        memory.used_bytes(), memory.limit_bytes());
+  }
+  const std::uint32_t limit = services_.options().sessions_max;
+  if (sessions_.size() < limit || make_room(unit)) return std::nullopt;
+  return full("the server is full: it has reached its sessions_max", sessions_.size(), limit);
+}
+
+/// Ends a session that holds nothing: of the unit that has the most or, when `unit` has its share
+/// itself, one of its own that is not connected. False: there is none.
+bool Sessions::make_room(Unit& unit) {
+  const std::size_t share = services_.options().sessions_max / name_spaces_.units().size();
+  const bool has_share = unit.sessions_count >= share;
+  Unit& loser = has_share ? unit : name_spaces_.units().fullest();
+  for (int count = 0; count < looked_at_max && !loser.sessions.empty(); ++count) {
+    Session& session = loser.sessions.first();
+    if (is_bare(session) && (!has_share || session.connection == 0)) {
+      Error why = failure(ErrorCode::resource_exhausted,
+                          "the server is full (sessions_max), and this session of " + loser.name +
+                              ", which has the most, held nothing");
+      end(session, std::move(why), LossCause::closed);
+      return true;
+    }
+    loser.sessions.append(session.of_unit);
+  }
+  return false;
 }
 
 void Sessions::resume(const Hello& event) {
@@ -150,6 +190,7 @@ void Sessions::resume(const Hello& event) {
 void Sessions::welcome(Session& session, const Hello& event) {
   session.connection = event.connection;
   connections_.add(event.connection, session);
+  session.account.unit.sessions.append(session.of_unit);
   wire::ServerHello hello;
   hello.resumed = event.hello.session_id != 0;
   hello.incarnation = services_.options().incarnation;
@@ -198,6 +239,7 @@ void Sessions::disconnected(const Disconnected& event) {
 
 void Sessions::detach(Session& session, DisconnectCause cause) {
   session.connection = 0;
+  session.account.unit.sessions.prepend(session.of_unit);
   session.disconnected = services_.now();
   session.paused_when_disconnected = services_.clock().paused();
   session.disconnect_cause = cause;
@@ -262,6 +304,7 @@ void Sessions::end(Session& session, LossCause cause) {
   session.expiry.disarm();
   services_.forget(session);
   session.of_process.leave();
+  session.of_unit.leave();
   const auto process = processes_.find(session.process.id);
   if (process != processes_.end() && process->second.empty()) processes_.erase(process);
   if (cause != LossCause::none) ++lost_count_;
@@ -272,7 +315,17 @@ void Sessions::end(Session& session, LossCause cause) {
   sessions_.erase(owned);
   name_space.table.session_ended(session);
   name_space.groups.session_ended(session, cause);
-  name_spaces_.session_gone(name_space);
+}
+
+void Sessions::bury() {
+  while (!ended_.empty()) {
+    NameSpace& name_space = ended_.back()->name_space;
+    Account& account = ended_.back()->account;
+    ended_.pop_back();
+    --account.sessions_count;
+    name_spaces_.units().session_gone(account.unit);
+    name_spaces_.session_gone(name_space, account);
+  }
 }
 
 std::vector<const Session*> Sessions::after(const NameSpace& name_space, std::uint64_t id) const {
@@ -302,7 +355,7 @@ void Sessions::add_counts(Counts& counts) const {
 }
 
 void Sessions::release() {
-  ended_.clear();
+  bury();
   for (auto& [id, session] : sessions_) {
     session->parked.clear();
     session->unacknowledged.drain([](auto) {});

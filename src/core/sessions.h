@@ -50,7 +50,7 @@ class Sessions {
   std::uint64_t lost_count() const { return lost_count_; }
 
   /// Frees the sessions that the last event has ended.
-  void bury() { ended_.clear(); }
+  void bury();
   /// Lets go of all that sessions have of namespaces, which go before them.
   void release();
 
@@ -63,6 +63,8 @@ class Sessions {
   };
 
   std::optional<Error> refusal(const wire::ClientHello& hello) const;
+  std::optional<Error> refusal_to_begin(Unit& unit);
+  bool make_room(Unit& unit);
   void refuse(const Hello& event, Error why);
   void begin(const Hello& event);
   void resume(const Hello& event);

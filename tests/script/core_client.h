@@ -56,6 +56,7 @@ struct GroupHandle {
 struct Client {
   std::string name;
   wire::ClientHello hello;  ///< what it says when it connects
+  std::string unit;
   core::ConnectionId connection = 0;
   core::ConnectionId closed_connection = 0;  ///< the last one that the server closed
   bool silent = false;

@@ -46,7 +46,7 @@ void CoreRunner::say_hello(Client& client) {
   token.bytes.fill(0x55);
   token.bytes[0] = static_cast<std::uint8_t>(last_connection_);
   token.bytes[1] = static_cast<std::uint8_t>(last_connection_ >> 8);
-  apply(core::Hello{client.connection, client.hello, token});
+  apply(core::Hello{client.connection, client.hello, token, client.unit});
 }
 
 void CoreRunner::connect(Client& client, Arguments& arguments) {
@@ -54,6 +54,7 @@ void CoreRunner::connect(Client& client, Arguments& arguments) {
   client = Client();
   client.name = std::move(name);
   client.hello = hello_of(arguments, client.name, processes_);
+  client.unit = arguments.named("unit").value_or("10.0.0.1");
   say_hello(client);
 }
 

@@ -146,7 +146,12 @@ void CoreRunner::apply_from(const Client& client, const core::Event& event) {
 }
 
 void CoreRunner::apply(const core::Event& event) {
-  auto effects = std::move(engine().apply(event, now_));
+  tell_all(engine().apply(event, now_));
+  while (engine().has_backlog()) tell_all(engine().apply(core::Continue{}, now_));
+}
+
+void CoreRunner::tell_all(std::vector<core::Effect>& all) {
+  const auto effects = std::move(all);
   for (const core::Effect& effect : effects) {
     std::visit([this](const auto& one) { tell(one); }, effect);
   }

@@ -42,6 +42,7 @@ class CoreRunner : public Runner {
   void say_hello(Client& client);
   void apply_from(const Client& client, const core::Event& event);
   void apply(const core::Event& event);
+  void tell_all(std::vector<core::Effect>& all);
   void advance_what_is_due();
   void beat_all();
   void tell(const core::SendHello& effect);

@@ -32,6 +32,8 @@ core::Options server_options(Arguments& arguments, Processes& processes) {
   read(arguments, "namespace_memory_bytes_max", options.namespace_memory_bytes_max);
   read(arguments, "sessions_max", options.sessions_max);
   read(arguments, "namespaces_max", options.name_spaces_max);
+  read(arguments, "namespaces_per_unit_max", options.name_spaces_per_unit_max);
+  read(arguments, "namespace_idle_lifetime", options.name_space_idle_lifetime);
   read(arguments, "groups_per_namespace_max", options.groups_per_namespace_max);
   read(arguments, "open_rounds_max", options.open_rounds_max);
   read(arguments, "cached_results_max", options.cached_results_max);

@@ -10,16 +10,19 @@ constexpr Duration gathered_for = std::chrono::milliseconds(100);
 
 }  // namespace
 
-Epoch::Epoch(EngineServices& its_services, Quota& its_quota, Objects& objects,
+Epoch::Epoch(EngineServices& its_services, Account& its_account, Objects& objects,
              const std::string& group_name, std::uint64_t number, Duration data_expiration)
     : services(its_services),
-      quota(its_quota),
+      account(its_account),
       roster(its_services, group_name, number),
-      shelf(its_services, its_quota, objects, expiry, roster.group, number, data_expiration),
-      rounds(its_services, its_quota, roster, shelf),
-      streams(its_services, its_quota, roster, shelf) {
+      shelf(its_services, account.quota, objects, expiry, roster.group, number, data_expiration),
+      rounds(its_services, account.quota, roster, shelf),
+      streams(its_services, account.quota, roster, shelf) {
   roster.data_expiration = data_expiration;
+  ++account.epochs_count;
 }
+
+Epoch::~Epoch() { --account.epochs_count; }
 
 Member& Epoch::add(Session& session, Payload info, HeldBytes record) {
   session.members.reserve(session.members.size() + 1);
@@ -52,7 +55,7 @@ void Epoch::lose(Member& member, LossCause cause) {
   if (member.session->ended) member.unlink();
 
   if (roster.lost.size() == 1) {  // from then on nothing new waits
-    const Failure failure = roster.loss(quota);
+    const Failure failure = roster.loss(account.quota);
     rounds.break_off(failure);
     streams.close(failure);
   }
@@ -75,8 +78,8 @@ void Epoch::leave(Member& member) {
 }
 
 void Epoch::close() {
-  const Failure over =
-      make_failure(quota, roster.error(ErrorCode::stale_epoch, "the group has formed anew"));
+  const Failure over = make_failure(
+      account.quota, roster.error(ErrorCode::stale_epoch, "the group has formed anew"));
   rounds.close(over);
   streams.close(over);
   telling.disarm();

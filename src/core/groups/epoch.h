@@ -19,8 +19,9 @@ class Group;
 /// lost: broken, every call fails -> the members regroup, or the last of them goes: over. It stays
 /// until no session refers to it, so that late callers are told why it is over.
 struct Epoch {
-  Epoch(EngineServices& its_services, Quota& quota, Objects& objects, const std::string& group_name,
-        std::uint64_t number, Duration data_expiration);
+  Epoch(EngineServices& its_services, Account& account, Objects& objects,
+        const std::string& group_name, std::uint64_t number, Duration data_expiration);
+  ~Epoch();
   Epoch(const Epoch&) = delete;
   Epoch& operator=(const Epoch&) = delete;
 
@@ -39,11 +40,13 @@ struct Epoch {
   /// Tells a session that comes back what it may have missed.
   void tell_again(const Member& member);
   void objects_expire();
+  /// Who was lost so far, as those are told who call now.
+  const Failure& loss() { return roster.loss(account.quota); }
   /// To all: everybody who was lost or, when nobody was, has left.
   void tell_who_is_gone();
 
   EngineServices& services;
-  Quota& quota;
+  Account& account;  ///< of the group
   const Instant formed = services.now();
   Group* group = nullptr;  ///< whose current epoch it is; null: over
   Roster roster;

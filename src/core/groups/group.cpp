@@ -60,10 +60,12 @@ Joiner::~Joiner() {
   while (!waits.empty()) waits.first().link.leave();
 }
 
-Group::Group(GroupsState& state, std::string name)
-    : state_(state), name_(std::move(name)), joiners_(state.claimants) {}
+Group::Group(GroupsState& state, Account& account, std::string name)
+    : state_(state), account_(account), name_(std::move(name)), joiners_(state.claimants) {
+  ++account_.groups_count;
+}
 
-Group::~Group() = default;
+Group::~Group() { --account_.groups_count; }
 
 JoinRules Group::rules() const {
   return {state_.services, name_, formed_ ? &formed_->epoch : nullptr, joiners_};
@@ -106,10 +108,11 @@ std::vector<const Joiner*> Group::candidates() const {
 
 void Group::admit(const RequestContext& context, const wire::Join& request) {
   auto joiner = std::make_unique<Joiner>(*this, context.session, request);
-  joiner->info = make_payload(state_.quota, request.info);
-  if (joiner->info == nullptr || !joiner->record.add(state_.quota, joiner_record_bytes)) {
+  Quota& quota = context.session.account.quota;
+  joiner->info = make_payload(quota, request.info, Charging::reserve);
+  if (joiner->info == nullptr || !joiner->record.add(quota, joiner_record_bytes)) {
     const std::uint64_t bytes = joiner_record_bytes + request.info.size();
-    return state_.services.fail(context, memory_exhausted(state_.services, state_.quota, bytes));
+    return state_.services.fail(context, memory_exhausted(state_.services, quota, bytes));
   }
   Parked* parked = state_.services.park(context);
   if (parked == nullptr) return;

@@ -24,7 +24,8 @@ struct GroupsState;
 /// group_inspect.cpp tells operators.
 class Group {
  public:
-  Group(GroupsState& state, std::string name);
+  /// `account` has made it, and is charged for its rounds and streams.
+  Group(GroupsState& state, Account& account, std::string name);
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -97,6 +98,7 @@ class Group {
   std::uint32_t world_size() const;
 
   GroupsState& state_;
+  Account& account_;
   std::string name_;
   Joiners joiners_;
   std::optional<Formed> formed_;  ///< nothing: it forms

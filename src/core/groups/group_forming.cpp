@@ -40,7 +40,7 @@ void Group::form_from_joiners() {
 void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
   Epoch* const old = formed_ ? &formed_->epoch : nullptr;
   auto made = std::make_unique<Epoch>(
-      state_.services, state_.quota, state_.objects, name_, state_.services.next_epoch(),
+      state_.services, account_, state_.objects, name_, state_.services.next_epoch(),
       old != nullptr ? old->roster.data_expiration : joiners_.forming().data_expiration());
   std::vector<std::unique_ptr<Joiner>> joiners;
   for (const Seat& seat : seats) {
@@ -82,7 +82,7 @@ void Group::supersede(Epoch& old, const std::vector<Seat>& seats, const Member* 
     Error fenced = old.roster.error(ErrorCode::fenced, "the others regrouped without this rank");
     fenced.decided_by = "rank " + std::to_string(decider->rank);
     old.roster.blame(fenced, *decider);
-    old.roster.fenced = make_failure(state_.quota, fenced);
+    old.roster.fenced = make_failure(account_.quota, fenced);
   }
   for (Member& member : old.roster.members) {
     if (member.live()) member.standing = Standing::fenced;

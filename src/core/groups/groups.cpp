@@ -40,21 +40,40 @@ std::optional<Error> Groups::refusal(const wire::Join& request) const {
   return std::nullopt;
 }
 
+/// Why `account` cannot have one more group.
+std::optional<Error> Groups::refusal_to_make(const Account& account) const {
+  const std::uint32_t count_max = state_.services.options().groups_per_namespace_max;
+  const std::size_t count = state_.groups.size();
+  if (count >= count_max) {
+    return exhausted("groups_per_namespace_max groups are there already", count, count_max);
+  }
+  const std::size_t share = count_max / state_.accounts.size();
+  if (count >= count_max - count_max / 8 && account.groups_count >= share) {
+    return exhausted("the namespace is nearly full of groups, and " + account.unit.name +
+                         " has its share of groups_per_namespace_max",
+                     account.groups_count, share);
+  }
+  const Quota& server = state_.services.quota();
+  const std::uint64_t used_bytes = server.used_reserve_bytes();
+  const std::uint64_t reserve_bytes = server.reserve_bytes() - server.reserve_bytes() / 4;
+  if (used_bytes <= reserve_bytes) return std::nullopt;
+  return exhausted(
+      "memory is short: the reserve above memory_bytes_max is for groups that are "
+      "there already; remove keys, or start the server with a higher limit",
+      server.used_bytes(), server.limit_bytes() + reserve_bytes);
+}
+
 /// The group of that name, made if need be; null when there are too many.
 Group* Groups::group_for(const RequestContext& context, std::string_view name) {
   std::string key(name);
   const auto found = state_.groups.find(key);
   if (found != state_.groups.end()) return found->second.get();
-  const std::uint32_t count_max = state_.services.options().groups_per_namespace_max;
-  if (state_.groups.size() >= count_max) {
-    Error error =
-        failure(ErrorCode::resource_exhausted, "groups_per_namespace_max groups are there already");
-    error.limit = count_max;
-    error.actual = state_.groups.size();
-    state_.services.fail(context, std::move(error));
+  Account& account = context.session.account;
+  if (auto why = refusal_to_make(account)) {
+    state_.services.fail(context, *std::move(why));
     return nullptr;
   }
-  auto group = std::make_unique<Group>(state_, key);
+  auto group = std::make_unique<Group>(state_, account, key);
   return state_.groups.emplace(std::move(key), std::move(group)).first->second.get();
 }
 
@@ -81,17 +100,16 @@ Groups::Caller Groups::any_member(const RequestContext& context, std::uint64_t n
 Groups::Caller Groups::live_member(const RequestContext& context, std::uint64_t number) {
   const Caller caller = any_member(context, number);
   if (!caller || caller.member->live()) return caller;
-  Roster& roster = caller.epoch->roster;
   const bool fenced = caller.member->standing == Standing::fenced;
-  state_.services.answer(context,
-                         answer_of_failure(fenced ? roster.fenced : roster.loss(state_.quota), {}));
+  state_.services.answer(
+      context, answer_of_failure(fenced ? caller.epoch->roster.fenced : caller.epoch->loss(), {}));
   return {};
 }
 
 Groups::Caller Groups::unbroken_member(const RequestContext& context, std::uint64_t number) {
   const Caller caller = live_member(context, number);
   if (!caller || !caller.epoch->roster.broken()) return caller;
-  state_.services.answer(context, answer_of_failure(caller.epoch->roster.loss(state_.quota), {}));
+  state_.services.answer(context, answer_of_failure(caller.epoch->loss(), {}));
   return {};
 }
 

@@ -19,7 +19,7 @@ namespace muster::core {
 /// -> the last member goes: the group is deleted.
 class Groups {
  public:
-  Groups(EngineServices& services, Quota& quota) : state_(services, quota) {}
+  Groups(EngineServices& services, const Accounts& accounts) : state_(services, accounts) {}
   Groups(const Groups&) = delete;
   Groups& operator=(const Groups&) = delete;
 
@@ -56,6 +56,7 @@ class Groups {
   /// engine does not.
   static void fired(Timer& timer);
 
+  bool empty() const { return state_.groups.empty(); }
   void add_counts(Counts& counts) const;
 
  private:
@@ -67,6 +68,7 @@ class Groups {
   };
 
   std::optional<Error> refusal(const wire::Join& request) const;
+  std::optional<Error> refusal_to_make(const Account& account) const;
   Group* group_for(const RequestContext& context, std::string_view name);
   Epoch* epoch_of(std::uint64_t number) const;
   // They fail the request when the caller is nobody in the epoch; when it was lost or fenced; when

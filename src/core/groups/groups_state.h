@@ -13,8 +13,8 @@ namespace muster::core {
 
 /// All groups of one namespace, and what they share.
 struct GroupsState {
-  GroupsState(EngineServices& its_services, Quota& its_quota)
-      : services(its_services), quota(its_quota) {}
+  GroupsState(EngineServices& its_services, const Accounts& its_accounts)
+      : services(its_services), accounts(its_accounts) {}
   GroupsState(const GroupsState&) = delete;
   GroupsState& operator=(const GroupsState&) = delete;
 
@@ -25,7 +25,7 @@ struct GroupsState {
   void reconsider(const Session& session);
 
   EngineServices& services;
-  Quota& quota;
+  const Accounts& accounts;
   Objects objects;
   std::unordered_map<std::uint64_t, std::unique_ptr<Epoch>> epochs;
   Claimants claimants;

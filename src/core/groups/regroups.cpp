@@ -168,7 +168,7 @@ void Regroups::trim_decided() {
 }
 
 void Regroups::fail(const Error& error) {
-  Decided decided{make_failure(epoch_.quota, error), 0};
+  Decided decided{make_failure(epoch_.account.quota, error), 0};
   for (const Member& member : epoch_.roster.members) {
     if (member.live() && !called(member)) ++decided.to_come;
   }

@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstring>
 #include <memory>
+#include <new>
 
 namespace muster::core {
 namespace {
@@ -59,6 +60,25 @@ void Block::overwrite(std::string_view first, std::string_view second) {
   copy(begin, first);
   copy(begin + first.size(), second);
   sizes().value_bytes = static_cast<std::uint32_t>(first.size() + second.size());
+}
+
+Block make_charged(Quota& quota, std::string_view key, const NewValue& value, Block::Extras extras,
+                   Charging charging) {
+  const std::uint64_t bytes = Block::taken_bytes(key.size(), value, extras);
+  if (!quota.charge(bytes, charging)) return {};
+  try {
+    return Block::make(key, value, extras);
+  } catch (const std::bad_alloc&) {
+    quota.release(bytes);
+    if (charging == Charging::always) throw;
+    quota.set_short(true);
+    return {};
+  }
+}
+
+void free_charged(Quota& quota, Block& block) {
+  quota.release(block.taken_bytes());
+  block.free();
 }
 
 }  // namespace muster::core

@@ -114,4 +114,9 @@ class Block {
   char* at_ = nullptr;
 };
 
+/// A block with a charge for what it takes. None: the quota refuses, or the system.
+Block make_charged(Quota& quota, std::string_view key, const NewValue& value, Block::Extras extras,
+                   Charging charging);
+void free_charged(Quota& quota, Block& block);
+
 }  // namespace muster::core

@@ -14,14 +14,19 @@ namespace muster::core {
 /// by slot numbers, half as long as pointers: with its place in the index, and the block of 96
 /// bytes that a key of 16 and a value of 64 take, a key costs 140 bytes.
 struct Entry {
-  Entry(std::uint32_t its_slot, Block its_block, std::uint32_t its_hash)
-      : block(its_block), hash(its_hash), slot(its_slot) {}
+  Entry(std::uint32_t its_slot, Block its_block, std::uint32_t its_hash, std::uint16_t its_account)
+      : block(its_block),
+        hash(its_hash),
+        slot(its_slot),
+        account(its_account & account_bits),
+        has_value(false) {}
 
   bool present_at(Instant now) const { return has_value && now < deadline; }
   std::string_view key() const { return block.key(); }
   std::string_view value() const { return block.value(); }
 
   static constexpr std::uint32_t none = UINT32_MAX;
+  static constexpr std::uint16_t account_bits = (1U << 15) - 1;
 
   Block block;
   Instant deadline = base::far_future;  ///< armed unless it is that
@@ -31,7 +36,8 @@ struct Entry {
   std::uint32_t previous_in_wheel = none;
   std::uint32_t next_in_wheel = none;
   WheelPlace place_in_wheel;
-  bool has_value = false;
+  std::uint16_t account : 15;  ///< that it is charged to
+  std::uint16_t has_value : 1;
 };
 static_assert(sizeof(Entry) == 40);
 

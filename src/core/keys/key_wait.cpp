@@ -44,7 +44,7 @@ KeyWait::~KeyWait() {
     link.at_key.leave();
     table.drop_if_unused(*link.entry);
   }
-  table.quota.release(charged_bytes(links.size()));
+  parked.session.account.quota.release(charged_bytes(links.size()));
 }
 
 void KeyWait::stand_at(Entry& entry) {

@@ -33,10 +33,6 @@ std::optional<Error> Table::check_ttl(const wire::Ttl& ttl) const {
                  "the TTL is " + in_seconds(*ttl) + "; it must be above zero, or absent");
 }
 
-Error Table::memory_refused(std::uint64_t bytes) const {
-  return memory_exhausted(services_, quota_, bytes);
-}
-
 Instant Table::deadline_of(const wire::Ttl& ttl) const {
   if (!ttl) return base::far_future;
   return services_.now() + std::min(*ttl, wire::duration_max);
@@ -52,16 +48,18 @@ void Table::apply_terms(Entry& entry, const Terms& terms, Session& session) {
 void Table::write(const RequestContext& context, const Spot& spot, std::string_view first,
                   std::string_view second, const Terms& terms, Answer&& answer) {
   const bool binds = terms.binding == Terms::Binding::caller;
-  if (!binds && state_.overwrite(spot, first, second)) {
+  Account& payer = context.session.account;
+  if (!binds && state_.overwrite(payer, spot, first, second)) {
     apply_terms(*spot.entry, terms, context.session);
     return services_.answer(context, std::move(answer));
   }
-  const std::optional<NewValue> value = state_.make_value(first, second);
+  const std::optional<NewValue> value = state_.make_value(payer, first, second);
   const auto binding = binds ? TableState::Binding::room : TableState::Binding::none;
   Draft draft(state_);
-  if (!value || !state_.prepare(draft, spot, *value, binding)) {
-    return services_.fail(
-        context, memory_refused(spot.key.size() + first.size() + second.size() + entry_bytes));
+  if (!value || !state_.prepare(draft, payer, spot, *value, binding)) {
+    const std::uint64_t refused_bytes =
+        spot.key.size() + first.size() + second.size() + entry_bytes;
+    return services_.fail(context, memory_exhausted(services_, payer.quota, refused_bytes));
   }
   Entry* const entry = &draft.entry();
   const bool appeared = state_.put(draft);
@@ -174,6 +172,14 @@ void Table::touch(const RequestContext& context, const wire::Touch& request) {
 
 void Table::session_ended(Session& session) {
   while (!session.bound_keys.empty()) state_.remove(session.bound_keys.first().entry);
+}
+
+int Table::remove_some(int work_max) {
+  int work = 0;
+  for (; work < work_max && state_.entries.end() > 0; ++work) {
+    state_.remove(state_.entries[state_.entries.end() - 1]);
+  }
+  return work;
 }
 
 void Table::add_counts(Counts& counts) const {

@@ -21,8 +21,8 @@ namespace muster::core {
 /// throughout exactly once, with bounded work per page.
 class Table {
  public:
-  Table(EngineServices& services, Quota& quota)
-      : services_(services), options_(services.options()), quota_(quota), state_(services, quota) {}
+  Table(EngineServices& services, Accounts& accounts)
+      : services_(services), options_(services.options()), state_(services, accounts) {}
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
@@ -48,6 +48,10 @@ class Table {
   /// Removes the keys that are bound to the session.
   void session_ended(Session& session);
 
+  /// Removes any keys; nobody waits here. Returns how many, at most `work_max`.
+  int remove_some(int work_max);
+
+  bool empty() const { return state_.key_count == 0; }
   void add_counts(Counts& counts) const;
 
  private:
@@ -70,7 +74,6 @@ class Table {
   std::optional<Error> check_ttl(const wire::Ttl& ttl) const;
 
   Instant deadline_of(const wire::Ttl& ttl) const;
-  Error memory_refused(std::uint64_t bytes) const;
 
   /// Stores the value, in two pieces, and answers with `answer`, or fails without a trace.
   void write(const RequestContext& context, const Spot& spot, std::string_view first,
@@ -85,7 +88,6 @@ class Table {
 
   EngineServices& services_;
   const Options& options_;
-  Quota& quota_;
   TableState state_;
 };
 

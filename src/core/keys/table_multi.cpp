@@ -65,14 +65,18 @@ void Table::park(const RequestContext& context, const Keys& keys) {
   Parked* parked = services_.park(context);
   if (parked == nullptr) return;
   const std::uint64_t bytes = KeyWait::charged_bytes(keys.size());
-  if (!quota_.charge_reserve(bytes)) return services_.fail(*parked, memory_refused(bytes));
+  Account& payer = context.session.account;
+  if (!payer.quota.charge_reserve(bytes)) {
+    return services_.fail(*parked, memory_exhausted(services_, payer.quota, bytes));
+  }
   auto owned = std::make_unique<KeyWait>(state_, *parked, keys.size());
   KeyWait& wait = *owned;
   parked->wait = std::move(owned);
   for (const std::string_view key : keys) {
-    Entry* entry = state_.make_place_to_wait(key);
+    Entry* entry = state_.make_place_to_wait(payer, key);
     if (entry == nullptr) {
-      return services_.fail(*parked, memory_refused(key.size() + entry_bytes + extras_bytes));
+      const std::uint64_t refused_bytes = key.size() + entry_bytes + extras_bytes;
+      return services_.fail(*parked, memory_exhausted(services_, payer.quota, refused_bytes));
     }
     wait.stand_at(*entry);
   }
@@ -110,8 +114,11 @@ void Table::multi_get(const RequestContext& context, const wire::MultiGet& reque
     return services_.fail(context, too_large("the sum of the values", bytes, "bytes", limit));
   }
   // The one read that copies: the copy is charged until it has left.
-  Answer answer = values_answer(quota_, values);
-  if (answer.tail == nullptr) return services_.fail(context, memory_refused(bytes));
+  Quota& quota = context.session.account.quota;
+  Answer answer = values_answer(quota, values);
+  if (answer.tail == nullptr) {
+    return services_.fail(context, memory_exhausted(services_, quota, bytes));
+  }
   services_.answer(context, std::move(answer));
 }
 
@@ -127,15 +134,16 @@ void Table::multi_set(const RequestContext& context, const wire::MultiSet& reque
   Terms terms;
   terms.deadline = deadline_of(request.ttl);
   terms.binding = Terms::Binding::clear;
+  Account& payer = context.session.account;
   std::vector<Draft> drafts;
   drafts.reserve(request.entries.size());
   for (const wire::KeyValue& pair : request.entries) {
     Draft& draft = drafts.emplace_back(state_);
-    const std::optional<NewValue> value = state_.make_value(pair.value);
+    const std::optional<NewValue> value = state_.make_value(payer, pair.value);
     if (!value ||
-        !state_.prepare(draft, state_.look(pair.key), *value, TableState::Binding::none)) {
-      return services_.fail(context,
-                            memory_refused(pair.key.size() + pair.value.size() + entry_bytes));
+        !state_.prepare(draft, payer, state_.look(pair.key), *value, TableState::Binding::none)) {
+      const std::uint64_t refused_bytes = pair.key.size() + pair.value.size() + entry_bytes;
+      return services_.fail(context, memory_exhausted(services_, payer.quota, refused_bytes));
     }
   }
   std::vector<Entry*> appeared;

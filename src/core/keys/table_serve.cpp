@@ -31,8 +31,11 @@ void TableState::serve(std::span<Entry* const> appeared) {
 
 void TableState::share_value(Entry& entry) {
   if (entry.block.is_shared()) return;
+  const Account& account = accounts[entry.account];
+  Quota& quota = quota_of(entry);
   const NewValue value{{}, {}, make_payload(quota, entry.value(), Charging::always)};
-  replace_block(entry, make_block(entry.key(), value, Block::Extras::room, Charging::always));
+  replace_block(entry, account,
+                make_charged(quota, entry.key(), value, Block::Extras::room, Charging::always));
 }
 
 void TableState::serve_readers(std::span<Entry* const> appeared) {

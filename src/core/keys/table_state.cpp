@@ -23,13 +23,14 @@ constexpr int moves_per_removal = 8;  ///< in the wheel, that take as long
 
 Draft::Draft(Draft&& other) noexcept
     : table_(other.table_),
+      payer_(other.payer_),
       entry_(std::exchange(other.entry_, nullptr)),
       block_(std::exchange(other.block_, {})),
       made_entry_(other.made_entry_),
       made_extras_(other.made_extras_) {}
 
 Draft::~Draft() {
-  if (block_) table_->free_block(block_);
+  if (block_) free_charged(payer_->quota, block_);
   if (entry_ == nullptr) return;
   if (made_extras_) table_->drop_extras_if_unused(*entry_);
   if (made_entry_) table_->drop_if_unused(*entry_);
@@ -42,8 +43,8 @@ TableState::~TableState() {
     if (entry->deadline != base::far_future) deadlines->remove(slot);
     bind(*entry, nullptr);
     drop_extras_if_unused(*entry);
-    free_block(entry->block);
-    quota.release(entry_bytes);
+    free_charged(quota_of(*entry), entry->block);
+    quota_of(*entry).release(entry_bytes);
   }
 }
 
@@ -52,53 +53,42 @@ Spot TableState::look_after_removal(Entry& entry, std::string_view key, std::uin
   return {key, hash, index.find(key, hash)};  // it stays if somebody waits there
 }
 
-std::optional<NewValue> TableState::make_value(std::string_view first, std::string_view second) {
+std::optional<NewValue> TableState::make_value(Account& payer, std::string_view first,
+                                               std::string_view second) {
   if (first.size() + second.size() < shared_value_bytes_min)
     return NewValue{first, second, nullptr};
-  Payload payload = second.empty() ? services.keep_brought(quota, first)
-                                   : make_payload_joined(quota, first, second);
+  Payload payload = second.empty() ? services.keep_brought(payer.quota, first, Charging::normal)
+                                   : make_payload_joined(payer.quota, first, second);
   if (payload == nullptr) return std::nullopt;
   return NewValue{{}, {}, std::move(payload)};
 }
 
-Block TableState::make_block(std::string_view key, const NewValue& value, Block::Extras extras,
-                             Charging charging) {
-  const std::uint64_t bytes = Block::taken_bytes(key.size(), value, extras);
-  if (!quota.charge(bytes, charging)) return {};
-  try {
-    return Block::make(key, value, extras);
-  } catch (const std::bad_alloc&) {
-    quota.release(bytes);
-    if (charging == Charging::always) throw;
-    quota.set_short(true);
-    return {};
-  }
-}
-
-void TableState::free_block(Block& block) {
-  quota.release(block.taken_bytes());
-  block.free();
-}
-
-void TableState::replace_block(Entry& entry, Block block) {
-  if (KeyExtras* const extras = entry.block.extras()) block.set_extras(extras);
-  free_block(entry.block);
+void TableState::replace_block(Entry& entry, const Account& payer, Block block) {
+  KeyExtras* const extras = entry.block.extras();
+  if (extras != nullptr) block.set_extras(extras);
+  free_charged(quota_of(entry), entry.block);
   entry.block = block;
+  if (entry.account == payer.index) return;
+  const std::uint64_t bytes = entry_bytes + (extras != nullptr ? extras_bytes : 0);
+  quota_of(entry).release(bytes);
+  entry.account = payer.index & Entry::account_bits;
+  quota_of(entry).charge_always(bytes);
 }
 
-Entry* TableState::make_entry(const Spot& spot, const NewValue& value, Block::Extras extras,
-                              Charging charging) {
+Entry* TableState::make_entry(Account& payer, const Spot& spot, const NewValue& value,
+                              Block::Extras extras, Charging charging) {
+  Quota& quota = payer.quota;
   if (!quota.charge(entry_bytes, charging)) return nullptr;
-  Block block = make_block(spot.key, value, extras, charging);
+  Block block = make_charged(quota, spot.key, value, extras, charging);
   try {
     if (block) {
       index.reserve_one();
-      Entry& entry = entries.emplace(block, spot.hash);
+      Entry& entry = entries.emplace(block, spot.hash, payer.index);
       index.insert(entry);
       return &entry;
     }
   } catch (const std::bad_alloc&) {
-    free_block(block);
+    free_charged(quota, block);
     quota.set_short(true);
   }
   quota.release(entry_bytes);
@@ -106,13 +96,14 @@ Entry* TableState::make_entry(const Spot& spot, const NewValue& value, Block::Ex
 }
 
 bool TableState::make_extras(Entry& entry, Charging charging) {
+  Quota& quota = quota_of(entry);
   if (!entry.block.has_room_for_extras()) {
     const bool is_shared = entry.block.is_shared();
     const NewValue value =
         is_shared ? NewValue{{}, {}, entry.block.shared()} : NewValue{entry.value(), {}, nullptr};
-    const Block block = make_block(entry.key(), value, Block::Extras::room, charging);
+    const Block block = make_charged(quota, entry.key(), value, Block::Extras::room, charging);
     if (!block) return false;
-    replace_block(entry, block);
+    replace_block(entry, accounts[entry.account], block);
   }
   if (!quota.charge(extras_bytes, charging)) return false;
   try {
@@ -130,22 +121,23 @@ void TableState::drop_extras_if_unused(Entry& entry) {
   if (extras == nullptr || extras->used()) return;
   entry.block.set_extras(nullptr);
   delete extras;
-  quota.release(extras_bytes);
+  quota_of(entry).release(extras_bytes);
 }
 
 void TableState::drop_if_unused(Entry& entry) {
   drop_extras_if_unused(entry);
   if (entry.has_value || entry.block.extras() != nullptr) return;
   index.remove(entry);
-  free_block(entry.block);
+  Quota& quota = quota_of(entry);
+  free_charged(quota, entry.block);
   quota.release(entry_bytes);
   entries.erase(entry.slot);
 }
 
-Entry* TableState::make_place_to_wait(std::string_view key) {
+Entry* TableState::make_place_to_wait(Account& payer, std::string_view key) {
   Spot spot = look(key);
   if (spot.entry == nullptr) {
-    spot.entry = make_entry(spot, {}, Block::Extras::room, Charging::reserve);
+    spot.entry = make_entry(payer, spot, {}, Block::Extras::room, Charging::reserve);
   }
   if (spot.entry == nullptr) return nullptr;
   if (spot.entry->block.extras() != nullptr) return spot.entry;
@@ -154,11 +146,13 @@ Entry* TableState::make_place_to_wait(std::string_view key) {
   return nullptr;
 }
 
-bool TableState::prepare(Draft& draft, const Spot& spot, const NewValue& value, Binding binding) {
+bool TableState::prepare(Draft& draft, Account& payer, const Spot& spot, const NewValue& value,
+                         Binding binding) {
   const auto extras = binding == Binding::room ? Block::Extras::room : Block::Extras::none;
+  draft.payer_ = &payer;
   draft.entry_ = spot.entry;
   if (spot.entry == nullptr) {
-    draft.entry_ = make_entry(spot, value, extras, Charging::normal);
+    draft.entry_ = make_entry(payer, spot, value, extras, Charging::normal);
     if (draft.entry_ == nullptr) return false;
     draft.made_entry_ = true;
   }
@@ -169,21 +163,22 @@ bool TableState::prepare(Draft& draft, const Spot& spot, const NewValue& value, 
   }
   if (draft.made_entry_) return true;
   const bool has_room = entry.block.has_room_for_extras();
-  draft.block_ = make_block(entry.key(), value,
-                            has_room ? Block::Extras::room : Block::Extras::none, Charging::normal);
+  draft.block_ =
+      make_charged(payer.quota, entry.key(), value,
+                   has_room ? Block::Extras::room : Block::Extras::none, Charging::normal);
   return static_cast<bool>(draft.block_);
 }
 
 bool TableState::put(Draft& draft) {
   Entry& entry = *std::exchange(draft.entry_, nullptr);
-  if (draft.block_) replace_block(entry, std::exchange(draft.block_, {}));
+  if (draft.block_) replace_block(entry, *draft.payer_, std::exchange(draft.block_, {}));
   if (entry.has_value) return false;
   note_presence(entry, true);
   return true;
 }
 
 void TableState::note_presence(Entry& entry, bool is_present) {
-  entry.has_value = is_present;
+  entry.has_value = is_present ? 1 : 0;
   is_present ? ++key_count : --key_count;
   KeyExtras* const extras = entry.block.extras();
   if (extras == nullptr) return;

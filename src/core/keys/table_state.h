@@ -14,6 +14,7 @@
 #include "core/memory/hash.h"
 #include "core/memory/slab.h"
 #include "core/memory/wheel.h"
+#include "core/session/accounts.h"
 #include "core/session/engine_services.h"
 
 // What a table consists of; core/keys/table.cpp says what the requests do with it.
@@ -64,16 +65,17 @@ class Draft {
   friend struct TableState;
 
   TableState* table_;
-  Entry* entry_ = nullptr;  ///< null: nothing is left to be undone
-  Block block_;             ///< none: the entry has its own, with the value in it
+  Account* payer_ = nullptr;  ///< of the block
+  Entry* entry_ = nullptr;    ///< null: nothing is left to be undone
+  Block block_;               ///< none: the entry has its own, with the value in it
   bool made_entry_ = false;
   bool made_extras_ = false;
 };
 
 /// The keys, how they come and go, and who is served then.
 struct TableState {
-  TableState(EngineServices& its_services, Quota& its_quota)
-      : services(its_services), quota(its_quota), hash_key(its_services.options().hash_key) {}
+  TableState(EngineServices& its_services, Accounts& its_accounts)
+      : services(its_services), accounts(its_accounts), hash_key(its_services.options().hash_key) {}
   TableState(const TableState&) = delete;
   TableState& operator=(const TableState&) = delete;
   ~TableState();
@@ -97,28 +99,31 @@ struct TableState {
   }
 
   /// Puts a short value in place of the one that is there, for which nothing is allocated. False:
-  /// it is not of about the same size, or the quota refuses all writes.
-  bool overwrite(const Spot& spot, std::string_view first, std::string_view second) {
+  /// it is not of about the same size, another account has it, or the quota refuses all writes.
+  bool overwrite(const Account& payer, const Spot& spot, std::string_view first,
+                 std::string_view second) {
     const bool fits = spot.has_value() && spot.entry->block.fits(first.size() + second.size());
-    if (!fits || quota.is_passed()) return false;
+    if (!fits || spot.entry->account != payer.index || payer.quota.is_passed()) return false;
     spot.entry->block.overwrite(first, second);
     return true;
   }
 
   /// What is stored as a payload, when it is long, becomes one. Nothing: the quota refuses.
-  std::optional<NewValue> make_value(std::string_view first, std::string_view second = {});
+  std::optional<NewValue> make_value(Account& payer, std::string_view first,
+                                     std::string_view second = {});
 
   /// Whether the key is to be bound to a session.
   enum class Binding : bool { none, room };
   /// Of several drafts for one key each has a block of its own. False: the quota refuses, or the
   /// system.
-  bool prepare(Draft& draft, const Spot& spot, const NewValue& value, Binding binding);
+  bool prepare(Draft& draft, Account& payer, const Spot& spot, const NewValue& value,
+               Binding binding);
   /// Gives the key its value. Returns whether it had none: then `serve` is due.
   bool put(Draft& draft);
 
   /// The entry, with extras, made without a value if need be; somebody must stand there soon, or
   /// `drop_if_unused`. Null: the quota's reserve is used up.
-  Entry* make_place_to_wait(std::string_view key);
+  Entry* make_place_to_wait(Account& payer, std::string_view key);
   void drop_extras_if_unused(Entry& entry);
   void drop_if_unused(Entry& entry);
 
@@ -145,7 +150,7 @@ struct TableState {
   }
 
   EngineServices& services;
-  Quota& quota;
+  Accounts& accounts;
   const std::array<std::uint64_t, 2> hash_key;
   Slab<Entry> entries;
   KeyIndex index{entries};
@@ -158,14 +163,11 @@ struct TableState {
   friend class Draft;
 
   Spot look_after_removal(Entry& entry, std::string_view key, std::uint32_t hash);
-  Entry* make_entry(const Spot& spot, const NewValue& value, Block::Extras extras,
+  Quota& quota_of(const Entry& entry) { return accounts[entry.account].quota; }
+  Entry* make_entry(Account& payer, const Spot& spot, const NewValue& value, Block::Extras extras,
                     Charging charging);
-  /// None: the quota refuses, or the system.
-  Block make_block(std::string_view key, const NewValue& value, Block::Extras extras,
-                   Charging charging);
-  void free_block(Block& block);
-  /// Takes over its extras.
-  void replace_block(Entry& entry, Block block);
+  /// Takes over its extras. The block is charged to the payer, and so is the entry from now on.
+  void replace_block(Entry& entry, const Account& payer, Block block);
   bool make_extras(Entry& entry, Charging charging);
   void share_value(Entry& entry);
   void prefetch_removal(const Entry& entry) const;

@@ -81,6 +81,13 @@ class Chain {
     head_.previous_->next_ = &link;
     head_.previous_ = &link;
   }
+  void prepend(ChainLink<Owner>& link) {
+    link.leave();
+    link.previous_ = &head_;
+    link.next_ = head_.next_;
+    head_.next_->previous_ = &link;
+    head_.next_ = &link;
+  }
   /// Takes over what `other` has, in its order.
   void append_all(Chain& other) {
     while (!other.empty()) append(*other.head_.next_);

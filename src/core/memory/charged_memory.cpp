@@ -71,10 +71,10 @@ bool ChargedMemory::is_mostly(std::string_view bytes) const {
   return size_bytes_ != 0 && is_within && bytes.size() >= allocated_bytes_ - allocated_bytes_ / 8;
 }
 
-Payload ChargedMemory::take_over(Quota& quota, std::string_view bytes) {
+Payload ChargedMemory::take_over(Quota& quota, std::string_view bytes, Charging charging) {
   const std::uint64_t charged_bytes = allocated_bytes_ + payload_overhead_bytes;
   quota_.release(size_bytes_);  // or it would count twice
-  if (!quota.charge(charged_bytes)) {
+  if (!quota.charge(charged_bytes, charging)) {
     quota_.charge_always(size_bytes_);
     return nullptr;
   }

@@ -35,7 +35,7 @@ class ChargedMemory {
   bool is_mostly(std::string_view bytes) const;
   /// `bytes` of it as a payload, which holds all of it; then this is empty. Null when the quota
   /// refuses, or the system: then it is as before.
-  Payload take_over(Quota& quota, std::string_view bytes);
+  Payload take_over(Quota& quota, std::string_view bytes, Charging charging);
 
  private:
   struct Free {

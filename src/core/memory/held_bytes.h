@@ -7,7 +7,8 @@
 
 namespace muster::core {
 
-/// Bytes charged to a quota for as long as this lives: the memory of a record beside its payload.
+/// Bytes charged to a quota, with its reserve, for as long as this lives: the memory of a group's
+/// record beside its payload.
 class HeldBytes {
  public:
   HeldBytes() = default;
@@ -22,7 +23,7 @@ class HeldBytes {
 
   /// Charges `bytes` more; false, and nothing is charged, when the quota refuses.
   bool add(Quota& quota, std::uint64_t bytes) {
-    if (!quota.charge(bytes)) return false;
+    if (!quota.charge_reserve(bytes)) return false;
     quota_ = &quota;
     bytes_ += bytes;
     return true;

@@ -1,74 +1,10 @@
 #include "core/memory/payload.h"
 
-#include <cassert>
 #include <new>
 #include <type_traits>
 #include <utility>
 
 namespace muster::core {
-
-bool Quota::has_room(std::uint64_t bytes) const {
-  if (is_short_) return false;
-  return used_bytes_ <= limit_bytes_ && bytes <= limit_bytes_ - used_bytes_;
-}
-
-bool Quota::charge(std::uint64_t bytes) {
-  for (const Quota* quota = this; quota != nullptr; quota = quota->parent_) {
-    if (!quota->has_room(bytes)) return false;
-  }
-  charge_always(bytes);
-  return true;
-}
-
-bool Quota::has_reserve(std::uint64_t bytes) const {
-  for (const Quota* quota = this; quota != nullptr; quota = quota->parent_) {
-    const std::uint64_t limit = quota->limit_bytes_ + quota->limit_bytes_ / 8;
-    if (quota->used_bytes_ > limit || bytes > limit - quota->used_bytes_) return false;
-  }
-  return true;
-}
-
-bool Quota::charge_reserve(std::uint64_t bytes) {
-  if (!has_reserve(bytes)) return false;
-  charge_always(bytes);
-  return true;
-}
-
-void Quota::charge_always(std::uint64_t bytes) {
-  for (Quota* quota = this; quota != nullptr; quota = quota->parent_) quota->used_bytes_ += bytes;
-}
-
-bool Quota::charge(std::uint64_t bytes, Charging charging) {
-  if (charging == Charging::normal) return charge(bytes);
-  if (charging == Charging::reserve) return charge_reserve(bytes);
-  charge_always(bytes);
-  return true;
-}
-
-void Quota::release(std::uint64_t bytes) {
-  for (Quota* quota = this; quota != nullptr; quota = quota->parent_) {
-    assert(quota->used_bytes_ >= bytes);
-    quota->used_bytes_ -= bytes;
-  }
-}
-
-const Quota& Quota::refusing(std::uint64_t bytes) const {
-  const Quota* quota = this;
-  while (quota->parent_ != nullptr && quota->has_room(bytes)) quota = quota->parent_;
-  return *quota;
-}
-
-void Quota::set_short(bool is_short) {
-  Quota* quota = this;
-  while (quota->parent_ != nullptr) quota = quota->parent_;
-  quota->is_short_ = is_short;
-}
-
-bool Quota::is_short() const {
-  const Quota* quota = this;
-  while (quota->parent_ != nullptr) quota = quota->parent_;
-  return quota->is_short_;
-}
 
 namespace {
 

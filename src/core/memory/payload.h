@@ -6,54 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "core/memory/quota.h"
+
 namespace muster::core {
-
-/// How far past its limit a quota goes, see there.
-enum class Charging : std::uint8_t { normal, reserve, always };
-
-/// Counts bytes against a limit, and against that of a parent (a namespace's parent is the
-/// server). Charged where memory is taken, released where it is given back.
-class Quota {
- public:
-  explicit Quota(std::uint64_t limit_bytes, Quota* parent = nullptr)
-      : limit_bytes_(limit_bytes), parent_(parent) {}
-  Quota(const Quota&) = delete;
-  Quota& operator=(const Quota&) = delete;
-
-  /// False, and nothing is charged, when this or a parent's limit would be passed.
-  bool charge(std::uint64_t bytes);
-  /// As `charge`, with an eighth more than the limit: for what serves reads (waits), which go on
-  /// when writes are refused, but not for ever.
-  bool charge_reserve(std::uint64_t bytes);
-  /// Whether `charge_reserve` would charge them.
-  bool has_reserve(std::uint64_t bytes) const;
-  /// Charges even past the limit: for what frees memory or must not fail.
-  void charge_always(std::uint64_t bytes);
-  bool charge(std::uint64_t bytes, Charging charging);
-  void release(std::uint64_t bytes);
-  /// Whether `charge` would refuse even nothing.
-  bool is_passed() const {
-    if (is_short_ || used_bytes_ > limit_bytes_) return true;
-    return parent_ != nullptr && parent_->is_passed();
-  }
-
-  std::uint64_t used_bytes() const { return used_bytes_; }
-  std::uint64_t limit_bytes() const { return limit_bytes_; }
-  /// This or the parent whose limit refuses `bytes` more.
-  const Quota& refusing(std::uint64_t bytes) const;
-
-  /// The system itself has no memory: as long as that is so, `charge` refuses.
-  void set_short(bool is_short);
-  bool is_short() const;
-
- private:
-  bool has_room(std::uint64_t bytes) const;
-
-  std::uint64_t used_bytes_ = 0;
-  std::uint64_t limit_bytes_;
-  Quota* parent_;
-  bool is_short_ = false;
-};
 
 /// What a payload takes beside its bytes; checked by tests/unit/core/memory_test.cpp.
 inline constexpr std::uint64_t payload_overhead_bytes = 80;

@@ -16,7 +16,7 @@ constexpr std::size_t spare_head_bytes_max = 256;
 }  // namespace
 
 const Answer& AnswerCache::keep(Session& session, std::uint64_t request_id, Answer&& answer) {
-  session.quota.charge_always(answer.head.size() + cached_answer_bytes);
+  session.account.quota.charge_always(answer.head.size() + cached_answer_bytes);
   if (answer.was_parked) {
     ++session.cached_parked_count;
   } else {
@@ -46,7 +46,7 @@ void AnswerCache::forget_all(Session& session) {
 void AnswerCache::drop(Session& session, Answers::node_type kept) {
   --count_;
   Answer& answer = kept->answer;
-  session.quota.release(answer.head.size() + cached_answer_bytes);
+  session.account.quota.release(answer.head.size() + cached_answer_bytes);
   if (answer.was_parked) {
     --session.cached_parked_count;
   } else {

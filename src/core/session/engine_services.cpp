@@ -47,8 +47,8 @@ Parked* EngineServices::park(const RequestContext& context) {
                             actual, limit));
     return nullptr;
   }
-  if (!session.quota.has_reserve(parked_bytes)) {  // which the request charges itself
-    fail(context, memory_exhausted(*this, session.quota, parked_bytes));
+  if (!session.account.quota.has_reserve(parked_bytes)) {  // which the request charges itself
+    fail(context, memory_exhausted(*this, session.account.quota, parked_bytes));
     return nullptr;
   }
   const std::uint64_t id = context.request_id;
@@ -128,9 +128,11 @@ void EngineServices::fail(Parked& parked, Error error) {
   answer(parked, error_answer(error));
 }
 
-Payload EngineServices::keep_brought(Quota& quota, std::string_view bytes) {
-  if (brought_in_ == nullptr || !brought_in_->is_mostly(bytes)) return make_payload(quota, bytes);
-  brought_ = brought_in_->take_over(quota, bytes);
+Payload EngineServices::keep_brought(Quota& quota, std::string_view bytes, Charging charging) {
+  if (brought_in_ == nullptr || !brought_in_->is_mostly(bytes)) {
+    return make_payload(quota, bytes, charging);
+  }
+  brought_ = brought_in_->take_over(quota, bytes, charging);
   return brought_;
 }
 
@@ -140,7 +142,7 @@ void EngineServices::deliver(Session& session, std::uint64_t request_id, wire::O
   const bool is_kept = wire::changes_state(operation) ||
                        !std::holds_alternative<std::monostate>(answer.on_acknowledged);
   if (!is_kept) return effects_.send(session, request_id, std::move(answer));
-  own_value(answer, session.quota);
+  own_value(answer, session.account.quota);
   const Answer& kept = cache_.keep(session, request_id, std::move(answer));
   effects_.send_copy(session, request_id, kept);
 }

@@ -57,7 +57,7 @@ class EngineServices {
 
   /// What the request in hand brings, to be kept: a copy, or all the memory that it came in. Null
   /// when the quota refuses, or the system.
-  Payload keep_brought(Quota& quota, std::string_view bytes);
+  Payload keep_brought(Quota& quota, std::string_view bytes, Charging charging);
 
   /// For events and log lines; answers go through here.
   EffectList& effects() { return effects_; }

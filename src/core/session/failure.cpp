@@ -27,16 +27,36 @@ Error exhausted(std::string what, std::uint64_t actual, std::uint64_t limit) {
   return error;
 }
 
+Error full(std::string what, std::uint64_t actual, std::uint64_t limit) {
+  Error error = failure(ErrorCode::busy, std::move(what));
+  error.actual = actual;
+  error.limit = limit;
+  return error;
+}
+
 Error memory_exhausted(EngineServices& services, const Quota& quota, std::uint64_t bytes) {
   if (quota.is_short()) {
     return failure(ErrorCode::resource_exhausted, std::string(out_of_system_memory));
   }
   const Quota& refusing = quota.refusing(bytes);
-  const bool of_server = &refusing == &services.quota();
-  return exhausted(std::to_string(bytes) + " more bytes would pass the limit " +
-                       (of_server ? "memory_bytes_max" : "namespace_memory_bytes_max") +
-                       "; remove keys, or start the server with a higher one",
-                   refusing.used_bytes(), refusing.limit_bytes());
+  const std::string bytes_more = std::to_string(bytes) + " more bytes would pass ";
+  if (&refusing == &services.quota()) {
+    return exhausted(bytes_more +
+                         "the limit memory_bytes_max; remove keys, or start the server "
+                         "with a higher one",
+                     refusing.used_bytes(), refusing.limit_bytes());
+  }
+  if (refusing.limit_bytes() != UINT64_MAX) {
+    return exhausted(bytes_more +
+                         "the limit namespace_memory_bytes_max; remove keys, or start the "
+                         "server with a higher one",
+                     refusing.used_bytes(), refusing.limit_bytes());
+  }
+  return exhausted(bytes_more +
+                       "this client's share: memory_bytes_max is nearly reached, and "
+                       "others have less; remove keys, or start the server with a higher "
+                       "limit",
+                   refusing.used_bytes(), services.quota().limit_bytes());
 }
 
 }  // namespace muster::core

@@ -27,6 +27,9 @@ Error too_large(std::string_view what, std::uint64_t actual, std::string_view un
 /// resource_exhausted: a limit that is named in `what`.
 Error exhausted(std::string what, std::uint64_t actual, std::uint64_t limit);
 
+/// busy: there is no place for a newcomer; `what` names the limit.
+Error full(std::string what, std::uint64_t actual, std::uint64_t limit);
+
 /// Of a refusal that no limit of ours made.
 inline constexpr std::string_view out_of_system_memory =
     "the system gives the server no more memory; free some on its machine";

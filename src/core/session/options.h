@@ -16,7 +16,10 @@ struct Options {
   std::uint64_t memory_bytes_max = 1ull << 30;  ///< values, payloads, caches, unsent replies
   std::uint64_t namespace_memory_bytes_max = 1ull << 30;
   std::uint32_t sessions_max = 16384;
-  std::uint32_t name_spaces_max = 4096;
+  std::uint32_t name_spaces_max = 4096;          ///< beside the default one
+  std::uint32_t name_spaces_per_unit_max = 256;  ///< made by one unit
+  /// A namespace without sessions goes after this time, with its keys; zero: never.
+  Duration name_space_idle_lifetime{};
   std::uint32_t groups_per_namespace_max = 4096;
   std::uint32_t open_rounds_max = 1024;              ///< per group
   std::uint32_t cached_results_max = 64;             ///< unacknowledged answers per session

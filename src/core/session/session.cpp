@@ -7,13 +7,16 @@ Parked::Parked(Session& its_session, std::uint64_t its_request_id, wire::Operati
       request_id(its_request_id),
       operation(its_operation),
       timer(TimerKind::parked, this) {
-  session.quota.charge_always(parked_bytes);
+  session.account.quota.charge_always(parked_bytes);
 }
 
-Parked::~Parked() { session.quota.release(parked_bytes); }
+Parked::~Parked() { session.account.quota.release(parked_bytes); }
 
-Session::Session(std::uint64_t its_id, NameSpace& its_name_space, Quota& its_quota)
-    : id(its_id), name_space(its_name_space), quota(its_quota), expiry(TimerKind::session, this) {}
+Session::Session(std::uint64_t its_id, NameSpace& its_name_space, Account& its_account)
+    : id(its_id),
+      name_space(its_name_space),
+      account(its_account),
+      expiry(TimerKind::session, this) {}
 
 Session::~Session() = default;
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/memory/chain.h"
+#include "core/session/accounts.h"
 #include "core/session/answers.h"
 #include "core/session/connection.h"
 #include "core/session/timers.h"
@@ -47,13 +48,13 @@ struct Parked {
 using ParkedByRequest = std::unordered_map<std::uint64_t, Parked>;
 
 struct Session {
-  /// `quota` is the namespace's.
-  Session(std::uint64_t id, NameSpace& name_space, Quota& quota);
+  /// `account` is its unit's in the namespace.
+  Session(std::uint64_t id, NameSpace& name_space, Account& account);
   ~Session();
 
   std::uint64_t id;
   NameSpace& name_space;
-  Quota& quota;
+  Account& account;
   wire::ResumeToken token;
   wire::Role role = wire::Role::client;
   ProcessInfo process;
@@ -74,6 +75,7 @@ struct Session {
   std::uint32_t claimants = 0;           ///< joiners that wait for a sign of life of this session
   Chain<KeyExtras> bound_keys;           ///< the keys that go with this session
   ChainLink<Session> of_process{*this};  ///< among the sessions of its process
+  ChainLink<Session> of_unit{*this};     ///< among those of its unit
   bool ended = false;                    ///< over, but its memory stays until the next event
 };
 

@@ -88,7 +88,7 @@ TEST_CASE("memory is taken over where it lies, once, with its charge") {
   CHECK(memory.is_mostly(most));
   CHECK_FALSE(memory.is_mostly(half));
   CHECK_FALSE(memory.is_mostly(elsewhere));
-  core::Payload payload = memory.take_over(quota, most);
+  core::Payload payload = memory.take_over(quota, most, core::Charging::normal);
   REQUIRE(payload != nullptr);
   CHECK(payload->view().data() == most.data());
   CHECK(payload->view().size() == most.size());
@@ -105,7 +105,7 @@ TEST_CASE("memory that another quota refuses to take over stays what it was") {
   core::ChargedMemory memory(server);
   REQUIRE(memory.grow(8000, 0, core::Charging::normal));
   const std::string_view all(memory.begin(), 8000);
-  CHECK(memory.take_over(small, all) == nullptr);
+  CHECK(memory.take_over(small, all, core::Charging::normal) == nullptr);
   CHECK(memory.size_bytes() == 8000);
   CHECK(memory.begin() == all.data());
   CHECK(server.used_bytes() == 8000);

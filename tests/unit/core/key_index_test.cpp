@@ -25,7 +25,7 @@ TEST_CASE("the index finds what is in it while it grows and shrinks") {
   Slab<Entry> entries;
   for (std::uint32_t number = 0; number < 20000; ++number) {
     const std::string key = "key/" + std::to_string(number);
-    entries.emplace(Block::make(key, {}, Block::Extras::none), hash_of(key));
+    entries.emplace(Block::make(key, {}, Block::Extras::none), hash_of(key), std::uint16_t{0});
   }
   KeyIndex index(entries);
   std::set<std::uint32_t> inside;
@@ -58,8 +58,8 @@ TEST_CASE("the index finds what is in it while it grows and shrinks") {
 
 TEST_CASE("keys of one hash are told apart") {
   Slab<Entry> entries;
-  Entry& a = entries.emplace(Block::make("a", {}, Block::Extras::none), 77U);
-  Entry& b = entries.emplace(Block::make("b", {}, Block::Extras::none), 77U);
+  Entry& a = entries.emplace(Block::make("a", {}, Block::Extras::none), 77U, std::uint16_t{0});
+  Entry& b = entries.emplace(Block::make("b", {}, Block::Extras::none), 77U, std::uint16_t{0});
   KeyIndex index(entries);
   for (Entry* entry : {&a, &b}) {
     index.reserve_one();

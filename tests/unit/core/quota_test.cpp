@@ -44,6 +44,63 @@ TEST_CASE("the reserve is an eighth of the limit") {
   CHECK_FALSE(quota.charge(1));
 }
 
+namespace {
+
+/// Two units in one namespace of a server.
+struct Sharing {
+  Quota server{8000};
+  Quota one_unit{UINT64_MAX};
+  Quota other_unit{UINT64_MAX};
+  Quota one{UINT64_MAX, &server, &one_unit};
+  Quota other{UINT64_MAX, &server, &other_unit};
+};
+
+}  // namespace
+
+TEST_CASE("whoever is alone may take everything") {
+  Sharing quotas;
+  quotas.server.add_sharer();
+  CHECK(quotas.one.charge(8000));
+  CHECK(quotas.one_unit.used_bytes() == 8000);
+  quotas.one.release(8000);
+  CHECK(quotas.one_unit.used_bytes() == 0);
+}
+
+TEST_CASE("of two units the one above its share leaves the last eighth to the other") {
+  Sharing quotas;
+  quotas.server.add_sharer();
+  quotas.server.add_sharer();
+  CHECK(quotas.one.charge(7000));
+  CHECK_FALSE(quotas.one.charge(1));
+  CHECK(&quotas.one.refusing(1) == &quotas.one_unit);
+  CHECK(quotas.other.charge(1000));
+  CHECK_FALSE(quotas.other.charge(1));
+  CHECK(&quotas.other.refusing(1) == &quotas.server);
+}
+
+TEST_CASE("the accounts of a unit share what it may have") {
+  Sharing quotas;
+  Quota second(UINT64_MAX, &quotas.server, &quotas.one_unit);
+  quotas.server.add_sharer();
+  quotas.one_unit.add_sharer();
+  quotas.one_unit.add_sharer();
+  CHECK(quotas.one.charge(7000));
+  CHECK_FALSE(quotas.one.charge(1));
+  CHECK(&quotas.one.refusing(1) == &quotas.one);
+  CHECK(second.charge(1000));
+}
+
+TEST_CASE("a unit takes of the reserve as much as it leaves free") {
+  Sharing quotas;
+  quotas.server.charge_always(8000);
+  CHECK(quotas.one.charge_reserve(333));
+  CHECK_FALSE(quotas.one.charge_reserve(2));
+  CHECK(quotas.other.charge_reserve(200));
+  CHECK_FALSE(quotas.other.charge_reserve(100));
+  quotas.one.release(333);
+  CHECK(quotas.other.charge_reserve(60));
+}
+
 TEST_CASE("a payload is charged once, until the last who shares it lets go") {
   Quota quota(1000);
   Payload payload = make_payload(quota, "0123456789");

@@ -279,7 +279,7 @@ TEST_CASE("a long frame is read to where it is stored, and may be taken over fro
   REQUIRE(memory != nullptr);
   const std::string_view body = frame->body;
   CHECK(memory->is_mostly(body));
-  muster::core::Payload kept = memory->take_over(quota, body);
+  muster::core::Payload kept = memory->take_over(quota, body, muster::core::Charging::normal);
   REQUIRE(kept != nullptr);
   CHECK(kept->view().find(value) != std::string_view::npos);
   CHECK(cut_all(frames).empty());

@@ -1,0 +1,121 @@
+#include "core/memory/quota.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace muster::core {
+
+bool Quota::has_room(std::uint64_t bytes) const {
+  if (is_short_) return false;
+  return used_bytes_ <= limit_bytes_ && bytes <= limit_bytes_ - used_bytes_;
+}
+
+const Quota& Quota::root() const {
+  const Quota* quota = this;
+  while (quota->parent_ != nullptr) quota = quota->parent_;
+  return *quota;
+}
+
+/// The part of `bytes` that each sharer may have.
+std::uint64_t Quota::part_of(std::uint64_t bytes) const {
+  return bytes / std::max(sharers_count_, std::uint32_t{1});
+}
+
+/// Where little is left, and others want it too: the one of this and its unit that would pass its
+/// share. Null: neither.
+const Quota* Quota::over_its_share(std::uint64_t bytes) const {
+  if (beside_ == nullptr) return nullptr;
+  const Quota& all = root();
+  if (all.used_bytes_ + bytes <= all.limit_bytes_ - all.reserve_bytes()) return nullptr;
+  const std::uint64_t share_bytes = all.part_of(all.limit_bytes_);
+  if (all.sharers_count_ > 1 && beside_->used_bytes_ + bytes > share_bytes) return beside_;
+  if (beside_->sharers_count_ <= 1) return nullptr;
+  return used_bytes_ + bytes > beside_->part_of(share_bytes) ? this : nullptr;
+}
+
+bool Quota::charge(std::uint64_t bytes) {
+  for (const Quota* quota = this; quota != nullptr; quota = quota->parent_) {
+    if (!quota->has_room(bytes)) return false;
+  }
+  if (over_its_share(bytes) != nullptr) return false;
+  charge_always(bytes);
+  return true;
+}
+
+bool Quota::has_part_of_reserve(std::uint64_t bytes) const {
+  const Quota& all = root();
+  const std::uint64_t after_bytes = all.used_bytes_ + bytes;
+  if (after_bytes <= all.limit_bytes_ || beside_ == nullptr) return true;
+  const std::uint64_t wanted_bytes = std::min(bytes, after_bytes - all.limit_bytes_);
+  const std::uint64_t free_bytes = all.reserve_bytes() - all.used_reserve_bytes();
+  if (beside_->from_reserve_bytes_ + wanted_bytes > free_bytes) return false;
+  return from_reserve_bytes_ + wanted_bytes <= free_bytes - beside_->from_reserve_bytes_;
+}
+
+bool Quota::has_reserve(std::uint64_t bytes) const {
+  for (const Quota* quota = this; quota != nullptr; quota = quota->parent_) {
+    const std::uint64_t limit = quota->limit_bytes_ + quota->reserve_bytes();
+    if (quota->used_bytes_ > limit || bytes > limit - quota->used_bytes_) return false;
+  }
+  return has_part_of_reserve(bytes);
+}
+
+bool Quota::charge_reserve(std::uint64_t bytes) {
+  if (!has_reserve(bytes)) return false;
+  charge_always(bytes);
+  return true;
+}
+
+/// What is charged last is what the reserve has given.
+void Quota::note_reserve(std::uint64_t bytes) {
+  from_reserve_bytes_ += bytes;
+  if (beside_ != nullptr) beside_->from_reserve_bytes_ += bytes;
+}
+
+void Quota::charge_always(std::uint64_t bytes) {
+  Quota* all = this;
+  for (Quota* quota = this; quota != nullptr; quota = quota->parent_) {
+    quota->used_bytes_ += bytes;
+    all = quota;
+  }
+  if (beside_ != nullptr) beside_->used_bytes_ += bytes;
+  if (all->used_bytes_ > all->limit_bytes_)
+    note_reserve(std::min(bytes, all->used_reserve_bytes()));
+}
+
+bool Quota::charge(std::uint64_t bytes, Charging charging) {
+  if (charging == Charging::normal) return charge(bytes);
+  if (charging == Charging::reserve) return charge_reserve(bytes);
+  charge_always(bytes);
+  return true;
+}
+
+void Quota::release(std::uint64_t bytes) {
+  for (Quota* quota = this; quota != nullptr; quota = quota->parent_) {
+    assert(quota->used_bytes_ >= bytes);
+    quota->used_bytes_ -= bytes;
+  }
+  if (beside_ != nullptr) beside_->used_bytes_ -= bytes;
+  if (from_reserve_bytes_ == 0) return;
+  const std::uint64_t paid_bytes = std::min(from_reserve_bytes_, bytes);
+  from_reserve_bytes_ -= paid_bytes;
+  if (beside_ != nullptr) beside_->from_reserve_bytes_ -= paid_bytes;
+}
+
+const Quota& Quota::refusing(std::uint64_t bytes) const {
+  const Quota* quota = this;
+  while (quota->parent_ != nullptr && quota->has_room(bytes)) quota = quota->parent_;
+  if (!quota->has_room(bytes)) return *quota;
+  const Quota* const sharer = over_its_share(bytes);
+  return sharer != nullptr ? *sharer : *quota;
+}
+
+void Quota::set_short(bool is_short) {
+  Quota* quota = this;
+  while (quota->parent_ != nullptr) quota = quota->parent_;
+  quota->is_short_ = is_short;
+}
+
+bool Quota::is_short() const { return root().is_short_; }
+
+}  // namespace muster::core

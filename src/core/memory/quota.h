@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+
+namespace muster::core {
+
+/// How far past its limit a quota goes, see there.
+enum class Charging : std::uint8_t { normal, reserve, always };
+
+/// Counts bytes against a limit, and against those of others: of a parent, which has all bytes of
+/// several quotas, and of one that stands beside it. Charged where memory is taken, released where
+/// it is given back.
+///
+///     account -> namespace -> server      the parents
+///        `-----> unit                     beside the account; it has no limit of its own
+///
+/// Above the limit is a reserve of an eighth of it, for what must go on when values are refused.
+/// Units share both, and the accounts of a unit share what it has:
+///
+/// - As soon as there are two units, the last eighth below the limit is for those that have less
+///   than their part of it.
+/// - A unit takes of the reserve as much as it leaves free.
+class Quota {
+ public:
+  explicit Quota(std::uint64_t limit_bytes, Quota* parent = nullptr, Quota* beside = nullptr)
+      : limit_bytes_(limit_bytes), parent_(parent), beside_(beside) {}
+  Quota(const Quota&) = delete;
+  Quota& operator=(const Quota&) = delete;
+
+  /// False, and nothing is charged, when a limit would be passed, or a share.
+  bool charge(std::uint64_t bytes);
+  /// As `charge`, with the reserve: for what serves groups and reads, which go on when writes are
+  /// refused, but not for ever.
+  bool charge_reserve(std::uint64_t bytes);
+  /// Whether `charge_reserve` would charge them.
+  bool has_reserve(std::uint64_t bytes) const;
+  /// Charges even past the limit: for what frees memory or must not fail.
+  void charge_always(std::uint64_t bytes);
+  bool charge(std::uint64_t bytes, Charging charging);
+  void release(std::uint64_t bytes);
+  /// Whether `charge` would refuse even nothing.
+  bool is_passed() const {
+    if (is_short_ || used_bytes_ > limit_bytes_) return true;
+    return parent_ != nullptr && parent_->is_passed();
+  }
+
+  std::uint64_t used_bytes() const { return used_bytes_; }
+  std::uint64_t limit_bytes() const { return limit_bytes_; }
+  std::uint64_t reserve_bytes() const { return limit_bytes_ / 8; }
+  /// How much of the reserve is in use.
+  std::uint64_t used_reserve_bytes() const {
+    return used_bytes_ > limit_bytes_ ? used_bytes_ - limit_bytes_ : 0;
+  }
+  /// This or the other whose limit, or share, refuses `bytes` more.
+  const Quota& refusing(std::uint64_t bytes) const;
+  /// The one that has all bytes.
+  const Quota& root() const;
+
+  /// Of the server: a unit has come or gone. Of a unit: an account.
+  void add_sharer() { ++sharers_count_; }
+  void remove_sharer() { --sharers_count_; }
+
+  /// The system itself has no memory: as long as that is so, `charge` refuses.
+  void set_short(bool is_short);
+  bool is_short() const;
+
+ private:
+  bool has_room(std::uint64_t bytes) const;
+  const Quota* over_its_share(std::uint64_t bytes) const;
+  bool has_part_of_reserve(std::uint64_t bytes) const;
+  std::uint64_t part_of(std::uint64_t bytes) const;
+  void note_reserve(std::uint64_t bytes);
+
+  std::uint64_t used_bytes_ = 0;
+  std::uint64_t limit_bytes_;
+  Quota* parent_;
+  Quota* beside_;
+  std::uint64_t from_reserve_bytes_ = 0;  ///< of the root's reserve; what is released pays it back
+  std::uint32_t sharers_count_ = 0;
+  bool is_short_ = false;
+};
+
+}  // namespace muster::core
