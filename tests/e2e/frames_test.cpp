@@ -82,6 +82,26 @@ TEST_CASE("a broadcast costs each rank one round trip") {
   CHECK(cost.acknowledges == 0);
 }
 
+TEST_CASE("what can never be right is refused before it costs a round trip") {
+  ServerOptions options;
+  options.value_bytes_max = 1000;
+  auto server = start_server(std::move(options));
+  FrameProxy proxy(server.addresses().front());
+  auto store = connect(proxy.address());
+  must(store.set("k", "v"));
+  const std::uint64_t before = of(proxy.counts().up, wire::FrameType::request);
+  const auto too_large = store.set("k", std::string(1001, 'x'));
+  REQUIRE_FALSE(too_large);
+  CHECK(too_large.error().code == ErrorCode::too_large);
+  SetOptions at_once;
+  at_once.ttl = 0s;
+  const auto no_life = store.set("k", "v", at_once);
+  REQUIRE_FALSE(no_life);
+  CHECK(no_life.error().code == ErrorCode::invalid_argument);
+  must(store.exists("k"));
+  CHECK(of(proxy.counts().up, wire::FrameType::request) == before + 1);
+}
+
 TEST_CASE("a session that was cut off goes on where it was and repeats nothing") {
   auto server = start_disturbed_server();
   FrameProxy proxy(server.addresses().front());

@@ -68,7 +68,7 @@ def programs_of(suites):
         needed.update(file for target in test["depends"] for file in files[target])
         needed.update(test["cmd"])
     inside = (os.path.relpath(file, BUILD) for file in needed if file.startswith("/"))
-    return sorted(file for file in inside if not file.startswith("../"))
+    return sorted(file for file in inside if file != "." and not file.startswith("../"))
 
 
 def build(bugs):
