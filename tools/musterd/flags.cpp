@@ -28,7 +28,8 @@ Each flag can also be given as an environment variable (--session-timeout: MUSTE
 or in the file that --config (MUSTER_CONFIG) names, as lines of the form "session-timeout = 15s";
 "#" begins a comment, "listen" may be repeated. A flag wins over the environment, that over the
 file. One line per address goes to the standard output: "musterd listening on HOST:PORT".
-SIGTERM and SIGINT end it in order, its clients are told; a second one ends it at once.
+SIGTERM and SIGINT end it in order, its clients are told; a second one ends it at once. SIGHUP ends
+nothing: there is nothing to reload.
 
 Exit codes:
   0  stopped in order

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <new>
 
 #include "flags.h"
 #include "log_queue.h"
@@ -28,8 +29,9 @@ int fail(int code, const std::string& why) {
   return code;
 }
 
-// State that the signal handler uses.
+// State that the signal handlers use.
 std::atomic<int> stop_signal{0};  ///< the one that came; 0: none
+std::atomic<bool> has_hung_up{false};
 std::atomic<muster::IoThread*> serving{nullptr};
 
 /// The first one stops it in order, the second one at once, whatever it is at.
@@ -43,16 +45,23 @@ void on_stop_signal(int signal) {
   if (auto* const io_thread = serving.load()) io_thread->wake();
 }
 
-/// From now on SIGTERM and SIGINT are heard, unless whoever started it ignores them.
-void await_stop_signals() {
+/// Of a terminal that closes, or of somebody who wants the settings read again.
+void on_hang_up(int) {
+  has_hung_up = true;
+  if (auto* const io_thread = serving.load()) io_thread->wake();
+}
+
+/// From now on SIGTERM and SIGINT are heard, unless whoever started it ignores them; SIGHUP is in
+/// any case, since it ends nothing.
+void await_signals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT}) {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
     struct sigaction action {};
     ::sigaction(signal, nullptr, &action);
-    if (action.sa_handler == SIG_IGN) continue;
+    if (action.sa_handler == SIG_IGN && signal != SIGHUP) continue;
     action = {};
-    action.sa_handler = on_stop_signal;
+    action.sa_handler = signal == SIGHUP ? on_hang_up : on_stop_signal;
     action.sa_flags = SA_RESTART;
     ::sigaction(signal, &action, nullptr);
     sigaddset(&signals, signal);
@@ -115,6 +124,15 @@ bool write_port_file(const std::string& path, std::uint16_t port) {
   return std::rename(fresh.c_str(), path.c_str()) == 0;
 }
 
+void tell_of_hang_up(const muster::Logger& log) {
+  if (!has_hung_up.exchange(false) || !log) return;
+  try {
+    log(muster::LogLevel::info,
+        "hang-up signal: there is nothing to reload; settings are read at the start");
+  } catch (const std::bad_alloc&) {  // nothing was to be done
+  }
+}
+
 /// On this thread: there is no other one, unless the log needs one.
 int serve(Configuration& configuration, musterd::MemoryReserve& reserve) {
   bool has_failed = false;
@@ -141,7 +159,10 @@ int serve(Configuration& configuration, musterd::MemoryReserve& reserve) {
   }
   std::cout.flush();
   serving = io_thread.get();
-  io_thread->run_until([&] { return stop_signal != 0 || has_failed; });
+  io_thread->run_until([&] {
+    tell_of_hang_up(configuration.server.logger);
+    return stop_signal != 0 || has_failed;
+  });
   serving = nullptr;
   if (!has_failed) {
     server->stop(stop_signal == SIGTERM ? "musterd was stopped (SIGTERM)"
@@ -157,7 +178,7 @@ int serve(Configuration& configuration, musterd::MemoryReserve& reserve) {
 int main(int argc, char** argv) {
   open_standard_descriptors();
   musterd::MemoryReserve reserve;
-  await_stop_signals();
+  await_signals();
   ::signal(SIGPIPE, SIG_IGN);
   auto read = musterd::read_configuration(argc, argv);
   if (const auto* const exit = std::get_if<musterd::Exit>(&read)) {

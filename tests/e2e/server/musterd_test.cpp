@@ -191,6 +191,49 @@ TEST_CASE("a signal that whoever started it ignores does not stop it") {
   CHECK(musterd.wait().exit_code == 0);
 }
 
+TEST_CASE("a hang-up ends nothing, and is told in the log") {
+  const TemporaryFolder folder;
+  const std::string path = "unix:" + (folder / "socket");
+  Musterd musterd({"--listen", path, "--listen", "127.0.0.1:0", "--port-file", folder / "port"});
+  auto client = RawClient::with_session(path);
+  CHECK(client.call(wire::Set{"kept", "value", {}, false, false}).header.code == 0);
+  for (int count = 0; count < 3; ++count) {
+    musterd.send_signal(SIGHUP);
+    CHECK(client.call(wire::Get{"kept"}).header.code == 0);
+  }
+  CHECK(fs::exists(folder / "port"));
+  musterd.send_signal(SIGTERM);
+  CHECK(musterd.read_errors().find("there is nothing to reload") != std::string::npos);
+  CHECK(musterd.wait().exit_code == 0);
+  CHECK_FALSE(fs::exists(folder / "port"));
+  CHECK_FALSE(fs::exists(folder / "socket"));
+}
+
+TEST_CASE("a hang-up does not end it before it serves, nor while it stops, nor under nohup") {
+  const TemporaryFolder folder;
+  REQUIRE(::mkfifo((folder / "settings").c_str(), 0600) == 0);
+  Process::Options options = musterd_options({});
+  options.command = {"/bin/sh", "-c",
+                     "trap '' HUP; exec " + options.command[0] + " --listen 127.0.0.1:0 --config " +
+                         (folder / "settings")};
+  Process musterd(options);
+  int settings = -1;
+  await([&] {  // until it opens them, too
+    settings = ::open((folder / "settings").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    return settings >= 0;
+  });
+  musterd.send_signal(SIGHUP);
+  ::close(settings);
+  const std::string line = musterd.read_line().value();
+  const std::string address = line.substr(line.rfind(' ') + 1);
+  auto client = RawClient::with_session(address);
+  musterd.send_signal(SIGTERM);
+  client.receive_goodbye();  // it waits now for this client to close
+  musterd.send_signal(SIGHUP);
+  CHECK(musterd.read_errors().find("nothing to reload") != std::string::npos);
+  CHECK(musterd.wait().exit_code == 0);
+}
+
 TEST_CASE("two signals end it also while it waits for something else") {
   const TemporaryFolder folder;
   REQUIRE(::mkfifo((folder / "settings").c_str(), 0600) == 0);
