@@ -47,11 +47,13 @@ class MUSTER_API Store {
   /// Connects to a server and begins a session there.
   ///
   /// Blocks until the server has accepted the session. Tries again after each failed attempt, so
-  /// the server may start later than its clients.
+  /// the server may start later than its clients, unless `StoreOptions::wait_for_server` bounds
+  /// that.
   ///
   /// address  "host:port", "[ipv6]:port" or "unix:/path"
   /// timeout  of the whole call: name look-up, all attempts, hello
-  /// errors   unavailable (`detail`: the number of attempts and the last reason), busy (the server
+  /// errors   unavailable (`detail`: the last reason, and the number of attempts until the
+  /// timeout), busy (the server
   ///          refused new sessions until the timeout), protocol_error (something other than a
   ///          Muster server answered), unsupported, permission_denied, resource_exhausted (in this
   ///          process), invalid_argument

@@ -60,6 +60,10 @@ struct StoreOptions {
   std::string label;
   /// Timeout of calls with `default_timeout`.
   Duration timeout{std::chrono::seconds(300)};
+  /// How long `connect` and `reopen` try on while nobody is there: nobody listens at the address,
+  /// or the host name has no address. `default_timeout`: until they time out. Zero: the first
+  /// attempt that finds nobody ends them with `unavailable`.
+  Duration wait_for_server{default_timeout};
   /// May be shared with other stores: one I/O thread serves thousands of them. None: the store
   /// starts its own.
   std::shared_ptr<IoThread> io_thread;

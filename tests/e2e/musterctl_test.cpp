@@ -47,7 +47,27 @@ TEST_CASE("a wait ends at its timeout and says what is absent") {
 
 TEST_CASE("where no server answers it says so") {
   const Musterctl musterctl;
-  CHECK(musterctl({"--server", "unix:/nowhere", "--timeout", "0.2", "get", "a"}).exit_code == 4);
+  const std::vector<std::string> nowhere = {"--server", "unix:/nowhere", "--timeout", "1h"};
+  for (const char* command : {"status", "why", "ls"}) {
+    std::vector<std::string> arguments = nowhere;  // it does not wait until the timeout
+    arguments.push_back(command);
+    const Said said = musterctl(arguments);
+    CHECK(said.exit_code == 4);
+    CHECK(said.errors.find("--wait-for-server") != std::string::npos);
+  }
+}
+
+TEST_CASE("it waits for a server where it is told to, and no longer") {
+  Musterctl musterctl;
+  musterctl.stop_server();
+  Process patient(musterctl.call({"--wait-for-server", "1h", "-t", "5s", "--json", "ls"}));
+  Process waits_after(musterctl.call({"--wait-for-server", "1h", "-t", "1h", "get", "-w", "key"}));
+  CHECK(musterctl({"--wait-for-server", "100ms", "-t", "1h", "status"}).exit_code == 4);
+  musterctl.start_server();
+  CHECK(patient.wait().exit_code == 0);
+  CHECK(musterctl({"set", "key", "value"}).exit_code == 0);
+  CHECK(waits_after.wait().exit_code == 0);
+  CHECK(waits_after.read_output() == "value");
 }
 
 TEST_CASE("what only reads has no outcome: without an answer no server is there") {
@@ -79,6 +99,7 @@ TEST_CASE("numbers out of range and what breaks a rule are usage errors, and cha
       {"--timeout", "1e30", "get", "n"},
       {"--timeout", "5 parsecs", "get", "n"},
       {"--timeout", "", "get", "n"},
+      {"--wait-for-server", "soon", "get", "n"},
       {"--watch=0", "ls"},
       {"--watch=1ms", "ls"},
       {"--watch=often", "ls"},

@@ -27,6 +27,7 @@ void ClientRunner::open(Arguments& arguments) {
   options.jitter_seed = static_cast<std::uint64_t>(arguments.number("seed").value_or(1));
   if (auto given = arguments.duration("hello_timeout")) options.hello_timeout = *given;
   if (auto given = arguments.duration("unavailable_after")) options.unavailable_after = *given;
+  if (auto given = arguments.duration("wait_for_server")) options.wait_for_server = *given;
   if (auto given = arguments.duration("backoff_min")) options.backoff_min = *given;
   if (auto given = arguments.duration("backoff_max")) options.backoff_max = *given;
   protocol_ = std::make_unique<protocol::Protocol>(std::move(options));

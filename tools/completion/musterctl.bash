@@ -16,7 +16,8 @@ _musterctl_names() {
 
 _musterctl() {
   local program=${1/#\~/$HOME} command='' argument=0 objects=0 current='' expects='' word name
-  local place=() words=() flags=(--help --version --server --namespace --timeout --json --watch)
+  local place=() words=()
+  local flags=(--help --version --server --namespace --timeout --wait-for-server --json --watch)
   # The line itself: the words that bash makes of it end at each ":".
   local line=${COMP_LINE:0:COMP_POINT}
   read -ra words <<< "$line"
@@ -29,7 +30,8 @@ _musterctl() {
       -s,* | --server,*) place+=(--server "$word") expects='' ;;
       -n,* | --namespace,*) place+=(--namespace "$word") expects='' ;;
       -?*,*) expects='' ;;
-      ,-s | ,--server | ,-n | ,--namespace | ,-t | ,--timeout | ,--ttl) expects=$word ;;
+      ,-s | ,--server | ,-n | ,--namespace | ,-t | ,--timeout | ,--wait-for-server | \
+        ,--ttl) expects=$word ;;
       ,--server=* | ,--namespace=*) place+=("$word") ;;
       ,--objects) objects=1 ;;
       ,-*) ;;

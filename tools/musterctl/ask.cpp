@@ -15,12 +15,13 @@ using muster::Result;
 using muster::Store;
 using Clock = std::chrono::steady_clock;
 
-Result<Store> connect(const Common& common, Duration timeout) {
+Result<Store> connect(const Common& common, Duration wait_for_server, Duration timeout) {
   muster::StoreOptions options;
   options.name_space = common.name_space;
   options.label = "musterctl";
   options.role = muster::Role::observer;
-  return Store::connect(common.server, std::move(options), timeout);
+  options.wait_for_server = wait_for_server;
+  return Store::connect(common.server, std::move(options), wait_for_server + timeout);
 }
 
 Result<Answer> ask(const Command& command, Store& store, const Common& common, Duration timeout) {
@@ -44,14 +45,24 @@ Written write_out(std::string_view text) {
 
 namespace {
 
+Answer answer_without_server(const muster::Error& error, Kind kind, const Common& common) {
+  Answer answer = answer_of(error, kind);
+  const bool is_there = error.code != muster::ErrorCode::unavailable;
+  if (!is_there && common.wait_for_server == Duration::zero()) {
+    answer.complaint += ", or wait for it with --wait-for-server DURATION";
+  }
+  return answer;
+}
+
 /// The session ends in order before a word is printed, whoever reads.
 Answer answer_once(const Chosen& chosen, const Common& common) {
   const Duration timeout = common.timeout.value_or(std::chrono::seconds(10));
   const auto start = Clock::now();
-  auto store = connect(common, timeout);
-  if (!store) return answer_of(store.error(), chosen.kind);
+  auto store = connect(common, common.wait_for_server, timeout);
+  if (!store) return answer_without_server(store.error(), chosen.kind, common);
   const auto taken = std::chrono::duration_cast<Duration>(Clock::now() - start);
-  const Duration left = std::max<Duration>(timeout - taken, std::chrono::milliseconds(1));
+  const Duration left =
+      std::clamp<Duration>(timeout + common.wait_for_server - taken, Duration{1000}, timeout);
   auto answer = ask(chosen.command, *store, common, left);
   return answer ? *std::move(answer) : answer_of(answer.error(), chosen.kind);
 }

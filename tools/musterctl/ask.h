@@ -7,8 +7,10 @@
 
 namespace musterctl {
 
-/// Begins a session at the server that `common` names.
-muster::Result<muster::Store> connect(const Common& common, muster::Duration timeout);
+/// Begins a session at the server that `common` names. Where nobody is there, it tries on for
+/// `wait_for_server`; `timeout` begins then.
+muster::Result<muster::Store> connect(const Common& common, muster::Duration wait_for_server,
+                                      muster::Duration timeout);
 
 /// Runs a command on a connected store.
 muster::Result<Answer> ask(const Command& command, muster::Store& store, const Common& common,

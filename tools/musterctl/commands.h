@@ -25,7 +25,8 @@ enum Exit : int {
 struct Common {
   std::string server = "127.0.0.1:29400";
   std::string name_space;
-  std::optional<muster::Duration> timeout;  ///< of the whole command
+  std::optional<muster::Duration> timeout;  ///< of the whole command, once a server is there
+  muster::Duration wait_for_server{0};      ///< while nobody is there
   std::optional<muster::Duration> watch;    ///< how often the command is repeated
   bool json = false;
 };

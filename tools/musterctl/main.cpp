@@ -56,6 +56,10 @@ void add_common(CLI::App& app, musterctl::Common& common, std::string& watch) {
                           "of the whole command; with --watch of one repetition",
                           [&common](muster::Duration timeout) { common.timeout = timeout; })
       ->default_str("10s, with --watch 2s");
+  musterctl::add_duration(app, "--wait-for-server",
+                          "try on for so long while nobody listens at the address",
+                          [&common](muster::Duration time) { common.wait_for_server = time; })
+      ->default_str("0s");
   app.add_flag("--json", common.json, "print JSON instead of text");
   app.add_flag("--watch", watch, "repeat the command every second, or every --watch=DURATION");
 }

@@ -52,7 +52,8 @@ std::optional<Result<void>> Establishments::outcome_of(const Waiting& waiting,
                                                        Instant now) const {
   if (const Error* const failed = session.failure()) {
     const bool may_pass =
-        failed->code == ErrorCode::unavailable || failed->code == ErrorCode::suspended;
+        session.admission() != protocol::Admission::over &&
+        (failed->code == ErrorCode::unavailable || failed->code == ErrorCode::suspended);
     if (!may_pass) return Result<void>(*failed);
   }
   if (waiting.is_cancelled) {

@@ -26,6 +26,9 @@ std::optional<Error> refusal_of(const StoreOptions& options) {
     return invalid_argument("label: at most 64 bytes");
   }
   if (options.timeout < Duration::zero()) return invalid_argument("timeout: not negative");
+  if (options.wait_for_server < Duration::zero() && options.wait_for_server != default_timeout) {
+    return invalid_argument("wait_for_server: not negative");
+  }
   if (options.busy_poll < Duration::zero() || options.busy_poll > busy_poll_max) {
     return invalid_argument("busy_poll: 0 to 100 ms");
   }

@@ -10,6 +10,9 @@ protocol::Options protocol_options(const std::string& address, const StoreOption
       options.role == Role::observer ? wire::Role::observer : wire::Role::client;
   settings.identity.name_space = options.name_space;
   settings.where = address;
+  if (options.wait_for_server != default_timeout) {
+    settings.wait_for_server = options.wait_for_server;
+  }
   settings.jitter_seed = jitter_seed;
   return settings;
 }

@@ -6,6 +6,7 @@ namespace muster::client::protocol {
 
 void ConnectionState::open(Instant now) {
   phase_ = Phase::waiting;
+  opened_ = now;
   retry_at_ = now;
   server_is_dead_ = false;
   prove();

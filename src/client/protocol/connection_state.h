@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/time.h"
@@ -41,12 +42,16 @@ class ConnectionState {
   /// When the connecting began or the hello was sent.
   Instant began() const { return began_; }
 
+  Instant opened() const { return opened_; }
+
   void open(Instant now);
   void connect(Instant now);
   void greet(Instant now);
   void establish();
   /// The attempt is over.
   void fail(AttemptOutcome attempt, Instant now);
+  /// The next attempt is due by then.
+  void try_by(Instant latest) { retry_at_ = std::min(retry_at_, latest); }
   /// The established connection is over. The next attempt is due at once if it had been of use.
   void lose(Instant now);
   void close() { phase_ = Phase::idle; }
@@ -64,6 +69,7 @@ class ConnectionState {
   Backoff backoff_;
   Duration hello_timeout_;
   Phase phase_ = Phase::idle;
+  Instant opened_{};
   Instant retry_at_{};
   Instant began_{};
   Instant overdue_at_{};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -24,6 +25,7 @@ struct Options {
   Duration backoff_min{std::chrono::milliseconds(50)};
   Duration backoff_max{std::chrono::seconds(1)};
   Duration unavailable_after{std::chrono::seconds(30)};  ///< refused for so long: unavailable
+  std::optional<Duration> wait_for_server;  ///< before a session, while nobody is there; none: on
   std::uint64_t jitter_seed = 1;
 };
 

@@ -27,6 +27,13 @@ bool is_passing(ErrorCode status) {
          status == ErrorCode::unavailable;
 }
 
+/// Until when a server is awaited that is not there.
+Instant awaits_server_until(const Session& session, const ConnectionState& connection) {
+  const auto& wait = session.options().wait_for_server;
+  if (session.exists() || !wait) return base::far_future;
+  return base::deadline_after(connection.opened(), *wait);
+}
+
 ConnectionState unopened(const Options& options) {
   return {Backoff(options.backoff_min, options.backoff_max, options.jitter_seed),
           options.hello_timeout};
@@ -115,8 +122,12 @@ void Protocol::on(const Connected&, Instant now) {
 void Protocol::on(const ConnectFailed& input, Instant now) {
   if (connection_.phase() != ConnectionState::Phase::connecting) return;
   const bool refused = input.kind == ConnectFailure::refused;
-  fail_attempt(refused ? AttemptOutcome::refused : AttemptOutcome::silent,
-               session_.error_of(ErrorCode::unavailable, input.detail), now);
+  const bool nobody_is_there = input.kind != ConnectFailure::silent;
+  Error why = session_.error_of(ErrorCode::unavailable, input.detail);
+  const Instant gives_up_at = awaits_server_until(session_, connection_);
+  if (nobody_is_there && now >= gives_up_at) return end_session(std::move(why), now);
+  fail_attempt(refused ? AttemptOutcome::refused : AttemptOutcome::silent, std::move(why), now);
+  if (nobody_is_there) connection_.try_by(gives_up_at);
 }
 
 void Protocol::on(const Disconnected& input, Instant now) {
