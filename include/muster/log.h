@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "muster/config.h"
@@ -11,7 +12,14 @@ enum class LogLevel { debug, info, warning, error };
 
 /// Takes one line of text without its line end. Called on whatever thread something happens: one
 /// of Muster's, one that calls Muster, or the one that serves a host's loop. It must not block, and
-/// must not call back into the object that logs. Empty: silent, the default.
+/// must not call back into the object that logs. Empty: silent, the default. A line is `printable`.
 using Logger = std::function<void(LogLevel level, std::string_view line)>;
+
+/// `text` as it may be printed: on one line, and with nothing that a terminal obeys. What is no
+/// UTF-8 and every byte of these characters is written as "\x1b": U+0000 to U+001F, U+007F to
+/// U+009F, U+2028, U+2029, and those that turn the direction of text, U+202A to U+202E and U+2066
+/// to U+2069. Applied again, it changes nothing. Muster's log lines and `Error::message()` have it
+/// applied; names, labels and values that other processes gave have not.
+MUSTER_API std::string printable(std::string_view text);
 
 MUSTER_END_NAMESPACE

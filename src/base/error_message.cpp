@@ -4,15 +4,15 @@
 #include "base/error_advice.h"
 #include "base/text.h"
 #include "muster/error.h"
+#include "muster/log.h"
 
 // The line is built in the order in which people ask:
 //
 //    code: operation of group "name" (epoch, round) after elapsed: ranks; cause; numbers;
 //    decided by whom; at address; detail; what to do
 //
-// Names come from other processes, so their control characters are made visible: the line stays
-// one line. Its length is bounded by `full_max` and `base::text_of`, however many ranks are at
-// fault.
+// Names come from other processes, so all of them are made printable. The line's length is bounded
+// by `full_max` and `base::text_of`, however many ranks are at fault.
 
 MUSTER_BEGIN_NAMESPACE
 namespace {
@@ -39,10 +39,9 @@ std::string subject_of(const Error& error) {
   }
   std::string group;
   if (!error.group.empty()) {
-    group =
-        (error.operation.empty() ? "group \"" : "of group \"") + base::one_line(error.group) + '"';
+    group = (error.operation.empty() ? "group \"" : "of group \"") + printable(error.group) + '"';
   }
-  return joined({base::one_line(error.operation), group, numbers.empty() ? "" : "(" + numbers + ")",
+  return joined({printable(error.operation), group, numbers.empty() ? "" : "(" + numbers + ")",
                  error.elapsed > Duration::zero() ? "after " + base::rounded(error.elapsed) : ""},
                 " ");
 }
@@ -50,11 +49,11 @@ std::string subject_of(const Error& error) {
 std::string full_text_of(const RankReport& report) {
   const ProcessInfo& process = report.process;
   const std::string about =
-      joined({process.host.empty() ? "" : "host " + base::one_line(process.host),
+      joined({process.host.empty() ? "" : "host " + printable(process.host),
               process.pid == 0 ? "" : "pid " + std::to_string(process.pid),
-              process.label.empty() ? "" : "label " + base::one_line(process.label),
+              process.label.empty() ? "" : "label " + printable(process.label),
               report.silence ? "silent for " + base::rounded(*report.silence) : "",
-              report.called.empty() ? "" : "called " + base::one_line(report.called)},
+              report.called.empty() ? "" : "called " + printable(report.called)},
              ", ");
   const std::string who =
       report.rank < 0 ? "the server's process" : "rank " + std::to_string(report.rank);
@@ -138,7 +137,7 @@ std::string numbers_of(const Error& error) {
 std::string decision_of(const Error& error) {
   const std::string decider = error.decided_by_rank >= 0
                                   ? "rank " + std::to_string(error.decided_by_rank)
-                                  : base::one_line(error.decided_by);
+                                  : printable(error.decided_by);
   if (decider.empty()) return "";
   std::string text = "decided by " + decider;
   if (error.decided_by_timeout > Duration::zero()) {
@@ -156,7 +155,7 @@ std::string Error::message() const {
       cause == LossCause::none ? "" : "cause " + std::string(name_of(cause));
   const std::string facts =
       joined({ranks_of(*this), cause_text, numbers_of(*this), decision_of(*this),
-              where.empty() ? "" : "at " + base::one_line(where), base::one_line(detail),
+              where.empty() ? "" : "at " + printable(where), printable(detail),
               std::string(base::advice_for(*this))},
              "; ");
   return joined({name, subject_of(*this), facts}, ": ");

@@ -5,16 +5,92 @@
 #include <cstdint>
 #include <cstdio>
 
-namespace muster::base {
+#include "muster/log.h"
+
+// What is printed comes from other processes: every line of a log and every message goes through
+// `append_printable`.
+
+MUSTER_BEGIN_NAMESPACE
 namespace {
 
-void append_escaped(std::string& text, char character) {
+std::uint32_t byte_at(std::string_view bytes, std::size_t index) {
+  return static_cast<unsigned char>(bytes[index]);
+}
+
+struct Character {
+  std::size_t size = 1;
+  std::uint32_t point = 0;
+  bool is_valid = false;  ///< else it is one byte that is no UTF-8
+};
+
+/// The one that `bytes` begins with.
+Character first_of(std::string_view bytes) {
+  const std::uint32_t lead = byte_at(bytes, 0);
+  if (lead < 0x80) return {1, lead, true};
+  const std::size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc0 || lead >= 0xf8 || bytes.size() < size) return {};
+  std::uint32_t point = lead & (0xffU >> (size + 1));
+  for (std::size_t index = 1; index < size; ++index) {
+    if ((byte_at(bytes, index) & 0xc0U) != 0x80) return {};
+    point = point << 6U | (byte_at(bytes, index) & 0x3fU);
+  }
+  const std::uint32_t least = size == 2 ? 0x80 : size == 3 ? 0x800 : 0x10000;
+  const bool is_surrogate = point >= 0xd800 && point < 0xe000;
+  if (point < least || point > 0x10ffff || is_surrogate) return {};
+  return {size, point, true};
+}
+
+/// Ends lines, moves a terminal's cursor, or turns the direction of text.
+bool is_obeyed(std::uint32_t point) {
+  const auto is_within = [point](std::uint32_t first, std::uint32_t last) {
+    return first <= point && point <= last;
+  };
+  return point < 0x20 || is_within(0x7f, 0x9f) || is_within(0x2028, 0x202e) ||
+         is_within(0x2066, 0x2069);
+}
+
+void append_escaped(std::string& text, std::string_view bytes) {
   constexpr char digits[] = "0123456789abcdef";
-  const auto byte = static_cast<unsigned char>(character);
-  text += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+  for (std::size_t index = 0; index < bytes.size(); ++index) {
+    const std::uint32_t byte = byte_at(bytes, index);
+    text += {'\\', 'x', digits[byte >> 4U], digits[byte & 15U]};
+  }
+}
+
+/// also_escaped  characters of ASCII
+/// shown_max     bytes of `bytes`, whole characters of them
+/// returns       whether that was all
+bool append_printable(std::string& text, std::string_view bytes, std::string_view also_escaped,
+                      std::size_t shown_max) {
+  std::size_t shown = 0;
+  while (shown < bytes.size()) {
+    const std::string_view rest = bytes.substr(shown);
+    const Character next = first_of(rest);
+    if (shown + next.size > shown_max) return false;
+    const bool is_plain = next.is_valid && !is_obeyed(next.point) &&
+                          also_escaped.find(rest[0]) == std::string_view::npos;
+    if (is_plain) {
+      text += rest.substr(0, next.size);
+    } else {
+      append_escaped(text, rest.substr(0, next.size));
+    }
+    shown += next.size;
+  }
+  return true;
 }
 
 }  // namespace
+
+std::string printable(std::string_view text) {
+  std::string line;
+  line.reserve(text.size());
+  append_printable(line, text, {}, text.size());
+  return line;
+}
+
+MUSTER_END_NAMESPACE
+
+namespace muster::base {
 
 std::string rounded(Duration duration) {
   const auto microseconds = std::max<Duration::rep>(duration.count(), 0);
@@ -33,31 +109,11 @@ std::string in_seconds(Duration duration) {
   return seconds + " s";
 }
 
-std::string one_line(std::string_view text) {
-  std::string line;
-  for (const char character : text) {
-    const auto byte = static_cast<unsigned char>(character);
-    if (byte >= 0x20 && byte != 0x7f) {
-      line += character;
-    } else {
-      append_escaped(line, character);
-    }
-  }
-  return line;
-}
-
 std::string quoted(std::string_view bytes) {
   constexpr std::size_t shown_bytes_max = 64;
   std::string text = "'";
-  for (const char character : bytes.substr(0, shown_bytes_max)) {
-    const bool is_plain = character >= ' ' && character <= '~';
-    if (is_plain && character != '\'' && character != '\\') {
-      text += character;
-    } else {
-      append_escaped(text, character);
-    }
-  }
-  text += bytes.size() > shown_bytes_max ? "'..." : "'";
+  const bool is_whole = append_printable(text, bytes, "'\\", shown_bytes_max);
+  text += is_whole ? "'" : "'...";
   return text;
 }
 

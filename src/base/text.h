@@ -16,10 +16,8 @@ std::string rounded(Duration duration);
 /// A time that somebody has set, exactly: "0.25 s", "30 s".
 std::string in_seconds(Duration duration);
 
-/// `text` with its control characters as \xNN, so that it stays on one line.
-std::string one_line(std::string_view text);
-
-/// `bytes` in single quotes, at most 64 of them; others than printable ASCII as \xNN.
+/// `bytes` in single quotes, at most 64 of them, as `printable` writes them; quotes and backslashes
+/// as \xNN, too.
 std::string quoted(std::string_view bytes);
 
 /// "3-5, 9"; past 16 ranges the other ranks are counted: "... and 7 more".

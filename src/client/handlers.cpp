@@ -23,7 +23,7 @@ struct InlineWork {
 void write_log(const Logger& logger, LogLevel level, std::string_view line) {
   if (!logger) return;
   try {
-    logger(level, line);
+    logger(level, printable(line));
   } catch (...) {  // a logger has nobody to complain to
   }
 }

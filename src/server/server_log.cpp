@@ -12,7 +12,7 @@ constexpr std::uint32_t lines_per_second = 10;
 void ServerLog::line(LogLevel level, const std::string& text) const {
   if (!logger_) return;
   try {
-    logger_(level, text);
+    logger_(level, printable(text));
   } catch (...) {  // a logger has nobody to complain to
   }
 }

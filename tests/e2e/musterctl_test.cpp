@@ -1,5 +1,7 @@
 #include "musterctl.h"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
@@ -150,6 +152,22 @@ TEST_CASE("keys and values of any bytes stay on their line, and are exact in JSO
   CHECK(listed[0]["key_base64"] == "YQobWzMxbf8=");
   CHECK(listed[1]["key"] == "\u00fc");
   CHECK_FALSE(listed[1].contains("key_base64"));
+}
+
+TEST_CASE("nothing that a terminal obeys is printed of other processes' names, in JSON either") {
+  const Musterctl musterctl;
+  const std::string label = "a\u009b\u2028\u202e\u2066\x7f";
+  muster::StoreOptions options;
+  options.label = label;
+  auto store = muster::Store::connect(musterctl.address(), options).value();
+  const Said text = musterctl({"sessions"});
+  CHECK(text.output.find("a\\xc2\\x9b\\xe2\\x80\\xa8\\xe2\\x80\\xae\\xe2\\x81\\xa6\\x7f") !=
+        std::string::npos);
+  const Said json = musterctl({"--json", "sessions"});
+  CHECK(json.output.find("a\\u009b\\u2028\\u202e\\u2066\\u007f") != std::string::npos);
+  const Json sessions = Json::parse(json.output);
+  CHECK(std::any_of(sessions.begin(), sessions.end(),
+                    [&](const Json& session) { return session["label"] == label; }));
 }
 
 TEST_CASE("with --json every outcome is one document") {

@@ -3,13 +3,17 @@
 #include <string>
 #include <string_view>
 
+#include "muster/log.h"
+
 // Keys, names and values are any bytes; what is printed is text.
 
 namespace musterctl {
 
-/// On one line, and nothing that a terminal would obey: control characters and what is no UTF-8
-/// show as "\x0a".
-std::string printable(std::string_view bytes);
+using muster::printable;
+
+/// The same of a document in JSON, which stays the same document: "\u202e". What is not ASCII
+/// stands in its strings alone; it is UTF-8.
+std::string printable_json(std::string_view json);
 
 bool is_utf8(std::string_view bytes);
 

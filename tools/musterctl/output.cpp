@@ -7,7 +7,7 @@
 namespace musterctl {
 
 std::string text_of(const Json& document, int indent) {
-  return document.dump(indent, ' ', false, Json::error_handler_t::replace) + '\n';
+  return printable_json(document.dump(indent, ' ', false, Json::error_handler_t::replace)) + '\n';
 }
 
 void add_bytes(Json& json, const std::string& name, std::string_view bytes) {

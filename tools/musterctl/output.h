@@ -15,7 +15,8 @@ namespace musterctl {
 
 using Json = nlohmann::ordered_json;
 
-/// `indent` as nlohmann has it: -1 is one line. Bytes that are no UTF-8 show as U+FFFD.
+/// `indent` as nlohmann has it: -1 is one line. Bytes that are no UTF-8 show as U+FFFD, and what a
+/// terminal would obey as "\u001b".
 std::string text_of(const Json& document, int indent);
 
 /// Adds bytes under `name`; if they are no UTF-8 also, exact, under `name` + "_base64".

@@ -50,10 +50,7 @@ std::string timestamp() {
 std::string text_of(muster::LogLevel level, std::string_view line) {
   std::string text = timestamp();
   text.append(" ").append(word_for(level)).append(" ");
-  for (const char letter : line) {  // names come from clients: no escapes for terminals
-    const auto byte = static_cast<unsigned char>(letter);
-    text += byte < 0x20 || byte == 0x7f ? '?' : letter;
-  }
+  text += muster::printable(line);
   return text += '\n';
 }
 

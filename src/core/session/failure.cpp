@@ -1,11 +1,13 @@
 #include "core/session/failure.h"
 
+#include "muster/log.h"
+
 namespace muster::core {
 
 std::string describe(const ProcessInfo& process) {
-  std::string text = process.host.empty() ? to_string(process.id) : process.host;
+  std::string text = process.host.empty() ? to_string(process.id) : printable(process.host);
   if (process.pid != 0) text += ":" + std::to_string(process.pid);
-  if (!process.label.empty()) text += " (" + process.label + ")";
+  if (!process.label.empty()) text += " (" + printable(process.label) + ")";
   return text;
 }
 

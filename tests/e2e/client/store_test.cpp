@@ -223,6 +223,22 @@ TEST_CASE("a store waits for a server that starts later") {
   late.join();
 }
 
+TEST_CASE("what a server says reaches a store's log as text on one line") {
+  auto server = start_disturbed_server();
+  std::promise<std::string> parting;
+  std::atomic<bool> is_told{false};
+  StoreOptions options;
+  options.logger = [&](LogLevel, std::string_view line) {
+    const bool is_parting = line.find("all done") != std::string_view::npos;
+    if (is_parting && !is_told.exchange(true)) parting.set_value(std::string(line));
+  };
+  auto store = must(Store::connect(server.addresses().front(), options, 20s));
+  server.stop("all done\n\u009b\u202e");
+  const std::string line = parting.get_future().get();
+  CHECK(line.find("all done\\x0a\\xc2\\x9b\\xe2\\x80\\xae") != std::string::npos);
+  CHECK(line.find('\n') == std::string::npos);
+}
+
 TEST_CASE("a connect that fails says what it tried and why") {
   std::string address;
   {

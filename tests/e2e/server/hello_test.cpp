@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <mutex>
+#include <string>
+
 #include <doctest/doctest.h>
 
 #include "support/raw_client.h"
@@ -54,6 +58,38 @@ TEST_CASE("who speaks something else is refused with a reason, and nobody notice
     CHECK_FALSE(answer.detail.empty());
     CHECK(stranger.is_closed());
     check_serves(member);
+  }
+}
+
+TEST_CASE("no name that a client gives reaches a log as anything but text on one line") {
+  const std::string forged = "x\n2026-01-31T12:00:00.123Z error   \x1b[2J\u009b2J\u202e\u2028\xff";
+  std::mutex mutex;
+  std::string log;
+  std::size_t lines_count = 0;
+  {
+    ServerOptions options;
+    options.logger = [&](muster::LogLevel, std::string_view line) {
+      const std::lock_guard lock(mutex);
+      log.append(line).append("\n");
+      ++lines_count;
+    };
+    const Server server = start_disturbed_server(options);
+    RawClient client(server.addresses().front());
+    wire::ClientHello hello;
+    hello.process.id.bytes[0] = 1;
+    hello.process.host = forged;
+    hello.process.label = forged;
+    CHECK(client.say_hello(hello).status == 0);
+    auto other = RawClient::with_session(server.addresses().front());
+    CHECK(other.call(wire::ReportDead{hello.process.id, forged}).header.code == 0);
+    CHECK(client.is_closed());
+  }
+  CAPTURE(log);
+  CHECK(log.find("begun from") != std::string::npos);
+  CHECK(log.find("declared dead") != std::string::npos);
+  CHECK(static_cast<std::size_t>(std::count(log.begin(), log.end(), '\n')) == lines_count);
+  for (const char* const obeyed : {"\x1b", "\u009b", "\u202e", "\u2028", "\xff"}) {
+    CHECK(log.find(obeyed) == std::string::npos);
   }
 }
 

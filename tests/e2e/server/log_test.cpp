@@ -177,6 +177,17 @@ TEST_CASE("a pipe that is read late has every line, and the thread that wrote th
   CHECK(log.find("lines were dropped") == std::string::npos);
 }
 
+TEST_CASE("a line of the log is text, whatever a client calls itself") {
+  Musterd musterd({"--log-level", "debug"});
+  RawClient client(musterd.address());
+  wire::ClientHello hello;
+  hello.process.id.bytes[0] = 1;
+  hello.process.label = "a\n\u009b\u202e\xff";
+  CHECK(client.say_hello(hello).status == 0);
+  end(musterd);
+  CHECK(musterd.read_errors().find("(a\\x0a\\xc2\\x9b\\xe2\\x80\\xae\\xff)") != std::string::npos);
+}
+
 TEST_CASE("a log that nobody takes stops nothing, and what was dropped is counted") {
   Musterd musterd({"--log-level", "debug"});  // its errors go into a pipe that nobody reads
   auto member = RawClient::with_session(musterd.address());
