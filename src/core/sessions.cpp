@@ -277,8 +277,10 @@ void Sessions::expire(Session& session) {
                       "nothing was heard of it for " + in_seconds(services_.silence(session)));
   const std::string how =
       was_closed ? "its connection ended and it did not come back" : "it was silent for too long";
-  services_.effects().log(LogLevel::info, "session " + std::to_string(session.id) + " of " +
-                                              describe(session.process) + " is lost: " + how);
+  const bool is_observer = session.role == wire::Role::observer;
+  services_.effects().log(is_observer ? LogLevel::debug : LogLevel::info,
+                          "session " + std::to_string(session.id) + " of " +
+                              describe(session.process) + " is lost: " + how);
   end(session, std::move(why), was_closed ? LossCause::closed : LossCause::heartbeat);
 }
 

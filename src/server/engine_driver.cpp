@@ -49,7 +49,7 @@ void EngineDriver::carry_out(core::SendHello& effect) {
   peer->session = "session " + std::to_string(effect.hello->session_id);
   if (!log_.is_on()) return;
   const char* const how = effect.hello->resumed ? " resumed from " : " begun from ";
-  log_.line(LogLevel::info,
+  log_.line(peer->is_observer ? LogLevel::debug : LogLevel::info,
             peer->session + " of " + peer->process + how + peer->connection->peer());
 }
 
@@ -116,7 +116,8 @@ void EngineDriver::carry_out(core::Close& effect) {
     log_.bounded_line(LogLevel::debug, name_of(*peer) + ": refused: " + effect.reason->detail,
                       now_);
   } else if (log_.is_on()) {
-    log_.line(LogLevel::info, name_of(*peer) + ": closed: " + effect.reason->detail);
+    log_.line(peer->is_observer ? LogLevel::debug : LogLevel::info,
+              name_of(*peer) + ": closed: " + effect.reason->detail);
   }
   connections_.close_after_flush(*peer);
 }

@@ -29,6 +29,7 @@ void HelloReader::complete(Peer& peer) {
   if (!hello) return refuse(peer, hello.error());
   connections_.said_hello(peer);
   if (log_.is_on()) peer.process = core::describe(hello->process);
+  peer.is_observer = hello->role == wire::Role::observer;
   core::Hello event;
   event.connection = peer.id;
   event.hello = *hello;

@@ -99,7 +99,7 @@ void Service::received(Peer& peer, std::string_view bytes) {
 void Service::closed(Peer& peer, net::CloseCause cause, const std::string& detail) {
   begin_turn();
   if (log_.is_on()) {
-    log_.line(peer.session.empty() ? LogLevel::debug : LogLevel::info,
+    log_.line(peer.session.empty() || peer.is_observer ? LogLevel::debug : LogLevel::info,
               name_of(peer) + ": ended: " + detail);
   }
   connections_.forget(peer);

@@ -50,6 +50,7 @@ struct Peer {
   std::uint64_t charged_bytes = 0;  ///< to the quota, for what waits to be sent
   std::uint64_t counted_bytes = 0;  ///< for operators: all that waits to be sent
   std::uint64_t asked_bytes = 0;    ///< that wait because of the frames behind which it was held
+  bool is_observer = false;         ///< its coming and going concerns nobody
   bool is_held = false;             ///< its frames wait until it has taken its replies
   bool is_gone = false;             ///< its connection is over; it is buried when the turn ends
 

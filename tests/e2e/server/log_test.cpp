@@ -177,6 +177,27 @@ TEST_CASE("a pipe that is read late has every line, and the thread that wrote th
   CHECK(log.find("lines were dropped") == std::string::npos);
 }
 
+TEST_CASE("an observer comes and goes without a line at info") {
+  Musterd musterd({});
+  {
+    RawClient observer(musterd.address());
+    wire::ClientHello hello;
+    hello.role = wire::Role::observer;
+    hello.process.label = "only looks";
+    CHECK(observer.say_hello(hello).status == 0);
+    std::string goodbye;
+    wire::append_goodbye(goodbye, "bye");
+    observer.send(goodbye);
+    CHECK(observer.is_closed());
+  }
+  make_sessions(musterd);
+  musterd.send_signal(SIGTERM);
+  const std::string log = musterd.read_errors();
+  check_log(log);
+  CHECK(log.find("only looks") == std::string::npos);
+  CHECK(musterd.wait().exit_code == 0);
+}
+
 TEST_CASE("a line of the log is text, whatever a client calls itself") {
   Musterd musterd({"--log-level", "debug"});
   RawClient client(musterd.address());
