@@ -1,5 +1,8 @@
 #include "base/error_advice.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace muster::base {
 
 std::string_view role_of_ranks(ErrorCode code) {
@@ -22,50 +25,95 @@ std::string_view role_of_ranks(ErrorCode code) {
   }
 }
 
-std::string_view advice_for(const Error& error) {
-  switch (error.code) {
-    case ErrorCode::too_large: return "split it, or raise the server's limit";
-    case ErrorCode::not_a_number: return "the value is no decimal 64-bit number";
-    case ErrorCode::out_of_range: return "the sum does not fit into 64 bits";
-    case ErrorCode::unsupported: return "the other side is of another version; update it";
-    case ErrorCode::busy: return "try again when the other call has ended, or the server has room";
-    case ErrorCode::would_deadlock: return "use callback forms in handlers, one thread per GPU";
-    case ErrorCode::forked: return "connect a store of its own in the child";
-    case ErrorCode::outcome_unknown:
-      return "it may or may not have happened; look before repeating a change";
-    case ErrorCode::resource_exhausted:
-      return error.limit == 0 ? "" : "remove something, or raise the server's limit";
-    case ErrorCode::unavailable:
-      return error.decided_by == "local" ? "listen at an address of this machine"
-                                         : "check that the server runs at this address";
+namespace {
+
+/// Calls that change nothing: whoever does not know how one ended makes it again.
+bool only_reads(std::string_view operation) {
+  constexpr std::string_view names[] = {"get",    "multi_get",    "exists",        "wait",
+                                        "list",   "list_objects", "status",        "sessions",
+                                        "groups", "waiters",      "inspect_group", "members"};
+  return std::find(std::begin(names), std::end(names), operation) != std::end(names);
+}
+
+/// Calls that a server is looked for with.
+bool connects(std::string_view operation) {
+  return operation == "connect" || operation == "reopen" || operation == "create";
+}
+
+std::string_view advice_for_address_in_use(const Error& error) {
+  if (error.where.starts_with("unix:")) return "choose another path, or end what listens there";
+  return error.operation == "create" ? "choose another port, or join the group by name there"
+                                     : "choose another port, or end what listens there";
+}
+
+std::string_view advice_for_unavailable(const Error& error) {
+  const bool is_server = error.decided_by == "local";
+  if (is_server && error.where.starts_with("unix:"))
+    return "choose a path in a folder that is there";
+  if (is_server) return "listen at an address of this machine";
+  const bool is_hosted = error.operation == "create" && !error.rank_ranges.empty();
+  return is_hosted ? "" : "check that the server runs at this address";
+}
+
+std::string_view advice_for_unknown_outcome(const Error& error) {
+  if (error.detail.starts_with("call ")) return "";
+  return only_reads(error.operation) ? "it changes nothing: call it again"
+                                     : "it may or may not have happened; look before repeating it";
+}
+
+/// What holds for every call of these codes. Where it depends on what was refused, the detail says
+/// what to do, and there is no advice here.
+std::string_view advice_for(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::not_a_number: return "set it to a number first, or use another key";
+    case ErrorCode::out_of_range: return "set it anew, or use another key";
+    case ErrorCode::unsupported: return "update the older of the two sides";
     case ErrorCode::suspended: return "ends by itself when the connection is back";
-    case ErrorCode::session_expired: return "reopen() begins a new session";
+    case ErrorCode::session_expired: return "reopen() begins a new session; form the groups anew";
     case ErrorCode::server_restarted: return "its state is gone; reopen() and form the groups anew";
-    case ErrorCode::timed_out:
-      return error.rank_ranges.empty() ? "" : "see what keeps them, or give more time";
-    case ErrorCode::permission_denied: return "use loopback, or allow it where the server starts";
-    case ErrorCode::sequence_gap: return "one handle per group and rank; leave and join anew";
+    case ErrorCode::sequence_gap: return "use one handle per group and rank; leave and join anew";
     case ErrorCode::fenced: return "it was declared dead while alive; reopen() begins anew";
-    case ErrorCode::protocol_error: return "check that a Muster server listens at this address";
-    case ErrorCode::address_in_use:
-      return "choose another port, or name the group to join it there";
     case ErrorCode::rank_lost: return "regroup() goes on with the survivors";
     case ErrorCode::rank_left: return "regroup() goes on with the others";
     case ErrorCode::rank_in_use: return "end that process, or choose another rank";
-    case ErrorCode::mismatch:
     case ErrorCode::group_mismatch: return "give every rank the same values";
-    case ErrorCode::group_closed: return "wait for the next epoch with standby";
+    case ErrorCode::group_closed:
+      return "wait with standby for its next epoch, or choose another name";
     case ErrorCode::stale_epoch: return "use the handle of the newest epoch";
     case ErrorCode::collective_mismatch: return "call the same collectives in the same order";
     case ErrorCode::codec_mismatch: return "use the same codec on both sides";
     case ErrorCode::expired: return "receive sooner, or form the group with a longer expiration";
-    case ErrorCode::library_missing:
-      return "install NCCL there, name its folder in LD_LIBRARY_PATH, or give its path";
     case ErrorCode::duplicate_device: return "give each rank a device of its own";
     case ErrorCode::no_device: return "see nvidia-smi and CUDA_VISIBLE_DEVICES there";
-    case ErrorCode::nccl: return "NCCL_DEBUG=WARN there makes NCCL say more";
+    case ErrorCode::aborted: return "create another communicator";
     case ErrorCode::internal: return "a defect of Muster; please report it";
     default: return "";
+  }
+}
+
+}  // namespace
+
+std::string_view advice_for(const Error& error) {
+  const std::string_view operation = error.operation;
+  switch (error.code) {
+    case ErrorCode::busy:
+      if (operation == "create") return "";  // of its group, or of the server
+      return connects(operation) ? "try again later, or give the server more room"
+                                 : "wait until that call has ended";
+    case ErrorCode::outcome_unknown: return advice_for_unknown_outcome(error);
+    case ErrorCode::unavailable: return advice_for_unavailable(error);
+    case ErrorCode::timed_out:
+      return error.rank_ranges.empty() ? "" : "see what keeps them, or give more time";
+    case ErrorCode::protocol_error:
+      return connects(operation) ? "check that a Muster server listens at this address"
+                                 : "update the older side; of one version, please report it";
+    case ErrorCode::address_in_use: return advice_for_address_in_use(error);
+    case ErrorCode::mismatch:
+      return operation == "attach" ? "create the communicator anew"
+                                   : "give every rank the same values";
+    case ErrorCode::nccl:
+      return error.actual == 0 ? "" : "NCCL_DEBUG=WARN there makes NCCL say more";
+    default: return advice_for(error.code);
   }
 }
 

@@ -39,9 +39,9 @@ std::string subject_of(const Error& error) {
   }
   std::string group;
   if (!error.group.empty()) {
-    group = (error.operation.empty() ? "group \"" : "of group \"") + printable(error.group) + '"';
+    group = (error.operation.empty() ? "group \"" : "of group \"") + base::shown(error.group) + '"';
   }
-  return joined({printable(error.operation), group, numbers.empty() ? "" : "(" + numbers + ")",
+  return joined({base::shown(error.operation), group, numbers.empty() ? "" : "(" + numbers + ")",
                  error.elapsed > Duration::zero() ? "after " + base::rounded(error.elapsed) : ""},
                 " ");
 }
@@ -49,11 +49,11 @@ std::string subject_of(const Error& error) {
 std::string full_text_of(const RankReport& report) {
   const ProcessInfo& process = report.process;
   const std::string about =
-      joined({process.host.empty() ? "" : "host " + printable(process.host),
+      joined({process.host.empty() ? "" : "host " + base::shown(process.host),
               process.pid == 0 ? "" : "pid " + std::to_string(process.pid),
-              process.label.empty() ? "" : "label " + printable(process.label),
+              process.label.empty() ? "" : "label " + base::shown(process.label),
               report.silence ? "silent for " + base::rounded(*report.silence) : "",
-              report.called.empty() ? "" : "called " + printable(report.called)},
+              report.called.empty() ? "" : "called " + base::shown(report.called)},
              ", ");
   const std::string who =
       report.rank < 0 ? "the server's process" : "rank " + std::to_string(report.rank);
@@ -126,7 +126,12 @@ std::string numbers_of(const Error& error) {
     return error.actual == 0 ? "" : "ncclResult_t " + std::to_string(error.actual);
   }
   if (error.code == ErrorCode::expired) return "sequence " + std::to_string(error.actual);
-  if (error.expected == 0 && error.actual == 0) return "";
+  const bool are_told = error.code == ErrorCode::group_mismatch;  // by the detail, in its unit
+  if (are_told || (error.expected == 0 && error.actual == 0)) return "";
+  if (error.code == ErrorCode::codec_mismatch) {
+    return "expected codec " + std::to_string(error.expected) + ", got codec " +
+           std::to_string(error.actual);
+  }
   if (error.code == ErrorCode::server_restarted) {
     return "incarnation " + std::to_string(error.expected) + " is over, " +
            std::to_string(error.actual) + " answers";
@@ -137,7 +142,7 @@ std::string numbers_of(const Error& error) {
 std::string decision_of(const Error& error) {
   const std::string decider = error.decided_by_rank >= 0
                                   ? "rank " + std::to_string(error.decided_by_rank)
-                                  : printable(error.decided_by);
+                                  : base::shown(error.decided_by);
   if (decider.empty()) return "";
   std::string text = "decided by " + decider;
   if (error.decided_by_timeout > Duration::zero()) {
@@ -155,7 +160,7 @@ std::string Error::message() const {
       cause == LossCause::none ? "" : "cause " + std::string(name_of(cause));
   const std::string facts =
       joined({ranks_of(*this), cause_text, numbers_of(*this), decision_of(*this),
-              where.empty() ? "" : "at " + printable(where), printable(detail),
+              where.empty() ? "" : "at " + base::shown(where), printable(detail),
               std::string(base::advice_for(*this))},
              "; ");
   return joined({name, subject_of(*this), facts}, ": ");

@@ -109,6 +109,13 @@ std::string in_seconds(Duration duration) {
   return seconds + " s";
 }
 
+std::string shown(std::string_view name) {
+  constexpr std::size_t shown_bytes_max = 128;
+  std::string text;
+  if (!append_printable(text, name, {}, shown_bytes_max)) text += "...";
+  return text;
+}
+
 std::string quoted(std::string_view bytes) {
   constexpr std::size_t shown_bytes_max = 64;
   std::string text = "'";

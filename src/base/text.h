@@ -16,6 +16,9 @@ std::string rounded(Duration duration);
 /// A time that somebody has set, exactly: "0.25 s", "30 s".
 std::string in_seconds(Duration duration);
 
+/// A name as `printable` writes it, at most 128 bytes of it.
+std::string shown(std::string_view name);
+
 /// `bytes` in single quotes, at most 64 of them, as `printable` writes them; quotes and backslashes
 /// as \xNN, too.
 std::string quoted(std::string_view bytes);

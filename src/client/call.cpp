@@ -92,10 +92,12 @@ Error let_go() {
 
 std::optional<Error> refusal_to_begin(const Link& link, Form form) {
   if (link.is_forked()) {
-    return failure(ErrorCode::forked, "the store belongs to the parent process");
+    return failure(ErrorCode::forked,
+                   "the store belongs to the parent process; connect another one in the child");
   }
   if (form == Form::blocking && link.would_deadlock()) {
-    return failure(ErrorCode::would_deadlock, "a blocking call from a handler on the I/O thread");
+    return failure(ErrorCode::would_deadlock,
+                   "a blocking call from a handler on the I/O thread; use its callback form there");
   }
   return std::nullopt;
 }

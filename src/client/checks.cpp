@@ -12,9 +12,12 @@ namespace {
 
 using Refusal = std::optional<Error>;
 
-Refusal too_large(const char* what, std::uint64_t actual, std::uint64_t limit) {
+/// advice  what to do beside raising `option` of the server
+Refusal too_large(const char* what, std::uint64_t actual, std::uint64_t limit, const char* advice,
+                  const char* option) {
   if (actual <= limit) return std::nullopt;
-  Error error = failure(ErrorCode::too_large, std::string(what) + " is too large");
+  Error error = failure(ErrorCode::too_large, std::string(what) + " is too large; " + advice +
+                                                  "raise the server's " + option);
   error.actual = actual;
   error.limit = limit;
   return error;
@@ -29,11 +32,13 @@ class Checker {
 
   void key(std::string_view key) {
     if (key.empty()) note(invalid_argument("key: at least one byte"));
-    note(too_large("the key", key.size(), limits_.key_bytes_max));
+    note(too_large("the key", key.size(), limits_.key_bytes_max, "shorten it, or ",
+                   "key_bytes_max"));
   }
 
   void value(std::string_view value) {
-    note(too_large("the value", value.size(), limits_.value_bytes_max));
+    note(too_large("the value", value.size(), limits_.value_bytes_max, "split it, or ",
+                   "value_bytes_max"));
   }
 
   void keys(const std::vector<std::string_view>& keys) {
@@ -42,11 +47,13 @@ class Checker {
   }
 
   void count(std::size_t keys) {
-    note(too_large("the number of keys", keys, limits_.keys_per_operation_max));
+    note(too_large("the number of keys", keys, limits_.keys_per_operation_max,
+                   "give fewer at a time, or ", "keys_per_operation_max"));
   }
 
   void sum(std::uint64_t bytes) {
-    note(too_large("the sum of the values", bytes, limits_.round_bytes_max));
+    note(too_large("the sum of the values", bytes, limits_.round_bytes_max,
+                   "give less at a time, or ", "round_bytes_max"));
   }
 
   void ttl(const wire::Ttl& ttl) {
@@ -54,11 +61,11 @@ class Checker {
   }
 
   void text(const char* what, std::string_view text) {
-    note(too_large(what, text.size(), limits_.key_bytes_max));
+    note(too_large(what, text.size(), limits_.key_bytes_max, "shorten it, or ", "key_bytes_max"));
   }
 
   void world_size(std::uint64_t size) {
-    note(too_large("world_size", size, limits_.world_size_max));
+    note(too_large("world_size", size, limits_.world_size_max, "", "world_size_max"));
   }
 
  private:

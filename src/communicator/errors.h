@@ -14,7 +14,9 @@ inline Error moved_from(std::string_view operation) {
 
 /// The error of every call in a forked child.
 inline Error forked() {
-  return client::failure(ErrorCode::forked, "the communicator belongs to the parent process");
+  return client::failure(
+      ErrorCode::forked,
+      "the communicator belongs to the parent process; create another one in the child");
 }
 
 }  // namespace muster::communicator

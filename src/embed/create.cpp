@@ -55,11 +55,13 @@ class SocketGuard {
 std::optional<Error> refusal_of(std::string_view host, std::uint16_t port, int rank, int world_size,
                                 const HostedGroupOptions& options) {
   if (client::Handlers::is_inside_inline_handler()) {
-    return client::failure(ErrorCode::would_deadlock, "a blocking call from an inline handler");
+    return client::failure(ErrorCode::would_deadlock,
+                           "a blocking call from an inline handler; call it on another thread");
   }
   IoThread* const io = options.store.io_thread.get();
   if (io != nullptr && !io->impl().forked() && io->impl().would_deadlock()) {
-    return client::failure(ErrorCode::would_deadlock, "a blocking call on the I/O thread");
+    return client::failure(ErrorCode::would_deadlock,
+                           "a blocking call on the I/O thread; call it on another one");
   }
   if (rank < 0 || rank >= world_size) {
     return invalid_argument("rank " + std::to_string(rank) + ": ranks are 0 to " +

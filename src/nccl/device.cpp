@@ -24,8 +24,7 @@ Result<std::shared_ptr<const Device>> Device::open(const nccl::CudaFunctions& cu
   if (ordinal < 0 || ordinal >= count) {
     return client::failure(ErrorCode::no_device, "there is no device " + std::to_string(ordinal) +
                                                      ", this process sees " +
-                                                     std::to_string(count) +
-                                                     "; CUDA_VISIBLE_DEVICES says which");
+                                                     std::to_string(count));
   }
   if (const int result = cuda.device_get(&device->device_, ordinal); result != 0) {
     return cuda_error(cuda, result, "cuDeviceGet");

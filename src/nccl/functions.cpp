@@ -15,6 +15,13 @@ constexpr const char* cuda_soname = "libcuda.so.1";
 
 Error missing(const std::string& what) { return client::failure(ErrorCode::library_missing, what); }
 
+/// What to do in the process that lacks it.
+std::string advice_for(std::string_view soname) {
+  return soname == cuda_soname
+             ? "; install NVIDIA's driver there, or give the path of its libcuda.so.1"
+             : "; install NCCL there, name its folder in LD_LIBRARY_PATH, or give its path";
+}
+
 /// A library and which of its functions were looked for in vain.
 class Symbols {
  public:
@@ -29,9 +36,9 @@ class Symbols {
     }
     if (symbols.library_ != nullptr) return symbols;
     const char* const why = ::dlerror();
-    return missing(std::string(name) +
-                   " cannot be loaded: " + (why == nullptr ? "unknown error" : why) +
-                   (path.empty() ? "; neither has this process loaded it" : ""));
+    return missing(
+        std::string(name) + " cannot be loaded: " + (why == nullptr ? "unknown error" : why) +
+        (path.empty() ? "; neither has this process loaded it" : "") + advice_for(soname));
   }
 
   template <class Function>
@@ -121,7 +128,8 @@ Result<void> see_new_enough(const nccl::Functions& nccl) {
   int version = 0;
   if (nccl.get_version(&version) != 0 || version >= version_min) return {};
   return missing("libnccl " + version_text(version) + " is too old, " + version_text(version_min) +
-                 " is the first that does; it is " + file_of(nccl.get_version));
+                 " is the first that does; install a newer one in the place of " +
+                 file_of(nccl.get_version));
 }
 
 /// Collects the names of what a host's table lacks.

@@ -46,7 +46,9 @@ Error failure_at(const SocketAddress& address, int number, const char* during) {
   ErrorCode code = ErrorCode::unavailable;
   if (number == EADDRINUSE) code = ErrorCode::address_in_use;
   if (number == EACCES || number == EPERM) code = ErrorCode::permission_denied;
-  Error error = failure(code, std::string(during) + ": " + text_of_errno(number));
+  std::string detail = std::string(during) + ": " + text_of_errno(number);
+  if (code == ErrorCode::permission_denied) detail += "; choose a port that this user may open";
+  Error error = failure(code, std::move(detail));
   error.where = to_string(address);
   return error;
 }

@@ -29,8 +29,10 @@ Error unix_failure(const SocketAddress& address, ErrorCode code, std::string det
 
 Error unix_failure(const SocketAddress& address, int number, const char* during) {
   const bool is_denied = number == EACCES || number == EPERM || number == EROFS;
+  std::string detail = std::string(during) + ": " + text_of_errno(number);
+  if (is_denied) detail += "; choose a path that this user may make";
   return unix_failure(address, is_denied ? ErrorCode::permission_denied : ErrorCode::unavailable,
-                      std::string(during) + ": " + text_of_errno(number));
+                      std::move(detail));
 }
 
 /// Held while it lives. Without a lock the question is asked all the same: some file systems

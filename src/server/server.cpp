@@ -161,7 +161,9 @@ class Server::Impl {
 
 Result<Server> Server::Impl::start(const ServerOptions& options) {
   if (options.io_thread && options.io_thread->impl().forked()) {
-    return refused(failure(ErrorCode::forked, "the I/O thread belongs to the parent process"));
+    return refused(
+        failure(ErrorCode::forked,
+                "the I/O thread belongs to the parent process; make another one in the child"));
   }
   Result<server::Settings> settings = server::make_settings(options);
   if (!settings) return refused(std::move(settings).error());

@@ -83,6 +83,10 @@ TEST_CASE("an address that is none is an invalid argument") {
     CHECK(address.error().code == ErrorCode::invalid_argument);
   }
   CHECK(parse_address("unix:").error().detail.find("path") != std::string::npos);
+  CHECK(parse_address("tcp://host:1").error().detail.find("scheme") != std::string::npos);
+  CHECK(parse_address("host:1:2").error().detail.find("IPv6 address must") == std::string::npos);
+  CHECK(parse_address("fe80::1%eth0:1").error().detail.find("brackets") != std::string::npos);
+  CHECK(parse_address(std::string(5000, 'x')).error().detail.size() < 300);
   CHECK(parse_address("unix:29400")->host == "unix");
 }
 

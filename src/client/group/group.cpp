@@ -13,7 +13,9 @@ Result<std::shared_ptr<Group>> Group::create(std::shared_ptr<Link> link, std::st
   std::shared_ptr<Group> group(new Group(std::move(link), std::move(name), options, formed));
   if (group->link_->watchers().add(group->epoch(), group)) return group;
   group->is_gone_ = true;  // it must not leave in the other's name
-  return failure(ErrorCode::busy, "this store has a handle of this group already");
+  return failure(
+      ErrorCode::busy,
+      "this store has a handle of this group already; end that one first, or use another store");
 }
 
 Group::Group(std::shared_ptr<Link> link, std::string name, const GroupOptions& options,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "base/text.h"
 #include "client/failure.h"
 #include "client/link/link_options.h"
 #include "client/link/net_world.h"
@@ -41,8 +42,8 @@ Result<std::shared_ptr<Link>> Link::create(std::string_view address, StoreOption
   auto parsed = net::parse_address(address);
   if (!parsed) return std::move(parsed).error();
   if (!parsed->is_unix() && parsed->port == 0) {
-    return invalid_argument("address \"" + to_string(*parsed) +
-                            "\": nobody can be reached at port 0");
+    return invalid_argument("address " + base::quoted(address) +
+                            ": nobody can be reached at port 0");
   }
   if (auto refused = refusal_of(options)) return *std::move(refused);
   if (!options.io_thread) options.io_thread = IoThread::create();

@@ -74,8 +74,8 @@ void Requests::send_queued(Instant now) {
   const std::uint64_t bytes_max = fields_bytes_max(session_.frame_limits().request_bytes_max);
   while (Call* const call = calls_.first_unsent()) {
     if (call->fields.size() > bytes_max) {
-      Error error =
-          session_.error_of(ErrorCode::too_large, "the request is larger than the server takes");
+      Error error = session_.error_of(
+          ErrorCode::too_large, "the request is larger than the server takes; give less at a time");
       error.actual = call->fields.size();
       error.limit = bytes_max;
       end(call->id, std::move(error), now);

@@ -29,7 +29,9 @@ Result<Opening> opening(std::string_view address, StoreOptions options, Duration
   auto resolved = client::timeout_or(timeout, options.timeout);
   if (!resolved) return std::move(resolved).error();
   if (options.io_thread && options.io_thread->impl().forked()) {
-    return client::failure(ErrorCode::forked, "the I/O thread belongs to the parent process");
+    return client::failure(
+        ErrorCode::forked,
+        "the I/O thread belongs to the parent process; make another one in the child");
   }
   auto link = Link::create(address, std::move(options));
   if (!link) return std::move(link).error();

@@ -20,11 +20,13 @@ std::optional<Error> Groups::refusal(const wire::Join& request) const {
   const wire::ServerLimits& limits = state_.services.options().limits;
   if (request.group.empty()) return invalid("a group's name has at least one byte");
   if (request.group.size() > limits.key_bytes_max) {
-    return too_large("the group's name", request.group.size(), "bytes", limits.key_bytes_max);
+    return too_large("the group's name", request.group.size(), "bytes", limits.key_bytes_max,
+                     "key_bytes_max");
   }
   if (request.world_size == 0) return invalid("a group has at least one rank");
   if (request.world_size > limits.world_size_max) {
-    return too_large("the world", request.world_size, "ranks", limits.world_size_max);
+    return too_large("the world", request.world_size, "ranks", limits.world_size_max,
+                     "world_size_max");
   }
   if (request.rank >= request.world_size) {
     return invalid("rank " + std::to_string(request.rank) + " is not below the world_size of " +
@@ -45,7 +47,9 @@ std::optional<Error> Groups::refusal_to_make(const Account& account) const {
   const std::uint32_t count_max = state_.services.options().groups_per_namespace_max;
   const std::size_t count = state_.groups.size();
   if (count >= count_max) {
-    return exhausted("groups_per_namespace_max groups are there already", count, count_max);
+    return exhausted(
+        "groups_per_namespace_max groups are there already; end some, or raise the limit", count,
+        count_max);
   }
   const std::size_t share = count_max / state_.accounts.size();
   if (count >= count_max - count_max / 8 && account.groups_count >= share) {

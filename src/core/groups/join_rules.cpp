@@ -1,7 +1,9 @@
 #include "core/groups/join_rules.h"
 
+#include <string>
 #include <utility>
 
+#include "base/text.h"
 #include "core/groups/group_entries.h"
 #include "core/session/failure.h"
 
@@ -10,6 +12,10 @@ namespace {
 
 std::uint64_t microseconds(Duration duration) {
   return static_cast<std::uint64_t>(duration.count());
+}
+
+std::string text_of_sizes(std::uint32_t of_group, std::uint32_t given) {
+  return "world_size is " + std::to_string(of_group) + ", not " + std::to_string(given);
 }
 
 }  // namespace
@@ -21,14 +27,17 @@ Verdict JoinRules::judge(const Session& session, const wire::Join& request) cons
   const Forming& forming = joiners_.forming();
   const bool has_values = epoch_ != nullptr || !forming.empty();
   if (epoch_ == nullptr && has_values && request.world_size != forming.world_size()) {
-    return Verdict::refusal(mismatch_error(forming.world_size(), request.world_size, "world_size"));
+    return Verdict::refusal(
+        mismatch_error(forming.world_size(), request.world_size,
+                       text_of_sizes(forming.world_size(), request.world_size)));
   }
   const Duration data_expiration =
       epoch_ != nullptr ? epoch_->roster.data_expiration : forming.data_expiration();
   if (has_values && request.data_expiration != data_expiration) {
     return Verdict::refusal(mismatch_error(microseconds(data_expiration),
                                            microseconds(request.data_expiration),
-                                           "data expiration, in microseconds"));
+                                           "data expiration is " + in_seconds(data_expiration) +
+                                               ", not " + in_seconds(request.data_expiration)));
   }
   Joiner* own = joiners_.of(session);
   if (own != nullptr && own->place != Joiner::Place::none) {
@@ -62,7 +71,8 @@ Verdict JoinRules::judge_formed(const Session& session, const wire::Join& reques
     if (!epoch_->roster.whole()) return {Verdict::Kind::regroup, {}, own};
     const std::uint32_t world_size = epoch_->roster.world_size();
     if (request.world_size == world_size) return {Verdict::Kind::same_answer, {}, own};
-    return Verdict::refusal(mismatch_error(world_size, request.world_size, "world_size"));
+    return Verdict::refusal(mismatch_error(world_size, request.world_size,
+                                           text_of_sizes(world_size, request.world_size)));
   }
   Member* holder = epoch_->roster.at(request.rank);
   if (holder != nullptr && holder->live()) {
@@ -101,8 +111,8 @@ Error JoinRules::error(ErrorCode code, std::string detail) const {
 }
 
 Error JoinRules::mismatch_error(std::uint64_t expected, std::uint64_t actual,
-                                std::string what) const {
-  Error mismatch = error(ErrorCode::group_mismatch, "the group has another " + std::move(what));
+                                std::string detail) const {
+  Error mismatch = error(ErrorCode::group_mismatch, "the group's " + std::move(detail));
   mismatch.expected = expected;
   mismatch.actual = actual;
   for (const auto& [arrival, joiner] : joiners_.all()) {
@@ -121,7 +131,7 @@ Error JoinRules::in_use_error(const Session& holder, std::uint32_t rank) const {
 }
 
 Error JoinRules::closed_error() const {
-  Error closed = error(ErrorCode::group_closed, "the group is whole; join with standby to wait");
+  Error closed = error(ErrorCode::group_closed, "the group is whole");
   for (const Member& member : epoch_->roster.members) {
     if (member.live()) epoch_->roster.blame(closed, member);
   }

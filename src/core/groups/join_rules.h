@@ -48,7 +48,7 @@ class JoinRules {
   Verdict judge_forming(const wire::Join& request) const;
   Verdict judge_formed(const Session& session, const wire::Join& request) const;
   Verdict judge_holder(Session& holder, std::uint32_t rank) const;
-  Error mismatch_error(std::uint64_t expected, std::uint64_t actual, std::string what) const;
+  Error mismatch_error(std::uint64_t expected, std::uint64_t actual, std::string detail) const;
   Error closed_error() const;
 
   EngineServices& services_;

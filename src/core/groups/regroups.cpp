@@ -105,9 +105,9 @@ std::optional<Error> Regroups::refusal(const RequestContext& context, const Memb
   }
   if (decided_.size() > options.open_rounds_max && !called(member) &&
       member.next_attempt == attempt_.number) {
-    Error full =
-        epoch_.roster.error(ErrorCode::resource_exhausted,
-                            "open_rounds_max: members have yet to take part in older regroups");
+    Error full = epoch_.roster.error(
+        ErrorCode::resource_exhausted,
+        "open_rounds_max: members have yet to take part in older regroups; wait for them");
     full.limit = options.open_rounds_max;
     full.actual = decided_.size();
     return full;

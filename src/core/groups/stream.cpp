@@ -85,8 +85,8 @@ void Streams::send(const RequestContext& context, Member& source, const wire::Se
   if (!destination.live()) return services_.fail(context, left_error(destination));
   const std::uint32_t bytes_max = services_.options().limits.value_bytes_max;
   if (request.value.size() > bytes_max) {
-    return services_.fail(context,
-                          too_large("the object", request.value.size(), "bytes", bytes_max));
+    return services_.fail(context, too_large("the object", request.value.size(), "bytes", bytes_max,
+                                             "value_bytes_max"));
   }
   StreamKey key{source.rank, request.destination, request.tag};
   const std::uint64_t next = next_sequence(key);

@@ -18,13 +18,13 @@ std::optional<Error> Table::check_key(std::string_view key) const {
   }
   const std::uint32_t limit = options_.limits.key_bytes_max;
   if (key.size() <= limit) return std::nullopt;
-  return too_large("the key " + quoted(key), key.size(), "bytes", limit);
+  return too_large("the key " + quoted(key), key.size(), "bytes", limit, "key_bytes_max");
 }
 
 std::optional<Error> Table::check_value(std::string_view key, std::uint64_t value_bytes) const {
   const std::uint32_t limit = options_.limits.value_bytes_max;
   if (value_bytes <= limit) return std::nullopt;
-  return too_large("the value of " + quoted(key), value_bytes, "bytes", limit);
+  return too_large("the value of " + quoted(key), value_bytes, "bytes", limit, "value_bytes_max");
 }
 
 std::optional<Error> Table::check_ttl(const wire::Ttl& ttl) const {

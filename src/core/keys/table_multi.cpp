@@ -13,7 +13,7 @@ std::optional<Error> Table::check_key_count(std::size_t count) const {
   if (count == 0) return failure(ErrorCode::invalid_argument, "no keys were given");
   const std::uint32_t limit = options_.limits.keys_per_operation_max;
   if (count <= limit) return std::nullopt;
-  return too_large("the request", count, "keys", limit);
+  return too_large("the request", count, "keys", limit, "keys_per_operation_max");
 }
 
 std::optional<Error> Table::check_keys(const Keys& keys) const {
@@ -111,7 +111,8 @@ void Table::multi_get(const RequestContext& context, const wire::MultiGet& reque
   for (const auto& value : values) bytes += value ? value->size() : 0;
   const std::uint64_t limit = options_.limits.round_bytes_max;
   if (bytes > limit) {
-    return services_.fail(context, too_large("the sum of the values", bytes, "bytes", limit));
+    return services_.fail(
+        context, too_large("the sum of the values", bytes, "bytes", limit, "round_bytes_max"));
   }
   // The one read that copies: the copy is charged until it has left.
   Quota& quota = context.session.account.quota;

@@ -43,7 +43,7 @@ Parked* EngineServices::park(const RequestContext& context) {
   const std::size_t actual = session.parked.size() + session.cached_parked_count;
   if (actual >= limit) {
     fail(context, exhausted("parked_waits_max requests of this session wait already, or their "
-                            "answers are not acknowledged yet",
+                            "answers are not acknowledged yet; wait for some, or raise the limit",
                             actual, limit));
     return nullptr;
   }

@@ -12,11 +12,14 @@ std::string describe(const ProcessInfo& process) {
 }
 
 Error too_large(std::string_view what, std::uint64_t actual, std::string_view unit,
-                std::uint64_t limit) {
+                std::uint64_t limit, std::string_view limit_name) {
   Error error = failure(ErrorCode::too_large, std::string(what));
   error.detail += " has " + std::to_string(actual) + " ";
   error.detail += unit;
   error.detail += ", the server takes at most " + std::to_string(limit);
+  error.detail += " (";
+  error.detail += limit_name;
+  error.detail += ")";
   error.actual = actual;
   error.limit = limit;
   return error;

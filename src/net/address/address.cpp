@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/text.h"
 #include "net/failure.h"
 
 namespace muster::net {
@@ -14,18 +15,9 @@ constexpr std::string_view unix_prefix = "unix:";
 constexpr std::size_t host_bytes_max = 253;
 constexpr std::size_t path_bytes_max = sizeof(sockaddr_un::sun_path) - 1;
 
-/// `text` as an error shows it: short, on one line.
-std::string shown(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char character : text.substr(0, 80)) {
-    quoted += character < ' ' || character == '\x7f' ? '?' : character;
-  }
-  return quoted + (text.size() > 80 ? "...\"" : "\"");
-}
-
 Error invalid(std::string_view text, const std::string& why) {
   return failure(ErrorCode::invalid_argument,
-                 "address " + shown(text) + ": " + why +
+                 "address " + base::quoted(text) + ": " + why +
                      R"( (write "host:port", "[ipv6]:port" or "unix:/path"))");
 }
 
@@ -50,6 +42,18 @@ Result<Address> parse_unix(std::string_view text) {
     return invalid(text, "the path has a zero byte");
   }
   return address;
+}
+
+/// Of a host with a colon that is in no brackets.
+std::string why_colons(std::string_view text, std::string_view host) {
+  const std::size_t scheme = text.find("://");
+  if (scheme != std::string_view::npos) {
+    return "an address has no scheme; leave out " + base::quoted(text.substr(0, scheme + 3));
+  }
+  constexpr std::string_view of_ipv6 = "0123456789abcdefABCDEF:.";
+  const bool is_ipv6 = host.substr(0, host.find('%')).find_first_not_of(of_ipv6) == host.npos;
+  return is_ipv6 ? "an IPv6 address must be written in brackets"
+                 : "only one colon may be there, before the port";
 }
 
 bool is_host(std::string_view host) {
@@ -80,7 +84,7 @@ Result<Address> parse_address(std::string_view text) {
     host = text.substr(0, colon);
     port = text.substr(colon + 1);
     if (host.find(':') != std::string_view::npos) {
-      return invalid(text, "an IPv6 address must be written in brackets");
+      return invalid(text, why_colons(text, host));
     }
   }
   if (!is_host(host)) return invalid(text, "the host is no host name");

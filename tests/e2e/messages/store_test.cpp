@@ -31,6 +31,31 @@ TEST_CASE("errors of keys have the documented fields") {
   check(must_fail(store.get("none", 20ms)), ErrorCode::timed_out);
 }
 
+TEST_CASE("an observer that wants to take part in a group is told what to do, and nothing else") {
+  auto server = start_server();
+  StoreOptions options;
+  options.role = Role::observer;
+  auto store = connect(server, options);
+  const Error error = must_fail(StatelessProcessGroup::create(store, "g", 0, 1));
+  check(error, ErrorCode::permission_denied);
+  CHECK(error.message().find("connect as a client") != std::string::npos);
+  CHECK(error.message().find("loopback") == std::string::npos);
+}
+
+TEST_CASE("what is too large says of what, and the limit to raise") {
+  ServerOptions options;
+  options.world_size_max = 8;
+  auto server = start_server(options);
+  auto store = connect(server);
+  const Error of_world = must_fail(StatelessProcessGroup::create(store, "g", 0, 9));
+  check(of_world, ErrorCode::too_large);
+  CHECK(of_world.detail.find("world_size_max") != std::string::npos);
+  CHECK(of_world.message().find("split") == std::string::npos);
+  const Error of_key = must_fail(store.set(std::string(2000, 'k'), ""));
+  CHECK(of_key.detail.find("key_bytes_max") != std::string::npos);
+  CHECK(of_key.message().size() < 300);
+}
+
 TEST_CASE("errors of calls that are ended from outside have the documented fields") {
   auto server = start_server();
   auto store = connect(server);

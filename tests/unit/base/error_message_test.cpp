@@ -2,7 +2,7 @@
 
 #include "muster/error.h"
 
-// The one test that pins texts; all others compare codes and fields.
+// This test and error_advice_test.cpp pin texts; all others compare codes and fields.
 
 using namespace muster;
 using namespace std::chrono_literals;
@@ -104,8 +104,10 @@ TEST_CASE("numbers tell what was asked and what is allowed") {
   too_large.operation = "set";
   too_large.limit = 1024;
   too_large.actual = 1025;
+  too_large.detail = "the key is too large; shorten it, or raise the server's key_bytes_max";
   CHECK(too_large.message() ==
-        "too_large: set: limit 1024, got 1025; split it, or raise the server's limit");
+        "too_large: set: limit 1024, got 1025; "
+        "the key is too large; shorten it, or raise the server's key_bytes_max");
 
   Error gap;
   gap.code = ErrorCode::sequence_gap;
@@ -114,7 +116,37 @@ TEST_CASE("numbers tell what was asked and what is allowed") {
   gap.actual = 3;
   CHECK(gap.message() ==
         "sequence_gap: recv_obj: expected 0, got 3; "
-        "one handle per group and rank; leave and join anew");
+        "use one handle per group and rank; leave and join anew");
+
+  Error codecs;
+  codecs.code = ErrorCode::codec_mismatch;
+  codecs.expected = 2;
+  codecs.actual = 1;
+  CHECK(codecs.message() ==
+        "codec_mismatch: expected codec 2, got codec 1; use the same codec on both sides");
+}
+
+TEST_CASE("values that differ are told in their unit, by the detail") {
+  Error error;
+  error.code = ErrorCode::group_mismatch;
+  error.operation = "create";
+  error.group = "g";
+  error.expected = 3'600'000'000;
+  error.actual = 60'000'000;
+  error.detail = "the group's data expiration is 3600 s, not 60 s";
+  CHECK(error.message() ==
+        "group_mismatch: create of group \"g\": the group's data expiration is 3600 s, not 60 s; "
+        "give every rank the same values");
+}
+
+TEST_CASE("a name is cut where it is long") {
+  Error error;
+  error.code = ErrorCode::not_found;
+  error.operation = "inspect_group";
+  error.group = std::string(2000, 'g');
+  error.where = std::string(2000, 'w');
+  CHECK(error.message() == "not_found: inspect_group of group \"" + std::string(128, 'g') +
+                               "...\": at " + std::string(128, 'w') + "...");
 }
 
 TEST_CASE("an error without fields is its code and what to do about it") {

@@ -45,7 +45,8 @@ std::optional<Error> refusal(const RequestContext& context, const Member& member
   }
   for (const std::string_view value : request.values) {
     if (value.size() > limits.value_bytes_max) {
-      return too_large("the value", value.size(), "bytes", limits.value_bytes_max);
+      return too_large("the value", value.size(), "bytes", limits.value_bytes_max,
+                       "value_bytes_max");
     }
   }
   return std::nullopt;

@@ -115,8 +115,9 @@ std::unique_ptr<Round> Rounds::make_round(const RequestContext& context, std::ui
   const std::uint32_t open_max = services_.options().open_rounds_max;
   // Failed rounds beyond the limit are kept too, for those who come late; not for ever.
   if (open_.size() >= 2 * std::uint64_t{open_max}) {
-    Error error = roster_.error(ErrorCode::resource_exhausted,
-                                "open_rounds_max: ranks have yet to take part in older rounds");
+    Error error = roster_.error(
+        ErrorCode::resource_exhausted,
+        "open_rounds_max: ranks have yet to take part in older rounds; wait for them");
     error.limit = open_max;
     error.actual = open_.size();
     answers_.blame_for(open_.front()->number, error);
