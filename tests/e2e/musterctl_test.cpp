@@ -130,6 +130,41 @@ TEST_CASE("numbers out of range and what breaks a rule are usage errors, and cha
   CHECK(musterctl({"ls"}).output.empty());
 }
 
+TEST_CASE("a usage error names what was typed, what is valid, and what was probably meant") {
+  const Musterctl musterctl;
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"get", "-k"}, "\"-k\" is no option of musterctl get"},
+      {{"get"}, "musterctl get: KEY is required"},
+      {{"get", "a", "b", "c"}, "\"b\" is one argument too many for musterctl get"},
+      {{"ls", "--object"}, "did you mean \"--objects\"?"},
+      {{"--namspace", "n", "ls"}, "did you mean \"--namespace\"?"},
+      {{"stauts"}, "\"stauts\" is no command; did you mean \"status\"?"},
+      {{"set", "k", "--verbose"}, "stands behind \"--\""},
+      {{"get", "a", "--timeout"}, "--timeout needs a DURATION"},
+      {{"get", "a", "--timeout", "soon"}, "write 500ms, 15s, 2min or 1h"},
+      {{"get", "a", "--timeout", "1s", "--timeout", "2s"}, "--timeout"},
+      {{}, "a command is missing"},
+  };
+  for (const auto& [arguments, text] : cases) {
+    const Said said = musterctl(arguments);
+    CAPTURE(said.errors);
+    CHECK(said.exit_code == 2);
+    CHECK(said.errors.find(text) != std::string::npos);
+  }
+}
+
+TEST_CASE("a variable that nothing reads is told on the standard error") {
+  const Musterctl musterctl;
+  Process::Options options = musterctl.call({"ls"});
+  options.environment["MUSTER_NAMESPCE"] = "job7";
+  options.environment["MUSTER_GRACE"] = "2s";  // of musterd
+  Process process(options);
+  const std::string errors = process.read_errors();
+  CHECK(errors.find("MUSTER_NAMESPCE; did you mean \"MUSTER_NAMESPACE\"?") != std::string::npos);
+  CHECK(errors.find("MUSTER_GRACE") == std::string::npos);
+  CHECK(process.wait().exit_code == 0);
+}
+
 TEST_CASE("times have units, and a number alone is seconds") {
   const Musterctl musterctl;
   CHECK(musterctl({"set", "n", "x", "--ttl", "2h", "--timeout", "5"}).exit_code == 0);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bytes.h"
 #include "support/units.h"
 
 namespace musterctl {
@@ -16,17 +17,17 @@ Duration Run::left() const {
 }
 
 std::string refusal_of_duration(const std::string& text, Duration least) {
-  const auto parsed = tools::parse_duration_or_seconds(text);
+  const auto parsed = tools::parse_duration(text);
   if (parsed && *parsed >= least) return "";
   const std::string what = least > Duration{1} ? "of at least " + text_of(least) : "above zero";
-  return '"' + text + "\" is no time " + what +
-         " (write 500ms, 10s, 2min or 1h; a number alone is seconds)";
+  return '"' + printable(text.substr(0, 64)) + "\" is no duration " + what + " (" +
+         tools::duration_forms + ")";
 }
 
 CLI::Option* add_duration(CLI::App& app, const std::string& name, const std::string& help,
                           std::function<void(Duration)> take) {
   const auto take_text = [take = std::move(take)](const std::string& text) {
-    take(tools::parse_duration_or_seconds(text).value_or(Duration{0}));
+    take(tools::parse_duration(text).value_or(Duration{0}));
   };
   return app.add_option_function<std::string>(name, take_text, help)
       ->check(CLI::Validator(

@@ -4,17 +4,18 @@
 #include <unistd.h>
 
 #include <iostream>
-#include <sstream>
 
 #include "ask.h"
 #include "commands.h"
+#include "musterd/settings.h"
+#include "support/command_line.h"
 #include "support/units.h"
 #include "watch.h"
 
 namespace {
 
 constexpr const char* footer =
-    R"(Times are written as 500ms, 10s, 2min or 1h; a number alone is seconds.
+    R"(Durations are written as 500ms, 15s, 2min or 1h; a number alone is seconds.
 With --json every command prints one document, also when the server refuses: {"error": ...}.
 --watch repeats a command that reads (get, ls, status, sessions, groups, waiters, why) until Ctrl-C,
 also while the server is away; with --json each line is {"time": ..., "answer": ...} then.
@@ -74,25 +75,18 @@ int run(const musterctl::Chosen& chosen, musterctl::Common& common, std::string 
         "--watch is for commands that only read and do not wait: get, ls, status, sessions, "
         "groups, waiters, why");
   }
-  common.watch = tools::parse_duration_or_seconds(watch);
+  common.watch = tools::parse_duration(watch);
   return musterctl::watch(chosen.command, common);
 }
 
 /// Prints the help, or what is wrong with the command line.
 int tell(const CLI::App& app, const CLI::ParseError& error) {
-  const std::vector<std::string> unknown = app.remaining();
-  if (app.get_subcommands().empty() && !unknown.empty()) {
-    return refuse('"' + unknown.front() + "\" is no command");
-  }
-  std::ostringstream complaint;
-  if (app.exit(error, std::cout, complaint) == 0) {
-    std::cout.flush();
-    if (std::cout) return musterctl::exit_ok;
-    std::cerr << "musterctl: cannot write to the standard output\n";
-    return musterctl::exit_failed;
-  }
-  std::cerr << "musterctl: " << complaint.str();
-  return musterctl::exit_usage;
+  if (error.get_exit_code() != 0) return refuse(tools::complaint_of(app, error));
+  app.exit(error, std::cout, std::cerr);
+  std::cout.flush();
+  if (std::cout) return musterctl::exit_ok;
+  std::cerr << "musterctl: cannot write to the standard output\n";
+  return musterctl::exit_failed;
 }
 
 /// A standard stream that was closed would become a file or socket of the library. What stands
@@ -127,6 +121,9 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return tell(app, error);
+  }
+  for (const std::string& variable : musterd::unread_variables()) {
+    std::cerr << "musterctl: nothing reads the variable " << variable << '\n';
   }
   return run(chosen, common, watch);
 }

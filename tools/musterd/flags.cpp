@@ -9,6 +9,7 @@
 
 #include "given.h"
 #include "settings.h"
+#include "support/command_line.h"
 
 // Flags, environment and file are each read into the same form; then every setting takes its text
 // from the first of the three that has one.
@@ -23,11 +24,13 @@ constexpr const char* description =
     "so.";
 
 constexpr const char* footer =
-    R"(Durations are written as 500ms, 15s or 10min, bytes as 4096, 64KiB, 16MiB or 1GiB.
+    R"(Durations are written as 500ms, 15s, 2min or 1h; a number alone is seconds. Bytes are
+written as 4096, 64KiB, 16MiB or 1GiB.
 Each flag can also be given as an environment variable (--session-timeout: MUSTER_SESSION_TIMEOUT)
 or in the file that --config (MUSTER_CONFIG) names, as lines of the form "session-timeout = 15s";
 "#" begins a comment, "listen" may be repeated. A flag wins over the environment, that over the
-file. One line per address goes to the standard output: "musterd listening on HOST:PORT".
+file. A variable MUSTER_... that nothing reads is told in the log. One line per address goes to the
+standard output: "musterd listening on HOST:PORT".
 SIGTERM and SIGINT end it in order, its clients are told; a second one ends it at once. SIGHUP ends
 nothing: there is nothing to reload.
 
@@ -92,11 +95,10 @@ std::variant<Flags, Exit> read_flags(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) return wrong(tools::complaint_of(app, error));
     std::ostringstream out;
-    std::ostringstream complaint;
-    const bool is_asked_for = app.exit(error, out, complaint) == 0;
-    if (is_asked_for) return Exit{exit_ok, out.str()};
-    return Exit{exit_usage, "musterd: " + complaint.str()};
+    app.exit(error, out, out);
+    return Exit{exit_ok, out.str()};
   }
   for (const auto& [name, option] : options) {
     if (option->count() == 0) continue;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -15,6 +16,7 @@ struct Configuration {
   std::string port_file;
   std::optional<muster::LogLevel> log_level = muster::LogLevel::info;  ///< none: silent
   bool connections_max_is_given = false;
+  std::map<std::string, std::string> given;  ///< name of a setting -> where it was found
 };
 
 /// There is nothing to serve: `text` was asked for (exit code 0), or says what is wrong (2).

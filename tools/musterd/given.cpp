@@ -1,6 +1,10 @@
 #include "given.h"
 
+#include <algorithm>
+
+#include "muster/log.h"
 #include "settings.h"
+#include "support/nearest.h"
 
 namespace musterd {
 namespace {
@@ -11,8 +15,38 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
+std::string quoted(const std::string& text) {
+  constexpr std::size_t shown_bytes_max = 64;
+  const bool is_whole = text.size() <= shown_bytes_max;
+  return '"' + muster::printable(text.substr(0, shown_bytes_max)) + (is_whole ? "\"" : "...\"");
+}
+
 std::string quoted(const std::vector<std::string>& values) {
-  return values.empty() ? "nothing" : "\"" + values.back() + "\"";
+  return values.empty() ? "nothing" : quoted(values.back());
+}
+
+std::vector<std::string> names_of_settings() {
+  std::vector<std::string> names;
+  for (const Setting& setting : settings()) names.push_back(setting.name);
+  return names;
+}
+
+/// As it was typed, or as a flag.
+std::string where_of(const Configuration& configuration, const std::string& name) {
+  const auto given = configuration.given.find(name);
+  return given != configuration.given.end() ? given->second : "--" + name;
+}
+
+/// Replaces `word` where it stands by itself.
+void replace_word(std::string& text, const std::string& word, const std::string& by) {
+  const auto is_of_word = [&text](std::size_t at) {
+    return at < text.size() && (text[at] == '_' || (text[at] >= 'a' && text[at] <= 'z'));
+  };
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at)) {
+    const bool is_alone = !is_of_word(at - 1) && !is_of_word(at + word.size());
+    if (is_alone) text.replace(at, word.size(), by);
+    at += is_alone ? by.size() : word.size();
+  }
 }
 
 }  // namespace
@@ -32,7 +66,9 @@ std::variant<GivenByName, Exit> read_settings(std::istream& file, const std::str
     if (equals == std::string::npos) return wrong(where + ": not of the form \"name = value\"");
     const std::string name = trimmed(line.substr(0, equals));
     const Setting* const setting = find_setting(name);
-    if (setting == nullptr) return wrong(where + ": there is no setting \"" + name + "\"");
+    if (setting == nullptr)
+      return wrong(where + ": there is no setting " + quoted(name) +
+                   tools::did_you_mean(name, names_of_settings()));
     Given& entry = given[name];
     if (!entry.values.empty() && setting->kind != Setting::Kind::values) {
       return wrong(where + ": " + name + " is given a second time");
@@ -53,11 +89,27 @@ std::variant<Configuration, Exit> configuration_of(const GivenByName& chosen) {
   configuration.server.listen = {find_setting("listen")->fallback};
   for (const auto& [name, given] : chosen) {
     const Setting& setting = *find_setting(name);
+    configuration.given[name] = given.where;
     if (!given.values.empty() && setting.apply(given.values, configuration)) continue;
-    return wrong(given.where + ": " + quoted(given.values) + " is no " +
-                 (setting.form.empty() ? "switch (true or false)" : setting.form));
+    return wrong(given.where + ": " + quoted(given.values) + " is no " + setting.valid);
   }
   return configuration;
+}
+
+Exit refusal_of(const Configuration& configuration, const muster::Error& error) {
+  if (error.detail.starts_with("address ")) {
+    return wrong(where_of(configuration, "listen") + ": " + error.detail);
+  }
+  if (error.detail.starts_with("the listening socket ")) {
+    return wrong(where_of(configuration, "listen-fd") + ": " + error.detail);
+  }
+  std::string why = error.detail;
+  for (const Setting& setting : settings()) {
+    std::string option = setting.name;  // as ServerOptions calls it
+    std::replace(option.begin(), option.end(), '-', '_');
+    replace_word(why, option, where_of(configuration, setting.name));
+  }
+  return wrong(why);
 }
 
 }  // namespace musterd

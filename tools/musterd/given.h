@@ -25,6 +25,9 @@ Exit wrong(const std::string& why);
 /// returns  text by name, not looked at
 std::variant<GivenByName, Exit> read_settings(std::istream& file, const std::string& path);
 
+/// What is wrong with the values together, or with an address, by the names that were typed.
+Exit refusal_of(const Configuration& configuration, const muster::Error& error);
+
 /// Understands what was given.
 std::variant<Configuration, Exit> configuration_of(const GivenByName& chosen);
 

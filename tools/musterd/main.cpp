@@ -12,10 +12,12 @@
 #include <new>
 
 #include "flags.h"
+#include "given.h"
 #include "log_queue.h"
 #include "memory_reserve.h"
 #include "muster/io_thread.h"
 #include "muster/server.h"
+#include "settings.h"
 
 namespace {
 
@@ -113,6 +115,13 @@ int exit_code_for(muster::ErrorCode code) {
   }
 }
 
+int tell_of_refusal(const Configuration& configuration, const muster::Error& error) {
+  const int code = exit_code_for(error.code);
+  if (code != musterd::exit_usage) return fail(code, error.message());
+  std::cerr << musterd::refusal_of(configuration, error).text << std::flush;
+  return code;
+}
+
 /// Appears whole or not at all: who waits for it finds the port in it.
 bool write_port_file(const std::string& path, std::uint16_t port) {
   const std::string fresh = path + ".new";
@@ -149,7 +158,7 @@ int serve(Configuration& configuration, musterd::MemoryReserve& reserve) {
   if (!io_thread) return fail(musterd::exit_failed, "the system has no descriptor left");
   configuration.server.io_thread = io_thread;
   auto server = muster::Server::start(configuration.server);
-  if (!server) return fail(exit_code_for(server.error().code), server.error().message());
+  if (!server) return tell_of_refusal(configuration, server.error());
   if (!configuration.port_file.empty() &&
       !write_port_file(configuration.port_file, server->port())) {
     return fail(musterd::exit_failed, "cannot write the port file " + configuration.port_file);
@@ -188,6 +197,10 @@ int main(int argc, char** argv) {
   auto& configuration = std::get<Configuration>(read);
   std::optional<musterd::LogQueue> log;
   if (configuration.log_level) log.emplace(STDERR_FILENO, *configuration.log_level);
+  for (const std::string& variable :
+       log ? musterd::unread_variables() : std::vector<std::string>()) {
+    log->add(muster::LogLevel::warning, "nothing reads the variable " + variable);
+  }
   const std::string problem = fit_connections(configuration, log ? &*log : nullptr);
   if (!problem.empty()) return fail(musterd::exit_usage, problem);
   if (log) {

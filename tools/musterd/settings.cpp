@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "support/environment.h"
 #include "support/units.h"
 
 namespace musterd {
@@ -31,22 +32,38 @@ Setting::Apply into(Member ServerOptions::*member, Parse parse) {
 
 Setting duration(std::string name, muster::Duration ServerOptions::*member, std::string fallback,
                  std::string help) {
-  return {std::move(name),     Kind::value,     "DURATION",
-          std::move(fallback), std::move(help), into(member, parse_duration)};
+  return {std::move(name),
+          Kind::value,
+          "DURATION",
+          std::string("duration (") + tools::duration_forms + ")",
+          std::move(fallback),
+          std::move(help),
+          into(member, parse_duration)};
 }
 
 template <class Member>
 Setting bytes(std::string name, Member ServerOptions::*member, std::string fallback,
               std::string help) {
-  return {std::move(name),     Kind::value,     "BYTES",
-          std::move(fallback), std::move(help), into(member, parse_bytes)};
+  return {std::move(name),
+          Kind::value,
+          "BYTES",
+          std::string("number of bytes (") + tools::bytes_forms + ")",
+          std::move(fallback),
+          std::move(help),
+          into(member, parse_bytes)};
 }
 
 template <class Member>
 Setting number(std::string name, Member ServerOptions::*member, std::string fallback,
                std::string help) {
-  return {std::move(name),     Kind::value,     "NUMBER",
-          std::move(fallback), std::move(help), into(member, parse_number)};
+  const auto most = std::to_string(std::numeric_limits<Member>::max());
+  return {std::move(name),
+          Kind::value,
+          "NUMBER",
+          "whole number from 0 to " + most,
+          std::move(fallback),
+          std::move(help),
+          into(member, parse_number)};
 }
 
 bool apply_listen(const Values& values, Configuration& to) {
@@ -93,27 +110,32 @@ bool apply_log_level(const Values& values, Configuration& to) {
   return false;
 }
 
-bool apply_connections_max(const Values& values, Configuration& to) {
-  to.connections_max_is_given = true;
-  return into(&ServerOptions::connections_max, parse_number)(values, to);
+Setting connections_max() {
+  Setting setting = number("connections-max", &ServerOptions::connections_max, "16384",
+                           "connections and sessions");
+  setting.apply = [apply = std::move(setting.apply)](const Values& values, Configuration& to) {
+    to.connections_max_is_given = true;
+    return apply(values, to);
+  };
+  return setting;
 }
 
 std::vector<Setting> make_settings() {
   using O = ServerOptions;
   return {
-      {"listen", Kind::values, "ADDRESS", "127.0.0.1:29400",
+      {"listen", Kind::values, "ADDRESS", "address", "127.0.0.1:29400",
        "where to listen: host:port, [ipv6]:port, unix:/path, or :port for all of this machine; "
        "port 0 is any free one; may be repeated",
        apply_listen},
-      {"listen-fd", Kind::value, "FD", "", "serve on this listening socket, instead of --listen",
-       apply_listen_fd},
-      {"allow-unauthenticated", Kind::on_off, "", "",
+      {"listen-fd", Kind::value, "FD", "number of a file descriptor", "",
+       "serve on this listening socket, instead of --listen", apply_listen_fd},
+      {"allow-unauthenticated", Kind::on_off, "", "switch (write true or false)", "",
        "serve on addresses that other machines can reach, although nobody is authenticated",
        apply_allow},
-      {"port-file", Kind::value, "FILE", "",
+      {"port-file", Kind::value, "FILE", "file", "",
        "write the first TCP port there when it is open; removed at a clean stop", apply_port_file},
-      {"log-level", Kind::value, "LEVEL", "info", "debug, info, warning, error or silent",
-       apply_log_level},
+      {"log-level", Kind::value, "LEVEL", "level (write debug, info, warning, error or silent)",
+       "info", "debug, info, warning, error or silent", apply_log_level},
       duration("heartbeat", &O::heartbeat, "1s", "time between two heartbeats of a client"),
       duration("session-timeout", &O::session_timeout, "15s",
                "silence after which a session is lost; 5s to 600s, at least 5 heartbeats"),
@@ -122,8 +144,7 @@ std::vector<Setting> make_settings() {
                "how long clients wait after a deadline for the decision"),
       duration("busy-poll", &O::busy_poll, "0s",
                "how long to poll for the next event before sleeping; at most 100ms"),
-      {"connections-max", Kind::value, "NUMBER", "16384", "connections and sessions",
-       apply_connections_max},
+      connections_max(),
       bytes("memory-bytes-max", &O::memory_bytes_max, "1GiB",
             "memory for all that the server keeps"),
       bytes("namespace-memory-bytes-max", &O::namespace_memory_bytes_max, "all of it",
@@ -166,6 +187,12 @@ const Setting* find_setting(const std::string& name) {
     if (setting.name == name) return &setting;
   }
   return nullptr;
+}
+
+std::vector<std::string> unread_variables() {
+  std::vector<std::string> known = {"MUSTER_CONFIG", "MUSTER_SERVER", "MUSTER_NAMESPACE"};
+  for (const Setting& setting : settings()) known.push_back(setting.variable());
+  return tools::unknown_variables(known);
 }
 
 }  // namespace musterd

@@ -17,6 +17,7 @@ struct Setting {
   std::string name;
   Kind kind = Kind::value;
   std::string form;      ///< of its value, such as "DURATION"
+  std::string valid;     ///< what it can be, behind "is no"
   std::string fallback;  ///< as the help shows it
   std::string help;
   Apply apply;
@@ -29,5 +30,9 @@ const std::vector<Setting>& settings();
 
 /// Null when there is none of that name.
 const Setting* find_setting(const std::string& name);
+
+/// Variables of the environment that begin with "MUSTER_" although neither musterd nor musterctl
+/// reads them, each with what was probably meant.
+std::vector<std::string> unread_variables();
 
 }  // namespace musterd

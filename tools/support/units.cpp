@@ -23,32 +23,21 @@ std::optional<Number> whole_number(std::string_view text) {
   return parts->first;
 }
 
-/// unit_if_none  of a number alone; empty: there must be one
-std::optional<muster::Duration> parse_duration(std::string_view text,
-                                               std::string_view unit_if_none) {
-  constexpr std::array<std::pair<std::string_view, double>, 5> units = {
-      {{"us", 1}, {"ms", 1e3}, {"s", 1e6}, {"min", 60e6}, {"h", 3600e6}}};
+}  // namespace
+
+std::optional<muster::Duration> parse_duration(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, double>, 6> units = {
+      {{"", 1e6}, {"us", 1}, {"ms", 1e3}, {"s", 1e6}, {"min", 60e6}, {"h", 3600e6}}};
   constexpr double microseconds_max = 1e15;
   const auto parts = leading_number<double>(text);
   if (!parts || !(parts->first >= 0)) return std::nullopt;
-  const std::string_view given = parts->second.empty() ? unit_if_none : parts->second;
   for (const auto& [unit, factor] : units) {
     const double microseconds = parts->first * factor;
-    if (given == unit && microseconds <= microseconds_max) {
+    if (parts->second == unit && microseconds <= microseconds_max) {
       return muster::Duration(static_cast<muster::Duration::rep>(microseconds + 0.5));
     }
   }
   return std::nullopt;
-}
-
-}  // namespace
-
-std::optional<muster::Duration> parse_duration(std::string_view text) {
-  return parse_duration(text, {});
-}
-
-std::optional<muster::Duration> parse_duration_or_seconds(std::string_view text) {
-  return parse_duration(text, "s");
 }
 
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {

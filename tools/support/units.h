@@ -11,12 +11,15 @@
 
 namespace tools {
 
-/// "15s", "500ms", "250us", "10min", "2h", also with a fraction ("1.5s"); at most 31 years.
-std::optional<muster::Duration> parse_duration(std::string_view text);
-/// The same, and a number alone is seconds.
-std::optional<muster::Duration> parse_duration_or_seconds(std::string_view text);
+// How each is written, for messages.
+inline constexpr const char* duration_forms =
+    "write 500ms, 15s, 2min or 1h; a number alone is seconds";
+inline constexpr const char* bytes_forms = "write 4096, 64KiB, 16MiB or 1GiB";
 
-/// "4096", "64KiB", "16MiB", "1GiB": bytes.
+/// As `duration_forms` says, also "250us" and fractions ("1.5s"); at most 31 years.
+std::optional<muster::Duration> parse_duration(std::string_view text);
+
+/// As `bytes_forms` says.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 
 std::optional<std::uint64_t> parse_number(std::string_view text);

@@ -85,15 +85,22 @@ TEST_CASE("wrong flags, values, files and limits are usage errors that name what
   const TemporaryFolder folder;
   std::ofstream(folder / "unknown.conf") << "# a comment\n\nno-such-thing = 1\n";
   std::ofstream(folder / "broken.conf") << "grace\n";
+  std::ofstream(folder / "near.conf") << "grac = 1s\n";
   std::ofstream(folder / "value.conf") << "grace = soon\n";
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--no-such-flag"}, "--no-such-flag"},
-      {{"--grace", "soon"}, "--grace"},
+      {{"--grace", "soon"}, "--grace: \"soon\" is no duration (write 500ms, 15s, 2min or 1h"},
       {{"--grace", "1s", "--grace", "2s"}, "--grace"},
-      {{"--memory-bytes-max", "1TB"}, "--memory-bytes-max"},
-      {{"--connections-max", "4294967296"}, "--connections-max"},
-      {{"--session-timeout", "1s"}, "session_timeout"},
-      {{"--listen", "nowhere"}, "nowhere"},
+      {{"--memory-bytes-max", "1TB"}, "--memory-bytes-max: \"1TB\" is no number of bytes (write"},
+      {{"--connections-max", "4294967296"}, "whole number from 0 to 4294967295"},
+      {{"--session-timeout", "1s"}, "--session-timeout: 1 s is not within 5 s to 600 s"},
+      {{"--heartbeat", "10s"}, "--heartbeat: --session-timeout must be at least 5 heartbeats"},
+      {{"--sesion-timeout", "15s"}, "did you mean \"--session-timeout\"?"},
+      {{"--grace"}, "--grace needs a DURATION"},
+      {{"first", "second"}, "\"first\" is one argument too many"},
+      {{"--log-level", "loud"}, "debug, info, warning, error or silent"},
+      {{"--config", folder / "near.conf"}, "did you mean \"grace\"?"},
+      {{"--listen", "nowhere"}, "--listen: address 'nowhere'"},
       {{"--listen-fd", "987"}, "987"},
       {{"--listen-fd", "3", "--listen", "127.0.0.1:0"}, "--listen"},
       {{"--config", folder / "missing.conf"}, "missing.conf"},
@@ -114,6 +121,30 @@ TEST_CASE("wrong flags, values, files and limits are usage errors that name what
   Process wrong_environment(musterd_options({}, {{"MUSTER_SLACK", "never"}}));
   CHECK(wrong_environment.read_errors().find("MUSTER_SLACK") != std::string::npos);
   CHECK(wrong_environment.wait().exit_code == 2);
+  Process out_of_range(musterd_options({}, {{"MUSTER_SESSION_TIMEOUT", "1s"}}));
+  CHECK(out_of_range.read_errors().find("MUSTER_SESSION_TIMEOUT: 1 s is not within") !=
+        std::string::npos);
+  CHECK(out_of_range.wait().exit_code == 2);
+}
+
+TEST_CASE("a duration without a unit is seconds") {
+  const Musterd musterd({"--grace", "3"});
+  RawClient client(musterd.address());
+  CHECK(client.say_hello().limits.grace == 3s);
+}
+
+TEST_CASE("a variable that nothing reads is told, and what was meant; not those of Kubernetes") {
+  Musterd musterd({}, {{"MUSTER_SESION_TIMEOUT", "20s"},
+                       {"MUSTER_SERVER", "elsewhere:1"},
+                       {"MUSTER_SERVICE_HOST", "10.0.0.1"},
+                       {"MUSTER_PORT_29400_TCP", "tcp://10.0.0.1:29400"}});
+  musterd.send_signal(SIGTERM);
+  const std::string log = musterd.read_errors();
+  CHECK(log.find("MUSTER_SESION_TIMEOUT; did you mean \"MUSTER_SESSION_TIMEOUT\"?") !=
+        std::string::npos);
+  CHECK(log.find("MUSTER_SERV") == std::string::npos);
+  CHECK(log.find("MUSTER_PORT") == std::string::npos);
+  CHECK(musterd.wait().exit_code == 0);
 }
 
 TEST_CASE("an address in use and one that is not allowed have exit codes of their own") {
