@@ -227,6 +227,36 @@ TEST_CASE("a receive that waits: for whose object") {
   received.get_future().wait();
 }
 
+TEST_CASE("who waits for work hangs nobody, however long; who waits for a rank does") {
+  Hang hang;
+  hang.form();
+  std::promise<Result<ReceivedBytes>> received;
+  std::promise<Result<std::string>> got;
+  hang.groups[1].recv_bytes_async(2, 1, 7, 20s,
+                                  [&](auto result) { received.set_value(std::move(result)); });
+  hang.stores[0].get_async("job", 20s, [&](auto result) { got.set_value(std::move(result)); });
+  await([&] { return Json::parse(hang.musterctl({"--json", "waiters"}).output).size() == 2; });
+  const auto ask = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--json", "why"});
+    return Json::parse(hang.musterctl(arguments).output);
+  };
+  CHECK(ask({"g"})["waits"] == true);
+  CHECK(ask({"g", "--hung-for", "1us"})["hangs"] == false);
+  CHECK(ask({"--hung-for", "1us"})["hangs"] == false);
+  CHECK(ask({})["hangs"] == false);
+  CHECK(hang.musterctl({"why", "--hung-for", "1us"}).output.starts_with("nobody is held up"));
+  hang.groups[0].barrier_async(20s, [](auto) {});
+  const Json held_up = hang.why(has_round);
+  CHECK(held_up["hangs"] == false);  // not for ten seconds yet
+  CHECK(held_up.contains("held_up_s"));
+  CHECK(ask({"g", "--hung-for", "1us"})["hangs"] == true);
+  CHECK(ask({"--hung-for", "1us"})["groups"].size() == 1);
+  CHECK(ask({"--hung-for", "1h"})["groups"].empty());
+  for (Store& store : hang.stores) store.cancel();
+  received.get_future().wait();
+  got.get_future().wait();
+}
+
 TEST_CASE("a regroup that waits: for which members") {
   Hang hang;
   hang.form();

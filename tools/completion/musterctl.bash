@@ -31,7 +31,7 @@ _musterctl() {
       -n,* | --namespace,*) place+=(--namespace "$word") expects='' ;;
       -?*,*) expects='' ;;
       ,-s | ,--server | ,-n | ,--namespace | ,-t | ,--timeout | ,--wait-for-server | \
-        ,--ttl) expects=$word ;;
+        ,--ttl | ,--hung-for) expects=$word ;;
       ,--server=* | ,--namespace=*) place+=("$word") ;;
       ,--objects) objects=1 ;;
       ,-*) ;;
@@ -48,6 +48,7 @@ _musterctl() {
       get) flags+=(--wait) ;;
       set) flags+=(--ttl --only-if-absent) ;;
       ls) flags+=(--objects) ;;
+      why) flags+=(--hung-for) ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "${flags[*]}" -- "$current")
     return

@@ -9,6 +9,7 @@
 namespace musterctl {
 namespace {
 
+using muster::Duration;
 using muster::GroupReport;
 using muster::MemberInfo;
 using muster::MemberState;
@@ -125,11 +126,26 @@ void add_candidates(std::vector<std::string>& lines, const GroupReport& report) 
   add_first(lines, "  waiting to join", texts, report.candidates.size());
 }
 
-void explain_forming(std::vector<std::string>& lines, const GroupReport& report) {
+/// Whether somebody is held up, or all who wait are idle.
+void add_verdict(std::vector<std::string>& lines, const GroupReport& report, Duration hung_for) {
+  const auto held_up = held_up_for(report);
+  if (held_up && *held_up >= hung_for) {
+    lines.push_back("  it hangs: somebody is held up for " + text_of(*held_up));
+  } else if (held_up) {
+    lines.push_back("  somebody is held up for " + text_of(*held_up) + "; it hangs from " +
+                    text_of(hung_for) + " on");
+  } else if (has_waiters(report)) {
+    lines.emplace_back("  nobody is held up: who waits is idle");
+  }
+}
+
+void explain_forming(std::vector<std::string>& lines, const GroupReport& report,
+                     Duration hung_for) {
   lines.push_back("group \"" + printable(report.name) + "\": forms; " +
                   std::to_string(report.members.size()) + " of " +
                   std::to_string(report.world_size) + " ranks are there, the first for " +
                   text_of(report.age));
+  add_verdict(lines, report, hung_for);
   add_ranks(lines, report, "  waits for", report.missing);
   std::vector<std::string> texts;
   for (const MemberInfo& member : report.members) {
@@ -222,10 +238,11 @@ void explain_waits(std::vector<std::string>& lines, const GroupReport& report) {
   add_candidates(lines, report);
 }
 
-void explain_formed(std::vector<std::string>& lines, const GroupReport& report) {
+void explain_formed(std::vector<std::string>& lines, const GroupReport& report, Duration hung_for) {
   lines.push_back("group \"" + printable(report.name) + "\": epoch " +
                   std::to_string(report.epoch) + ", " + std::to_string(report.world_size) +
                   " ranks, formed " + text_of(report.age) + " ago");
+  add_verdict(lines, report, hung_for);
   explain_waits(lines, report);
   if (!has_waiters(report)) lines.emplace_back("  nobody waits");
   if (report.failure) {
@@ -247,12 +264,30 @@ bool has_waiters(const GroupReport& report) {
          !report.receivers.empty() || !report.candidates.empty();
 }
 
-std::vector<std::string> explain(const GroupReport& report) {
+std::optional<Duration> held_up_for(const GroupReport& report) {
+  std::optional<Duration> longest;
+  const auto note = [&longest](Duration age) { longest = std::max(longest.value_or(age), age); };
+  if (report.epoch == 0) note(report.age);
+  if (report.round) note(report.round->age);
+  if (report.confirming) note(report.confirming->age);
+  if (report.regroup) note(report.regroup->age);
+  for (const WaitingCandidate& candidate : report.candidates) {
+    if (!candidate.standby) note(candidate.age);
+  }
+  return longest;
+}
+
+bool hangs(const GroupReport& report, Duration hung_for) {
+  const auto held_up = held_up_for(report);
+  return held_up && *held_up >= hung_for;
+}
+
+std::vector<std::string> explain(const GroupReport& report, Duration hung_for) {
   std::vector<std::string> lines;
   if (report.epoch == 0) {
-    explain_forming(lines, report);
+    explain_forming(lines, report, hung_for);
   } else {
-    explain_formed(lines, report);
+    explain_formed(lines, report, hung_for);
   }
   return lines;
 }

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "bytes.h"
@@ -75,14 +77,23 @@ Result<Answer> tell_of_others(Run& run, const std::string& name, const muster::E
   return answer;
 }
 
-Result<Answer> explain_one(Run& run, const std::string& name) {
-  const auto report = muster::inspect_group(run.store, name, run.left());
+struct WhyArguments {
+  std::string group;
+  std::optional<muster::Duration> hung_for;  ///< none: what waits is told of, too
+
+  muster::Duration threshold() const {
+    return hung_for.value_or(muster::Duration(std::chrono::seconds(10)));
+  }
+};
+
+Result<Answer> explain_one(Run& run, const WhyArguments& arguments) {
+  const auto report = muster::inspect_group(run.store, arguments.group, run.left());
   if (!report && report.error().code == muster::ErrorCode::not_found) {
-    return tell_of_others(run, name, report.error());
+    return tell_of_others(run, arguments.group, report.error());
   }
   if (!report) return report.error();
-  if (run.common.json) return Answer{json_of(*report), "", "", exit_ok};
-  return Answer{{}, joined(explain(*report)), "", exit_ok};
+  if (run.common.json) return Answer{json_of(*report, arguments.threshold()), "", "", exit_ok};
+  return Answer{{}, joined(explain(*report, arguments.threshold())), "", exit_ok};
 }
 
 void add_key_waiters(Answer& answer, const std::vector<WaiterInfo>& waiters) {
@@ -115,31 +126,47 @@ muster::Result<void> add_other_namespaces(Run& run, Answer& answer) {
   return {};
 }
 
-Result<Answer> explain_all(Run& run) {
-  const auto groups = muster::inspect_groups(run.store, run.left());
-  if (!groups) return groups.error();
-  Answer answer;
+/// The groups in which somebody waits, or, where a time is given, those that hang for so long.
+muster::Result<void> add_groups(Run& run, const WhyArguments& arguments,
+                                const std::vector<GroupInfo>& groups, Answer& answer) {
+  bool does_any_hang = false;
   Json reports = Json::array();
-  for (const GroupInfo& group : *groups) {
+  for (const GroupInfo& group : groups) {
     const auto report = muster::inspect_group(run.store, group.name, run.left());
     if (!report && report.error().code == muster::ErrorCode::not_found) continue;  // it is gone
     if (!report) return report.error();
-    if (!has_waiters(*report)) continue;
+    const bool does_hang = hangs(*report, arguments.threshold());
+    does_any_hang |= does_hang;
+    if (!has_waiters(*report) || (arguments.hung_for && !does_hang)) continue;
     if (run.common.json) {
-      reports.push_back(json_of(*report));
+      reports.push_back(json_of(*report, arguments.threshold()));
     } else {
-      answer.text += joined(explain(*report));
+      answer.text += joined(explain(*report, arguments.threshold()));
     }
   }
-  answer.document = {{"groups", std::move(reports)}};
+  answer.document = {{"hangs", does_any_hang}, {"groups", std::move(reports)}};
+  return {};
+}
+
+Result<Answer> explain_all(Run& run, const WhyArguments& arguments) {
+  const auto groups = muster::inspect_groups(run.store, run.left());
+  if (!groups) return groups.error();
+  Answer answer;
+  const auto told = add_groups(run, arguments, *groups, answer);
+  if (!told) return told.error();
+  const std::string place = " in namespace \"" + printable(run.common.name_space) + "\", in " +
+                            std::to_string(groups->size()) +
+                            (groups->size() == 1 ? " group" : " groups");
+  if (arguments.hung_for) {
+    if (!answer.document["hangs"].get<bool>()) {
+      answer.text = "nobody is held up for " + text_of(*arguments.hung_for) + place + '\n';
+    }
+    return answer;
+  }
   const auto waiters = muster::inspect_waiters(run.store, run.left());
   if (!waiters) return waiters.error();
   add_key_waiters(answer, *waiters);
-  if (answer.text.empty()) {
-    answer.text = "nobody waits in namespace \"" + printable(run.common.name_space) + "\", in " +
-                  std::to_string(groups->size()) + (groups->size() == 1 ? " group" : " groups") +
-                  " or for a key\n";
-  }
+  if (answer.text.empty()) answer.text = "nobody waits" + place + " or for a key\n";
   const auto others = add_other_namespaces(run, answer);
   if (!others) return others.error();
   return answer;
@@ -148,20 +175,26 @@ Result<Answer> explain_all(Run& run) {
 }  // namespace
 
 void add_why_command(CLI::App& app, Chosen& chosen) {
-  auto group = std::make_shared<std::string>();
+  auto arguments = std::make_shared<WhyArguments>();
   auto* why = app.add_subcommand(
       "why", "Why a group hangs: who is missing, who called what, who waits for whom.");
   why->footer(
       footer_with("  musterctl why                                   all that waits\n"
                   "  musterctl why trainer --watch=500ms\n"
-                  "  musterctl --json why trainer | jq -e '.waits'   succeeds while it hangs\n"));
-  auto* option = why->add_option(
-      "GROUP", *group, "its name; without it all groups that wait, and who waits for keys");
+                  "  musterctl why --hung-for 1min                   what hangs for so long\n"
+                  "  musterctl --json why trainer | jq -e .hangs     succeeds while it hangs\n"));
+  auto* option =
+      why->add_option("GROUP", arguments->group,
+                      "its name; without it all groups that wait, and who waits for keys");
+  add_duration(*why, "--hung-for",
+               "how long somebody must be held up for `.hangs`; without GROUP only such groups",
+               [arguments](muster::Duration time) { arguments->hung_for = time; })
+      ->default_str("10s");
   why->callback([=, &chosen] {
     const bool is_given = option->count() > 0;
     chosen.kind = Kind::reads;
     chosen.command = [=](Run& run) {
-      return is_given ? explain_one(run, *group) : explain_all(run);
+      return is_given ? explain_one(run, *arguments) : explain_all(run, *arguments);
     };
   });
 }

@@ -51,11 +51,13 @@ Json candidate_json(const muster::WaitingCandidate& candidate) {
 
 }  // namespace
 
-Json json_of(const GroupReport& report) {
+Json json_of(const GroupReport& report, muster::Duration hung_for) {
   Json json;
   add_bytes(json, "group", report.name);
   json["state"] = report.epoch == 0 ? "forming" : "formed";
   json["waits"] = has_waiters(report);
+  json["hangs"] = hangs(report, hung_for);
+  if (const auto held_up = held_up_for(report)) json["held_up_s"] = seconds_of(*held_up);
   json["epoch"] = report.epoch;
   json["world_size"] = report.world_size;
   json["age_s"] = seconds_of(report.age);
@@ -91,7 +93,7 @@ Json json_of(const GroupReport& report) {
     json["last_failure"]["call"] = report.failure_call;
     json["last_failure"]["age_s"] = seconds_of(report.failure_age);
   }
-  json["explanation"] = explain(report);
+  json["explanation"] = explain(report, hung_for);
   return json;
 }
 
