@@ -17,9 +17,7 @@ Error too_large(std::string_view what, std::uint64_t actual, std::string_view un
   error.detail += " has " + std::to_string(actual) + " ";
   error.detail += unit;
   error.detail += ", the server takes at most " + std::to_string(limit);
-  error.detail += " (";
-  error.detail += limit_name;
-  error.detail += ")";
+  if (!limit_name.empty()) error.detail.append(" (").append(limit_name).append(")");
   error.actual = actual;
   error.limit = limit;
   return error;

@@ -22,7 +22,7 @@ std::string describe(const ProcessInfo& process);
 
 /// `what` names what is too large and its unit: "the value of 'a' has <actual> bytes".
 Error too_large(std::string_view what, std::uint64_t actual, std::string_view unit,
-                std::uint64_t limit, std::string_view limit_name);
+                std::uint64_t limit, std::string_view limit_name = {});
 
 /// resource_exhausted: a limit that is named in `what`.
 Error exhausted(std::string what, std::uint64_t actual, std::uint64_t limit);
