@@ -216,10 +216,11 @@ class MUSTER_API Store {
 
   /// For a supervisor that knows that a process has died: ends the sessions of that process at
   /// once, as if they were lost. If the process is alive, its next call fails with `fenced`.
+  /// Only a store with `Role::supervisor` may.
   ///
   /// reason   text for people, at most `limits().key_bytes_max` bytes; the errors that follow
   ///          from it show the text
-  /// errors   not_found (that process has no session)
+  /// errors   not_found (that process has no session), permission_denied (another role)
   /// cost     one round trip
   Result<void> report_dead(const ProcessId& process, std::string_view reason,
                            Duration timeout = default_timeout);

@@ -18,6 +18,14 @@ namespace {
 
 using wire::Operation;
 
+/// To a session whose role has not the right.
+const char* why_denied(wire::Right right) {
+  if (right == wire::Right::supervise) {
+    return "only a supervisor may declare a process dead; connect as one";
+  }
+  return "an observer cannot take part in groups; connect as a client";
+}
+
 }  // namespace
 
 /// Hands a request to the room that it is for.
@@ -98,11 +106,9 @@ void Engine::turn_away(const Requested& event) {
 std::optional<Error> Engine::refusal(const RequestContext& context) const {
   const Session& session = context.session;
   const Operation operation = context.operation;
-  const bool is_observer = session.role == wire::Role::observer;
-  const bool is_for_clients = wire::facts_of(operation).askers == wire::Askers::clients;
-  if (is_observer && is_for_clients) {
-    return failure(ErrorCode::permission_denied,
-                   "an observer cannot take part in groups; connect as a client");
+  const wire::Right right = wire::facts_of(operation).right;
+  if (!wire::has_right(session.role, right)) {
+    return failure(ErrorCode::permission_denied, why_denied(right));
   }
   if (!wire::is_kept(operation)) return std::nullopt;
   // Answers to parked requests count against the parked ones: they come in bursts that the

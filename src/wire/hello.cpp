@@ -168,7 +168,7 @@ Result<ClientHello> decode_client_hello(std::string_view bytes) {
     return no_common_version(protocol_version, hello.version_max);
   }
   const std::uint8_t role = reader.u8();
-  if (role > static_cast<std::uint8_t>(Role::observer)) {
+  if (role > static_cast<std::uint8_t>(last_role)) {
     return failure(ErrorCode::unsupported, "role " + std::to_string(role) + " is not known here");
   }
   hello.role = static_cast<Role>(role);

@@ -7,6 +7,7 @@
 
 #include "muster/result.h"
 #include "muster/types.h"
+#include "wire/rights.h"
 
 // The first bytes of a connection: 512 from the client, 256 back. Both are of fixed size so that
 // they can be read and refused without allocating, before anybody is authenticated.
@@ -24,8 +25,6 @@ inline constexpr std::uint16_t protocol_version = 1;
 
 /// Not text, not printable, changed by every transfer that alters line ends.
 inline constexpr std::array<std::uint8_t, 8> magic = {0x8d, 'M', 'S', 'T', 'R', '\r', '\n', 0x1a};
-
-enum class Role : std::uint8_t { client = 0, observer = 1 };
 
 enum class AuthMethod : std::uint8_t { none = 0 };
 

@@ -13,6 +13,7 @@
 #include "wire/operation.h"
 #include "wire/reply.h"
 #include "wire/request_bodies.h"
+#include "wire/rights.h"
 
 // The operations, one row each. What client and server must agree on stands in the row. All else
 // that depends on the operation is derived from it: the decoders, which replies the server keeps
@@ -21,9 +22,6 @@
 // fields, without a function of the engine or without a check of the client.
 
 namespace muster::wire {
-
-/// Whose requests are executed: of every session, or not of observers.
-enum class Askers : std::uint8_t { anyone, clients };
 
 /// What of a request changes the server's state. The server keeps the reply to what changes
 /// something until it is acknowledged, and answers a repetition with it.
@@ -43,17 +41,17 @@ enum class Memory : std::uint8_t { keeps, reads, frees };
 struct OperationFacts {
   Operation number;       ///< part of the protocol: never changed, never used again
   std::string_view name;  ///< in errors, logs, status and documents
-  Askers askers;
+  Right right;            ///< that a session needs to ask for it
   StateChange change;
   Answered answered;
   Memory memory;
 
   /// A constructor, since an aggregate could leave facts out.
-  constexpr OperationFacts(std::uint16_t its_number, std::string_view its_name, Askers its_askers,
+  constexpr OperationFacts(std::uint16_t its_number, std::string_view its_name, Right its_right,
                            StateChange its_change, Answered its_answered, Memory its_memory)
       : number(static_cast<Operation>(its_number)),
         name(its_name),
-        askers(its_askers),
+        right(its_right),
         change(its_change),
         answered(its_answered),
         memory(its_memory) {}
@@ -68,45 +66,45 @@ struct Row : OperationFacts {
 
 // clang-format off
 inline constexpr auto operation_table = [] {
-  using enum Askers;
+  using enum Right;
   using enum StateChange;
   using enum Answered;
   using enum Memory;
   return std::tuple{
       // Keys.
-      Row<Set, AppliedReply>          ( 1, "set",           anyone,  executed, at_once, keeps),
-      Row<Get, ValueReply>            ( 2, "get",           anyone,  none,     later,   reads),
-      Row<Take, ValueReply>           ( 3, "take",          anyone,  executed, later,   frees),
-      Row<Add, NumberReply>           ( 4, "add",           anyone,  executed, at_once, keeps),
-      Row<CompareSet, AppliedReply>   ( 5, "compare_set",   anyone,  executed, at_once, keeps),
-      Row<Append, NumberReply>        ( 6, "append",        anyone,  executed, at_once, keeps),
-      Row<Remove, NumberReply>        ( 7, "remove",        anyone,  executed, at_once, frees),
-      Row<Exists, PresenceReply>      ( 8, "exists",        anyone,  none,     at_once, reads),
-      Row<Wait, EmptyReply>           ( 9, "wait",          anyone,  none,     later,   reads),
-      Row<MultiGet, ValuesReply>      (10, "multi_get",     anyone,  none,     at_once, reads),
-      Row<MultiSet, EmptyReply>       (11, "multi_set",     anyone,  executed, at_once, keeps),
-      Row<List, ListReply>            (12, "list",          anyone,  none,     at_once, reads),
-      Row<Touch, EmptyReply>          (13, "touch",         anyone,  executed, at_once, keeps),
+      Row<Set, AppliedReply>          ( 1, "set",            write,     executed, at_once, keeps),
+      Row<Get, ValueReply>            ( 2, "get",            read,      none,     later,   reads),
+      Row<Take, ValueReply>           ( 3, "take",           write,     executed, later,   frees),
+      Row<Add, NumberReply>           ( 4, "add",            write,     executed, at_once, keeps),
+      Row<CompareSet, AppliedReply>   ( 5, "compare_set",    write,     executed, at_once, keeps),
+      Row<Append, NumberReply>        ( 6, "append",         write,     executed, at_once, keeps),
+      Row<Remove, NumberReply>        ( 7, "remove",         write,     executed, at_once, frees),
+      Row<Exists, PresenceReply>      ( 8, "exists",         read,      none,     at_once, reads),
+      Row<Wait, EmptyReply>           ( 9, "wait",           read,      none,     later,   reads),
+      Row<MultiGet, ValuesReply>      (10, "multi_get",      read,      none,     at_once, reads),
+      Row<MultiSet, EmptyReply>       (11, "multi_set",      write,     executed, at_once, keeps),
+      Row<List, ListReply>            (12, "list",           read,      none,     at_once, reads),
+      Row<Touch, EmptyReply>          (13, "touch",          write,     executed, at_once, keeps),
       // Membership of groups.
-      Row<Join, FormedReply>          (32, "join",          clients, executed, later,   keeps),
-      Row<Leave, EmptyReply>          (33, "leave",         clients, executed, at_once, frees),
-      Row<Regroup, FormedReply>       (34, "regroup",       clients, executed, later,   keeps),
-      Row<Members, MembersReply>      (35, "members",       anyone,  none,     at_once, reads),
-      Row<ReportDead, EmptyReply>     (36, "report_dead",   anyone,  executed, at_once, frees),
-      Row<CancelRegroup, EmptyReply>  (37, "cancel_regroup",clients, executed, at_once, frees),
+      Row<Join, FormedReply>          (32, "join",           join,      executed, later,   keeps),
+      Row<Leave, EmptyReply>          (33, "leave",          join,      executed, at_once, frees),
+      Row<Regroup, FormedReply>       (34, "regroup",        join,      executed, later,   keeps),
+      Row<Members, MembersReply>      (35, "members",        observe,   none,     at_once, reads),
+      Row<ReportDead, EmptyReply>     (36, "report_dead",    supervise, executed, at_once, frees),
+      Row<CancelRegroup, EmptyReply>  (37, "cancel_regroup", join,      executed, at_once, frees),
       // What the members of a group exchange.
-      Row<CollectiveCall, RoundReply> (48, "collective",    clients, executed, later,   keeps),
-      Row<CancelRound, EmptyReply>    (49, "cancel_round",  clients, executed, at_once, frees),
-      Row<Send, NumberReply>          (50, "send",          clients, executed, at_once, keeps),
-      Row<Receive, ReceiveReply>      (51, "receive",       clients, received, later,   frees),
-      Row<ExpireData, NumberReply>    (52, "expire_data",   clients, executed, at_once, frees),
-      Row<Recover, RecoverReply>      (53, "recover",       clients, received, later,   reads),
+      Row<CollectiveCall, RoundReply> (48, "collective",     join,      executed, later,   keeps),
+      Row<CancelRound, EmptyReply>    (49, "cancel_round",   join,      executed, at_once, frees),
+      Row<Send, NumberReply>          (50, "send",           join,      executed, at_once, keeps),
+      Row<Receive, ReceiveReply>      (51, "receive",        join,      received, later,   frees),
+      Row<ExpireData, NumberReply>    (52, "expire_data",    join,      executed, at_once, frees),
+      Row<Recover, RecoverReply>      (53, "recover",        join,      received, later,   reads),
       // What operators ask.
-      Row<Status, StatusReply>        (64, "status",        anyone,  none,     at_once, reads),
-      Row<Sessions, SessionsReply>    (65, "sessions",      anyone,  none,     at_once, reads),
-      Row<Groups, GroupsReply>        (66, "groups",        anyone,  none,     at_once, reads),
-      Row<InspectGroup, InspectGroupReply>(67, "inspect_group",anyone,  none,     at_once, reads),
-      Row<Waiters, WaitersReply>      (68, "waiters",       anyone,  none,     at_once, reads),
+      Row<Status, StatusReply>        (64, "status",         observe,   none,     at_once, reads),
+      Row<Sessions, SessionsReply>    (65, "sessions",       observe,   none,     at_once, reads),
+      Row<Groups, GroupsReply>        (66, "groups",         observe,   none,     at_once, reads),
+      Row<InspectGroup, InspectGroupReply>(67, "inspect_group",observe,   none,     at_once, reads),
+      Row<Waiters, WaitersReply>      (68, "waiters",        observe,   none,     at_once, reads),
   };
 }();
 // clang-format on

@@ -163,6 +163,7 @@ std::function<void(const Error&)> teller(const char* event) {
 
 StoreOptions store_options(const json& command) {
   StoreOptions options;
+  options.role = Role::supervisor;
   options.label = command.value("label", "");
   options.on_session_end = teller("session_end");
   return options;

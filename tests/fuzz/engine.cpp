@@ -133,7 +133,10 @@ class Play {
   void hello(core::Hello event) {
     event.connection = ++last_connection_;
     event.hello.process.id.bytes[0] = input_.byte() % 8;
-    event.hello.role = input_.below(16) == 15 ? wire::Role::observer : wire::Role::client;
+    const std::size_t role = input_.below(16);
+    event.hello.role = role == 15  ? wire::Role::observer
+                       : role < 12 ? wire::Role::supervisor
+                                   : wire::Role::client;
     event.fresh_token.bytes[0] = static_cast<std::uint8_t>(last_connection_);
     said_ = event;
     apply(event);

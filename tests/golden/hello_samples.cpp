@@ -7,6 +7,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t incarnation = 0x1122334455667788;
+constexpr std::array role_names{"client", "observer", "supervisor"};
 
 wire::ResumeToken sample_token() {
   wire::ResumeToken token;
@@ -37,7 +38,7 @@ Sample client_sample(std::string name, std::string about, const wire::ClientHell
   at.number("version_min", hello.version_min, 2);
   at.number("version_max", hello.version_max, 2);
   at.number("role", static_cast<std::uint64_t>(hello.role), 1,
-            hello.role == wire::Role::client ? "client" : "observer");
+            role_names[static_cast<std::size_t>(hello.role)]);
   at.number("auth_method", hello.auth_method, 1, "none");
   at.number("reserved", 0, 2);
   at.note("incarnation", hello.incarnation);

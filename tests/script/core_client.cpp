@@ -56,6 +56,7 @@ wire::ClientHello hello_of(Arguments& arguments, const std::string& name, Proces
   hello.version_max =
       static_cast<std::uint16_t>(arguments.number("version_max").value_or(hello.version_max));
   if (arguments.flag("observer")) hello.role = wire::Role::observer;
+  if (arguments.flag("supervisor")) hello.role = wire::Role::supervisor;
   return hello;
 }
 

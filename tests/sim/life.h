@@ -18,7 +18,7 @@ struct Life {
   ProcessId process;
   std::uint64_t pid = 0;
   std::string name_space;
-  bool is_observer = false;
+  wire::Role role = wire::Role::client;
   std::string name;
   Instant born{};
   std::optional<Instant> died;

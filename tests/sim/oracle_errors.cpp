@@ -52,7 +52,10 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
       check_callers(ask, error);
       return ask.operation == wire::operation<wire::Join> || groups.may_mismatch(epoch);
     case ErrorCode::expired: return terms_.has_expiration || groups.may_be_expired(epoch);
-    case ErrorCode::permission_denied: return life.is_observer;
+    case ErrorCode::permission_denied:
+      return ask.operation == wire::operation<wire::ReportDead>
+                 ? life.role != wire::Role::supervisor
+                 : life.role == wire::Role::observer;
     case ErrorCode::resource_exhausted: return terms_.has_small_limits;
     case ErrorCode::not_found:
       return ask.operation == wire::operation<wire::ReportDead> ||

@@ -46,7 +46,7 @@ void Process::begin() {
   life.process = id_of(identity_);
   life.pid = identity_.process;
   life.name_space = identity_.name_space;
-  life.is_observer = watch_work_ != nullptr;
+  life.role = identity_.role;
   town_.oracle.born(std::move(life));
   client_.logged = [this](const std::string& line) {
     town_.trace.note(town_.scheduler.now(), town_.oracle.life(number()).name, 7,

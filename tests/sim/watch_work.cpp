@@ -20,11 +20,12 @@ void WatchWork::work() {
   if (town().is_closing) return;
   plan();
   if (process_.client().incarnation() == 0 || process_.client().failure() != nullptr) return;
-  switch (town().random.below(6)) {
+  switch (town().random.below(7)) {
     case 0: return look_at_status();
     case 1: return look_at_sessions();
     case 2: return look_at_waiters();
     case 3: return try_to_join();
+    case 4: return try_to_declare_dead();
     default: return look_at_group();
   }
 }
@@ -108,6 +109,13 @@ void WatchWork::try_to_join() {
   request.world_size = town().plan.ranks;
   look<wire::FormedReply>("join as an observer", request,
                           [this](const auto&) { problem("it is a member of a group"); });
+}
+
+/// Of itself: it is to be refused before anybody looks whom it names.
+void WatchWork::try_to_declare_dead() {
+  const wire::ReportDead request{town().oracle.life(process_.number()).process, "it may not"};
+  look<wire::EmptyReply>("report_dead by an observer", request,
+                         [this](const auto&) { problem("it has declared somebody dead"); });
 }
 
 }  // namespace muster::sim

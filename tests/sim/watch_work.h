@@ -21,6 +21,7 @@ class WatchWork {
   void look_at_group();
   void look_at_waiters();
   void try_to_join();
+  void try_to_declare_dead();
 
   template <class Reply, class Use>
   void look(const std::string& what, const wire::RequestBody& body, Use use);

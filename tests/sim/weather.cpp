@@ -166,12 +166,14 @@ void Weather::report() {
   if (process == nullptr || process == other || !process->can_run()) return;
   if (process->identity().name_space != other->identity().name_space) return;
   Life& life = town_.oracle.life(other->number());
-  life.was_reported = true;
+  const bool is_allowed = process->identity().role == wire::Role::supervisor;
+  if (is_allowed) life.was_reported = true;
   Ask about;
   about.what = "report_dead " + life.name;
   about.timeout = 5s;
   process->ask(std::move(about), wire::ReportDead{life.process, "the simulation says so"},
-               [this, number = other->number()](const auto& reply, protocol::Fate) {
+               [this, is_allowed, number = other->number()](const auto& reply, protocol::Fate) {
+                 if (reply && !is_allowed) town_.oracle.problem("a client declared somebody dead");
                  if (reply) town_.oracle.reported(number);
                });
 }

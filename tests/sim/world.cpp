@@ -49,11 +49,14 @@ Clock World::clock() {
   return {scheduler_.now(), Instant(random_.between(1s, 24h * 60)), drift_ppm};
 }
 
+wire::Role World::role_of(std::uint32_t slot) const {
+  if (slot == plan_.ranks) return wire::Role::observer;
+  return slot % 4 == 3 ? wire::Role::client : wire::Role::supervisor;
+}
+
 void World::spawn(std::uint32_t slot) {
-  const bool is_observer = slot == plan_.ranks;
   const std::uint64_t number = processes_.size() + 1;
-  const Identity identity{number, number, "",
-                          is_observer ? wire::Role::observer : wire::Role::client};
+  const Identity identity{number, number, "", role_of(slot)};
   const Clock its_clock = clock();
   Process& process = processes_.emplace_back(identity, slot, town_, its_clock);
   if (plan_.is_in_both(slot)) {

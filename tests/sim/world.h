@@ -37,6 +37,7 @@ class World {
   Outcome run();
 
  private:
+  wire::Role role_of(std::uint32_t slot) const;
   void spawn(std::uint32_t slot);
   void pass(Duration duration) { scheduler_.run_until(scheduler_.now() + duration); }
   void look_again();

@@ -2,12 +2,24 @@
 
 namespace muster::client {
 
+namespace {
+
+wire::Role wire_role(Role role) {
+  switch (role) {
+    case Role::client: break;
+    case Role::observer: return wire::Role::observer;
+    case Role::supervisor: return wire::Role::supervisor;
+  }
+  return wire::Role::client;
+}
+
+}  // namespace
+
 protocol::Options protocol_options(const std::string& address, const StoreOptions& options,
                                    const ProcessInfo& process, std::uint64_t jitter_seed) {
   protocol::Options settings;
   settings.identity.process = process;
-  settings.identity.role =
-      options.role == Role::observer ? wire::Role::observer : wire::Role::client;
+  settings.identity.role = wire_role(options.role);
   settings.identity.name_space = options.name_space;
   settings.where = address;
   if (options.wait_for_server != default_timeout) {

@@ -57,7 +57,7 @@ awaitable<void> use_keys(Store& store) {
   ProcessId nobody;
   nobody.bytes[0] = 1;
   CHECK(must_fail(co_await async_report_dead(store, nobody, "gone", 20s, use_awaitable)).code ==
-        ErrorCode::not_found);
+        ErrorCode::permission_denied);
 }
 
 awaitable<void> use_bytes(StatelessProcessGroup& group) {

@@ -24,6 +24,11 @@ void in_group(const Server& server, int world_size, const std::function<void(Gro
   });
 }
 
+/// Only who connects for that may declare a process dead.
+void check_denied(Store& client, const ProcessId& process) {
+  CHECK(must_fail(client.report_dead(process, "a mistake")).code == ErrorCode::permission_denied);
+}
+
 TEST_CASE("every collective gives every rank what it promises") {
   auto server = start_server();
   in_group(server, 4, [](Group& group) {
@@ -290,7 +295,10 @@ TEST_CASE("a process that is declared dead is fenced until it reopens; its group
   REQUIRE(members.size() == 2);
   CHECK(members[1].state == MemberState::live);
   CHECK(members[1].process.pid == static_cast<std::uint32_t>(child));
-  must(store.report_dead(members[1].process.id, "a test says so"));
+  check_denied(store, members[1].process.id);
+  StoreOptions other;
+  other.role = Role::supervisor;
+  must(connect(server, std::move(other)).report_dead(members[1].process.id, "a test says so"));
 
   for (const Error& error : {lost.get_future().get(), must_fail(group.barrier())}) {
     CHECK(error.code == ErrorCode::rank_lost);

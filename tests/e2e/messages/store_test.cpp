@@ -154,7 +154,10 @@ TEST_CASE("errors of a session that others ended have the documented fields") {
   const std::string address = server->addresses().front();
   auto store = connect(address);
   {
-    auto supervisor = RawClient::with_session(address);
+    RawClient supervisor(address);
+    wire::ClientHello hello;
+    hello.role = wire::Role::supervisor;
+    REQUIRE(supervisor.say_hello(hello).status == 0);
     const wire::ReportDead report{store.process().id, "a test says so"};
     REQUIRE(supervisor.call(report).header.code == 0);
   }

@@ -26,10 +26,11 @@ class EngineDriver {
     }
   }
 
-  core::ConnectionId connect(std::string name_space = {}) {
+  core::ConnectionId connect(std::string name_space = {}, wire::Role role = wire::Role::client) {
     core::Hello event;
     event.connection = ++last_connection_;
     event.hello.name_space = std::move(name_space);
+    event.hello.role = role;
     event.hello.process.id.bytes[0] = static_cast<std::uint8_t>(last_connection_);
     event.hello.process.host = "host";
     event.fresh_token.bytes[0] = static_cast<std::uint8_t>(last_connection_);

@@ -33,6 +33,37 @@ TEST_CASE("an engine can be destroyed with everything in it") {
   driver.effects.clear();  // a rim lets go of payloads before it lets go of the engine
 }
 
+TEST_CASE("an observer is denied all that changes groups, and nothing else") {
+  EngineDriver driver;
+  const core::ConnectionId observer = driver.connect("", wire::Role::observer);
+  std::vector<std::string_view> denied;
+  const auto ask = [&]<class Body, class Reply>(const wire::Row<Body, Reply>& row) {
+    const auto reply = driver.reply(driver.ask(observer, Body{}));
+    const auto error = error_of(reply);
+    if (error && error->code == ErrorCode::permission_denied) denied.push_back(row.name);
+  };
+  std::apply([&](const auto&... rows) { (ask(rows), ...); }, wire::operation_table);
+  CHECK(denied == std::vector<std::string_view>{
+                      "join", "leave", "regroup", "report_dead", "cancel_regroup", "collective",
+                      "cancel_round", "send", "receive", "expire_data", "recover"});
+}
+
+TEST_CASE("of all roles only a supervisor may declare a process dead") {
+  EngineDriver driver;
+  driver.connect();
+  const core::ConnectionId victim = driver.connect();
+  wire::ReportDead report;
+  report.process.id.bytes[0] = static_cast<std::uint8_t>(victim);
+  for (const wire::Role role : {wire::Role::client, wire::Role::observer}) {
+    const auto reply = driver.reply(driver.ask(driver.connect("", role), report));
+    CHECK(error_of(reply)->code == ErrorCode::permission_denied);
+  }
+  CHECK(driver.engine.counts().sessions == 4);
+  const core::ConnectionId supervisor = driver.connect("", wire::Role::supervisor);
+  CHECK(driver.reply(driver.ask(supervisor, report))->code == 0);
+  CHECK(driver.engine.counts().sessions == 4);
+}
+
 TEST_CASE("answers to parked requests do not use up the room for other answers") {
   core::Options options;
   options.cached_results_max = 4;

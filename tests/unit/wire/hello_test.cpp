@@ -41,7 +41,7 @@ bool names(std::string_view detail, std::string_view other) {
 
 TEST_CASE("every field of a client hello comes back as it was") {
   ClientHello hello;
-  hello.role = Role::observer;
+  hello.role = Role::supervisor;
   hello.auth_method = 3;
   hello.auth_nonce[31] = 9;
   hello.process.id.bytes[0] = 1;
@@ -56,7 +56,7 @@ TEST_CASE("every field of a client hello comes back as it was") {
   REQUIRE(bytes.size() == client_hello_bytes);
   const auto told = decode_client_hello(bytes);
   REQUIRE(told.has_value());
-  CHECK(told->role == Role::observer);
+  CHECK(told->role == Role::supervisor);
   CHECK(told->auth_method == 3);
   CHECK(told->auth_nonce == hello.auth_nonce);
   CHECK(told->process.id == hello.process.id);
@@ -184,7 +184,7 @@ TEST_CASE("hellos without a common version are unsupported and name both version
 
 TEST_CASE("an unknown role is unsupported") {
   std::string bytes = bytes_of(ClientHello{});
-  bytes[12] = 2;
+  bytes[12] = 3;
   CHECK(decode_client_hello(bytes).error().code == ErrorCode::unsupported);
 }
 
