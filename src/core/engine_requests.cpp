@@ -78,6 +78,7 @@ void Engine::on(const Requested& event) {
   const wire::Request& request = *event.request;
   Session* const session = sessions_.connections().session_on(event.connection);
   if (session == nullptr) return turn_away(event);
+  session->has_asked = true;
   sessions_.heard(*session);
   acknowledge(*session, request.acknowledged);
   if (services_.repeats(*session, request.id, request.timeout)) return;

@@ -7,7 +7,7 @@
 
 namespace muster::core {
 
-/// What was remembered last under numbers that never come twice: no more than `count_max`, then the
+/// What was remembered last, each under a number of its own: no more than `count_max`, then the
 /// oldest is forgotten.
 template <class Number, class Value, std::size_t count_max>
 class Remembered {
@@ -19,6 +19,8 @@ class Remembered {
     values_.erase(order_.front());
     order_.pop_front();
   }
+  /// What is forgotten may be added again, and is then forgotten earlier than others at worst.
+  void forget(Number number) { values_.erase(number); }
   /// Null: it is not known, or not any more.
   const Value* find(Number number) const {
     const auto found = values_.find(number);

@@ -8,6 +8,8 @@
 // A session's life: begun by a hello -> heard with every byte -> its connection may end and a
 // resume bring another one, or a resume replaces a connection that seems to live -> over: after
 // its time-out (shorter: the grace, after FIN or RST), by a goodbye, or fenced by somebody.
+// A blank session, which has never asked for anything, is over when its connection is; who comes
+// back in time begins it anew, and nobody can tell the difference.
 // Its expiry timer is armed once and moves itself when it fires early, so that a byte costs no
 // work on timers.
 
@@ -22,16 +24,18 @@ bool same_token(const wire::ResumeToken& a, const wire::ResumeToken& b) {
   return difference == 0;
 }
 
-/// Why the hello cannot resume the session.
-std::optional<Error> refusal_to_resume(const Session& session, const wire::ClientHello& hello) {
-  if (!same_token(session.token, hello.token)) {
-    return failure(ErrorCode::permission_denied,
-                   "the token is not that of session " + std::to_string(session.id));
+/// Why the hello cannot resume the session of this token and namespace.
+std::optional<Error> refusal_to_resume(const wire::ClientHello& hello,
+                                       const wire::ResumeToken& token,
+                                       const std::string& name_space) {
+  const std::string session = "session " + std::to_string(hello.session_id);
+  if (!same_token(token, hello.token)) {
+    return failure(ErrorCode::permission_denied, "the token is not that of " + session);
   }
-  if (session.name_space.name != hello.name_space) {
-    return failure(ErrorCode::permission_denied,
-                   "session " + std::to_string(session.id) + " belongs to namespace " +
-                       quoted(session.name_space.name) + ", not to " + quoted(hello.name_space));
+  if (name_space != hello.name_space) {
+    return failure(ErrorCode::permission_denied, session + " belongs to namespace " +
+                                                     quoted(name_space) + ", not to " +
+                                                     quoted(hello.name_space));
   }
   return std::nullopt;
 }
@@ -61,8 +65,8 @@ void Sessions::hello(const Hello& event) {
                                                         "a second hello came on one connection"));
   }
   if (auto why = refusal(event.hello)) return refuse(event, std::move(*why));
-  if (event.hello.session_id == 0) return begin(event);
-  resume(event);
+  if (event.hello.session_id != 0) return resume(event);
+  if (begin(event, last_id_ + 1, event.fresh_token)) ++last_id_;
 }
 
 std::optional<Error> Sessions::refusal(const wire::ClientHello& hello) const {
@@ -101,7 +105,7 @@ void Sessions::refuse(const Hello& event, Error why) {
   connections_.close(event.connection, std::move(why));
 }
 
-void Sessions::begin(const Hello& event) {
+bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeToken& token) {
   Unit& unit = name_spaces_.units().find_or_make(event.unit);
   NameSpace* name_space = name_spaces_.find(event.hello.name_space);
   std::optional<Error> why;
@@ -109,13 +113,14 @@ void Sessions::begin(const Hello& event) {
   if (!why) why = refusal_to_begin(unit);
   if (why) {
     refuse(event, *std::move(why));
-    return name_spaces_.units().drop_if_over(unit);
+    name_spaces_.units().drop_if_over(unit);
+    return false;
   }
   if (name_space == nullptr) name_space = &name_spaces_.make(event.hello.name_space, unit);
   Account& account = name_space->accounts.find_or_make(unit);
-  auto owned = std::make_unique<Session>(++last_id_, *name_space, account);
+  auto owned = std::make_unique<Session>(id, *name_space, account);
   Session& session = *owned;
-  session.token = event.fresh_token;
+  session.token = token;
   session.role = event.hello.role;
   session.process = event.hello.process;
   sessions_.emplace(session.id, std::move(owned));
@@ -126,6 +131,7 @@ void Sessions::begin(const Hello& event) {
   if (session.process.id != ProcessId{}) processes_[session.process.id].append(session.of_process);
   welcome(session, event);
   services_.timers().arm(session.expiry, deadline_of(session));
+  return true;
 }
 
 /// Why there is no room for one more session of `unit`.
@@ -163,21 +169,11 @@ bool Sessions::make_room(Unit& unit) {
 }
 
 void Sessions::resume(const Hello& event) {
-  const std::uint64_t id = event.hello.session_id;
-  const auto found = sessions_.find(id);
-  if (found == sessions_.end()) {
-    const std::string* const by = fenced_.find(id);
-    if (by == nullptr) {
-      return refuse(event, failure(ErrorCode::session_expired,
-                                   "session " + std::to_string(id) + " is over; begin a new one"));
-    }
-    Error error = failure(ErrorCode::fenced, "declared dead by ");
-    error.detail += *by;
-    error.decided_by = *by;
-    return refuse(event, std::move(error));
-  }
+  const auto found = sessions_.find(event.hello.session_id);
+  if (found == sessions_.end()) return resume_ended(event);
   Session& session = *found->second;
-  if (auto why = refusal_to_resume(session, event.hello)) return refuse(event, std::move(*why));
+  auto why = refusal_to_resume(event.hello, session.token, session.name_space.name);
+  if (why) return refuse(event, std::move(*why));
   if (session.connection != 0) {
     connections_.close(session.connection, failure(ErrorCode::closed,
                                                    "a newer connection of the same session "
@@ -185,6 +181,31 @@ void Sessions::resume(const Hello& event) {
   }
   welcome(session, event);
   session.name_space.groups.resumed(session);
+}
+
+/// Of a session that is over: only a blank one can be begun anew.
+void Sessions::resume_ended(const Hello& event) {
+  const std::uint64_t id = event.hello.session_id;
+  if (const Blank* const blank = blanks_.find(id)) {
+    auto why = refusal_to_resume(event.hello, blank->token, blank->name_space);
+    if (why) return refuse(event, std::move(*why));
+    const Instant deadline = blank->deadline + (services_.clock().paused() - blank->paused);
+    if (services_.now() < deadline) {
+      Hello again = event;
+      again.hello.role = blank->role;
+      if (begin(again, id, blank->token)) blanks_.forget(id);
+      return;
+    }
+  }
+  const std::string* const by = fenced_.find(id);
+  if (by == nullptr) {
+    return refuse(event, failure(ErrorCode::session_expired,
+                                 "session " + std::to_string(id) + " is over; begin a new one"));
+  }
+  Error error = failure(ErrorCode::fenced, "declared dead by ");
+  error.detail += *by;
+  error.decided_by = *by;
+  refuse(event, std::move(error));
 }
 
 void Sessions::welcome(Session& session, const Hello& event) {
@@ -243,8 +264,16 @@ void Sessions::detach(Session& session, DisconnectCause cause) {
   session.disconnected = services_.now();
   session.paused_when_disconnected = services_.clock().paused();
   session.disconnect_cause = cause;
+  if (!session.has_asked) return put_by(session);
   services_.timers().arm(session.expiry, deadline_of(session));
   if (session.claimants > 0) session.name_space.groups.disconnected(session);
+}
+
+/// Nobody has to wait for the end of what holds nothing, and nobody can fill the server with it.
+void Sessions::put_by(Session& session) {
+  blanks_.add(session.id, Blank{session.token, session.role, session.name_space.name,
+                                deadline_of(session), services_.clock().paused()});
+  end(session, LossCause::none);
 }
 
 void Sessions::stop(const std::string& reason) {

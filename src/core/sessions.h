@@ -66,12 +66,24 @@ class Sessions {
   std::optional<Error> refusal_to_begin(Unit& unit);
   bool make_room(Unit& unit);
   void refuse(const Hello& event, Error why);
-  void begin(const Hello& event);
+  /// returns  whether it was begun; else its hello was refused
+  bool begin(const Hello& event, std::uint64_t id, const wire::ResumeToken& token);
   void resume(const Hello& event);
+  void resume_ended(const Hello& event);
   void welcome(Session& session, const Hello& event);
   void detach(Session& session, DisconnectCause cause);
+  void put_by(Session& session);
   void end(Session& session, LossCause cause);
   Instant deadline_of(const Session& session) const;
+
+  /// What is left of a session that ended with its connection.
+  struct Blank {
+    wire::ResumeToken token;
+    wire::Role role = wire::Role::client;
+    std::string name_space;
+    Instant deadline{};  ///< until which it may come back
+    Duration paused{};   ///< the engine's sum of gaps at that time
+  };
 
   EngineServices& services_;
   NameSpaces& name_spaces_;
@@ -84,6 +96,8 @@ class Sessions {
   std::unordered_map<ProcessId, Chain<Session>, ProcessHash> processes_;
   /// The sessions that were fenced last, and by whom: who comes back is told so.
   Remembered<std::uint64_t, std::string, 4096> fenced_;
+  /// The blank sessions whose connections ended last.
+  Remembered<std::uint64_t, Blank, 4096> blanks_;
   std::vector<std::unique_ptr<Session>> ended_;  ///< somebody may still hold a reference
 };
 

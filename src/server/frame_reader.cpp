@@ -109,7 +109,8 @@ void FrameReader::handle_unstorable(Peer& peer, const FrameAssembler::Unstorable
   driver_.reply_error(peer, frame.header.id, error);
 }
 
-/// Ends the connection of a peer that breaks the protocol, and tells it why.
+/// Ends the connection of a peer that breaks the protocol, and tells it why. Its session has the
+/// grace to come back, as after any end of a connection that both sides know of.
 void FrameReader::break_off(Peer& peer, const Error& why) {
   ++driver_.counts().breaches;
   log_.bounded_line(LogLevel::warning, name_of(peer) + ": closed: " + why.message(), driver_.now());
@@ -121,7 +122,7 @@ void FrameReader::break_off(Peer& peer, const Error& why) {
   wire::append_event(body, last);
   driver_.send_event(peer, last.kind, body);
   connections_.close_after_flush(peer);
-  driver_.apply(core::Disconnected{peer.id, core::DisconnectCause::lost});
+  driver_.apply(core::Disconnected{peer.id, core::DisconnectCause::closed});
 }
 
 }  // namespace muster::server

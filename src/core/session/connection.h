@@ -11,7 +11,7 @@ using base::Instant;
 using ConnectionId = std::uint64_t;  ///< the rim's; never used twice, never 0
 
 enum class DisconnectCause : std::uint8_t {
-  closed,  ///< FIN or RST: the session has the grace to come back
+  closed,  ///< FIN or RST, or by the server after a breach: the session has the grace to come back
   lost,    ///< anything else: the session has its whole timeout
 };
 

@@ -65,6 +65,7 @@ struct Session {
   Duration paused_when_disconnected{};
   DisconnectCause disconnect_cause = DisconnectCause::closed;
   Timer expiry;  ///< re-armed when it fires early: a byte only moves `heard`
+  bool has_asked = false;  ///< a request of it has come; else it is blank, and holds nothing
 
   ParkedByRequest parked;
   Answers unacknowledged;
