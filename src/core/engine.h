@@ -69,6 +69,7 @@ class Engine {
 
   // engine_requests.cpp
   std::optional<Error> refusal(const RequestContext& context) const;
+  bool is_to_execute(const RequestContext& context, Duration timeout);
   void turn_away(const Requested& event);
   void acknowledge(Session& session, const std::vector<std::uint64_t>& request_ids);
   void report_dead(const RequestContext& context, const wire::ReportDead& request);

@@ -78,13 +78,12 @@ void Engine::on(const Requested& event) {
   const wire::Request& request = *event.request;
   Session* const session = sessions_.connections().session_on(event.connection);
   if (session == nullptr) return turn_away(event);
-  session->has_asked = true;
   sessions_.heard(*session);
   acknowledge(*session, request.acknowledged);
-  if (services_.repeats(*session, request.id, request.timeout)) return;
   const RequestContext context{*session, request.id, wire::operation_of(request.body),
                                std::clamp(request.timeout, Duration::zero(), base::timeout_max),
                                services_.now()};
+  if (!is_to_execute(context, request.timeout)) return;
   services_.brings(event.memory);
   ++operation_counts_[request.body.index()];
   if (auto why = refusal(context)) return services_.turn_away(context, *std::move(why));
@@ -93,6 +92,33 @@ void Engine::on(const Requested& event) {
                 }),
                 "every operation has its function in Dispatch");
   std::visit(Dispatch{*this, context}, request.body);
+}
+
+/// Ids ascend, and a client that has come back repeats in that order what has no reply yet. So an
+/// id that is not new is that of a request that waits, or whose answer is kept, or of which nothing
+/// is known any more: it only read, or was refused for want of room, or its client has acknowledged
+/// or abandoned the answer. None of these may change anything now.
+///
+/// timeout  as the client gave it
+bool Engine::is_to_execute(const RequestContext& context, Duration timeout) {
+  Session& session = context.session;
+  const std::uint64_t id = context.request_id;
+  if (id > session.last_request_id) {
+    session.last_request_id = session.last_id_here = id;
+    return true;
+  }
+  const bool is_in_order = id > session.last_id_here;
+  if (is_in_order) session.last_id_here = id;
+  if (services_.repeats(session, id, timeout)) return false;
+  if (!is_in_order) {
+    sessions_.break_off(session, "the id of a request is not above those before it");
+    return false;
+  }
+  if (!wire::changes_state(context.operation)) return true;
+  services_.turn_away(context, failure(ErrorCode::resource_exhausted,
+                                       "a request of this id was refused before, or its reply was "
+                                       "acknowledged or abandoned; ask under a new id"));
+  return false;
 }
 
 /// The connection has no session, or has none any more: then its last frames are answered.

@@ -60,9 +60,7 @@ Sessions::Sessions(EngineServices& services, NameSpaces& name_spaces)
 void Sessions::hello(const Hello& event) {
   if (connections_.why_closed(event.connection) != nullptr) return;
   if (Session* const session = connections_.session_on(event.connection)) {
-    detach(*session, DisconnectCause::closed);
-    return connections_.close(event.connection, failure(ErrorCode::protocol_error,
-                                                        "a second hello came on one connection"));
+    return break_off(*session, "a second hello came on one connection");
   }
   if (auto why = refusal(event.hello)) return refuse(event, std::move(*why));
   if (event.hello.session_id != 0) return resume(event);
@@ -170,7 +168,7 @@ bool Sessions::make_room(Unit& unit) {
 
 void Sessions::resume(const Hello& event) {
   const auto found = sessions_.find(event.hello.session_id);
-  if (found == sessions_.end()) return resume_ended(event);
+  if (found == sessions_.end()) return resume_past(event);
   Session& session = *found->second;
   auto why = refusal_to_resume(event.hello, session.token, session.name_space.name);
   if (why) return refuse(event, std::move(*why));
@@ -184,32 +182,20 @@ void Sessions::resume(const Hello& event) {
 }
 
 /// Of a session that is over: only a blank one can be begun anew.
-void Sessions::resume_ended(const Hello& event) {
+void Sessions::resume_past(const Hello& event) {
   const std::uint64_t id = event.hello.session_id;
-  if (const Blank* const blank = blanks_.find(id)) {
-    auto why = refusal_to_resume(event.hello, blank->token, blank->name_space);
-    if (why) return refuse(event, std::move(*why));
-    const Instant deadline = blank->deadline + (services_.clock().paused() - blank->paused);
-    if (services_.now() < deadline) {
-      Hello again = event;
-      again.hello.role = blank->role;
-      if (begin(again, id, blank->token)) blanks_.forget(id);
-      return;
-    }
-  }
-  const std::string* const by = fenced_.find(id);
-  if (by == nullptr) {
-    return refuse(event, failure(ErrorCode::session_expired,
-                                 "session " + std::to_string(id) + " is over; begin a new one"));
-  }
-  Error error = failure(ErrorCode::fenced, "declared dead by ");
-  error.detail += *by;
-  error.decided_by = *by;
-  refuse(event, std::move(error));
+  const auto* const blank = past_.blank(id, services_.now(), services_.clock().paused());
+  if (blank == nullptr) return refuse(event, past_.reason(id));
+  auto why = refusal_to_resume(event.hello, blank->token, blank->name_space);
+  if (why) return refuse(event, std::move(*why));
+  Hello again = event;
+  again.hello.role = blank->role;
+  if (begin(again, id, blank->token)) past_.forget_blank(id);
 }
 
 void Sessions::welcome(Session& session, const Hello& event) {
   session.connection = event.connection;
+  session.last_id_here = 0;
   connections_.add(event.connection, session);
   session.account.unit.sessions.append(session.of_unit);
   wire::ServerHello hello;
@@ -264,16 +250,12 @@ void Sessions::detach(Session& session, DisconnectCause cause) {
   session.disconnected = services_.now();
   session.paused_when_disconnected = services_.clock().paused();
   session.disconnect_cause = cause;
-  if (!session.has_asked) return put_by(session);
+  if (session.last_request_id == 0) {  // it holds nothing, and nobody can fill the server with it
+    past_.add_blank(session, deadline_of(session), services_.clock().paused());
+    return end(session, LossCause::none);
+  }
   services_.timers().arm(session.expiry, deadline_of(session));
   if (session.claimants > 0) session.name_space.groups.disconnected(session);
-}
-
-/// Nobody has to wait for the end of what holds nothing, and nobody can fill the server with it.
-void Sessions::put_by(Session& session) {
-  blanks_.add(session.id, Blank{session.token, session.role, session.name_space.name,
-                                deadline_of(session), services_.clock().paused()});
-  end(session, LossCause::none);
 }
 
 void Sessions::stop(const std::string& reason) {
@@ -316,16 +298,24 @@ void Sessions::expire(Session& session) {
 void Sessions::end(Session& session, Error why, LossCause cause) {
   if (session.ended) return;
   if (why.decided_by.empty()) why.decided_by = "server";
-  if (why.code == ErrorCode::fenced) fenced_.add(session.id, why.decided_by);
-  if (session.connection != 0) {
-    auto body = std::make_shared<std::string>();
-    wire::append_event(*body, wire::Event{wire::EventKind::session_ended, 0, why});
-    services_.effects().send_event(session, wire::EventKind::session_ended, std::move(body));
-    const ConnectionId connection = session.connection;
-    session.connection = 0;
-    connections_.close(connection, std::move(why));
-  }
+  if (why.code == ErrorCode::fenced) past_.add_fenced(session.id, why.decided_by);
+  if (session.connection != 0) close_connection(session, std::move(why));
   end(session, cause);
+}
+
+void Sessions::break_off(Session& session, std::string how) {
+  Error why = failure(ErrorCode::protocol_error, how);
+  why.decided_by = "server";
+  close_connection(session, std::move(why));
+  detach(session, DisconnectCause::closed);
+}
+
+/// Tells the client why.
+void Sessions::close_connection(Session& session, Error why) {
+  auto body = std::make_shared<std::string>();
+  wire::append_event(*body, wire::Event{wire::EventKind::session_ended, 0, why});
+  services_.effects().send_event(session, wire::EventKind::session_ended, std::move(body));
+  connections_.close(std::exchange(session.connection, 0), std::move(why));
 }
 
 /// Touches only what the session owns.

@@ -12,7 +12,7 @@
 #include "core/events.h"
 #include "core/memory/hash.h"
 #include "core/name_spaces.h"
-#include "core/remembered.h"
+#include "core/past_sessions.h"
 #include "core/session_connections.h"
 
 namespace muster::core {
@@ -30,6 +30,8 @@ class Sessions {
   /// Says goodbye to all; no session begins from then on.
   void stop(const std::string& reason);
   void expire(Session& session);
+  /// Closes the connection of a client that breaks the protocol. Its session has the grace.
+  void break_off(Session& session, std::string how);
   /// Ends a session as a loss does.
   void end(Session& session, Error why, LossCause cause);
 
@@ -69,21 +71,12 @@ class Sessions {
   /// returns  whether it was begun; else its hello was refused
   bool begin(const Hello& event, std::uint64_t id, const wire::ResumeToken& token);
   void resume(const Hello& event);
-  void resume_ended(const Hello& event);
+  void resume_past(const Hello& event);
   void welcome(Session& session, const Hello& event);
+  void close_connection(Session& session, Error why);
   void detach(Session& session, DisconnectCause cause);
-  void put_by(Session& session);
   void end(Session& session, LossCause cause);
   Instant deadline_of(const Session& session) const;
-
-  /// What is left of a session that ended with its connection.
-  struct Blank {
-    wire::ResumeToken token;
-    wire::Role role = wire::Role::client;
-    std::string name_space;
-    Instant deadline{};  ///< until which it may come back
-    Duration paused{};   ///< the engine's sum of gaps at that time
-  };
 
   EngineServices& services_;
   NameSpaces& name_spaces_;
@@ -94,10 +87,7 @@ class Sessions {
   Map sessions_;
   SessionConnections connections_;
   std::unordered_map<ProcessId, Chain<Session>, ProcessHash> processes_;
-  /// The sessions that were fenced last, and by whom: who comes back is told so.
-  Remembered<std::uint64_t, std::string, 4096> fenced_;
-  /// The blank sessions whose connections ended last.
-  Remembered<std::uint64_t, Blank, 4096> blanks_;
+  PastSessions past_;
   std::vector<std::unique_ptr<Session>> ended_;  ///< somebody may still hold a reference
 };
 

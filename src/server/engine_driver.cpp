@@ -115,6 +115,10 @@ void EngineDriver::carry_out(core::Close& effect) {
     ++counts().refused;
     log_.bounded_line(LogLevel::debug, name_of(*peer) + ": refused: " + effect.reason->detail,
                       now_);
+  } else if (effect.reason->code == ErrorCode::protocol_error) {
+    ++counts().breaches;
+    log_.bounded_line(LogLevel::warning, name_of(*peer) + ": closed: " + effect.reason->message(),
+                      now_);
   } else if (log_.is_on()) {
     log_.line(peer->is_observer ? LogLevel::debug : LogLevel::info,
               name_of(*peer) + ": closed: " + effect.reason->detail);

@@ -1,5 +1,6 @@
 // What the verbs of a script ask for: words in, wire requests out.
 
+#include <algorithm>
 #include <functional>
 #include <map>
 
@@ -302,7 +303,9 @@ std::unique_ptr<Asked> request_of(const std::string& verb, Arguments& arguments,
   }
   Making making{asked->owned, *asked, arguments, client, processes};
   request.body = found->second.make(making);
-  request.id = client.next_request_id++;
+  const auto id = arguments.number("id");
+  request.id = id ? static_cast<std::uint64_t>(*id) : client.next_request_id;
+  client.next_request_id = std::max(client.next_request_id, request.id + 1);
   return asked;
 }
 

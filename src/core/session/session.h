@@ -65,7 +65,8 @@ struct Session {
   Duration paused_when_disconnected{};
   DisconnectCause disconnect_cause = DisconnectCause::closed;
   Timer expiry;  ///< re-armed when it fires early: a byte only moves `heard`
-  bool has_asked = false;  ///< a request of it has come; else it is blank, and holds nothing
+  std::uint64_t last_request_id = 0;  ///< the greatest; 0: it is blank, and holds nothing
+  std::uint64_t last_id_here = 0;     ///< the greatest on its connection
 
   ParkedByRequest parked;
   Answers unacknowledged;

@@ -24,7 +24,7 @@ struct Brought {
 
   std::uint64_t ask(EngineDriver& driver, core::ConnectionId connection) {
     wire::Request request;
-    request.id = 1000;
+    request.id = driver.next_request_id();
     request.body = set;
     driver.apply(core::Requested{connection, &request, &memory});
     return request.id;

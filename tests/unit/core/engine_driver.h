@@ -42,7 +42,7 @@ class EngineDriver {
   std::uint64_t ask(core::ConnectionId connection, wire::RequestBody body,
                     Duration timeout = Duration::zero()) {
     wire::Request request;
-    request.id = ++last_request_;
+    request.id = next_request_id();
     request.timeout = timeout;
     request.body = std::move(body);
     for (const core::Effect& effect : effects) {
@@ -54,6 +54,9 @@ class EngineDriver {
     repeat(connection, request);
     return request.id;
   }
+
+  /// Greater than those before: ids ascend on every connection.
+  std::uint64_t next_request_id() { return ++last_request_; }
 
   void repeat(core::ConnectionId connection, const wire::Request& request) {
     apply(core::Requested{connection, &request});
@@ -92,6 +95,9 @@ class EngineDriver {
   core::Engine engine;
   core::Instant now{std::chrono::seconds(1000)};
   std::vector<core::Effect> effects;
+
+ protected:
+  std::uint64_t last_request_id() const { return last_request_; }
 
  private:
   core::ConnectionId last_connection_ = 0;

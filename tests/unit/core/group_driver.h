@@ -40,7 +40,7 @@ class GroupDriver : public EngineDriver {
   std::uint64_t call(core::ConnectionId connection, wire::RequestBody body,
                      Duration timeout = std::chrono::seconds(30)) {
     wire::Request request;
-    request.id = ++last_call_;
+    request.id = next_request_id();
     request.timeout = timeout;
     request.body = std::move(body);
     apply(core::Requested{connection, &request});
@@ -48,7 +48,7 @@ class GroupDriver : public EngineDriver {
   }
 
   /// The number that the next `call` will have.
-  std::uint64_t next_call_id() const { return last_call_ + 1; }
+  std::uint64_t next_call_id() const { return last_request_id() + 1; }
   /// A connection's number that is not used yet.
   core::ConnectionId next_connection() { return ++last_resumed_; }
 
@@ -91,7 +91,6 @@ class GroupDriver : public EngineDriver {
 
  private:
   core::ConnectionId last_resumed_ = 1'000'000;
-  std::uint64_t last_call_ = 1'000'000'000;  // beside the requests of EngineDriver::ask
 };
 
 /// The error that the reply is; its code is 0 when it is none.
