@@ -23,6 +23,8 @@ class Dialect {
   /// What a new connection says before anything else, and how long the answer to it is.
   virtual std::string greeting() const { return {}; }
   virtual std::size_t greeting_reply_bytes() const { return 0; }
+  /// A piece of that answer has come.
+  virtual void greeted(std::string_view) {}
 
   /// time_to_live_ms  0: for good
   virtual bool append_set(std::string& out, std::string_view key, std::string_view value,

@@ -51,7 +51,18 @@ std::string MusterDialect::greeting() const {
 
 std::size_t MusterDialect::greeting_reply_bytes() const { return wire::server_hello_bytes; }
 
+void MusterDialect::greeted(std::string_view bytes) { hello_ += bytes; }
+
+void MusterDialect::append_echo_once(std::string& out) {
+  if (hello_.empty()) return;
+  const auto hello = wire::decode_server_hello(hello_);
+  if (!hello) throw std::runtime_error(hello.error().message());
+  wire::append_echo(out, hello->token);
+  hello_ = {};
+}
+
 void MusterDialect::append_request(std::string& out, wire::RequestBody body, Duration timeout) {
+  append_echo_once(out);
   wire::Request request;
   request.id = ++last_id_;
   is_kept_[request.id % in_flight_max] = wire::is_kept(wire::operation_of(body));
@@ -69,6 +80,7 @@ void MusterDialect::append_acknowledgement(std::string& out) {
 }
 
 void MusterDialect::append_heartbeat(std::string& out) {
+  append_echo_once(out);
   wire::append_ids(out, wire::FrameType::heartbeat, 1, unacknowledged_);
   unacknowledged_.clear();
 }
@@ -120,7 +132,10 @@ bool MusterDialect::append_count(std::string& out) {
   return true;
 }
 
-void MusterDialect::append_goodbye(std::string& out) { wire::append_goodbye(out, "measured"); }
+void MusterDialect::append_goodbye(std::string& out) {
+  append_echo_once(out);
+  wire::append_goodbye(out, "measured");
+}
 
 Dialect::Piece MusterDialect::piece_of(std::string_view begin) {
   if (begin.size() < wire::frame_header_bytes) return {};

@@ -18,6 +18,7 @@ class MusterDialect : public Dialect {
  public:
   std::string greeting() const override;
   std::size_t greeting_reply_bytes() const override;
+  void greeted(std::string_view bytes) override;
 
   bool append_set(std::string& out, std::string_view key, std::string_view value,
                   std::int64_t time_to_live_ms) override;
@@ -44,10 +45,14 @@ class MusterDialect : public Dialect {
   void whole(std::string_view piece) override;
 
  private:
+  /// The first frame says that the server's hello was read.
+  void append_echo_once(std::string& out);
+
   static constexpr Duration patience = std::chrono::seconds(300);
 
   static constexpr std::size_t in_flight_max = 4096;
 
+  std::string hello_;  ///< the server's, until its token was sent back
   std::uint64_t last_id_ = 0;
   std::array<bool, in_flight_max> is_kept_{};  ///< by id: its reply is to be acknowledged
   std::vector<std::uint64_t> unacknowledged_;

@@ -122,6 +122,7 @@ std::vector<double> Swarm::connect(int count, int at_once, Greeting greeting) {
     if (greeting_bytes_left[at] == 0) return read(peer, [&](int, std::size_t) { finish(peer); });
     const ssize_t got = ::recv(self.fd, buffer_.data(), greeting_bytes_left[at], 0);
     if (got <= 0) throw std::runtime_error(subject_.name() + " refuses a connection");
+    self.dialect->greeted({buffer_.data(), static_cast<std::size_t>(got)});
     greeting_bytes_left[at] -= static_cast<std::size_t>(got);
     if (greeting_bytes_left[at] == 0) finish(peer);
   };

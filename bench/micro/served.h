@@ -35,6 +35,7 @@ class Served {
     number_into(hello.fresh_token.bytes);
     number_into(hello.hello.process.id.bytes);
     apply(hello);
+    apply(core::Echo{hello.connection, hello.fresh_token});
     return sessions_.size() - 1;
   }
   void end_last_session() {

@@ -53,6 +53,7 @@ class Engine {
   struct Dispatch;
 
   void on(const Hello& event) { sessions_.hello(event); }
+  void on(const Echo& event) { sessions_.echo(event); }
   void on(const Heard& event);
   void on(const Requested& event);
   void on(const Acknowledged& event);

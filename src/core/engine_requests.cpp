@@ -18,6 +18,8 @@ namespace {
 
 using wire::Operation;
 
+constexpr const char* blind = "a request before the echo of the server's hello";
+
 /// To a session whose role has not the right.
 const char* why_denied(wire::Right right) {
   if (right == wire::Right::supervise) {
@@ -78,6 +80,7 @@ void Engine::on(const Requested& event) {
   const wire::Request& request = *event.request;
   Session* const session = sessions_.connections().session_on(event.connection);
   if (session == nullptr) return turn_away(event);
+  if (!session->has_echoed) return sessions_.break_off(*session, blind);
   sessions_.heard(*session);
   acknowledge(*session, request.acknowledged);
   const RequestContext context{*session, request.id, wire::operation_of(request.body),

@@ -21,6 +21,11 @@ struct Hello {
   wire::ResumeToken fresh_token;
   std::string unit;  ///< whose shares it counts for
 };
+/// A client has sent back the token of its new session: it has read the hello that welcomed it.
+struct Echo {
+  ConnectionId connection = 0;
+  wire::ResumeToken token;
+};
 /// Bytes have come, which proves that the client lives. Before the frames that they hold.
 struct Heard {
   ConnectionId connection = 0;
@@ -61,7 +66,7 @@ struct Stop {
   std::string reason;
 };
 
-using Event = std::variant<Hello, Heard, Requested, Acknowledged, Abandoned, Heartbeat, Goodbye,
-                           Disconnected, Advance, Continue, Stop>;
+using Event = std::variant<Hello, Echo, Heard, Requested, Acknowledged, Abandoned, Heartbeat,
+                           Goodbye, Disconnected, Advance, Continue, Stop>;
 
 }  // namespace muster::core

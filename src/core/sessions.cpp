@@ -5,7 +5,8 @@
 
 #include "core/session/failure.h"
 
-// A session's life: begun by a hello -> heard with every byte -> its connection may end and a
+// A session's life: begun by a hello -> its client shows that it has read the answer, by its echo;
+// before that nothing that it says is done -> heard with every byte -> its connection may end and a
 // resume bring another one, or a resume replaces a connection that seems to live -> over: after
 // its time-out (shorter: the grace, after FIN or RST), by a goodbye, or fenced by somebody.
 // A blank session, which has never asked for anything, is over when its connection is; who comes
@@ -48,6 +49,13 @@ bool is_bare(const Session& session) {
 
 /// So many sessions of a unit are looked at for one that is bare.
 constexpr int looked_at_max = 32;
+
+/// Tells the client why its connection is closed.
+void tell_why(EffectList& effects, const Session& session, const Error& why) {
+  auto body = std::make_shared<std::string>();
+  wire::append_event(*body, wire::Event{wire::EventKind::session_ended, 0, why});
+  effects.send_event(session, wire::EventKind::session_ended, std::move(body));
+}
 
 }  // namespace
 
@@ -200,6 +208,7 @@ void Sessions::welcome(Session& session, const Hello& event) {
   session.account.unit.sessions.append(session.of_unit);
   wire::ServerHello hello;
   hello.resumed = event.hello.session_id != 0;
+  if (hello.resumed) session.has_echoed = true;  // it has told the token
   hello.incarnation = services_.options().incarnation;
   hello.session_id = session.id;
   hello.token = session.token;
@@ -211,10 +220,24 @@ void Sessions::welcome(Session& session, const Hello& event) {
   heard(session);
 }
 
+void Sessions::echo(const Echo& event) {
+  Session* const session = connections_.session_on(event.connection);
+  if (session == nullptr) return static_cast<void>(speaker(event.connection, "an echo"));
+  if (!same_token(session->token, event.token)) {
+    return break_off(*session, "the echo is not that of the hello");
+  }
+  session->has_echoed = true;
+  heard(*session);
+}
+
 Session* Sessions::speaker(ConnectionId connection, std::string_view doing) {
   if (Session* const session = connections_.session_on(connection)) {
-    heard(*session);
-    return session;
+    if (session->has_echoed) {
+      heard(*session);
+      return session;
+    }
+    break_off(*session, std::string(doing) + " before the echo of the server's hello");
+    return nullptr;
   }
   if (connections_.why_closed(connection) == nullptr && !is_stopping_) {
     connections_.close(connection,
@@ -299,23 +322,19 @@ void Sessions::end(Session& session, Error why, LossCause cause) {
   if (session.ended) return;
   if (why.decided_by.empty()) why.decided_by = "server";
   if (why.code == ErrorCode::fenced) past_.add_fenced(session.id, why.decided_by);
-  if (session.connection != 0) close_connection(session, std::move(why));
+  if (session.connection != 0) {
+    tell_why(services_.effects(), session, why);
+    connections_.close(std::exchange(session.connection, 0), std::move(why));
+  }
   end(session, cause);
 }
 
 void Sessions::break_off(Session& session, std::string how) {
   Error why = failure(ErrorCode::protocol_error, how);
   why.decided_by = "server";
-  close_connection(session, std::move(why));
+  tell_why(services_.effects(), session, why);
+  connections_.close(session.connection, std::move(why));
   detach(session, DisconnectCause::closed);
-}
-
-/// Tells the client why.
-void Sessions::close_connection(Session& session, Error why) {
-  auto body = std::make_shared<std::string>();
-  wire::append_event(*body, wire::Event{wire::EventKind::session_ended, 0, why});
-  services_.effects().send_event(session, wire::EventKind::session_ended, std::move(body));
-  connections_.close(std::exchange(session.connection, 0), std::move(why));
 }
 
 /// Touches only what the session owns.

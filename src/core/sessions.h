@@ -25,6 +25,7 @@ class Sessions {
   Sessions& operator=(const Sessions&) = delete;
 
   void hello(const Hello& event);
+  void echo(const Echo& event);
   void goodbye(const Goodbye& event);
   void disconnected(const Disconnected& event);
   /// Says goodbye to all; no session begins from then on.
@@ -73,7 +74,6 @@ class Sessions {
   void resume(const Hello& event);
   void resume_past(const Hello& event);
   void welcome(Session& session, const Hello& event);
-  void close_connection(Session& session, Error why);
   void detach(Session& session, DisconnectCause cause);
   void end(Session& session, LossCause cause);
   Instant deadline_of(const Session& session) const;

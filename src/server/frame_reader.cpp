@@ -69,6 +69,7 @@ void FrameReader::handle(Peer& peer, const wire::Frame& frame, core::ChargedMemo
   const wire::FrameType type = frame.header.type;
   if (type == wire::FrameType::request) return handle_request(peer, frame, memory);
   if (type == wire::FrameType::goodbye) return driver_.apply(core::Goodbye{peer.id});
+  if (type == wire::FrameType::echo) return handle_echo(peer, frame);
   const auto read = wire::decode_ids(frame, request_ids_);
   if (!read) return break_off(peer, read.error());
   if (type == wire::FrameType::acknowledge) {
@@ -90,6 +91,12 @@ void FrameReader::handle_request(Peer& peer, const wire::Frame& frame,
     driver_.apply(core::Acknowledged{peer.id, &request_ids_});
   }
   if (!peer.is_gone) driver_.reply_error(peer, frame.header.id, read.error());
+}
+
+void FrameReader::handle_echo(Peer& peer, const wire::Frame& frame) {
+  const auto token = wire::decode_echo(frame);
+  if (!token) return break_off(peer, token.error());
+  driver_.apply(core::Echo{peer.id, *token});
 }
 
 void FrameReader::handle_unstorable(Peer& peer, const FrameAssembler::Unstorable& frame) {

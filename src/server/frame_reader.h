@@ -37,6 +37,7 @@ class FrameReader {
   void hold(Peer& peer, std::uint64_t before_bytes);
   void handle(Peer& peer, const wire::Frame& frame, core::ChargedMemory* memory);
   void handle_request(Peer& peer, const wire::Frame& frame, core::ChargedMemory* memory);
+  void handle_echo(Peer& peer, const wire::Frame& frame);
   void handle_unstorable(Peer& peer, const FrameAssembler::Unstorable& frame);
   void break_off(Peer& peer, const Error& why);
 

@@ -6,7 +6,7 @@
 namespace muster::wire {
 namespace {
 
-bool is_known(FrameType type) { return type >= FrameType::request && type <= FrameType::part; }
+bool is_known(FrameType type) { return type >= FrameType::request && type <= FrameType::echo; }
 
 }  // namespace
 

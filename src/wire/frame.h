@@ -30,6 +30,7 @@ enum class FrameType : std::uint8_t {
   event = 7,            ///< server: something nobody asked for, such as the loss of a rank
   goodbye = 8,          ///< either: the session (client) or the server (server) ends in order
   part = 9,             ///< server: bytes of a reply, before those in the reply's own frame
+  echo = 10,            ///< client, first in a new session: its token, from the server's hello
 };
 
 struct FrameHeader {

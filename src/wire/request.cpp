@@ -129,6 +129,24 @@ Result<void> decode_ids(const Frame& frame, std::vector<std::uint64_t>& request_
   return {};
 }
 
+void append_echo(std::string& out, const ResumeToken& token) {
+  FrameHeader header;
+  header.type = FrameType::echo;
+  const std::size_t begun_at = begin_frame(out, header);
+  Writer(out).raw({reinterpret_cast<const char*>(token.bytes.data()), token.bytes.size()});
+  end_frame(out, begun_at);
+}
+
+Result<ResumeToken> decode_echo(const Frame& frame) {
+  if (frame.header.type != FrameType::echo) return protocol_error("the frame is no echo");
+  Reader reader(frame.body);
+  ResumeToken token;
+  for (std::uint8_t& byte : token.bytes) byte = reader.u8();
+  skip_optional_fields(reader);
+  if (!reader.ok()) return protocol_error("the bytes are no echo of a hello");
+  return token;
+}
+
 void append_goodbye(std::string& out, std::string_view reason) {
   FrameHeader header;
   header.type = FrameType::goodbye;

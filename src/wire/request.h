@@ -8,6 +8,7 @@
 #include "muster/result.h"
 #include "muster/types.h"
 #include "wire/frame.h"
+#include "wire/hello.h"
 #include "wire/operation_table.h"
 
 // Requests as frames. The body of a request frame:
@@ -52,6 +53,11 @@ void append_ids(std::string& out, FrameType type, std::uint64_t id,
 ///
 /// errors  protocol_error
 Result<void> decode_ids(const Frame& frame, std::vector<std::uint64_t>& request_ids);
+
+/// The echo of a server's hello that begins a session: who knows the token has read it.
+void append_echo(std::string& out, const ResumeToken& token);
+/// errors  protocol_error
+Result<ResumeToken> decode_echo(const Frame& frame);
 
 /// Goodbye of either side, with a reason for people.
 void append_goodbye(std::string& out, std::string_view reason);

@@ -140,6 +140,10 @@ class Play {
     event.fresh_token.bytes[0] = static_cast<std::uint8_t>(last_connection_);
     said_ = event;
     apply(event);
+    const Session* const session = find_session(event.hello.session_id);
+    if (session == nullptr && input_.below(16) != 15) {
+      apply(core::Echo{event.connection, event.fresh_token});
+    }
   }
 
   void connect() {

@@ -85,6 +85,16 @@ Result<std::string> goodbye_again(std::string_view bytes) {
   return out;
 }
 
+Result<std::string> echo_again(std::string_view bytes) {
+  const Result<wire::Frame> frame = whole_frame(bytes);
+  if (!frame) return frame.error();
+  const auto token = wire::decode_echo(*frame);
+  if (!token) return token.error();
+  std::string out;
+  wire::append_echo(out, *token);
+  return out;
+}
+
 Result<std::string> error_again(std::string_view bytes) {
   const Result<wire::Frame> frame = whole_frame(bytes);
   if (!frame) return frame.error();
@@ -124,6 +134,7 @@ Again again_from_client(const wire::FrameHeader& header) {
     case wire::FrameType::abandon:
     case wire::FrameType::heartbeat: return ids_again;
     case wire::FrameType::goodbye: return goodbye_again;
+    case wire::FrameType::echo: return echo_again;
     case wire::FrameType::reply:
     case wire::FrameType::heartbeat_reply:
     case wire::FrameType::event:

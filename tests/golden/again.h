@@ -25,6 +25,7 @@ Result<std::string> request_again(std::string_view bytes);
 /// Of acknowledge, abandon and heartbeat.
 Result<std::string> ids_again(std::string_view bytes);
 Result<std::string> goodbye_again(std::string_view bytes);
+Result<std::string> echo_again(std::string_view bytes);
 Result<std::string> error_again(std::string_view bytes);
 Result<std::string> event_again(std::string_view bytes);
 /// Of frames whose body, if they have one, is any bytes.

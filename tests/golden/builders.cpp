@@ -14,6 +14,7 @@ std::string_view name_of(wire::FrameType type) {
     case wire::FrameType::part: return "part";
     case wire::FrameType::event: return "event";
     case wire::FrameType::goodbye: return "goodbye";
+    case wire::FrameType::echo: return "echo";
   }
   return "";
 }

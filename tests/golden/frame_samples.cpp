@@ -25,6 +25,21 @@ Sample goodbye_sample() {
   return sample;
 }
 
+Sample echo_sample() {
+  wire::ResumeToken token;
+  for (std::size_t index = 0; index < token.bytes.size(); ++index) {
+    token.bytes[index] = static_cast<std::uint8_t>(0xa0 + index);
+  }
+  Annotator annotator;
+  annotator.raw("token", {reinterpret_cast<const char*>(token.bytes.data()), token.bytes.size()});
+  Sample sample = framed_sample("frame_echo", "Client: the token of its new session, once.",
+                                {0, wire::FrameType::echo, 0, 0}, {}, annotator);
+  sample.bytes.clear();
+  wire::append_echo(sample.bytes, token);
+  sample.again = echo_again;
+  return sample;
+}
+
 /// A frame whose body, if it has one, is any bytes.
 Sample plain_sample(std::string name, std::string about, wire::FrameHeader header,
                     std::string_view body) {
@@ -80,6 +95,7 @@ std::vector<Sample> frame_samples() {
       plain_sample("frame_part", "Server: bytes of the reply to request 7, before its own frame.",
                    {0, wire::FrameType::part, 0, 7}, "of a long value"),
       goodbye_sample(),
+      echo_sample(),
   };
 }
 

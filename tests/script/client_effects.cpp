@@ -1,5 +1,6 @@
 // What the protocol does: effects in, lines out.
 
+#include <algorithm>
 #include <utility>
 
 #include "client_runner.h"
@@ -69,6 +70,22 @@ Line request_line(const wire::Frame& frame) {
   return line;
 }
 
+/// Whether the frame is the echo of the hellos of scripts.
+bool is_echo(const wire::Frame& frame) {
+  if (frame.header.type != wire::FrameType::echo) return false;
+  const auto token = wire::decode_echo(frame);
+  if (!token || *token != script_token()) throw ScriptError("a wrong echo is transmitted");
+  return true;
+}
+
+/// Cuts the first frame off; nothing while it is not whole.
+std::optional<wire::Frame> take_frame(std::string_view& bytes) {
+  const auto frame = wire::cut_frame(bytes, 0xffffffff);
+  if (!frame) throw ScriptError("a frame cannot be cut");
+  if (*frame) bytes.remove_prefix(wire::frame_header_bytes + (*frame)->body.size());
+  return *frame;
+}
+
 Line frame_line(const wire::Frame& frame) {
   using wire::FrameType;
   Line line;
@@ -95,11 +112,15 @@ Line frame_line(const wire::Frame& frame) {
 
 std::optional<Line> take_line(std::string_view& bytes) {
   if (wire::check_magic(bytes)) return hello_line(std::exchange(bytes, {}));
-  const auto frame = wire::cut_frame(bytes, 0xffffffff);
-  if (!frame) throw ScriptError("a frame cannot be cut");
-  if (!*frame) return std::nullopt;
-  bytes.remove_prefix(wire::frame_header_bytes + (*frame)->body.size());
-  return frame_line(**frame);
+  std::string_view rest = bytes;
+  auto frame = take_frame(rest);
+  const bool is_first = frame && is_echo(*frame);
+  if (is_first) frame = take_frame(rest);
+  if (!frame) return std::nullopt;
+  bytes = rest;
+  Line line = frame_line(*frame);
+  line.further("echo", is_first ? "yes" : "no");
+  return line;
 }
 
 Line completion_line(protocol::CallId call, const Asked& asked, const Result<std::string>& reply,
@@ -154,7 +175,8 @@ void ClientRunner::tell_transmitted(Line told) {
       header.id = number;
       wire::append_frame(bytes, header, "");
       apply(protocol::Received{bytes});
-      if (told.fields.size() == 1) return;
+      const auto tells_of_replies = [](const auto& field) { return field.name == "acks"; };
+      if (std::none_of(told.fields.begin(), told.fields.end(), tells_of_replies)) return;
     }
   }
   line("") = std::move(told);

@@ -19,6 +19,8 @@ namespace muster::script {
 
 namespace protocol = client::protocol;
 
+/// That its hellos give to a session.
+wire::ResumeToken script_token();
 /// What the imagined server says, as bytes. `asked` is the request that a reply is for.
 std::string hello_bytes(Arguments& arguments, Processes& processes, std::uint16_t status);
 std::string reply_bytes(const Asked& asked, std::uint64_t id, Arguments& arguments);

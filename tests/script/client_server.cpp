@@ -118,6 +118,12 @@ ErrorCode code_of(std::string_view name) {
   throw ScriptError("no such error: " + std::string(name));
 }
 
+wire::ResumeToken script_token() {
+  wire::ResumeToken token;
+  token.bytes.fill(0x77);
+  return token;
+}
+
 std::string hello_bytes(Arguments& arguments, Processes& processes, std::uint16_t status) {
   const core::Options options = server_options(arguments, processes);
   wire::ServerHello hello;
@@ -126,7 +132,7 @@ std::string hello_bytes(Arguments& arguments, Processes& processes, std::uint16_
   hello.detail = arguments.bytes("detail").value_or("");
   hello.incarnation = static_cast<std::uint64_t>(arguments.number("incarnation").value_or(100));
   hello.session_id = static_cast<std::uint64_t>(arguments.number("session").value_or(1));
-  hello.token.bytes.fill(0x77);
+  hello.token = script_token();
   hello.limits = options.limits;
   hello.hosting_process = options.hosting_process;
   hello.hosting_rank = options.hosting_rank;

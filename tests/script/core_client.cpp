@@ -73,6 +73,12 @@ wire::ClientHello resuming_hello_of(Arguments& arguments, const wire::ClientHell
   return hello;
 }
 
+wire::ResumeToken echo_of(Arguments& arguments, const wire::ClientHello& own) {
+  wire::ResumeToken token = own.token;
+  if (arguments.flag("with_wrong_token")) token.bytes.back() ^= 1;
+  return token;
+}
+
 ProcessId Processes::id_of(std::string_view name) {
   auto found = std::find(names_.begin(), names_.end(), name);
   if (found == names_.end()) found = names_.insert(names_.end(), std::string(name));

@@ -60,6 +60,7 @@ struct Client {
   core::ConnectionId connection = 0;
   core::ConnectionId closed_connection = 0;  ///< the last one that the server closed
   bool silent = false;
+  bool keeps_echo = false;  ///< it does not say that it has read the server's hello
   std::uint64_t next_request_id = 1;
   std::uint64_t next_heartbeat = 1;
   std::map<std::uint64_t, std::unique_ptr<Asked>> asked;
@@ -91,6 +92,9 @@ class Processes {
 /// What a client says that begins a session, or resumes that of `honest`.
 wire::ClientHello hello_of(Arguments& arguments, const std::string& name, Processes& processes);
 wire::ClientHello resuming_hello_of(Arguments& arguments, const wire::ClientHello& honest);
+
+/// The token that it sends back; a wrong one, if it is to be.
+wire::ResumeToken echo_of(Arguments& arguments, const wire::ClientHello& own);
 
 /// Makes the request that `verb` stands for; nothing when it stands for none.
 std::unique_ptr<Asked> request_of(const std::string& verb, Arguments& arguments, Client& client,

@@ -29,6 +29,8 @@ bool CoreRunner::run_link_step(const std::string& verb, Client& client, Argument
     repeat(client, arguments);
   } else if (verb == "heartbeat") {
     heartbeat(client, arguments);
+  } else if (verb == "echo") {
+    echo(client, arguments);
   } else if (verb == "goodbye") {
     apply_from(client, core::Goodbye{client.connection});
     client.connection = 0;
@@ -49,13 +51,21 @@ void CoreRunner::say_hello(Client& client) {
   apply(core::Hello{client.connection, client.hello, token, client.unit});
 }
 
+/// What a client does at once: it shows that it has read the server's hello.
+void CoreRunner::echo(Client& client, Arguments& arguments) {
+  apply_from(client, core::Echo{client.connection, echo_of(arguments, client.hello)});
+}
+
 void CoreRunner::connect(Client& client, Arguments& arguments) {
   std::string name = client.name;
   client = Client();
   client.name = std::move(name);
   client.hello = hello_of(arguments, client.name, processes_);
   client.unit = arguments.named("unit").value_or("10.0.0.1");
+  const bool echoes = !arguments.flag("without_echo");
   say_hello(client);
+  client.silent = !echoes;
+  if (echoes && client.connection != 0) echo(client, arguments);
 }
 
 void CoreRunner::resume(Client& client, Arguments& arguments) {

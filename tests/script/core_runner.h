@@ -33,6 +33,7 @@ class CoreRunner : public Runner {
   void acknowledge(Client& client, Arguments& arguments, std::string_view verb);
   void repeat(Client& client, Arguments& arguments);
   void heartbeat(Client& client, Arguments& arguments);
+  void echo(Client& client, Arguments& arguments);
   void ask(Client& client, const std::string& verb, Arguments& arguments);
   void send(Client& client, Asked& asked);
   bool run_link_step(const std::string& verb, Client& client, Arguments& arguments);

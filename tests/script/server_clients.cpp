@@ -34,6 +34,7 @@ bool ServerRunner::run_connection_step(const std::string& verb, ConnectedClient&
   } else if (verb == "hello") {
     const bool is_connected = one.connection != nullptr && !one.connection->has_hello;
     if (!is_connected) connect(one, arguments);
+    one.client.keeps_echo = one.client.silent = arguments.flag("without_echo");
     one.client.hello = hello_of(arguments, one.client.name, processes_);
     say_hello(one);
   } else if (verb == "resumes") {
@@ -84,6 +85,8 @@ bool ServerRunner::run_frame_step(const std::string& verb, ConnectedClient& one,
     wire::append_ids(bytes, wire::FrameType::heartbeat, one.client.next_heartbeat++, {});
   } else if (verb == "goodbye") {
     wire::append_goodbye(bytes, "the script says so");
+  } else if (verb == "echo") {
+    wire::append_echo(bytes, echo_of(arguments, one.client.hello));
   } else if (verb == "unknown") {
     ask_unknown(one, arguments);
   } else {
@@ -182,11 +185,14 @@ void ServerRunner::ask_unknown(ConnectedClient& one, Arguments& arguments) {
   write(one, bytes);
 }
 
+/// Behind what has to come first.
 void ServerRunner::write(ConnectedClient& one, std::string_view bytes) {
+  std::string all = std::exchange(one.connection->echo, {});
+  all += bytes;
   if (one.writes_later) {
-    one.later += bytes;
+    one.later += all;
   } else {
-    one.connection->channel->deliver(bytes);
+    one.connection->channel->deliver(all);
   }
 }
 

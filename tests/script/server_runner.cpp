@@ -143,7 +143,7 @@ void ServerRunner::beat_all() {
   for (auto& [name, one] : clients_) {
     const bool has_session = one.connection != nullptr && one.client.hello.session_id != 0;
     if (!has_session || one.client.silent || one.writes_later) continue;
-    one.connection->channel->deliver(heartbeat);
+    write(one, heartbeat);
   }
 }
 
@@ -207,7 +207,9 @@ void ServerRunner::tell(Connection& connection, const wire::ServerHello& hello) 
         .further("detail", hello.detail);
     return;
   }
-  wire::ClientHello& own = clients_.at(connection.owner).client.hello;
+  Client& client = clients_.at(connection.owner).client;
+  if (!hello.resumed && !client.keeps_echo) wire::append_echo(connection.echo, hello.token);
+  wire::ClientHello& own = client.hello;
   own.incarnation = hello.incarnation;
   own.session_id = hello.session_id;
   own.token = hello.token;

@@ -25,6 +25,7 @@ struct Connection {
   std::uint64_t parts_count = 0;
   int writes = 0;  ///< of the service, in this step
   bool has_hello = false;
+  std::string echo;  ///< that its client has to send before anything else
 };
 
 /// A client of the scripts of core, with what it has to do with connections.

@@ -136,6 +136,11 @@ void Server::read_frame(Network::ConnectionId connection, const wire::Frame& fra
     witness_->said_goodbye(connection);
     return apply(core::Goodbye{connection});
   }
+  if (frame.header.type == FrameType::echo) {
+    const auto token = wire::decode_echo(frame);
+    if (!token) throw std::logic_error("the protocol sent an echo that cannot be read");
+    return apply(core::Echo{connection, *token});
+  }
   if (frame.header.type == FrameType::request) {
     const auto request = test::decoded_request(frame);
     if (!request) throw std::logic_error("the protocol sent a request that cannot be read");

@@ -149,6 +149,10 @@ wire::ServerHello RawClient::say_hello(const wire::ClientHello& hello) {
 wire::ServerHello RawClient::receive_hello() {
   const auto hello = wire::decode_server_hello(receive(wire::server_hello_bytes));
   if (!hello) throw std::runtime_error("no hello came: " + hello.error().message());
+  if (hello->status != 0 || hello->resumed) return *hello;
+  std::string echo;
+  wire::append_echo(echo, hello->token);
+  send(echo);
   return *hello;
 }
 

@@ -53,6 +53,7 @@ class RawClient {
   bool is_closed(Timeout timeout = patience);
 
   wire::ServerHello say_hello(const wire::ClientHello& hello = {});
+  /// Sends the echo of one that begins a session.
   wire::ServerHello receive_hello();
   /// The next frame; the parts of a reply are put together.
   Frame receive_frame(Timeout timeout = patience);

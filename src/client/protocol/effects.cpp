@@ -17,6 +17,12 @@ bool has_less_room(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::string& Effects::outgoing() {
+  std::string& bytes = behind_the_last();
+  if (!first_.empty()) bytes += std::exchange(first_, {});
+  return bytes;
+}
+
+std::string& Effects::behind_the_last() {
   if (!effects_.empty()) {
     auto* const last = std::get_if<Transmit>(&effects_.back());
     if (last != nullptr && last->bytes.size() < joined_bytes_max) return last->bytes;

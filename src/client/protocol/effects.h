@@ -21,6 +21,8 @@ class Effects {
 
   /// Where the next frame goes: behind the last one, if nothing is to be done in between.
   std::string& outgoing();
+  /// A frame that goes before the next one; empty: none does.
+  void go_first(std::string frame) { first_ = std::move(frame); }
 
   bool empty() const { return effects_.empty(); }
   /// Those since the last call. `spare` is memory for the next ones.
@@ -31,7 +33,10 @@ class Effects {
   void give_spare(std::string bytes);
 
  private:
+  std::string& behind_the_last();
+
   std::vector<Effect> effects_;
+  std::string first_;  ///< that goes before the next frame
   /// Memory for the next Transmits: one may be leaving while the next is written.
   std::array<std::string, 3> spare_bytes_;
 };

@@ -34,6 +34,14 @@ Instant awaits_server_until(const Session& session, const ConnectionState& conne
   return base::deadline_after(connection.opened(), *wait);
 }
 
+/// The server does nothing for a new session before it knows that its client has read the hello.
+/// That goes out with what the client says first, and costs no packet.
+std::string echo_of(const wire::ResumeToken& token) {
+  std::string echo;
+  wire::append_echo(echo, token);
+  return echo;
+}
+
 ConnectionState unopened(const Options& options) {
   return {Backoff(options.backoff_min, options.backoff_max, options.jitter_seed),
           options.hello_timeout};
@@ -159,6 +167,7 @@ void Protocol::accept(wire::ServerHello hello, Instant now) {
   connection_.establish();
   liveness_.begin(session_.server().limits, now);
   settle_admission(now);
+  if (!resumes) effects_.go_first(echo_of(session_.server().token));
   effects_.add(Established{resumes});
   if (resumes) {
     effects_.log(LogLevel::info, "resumed the session at " + session_.options().where);
@@ -214,6 +223,7 @@ void Protocol::end_session(Error why, Instant now) {
 }
 
 void Protocol::forget_connection() {
+  effects_.go_first({});
   incoming_.connection_lost();
   requests_.connection_lost();
   lease_.connection_lost();

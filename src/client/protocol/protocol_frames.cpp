@@ -66,7 +66,8 @@ Result<void> Protocol::read_frame(const wire::Frame& frame, Instant now) {
     case wire::FrameType::request:
     case wire::FrameType::acknowledge:
     case wire::FrameType::abandon:
-    case wire::FrameType::heartbeat: break;
+    case wire::FrameType::heartbeat:
+    case wire::FrameType::echo: break;
   }
   return protocol_error("a server sends no frames of type " +
                         std::to_string(static_cast<int>(frame.header.type)));

@@ -64,7 +64,8 @@ struct Session {
   Instant disconnected{};
   Duration paused_when_disconnected{};
   DisconnectCause disconnect_cause = DisconnectCause::closed;
-  Timer expiry;  ///< re-armed when it fires early: a byte only moves `heard`
+  Timer expiry;                       ///< re-armed when it fires early: a byte only moves `heard`
+  bool has_echoed = false;            ///< its client knows the token: it does not speak blindly
   std::uint64_t last_request_id = 0;  ///< the greatest; 0: it is blank, and holds nothing
   std::uint64_t last_id_here = 0;     ///< the greatest on its connection
 

@@ -35,6 +35,7 @@ class EngineDriver {
     event.hello.process.host = "host";
     event.fresh_token.bytes[0] = static_cast<std::uint8_t>(last_connection_);
     apply(event);
+    apply(core::Echo{event.connection, event.fresh_token});
     return event.connection;
   }
 

@@ -178,6 +178,7 @@ TEST_CASE("processes that come and go leave nothing behind") {
       hello.connection = ++number;
       std::memcpy(hello.hello.process.id.bytes.data(), &number, sizeof number);
       driver.apply(hello);
+      driver.apply(core::Echo{number, hello.fresh_token});
       driver.ask(number, wire::Set{"bound", "value", {}, false, true});
       driver.ask(number, wire::Get{key_of(static_cast<int>(number))}, 1h);
       driver.ask(number, wire::Get{"awaited"}, 1h);

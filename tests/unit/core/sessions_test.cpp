@@ -43,9 +43,9 @@ TEST_CASE("an observer is denied all that changes groups, and nothing else") {
     if (error && error->code == ErrorCode::permission_denied) denied.push_back(row.name);
   };
   std::apply([&](const auto&... rows) { (ask(rows), ...); }, wire::operation_table);
-  CHECK(denied == std::vector<std::string_view>{
-                      "join", "leave", "regroup", "report_dead", "cancel_regroup", "collective",
-                      "cancel_round", "send", "receive", "expire_data", "recover"});
+  CHECK(denied == std::vector<std::string_view>{"join", "leave", "regroup", "report_dead",
+                                                "cancel_regroup", "collective", "cancel_round",
+                                                "send", "receive", "expire_data", "recover"});
 }
 
 TEST_CASE("of all roles only a supervisor may declare a process dead") {
