@@ -41,6 +41,9 @@ struct ServerOptions {
   std::uint32_t connections_max = 16384;
   std::uint32_t world_size_max = 16384;
   std::uint32_t groups_per_namespace_max = 4096;
+  std::uint32_t namespaces_per_address_max = 256;  ///< that clients of one address have made
+  /// A namespace in which nobody has been for so long goes with its keys; zero: it stays.
+  Duration namespace_idle_lifetime{0};
   std::uint64_t memory_bytes_max = 1ull << 30;
   std::uint64_t namespace_memory_bytes_max = 0;  ///< 0: as memory_bytes_max
   std::uint32_t hello_connections_max = 256;     ///< connections that have sent no hello yet

@@ -54,6 +54,8 @@ void add_limits(Fields& fields, const Options& options) {
                 options.connections.hello_connections_per_address_max);
   fields.number("sessions_max", options.sessions_max);
   fields.number("namespaces_max", options.name_spaces_max);
+  fields.number("namespaces_per_address_max", options.name_spaces_per_unit_max);
+  fields.time("namespace_idle_lifetime", options.name_space_idle_lifetime);
   fields.number("groups_per_namespace_max", options.groups_per_namespace_max);
   fields.number("open_rounds_max", options.open_rounds_max);
   fields.number("cached_results_max", options.cached_results_max);

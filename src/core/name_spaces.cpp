@@ -35,7 +35,7 @@ std::optional<Error> NameSpaces::refusal_to_make(const std::string& name, const 
   if (name.empty()) return std::nullopt;  // the default one has a place of its own
   const Options& options = services_.options();
   if (unit.name_spaces_count >= options.name_spaces_per_unit_max) {
-    return full(unit.name + " has made namespaces_per_unit_max namespaces that are not empty",
+    return full(unit.name + " has made namespaces_per_address_max namespaces that are in use",
                 unit.name_spaces_count, options.name_spaces_per_unit_max);
   }
   const std::size_t count = name_spaces_.size() - name_spaces_.count({});

@@ -68,6 +68,9 @@ void check_limits(Check& check, const ServerOptions& options) {
   check.number("connections_max", options.connections_max, 1, 1U << 20);
   check.number("world_size_max", options.world_size_max, 1, 1U << 20);
   check.number("groups_per_namespace_max", options.groups_per_namespace_max, 1, 1U << 24);
+  check.number("namespaces_per_address_max", options.namespaces_per_address_max, 1, 1U << 20);
+  check.duration("namespace_idle_lifetime", options.namespace_idle_lifetime, Duration::zero(),
+                 wire::duration_max);
   check.number("memory_bytes_max", options.memory_bytes_max, 1U << 20, std::uint64_t{1} << 50);
   check.number("namespace_memory_bytes_max", options.namespace_memory_bytes_max, 0,
                options.memory_bytes_max);
@@ -123,6 +126,8 @@ Result<Settings> make_settings(const ServerOptions& options) {
   core.connections.hello_connections_max = options.hello_connections_max;
   core.connections.hello_connections_per_address_max = options.hello_connections_per_address_max;
   core.groups_per_namespace_max = options.groups_per_namespace_max;
+  core.name_spaces_per_unit_max = options.namespaces_per_address_max;
+  core.name_space_idle_lifetime = options.namespace_idle_lifetime;
   do {
     core.incarnation = base::random_u64();
   } while (core.incarnation == 0);
