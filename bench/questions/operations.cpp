@@ -30,7 +30,8 @@ std::string name_of(Operation operation) {
 
 std::vector<OperationCase> operation_cases(const Run& run) {
   using Numbers = std::vector<int>;
-  const auto connections = run.by_extent(Numbers{2}, Numbers{1, 64}, Numbers{1, 8, 64, 256});
+  const auto connections =
+      run.by_extent(Numbers{2}, Numbers{1, 64, 200}, Numbers{1, 8, 64, 200, 256});
   const auto sizes =
       run.by_extent<std::vector<std::size_t>>({64}, {64, mebibyte}, {64, 1024, mebibyte});
   std::vector<OperationCase> cases;

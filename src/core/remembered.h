@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <unordered_map>
 #include <utility>
@@ -28,7 +29,15 @@ class Remembered {
   }
 
  private:
-  std::unordered_map<Number, Value> values_;
+  /// Numbers of connections have the same distances as some counts of buckets.
+  struct Spread {
+    std::size_t operator()(Number number) const {
+      constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio
+      return (number * golden) >> 32;
+    }
+  };
+
+  std::unordered_map<Number, Value, Spread> values_;
   std::deque<Number> order_;
 };
 

@@ -1,21 +1,23 @@
 #include "core/session_connections.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace muster::core {
 
-Session* SessionConnections::look_up(ConnectionId connection) {
-  const auto found = sessions_.find(connection);
-  if (found == sessions_.end()) return nullptr;
-  last_connection_ = connection;
-  last_session_ = found->second;
-  return last_session_;
+void SessionConnections::add(ConnectionId connection, Session& session) {
+  const std::size_t place = place_of(connection);
+  if (place >= places_.size()) places_.resize(place + 1);
+  assert(places_[place].connection == 0);
+  places_[place] = {connection, &session};
+  ++count_;
 }
 
 void SessionConnections::forget(ConnectionId connection) {
-  sessions_.erase(connection);
-  if (connection == last_connection_) last_connection_ = 0;
+  if (session_on(connection) == nullptr) return;
+  places_[place_of(connection)] = {};
+  --count_;
 }
 
 void SessionConnections::close(ConnectionId connection, Error reason) {
@@ -32,8 +34,10 @@ const Error* SessionConnections::why_closed(ConnectionId connection) const {
 
 std::vector<ConnectionId> SessionConnections::all() const {
   std::vector<ConnectionId> all;
-  all.reserve(sessions_.size());
-  for (const auto& [connection, session] : sessions_) all.push_back(connection);
+  all.reserve(count_);
+  for (const Place& place : places_) {
+    if (place.connection != 0) all.push_back(place.connection);
+  }
   std::sort(all.begin(), all.end());
   return all;
 }

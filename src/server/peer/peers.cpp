@@ -7,7 +7,7 @@ namespace muster::server {
 Peer& Peers::add(std::shared_ptr<net::Channel> connection, core::Quota& quota,
                  const FrameLimits& limits) {
   const std::size_t place = free_places_.empty() ? places_.size() : free_places_.back();
-  const core::ConnectionId id = serial_ << place_bits | place;
+  const core::ConnectionId id = serial_ << core::connection_place_bits | place;
   auto peer = std::make_unique<Peer>(id, std::move(connection), quota, limits);
   if (free_places_.empty()) {
     places_.emplace_back();
@@ -21,7 +21,7 @@ Peer& Peers::add(std::shared_ptr<net::Channel> connection, core::Quota& quota,
 }
 
 void Peers::mark_gone(Peer& peer) {
-  const std::size_t place = peer.id & place_mask;
+  const std::size_t place = core::place_of(peer.id);
   gone_.emplace_back();  // before anything changes: memory may be out
   free_places_.push_back(place);
   gone_.back() = std::move(places_[place]);

@@ -21,7 +21,7 @@ class Peers {
 
   /// Null: there is none, or it is gone.
   Peer* find(core::ConnectionId id) const {
-    const std::size_t place = id & place_mask;
+    const std::size_t place = core::place_of(id);
     if (place >= places_.size()) return nullptr;
     Peer* const peer = places_[place].get();
     return peer != nullptr && peer->id == id ? peer : nullptr;
@@ -32,9 +32,6 @@ class Peers {
   std::vector<Peer*> all() const;
 
  private:
-  static constexpr int place_bits = 24;
-  static constexpr core::ConnectionId place_mask = (core::ConnectionId{1} << place_bits) - 1;
-
   std::vector<std::unique_ptr<Peer>> places_;
   std::vector<std::size_t> free_places_;
   std::vector<std::unique_ptr<Peer>> gone_;

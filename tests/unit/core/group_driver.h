@@ -90,7 +90,7 @@ class GroupDriver : public EngineDriver {
   std::uint64_t epoch = 0;  ///< of the group that was formed last
 
  private:
-  core::ConnectionId last_resumed_ = 1'000'000;
+  core::ConnectionId last_resumed_ = 100'000;
 };
 
 /// The error that the reply is; its code is 0 when it is none.
