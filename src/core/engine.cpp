@@ -65,6 +65,7 @@ Instant Engine::next_deadline() const {
 }
 
 int Engine::fire(Timer& timer, int work_max) {
+  services_.effects().spend(1);
   switch (timer.kind()) {
     case TimerKind::session: sessions_.expire(timer.owner<Session>()); break;
     case TimerKind::parked: timer.owner<Parked>().wait->timed_out(); break;
@@ -81,11 +82,8 @@ void Engine::on(const Heard& event) {
 }
 
 Counts Engine::counts() const {
-  Counts counts;
+  Counts counts = services_.held();
   sessions_.add_counts(counts);
-  name_spaces_.add_counts(counts);
-  counts.waits += services_.parked_count();
-  counts.cached_results += services_.cache().count();
   counts.timers += services_.timers().armed_count();
   counts.memory_bytes += services_.quota().used_bytes();
   return counts;

@@ -1,49 +1,71 @@
 #include <algorithm>
 #include <deque>
 #include <string>
+#include <vector>
 
 #include "core/engine.h"
+#include "core/session/page.h"
 #include "core/session/reply.h"
 #include "wire/operation_table.h"
 
-// What operators are told of sessions and of what they wait for.
+// What operators are told of sessions and of what they wait for. A page costs what is on it,
+// however many sessions there are.
 
 namespace muster::core {
+namespace {
+
+/// Of one session, those that have waited longest first.
+std::vector<const Parked*> by_age(const Session& session) {
+  std::vector<const Parked*> waiting;
+  waiting.reserve(session.parked.size());
+  for (const auto& [id, parked] : session.parked) waiting.push_back(&parked);
+  std::sort(waiting.begin(), waiting.end(), [](const Parked* left, const Parked* right) {
+    return left->received != right->received ? left->received < right->received
+                                             : left->request_id < right->request_id;
+  });
+  return waiting;
+}
+
+}  // namespace
 
 void Engine::send_sessions(const RequestContext& context, const wire::Sessions& request) {
+  const auto& sessions = context.session.name_space.sessions_by_id;
   wire::SessionsReply reply;
-  for (const Session* session : sessions_.after(context.session.name_space, request.after)) {
-    if (reply.sessions.size() == wire::list_entries_max) break;
-    wire::SessionEntry entry;
-    entry.id = session->id;
-    entry.process = session->process;
-    entry.connected = session->connection != 0;
-    entry.silence = services_.silence(*session);
-    entry.groups = static_cast<std::uint32_t>(session->members.size());
-    entry.waiting = static_cast<std::uint32_t>(session->parked.size());
-    reply.sessions.push_back(std::move(entry));
+  std::uint64_t bytes = 0;
+  for (auto next = sessions.upper_bound(request.after); next != sessions.end(); ++next) {
+    if (bytes >= page_bytes_max) break;
+    const Session& session = *next->second;
+    wire::SessionEntry& entry = reply.sessions.emplace_back();
+    entry.id = session.id;
+    entry.process = session.process;
+    entry.connected = session.connection != 0;
+    entry.silence = services_.silence(session);
+    entry.groups = static_cast<std::uint32_t>(session.members.size());
+    entry.waiting = static_cast<std::uint32_t>(session.parked.size());
+    bytes += encoded_bytes(entry);
   }
+  services_.effects().spend(reply.sessions.size());
   services_.answer(context, answer_of(reply));
 }
 
-/// A page ends with a session, so that the next one can begin behind it. Of one session so many are
-/// told of, those that have waited longest.
+/// A page ends with a session, so that the next one can begin behind it. Of one session no more is
+/// told than what fits a page.
 void Engine::send_waiters(const RequestContext& context, const wire::Waiters& request) {
+  WaitingSessions& waiting = *context.session.waiting;
   wire::WaitersReply reply;
   std::deque<std::string> targets;  // viewed by the reply
-  for (const Session* session : sessions_.after(context.session.name_space, request.after)) {
-    if (reply.waiters.size() >= wire::list_entries_max) break;
-    const std::size_t first = reply.waiters.size();
-    for (const auto& [id, parked] : session->parked) {
-      reply.waiters.push_back({session->id, session->process, wire::name_of(parked.operation),
-                               targets.emplace_back(parked.wait->target()),
-                               services_.now() - parked.received,
-                               parked.deadline - services_.now()});
+  std::uint64_t bytes = 0;
+  for (const Session* session = waiting.after(request.after);
+       session != nullptr && bytes < page_bytes_max; session = waiting.after(session->id)) {
+    services_.effects().spend(session->parked.size());
+    for (const Parked* parked : by_age(*session)) {
+      if (bytes >= page_bytes_max) break;
+      reply.waiters.push_back({session->id, session->process, wire::name_of(parked->operation),
+                               targets.emplace_back(parked->wait->target()),
+                               services_.now() - parked->received,
+                               parked->deadline - services_.now()});
+      bytes += encoded_bytes(reply.waiters.back());
     }
-    std::sort(reply.waiters.begin() + static_cast<std::ptrdiff_t>(first), reply.waiters.end(),
-              [](const auto& left, const auto& right) { return left.age > right.age; });
-    reply.waiters.resize(
-        std::min<std::size_t>(reply.waiters.size(), first + wire::list_entries_max));
   }
   services_.answer(context, answer_of(reply));
 }

@@ -27,6 +27,7 @@ const char* why_denied(wire::Right right) {
   }
   return "an observer cannot take part in groups; connect as a client";
 }
+constexpr std::size_t ids_per_step = 8;  ///< that are looked for and not there
 
 }  // namespace
 
@@ -193,6 +194,7 @@ void Engine::on(const Heartbeat& event) {
 }
 
 void Engine::acknowledge(Session& session, const std::vector<std::uint64_t>& request_ids) {
+  services_.effects().spend(request_ids.size() / ids_per_step);
   for (const std::uint64_t id : request_ids) {
     const auto set_free = services_.cache().forget(session, id);
     if (!set_free) continue;
@@ -208,6 +210,7 @@ void Engine::acknowledge(Session& session, const std::vector<std::uint64_t>& req
 void Engine::on(const Abandoned& event) {
   Session* session = sessions_.speaker(event.connection, "an abandon");
   if (session == nullptr) return;
+  services_.effects().spend(event.request_ids->size());
   for (const std::uint64_t id : *event.request_ids) services_.abandon(*session, id);
 }
 

@@ -1,4 +1,4 @@
-#include <set>
+#include <vector>
 
 #include "core/engine.h"
 #include "core/session/failure.h"
@@ -67,16 +67,15 @@ void add_limits(Fields& fields, const Options& options) {
 }
 
 /// Where operators would find waits that they do not see from their own namespace.
-void add_waiting(Fields& fields, const std::set<std::string_view>& names) {
+void add_waiting(Fields& fields, WaitingNames& names, const WaitingSessions& own) {
   constexpr std::size_t told_max = 16;
+  const std::uint64_t count = names.others_count(own);
   std::string text;
-  std::size_t count = 0;
-  for (const std::string_view name : names) {
-    if (count == told_max) text += ", ...";
-    if (count++ >= told_max) break;
+  for (const std::string_view name : names.others(own, told_max)) {
     text += (text.empty() ? "" : ", ") + quoted(name);
   }
-  fields.number("other_namespaces_waiting_count", names.size());
+  if (count > told_max) text += ", ...";
+  fields.number("other_namespaces_waiting_count", count);
   fields.text("other_namespaces_waiting", std::move(text));
 }
 
@@ -98,18 +97,15 @@ void Engine::send_status(const RequestContext& context) {
   fields.number("namespace_memory_used_bytes", context.session.name_space.quota.used_bytes());
   const Snapshot numbers = snapshot();
   for (const Figure& figure : figures) fields.number(std::string(figure.name), figure.of(numbers));
-  std::set<std::string_view> waiting;
-  for (const auto& [id, session] : sessions_.all()) {
-    const bool is_other = &session->name_space != &context.session.name_space;
-    if (is_other && !session->parked.empty()) waiting.insert(session->name_space.name);
-  }
-  add_waiting(fields, waiting);
+  add_waiting(fields, name_spaces_.waiting_names(), *context.session.waiting);
   for (std::size_t index = 0; index < wire::operations_count; ++index) {
     const std::string_view name = wire::operation_facts[index].name;
     fields.number("operations_" + std::string(name) + "_count", operation_counts_[index]);
   }
   add_limits(fields, options);
-  services_.answer(context, answer_of(fields.reply()));
+  const wire::StatusReply reply = fields.reply();
+  services_.effects().spend(reply.fields.size());
+  services_.answer(context, answer_of(reply));
 }
 
 }  // namespace muster::core

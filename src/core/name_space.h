@@ -1,23 +1,27 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "core/groups/groups.h"
 #include "core/keys/table.h"
 #include "core/memory/payload.h"
 #include "core/session/accounts.h"
+#include "core/session/waiting.h"
 
 namespace muster::core {
 
 /// One namespace: its quota, its keys, its groups. Made with its first session, deleted when no
 /// session is left and nothing is in it.
 struct NameSpace {
-  NameSpace(std::string its_name, Unit& its_maker, EngineServices& services)
+  NameSpace(std::string its_name, Unit& its_maker, EngineServices& services,
+            WaitingNames& waiting_names)
       : name(std::move(its_name)),
         maker(its_maker),
         quota(services.options().namespace_memory_bytes_max, &services.quota()),
         accounts(quota),
+        waiting(waiting_names, name),
         table(services, accounts),
         groups(services, accounts) {
     ++maker.name_spaces_count;
@@ -25,12 +29,14 @@ struct NameSpace {
   ~NameSpace() { --maker.name_spaces_count; }
 
   /// Whether nobody would miss it.
-  bool is_empty() const { return sessions == 0 && table.empty() && groups.empty(); }
+  bool is_empty() const { return sessions == 0 && table.is_empty() && groups.is_empty(); }
 
   std::string name;
   Unit& maker;
   Quota quota;
   Accounts accounts;
+  WaitingSessions waiting;
+  std::map<std::uint64_t, const Session*> sessions_by_id;
   Table table;
   Groups groups;
   std::uint32_t sessions = 0;

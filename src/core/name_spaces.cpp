@@ -45,7 +45,7 @@ std::optional<Error> NameSpaces::refusal_to_make(const std::string& name, const 
 }
 
 NameSpace& NameSpaces::make(const std::string& name, Unit& unit) {
-  auto made = std::make_unique<NameSpace>(name, unit, services_);
+  auto made = std::make_unique<NameSpace>(name, unit, services_, waiting_names_);
   return *name_spaces_.emplace(name, std::move(made)).first->second;
 }
 
@@ -105,13 +105,6 @@ void NameSpaces::drop(NameSpace& name_space) {
   dropped_.push_back(std::move(found->second));
   name_spaces_.erase(found);
   services_.effects().backlog().add(std::make_unique<Removal>(name_space));
-}
-
-void NameSpaces::add_counts(Counts& counts) const {
-  for (const auto& [name, name_space] : name_spaces_) {
-    name_space->table.add_counts(counts);
-    name_space->groups.add_counts(counts);
-  }
 }
 
 void NameSpaces::clear() {

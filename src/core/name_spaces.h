@@ -36,8 +36,9 @@ class NameSpaces {
   /// Removes the namespace, which has no sessions, with its keys.
   void drop(NameSpace& name_space);
 
+  /// Where requests are parked.
+  WaitingNames& waiting_names() { return waiting_names_; }
   std::size_t size() const { return name_spaces_.size(); }
-  void add_counts(Counts& counts) const;
   void clear();
 
  private:
@@ -48,6 +49,7 @@ class NameSpaces {
   bool drop_if_over(NameSpace& name_space);
 
   EngineServices& services_;
+  WaitingNames waiting_names_;
   Units units_;
   Map name_spaces_;
   std::deque<std::string> idle_;  ///< without sessions when they came here

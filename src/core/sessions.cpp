@@ -129,6 +129,8 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
   session.token = token;
   session.role = event.hello.role;
   session.process = event.hello.process;
+  session.waiting = &name_space->waiting;
+  name_space->sessions_by_id.emplace_hint(name_space->sessions_by_id.end(), session.id, &session);
   sessions_.emplace(session.id, std::move(owned));
   if (session.role == wire::Role::observer) ++observers_count_;
   ++name_space->sessions;
@@ -351,6 +353,7 @@ void Sessions::end(Session& session, LossCause cause) {
   if (session.role == wire::Role::observer) --observers_count_;
 
   NameSpace& name_space = session.name_space;
+  name_space.sessions_by_id.erase(session.id);
   ended_.push_back(std::move(owned->second));
   sessions_.erase(owned);
   name_space.table.session_ended(session);
@@ -366,16 +369,6 @@ void Sessions::bury() {
     name_spaces_.units().session_gone(account.unit);
     name_spaces_.session_gone(name_space, account);
   }
-}
-
-std::vector<const Session*> Sessions::after(const NameSpace& name_space, std::uint64_t id) const {
-  std::vector<const Session*> found;
-  for (const auto& [number, session] : sessions_) {
-    if (number > id && &session->name_space == &name_space) found.push_back(session.get());
-  }
-  std::sort(found.begin(), found.end(),
-            [](const Session* left, const Session* right) { return left->id < right->id; });
-  return found;
 }
 
 std::vector<Session*> Sessions::of_process(const ProcessId& process, const NameSpace& name_space) {

@@ -42,10 +42,6 @@ class Sessions {
   void heard(Session& session);
   SessionConnections& connections() { return connections_; }
 
-  using Map = std::unordered_map<std::uint64_t, std::unique_ptr<Session>>;
-  const Map& all() const { return sessions_; }
-  /// Those of the namespace with greater ids, in the order of their ids.
-  std::vector<const Session*> after(const NameSpace& name_space, std::uint64_t id) const;
   /// Those of the process in the namespace.
   std::vector<Session*> of_process(const ProcessId& process, const NameSpace& name_space);
   void add_counts(Counts& counts) const;
@@ -84,7 +80,7 @@ class Sessions {
   std::uint64_t last_id_ = 0;
   std::uint64_t lost_count_ = 0;
   std::uint64_t observers_count_ = 0;
-  Map sessions_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Session>> sessions_;
   SessionConnections connections_;
   std::unordered_map<ProcessId, Chain<Session>, ProcessHash> processes_;
   PastSessions past_;

@@ -169,8 +169,8 @@ struct StatusReply {
 };
 void fields(auto& codec, Is<StatusReply> auto& m) { codec("fields", m.fields); }
 
-// What operators ask for. Pages end where the next one would be too long for a reply: ask again
-// with the last entry; an empty page is the end.
+// What operators ask for. A page ends with the entry with which it becomes long: ask again with the
+// last entry; an empty page is the end.
 
 struct SessionEntry {
   std::uint64_t id = 0;

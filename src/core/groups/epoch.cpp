@@ -17,7 +17,8 @@ Epoch::Epoch(EngineServices& its_services, Account& its_account, Objects& object
       roster(its_services, group_name, number),
       shelf(its_services, account.quota, objects, expiry, roster.group, number, data_expiration),
       rounds(its_services, account.quota, roster, shelf),
-      streams(its_services, account.quota, roster, shelf) {
+      streams(its_services, account.quota, roster, shelf),
+      tallied_(its_services.held().epochs) {
   roster.data_expiration = data_expiration;
   ++account.epochs_count;
 }

@@ -8,6 +8,7 @@
 #include "core/groups/roster.h"
 #include "core/groups/rounds/rounds.h"
 #include "core/groups/stream.h"
+#include "core/session/tallied.h"
 
 namespace muster::core {
 
@@ -60,6 +61,8 @@ struct Epoch {
 
  private:
   void tell_of_one_more(std::size_t count);
+
+  Tallied tallied_;
 };
 
 }  // namespace muster::core

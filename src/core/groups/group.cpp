@@ -61,7 +61,11 @@ Joiner::~Joiner() {
 }
 
 Group::Group(GroupsState& state, Account& account, std::string name)
-    : state_(state), account_(account), name_(std::move(name)), joiners_(state.claimants) {
+    : state_(state),
+      account_(account),
+      name_(std::move(name)),
+      joiners_(state.claimants),
+      tallied_(state.services.held().groups) {
   ++account_.groups_count;
 }
 

@@ -11,6 +11,7 @@
 #include "core/groups/joiners.h"
 #include "core/groups/regroups.h"
 #include "core/memory/chain.h"
+#include "core/session/tallied.h"
 #include "wire/reply.h"
 #include "wire/request.h"
 
@@ -102,6 +103,7 @@ class Group {
   std::string name_;
   Joiners joiners_;
   std::optional<Formed> formed_;  ///< nothing: it forms
+  Tallied tallied_;
 };
 
 }  // namespace muster::core

@@ -38,6 +38,7 @@ void Group::form_from_joiners() {
 
 /// Seat i becomes rank i. `decider`: whose deadline decided that the absent stay outside.
 void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
+  state_.services.effects().spend(seats.size());
   Epoch* const old = formed_ ? &formed_->epoch : nullptr;
   auto made = std::make_unique<Epoch>(
       state_.services, account_, state_.objects, name_, state_.services.next_epoch(),

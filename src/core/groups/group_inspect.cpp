@@ -23,13 +23,17 @@ void tell_of_joiners(const EngineServices& services, const Joiners& joiners,
     break;
   }
   const Forming& forming = joiners.forming();
-  for (std::uint32_t rank = 0; rank < forming.world_size() && !forming.empty(); ++rank) {
-    if (const Joiner* const seated = forming.at(rank)) {
-      reply.members.push_back(entry_of(services, rank, seated->session));
-    } else {
-      add_to(reply.missing, rank);
-    }
+  if (forming.empty()) return;
+  std::uint32_t next = 0;
+  const auto close_gap = [&](std::uint32_t end) {
+    if (next < end) reply.missing.push_back({static_cast<int>(next), static_cast<int>(end) - 1});
+    next = end + 1;
+  };
+  for (const Joiner* const seated : forming.joiners()) {
+    close_gap(seated->rank);
+    reply.members.push_back(entry_of(services, seated->rank, seated->session));
   }
+  close_gap(forming.world_size());
 }
 
 /// The reply views `calls`.
@@ -105,6 +109,8 @@ void Group::inspect(const RequestContext& context) const {
     reply.candidates.push_back(entry_of(state_.services, *joiner));
   }
   for (wire::MemberEntry& member : reply.members) member.info = {};  // might not fit
+  state_.services.effects().spend(reply.members.size() + reply.candidates.size() +
+                                  reply.receivers.size());
   state_.services.answer(context, answer_of(reply));
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/groups/group_entries.h"
 #include "core/session/failure.h"
+#include "core/session/page.h"
 #include "core/session/reply.h"
 
 // Finds whom a request or an event is for: groups by their names, epochs by their numbers, members
@@ -69,14 +70,14 @@ std::optional<Error> Groups::refusal_to_make(const Account& account) const {
 
 /// The group of that name, made if need be; null when there are too many.
 Group* Groups::group_for(const RequestContext& context, std::string_view name) {
-  std::string key(name);
-  const auto found = state_.groups.find(key);
+  const auto found = state_.groups.find(name);
   if (found != state_.groups.end()) return found->second.get();
   Account& account = context.session.account;
   if (auto why = refusal_to_make(account)) {
     state_.services.fail(context, *std::move(why));
     return nullptr;
   }
+  std::string key(name);
   auto group = std::make_unique<Group>(state_, account, key);
   return state_.groups.emplace(std::move(key), std::move(group)).first->second.get();
 }
@@ -192,6 +193,8 @@ void Groups::members(const RequestContext& context, const wire::Members& request
     reply.members.push_back({joiner->rank, wire::MemberState::candidate, joiner->session.process,
                              state_.services.silence(joiner->session), joiner->info->view()});
   }
+  state_.services.effects().spend(reply.members.size());
+  state_.services.effects().spend_on_copying(bytes);
   state_.services.answer(context, answer_of(reply));
 }
 
@@ -226,6 +229,7 @@ void Groups::recover(const RequestContext& context, const wire::Recover& request
   const Caller caller = live_member(context, request.epoch);
   if (!caller) return;
   std::vector<std::uint64_t> next_sequences;
+  state_.services.effects().spend(request.streams.size());
   next_sequences.reserve(request.streams.size());
   for (const wire::StreamName& stream : request.streams) {
     next_sequences.push_back(
@@ -235,27 +239,19 @@ void Groups::recover(const RequestContext& context, const wire::Recover& request
 }
 
 void Groups::list(const RequestContext& context, const wire::Groups& request) {
-  std::vector<const Group*> later;
-  for (const auto& [name, group] : state_.groups) {
-    if (name > request.after) later.push_back(group.get());
-  }
-  const std::size_t count = std::min<std::size_t>(later.size(), wire::list_entries_max);
-  std::partial_sort(
-      later.begin(), later.begin() + static_cast<std::ptrdiff_t>(count), later.end(),
-      [](const Group* left, const Group* right) { return left->name() < right->name(); });
-  later.resize(count);
   wire::GroupsReply reply;
   std::uint64_t bytes = 0;
-  for (const Group* group : later) {
-    bytes += group->name().size();
-    if (bytes > state_.services.options().limits.round_bytes_max && !reply.groups.empty()) break;
-    reply.groups.push_back(group->summary());
+  for (auto next = state_.groups.upper_bound(request.after); next != state_.groups.end(); ++next) {
+    if (bytes >= page_bytes_max) break;
+    reply.groups.push_back(next->second->summary());
+    bytes += encoded_bytes(reply.groups.back());
   }
+  state_.services.effects().spend(reply.groups.size());
   state_.services.answer(context, answer_of(reply));
 }
 
 void Groups::inspect(const RequestContext& context, const wire::InspectGroup& request) {
-  const auto found = state_.groups.find(std::string(request.group));
+  const auto found = state_.groups.find(request.group);
   if (found != state_.groups.end()) return found->second->inspect(context);
   Error error = failure(ErrorCode::not_found, "there is no group of that name in this namespace");
   error.group = request.group;
@@ -331,16 +327,6 @@ void Groups::fired(Timer& timer) {
   group.regroup_deadline(epoch.roster.members[abandoned.rank], abandoned.timeout);
   group.state().touch(group);
   group.state().work();
-}
-
-void Groups::add_counts(Counts& counts) const {
-  counts.objects += state_.objects.count();
-  counts.groups += state_.groups.size();
-  counts.epochs += state_.epochs.size();
-  for (const auto& [number, epoch] : state_.epochs) {
-    counts.rounds += epoch->rounds.count();
-    counts.streams += epoch->streams.count();
-  }
 }
 
 }  // namespace muster::core

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "core/groups/groups_state.h"
-#include "core/session/counts.h"
 #include "wire/reply.h"
 #include "wire/request.h"
 
@@ -56,8 +55,7 @@ class Groups {
   /// engine does not.
   static void fired(Timer& timer);
 
-  bool empty() const { return state_.groups.empty(); }
-  void add_counts(Counts& counts) const;
+  bool is_empty() const { return state_.groups.empty(); }
 
  private:
   /// Who a request comes from, in its epoch. None: the request has failed.

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -29,7 +31,7 @@ struct GroupsState {
   Objects objects;
   std::unordered_map<std::uint64_t, std::unique_ptr<Epoch>> epochs;
   Claimants claimants;
-  std::unordered_map<std::string, std::unique_ptr<Group>> groups;
+  std::map<std::string, std::unique_ptr<Group>, std::less<>> groups;
   std::deque<Group*> dirty;
   std::vector<std::uint64_t> over;  ///< epochs that nobody may refer to any more
   std::uint64_t last_arrival = 0;

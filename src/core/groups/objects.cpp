@@ -4,6 +4,7 @@
 #include <deque>
 #include <string>
 
+#include "core/session/page.h"
 #include "core/session/reply.h"
 
 namespace muster::core {
@@ -42,9 +43,10 @@ void Objects::list(EngineServices& services, const RequestContext& context,
 
   wire::ListReply reply;
   std::deque<std::string> names;  // does not move them: the entries point there
-  for (std::uint32_t looked_at = 0;
-       slot < end && looked_at < options.list_slots_per_page && reply.entries.size() < count_max;
+  std::uint64_t bytes = 0;
+  for (std::uint32_t looked_at = 0; slot < end && looked_at < options.list_slots_per_page;
        ++looked_at) {
+    if (reply.entries.size() == count_max || bytes >= page_bytes_max) break;
     const auto index = static_cast<std::uint32_t>(slot);
     slot = slots_.after(index);
     const Object* object = slots_.at(index);
@@ -60,7 +62,9 @@ void Objects::list(EngineServices& services, const RequestContext& context,
       entry.ttl = std::max(shelf.expires(*object) - context.now, Duration::zero());
     }
     reply.entries.push_back(entry);
+    bytes += encoded_bytes(entry);
   }
+  services.effects().spend(reply.entries.size());
   reply.cursor = slot < end ? slot : 0;
   services.answer(context, answer_of(reply));
 }
@@ -80,13 +84,13 @@ Object& Shelf::store_always(const ObjectPlace& place, std::uint32_t codec, std::
 Object& Shelf::put(const ObjectPlace& place, std::uint32_t codec, Payload value, HeldBytes record) {
   Object& object = objects_.slots_.emplace(*this, place, codec, std::move(value), std::move(record),
                                            services_.now());
-  ++objects_.count_;
+  ++services_.held().objects;
   return object;
 }
 
 void Shelf::remove(Object& object) {
   objects_.slots_.erase(object.slot);
-  --objects_.count_;
+  --services_.held().objects;
 }
 
 void Shelf::let_age(Object& object) {

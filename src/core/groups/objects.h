@@ -56,12 +56,10 @@ struct Object {
 class Objects {
  public:
   void list(EngineServices& services, const RequestContext& context, const wire::List& request);
-  std::uint64_t count() const { return count_; }
 
  private:
   friend class Shelf;
   Slab<Object> slots_;
-  std::uint64_t count_ = 0;
 };
 
 /// The objects of one epoch, and which of them expires next.

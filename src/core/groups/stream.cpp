@@ -74,6 +74,7 @@ Streams::Streams(EngineServices& services, Quota& quota, Roster& roster, Shelf& 
       active_(0, KeyHash{services.options().hash_key}) {}
 
 Streams::~Streams() {
+  services_.held().streams -= next_.size();
   for (auto& [key, stream] : active_) {
     while (!stream.objects.empty()) shelf_.remove(stream.objects.first());
   }
@@ -112,6 +113,7 @@ void Streams::send(const RequestContext& context, Member& source, const wire::Se
     drop_if_idle(stream);
     return services_.fail(context, memory_exhausted(services_, quota_, request.value.size()));
   }
+  if (next == 0) ++services_.held().streams;
   counters_.absorb(counter);
   stream.record.absorb(record);
   counter_of_key = stream.next = next + 1;

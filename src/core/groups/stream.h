@@ -80,8 +80,6 @@ class Streams {
   /// Nothing is delivered any more: objects go, receivers get `failure`, fenced ones their own.
   void close(const Failure& failure);
 
-  /// Streams that were sent to.
-  std::uint64_t count() const { return next_.size(); }
   /// Objects that went with `close` or with their receiver.
   std::uint64_t dropped_count() const { return dropped_count_; }
 

@@ -39,7 +39,7 @@ Instant Table::deadline_of(const wire::Ttl& ttl) const {
 }
 
 void Table::apply_terms(Entry& entry, const Terms& terms, Session& session) {
-  if (terms.deadline) state_.set_deadline(entry, *terms.deadline);
+  if (terms.deadline) state_.deadlines.set(entry, *terms.deadline);
   if (terms.binding == Terms::Binding::keep) return;
   state_.bind(entry, terms.binding == Terms::Binding::caller ? &session : nullptr);
   state_.drop_extras_if_unused(entry);
@@ -180,12 +180,6 @@ int Table::remove_some(int work_max) {
     state_.remove(state_.entries[state_.entries.end() - 1]);
   }
   return work;
-}
-
-void Table::add_counts(Counts& counts) const {
-  counts.keys += state_.key_count;
-  counts.timers += state_.deadline_count();
-  if (state_.next_expiry.armed()) --counts.timers;  // it stands for them among the engine's
 }
 
 int Table::fired(Timer& timer, int work_max) { return timer.owner<TableState>().expire(work_max); }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/keys/table_state.h"
-#include "core/session/counts.h"
 #include "core/session/engine_services.h"
 #include "core/session/session.h"
 #include "wire/request.h"
@@ -51,8 +50,7 @@ class Table {
   /// Removes any keys; nobody waits here. Returns how many, at most `work_max`.
   int remove_some(int work_max);
 
-  bool empty() const { return state_.key_count == 0; }
-  void add_counts(Counts& counts) const;
+  bool is_empty() const { return state_.key_count == 0; }
 
  private:
   /// What a write does to the time its key has left and to the session it goes with.

@@ -4,6 +4,7 @@
 #include "core/keys/table.h"
 #include "core/keys/value_answers.h"
 #include "core/session/failure.h"
+#include "core/session/page.h"
 
 // The table's requests on several keys.
 
@@ -26,6 +27,7 @@ std::optional<Error> Table::check_keys(const Keys& keys) const {
 }
 
 void Table::remove(const RequestContext& context, const wire::Remove& request) {
+  services_.effects().spend(request.keys.size());
   if (auto error = check_keys(request.keys)) return services_.fail(context, std::move(*error));
   std::int64_t removed_count = 0;
   for (const std::string_view key : request.keys) {
@@ -38,6 +40,7 @@ void Table::remove(const RequestContext& context, const wire::Remove& request) {
 }
 
 void Table::exists(const RequestContext& context, const wire::Exists& request) {
+  services_.effects().spend(request.keys.size());
   if (auto error = check_keys(request.keys)) return services_.fail(context, std::move(*error));
   wire::PresenceReply reply;
   for (const std::string_view key : request.keys) {
@@ -47,6 +50,7 @@ void Table::exists(const RequestContext& context, const wire::Exists& request) {
 }
 
 void Table::wait(const RequestContext& context, const wire::Wait& request) {
+  services_.effects().spend(request.keys.size());
   if (auto error = check_keys(request.keys)) return services_.fail(context, std::move(*error));
   for (const std::string_view key : request.keys) {
     if (state_.find(key) == nullptr) return park(context, request.keys);
@@ -103,6 +107,7 @@ void Table::look_for(std::span<const std::string_view> keys, Values& values) {
 }
 
 void Table::multi_get(const RequestContext& context, const wire::MultiGet& request) {
+  services_.effects().spend(request.keys.size());
   if (auto error = check_keys(request.keys)) return services_.fail(context, std::move(*error));
   Values values;
   values.reserve(request.keys.size());
@@ -115,6 +120,7 @@ void Table::multi_get(const RequestContext& context, const wire::MultiGet& reque
         context, too_large("the sum of the values", bytes, "bytes", limit, "round_bytes_max"));
   }
   // The one read that copies: the copy is charged until it has left.
+  services_.effects().spend_on_copying(bytes);
   Quota& quota = context.session.account.quota;
   Answer answer = values_answer(quota, values);
   if (answer.tail == nullptr) {
@@ -124,6 +130,7 @@ void Table::multi_get(const RequestContext& context, const wire::MultiGet& reque
 }
 
 void Table::multi_set(const RequestContext& context, const wire::MultiSet& request) {
+  services_.effects().spend(request.entries.size());
   std::optional<Error> error = check_key_count(request.entries.size());
   if (!error) error = check_ttl(request.ttl);
   for (auto pair = request.entries.begin(); !error && pair != request.entries.end(); ++pair) {
@@ -166,8 +173,9 @@ void Table::list_keys(const RequestContext& context, const wire::List& request) 
   const std::uint32_t end = state_.entries.end();
   auto slot = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.cursor, end));
   wire::ListReply reply;
+  std::uint64_t bytes = 0;
   for (std::uint32_t looked_at = 0; slot < end && looked_at < slots_max; ++looked_at) {
-    if (reply.entries.size() == count_max) break;
+    if (reply.entries.size() == count_max || bytes >= page_bytes_max) break;
     const Entry* entry = state_.entries.at(slot);
     slot = state_.entries.after(slot);
     if (entry == nullptr || !entry->present_at(services_.now())) continue;
@@ -178,8 +186,10 @@ void Table::list_keys(const RequestContext& context, const wire::List& request) 
     const KeyExtras* const extras = entry->block.extras();
     listed.bound = extras != nullptr && extras->session != nullptr;
     if (entry->deadline != base::far_future) listed.ttl = entry->deadline - services_.now();
+    bytes += encoded_bytes(listed);
   }
   if (slot < end) reply.cursor = slot;
+  services_.effects().spend(reply.entries.size());
   services_.answer(context, answer_of(reply));
 }
 

@@ -8,11 +8,6 @@
 // waited are served -> removed, or expired by the wheel of deadlines, or found past its deadline by
 // whoever looks first; all three are `remove`. The entry stays as long as the key has a value or a
 // wait.
-//
-// Deadlines stand in a wheel of the table's own, and one timer of the server's for the next time at
-// which that has work. When a deadline moves to a later one, as it does with every `set` and
-// `touch` of a key that is kept alive, nothing moves in the wheel: it looks again at the earlier
-// one.
 
 namespace muster::core {
 namespace {
@@ -40,12 +35,13 @@ TableState::~TableState() {
   for (std::uint32_t slot = 0; slot < entries.end(); ++slot) {
     Entry* entry = entries.at(slot);
     if (entry == nullptr) continue;
-    if (entry->deadline != base::far_future) deadlines->remove(slot);
+    deadlines.set(*entry, base::far_future);
     bind(*entry, nullptr);
     drop_extras_if_unused(*entry);
     free_charged(quota_of(*entry), entry->block);
     quota_of(*entry).release(entry_bytes);
   }
+  services.held().keys -= key_count;
 }
 
 Spot TableState::look_after_removal(Entry& entry, std::string_view key, std::uint32_t hash) {
@@ -57,6 +53,7 @@ std::optional<NewValue> TableState::make_value(Account& payer, std::string_view 
                                                std::string_view second) {
   if (first.size() + second.size() < shared_value_bytes_min)
     return NewValue{first, second, nullptr};
+  if (!second.empty()) services.effects().spend_on_copying(first.size() + second.size());
   Payload payload = second.empty() ? services.keep_brought(payer.quota, first, Charging::normal)
                                    : make_payload_joined(payer.quota, first, second);
   if (payload == nullptr) return std::nullopt;
@@ -179,7 +176,13 @@ bool TableState::put(Draft& draft) {
 
 void TableState::note_presence(Entry& entry, bool is_present) {
   entry.has_value = is_present ? 1 : 0;
-  is_present ? ++key_count : --key_count;
+  if (is_present) {
+    ++key_count;
+    ++services.held().keys;
+  } else {
+    --key_count;
+    --services.held().keys;
+  }
   KeyExtras* const extras = entry.block.extras();
   if (extras == nullptr) return;
   for (const WaitLink& link : extras->waiting.readers) {
@@ -189,7 +192,8 @@ void TableState::note_presence(Entry& entry, bool is_present) {
 }
 
 void TableState::remove(Entry& entry) {
-  set_deadline(entry, base::far_future);
+  services.effects().spend(1);
+  deadlines.set(entry, base::far_future);
   bind(entry, nullptr);
   entry.block.let_go_of_shared();
   note_presence(entry, false);
@@ -204,25 +208,6 @@ void TableState::bind(Entry& entry, Session* session) {
   if (session != nullptr) session->bound_keys.append(extras->of_session);
 }
 
-void TableState::set_deadline(Entry& entry, Instant deadline) {
-  if (deadline == entry.deadline) return;
-  if (deadline != base::far_future && deadlines == nullptr) {
-    deadlines = std::make_unique<Wheel<EntryLinks>>(EntryLinks{&entries});
-  }
-  const Instant before = std::exchange(entry.deadline, deadline);
-  const bool was_armed = before != base::far_future;
-  if (deadline == base::far_future) {
-    deadlines->remove(entry.slot);
-    if (deadlines->armed_count() == 0) next_expiry.disarm();
-    return;
-  }
-  if (was_armed && deadline > before) return;  // the wheel looks at the earlier one
-  if (was_armed) deadlines->remove(entry.slot);
-  if (!next_expiry.armed() || services.now() < next_expiry.at()) deadlines->skip_to(services.now());
-  const Instant due = deadlines->add(entry.slot);
-  if (!next_expiry.armed() || due < next_expiry.at()) services.timers().arm(next_expiry, due);
-}
-
 void TableState::prefetch_removal(const Entry& entry) const {
   index.prefetch_bucket(entry.hash);
   __builtin_prefetch(entry.block.begin());
@@ -231,19 +216,16 @@ void TableState::prefetch_removal(const Entry& entry) const {
 int TableState::expire(int work_max) {
   int work = 0;
   while (work < work_max) {
-    const std::uint32_t slot = deadlines->take_due(services.now());
-    if (slot != Entry::none) {
-      Entry& entry = entries[slot];
-      prefetch_removal(entries[entry.next_in_wheel]);  // whose turn is next, if anybody's
-      entry.deadline = base::far_future;               // no longer armed
-      remove(entry);
+    if (Entry* const entry = deadlines.take_due()) {
+      prefetch_removal(entries[entry->next_in_wheel]);  // whose turn is next, if anybody's
+      remove(*entry);
       ++work;
       continue;
     }
-    if (deadlines->next_deadline() > services.now()) break;
+    if (!deadlines.has_due()) break;
     work += Wheel<EntryLinks>::moves_per_call_max / moves_per_removal;
   }
-  services.timers().arm(next_expiry, deadlines->next_deadline());
+  deadlines.rearm();
   return work;
 }
 

@@ -9,11 +9,11 @@
 
 #include "core/keys/block.h"
 #include "core/keys/entry.h"
+#include "core/keys/key_deadlines.h"
 #include "core/keys/key_index.h"
 #include "core/keys/key_wait.h"
 #include "core/memory/hash.h"
 #include "core/memory/slab.h"
-#include "core/memory/wheel.h"
 #include "core/session/accounts.h"
 #include "core/session/engine_services.h"
 
@@ -127,8 +127,6 @@ struct TableState {
   void drop_extras_if_unused(Entry& entry);
   void drop_if_unused(Entry& entry);
 
-  /// The instant at which the key goes.
-  void set_deadline(Entry& entry, Instant deadline);
   /// The session that it goes with; null: none. Another one needs extras.
   void bind(Entry& entry, Session* session);
 
@@ -145,17 +143,12 @@ struct TableState {
   /// Whether all keys of the wait are there, after removing those whose deadline has passed.
   bool complete(KeyWait& wait);
 
-  std::uint64_t deadline_count() const {
-    return deadlines == nullptr ? 0 : deadlines->armed_count();
-  }
-
   EngineServices& services;
   Accounts& accounts;
   const std::array<std::uint64_t, 2> hash_key;
   Slab<Entry> entries;
   KeyIndex index{entries};
-  std::unique_ptr<Wheel<EntryLinks>> deadlines;  ///< made with the first
-  Timer next_expiry{TimerKind::key, this};
+  KeyDeadlines deadlines{services, entries, this};
   std::uint64_t key_count = 0;
   std::uint64_t last_wait = 0;
 

@@ -14,16 +14,18 @@ struct Session;
 /// and counted against the session's limits.
 class AnswerCache {
  public:
+  /// `count` is kept right.
+  explicit AnswerCache(std::uint64_t& count) : count_(count) {}
+
   const Answer& keep(Session& session, std::uint64_t request_id, Answer&& answer);
   /// returns  what acknowledging the answer sets free; nothing: there is no such answer
   std::optional<OnAcknowledged> forget(Session& session, std::uint64_t request_id);
   void forget_all(Session& session);
-  std::uint64_t count() const { return count_; }
 
  private:
   void drop(Session& session, Answers::node_type kept);
 
-  std::uint64_t count_ = 0;
+  std::uint64_t& count_;
   base::SpareNodes<Answers> spare_;
 };
 

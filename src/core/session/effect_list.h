@@ -26,6 +26,7 @@ class EffectList {
   /// What the event has cost, in steps that do not depend on the machine.
   std::uint64_t work() const { return work_; }
   void spend(std::uint64_t work) { work_ += work; }
+  void spend_on_copying(std::uint64_t bytes) { work_ += bytes / copied_bytes_per_step; }
 
   /// What was decided and need not be done in this event.
   Backlog& backlog() { return backlog_; }
@@ -38,9 +39,11 @@ class EffectList {
   void log(LogLevel level, std::string line) { add(Log{level, std::move(line)}); }
   void send_event(const Session& session, wire::EventKind kind,
                   std::shared_ptr<const std::string> body) {
+    ++work_;
     if (session.connection != 0) add(SendEvent{session.connection, kind, std::move(body)});
   }
   void send(const Session& session, std::uint64_t request_id, Answer&& answer) {
+    ++work_;
     if (session.connection == 0) return;
     SendReply& reply = add_reply(session.connection, request_id, answer.code);
     reply.head = std::move(answer.head);
@@ -49,6 +52,7 @@ class EffectList {
   }
   /// The answer stays with who keeps it, so it has no borrowed value.
   void send_copy(const Session& session, std::uint64_t request_id, const Answer& answer) {
+    ++work_;
     if (session.connection == 0) return;
     SendReply& reply = add_reply(session.connection, request_id, answer.code);
     reply.head = answer.head;
@@ -56,6 +60,8 @@ class EffectList {
   }
 
  private:
+  static constexpr std::uint64_t copied_bytes_per_step = 4096;
+
   SendReply& add_reply(ConnectionId connection, std::uint64_t request_id, std::uint16_t code) {
     Effect& effect = all_.emplace_back(std::in_place_type<SendReply>);
     SendReply& reply = *std::get_if<SendReply>(&effect);

@@ -51,18 +51,20 @@ Parked* EngineServices::park(const RequestContext& context) {
     fail(context, memory_exhausted(*this, session.account.quota, parked_bytes));
     return nullptr;
   }
+  session.waiting->add(session);
   const std::uint64_t id = context.request_id;
   Parked& parked = session.parked.try_emplace(id, session, id, context.operation).first->second;
   parked.received = now();
   parked.timeout = context.timeout;
   parked.deadline = base::deadline_after(now(), context.timeout);
-  ++parked_count_;
+  ++held_.waits;
   timers_.arm(parked.timer, parked.deadline);
   return &parked;
 }
 
 EngineServices::TakenParked EngineServices::take(Parked& parked) {
-  --parked_count_;
+  --held_.waits;
+  parked.session.waiting->remove(1);
   return parked.session.parked.extract(parked.request_id);
 }
 
@@ -93,8 +95,11 @@ void EngineServices::abandon(Session& session, std::uint64_t request_id) {
 }
 
 void EngineServices::forget(Session& session) {
-  parked_count_ -= session.parked.size();
+  effects_.spend(session.parked.size() + session.unacknowledged.size());
+  held_.waits -= session.parked.size();
+  session.waiting->remove(session.parked.size());
   session.parked.clear();
+  session.waiting->forget(session);
   cache_.forget_all(session);
 }
 
@@ -130,6 +135,7 @@ void EngineServices::fail(Parked& parked, Error error) {
 
 Payload EngineServices::keep_brought(Quota& quota, std::string_view bytes, Charging charging) {
   if (brought_in_ == nullptr || !brought_in_->is_mostly(bytes)) {
+    effects_.spend_on_copying(bytes.size());
     return make_payload(quota, bytes, charging);
   }
   brought_ = brought_in_->take_over(quota, bytes, charging);

@@ -6,6 +6,7 @@
 #include "core/memory/charged_memory.h"
 #include "core/session/answer_cache.h"
 #include "core/session/clock.h"
+#include "core/session/counts.h"
 #include "core/session/effect_list.h"
 #include "core/session/options.h"
 #include "core/session/session.h"
@@ -63,6 +64,10 @@ class EngineServices {
   EffectList& effects() { return effects_; }
   const EffectList& effects() const { return effects_; }
 
+  /// What is held, counted where it comes and goes; the engine adds sessions and memory.
+  Counts& held() { return held_; }
+  const Counts& held() const { return held_; }
+
   // For the engine.
 
   /// Begins an event: what the last one left is forgotten, time goes on.
@@ -74,12 +79,10 @@ class EngineServices {
   /// got.
   bool repeats(Session& session, std::uint64_t request_id, Duration timeout);
   AnswerCache& cache() { return cache_; }
-  const AnswerCache& cache() const { return cache_; }
   /// The client has given up: nobody is answered.
   void abandon(Session& session, std::uint64_t request_id);
   /// The session ends, with all that it waits for.
   void forget(Session& session);
-  std::uint64_t parked_count() const { return parked_count_; }
 
  private:
   using TakenParked = ParkedByRequest::node_type;
@@ -92,8 +95,8 @@ class EngineServices {
   TimerWheel timers_;
   Clock clock_;
   std::uint64_t last_epoch_ = 0;
-  std::uint64_t parked_count_ = 0;
-  AnswerCache cache_;
+  Counts held_;
+  AnswerCache cache_{held_.cached_results};
   EffectList effects_;
   ChargedMemory* brought_in_ = nullptr;  ///< where the request in hand lies; null: elsewhere
   Payload brought_;                      ///< what was kept of it: its views lie there

@@ -13,6 +13,7 @@
 #include "core/session/connection.h"
 #include "core/session/timers.h"
 #include "core/session/wait.h"
+#include "core/session/waiting.h"
 #include "wire/hello.h"
 #include "wire/operation.h"
 
@@ -70,6 +71,8 @@ struct Session {
   std::uint64_t last_id_here = 0;     ///< the greatest on its connection
 
   ParkedByRequest parked;
+  WaitingSessions* waiting = nullptr;  ///< of its namespace
+  bool is_listed_as_waiting = false;   ///< there
   Answers unacknowledged;
   std::uint64_t cached_bytes = 0;         ///< of the heads above, without those that were parked
   std::uint32_t cached_parked_count = 0;  ///< of those above that were parked

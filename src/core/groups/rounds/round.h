@@ -8,6 +8,7 @@
 #include "core/groups/abandoned_deadline.h"
 #include "core/groups/rounds/round_call.h"
 #include "core/groups/rounds/round_values.h"
+#include "core/session/tallied.h"
 
 namespace muster::core {
 
@@ -37,8 +38,10 @@ struct RoundWait final : Wait {
 
 /// One collective. Its life cycle is told in core/groups/rounds/rounds.cpp.
 struct Round {
-  Round(Rounds& its_rounds, Shelf& shelf, std::uint64_t its_number, RoundCall its_call)
-      : rounds(its_rounds), number(its_number), call(its_call), values(shelf) {}
+  /// `count`: of the rounds that the server holds.
+  Round(Rounds& its_rounds, Shelf& shelf, std::uint64_t its_number, RoundCall its_call,
+        std::uint64_t& count)
+      : rounds(its_rounds), number(its_number), call(its_call), values(shelf), tallied(count) {}
 
   enum class State : std::uint8_t { open, done, failed };
 
@@ -66,6 +69,7 @@ struct Round {
   Instant log_next{};
   AbandonedDeadline abandoned;  ///< the earliest
   HeldBytes record;
+  Tallied tallied;
 };
 
 }  // namespace muster::core

@@ -9,6 +9,8 @@
 namespace muster::core {
 namespace {
 
+constexpr std::uint32_t members_per_step = 16;
+
 /// Most ranks of a round get this reply: it is encoded once.
 const std::string& head_without_value() {
   static const std::string head = answer_of(wire::RoundReply{}).head;
@@ -104,7 +106,13 @@ Answer RoundAnswers::recovered(const Round& round, const Member& member,
   return answer;
 }
 
+/// Who is to be told of is looked for among all.
+void RoundAnswers::spend_on_looking() const {
+  services_.effects().spend(roster_.world_size() / members_per_step);
+}
+
 std::vector<RankRange> RoundAnswers::unconfirmed(const Round& round) const {
+  spend_on_looking();
   Error ranks;
   for (const Member& member : roster_.members) {
     const bool missing = member.live() && member.rank != roster_.hosting_rank &&
@@ -115,6 +123,7 @@ std::vector<RankRange> RoundAnswers::unconfirmed(const Round& round) const {
 }
 
 std::vector<RankRange> RoundAnswers::missing(const Round& round) const {
+  spend_on_looking();
   std::vector<RankRange> missing;
   for (const Member& member : roster_.members) {
     if (!member.live() || member.next_round > round.number) continue;
@@ -125,6 +134,7 @@ std::vector<RankRange> RoundAnswers::missing(const Round& round) const {
 }
 
 void RoundAnswers::blame_for(std::uint64_t oldest, Error& error) const {
+  spend_on_looking();
   for (const Member& member : roster_.members) {
     if (member.live() && member.next_round <= oldest) roster_.blame(error, member);
   }
@@ -167,6 +177,7 @@ Error RoundAnswers::late_error(const Round& round, const Awaited& awaited, const
 
 Error RoundAnswers::mismatch_error(const Round& round, const Member& caller,
                                    std::string called) const {
+  spend_on_looking();
   Error error = this->error(ErrorCode::collective_mismatch, round);
   const std::string others = text_of(round.call);
   const auto called_that = [&](const Member& member) {

@@ -56,6 +56,7 @@ class RoundAnswers {
 
  private:
   Error expired_error(const Round& round) const;
+  void spend_on_looking() const;
 
   EngineServices& services_;
   Quota& quota_;

@@ -124,7 +124,7 @@ std::unique_ptr<Round> Rounds::make_round(const RequestContext& context, std::ui
     services_.fail(context, std::move(error));
     return nullptr;
   }
-  auto round = std::make_unique<Round>(*this, shelf_, number, call);
+  auto round = std::make_unique<Round>(*this, shelf_, number, call, services_.held().rounds);
   if (!round->record.add(quota_, round_record_bytes)) {
     services_.fail(context, memory_exhausted(services_, quota_, round_record_bytes));
     return nullptr;

@@ -62,8 +62,6 @@ class Rounds {
   /// The epoch is over: everybody who waits gets `failure`, fenced members what they are due.
   void close(const Failure& failure);
 
-  std::uint64_t count() const { return open_.size(); }
-
  private:
   // rounds.cpp
   Round* find(std::uint64_t number) const;
