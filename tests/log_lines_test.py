@@ -22,7 +22,7 @@ REASON_SOURCES = ("src/core/sessions.cpp", "src/server/service.cpp", "src/server
                   "src/server/engine_driver.cpp")
 
 GAP = "\0"  # what is put in when the line is made
-LOG_CALL = re.compile(r"\b(?:line|bounded_line|log|logger|write_log|add|text_of)\s*\(")
+LOG_CALL = re.compile(r"\b(?:line|log|logger|write_log|add|text_of)\s*\(")
 LEVEL = re.compile(r"LogLevel::(\w+)")
 REASON_CALL = re.compile(r"\b(?:failure|lose|refusal|full)\s*\(|\bdetail =")
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -64,6 +64,12 @@ def texts_of(expression, before):
     return {re.sub(f"{GAP}+", GAP, text) for text in texts}
 
 
+def levels_of(expression, before):
+    """The levels that an expression can be; a name stands for what it was made of last."""
+    made = [*re.finditer(rf"LogLevel {re.escape(expression)} =\s*([^;]*);", before)]
+    return LEVEL.findall(made[-1].group(1) if made else expression)
+
+
 def source_files(places):
     for place in places:
         path = ROOT / place
@@ -79,13 +85,14 @@ def logged(places):
             arguments = top_level_parts(source[call.end():], ",")
             if call.group().startswith("write_log"):
                 del arguments[0]  # the logger
-            levels = LEVEL.findall(arguments[0])
-            is_bound = arguments[0] == "left_out_level_"
-            if len(arguments) < 2 or not (levels or is_bound):
+            levels = levels_of(arguments[0], source[:call.start()])
+            if arguments[0] == "left_out_level":  # that of any of them
+                levels = ["debug", "info", "warning"]
+            if len(arguments) < 2 or not levels:
                 continue
             for text in texts_of(arguments[1], source[:call.start()]):
                 if text != GAP:
-                    lines.setdefault(text, set()).update(levels or {"debug", "warning"})
+                    lines.setdefault(text, set()).update(levels)
     return lines
 
 

@@ -173,10 +173,11 @@ void Engine::report_dead(const RequestContext& context, const wire::ReportDead& 
   Error why = failure(ErrorCode::fenced, "declared dead: " + quoted(request.reason));
   why.decided_by = describe(reporter.process);
   for (Session* session : reported) {
-    services_.effects().log(LogLevel::warning, "session " + std::to_string(session->id) + " of " +
-                                                   describe(session->process) +
-                                                   " was declared dead by " + why.decided_by +
-                                                   ": " + quoted(request.reason));
+    services_.effects().log(LogLevel::warning,
+                            "session " + std::to_string(session->id) + " of " +
+                                describe(session->process) + " was declared dead by " +
+                                why.decided_by + ": " + quoted(request.reason),
+                            reporter.unit);
     sessions_.end(*session, why, LossCause::reported);
   }
 }

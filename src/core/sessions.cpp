@@ -313,10 +313,11 @@ void Sessions::expire(Session& session) {
                       "nothing was heard of it for " + in_seconds(services_.silence(session)));
   const std::string how =
       was_closed ? "its connection ended and it did not come back" : "it was silent for too long";
-  const bool is_observer = session.role == wire::Role::observer;
-  services_.effects().log(is_observer ? LogLevel::debug : LogLevel::info,
+  const LogLevel level = session.role == wire::Role::observer ? LogLevel::debug : LogLevel::info;
+  services_.effects().log(level,
                           "session " + std::to_string(session.id) + " of " +
-                              describe(session.process) + " is lost: " + how);
+                              describe(session.process) + " is lost: " + how,
+                          session.account.unit.name);
   end(session, std::move(why), was_closed ? LossCause::closed : LossCause::heartbeat);
 }
 

@@ -47,10 +47,10 @@ void EngineDriver::carry_out(core::SendHello& effect) {
   sender_.mark_dirty(*peer);
   if (effect.hello->status != 0) return;
   peer->session = "session " + std::to_string(effect.hello->session_id);
-  if (!log_.is_on()) return;
+  const LogLevel level = peer->is_observer ? LogLevel::debug : LogLevel::info;
+  if (!log_.admits(peer->unit, level, now_)) return;
   const char* const how = effect.hello->resumed ? " resumed from " : " begun from ";
-  log_.line(peer->is_observer ? LogLevel::debug : LogLevel::info,
-            peer->session + " of " + peer->process + how + peer->connection->peer());
+  log_.line(level, peer->session + " of " + peer->process + how + peer->connection->peer());
 }
 
 void EngineDriver::carry_out(core::SendReply& effect) {
@@ -113,20 +113,28 @@ void EngineDriver::carry_out(core::Close& effect) {
   if (peer == nullptr) return;
   if (peer->session.empty()) {
     ++counts().refused;
-    log_.bounded_line(LogLevel::debug, name_of(*peer) + ": refused: " + effect.reason->detail,
-                      now_);
+    if (log_.admits(peer->unit, LogLevel::debug, now_)) {
+      log_.line(LogLevel::debug, name_of(*peer) + ": refused: " + effect.reason->detail);
+    }
   } else if (effect.reason->code == ErrorCode::protocol_error) {
     ++counts().breaches;
-    log_.bounded_line(LogLevel::warning, name_of(*peer) + ": closed: " + effect.reason->message(),
-                      now_);
-  } else if (log_.is_on()) {
-    log_.line(peer->is_observer ? LogLevel::debug : LogLevel::info,
-              name_of(*peer) + ": closed: " + effect.reason->detail);
+    if (log_.admits(peer->unit, LogLevel::warning, now_)) {
+      log_.line(LogLevel::warning, name_of(*peer) + ": closed: " + effect.reason->message());
+    }
+  } else {
+    const LogLevel level = peer->is_observer ? LogLevel::debug : LogLevel::info;
+    if (log_.admits(peer->unit, level, now_)) {
+      log_.line(level, name_of(*peer) + ": closed: " + effect.reason->detail);
+    }
   }
   connections_.close_after_flush(*peer);
 }
 
-void EngineDriver::carry_out(core::Log& effect) { log_.line(effect.level, effect.line); }
+/// What no unit alone has caused, all may have.
+void EngineDriver::carry_out(core::Log& effect) {
+  const std::string_view unit = effect.unit.empty() ? "groups" : std::string_view(effect.unit);
+  if (log_.admits(unit, effect.level, now_)) log_.line(effect.level, effect.line);
+}
 
 void EngineDriver::send(Peer& peer, wire::FrameHeader header, std::string_view body) {
   header.body_bytes = static_cast<std::uint32_t>(body.size());
@@ -146,7 +154,9 @@ void EngineDriver::reply_error(Peer& peer, std::uint64_t request_id, const Error
 /// has said that its process is gone.
 void EngineDriver::lose(Peer& peer, const std::string& why) {
   ++counts().too_slow;
-  log_.bounded_line(LogLevel::warning, name_of(peer) + ": closed: " + why, now_);
+  if (log_.admits(peer.unit, LogLevel::warning, now_)) {
+    log_.line(LogLevel::warning, name_of(peer) + ": closed: " + why);
+  }
   connections_.close(peer);
   apply(core::Disconnected{peer.id, core::DisconnectCause::lost});
 }

@@ -50,7 +50,9 @@ void HelloReader::refuse_overdue() {
 
 void HelloReader::refuse(Peer& peer, const Error& why) {
   ++driver_.counts().refused;
-  log_.bounded_line(LogLevel::debug, name_of(peer) + ": refused: " + why.detail, driver_.now());
+  if (log_.admits(peer.unit, LogLevel::debug, driver_.now())) {
+    log_.line(LogLevel::debug, name_of(peer) + ": refused: " + why.detail);
+  }
   peer.connection->send(refusal(why.code, why.detail));
   connections_.close_after_flush(peer);
 }

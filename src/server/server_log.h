@@ -1,7 +1,12 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/time.h"
 #include "muster/log.h"
@@ -9,6 +14,11 @@
 namespace muster::server {
 
 /// The application's logger, if there is one, with a bound on what strangers can make it say.
+///
+/// Each unit has an account for each level: so many lines at once, then so many a second; and there
+/// is one account for all units together. What does not fit is counted and told of once a second.
+/// The account of a unit that is silent is closed when it has nothing left to tell; of so many
+/// units that not each has an account, those that came last share one.
 class ServerLog {
  public:
   explicit ServerLog(Logger logger) : logger_(std::move(logger)) {}
@@ -16,17 +26,39 @@ class ServerLog {
   /// Whether it is worth making a line.
   bool is_on() const { return static_cast<bool>(logger_); }
 
+  /// Of the server itself, or one that was admitted.
   void line(LogLevel level, const std::string& text) const;
 
-  /// As `line`, for what a newcomer or a broken peer can cause: so many a second, the others are
-  /// counted and told of later.
-  void bounded_line(LogLevel level, const std::string& text, base::Instant now);
+  /// Whether a line that `unit` has caused may be written; if it may not it is counted. It is best
+  /// made only then.
+  bool admits(std::string_view unit, LogLevel level, base::Instant now);
+
+  /// Tells of the lines that were left out, unless it has just done so.
+  void tell_left_out(base::Instant now);
 
  private:
+  static constexpr std::size_t levels = 4;
+  struct Account {
+    /// By level: until when the lines that were written will have been paid for.
+    std::array<base::Instant, levels> paid_until{};
+    std::uint64_t left_out_count = 0;
+    LogLevel left_out_level = LogLevel::debug;  ///< the highest of those lines
+  };
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>()(text);
+    }
+  };
+
+  Account& account_of(std::string_view unit);
+  void tell(const std::string& unit, Account& account) const;
+
   Logger logger_;
-  base::Instant second_{};  ///< when the count began
-  std::uint32_t count_ = 0;
-  LogLevel left_out_level_ = LogLevel::debug;  ///< the highest of those lines
+  std::unordered_map<std::string, Account, Hash, std::equal_to<>> accounts_;
+  Account others_;  ///< of units without an account of their own
+  Account all_;
+  base::Instant told_{};
 };
 
 }  // namespace muster::server

@@ -42,6 +42,7 @@ void Service::tick() {
   begin_turn();
   timer_at_ = base::far_future;
   last_tick_ = driver_.now();
+  log_.tell_left_out(last_tick_);
   driver_.apply(core::Advance{});
   hellos_.refuse_overdue();
   driver_.let_slow_go();
@@ -67,11 +68,15 @@ void Service::accepted(std::shared_ptr<net::Channel> connection, std::string uni
   begin_turn();
   if (connections_.is_full()) {
     const std::string why = "the server is full: connections_max is reached";
-    log_.bounded_line(LogLevel::warning, connection->peer() + ": refused: " + why, driver_.now());
+    if (log_.admits(unit, LogLevel::warning, driver_.now())) {
+      log_.line(LogLevel::warning, connection->peer() + ": refused: " + why);
+    }
     connection->send(hellos_.refusal(ErrorCode::busy, why));
     return connections_.send_away(std::move(connection));
   }
-  if (log_.is_on()) log_.line(LogLevel::debug, connection->peer() + ": accepted");
+  if (log_.admits(unit, LogLevel::debug, driver_.now())) {
+    log_.line(LogLevel::debug, connection->peer() + ": accepted");
+  }
   Peer& peer = connections_.add(std::move(connection), std::move(unit), driver_.now());
   peer.connection->start({[this, &peer](std::string_view bytes) { received(peer, bytes); },
                           [this, &peer](net::CloseCause cause, const std::string& detail) {
@@ -98,9 +103,10 @@ void Service::received(Peer& peer, std::string_view bytes) {
 
 void Service::closed(Peer& peer, net::CloseCause cause, const std::string& detail) {
   begin_turn();
-  if (log_.is_on()) {
-    log_.line(peer.session.empty() || peer.is_observer ? LogLevel::debug : LogLevel::info,
-              name_of(peer) + ": ended: " + detail);
+  const bool is_known = !peer.session.empty() && !peer.is_observer;
+  const LogLevel level = is_known ? LogLevel::info : LogLevel::debug;
+  if (log_.admits(peer.unit, level, driver_.now())) {
+    log_.line(level, name_of(peer) + ": ended: " + detail);
   }
   connections_.forget(peer);
   const bool by_peer = cause == net::CloseCause::by_peer;
@@ -175,6 +181,7 @@ void Service::fail(std::string_view why) {
 void Service::close_everything() {
   if (closed_) return;
   closed_ = true;
+  log_.tell_left_out(base::far_future);
   release_everything();
 }
 

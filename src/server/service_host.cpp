@@ -36,16 +36,17 @@ void ServiceHost::start(std::vector<net::Listening> listenings) {
   const Duration busy_poll = service_.settings().busy_poll;
   if (busy_poll > Duration::zero()) loop_.begin_busy_poll(busy_poll);
   ServerLog& log = service_.log();
+  const auto refused = [&log](const std::string& detail) {
+    if (!log.admits("the system", LogLevel::warning, base::monotonic_now())) return;
+    log.line(LogLevel::warning, "out of resources: " + detail);
+  };
   for (net::Listening& listening : listenings) {
     log.line(LogLevel::info, "listening on " + to_string(listening.address()));
     listeners_.push_back(net::Listener::create(loop_, std::move(listening), service_.farewell()));
     listeners_.back()->start({[this](net::UniqueFd fd, const net::SocketAddress& address) {
                                 accepted(std::move(fd), address);
                               },
-                              [&log](const std::string& detail) {
-                                log.bounded_line(LogLevel::warning, "out of resources: " + detail,
-                                                 base::monotonic_now());
-                              }});
+                              refused});
   }
   service_.tick();
 }

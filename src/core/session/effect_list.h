@@ -36,7 +36,9 @@ class EffectList {
   void add(One effect) {
     all_.emplace_back(std::move(effect));
   }
-  void log(LogLevel level, std::string line) { add(Log{level, std::move(line)}); }
+  void log(LogLevel level, std::string line, std::string unit = {}) {
+    add(Log{level, std::move(line), std::move(unit)});
+  }
   void send_event(const Session& session, wire::EventKind kind,
                   std::shared_ptr<const std::string> body) {
     ++work_;

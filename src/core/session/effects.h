@@ -52,6 +52,7 @@ struct Close {
 struct Log {
   LogLevel level = LogLevel::info;
   std::string line;
+  std::string unit;  ///< that has caused it; empty: none alone has
 };
 
 using Effect =
