@@ -6,13 +6,13 @@
 
 #include "core/session/failure.h"
 
-// An event's life: time is observed (did the process sleep?) -> the session that it comes from is
-// marked as heard -> the rooms (table, groups) handle it and hand answers back through
-// EngineServices -> they leave as effects, in the order in which they were made.
+// An event's life: time is observed -> the session that it comes from is marked as heard -> the
+// rooms (table, groups) handle it and hand answers back through EngineServices -> they leave as
+// effects, in the order in which they were made.
 //
 // Timers fire in Advance only. So what a client sent before a deadline and what was read after it
-// is handled first; and after a sleep of the whole process the rim drains its sockets before
-// anybody is declared dead or late.
+// is handled first; and after a time in which nothing was handled the rim drains its sockets before
+// anybody is declared dead or late. If the process did not run then, it is nobody's silence.
 
 namespace muster::core {
 namespace {
@@ -35,14 +35,8 @@ Engine::~Engine() {
 }
 
 std::vector<Effect>& Engine::apply(const Event& event, Instant now) {
-  const Duration gap = services_.begin_event(now);
+  services_.begin_event(now);
   sessions_.bury();
-  if (gap != Duration::zero()) {
-    // All sessions live longer by as much, since their silence is measured without such gaps.
-    held_until_ = services_.now() + services_.options().drain_after_gap;
-    services_.effects().log(LogLevel::warning, "the server did not run for " + in_seconds(gap) +
-                                                   "; sessions and timers are extended");
-  }
   std::visit([this](const auto& one) { on(one); }, event);
   return services_.effects().all();
 }
@@ -55,6 +49,17 @@ void Engine::on(const Advance&) {
     work += fire(*timer, work_per_advance_max - work);
   }
   name_spaces_.sweep();
+}
+
+void Engine::on(const Late& event) {
+  const Duration gap_max = services_.options().gap_max;
+  if (event.length <= gap_max) return;
+  held_until_ = services_.now() + services_.options().drain_after_gap;
+  if (event.gap <= gap_max) return;
+  // All sessions live longer by as much, since their silence is measured without such gaps.
+  services_.clock().add_gap(event.gap);
+  services_.effects().log(LogLevel::warning, "the server did not run for " + in_seconds(event.gap) +
+                                                 "; sessions and timers are extended");
 }
 
 void Engine::on(const Continue&) { services_.effects().backlog().work(work_per_continue_max); }

@@ -62,6 +62,7 @@ class Engine {
   void on(const Goodbye& event) { sessions_.goodbye(event); }
   void on(const Disconnected& event) { sessions_.disconnected(event); }
   void on(const Advance& event);
+  void on(const Late& event);
   void on(const Continue& event);
   void on(const Stop& event) { sessions_.stop(event.reason); }
 
@@ -83,7 +84,7 @@ class Engine {
   EngineServices services_;
   NameSpaces name_spaces_;
   Sessions sessions_;
-  Instant held_until_{};  ///< no timer fires before
+  Instant held_until_{};  ///< no timer fires before; see Late
   RimCounts rim_counts_;
   std::array<std::uint64_t, wire::operations_count> operation_counts_{};
 };

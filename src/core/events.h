@@ -59,6 +59,12 @@ struct Disconnected {
 };
 /// Time has passed: timers fire.
 struct Advance {};
+/// Nothing was handled for `length` until now. For `gap` of it the process did not run: that is
+/// nobody's silence. Before what has come meanwhile.
+struct Late {
+  Duration length{};
+  Duration gap{};
+};
 /// A piece of the backlog is to be done.
 struct Continue {};
 /// The server stops: every client is told `reason`.
@@ -67,6 +73,6 @@ struct Stop {
 };
 
 using Event = std::variant<Hello, Echo, Heard, Requested, Acknowledged, Abandoned, Heartbeat,
-                           Goodbye, Disconnected, Advance, Continue, Stop>;
+                           Goodbye, Disconnected, Advance, Late, Continue, Stop>;
 
 }  // namespace muster::core

@@ -30,6 +30,7 @@
 namespace muster::net {
 namespace {
 
+constexpr Duration long_turn_min = std::chrono::milliseconds(100);
 constexpr std::size_t spares_max = 64;
 constexpr std::size_t spare_bytes_min = 64;
 constexpr std::size_t spare_bytes_max = 16 * 1024;
@@ -128,6 +129,7 @@ void Loop::rest() noexcept {
 void Loop::serve(int timeout) {
   const int count =
       ::epoll_wait(epoll_.get(), events_.data(), static_cast<int>(events_.size()), timeout);
+  const base::Instant began = base::monotonic_now();
   is_asleep_.store(false, std::memory_order_relaxed);
   next_event_ = 0;
   event_count_ = static_cast<std::size_t>(std::max(count, 0));
@@ -137,6 +139,13 @@ void Loop::serve(int timeout) {
   if (bell_.has_rung()) bell_.answer();
   has_run_posted_ = !tasks_.empty() || posted_.load(std::memory_order_relaxed) != nullptr;
   run_posted();
+  end_turn(began);
+}
+
+void Loop::end_turn(base::Instant began) {
+  const Duration took = base::monotonic_now() - began;
+  longest_turn_ = std::max(took, longest_turn_);
+  if (took > long_turn_min) ++long_turns_count_;
 }
 
 /// How long the set may be waited for: not at all while there is work.

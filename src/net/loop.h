@@ -118,6 +118,10 @@ class Loop {
   /// Where reads go; what is in it is used up before the next one.
   std::array<char, 64 * 1024> read_buffer;
 
+  /// From the end of a wait to the next one, since the start; those that were longer than 100 ms.
+  Duration longest_turn() const { return longest_turn_; }
+  std::uint64_t long_turns_count() const { return long_turns_count_; }
+
   /// Memory for bytes that are to be sent, so that a connection with nothing to send has none.
   std::string take_spare() noexcept;
   void give_spare(std::string spare) noexcept;
@@ -136,6 +140,7 @@ class Loop {
   int timeout_ms(Duration wait_max);
   bool has_work() const;
   void serve(int timeout);
+  void end_turn(base::Instant began);
   void prepare_clock();
   void await_timers();
   void set_clock();
@@ -169,6 +174,8 @@ class Loop {
   std::array<epoll_event, 256> events_;  ///< from `next_event_` on; what is before has been told
   std::size_t next_event_ = 0;
   std::size_t event_count_ = 0;
+  Duration longest_turn_{};
+  std::uint64_t long_turns_count_ = 0;
   std::map<std::uint64_t, std::function<void(std::string_view why)>> failure_listeners_;
   std::uint64_t last_number_ = 0;
   std::vector<std::string> spares_;

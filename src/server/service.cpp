@@ -35,13 +35,31 @@ std::string Service::farewell() const {
 
 // Turns.
 
-void Service::begin_turn() { driver_.begin_turn(world_.now()); }
+void Service::begin_turn() {
+  const base::Instant now = world_.now();
+  driver_.begin_turn(now);
+  const Duration length = now - std::exchange(last_turn_, now);
+  if (length > settings_.core.gap_max) tell_how_late(length);
+}
+
+/// While this thread had a processor it ran: a turn that takes long is no gap. What it has worked
+/// is known but for what it did between the last tick and the last turn: the gap is not taken for
+/// longer than it was.
+void Service::tell_how_late(Duration length) {
+  if (last_tick_ == base::Instant{}) return;  // it begins
+  const Duration worked = std::max(world_.worked() - worked_at_tick_, Duration::zero());
+  driver_.apply(core::Late{length, std::max(length - worked, Duration::zero())});
+}
 
 void Service::tick() {
   if (closed_) return;
   begin_turn();
   timer_at_ = base::far_future;
   last_tick_ = driver_.now();
+  worked_at_tick_ = world_.worked();
+  const World::Turns turns = world_.turns();
+  driver_.counts().turn_us_max = static_cast<std::uint64_t>(turns.longest.count());
+  driver_.counts().long_turns = turns.long_count;
   log_.tell_left_out(last_tick_);
   driver_.apply(core::Advance{});
   hellos_.refuse_overdue();

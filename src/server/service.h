@@ -63,6 +63,7 @@ class Service {
   void received(Peer& peer, std::string_view bytes);
   void closed(Peer& peer, net::CloseCause cause, const std::string& detail);
   void begin_turn();
+  void tell_how_late(Duration length);
   void end_turn();
   void set_timer();
 
@@ -83,6 +84,8 @@ class Service {
 
   base::Instant timer_at_ = base::far_future;  ///< when the next tick is due
   base::Instant last_tick_{};
+  base::Instant last_turn_{};
+  Duration worked_at_tick_{};
 
   bool sessions_may_have_ended_ = false;
   bool closed_ = false;

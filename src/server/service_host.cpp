@@ -60,6 +60,12 @@ void ServiceHost::accepted(net::UniqueFd fd, const net::SocketAddress& address) 
 
 base::Instant ServiceHost::now() const { return base::monotonic_now(); }
 
+Duration ServiceHost::worked() const { return base::worked(); }
+
+server::World::Turns ServiceHost::turns() const {
+  return {loop_.longest_turn(), loop_.long_turns_count()};
+}
+
 void ServiceHost::wake_at(base::Instant when) {
   if (when == base::far_future) return timer_.cancel();
   timer_.set(when, [this] {

@@ -25,6 +25,8 @@ class ServiceHost final : public World, public std::enable_shared_from_this<Serv
   Service& service() { return service_; }
 
   base::Instant now() const override;
+  Duration worked() const override;
+  Turns turns() const override;
   void wake_at(base::Instant when) override;
   void wake_soon() override;
   void admit(Admission whom) override;

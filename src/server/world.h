@@ -10,6 +10,12 @@ namespace muster::server {
 /// loop has both (service_host.h); scripts have a world of their own.
 class World {
  public:
+  /// The turns of the thread that serves, since the start.
+  struct Turns {
+    Duration longest{};
+    std::uint64_t long_count = 0;  ///< in which others waited for long
+  };
+
   /// Who may come; the others wait in the kernel's backlog.
   enum class Admission : std::uint8_t { everybody, local_only, nobody };
 
@@ -19,6 +25,9 @@ class World {
   World& operator=(const World&) = delete;
 
   virtual base::Instant now() const = 0;
+  /// How long this thread has had a processor, since some point in time.
+  virtual Duration worked() const = 0;
+  virtual Turns turns() const = 0;
   /// `Service::tick` is called at `when`, once, instead of when it was to be called before;
   /// far_future: it is not called.
   virtual void wake_at(base::Instant when) = 0;

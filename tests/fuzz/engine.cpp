@@ -224,8 +224,10 @@ class Play {
   void pass() {
     const std::uint8_t choice = input_.byte();
     if (choice < 240) return wait(Duration(1ms) * (1 + choice * 5));
-    driver_.now += Duration(1s) * (choice - 238);  // the server did not run
+    const Duration late = Duration(1s) * (choice - 238);  // the server did not run
+    driver_.now += late;
     last_gap_ = driver_.now;
+    apply(core::Late{late, late});
     apply(core::Advance{});
   }
 

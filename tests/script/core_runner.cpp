@@ -34,8 +34,9 @@ std::vector<Line> CoreRunner::run(const Step& step, const std::string& actor) {
   time_passes_ = false;
   if (step.verb == "+") {
     pass(duration_in(step));
-  } else if (step.verb == "pause") {
-    pause(duration_in(step));
+  } else if (step.verb == "pause" || step.verb == "works") {
+    const Duration duration = duration_in(step);
+    pause(duration, step.verb == "pause" ? duration : Duration::zero());
   } else {
     Arguments arguments(step.words);
     if (actor.empty()) {
@@ -96,8 +97,9 @@ void CoreRunner::pass(Duration duration) {
   }
 }
 
-void CoreRunner::pause(Duration duration) {
+void CoreRunner::pause(Duration duration, Duration gap) {
   now_ += duration;
+  apply(core::Late{duration, gap});
   apply(core::Advance());
 }
 

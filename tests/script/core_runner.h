@@ -22,7 +22,8 @@ class CoreRunner : public Runner {
   // Steps of nobody in particular.
   void start_server(Arguments& arguments);
   void pass(Duration duration);
-  void pause(Duration duration);
+  /// Nothing is handled; for `gap` of it the process does not run.
+  void pause(Duration duration, Duration gap);
   void tell_counts(Arguments& arguments);
   bool run_server_step(const Step& step, Arguments& arguments);
 

@@ -32,6 +32,8 @@ std::vector<Line> ServerRunner::run(const Step& step, const std::string& actor) 
   for (const auto& connection : connections_) connection->writes = 0;
   if (step.verb == "+") {
     pass(duration_in_words(step));
+  } else if (step.verb == "pause" || step.verb == "works") {
+    stand_still(duration_in_words(step), step.verb == "works");
   } else {
     Arguments arguments(step.words);
     if (actor.empty()) {
@@ -113,6 +115,17 @@ void ServerRunner::pass(Duration duration) {
     if (standing_still > 100) throw ScriptError("the service's timer stands still");
     pass_to(next);
   }
+}
+
+/// The timer fires when it is over; what has come meanwhile is read later.
+void ServerRunner::stand_still(Duration duration, bool works) {
+  service();
+  if (works) {
+    world_.work += duration;
+    world_.all_turns.longest = std::max(world_.all_turns.longest, duration);
+    ++world_.all_turns.long_count;
+  }
+  pass_to(world_.time + duration);
 }
 
 base::Instant ServerRunner::next_event(base::Instant end) const {

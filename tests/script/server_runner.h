@@ -47,6 +47,7 @@ class ServerRunner : public Runner {
   bool run_server_step(const Step& step, Arguments& arguments);
   void stop(Arguments& arguments);
   void pass(Duration duration);
+  void stand_still(Duration duration, bool works);
   void pass_to(base::Instant next);
   base::Instant next_event(base::Instant end) const;
   void beat_all();

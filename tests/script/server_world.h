@@ -93,6 +93,8 @@ class FakeChannel final : public net::Channel {
 class FakeWorld final : public server::World {
  public:
   base::Instant now() const override { return time; }
+  Duration worked() const override { return work; }
+  Turns turns() const override { return all_turns; }
   void wake_at(base::Instant when) override { timer = when; }
   void wake_soon() override { is_woken = true; }
   void admit(Admission whom) override {
@@ -103,6 +105,8 @@ class FakeWorld final : public server::World {
   void stop_listening() override { is_listening = false; }
 
   base::Instant time{std::chrono::seconds(1000)};
+  Duration work{};  ///< what the thread has done so far
+  Turns all_turns;
   base::Instant timer = base::far_future;
   bool is_woken = false;
   bool is_listening = true;

@@ -25,6 +25,7 @@ Server::Server(Scheduler& scheduler, Network& network, Random& random, core::Opt
 void Server::start() {
   ++options_.incarnation;
   engine_ = std::make_unique<core::Engine>(options_);
+  last_event_ = clock_.shows(scheduler_.now());
   if (witness_ != nullptr) witness_->started();
   arm();
 }
@@ -163,7 +164,15 @@ void Server::read_frame(Network::ConnectionId connection, const wire::Frame& fra
 }
 
 void Server::apply(const core::Event& event) {
-  for (const core::Effect& effect : engine_->apply(event, clock_.shows(scheduler_.now()))) {
+  const Instant now = clock_.shows(scheduler_.now());
+  const Duration late = now - std::exchange(last_event_, now);
+  // To handle an event takes no time here, so whenever it is late the process did not run.
+  if (late > options_.gap_max) handle(core::Late{late, late});
+  handle(event);
+}
+
+void Server::handle(const core::Event& event) {
+  for (const core::Effect& effect : engine_->apply(event, last_event_)) {
     std::visit([this](const auto& each) { carry_out(each); }, effect);
   }
   witness_->check(engine_->counts());

@@ -50,6 +50,7 @@ class Server {
   void read_frames(Network::ConnectionId connection);
   void read_frame(Network::ConnectionId connection, const wire::Frame& frame);
   void apply(const core::Event& event);
+  void handle(const core::Event& event);
   void carry_out(const core::SendHello& effect);
   void carry_out(const core::SendReply& effect);
   void carry_out(const core::SendEvent& effect);
@@ -78,6 +79,7 @@ class Server {
   Alarm alarm_;
   Witness* witness_ = nullptr;
   const wire::ClientHello* hello_ = nullptr;  ///< in hand
+  Instant last_event_{};
   Instant stopped_until_{};
   std::deque<std::function<void()>> deferred_;  ///< until this process runs again
 };

@@ -8,7 +8,7 @@ namespace muster::core {
 
 using base::Instant;
 
-/// The engine's time: that of its last event, and how long the process did not run.
+/// The engine's time: that of its last event, without the gaps in which the process did not run.
 class Clock {
  public:
   Instant now() const { return now_; }
@@ -21,21 +21,13 @@ class Clock {
   }
 
   /// An event has come at `now`; an earlier time than the last counts as that.
-  ///
-  /// returns  how long the process did not run, if that was longer than `gap_max`; else 0
-  Duration observe(Instant now, Duration gap_max) {
-    const Instant before = now_;
+  void observe(Instant now) {
     now_ = std::max(now, now_);
-    if (!is_started_) {
-      is_started_ = true;
-      start_ = now_;
-      return {};
-    }
-    const Duration gap = now_ - before;
-    if (gap <= gap_max) return {};
-    paused_ += gap;
-    return gap;
+    if (!is_started_) start_ = now_;
+    is_started_ = true;
   }
+  /// Until now the process did not run for so long.
+  void add_gap(Duration gap) { paused_ += gap; }
 
  private:
   bool is_started_ = false;

@@ -30,11 +30,11 @@ EngineServices::EngineServices(Options options)
 
 EngineServices::~EngineServices() = default;
 
-Duration EngineServices::begin_event(Instant now) {
+void EngineServices::begin_event(Instant now) {
   effects_.begin_event();
   brought_in_ = nullptr;
   brought_.reset();
-  return clock_.observe(now, options_.gap_max);
+  clock_.observe(now);
 }
 
 Parked* EngineServices::park(const RequestContext& context) {

@@ -32,7 +32,7 @@ class EngineServices {
   TimerWheel& timers() { return timers_; }
   const TimerWheel& timers() const { return timers_; }
   Instant now() const { return clock_.now(); }
-  const Clock& clock() const { return clock_; }
+  Clock& clock() { return clock_; }
   /// Time since the last byte of `session`, not counting what the server itself slept.
   Duration silence(const Session& session) const {
     return clock_.since(session.heard, session.paused_when_heard);
@@ -71,9 +71,7 @@ class EngineServices {
   // For the engine.
 
   /// Begins an event: what the last one left is forgotten, time goes on.
-  ///
-  /// returns  how long the process did not run
-  Duration begin_event(Instant now);
+  void begin_event(Instant now);
   void brings(ChargedMemory* memory) { brought_in_ = memory; }
   /// Whether the request came before: then it waits where it waited, or gets the answer that it
   /// got.

@@ -26,10 +26,10 @@ struct Options {
   std::uint64_t cached_result_bytes_max = 1u << 20;  ///< of them, beside shared payloads
   std::uint32_t list_slots_per_page = 1024;          ///< work of one page, matching or not
 
-  /// Two events further apart than this mean that the process did not run meanwhile. The rim
-  /// calls `advance` at least four times as often.
+  /// If nothing was handled for longer than this, the rim says so by `Late`. It calls `Advance` at
+  /// least four times as often.
   Duration gap_max{std::chrono::seconds(1)};
-  /// After such a gap no timer fires for this long, while the rim drains its sockets.
+  /// Then no timer fires for this long, while the rim drains its sockets.
   Duration drain_after_gap{std::chrono::milliseconds(100)};
   /// How often an undecided round is logged with its missing ranks.
   Duration slow_round_log{std::chrono::seconds(10)};

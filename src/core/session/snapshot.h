@@ -24,6 +24,10 @@ struct RimCounts {
   std::uint64_t held = 0;          ///< their requests wait until they have taken their replies
   std::uint64_t slow = 0;          ///< take nothing of what waits for them
   std::uint64_t unsent_bytes = 0;  ///< that peers have not taken yet
+
+  // The turns of the thread that serves, since the start.
+  std::uint64_t turn_us_max = 0;
+  std::uint64_t long_turns = 0;  ///< in which others waited for long
 };
 
 /// Every number that a server tells operators of itself, at one moment: the engine's and the rim's.
@@ -70,6 +74,8 @@ inline constexpr auto figures = std::to_array<Figure>({
     {"held_connections_count", [](const Snapshot& all) { return all.rim.held; }},
     {"slow_connections_count", [](const Snapshot& all) { return all.rim.slow; }},
     {"unsent_bytes", [](const Snapshot& all) { return all.rim.unsent_bytes; }},
+    {"turn_us_max", [](const Snapshot& all) { return all.rim.turn_us_max; }},
+    {"long_turns_count", [](const Snapshot& all) { return all.rim.long_turns; }},
 });
 static_assert(figures.size() * sizeof(std::uint64_t) == sizeof(Snapshot),
               "each number has a row, and each row a number");

@@ -140,6 +140,7 @@ TEST_CASE("after a pause no timer fires until the rim had time to drain its sock
   const std::uint64_t get = driver.ask(a, wire::Get{"k"}, 5s);
   const core::ConnectionId b = driver.connect();
   driver.now += 60s;
+  driver.apply(core::Late{60s, 60s});
   driver.apply(core::Advance{});
   CHECK(driver.engine.next_deadline() == driver.now + 100ms);
   driver.ask(b, set("k"));  // was sent before the deadline, read after it
@@ -148,6 +149,23 @@ TEST_CASE("after a pause no timer fires until the rim had time to drain its sock
   CHECK(driver.engine.counts().sessions == 2);
   driver.pass(1001ms);
   CHECK(driver.engine.counts().sessions == 0);
+}
+
+TEST_CASE("a long turn of the server itself is no pause, and no timer fires before what came") {
+  EngineDriver driver;
+  const core::ConnectionId a = driver.connect();
+  const std::uint64_t get = driver.ask(a, wire::Get{"k"}, 5s);
+  driver.now += 10s;
+  driver.apply(core::Late{10s, 200ms});
+  CHECK(driver.count<core::Log>() == 0);
+  driver.apply(core::Advance{});
+  CHECK(driver.engine.next_deadline() == driver.now + 100ms);
+  driver.ask(driver.connect(), set("k"));
+  CHECK(value_of(*driver.reply(get)) == "v");
+  driver.pass(5s - 1ms);
+  CHECK(driver.engine.counts().sessions == 2);
+  driver.pass(1ms);
+  CHECK(driver.engine.counts().sessions == 1);
 }
 
 TEST_CASE("a namespace goes with its last key and session, and its payloads may outlive both") {
