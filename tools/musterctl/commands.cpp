@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bytes.h"
+#include "support/quotes.h"
 #include "support/units.h"
 
 namespace musterctl {
@@ -20,8 +21,7 @@ std::string refusal_of_duration(const std::string& text, Duration least) {
   const auto parsed = tools::parse_duration(text);
   if (parsed && *parsed >= least) return "";
   const std::string what = least > Duration{1} ? "of at least " + text_of(least) : "above zero";
-  return '"' + printable(text.substr(0, 64)) + "\" is no duration " + what + " (" +
-         tools::duration_forms + ")";
+  return tools::in_quotes(text) + " is no duration " + what + " (" + tools::duration_forms + ")";
 }
 
 CLI::Option* add_duration(CLI::App& app, const std::string& name, const std::string& help,

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "muster/log.h"
 #include "settings.h"
 #include "support/nearest.h"
+#include "support/quotes.h"
 
 namespace musterd {
 namespace {
@@ -15,14 +15,8 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-std::string quoted(const std::string& text) {
-  constexpr std::size_t shown_bytes_max = 64;
-  const bool is_whole = text.size() <= shown_bytes_max;
-  return '"' + muster::printable(text.substr(0, shown_bytes_max)) + (is_whole ? "\"" : "...\"");
-}
-
-std::string quoted(const std::vector<std::string>& values) {
-  return values.empty() ? "nothing" : quoted(values.back());
+std::string last_of(const std::vector<std::string>& values) {
+  return values.empty() ? "nothing" : tools::in_quotes(values.back());
 }
 
 std::vector<std::string> names_of_settings() {
@@ -67,7 +61,7 @@ std::variant<GivenByName, Exit> read_settings(std::istream& file, const std::str
     const std::string name = trimmed(line.substr(0, equals));
     const Setting* const setting = find_setting(name);
     if (setting == nullptr)
-      return wrong(where + ": there is no setting " + quoted(name) +
+      return wrong(where + ": there is no setting " + tools::in_quotes(name) +
                    tools::did_you_mean(name, names_of_settings()));
     Given& entry = given[name];
     if (!entry.values.empty() && setting->kind != Setting::Kind::values) {
@@ -91,7 +85,7 @@ std::variant<Configuration, Exit> configuration_of(const GivenByName& chosen) {
     const Setting& setting = *find_setting(name);
     configuration.given[name] = given.where;
     if (!given.values.empty() && setting.apply(given.values, configuration)) continue;
-    return wrong(given.where + ": " + quoted(given.values) + " is no " + setting.valid);
+    return wrong(given.where + ": " + last_of(given.values) + " is no " + setting.valid);
   }
   return configuration;
 }

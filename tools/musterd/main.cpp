@@ -202,7 +202,12 @@ int main(int argc, char** argv) {
     log->add(muster::LogLevel::warning, "nothing reads the variable " + variable);
   }
   const std::string problem = fit_connections(configuration, log ? &*log : nullptr);
-  if (!problem.empty()) return fail(musterd::exit_usage, problem);
+  if (!problem.empty()) {
+    const auto given = configuration.given.find("connections-max");
+    return fail(musterd::exit_usage, given == configuration.given.end()
+                                         ? problem
+                                         : given->second + ": " + problem);
+  }
   if (log) {
     configuration.server.logger = [&log](muster::LogLevel level, std::string_view line) {
       log->add(level, line);

@@ -1,22 +1,15 @@
 #include "support/command_line.h"
 
-#include <string_view>
 #include <vector>
 
-#include "muster/log.h"
 #include "support/nearest.h"
+#include "support/quotes.h"
 
 // CLI11 finds what is wrong; its texts list arguments backwards, name types instead of values, and
 // tell of an argument that is missing before the option that nobody knows.
 
 namespace tools {
 namespace {
-
-std::string quoted(std::string_view text) {
-  constexpr std::size_t shown_bytes_max = 64;
-  const bool is_whole = text.size() <= shown_bytes_max;
-  return '"' + muster::printable(text.substr(0, shown_bytes_max)) + (is_whole ? "\"" : "...\"");
-}
 
 /// The command that was named; the program itself if none was.
 const CLI::App& command_of(const CLI::App& app) {
@@ -58,7 +51,7 @@ std::string unknown_option(const CLI::App& app, const std::vector<std::string>& 
   for (const std::string& extra : extras) {
     if (extra.size() < 2 || extra[0] != '-') continue;
     const std::string flag = extra.substr(0, extra.find('='));
-    std::string text = quoted(flag) + " is no option of " + name_of(app);
+    std::string text = in_quotes(flag) + " is no option of " + name_of(app);
     const std::string meant = did_you_mean(flag, flags_of(app));
     if (!meant.empty() || command_of(app).get_options().empty()) return text + meant;
     return text + " (an argument that begins with \"-\" stands behind \"--\")";
@@ -88,10 +81,10 @@ std::string complaint_of(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> commands = commands_of(app);
   const bool lacks_command = !commands.empty() && app.get_subcommands().empty();
   if (!extras.empty() && lacks_command) {
-    return quoted(extras.front()) + " is no command" + did_you_mean(extras.front(), commands);
+    return in_quotes(extras.front()) + " is no command" + did_you_mean(extras.front(), commands);
   }
   if (!extras.empty()) {
-    return quoted(extras.front()) + " is one argument too many for " + name_of(app);
+    return in_quotes(extras.front()) + " is one argument too many for " + name_of(app);
   }
   if (lacks_command && error.get_name() == "RequiredError") return "a command is missing";
   if (error.get_name() == "RequiredError") return name_of(app) + ": " + error.what();

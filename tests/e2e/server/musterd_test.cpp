@@ -107,7 +107,7 @@ TEST_CASE("wrong flags, values, files and limits are usage errors that name what
       {{"--config", folder / "unknown.conf"}, "unknown.conf:3"},
       {{"--config", folder / "broken.conf"}, "broken.conf:1"},
       {{"--config", folder / "value.conf"}, "value.conf:1"},
-      {{"--connections-max", "1000000"}, "connections-max"},
+      {{"--connections-max", "1000000"}, "--connections-max: connections-max is 1000000"},
   };
   for (const auto& one : cases) {
     Process musterd(musterd_options(one.first));
