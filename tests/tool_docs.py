@@ -68,7 +68,7 @@ def check_page(path, flags, commands):
     text = "\n".join(line for line in text.split("\n") if not line.startswith('.\\"'))
     same(path.name, flags, flags_of_page(text))
     section = re.search(r"^\.SH COMMANDS\n(.*?)^\.SH ", text, re.MULTILINE | re.DOTALL)
-    told = re.findall(r'^\.TP\n\.BI? "?([a-z]+)', section[1], re.MULTILINE) if section else []
+    told = re.findall(r'^\.TP\n\.BI? "?([a-z_]+)', section[1], re.MULTILINE) if section else []
     same(path.name, commands, told)
     checkers = {
         "groff": ["groff", "-man", "-ww", "-z", "-Tutf8", str(path)],
@@ -147,7 +147,7 @@ def check_bash_with_server(musterctl, musterd):
 def check_zsh(program, helps):
     text = ZSH_COMPLETION.read_text(encoding="utf-8")
     table = re.search(r"^  commands=\(\n(.*?)^  \)", text, re.MULTILINE | re.DOTALL)[1]
-    same("zsh", program.commands, re.findall(r"^ *'([a-z]+):", table, re.MULTILINE))
+    same("zsh", program.commands, re.findall(r"^ *'([a-z_]+):", table, re.MULTILINE))
     defined = re.search(r"^  options=\(\n.*", text, re.MULTILINE | re.DOTALL)[0]
     flags = {flag for command in [program, *helps.values()] for flag in command.long_flags}
     same("zsh", flags, re.findall(r"--[a-z-]+[a-z]", defined))

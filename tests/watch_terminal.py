@@ -1,4 +1,4 @@
-"""Test: `musterctl --watch` on a terminal keeps to its size, and keeps the last answer.
+"""Test: `musterctl --watch` on a terminal keeps to its size, scrolls, and keeps the last answer.
 
 watch_terminal.py MUSTERCTL MUSTERD
 """
@@ -44,6 +44,25 @@ def next_with(shown, pattern):
     raise AssertionError("unreachable")
 
 
+def lines_seen(terminal, shown, lines):
+    """Scrolls down to the end and back to the top, and counts the lines of the answer."""
+    seen = set()
+    place = re.compile(r"^lines (\d+) to (\d+) of (\d+); ")
+    last = -1
+    while last != (count := int(place.match(lines[-1])[3])):
+        first, last = (int(number) for number in place.match(lines[-1]).groups()[:2])
+        seen.update(range(first, last + 1))
+        if last < count:
+            os.write(terminal, b"\x1b[6~")
+            lines = next_with(shown, rf"^lines {last + 1} to |^lines \d+ to {count} of ")
+    assert seen == set(range(1, count + 1)), seen
+    os.write(terminal, b"k")
+    next_with(shown, rf"^lines \d+ to {count - 1} of ")
+    os.write(terminal, b"\x1b[H")
+    next_with(shown, "^lines 1 to ")
+    return count
+
+
 def main():
     musterctl, musterd = sys.argv[1:]
     signal.alarm(TIMEOUT_S)
@@ -56,19 +75,23 @@ def main():
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         watch = subprocess.Popen(
             [musterctl, "--server", address, "--timeout", "300ms", "--watch=100ms", "status"],
-            stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"})
+            stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"},
+            start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         try:
             shown = screens(ours)
             first = next_with(shown, "^version ")
             assert first[0].startswith("every 100 ms, "), first
-            assert first[-1].endswith("more lines"), first
-            next_with(shown, "^version ")
+            assert re.match(r"lines 1 to \d+ of \d+; ", first[-1]), first
+            assert lines_seen(ours, shown, first) > 3 * ROWS
             server.kill()
             server.wait()
             without = next_with(shown, "^no answer for ")
             assert any(line.startswith("the last answer, of ") for line in without), without
+            before = termios.tcgetattr(theirs)[3]
+            assert not before & termios.ICANON
             watch.send_signal(signal.SIGINT)
             assert watch.wait() == 0
+            assert termios.tcgetattr(theirs)[3] & termios.ICANON
         finally:
             for process in (watch, server):
                 process.kill()

@@ -32,6 +32,42 @@ TEST_CASE("keys are set, read, counted, listed and removed") {
   CHECK(musterctl({"rm", "a"}).exit_code == 3);
 }
 
+TEST_CASE("every call of a store has its command") {
+  const Musterctl musterctl;
+  const auto document = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "--json");
+    return Json::parse(musterctl(arguments).output);
+  };
+  CHECK(musterctl({"append", "log", "one "}).output == "4\n");
+  CHECK(document({"append", "log", "two"})["value_bytes"] == 7);
+  CHECK(musterctl({"take", "log"}).output == "one two");
+  CHECK(musterctl({"take", "log"}).exit_code == 3);
+  CHECK(musterctl({"multi_set", "a", "1", "b", "2", "--ttl", "1h"}).exit_code == 0);
+  CHECK(musterctl({"multi_get", "a", "b"}).output == "a\t1\nb\t2\n");
+  CHECK(musterctl({"multi_get", "a", "none"}).exit_code == 3);
+  CHECK(document({"multi_get", "none"})[0]["value"].is_null());
+  CHECK(musterctl({"exists", "a", "b"}).exit_code == 0);
+  CHECK(musterctl({"exists", "a", "none"}).output == "none is absent\n");
+  CHECK(document({"exists", "a"})[0]["exists"] == true);
+  CHECK(document({"ls", "a"})[0]["ttl_s"].is_number());
+  CHECK(document({"touch", "a"})["ttl_s"].is_null());
+  CHECK(document({"ls", "a"})[0]["ttl_s"].is_null());
+  CHECK(musterctl({"touch", "a", "--ttl", "1h"}).exit_code == 0);
+  CHECK(musterctl({"ls", "a"}).output.starts_with("1\t59 min"));
+  CHECK(musterctl({"touch", "none"}).exit_code == 3);
+  CHECK(musterctl({"compare_set", "a", "1", "3"}).exit_code == 0);
+  const Json refused = document({"compare_set", "a", "1", "4"});
+  CHECK(refused["applied"] == false);
+  CHECK(refused["value"] == "3");
+  CHECK(musterctl({"compare_set", "a", "1", "4"}).exit_code == 1);
+  CHECK(document({"compare_set", "none", "1", "4"})["value"].is_null());
+  Process waiting(musterctl.call({"take", "--wait", "job"}));
+  CHECK(musterctl({"set", "job", "work"}).exit_code == 0);
+  CHECK(waiting.read_output() == "work");
+  CHECK(waiting.wait().exit_code == 0);
+  CHECK(musterctl({"exists", "job"}).exit_code == 3);
+}
+
 TEST_CASE("status lists the limits, also as JSON") {
   const Musterctl musterctl;
   CHECK(musterctl({"status"}).output.find("key_bytes_max") != std::string::npos);

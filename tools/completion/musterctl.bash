@@ -9,7 +9,8 @@ _musterctl_ask() {
 _musterctl_names() {
   case $command,$argument in
     why,0) _musterctl_ask --json groups | sed -n 's/^ *"group": "\(.*\)",$/\1/p' ;;
-    get,0 | set,0 | add,0 | rm,* | wait,*) _musterctl_ask ls -- "$current" | cut -f 4- ;;
+    get,0 | take,0 | set,0 | add,0 | append,0 | touch,0 | compare_set,0 | rm,* | wait,* | exists,* | \
+      multi_get,*) _musterctl_ask ls -- "$current" | cut -f 4- ;;
     ls,0) if ((! objects)); then _musterctl_ask ls -- "$current" | cut -f 4-; fi ;;
   esac | grep -v '\\' # an escaped name is not the name
 }
@@ -45,7 +46,8 @@ _musterctl() {
   esac
   if [[ $current == -* ]]; then
     case $command in
-      get) flags+=(--wait) ;;
+      get | take) flags+=(--wait) ;;
+      touch | compare_set | multi_set) flags+=(--ttl) ;;
       set) flags+=(--ttl --only-if-absent) ;;
       ls) flags+=(--objects) ;;
       why) flags+=(--hung-for) ;;
@@ -54,8 +56,9 @@ _musterctl() {
     return
   fi
   if [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W \
-      'get set add rm wait ls status sessions groups waiters why' -- "$current")
+    local commands='get set add take append touch compare_set exists multi_get multi_set rm wait ls'
+    commands+=' status sessions groups waiters why'
+    mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current")
     return
   fi
   local broken=${current%"${current##*[:=@]}"} # bash puts the completion behind it

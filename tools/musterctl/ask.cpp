@@ -81,7 +81,7 @@ int run_once(const Chosen& chosen, const Common& common) {
   }
   if (write_out(text) != Written::failed) return answer.exit_code;
   std::cerr << "musterctl: cannot write to the standard output: " << std::strerror(errno) << '\n';
-  return exit_failed;
+  return exit_refused;
 }
 
 }  // namespace musterctl

@@ -40,13 +40,13 @@ namespace {
 int exit_code_of(ErrorCode code, Kind kind) {
   switch (code) {
     case ErrorCode::outcome_unknown:  // what only reads has no outcome: there was no answer
-      return kind == Kind::changes ? exit_failed : exit_unavailable;
+      return kind == Kind::changes ? exit_refused : exit_unavailable;
     case ErrorCode::invalid_argument: return exit_usage;
     case ErrorCode::not_found:
     case ErrorCode::timed_out: return exit_absent;
     case ErrorCode::unavailable:
     case ErrorCode::protocol_error: return exit_unavailable;
-    default: return exit_failed;
+    default: return exit_refused;
   }
 }
 
@@ -54,6 +54,16 @@ int exit_code_of(ErrorCode code, Kind kind) {
 
 Answer answer_of(const muster::Error& error, Kind kind) {
   return {{{"error", json_of(error)}}, "", error.message(), exit_code_of(error.code, kind)};
+}
+
+Answer value_of(const Run& run, std::string value) {
+  Answer answer;
+  if (run.common.json) {
+    add_bytes(answer.document, "value", value);
+  } else {
+    answer.text = std::move(value);
+  }
+  return answer;
 }
 
 std::string footer_with(const std::string& examples) {

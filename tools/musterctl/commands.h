@@ -15,9 +15,10 @@ namespace musterctl {
 /// Exit codes, documented in --help and musterctl(1).
 enum Exit : int {
   exit_ok = 0,
-  exit_failed = 1,  ///< the server refused, or the outcome of a change is unknown
+  exit_refused = 1,  ///< the server refused, a key is there or has another value, the outcome of a
+                     ///< change is unknown, or the standard input or output fails
   exit_usage = 2,
-  exit_absent = 3,       ///< no such key or group, or the wait timed out
+  exit_absent = 3,       ///< a key or group is absent, or the wait timed out
   exit_unavailable = 4,  ///< no Muster server answers
 };
 
@@ -66,6 +67,7 @@ struct Chosen {
 
 /// Add subcommands to `app`; the one that is given ends up in `chosen`.
 void add_key_commands(CLI::App& app, Chosen& chosen);
+void add_store_commands(CLI::App& app, Chosen& chosen);
 void add_list_commands(CLI::App& app, Chosen& chosen);
 void add_why_command(CLI::App& app, Chosen& chosen);
 
@@ -76,6 +78,8 @@ CLI::Option* add_duration(CLI::App& app, const std::string& name, const std::str
 std::string refusal_of_duration(const std::string& text, muster::Duration least);
 
 Answer answer_of(const muster::Error& error, Kind kind);
+/// Of a command that prints a value byte for byte.
+Answer value_of(const Run& run, std::string value);
 
 /// The end of a command's --help: examples, and where the rest is told.
 std::string footer_with(const std::string& examples);

@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "keyboard.h"
+
 namespace musterctl {
 namespace {
 
@@ -28,6 +30,11 @@ int milliseconds_of(Clock::duration time) {
   const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(time).count();
   constexpr std::chrono::milliseconds::rep longest = 3600 * 1000;
   return static_cast<int>(rounded < 0 ? 0 : rounded > longest ? longest : rounded);
+}
+
+void end_at_once() {
+  Keyboard::restore();
+  std::_Exit(0);
 }
 
 }  // namespace
@@ -53,18 +60,18 @@ void Interrupts::take_signals() {
   ::sigwait(&signals, &signal);
   if (is_over_) return;
   const char mark = 0;
-  if (::write(ends_[1], &mark, 1) != 1) std::_Exit(0);
+  if (::write(ends_[1], &mark, 1) != 1) end_at_once();
   const timespec time = {0, std::chrono::nanoseconds(patience).count()};
-  if (::sigtimedwait(&signals, nullptr, &time) < 0 || !is_over_) std::_Exit(0);
+  if (::sigtimedwait(&signals, nullptr, &time) < 0 || !is_over_) end_at_once();
 }
 
-Interrupts::Event Interrupts::wait(muster::Duration time) const {
-  const auto until = Clock::now() + time;
+Interrupts::Event Interrupts::wait_until(Clock::time_point until, int keyboard) const {
   for (;;) {
-    pollfd files[] = {{ends_[0], POLLIN, 0}, {STDOUT_FILENO, 0, 0}};
-    const int count = ::poll(files, 2, milliseconds_of(until - Clock::now()));
+    pollfd files[] = {{ends_[0], POLLIN, 0}, {STDOUT_FILENO, 0, 0}, {keyboard, POLLIN, 0}};
+    const int count = ::poll(files, 3, milliseconds_of(until - Clock::now()));
     if (count > 0 && files[0].revents != 0) return Event::asked_to_end;
     if (count > 0 && (files[1].revents & (POLLERR | POLLHUP)) != 0) return Event::nobody_reads;
+    if (count > 0 && files[2].revents != 0) return Event::typed;
     if (Clock::now() >= until) return Event::time_is_over;
   }
 }

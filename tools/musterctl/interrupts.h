@@ -1,9 +1,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <thread>
-
-#include "muster/types.h"
 
 namespace musterctl {
 
@@ -19,9 +18,10 @@ class Interrupts {
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
-  enum class Event { time_is_over, asked_to_end, nobody_reads };
-  /// Lets so much time pass, unless a signal comes or the reader of the standard output goes.
-  Event wait(muster::Duration time) const;
+  enum class Event { time_is_over, asked_to_end, nobody_reads, typed };
+  /// Lets time pass until then, unless a signal comes, the reader of the standard output goes, or
+  /// `keyboard` (-1: none) can be read.
+  Event wait_until(std::chrono::steady_clock::time_point until, int keyboard) const;
 
  private:
   void take_signals();

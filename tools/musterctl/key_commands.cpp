@@ -1,34 +1,19 @@
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstring>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "bytes.h"
 #include "commands.h"
+#include "input.h"
 #include "support/units.h"
 
-// The commands that read and write keys, but for their listing.
+// The commands for one key, and those that scripts use most; the other calls of a store are in
+// store_commands.cpp.
 
 namespace musterctl {
 namespace {
 
 using muster::Duration;
 using muster::Result;
-
-Answer value_of(const Run& run, std::string value) {
-  Answer answer;
-  if (run.common.json) {
-    add_bytes(answer.document, "value", value);
-  } else {
-    answer.text = std::move(value);
-  }
-  return answer;
-}
 
 void add_get(CLI::App& app, Chosen& chosen) {
   auto key = std::make_shared<std::string>();
@@ -55,42 +40,16 @@ struct SetArguments {
   muster::SetOptions options;
 };
 
-/// All of the standard input, up to one byte more than `bytes_max`; none: it cannot be read, and
-/// errno says why.
-std::optional<std::string> read_input(std::size_t bytes_max) {
-  std::string read;
-  std::array<char, 64 * 1024> piece;
-  while (read.size() <= bytes_max) {
-    const std::size_t room = std::min(piece.size(), bytes_max + 1 - read.size());
-    const ssize_t count = ::read(STDIN_FILENO, piece.data(), room);
-    if (count == 0) break;
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return std::nullopt;
-    read.append(piece.data(), static_cast<std::size_t>(count));
-  }
-  return read;
-}
-
 Result<Answer> run_set(Run& run, const SetArguments& arguments) {
   std::string value = arguments.value;
-  if (value == "-") {
-    auto input = read_input(run.store.limits().value_bytes_max);
-    if (!input) {
-      const std::string complaint =
-          std::string("cannot read the standard input: ") + std::strerror(errno);
-      Json error = {{"code", "unreadable_input"}, {"message", complaint}};
-      return Answer{{{"error", std::move(error)}}, "", complaint, exit_failed};
-    }
-    value = *std::move(input);
-    run.deadline = std::chrono::steady_clock::now() + run.timeout;  // the input took its time
-  }
+  if (auto unreadable = read_if_dash(value, run)) return *std::move(unreadable);
   const auto set = run.store.set(arguments.key, value, arguments.options, run.left());
   if (!set) return set.error();
   Answer answer;
   answer.document = {{"applied", *set}};
   if (!*set) {
     answer.complaint = "the key is there already; nothing was changed";
-    answer.exit_code = exit_failed;
+    answer.exit_code = exit_refused;
   }
   return answer;
 }

@@ -17,8 +17,8 @@ namespace {
 constexpr const char* footer =
     R"(Durations are written as 500ms, 15s, 2min or 1h; a number alone is seconds.
 With --json every command prints one document, also when the server refuses: {"error": ...}.
---watch repeats a command that reads (get, ls, status, sessions, groups, waiters, why) until Ctrl-C,
-also while the server is away; with --json each line is {"time": ..., "answer": ...} then.
+--watch repeats a command that only reads until Ctrl-C, also while the server is away; with --json
+each line is {"time": ..., "answer": ...} then. On a terminal arrow and page keys scroll.
 
 Environment:
   MUSTER_SERVER      as --server
@@ -31,9 +31,10 @@ Examples:
 
 Exit codes:
   0  done; for `why` also if the group hangs
-  1  the server refused, or the outcome of a change is unknown
+  1  the server refused, a key is there or has another value, the outcome of a change is unknown,
+     or the standard input or output fails
   2  wrong usage
-  3  no such key or group, or the wait timed out
+  3  a key or group is absent, or the wait timed out
   4  no Muster server answers at the address
 
 See also `musterctl COMMAND --help` and musterctl(1).)";
@@ -72,8 +73,8 @@ int run(const musterctl::Chosen& chosen, musterctl::Common& common, std::string 
   if (!refusal.empty()) return refuse("--watch: " + refusal);
   if (chosen.kind != musterctl::Kind::reads) {
     return refuse(
-        "--watch is for commands that only read and do not wait: get, ls, status, sessions, "
-        "groups, waiters, why");
+        "--watch is for commands that only read and do not wait: get, exists, multi_get, ls, "
+        "status, sessions, groups, waiters, why");
   }
   common.watch = tools::parse_duration(watch);
   return musterctl::watch(chosen.command, common);
@@ -86,7 +87,7 @@ int tell(const CLI::App& app, const CLI::ParseError& error) {
   std::cout.flush();
   if (std::cout) return musterctl::exit_ok;
   std::cerr << "musterctl: cannot write to the standard output\n";
-  return musterctl::exit_failed;
+  return musterctl::exit_refused;
 }
 
 /// A standard stream that was closed would become a file or socket of the library. What stands
@@ -115,6 +116,7 @@ int main(int argc, char** argv) {
   add_common(app, common, watch);
   musterctl::Chosen chosen;
   musterctl::add_key_commands(app, chosen);
+  musterctl::add_store_commands(app, chosen);
   musterctl::add_list_commands(app, chosen);
   musterctl::add_why_command(app, chosen);
   try {

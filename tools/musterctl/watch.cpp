@@ -5,9 +5,12 @@
 #include <cerrno>
 #include <cstring>
 #include <iostream>
+#include <utility>
 
 #include "ask.h"
+#include "bytes.h"
 #include "interrupts.h"
+#include "keyboard.h"
 #include "screen.h"
 
 // A watch's life: connect -> ask, show, wait -> ... -> the server does not answer, or is another
@@ -26,7 +29,8 @@ using Clock = std::chrono::steady_clock;
 
 class Watch {
  public:
-  Watch(const Command& command, const Common& common) : command_(command), common_(common) {}
+  Watch(const Command& command, const Common& common)
+      : command_(command), common_(common), screen_(start_keyboard()) {}
 
   /// Asks once. What cannot become better ends the watch: returns its exit code then.
   std::optional<int> repeat() {
@@ -37,7 +41,7 @@ class Watch {
       trouble_since_.reset();
       last_ = *std::move(answer);
       last_time_ = clock_text();
-      return write(common_.json ? line_of({"answer", last_.document}) : told(""));
+      return common_.json ? write(line_of({"answer", last_.document})) : show(told(""));
     }
     const muster::Error& error = answer.error();
     if (error.code == ErrorCode::invalid_argument) {
@@ -47,12 +51,31 @@ class Watch {
     store_.reset();
     if (!trouble_since_) trouble_since_ = began;
     Answer trouble = answer_of(error, Kind::reads);
-    if (!common_.json) return write(told(trouble.complaint));
+    if (!common_.json) return show(told(trouble.complaint));
     trouble.document["error"]["for_s"] = seconds_of(trouble_age());
     return write(line_of({"error", trouble.document["error"]}));
   }
 
+  /// To be polled for keys; -1: there are none.
+  int keyboard() const { return keyboard_ ? keyboard_->descriptor() : -1; }
+
+  /// Scrolls what is shown. Returns the exit code if that ends the watch.
+  std::optional<int> take_keys() {
+    switch (screen_.take(keyboard_->typed())) {
+      case Screen::Typed::nothing: return std::nullopt;
+      case Screen::Typed::end: return exit_ok;
+      case Screen::Typed::moved: break;
+    }
+    return write(screen_.draw(shown_.head, shown_.body));
+  }
+
  private:
+  /// Returns whether somebody is there who types.
+  bool start_keyboard() {
+    if (is_screen_) keyboard_.emplace();
+    return keyboard() >= 0;
+  }
+
   Result<Answer> answer_now() {
     const Duration timeout = common_.timeout.value_or(std::chrono::seconds(2));
     if (!store_) {
@@ -81,46 +104,62 @@ class Watch {
     return std::chrono::duration_cast<Duration>(Clock::now() - *trouble_since_);
   }
 
+  struct Told {
+    std::string head;
+    std::string body;
+  };
+
   /// The last answer, and what is wrong since then.
-  std::string told(const std::string& trouble) const {
-    std::string text;
+  Told told(const std::string& trouble) const {
+    Told told;
+    std::string& text = told.head;
     if (is_screen_) {
       text = "every " + text_of(*common_.watch) + ", " + clock_text() + ", server " +
-             common_.server + ", Ctrl-C ends\n";
+             printable(common_.server) + ", Ctrl-C ends\n";
     } else {
       text = date_text() + '\n';
     }
     if (!trouble.empty()) {
       text += "no answer for " + text_of(trouble_age()) + ", trying on: " + trouble + '\n';
-      if (!is_screen_ || last_time_.empty()) return text + '\n';
+      if (!is_screen_ || last_time_.empty()) return told;
       text += "\nthe last answer, of " + last_time_ + ":\n";
     } else if (!note_.empty()) {
       text += note_ + '\n';
     }
-    text += (is_screen_ ? "\n" : "") + last_.text;
-    if (!last_.text.empty() && last_.text.back() != '\n') text += '\n';
-    if (!last_.complaint.empty()) text += "musterctl: " + last_.complaint + '\n';
-    return text + (is_screen_ ? "" : "\n");
+    if (is_screen_) text += '\n';
+    told.body = last_.text;
+    if (!last_.text.empty() && last_.text.back() != '\n') told.body += '\n';
+    if (!last_.complaint.empty()) told.body += "musterctl: " + last_.complaint + '\n';
+    return told;
   }
 
-  std::optional<int> write(const std::string& text) {
+  std::optional<int> show(Told told) {
     constexpr const char* clear = "\x1b[2J";
-    std::string shown = is_screen_ ? screenful_of(text) : text;
-    if (is_screen_ && is_first_) shown = clear + shown;
-    is_first_ = false;
-    if (!is_screen_) note_.clear();
-    switch (write_out(shown)) {
+    if (!is_screen_) {
+      note_.clear();
+      return write(told.head + told.body + '\n');
+    }
+    shown_ = std::move(told);
+    const std::string text = screen_.draw(shown_.head, shown_.body);
+    return write(std::exchange(is_first_, false) ? clear + text : text);
+  }
+
+  static std::optional<int> write(const std::string& text) {
+    switch (write_out(text)) {
       case Written::all: return std::nullopt;
       case Written::nobody_reads: return exit_ok;
       case Written::failed: break;
     }
     std::cerr << "musterctl: cannot write to the standard output: " << std::strerror(errno) << '\n';
-    return exit_failed;
+    return exit_refused;
   }
 
   const Command& command_;
   const Common& common_;
   const bool is_screen_ = !common_.json && is_screen();
+  std::optional<Keyboard> keyboard_;
+  Screen screen_;
+  Told shown_;
   bool is_first_ = true;
   std::optional<Store> store_;
   std::uint64_t incarnation_ = 0;
@@ -139,7 +178,13 @@ int watch(const Command& command, const Common& common) {
   Watch repeated(command, common);
   for (;;) {
     if (const auto exit_code = repeated.repeat()) return *exit_code;
-    if (interrupts.wait(*common.watch) != Interrupts::Event::time_is_over) return exit_ok;
+    const auto until = Clock::now() + *common.watch;
+    for (;;) {
+      const auto event = interrupts.wait_until(until, repeated.keyboard());
+      if (event == Interrupts::Event::time_is_over) break;
+      if (event != Interrupts::Event::typed) return exit_ok;
+      if (const auto exit_code = repeated.take_keys()) return *exit_code;
+    }
   }
 }
 
