@@ -78,7 +78,8 @@ def build(bugs):
         # Not with assertions of the build's own: what a test checks has to find the bug.
         subprocess.run(
             ["meson", "setup", str(BUILD), str(TREE), "--wrap-mode=nodownload", "-Doptimization=1",
-             "-Ddebug=false", "-Ddefault_library=static", "-Dunity=on", "-Dunity_size=1000"],
+             "-Ddebug=false", "-Ddefault_library=static", "-Dunity=on", "-Dunity_size=1000",
+             "-Dtests=enabled", "-Dexamples=enabled", "-Dgloo=auto"],
             check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["ninja", "-C", str(BUILD), "build.ninja"], check=True,
                    stdout=subprocess.DEVNULL)
