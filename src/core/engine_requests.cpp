@@ -177,7 +177,7 @@ void Engine::report_dead(const RequestContext& context, const wire::ReportDead& 
                             "session " + std::to_string(session->id) + " of " +
                                 describe(session->process) + " was declared dead by " +
                                 why.decided_by + ": " + quoted(request.reason),
-                            reporter.unit);
+                            reporter.account.unit.name);
     sessions_.end(*session, why, LossCause::reported);
   }
 }

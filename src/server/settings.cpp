@@ -70,7 +70,7 @@ void check_limits(Check& check, const ServerOptions& options) {
   check.number("groups_per_namespace_max", options.groups_per_namespace_max, 1, 1U << 24);
   check.number("namespaces_per_address_max", options.namespaces_per_address_max, 1, 1U << 20);
   check.duration("namespace_idle_lifetime", options.namespace_idle_lifetime, Duration::zero(),
-                 wire::duration_max);
+                 std::chrono::hours(24 * 365));
   check.number("memory_bytes_max", options.memory_bytes_max, 1U << 20, std::uint64_t{1} << 50);
   check.number("namespace_memory_bytes_max", options.namespace_memory_bytes_max, 0,
                options.memory_bytes_max);

@@ -74,6 +74,7 @@ void Witness::problem(const std::string& what) { oracle_.problem("the server: " 
 
 void Witness::started() {
   sessions_.clear();
+  askers_.clear();
   connected_.clear();
   epochs_.clear();
   rounds_.clear();
@@ -104,7 +105,10 @@ void Witness::greeted(Connection connection, const wire::ClientHello& hello,
   if (answer.status != 0) return;
   const auto [place, is_new] = sessions_.try_emplace(answer.session_id);
   Session& session = place->second;
-  if (is_new == (hello.session_id != 0)) problem("a session is resumed that is not there");
+  // Of one that is over only a session that never asked may be begun anew.
+  const bool is_resumed = hello.session_id != 0;
+  const bool is_anew = is_new && is_resumed && askers_.count(answer.session_id) == 0;
+  if (is_new == is_resumed && !is_anew) problem("a session is resumed that is not there");
   if (session.connection != 0) closed(session.connection);
   session.id = answer.session_id;
   session.name_space = hello.name_space;
@@ -221,6 +225,7 @@ void Witness::call(const Session& session, const wire::CollectiveCall& request, 
 void Witness::asked(Connection connection, const wire::Request& request) {
   Session* const session = session_on(connection);
   if (session == nullptr) return;
+  askers_.insert(session->id);
   acknowledged(connection, request.acknowledged);
   hand_ = &request;
   hand_session_ = session->id;

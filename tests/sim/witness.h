@@ -188,6 +188,7 @@ class Witness {
   Oracle& oracle_;
   core::Options options_;
   std::map<std::uint64_t, Session> sessions_;
+  std::unordered_set<std::uint64_t> askers_;  ///< the sessions that have asked something
   std::unordered_map<Connection, Session*> connected_;
   std::map<std::uint64_t, Epoch> epochs_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, Round> rounds_;

@@ -204,9 +204,8 @@ int main(int argc, char** argv) {
   const std::string problem = fit_connections(configuration, log ? &*log : nullptr);
   if (!problem.empty()) {
     const auto given = configuration.given.find("connections-max");
-    return fail(musterd::exit_usage, given == configuration.given.end()
-                                         ? problem
-                                         : given->second + ": " + problem);
+    return fail(musterd::exit_usage,
+                given == configuration.given.end() ? problem : given->second + ": " + problem);
   }
   if (log) {
     configuration.server.logger = [&log](muster::LogLevel level, std::string_view line) {

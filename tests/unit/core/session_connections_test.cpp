@@ -17,7 +17,9 @@ constexpr core::ConnectionId id_of(std::uint64_t serial, std::uint64_t place) {
 struct Server {
   core::EngineServices services{core::Options{}};
   core::WaitingNames names;
-  core::NameSpace name_space{"", services, names};
+  core::Unit unit{"10.0.0.1", services.quota()};
+  core::NameSpace name_space{"", unit, services, names};
+  core::Account& account = name_space.accounts.find_or_make(unit);
 };
 
 }  // namespace
@@ -25,8 +27,8 @@ struct Server {
 TEST_CASE("a session is found by the place of its connection, and by no older one there") {
   Server server;
   core::SessionConnections connections(server.services.effects());
-  core::Session a(1, server.name_space, server.name_space.quota);
-  core::Session b(2, server.name_space, server.name_space.quota);
+  core::Session a(1, server.name_space, server.account);
+  core::Session b(2, server.name_space, server.account);
   connections.add(id_of(7, 0), a);
   connections.add(id_of(8, 200), b);
   CHECK(connections.session_on(id_of(7, 0)) == &a);

@@ -53,7 +53,7 @@ TEST_CASE("of all roles only a supervisor may declare a process dead") {
   driver.connect();
   const core::ConnectionId victim = driver.connect();
   wire::ReportDead report;
-  report.process.id.bytes[0] = static_cast<std::uint8_t>(victim);
+  report.process.bytes[0] = static_cast<std::uint8_t>(victim);
   for (const wire::Role role : {wire::Role::client, wire::Role::observer}) {
     const auto reply = driver.reply(driver.ask(driver.connect("", role), report));
     CHECK(error_of(reply)->code == ErrorCode::permission_denied);

@@ -152,9 +152,9 @@ TEST_CASE("an object that does not fit is refused and leaves no trace") {
   const auto ranks = driver.form(2);
   const std::uint64_t memory = driver.engine.counts().memory_bytes;
   for (int time = 0; time < 100; ++time) {
-    driver.call(ranks[0], object(driver, 5, 0, std::string(30'000, 'x')));
+    const std::uint64_t id = driver.call(ranks[0], object(driver, 5, 0, std::string(30'000, 'x')));
     CHECK(error_in(driver.take_replies().begin()->second).code == ErrorCode::resource_exhausted);
-    driver.acknowledge(ranks[0], {1'000'000'002 + static_cast<std::uint64_t>(time) + 1});
+    driver.acknowledge(ranks[0], {id});
   }
   CHECK(driver.engine.counts().memory_bytes == memory);
   CHECK(driver.engine.counts().streams == 0);
