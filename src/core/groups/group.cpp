@@ -62,14 +62,11 @@ Joiner::~Joiner() {
 
 Group::Group(GroupsState& state, Account& account, std::string name)
     : state_(state),
-      account_(account),
+      made_(account, state.services.held().groups),
       name_(std::move(name)),
-      joiners_(state.claimants),
-      tallied_(state.services.held().groups) {
-  ++account_.groups_count;
-}
+      joiners_(state.claimants) {}
 
-Group::~Group() { --account_.groups_count; }
+Group::~Group() = default;
 
 JoinRules Group::rules() const {
   return {state_.services, name_, formed_ ? &formed_->epoch : nullptr, joiners_};

@@ -99,11 +99,10 @@ class Group {
   std::uint32_t world_size() const;
 
   GroupsState& state_;
-  Account& account_;
+  const MadeGroup made_;
   std::string name_;
   Joiners joiners_;
   std::optional<Formed> formed_;  ///< nothing: it forms
-  Tallied tallied_;
 };
 
 }  // namespace muster::core

@@ -9,6 +9,7 @@
 
 #include "core/memory/chain.h"
 #include "core/memory/quota.h"
+#include "core/session/tallied.h"
 
 // Who is charged for what: a unit for all that its connections have, and below it an account for
 // what they have in one namespace.
@@ -66,6 +67,20 @@ struct Account {
   std::uint32_t sessions_count = 0;
   std::uint32_t groups_count = 0;  ///< that it has made
   std::uint32_t epochs_count = 0;  ///< of them, also those that are over
+};
+
+/// Counts a group for the account that has made it, and among all groups.
+struct MadeGroup {
+  MadeGroup(Account& its_account, std::uint64_t& all_groups_count)
+      : account(its_account), among_all(all_groups_count) {
+    ++account.groups_count;
+  }
+  ~MadeGroup() { --account.groups_count; }
+  MadeGroup(const MadeGroup&) = delete;
+  MadeGroup& operator=(const MadeGroup&) = delete;
+
+  Account& account;
+  Tallied among_all;
 };
 
 /// The accounts of one namespace, in places that do not change while they stand.
