@@ -119,6 +119,8 @@ bool Engine::is_to_execute(const RequestContext& context, Duration timeout) {
     return false;
   }
   if (!wire::changes_state(context.operation)) return true;
+  const wire::Right right = wire::facts_of(context.operation).right;
+  if (!wire::has_right(session.role, right)) return true;  // it is denied, as before
   services_.turn_away(context, failure(ErrorCode::resource_exhausted,
                                        "a request of this id was refused before, or its reply was "
                                        "acknowledged or abandoned; ask under a new id"));

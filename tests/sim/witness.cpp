@@ -74,7 +74,7 @@ void Witness::problem(const std::string& what) { oracle_.problem("the server: " 
 
 void Witness::started() {
   sessions_.clear();
-  askers_.clear();
+  blanks_.clear();
   connected_.clear();
   epochs_.clear();
   rounds_.clear();
@@ -105,10 +105,8 @@ void Witness::greeted(Connection connection, const wire::ClientHello& hello,
   if (answer.status != 0) return;
   const auto [place, is_new] = sessions_.try_emplace(answer.session_id);
   Session& session = place->second;
-  // Of one that is over only a session that never asked may be begun anew.
-  const bool is_resumed = hello.session_id != 0;
-  const bool is_anew = is_new && is_resumed && askers_.count(answer.session_id) == 0;
-  if (is_new == is_resumed && !is_anew) problem("a session is resumed that is not there");
+  const bool is_begun = is_new && !comes_back_blank(answer.session_id);
+  if (is_begun == (hello.session_id != 0)) problem("a session is resumed that is not there");
   if (session.connection != 0) closed(session.connection);
   session.id = answer.session_id;
   session.name_space = hello.name_space;
@@ -136,6 +134,7 @@ void Witness::closed(Connection connection) {
   }
   session->ended = oracle_.running();
   next_look_ = std::min(next_look_, due(*session));
+  if (session->is_blank && session->id != resuming_) put_by(*session);
 }
 
 /// It leaves its groups.
@@ -225,7 +224,7 @@ void Witness::call(const Session& session, const wire::CollectiveCall& request, 
 void Witness::asked(Connection connection, const wire::Request& request) {
   Session* const session = session_on(connection);
   if (session == nullptr) return;
-  askers_.insert(session->id);
+  session->is_blank = false;
   acknowledged(connection, request.acknowledged);
   hand_ = &request;
   hand_session_ = session->id;

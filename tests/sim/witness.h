@@ -74,6 +74,7 @@ class Witness {
     std::string name_space;
     Connection connection = 0;
     std::unordered_map<std::uint64_t, Asked> asked;  ///< what is not acknowledged
+    bool is_blank = true;  ///< nothing was asked
     // As the server's process has lived through it.
     Duration heard{};               ///< its last byte
     std::optional<Duration> ended;  ///< its connection
@@ -172,6 +173,8 @@ class Witness {
   // Who is gone: witness_lives.cpp.
   void check_lives();
   Duration due(const Session& session) const;
+  void put_by(const Session& session);
+  bool comes_back_blank(std::uint64_t session);
   void is_over(std::uint64_t session);
   void leaves(std::uint64_t session, std::uint64_t epoch);
   void is_gone(std::uint64_t epoch, std::uint32_t rank);
@@ -188,7 +191,8 @@ class Witness {
   Oracle& oracle_;
   core::Options options_;
   std::map<std::uint64_t, Session> sessions_;
-  std::unordered_set<std::uint64_t> askers_;  ///< the sessions that have asked something
+  /// Those that ended blank with their connection, and until when each may come back.
+  std::map<std::uint64_t, Duration> blanks_;
   std::unordered_map<Connection, Session*> connected_;
   std::map<std::uint64_t, Epoch> epochs_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, Round> rounds_;

@@ -35,6 +35,20 @@ void Witness::closes(Connection connection) {
   closed(connection);
 }
 
+/// A session that never asked for anything is over with its connection, but may come back.
+void Witness::put_by(const Session& session) {
+  blanks_[session.id] = due(session) + pause_error;
+  forget(session.id);
+}
+
+bool Witness::comes_back_blank(std::uint64_t session) {
+  const auto blank = blanks_.find(session);
+  if (blank == blanks_.end()) return false;
+  const bool is_in_time = oracle_.running() <= blank->second;
+  blanks_.erase(blank);
+  return is_in_time;
+}
+
 /// When it must be over, unless it is heard before: S and G, and the slack.
 Duration Witness::due(const Session& session) const {
   const wire::ServerLimits& limits = options_.limits;

@@ -11,7 +11,6 @@
 #include "core/groups/joiners.h"
 #include "core/groups/regroups.h"
 #include "core/memory/chain.h"
-#include "core/session/tallied.h"
 #include "wire/reply.h"
 #include "wire/request.h"
 

@@ -2,6 +2,7 @@
 #include <future>
 #include <set>
 
+#include "support/frame_proxy.h"
 #include "support/ranks.h"
 
 namespace muster::test {
@@ -195,6 +196,16 @@ TEST_CASE("an observer uses keys and takes no part in groups, and no stop waits 
   CHECK(must_fail(joined).code == ErrorCode::permission_denied);
   CHECK(held_count(observer, "observers") == 1);
   CHECK(server.stop("all done", 20s) == 0);
+}
+
+TEST_CASE("a store whose connection breaks before its first call has its session") {
+  auto server = start_disturbed_server();
+  FrameProxy proxy(server.addresses().front());
+  auto store = connect(proxy.address());
+  proxy.cut();
+  CHECK(must(store.set("k", "v")));
+  proxy.cut();
+  CHECK(must(store.get("k")) == "v");
 }
 
 TEST_CASE("a store waits for a server that starts later") {

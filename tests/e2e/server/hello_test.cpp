@@ -104,15 +104,31 @@ TEST_CASE("a client of another version is told which one is spoken") {
   CHECK(client.is_closed());
 }
 
-TEST_CASE("a hello may come byte by byte, with a request right behind it") {
+TEST_CASE("a hello may come byte by byte") {
   const Server server = start_disturbed_server();
   RawClient client(server.addresses().front());
   std::string bytes;
   wire::append_client_hello(bytes, {});
-  bytes += client.request(wire::Add{"key", 5});
   for (const char byte : bytes) client.send({&byte, 1});
   CHECK(client.receive_hello().status == 0);
-  CHECK(client.receive_frame().header.id == 1);
+  check_serves(client);
+}
+
+TEST_CASE("a request right behind the hello is not executed") {
+  const Server server = start_disturbed_server();
+  auto member = RawClient::with_session(server.addresses().front());
+  RawClient blind(server.addresses().front());
+  std::string bytes;
+  wire::append_client_hello(bytes, {});
+  bytes += blind.request(wire::Set{"key", "written blindly", {}, false, false});
+  blind.send(bytes);
+  const auto hello = wire::decode_server_hello(blind.receive(wire::server_hello_bytes));
+  REQUIRE(hello.has_value());
+  CHECK(hello->status == 0);
+  CHECK(blind.receive_last_word().code == ErrorCode::protocol_error);
+  CHECK(blind.is_closed());
+  const auto reply = member.call(wire::Get{"key"}, 0s);
+  CHECK(reply.header.code == number_of(ErrorCode::not_found));
 }
 
 TEST_CASE("a hello cut at each byte disturbs nobody") {

@@ -65,6 +65,13 @@ inline std::string event_bytes(wire::EventKind kind, ErrorCode code) {
   return frame_bytes(wire::FrameType::event, static_cast<std::uint16_t>(kind), 0, body);
 }
 
+/// What is transmitted behind the echo of the server's hello, if there is one.
+inline std::string without_echo(std::string bytes) {
+  const auto frame = wire::cut_frame(bytes, 1 << 20);
+  if (!frame || !*frame || (*frame)->header.type != wire::FrameType::echo) return bytes;
+  return bytes.substr(wire::frame_header_bytes + (*frame)->body.size());
+}
+
 /// A protocol and what came of it.
 struct Conversation {
   explicit Conversation(Options options = {}) : protocol(std::move(options)) {}
@@ -72,7 +79,9 @@ struct Conversation {
 
   void take() {
     for (Effect& effect : protocol.effects().take()) {
-      if (auto* sent = std::get_if<Transmit>(&effect)) transmitted.push_back(sent->bytes);
+      if (auto* sent = std::get_if<Transmit>(&effect)) {
+        transmitted.push_back(without_echo(std::move(sent->bytes)));
+      }
       if (auto* over = std::get_if<Complete>(&effect)) {
         completions.emplace(over->call, std::move(*over));
       }
