@@ -146,14 +146,15 @@ std::optional<Error> Engine::refusal(const RequestContext& context) const {
   if (!wire::is_kept(operation)) return std::nullopt;
   // Answers to parked requests count against the parked ones: they come in bursts that the
   // client cannot foresee, such as the release of many barriers.
+  const wire::ServerLimits& limits = services_.options().limits;
   const std::size_t cached_count = session.unacknowledged.size() - session.cached_parked_count;
-  if (cached_count >= services_.options().cached_results_max) {
+  if (cached_count >= limits.cached_results_max) {
     return exhausted("cached_results_max answers are not acknowledged yet", cached_count,
-                     services_.options().cached_results_max);
+                     limits.cached_results_max);
   }
-  if (session.cached_bytes >= services_.options().cached_result_bytes_max) {
+  if (session.cached_bytes >= limits.cached_result_bytes_max) {
     return exhausted("answers of cached_result_bytes_max bytes are not acknowledged yet",
-                     session.cached_bytes, services_.options().cached_result_bytes_max);
+                     session.cached_bytes, limits.cached_result_bytes_max);
   }
   return std::nullopt;
 }

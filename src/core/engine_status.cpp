@@ -39,7 +39,6 @@ void add_limits(Fields& fields, const Options& options) {
   fields.number("value_bytes_max", limits.value_bytes_max);
   fields.number("round_bytes_max", limits.round_bytes_max);
   fields.number("keys_per_operation_max", limits.keys_per_operation_max);
-  fields.number("requests_in_flight_max", limits.requests_in_flight_max);
   fields.number("parked_waits_max", limits.parked_waits_max);
   fields.number("world_size_max", limits.world_size_max);
   fields.time("heartbeat", limits.heartbeat);
@@ -58,8 +57,8 @@ void add_limits(Fields& fields, const Options& options) {
   fields.time("namespace_idle_lifetime", options.name_space_idle_lifetime);
   fields.number("groups_per_namespace_max", options.groups_per_namespace_max);
   fields.number("open_rounds_max", options.open_rounds_max);
-  fields.number("cached_results_max", options.cached_results_max);
-  fields.number("cached_result_bytes_max", options.cached_result_bytes_max);
+  fields.number("cached_results_max", limits.cached_results_max);
+  fields.number("cached_result_bytes_max", limits.cached_result_bytes_max);
   fields.number("list_slots_per_page", options.list_slots_per_page);
   fields.time("gap_max", options.gap_max);
   fields.time("drain_after_gap", options.drain_after_gap);

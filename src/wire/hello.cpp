@@ -60,7 +60,7 @@ void put_limits(Writer& writer, const ServerLimits& limits) {
   writer.u32(limits.value_bytes_max);
   writer.u64(limits.round_bytes_max);
   writer.u32(limits.keys_per_operation_max);
-  writer.u32(limits.requests_in_flight_max);
+  writer.u32(limits.cached_results_max);
   writer.u32(limits.parked_waits_max);
   writer.u32(limits.world_size_max);
   writer.u32(wire_short_duration(limits.heartbeat));
@@ -75,7 +75,7 @@ ServerLimits get_limits(Reader& reader) {
   limits.value_bytes_max = reader.u32();
   limits.round_bytes_max = reader.u64();
   limits.keys_per_operation_max = reader.u32();
-  limits.requests_in_flight_max = reader.u32();
+  limits.cached_results_max = reader.u32();
   limits.parked_waits_max = reader.u32();
   limits.world_size_max = reader.u32();
   limits.heartbeat = Duration(reader.u32());
@@ -94,7 +94,8 @@ void put_terms(Writer& writer, const ServerHello& hello) {
   writer.i32(hello.hosting_rank);
   writer.u8(size_of(host.host, name_bytes_max));
   put_name(writer, host.host, name_bytes_max);
-  writer.raw(std::string(7, '\0'));
+  writer.u32(hello.limits.cached_result_bytes_max);
+  writer.raw(std::string(3, '\0'));
 }
 
 void get_terms(Reader& reader, ServerHello& hello) {
@@ -104,7 +105,8 @@ void get_terms(Reader& reader, ServerHello& hello) {
   hello.hosting_rank = reader.i32();
   const std::uint8_t host_bytes = reader.u8();
   hello.hosting_process.host = get_name(reader, host_bytes, name_bytes_max);
-  reader.raw(7);
+  hello.limits.cached_result_bytes_max = reader.u32();
+  reader.raw(3);
 }
 
 Result<void> check_start(std::string_view bytes, std::size_t size) {

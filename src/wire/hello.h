@@ -46,13 +46,14 @@ struct ClientHello {
   ResumeToken token;
 };
 
-/// What the server allows and promises; the client needs them to keep its own side.
+/// What the server allows and promises: every limit that a client has to keep is among them.
 struct ServerLimits {
   std::uint32_t key_bytes_max = 1024;
   std::uint32_t value_bytes_max = 16u << 20;
   std::uint64_t round_bytes_max = 256u << 20;
   std::uint32_t keys_per_operation_max = 1024;
-  std::uint32_t requests_in_flight_max = 64;
+  std::uint32_t cached_results_max = 64;             ///< unacknowledged answers per session
+  std::uint32_t cached_result_bytes_max = 1u << 20;  ///< of them, beside shared payloads
   std::uint32_t parked_waits_max = 1024;
   std::uint32_t world_size_max = 16384;
   Duration heartbeat{std::chrono::seconds(1)};

@@ -129,7 +129,7 @@ class Play {
     limits.value_bytes_max = any_limit(limits.value_bytes_max);
     limits.round_bytes_max = any_limit(1U << 20);
     limits.keys_per_operation_max = any_limit(limits.keys_per_operation_max);
-    limits.requests_in_flight_max = any_limit(3);
+    limits.cached_results_max = any_limit(3);
     limits.world_size_max = any_limit(limits.world_size_max);
     limits.heartbeat = Duration(any_limit(1'000'000));
     limits.session_timeout = Duration(any_limit(15'000'000));

@@ -25,7 +25,7 @@ core::Options options(fuzz::Input& input) {
   const std::uint8_t choice = input.byte();
   options.memory_bytes_max = (choice & 1) != 0 ? 30'000 : 1U << 20;
   options.namespace_memory_bytes_max = (choice & 2) != 0 ? 20'000 : 1U << 20;
-  options.cached_results_max = (choice & 4) != 0 ? 3 : 64;
+  options.limits.cached_results_max = (choice & 4) != 0 ? 3 : 64;
   options.open_rounds_max = 3;
   options.sessions_max = 6;
   options.groups_per_namespace_max = 3;

@@ -65,7 +65,7 @@ void annotate_terms(Annotator& at, const wire::ServerHello& hello) {
   at.note("value_bytes_max", limits.value_bytes_max);
   at.note("round_bytes_max", limits.round_bytes_max);
   at.note("keys_per_operation_max", limits.keys_per_operation_max);
-  at.note("requests_in_flight_max", limits.requests_in_flight_max);
+  at.note("cached_results_max", limits.cached_results_max);
   at.note("parked_waits_max", limits.parked_waits_max);
   at.note("world_size_max", limits.world_size_max);
   at.duration("heartbeat", limits.heartbeat, 4);
@@ -81,7 +81,8 @@ void annotate_terms(Annotator& at, const wire::ServerHello& hello) {
   }
   at.number("hosting_process.host length", hello.hosting_process.host.size(), 1);
   at.raw("hosting_process.host", padded(hello.hosting_process.host, 64));
-  at.raw("reserved", padded("", 7));
+  at.note("cached_result_bytes_max", limits.cached_result_bytes_max);
+  at.raw("reserved", padded("", 3));
 }
 
 Sample server_sample(std::string name, std::string about, const wire::ServerHello& hello) {

@@ -21,7 +21,8 @@ core::Options server_options(Arguments& arguments, Processes& processes) {
   read(arguments, "value_bytes_max", limits.value_bytes_max);
   read(arguments, "round_bytes_max", limits.round_bytes_max);
   read(arguments, "keys_per_operation_max", limits.keys_per_operation_max);
-  read(arguments, "requests_in_flight_max", limits.requests_in_flight_max);
+  read(arguments, "cached_results_max", limits.cached_results_max);
+  read(arguments, "cached_result_bytes_max", limits.cached_result_bytes_max);
   read(arguments, "parked_waits_max", limits.parked_waits_max);
   read(arguments, "world_size_max", limits.world_size_max);
   read(arguments, "heartbeat", limits.heartbeat);
@@ -36,8 +37,6 @@ core::Options server_options(Arguments& arguments, Processes& processes) {
   read(arguments, "namespace_idle_lifetime", options.name_space_idle_lifetime);
   read(arguments, "groups_per_namespace_max", options.groups_per_namespace_max);
   read(arguments, "open_rounds_max", options.open_rounds_max);
-  read(arguments, "cached_results_max", options.cached_results_max);
-  read(arguments, "cached_result_bytes_max", options.cached_result_bytes_max);
   read(arguments, "list_slots_per_page", options.list_slots_per_page);
   read(arguments, "gap_max", options.gap_max);
   read(arguments, "drain_after_gap", options.drain_after_gap);

@@ -428,7 +428,7 @@ void Witness::check_counts(const core::Counts& counts) {
 /// R8: named limits hold at every moment.
 void Witness::check_limits(const core::Counts& counts) {
   const std::uint64_t parked_max = options_.limits.parked_waits_max;
-  const std::uint64_t kept_max = options_.cached_results_max + parked_max;
+  const std::uint64_t kept_max = options_.limits.cached_results_max + parked_max;
   const auto check = [&](const char* what, std::uint64_t count, std::uint64_t most) {
     if (count > most) problem("above its limit: " + std::to_string(count) + " " + what);
   };

@@ -70,7 +70,7 @@ void Requests::queue(Call& call, const wire::RequestBody& body) {
 
 void Requests::send_queued(Instant now) {
   if (!connection_.established()) return;
-  const std::uint32_t in_flight_max = std::max(session_.server().limits.requests_in_flight_max, 1u);
+  const std::uint32_t in_flight_max = std::max(session_.server().limits.cached_results_max, 1u);
   const std::uint64_t bytes_max = fields_bytes_max(session_.frame_limits().request_bytes_max);
   while (Call* const call = calls_.first_unsent()) {
     if (call->fields.size() > bytes_max) {

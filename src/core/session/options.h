@@ -21,10 +21,8 @@ struct Options {
   /// A namespace without sessions goes after this time, with its keys; zero: never.
   Duration name_space_idle_lifetime{};
   std::uint32_t groups_per_namespace_max = 4096;
-  std::uint32_t open_rounds_max = 1024;              ///< per group
-  std::uint32_t cached_results_max = 64;             ///< unacknowledged answers per session
-  std::uint64_t cached_result_bytes_max = 1u << 20;  ///< of them, beside shared payloads
-  std::uint32_t list_slots_per_page = 1024;          ///< work of one page, matching or not
+  std::uint32_t open_rounds_max = 1024;      ///< per group
+  std::uint32_t list_slots_per_page = 1024;  ///< work of one page, matching or not
 
   /// If nothing was handled for longer than this, the rim says so by `Late`. It calls `Advance` at
   /// least four times as often.

@@ -131,7 +131,7 @@ TEST_CASE("frames that only a client sends end the connection") {
 
 TEST_CASE("a reply to what was not sent yet ends the connection") {
   wire::ServerLimits limits;
-  limits.requests_in_flight_max = 1;
+  limits.cached_results_max = 1;
   Conversation conversation;
   conversation.establish(limits);
   conversation.call(wire::Add{"n", 1}, patience);
@@ -162,7 +162,7 @@ TEST_CASE("limits that would keep the client busy with nothing else do not") {
   wire::ServerLimits limits;
   limits.heartbeat = 1us;
   limits.session_timeout = 1us;
-  limits.requests_in_flight_max = 0;
+  limits.cached_results_max = 0;
   limits.slack = Duration(0xffffffff);
   Conversation conversation;
   conversation.establish(limits);

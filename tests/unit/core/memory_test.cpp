@@ -84,7 +84,7 @@ TEST_CASE("a parked get is charged what it takes") {
 
 TEST_CASE("an answer in the cache is charged what it takes") {
   core::Options options;
-  options.cached_results_max = 1000000;
+  options.limits.cached_results_max = 1000000;
   EngineDriver driver(options);
   const core::ConnectionId a = driver.connect();
   const std::vector<std::uint64_t> none;

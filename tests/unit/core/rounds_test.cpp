@@ -177,7 +177,7 @@ TEST_CASE("a value that is not fetched yet is given back when the last one who w
 
 TEST_CASE("a member that recovers again and again keeps no more answers than others") {
   core::Options options;
-  options.cached_results_max = 8;
+  options.limits.cached_results_max = 8;
   GroupDriver driver(options);
   const auto ranks = driver.form(1);
   driver.call(ranks[0], gather_all(driver, 1, "v"));

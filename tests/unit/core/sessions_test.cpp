@@ -66,7 +66,7 @@ TEST_CASE("of all roles only a supervisor may declare a process dead") {
 
 TEST_CASE("answers to parked requests do not use up the room for other answers") {
   core::Options options;
-  options.cached_results_max = 4;
+  options.limits.cached_results_max = 4;
   options.limits.parked_waits_max = 8;
   EngineDriver driver(options);
   const core::ConnectionId taker = driver.connect();

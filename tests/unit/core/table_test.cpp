@@ -307,7 +307,7 @@ TEST_CASE("a value that some read and one takes in the same event comes to all o
 TEST_CASE("keys expire in time, so many per event, and each counts as a timer") {
   constexpr int count = 20000;
   core::Options options;
-  options.cached_results_max = 2 * count;  // nothing is acknowledged
+  options.limits.cached_results_max = 2 * count;  // nothing is acknowledged
   EngineDriver driver(options);
   const core::ConnectionId a = driver.connect();
   std::mt19937 random(3);
@@ -387,7 +387,7 @@ TEST_CASE("a refused multi_set leaves no trace, also when it names a key twice")
 
 TEST_CASE("ten thousand keys that expire at once are removed in bounded portions") {
   core::Options options;
-  options.cached_results_max = 100;
+  options.limits.cached_results_max = 100;
   EngineDriver driver(options);
   const core::ConnectionId a = driver.connect();
   for (int number = 0; number < 10000; ++number) {

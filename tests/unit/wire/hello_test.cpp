@@ -80,7 +80,8 @@ TEST_CASE("every field of a server hello comes back as it was") {
   hello.limits.value_bytes_max = 2;
   hello.limits.round_bytes_max = 3;
   hello.limits.keys_per_operation_max = 4;
-  hello.limits.requests_in_flight_max = 5;
+  hello.limits.cached_results_max = 5;
+  hello.limits.cached_result_bytes_max = ~0U;
   hello.limits.parked_waits_max = 6;
   hello.limits.world_size_max = 7;
   hello.limits.heartbeat = 10ms;
@@ -104,7 +105,8 @@ TEST_CASE("every field of a server hello comes back as it was") {
   CHECK(told->limits.value_bytes_max == 2);
   CHECK(told->limits.round_bytes_max == 3);
   CHECK(told->limits.keys_per_operation_max == 4);
-  CHECK(told->limits.requests_in_flight_max == 5);
+  CHECK(told->limits.cached_results_max == 5);
+  CHECK(told->limits.cached_result_bytes_max == ~0U);
   CHECK(told->limits.parked_waits_max == 6);
   CHECK(told->limits.world_size_max == 7);
   CHECK(told->limits.heartbeat == 10ms);
