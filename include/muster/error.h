@@ -29,7 +29,7 @@ enum class ErrorCode : std::uint16_t {
   timed_out = 21,           ///< decided by the server at the deadline; `ranks` are missing
   cancelled = 22,           ///< it was cancelled; `ranks` says who cancelled a collective
   closed = 23,              ///< the store or group was closed by its owner
-  outcome_unknown = 24,     ///< no answer came by the deadline; it may or may not have happened
+  outcome_unknown = 24,     ///< no answer came by the deadline: see `happened`
   resource_exhausted = 25,  ///< a named limit of the server is reached: `limit`, `actual`
 
   // The connection, the session, the server.
@@ -80,6 +80,15 @@ enum class LossCause : std::uint8_t {
 
 MUSTER_API std::string_view name_of(LossCause cause);
 
+/// Whether a call that failed has done what it was to change.
+enum class Happened : std::uint8_t {
+  unsaid = 0,  ///< the call changes nothing: it may be repeated
+  no = 1,      ///< surely not, now or later: it may be repeated
+  maybe = 2,   ///< it was sent, and what became of it is not known: look before you repeat it
+};
+
+MUSTER_API std::string_view name_of(Happened happened);
+
 /// What an error says about one rank.
 struct RankReport {
   int rank = 0;         ///< -1: no rank, the process that embeds the server
@@ -108,7 +117,8 @@ struct Error {
   std::uint64_t expected = 0;
   std::uint64_t actual = 0;
   std::uint64_t limit = 0;
-  std::string detail;  ///< for people: what happened, and what to do
+  Happened happened = Happened::unsaid;  ///< set by every call that changes something
+  std::string detail;                    ///< for people: what happened, and what to do
 
   /// One line for logs: what failed, where, which ranks, what to do. It has the details of the
   /// first 8 ranks and the numbers of the others. Programs should compare fields, not this text.

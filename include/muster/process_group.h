@@ -85,7 +85,7 @@ class MUSTER_API StatelessProcessGroup {
   /// errors  timed_out (ranks: missing), rank_in_use (ranks: the holder), group_mismatch
   ///         (expected, actual; ranks: those that differ), group_closed (ranks: the members),
   ///         too_large, busy (this store has a handle of the group already).
-  ///         After cancelled, suspended or outcome_unknown this rank may have become a member. Call
+  ///         After an error with `Happened::maybe` this rank may have become a member. Call
   ///         `create` again or close the store, because the other members may wait for this rank
   /// cost    one round trip
   /// see     docs/semantics.md "Join"
@@ -126,7 +126,7 @@ class MUSTER_API StatelessProcessGroup {
   Result<void> send_obj(int destination, const T& object, std::uint64_t tag = 0,
                         Duration timeout = default_timeout) {
     auto bytes = Codec::template encode<ObjectOf<T>>(object);
-    if (!bytes) return about("send_obj", std::move(bytes).error());
+    if (!bytes) return about("send_obj", Happened::no, std::move(bytes).error());
     return send_bytes(destination, Codec::id, *bytes, tag, timeout);
   }
 
@@ -156,7 +156,7 @@ class MUSTER_API StatelessProcessGroup {
     auto received = recv_bytes(source, Codec::id, tag, timeout);
     if (!received) return std::move(received).error();
     auto object = Codec::template decode<T>(received->bytes);
-    if (!object) return about("recv_obj", std::move(object).error());
+    if (!object) return about("recv_obj", Happened::unsaid, std::move(object).error());
     return Received<T>{*std::move(object), received->sequence};
   }
 
@@ -173,7 +173,7 @@ class MUSTER_API StatelessProcessGroup {
   Result<ObjectOf<T>> broadcast_obj(const T& object, int root, Duration timeout = default_timeout) {
     Result<std::string> bytes = std::string();
     if (root == rank()) bytes = Codec::template encode<ObjectOf<T>>(object);
-    if (!bytes) return about("broadcast_obj", std::move(bytes).error());
+    if (!bytes) return about("broadcast_obj", Happened::no, std::move(bytes).error());
     return decode_one<Codec, ObjectOf<T>>("broadcast_obj",
                                           broadcast_bytes(*bytes, Codec::id, root, timeout));
   }
@@ -191,7 +191,7 @@ class MUSTER_API StatelessProcessGroup {
   Result<std::vector<ObjectOf<T>>> all_gather_obj(const T& object,
                                                   Duration timeout = default_timeout) {
     auto bytes = Codec::template encode<ObjectOf<T>>(object);
-    if (!bytes) return about("all_gather_obj", std::move(bytes).error());
+    if (!bytes) return about("all_gather_obj", Happened::no, std::move(bytes).error());
     return decode_all<Codec, ObjectOf<T>>("all_gather_obj",
                                           all_gather_bytes(*bytes, Codec::id, timeout));
   }
@@ -206,7 +206,7 @@ class MUSTER_API StatelessProcessGroup {
   Result<std::vector<ObjectOf<T>>> gather_obj(const T& object, int root,
                                               Duration timeout = default_timeout) {
     auto bytes = Codec::template encode<ObjectOf<T>>(object);
-    if (!bytes) return about("gather_obj", std::move(bytes).error());
+    if (!bytes) return about("gather_obj", Happened::no, std::move(bytes).error());
     return decode_all<Codec, ObjectOf<T>>("gather_obj",
                                           gather_bytes(*bytes, Codec::id, root, timeout));
   }
@@ -228,7 +228,7 @@ class MUSTER_API StatelessProcessGroup {
       encoded.reserve(objects.size());
       for (const T& object : objects) {
         auto bytes = Codec::template encode<T>(object);
-        if (!bytes) return about("scatter_obj", std::move(bytes).error());
+        if (!bytes) return about("scatter_obj", Happened::no, std::move(bytes).error());
         encoded.push_back(*std::move(bytes));
       }
     }
@@ -246,7 +246,7 @@ class MUSTER_API StatelessProcessGroup {
   Result<ObjectOf<T>> all_reduce_obj(const T& object, Combine combine,
                                      Duration timeout = default_timeout) {
     auto all = all_gather_obj<Codec, T>(object, timeout);
-    if (!all) return about("all_reduce_obj", std::move(all).error());
+    if (!all) return about("all_reduce_obj", all.error().happened, std::move(all).error());
     ObjectOf<T> folded = std::move(all->front());
     for (std::size_t index = 1; index < all->size(); ++index) {
       ObjectOf<T> next = std::move((*all)[index]);
@@ -338,8 +338,8 @@ class MUSTER_API StatelessProcessGroup {
   /// errors   timed_out (ranks: missing) and cancelled (ranks: who cancelled), at all ranks that
   ///          called it; invalid_argument (a survivor's rank is beyond the new size), fenced (the
   ///          others have regrouped without this rank). After an error this handle may still be
-  ///          used. After suspended or outcome_unknown the others may have regrouped with this
-  ///          rank: call it again to get the new handle
+  ///          used. After one with `Happened::maybe` the others may have regrouped with this rank:
+  ///          call it again to get the new handle
   /// cost     one round trip
   /// see      docs/semantics.md "Regroup"
   Result<StatelessProcessGroup> regroup(RegroupOptions options = {},
@@ -364,9 +364,10 @@ class MUSTER_API StatelessProcessGroup {
   /// threads  as the destructor: only when no other call on the handle is pending
   Result<std::uint64_t> close(Duration linger = std::chrono::seconds(10));
 
-  /// Asks the server for the outcome of calls that got no answer. Call it after `outcome_unknown`,
-  /// `suspended`, `unavailable`, or a cancelled send. Until then the handle refuses collectives,
-  /// and sends on streams whose last send got no answer.
+  /// Asks the server for the outcome of calls that got no answer. Call it after a collective or
+  /// send that failed with `Happened::maybe`, such as outcome_unknown, suspended, unavailable, or a
+  /// cancelled send. Until then the handle refuses collectives, and sends on streams whose last
+  /// send got no answer.
   ///
   /// If the collective had reached the server, blocks until that has an outcome.
   ///
@@ -387,7 +388,7 @@ class MUSTER_API StatelessProcessGroup {
   Result<T> decode_one(std::string_view operation, Result<std::string> bytes) const {
     if (!bytes) return std::move(bytes).error();
     auto object = Codec::template decode<T>(*bytes);
-    if (!object) return about(operation, std::move(object).error());
+    if (!object) return about(operation, Happened::maybe, std::move(object).error());
     return object;
   }
 
@@ -399,14 +400,15 @@ class MUSTER_API StatelessProcessGroup {
     objects.reserve(all->size());
     for (const std::string& bytes : *all) {
       auto object = Codec::template decode<T>(bytes);
-      if (!object) return about(operation, std::move(object).error());
+      if (!object) return about(operation, Happened::maybe, std::move(object).error());
       objects.push_back(*std::move(object));
     }
     return objects;
   }
 
-  /// Adds operation, group and epoch to an error that a codec made.
-  Error about(std::string_view operation, Error error) const;
+  /// Adds operation, group and epoch to an error that a codec made, and whether the call that it is
+  /// about happened.
+  Error about(std::string_view operation, Happened happened, Error error) const;
 
   explicit StatelessProcessGroup(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;

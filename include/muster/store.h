@@ -31,6 +31,10 @@ MUSTER_BEGIN_NAMESPACE
 /// thread does not get to run). While the connection is down, calls wait for the reconnect. The
 /// server applies each call once, even if the client sends it again.
 ///
+/// The error of a call that changes something says whether it happened (`Error::happened`): no,
+/// then it may be repeated; or maybe, then look first. A call that only reads may be repeated at
+/// any time.
+///
 /// errors   of every call, beside its own: invalid_argument, too_large (actual, limit),
 ///          resource_exhausted, timed_out, cancelled, closed, unavailable, suspended,
 ///          outcome_unknown, session_expired, server_restarted, fenced, forked, protocol_error;
@@ -87,14 +91,14 @@ class MUSTER_API Store {
   Result<std::string> get(std::string_view key, Duration timeout = default_timeout);
 
   /// As `get`, and removes the key. If several callers wait, exactly one gets the value: the one
-  /// whose request came first.
+  /// whose request came first. After an error with `Happened::maybe` the value may be gone.
   ///
   /// errors   timed_out, not_found (zero timeout)
   /// cost     one round trip; nothing is polled
   Result<std::string> take(std::string_view key, Duration timeout = default_timeout);
 
   /// Adds `delta` to the value, a signed 64-bit number in decimal digits. A missing key counts
-  /// as 0. Applied exactly once.
+  /// as 0. Applied exactly once; after an error with `Happened::maybe`, once or not at all.
   ///
   /// returns  the new number
   /// errors   not_a_number, out_of_range; the value does not change then
@@ -235,16 +239,18 @@ class MUSTER_API Store {
   Call status_async(Duration timeout,
                     Handler<std::vector<std::pair<std::string, std::string>>> handler);
 
-  /// Ends all pending calls with `cancelled`. A pending collective or regroup is cancelled for all
-  /// ranks: its call here ends when the server has confirmed that, or with `outcome_unknown` after
-  /// 2 s without an answer. Does not affect later calls.
+  /// Ends all pending calls with `cancelled`. Changes that were sent may have happened, see
+  /// `Error::happened`. A pending collective or regroup is cancelled for all ranks: its call here
+  /// ends when the server has confirmed that, or with `outcome_unknown` after 2 s without an
+  /// answer. Does not affect later calls.
   ///
   /// threads  any, and signal handlers: async-signal-safe
   void cancel() noexcept;
 
   /// Ends the session: the server removes the keys bound to it, and this process leaves its
-  /// groups. Pending and later calls end with `closed`. Returns when the goodbye is in the kernel's
-  /// send buffer, after at most 100 ms; never waits for the network.
+  /// groups. Pending and later calls end with `closed`; pending changes may have happened. Returns
+  /// when the goodbye is in the kernel's send buffer, after at most 100 ms; never waits for the
+  /// network.
   ///
   /// threads  any
   void close();

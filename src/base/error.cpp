@@ -49,6 +49,15 @@ std::string_view name_of(ErrorCode code) {
   return "unknown";
 }
 
+std::string_view name_of(Happened happened) {
+  switch (happened) {
+    case Happened::unsaid: return "unsaid";
+    case Happened::no: return "no";
+    case Happened::maybe: return "maybe";
+  }
+  return "unknown";
+}
+
 std::string_view name_of(LossCause cause) {
   switch (cause) {
     case LossCause::none: return "none";

@@ -1,7 +1,6 @@
 #include "base/error_advice.h"
 
-#include <algorithm>
-#include <iterator>
+#include "base/reading_calls.h"
 
 namespace muster::base {
 
@@ -27,14 +26,6 @@ std::string_view role_of_ranks(ErrorCode code) {
 
 namespace {
 
-/// Calls that change nothing: whoever does not know how one ended makes it again.
-bool only_reads(std::string_view operation) {
-  constexpr std::string_view names[] = {"get",    "multi_get",    "exists",        "wait",
-                                        "list",   "list_objects", "status",        "sessions",
-                                        "groups", "waiters",      "inspect_group", "members"};
-  return std::find(std::begin(names), std::end(names), operation) != std::end(names);
-}
-
 /// Calls that a server is looked for with.
 bool connects(std::string_view operation) {
   return operation == "connect" || operation == "reopen" || operation == "create";
@@ -56,7 +47,8 @@ std::string_view advice_for_unavailable(const Error& error) {
 }
 
 std::string_view advice_for_unknown_outcome(const Error& error) {
-  if (error.detail.starts_with("call ")) return "";
+  const bool is_said = error.happened != Happened::unsaid || error.detail.starts_with("call ");
+  if (is_said) return "";
   return only_reads(error.operation) ? "it changes nothing: call it again"
                                      : "it may or may not have happened; look before repeating it";
 }

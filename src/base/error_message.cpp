@@ -9,7 +9,7 @@
 // The line is built in the order in which people ask:
 //
 //    code: operation of group "name" (epoch, round) after elapsed: ranks; cause; numbers;
-//    decided by whom; at address; detail; what to do
+//    decided by whom; at address; detail; whether it happened; what to do
 //
 // Names come from other processes, so all of them are made printable. The line's length is bounded
 // by `full_max` and `base::text_of`, however many ranks are at fault.
@@ -139,6 +139,15 @@ std::string numbers_of(const Error& error) {
   return "expected " + std::to_string(error.expected) + ", " + actual;
 }
 
+std::string_view text_of(Happened happened) {
+  switch (happened) {
+    case Happened::unsaid: break;
+    case Happened::no: return "it did not happen";
+    case Happened::maybe: return "it may have happened, look before you repeat it";
+  }
+  return "";
+}
+
 std::string decision_of(const Error& error) {
   const std::string decider = error.decided_by_rank >= 0
                                   ? "rank " + std::to_string(error.decided_by_rank)
@@ -161,7 +170,7 @@ std::string Error::message() const {
   const std::string facts =
       joined({ranks_of(*this), cause_text, numbers_of(*this), decision_of(*this),
               where.empty() ? "" : "at " + base::shown(where), printable(detail),
-              std::string(base::advice_for(*this))},
+              std::string(text_of(happened)), std::string(base::advice_for(*this))},
              "; ");
   return joined({name, subject_of(*this), facts}, ": ");
 }

@@ -53,7 +53,9 @@ Instant last_resort(const Link& link, Duration timeout) {
 
 }  // namespace
 
-Error described(Error error, const ErrorContext& context, const Link* link, Instant begun) {
+Error described(Error error, const ErrorContext& context, protocol::Fate fate, const Link* link,
+                Instant begun) {
+  tell_happened(error, context.operation, fate);
   error.operation = context.operation;
   if (error.group.empty() && context.group) error.group = *context.group;
   if (error.epoch == 0) error.epoch = context.epoch;
@@ -71,16 +73,18 @@ Error out_of_memory() {
 
 Error ended_by_memory(Link& link, const ErrorContext& context, Progress progress, Instant begun) {
   if (progress.is_counted) link.break_down();
+  const auto fate = progress.is_submitted ? protocol::Fate::in_doubt : protocol::Fate::unsent;
   try {
     Error error = progress.is_submitted
                       ? failure(ErrorCode::outcome_unknown,
                                 "this process has no memory left to take the answer")
                       : out_of_memory();
-    return described(std::move(error), context, &link, begun);
+    return described(std::move(error), context, fate, &link, begun);
   } catch (const std::bad_alloc&) {
     if (!progress.is_submitted) throw;
     Error error;
     error.code = ErrorCode::outcome_unknown;
+    tell_happened(error, context.operation, fate);
     return error;
   }
 }
@@ -105,6 +109,7 @@ std::optional<Error> refusal_to_begin(const Link& link, Form form) {
 Error moved_from(std::string_view operation) {
   Error error = failure(ErrorCode::closed, "the object was moved from");
   error.operation = operation;
+  tell_happened(error, operation, protocol::Fate::unsent);
   return error;
 }
 

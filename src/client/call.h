@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/monotonic_now.h"
+#include "client/happened.h"
 #include "client/link/link.h"
 #include "client/waiter.h"
 #include "muster/call.h"
@@ -51,7 +52,12 @@ struct PreparedCall {
 };
 
 /// Adds what only the public call knows.
-Error described(Error error, const ErrorContext& context, const Link* link, Instant begun);
+Error described(Error error, const ErrorContext& context, protocol::Fate fate, const Link* link,
+                Instant begun);
+/// Of a call that did not begin.
+inline Error described(Error error, const ErrorContext& context, const Link* link, Instant begun) {
+  return described(std::move(error), context, protocol::Fate::unsent, link, begun);
+}
 
 /// Why this thread may not begin a call; `blocking`, or in its callback form.
 enum class Form { blocking, callback };
@@ -108,11 +114,15 @@ class Waiting {
 Result<void> establish_and_wait(Link& link, Duration timeout);
 
 template <class T>
-Result<T> finished(PreparedCall<T>& call, const Link& link, Instant begun,
-                   Result<std::string> reply) {
-  Result<T> result = reply ? call.decode(*std::move(reply)) : Result<T>(std::move(reply).error());
-  if (!result) result.error() = described(std::move(result.error()), call.context, &link, begun);
-  return result;
+Result<T> finished(PreparedCall<T>& call, const Link& link, Instant begun, Outcome outcome) {
+  Result<std::string>& reply = outcome.reply;
+  if (!reply) {
+    return described(std::move(reply).error(), call.context, outcome.fate, &link, begun);
+  }
+  Result<T> result = call.decode(*std::move(reply));
+  if (result) return result;
+  // It was done, and its answer is of no use.
+  return described(std::move(result).error(), call.context, protocol::Fate::in_doubt, &link, begun);
 }
 
 /// The blocking form of what `build(link)` makes a PreparedCall of.
@@ -134,7 +144,7 @@ Result<T> block_on(const std::shared_ptr<Link>& link, std::string_view operation
     Waiting waiting(*link, call.body, call.timeout, std::move(call.ticket));
     progress.is_submitted = true;
     call.order = {};
-    return finished(call, *link, begun, waiting.outcome().reply);
+    return finished(call, *link, begun, waiting.outcome());
   } catch (const std::bad_alloc&) {
     return ended_by_memory(*link, {operation, {}, 0, 0}, progress, begun);
   }
@@ -157,7 +167,7 @@ class Started final : public Job {
   const std::shared_ptr<Link>& link() const { return link_; }
 
   PreparedCall<T> call;
-  Result<std::string> reply{std::string()};
+  Outcome outcome{std::string(), protocol::Fate::answered};
 
  private:
   void work() override {
@@ -170,7 +180,7 @@ class Started final : public Job {
       if (call.refused) {
         return described(*std::move(call.refused), call.context, link_.get(), begun_);
       }
-      return finished(call, *link_, begun_, std::move(reply));
+      return finished(call, *link_, begun_, std::move(outcome));
     } catch (const std::bad_alloc&) {
       return ended_by_memory(*link_, {operation_, {}, 0, 0}, {call.is_counted, true}, begun_);
     }
@@ -188,7 +198,8 @@ class Started final : public Job {
 template <class T>
 void Started<T>::let_go_of_handler() noexcept {
   try {
-    Error error = described(let_go(), {operation_, {}, 0, 0}, link_.get(), begun_);
+    Error error =
+        described(let_go(), {operation_, {}, 0, 0}, protocol::Fate::in_doubt, link_.get(), begun_);
     const auto held = std::make_shared<std::pair<Handler<T>, Error>>(nullptr, std::move(error));
     std::function<void()> work = [held] { held->first(std::move(held->second)); };
     held->first = std::exchange(handler_, nullptr);
@@ -200,6 +211,7 @@ void Started<T>::let_go_of_handler() noexcept {
   try {
     Error plain;  // without texts; and here, rather than never
     plain.code = ErrorCode::outcome_unknown;
+    tell_happened(plain, operation_, protocol::Fate::in_doubt);
     std::exchange(handler_, nullptr)(std::move(plain));
   } catch (...) {  // as wherever handlers run
   }
@@ -236,7 +248,7 @@ Call submit(std::unique_ptr<Started<T>> started, bool& is_counted, Build build) 
   const Duration timeout = call.timeout;
   ticket.serial = serial;
   ticket.done = [started = std::move(started)](Outcome&& outcome) mutable {
-    started->reply = std::move(outcome.reply);
+    started->outcome = std::move(outcome);
     run_handler(std::move(started));
   };
   return link->handle_of(link->submit(body, timeout, std::move(ticket)));
@@ -269,7 +281,7 @@ Call establish(std::unique_ptr<Started<T>> started, Duration timeout) {
   const std::shared_ptr<Link> link = started->link();
   try {
     return link->establish(timeout, [started = std::move(started)](Result<void>&& result) mutable {
-      if (!result) started->reply = std::move(result).error();
+      if (!result) started->outcome.reply = std::move(result).error();
       run_handler(std::move(started));
     });
   } catch (const std::bad_alloc&) {  // whoever lets go of the handler says so

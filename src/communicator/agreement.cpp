@@ -62,6 +62,7 @@ Agreement::Clock::time_point Agreement::vote_begins() const {
 
 Error Agreement::about(Error error) const {
   error.operation = operation_;
+  error.happened = Happened::unsaid;  // that of one of its rounds says nothing of the whole
   error.group = group_.name();
   error.epoch = group_.epoch();
   if (error.where.empty()) error.where = group_.store().address();

@@ -47,6 +47,7 @@ std::optional<Error> CommonImpl::refusal(std::string_view operation) const {
 
 Error CommonImpl::about(std::string_view operation, Error error, TimePoint began) const {
   error.operation = operation;
+  error.happened = Happened::unsaid;  // as in Agreement
   error.group = membership_.group;
   error.epoch = membership_.epoch;
   if (error.where.empty()) error.where = membership_.where;

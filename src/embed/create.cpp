@@ -18,6 +18,7 @@
 MUSTER_BEGIN_NAMESPACE
 
 using client::invalid_argument;
+using client::protocol::Fate;
 using embed::EmbeddedServer;
 
 namespace {
@@ -113,7 +114,9 @@ Result<StatelessProcessGroup> StatelessProcessGroup::create(
   std::string address = address_of(host, port);
   const auto failed = [&](Error error) {
     if (error.where.empty()) error.where = address;
-    return client::described(std::move(error), {"create", name, 0, 0}, nullptr, begun);
+    const bool is_in_doubt = error.happened == Happened::maybe;
+    return client::described(std::move(error), {"create", name, 0, 0},
+                             is_in_doubt ? Fate::in_doubt : Fate::unsent, nullptr, begun);
   };
   options.data_expiration = std::min(data_expiration_seconds, seconds_max);
   options.timeout = std::min(store_timeout, seconds_max);

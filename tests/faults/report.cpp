@@ -30,6 +30,7 @@ nlohmann::json described(const Error& error) {
                       {"decided_by", error.decided_by}, {"decided_by_rank", error.decided_by_rank},
                       {"cause", name_of(error.cause)},  {"expected", error.expected},
                       {"actual", error.actual},         {"limit", error.limit},
+                      {"happened", name_of(error.happened)},
                       {"message", error.message()}};
   line["ranks"] = nlohmann::json::array();
   for (const RankReport& rank : error.ranks) {

@@ -104,6 +104,7 @@ Json json_of(const muster::Error& error) {
   }
   add_name("where", error.where);
   if (error.cause != muster::LossCause::none) json["cause"] = name_of(error.cause);
+  if (error.happened != muster::Happened::unsaid) json["happened"] = name_of(error.happened);
   add_number("expected", error.expected);
   add_number("actual", error.actual);
   add_number("limit", error.limit);

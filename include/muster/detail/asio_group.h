@@ -26,8 +26,10 @@ namespace detail {
 /// What errors of a codec say beside what the codec says.
 class ObjectCall {
  public:
-  ObjectCall(const StatelessProcessGroup& group, std::string_view operation)
-      : operation_(operation), group_(group.name()), epoch_(group.epoch()) {}
+  /// happened  whether the call did, when the codec refuses its result
+  ObjectCall(const StatelessProcessGroup& group, std::string_view operation,
+             Happened happened = Happened::maybe)
+      : operation_(operation), group_(group.name()), epoch_(group.epoch()), happened_(happened) {}
 
   Error about(Error error) const {
     error.operation = operation_;
@@ -50,14 +52,16 @@ class ObjectCall {
     } catch (...) {
       thrown.detail = "something was thrown that is no std::exception";
     }
+    thrown.happened = happened_;
     return about(std::move(thrown));
   }
 
   template <class Codec, class T>
   Result<T> decode(std::string_view bytes) const {
     Result<T> object = caught([&] { return Result<T>(Codec::template decode<T>(bytes)); });
-    if (!object) return about(std::move(object).error());
-    return object;
+    if (object) return object;
+    object.error().happened = happened_;
+    return about(std::move(object).error());
   }
 
   template <class Codec, class T>
@@ -83,6 +87,7 @@ class ObjectCall {
   std::string operation_;
   std::string group_;
   std::uint64_t epoch_;
+  Happened happened_;
 };
 
 /// A call that ends with `error`, where handlers run, before it has begun: nobody has this rank.
@@ -98,7 +103,10 @@ Call refused(StatelessProcessGroup& group, Error error, Handler<T> handler) {
 template <class Raw, class Bytes, class Token, class Begin, class Finish>
 auto asio_object_call(StatelessProcessGroup& group, std::string_view operation, Result<Bytes> bytes,
                       Token&& token, Begin call, Finish finish) {
-  if (!bytes) bytes.error() = ObjectCall(group, operation).about(std::move(bytes).error());
+  if (!bytes) {
+    bytes.error().happened = Happened::no;
+    bytes.error() = ObjectCall(group, operation).about(std::move(bytes).error());
+  }
   return asio_start<Raw>(
       [&group, bytes = std::move(bytes), call](Handler<Raw> handler) -> Call {
         if (!bytes) return refused<Raw>(group, bytes.error(), std::move(handler));
@@ -239,7 +247,7 @@ auto async_recv_numbered_obj(StatelessProcessGroup& group, int source, std::uint
         return group.recv_bytes_async(source, Codec::id, tag, timeout, std::move(handler));
       },
       std::forward<Token>(token),
-      [call = detail::ObjectCall(group, "recv_obj")](
+      [call = detail::ObjectCall(group, "recv_obj", Happened::unsaid)](
           Result<ReceivedBytes>&& received) -> Result<Received<T>> {
         if (!received) return std::move(received).error();
         auto object = call.template decode<Codec, T>(received->bytes);
@@ -256,8 +264,8 @@ auto async_recv_obj(StatelessProcessGroup& group, int source, std::uint64_t tag,
         return group.recv_bytes_async(source, Codec::id, tag, timeout, std::move(handler));
       },
       std::forward<Token>(token),
-      [call =
-           detail::ObjectCall(group, "recv_obj")](Result<ReceivedBytes>&& received) -> Result<T> {
+      [call = detail::ObjectCall(group, "recv_obj", Happened::unsaid)](
+          Result<ReceivedBytes>&& received) -> Result<T> {
         if (!received) return std::move(received).error();
         return call.template decode<Codec, T>(received->bytes);
       });

@@ -130,7 +130,7 @@ GroupWatch StatelessProcessGroup::watch(std::function<void(const Error& error)> 
 Result<std::uint64_t> StatelessProcessGroup::close(Duration linger) {
   if (!impl_) return client::moved_from("close");
   if (auto refused = client::refusal_to_begin(*impl_->link(), client::Form::blocking)) {
-    return about("close", *std::move(refused));
+    return about("close", Happened::no, *std::move(refused));
   }
   const std::shared_ptr<Impl> impl = std::move(impl_);
   impl->group().leave_unasked();
@@ -164,8 +164,10 @@ Store& StatelessProcessGroup::store() const {
   return impl_ ? impl_->store() : none;
 }
 
-Error StatelessProcessGroup::about(std::string_view operation, Error error) const {
+Error StatelessProcessGroup::about(std::string_view operation, Happened happened,
+                                   Error error) const {
   error.operation = operation;
+  error.happened = happened;
   if (error.decided_by.empty()) error.decided_by = "client";
   if (error.group.empty()) error.group = name();
   if (error.epoch == 0) error.epoch = epoch();

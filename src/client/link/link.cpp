@@ -163,10 +163,13 @@ void Link::SubmittedCalls::cancel(std::uint64_t number) noexcept {
 
 void Link::give_up(const Submitted& submitted) {
   Ticket ticket;
+  bool is_unsent = false;
   {
     const std::lock_guard lock(state_.mutex);
     if (!state_.pending.has(submitted.slot, submitted.call)) return;
     ticket = state_.pending.take(submitted.slot);
+    const auto* const call = state_.protocol->requests().find(submitted.call);
+    is_unsent = call != nullptr && !call->is_sent();
     try {
       state_.protocol->cancel(submitted.call, world_->now());
     } catch (const std::bad_alloc&) {
@@ -174,10 +177,11 @@ void Link::give_up(const Submitted& submitted) {
     }
   }
   driver_.wake();
-  complete(ticket, {failure(ErrorCode::outcome_unknown,
+  const auto code = is_unsent ? ErrorCode::unavailable : ErrorCode::outcome_unknown;
+  complete(ticket, {failure(code,
                             "the I/O thread did not get to run; is it blocked by an inline "
                             "handler?"),
-                    protocol::Fate::in_doubt});
+                    is_unsent ? protocol::Fate::unsent : protocol::Fate::in_doubt});
 }
 
 void Link::break_down() noexcept {

@@ -82,6 +82,7 @@ Names set_fields_of(const Error& error) {
   note("expected", error.expected != 0);
   note("actual", error.actual != 0);
   note("limit", error.limit != 0);
+  note("happened", error.happened != Happened::unsaid);
   note("detail", !error.detail.empty());
   note("called", std::any_of(error.ranks.begin(), error.ranks.end(),
                              [](const RankReport& report) { return !report.called.empty(); }));
@@ -103,8 +104,8 @@ void check_documented(const Error& error) {
     CAPTURE(field);
     CHECK(set.count(field) == 1);
   }
-  const Names common = {"operation", "group", "epoch",  "round",
-                        "elapsed",   "where", "detail", "decided_by"};
+  const Names common = {"operation", "group",  "epoch",      "round",   "elapsed",
+                        "where",     "detail", "decided_by", "happened"};
   for (const std::string& field : set) {
     CAPTURE(field);
     const bool is_named =

@@ -33,6 +33,7 @@ Error missing_ranks() {
   error.decided_by_rank = 0;
   error.decided_by_timeout = 5s;
   error.where = "10.0.0.1:4600";
+  error.happened = Happened::no;
   return error;
 }
 
@@ -43,14 +44,14 @@ TEST_CASE("a time-out names group, round, the ranks that are missing and who dec
   CHECK(error.message() ==
         "timed_out: barrier of group \"tp0\" (epoch 7, round 12) after 5.0 s: "
         "missing rank 3 (host b7, pid 4711, label pod-3, silent for 6.2 s) and ranks 9-12; "
-        "decided by rank 0 (timeout 5.0 s); at 10.0.0.1:4600; "
+        "decided by rank 0 (timeout 5.0 s); at 10.0.0.1:4600; it did not happen; "
         "see what keeps them, or give more time");
   error.detail = "they may be starting still";
   CHECK(error.message() ==
         "timed_out: barrier of group \"tp0\" (epoch 7, round 12) after 5.0 s: "
         "missing rank 3 (host b7, pid 4711, label pod-3, silent for 6.2 s) and ranks 9-12; "
         "decided by rank 0 (timeout 5.0 s); at 10.0.0.1:4600; they may be starting still; "
-        "see what keeps them, or give more time");
+        "it did not happen; see what keeps them, or give more time");
 }
 
 TEST_CASE("ranks that never joined are told apart from those that are silent") {
@@ -64,7 +65,7 @@ TEST_CASE("ranks that never joined are told apart from those that are silent") {
         "timed_out: barrier of group \"tp0\" (epoch 7, round 12) after 5.0 s: "
         "missing rank 3 (host b7, pid 4711, label pod-3, silent for 6.2 s) and "
         "ranks 9-11 (never joined) and rank 12; "
-        "decided by rank 0 (timeout 5.0 s); at 10.0.0.1:4600; "
+        "decided by rank 0 (timeout 5.0 s); at 10.0.0.1:4600; it did not happen; "
         "see what keeps them, or give more time");
 }
 
@@ -92,9 +93,10 @@ TEST_CASE("a loss says how it was noticed and how to go on") {
   error.rank_ranges = {{1, 1}};
   error.cause = LossCause::closed;
   error.decided_by = "server";
+  error.happened = Happened::no;
   CHECK(error.message() ==
         "rank_lost: all_gather_obj of group \"pp1\" (epoch 9, round 2) after 340 ms: "
-        "lost rank 1 (host b2, pid 88); cause closed; decided by server; "
+        "lost rank 1 (host b2, pid 88); cause closed; decided by server; it did not happen; "
         "regroup() goes on with the survivors");
 }
 
@@ -105,9 +107,10 @@ TEST_CASE("numbers tell what was asked and what is allowed") {
   too_large.limit = 1024;
   too_large.actual = 1025;
   too_large.detail = "the key is too large; shorten it, or raise the server's key_bytes_max";
+  too_large.happened = Happened::no;
   CHECK(too_large.message() ==
         "too_large: set: limit 1024, got 1025; "
-        "the key is too large; shorten it, or raise the server's key_bytes_max");
+        "the key is too large; shorten it, or raise the server's key_bytes_max; it did not happen");
 
   Error gap;
   gap.code = ErrorCode::sequence_gap;
@@ -147,6 +150,24 @@ TEST_CASE("a name is cut where it is long") {
   error.where = std::string(2000, 'w');
   CHECK(error.message() == "not_found: inspect_group of group \"" + std::string(128, 'g') +
                                "...\": at " + std::string(128, 'w') + "...");
+}
+
+TEST_CASE("the error of a change says whether it happened, that of a read says nothing of it") {
+  Error error;
+  error.code = ErrorCode::cancelled;
+  error.operation = "add";
+  error.decided_by = "client";
+  error.detail = "cancelled by its caller";
+  CHECK(error.message() == "cancelled: add: decided by client; cancelled by its caller");
+  error.happened = Happened::no;
+  CHECK(error.message() ==
+        "cancelled: add: decided by client; cancelled by its caller; it did not happen");
+  error.happened = Happened::maybe;
+  error.elapsed = 2ms;
+  error.where = "10.0.0.1:4600";
+  CHECK(error.message() ==
+        "cancelled: add after 2 ms: decided by client; at 10.0.0.1:4600; cancelled by its caller; "
+        "it may have happened, look before you repeat it");
 }
 
 TEST_CASE("an error without fields is its code and what to do about it") {

@@ -28,6 +28,15 @@ TEST_CASE("every loss cause has a name of its own") {
   CHECK(names.size() == 5);
 }
 
+TEST_CASE("whether a call happened has three names") {
+  std::set<std::string_view> names;
+  for (int number = 0; number < 256; ++number) {
+    const std::string_view name = name_of(static_cast<Happened>(number));
+    if (name != "unknown") CHECK(names.insert(name).second);
+  }
+  CHECK(names == std::set<std::string_view>{"unsaid", "no", "maybe"});
+}
+
 TEST_CASE("a process id is told as its 32 hexadecimal digits") {
   ProcessId id;
   id.bytes[0] = 0x01;
