@@ -94,8 +94,9 @@ struct RankReport {
   int rank = 0;         ///< -1: no rank, the process that embeds the server
   bool joined = false;  ///< false: it never joined, so the other fields are empty
   ProcessInfo process;
-  std::optional<Duration> silence;  ///< time from its last byte until the error was made
-  std::string called;               ///< what it called instead, or the timeout that it gave
+  std::optional<Duration> silence;    ///< time from its last byte until the error was made
+  std::string called;                 ///< what it called instead, or the timeout that it gave
+  LossCause cause = LossCause::none;  ///< how its loss was noticed, if it is lost
 };
 
 /// Everything that is known about a failure. Fields that do not apply are empty or zero;
@@ -113,7 +114,7 @@ struct Error {
   std::string where;                   ///< address of the server, or of the peer
   std::vector<RankReport> ranks;       ///< the first 64 ranks at fault, in full
   std::vector<RankRange> rank_ranges;  ///< all ranks at fault
-  LossCause cause = LossCause::none;
+  LossCause cause = LossCause::none;   ///< that of all `ranks`; none: see that of each
   std::uint64_t expected = 0;
   std::uint64_t actual = 0;
   std::uint64_t limit = 0;

@@ -46,13 +46,16 @@ std::string subject_of(const Error& error) {
                 " ");
 }
 
-std::string full_text_of(const RankReport& report) {
+/// What is told of all ranks together is not told of each.
+std::string full_text_of(const RankReport& report, LossCause common) {
+  const LossCause own = common == LossCause::none ? report.cause : LossCause::none;
   const ProcessInfo& process = report.process;
   const std::string about =
       joined({process.host.empty() ? "" : "host " + base::shown(process.host),
               process.pid == 0 ? "" : "pid " + std::to_string(process.pid),
               process.label.empty() ? "" : "label " + base::shown(process.label),
               report.silence ? "silent for " + base::rounded(*report.silence) : "",
+              own == LossCause::none ? "" : "cause " + std::string(name_of(own)),
               report.called.empty() ? "" : "called " + base::shown(report.called)},
              ", ");
   const std::string who =
@@ -104,7 +107,7 @@ std::string ranks_of(const Error& error) {
     if (!report.joined) {
       absent.push_back(report.rank);
     } else if (texts.size() < full_max) {
-      texts.push_back(full_text_of(report));
+      texts.push_back(full_text_of(report, error.cause));
       told.push_back(report.rank);
     } else {
       untold.push_back(report.rank);

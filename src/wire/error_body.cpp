@@ -42,6 +42,11 @@ class FieldWriter {
     writer_.u8(report.silence ? 1 : 0);
     if (report.silence) writer_.u64(wire_duration(*report.silence));
     writer_.bytes(report.called);
+    if (report.cause != LossCause::none) {
+      writer_.u8(static_cast<std::uint8_t>(RankTag::cause));
+      writer_.u32(1);
+      writer_.u8(static_cast<std::uint8_t>(report.cause));
+    }
     writer_.patch_u32(length_at, static_cast<std::uint32_t>(writer_.position() - length_at - 4));
   }
   void ranges(const std::vector<RankRange>& ranges) {
@@ -75,7 +80,13 @@ RankReport get_report(Reader& reader) {
   report.process = get_process(reader);
   if (get_bool(reader)) report.silence = duration_from_wire(reader.u64(), duration_max);
   report.called = reader.bytes();
-  skip_optional_fields(reader);
+  while (!reader.at_end()) {
+    const std::uint8_t tag = reader.u8();
+    Reader field(reader.bytes());
+    if (static_cast<RankTag>(tag) != RankTag::cause) continue;  // of a newer version
+    report.cause = static_cast<LossCause>(field.u8());
+    if (!field.ok() || !field.at_end()) reader.fail();
+  }
   return report;
 }
 

@@ -24,4 +24,9 @@ enum class ErrorTag : std::uint8_t {
   detail = 16,             ///< bytes
 };
 
+/// The optional fields of a RankReport.
+enum class RankTag : std::uint8_t {
+  cause = 1,  ///< u8
+};
+
 }  // namespace muster::wire

@@ -24,12 +24,18 @@ nlohmann::json described(const ProcessInfo& process) {
 }
 
 nlohmann::json described(const Error& error) {
-  nlohmann::json line{{"code", name_of(error.code)},    {"operation", error.operation},
-                      {"group", error.group},           {"epoch", error.epoch},
-                      {"round", error.round},           {"elapsed_us", error.elapsed.count()},
-                      {"decided_by", error.decided_by}, {"decided_by_rank", error.decided_by_rank},
-                      {"cause", name_of(error.cause)},  {"expected", error.expected},
-                      {"actual", error.actual},         {"limit", error.limit},
+  nlohmann::json line{{"code", name_of(error.code)},
+                      {"operation", error.operation},
+                      {"group", error.group},
+                      {"epoch", error.epoch},
+                      {"round", error.round},
+                      {"elapsed_us", error.elapsed.count()},
+                      {"decided_by", error.decided_by},
+                      {"decided_by_rank", error.decided_by_rank},
+                      {"cause", name_of(error.cause)},
+                      {"expected", error.expected},
+                      {"actual", error.actual},
+                      {"limit", error.limit},
                       {"happened", name_of(error.happened)},
                       {"message", error.message()}};
   line["ranks"] = nlohmann::json::array();
@@ -38,6 +44,7 @@ nlohmann::json described(const Error& error) {
     entry["rank"] = rank.rank;
     entry["joined"] = rank.joined;
     if (rank.silence) entry["silence_us"] = rank.silence->count();
+    entry["cause"] = name_of(rank.cause);
     line["ranks"].push_back(std::move(entry));
   }
   line["ranges"] = nlohmann::json::array();

@@ -184,6 +184,11 @@ void Annotator::error_fields(const Error& error) {
       into.note("rank.process", report.process);
       into.note("rank.silence", report.silence);
       into.note("rank.called", std::string_view(report.called));
+      if (report.cause == LossCause::none) return;
+      into.number("rank.cause tag", static_cast<std::uint64_t>(wire::RankTag::cause), 1);
+      into.number("rank.cause length", 1, 4);
+      into.number("rank.cause", static_cast<std::uint64_t>(report.cause), 1,
+                  muster::name_of(report.cause));
     };
     fill(sizing);
     head(wire::ErrorTag::rank, sizing.bytes().size());

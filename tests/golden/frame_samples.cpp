@@ -103,6 +103,13 @@ std::vector<Sample> error_samples() {
   Error not_found;
   not_found.code = ErrorCode::not_found;
 
+  RankReport cut_off{1, true, sample_process(), std::chrono::seconds(15), "", LossCause::heartbeat};
+  RankReport killed{2, true, sample_process(), std::chrono::seconds(2), "", LossCause::closed};
+  Error rank_lost;
+  rank_lost.code = ErrorCode::rank_lost;
+  rank_lost.ranks = {cut_off, killed};
+  rank_lost.rank_ranges = {{1, 2}};
+
   wire::Event broken;
   broken.kind = wire::EventKind::epoch_broken;
   broken.epoch = 7;
@@ -122,8 +129,10 @@ std::vector<Sample> error_samples() {
   ended.error.code = ErrorCode::fenced;
   ended.error.decided_by = "the supervisor on b1";
   return {
-      error_sample("error_timed_out", "A reply that is an error, with every field.",
+      error_sample("error_timed_out",
+                   "A reply that is an error, with every field but the causes of ranks.",
                    sample_error()),
+      error_sample("error_rank_lost", "Two ranks are lost, each of a cause of its own.", rank_lost),
       error_sample("error_not_found", "A reply that is an error without fields.", not_found),
       event_sample("event_epoch_broken", "A rank is lost and its epoch with it.", broken),
       event_sample("event_rank_left", "A rank has left its epoch.", left),

@@ -221,6 +221,7 @@ void tell_ranks(Line& line, const Error& error, const Processes& processes) {
   std::vector<std::string> labels;
   std::vector<std::string> silences;
   std::vector<std::string> calls;
+  std::vector<std::string> causes;
   for (const RankReport& report : error.ranks) {
     const ProcessInfo& process = report.process;
     names.push_back(report.joined ? processes.name_of(process.id) : "never_joined");
@@ -228,12 +229,17 @@ void tell_ranks(Line& line, const Error& error, const Processes& processes) {
     labels.push_back(process.label);
     silences.push_back(text_or_none(report.silence));
     calls.push_back(report.called);
+    causes.emplace_back(name_of(report.cause));
   }
   line.further("processes", joined(names, ","));
   line.further("places", joined(places, ","));
   line.further("labels", joined(labels, ","));
   line.further("silences", joined(silences, ","));
   line.further("calls", quoted(joined(calls, ",")));
+  const bool is_lost = error.code == ErrorCode::rank_lost;
+  const bool differ = is_lost && error.cause == LossCause::none;
+  line.fields.push_back(
+      {"causes", joined(causes, ","), differ ? Field::Kind::required : Field::Kind::further});
 }
 
 }  // namespace

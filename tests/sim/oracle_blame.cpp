@@ -33,21 +33,29 @@ void Oracle::check_reports(std::uint64_t client, const Error& error) {
   }
 }
 
-/// No false rank_lost: each rank that is named was gone, as far as the server could see, and one
-/// of them, the first, for the cause that is told.
+/// No false rank_lost: each rank that is named was gone, as far as the server could see, and for
+/// the cause that is told. What is told of all is what is told of each.
 void Oracle::check_loss(std::uint64_t client, const Error& error) {
   if (error.ranks.empty()) problem("rank_lost names nobody");
   const std::string group = group_id(client, error.group);
-  bool has_cause = false;
+  bool is_common = true;
   for (const RankReport& report : error.ranks) {
     const Life* life = life_of(report.process.id, client);
     if (life == nullptr) return problem("rank_lost names a process that never was");
+    is_common &= report.cause == error.ranks.front().cause;
+    if (!is_cause(report.cause, *life, group, report)) {
+      problem("rank_lost tells of " + life->name + " the cause " +
+              std::string(name_of(report.cause)));
+    }
     if (!is_lost(*life, group, static_cast<std::uint32_t>(report.rank))) {
       problem("rank_lost names " + life->name + ", who lives");
     }
-    has_cause |= is_cause(error.cause, *life, group, report);
   }
-  if (!has_cause) problem("rank_lost has the cause " + std::string(name_of(error.cause)));
+  const LossCause common = is_common ? error.ranks.front().cause : LossCause::none;
+  const bool is_in_full = error.ranks.size() < wire::ranks_in_full_max;  // else more are at fault
+  if (is_in_full && error.cause != common) {
+    problem("rank_lost has the cause " + std::string(name_of(error.cause)));
+  }
 }
 
 Duration Oracle::silence_of(const Life& life) const {

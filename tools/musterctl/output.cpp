@@ -114,6 +114,7 @@ Json json_of(const muster::Error& error) {
     if (report.joined) add_process(rank, report.process);
     if (report.silence) rank["silence_s"] = seconds_of(*report.silence);
     if (!report.called.empty()) rank["called"] = report.called;
+    if (report.cause != muster::LossCause::none) rank["cause"] = name_of(report.cause);
     ranks.push_back(std::move(rank));
   }
   json["ranks"] = std::move(ranks);

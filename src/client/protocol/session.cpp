@@ -148,6 +148,7 @@ void Session::blame_host(Error& error, LossCause cause, Duration silence) const 
   host.joined = true;
   host.process = server_.hosting_process;
   host.silence = silence;
+  host.cause = cause;
   error.ranks.push_back(std::move(host));
   if (server_.hosting_rank >= 0) {
     error.rank_ranges.push_back({server_.hosting_rank, server_.hosting_rank});

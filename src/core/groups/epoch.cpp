@@ -48,7 +48,7 @@ void Epoch::complete() {
 }
 
 void Epoch::lose(Member& member, LossCause cause) {
-  if (!roster.broken()) roster.cause = cause;
+  member.cause = cause;
   roster.lost.push_back(member.rank);
   member.silence_at_end = services.silence(*member.session);
   member.standing = Standing::lost;

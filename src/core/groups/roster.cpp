@@ -73,6 +73,7 @@ RankReport report_of(EngineServices& services, const Member& member) {
   report.joined = true;
   report.process = member.process;
   report.silence = member.live() ? services.silence(*member.session) : member.silence_at_end;
+  report.cause = member.cause;
   return report;
 }
 
@@ -121,8 +122,11 @@ void Roster::blame(Error& error, const Member& member) const {
 
 Error Roster::loss_error() const {
   Error lost_error = error(ErrorCode::rank_lost, "");
-  lost_error.cause = cause;
-  for (const std::uint32_t rank : sorted(lost)) blame(lost_error, members[rank]);
+  lost_error.cause = members[lost.front()].cause;
+  for (const std::uint32_t rank : sorted(lost)) {
+    blame(lost_error, members[rank]);
+    if (members[rank].cause != lost_error.cause) lost_error.cause = LossCause::none;
+  }
   return lost_error;
 }
 

@@ -49,6 +49,7 @@ struct Member {
   Payload info;
   HeldBytes record;
   Duration silence_at_end{};             ///< when it ceased to be live
+  LossCause cause = LossCause::none;     ///< of its loss
   std::uint64_t next_round = 1;          ///< number of its next collective
   std::uint64_t acknowledged_round = 0;  ///< it has the outcomes up to this one
   std::uint64_t next_attempt = 1;        ///< number of its next regroup
@@ -121,8 +122,7 @@ struct Roster {
   std::uint32_t reference_count = 0;  ///< members that a session refers to
   std::vector<std::uint32_t> lost;    ///< ranks, in the order of their loss
   std::vector<std::uint32_t> left;
-  LossCause cause = LossCause::none;  ///< of the first loss
-  Failure fenced;                     ///< for members that are `fenced`
+  Failure fenced;  ///< for members that are `fenced`
 
  private:
   std::vector<std::pair<std::uint64_t, std::uint32_t>> rank_of_session_;  // sorted by session id

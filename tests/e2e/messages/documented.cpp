@@ -78,7 +78,10 @@ Names set_fields_of(const Error& error) {
   note("where", !error.where.empty());
   note("ranks", !error.ranks.empty());
   note("rank_ranges", !error.rank_ranges.empty());
-  note("cause", error.cause != LossCause::none);
+  note("cause",
+       error.cause != LossCause::none &&
+           std::all_of(error.ranks.begin(), error.ranks.end(),
+                       [&](const RankReport& report) { return report.cause == error.cause; }));
   note("expected", error.expected != 0);
   note("actual", error.actual != 0);
   note("limit", error.limit != 0);

@@ -100,6 +100,19 @@ TEST_CASE("a loss says how it was noticed and how to go on") {
         "regroup() goes on with the survivors");
 }
 
+TEST_CASE("ranks that are lost of different causes are told each with its own") {
+  Error error;
+  error.code = ErrorCode::rank_lost;
+  error.operation = "barrier";
+  error.ranks = {report_of(1, "b2", 88, ""), report_of(5, "b3", 89, "")};
+  error.ranks[0].cause = LossCause::heartbeat;
+  error.ranks[1].cause = LossCause::closed;
+  error.rank_ranges = {{1, 1}, {5, 5}};
+  CHECK(error.message() ==
+        "rank_lost: barrier: lost rank 1 (host b2, pid 88, cause heartbeat) and "
+        "rank 5 (host b3, pid 89, cause closed); regroup() goes on with the survivors");
+}
+
 TEST_CASE("numbers tell what was asked and what is allowed") {
   Error too_large;
   too_large.code = ErrorCode::too_large;

@@ -54,6 +54,21 @@ TEST_CASE("every field of an error comes back as it was") {
   CHECK(told->message() == error.message());
 }
 
+TEST_CASE("each rank that is lost comes back with its own cause") {
+  Error error;
+  error.code = ErrorCode::rank_lost;
+  error.ranks.resize(3);
+  for (int rank = 0; rank < 3; ++rank) error.ranks[static_cast<std::size_t>(rank)].rank = rank;
+  error.ranks[0].cause = LossCause::closed;
+  error.ranks[2].cause = static_cast<LossCause>(0x63);  // of a newer server
+  const auto told = decode_error(static_cast<std::uint16_t>(error.code), bytes_of(error));
+  REQUIRE(told.has_value());
+  REQUIRE(told->ranks.size() == 3);
+  CHECK(told->ranks[0].cause == LossCause::closed);
+  CHECK(told->ranks[1].cause == LossCause::none);
+  CHECK(static_cast<int>(told->ranks[2].cause) == 0x63);
+}
+
 TEST_CASE("an error without fields has no bytes, and no rank has decided it") {
   CHECK(bytes_of(Error{}).empty());
   const auto told = decode_error(20, "");
