@@ -86,7 +86,9 @@ class MUSTER_API StatelessProcessGroup {
   ///         (expected, actual; ranks: those that differ), group_closed (ranks: the members),
   ///         too_large, busy (this store has a handle of the group already).
   ///         After an error with `Happened::maybe` this rank may have become a member. Call
-  ///         `create` again or close the store, because the other members may wait for this rank
+  ///         `create` again or close the store, because the other members may wait for this rank.
+  ///         If they have lost somebody meanwhile, `create` takes part in their regroup: `rank()`
+  ///         and `world_size()` may be others then
   /// cost    one round trip
   /// see     docs/semantics.md "Join"
   static Result<StatelessProcessGroup> create(const Store& store, std::string_view name, int rank,

@@ -104,7 +104,6 @@ bool GroupModel::may_be_over(const Number& epoch) const {
 
 bool GroupModel::may_mismatch(const Number& epoch) const {
   const auto found = epochs_.find(epoch);
-  if (has_second_joins_) return true;
   return found != epochs_.end() && (found->second.has_regroups || found->second.has_deviation);
 }
 
@@ -146,7 +145,7 @@ bool GroupModel::may_have_called(const Number& number, std::uint64_t wanted, std
                                  const std::string& called) const {
   const auto epoch = epochs_.find(number);
   if (epoch == epochs_.end()) return true;
-  if (called == "regroup") return epoch->second.has_regroups || has_second_joins_;
+  if (called == "regroup") return epoch->second.has_regroups;
   const auto round = epoch->second.rounds.find(wanted);
   if (round == epoch->second.rounds.end()) return false;
   const auto own = round->second.called.find(rank);

@@ -49,12 +49,12 @@ class GroupModel {
   // Epochs.
   void formed(std::uint64_t client, const std::string& group, std::uint64_t incarnation,
               const wire::FormedReply& reply, const std::optional<Place>& before, bool keeps_ranks);
-  /// Who joins again without having had an answer may call a regroup by that.
+  /// Who joins again without having had an answer may take part in a regroup by that.
   void join_begins(const std::string& group, std::uint64_t client, std::uint32_t rank);
   bool has_asked(const std::string& group, std::uint64_t client) const {
     return askers_.count({group, client}) != 0;
   }
-  /// Whether a join of it may still be under way when it is a member, and call a regroup then.
+  /// Whether a join of it may still be under way when it is a member, and take part in a regroup.
   bool has_asked_twice(const std::string& group, std::uint64_t client) const {
     return second_askers_.count({group, client}) != 0;
   }

@@ -26,7 +26,7 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
     }
     case ErrorCode::cancelled:
       if (ask.is_cancelled) return true;
-      // Who is a member and joins calls a regroup of its epoch.
+      // Who is a member and joins takes part in a regroup of its epoch.
       return !error.ranks.empty() &&
              groups.may_be_cancelled({ask.incarnation, error.epoch}, error.round);
     case ErrorCode::suspended: {
@@ -50,7 +50,8 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
     case ErrorCode::stale_epoch: return error.epoch < ask.epoch || groups.may_be_over(epoch);
     case ErrorCode::collective_mismatch:
       check_callers(ask, error);
-      return ask.operation == wire::operation<wire::Join> || groups.may_mismatch(epoch);
+      // All ask for the same size, and who joins takes part in whatever regroup there is.
+      return ask.operation != wire::operation<wire::Join> && groups.may_mismatch(epoch);
     case ErrorCode::expired: return terms_.has_expiration || groups.may_be_expired(epoch);
     case ErrorCode::permission_denied:
       return ask.operation == wire::operation<wire::ReportDead>
@@ -64,8 +65,7 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
     case ErrorCode::rank_in_use: return may_be_in_use(ask, error);
     case ErrorCode::group_closed:
     case ErrorCode::group_mismatch:
-    case ErrorCode::invalid_argument:
-    case ErrorCode::busy: return may_be_refused(ask, error);
+    case ErrorCode::invalid_argument: return may_be_refused(ask, error);
     case ErrorCode::sequence_gap:  // of objects behind one that failed
       return ask.operation == wire::operation<wire::Send> && error.actual > error.expected;
     case ErrorCode::closed: return life.said_goodbye;
@@ -86,10 +86,6 @@ bool Oracle::may_be_refused(const Ask& ask, const Error& error) const {
              groups.may_have_size(epoch, error.expected);
     // A member has another rank now than the one that it asks for.
     case ErrorCode::invalid_argument: return joins && groups.was_member(ask.group, ask.client);
-    // Its other join waits in a regroup of another size.
-    case ErrorCode::busy:
-      return ask.operation == wire::operation<wire::Regroup> &&
-             groups.has_asked_twice(ask.group, ask.client);
     default: return false;
   }
 }

@@ -11,16 +11,19 @@
 // from those who called, if they are enough, and else has failed for all, once -> a member that
 // calls it late gets the recorded failure and is in step with the next attempt.
 //
-// Attempts are counted per member, as rounds are. A collective that waits for a member that waits
-// in a regroup would wait in vain: both are told at once.
+// Attempts are counted per member, as rounds are. A member that joins, since it never had the
+// answer to its first join, knows of no attempt: it takes part in the next one, whatever its size.
+//
+// A collective that waits for a member that waits in a regroup would wait in vain: both are told at
+// once.
 
 namespace muster::core {
 namespace {
 
-std::string text_of_regroup(std::uint32_t new_size, std::uint32_t min_size) {
-  std::string text = "regroup";
-  if (new_size != 0) text += " size=" + std::to_string(new_size);
-  if (min_size != 0) text += " min_size=" + std::to_string(min_size);
+std::string text_of(const RegroupSizes& sizes) {
+  std::string text = sizes.of_join ? "join" : "regroup";
+  if (sizes.new_size != 0) text += " size=" + std::to_string(sizes.new_size);
+  if (sizes.min_size != 0) text += " min_size=" + std::to_string(sizes.min_size);
   return text;
 }
 
@@ -42,26 +45,21 @@ void Regroups::regroup(const RequestContext& context, Member& member,
   if (request.attempt == next && called(member)) --member.join_attempts;
   const std::uint64_t attempt = request.attempt + member.join_attempts;
   if (attempt < member.next_attempt) return repeat(context, member, attempt);
-  call(context, member, request.new_size, request.min_size);
+  call(context, member, {request.new_size, request.min_size, false});
 }
 
-void Regroups::call(const RequestContext& context, Member& member, std::uint32_t new_size,
-                    std::uint32_t min_size) {
-  if (auto why = refusal(context, member, new_size, min_size)) {
-    return services_.fail(context, *std::move(why));
-  }
+void Regroups::call(const RequestContext& context, Member& member, const RegroupSizes& sizes) {
+  if (auto why = refusal(context, member, sizes)) return services_.fail(context, *std::move(why));
   if (called(member)) {
-    wait(context, member);
+    if (wait(context, member)) take_over(sizes);
     return;
   }
   if (member.next_attempt < attempt_.number) return call_late(context, member);
 
   const Round* round = epoch_.rounds.undecided();
   const bool in_vain = round != nullptr && round->number >= member.next_round;
-  const bool differs =
-      attempt_.open && (new_size != attempt_.new_size || min_size != attempt_.min_size);
-  if (in_vain || differs) {
-    Error conflict = conflict_error(member, text_of_regroup(new_size, min_size));
+  if (in_vain || differs(sizes)) {
+    Error conflict = conflict_error(member, text_of(sizes));
     conflict.round = in_vain ? round->number : 0;
     ++member.next_attempt;
     if (in_vain) epoch_.rounds.decide_failed(conflict);
@@ -72,29 +70,44 @@ void Regroups::call(const RequestContext& context, Member& member, std::uint32_t
   if (!attempt_.open) {
     attempt_.open = true;
     attempt_.opened = services_.now();
-    attempt_.new_size = new_size;
-    attempt_.min_size = min_size;
+    attempt_.sizes = sizes;
     attempt_.least_next_round = member.next_round;
   }
+  take_over(sizes);
   attempt_.least_next_round = std::min(attempt_.least_next_round, member.next_round);
   ++attempt_.caller_count;
   ++member.next_attempt;
   group_.state().touch(group_);
 }
 
+/// Of the open attempt.
+void Regroups::take_over(const RegroupSizes& sizes) {
+  if (!attempt_.sizes.of_join || sizes.of_join) return;
+  attempt_.sizes = sizes;
+  group_.state().touch(group_);
+}
+
+/// Whether the open attempt, if one is, cannot be this one.
+bool Regroups::differs(const RegroupSizes& sizes) const {
+  if (!attempt_.open || sizes.of_join != attempt_.sizes.of_join) return false;
+  return sizes.new_size != attempt_.sizes.new_size || sizes.min_size != attempt_.sizes.min_size;
+}
+
 std::optional<Error> Regroups::refusal(const RequestContext& context, const Member& member,
-                                       std::uint32_t new_size, std::uint32_t min_size) const {
+                                       const RegroupSizes& sizes) const {
   const auto invalid = [&](std::string detail) {
     return epoch_.roster.error(ErrorCode::invalid_argument, std::move(detail));
   };
   const Options& options = services_.options();
   const std::uint32_t size_max = options.limits.world_size_max;
   if (context.timeout <= Duration::zero()) return invalid("a regroup's timeout is above zero");
+  const bool is_given = attempt_.open && sizes.of_join;  // or it differs
+  const std::uint32_t new_size = is_given ? attempt_.sizes.new_size : sizes.new_size;
   if (new_size > size_max) {
     return invalid("the new size is above the server's limit of " + std::to_string(size_max));
   }
-  if (new_size != 0 && min_size > new_size) return invalid("min_size is above the new size");
-  if (called(member) && (new_size != attempt_.new_size || min_size != attempt_.min_size)) {
+  if (new_size != 0 && sizes.min_size > new_size) return invalid("min_size is above the new size");
+  if (called(member) && differs(sizes)) {
     return epoch_.roster.error(ErrorCode::busy, "this rank waits in a regroup of other sizes");
   }
   const Roster& roster = epoch_.roster;
@@ -125,8 +138,9 @@ bool Regroups::wait(const RequestContext& context, Member& member) {
 }
 
 void Regroups::join(const RequestContext& context, Member& member, std::uint32_t world_size) {
+  skip_decided(member);
   const std::uint64_t before = member.next_attempt;
-  call(context, member, world_size, 0);
+  call(context, member, {world_size, 0, true});
   member.join_attempts += member.next_attempt - before;
 }
 
@@ -152,6 +166,14 @@ void Regroups::call_late(const RequestContext& context, Member& member) {
   services_.answer(context, answer_of_failure(decided.failure, {}));
   ++member.next_attempt;
   --decided.to_come;
+  trim_decided();
+}
+
+/// Those were decided without this member, which joins: none of them was its own.
+void Regroups::skip_decided(Member& member) {
+  for (; member.next_attempt < attempt_.number; ++member.next_attempt, ++member.join_attempts) {
+    --decided_[member.next_attempt - first_decided()].to_come;
+  }
   trim_decided();
 }
 
@@ -232,19 +254,19 @@ void Regroups::collective(const RequestContext& context, Member& member,
 std::optional<std::vector<Seat>> Regroups::seats_if_due() const {
   const std::uint32_t live = epoch_.roster.live_count;
   if (!attempt_.open || attempt_.caller_count < live) return std::nullopt;
-  if (attempt_.new_size > live + candidates_.count()) return std::nullopt;
+  if (attempt_.sizes.new_size > live + candidates_.count()) return std::nullopt;
   std::vector<Seat> seats = survivors(false);
   place_candidates(seats);
-  if (attempt_.new_size != 0 && seats.size() != attempt_.new_size) return std::nullopt;
+  if (attempt_.sizes.new_size != 0 && seats.size() != attempt_.sizes.new_size) return std::nullopt;
   return seats;
 }
 
 std::optional<std::vector<Seat>> Regroups::seats_at_deadline(const Member& decider,
                                                              Duration timeout) {
-  if (attempt_.min_size != 0) {
+  if (attempt_.sizes.min_size != 0) {
     std::vector<Seat> seats = survivors(true);
     place_candidates(seats);
-    if (seats.size() >= attempt_.min_size) return seats;
+    if (seats.size() >= attempt_.sizes.min_size) return seats;
   }
   Error late = epoch_.roster.error(ErrorCode::timed_out, "");
   late.decided_by_rank = static_cast<int>(decider.rank);
@@ -294,7 +316,7 @@ std::vector<Seat> Regroups::survivors(bool only_callers) const {
 /// Fills what is free below the size that was asked for, if one was. Who asked for a rank gets
 /// that one or none; a standby gets its rank if it is free, else the lowest that is.
 void Regroups::place_candidates(std::vector<Seat>& seats) const {
-  const std::uint32_t size = attempt_.new_size;
+  const std::uint32_t size = attempt_.sizes.new_size;
   if (size == 0) return;
   std::vector<bool> taken(size);
   for (const Seat& seat : seats) taken[seat.rank] = true;
@@ -338,7 +360,7 @@ Error Regroups::conflict_error(const Member& caller, const std::string& called_i
       continue;
     }
     if (called(member)) {
-      report.called = text_of_regroup(attempt_.new_size, attempt_.min_size);
+      report.called = text_of(attempt_.sizes);
     } else if (round != nullptr && member.next_round > round->number) {
       report.called = text_of(round->call);
     } else {
@@ -355,7 +377,7 @@ std::vector<std::uint32_t> Regroups::ranks_without_candidate() const {
   place_candidates(seats);
   std::vector<std::uint32_t> ranks;
   auto seat = seats.begin();
-  for (std::uint32_t rank = 0; rank < attempt_.new_size; ++rank) {
+  for (std::uint32_t rank = 0; rank < attempt_.sizes.new_size; ++rank) {
     if (seat != seats.end() && seat->rank == rank) {
       ++seat;
     } else {
@@ -380,7 +402,7 @@ void Regroups::blame_missing(Error& timeout) const {
 std::optional<wire::RegroupEntry> Regroups::entry() const {
   if (!attempt_.open) return std::nullopt;
   wire::RegroupEntry entry{
-      attempt_.new_size, attempt_.min_size, services_.now() - attempt_.opened, {}, {}};
+      attempt_.sizes.new_size, attempt_.sizes.min_size, services_.now() - attempt_.opened, {}, {}};
   std::vector<std::uint32_t> missing = ranks_without_candidate();
   for (const Member& member : epoch_.roster.members) {
     if (!member.live()) continue;

@@ -24,6 +24,14 @@ struct Seat {
   Joiner* joiner = nullptr;
 };
 
+/// What a regroup is to come to. Who joins does not know what the others call, so the sizes of a
+/// regroup replace those of joins.
+struct RegroupSizes {
+  std::uint32_t new_size = 0;
+  std::uint32_t min_size = 0;
+  bool of_join = false;
+};
+
 /// A parked regroup, or the join of a member whose epoch is not whole any more.
 struct RegroupWait final : Wait {
   RegroupWait(Group& its_group, Member& its_member, Parked& its_parked)
@@ -47,7 +55,8 @@ class Regroups {
   Regroups& operator=(const Regroups&) = delete;
 
   void regroup(const RequestContext& context, Member& member, const wire::Regroup& request);
-  /// The join of a member whose epoch is not whole any more, which is a regroup to this size.
+  /// The join of a member whose epoch is not whole any more: it takes part in the regroup that the
+  /// others call; if all of them join, in one to this size.
   void join(const RequestContext& context, Member& member, std::uint32_t world_size);
   void cancel(const Member& member, std::uint64_t attempt);
   /// A collective and a regroup may wait for each other: both are told.
@@ -81,8 +90,7 @@ class Regroups {
     std::uint64_t number = 1;
     bool open = false;
     Instant opened{};
-    std::uint32_t new_size = 0;
-    std::uint32_t min_size = 0;
+    RegroupSizes sizes;
     std::uint32_t caller_count = 0;
     std::uint64_t least_next_round = 0;        ///< of the callers
     std::vector<AbandonedDeadline> abandoned;  ///< of live members
@@ -93,12 +101,14 @@ class Regroups {
     std::uint32_t to_come = 0;  ///< live members that have not called it
   };
 
-  void call(const RequestContext& context, Member& member, std::uint32_t new_size,
-            std::uint32_t min_size);
+  void call(const RequestContext& context, Member& member, const RegroupSizes& sizes);
   std::optional<Error> refusal(const RequestContext& context, const Member& member,
-                               std::uint32_t new_size, std::uint32_t min_size) const;
+                               const RegroupSizes& sizes) const;
+  void take_over(const RegroupSizes& sizes);
+  bool differs(const RegroupSizes& sizes) const;
   void repeat(const RequestContext& context, Member& member, std::uint64_t number);
   void call_late(const RequestContext& context, Member& member);
+  void skip_decided(Member& member);
   bool wait(const RequestContext& context, Member& member);
   void arm_abandoned();
   bool called(const Member& member) const { return member.next_attempt > attempt_.number; }
