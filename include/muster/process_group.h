@@ -58,7 +58,8 @@ class MUSTER_API StatelessProcessGroup {
   /// Forms a group at an address: rank 0 starts a server there (see HostServer), and all ranks
   /// connect to it and join.
   ///
-  /// Blocks until all ranks have joined or `store_timeout` has passed; looks up the host's name.
+  /// Blocks until all ranks have joined or `store_timeout` has passed; looks up the host's name. If
+  /// rank 0 crashes before that, the others go on until it is back or their time is up.
   /// The server runs in rank 0 until its handle, and all handles regrouped from it, are destroyed.
   /// Ranks that are still connected then get `unavailable`. To let rank 0 go last, pass a barrier
   /// or call `close` before.

@@ -1,6 +1,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -12,8 +14,9 @@
 #include "muster/process_group.h"
 #include "net/io_thread.h"
 
-// A group by host and port: rank 0 serves (or finds who serves) -> connect -> join. One deadline
-// covers all of it.
+// A group by host and port: rank 0 serves (or finds who serves) -> connect -> join -> the server or
+// the session is lost before the group has formed: connect and join again. One deadline covers all
+// of it.
 
 MUSTER_BEGIN_NAMESPACE
 
@@ -86,6 +89,54 @@ Error not_served(Error error, int rank, const HostedGroupOptions& options) {
   return error;
 }
 
+/// Whether the server, or this session there, is gone, or seems to be, and may come back.
+bool is_gone(ErrorCode code) {
+  return code == ErrorCode::unavailable || code == ErrorCode::suspended ||
+         code == ErrorCode::server_restarted || code == ErrorCode::session_expired;
+}
+
+/// Nobody came back after the join had failed with `lost`.
+Error still_gone(Error error, const Error& lost) {
+  error.detail += "; before that: " + std::string(name_of(lost.code)) + ": " + lost.detail;
+  error.happened = lost.happened;
+  if (!error.ranks.empty()) return error;
+  error.ranks = lost.ranks;
+  error.rank_ranges = lost.rank_ranges;
+  error.cause = lost.cause;
+  return error;
+}
+
+/// What `join()` comes to once a server has answered it; else why none did until the deadline, or
+/// for as long as the options have one awaited.
+template <class Join, class TimeLeft>
+Result<StatelessProcessGroup> join_until_answered(Store& store, const StoreOptions& options,
+                                                  Join join, TimeLeft time_left) {
+  const bool waits = options.wait_for_server == default_timeout;
+  const auto may_pass = [waits](ErrorCode code) {
+    return is_gone(code) && (waits || code != ErrorCode::unavailable);
+  };
+  for (;;) {
+    Result<StatelessProcessGroup> group = join();
+    if (group || !is_gone(group.error().code)) return group;
+    for (;;) {
+      auto reopened = store.reopen(std::max(time_left(), Duration(1)));
+      if (reopened) break;
+      const bool is_over = time_left() <= Duration::zero() || !may_pass(reopened.error().code);
+      if (is_over) return still_gone(std::move(reopened).error(), group.error());
+    }
+    if (time_left() <= Duration::zero()) return group;
+  }
+}
+
+/// What ends a session is told once there is a group.
+void hold_back_session_ends(StoreOptions& options, std::shared_ptr<std::atomic<bool>> has_group) {
+  if (!options.on_session_end) return;
+  options.on_session_end = [told = std::move(options.on_session_end),
+                            has_group = std::move(has_group)](const Error& error) {
+    if (*has_group) told(error);
+  };
+}
+
 /// The server of this rank; none when it is to join somebody else's.
 Result<std::shared_ptr<EmbeddedServer>> host_if_asked(const std::string& address, int rank,
                                                       const HostedGroupOptions& options) {
@@ -129,17 +180,22 @@ Result<StatelessProcessGroup> StatelessProcessGroup::create(
   if (!server) return failed(std::move(server).error());
   if (*server) address = (*server)->address();
 
-  const auto time_left = [&] {
-    return std::max(options.timeout - (base::monotonic_now() - begun), Duration(1));
-  };
-  auto store = Store::connect(address, options.store, time_left());
+  const auto time_left = [&] { return options.timeout - (base::monotonic_now() - begun); };
+  const auto timeout = [&] { return std::max(time_left(), Duration(1)); };
+  const auto has_group = std::make_shared<std::atomic<bool>>(false);
+  hold_back_session_ends(options.store, has_group);
+  auto store = Store::connect(address, options.store, timeout());
   if (!store) return failed(not_served(std::move(store).error(), rank, options));
-  auto group = Impl::join(*store, *name, rank, world_size, options, time_left(), *server);
+  const auto join = [&] {
+    return Impl::join(*store, *name, rank, world_size, options, timeout(), *server);
+  };
+  auto group = join_until_answered(*store, options.store, join, time_left);
   if (!group) {
-    Error error = failed(std::move(group).error());
+    Error error = failed(not_served(std::move(group).error(), rank, options));
     if (*server) (*server)->give_up("rank 0 gave up: " + error.message());
     return error;
   }
+  *has_group = true;
   return group;
 }
 

@@ -34,9 +34,10 @@ void Establishments::cancel(const CancelRequests& requests) {
 
 std::vector<std::pair<Establishments::Waiting, Result<void>>> Establishments::take_settled(
     const protocol::Session& session, bool is_established, Instant now) {
+  const bool stands = is_established && session.failure() == nullptr;
   std::vector<std::pair<Waiting, Result<void>>> settled;
   for (auto waiting = waiting_.begin(); waiting != waiting_.end();) {
-    auto outcome = is_established ? Result<void>() : outcome_of(*waiting, session, now);
+    auto outcome = stands ? Result<void>() : outcome_of(*waiting, session, now);
     if (!outcome) {
       ++waiting;
       continue;

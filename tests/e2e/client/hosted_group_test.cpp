@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "muster/codec_cereal.h"
+#include "support/frame_proxy.h"
 #include "support/ranks.h"
 
 namespace muster::test {
@@ -111,6 +112,70 @@ TEST_CASE("a rank whose group nobody serves names rank 0") {
   CHECK(error.rank_ranges == std::vector<RankRange>{{0, 0}});
   REQUIRE(error.ranks.size() == 1);
   CHECK_FALSE(error.ranks[0].joined);
+}
+
+/// Of a rank 0 that dies without a word, and comes back.
+std::uint16_t port_of(const FrameProxy& proxy) {
+  const std::string& address = proxy.address();
+  return static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
+}
+
+TEST_CASE("a rank waits for a rank 0 that crashes while the group forms, and comes back") {
+  auto server = std::make_optional(start_disturbed_server());
+  ServerOptions same;
+  same.listen = server->addresses();
+  FrameProxy proxy(server->addresses().front());
+  std::atomic<int> told_ends{0};
+  std::thread rank_1([&] {
+    HostedGroupOptions options;
+    options.store.on_session_end = [&](const Error&) { ++told_ends; };
+    auto group = must(Group::create("127.0.0.1", port_of(proxy), 1, 2, 3600s, 60s, options));
+    CHECK(group.rank() == 1);
+    must(group.barrier(20s));
+  });
+  {
+    auto observer = connect(*server);
+    await([&] { return held_count(observer, "waits") == 1; });
+  }
+  proxy.pause();  // no goodbye passes
+  server.reset();
+  server.emplace(start_disturbed_server(same));
+  proxy.cut();
+  proxy.resume();
+  auto store = connect(*server);
+  auto group = join(store, "default", 0, 2, patience(60s));
+  must(group.barrier(20s));
+  rank_1.join();
+  CHECK(told_ends == 0);  // of sessions without a group
+}
+
+TEST_CASE("a rank whose rank 0 gives up, and comes back, joins it then") {
+  const std::string address = free_unix_address();
+  std::thread rank_1([&] { must(must(Group::create(address, 0, 1, 3, 3600s, 60s)).barrier(20s)); });
+  CHECK(must_fail(Group::create(address, 0, 0, 3, 3600s, 1s)).code == ErrorCode::timed_out);
+  std::thread rank_2([&] { must(must(Group::create(address, 0, 2, 3, 3600s, 60s)).barrier(20s)); });
+  auto group = must(Group::create(address, 0, 0, 3, 3600s, 60s));
+  must(group.barrier(20s));
+  rank_1.join();
+  rank_2.join();
+}
+
+TEST_CASE("a rank whose rank 0 does not come back says who that was, and what it knew last") {
+  auto server = std::make_optional(start_disturbed_server());
+  const std::uint16_t port = server->port();
+  std::thread observing([&] {
+    auto observer = connect(*server);
+    await([&] { return held_count(observer, "waits") == 1; });
+    observer.close();
+    server->stop("it is told to", 0s);
+  });
+  const Error error = must_fail(Group::create("127.0.0.1", port, 1, 2, 3600s, 3s));
+  observing.join();
+  CHECK(error.code == ErrorCode::unavailable);
+  CHECK(error.operation == "create");
+  CHECK(error.happened == Happened::maybe);
+  REQUIRE(error.ranks.size() == 1);
+  CHECK(error.ranks[0].process.pid == static_cast<std::uint32_t>(::getpid()));
 }
 
 TEST_CASE("closing the host waits for the others, and says how many were left") {
