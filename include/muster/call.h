@@ -21,8 +21,9 @@ class MUSTER_API Call {
   Call& operator=(Call&&) noexcept;
 
   /// Ends that call, and no other, as `Store::cancel` would: its handler gets `cancelled`, or what
-  /// the call came to, if that was decided before. A collective or a regroup ends for all ranks, as
-  /// soon as the server has answered; when it does not within 2 s, with `outcome_unknown` here.
+  /// became of the call before. A collective or regroup is cancelled for all ranks. That and a
+  /// `take` end as soon as the server has answered; when it does not within 2 s, with
+  /// `outcome_unknown` here.
   /// Never blocks, and never runs a handler itself. Nothing happens when the call is over.
   ///
   /// threads  any, also from handlers; not from signal handlers

@@ -91,7 +91,8 @@ class MUSTER_API Store {
   Result<std::string> get(std::string_view key, Duration timeout = default_timeout);
 
   /// As `get`, and removes the key. If several callers wait, exactly one gets the value: the one
-  /// whose request came first. After an error with `Happened::maybe` the value may be gone.
+  /// whose request came first. After an error with `Happened::maybe` the value may be gone. When it
+  /// is cancelled, it still gives the value if the server has handed that out.
   ///
   /// errors   timed_out, not_found (zero timeout)
   /// cost     one round trip; nothing is polled
@@ -242,7 +243,8 @@ class MUSTER_API Store {
   /// Ends all pending calls with `cancelled`. Changes that were sent may have happened, see
   /// `Error::happened`. A pending collective or regroup is cancelled for all ranks: its call here
   /// ends when the server has confirmed that, or with `outcome_unknown` after 2 s without an
-  /// answer. Does not affect later calls.
+  /// answer. So does a pending `take`, since only the server knows whether it had a value. Does not
+  /// affect later calls.
   ///
   /// threads  any, and signal handlers: async-signal-safe
   void cancel() noexcept;

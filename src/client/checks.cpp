@@ -140,6 +140,7 @@ void check(Checker& checker, const wire::Send& body) { checker.value(body.value)
 
 void check(Checker&, const wire::Leave&) {}
 void check(Checker&, const wire::Members&) {}
+void check(Checker&, const wire::CancelTake&) {}
 void check(Checker&, const wire::CancelRegroup&) {}
 void check(Checker&, const wire::CancelRound&) {}
 void check(Checker&, const wire::Receive&) {}

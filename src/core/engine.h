@@ -74,6 +74,7 @@ class Engine {
   bool is_to_execute(const RequestContext& context, Duration timeout);
   void turn_away(const Requested& event);
   void acknowledge(Session& session, const std::vector<std::uint64_t>& request_ids);
+  void cancel_take(const RequestContext& context, const wire::CancelTake& request);
   void report_dead(const RequestContext& context, const wire::ReportDead& request);
 
   // engine_status.cpp, engine_inspect.cpp: what operators are told.

@@ -50,6 +50,7 @@ struct Engine::Dispatch {
   void operator()(const wire::MultiGet& request) const { table.multi_get(context, request); }
   void operator()(const wire::MultiSet& request) const { table.multi_set(context, request); }
   void operator()(const wire::Touch& request) const { table.touch(context, request); }
+  void operator()(const wire::CancelTake& request) const { engine.cancel_take(context, request); }
   void operator()(const wire::List& request) const {
     if (request.kind == wire::ListKind::objects) return groups.list_objects(context, request);
     table.list_keys(context, request);
@@ -157,6 +158,15 @@ std::optional<Error> Engine::refusal(const RequestContext& context) const {
                      session.cached_bytes, limits.cached_result_bytes_max);
   }
   return std::nullopt;
+}
+
+/// It ends before this request does, with its value, or surely without.
+void Engine::cancel_take(const RequestContext& context, const wire::CancelTake& request) {
+  const auto found = context.session.parked.find(request.request);
+  const bool waits = found != context.session.parked.end() &&
+                     found->second.operation == wire::operation<wire::Take>;
+  if (waits) services_.fail(found->second, failure(ErrorCode::cancelled, ""));
+  services_.answer(context, Answer{});
 }
 
 void Engine::report_dead(const RequestContext& context, const wire::ReportDead& request) {

@@ -146,6 +146,11 @@ void fields(auto& codec, Is<Touch> auto& m) {
   codec("ttl", m.ttl);
 }
 
+struct CancelTake {
+  std::uint64_t request = 0;  ///< the id of a Take of the same session
+};
+void fields(auto& codec, Is<CancelTake> auto& m) { codec("request", m.request); }
+
 struct Join {
   std::string_view group;
   std::uint32_t rank = 0;

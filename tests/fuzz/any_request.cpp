@@ -49,7 +49,9 @@ class Maker {
       case 2: return wire::Regroup{epoch(), from_1(), from_1(), small(), small()};
       case 3: return wire::Members{epoch()};
       case 4: return wire::ReportDead{process(), value()};
-      case 5: return wire::CancelRegroup{epoch(), from_1()};
+      case 5:
+        if (flag()) return wire::CancelTake{from_1()};
+        return wire::CancelRegroup{epoch(), from_1()};
       case 6: return wire::CancelRound{epoch(), from_1()};
       case 7: return wire::Send{epoch(), small(), tag(), sequence(), 0, value()};
       case 8: return wire::Receive{epoch(), small(), tag(), sequence(), codec()};

@@ -32,6 +32,7 @@ std::vector<Sample> store_request_samples() {
   add("request_list_objects", "Asks for the payloads that groups hold.",
       wire::List{wire::ListKind::objects, "", 0, 0});
   add("request_touch", "Gives a key a new time to live.", wire::Touch{"lease", 10s});
+  add("request_cancel_take", "Takes back a take, which waits as request 41.", wire::CancelTake{41});
   add("request_status", "Asks for the server's state.", wire::Status{});
   return samples;
 }

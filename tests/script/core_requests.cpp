@@ -181,6 +181,10 @@ wire::RequestBody cancel(Making& making) {
   return wire::CancelRound{epoch, making.number("round", handle.next_round - 1)};
 }
 
+wire::RequestBody cancel_take(Making& making) {
+  return wire::CancelTake{making.client.request_id(making.arguments.next("a request"))};
+}
+
 wire::RequestBody cancel_regroup(Making& making) {
   GroupHandle& handle = making.client.group(making.arguments);
   const auto epoch = making.epoch(handle);
@@ -274,6 +278,7 @@ const std::map<std::string, Verb, std::less<>>& verbs() {
       {"gather", {collective_call<Collective::gather>, patient}},
       {"scatter", {collective_call<Collective::scatter>, patient}},
       {"cancel", {cancel}},
+      {"cancel_take", {cancel_take}},
       {"cancel_regroup", {cancel_regroup}},
       {"send", {send, patient}},
       {"receive", {receive}},

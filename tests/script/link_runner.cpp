@@ -24,13 +24,15 @@ std::string summary(std::string_view value) {
   return std::to_string(value.size()) + "*" + std::string(value.substr(0, 1));
 }
 
-/// What ends the call for all ranks, if it is theirs, too.
+/// What asks the server to end the call, if that has to.
 auto cancellation_of(const wire::RequestBody& body) {
   decltype(client::Ticket::cancellation) cancellation;
   if (const auto* round = std::get_if<wire::CollectiveCall>(&body)) {
     cancellation = wire::CancelRound{round->epoch, round->round};
   } else if (const auto* regroup = std::get_if<wire::Regroup>(&body)) {
     cancellation = wire::CancelRegroup{regroup->epoch, regroup->attempt};
+  } else if (std::holds_alternative<wire::Take>(body)) {
+    cancellation = wire::CancelTake{};
   }
   return cancellation;
 }

@@ -153,4 +153,14 @@ void Process::cancel(std::uint64_t number) {
   client_.cancel(found->second);
 }
 
+void Process::take_back(std::uint64_t number) {
+  const auto found = calls_.find(number);
+  if (found == calls_.end() || !can_run()) return;
+  town_.oracle.cancels(number);
+  Ask about;
+  about.what = "cancel take";
+  about.timeout = std::chrono::seconds(2);
+  ask(std::move(about), wire::CancelTake{found->second}, [](const Reply&, protocol::Fate) {});
+}
+
 }  // namespace muster::sim

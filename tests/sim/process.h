@@ -64,6 +64,8 @@ class Process {
   /// A call of the application, told to the oracle. Returns its number there.
   std::uint64_t ask(Ask ask, const wire::RequestBody& body, Use use);
   void cancel(std::uint64_t number);
+  /// Asks the server to end a take, which then surely has not happened, or to answer it.
+  void take_back(std::uint64_t number);
   /// When this process runs, and is not over.
   void later(Duration delay, std::function<void()> what);
 

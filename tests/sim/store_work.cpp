@@ -166,11 +166,14 @@ void StoreWork::put_item() {
 void StoreWork::take_item() {
   const Key at = key("item/" + std::to_string(town().uses + random().below(20) - 10));
   keys().take_begins(at);
-  cancel_perhaps(ask("take " + at.second, wire::Take{at.second}, patience(),
-                     [this, at](const Reply& reply, Fate fate) {
-                       if (reply) return keys().taken(at, value_in(reply));
-                       keys().take_failed(at, fate == Fate::in_doubt);
-                     }));
+  const std::uint64_t call = ask("take " + at.second, wire::Take{at.second}, patience(),
+                                 [this, at](const Reply& reply, Fate fate) {
+                                   if (reply) return keys().taken(at, value_in(reply));
+                                   keys().take_failed(at, fate == Fate::in_doubt);
+                                 });
+  cancel_perhaps(call);
+  if (!random().one_in(6)) return;
+  process_.later(random().between(Duration(1), 2s), [this, call] { process_.take_back(call); });
 }
 
 void StoreWork::look_at_item() {

@@ -70,11 +70,21 @@ void PendingCalls::cancel(const CancelRequests& requests, protocol::Protocol& pr
   for (const auto& [call, slot] : meant) cancel(entries_[slot], protocol, now);
 }
 
+/// Whether the call may be at the server, who can be asked to end it.
+bool PendingCalls::is_there(const Entry& entry, const protocol::Protocol& protocol) {
+  const auto* const call = protocol.requests().find(entry.call);
+  return protocol.established() && call != nullptr && call->is_sent();
+}
+
 /// Once.
 void PendingCalls::cancel(Entry& entry, protocol::Protocol& protocol, Instant now) {
   if (std::exchange(entry.is_cancelled, true)) return;
-  const auto& cancellation = entry.ticket.cancellation;
+  auto& cancellation = entry.ticket.cancellation;
   if (!cancellation) return protocol.cancel(entry.call, now);
+  if (auto* const take = std::get_if<wire::CancelTake>(&*cancellation)) {
+    if (!is_there(entry, protocol)) return protocol.cancel(entry.call, now);
+    take->request = entry.call;
+  }
   std::visit([&](const auto& body) { protocol.submit(body, cancel_patience, now, nowhere); },
              *cancellation);
   entry.give_up_at = now + cancel_patience;

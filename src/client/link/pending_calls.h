@@ -30,8 +30,10 @@ struct Outcome {
 struct Ticket {
   std::uint64_t serial = 0;          ///< from `CancelRequests`, taken when the public call began
   std::shared_ptr<CancelMark> mark;  ///< of its group; null: none
-  /// Of a call that is others' too: what asks the server to end it for all of them.
-  std::optional<std::variant<wire::CancelRound, wire::CancelRegroup>> cancellation;
+  /// Of a call that the server has to end: one that is others', too, for all of them; or a take,
+  /// since only the server knows whether it had a value. What asks it to.
+  std::optional<std::variant<wire::CancelRound, wire::CancelRegroup, wire::CancelTake>>
+      cancellation;
   /// Both run once, `settle` first, on the I/O thread (or, after `give_up`, on the thread that
   /// did), and never block. May be empty.
   base::InlineFunction<void(const Outcome& outcome), 32> settle;
@@ -42,14 +44,14 @@ struct Ticket {
 void complete(Ticket& ticket, Outcome outcome);
 
 /// The calls whose end nobody was told yet, and those of them that were cancelled: most end at
-/// once, rounds and regroups when the server has decided them, or has not within `cancel_patience`.
-/// Under the link's lock.
+/// once, takes, rounds and regroups when the server has ended them, or has not within
+/// `cancel_patience`. Under the link's lock.
 ///
 /// Each has a slot here while it is pending, which is its word of user data in the protocol. A
 /// slot is used again, so whoever comes with one brings the call's id, too.
 class PendingCalls {
  public:
-  /// How long a cancelled round or regroup waits for the server's decision.
+  /// How long a cancelled take, round or regroup waits for the server's answer.
   static constexpr Duration cancel_patience{std::chrono::seconds(2)};
 
   /// Takes the ticket, unless it throws std::bad_alloc.
@@ -92,6 +94,7 @@ class PendingCalls {
   };
 
   void cancel(Entry& entry, protocol::Protocol& protocol, Instant now);
+  static bool is_there(const Entry& entry, const protocol::Protocol& protocol);
 
   std::vector<Entry> entries_;
   std::uint64_t first_free_ = nowhere;

@@ -28,7 +28,9 @@ PreparedCall<std::string> get_call(std::string_view key) {
 }
 
 PreparedCall<std::string> take_call(std::string_view key) {
-  return call<std::string>(wire::Take{key}, read_value);
+  auto made = call<std::string>(wire::Take{key}, read_value);
+  made.ticket.cancellation = wire::CancelTake{};
+  return made;
 }
 
 PreparedCall<std::int64_t> add_call(std::string_view key, std::int64_t delta) {
