@@ -137,7 +137,7 @@ class Play {
     if (input_.below(4) == 3) hello.hosting_process.id.bytes[0] = 1;
     std::string bytes;
     wire::append_server_hello(bytes, hello);
-    receive(bytes);
+    receive(bytes, true);
   }
 
   void reply(std::uint16_t code) { frame(wire::FrameType::reply, code, any_id()); }
@@ -146,10 +146,10 @@ class Play {
   }
 
   /// In two pieces.
-  void receive(std::string_view bytes) {
+  void receive(std::string_view bytes, bool of_attempt = false) {
     const std::size_t first = std::min(input_.below(64), bytes.size());
-    apply(Received{std::string(bytes.substr(0, first))});
-    apply(Received{std::string(bytes.substr(first))});
+    apply(Received{bytes.substr(0, first), of_attempt});
+    apply(Received{bytes.substr(first), of_attempt});
   }
 
   void pass() {
@@ -216,12 +216,14 @@ class Play {
     if (over.reply.has_value()) require(over.fate == Fate::answered, "a value is an answer");
   }
   void look_at(const Transmit& sent) {
-    reader_.read(sent.bytes, protocol_.session().server().limits);
+    Reader& reader = sent.of_attempt ? reader_of_attempt_ : reader_;
+    reader.read(sent.bytes, protocol_.session().server().limits);
   }
   void look_at(const Established&) {
+    reader_ = reader_of_attempt_;
     slack_max_ = std::max(slack_max_, protocol_.session().server().limits.slack);
   }
-  void look_at(const Connect&) { reader_.begin(); }
+  void look_at(const Connect&) { reader_of_attempt_.begin(); }
   void look_at(const Disconnect&) {}
   void look_at(const Notify&) {}
   void look_at(const Log&) {}
@@ -234,6 +236,7 @@ class Play {
   CallId submitted_ = 0;
   Duration slack_max_ = wire::ServerLimits{}.slack;
   Reader reader_;
+  Reader reader_of_attempt_;
 };
 
 }  // namespace

@@ -88,7 +88,7 @@ bool ClientRunner::run_network_step(const std::string& verb, Arguments& argument
     apply(protocol::ConnectFailed{protocol::ConnectFailure::not_resolved,
                                   detail.empty() ? "no such host" : detail});
   } else if (verb == "lost") {
-    apply(protocol::Disconnected{true, detail});
+    apply(protocol::Disconnected{true, detail, arguments.flag("attempt")});
   } else {
     return false;
   }
@@ -106,10 +106,10 @@ void ClientRunner::run_server_step(const std::string& verb, Arguments& arguments
   } else if (verb == "is_back") {
     attempts_ = Attempts::in_script;
   } else if (verb == "hello") {
-    receive(hello_bytes(arguments, processes_, 0));
+    receive(hello_bytes(arguments, processes_, 0), true);
   } else if (verb == "refuses") {
     const auto status = static_cast<std::uint16_t>(code_of(arguments.next("an error's name")));
-    receive(hello_bytes(arguments, processes_, status));
+    receive(hello_bytes(arguments, processes_, status), true);
   } else if (verb == "reply") {
     const auto id = static_cast<std::uint64_t>(number_of(arguments.next("a call")));
     const auto found = asked_.find(id);
@@ -227,10 +227,10 @@ void ClientRunner::tell_counters() {
 void ClientRunner::apply(const protocol::Input& input) { machine().apply(input, now_); }
 
 /// In two parts, since the network cuts where it likes.
-void ClientRunner::receive(std::string bytes) {
+void ClientRunner::receive(std::string bytes, bool of_attempt) {
   const std::size_t half = bytes.size() / 2;
-  apply(protocol::Received{std::string_view(bytes).substr(0, half)});
-  apply(protocol::Received{std::string_view(bytes).substr(half)});
+  apply(protocol::Received{std::string_view(bytes).substr(0, half), of_attempt});
+  apply(protocol::Received{std::string_view(bytes).substr(half), of_attempt});
 }
 
 void ClientRunner::tell_effects() {

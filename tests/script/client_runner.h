@@ -55,7 +55,7 @@ class ClientRunner : public Runner {
   void tell_counters();
 
   void apply(const protocol::Input& input);
-  void receive(std::string bytes);
+  void receive(std::string bytes, bool of_attempt = false);
   void tell_effects();
   void tell(const protocol::Connect& effect);
   void tell(const protocol::Disconnect& effect);

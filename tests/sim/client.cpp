@@ -76,9 +76,12 @@ void Client::die(Death death) {
   ++attempt_;
   deferred_.clear();
   pending_.clear();
-  const auto connection = std::exchange(connection_, 0);
-  if (connection != 0 && death == Death::of_process) network_.close(connection, Side::client);
-  if (death == Death::of_process) drop_set_aside();
+  if (death == Death::of_process) {
+    drop(network_, connection_);
+    drop(network_, next_);
+    drop_set_aside();
+  }
+  connection_ = next_ = 0;
   if (death == Death::of_machine) network_.cut(number_, false, false);
 }
 
@@ -129,7 +132,7 @@ void Client::arm() {
 }
 
 void Client::carry_out(const protocol::Connect&) {
-  drop_connection();
+  drop(network_, next_);
   attempt(++attempt_);
 }
 
@@ -151,15 +154,16 @@ void Client::connect() {
     return apply(protocol::ConnectFailed{protocol::ConnectFailure::refused, "refused"});
   }
   const auto connection = network_.open(number_);
-  connection_ = connection;
+  next_ = connection;
   network_.set_end(connection, Side::client,
                    {[this, connection](std::string_view bytes) { received(connection, bytes); },
                     [this, connection] {
                       when_running([this, connection] {
                         std::erase(set_aside_, connection);
-                        if (connection != connection_) return;
-                        connection_ = 0;
-                        apply(protocol::Disconnected{true, "reset"});
+                        if (connection != connection_ && connection != next_) return;
+                        const bool of_attempt = connection == next_;
+                        (of_attempt ? next_ : connection_) = 0;
+                        apply(protocol::Disconnected{true, "reset", of_attempt});
                       });
                     }});
   server_.accept(connection);
@@ -167,15 +171,16 @@ void Client::connect() {
 }
 
 void Client::received(Network::ConnectionId connection, std::string_view bytes) {
-  if (connection != connection_) return;
-  if (is_running()) return apply(protocol::Received{bytes});
-  when_running([this, connection, owned = std::string(bytes)] {
-    if (connection == connection_) apply(protocol::Received{owned});
-  });
+  const auto take = [this, connection](std::string_view what) {
+    const bool of_attempt = connection == next_;
+    if (of_attempt || connection == connection_) apply(protocol::Received{what, of_attempt});
+  };
+  if (is_running()) return take(bytes);
+  when_running([take, owned = std::string(bytes)] { take(owned); });
 }
 
-void Client::drop_connection() {
-  if (connection_ != 0) network_.close(std::exchange(connection_, 0), Side::client);
+void Client::drop(Network& network, Network::ConnectionId& connection) {
+  if (connection != 0) network.close(std::exchange(connection, 0), Side::client);
 }
 
 void Client::drop_set_aside() {
@@ -185,16 +190,20 @@ void Client::drop_set_aside() {
 }
 
 void Client::carry_out(const protocol::Disconnect& effect) {
+  using Which = protocol::Disconnect::Which;
+  if (effect.which != Which::attempt) drop(network_, connection_);
+  if (effect.which == Which::standing) return;
   ++attempt_;
-  if (!effect.is_silent) return drop_connection();
-  if (connection_ != 0) set_aside_.push_back(std::exchange(connection_, 0));
+  if (effect.is_silent && next_ != 0) set_aside_.push_back(std::exchange(next_, 0));
+  drop(network_, next_);
 }
 
 void Client::carry_out(const protocol::Transmit& effect) {
-  if (connection_ == 0) {
+  const auto connection = effect.of_attempt ? next_ : connection_;
+  if (connection == 0) {
     violated("bytes for no connection");
   } else {
-    network_.send(connection_, Side::client, effect.bytes);
+    network_.send(connection, Side::client, effect.bytes);
   }
 }
 
@@ -217,6 +226,8 @@ void Client::carry_out(const protocol::Notify& effect) {
 }
 
 void Client::carry_out(const protocol::Established& effect) {
+  drop(network_, connection_);
+  connection_ = std::exchange(next_, 0);
   drop_set_aside();
   if (effect.resumed) {
     ++resumed_count_;

@@ -90,7 +90,7 @@ class Client {
   void attempt(std::uint64_t number);
   void connect();
   void received(Network::ConnectionId connection, std::string_view bytes);
-  void drop_connection();
+  static void drop(Network& network, Network::ConnectionId& connection);
   void drop_set_aside();
   void arm();
   bool is_running() const { return !is_dead_ && !is_stopped() && deferred_.empty(); }
@@ -103,6 +103,7 @@ class Client {
   Clock clock_;
   protocol::Protocol protocol_;
   Network::ConnectionId connection_ = 0;
+  Network::ConnectionId next_ = 0;                ///< that is to take its place
   std::vector<Network::ConnectionId> set_aside_;  ///< silent ones, until the session stands again
   std::uint64_t attempt_ = 0;
   Alarm alarm_;

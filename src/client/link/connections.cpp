@@ -14,9 +14,24 @@ constexpr Duration linger{std::chrono::seconds(1)};  // for a goodbye behind uns
 
 Connections::Connections() { spare_.reserve(spare_max); }
 
-void Connections::replace(std::shared_ptr<net::Channel> connection) {
+void Connections::attempt(std::shared_ptr<net::Channel> connection) {
+  if (next_) next_->close();
+  next_ = std::move(connection);
+}
+
+void Connections::promote() {
+  if (!next_) return;
   if (current_) current_->close();
-  current_ = std::move(connection);
+  current_ = std::move(next_);
+}
+
+void Connections::forget(const net::Channel* connection) {
+  if (current_.get() == connection) current_.reset();
+  if (next_.get() == connection) next_.reset();
+}
+
+void Connections::greet(std::string_view hello) {
+  if (next_) next_->send(hello);
 }
 
 void Connections::send(std::string&& bytes) {
@@ -32,20 +47,21 @@ void Connections::send(std::string&& bytes) {
 
 void Connections::flush() {
   if (current_) current_->flush();
+  if (next_) next_->flush();
 }
 
 bool Connections::is_clear() const {
   return current_ && current_->is_open() && current_->unsent_bytes() == 0;
 }
 
-/// When there are many, the second goes: the first is the one that the session was on.
+/// When there are many, the second goes: if the path broke under an attempt, it was the first.
 void Connections::set_aside() {
-  if (!current_) return;
+  if (!next_) return;
   if (set_aside_.size() == set_aside_max) {
     set_aside_[1]->close();
     set_aside_.erase(set_aside_.begin() + 1);
   }
-  set_aside_.push_back(std::exchange(current_, nullptr));
+  set_aside_.push_back(std::exchange(next_, nullptr));
 }
 
 void Connections::close_set_aside() {
@@ -59,7 +75,9 @@ void Connections::close() {
 }
 
 void Connections::abort() {
-  replace(nullptr);
+  if (current_) current_->close();
+  current_.reset();
+  attempt(nullptr);
   close_set_aside();
 }
 

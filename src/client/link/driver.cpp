@@ -173,6 +173,7 @@ void Driver::finish() {
   }
   world_.cancel_connect();
   connections_.close();
+  connections_.attempt(nullptr);
   connections_.close_set_aside();
   world_.cancel_wake();
   world_.forget_ring(ring_number_);

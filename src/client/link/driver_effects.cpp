@@ -20,7 +20,7 @@ protocol::ConnectFailure kind_of(net::ConnectFailure failure) {
 }  // namespace
 
 void Driver::execute(protocol::Connect&) {
-  connections_.replace(nullptr);
+  connections_.attempt(nullptr);
   {
     const std::lock_guard lock(state_.mutex);
     state_.establishments.count_attempt();
@@ -34,37 +34,43 @@ void Driver::connected(World::Connected outcome) {
   if (auto* const error = std::get_if<net::ConnectError>(&outcome)) {
     return apply(protocol::ConnectFailed{kind_of(error->kind), std::move(error->detail)});
   }
-  connections_.replace(std::get<std::shared_ptr<net::Channel>>(std::move(outcome)));
-  net::Channel* const current = connections_.current();
+  connections_.attempt(std::get<std::shared_ptr<net::Channel>>(std::move(outcome)));
+  net::Channel* const made = connections_.next();
   net::Channel::Callbacks callbacks;
-  callbacks.received = [this, owner = owner_, current](std::string_view bytes) {
+  callbacks.received = [this, owner = owner_, made](std::string_view bytes) {
     const auto held = owner.lock();
-    if (held && connections_.current() == current) apply(protocol::Received{bytes});
+    if (!held || !connections_.has(made)) return;
+    apply(protocol::Received{bytes, connections_.next() == made});
   };
-  callbacks.closed = [this, owner = owner_, current](net::CloseCause cause, std::string why) {
+  callbacks.closed = [this, owner = owner_, made](net::CloseCause cause, std::string why) {
     const auto held = owner.lock();
-    if (!held || connections_.current() != current) return;
-    {
+    if (!held || !connections_.has(made)) return;
+    const bool is_attempt = connections_.next() == made;
+    if (!is_attempt) {
       const std::lock_guard lock(state_.mutex);
       state_.direct.forbid();
     }
-    connections_.forget();
-    apply(protocol::Disconnected{cause == net::CloseCause::by_peer, std::move(why)});
+    connections_.forget(made);
+    apply(protocol::Disconnected{cause == net::CloseCause::by_peer, std::move(why), is_attempt});
   };
-  current->start(std::move(callbacks));
-  apply(protocol::Connected{current->peer()});
+  made->start(std::move(callbacks));
+  apply(protocol::Connected{made->peer()});
 }
 
 void Driver::execute(protocol::Disconnect& effect) {
-  world_.cancel_connect();
-  if (effect.is_silent) {
-    connections_.set_aside();
-  } else {
-    connections_.close();
+  using Which = protocol::Disconnect::Which;
+  if (effect.which != Which::standing) {
+    world_.cancel_connect();
+    if (effect.is_silent) connections_.set_aside();
+    connections_.attempt(nullptr);
   }
+  if (effect.which != Which::attempt) connections_.close();
 }
 
-void Driver::execute(protocol::Transmit& effect) { connections_.send(std::move(effect.bytes)); }
+void Driver::execute(protocol::Transmit& effect) {
+  if (effect.of_attempt) return connections_.greet(effect.bytes);
+  connections_.send(std::move(effect.bytes));
+}
 
 void Driver::execute(protocol::Complete& effect) {
   Ticket ticket;
@@ -88,6 +94,7 @@ void Driver::execute(protocol::Notify& effect) {
 
 void Driver::execute(protocol::Established&) {
   world_.mark_good();
+  connections_.promote();
   connections_.close_set_aside();
   const std::lock_guard lock(state_.mutex);
   const wire::ServerHello& server = state_.protocol->session().server();

@@ -1,6 +1,7 @@
 #include "client/protocol/connection_state.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace muster::client::protocol {
 
@@ -24,12 +25,14 @@ void ConnectionState::greet(Instant now) {
 }
 
 void ConnectionState::establish() {
-  phase_ = Phase::established;
+  phase_ = Phase::idle;
+  stands_ = true;
+  is_doubted_ = false;
   server_is_dead_ = false;
 }
 
 void ConnectionState::fail(AttemptOutcome attempt, Instant now) {
-  phase_ = Phase::waiting;
+  phase_ = established() ? Phase::idle : Phase::waiting;
   if (attempt != AttemptOutcome::answered) server_is_dead_ = attempt == AttemptOutcome::refused;
   // A long attempt was a wait itself.
   const Instant attempted = overdue_at_ - hello_timeout_;
@@ -37,7 +40,24 @@ void ConnectionState::fail(AttemptOutcome attempt, Instant now) {
   retry_at_ = std::max(rested, now + backoff_.least());
 }
 
+void ConnectionState::doubt(Instant now) {
+  is_doubted_ = true;
+  if (phase_ == Phase::idle) seek(now);
+}
+
+bool ConnectionState::trust() {
+  is_doubted_ = false;
+  server_is_dead_ = false;
+  if (phase_ == Phase::greeting) return false;
+  return std::exchange(phase_, Phase::idle) == Phase::connecting;
+}
+
 void ConnectionState::lose(Instant now) {
+  stands_ = is_doubted_ = false;
+  if (phase_ == Phase::idle) seek(now);
+}
+
+void ConnectionState::seek(Instant now) {
   phase_ = Phase::waiting;
   retry_at_ = is_useful_ ? now : now + backoff_.next();
   is_useful_ = false;
@@ -48,8 +68,7 @@ Instant ConnectionState::next_deadline() const {
     case Phase::waiting: return retry_at_;
     case Phase::connecting:
     case Phase::greeting: return overdue_at_;
-    case Phase::idle:
-    case Phase::established: break;
+    case Phase::idle: break;
   }
   return base::far_future;
 }

@@ -17,28 +17,33 @@ enum class AttemptOutcome : std::uint8_t {
   answered,  ///< somebody is there, but will not have us now
 };
 
-/// Where the connection stands, and when the next attempt is due.
+/// Whether a connection stands, where the attempt to make one is, and when the next one is due.
+///
+/// A connection that is silent is doubted, and another one sought beside it. Whichever is heard
+/// first is used: the old one is trusted again, or the new one takes its place.
 ///
 /// The server counts as dead when an attempt was refused, and as alive again, if cut off, when one
 /// came to nothing; a server that answers "not now" proves neither.
 class ConnectionState {
  public:
   enum class Phase : std::uint8_t {
-    idle,     ///< not opened, or over
+    idle,     ///< nothing is sought: one stands, or it is not opened, or over
     waiting,  ///< for the next attempt
     connecting,
     greeting,  ///< connected; the server's hello is due
-    established,
   };
 
   ConnectionState(Backoff backoff, Duration hello_timeout)
       : backoff_(backoff), hello_timeout_(hello_timeout) {}
 
   Phase phase() const { return phase_; }
-  bool established() const { return phase_ == Phase::established; }
+  bool stands() const { return stands_; }
+  bool is_doubted() const { return is_doubted_; }
+  /// It stands, and nothing speaks against that.
+  bool established() const { return stands_ && !is_doubted_; }
   bool is_attempting() const { return phase_ == Phase::connecting || phase_ == Phase::greeting; }
   bool server_is_dead() const { return server_is_dead_; }
-  bool waits_for_restart() const { return !established() && server_is_dead_; }
+  bool waits_for_restart() const { return !stands_ && server_is_dead_; }
   /// When the connecting began or the hello was sent.
   Instant began() const { return began_; }
 
@@ -52,9 +57,16 @@ class ConnectionState {
   void fail(AttemptOutcome attempt, Instant now);
   /// The next attempt is due by then.
   void try_by(Instant latest) { retry_at_ = std::min(retry_at_, latest); }
-  /// The established connection is over. The next attempt is due at once if it had been of use.
+  /// The connection that stands is silent: an attempt is due beside it.
+  void doubt(Instant now);
+  /// It is heard again. An attempt that has said hello goes on: the server may have accepted it.
+  ///
+  /// returns  whether an attempt to connect is to be ended
+  bool trust();
+  /// The connection that stood is over. If none is sought, the next attempt is due, at once if it
+  /// had been of use.
   void lose(Instant now);
-  void close() { phase_ = Phase::idle; }
+  void close() { phase_ = Phase::idle, stands_ = is_doubted_ = false; }
 
   /// The connection is of use.
   void prove() { backoff_.reset(), is_useful_ = true; }
@@ -66,10 +78,14 @@ class ConnectionState {
   Instant next_deadline() const;
 
  private:
+  void seek(Instant now);
+
   Backoff backoff_;
   Duration hello_timeout_;
   Phase phase_ = Phase::idle;
   Instant opened_{};
+  bool stands_ = false;
+  bool is_doubted_ = false;
   Instant retry_at_{};
   Instant began_{};
   Instant overdue_at_{};

@@ -25,7 +25,9 @@ std::string& Effects::outgoing() {
 std::string& Effects::behind_the_last() {
   if (!effects_.empty()) {
     auto* const last = std::get_if<Transmit>(&effects_.back());
-    if (last != nullptr && last->bytes.size() < joined_bytes_max) return last->bytes;
+    const bool is_joined =
+        last != nullptr && !last->of_attempt && last->bytes.size() < joined_bytes_max;
+    if (is_joined) return last->bytes;
   }
   const auto most = std::max_element(spare_bytes_.begin(), spare_bytes_.end(), has_less_room);
   add(Transmit{std::exchange(*most, {})});
@@ -40,7 +42,9 @@ std::vector<Effect> Effects::take(std::vector<Effect> spare) {
 }
 
 std::optional<Transmit> Effects::take_transmit() {
-  if (effects_.size() != 1 || !std::holds_alternative<Transmit>(effects_[0])) return std::nullopt;
+  if (effects_.size() != 1) return std::nullopt;
+  const auto* const transmit = std::get_if<Transmit>(&effects_[0]);
+  if (transmit == nullptr || transmit->of_attempt) return std::nullopt;
   Transmit only = std::get<Transmit>(std::move(effects_[0]));
   effects_.clear();
   return only;

@@ -44,12 +44,15 @@ struct ConnectFailed {
   ConnectFailure kind = ConnectFailure::refused;
   std::string detail;
 };
+/// `of_attempt`: of the connection that was made last, while an older one stands.
 struct Received {
   std::string_view bytes;
+  bool of_attempt = false;
 };
 struct Disconnected {
   bool by_peer = true;  ///< FIN or RST; false: a local or network failure
   std::string detail;
+  bool of_attempt = false;
 };
 struct Advance {};
 using Input = std::variant<Connected, ConnectFailed, Received, Disconnected, Advance>;
@@ -58,16 +61,19 @@ using Input = std::variant<Connected, ConnectFailed, Received, Disconnected, Adv
 
 /// Open a connection to the first address that answers (the last good one first; after an attempt
 /// that was ended by Disconnect, beginning behind where that was); answered by Connected or
-/// ConnectFailed. Any older connection is closed first.
+/// ConnectFailed. The one that stands, if one does, is kept: until Established it may come back.
 struct Connect {};
 /// Close the connection when what was transmitted has left; nothing of it is an input any more.
 struct Disconnect {
+  enum class Which : std::uint8_t { standing, attempt, both };
+  Which which = Which::both;
   /// It is only silent and may stand: keep it open until the session stands again or is over. To
   /// the server its end would be that of the process, and the grace is short.
   bool is_silent = false;
 };
 struct Transmit {
-  std::string bytes;  ///< whole frames
+  std::string bytes;        ///< whole frames, or the hello
+  bool of_attempt = false;  ///< on the connection that was made last: the hello
 };
 /// The call is over: the body of its reply, or why there is none.
 struct Complete {
@@ -80,7 +86,8 @@ struct Complete {
 struct Notify {
   wire::Event event;
 };
-/// The session stands (again); the limits are known.
+/// The session stands (again), on the connection that was made last: an older one is closed. The
+/// limits are known.
 struct Established {
   bool resumed = false;
 };

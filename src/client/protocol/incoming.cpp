@@ -20,13 +20,23 @@ void Incoming::connection_lost() {
   std::string().swap(parts_);
 }
 
+void Incoming::attempt_lost() {
+  greeting_.drop_rest();
+  greeting_.settle();
+}
+
+void Incoming::take_over_attempt() {
+  inbox_.push(greeting_.rest());
+  greeting_.drop_rest();
+}
+
 Result<std::optional<wire::ServerHello>> Incoming::take_hello() {
-  const std::string_view bytes = inbox_.rest();
+  const std::string_view bytes = greeting_.rest();
   if (Result<void> start = wire::check_magic(bytes); !start) return std::move(start).error();
   if (bytes.size() < wire::server_hello_bytes) return std::optional<wire::ServerHello>();
   auto hello = wire::decode_server_hello(bytes.substr(0, wire::server_hello_bytes));
   if (!hello) return std::move(hello).error();
-  inbox_.consume(wire::server_hello_bytes);
+  greeting_.consume(wire::server_hello_bytes);
   return std::optional(*std::move(hello));
 }
 

@@ -12,8 +12,8 @@
 
 namespace muster::client::protocol {
 
-/// The bytes of one connection, cut into its hello and its frames; long replies are put together
-/// from their parts.
+/// The bytes that come: of the connection that stands, cut into frames, and long replies put
+/// together from their parts; and of an attempt to make one, up to its hello.
 class Incoming {
  public:
   void push(std::string_view bytes) { inbox_.push(bytes); }
@@ -22,7 +22,14 @@ class Incoming {
   /// The connection is over, also while what it brought is being read.
   void connection_lost();
 
-  /// Nothing: not all of it has come.
+  void push_of_attempt(std::string_view bytes) { greeting_.push(bytes); }
+  void settle_attempt() { greeting_.settle(); }
+  void attempt_lost();
+  /// The attempt takes the place of what stood: what it has brought and was not read is read next,
+  /// and settled before `settle_attempt`.
+  void take_over_attempt();
+
+  /// Of the attempt. Nothing: not all of it has come.
   /// errors  what comes is no hello of a server
   Result<std::optional<wire::ServerHello>> take_hello();
   /// Nothing: no whole frame is left. What it views is valid until `settle`.
@@ -37,6 +44,7 @@ class Incoming {
 
  private:
   Inbox inbox_;
+  Inbox greeting_;
   CallId parts_of_ = 0;  ///< the reply whose first parts have come; 0: none
   std::string parts_;
 };

@@ -44,10 +44,6 @@ Instant Liveness::falls_silent_at(const Lease& lease) const {
   return std::max(*since, heard_) + patience();
 }
 
-Instant Liveness::next_deadline(const Lease& lease) const {
-  return is_connected_ ? std::min(heartbeat_at_, falls_silent_at(lease)) : base::far_future;
-}
-
 /// How long a server that can be reached may take to be heard.
 Duration Liveness::patience() const {
   return std::max(session_timeout_ / 5, 2 * heartbeat_interval_);

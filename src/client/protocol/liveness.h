@@ -29,8 +29,7 @@ class Liveness {
   /// When to try another connection: TCP alone may take as long to notice that a broken path has
   /// healed as it was broken.
   Instant falls_silent_at(const Lease& lease) const;
-  /// When a heartbeat, or another connection, is due.
-  Instant next_deadline(const Lease& lease) const;
+  Instant next_heartbeat() const { return is_connected_ ? heartbeat_at_ : base::far_future; }
 
  private:
   Duration patience() const;

@@ -3,6 +3,8 @@
 //   open -> connect -> our hello, its hello -> established
 //   established -> (lost) -> connect -> our hello with session and token, its hello -> established
 //   its hello says that the session is no more -> over -> open
+//   established -> (silent) -> connect beside it -> heard again; or as after a loss, when its hello
+//   has come on the new one: the old one is kept until then
 //
 // Hellos that only say "not now" are failed attempts. Whoever says something that is no hello
 // is not our server: before the first session that is final, since the address must be wrong.
@@ -63,7 +65,7 @@ Protocol::Protocol(const Protocol& broken, Error why)
 
 void Protocol::open(Instant now) {
   const Admission admission = session_.admission();
-  const bool is_idle = connection_.phase() == ConnectionState::Phase::idle;
+  const bool is_idle = connection_.phase() == ConnectionState::Phase::idle && !connection_.stands();
   if (!is_idle || (admission != Admission::open && admission != Admission::over)) return;
   session_.open();
   liveness_.note_event(now);
@@ -98,9 +100,10 @@ void Protocol::cancel(CallId id, Instant now) {
 
 void Protocol::close(Instant now) {
   if (session_.admission() == Admission::closed) return;
-  if (established()) wire::append_goodbye(effects_.outgoing(), "closed");
-  if (established() || connection_.is_attempting()) effects_.add(Disconnect{});
+  if (connection_.stands()) wire::append_goodbye(effects_.outgoing(), "closed");
+  if (connection_.stands() || connection_.is_attempting()) effects_.add(Disconnect{});
   forget_connection();
+  incoming_.attempt_lost();
   connection_.close();
   requests_.session_ended();
   session_.close();
@@ -124,7 +127,9 @@ void Protocol::on(const Connected&, Instant now) {
   if (connection_.phase() != ConnectionState::Phase::connecting) return;
   connection_.greet(now);
   session_.connected();
-  wire::append_client_hello(effects_.outgoing(), session_.options().identity);
+  Transmit hello{{}, true};
+  wire::append_client_hello(hello.bytes, session_.options().identity);
+  effects_.add(std::move(hello));
 }
 
 void Protocol::on(const ConnectFailed& input, Instant now) {
@@ -141,7 +146,7 @@ void Protocol::on(const ConnectFailed& input, Instant now) {
 void Protocol::on(const Disconnected& input, Instant now) {
   std::string detail = input.detail;
   if (detail.empty()) detail = input.by_peer ? "the other side closed it" : "it broke";
-  if (established()) {
+  if (connection_.stands() && !input.of_attempt) {
     lose_connection(session_.error_of(ErrorCode::unavailable, "the connection was lost: " + detail),
                     now);
   } else if (connection_.is_attempting()) {
@@ -153,19 +158,24 @@ void Protocol::on(const Disconnected& input, Instant now) {
 
 // The session.
 
-void Protocol::accept(wire::ServerHello hello, Instant now) {
+/// returns  whether it was good
+bool Protocol::accept(wire::ServerHello hello, Instant now) {
   const bool resumes = session_.exists();
   if (resumes && !hello.resumed) {
     // It should have refused; so at least we do.
     const bool same = hello.incarnation == session_.server().incarnation;
     hello.status =
         static_cast<std::uint16_t>(same ? ErrorCode::session_expired : ErrorCode::server_restarted);
-    return refuse(hello, now);
+    refuse(hello, now);
+    return false;
   }
+  if (connection_.stands()) forget_connection();
+  incoming_.take_over_attempt();
   session_.accept(std::move(hello));
   lease_.begin(connection_.began());
   connection_.establish();
   liveness_.begin(session_.server().limits, now);
+  liveness_.hear(now);
   settle_admission(now);
   if (!resumes) effects_.go_first(echo_of(session_.server().token));
   effects_.add(Established{resumes});
@@ -174,12 +184,13 @@ void Protocol::accept(wire::ServerHello hello, Instant now) {
   }
   requests_.send_again(now);
   requests_.send_queued(now);
+  return true;
 }
 
 void Protocol::refuse(const wire::ServerHello& hello, Instant now) {
   Error why = session_.refusal(hello);
   if (!is_passing(why.code)) return end_session(std::move(why), now);
-  effects_.add(Disconnect{});
+  effects_.add(Disconnect{Disconnect::Which::attempt});
   fail_attempt(AttemptOutcome::answered, std::move(why), now);
 }
 
@@ -188,8 +199,8 @@ void Protocol::meet_stranger(Error error, Instant now) {
   why.expected = error.expected;
   why.actual = error.actual;
   if (!session_.exists()) return end_session(std::move(why), now);
-  effects_.add(Disconnect{});
-  requests_.end_all(why, now);
+  effects_.add(Disconnect{Disconnect::Which::attempt});
+  if (!connection_.stands()) requests_.end_all(why, now);
   fail_attempt(AttemptOutcome::refused, std::move(why), now);
 }
 
@@ -197,7 +208,7 @@ void Protocol::fail_attempt(AttemptOutcome attempt, Error why, Instant now) {
   effects_.log(LogLevel::debug,
                "cannot connect to " + session_.options().where + ": " + why.detail);
   session_.attempt_failed(std::move(why));
-  forget_connection();
+  incoming_.attempt_lost();
   connection_.fail(attempt, now);
 }
 
@@ -211,8 +222,9 @@ void Protocol::lose_connection(Error why, Instant now) {
 
 void Protocol::end_session(Error why, Instant now) {
   const bool there_was_one = session_.exists();
-  if (established() || connection_.is_attempting()) effects_.add(Disconnect{});
+  if (connection_.stands() || connection_.is_attempting()) effects_.add(Disconnect{});
   forget_connection();
+  incoming_.attempt_lost();
   connection_.close();
   requests_.session_ended();
   effects_.log(LogLevel::warning, "the session at " + session_.options().where + " is over: " +
@@ -222,6 +234,7 @@ void Protocol::end_session(Error why, Instant now) {
   if (there_was_one) effects_.add(Notify{{wire::EventKind::session_ended, 0, std::move(why)}});
 }
 
+/// That stood.
 void Protocol::forget_connection() {
   effects_.go_first({});
   incoming_.connection_lost();
@@ -233,16 +246,18 @@ void Protocol::forget_connection() {
 // Time.
 
 void Protocol::do_what_is_due(Instant now) {
-  if (now >= liveness_.falls_silent_at(lease_)) {
-    effects_.add(Disconnect{.is_silent = true});
-    lose_connection(
+  if (established() && now >= liveness_.falls_silent_at(lease_)) {
+    Error why =
         session_.error_of(ErrorCode::unavailable,
-                          "the server is silent for " + base::rounded(liveness_.silence(now))),
-        now);
+                          "the server is silent for " + base::rounded(liveness_.silence(now)));
+    effects_.log(LogLevel::info,
+                 "another connection to " + session_.options().where + " is tried: " + why.detail);
+    session_.attempt_failed(std::move(why));
+    connection_.doubt(now);
   }
   if (connection_.attempt_is_overdue(now)) {
     const bool greeting = connection_.phase() == ConnectionState::Phase::greeting;
-    effects_.add(Disconnect{.is_silent = greeting && session_.exists()});
+    effects_.add(Disconnect{Disconnect::Which::attempt, greeting && session_.exists()});
     fail_attempt(AttemptOutcome::silent,
                  session_.error_of(ErrorCode::unavailable,
                                    std::string(greeting ? "no hello came within "
@@ -265,8 +280,10 @@ void Protocol::do_what_is_due(Instant now) {
 
 Instant Protocol::next_deadline() const {
   const Instant of_session = session_.next_deadline(connection_, lease_);
-  return std::min(std::min(connection_.next_deadline(), requests_.next_wake()),
-                  std::min(of_session, liveness_.next_deadline(lease_)));
+  const Instant silence = established() ? liveness_.falls_silent_at(lease_) : base::far_future;
+  const Instant of_connection = std::min(connection_.next_deadline(), silence);
+  return std::min(std::min(of_connection, requests_.next_wake()),
+                  std::min(of_session, liveness_.next_heartbeat()));
 }
 
 void Protocol::settle_admission(Instant now) {

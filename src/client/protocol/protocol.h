@@ -61,6 +61,7 @@ class Protocol {
   Effects& effects() { return effects_; }
   const Session& session() const { return session_; }
   const Requests& requests() const { return requests_; }
+  /// The session stands, on a connection that is not doubted.
   bool established() const { return connection_.established(); }
 
  private:
@@ -71,7 +72,7 @@ class Protocol {
   void on(const Disconnected& input, Instant now);
 
   // The session.
-  void accept(wire::ServerHello hello, Instant now);
+  bool accept(wire::ServerHello hello, Instant now);
   void refuse(const wire::ServerHello& hello, Instant now);
   void meet_stranger(Error error, Instant now);
   void fail_attempt(AttemptOutcome attempt, Error why, Instant now);
@@ -80,7 +81,7 @@ class Protocol {
   void forget_connection();
 
   // What the server says.
-  void read_hello(Instant now);
+  bool read_hello(Instant now);
   void read_frames(Instant now);
   Result<void> read_frame(const wire::Frame& frame, Instant now);
   Result<void> read_reply(const wire::Frame& frame, Instant now);

@@ -16,28 +16,39 @@ bool ends_session(ErrorCode code) {
 }  // namespace
 
 void Protocol::on(const Received& input, Instant now) {
-  const bool is_greeting = connection_.phase() == ConnectionState::Phase::greeting;
-  if (!is_greeting && !established()) return;
-  liveness_.hear(now);
-  incoming_.push(input.bytes);
-  if (is_greeting) read_hello(now);
-  read_frames(now);
-  incoming_.settle();
-}
-
-void Protocol::read_hello(Instant now) {
-  auto hello = incoming_.take_hello();
-  if (!hello) return meet_stranger(std::move(hello).error(), now);
-  if (!*hello) return;
-  if ((*hello)->status == 0) {
-    accept(**std::move(hello), now);
-  } else {
-    refuse(**hello, now);
+  if (connection_.stands() && !input.of_attempt) {
+    liveness_.hear(now);
+    const bool ends_attempt = connection_.is_doubted() && connection_.trust();
+    if (ends_attempt) effects_.add(Disconnect{Disconnect::Which::attempt});
+    incoming_.push(input.bytes);
+    read_frames(now);
+    incoming_.settle();
+  } else if (connection_.phase() == ConnectionState::Phase::greeting) {
+    if (!connection_.stands()) liveness_.hear(now);
+    incoming_.push_of_attempt(input.bytes);
+    if (read_hello(now)) {  // what came behind it is in `incoming_`
+      read_frames(now);
+      incoming_.settle();
+    }
+    incoming_.settle_attempt();
   }
 }
 
+/// returns  whether the session stands on this connection now
+bool Protocol::read_hello(Instant now) {
+  auto hello = incoming_.take_hello();
+  if (!hello) {
+    meet_stranger(std::move(hello).error(), now);
+    return false;
+  }
+  if (!*hello) return false;
+  if ((*hello)->status == 0) return accept(**std::move(hello), now);
+  refuse(**hello, now);
+  return false;
+}
+
 void Protocol::read_frames(Instant now) {
-  while (established()) {
+  while (connection_.stands()) {
     auto frame = incoming_.take_frame(session_.frame_limits().reply_bytes_max);
     if (!frame) return break_off(std::move(frame).error(), now);
     if (!*frame) break;
@@ -130,7 +141,7 @@ void Protocol::read_goodbye(const wire::Frame& frame, Instant now) {
   session_.server_parted(parting);
   Error why = session_.error_of(ErrorCode::unavailable, parting);
   session_.blame_host(why, LossCause::closed, liveness_.silence(now));
-  effects_.add(Disconnect{});
+  effects_.add(Disconnect{Disconnect::Which::standing});
   requests_.end_all(why, now);
   connection_.distrust();
   lose_connection(std::move(why), now);
@@ -140,7 +151,7 @@ void Protocol::break_off(Error error, Instant now) {
   Error why = session_.error_of(ErrorCode::protocol_error, std::move(error.detail));
   why.actual = error.actual;
   why.limit = error.limit;
-  effects_.add(Disconnect{});
+  effects_.add(Disconnect{Disconnect::Which::standing});
   if (++broken_off_count_ > 1) requests_.end_all(why, now);
   connection_.distrust();
   lose_connection(std::move(why), now);

@@ -118,7 +118,7 @@ void Requests::send_again(Instant now) {
 }
 
 void Requests::send_abandons() {
-  while (connection_.established() && receipts_.has_abandons()) {
+  while (connection_.stands() && receipts_.has_abandons()) {
     const auto& ids = receipts_.take_abandons(++last_serial_);
     wire::append_ids(effects_.outgoing(), wire::FrameType::abandon, 0, ids);
   }
