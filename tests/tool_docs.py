@@ -1,8 +1,9 @@
 """Test: what tells of the programs' flags and commands says what --help says.
 
 tool_docs.py MUSTERCTL MUSTERD: the man pages have every flag and command of --help and no others,
-and pass the checkers that are installed; bash completes all of them, and the names that a server
-has; the completion of zsh names the same. Prints what differs; exits 1 if something does.
+and pass the checkers that are installed; exit codes are told in the same words everywhere; bash
+completes flags and commands, and the names that a server has; the completion of zsh names the same.
+Prints what differs; exits 1 if something does.
 """
 
 import os
@@ -82,6 +83,42 @@ def check_page(path, flags, commands):
         complaints = (told.stdout + told.stderr).strip()
         if told.returncode != 0 or complaints:
             find(f"{path.name}: {checker}: {complaints}")
+
+
+def words(text):
+    return re.sub(r"[^a-z0-9-]+", " ", text.lower()).strip()
+
+
+def exit_codes_of_help(text):
+    section = re.search(r"^Exit codes:\n((?:  .*\n)*)", text, re.MULTILINE)[1]
+    return {code: words(told)
+            for code, told in re.findall(r"^  (\d)  (.*(?:\n     .*)*)", section, re.MULTILINE)}
+
+
+def exit_codes_of_page(path):
+    text = path.read_text(encoding="utf-8").replace(r"\-", "-")
+    section = re.search(r"^\.SH EXIT STATUS\n(.*?)^\.SH ", text, re.MULTILINE | re.DOTALL)[1]
+    return {code: words(re.sub(r"^\.B ", "", told, flags=re.MULTILINE))
+            for code, told in re.findall(r"\.TP\n\.B (\d)\n(.*?)(?=\.TP|\Z)", section, re.DOTALL)}
+
+
+def exit_codes_of_document(path):
+    rows = re.findall(r"^\| (\d) \| (.*) \|$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {code: words(told) for code, told in rows}
+
+
+def check_exit_codes(program, page, document=None):
+    """Each is told in the same words wherever it is."""
+    in_help = exit_codes_of_help(said(program, "--help").stdout)
+    if len(in_help) != 5:
+        find(f"{program} --help: its exit codes were read as {in_help}")
+    others = {page.name: exit_codes_of_page(page)}
+    if document is not None:
+        others[document.name] = exit_codes_of_document(document)
+    for name, told in others.items():
+        for code in sorted(in_help.keys() | told.keys()):
+            if told.get(code) != in_help.get(code):
+                find(f"{name}: exit code {code}: {told.get(code)}; --help: {in_help.get(code)}")
 
 
 def completed(line, musterctl, environment=None):
@@ -169,6 +206,8 @@ def main():
     everything = program.long_flags.union(*(command.long_flags for command in helps.values()))
     check_page(ROOT / "docs/man/musterctl.1", everything, program.commands)
     check_page(ROOT / "docs/man/musterd.8", Help(musterd).long_flags, [])
+    check_exit_codes(musterctl, ROOT / "docs/man/musterctl.1")
+    check_exit_codes(musterd, ROOT / "docs/man/musterd.8", ROOT / "docs/operations.md")
     check_bash(musterctl, program, helps)
     check_bash_with_server(musterctl, musterd)
     check_zsh(program, helps)

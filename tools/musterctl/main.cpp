@@ -30,7 +30,7 @@ Examples:
   musterctl --server trainer-0:29400 --namespace job7 ls --watch=5s
 
 Exit codes:
-  0  done; for `why` also if the group hangs
+  0  done; for `why` also if the group hangs, and for a watch that was ended
   1  the server refused, a key is there or has another value, the outcome of a change is unknown,
      or the standard input or output fails
   2  wrong usage

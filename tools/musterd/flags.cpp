@@ -35,12 +35,12 @@ SIGTERM and SIGINT end it in order, its clients are told; a second one ends it a
 nothing: there is nothing to reload.
 
 Exit codes:
-  0  stopped in order
-  1  the system refused something, memory was out, or the defect is in musterd
-  2  wrong usage: flag, environment, file or limits
+  0  stopped in order, or printed what was asked for
+  1  the system refused something, or memory was out while it served and what it kept is lost
+  2  a flag, a variable, a line of the file or a limit is wrong
   3  another program listens on an address
-  4  an address is not loopback and --allow-unauthenticated was not given, or the
-     system does not permit it)";
+  4  an address is not loopback and --allow-unauthenticated was not given, or the system does not
+     permit it)";
 
 GivenByName read_environment() {
   GivenByName given;
