@@ -9,7 +9,7 @@
 namespace musterctl {
 namespace {
 
-termios before;
+termios terminal_before;
 std::atomic<bool> is_changed{false};
 
 }  // namespace
@@ -17,8 +17,8 @@ std::atomic<bool> is_changed{false};
 Keyboard::Keyboard() {
   // In the background, to change the terminal would stop the program.
   if (::isatty(STDIN_FILENO) == 0 || ::tcgetpgrp(STDIN_FILENO) != ::getpgrp()) return;
-  if (::tcgetattr(STDIN_FILENO, &before) != 0) return;
-  termios changed = before;
+  if (::tcgetattr(STDIN_FILENO, &terminal_before) != 0) return;
+  termios changed = terminal_before;
   changed.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
   changed.c_cc[VMIN] = 0;
   changed.c_cc[VTIME] = 0;
@@ -37,7 +37,7 @@ std::string Keyboard::typed() {
 }
 
 void Keyboard::restore() {
-  if (is_changed.exchange(false)) ::tcsetattr(STDIN_FILENO, TCSANOW, &before);
+  if (is_changed.exchange(false)) ::tcsetattr(STDIN_FILENO, TCSANOW, &terminal_before);
 }
 
 }  // namespace musterctl
