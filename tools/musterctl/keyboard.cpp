@@ -1,5 +1,6 @@
 #include "keyboard.h"
 
+#include <signal.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -23,6 +24,8 @@ Keyboard::Keyboard() {
   changed.c_cc[VMIN] = 0;
   changed.c_cc[VTIME] = 0;
   if (::tcsetattr(STDIN_FILENO, TCSANOW, &changed) != 0) return;
+  ::signal(SIGTTIN, SIG_IGN);  // sent to the background later, it goes on without keys
+  ::signal(SIGTTOU, SIG_IGN);
   is_changed = true;
   is_ours_ = true;
 }
