@@ -332,8 +332,8 @@ void Sessions::end(Session& session, Error why, LossCause cause) {
   end(session, cause);
 }
 
-void Sessions::break_off(Session& session, std::string how) {
-  Error why = failure(ErrorCode::protocol_error, how);
+void Sessions::break_off(Session& session, std::string breach) {
+  Error why = failure(ErrorCode::protocol_error, std::move(breach));
   why.decided_by = "server";
   tell_why(services_.effects(), session, why);
   connections_.close(session.connection, std::move(why));

@@ -32,7 +32,7 @@ class Sessions {
   void stop(const std::string& reason);
   void expire(Session& session);
   /// Closes the connection of a client that breaks the protocol. Its session has the grace.
-  void break_off(Session& session, std::string how);
+  void break_off(Session& session, std::string breach);
   /// Ends a session as a loss does.
   void end(Session& session, Error why, LossCause cause);
 
