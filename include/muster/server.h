@@ -46,9 +46,11 @@ struct ServerOptions {
   Duration namespace_idle_lifetime{0};
   std::uint64_t memory_bytes_max = 1ull << 30;
   std::uint64_t namespace_memory_bytes_max = 0;  ///< 0: as memory_bytes_max
-  std::uint32_t hello_connections_max = 256;     ///< connections that have sent no hello yet
-  std::uint32_t hello_connections_per_address_max = 64;
-  int listen_backlog = 65535;
+  /// Places for connections that have sent no hello yet, beside those of `connections_max`, of
+  /// which they may have all that are free. When all are taken, a further one takes the place of
+  /// the oldest one of the address that has most.
+  std::uint32_t hello_connections_max = 1024;
+  int listen_backlog = 4096;
 
   std::shared_ptr<IoThread> io_thread;  ///< none: the server starts its own
   /// How long the I/O thread polls for the next event before it sleeps. To wake a sleeping core

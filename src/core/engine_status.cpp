@@ -49,8 +49,6 @@ void add_limits(Fields& fields, const Options& options) {
   fields.number("namespace_memory_bytes_max", options.namespace_memory_bytes_max);
   fields.number("connections_max", options.connections.connections_max);
   fields.number("hello_connections_max", options.connections.hello_connections_max);
-  fields.number("hello_connections_per_address_max",
-                options.connections.hello_connections_per_address_max);
   fields.number("sessions_max", options.sessions_max);
   fields.number("namespaces_max", options.name_spaces_max);
   fields.number("namespaces_per_address_max", options.name_spaces_per_unit_max);

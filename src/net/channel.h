@@ -22,18 +22,31 @@ enum class CloseCause : std::uint8_t {
   lost,     ///< anything else: time-out of the kernel, no route
 };
 
+/// Who is told what happens to a channel. Stands until the channel has called `closed`, or `close`
+/// was called; any of these calls may end it.
+class ChannelOwner {
+ public:
+  /// Bytes came; valid during the call. Everything queued meanwhile leaves after it.
+  virtual void received(std::string_view bytes) = 0;
+  /// The connection is over, and not because `close` was called. The last call, after all that the
+  /// peer sent before it was over (unless reading is paused); never made from within a member
+  /// function of the channel.
+  virtual void closed(CloseCause cause, std::string detail) = 0;
+  /// Some of what could not leave at once has left meanwhile.
+  virtual void drained() = 0;
+
+ protected:
+  ~ChannelOwner() = default;
+};
+
 /// Bytes to and from one peer, in order: a connection, or what a test puts in its place. What is
 /// asked for each reply is not virtual; what is virtual is called a few times per reply at most.
 class Channel {
  public:
+  /// An owner as functions, which are kept until the channel is over. `drained` may be empty.
   struct Callbacks {
-    /// Bytes came; valid during the call. Everything queued meanwhile leaves after it.
     std::function<void(std::string_view bytes)> received;
-    /// The connection is over, and not because `close` was called. The last callback, after all
-    /// that the peer sent before it was over (unless reading is paused); never called from within
-    /// a member function.
     std::function<void(CloseCause cause, std::string detail)> closed;
-    /// Some of what could not leave at once has left meanwhile. May be empty.
     std::function<void()> drained;
   };
 
@@ -42,7 +55,10 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  virtual void start(Callbacks callbacks) = 0;
+  void start(ChannelOwner& owner);
+  void start(Callbacks callbacks);
+  /// From now on another owner is told.
+  void pass_to(ChannelOwner& owner) { owner_ = &owner; }
 
   /// Queues bytes behind what was queued before: a copy, or by reference when they are many.
   virtual void send(std::string_view bytes) = 0;
@@ -85,10 +101,16 @@ class Channel {
   base::Instant stalled_since() const { return stalled_since_; }
 
   /// The other side's address, such as "10.0.0.7:51234"; "unix:/path" of the own side's socket.
-  const std::string& peer() const { return peer_; }
+  virtual std::string peer() const = 0;
 
  protected:
-  std::string peer_;
+  /// `owner_` is there.
+  virtual void begin() = 0;
+  /// Nobody is told anything any more.
+  void let_go_of_owner();
+
+  ChannelOwner* owner_ = nullptr;
+  std::shared_ptr<ChannelOwner> callbacks_;  ///< the owner, if it was given as functions
   std::uint64_t unsent_bytes_ = 0;
   std::uint64_t unsent_own_bytes_ = 0;
   base::Instant stalled_since_ = base::far_future;

@@ -41,6 +41,10 @@ void set_option(int fd, int name, int value) {
   ::setsockopt(fd, IPPROTO_TCP, name, &value, sizeof(value));  // refused by Unix sockets
 }
 
+int in_milliseconds(Duration duration) {
+  return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
+}
+
 CloseCause cause_of(int error) {
   return error == 0 || error == ECONNRESET || error == EPIPE ? CloseCause::by_peer
                                                              : CloseCause::lost;
@@ -52,29 +56,40 @@ bool is_retry(int error) { return error == EAGAIN || error == EINTR; }
 
 std::shared_ptr<Connection> Connection::create(Loop& loop, UniqueFd fd, const SocketAddress& peer,
                                                Duration user_timeout) {
-  return std::shared_ptr<Connection>(new Connection(loop, std::move(fd), peer, user_timeout));
+  if (!peer.is_unix()) set_options(fd.get(), user_timeout);
+  return accepted(loop, std::move(fd), peer);
 }
 
-Connection::Connection(Loop& loop, UniqueFd fd, const SocketAddress& peer, Duration user_timeout)
-    : Watcher(loop) {
+std::shared_ptr<Connection> Connection::accepted(Loop& loop, UniqueFd fd,
+                                                 const SocketAddress& peer) {
+  return std::make_shared<Connection>(Passkey(), loop, std::move(fd), peer);
+}
+
+Connection::Connection(Passkey, Loop& loop, UniqueFd fd, const SocketAddress& peer)
+    : Watcher(loop), address_(peer) {
   hold(std::move(fd));
+  if (address_.is_there()) return;
   const bool is_nameless = peer.is_unix() && peer.host().empty();
-  peer_ = to_string(is_nameless ? SocketAddress::local_of(Watcher::fd()) : peer);
-  if (!peer.is_unix()) {
-    set_option(Watcher::fd(), TCP_NODELAY, 1);
-    set_user_timeout(user_timeout);
-  }
+  unix_peer_ = std::make_unique<const std::string>(
+      to_string(is_nameless ? SocketAddress::local_of(Watcher::fd()) : peer));
 }
 
 Connection::~Connection() { close(); }
 
-void Connection::set_user_timeout(Duration user_timeout) {
-  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(user_timeout);
-  set_option(fd(), TCP_USER_TIMEOUT, static_cast<int>(milliseconds.count()));
+void Connection::set_options(int fd, Duration user_timeout) {
+  set_option(fd, TCP_NODELAY, 1);
+  set_option(fd, TCP_USER_TIMEOUT, in_milliseconds(user_timeout));
 }
 
-void Connection::start(Callbacks callbacks) {
-  callbacks_ = std::move(callbacks);
+void Connection::set_user_timeout(Duration user_timeout) {
+  set_option(fd(), TCP_USER_TIMEOUT, in_milliseconds(user_timeout));
+}
+
+std::string Connection::peer() const {
+  return unix_peer_ ? *unix_peer_ : to_string(address_.address());
+}
+
+void Connection::begin() {
   state_ = State::open;
   self_ = shared_from_this();
   update_watch();
@@ -152,7 +167,7 @@ std::size_t Connection::read_once() {
     return 0;
   }
   room_ = {};
-  callbacks_.received({buffer.data(), static_cast<std::size_t>(count)});
+  owner_->received({buffer.data(), static_cast<std::size_t>(count)});
   const bool may_be_more =
       static_cast<std::size_t>(count) == asked && state_ == State::open && !paused_;
   return may_be_more ? asked : 0;
@@ -219,7 +234,7 @@ void Connection::write_queue() {
     took(static_cast<std::size_t>(sent));
   }
   reset_queue();
-  if (state_ == State::lingering) ::shutdown(fd(), SHUT_WR);
+  if (state_ == State::lingering && !std::exchange(is_shut_, true)) ::shutdown(fd(), SHUT_WR);
 }
 
 /// returns  as sendmsg
@@ -280,9 +295,9 @@ void Connection::on_writable() {
   const std::uint64_t before_bytes = unsent_bytes_;
   is_blocked_ = false;
   flush();
-  if (state_ == State::open && unsent_bytes_ != before_bytes && callbacks_.drained) {
+  if (state_ == State::open && unsent_bytes_ != before_bytes) {
     in_callback_ = true;
-    callbacks_.drained();
+    owner_->drained();
     leave_callback();
     flush();
   }
@@ -298,7 +313,7 @@ std::size_t Connection::send_now(int descriptor, std::string_view bytes) noexcep
 
 void Connection::leave_callback() {
   in_callback_ = false;
-  if (state_ == State::closed || state_ == State::lingering) callbacks_ = {};
+  if (state_ == State::closed || state_ == State::lingering) let_go_of_owner();
 }
 
 void Connection::fail(int error, const char* during) {
@@ -312,10 +327,11 @@ void Connection::fail(int error, const char* during) {
       [self = shared_from_this(), cause = cause_of(error), text = std::move(detail)]() mutable {
         self->read_the_rest();
         if (self->state_ != State::failing) return;
-        const Callbacks callbacks = std::move(self->callbacks_);
+        const auto callbacks = std::move(self->callbacks_);
+        ChannelOwner* const owner = self->owner_;
         const UniqueFd fd = self->give_away();  // until the owner knows that it is over
         self->close();
-        callbacks.closed(cause, std::move(text));
+        owner->closed(cause, std::move(text));
       });
 }
 
@@ -327,7 +343,7 @@ void Connection::read_the_rest() {
   while (state_ == State::failing && !paused_) {
     const ssize_t count = ::recv(fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (count <= 0) break;
-    callbacks_.received({buffer.data(), static_cast<std::size_t>(count)});
+    owner_->received({buffer.data(), static_cast<std::size_t>(count)});
   }
   leave_callback();
 }
@@ -340,13 +356,13 @@ void Connection::close() {
   reset_queue();
   let_go();
   if (linger_) linger_->cancel();
-  if (!in_callback_) callbacks_ = {};
+  if (!in_callback_) let_go_of_owner();
 }
 
 void Connection::close_after_flush(Duration at_most) {
   if (state_ != State::open && state_ != State::fresh) return close();
   state_ = State::lingering;
-  if (!in_callback_) callbacks_ = {};
+  if (!in_callback_) let_go_of_owner();
   linger_ = std::make_unique<Timer>(loop());
   linger_->set_after(at_most, [this] {
     const auto self = shared_from_this();

@@ -20,19 +20,27 @@ namespace muster::net {
 /// One stream socket (TCP or Unix) on the I/O thread. Reads whatever comes, and sends what was
 /// queued during one batch of reads in one write. Used on the I/O thread only.
 ///
-/// The socket has TCP_NODELAY, keepalive off, TCP_USER_TIMEOUT as given, and is close-on-exec.
-/// Reading and writing hold the connection alive until `closed` has been called or `close` was.
+/// The socket has TCP_NODELAY, TCP_USER_TIMEOUT as given, and is close-on-exec. Reading and writing
+/// hold the connection alive until `closed` has been called or `close` was.
 class Connection final : public Channel,
                          public Watcher,
                          public std::enable_shared_from_this<Connection> {
+  struct Passkey {};
+
  public:
   /// peer          who is at the other end of `fd`, which does not block
   /// user_timeout  how long the peer may acknowledge nothing before the connection is lost
   static std::shared_ptr<Connection> create(Loop& loop, UniqueFd fd, const SocketAddress& peer,
                                             Duration user_timeout);
+  /// What every socket of TCP has. Linux gives what a listening socket has to those that it
+  /// accepts.
+  static void set_options(int fd, Duration user_timeout);
+  /// The same of a socket that has these options.
+  static std::shared_ptr<Connection> accepted(Loop& loop, UniqueFd fd, const SocketAddress& peer);
+
+  Connection(Passkey, Loop& loop, UniqueFd fd, const SocketAddress& peer);
   ~Connection() override;
 
-  void start(Callbacks callbacks) override;
   void set_user_timeout(Duration user_timeout) override;
 
   void send(std::string_view bytes) override;
@@ -51,6 +59,7 @@ class Connection final : public Channel,
   void close_after_flush(Duration at_most) override;
   bool is_open() const override { return state_ == State::open; }
   bool is_lingering() const override { return state_ == State::lingering; }
+  std::string peer() const override;
 
  private:
   enum class State : std::uint8_t { fresh, open, failing, lingering, closed };
@@ -62,8 +71,7 @@ class Connection final : public Channel,
 
   class Visit;
 
-  Connection(Loop& loop, UniqueFd fd, const SocketAddress& peer, Duration user_timeout);
-
+  void begin() override;
   void on_ready(std::uint32_t events) override;
   void on_loop_end() noexcept override;
   void update_watch();
@@ -82,7 +90,8 @@ class Connection final : public Channel,
   void read_the_rest();
   void leave_callback();
 
-  Callbacks callbacks_;
+  InternetAddress address_;                       ///< the peer's; none: see `unix_peer_`
+  std::unique_ptr<const std::string> unix_peer_;  ///< named when it came: nothing else keeps it
   std::span<char> room_;
   std::vector<Piece> queue_;  ///< from `first_` on; what is before has left
   std::size_t first_ = 0;
@@ -95,6 +104,7 @@ class Connection final : public Channel,
   bool paused_ = false;
   bool in_callback_ = false;
   bool is_visited_ = false;  ///< by the loop
+  bool is_shut_ = false;     ///< the peer is told that nothing more comes
 };
 
 }  // namespace muster::net

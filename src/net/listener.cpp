@@ -1,6 +1,7 @@
 #include "net/listener.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -8,14 +9,17 @@
 #include "net/failure.h"
 
 // Life cycle: created -> `start` -> waits for a newcomer -> takes up to `accepts_per_turn` ->
-// waits again; `pause` leaves newcomers in the kernel's backlog. Without a free descriptor accept
-// cannot even refuse: then the reserve is closed, one newcomer takes its place, hears why it is
-// sent away and goes, and the reserve is taken again. Until then nobody else is accepted.
+// waits again. So many are taken at once that the kernel's backlog does not run full while others
+// have their turn: who finds no place there tries again after a second only.
+//
+// Without a free descriptor accept cannot even refuse. Somebody may give up one for the newcomer;
+// else the reserve is closed, one newcomer takes its place, hears why it is sent away and goes, and
+// the reserve is taken again. Until then nobody else is accepted.
 
 namespace muster::net {
 namespace {
 
-constexpr int accepts_per_turn = 64;
+constexpr int accepts_per_turn = 512;
 constexpr Duration farewell_time = std::chrono::milliseconds(300);
 constexpr Duration retry_delay = std::chrono::milliseconds(50);
 
@@ -45,13 +49,6 @@ void Listener::start(Callbacks callbacks) {
   wait();
 }
 
-void Listener::pause() { paused_ = true; }
-
-void Listener::resume() {
-  paused_ = false;
-  wait();
-}
-
 void Listener::close() {
   if (closed_) return;
   closed_ = true;
@@ -61,10 +58,9 @@ void Listener::close() {
   if (leaving_) leaving_->close();
 }
 
-/// A pause is seen when the next newcomer comes: most often it is over before that.
 void Listener::wait() {
   if (closed_ || !callbacks_.accepted) return;
-  const int failed = watch(paused_ || retry_pending_ ? 0U : std::uint32_t{EPOLLIN});
+  const int failed = watch(retry_pending_ ? 0U : std::uint32_t{EPOLLIN});
   if (failed == 0) return;
   callbacks_.refused(std::string("waiting: ") + text_of_errno(failed));
   retry_after(retry_delay);
@@ -72,10 +68,9 @@ void Listener::wait() {
 
 void Listener::on_ready(std::uint32_t) {
   const auto self = shared_from_this();
-  for (int count = 0; count < accepts_per_turn && !paused_ && !closed_; ++count) {
+  for (int count = 0; count < accepts_per_turn && !closed_; ++count) {
     if (!accept_one()) break;
   }
-  if (paused_) wait();
 }
 
 /// returns  whether there may be more
@@ -90,12 +85,20 @@ bool Listener::accept_one() {
   }
   if (errno == EAGAIN) return false;
   if (is_out_of_descriptors(errno)) {
-    send_away_one(errno);
+    const int error = errno;
+    if (!is_awaited()) return false;
+    if (!callbacks_.make_room || !callbacks_.make_room()) send_away_one(error);
   } else if (errno == ENOBUFS || errno == ENOMEM) {
     callbacks_.refused(std::string("accepting: ") + text_of_errno(errno));
     retry_after(retry_delay);
   }
   return !retry_pending_;  // anything else concerns a newcomer that is gone already
+}
+
+/// Without a descriptor accept fails whether or not somebody waits.
+bool Listener::is_awaited() const {
+  pollfd socket{fd(), POLLIN, 0};
+  return ::poll(&socket, 1, 0) != 0;
 }
 
 void Listener::send_away_one(int error) {
@@ -104,7 +107,7 @@ void Listener::send_away_one(int error) {
     UniqueFd newcomer(::accept4(fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (newcomer) {
       const SocketAddress peer = SocketAddress::peer_of(newcomer.get());
-      leaving_ = Connection::create(loop(), std::move(newcomer), peer, farewell_time);
+      leaving_ = Connection::accepted(loop(), std::move(newcomer), peer);
       leaving_->send(farewell_);
       leaving_->close_after_flush(farewell_time);
       callbacks_.refused("sent " + leaving_->peer() + " away: " + text_of_errno(error));

@@ -16,14 +16,17 @@
 namespace muster::net {
 
 /// Accepts connections on the I/O thread, a bounded number at a time so that others get their
-/// turn. While the process has no descriptor left, each newcomer gets `farewell` and is closed.
+/// turn. While the process has no descriptor left, each newcomer takes that of somebody who may go,
+/// or gets `farewell` and is closed.
 class Listener final : public Watcher, public std::enable_shared_from_this<Listener> {
  public:
   struct Callbacks {
-    /// Somebody came. `pause` may be called from here.
+    /// Somebody came; the socket does not block.
     std::function<void(UniqueFd fd, const SocketAddress& peer)> accepted;
     /// A newcomer was sent away for want of descriptors, or accepting failed.
     std::function<void(std::string detail)> refused;
+    /// Gives up a descriptor for a newcomer; false: there is none to give up.
+    std::function<bool()> make_room;
   };
 
   static std::shared_ptr<Listener> create(Loop& loop, Listening listening, std::string farewell);
@@ -33,9 +36,6 @@ class Listener final : public Watcher, public std::enable_shared_from_this<Liste
 
   void start(Callbacks callbacks);
 
-  /// Leaves newcomers in the backlog until `resume`.
-  void pause();
-  void resume();
   void close();
 
   const SocketAddress& address() const { return listening_.address(); }
@@ -47,6 +47,7 @@ class Listener final : public Watcher, public std::enable_shared_from_this<Liste
   void wait();
   void accept_some();
   bool accept_one();
+  bool is_awaited() const;
   void send_away_one(int error);
   void retry_after(Duration delay);
   void retry();
@@ -57,7 +58,6 @@ class Listener final : public Watcher, public std::enable_shared_from_this<Liste
   std::shared_ptr<Connection> leaving_;
   Timer retry_;
   Callbacks callbacks_;
-  bool paused_ = false;
   bool retry_pending_ = false;
   bool closed_ = false;
 };

@@ -10,6 +10,7 @@
 
 #include "net/address/address.h"
 #include "net/address/resolver.h"
+#include "net/connection.h"
 #include "net/failure.h"
 
 // Three steps, each for all addresses before the next: understand them, check that each may be
@@ -80,8 +81,9 @@ Result<void> check_allowed(const SocketAddress& address, const ListenOptions& op
   return error;
 }
 
-Result<Listening> bind_one(const SocketAddress& address, int backlog, int v6_only) {
-  if (address.is_unix()) return listen_unix(address, backlog);
+Result<Listening> bind_one(const SocketAddress& address, const ListenOptions& options,
+                           int v6_only) {
+  if (address.is_unix()) return listen_unix(address, options.backlog);
   UniqueFd fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
   if (!fd) return failure_at(address, errno, "making a socket");
   const int on = 1;
@@ -92,25 +94,26 @@ Result<Listening> bind_one(const SocketAddress& address, int backlog, int v6_onl
   if (::bind(fd.get(), address.data(), address.size()) != 0) {
     return failure_at(address, errno, "binding");
   }
-  if (::listen(fd.get(), backlog) != 0) return failure_at(address, errno, "listening");
-  return Listening(std::move(fd), SocketFile());
+  Connection::set_options(fd.get(), options.user_timeout);
+  if (::listen(fd.get(), options.backlog) != 0) return failure_at(address, errno, "listening");
+  return Listening(std::move(fd), SocketFile(), Listening::Options::inherited);
 }
 
 /// One socket for IPv4 and IPv6; for IPv4 alone where the machine has no IPv6.
-Result<Listening> bind_dual_stack(const SocketAddress& address, int backlog) {
-  Result<Listening> both = bind_one(address, backlog, 0);
+Result<Listening> bind_dual_stack(const SocketAddress& address, const ListenOptions& options) {
+  Result<Listening> both = bind_one(address, options, 0);
   if (both || both.error().code != ErrorCode::unavailable) return both;
-  return bind_one(any_address(AF_INET, address.port()), backlog, 0);
+  return bind_one(any_address(AF_INET, address.port()), options, 0);
 }
 
 /// All addresses of one host name, on one port. Those that this machine does not have are left
 /// out if there are others.
-Result<std::vector<Listening>> bind_host(const ListenTarget& target, int backlog) {
+Result<std::vector<Listening>> bind_host(const ListenTarget& target, const ListenOptions& options) {
   std::vector<Listening> bound;
   std::optional<Error> missing;
   for (SocketAddress address : target.addresses) {
     if (address.port() == 0 && !bound.empty()) address.set_port(bound[0].address().port());
-    Result<Listening> one = bind_one(address, backlog, 1);
+    Result<Listening> one = bind_one(address, options, 1);
     if (one) {
       bound.push_back(std::move(*one));
     } else if (one.error().code == ErrorCode::unavailable) {
@@ -123,9 +126,10 @@ Result<std::vector<Listening>> bind_host(const ListenTarget& target, int backlog
   return bound;
 }
 
-Result<std::vector<Listening>> bind_target(const ListenTarget& target, int backlog) {
+Result<std::vector<Listening>> bind_target(const ListenTarget& target,
+                                           const ListenOptions& options) {
   if (target.dual_stack) {
-    Result<Listening> both = bind_dual_stack(target.addresses[0], backlog);
+    Result<Listening> both = bind_dual_stack(target.addresses[0], options);
     if (!both) return std::move(both).error();
     std::vector<Listening> bound;
     bound.push_back(std::move(*both));
@@ -133,7 +137,7 @@ Result<std::vector<Listening>> bind_target(const ListenTarget& target, int backl
   }
   const bool any_port = !target.addresses[0].is_unix() && target.addresses[0].port() == 0;
   for (int tries = 1;; ++tries) {
-    Result<std::vector<Listening>> bound = bind_host(target, backlog);
+    Result<std::vector<Listening>> bound = bind_host(target, options);
     const bool again = !bound && bound.error().code == ErrorCode::address_in_use && any_port;
     if (!again || tries == port_tries) return bound;
   }
@@ -147,8 +151,11 @@ int int_option(int fd, int name) {
 
 }  // namespace
 
-Listening::Listening(UniqueFd fd, SocketFile file)
-    : file_(std::move(file)), fd_(std::move(fd)), address_(SocketAddress::local_of(fd_.get())) {}
+Listening::Listening(UniqueFd fd, SocketFile file, Options options)
+    : file_(std::move(file)),
+      fd_(std::move(fd)),
+      address_(SocketAddress::local_of(fd_.get())),
+      options_(options) {}
 
 Result<std::vector<Listening>> listen_at(const std::vector<std::string>& addresses,
                                          const ListenOptions& options) {
@@ -166,7 +173,7 @@ Result<std::vector<Listening>> listen_at(const std::vector<std::string>& address
   }
   std::vector<Listening> all;
   for (const ListenTarget& target : targets) {
-    Result<std::vector<Listening>> bound = bind_target(target, options.backlog);
+    Result<std::vector<Listening>> bound = bind_target(target, options);
     if (!bound) return std::move(bound).error();
     for (const Listening& listening : *bound) {
       if (listening.address().family() != AF_UNSPEC) continue;
@@ -195,7 +202,8 @@ Result<Listening> listen_on(int fd, const ListenOptions& options) {
   if (!copy) return failure_at(address, errno, "taking over the listening socket");
   ::fcntl(copy.get(), F_SETFL, ::fcntl(copy.get(), F_GETFL) | O_NONBLOCK);
   ::listen(copy.get(), options.backlog);
-  return Listening(std::move(copy), SocketFile());
+  // Some may have come before it had any option.
+  return Listening(std::move(copy), SocketFile(), Listening::Options::missing);
 }
 
 int backlog_max_of_system() {

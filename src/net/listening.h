@@ -32,8 +32,13 @@ class SocketFile {
 /// A socket that listens, before and while it is served.
 class Listening {
  public:
-  Listening(UniqueFd fd, SocketFile file);
+  /// Whether those that it accepts have the options that connections need: it had them before it
+  /// listened.
+  enum class Options { inherited, missing };
 
+  Listening(UniqueFd fd, SocketFile file, Options options);
+
+  Options options() const { return options_; }
   int fd() const { return fd_.get(); }
   int release_fd() { return fd_.release(); }
   /// As bound, the port filled in.
@@ -44,11 +49,13 @@ class Listening {
   SocketFile file_;  // goes last, after the socket is closed
   UniqueFd fd_;
   SocketAddress address_;
+  Options options_;
 };
 
 struct ListenOptions {
-  int backlog = 65535;
+  int backlog = 4096;
   bool allow_unauthenticated = false;
+  Duration user_timeout{std::chrono::seconds(15)};  ///< of the connections
 };
 
 /// Binds and listens at everything that `addresses` name: all addresses of a host name, all of

@@ -114,7 +114,7 @@ Result<Listening> listen_unix(const SocketAddress& address, int backlog) {
   }
   SocketFile file(path);
   if (::listen(fd.get(), backlog) != 0) return unix_failure(address, errno, "listening");
-  return Listening(std::move(fd), std::move(file));
+  return Listening(std::move(fd), std::move(file), Listening::Options::inherited);
 }
 
 }  // namespace muster::net

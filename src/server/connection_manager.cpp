@@ -4,9 +4,10 @@
 
 namespace muster::server {
 
-ConnectionManager::ConnectionManager(World& world, const core::Options& options, core::Quota& quota,
-                                     core::RimCounts& counts, SendScheduler& sender)
-    : world_(world),
+ConnectionManager::ConnectionManager(ConnectionEvents& events, const core::Options& options,
+                                     core::Quota& quota, core::RimCounts& counts,
+                                     SendScheduler& sender)
+    : events_(events),
       quota_(quota),
       counts_(counts),
       sender_(sender),
@@ -14,27 +15,38 @@ ConnectionManager::ConnectionManager(World& world, const core::Options& options,
       frame_limits_{options.limits.request_bytes_max(), options.limits.essential_bytes_max()},
       newcomers_(limits_) {}
 
-Peer& ConnectionManager::add(std::shared_ptr<net::Channel> connection, std::string unit,
-                             base::Instant now) {
+Newcomer& ConnectionManager::add(std::shared_ptr<net::Channel> connection, Unit& unit,
+                                 base::Instant now) {
   ++counts_.accepted;
-  Peer& peer = peers_.add(std::move(connection), quota_, frame_limits_);
-  peer.unit = std::move(unit);
-  newcomers_.add(peer, now);
-  control_admission();
+  Newcomer& newcomer = newcomers_.add(events_, std::move(connection), unit, now);
+  counts_.newcomers = newcomers_.count();
+  return newcomer;
+}
+
+Peer& ConnectionManager::said_hello(Newcomer& newcomer) {
+  Peer& peer =
+      peers_.add(events_, newcomer.connection, UnitPlace(*newcomer.unit), quota_, frame_limits_);
+  peer.connection->pass_to(peer);
+  take(newcomer);
   return peer;
 }
 
-void ConnectionManager::said_hello(Peer& peer) {
-  newcomers_.remove(peer);
-  control_admission();
+std::shared_ptr<net::Channel> ConnectionManager::take(Newcomer& newcomer) {
+  auto connection = std::move(newcomers_.take(newcomer)->connection);
+  counts_.newcomers = newcomers_.count();
+  return connection;
 }
+
+void ConnectionManager::forget(Newcomer& newcomer) { take(newcomer); }
+
+void ConnectionManager::close(Newcomer& newcomer) { take(newcomer)->close(); }
+
+void ConnectionManager::close_after_flush(Newcomer& newcomer) { let_leave(take(newcomer)); }
 
 void ConnectionManager::forget(Peer& peer) {
   if (peer.is_gone) return;
-  newcomers_.remove(peer);
   sender_.forget(peer);
   peers_.mark_gone(peer);
-  control_admission();
 }
 
 void ConnectionManager::close(Peer& peer) {
@@ -49,44 +61,31 @@ void ConnectionManager::close_after_flush(Peer& peer) {
   forget(peer);
 }
 
-void ConnectionManager::send_away(std::shared_ptr<net::Channel> connection) {
-  ++counts_.accepted;
-  ++counts_.refused;
-  let_leave(std::move(connection));
-  control_admission();
-}
-
+/// Beyond so many the one that has had most time is waited for no longer.
 void ConnectionManager::let_leave(std::shared_ptr<net::Channel> connection) {
   connection->close_after_flush(limits_.leaving_time);
+  const auto are_many = [this] {
+    return !is_emptied_ && leaving_.size() >= limits_.leaving_connections_max;
+  };
+  if (are_many()) look_at_leaving();
+  if (are_many()) {
+    leaving_.front()->close();
+    leaving_.pop_front();
+  }
   leaving_.push_back(std::move(connection));
+  counts_.leaving = leaving_.size();
 }
 
 void ConnectionManager::close_all() {
   for (Peer* const peer : peers_.all()) close(*peer);
+  while (!newcomers_.empty()) close(newcomers_.first());
   for (const auto& connection : leaving_) connection->close();
   leaving_.clear();
 }
 
 void ConnectionManager::look_at_leaving() {
-  forget_left();
-  control_admission();
-}
-
-void ConnectionManager::forget_left() {
   std::erase_if(leaving_, [](const auto& connection) { return !connection->is_lingering(); });
-}
-
-void ConnectionManager::control_admission() {
-  if (leaving_.size() >= limits_.leaving_connections_max) forget_left();
-  counts_.newcomers = newcomers_.count();
   counts_.leaving = leaving_.size();
-  if (newcomers_.is_full() || leaving_.size() >= limits_.leaving_connections_max) {
-    world_.admit(World::Admission::nobody);
-  } else if (newcomers_.has_full_host()) {
-    world_.admit(World::Admission::local_only);
-  } else {
-    world_.admit(World::Admission::everybody);
-  }
 }
 
 }  // namespace muster::server

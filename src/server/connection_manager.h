@@ -1,54 +1,61 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "base/time.h"
 #include "core/memory/payload.h"
 #include "core/session/options.h"
 #include "core/session/snapshot.h"
+#include "net/address/unit.h"
 #include "net/channel.h"
 #include "server/peer/newcomers.h"
 #include "server/peer/peers.h"
+#include "server/peer/units.h"
 #include "server/send_scheduler.h"
-#include "server/world.h"
 
 namespace muster::server {
 
-/// Every connection that there is, from its accept to its end, and who may still come.
+/// Every connection that there is, from its accept to its end.
 ///
 /// A connection's life: accepted -> a newcomer, until it has said its hello -> a peer whose frames
-/// are handled -> closed at once, or leaving: it takes its last bytes. There may be so many
-/// newcomers and so many that leave; while there are, nobody is accepted, and others wait in the
-/// kernel's backlog where they cost nothing.
+/// are handled -> closed at once, or leaving: it takes its last bytes. Everybody is accepted at any
+/// time: newcomers have the places that no peer has, and some that no peer can have; when all are
+/// taken one of the newcomers goes. So a resume, whose session has its place, finds one. Of those
+/// that leave only so many are waited for.
 ///
-/// Nobody dies inside a turn: whose connection is over is marked, is found by nobody, and stands
+/// No peer dies inside a turn: whose connection is over is marked, is found by nobody, and stands
 /// until `bury`.
 class ConnectionManager {
  public:
-  ConnectionManager(World& world, const core::Options& options, core::Quota& quota,
+  ConnectionManager(ConnectionEvents& events, const core::Options& options, core::Quota& quota,
                     core::RimCounts& counts, SendScheduler& sender);
 
-  bool is_full() const { return peers_.count() >= limits_.connections_max; }
+  /// Whose connection counts for the unit.
+  Unit& unit(const net::UnitId& id) { return units_.find_or_make(id); }
+
   /// A newcomer; its connection is not started yet.
-  Peer& add(std::shared_ptr<net::Channel> connection, std::string unit, base::Instant now);
-  /// It is a newcomer no more.
-  void said_hello(Peer& peer);
+  Newcomer& add(std::shared_ptr<net::Channel> connection, Unit& unit, base::Instant now);
+  /// What the newcomer is from now on.
+  Peer& said_hello(Newcomer& newcomer);
   const Newcomers& newcomers() const { return newcomers_; }
+  /// One of the newcomers has to go.
+  bool are_too_many() const { return newcomers_.count() + peers_.count() > limits_.places(); }
   const Peers& peers() const { return peers_; }
 
-  /// The connection of the peer is over by itself; is closed now; is closed when it has taken what
-  /// was sent.
+  /// The connection is over by itself; is closed now; is closed when it has taken what was sent.
+  void forget(Newcomer& newcomer);
+  void close(Newcomer& newcomer);
+  void close_after_flush(Newcomer& newcomer);
   void forget(Peer& peer);
   void close(Peer& peer);
   void close_after_flush(Peer& peer);
-  /// As the last one, for a connection that never was a peer.
-  void send_away(std::shared_ptr<net::Channel> connection);
   void close_all();
 
-  /// Counts those that leave anew, and accepts accordingly.
+  /// From now on any number may leave, and all are waited for.
+  void let_all_leave() { is_emptied_ = true; }
+  /// Counts those that leave anew.
   void look_at_leaving();
   std::size_t leaving_count() const { return leaving_.size(); }
 
@@ -58,18 +65,19 @@ class ConnectionManager {
 
  private:
   void let_leave(std::shared_ptr<net::Channel> connection);
-  void forget_left();
-  void control_admission();
+  std::shared_ptr<net::Channel> take(Newcomer& newcomer);
 
-  World& world_;
+  ConnectionEvents& events_;
   core::Quota& quota_;
   core::RimCounts& counts_;
   SendScheduler& sender_;
   const core::ConnectionLimits& limits_;
   const FrameLimits frame_limits_;
+  Units units_;
   Peers peers_;
   Newcomers newcomers_;
-  std::vector<std::shared_ptr<net::Channel>> leaving_;  ///< that take their last bytes
+  std::deque<std::shared_ptr<net::Channel>> leaving_;  ///< that take their last bytes
+  bool is_emptied_ = false;
 };
 
 }  // namespace muster::server

@@ -48,7 +48,7 @@ void EngineDriver::carry_out(core::SendHello& effect) {
   if (effect.hello->status != 0) return;
   peer->session = "session " + std::to_string(effect.hello->session_id);
   const LogLevel level = peer->is_observer ? LogLevel::debug : LogLevel::info;
-  if (!log_.admits(peer->unit, level, now_)) return;
+  if (!log_.admits(peer->unit->name, level, now_)) return;
   const char* const how = effect.hello->resumed ? " resumed from " : " begun from ";
   log_.line(level, peer->session + " of " + peer->process + how + peer->connection->peer());
 }
@@ -113,8 +113,10 @@ void EngineDriver::carry_out(core::Close& effect) {
   if (peer == nullptr) return;
   if (peer->session.empty()) {
     ++counts().refused;
-    if (log_.admits(peer->unit, LogLevel::debug, now_)) {
-      log_.line(LogLevel::debug, name_of(*peer) + ": refused: " + effect.reason->detail);
+    const bool is_full = effect.reason->code == ErrorCode::busy;
+    const LogLevel level = is_full ? LogLevel::warning : LogLevel::debug;
+    if (log_.admits(peer->unit->name, level, now_)) {
+      log_.line(level, name_of(*peer) + ": refused: " + effect.reason->detail);
     }
   } else if (effect.reason->code == ErrorCode::protocol_error) {
     ++counts().breaches;
@@ -123,7 +125,7 @@ void EngineDriver::carry_out(core::Close& effect) {
     }
   } else {
     const LogLevel level = peer->is_observer ? LogLevel::debug : LogLevel::info;
-    if (log_.admits(peer->unit, level, now_)) {
+    if (log_.admits(peer->unit->name, level, now_)) {
       log_.line(level, name_of(*peer) + ": closed: " + effect.reason->detail);
     }
   }
@@ -154,7 +156,7 @@ void EngineDriver::reply_error(Peer& peer, std::uint64_t request_id, const Error
 /// has said that its process is gone.
 void EngineDriver::lose(Peer& peer, const std::string& why) {
   ++counts().too_slow;
-  if (log_.admits(peer.unit, LogLevel::warning, now_)) {
+  if (log_.admits(peer.unit->name, LogLevel::warning, now_)) {
     log_.line(LogLevel::warning, name_of(peer) + ": closed: " + why);
   }
   connections_.close(peer);

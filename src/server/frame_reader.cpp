@@ -120,7 +120,7 @@ void FrameReader::handle_unstorable(Peer& peer, const FrameAssembler::Unstorable
 /// grace to come back, as after any end of a connection that both sides know of.
 void FrameReader::break_off(Peer& peer, const Error& why) {
   ++driver_.counts().breaches;
-  if (log_.admits(peer.unit, LogLevel::warning, driver_.now())) {
+  if (log_.admits(peer.unit->name, LogLevel::warning, driver_.now())) {
     log_.line(LogLevel::warning, name_of(peer) + ": closed: " + why.message());
   }
   wire::Event last;

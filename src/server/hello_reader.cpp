@@ -3,58 +3,89 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/random.h"
 #include "base/text.h"
 #include "core/session/failure.h"
 #include "wire/hello.h"
 
 namespace muster::server {
+namespace {
 
-std::string_view HelloReader::received(Peer& peer, std::string_view bytes) {
-  HelloStage& stage = *peer.hello;
-  const std::size_t count = std::min(bytes.size(), stage.bytes.size() - stage.count);
-  std::memcpy(stage.bytes.data() + stage.count, bytes.data(), count);
-  stage.count += count;
-  if (const auto known = wire::check_magic({stage.bytes.data(), stage.count}); !known) {
-    refuse(peer, known.error());
-    return {};
+constexpr int overdue_per_turn = 512;
+
+}  // namespace
+
+/// Most often all of it comes at once, and is read where it lies.
+HelloReader::Read HelloReader::received(Newcomer& newcomer, std::string_view bytes) {
+  constexpr std::size_t size = wire::client_hello_bytes;
+  if (!newcomer.hello && bytes.size() >= size) {
+    return {complete(newcomer, bytes.substr(0, size)), bytes.substr(size)};
   }
-  if (stage.count < stage.bytes.size()) return {};
-  complete(peer);
-  return bytes.substr(count);
+  if (!newcomer.hello) newcomer.hello = std::make_unique<Newcomer::HelloBytes>();
+  const std::size_t before = newcomer.hello_bytes_count;
+  const std::size_t count = std::min(bytes.size(), size - before);
+  std::memcpy(newcomer.hello->data() + before, bytes.data(), count);
+  newcomer.hello_bytes_count += static_cast<std::uint32_t>(count);
+  const std::string_view hello(newcomer.hello->data(), newcomer.hello_bytes_count);
+  if (hello.size() == size) return {complete(newcomer, hello), bytes.substr(count)};
+  if (const auto known = wire::check_magic(hello); !known) refuse(newcomer, known.error());
+  return {};
 }
 
-void HelloReader::complete(Peer& peer) {
-  const auto hello = wire::decode_client_hello({peer.hello->bytes.data(), peer.hello->count});
-  if (!hello) return refuse(peer, hello.error());
-  connections_.said_hello(peer);
+Peer* HelloReader::complete(Newcomer& newcomer, std::string_view bytes) {
+  const auto hello = wire::decode_client_hello(bytes);
+  if (!hello) {
+    refuse(newcomer, hello.error());
+    return nullptr;
+  }
+  Peer& peer = connections_.said_hello(newcomer);
   if (log_.is_on()) peer.process = core::describe(hello->process);
   peer.is_observer = hello->role == wire::Role::observer;
   core::Hello event;
   event.connection = peer.id;
   event.hello = *hello;
-  event.unit = peer.unit;
-  base::fill_random(event.fresh_token.bytes.data(), event.fresh_token.bytes.size());
+  event.unit = peer.unit->name;
+  event.fresh_token = tokens_.next();
   driver_.apply(event);
+  return &peer;
 }
 
 void HelloReader::refuse_overdue() {
-  while (Peer* const peer = connections_.newcomers().overdue(driver_.now())) {
+  for (int count = 0; count < overdue_per_turn; ++count) {
+    Newcomer* const newcomer = connections_.newcomers().overdue(driver_.now());
+    if (newcomer == nullptr) return;
     Error error;
     error.code = ErrorCode::timed_out;
     error.detail =
         "no whole hello came within " + base::in_seconds(options_.connections.hello_time);
-    refuse(*peer, error);
+    refuse(*newcomer, error);
   }
 }
 
-void HelloReader::refuse(Peer& peer, const Error& why) {
+void HelloReader::refuse(Newcomer& newcomer, const Error& why) {
+  tell_refused(newcomer, why);
+  connections_.close_after_flush(newcomer);
+}
+
+/// It hears why, but nobody waits until it has: all that it sent was read, so the system takes the
+/// bytes along.
+bool HelloReader::turn_one_out() {
+  if (connections_.newcomers().empty()) return false;
+  Newcomer& newcomer = connections_.newcomers().first_of_fullest();
+  Error error;
+  error.code = ErrorCode::busy;
+  error.detail = "the server is full: newcomers without a hello made room for others";
+  tell_refused(newcomer, error);
+  newcomer.connection->flush();
+  connections_.close(newcomer);
+  return true;
+}
+
+void HelloReader::tell_refused(const Newcomer& newcomer, const Error& why) {
   ++driver_.counts().refused;
-  if (log_.admits(peer.unit, LogLevel::debug, driver_.now())) {
-    log_.line(LogLevel::debug, name_of(peer) + ": refused: " + why.detail);
+  if (log_.admits(newcomer.unit->name, LogLevel::debug, driver_.now())) {
+    log_.line(LogLevel::debug, newcomer.connection->peer() + ": refused: " + why.detail);
   }
-  peer.connection->send(refusal(why.code, why.detail));
-  connections_.close_after_flush(peer);
+  newcomer.connection->send(refusal(why.code, why.detail));
 }
 
 std::string HelloReader::refusal(ErrorCode code, const std::string& detail) const {

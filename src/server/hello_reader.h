@@ -6,33 +6,43 @@
 #include "server/connection_manager.h"
 #include "server/engine_driver.h"
 #include "server/server_log.h"
+#include "server/token_source.h"
 
 namespace muster::server {
 
-/// The hello of newcomers: it is collected in a buffer of fixed size, and the engine answers it.
-/// Who says something else, or nothing, is told why it is refused.
+/// The hello of newcomers: the engine answers it when it is there as a whole. Who says something
+/// else, or nothing, is told why it is refused.
 class HelloReader {
  public:
   HelloReader(EngineDriver& driver, ConnectionManager& connections, ServerLog& log,
               const core::Options& options)
       : driver_(driver), connections_(connections), log_(log), options_(options) {}
 
-  /// Bytes of a peer that has not said its hello.
-  ///
-  /// returns  what is behind the hello
-  std::string_view received(Peer& peer, std::string_view bytes);
+  struct Read {
+    Peer* peer = nullptr;   ///< what the newcomer has become; null: none yet, or it is gone
+    std::string_view rest;  ///< that is behind the hello
+  };
+  /// Bytes of a newcomer, which may be gone afterwards.
+  Read received(Newcomer& newcomer, std::string_view bytes);
+  /// Those whose time is over, so many of them at once.
   void refuse_overdue();
-  void refuse(Peer& peer, const Error& why);
+  void refuse(Newcomer& newcomer, const Error& why);
+  /// Makes room for another newcomer: one goes, at once.
+  ///
+  /// returns  false: there is none
+  bool turn_one_out();
   /// The bytes by which a newcomer is refused.
   std::string refusal(ErrorCode code, const std::string& detail) const;
 
  private:
-  void complete(Peer& peer);
+  Peer* complete(Newcomer& newcomer, std::string_view bytes);
+  void tell_refused(const Newcomer& newcomer, const Error& why);
 
   EngineDriver& driver_;
   ConnectionManager& connections_;
   ServerLog& log_;
   const core::Options& options_;
+  TokenSource tokens_;
 };
 
 }  // namespace muster::server

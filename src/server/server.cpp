@@ -24,8 +24,10 @@ namespace {
 /// Beyond what a stop may wait by its own rules: the I/O thread may be busy with others.
 constexpr Duration patience_with_io_thread = std::chrono::seconds(5);
 
-Result<std::vector<net::Listening>> listen_as(const ServerOptions& options) {
-  const net::ListenOptions how{options.listen_backlog, options.allow_unauthenticated};
+Result<std::vector<net::Listening>> listen_as(const ServerOptions& options,
+                                              const core::Options& core) {
+  const net::ListenOptions how{options.listen_backlog, options.allow_unauthenticated,
+                               server::user_timeout_of(core)};
   if (options.listening_socket < 0) return net::listen_at(options.listen, how);
   Result<net::Listening> given = net::listen_on(options.listening_socket, how);
   if (!given) return std::move(given).error();
@@ -167,7 +169,7 @@ Result<Server> Server::Impl::start(const ServerOptions& options) {
   }
   Result<server::Settings> settings = server::make_settings(options);
   if (!settings) return refused(std::move(settings).error());
-  Result<std::vector<net::Listening>> listenings = listen_as(options);
+  Result<std::vector<net::Listening>> listenings = listen_as(options, settings->core);
   if (!listenings) return refused(std::move(listenings).error());
   tell_of_backlog(options);
   std::shared_ptr<IoThread> io_thread = options.io_thread;

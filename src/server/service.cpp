@@ -17,11 +17,12 @@ constexpr Duration tick_when_leaving = std::chrono::milliseconds(10);
 
 Service::Service(World& world, Settings settings)
     : world_(world),
+      lateness_(world),
       settings_(std::move(settings)),
       log_(settings_.logger),
       engine_(settings_.core),
       sender_(world_, engine_.quota(), engine_.rim_counts(), settings_.core.connections),
-      connections_(world_, settings_.core, engine_.quota(), engine_.rim_counts(), sender_),
+      connections_(*this, settings_.core, engine_.quota(), engine_.rim_counts(), sender_),
       driver_(engine_, settings_, connections_, sender_, log_),
       hellos_(driver_, connections_, log_, settings_.core),
       frames_(driver_, connections_, sender_, log_, settings_.core.connections),
@@ -38,17 +39,8 @@ std::string Service::farewell() const {
 void Service::begin_turn() {
   const base::Instant now = world_.now();
   driver_.begin_turn(now);
-  const Duration length = now - std::exchange(last_turn_, now);
-  if (length > settings_.core.gap_max) tell_how_late(length);
-}
-
-/// While this thread had a processor it ran: a turn that takes long is no gap. What it has worked
-/// is known but for what it did between the last tick and the last turn: the gap is not taken for
-/// longer than it was.
-void Service::tell_how_late(Duration length) {
-  if (last_tick_ == base::Instant{}) return;  // it begins
-  const Duration worked = std::max(world_.worked() - worked_at_tick_, Duration::zero());
-  driver_.apply(core::Late{length, std::max(length - worked, Duration::zero())});
+  const Duration length = lateness_.turn_begins(now);
+  if (length > settings_.core.gap_max) driver_.apply(lateness_.event(length));
 }
 
 void Service::tick() {
@@ -56,7 +48,7 @@ void Service::tick() {
   begin_turn();
   timer_at_ = base::far_future;
   last_tick_ = driver_.now();
-  worked_at_tick_ = world_.worked();
+  lateness_.ticks();
   const World::Turns turns = world_.turns();
   driver_.counts().turn_us_max = static_cast<std::uint64_t>(turns.longest.count());
   driver_.counts().long_turns = turns.long_count;
@@ -82,40 +74,51 @@ void Service::continue_turn() {
   end_turn();
 }
 
-void Service::accepted(std::shared_ptr<net::Channel> connection, std::string unit) {
+void Service::accepted(std::shared_ptr<net::Channel> connection, const net::UnitId& unit_id) {
   begin_turn();
-  if (connections_.is_full()) {
-    const std::string why = "the server is full: connections_max is reached";
-    if (log_.admits(unit, LogLevel::warning, driver_.now())) {
-      log_.line(LogLevel::warning, connection->peer() + ": refused: " + why);
-    }
-    connection->send(hellos_.refusal(ErrorCode::busy, why));
-    return connections_.send_away(std::move(connection));
-  }
-  if (log_.admits(unit, LogLevel::debug, driver_.now())) {
+  Unit& unit = connections_.unit(unit_id);
+  if (log_.admits(unit.name, LogLevel::debug, driver_.now())) {
     log_.line(LogLevel::debug, connection->peer() + ": accepted");
   }
-  Peer& peer = connections_.add(std::move(connection), std::move(unit), driver_.now());
-  peer.connection->start({[this, &peer](std::string_view bytes) { received(peer, bytes); },
-                          [this, &peer](net::CloseCause cause, const std::string& detail) {
-                            closed(peer, cause, detail);
-                          },
-                          [this, &peer] {
-                            begin_turn();
-                            frames_.drained(peer);
-                            end_turn();
-                          }});
+  Newcomer& newcomer = connections_.add(std::move(connection), unit, driver_.now());
+  if (connections_.are_too_many()) hellos_.turn_one_out();
+  newcomer.connection->start(newcomer);
   set_timer();
+}
+
+bool Service::make_room() {
+  begin_turn();
+  return hellos_.turn_one_out();
+}
+
+void Service::received(Newcomer& newcomer, std::string_view bytes) {
+  begin_turn();
+  const HelloReader::Read read = hellos_.received(newcomer, bytes);
+  if (read.peer != nullptr && !read.rest.empty() && !read.peer->is_gone) {
+    frames_.received_behind_hello(*read.peer, read.rest);
+  }
+  end_turn();
+}
+
+void Service::closed(Newcomer& newcomer, net::CloseCause cause, const std::string& detail) {
+  begin_turn();
+  if (log_.admits(newcomer.unit->name, LogLevel::debug, driver_.now())) {
+    log_.line(LogLevel::debug, newcomer.connection->peer() + ": ended: " + detail);
+  }
+  ++(cause == net::CloseCause::by_peer ? driver_.counts().ended : driver_.counts().broken);
+  connections_.forget(newcomer);
+  end_turn();
 }
 
 void Service::received(Peer& peer, std::string_view bytes) {
   begin_turn();
-  if (peer.hello) {
-    bytes = hellos_.received(peer, bytes);
-    if (!bytes.empty() && !peer.is_gone) frames_.received_behind_hello(peer, bytes);
-  } else {
-    frames_.received(peer, bytes);
-  }
+  frames_.received(peer, bytes);
+  end_turn();
+}
+
+void Service::drained(Peer& peer) {
+  begin_turn();
+  frames_.drained(peer);
   end_turn();
 }
 
@@ -123,7 +126,7 @@ void Service::closed(Peer& peer, net::CloseCause cause, const std::string& detai
   begin_turn();
   const bool is_known = !peer.session.empty() && !peer.is_observer;
   const LogLevel level = is_known ? LogLevel::info : LogLevel::debug;
-  if (log_.admits(peer.unit, level, driver_.now())) {
+  if (log_.admits(peer.unit->name, level, driver_.now())) {
     log_.line(level, name_of(peer) + ": ended: " + detail);
   }
   connections_.forget(peer);

@@ -6,11 +6,14 @@
 #include <string_view>
 
 #include "core/engine.h"
+#include "net/address/unit.h"
 #include "net/channel.h"
 #include "server/connection_manager.h"
 #include "server/engine_driver.h"
 #include "server/frame_reader.h"
 #include "server/hello_reader.h"
+#include "server/lateness.h"
+#include "server/peer/connection_events.h"
 #include "server/send_scheduler.h"
 #include "server/server_log.h"
 #include "server/settings.h"
@@ -25,7 +28,7 @@ namespace muster::server {
 /// Everything happens in turns. A turn begins with what the world reports: a newcomer, bytes, a
 /// connection that has drained or ended, the clock. It ends when everything that came of it has
 /// been queued: then the replies leave, and those who have to go are destroyed.
-class Service {
+class Service final : private ConnectionEvents {
  public:
   /// The world outlives the service.
   Service(World& world, Settings settings);
@@ -43,7 +46,9 @@ class Service {
 
   void tick();
   void continue_turn();
-  void accepted(std::shared_ptr<net::Channel> connection, std::string unit);
+  void accepted(std::shared_ptr<net::Channel> connection, const net::UnitId& unit);
+  /// Gives up the descriptor of a newcomer; false: there is none.
+  bool make_room();
   /// Ends it at once: something was thrown in the midst of its work, which cannot be trusted now.
   void fail(std::string_view why);
 
@@ -60,10 +65,12 @@ class Service {
   std::uint64_t stop_now(const std::string& reason, std::uint64_t own_sessions);
 
  private:
-  void received(Peer& peer, std::string_view bytes);
-  void closed(Peer& peer, net::CloseCause cause, const std::string& detail);
+  void received(Newcomer& newcomer, std::string_view bytes) override;
+  void closed(Newcomer& newcomer, net::CloseCause cause, const std::string& detail) override;
+  void received(Peer& peer, std::string_view bytes) override;
+  void closed(Peer& peer, net::CloseCause cause, const std::string& detail) override;
+  void drained(Peer& peer) override;
   void begin_turn();
-  void tell_how_late(Duration length);
   void end_turn();
   void set_timer();
 
@@ -72,6 +79,7 @@ class Service {
   void release_everything();
 
   World& world_;
+  Lateness lateness_;
   const Settings settings_;
   ServerLog log_;
   core::Engine engine_;
@@ -84,8 +92,6 @@ class Service {
 
   base::Instant timer_at_ = base::far_future;  ///< when the next tick is due
   base::Instant last_tick_{};
-  base::Instant last_turn_{};
-  Duration worked_at_tick_{};
 
   bool sessions_may_have_ended_ = false;
   bool closed_ = false;

@@ -8,17 +8,6 @@
 #include "net/connection.h"
 
 namespace muster::server {
-namespace {
-
-/// How long the kernel waits for acknowledgements. To it a peer that takes nothing is as one that
-/// is gone: it must not end the connection before the service can say why.
-Duration user_timeout(const core::Options& options) {
-  return std::max(options.limits.session_timeout,
-                  options.connections.stall_time_max + std::chrono::seconds(5));
-}
-
-}  // namespace
-
 ServiceHost::ServiceHost(net::Loop& loop, Settings settings)
     : loop_(loop), timer_(loop), service_(*this, std::move(settings)) {}
 
@@ -35,27 +24,29 @@ void ServiceHost::start(std::vector<net::Listening> listenings) {
   });
   const Duration busy_poll = service_.settings().busy_poll;
   if (busy_poll > Duration::zero()) loop_.begin_busy_poll(busy_poll);
+  for (net::Listening& listening : listenings) listen(std::move(listening));
+  service_.tick();
+}
+
+void ServiceHost::listen(net::Listening listening) {
   ServerLog& log = service_.log();
+  log.line(LogLevel::info, "listening on " + to_string(listening.address()));
+  const Duration user_timeout = user_timeout_of(service_.settings().core);
+  const bool gives_options = listening.options() == net::Listening::Options::inherited;
+  const auto accepted = [this, user_timeout, gives_options](net::UniqueFd fd,
+                                                            const net::SocketAddress& address) {
+    const net::UnitId unit = net::unit_of(fd.get(), address);
+    service_.accepted(gives_options
+                          ? net::Connection::accepted(loop_, std::move(fd), address)
+                          : net::Connection::create(loop_, std::move(fd), address, user_timeout),
+                      unit);
+  };
   const auto refused = [&log](const std::string& detail) {
     if (!log.admits("the system", LogLevel::warning, base::monotonic_now())) return;
     log.line(LogLevel::warning, "out of resources: " + detail);
   };
-  for (net::Listening& listening : listenings) {
-    log.line(LogLevel::info, "listening on " + to_string(listening.address()));
-    listeners_.push_back(net::Listener::create(loop_, std::move(listening), service_.farewell()));
-    listeners_.back()->start({[this](net::UniqueFd fd, const net::SocketAddress& address) {
-                                accepted(std::move(fd), address);
-                              },
-                              refused});
-  }
-  service_.tick();
-}
-
-void ServiceHost::accepted(net::UniqueFd fd, const net::SocketAddress& address) {
-  std::string unit = net::unit_of(fd.get(), address);
-  service_.accepted(net::Connection::create(loop_, std::move(fd), address,
-                                            user_timeout(service_.settings().core)),
-                    std::move(unit));
+  listeners_.push_back(net::Listener::create(loop_, std::move(listening), service_.farewell()));
+  listeners_.back()->start({accepted, refused, [this] { return service_.make_room(); }});
 }
 
 base::Instant ServiceHost::now() const { return base::monotonic_now(); }
@@ -83,16 +74,6 @@ void ServiceHost::wake_soon() {
     self->service_.continue_turn();
   });
   is_woken_soon_ = true;
-}
-
-void ServiceHost::admit(Admission whom) {
-  if (whom == admission_) return;
-  admission_ = whom;
-  for (const auto& listener : listeners_) {
-    const bool is_in = whom == Admission::everybody ||
-                       (whom == Admission::local_only && listener->address().is_local_only());
-    is_in ? listener->resume() : listener->pause();
-  }
 }
 
 void ServiceHost::stop_listening() {

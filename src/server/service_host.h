@@ -29,16 +29,14 @@ class ServiceHost final : public World, public std::enable_shared_from_this<Serv
   Turns turns() const override;
   void wake_at(base::Instant when) override;
   void wake_soon() override;
-  void admit(Admission whom) override;
   void stop_listening() override;
 
  private:
-  void accepted(net::UniqueFd fd, const net::SocketAddress& address);
+  void listen(net::Listening listening);
 
   net::Loop& loop_;
   net::Timer timer_;
   std::vector<std::shared_ptr<net::Listener>> listeners_;
-  Admission admission_ = Admission::everybody;
   bool is_woken_soon_ = false;
   std::uint64_t failure_number_ = 0;
   Service service_;  ///< last: the others outlive it

@@ -1,5 +1,6 @@
 #include "server/settings.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/random.h"
@@ -75,8 +76,6 @@ void check_limits(Check& check, const ServerOptions& options) {
   check.number("namespace_memory_bytes_max", options.namespace_memory_bytes_max, 0,
                options.memory_bytes_max);
   check.number("hello_connections_max", options.hello_connections_max, 1, 1U << 20);
-  check.number("hello_connections_per_address_max", options.hello_connections_per_address_max, 1,
-               1U << 20);
   if (options.listen_backlog < 1) check.fail("listen_backlog", "it must be above zero");
   if (options.listen.empty() && options.listening_socket < 0) {
     check.fail("listen", "there is no address");
@@ -105,6 +104,11 @@ wire::ServerLimits limits_of(const ServerOptions& options) {
 
 }  // namespace
 
+Duration user_timeout_of(const core::Options& options) {
+  return std::max(options.limits.session_timeout,
+                  options.connections.stall_time_max + std::chrono::seconds(5));
+}
+
 Result<Settings> make_settings(const ServerOptions& options) {
   Check check;
   check_times(check, options);
@@ -124,7 +128,6 @@ Result<Settings> make_settings(const ServerOptions& options) {
   core.sessions_max = options.connections_max;
   core.connections.connections_max = options.connections_max;
   core.connections.hello_connections_max = options.hello_connections_max;
-  core.connections.hello_connections_per_address_max = options.hello_connections_per_address_max;
   core.groups_per_namespace_max = options.groups_per_namespace_max;
   core.name_spaces_per_unit_max = options.namespaces_per_address_max;
   core.name_space_idle_lifetime = options.namespace_idle_lifetime;

@@ -19,6 +19,10 @@ struct Settings {
   std::function<void(const Error& why)> on_failure;
 };
 
+/// How long the kernel waits for acknowledgements. To it a peer that takes nothing is as one that
+/// is gone: it must not end the connection before the service can say why.
+Duration user_timeout_of(const core::Options& options);
+
 /// Checks every option and fills in what is made anew at each start.
 ///
 /// errors  invalid_argument (names the option)

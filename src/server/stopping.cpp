@@ -27,11 +27,14 @@ void Stopping::tell(const std::string& reason, std::uint64_t own_sessions) {
   const std::uint64_t sessions = users();
   left_ = sessions - std::min(sessions, own_sessions);
   world_.stop_listening();
+  connections_.let_all_leave();
   driver_.apply(core::Stop{reason});
   Error error;
   error.code = ErrorCode::unavailable;
   error.detail = reason;
-  for (Peer* const peer : connections_.peers().all()) hellos_.refuse(*peer, error);
+  while (!connections_.newcomers().empty()) {
+    hellos_.refuse(connections_.newcomers().first(), error);
+  }
   log_.line(LogLevel::info, "stopping: " + reason);
 }
 

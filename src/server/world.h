@@ -6,7 +6,7 @@
 
 namespace muster::server {
 
-/// What the service needs of the world beside its connections: time, and newcomers. An I/O thread's
+/// What the service needs of the world beside its connections: time, and turns. An I/O thread's
 /// loop has both (service_host.h); scripts have a world of their own.
 class World {
  public:
@@ -15,9 +15,6 @@ class World {
     Duration longest{};
     std::uint64_t long_count = 0;  ///< in which others waited for long
   };
-
-  /// Who may come; the others wait in the kernel's backlog.
-  enum class Admission : std::uint8_t { everybody, local_only, nobody };
 
   World() = default;
   virtual ~World() = default;
@@ -34,7 +31,6 @@ class World {
   /// `Service::continue_turn` is called after everybody else has had a turn, once.
   virtual void wake_soon() = 0;
 
-  virtual void admit(Admission whom) = 0;
   /// For ever: newcomers are refused by the system.
   virtual void stop_listening() = 0;
 };

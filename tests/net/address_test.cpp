@@ -91,18 +91,20 @@ TEST_CASE("an address that is none is an invalid argument") {
 }
 
 TEST_CASE("a connection counts for its address, its network of IPv6, or its user") {
-  using muster::net::unit_of;
-  CHECK(unit_of(-1, ipv4("10.0.0.7")) == "10.0.0.7");
-  CHECK(unit_of(-1, ipv4("127.0.0.2")) == "127.0.0.2");
-  CHECK(unit_of(-1, ipv6("2001:db8:1:2:3:4:5:6")) == "2001:db8:1:2::/64");
-  CHECK(unit_of(-1, ipv6("2001:db8:1:2::9")) == unit_of(-1, ipv6("2001:db8:1:2::1")));
-  CHECK(unit_of(-1, ipv6("2001:db8:1:3::9")) != unit_of(-1, ipv6("2001:db8:1:2::9")));
-  CHECK(unit_of(-1, ipv6("::ffff:10.0.0.7")) == "10.0.0.7");
-  CHECK(unit_of(-1, muster::net::SocketAddress::unix_path("/socket")) == "uid unknown");
+  const auto unit_of = [](const muster::net::SocketAddress& peer, int fd = -1) {
+    return to_string(muster::net::unit_of(fd, peer));
+  };
+  CHECK(unit_of(ipv4("10.0.0.7")) == "10.0.0.7");
+  CHECK(unit_of(ipv4("127.0.0.2")) == "127.0.0.2");
+  CHECK(unit_of(ipv6("2001:db8:1:2:3:4:5:6")) == "2001:db8:1:2::/64");
+  CHECK(unit_of(ipv6("2001:db8:1:2::9")) == unit_of(ipv6("2001:db8:1:2::1")));
+  CHECK(unit_of(ipv6("2001:db8:1:3::9")) != unit_of(ipv6("2001:db8:1:2::9")));
+  CHECK(unit_of(ipv6("::ffff:10.0.0.7")) == "10.0.0.7");
+  CHECK(unit_of(muster::net::SocketAddress::unix_path("/socket")) == "uid unknown");
   std::array<int, 2> ends{};
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
   const std::string user = "uid " + std::to_string(::geteuid());
-  CHECK(unit_of(ends[0], muster::net::SocketAddress::unix_path("/socket")) == user);
+  CHECK(unit_of(muster::net::SocketAddress::unix_path("/socket"), ends[0]) == user);
   ::close(ends[0]);
   ::close(ends[1]);
 }

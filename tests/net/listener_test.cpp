@@ -1,5 +1,7 @@
 #include "net/listener.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -25,7 +27,8 @@ struct Fixture {
                        CHECK(peer.is_local_only());
                        accepted.push_back(std::move(fd));
                      },
-                     [this](const std::string&) { ++refused_count; }});
+                     [this](const std::string&) { ++refused_count; },
+                     [this] { return make_room && make_room(); }});
   }
 
   UniqueFd connect() const {
@@ -39,6 +42,7 @@ struct Fixture {
   std::shared_ptr<Listener> listener;
   std::vector<UniqueFd> accepted;
   int refused_count = 0;
+  std::function<bool()> make_room;
 };
 
 TEST_CASE("everybody who comes is accepted") {
@@ -46,18 +50,6 @@ TEST_CASE("everybody who comes is accepted") {
   std::vector<UniqueFd> clients;
   for (int count = 0; count < 200; ++count) clients.push_back(fixture.connect());
   fixture.loop.run_until([&] { return fixture.accepted.size() == clients.size(); });
-}
-
-TEST_CASE("while it is paused newcomers wait in the backlog") {
-  Fixture fixture;
-  const UniqueFd first = fixture.connect();
-  fixture.loop.run_until([&] { return fixture.accepted.size() == 1; });
-  fixture.listener->pause();
-  const UniqueFd second = fixture.connect();
-  for (int turn = 0; turn < 10; ++turn) fixture.loop.run_ready();
-  CHECK(fixture.accepted.size() == 1);
-  fixture.listener->resume();
-  fixture.loop.run_until([&] { return fixture.accepted.size() == 2; });
 }
 
 /// Lowers the limit on descriptors to those that are open, for as long as it lives.
@@ -101,6 +93,36 @@ TEST_CASE("without a descriptor newcomers hear why they go, and accepting resume
     CHECK(fixture.accepted.empty());
   }
   fixture.loop.run_until([&] { return fixture.accepted.size() == 1; });
+}
+
+TEST_CASE("without a descriptor a newcomer takes that of somebody who may go") {
+  Fixture fixture;
+  const UniqueFd first = fixture.connect();
+  fixture.loop.run_until([&] { return fixture.accepted.size() == 1; });
+  const UniqueFd second = fixture.connect();
+  int asked_count = 0;
+  fixture.make_room = [&] {
+    fixture.accepted.clear();
+    return ++asked_count == 1;
+  };
+  const NoDescriptors scarcity;
+  fixture.loop.run_until([&] { return asked_count > 0 && fixture.accepted.size() == 1; });
+  CHECK(fixture.refused_count == 0);
+  CHECK(heard_by(first).empty());
+}
+
+TEST_CASE("those that come have the options of TCP that the listener has") {
+  Fixture fixture;
+  const UniqueFd client = fixture.connect();
+  fixture.loop.run_until([&] { return fixture.accepted.size() == 1; });
+  const auto option = [&fixture](int name) {
+    int value = -1;
+    socklen_t size = sizeof(value);
+    ::getsockopt(fixture.accepted[0].get(), IPPROTO_TCP, name, &value, &size);
+    return value;
+  };
+  CHECK(option(TCP_NODELAY) == 1);
+  CHECK(option(TCP_USER_TIMEOUT) == 15'000);
 }
 
 }  // namespace

@@ -44,8 +44,6 @@ core::Options server_options(Arguments& arguments, Processes& processes) {
   core::ConnectionLimits& connections = options.connections;
   read(arguments, "connections_max", connections.connections_max);
   read(arguments, "hello_connections_max", connections.hello_connections_max);
-  read(arguments, "hello_connections_per_address_max",
-       connections.hello_connections_per_address_max);
   read(arguments, "leaving_connections_max", connections.leaving_connections_max);
   read(arguments, "waiting_bytes_max", connections.waiting_bytes_max);
   read(arguments, "hold_bytes", connections.hold_bytes);

@@ -30,13 +30,13 @@ void LinkChannel::end(bool when_sent) {
 }
 
 void LinkChannel::receive(std::string_view bytes) {
-  if (is_open_) callbacks_.received(bytes);
+  if (is_open_) owner_->received(bytes);
 }
 
 void LinkChannel::lose(net::CloseCause cause, std::string detail) {
   if (!std::exchange(is_open_, false)) return;
-  const auto closed = callbacks_.closed;
-  closed(cause, std::move(detail));
+  const auto kept = callbacks_;
+  owner_->closed(cause, std::move(detail));
 }
 
 std::size_t LinkWorld::take_room(std::size_t bytes) {

@@ -37,7 +37,6 @@ class LinkChannel final : public net::Channel {
   LinkChannel(LinkWorld& world, int number) : world_(world), number_(number) {}
   ~LinkChannel() override;
 
-  void start(Callbacks callbacks) override { callbacks_ = std::move(callbacks); }
   void send(std::string_view bytes) override;
   void send(net::SharedBytes bytes) override { send(bytes.view); }
   void flush() override;
@@ -49,6 +48,7 @@ class LinkChannel final : public net::Channel {
   bool is_open() const override { return is_open_; }
   bool is_lingering() const override { return false; }
   int descriptor() const override { return number_; }
+  std::string peer() const override { return {}; }
 
   // The other side.
 
@@ -56,11 +56,11 @@ class LinkChannel final : public net::Channel {
   void lose(net::CloseCause cause, std::string detail);
 
  private:
+  void begin() override {}
   void end(bool when_sent);
 
   LinkWorld& world_;
   const int number_;
-  Callbacks callbacks_;
   std::string queue_;
   bool is_open_ = true;
 };

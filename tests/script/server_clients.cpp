@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "net/address/resolver.h"
 #include "server_runner.h"
 
 namespace muster::script {
@@ -13,7 +14,12 @@ namespace {
 constexpr auto unknown_operation = static_cast<wire::Operation>(999);
 
 /// Whose shares a connection of `host` counts for.
-std::string unit_of(const std::string& host) { return host == "unix" ? "uid 1000" : host; }
+net::UnitId unit_of(const std::string& host) {
+  if (host == "unix") return {net::UnitId::Kind::user, 1000};
+  const auto found = net::resolve_number(host, 50000);
+  if (!found) throw ScriptError("no address: " + host);
+  return net::unit_of(-1, found->addresses.front());
+}
 
 }  // namespace
 

@@ -54,8 +54,6 @@ void ServerRunner::start_server(Arguments& arguments) {
   world_.timer = base::far_future;
   world_.is_woken = false;
   world_.is_listening = true;
-  world_.admission = server::World::Admission::everybody;
-  world_.admitted = [this](server::World::Admission whom) { tell_admission(whom); };
   server::Settings settings;
   settings.core = server_options(arguments, processes_);
   settings.core.incarnation = ++incarnation_;
@@ -189,11 +187,6 @@ Line& ServerRunner::line_of(const Connection& connection, const std::string& wor
   const auto owner = clients_.find(connection.owner);
   const bool is_current = owner != clients_.end() && owner->second.connection == &connection;
   return line(connection.owner + (is_current ? ": " : ".old: ") + words);
-}
-
-void ServerRunner::tell_admission(server::World::Admission whom) {
-  constexpr const char* names[] = {"everybody", "local_only", "nobody"};
-  line(std::string("admits ") + names[static_cast<int>(whom)]);
 }
 
 void ServerRunner::took(Connection& connection, std::string_view bytes) {

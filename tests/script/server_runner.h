@@ -73,7 +73,6 @@ class ServerRunner : public Runner {
   void tell(Connection& connection, const wire::ServerHello& hello);
   void tell(Connection& connection, const wire::Frame& frame);
   void tell_reply(Connection& connection, const wire::Frame& frame);
-  void tell_admission(server::World::Admission whom);
   Line& line(std::string words);
   Line& line_of(const Connection& connection, const std::string& words);
 

@@ -12,14 +12,8 @@ constexpr std::size_t read_bytes_max = 64 * 1024;
 
 }  // namespace
 
-FakeChannel::FakeChannel(std::string peer, Observer observer) : observer_(std::move(observer)) {
-  peer_ = std::move(peer);
-}
-
-void FakeChannel::start(Callbacks callbacks) {
-  callbacks_ = std::move(callbacks);
-  state_ = State::open;
-}
+FakeChannel::FakeChannel(std::string peer, Observer observer)
+    : peer_(std::move(peer)), observer_(std::move(observer)) {}
 
 // Writing.
 
@@ -85,7 +79,7 @@ void FakeChannel::drain() {
   is_blocked_ = false;
   flush();
   if (state_ != State::open) return;
-  callbacks_.drained();
+  owner_->drained();
   flush();
 }
 
@@ -108,7 +102,7 @@ bool FakeChannel::read() {
     std::memcpy(to.data(), incoming_.data(), count);
     incoming_.erase(0, count);
     any = true;
-    callbacks_.received({to.data(), count});
+    owner_->received({to.data(), count});
   }
   flush();
   return any;
@@ -128,7 +122,7 @@ void FakeChannel::end(net::CloseCause cause) {
   if (state_ != State::open) return;
   state_ = State::closed;
   drop_queue();
-  callbacks_.closed(cause, cause == net::CloseCause::by_peer ? "by the peer" : "by the network");
+  owner_->closed(cause, cause == net::CloseCause::by_peer ? "by the peer" : "by the network");
 }
 
 void FakeChannel::close() {

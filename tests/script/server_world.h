@@ -31,7 +31,6 @@ class FakeChannel final : public net::Channel {
   FakeChannel(std::string peer, Observer observer);
 
   // The service's side.
-  void start(Callbacks callbacks) override;
   void send(std::string_view bytes) override;
   void send(net::SharedBytes bytes) override;
   void flush() override;
@@ -42,6 +41,7 @@ class FakeChannel final : public net::Channel {
   void close_after_flush(Duration at_most) override;
   bool is_open() const override { return state_ == State::open; }
   bool is_lingering() const override { return state_ == State::lingering; }
+  std::string peer() const override { return peer_; }
 
   // The script's side.
 
@@ -66,6 +66,8 @@ class FakeChannel final : public net::Channel {
   void linger_out();
 
  private:
+  void begin() override { state_ = State::open; }
+
   enum class State : std::uint8_t { fresh, open, lingering, closed };
   struct Piece {
     std::string bytes;
@@ -77,8 +79,8 @@ class FakeChannel final : public net::Channel {
   void drop_queue();
   void finish_lingering();
 
+  std::string peer_;
   Observer observer_;
-  Callbacks callbacks_;
   std::deque<Piece> queue_;
   std::span<char> room_;
   std::string incoming_;
@@ -97,11 +99,6 @@ class FakeWorld final : public server::World {
   Turns turns() const override { return all_turns; }
   void wake_at(base::Instant when) override { timer = when; }
   void wake_soon() override { is_woken = true; }
-  void admit(Admission whom) override {
-    if (whom == admission) return;
-    admission = whom;
-    admitted(whom);
-  }
   void stop_listening() override { is_listening = false; }
 
   base::Instant time{std::chrono::seconds(1000)};
@@ -110,8 +107,6 @@ class FakeWorld final : public server::World {
   base::Instant timer = base::far_future;
   bool is_woken = false;
   bool is_listening = true;
-  Admission admission = Admission::everybody;
-  std::function<void(Admission whom)> admitted;
 };
 
 }  // namespace muster::script

@@ -74,7 +74,7 @@ class Witness {
     std::string name_space;
     Connection connection = 0;
     std::unordered_map<std::uint64_t, Asked> asked;  ///< what is not acknowledged
-    bool is_blank = true;  ///< nothing was asked
+    bool is_blank = true;                            ///< nothing was asked
     // As the server's process has lived through it.
     Duration heard{};               ///< its last byte
     std::optional<Duration> ended;  ///< its connection

@@ -16,6 +16,7 @@ struct Configuration {
   std::string port_file;
   std::optional<muster::LogLevel> log_level = muster::LogLevel::info;  ///< none: silent
   bool connections_max_is_given = false;
+  bool hello_connections_max_is_given = false;
   std::map<std::string, std::string> given;  ///< name of a setting -> where it was found
 };
 

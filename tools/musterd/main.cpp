@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <fstream>
@@ -23,8 +24,9 @@ namespace {
 
 using musterd::Configuration;
 
-/// Beside the connections: those that are being closed or sent away, listeners, files, pipes.
+/// Beside connections and newcomers: those that take their last bytes, listeners, files, pipes.
 constexpr std::uint64_t other_descriptors = 256 + 64;
+constexpr std::uint64_t newcomers_least = 256;
 
 int fail(int code, const std::string& why) {
   std::cerr << "musterd: " << why << '\n';
@@ -88,18 +90,28 @@ std::uint64_t raise_descriptor_limit() {
   return limit.rlim_cur;
 }
 
-/// Fits the number of connections to the descriptors that there are, unless it was asked for.
+/// Fits the numbers of connections to the descriptors that there are, unless they were asked for.
+/// Newcomers take what those with sessions leave, and have some in any case.
 ///
 /// returns  what is wrong; empty: nothing
 std::string fit_connections(Configuration& configuration, musterd::LogQueue* log) {
   std::uint32_t& connections_max = configuration.server.connections_max;
+  std::uint32_t& newcomers_max = configuration.server.hello_connections_max;
   const std::uint64_t limit = raise_descriptor_limit();
-  if (limit >= connections_max + other_descriptors) return {};
+  const std::uint64_t free = limit - std::min(limit, other_descriptors);
+  if (!configuration.hello_connections_max_is_given) {
+    const std::uint64_t left = free - std::min<std::uint64_t>(free, connections_max);
+    const std::uint64_t least = std::min<std::uint64_t>(newcomers_least, free / 4);
+    newcomers_max =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(newcomers_max, std::max(left, least)));
+  }
+  const std::uint64_t needed = std::uint64_t{connections_max} + newcomers_max;
+  if (free >= needed) return {};
   const std::string what = "connections-max is " + std::to_string(connections_max) +
-                           ", which takes " + std::to_string(connections_max + other_descriptors) +
+                           ", which takes " + std::to_string(needed + other_descriptors) +
                            " file descriptors; the limit (ulimit -Hn) is " + std::to_string(limit);
-  if (configuration.connections_max_is_given || limit <= other_descriptors) return what;
-  connections_max = static_cast<std::uint32_t>(limit - other_descriptors);
+  if (configuration.connections_max_is_given || free <= newcomers_max) return what;
+  connections_max = static_cast<std::uint32_t>(free - newcomers_max);
   if (log != nullptr) {
     log->add(muster::LogLevel::warning, what + "; reduced to " + std::to_string(connections_max));
   }

@@ -120,6 +120,16 @@ Setting connections_max() {
   return setting;
 }
 
+Setting hello_connections_max() {
+  Setting setting = number("hello-connections-max", &ServerOptions::hello_connections_max, "1024",
+                           "places of connections that have sent no hello yet, beside those above");
+  setting.apply = [apply = std::move(setting.apply)](const Values& values, Configuration& to) {
+    to.hello_connections_max_is_given = true;
+    return apply(values, to);
+  };
+  return setting;
+}
+
 std::vector<Setting> make_settings() {
   using O = ServerOptions;
   return {
@@ -161,11 +171,8 @@ std::vector<Setting> make_settings() {
              "namespaces that clients of one address have made"),
       duration("namespace-idle-lifetime", &O::namespace_idle_lifetime, "0s",
                "a namespace in which nobody has been for so long goes with its keys; 0s: it stays"),
-      number("hello-connections-max", &O::hello_connections_max, "256",
-             "connections that have sent no hello yet"),
-      number("hello-connections-per-address-max", &O::hello_connections_per_address_max, "64",
-             "the same, from one address that is not local"),
-      number("listen-backlog", &O::listen_backlog, "65535",
+      hello_connections_max(),
+      number("listen-backlog", &O::listen_backlog, "4096",
              "connections that the system queues; at most net.core.somaxconn"),
   };
 }

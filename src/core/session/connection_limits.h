@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/memory/payload.h"
@@ -18,9 +19,11 @@ enum class SlowPeer : std::uint8_t {
 /// clock; what follows from them is decided here.
 struct ConnectionLimits {
   std::uint32_t connections_max = 16384;
-  std::uint32_t hello_connections_max = 256;  ///< that have not said hello yet
-  std::uint32_t hello_connections_per_address_max = 64;
-  /// While so many take their last bytes, nobody is accepted.
+  /// Places for connections that have not said hello yet, beside those above, of which they may
+  /// have all that are free. When all are taken a further one takes the place of the first one of
+  /// the unit that has most.
+  std::uint32_t hello_connections_max = 1024;
+  /// So many are waited for until they have taken their last bytes.
   std::uint32_t leaving_connections_max = 256;
 
   /// How long a hello may take, and the last bytes of a connection that the server ends.
@@ -41,6 +44,7 @@ struct ConnectionLimits {
   std::uint64_t continue_bytes = 256u << 10;
   std::uint64_t held_bytes_max = 64u << 10;
 
+  std::size_t places() const { return std::size_t{connections_max} + hello_connections_max; }
   /// Whether a peer's frames have to wait for its replies to leave.
   bool holds(std::uint64_t waiting_bytes, bool is_held) const {
     return waiting_bytes > (is_held ? continue_bytes : hold_bytes);

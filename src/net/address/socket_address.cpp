@@ -108,6 +108,19 @@ std::string SocketAddress::host() const {
   return {};
 }
 
+InternetAddress::InternetAddress(const SocketAddress& address) {
+  static_assert(sizeof(sockaddr_in6) <= sizeof(bytes_));
+  if (address.family() != AF_INET && address.family() != AF_INET6) return;
+  size_ = static_cast<std::uint8_t>(std::min<std::size_t>(address.size(), sizeof(bytes_)));
+  std::memcpy(bytes_.data(), address.data(), size_);
+}
+
+SocketAddress InternetAddress::address() const {
+  sockaddr_storage storage{};
+  std::memcpy(&storage, bytes_.data(), size_);
+  return {reinterpret_cast<const sockaddr*>(&storage), size_};
+}
+
 bool operator==(const SocketAddress& a, const SocketAddress& b) {
   return a.size_ == b.size_ && std::memcmp(&a.storage_, &b.storage_, a.size_) == 0;
 }

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -36,6 +37,20 @@ class SocketAddress {
  private:
   sockaddr_storage storage_{};
   socklen_t size_ = 0;
+};
+
+/// An address of TCP in a fifth of the memory.
+class InternetAddress {
+ public:
+  /// Of another family: there is none.
+  explicit InternetAddress(const SocketAddress& address);
+
+  bool is_there() const { return size_ != 0; }
+  SocketAddress address() const;
+
+ private:
+  std::array<char, 28> bytes_;  ///< a sockaddr_in or a sockaddr_in6
+  std::uint8_t size_ = 0;
 };
 
 /// "10.0.0.7:29500", "[::1]:29500" or "unix:/path".

@@ -1,45 +1,61 @@
 #include "server/peer/newcomers.h"
 
-#include <string_view>
+#include <algorithm>
+#include <utility>
 
 namespace muster::server {
-namespace {
 
-/// This machine is not.
-bool is_counted(std::string_view unit) {
-  return !unit.starts_with("127.") && unit != "::/64" && !unit.starts_with("uid ");
+Newcomers::~Newcomers() {
+  while (!empty()) take(first());
 }
 
-}  // namespace
-
-void Newcomers::add(Peer& peer, base::Instant now) {
-  peer.hello = std::make_unique<HelloStage>(peer);
-  peer.hello->deadline = now + limits_.hello_time;
-  waiting_.append(peer.hello->place);
+Newcomer& Newcomers::add(ConnectionEvents& events, std::shared_ptr<net::Channel> connection,
+                         Unit& unit, base::Instant now) {
+  const std::size_t count_of_unit = unit.newcomers_count + 1;
+  while (with_count_.size() <= count_of_unit) with_count_.emplace_back();
+  auto made =
+      std::make_unique<Newcomer>(events, std::move(connection), unit, now + limits_.hello_time);
+  Newcomer& newcomer = *made.release();
+  all_.append(newcomer.in_all);
+  unit.newcomers.append(newcomer.in_unit);
   ++count_;
-  if (!is_counted(peer.unit)) return;
-  if (++counts_[peer.unit] == limits_.hello_connections_per_address_max) {
-    ++full_hosts_count_;
-  }
+  ++unit.newcomers_count;
+  count_anew(unit);
+  return newcomer;
 }
 
-void Newcomers::remove(Peer& peer) {
-  if (!peer.hello) return;
+std::unique_ptr<Newcomer> Newcomers::take(Newcomer& newcomer) {
+  newcomer.in_all.leave();
+  newcomer.in_unit.leave();
   --count_;
-  if (const auto found = counts_.find(peer.unit); found != counts_.end()) {
-    if (found->second-- == limits_.hello_connections_per_address_max) --full_hosts_count_;
-    if (found->second == 0) counts_.erase(found);
-  }
-  peer.hello.reset();
+  --newcomer.unit->newcomers_count;
+  count_anew(*newcomer.unit);
+  return std::unique_ptr<Newcomer>(&newcomer);
 }
 
-Peer* Newcomers::overdue(base::Instant now) const {
-  if (waiting_.empty() || waiting_.first().hello->deadline > now) return nullptr;
-  return &waiting_.first();
+/// A count changes by one, so the most there are of one unit does, too.
+void Newcomers::count_anew(Unit& unit) {
+  const std::size_t count = unit.newcomers_count;
+  if (count == 0) {
+    unit.with_as_many.leave();
+  } else {
+    with_count_[count].append(unit.with_as_many);
+  }
+  most_ = std::max(most_, count);
+  if (most_ > 0 && with_count_[most_].empty()) --most_;
+}
+
+Newcomer& Newcomers::first_of_fullest() const {
+  return with_count_[most_].first().newcomers.first();
+}
+
+Newcomer* Newcomers::overdue(base::Instant now) const {
+  if (all_.empty() || all_.first().deadline > now) return nullptr;
+  return &all_.first();
 }
 
 base::Instant Newcomers::next_deadline() const {
-  return waiting_.empty() ? base::far_future : waiting_.first().hello->deadline;
+  return all_.empty() ? base::far_future : all_.first().deadline;
 }
 
 }  // namespace muster::server

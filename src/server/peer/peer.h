@@ -1,50 +1,48 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
-#include "base/time.h"
 #include "core/memory/chain.h"
 #include "core/session/connection.h"
 #include "net/channel.h"
+#include "server/peer/connection_events.h"
 #include "server/peer/frame_assembler.h"
 #include "server/peer/outbox.h"
-#include "wire/hello.h"
+#include "server/peer/units.h"
 
 namespace muster::server {
 
-struct Peer;
-
-/// What a newcomer has sent of its hello.
-struct HelloStage {
-  explicit HelloStage(Peer& peer) : place(peer) {}
-
-  std::array<char, wire::client_hello_bytes> bytes;
-  std::size_t count = 0;
-  base::Instant deadline{};
-  core::ChainLink<Peer> place;  ///< among the newcomers, see there
-};
-
-/// One connection as the server sees it: first its hello is awaited, then its frames.
+/// One connection as the server sees it, from its hello on.
 ///
 /// A peer that has to go is marked and stays until the turn ends, so whoever has a reference to it
 /// in a turn may go on using it; see ConnectionManager.
-struct Peer {
-  Peer(core::ConnectionId its_id, std::shared_ptr<net::Channel> its_connection, core::Quota& quota,
+struct Peer final : net::ChannelOwner {
+  Peer(core::ConnectionId its_id, ConnectionEvents& its_events,
+       std::shared_ptr<net::Channel> its_connection, UnitPlace its_unit, core::Quota& quota,
        const FrameLimits& limits)
       : id(its_id),
+        events(its_events),
         connection(std::move(its_connection)),
+        unit(std::move(its_unit)),
         outbox(*connection),
         frames(quota, limits) {}
 
+  void received(std::string_view bytes) override { events.received(*this, bytes); }
+  void closed(net::CloseCause cause, std::string detail) override {
+    events.closed(*this, cause, detail);
+  }
+  void drained() override { events.drained(*this); }
+
   core::ConnectionId id;
+  ConnectionEvents& events;
   std::shared_ptr<net::Channel> connection;
+  UnitPlace unit;
   Outbox outbox;
-  std::unique_ptr<HelloStage> hello;  ///< null: it has been said
   FrameAssembler frames;
-  std::string unit;                 ///< whose shares it counts for
   std::string session;              ///< as the log names it; empty: none was begun
   std::string process;              ///< whose it is, as the log names it
   std::uint64_t charged_bytes = 0;  ///< to the quota, for what waits to be sent

@@ -4,11 +4,12 @@
 
 namespace muster::server {
 
-Peer& Peers::add(std::shared_ptr<net::Channel> connection, core::Quota& quota,
-                 const FrameLimits& limits) {
+Peer& Peers::add(ConnectionEvents& events, std::shared_ptr<net::Channel> connection, UnitPlace unit,
+                 core::Quota& quota, const FrameLimits& limits) {
   const std::size_t place = free_places_.empty() ? places_.size() : free_places_.back();
   const core::ConnectionId id = serial_ << core::connection_place_bits | place;
-  auto peer = std::make_unique<Peer>(id, std::move(connection), quota, limits);
+  auto peer =
+      std::make_unique<Peer>(id, events, std::move(connection), std::move(unit), quota, limits);
   if (free_places_.empty()) {
     places_.emplace_back();
   } else {

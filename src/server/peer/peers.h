@@ -11,8 +11,8 @@ namespace muster::server {
 /// The peers by their connection's id, which is never used twice and leads to its place.
 class Peers {
  public:
-  Peer& add(std::shared_ptr<net::Channel> connection, core::Quota& quota,
-            const FrameLimits& limits);
+  Peer& add(ConnectionEvents& events, std::shared_ptr<net::Channel> connection, UnitPlace unit,
+            core::Quota& quota, const FrameLimits& limits);
 
   /// Nobody finds the peer any more; it stands until `bury`.
   void mark_gone(Peer& peer);

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/time.h"
+#include "core/memory/chain.h"
+#include "net/channel.h"
+#include "server/peer/connection_events.h"
+#include "server/peer/units.h"
+#include "wire/hello.h"
+
+namespace muster::server {
+
+/// A connection that has not said its hello yet. There may be very many, and nobody knows who they
+/// are: one takes at most 1 KiB with its connection, and what a peer needs is made when the hello
+/// is there.
+struct Newcomer final : net::ChannelOwner {
+  Newcomer(ConnectionEvents& its_events, std::shared_ptr<net::Channel> its_connection,
+           Unit& its_unit, base::Instant its_deadline)
+      : events(its_events),
+        connection(std::move(its_connection)),
+        unit(its_unit),
+        deadline(its_deadline) {}
+
+  void received(std::string_view bytes) override { events.received(*this, bytes); }
+  void closed(net::CloseCause cause, std::string detail) override {
+    events.closed(*this, cause, detail);
+  }
+  void drained() override {}
+
+  using HelloBytes = std::array<char, wire::client_hello_bytes>;
+
+  ConnectionEvents& events;
+  std::shared_ptr<net::Channel> connection;
+  UnitPlace unit;
+  base::Instant deadline;               ///< of its hello
+  std::unique_ptr<HelloBytes> hello;    ///< null: nothing has come, or all at once
+  std::uint32_t hello_bytes_count = 0;  ///< that have come
+  core::ChainLink<Newcomer> in_all{*this};
+  core::ChainLink<Newcomer> in_unit{*this};
+};
+
+}  // namespace muster::server
