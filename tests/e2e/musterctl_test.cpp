@@ -68,6 +68,19 @@ TEST_CASE("every call of a store has its command") {
   CHECK(musterctl({"exists", "job"}).exit_code == 3);
 }
 
+TEST_CASE("a process that is declared dead is fenced, with the reason") {
+  const Musterctl musterctl;
+  auto store = muster::Store::connect(musterctl.address()).value();
+  const std::string process = to_string(store.process().id);
+  CHECK(musterctl({"report_dead", "5f0c"}).exit_code == 2);
+  CHECK(musterctl({"report_dead", std::string(32, 'f')}).exit_code == 3);
+  CHECK(musterctl({"report_dead", process, "a test says so"}).exit_code == 0);
+  const auto refused = store.get("k");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == muster::ErrorCode::fenced);
+  CHECK(refused.error().detail.find("a test says so") != std::string::npos);
+}
+
 TEST_CASE("status lists the limits, also as JSON") {
   const Musterctl musterctl;
   CHECK(musterctl({"status"}).output.find("key_bytes_max") != std::string::npos);

@@ -57,7 +57,7 @@ _musterctl() {
   fi
   if [[ -z $command ]]; then
     local commands='get set add take append touch compare_set exists multi_get multi_set rm wait ls'
-    commands+=' status sessions groups waiters why'
+    commands+=' report_dead status sessions groups waiters why'
     mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current")
     return
   fi

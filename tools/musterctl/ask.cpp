@@ -15,11 +15,12 @@ using muster::Result;
 using muster::Store;
 using Clock = std::chrono::steady_clock;
 
-Result<Store> connect(const Common& common, Duration wait_for_server, Duration timeout) {
+Result<Store> connect(const Common& common, muster::Role role, Duration wait_for_server,
+                      Duration timeout) {
   muster::StoreOptions options;
   options.name_space = common.name_space;
   options.label = "musterctl";
-  options.role = muster::Role::observer;
+  options.role = role;
   options.wait_for_server = wait_for_server;
   return Store::connect(common.server, std::move(options), wait_for_server + timeout);
 }
@@ -58,7 +59,7 @@ Answer answer_without_server(const muster::Error& error, Kind kind, const Common
 Answer answer_once(const Chosen& chosen, const Common& common) {
   const Duration timeout = common.timeout.value_or(std::chrono::seconds(10));
   const auto start = Clock::now();
-  auto store = connect(common, common.wait_for_server, timeout);
+  auto store = connect(common, chosen.role, common.wait_for_server, timeout);
   if (!store) return answer_without_server(store.error(), chosen.kind, common);
   const auto taken = std::chrono::duration_cast<Duration>(Clock::now() - start);
   const Duration left =

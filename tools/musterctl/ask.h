@@ -9,8 +9,8 @@ namespace musterctl {
 
 /// Begins a session at the server that `common` names. Where nobody is there, it tries on for
 /// `wait_for_server`; `timeout` begins then.
-muster::Result<muster::Store> connect(const Common& common, muster::Duration wait_for_server,
-                                      muster::Duration timeout);
+muster::Result<muster::Store> connect(const Common& common, muster::Role role,
+                                      muster::Duration wait_for_server, muster::Duration timeout);
 
 /// Runs a command on a connected store.
 muster::Result<Answer> ask(const Command& command, muster::Store& store, const Common& common,

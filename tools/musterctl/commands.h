@@ -63,6 +63,7 @@ enum class Kind {
 struct Chosen {
   Command command;
   Kind kind = Kind::changes;
+  muster::Role role = muster::Role::observer;  ///< what it connects as
 };
 
 /// Add subcommands to `app`; the one that is given ends up in `chosen`.

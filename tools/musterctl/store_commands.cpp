@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <charconv>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -7,9 +7,10 @@
 #include "bytes.h"
 #include "commands.h"
 #include "input.h"
+#include "support/quotes.h"
 
-// The calls of a store that key_commands.cpp has not: take, append, touch, compare_set, exists, and
-// those of many keys.
+// The calls of a store that key_commands.cpp has not: take, append, touch, compare_set, exists,
+// those of many keys, and report_dead.
 
 namespace musterctl {
 namespace {
@@ -209,6 +210,46 @@ void add_multi_set(CLI::App& app, Chosen& chosen) {
   });
 }
 
+/// Of 32 hexadecimal digits; none: they are not that.
+std::optional<muster::ProcessId> parse_process(std::string_view digits) {
+  muster::ProcessId id;
+  if (digits.size() != 2 * id.bytes.size()) return std::nullopt;
+  for (std::size_t index = 0; index < id.bytes.size(); ++index) {
+    const char* const begin = digits.data() + 2 * index;
+    const auto [end, error] = std::from_chars(begin, begin + 2, id.bytes[index], 16);
+    if (error != std::errc{} || end != begin + 2) return std::nullopt;
+  }
+  return id;
+}
+
+void add_report_dead(CLI::App& app, Chosen& chosen) {
+  auto process = std::make_shared<std::string>();
+  auto reason = std::make_shared<std::string>("an operator says so");
+  auto* report = app.add_subcommand("report_dead", "Declares a process dead that is known to be.");
+  report->footer(
+      footer_with("  musterctl --json sessions | jq -r '.[] | .process + \" \" + .label'\n"
+                  "  musterctl report_dead 5f0c2ab1e97d4386a1b0c4d7e8f90123 \"its host burns\"\n"));
+  report->add_option("PROCESS", *process, "its id, of `--json sessions`")
+      ->required()
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return parse_process(text)
+                       ? ""
+                       : tools::in_quotes(text) + " is no process (write 32 hexadecimal digits)";
+          },
+          ""));
+  report->add_option("REASON", *reason, "what others are told")->capture_default_str();
+  report->callback([=, &chosen] {
+    chosen.role = muster::Role::supervisor;
+    chosen.command = [=](Run& run) -> Result<Answer> {
+      const auto id = parse_process(*process).value_or(muster::ProcessId{});
+      const auto reported = run.store.report_dead(id, *reason, run.left());
+      if (!reported) return reported.error();
+      return Answer{{{"reported", *process}}, "", "", exit_ok};
+    };
+  });
+}
+
 }  // namespace
 
 void add_store_commands(CLI::App& app, Chosen& chosen) {
@@ -219,6 +260,7 @@ void add_store_commands(CLI::App& app, Chosen& chosen) {
   add_exists(app, chosen);
   add_multi_get(app, chosen);
   add_multi_set(app, chosen);
+  add_report_dead(app, chosen);
 }
 
 }  // namespace musterctl

@@ -79,7 +79,7 @@ class Watch {
   Result<Answer> answer_now() {
     const Duration timeout = common_.timeout.value_or(std::chrono::seconds(2));
     if (!store_) {
-      Result<Store> store = connect(common_, Duration{0}, timeout);
+      Result<Store> store = connect(common_, muster::Role::observer, Duration{0}, timeout);
       if (!store) return std::move(store).error();
       was_restarted_ = incarnation_ != 0 && incarnation_ != store->incarnation();
       incarnation_ = store->incarnation();
