@@ -80,7 +80,10 @@ TEST_CASE("no name that a client gives reaches a log as anything but text on one
     hello.process.host = forged;
     hello.process.label = forged;
     CHECK(client.say_hello(hello).status == 0);
-    auto other = RawClient::with_session(server.addresses().front());
+    RawClient other(server.addresses().front());
+    wire::ClientHello of_supervisor;
+    of_supervisor.role = wire::Role::supervisor;
+    CHECK(other.say_hello(of_supervisor).status == 0);
     CHECK(other.call(wire::ReportDead{hello.process.id, forged}).header.code == 0);
     CHECK(client.is_closed());
   }
