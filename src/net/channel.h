@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -34,6 +35,9 @@ class ChannelOwner {
   virtual void closed(CloseCause cause, std::string detail) = 0;
   /// Some of what could not leave at once has left meanwhile.
   virtual void drained() = 0;
+  /// Asked before each read: how much may be read to nowhere in particular (see `read_into`). 0:
+  /// reading is paused.
+  virtual std::size_t readable_bytes() { return ~std::size_t{0}; }
 
  protected:
   ~ChannelOwner() = default;
@@ -76,6 +80,8 @@ class Channel {
   /// the connection is not seen meanwhile.
   virtual void pause_reading() = 0;
   virtual void resume_reading() = 0;
+  /// Reads what is there without waiting to hear that something is. Not within a call of the owner.
+  virtual void read_now() = 0;
 
   /// Closes at once, or when what is queued has left and the peer has closed its side too, so
   /// that the last bytes reach it; no callback follows. What has not left is let go.

@@ -158,8 +158,13 @@ void Connection::read_batch() {
 
 /// returns  how much was there if there may be more, else 0
 std::size_t Connection::read_once() {
+  const std::size_t readable = owner_->readable_bytes();
+  if (readable == 0) {
+    pause_reading();
+    return 0;
+  }
   const std::span<char> buffer = room_.empty() ? std::span(loop().read_buffer) : room_;
-  const std::size_t asked = std::min(buffer.size(), read_bytes_max);
+  const std::size_t asked = std::min(buffer.size(), room_.empty() ? readable : read_bytes_max);
   const ssize_t count = ::recv(fd(), buffer.data(), asked, MSG_DONTWAIT);
   if (count <= 0) {
     const int error = count == 0 ? 0 : errno;
@@ -187,6 +192,11 @@ void Connection::pause_reading() { paused_ = true; }
 void Connection::resume_reading() {
   paused_ = false;
   if (state_ == State::open) update_watch();
+}
+
+void Connection::read_now() {
+  const Visit visit(*this);
+  if (state_ == State::open && !paused_) on_readable();
 }
 
 // Writing.

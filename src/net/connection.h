@@ -54,6 +54,7 @@ class Connection final : public Channel,
   void read_into(std::span<char> room) override { room_ = room; }
   void pause_reading() override;
   void resume_reading() override;
+  void read_now() override;
 
   void close() override;
   void close_after_flush(Duration at_most) override;

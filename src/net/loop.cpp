@@ -130,6 +130,7 @@ void Loop::serve(int timeout) {
   const int count =
       ::epoll_wait(epoll_.get(), events_.data(), static_cast<int>(events_.size()), timeout);
   const base::Instant began = base::monotonic_now();
+  ++turn_number_;
   is_asleep_.store(false, std::memory_order_relaxed);
   next_event_ = 0;
   event_count_ = static_cast<std::size_t>(std::max(count, 0));

@@ -118,6 +118,8 @@ class Loop {
   /// Where reads go; what is in it is used up before the next one.
   std::array<char, 64 * 1024> read_buffer;
 
+  /// From 1; that of the one in hand, or of the last one.
+  std::uint64_t turn_number() const { return turn_number_; }
   /// From the end of a wait to the next one, since the start; those that were longer than 100 ms.
   Duration longest_turn() const { return longest_turn_; }
   std::uint64_t long_turns_count() const { return long_turns_count_; }
@@ -171,9 +173,10 @@ class Loop {
   base::Instant clock_set_for_ = base::far_future;
   bool is_clock_due_ = false;
   Watcher* first_watcher_ = nullptr;
-  std::array<epoll_event, 256> events_;  ///< from `next_event_` on; what is before has been told
+  std::array<epoll_event, 1024> events_;  ///< from `next_event_` on; what is before has been told
   std::size_t next_event_ = 0;
   std::size_t event_count_ = 0;
+  std::uint64_t turn_number_ = 0;
   Duration longest_turn_{};
   std::uint64_t long_turns_count_ = 0;
   std::map<std::uint64_t, std::function<void(std::string_view why)>> failure_listeners_;

@@ -6,11 +6,12 @@ namespace muster::server {
 
 ConnectionManager::ConnectionManager(ConnectionEvents& events, const core::Options& options,
                                      core::Quota& quota, core::RimCounts& counts,
-                                     SendScheduler& sender)
+                                     SendScheduler& sender, WorkScheduler& work)
     : events_(events),
       quota_(quota),
       counts_(counts),
       sender_(sender),
+      work_(work),
       limits_(options.connections),
       frame_limits_{options.limits.request_bytes_max(), options.limits.essential_bytes_max()},
       newcomers_(limits_) {}
@@ -46,6 +47,7 @@ void ConnectionManager::close_after_flush(Newcomer& newcomer) { let_leave(take(n
 void ConnectionManager::forget(Peer& peer) {
   if (peer.is_gone) return;
   sender_.forget(peer);
+  work_.forget(peer);
   peers_.mark_gone(peer);
 }
 

@@ -14,6 +14,7 @@
 #include "server/peer/peers.h"
 #include "server/peer/units.h"
 #include "server/send_scheduler.h"
+#include "server/work_scheduler.h"
 
 namespace muster::server {
 
@@ -30,7 +31,7 @@ namespace muster::server {
 class ConnectionManager {
  public:
   ConnectionManager(ConnectionEvents& events, const core::Options& options, core::Quota& quota,
-                    core::RimCounts& counts, SendScheduler& sender);
+                    core::RimCounts& counts, SendScheduler& sender, WorkScheduler& work);
 
   /// Whose connection counts for the unit.
   Unit& unit(const net::UnitId& id) { return units_.find_or_make(id); }
@@ -71,6 +72,7 @@ class ConnectionManager {
   core::Quota& quota_;
   core::RimCounts& counts_;
   SendScheduler& sender_;
+  WorkScheduler& work_;
   const core::ConnectionLimits& limits_;
   const FrameLimits frame_limits_;
   Units units_;

@@ -1,6 +1,7 @@
 #include "server/engine_driver.h"
 
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "wire/error_body.h"
@@ -21,7 +22,9 @@ void EngineDriver::apply(const core::Event& event) {
   const bool is_short = settings_.is_short_of_memory && settings_.is_short_of_memory();
   engine_.quota().set_short(is_short);
   if (is_short != was_short_) tell_of_memory(is_short);
-  for (core::Effect& effect : engine_.apply(event, now_)) {
+  std::vector<core::Effect>& effects = engine_.apply(event, now_);
+  work_ += engine_.work();
+  for (core::Effect& effect : effects) {
     std::visit([this](auto& one) { carry_out(one); }, effect);
     sender_.flush_if_many();
   }

@@ -24,6 +24,8 @@ class EngineDriver {
   void begin_turn(base::Instant now) { now_ = now; }
   base::Instant now() const { return now_; }
   core::RimCounts& counts() { return engine_.rim_counts(); }
+  /// What all events together have cost so far, in steps of the engine.
+  std::uint64_t work() const { return work_; }
 
   /// Any event may end any connection; see ConnectionManager.
   void apply(const core::Event& event);
@@ -57,6 +59,7 @@ class EngineDriver {
   ServerLog& log_;
   base::Instant now_{};
   std::string scratch_;  ///< keeps its memory
+  std::uint64_t work_ = 0;
   bool was_short_ = false;
 };
 

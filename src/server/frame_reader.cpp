@@ -5,6 +5,7 @@
 
 namespace muster::server {
 void FrameReader::received(Peer& peer, std::string_view bytes) {
+  work_.spend_bytes(peer, bytes.size());
   peer.frames.give(bytes);
   if (!cut_frames(peer)) driver_.apply(core::Heard{peer.id});
 }
@@ -25,19 +26,43 @@ bool FrameReader::cut_frames(Peer& peer) {
       hold(peer, before_bytes);
       break;
     }
+    if (!peer.frames.empty() && !work_.may_work(peer)) {
+      wait_for_turn(peer);
+      break;
+    }
     Result<FrameAssembler::Next> next = peer.frames.next();
     if (!next) {
       break_off(peer, next.error());
     } else if (std::holds_alternative<FrameAssembler::Incomplete>(*next)) {
       peer.connection->read_into(peer.frames.room());
       break;
-    } else if (const auto* frame = std::get_if<wire::Frame>(&*next)) {
-      handle(peer, *frame, peer.frames.memory_of_frame());
     } else {
-      handle_unstorable(peer, std::get<FrameAssembler::Unstorable>(*next));
+      handle_in_turn(peer, *next);
     }
   }
   return any;
+}
+
+void FrameReader::handle_in_turn(Peer& peer, const FrameAssembler::Next& next) {
+  const std::uint64_t before = driver_.work();
+  if (const auto* frame = std::get_if<wire::Frame>(&next)) {
+    handle(peer, *frame, peer.frames.memory_of_frame());
+  } else {
+    handle_unstorable(peer, std::get<FrameAssembler::Unstorable>(next));
+  }
+  work_.spend(peer, driver_.work() - before);
+}
+
+void FrameReader::wait_for_turn(Peer& peer) {
+  work_.wait(peer);
+  peer.connection->read_into({});
+  peer.frames.keep();
+  peer.connection->pause_reading();
+}
+
+bool FrameReader::take_turn(Peer& peer) {
+  handle_stored(peer);
+  return !peer.is_gone && !peer.is_held && !peer.in_unit.linked();
 }
 
 void FrameReader::hold(Peer& peer, std::uint64_t before_bytes) {
@@ -61,6 +86,10 @@ void FrameReader::go_on(Peer& peer) {
   if (!peer.is_held || sender_.is_behind(peer)) return;
   sender_.release(peer);
   peer.connection->resume_reading();
+  handle_stored(peer);
+}
+
+void FrameReader::handle_stored(Peer& peer) {
   peer.frames.give({});
   cut_frames(peer);
 }

@@ -8,6 +8,7 @@
 #include "server/engine_driver.h"
 #include "server/send_scheduler.h"
 #include "server/server_log.h"
+#include "server/work_scheduler.h"
 #include "wire/frame.h"
 #include "wire/request.h"
 
@@ -18,12 +19,18 @@ namespace muster::server {
 /// A peer that asks faster than it takes the answers is held: its frames wait, stored, until little
 /// is queued behind the reply that is being sent. One large reply alone holds nothing up: a rank
 /// may pass barriers while it downloads. Bytes are read meanwhile, since they prove that it lives,
-/// but only so many.
+/// but only so many. One whose share of a turn is used up waits for another one: nothing is read
+/// until then.
 class FrameReader {
  public:
   FrameReader(EngineDriver& driver, ConnectionManager& connections, SendScheduler& sender,
-              ServerLog& log, const core::ConnectionLimits& limits)
-      : driver_(driver), connections_(connections), sender_(sender), log_(log), limits_(limits) {}
+              WorkScheduler& work, ServerLog& log, const core::ConnectionLimits& limits)
+      : driver_(driver),
+        connections_(connections),
+        sender_(sender),
+        work_(work),
+        log_(log),
+        limits_(limits) {}
 
   void received(Peer& peer, std::string_view bytes);
   /// What came behind the hello; it proves nothing that the hello does not.
@@ -31,10 +38,17 @@ class FrameReader {
   void drained(Peer& peer);
   /// With a peer that takes its replies: parts of a long one may follow, and its frames that wait.
   void go_on(Peer& peer);
+  /// With the frames of a peer that has waited for its turn.
+  ///
+  /// returns  whether there are none left
+  bool take_turn(Peer& peer);
 
  private:
   bool cut_frames(Peer& peer);
   void hold(Peer& peer, std::uint64_t before_bytes);
+  void wait_for_turn(Peer& peer);
+  void handle_stored(Peer& peer);
+  void handle_in_turn(Peer& peer, const FrameAssembler::Next& next);
   void handle(Peer& peer, const wire::Frame& frame, core::ChargedMemory* memory);
   void handle_request(Peer& peer, const wire::Frame& frame, core::ChargedMemory* memory);
   void handle_echo(Peer& peer, const wire::Frame& frame);
@@ -44,6 +58,7 @@ class FrameReader {
   EngineDriver& driver_;
   ConnectionManager& connections_;
   SendScheduler& sender_;
+  WorkScheduler& work_;
   ServerLog& log_;
   const core::ConnectionLimits& limits_;
   wire::Request request_;  ///< in hand; both keep their memory

@@ -14,10 +14,11 @@ void SendScheduler::mark_dirty(Peer& peer) {
 /// Also in the midst of an event's effects, so it ends nobody.
 void SendScheduler::flush() {
   while (!dirty_.empty()) {
+    if (!may_write()) return world_.wake_soon();
     Peer& peer = dirty_.first();
     peer.dirty.leave();
     --dirty_count_;
-    peer.outbox.flush();
+    write(peer);
     const bool goes_on = peer.outbox.wants_part() || peer.is_held;
     const bool is_stalled = peer.connection->stalled_since() != base::far_future;
     if (goes_on && !is_stalled) continue_soon(peer);
@@ -25,11 +26,29 @@ void SendScheduler::flush() {
   }
 }
 
+void SendScheduler::write(Peer& peer) {
+  const std::uint64_t before_bytes = peer.outbox.unsent_bytes();
+  peer.outbox.flush();
+  // The headers of parts may be more than what has left.
+  const std::uint64_t left_bytes = std::min(before_bytes, peer.outbox.unsent_bytes());
+  written_.spend(steps_per_write + (before_bytes - left_bytes) / bytes_per_step);
+}
+
 /// In the next turn of the loop, so that others have theirs before. One that is stalled continues
 /// when it has drained.
 void SendScheduler::continue_soon(Peer& peer) {
   if (continuing_.empty()) world_.wake_soon();
   continuing_.append(peer.continuing);
+}
+
+std::vector<Peer*> SendScheduler::take_continuing() {
+  std::vector<Peer*> taken;
+  while (!continuing_.empty() && taken.size() < limits_.writes_per_turn) {
+    taken.push_back(&continuing_.first());
+    taken.back()->continuing.leave();
+  }
+  if (!continuing_.empty()) world_.wake_soon();
+  return taken;
 }
 
 void SendScheduler::look_at_unsent(Peer& peer) {
@@ -66,7 +85,7 @@ void SendScheduler::delist(Peer& peer) {
 
 bool SendScheduler::is_behind(Peer& peer) {
   if (!limits_.holds(peer.outbox.waiting_bytes(), peer.is_held)) return false;
-  peer.outbox.flush();
+  write(peer);
   return limits_.holds(peer.outbox.waiting_bytes(), peer.is_held);
 }
 

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/time.h"
 #include "core/memory/chain.h"
 #include "core/memory/payload.h"
 #include "core/session/connection_limits.h"
 #include "core/session/snapshot.h"
+#include "server/peer/budget.h"
 #include "server/peer/peer.h"
 #include "server/world.h"
 
@@ -27,7 +29,8 @@ class SendScheduler {
 
   /// Something was queued for the peer.
   void mark_dirty(Peer& peer);
-  /// Writes to all who got something; at once when they are many, for `flush_if_many`.
+  /// Writes to all who got something, or to so many that it is enough for this turn: the others
+  /// follow in the next one. At once when they are many, for `flush_if_many`.
   void flush();
   void flush_if_many() {
     if (dirty_count_ >= flushed_together_max) flush();
@@ -43,8 +46,9 @@ class SendScheduler {
   void hold(Peer& peer, std::uint64_t before_bytes);
   void release(Peer& peer);
 
-  /// Those for whom more is to be sent now that the others had their turn.
-  core::Chain<Peer>& continuing() { return continuing_; }
+  /// Those for whom more is to be sent now that the others had their turn, as many as a turn may
+  /// write to.
+  std::vector<Peer*> take_continuing();
 
   /// One for whom more waits than may; null: there is none. It is to be let go.
   Peer* take_overfull();
@@ -59,6 +63,13 @@ class SendScheduler {
   static constexpr std::size_t flushed_together_max =
       32;  // what they were sent is in a cache still
 
+  static constexpr std::uint64_t steps_per_write = 4;
+  static constexpr std::uint64_t bytes_per_step = 16 * 1024;
+
+  bool may_write() {
+    return written_.left(world_.turn(), steps_per_write * limits_.writes_per_turn) > 0;
+  }
+  void write(Peer& peer);
   void continue_soon(Peer& peer);
   void charge_unsent(Peer& peer);
   void enlist(Peer& peer, core::Chain<Peer>& list);
@@ -73,6 +84,7 @@ class SendScheduler {
   core::Chain<Peer> slow_;        ///< something waits for them to take it
   core::Chain<Peer> overfull_;    ///< by their place in `slow_`: to be let go when the turn ends
   std::size_t dirty_count_ = 0;
+  Budget written_;
 };
 
 template <class LetGo>

@@ -22,10 +22,12 @@ Service::Service(World& world, Settings settings)
       log_(settings_.logger),
       engine_(settings_.core),
       sender_(world_, engine_.quota(), engine_.rim_counts(), settings_.core.connections),
-      connections_(*this, settings_.core, engine_.quota(), engine_.rim_counts(), sender_),
+      work_(world_, engine_.rim_counts(), settings_.core.connections),
+      connections_(handler_, settings_.core, engine_.quota(), engine_.rim_counts(), sender_, work_),
       driver_(engine_, settings_, connections_, sender_, log_),
       hellos_(driver_, connections_, log_, settings_.core),
-      frames_(driver_, connections_, sender_, log_, settings_.core.connections),
+      frames_(driver_, connections_, sender_, work_, log_, settings_.core.connections),
+      handler_(*this, driver_, connections_, hellos_, frames_, work_, log_),
       stopping_(world_, engine_, driver_, connections_, hellos_, log_) {}
 
 Service::~Service() { close_everything(); }
@@ -64,77 +66,33 @@ void Service::tick() {
 void Service::continue_turn() {
   if (closed_) return;
   begin_turn();
-  core::Chain<Peer> continuing;
-  continuing.append_all(sender_.continuing());
-  while (!continuing.empty()) {
-    Peer& peer = continuing.first();
-    peer.continuing.leave();
-    frames_.go_on(peer);
+  for (Peer* peer : sender_.take_continuing()) {
+    if (!peer->is_gone) frames_.go_on(*peer);
   }
+  do_backlog();
+  const std::vector<core::ConnectionId> readers = handler_.handle_waiting();
+  if (work_.has_waiting()) world_.wake_soon();
   end_turn();
+  for (const core::ConnectionId id : readers) handler_.read(id);
 }
 
-void Service::accepted(std::shared_ptr<net::Channel> connection, const net::UnitId& unit_id) {
+/// A bounded piece; the next one follows in the next turn, so that others are served between.
+void Service::do_backlog() {
+  if (!engine_.has_backlog()) return;
+  const std::uint64_t before = driver_.work();
+  driver_.apply(core::Continue{});
+  work_.spend(driver_.work() - before);
+}
+
+void Service::accepted(std::shared_ptr<net::Channel> connection, const net::UnitId& unit) {
   begin_turn();
-  Unit& unit = connections_.unit(unit_id);
-  if (log_.admits(unit.name, LogLevel::debug, driver_.now())) {
-    log_.line(LogLevel::debug, connection->peer() + ": accepted");
-  }
-  Newcomer& newcomer = connections_.add(std::move(connection), unit, driver_.now());
-  if (connections_.are_too_many()) hellos_.turn_one_out();
-  newcomer.connection->start(newcomer);
+  handler_.accepted(std::move(connection), unit);
   set_timer();
 }
 
 bool Service::make_room() {
   begin_turn();
   return hellos_.turn_one_out();
-}
-
-void Service::received(Newcomer& newcomer, std::string_view bytes) {
-  begin_turn();
-  const HelloReader::Read read = hellos_.received(newcomer, bytes);
-  if (read.peer != nullptr && !read.rest.empty() && !read.peer->is_gone) {
-    frames_.received_behind_hello(*read.peer, read.rest);
-  }
-  end_turn();
-}
-
-void Service::closed(Newcomer& newcomer, net::CloseCause cause, const std::string& detail) {
-  begin_turn();
-  if (log_.admits(newcomer.unit->name, LogLevel::debug, driver_.now())) {
-    log_.line(LogLevel::debug, newcomer.connection->peer() + ": ended: " + detail);
-  }
-  ++(cause == net::CloseCause::by_peer ? driver_.counts().ended : driver_.counts().broken);
-  connections_.forget(newcomer);
-  end_turn();
-}
-
-void Service::received(Peer& peer, std::string_view bytes) {
-  begin_turn();
-  frames_.received(peer, bytes);
-  end_turn();
-}
-
-void Service::drained(Peer& peer) {
-  begin_turn();
-  frames_.drained(peer);
-  end_turn();
-}
-
-void Service::closed(Peer& peer, net::CloseCause cause, const std::string& detail) {
-  begin_turn();
-  const bool is_known = !peer.session.empty() && !peer.is_observer;
-  const LogLevel level = is_known ? LogLevel::info : LogLevel::debug;
-  if (log_.admits(peer.unit->name, level, driver_.now())) {
-    log_.line(level, name_of(peer) + ": ended: " + detail);
-  }
-  connections_.forget(peer);
-  const bool by_peer = cause == net::CloseCause::by_peer;
-  ++(by_peer ? driver_.counts().ended : driver_.counts().broken);
-  driver_.apply(core::Disconnected{
-      peer.id, by_peer ? core::DisconnectCause::closed : core::DisconnectCause::lost});
-  end_turn();
 }
 
 /// Everything that was queued leaves, and the timer is right.
@@ -144,6 +102,7 @@ void Service::end_turn() {
   sender_.flush();
   driver_.let_overfull_go();
   connections_.bury();
+  if (engine_.has_backlog()) world_.wake_soon();
   set_timer();
 }
 

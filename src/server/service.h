@@ -8,16 +8,17 @@
 #include "core/engine.h"
 #include "net/address/unit.h"
 #include "net/channel.h"
+#include "server/connection_handler.h"
 #include "server/connection_manager.h"
 #include "server/engine_driver.h"
 #include "server/frame_reader.h"
 #include "server/hello_reader.h"
 #include "server/lateness.h"
-#include "server/peer/connection_events.h"
 #include "server/send_scheduler.h"
 #include "server/server_log.h"
 #include "server/settings.h"
 #include "server/stopping.h"
+#include "server/work_scheduler.h"
 #include "server/world.h"
 
 namespace muster::server {
@@ -28,7 +29,7 @@ namespace muster::server {
 /// Everything happens in turns. A turn begins with what the world reports: a newcomer, bytes, a
 /// connection that has drained or ended, the clock. It ends when everything that came of it has
 /// been queued: then the replies leave, and those who have to go are destroyed.
-class Service final : private ConnectionEvents {
+class Service final : private ConnectionHandler::Turns {
  public:
   /// The world outlives the service.
   Service(World& world, Settings settings);
@@ -65,13 +66,9 @@ class Service final : private ConnectionEvents {
   std::uint64_t stop_now(const std::string& reason, std::uint64_t own_sessions);
 
  private:
-  void received(Newcomer& newcomer, std::string_view bytes) override;
-  void closed(Newcomer& newcomer, net::CloseCause cause, const std::string& detail) override;
-  void received(Peer& peer, std::string_view bytes) override;
-  void closed(Peer& peer, net::CloseCause cause, const std::string& detail) override;
-  void drained(Peer& peer) override;
-  void begin_turn();
-  void end_turn();
+  void begin_turn() override;
+  void end_turn() override;
+  void do_backlog();
   void set_timer();
 
   void continue_stopping();
@@ -84,10 +81,12 @@ class Service final : private ConnectionEvents {
   ServerLog log_;
   core::Engine engine_;
   SendScheduler sender_;
+  WorkScheduler work_;
   ConnectionManager connections_;
   EngineDriver driver_;
   HelloReader hellos_;
   FrameReader frames_;
+  ConnectionHandler handler_;
   Stopping stopping_;
 
   base::Instant timer_at_ = base::far_future;  ///< when the next tick is due

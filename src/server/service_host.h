@@ -27,6 +27,7 @@ class ServiceHost final : public World, public std::enable_shared_from_this<Serv
   base::Instant now() const override;
   Duration worked() const override;
   Turns turns() const override;
+  std::uint64_t turn() const override { return loop_.turn_number(); }
   void wake_at(base::Instant when) override;
   void wake_soon() override;
   void stop_listening() override;

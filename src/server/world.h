@@ -25,6 +25,8 @@ class World {
   /// How long this thread has had a processor, since some point in time.
   virtual Duration worked() const = 0;
   virtual Turns turns() const = 0;
+  /// The number of the loop's turn, from 1.
+  virtual std::uint64_t turn() const = 0;
   /// `Service::tick` is called at `when`, once, instead of when it was to be called before;
   /// far_future: it is not called.
   virtual void wake_at(base::Instant when) = 0;

@@ -43,6 +43,7 @@ class LinkChannel final : public net::Channel {
   void read_into(std::span<char>) override {}
   void pause_reading() override {}
   void resume_reading() override {}
+  void read_now() override {}
   void close() override { end(false); }
   void close_after_flush(Duration) override { end(true); }
   bool is_open() const override { return is_open_; }

@@ -85,6 +85,8 @@ bool ServerRunner::run_server_step(const Step& step, Arguments& arguments) {
     stop(arguments);
   } else if (step.verb == "logs") {
     shows_logs_ = true;
+  } else if (step.verb == "turn_begins" || step.verb == "turn_ends") {
+    is_in_turn_ = step.verb == "turn_begins";
   } else if (step.verb == "memory_is_short" || step.verb == "memory_is_back") {
     memory_is_short_ = step.verb == "memory_is_short";
   } else {
@@ -160,9 +162,10 @@ void ServerRunner::beat_all() {
 
 /// What the loop does until nothing is left to do at this time.
 void ServerRunner::settle() {
-  bool any = true;
+  bool any = !is_in_turn_;
   for (int turn = 0; any; ++turn) {
     if (turn == turns_max) throw ScriptError("the service comes to no rest");
+    ++world_.turn_number;
     any = false;
     for (std::size_t place = 0; place < connections_.size(); ++place) {
       any = connections_[place]->channel->read() || any;

@@ -89,6 +89,7 @@ class ServerRunner : public Runner {
   bool time_passes_ = false;
   bool shows_logs_ = false;
   bool memory_is_short_ = false;
+  bool is_in_turn_ = false;  ///< what the script says belongs to one turn of the loop
   std::vector<Line> lines_;
 };
 

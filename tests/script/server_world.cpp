@@ -96,7 +96,13 @@ bool FakeChannel::read() {
   bool any = false;
   std::string buffer(read_bytes_max, '\0');
   while (!incoming_.empty() && state_ == State::open && !is_paused_) {
-    const std::span<char> to = room_.empty() ? std::span(buffer) : room_;
+    const std::size_t readable = owner_->readable_bytes();
+    if (readable == 0) {
+      pause_reading();
+      break;
+    }
+    const std::span<char> to =
+        room_.empty() ? std::span(buffer).first(std::min(readable, buffer.size())) : room_;
     room_ = {};
     const std::size_t count = std::min(to.size(), incoming_.size());
     std::memcpy(to.data(), incoming_.data(), count);

@@ -37,6 +37,7 @@ class FakeChannel final : public net::Channel {
   void read_into(std::span<char> room) override { room_ = room; }
   void pause_reading() override;
   void resume_reading() override;
+  void read_now() override { read(); }
   void close() override;
   void close_after_flush(Duration at_most) override;
   bool is_open() const override { return state_ == State::open; }
@@ -97,6 +98,7 @@ class FakeWorld final : public server::World {
   base::Instant now() const override { return time; }
   Duration worked() const override { return work; }
   Turns turns() const override { return all_turns; }
+  std::uint64_t turn() const override { return turn_number; }
   void wake_at(base::Instant when) override { timer = when; }
   void wake_soon() override { is_woken = true; }
   void stop_listening() override { is_listening = false; }
@@ -104,6 +106,7 @@ class FakeWorld final : public server::World {
   base::Instant time{std::chrono::seconds(1000)};
   Duration work{};  ///< what the thread has done so far
   Turns all_turns;
+  std::uint64_t turn_number = 1;
   base::Instant timer = base::far_future;
   bool is_woken = false;
   bool is_listening = true;

@@ -44,6 +44,14 @@ struct ConnectionLimits {
   std::uint64_t continue_bytes = 256u << 10;
   std::uint64_t held_bytes_max = 64u << 10;
 
+  /// Work in one turn of the loop, in the engine's steps: of a connection, of all connections of
+  /// its unit, of all together. What is beyond it waits for the next turn.
+  std::uint32_t work_per_connection = 2048;
+  std::uint32_t work_per_unit = 4096;
+  std::uint32_t work_per_turn = 8192;
+  /// So many peers are written to in one turn, or fewer if they are sent much.
+  std::uint32_t writes_per_turn = 512;
+
   std::size_t places() const { return std::size_t{connections_max} + hello_connections_max; }
   /// Whether a peer's frames have to wait for its replies to leave.
   bool holds(std::uint64_t waiting_bytes, bool is_held) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,7 @@ class ConnectionEvents {
   virtual void received(Peer& peer, std::string_view bytes) = 0;
   virtual void closed(Peer& peer, net::CloseCause cause, const std::string& detail) = 0;
   virtual void drained(Peer& peer) = 0;
+  virtual std::size_t readable_bytes(Peer& peer) = 0;
 
  protected:
   ~ConnectionEvents() = default;

@@ -62,6 +62,8 @@ class FrameAssembler {
   void keep();
 
   std::uint64_t stored_bytes() const { return end_ - begin_; }
+  /// Whether nothing is there that was not handed out.
+  bool empty() const { return given_.empty() && begin_ + cut_bytes_ == end_; }
 
  private:
   std::string_view stored() const { return {memory_.begin() + begin_, end_ - begin_}; }

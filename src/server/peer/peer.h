@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 #include "core/memory/chain.h"
 #include "core/session/connection.h"
 #include "net/channel.h"
+#include "server/peer/budget.h"
 #include "server/peer/connection_events.h"
 #include "server/peer/frame_assembler.h"
 #include "server/peer/outbox.h"
@@ -36,6 +38,7 @@ struct Peer final : net::ChannelOwner {
     events.closed(*this, cause, detail);
   }
   void drained() override { events.drained(*this); }
+  std::size_t readable_bytes() override { return events.readable_bytes(*this); }
 
   core::ConnectionId id;
   ConnectionEvents& events;
@@ -51,6 +54,18 @@ struct Peer final : net::ChannelOwner {
   bool is_observer = false;         ///< its coming and going concerns nobody
   bool is_held = false;             ///< its frames wait until it has taken its replies
   bool is_gone = false;             ///< its connection is over; it is buried when the turn ends
+
+  /// It is over, but the last frames have not had their turn yet.
+  struct End {
+    net::CloseCause cause;
+    std::string detail;
+  };
+  std::unique_ptr<End> end;
+
+  // See WorkScheduler.
+  Budget work;
+  core::ChainLink<Peer> in_unit{*this};  ///< among those of its unit that wait
+  bool has_turn = false;                 ///< to be read once, whatever was done meanwhile
 
   // Places in the lists of SendScheduler.
   core::ChainLink<Peer> dirty{*this};

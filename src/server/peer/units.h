@@ -10,10 +10,12 @@
 
 #include "core/memory/chain.h"
 #include "net/address/unit.h"
+#include "server/peer/budget.h"
 
 namespace muster::server {
 
 struct Newcomer;
+struct Peer;
 class Units;
 
 /// Whose connections are counted together, and what they have of what is shared.
@@ -28,6 +30,11 @@ struct Unit {
   core::Chain<Newcomer> newcomers;  ///< the oldest first
   std::size_t newcomers_count = 0;
   core::ChainLink<Unit> with_as_many{*this};  ///< among the units with as many newcomers
+
+  // See WorkScheduler.
+  Budget work;
+  core::Chain<Peer> waiting;             ///< for their turn
+  core::ChainLink<Unit> in_turn{*this};  ///< among those of which somebody waits
 };
 
 /// A connection's place in its unit, given up when it is destroyed.

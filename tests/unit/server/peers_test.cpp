@@ -30,6 +30,7 @@ class SilentChannel final : public net::Channel {
   void read_into(std::span<char>) override {}
   void pause_reading() override {}
   void resume_reading() override {}
+  void read_now() override {}
   void close() override {}
   void close_after_flush(muster::Duration) override {}
   bool is_open() const override { return true; }
@@ -47,6 +48,7 @@ class NoEvents final : public ConnectionEvents {
   void received(Peer&, std::string_view) override {}
   void closed(Peer&, net::CloseCause, const std::string&) override {}
   void drained(Peer&) override {}
+  std::size_t readable_bytes(Peer&) override { return 0; }
 };
 
 TEST_CASE("that all peers go in one turn costs memory and time per peer") {
