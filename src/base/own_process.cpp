@@ -36,8 +36,9 @@ ProcessId own_process_id() {
     if (found == mine + writing) {
       ::sched_yield();  // another thread is between two lines of this function
     } else if (state.compare_exchange_strong(found, mine + writing)) {
-      fill_random(id.bytes.data(), id.bytes.size());
-      state.store(mine + written, std::memory_order_release);
+      const bool is_filled = fill_random(id.bytes.data(), id.bytes.size());
+      state.store(is_filled ? mine + written : 0, std::memory_order_release);
+      if (!is_filled) return {};
     }
   }
 }

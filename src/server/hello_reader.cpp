@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <utility>
 
+#include "base/random.h"
 #include "base/text.h"
 #include "core/session/failure.h"
 #include "wire/hello.h"
@@ -37,6 +40,15 @@ Peer* HelloReader::complete(Newcomer& newcomer, std::string_view bytes) {
     refuse(newcomer, hello.error());
     return nullptr;
   }
+  std::optional<wire::ResumeToken> token(std::in_place);
+  if (hello->session_id == 0) token = tokens_.next();  // a resume has its session's
+  if (!token) {
+    Error error;
+    error.code = ErrorCode::unavailable;
+    error.detail = base::no_random;
+    refuse(newcomer, error);
+    return nullptr;
+  }
   Peer& peer = connections_.said_hello(newcomer);
   if (log_.is_on()) peer.process = core::describe(hello->process);
   peer.is_observer = hello->role == wire::Role::observer;
@@ -44,7 +56,7 @@ Peer* HelloReader::complete(Newcomer& newcomer, std::string_view bytes) {
   event.connection = peer.id;
   event.hello = *hello;
   event.unit = peer.unit->name;
-  event.fresh_token = tokens_.next();
+  event.fresh_token = *token;
   driver_.apply(event);
   return &peer;
 }

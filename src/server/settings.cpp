@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/failure.h"
 #include "base/random.h"
 #include "base/text.h"
 
@@ -131,10 +132,11 @@ Result<Settings> make_settings(const ServerOptions& options) {
   core.groups_per_namespace_max = options.groups_per_namespace_max;
   core.name_spaces_per_unit_max = options.namespaces_per_address_max;
   core.name_space_idle_lifetime = options.namespace_idle_lifetime;
-  do {
-    core.incarnation = base::random_u64();
-  } while (core.incarnation == 0);
-  base::fill_random(core.hash_key.data(), sizeof(core.hash_key));
+  const auto incarnation = base::random_u64();
+  if (!incarnation || !base::fill_random(core.hash_key.data(), sizeof(core.hash_key))) {
+    return base::failure(ErrorCode::unavailable, std::string(base::no_random));
+  }
+  core.incarnation = std::max<std::uint64_t>(*incarnation, 1);  // 0: none
   if (!options.standalone) {
     core.hosting_process = base::own_process(options.label);
     core.hosting_rank = options.hosting_rank;

@@ -25,7 +25,7 @@ Duration user_timeout_of(const core::Options& options);
 
 /// Checks every option and fills in what is made anew at each start.
 ///
-/// errors  invalid_argument (names the option)
+/// errors  invalid_argument (names the option), unavailable (the system gives no random numbers)
 Result<Settings> make_settings(const ServerOptions& options);
 
 }  // namespace muster::server

@@ -6,10 +6,10 @@
 
 namespace muster::server {
 
-wire::ResumeToken TokenSource::next() {
+std::optional<wire::ResumeToken> TokenSource::next() {
   if (left_ == 0) {
     static_assert(sizeof(tokens_) == asked_at_once * sizeof(wire::ResumeToken().bytes));
-    base::fill_random(tokens_.data(), sizeof(tokens_));
+    if (!base::fill_random(tokens_.data(), sizeof(tokens_))) return std::nullopt;
     left_ = tokens_.size();
   }
   return std::exchange(tokens_[--left_], {});  // nobody finds it here again

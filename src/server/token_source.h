@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 
 #include "wire/hello.h"
 
@@ -10,7 +11,8 @@ namespace muster::server {
 /// Random tokens, of which many are asked of the system at once.
 class TokenSource {
  public:
-  wire::ResumeToken next();
+  /// returns  nothing: the system gives none
+  std::optional<wire::ResumeToken> next();
 
  private:
   static constexpr std::size_t asked_at_once = 64;

@@ -46,6 +46,9 @@ Result<std::shared_ptr<Link>> Link::create(std::string_view address, StoreOption
                             ": nobody can be reached at port 0");
   }
   if (auto refused = refusal_of(options)) return *std::move(refused);
+  if (base::own_process_id() == ProcessId{}) {
+    return failure(ErrorCode::unavailable, std::string(base::no_random));
+  }
   if (!options.io_thread) options.io_thread = IoThread::create();
   if (!options.io_thread) {
     return failure(ErrorCode::resource_exhausted, "the system has no thread or descriptor left");

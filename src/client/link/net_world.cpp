@@ -16,7 +16,11 @@ NetWorld::NetWorld(std::shared_ptr<IoThread> io_thread, net::Address server)
 
 Instant NetWorld::now() const { return base::monotonic_now(); }
 
-std::uint64_t NetWorld::random() { return base::random_u64(); }
+/// Only spreads attempts, so the time will do where there is nothing else.
+std::uint64_t NetWorld::random() {
+  const auto now = static_cast<std::uint64_t>(base::monotonic_now().time_since_epoch().count());
+  return base::random_u64().value_or(now);
+}
 
 void NetWorld::post(net::Task& task) noexcept { loop_.post(task); }
 

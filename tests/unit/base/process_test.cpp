@@ -70,17 +70,17 @@ TEST_CASE("the own process is told with host, pid and a label that is cut to 64 
 
 TEST_CASE("random numbers differ and fill every byte that was asked for") {
   std::set<std::uint64_t> numbers;
-  for (int count = 0; count < 1000; ++count) numbers.insert(base::random_u64());
+  for (int count = 0; count < 1000; ++count) numbers.insert(base::random_u64().value());
   CHECK(numbers.size() == 1000);
 
   std::array<unsigned char, 300> seen{};
   for (int turn = 0; turn < 20; ++turn) {
     std::array<unsigned char, 300> bytes{};
-    base::fill_random(bytes.data(), bytes.size());
+    REQUIRE(base::fill_random(bytes.data(), bytes.size()));
     for (std::size_t index = 0; index < bytes.size(); ++index) seen[index] |= bytes[index];
   }
   for (const unsigned char byte : seen) CHECK(byte != 0);
-  base::fill_random(nullptr, 0);
+  CHECK(base::fill_random(nullptr, 0));
 }
 
 TEST_CASE("the monotonic clock never runs backwards") {
