@@ -32,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 
 template <class T>
 T require(muster::Result<T> result) {
-  if (!result) {
+  if (!result.has_value()) {
     std::cerr << result.error().message() << '\n';
     std::exit(1);
   }

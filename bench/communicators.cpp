@@ -39,7 +39,7 @@ constexpr auto patience = 60s;
 
 template <class T>
 T require(muster::Result<T> result) {
-  if (!result) {
+  if (!result.has_value()) {
     std::cerr << result.error().message() << '\n';
     std::exit(1);
   }

@@ -155,7 +155,7 @@ class InferenceServer {
     std::getline(words, value);
     if (what == "set" && !value.empty()) {
       const auto set = co_await muster::async_set(*store_, name, value, {}, 10s, use_awaitable);
-      co_return set ? "kept" : set.error().message();
+      co_return set.has_value() ? "kept" : set.error().message();
     }
     co_return "this is no request";
   }

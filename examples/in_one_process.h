@@ -26,7 +26,7 @@ inline void require(bool kept, const std::string& what) {
 /// The value, or the end of the example.
 template <class T>
 T require(muster::Result<T> result) {
-  if (!result) require(false, result.error().message());
+  if (!result.has_value()) require(false, result.error().message());
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 

@@ -101,7 +101,7 @@ void measure_callers(Run& run) {
     options.handlers = HandlerPlace::io_thread;
     auto store = Store::connect(server->address(), options);
     if (!store) throw std::runtime_error(store.error().message());
-    if (const auto set = store->set(key, std::string(small_value_bytes, 'v')); !set) {
+    if (const auto set = store->set(key, std::string(small_value_bytes, 'v')); !set.has_value()) {
       throw std::runtime_error(set.error().message());
     }
     for (int round = 0; round < run.rounds(); ++round) {

@@ -21,7 +21,7 @@ Json parameters_of(std::string_view client, Cores cores) {
 
 template <class T>
 T require(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message());
+  if (!result.has_value()) throw std::runtime_error(result.error().message());
   return *std::move(result);
 }
 

@@ -38,7 +38,7 @@ constexpr const char* grace = "100ms";
 
 template <class T>
 T require(Result<T> result) {
-  if (!result) throw Broken(result.error().message());
+  if (!result.has_value()) throw Broken(result.error().message());
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 using demo::require;

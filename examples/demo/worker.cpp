@@ -59,7 +59,7 @@ void exit_unless(bool kept, const std::string& promise) {
 
 template <class T>
 T or_exit(Result<T> result) {
-  if (!result) exit_unless(false, result.error().message());
+  if (!result.has_value()) exit_unless(false, result.error().message());
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 

@@ -20,7 +20,7 @@ int main() {
   auto store = muster::Store::connect(server->addresses().front());
   if (!store) return fail(store.error());
 
-  if (auto set = store->set("model", "muster-7b"); !set) return fail(set.error());
+  if (auto set = store->set("model", "muster-7b"); !set.has_value()) return fail(set.error());
   const auto model = store->get("model");
   if (!model) return fail(model.error());
   std::printf("model = %s\n", model->c_str());

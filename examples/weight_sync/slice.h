@@ -156,7 +156,7 @@ class Slice {
       const auto is_done = staging_->is_done(side);
       const std::optional<muster::Error> error = trouble();
       if (error) return *error;  // also where it is done: it ended because of that
-      if (!is_done) return is_done.error();
+      if (!is_done.has_value()) return is_done.error();
       if (*is_done) return {};
       if (std::chrono::steady_clock::now() >= end) {
         return failure(muster::ErrorCode::timed_out, "a stream is not done in time");

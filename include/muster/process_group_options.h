@@ -12,6 +12,7 @@
 
 #include "muster/config.h"
 #include "muster/error.h"
+#include "muster/result.h"
 #include "muster/store_options.h"
 #include "muster/types.h"
 
@@ -131,5 +132,7 @@ struct RecoveredRound {
   std::optional<Error> error;       ///< if it has failed
   std::vector<std::string> values;  ///< if it has succeeded: encoded objects, by rank
 };
+template <>
+inline constexpr bool is_verdict<RecoveredRound> = true;
 
 MUSTER_END_NAMESPACE

@@ -106,6 +106,9 @@ struct Compared {
   std::optional<std::string> current;
 };
 
+template <>
+inline constexpr bool is_verdict<Compared> = true;
+
 /// One key of a listing.
 struct KeyInfo {
   std::string key;

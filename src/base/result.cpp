@@ -1,5 +1,8 @@
 #include "muster/result.h"
 
+#include <cstdio>
+#include <cstdlib>
+
 MUSTER_BEGIN_NAMESPACE
 
 BadResult::BadResult(Error error) : error_(std::move(error)), message_(error_.message()) {}
@@ -7,5 +10,20 @@ BadResult::BadResult(Error error) : error_(std::move(error)), message_(error_.me
 // Out of line, so that the type's vtable and typeinfo live in the library alone and a handler in
 // the host catches what the library threw.
 BadResult::~BadResult() = default;
+
+namespace detail {
+
+void abort_without_value(const Error& error) noexcept {
+  std::fprintf(stderr, "muster: a Result was used as if it had a value, and it has an error: %s\n",
+               error.message().c_str());
+  std::abort();
+}
+
+void abort_without_error() noexcept {
+  std::fputs("muster: error() of a Result that has none\n", stderr);
+  std::abort();
+}
+
+}  // namespace detail
 
 MUSTER_END_NAMESPACE

@@ -120,7 +120,7 @@ Result<T> finished(PreparedCall<T>& call, const Link& link, Instant begun, Outco
     return described(std::move(reply).error(), call.context, outcome.fate, &link, begun);
   }
   Result<T> result = call.decode(*std::move(reply));
-  if (result) return result;
+  if (result.has_value()) return result;
   // It was done, and its answer is of no use.
   return described(std::move(result).error(), call.context, protocol::Fate::in_doubt, &link, begun);
 }

@@ -114,7 +114,7 @@ Result<void> Agreement::vote(const std::optional<Error>& failure, const Gate& ga
   std::vector<std::optional<Error>> failures;
   for (const std::string& bytes : *reports) {
     auto report = decode_vote(bytes);
-    if (!report) return about(std::move(report).error());
+    if (!report.has_value()) return about(std::move(report).error());
     failures.push_back(*std::move(report));
   }
   if (const auto& heaviest = *heaviest_of(failures)) {

@@ -40,7 +40,7 @@ std::optional<Error> FailureNotice::poll() {
     if (!got) {
       const ErrorCode code = got.error().code;  // any other error would repeat at once
       shared->is_asking = code != ErrorCode::timed_out && code != ErrorCode::outcome_unknown;
-    } else if (auto report = decode_vote(*got); report) {
+    } else if (auto report = decode_vote(*got); report.has_value()) {
       shared->heard = *std::move(report);
     }
   });

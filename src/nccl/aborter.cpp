@@ -108,7 +108,7 @@ void Aborter::abort(std::vector<AbortJob> batch) {
       "ncclCommAbort", timeout,
       [batch = std::move(batch)]() -> Result<bool> { return abort_handles(batch); },
       [](const Result<bool>&) {});
-  if (!done || !*done) given_up += count;
+  if (!done.value_or(false)) given_up += count;
 }
 
 }  // namespace muster::nccl_internal

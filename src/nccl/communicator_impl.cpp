@@ -153,7 +153,7 @@ Result<void> Impl::destroy(Clock::time_point until) {
         return nccl_error(self->functions(), result, "ncclCommDestroy");
       },
       [](const Result<bool>&) {});
-  if (destroyed) return {};
+  if (destroyed.has_value()) return {};
   if (destroyed.error().code == ErrorCode::timed_out) Aborter::count_given_up();
   return destroyed.error();
 }

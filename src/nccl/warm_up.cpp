@@ -140,7 +140,7 @@ Result<void> warm_up(const std::shared_ptr<Impl>& impl, Clock::time_point until,
       },
       [](const Result<bool>&) {}, is_over);
   progress->is_left = true;
-  if (done) return {};
+  if (done.has_value()) return {};
   if (impl->gate().is_closed()) return *impl->gate().reason();
   if (told) return *std::move(told);
   const char* const inside = progress->inside;

@@ -26,14 +26,14 @@ std::string encoded(const T& object) {
 template <class T>
 void check_round_trip(const T& object) {
   const auto back = CerealCodec::decode<T>(encoded(object));
-  REQUIRE(back);
+  REQUIRE(back.has_value());
   CHECK(*back == object);
 }
 
 template <class T>
 ErrorCode cereal_refusal(std::string_view bytes) {
   const auto decoded = CerealCodec::decode<T>(bytes);
-  REQUIRE(!decoded);
+  REQUIRE_FALSE(decoded.has_value());
   return decoded.error().code;
 }
 

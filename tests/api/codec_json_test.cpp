@@ -24,7 +24,7 @@ struct Endpoint {
 template <class T>
 ErrorCode json_refusal(std::string_view bytes) {
   const auto decoded = JsonCodec::decode<T>(bytes);
-  REQUIRE(!decoded);
+  REQUIRE_FALSE(decoded.has_value());
   return decoded.error().code;
 }
 
@@ -34,7 +34,7 @@ TEST_CASE("an object comes back from JSON as it was") {
   REQUIRE(bytes);
   CHECK(nlohmann::json::parse(*bytes)["port"] == 29500);
   const auto back = JsonCodec::decode<Endpoint>(*bytes);
-  REQUIRE(back);
+  REQUIRE(back.has_value());
   CHECK(*back == endpoint);
 
   const auto number = JsonCodec::decode<std::map<std::string, double>>(R"({"a": 1.5})");
@@ -108,7 +108,7 @@ TEST_CASE("a type that looks at its numbers refuses those that do not fit") {
   for (const char* const port : {"65536", "1e99", "-1", "1.5", "true", "\"1\""}) {
     CAPTURE(port);
     const auto decoded = with_port(port);
-    REQUIRE(!decoded);
+    REQUIRE_FALSE(decoded.has_value());
     CHECK(decoded.error().code == ErrorCode::codec_failure);
   }
 }

@@ -19,7 +19,7 @@ TEST_CASE("raw bytes come back as they were") {
 
 TEST_CASE("an array takes only as many bytes as it has") {
   const auto decoded = RawCodec::decode<std::array<char, 4>>("abc");
-  REQUIRE(!decoded);
+  REQUIRE_FALSE(decoded.has_value());
   CHECK(decoded.error().code == ErrorCode::codec_failure);
   CHECK(decoded.error().expected == 4);
   CHECK(decoded.error().actual == 3);

@@ -86,7 +86,7 @@ class Player {
     if (std::chrono::steady_clock::now() - begun > bound_) {
       story_.wrongs.push_back(std::string(name) + " took longer than its time");
     }
-    if (*result) {
+    if (result->has_value()) {
       ++story_.success_count;
     } else {
       const Error& error = result->error();
@@ -105,7 +105,7 @@ class Player {
 
   template <class T>
   void expect(const char* name, const Result<T>& result, const T& value) {
-    if (result && *result != value) wrong(std::string(name) + " gave something else");
+    if (result.has_value() && *result != value) wrong(std::string(name) + " gave something else");
   }
 
   void use_keys(Store& store) {
@@ -113,7 +113,7 @@ class Player {
     const std::string mine = own("key");
     const auto is_set = tried("set", [&] { return store.set(mine, large, {}, timeout_); });
     const auto got = tried("get", [&] { return store.get(mine, timeout_); });
-    if (is_set) expect("get", got, large);
+    if (is_set.has_value()) expect("get", got, large);
     const auto awaited =
         tried("get of the other's", [&] { return store.get(others("key"), timeout_); });
     expect("get of the other's", awaited, large);
@@ -125,7 +125,7 @@ class Player {
     const auto compared = tried("compare_set", [&] {
       return store.compare_set(own("lock"), std::nullopt, "held", {}, timeout_);
     });
-    if (compared && !compared->applied) wrong("compare_set found a key that nobody has set");
+    if (compared.has_value() && !compared->applied) wrong("compare_set found a key that nobody has set");
     const auto taken = tried("take", [&] { return store.take(own("text"), timeout_); });
     if (appended) expect<std::string>("take", taken, "ab");
     const std::string second = own("second");
@@ -235,7 +235,7 @@ class Player {
   /// Whatever happened, the store can be used again.
   void begin_again(Store& store) {
     const auto still = tried("set", [&] { return store.set(own("end"), "1", {}, timeout_); });
-    if (still) return;
+    if (still.has_value()) return;
     attempt("reopen", [&] { return store.reopen(timeout_); });
     attempt("set", [&] { return store.set(own("end"), "1", {}, timeout_); });
   }
@@ -287,7 +287,7 @@ bool serves(const std::string& address) {
   StoreOptions options;
   options.timeout = 5s;
   auto store = Store::connect(address, options, 5s);
-  if (!store || !store->set("newcomer", "1")) return false;
+  if (!store || !store->set("newcomer", "1").has_value()) return false;
   const auto got = store->get("newcomer", Duration{0});
   return got && *got == "1";
 }

@@ -118,7 +118,7 @@ const std::map<std::string, Worker::Call> Worker::calls = {
 /// How a call ended; `more` is told of a value.
 template <class T, class More>
 json outcome(const Result<T>& result, const More& more) {
-  if (!result) return described(result.error());
+  if (!result.has_value()) return described(result.error());
   json line{{"code", "ok"}};
   if constexpr (std::is_void_v<T>) {
     more(line);
@@ -144,7 +144,7 @@ json timed(const json& command, const Call& call) {
   for (int count = command.at("count"); count > 0; --count) {
     const auto began = std::chrono::steady_clock::now();
     const auto result = call();
-    if (!result) return described(result.error());
+    if (!result.has_value()) return described(result.error());
     const auto took = std::chrono::steady_clock::now() - began;
     took_us.push_back(std::chrono::duration_cast<std::chrono::microseconds>(took).count());
   }

@@ -34,7 +34,7 @@ Stream cut_whole(std::string_view bytes, std::uint32_t body_bytes_max) {
   Stream stream;
   for (;;) {
     const auto frame = wire::cut_frame(bytes, body_bytes_max);
-    if (!frame) {
+    if (!frame.has_value()) {
       stream.error = frame.error().code;
       return stream;
     }

@@ -43,11 +43,11 @@ void say(const std::string& line) {
 
 template <class T>
 T or_give_up(Result<T> result) {
-  if (!result) give_up(result.error());
+  if (!result.has_value()) give_up(result.error());
   return *std::move(result);
 }
 void or_give_up(const Result<void>& result) {
-  if (!result) give_up(result.error());
+  if (!result.has_value()) give_up(result.error());
 }
 
 std::string told(const Error& error) {

@@ -24,7 +24,7 @@ const std::array<Again, 17> replies_again = {
 };
 Result<wire::Frame> whole_frame(std::string_view bytes) {
   Result<std::optional<wire::Frame>> cut = wire::cut_frame(bytes, 1U << 20);
-  if (!cut) return std::move(cut).error();
+  if (!cut.has_value()) return std::move(cut).error();
   if (*cut && (*cut)->body.size() + wire::frame_header_bytes == bytes.size()) return **cut;
   Error error;
   error.code = ErrorCode::protocol_error;

@@ -31,7 +31,7 @@ void require(bool holds, const std::string& what) {
 
 template <class T>
 T require(Result<T> result) {
-  require(result.has_value(), result ? "" : result.error().message());
+  require(result.has_value(), result.has_value() ? "" : result.error().message());
   return *std::move(result);
 }
 

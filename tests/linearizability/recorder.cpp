@@ -66,7 +66,7 @@ std::optional<Error> Recorder::ask(const std::string& key, Operation& operation)
     }
     case Kind::remove: {
       const auto removed = store_.remove(key, call_timeout);
-      if (!removed) return removed.error();
+      if (!removed.has_value()) return removed.error();
       operation.is_applied = *removed;
       return std::nullopt;
     }
@@ -74,7 +74,7 @@ std::optional<Error> Recorder::ask(const std::string& key, Operation& operation)
       std::optional<std::string_view> expected;
       if (operation.expected) expected = *operation.expected;
       const auto compared = store_.compare_set(key, expected, operation.argument, {}, call_timeout);
-      if (!compared) return compared.error();
+      if (!compared.has_value()) return compared.error();
       operation.is_applied = compared->applied;
       operation.found = compared->current;
       return std::nullopt;

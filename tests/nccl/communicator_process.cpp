@@ -174,7 +174,7 @@ class Rank {
   }
   template <class T>
   bool say_whether(const Result<T>& result) const {
-    if (!result) say(result.error());
+    if (!result.has_value()) say(result.error());
     return result.has_value();
   }
 

@@ -81,7 +81,7 @@ bool is_echo(const wire::Frame& frame) {
 /// Cuts the first frame off; nothing while it is not whole.
 std::optional<wire::Frame> take_frame(std::string_view& bytes) {
   const auto frame = wire::cut_frame(bytes, 0xffffffff);
-  if (!frame) throw ScriptError("a frame cannot be cut");
+  if (!frame.has_value()) throw ScriptError("a frame cannot be cut");
   if (*frame) bytes.remove_prefix(wire::frame_header_bytes + (*frame)->body.size());
   return *frame;
 }

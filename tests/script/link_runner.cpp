@@ -268,7 +268,7 @@ void LinkRunner::arrived(int connection, std::string_view bytes) {
     auto told = take_line(left);
     if (!told) break;
     const auto frame = wire::cut_frame(whole, 0xffffffff);
-    if (frame && *frame && (*frame)->header.type == wire::FrameType::request) {
+    if (frame.has_value() && *frame && (*frame)->header.type == wire::FrameType::request) {
       const auto request = test::decoded_request(**frame);
       const auto* set = request ? std::get_if<wire::Set>(&request->body) : nullptr;
       if (set != nullptr) told->with("value", summary(set->value));

@@ -228,7 +228,7 @@ void ServerRunner::tell(Connection& connection, const wire::ServerHello& hello) 
 
 bool ServerRunner::read_frame(Connection& connection) {
   const auto frame = wire::cut_frame(connection.received, 0xffffffff);
-  if (!frame) throw ScriptError("a frame cannot be cut: " + frame.error().message());
+  if (!frame.has_value()) throw ScriptError("a frame cannot be cut: " + frame.error().message());
   if (!*frame) return false;
   tell(connection, **frame);
   connection.received.erase(0, wire::frame_header_bytes + (*frame)->body.size());

@@ -115,7 +115,7 @@ std::optional<std::string> Server::take_frame(Network::ConnectionId connection) 
   if (found == peers_.end()) return std::nullopt;
   std::string& bytes = found->second.bytes;
   const auto frame = wire::cut_frame(bytes, options_.limits.request_bytes_max());
-  if (!frame) throw std::logic_error("the protocol sent a frame that cannot be cut");
+  if (!frame.has_value()) throw std::logic_error("the protocol sent a frame that cannot be cut");
   if (!*frame) return std::nullopt;
   const std::size_t size = wire::frame_header_bytes + (*frame)->body.size();
   if (size == bytes.size()) return std::exchange(bytes, {});

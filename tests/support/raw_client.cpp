@@ -163,7 +163,7 @@ RawClient::Frame RawClient::receive_frame(Timeout timeout) {
   std::memcpy(&body_bytes, bytes.data(), sizeof(body_bytes));
   bytes += receive(body_bytes, timeout);
   const auto frame = wire::cut_frame(bytes, UINT32_MAX);
-  if (!frame || !*frame) throw std::runtime_error("closed within a frame");
+  if (!frame.has_value() || !*frame) throw std::runtime_error("closed within a frame");
   const wire::FrameHeader& header = (*frame)->header;
   if (header.type == wire::FrameType::part) {
     parts_of_ = header.id;

@@ -13,7 +13,7 @@ namespace muster::test {
 /// The value; without one the test fails and the program of this rank cannot go on.
 template <class T>
 T must(Result<T> result) {
-  if (!result) FAIL(result.error().message());
+  if (!result.has_value()) FAIL(result.error().message());
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 

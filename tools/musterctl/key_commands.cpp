@@ -44,7 +44,7 @@ Result<Answer> run_set(Run& run, const SetArguments& arguments) {
   std::string value = arguments.value;
   if (auto unreadable = read_if_dash(value, run)) return *std::move(unreadable);
   const auto set = run.store.set(arguments.key, value, arguments.options, run.left());
-  if (!set) return set.error();
+  if (!set.has_value()) return set.error();
   Answer answer;
   answer.document = {{"applied", *set}};
   if (!*set) {

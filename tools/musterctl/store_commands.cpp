@@ -86,7 +86,7 @@ Result<Answer> run_compare_set(Run& run, const CompareArguments& arguments) {
   if (auto unreadable = read_if_dash(desired, run)) return *std::move(unreadable);
   const auto compared = run.store.compare_set(arguments.key, arguments.expected, desired,
                                               arguments.options, run.left());
-  if (!compared) return compared.error();
+  if (!compared.has_value()) return compared.error();
   Answer answer;
   answer.document = {{"applied", compared->applied}};
   if (compared->applied) return answer;

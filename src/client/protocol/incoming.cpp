@@ -42,7 +42,7 @@ Result<std::optional<wire::ServerHello>> Incoming::take_hello() {
 
 Result<std::optional<wire::Frame>> Incoming::take_frame(std::uint32_t body_bytes_max) {
   auto frame = wire::cut_frame(inbox_.rest(), body_bytes_max);
-  if (frame && *frame) inbox_.consume(wire::frame_header_bytes + (*frame)->body.size());
+  if (frame.has_value() && *frame) inbox_.consume(wire::frame_header_bytes + (*frame)->body.size());
   return frame;
 }
 

@@ -37,7 +37,7 @@ void Protocol::on(const Received& input, Instant now) {
 /// returns  whether the session stands on this connection now
 bool Protocol::read_hello(Instant now) {
   auto hello = incoming_.take_hello();
-  if (!hello) {
+  if (!hello.has_value()) {
     meet_stranger(std::move(hello).error(), now);
     return false;
   }
@@ -50,7 +50,7 @@ bool Protocol::read_hello(Instant now) {
 void Protocol::read_frames(Instant now) {
   while (connection_.stands()) {
     auto frame = incoming_.take_frame(session_.frame_limits().reply_bytes_max);
-    if (!frame) return break_off(std::move(frame).error(), now);
+    if (!frame.has_value()) return break_off(std::move(frame).error(), now);
     if (!*frame) break;
     if (Result<void> read = read_frame(**frame, now); !read) {
       return break_off(std::move(read).error(), now);

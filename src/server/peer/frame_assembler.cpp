@@ -35,7 +35,7 @@ Result<FrameAssembler::Next> FrameAssembler::next() {
   drop_cut();
   if (begin_ != end_) return cut_stored();
   Result<std::optional<wire::Frame>> frame = wire::cut_frame(given_, limits_.body_bytes_max);
-  if (!frame) return std::move(frame).error();
+  if (!frame.has_value()) return std::move(frame).error();
   if (*frame) {
     given_.remove_prefix(frame_header_bytes + (*frame)->body.size());
     return Next(**frame);
@@ -48,7 +48,7 @@ Result<FrameAssembler::Next> FrameAssembler::next() {
 Result<FrameAssembler::Next> FrameAssembler::cut_stored() {
   for (;;) {
     Result<std::optional<wire::Frame>> frame = wire::cut_frame(stored(), limits_.body_bytes_max);
-    if (!frame) return std::move(frame).error();
+    if (!frame.has_value()) return std::move(frame).error();
     if (*frame) {
       cut_bytes_ = frame_header_bytes + (*frame)->body.size();
       return Next(**frame);

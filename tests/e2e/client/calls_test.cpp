@@ -342,7 +342,7 @@ TEST_CASE("a forked child gets `forked` from every call, and the parent goes on"
   if (child == 0) {
     // No checks of doctest here: it belongs to the parent.
     const auto is_forked = [](const auto& result) {
-      return !result && result.error().code == ErrorCode::forked;
+      return !result.has_value() && result.error().code == ErrorCode::forked;
     };
     bool right = is_forked(store->get("k")) && is_forked(store->set("k", "w")) &&
                  is_forked(store->reopen()) && is_forked(group->barrier(1s)) &&

@@ -265,13 +265,13 @@ int be_declared_dead(const std::string& address) {
   auto group = StatelessProcessGroup::create(*store, "g", 1, 2, patience());
   if (!group) return 2;
   const auto is_fenced = [](const auto& result) {
-    return !result && result.error().code == ErrorCode::fenced;
+    return !result.has_value() && result.error().code == ErrorCode::fenced;
   };
   if (!is_fenced(group->barrier(20s))) return 3;
   if (!is_fenced(store->get("k"))) return 4;
   if (!store->reopen(10s)) return 5;
   if (!is_fenced(group->barrier(20s))) return 6;  // the group stays dead
-  return store->set("reopened", "v") ? 0 : 7;
+  return store->set("reopened", "v").has_value() ? 0 : 7;
 }
 
 TEST_CASE("a process that is declared dead is fenced until it reopens; its group stays dead") {

@@ -27,7 +27,7 @@ class Ends {
   Handler<T> handler(const std::string& name) {
     return [this, name](Result<T> result) {
       const std::lock_guard lock(mutex_);
-      if (!result) {
+      if (!result.has_value()) {
         errors_[name] = result.error();
       } else {
         errors_[name] = std::nullopt;

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "muster/result.h"
+#include "support/aborts.h"
 
 using namespace muster;
 
@@ -66,4 +67,31 @@ TEST_CASE("value() gives the value, or throws the error with its message") {
   CHECK_NOTHROW(nothing.value());
   nothing = error;
   CHECK_THROWS_AS(nothing.value(), BadResult);
+}
+
+TEST_CASE("the value of a failure ends the process, and the error is printed") {
+  Error error;
+  error.code = ErrorCode::not_found;
+  error.operation = "get";
+  error.detail = "nobody has set it";
+  Result<std::string> text(error);
+  const Result<std::string>& constant = text;
+  const Result<bool> verdict(error);
+  CHECK(test::said_when_aborted([&] { (void)*text; }).find(error.message()) != std::string::npos);
+  CHECK(test::said_when_aborted([&] { (void)*constant; }).find(error.message()) !=
+        std::string::npos);
+  CHECK(test::said_when_aborted([&] { (void)text->size(); }).find(error.message()) !=
+        std::string::npos);
+  CHECK(test::said_when_aborted([&] { (void)*Result<int>(error); }).find(error.message()) !=
+        std::string::npos);
+  CHECK(test::said_when_aborted([&] { (void)*verdict; }).find(error.message()) !=
+        std::string::npos);
+}
+
+TEST_CASE("the error of a success ends the process, which says why") {
+  Result<std::string> text(std::string("value"));
+  const Result<void> nothing;
+  CHECK(test::said_when_aborted([&] { (void)text.error(); }).find("error()") != std::string::npos);
+  CHECK(test::said_when_aborted([&] { (void)nothing.error(); }).find("error()") !=
+        std::string::npos);
 }

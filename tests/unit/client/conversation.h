@@ -68,7 +68,7 @@ inline std::string event_bytes(wire::EventKind kind, ErrorCode code) {
 /// What is transmitted behind the echo of the server's hello, if there is one.
 inline std::string without_echo(std::string bytes) {
   const auto frame = wire::cut_frame(bytes, 1 << 20);
-  if (!frame || !*frame || (*frame)->header.type != wire::FrameType::echo) return bytes;
+  if (!frame.has_value() || !*frame || (*frame)->header.type != wire::FrameType::echo) return bytes;
   return bytes.substr(wire::frame_header_bytes + (*frame)->body.size());
 }
 
