@@ -176,14 +176,14 @@ class InferenceServer {
       for (std::size_t at = worker; at < numbers.size(); at += worker_count) {
         order.numbers.push_back(numbers[at]);
       }
-      const auto sent =
-          co_await muster::async_send_obj(*group_, int(worker) + 1, order, 0, 10s, use_awaitable);
+      const auto sent = co_await muster::async_send_obj(*group_, muster::Rank(int(worker) + 1),
+                                                        order, muster::Tag(), 10s, use_awaitable);
       if (!sent) co_return sent.error();
     }
     std::int64_t sum = 0;
     for (int rank = 1; rank < group_->world_size(); ++rank) {
-      const auto part =
-          co_await muster::async_recv_obj<std::int64_t>(*group_, rank, tag, 10s, use_awaitable);
+      const auto part = co_await muster::async_recv_obj<std::int64_t>(
+          *group_, muster::Rank{rank}, muster::Tag{tag}, 10s, use_awaitable);
       if (!part) co_return part.error();
       sum += *part;
     }
@@ -203,8 +203,8 @@ class InferenceServer {
   /// The process that hosts the server leaves a barrier last: afterwards nobody needs the server.
   awaitable<void> dismiss_workers() {
     for (int rank = 1; rank < group_->world_size(); ++rank) {
-      const auto sent =
-          co_await muster::async_send_obj(*group_, rank, Order(), 0, 5s, use_awaitable);
+      const auto sent = co_await muster::async_send_obj(*group_, muster::Rank{rank}, Order(),
+                                                        muster::Tag(), 5s, use_awaitable);
       if (!sent) std::cerr << sent.error().message() << '\n';
     }
     const auto passed = co_await muster::async_barrier(*group_, 5s, use_awaitable);
@@ -239,13 +239,13 @@ int work(const char* address, int rank, int world_size) {
   auto store = require(muster::Store::connect(address, std::move(options)));
   auto group = require(StatelessProcessGroup::create(store, "workers", rank, world_size));
   for (;;) {
-    const auto order = group.recv_obj<Order>(0);
+    const auto order = group.recv_obj<Order>(muster::Rank{0});
     if (!order && order.error().code == muster::ErrorCode::timed_out) continue;  // quiet times
     if (!order) return 1;
     if (order->tag == 0) break;
     std::int64_t sum = 0;
     for (const std::int64_t number : order->numbers) sum += number * number;
-    if (!group.send_obj(0, sum, order->tag)) return 1;
+    if (!group.send_obj(muster::Rank{0}, sum, muster::Tag{order->tag})) return 1;
   }
   return group.barrier(10s) ? 0 : 1;
 }

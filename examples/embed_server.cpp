@@ -152,9 +152,10 @@ class InferenceServer {
 
   void tell(int worker, const Order& order) {
     const std::string bytes = require(CerealCodec::encode(order));
-    workers_->send_bytes_async(worker, CerealCodec::id, bytes, 0, 10s, [](Result<void> sent) {
-      if (!sent) std::cerr << sent.error().message() << '\n';
-    });
+    workers_->send_bytes_async(muster::Rank{worker}, CerealCodec::id, bytes, muster::Tag(), 10s,
+                               [](Result<void> sent) {
+                                 if (!sent) std::cerr << sent.error().message() << '\n';
+                               });
   }
 
   /// Here requests would be computed: each worker adds its part.
@@ -202,7 +203,7 @@ int work(const char* address, int rank, int world_size) {
   auto store = require(muster::Store::connect(address, std::move(store_options)));
   auto workers = require(StatelessProcessGroup::create(store, "workers", rank, world_size));
   for (;;) {
-    const auto order = workers.recv_obj<Order>(0);
+    const auto order = workers.recv_obj<Order>(muster::Rank{0});
     if (!order && order.error().code == muster::ErrorCode::timed_out) continue;  // quiet times
     if (!order) {
       std::cerr << order.error().message() << '\n';

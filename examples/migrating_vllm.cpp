@@ -9,6 +9,7 @@
 using namespace std::chrono_literals;
 using example::require;
 using muster::JsonCodec;
+using muster::Rank;
 using muster::StatelessProcessGroup;
 
 namespace {
@@ -23,11 +24,11 @@ StatelessProcessGroup create(const std::string& host, std::uint16_t port, int ra
 /// send_obj, recv_obj: two senders to one receiver are two streams.
 void send_and_receive(StatelessProcessGroup& group) {
   if (group.rank() < 2) {
-    require(group.send_obj<JsonCodec>(2, "from " + std::to_string(group.rank())));
+    require(group.send_obj<JsonCodec>(Rank{2}, "from " + std::to_string(group.rank())));
     return;
   }
   for (const int source : {0, 1}) {
-    const auto object = require(group.recv_obj<std::string, JsonCodec>(source, 0, 30s));
+    const auto object = require(group.recv_obj<std::string, JsonCodec>(Rank{source}, 30s));
     require(object == "from " + std::to_string(source), "each sender has a stream of its own");
   }
 }
@@ -35,20 +36,20 @@ void send_and_receive(StatelessProcessGroup& group) {
 /// recv_obj: a time-out takes nothing away.
 void receive_again(StatelessProcessGroup& group) {
   if (group.rank() == 1) {
-    const auto early = group.recv_obj<int, JsonCodec>(0, 0, 20ms);
+    const auto early = group.recv_obj<int, JsonCodec>(Rank{0}, 20ms);
     require(!early && early.error().code == muster::ErrorCode::timed_out, "nothing was sent yet");
   }
   require(group.barrier(30s));
-  if (group.rank() == 0) require(group.send_obj<JsonCodec>(1, 7));
+  if (group.rank() == 0) require(group.send_obj<JsonCodec>(Rank{1}, 7));
   if (group.rank() == 1) {
-    require(require(group.recv_obj<int, JsonCodec>(0, 0, 30s)) == 7, "asked again, got it");
+    require(require(group.recv_obj<int, JsonCodec>(Rank{0}, 30s)) == 7, "asked again, got it");
   }
 }
 
 /// broadcast_obj, all_gather_obj: each rank names its own object, the others' is ignored.
 void collectives(StatelessProcessGroup& group) {
   const std::string mine = group.rank() == 2 ? "secret" : "";
-  const auto secret = require(group.broadcast_obj<JsonCodec>(mine, 2, 30s));
+  const auto secret = require(group.broadcast_obj<JsonCodec>(mine, Rank{2}, 30s));
   require(secret == "secret", "everybody has the source's object");
   const std::vector<int> ranks = require(group.all_gather_obj<JsonCodec>(group.rank(), 30s));
   require(ranks == std::vector<int>{0, 1, 2}, "element i is of rank i");

@@ -13,11 +13,13 @@ int main() {
   example::run_ranks(4, [&](int rank) {
     auto store = example::connect(server);
     auto wide = require(StatelessProcessGroup::create(store, "wide", rank, 4));
-    require(require(wide.broadcast_obj(rank, 2)) == 2, "rank 2's value in the wide group");
+    require(require(wide.broadcast_obj(rank, muster::Rank{2})) == 2,
+            "rank 2's value in the wide group");
     if (rank < 3) {
       auto narrow = require(StatelessProcessGroup::create(store, "narrow", rank, 3));
       const auto value = rank == 2 ? 3 : rank;
-      require(require(narrow.broadcast_obj(value, 2)) == 3, "rank 2's value in the narrow group");
+      require(require(narrow.broadcast_obj(value, muster::Rank{2})) == 3,
+              "rank 2's value in the narrow group");
       require(narrow.barrier(5s));
     }
     require(wide.barrier(5s));

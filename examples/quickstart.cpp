@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   }
 
   // Every rank gets rank 0's object; any type that cereal can write will do.
-  auto config = group->broadcast_obj(std::string("model=muster-7b"), 0);
+  auto config = group->broadcast_obj(std::string("model=muster-7b"), muster::Rank{0});
   auto ranks = group->all_gather_obj(rank);
   if (!config || !ranks || !group->barrier(std::chrono::seconds(5))) return 1;
 

@@ -35,7 +35,7 @@ class RankOne {
     auto store = require(muster::Store::connect(address));
     auto group = join(store, 1);
     if (!is_restart) ::pause();
-    require(require(group.recv_obj<std::string>(0, 0, 10s)) == "of the new epoch",
+    require(require(group.recv_obj<std::string>(muster::Rank{0}, 10s)) == "of the new epoch",
             "nothing of the old epoch is delivered");
     require(group.leave());
     ::_exit(0);
@@ -70,7 +70,7 @@ int main() {
 
   first.start(server.addresses().front());
   auto group = join(store, 0);
-  require(group.send_obj(1, std::string("of the old epoch")));
+  require(group.send_obj(muster::Rank{1}, std::string("of the old epoch")));
   first.kill();
   const auto passed = group.barrier(5s);
   require(!passed && passed.error().code == muster::ErrorCode::rank_lost, "the loss is told");
@@ -83,7 +83,7 @@ int main() {
   same_size.new_size = 2;
   auto next = require(group.regroup(same_size, 10s));
   require(next.epoch() > group.epoch(), "epochs grow");
-  require(next.send_obj(1, std::string("of the new epoch")));
+  require(next.send_obj(muster::Rank{1}, std::string("of the new epoch")));
   first.wait();
   require(restarted.wait() == 0, "the restarted rank saw only what is new");
   std::cout << "rank restarts: as promised\n";

@@ -16,12 +16,13 @@ int main() {
     auto group = require(muster::StatelessProcessGroup::create(store, "g", rank, 3));
     if (rank < 2) {
       for (int i = 0; i < objects; ++i) {
-        require(group.send_obj<JsonCodec>(2, std::vector<int>{rank, i}));
+        require(group.send_obj<JsonCodec>(muster::Rank{2}, std::vector<int>{rank, i}));
       }
     } else {
       for (int i = 0; i < objects; ++i) {
         for (const int source : {0, 1}) {
-          const auto object = require(group.recv_obj<std::vector<int>, JsonCodec>(source, 0, 5s));
+          const auto object =
+              require(group.recv_obj<std::vector<int>, JsonCodec>(muster::Rank{source}, 5s));
           require(object == std::vector<int>{source, i}, "the sender's next object");
         }
       }

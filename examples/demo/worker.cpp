@@ -166,7 +166,7 @@ void Worker::join_all() {
 void Worker::objects() {
   for (auto& [name, group] : groups_) {
     const int root = group.world_size() - 1;
-    check(or_exit(group.broadcast_obj(name + " has no other root", root)) ==
+    check(or_exit(group.broadcast_obj(name + " has no other root", muster::Rank{root})) ==
           name + " has no other root");
     const auto all = or_exit(group.all_gather_obj(name + std::to_string(group.rank())));
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -181,11 +181,11 @@ void Worker::two_senders() {
   auto& group = *in("slice-a");
   for (int i = 0; i < objects_per_sender; ++i) {
     if (group.rank() < 2) {
-      or_exit(group.send_obj(2, group.rank() * 1000 + i));
+      or_exit(group.send_obj(muster::Rank{2}, group.rank() * 1000 + i));
       continue;
     }
     for (const int source : {1, 0}) {
-      const bool is_right = or_exit(group.recv_obj<int>(source)) == source * 1000 + i;
+      const bool is_right = or_exit(group.recv_obj<int>(muster::Rank{source})) == source * 1000 + i;
       check(is_right);
       if (is_right) tell("delivered", source);
     }
@@ -197,7 +197,7 @@ void Worker::take_version(std::uint64_t version) {
   auto& group = *in("weights");
   const Manifest right = manifest_of(version);
   const Manifest mine = process_ == trainer ? right : Manifest{};
-  check(or_exit(group.broadcast_obj(mine, 0)) == right);
+  check(or_exit(group.broadcast_obj(mine, muster::Rank{0})) == right);
   barrier(group);
   version_ = version;
 }
@@ -210,7 +210,8 @@ void Worker::weights() {
   const auto by_parameter = time_of(versions_by_parameter, [&](int) {
     ++version_;
     for (const Tensor& tensor : manifest_of(version_).tensors) {
-      check(or_exit(group.broadcast_obj(process_ == trainer ? tensor : Tensor{}, 0)) == tensor);
+      check(or_exit(group.broadcast_obj(process_ == trainer ? tensor : Tensor{},
+                                        muster::Rank{0})) == tensor);
       barrier(group);
     }
   });
@@ -269,7 +270,8 @@ void Worker::comeback() {
     auto next = or_exit(group->regroup(with_the_candidate, patience));
     *group = std::move(next);
   }
-  if (process_ == 1) or_exit(in("slice-a")->send_obj(2, std::string("of the new epoch")));
+  if (process_ == 1)
+    or_exit(in("slice-a")->send_obj(muster::Rank{2}, std::string("of the new epoch")));
   take_version(version_ + 1);
 }
 
@@ -292,7 +294,7 @@ void Worker::run_again() {
 
 /// Process 1 had sent an object to the victim before it died, and sends another one now.
 void Worker::nothing_old() {
-  const auto received = or_exit(in("slice-a")->recv_numbered_obj<std::string>(0));
+  const auto received = or_exit(in("slice-a")->recv_numbered_obj<std::string>(muster::Rank{0}));
   check(received.object == "of the new epoch" && received.sequence == 0);
   tell("first_object", received.object);
 }
@@ -321,7 +323,8 @@ void Worker::run() {
   weights();
   gate(Scene::hang);
   hang();
-  if (process_ == 1) or_exit(in("slice-a")->send_obj(1, std::string("of the old epoch")));
+  if (process_ == 1)
+    or_exit(in("slice-a")->send_obj(muster::Rank{1}, std::string("of the old epoch")));
   if (process_ == victim) be_killed();
   gate(Scene::loss);
   see_the_loss("weights");

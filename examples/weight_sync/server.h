@@ -17,7 +17,8 @@ class Server {
     for (;;) {
       if (!done) done = slice_.go_on(done.error());
       if (!done) return done;
-      const auto order = slice_.group().broadcast_obj(Order(), trainer_rank, patience);
+      const auto order =
+          slice_.group().broadcast_obj(Order(), muster::Rank{trainer_rank}, patience);
       if (!order) {
         done = order.error();
         continue;

@@ -41,7 +41,7 @@ class Trainer {
   /// All servers end, too.
   muster::Result<void> end() {
     for (Slice& slice : slices_) {
-      const auto told = slice.group().broadcast_obj(Order(), trainer_rank, patience);
+      const auto told = slice.group().broadcast_obj(Order(), muster::Rank{trainer_rank}, patience);
       if (!told) return told.error();
       if (auto left = slice.leave(); !left) return left;
     }
@@ -57,14 +57,14 @@ class Trainer {
     order.kind = Order::Kind::resize;
     order.new_size = static_cast<int>(members->size());  // the members, then the candidates
     if (order.new_size <= slice.group().world_size()) return {};
-    const auto told = slice.group().broadcast_obj(order, trainer_rank, patience);
+    const auto told = slice.group().broadcast_obj(order, muster::Rank{trainer_rank}, patience);
     if (!told) return told.error();
     return slice.regroup(order.new_size);
   }
 
   static muster::Result<void> give(Slice& slice, const Order& order, Weights& weights) {
     if (slice.group().world_size() == 1) return {};
-    const auto told = slice.group().broadcast_obj(order, trainer_rank, patience);
+    const auto told = slice.group().broadcast_obj(order, muster::Rank{trainer_rank}, patience);
     if (!told) return told.error();
     if (auto moved = slice.move(weights); !moved) return moved;
     return slice.pass_barrier();

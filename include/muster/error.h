@@ -99,22 +99,36 @@ struct RankReport {
   LossCause cause = LossCause::none;  ///< how its loss was noticed, if it is lost
 };
 
+/// Where in a stream a call was.
+struct StreamPosition {
+  int source = 0;
+  int destination = 0;
+  std::uint64_t tag = 0;
+  std::uint64_t sequence = 0;  ///< of the object to be sent or received; from 0
+
+  friend bool operator==(const StreamPosition& a, const StreamPosition& b) {
+    return a.source == b.source && a.destination == b.destination && a.tag == b.tag &&
+           a.sequence == b.sequence;
+  }
+};
+
 /// Everything that is known about a failure. Fields that do not apply are empty or zero;
 /// docs/errors.md lists the fields that each code sets.
 struct Error {
   ErrorCode code = ErrorCode::internal;
-  std::string operation;               ///< the public call, such as "barrier"
-  std::string group;                   ///< name of the group
-  std::uint64_t epoch = 0;             ///< 0: none
-  std::uint64_t round = 0;             ///< number of the collective, from 1; 0: none
-  Duration elapsed{0};                 ///< from the beginning of the call
-  std::string decided_by;              ///< "server", "client", or "rank 2"
-  int decided_by_rank = -1;            ///< the rank whose deadline or call decided; -1: none
-  Duration decided_by_timeout{0};      ///< the timeout that rank had given
-  std::string where;                   ///< address of the server, or of the peer
-  std::vector<RankReport> ranks;       ///< the first 64 ranks at fault, in full
-  std::vector<RankRange> rank_ranges;  ///< all ranks at fault
-  LossCause cause = LossCause::none;   ///< that of all `ranks`; none: see that of each
+  std::string operation;                 ///< the public call, such as "barrier"
+  std::string group;                     ///< name of the group
+  std::uint64_t epoch = 0;               ///< 0: none
+  std::uint64_t round = 0;               ///< number of the collective, from 1; 0: none
+  std::optional<StreamPosition> stream;  ///< of every error of send_obj and recv_obj
+  Duration elapsed{0};                   ///< from the beginning of the call
+  std::string decided_by;                ///< "server", "client", or "rank 2"
+  int decided_by_rank = -1;              ///< the rank whose deadline or call decided; -1: none
+  Duration decided_by_timeout{0};        ///< the timeout that rank had given
+  std::string where;                     ///< address of the server, or of the peer
+  std::vector<RankReport> ranks;         ///< the first 64 ranks at fault, in full
+  std::vector<RankRange> rank_ranges;    ///< all ranks at fault
+  LossCause cause = LossCause::none;     ///< that of all `ranks`; none: see that of each
   std::uint64_t expected = 0;
   std::uint64_t actual = 0;
   std::uint64_t limit = 0;

@@ -32,6 +32,19 @@ using ObjectOf = std::conditional_t<std::is_convertible_v<const T&, const char*>
                                         std::is_same_v<T, std::string_view>,
                                     std::string, T>;
 
+namespace detail {
+
+template <class>
+inline constexpr bool is_never = false;
+
+/// Of the arguments of a send or a receive: whether the peer is no Rank, or a number stands where a
+/// Tag or a timeout is due.
+template <class Peer, class... Rest>
+inline constexpr bool is_misplaced =
+    !std::is_same_v<Peer, Rank> || (std::is_arithmetic_v<Rest> || ...);
+
+}  // namespace detail
+
 /// This process's rank in one epoch of a group. The group has the ranks `0..world_size-1`. There is
 /// no process-global state: a process may be in any number of groups, and groups may overlap.
 ///
@@ -126,11 +139,15 @@ class MUSTER_API StatelessProcessGroup {
   ///              stream fail with sequence_gap; none of these objects is sent
   /// cost         one round trip
   template <class Codec = DefaultCodec, class T>
-  Result<void> send_obj(int destination, const T& object, std::uint64_t tag = 0,
+  Result<void> send_obj(Rank destination, const T& object, Tag tag = Tag(),
                         Duration timeout = default_timeout) {
     auto bytes = Codec::template encode<ObjectOf<T>>(object);
-    if (!bytes) return about("send_obj", Happened::no, std::move(bytes).error());
+    if (!bytes) return about_send(destination, tag, std::move(bytes).error());
     return send_bytes(destination, Codec::id, *bytes, tag, timeout);
+  }
+  template <class Codec = DefaultCodec, class T>
+  Result<void> send_obj(Rank destination, const T& object, Duration timeout) {
+    return send_obj<Codec, T>(destination, object, Tag(), timeout);
   }
 
   /// Receives the next object from a rank. A call that fails does not consume the object, except
@@ -138,29 +155,40 @@ class MUSTER_API StatelessProcessGroup {
   ///
   /// Blocks until the source has sent it. With a timeout of zero it does not wait.
   ///
-  /// errors  timed_out, not_found (zero timeout), expired (the object was dropped because of its
-  ///         age, the next call gets the next one; ranks: its source, actual: its sequence),
-  ///         codec_mismatch (expected, actual), sequence_gap, codec_failure
+  /// errors  timed_out and not_found (zero timeout), both with what waits under other tags;
+  ///         expired (the object was dropped because of its age, the next call gets the next one;
+  ///         ranks: its source, actual: its sequence), codec_mismatch (expected, actual),
+  ///         sequence_gap, codec_failure
   /// cost    one round trip; nothing is polled. The server keeps the object until this rank's next
   ///         request or heartbeat acknowledges it
   template <class T, class Codec = DefaultCodec>
-  Result<T> recv_obj(int source, std::uint64_t tag = 0, Duration timeout = default_timeout) {
+  Result<T> recv_obj(Rank source, Tag tag = Tag(), Duration timeout = default_timeout) {
     auto received = recv_numbered_obj<T, Codec>(source, tag, timeout);
     if (!received) return std::move(received).error();
     return std::move(received->object);
+  }
+  template <class T, class Codec = DefaultCodec>
+  Result<T> recv_obj(Rank source, Duration timeout) {
+    return recv_obj<T, Codec>(source, Tag(), timeout);
   }
 
   /// As `recv_obj`.
   ///
   /// returns  the object and its sequence number, counted from 0 for each source and tag
   template <class T, class Codec = DefaultCodec>
-  Result<Received<T>> recv_numbered_obj(int source, std::uint64_t tag = 0,
+  Result<Received<T>> recv_numbered_obj(Rank source, Tag tag = Tag(),
                                         Duration timeout = default_timeout) {
     auto received = recv_bytes(source, Codec::id, tag, timeout);
     if (!received) return std::move(received).error();
     auto object = Codec::template decode<T>(received->bytes);
-    if (!object) return about("recv_obj", Happened::unsaid, std::move(object).error());
+    if (!object.has_value()) {
+      return about_receive(source, tag, received->sequence, std::move(object).error());
+    }
     return Received<T>{*std::move(object), received->sequence};
+  }
+  template <class T, class Codec = DefaultCodec>
+  Result<Received<T>> recv_numbered_obj(Rank source, Duration timeout) {
+    return recv_numbered_obj<T, Codec>(source, Tag(), timeout);
   }
 
   /// Gives every rank the root's object. Collective.
@@ -173,9 +201,10 @@ class MUSTER_API StatelessProcessGroup {
   /// errors   timed_out (ranks: the root), expired (the object was dropped because of its age)
   /// cost     one round trip; the server holds the object until the last rank has it
   template <class Codec = DefaultCodec, class T>
-  Result<ObjectOf<T>> broadcast_obj(const T& object, int root, Duration timeout = default_timeout) {
+  Result<ObjectOf<T>> broadcast_obj(const T& object, Rank root,
+                                    Duration timeout = default_timeout) {
     Result<std::string> bytes = std::string();
-    if (root == rank()) bytes = Codec::template encode<ObjectOf<T>>(object);
+    if (root.number == rank()) bytes = Codec::template encode<ObjectOf<T>>(object);
     if (!bytes) return about("broadcast_obj", Happened::no, std::move(bytes).error());
     return decode_one<Codec, ObjectOf<T>>("broadcast_obj",
                                           broadcast_bytes(*bytes, Codec::id, root, timeout));
@@ -206,7 +235,7 @@ class MUSTER_API StatelessProcessGroup {
   /// returns  at the root `world_size()` elements, element i from rank i; at other ranks none
   /// cost     one round trip; the server holds all objects until the root has acknowledged them
   template <class Codec = DefaultCodec, class T>
-  Result<std::vector<ObjectOf<T>>> gather_obj(const T& object, int root,
+  Result<std::vector<ObjectOf<T>>> gather_obj(const T& object, Rank root,
                                               Duration timeout = default_timeout) {
     auto bytes = Codec::template encode<ObjectOf<T>>(object);
     if (!bytes) return about("gather_obj", Happened::no, std::move(bytes).error());
@@ -224,10 +253,10 @@ class MUSTER_API StatelessProcessGroup {
   ///          (the object was dropped because of its age)
   /// cost     one round trip; the server holds each object until its rank has acknowledged it
   template <class Codec = DefaultCodec, class T>
-  Result<T> scatter_obj(const std::vector<T>& objects, int root,
+  Result<T> scatter_obj(const std::vector<T>& objects, Rank root,
                         Duration timeout = default_timeout) {
     std::vector<std::string> encoded;
-    if (root == rank()) {
+    if (root.number == rank()) {
       encoded.reserve(objects.size());
       for (const T& object : objects) {
         auto bytes = Codec::template encode<T>(object);
@@ -258,36 +287,80 @@ class MUSTER_API StatelessProcessGroup {
     return folded;
   }
 
+  // What is easily written in place of these, and does not compile.
+
+  template <class Codec = DefaultCodec, class Peer, class T, class... Rest,
+            std::enable_if_t<detail::is_misplaced<Peer, Rest...>, int> = 0>
+  Result<void> send_obj(const Peer&, const T&, const Rest&...) {
+    static_assert(detail::is_never<Peer>,
+                  "write send_obj(Rank{1}, object, Tag{7}, timeout): the destination comes first");
+    return {};
+  }
+  template <class T, class Codec = DefaultCodec, class Peer, class... Rest,
+            std::enable_if_t<detail::is_misplaced<Peer, Rest...>, int> = 0>
+  Result<T> recv_obj(const Peer&, const Rest&...) {
+    static_assert(
+        detail::is_never<Peer>,
+        "write recv_obj<T>(Rank{0}, Tag{7}, timeout): a timeout is a duration, as in 30s");
+    return Error();
+  }
+  template <class T, class Codec = DefaultCodec, class Peer, class... Rest,
+            std::enable_if_t<detail::is_misplaced<Peer, Rest...>, int> = 0>
+  Result<Received<T>> recv_numbered_obj(const Peer&, const Rest&...) {
+    static_assert(detail::is_never<Peer>,
+                  "write recv_numbered_obj<T>(Rank{0}, Tag{7}, timeout): "
+                  "a timeout is a duration, as in 30s");
+    return Error();
+  }
+  template <class Codec = DefaultCodec, class T, class Root, class... Rest,
+            std::enable_if_t<std::is_arithmetic_v<Root>, int> = 0>
+  Result<ObjectOf<T>> broadcast_obj(const T&, const Root&, const Rest&...) {
+    static_assert(detail::is_never<T>, "write broadcast_obj(object, Rank{0}, timeout)");
+    return Error();
+  }
+  template <class Codec = DefaultCodec, class T, class Root, class... Rest,
+            std::enable_if_t<std::is_arithmetic_v<Root>, int> = 0>
+  Result<std::vector<ObjectOf<T>>> gather_obj(const T&, const Root&, const Rest&...) {
+    static_assert(detail::is_never<T>, "write gather_obj(object, Rank{0}, timeout)");
+    return Error();
+  }
+  template <class Codec = DefaultCodec, class T, class Root, class... Rest,
+            std::enable_if_t<std::is_arithmetic_v<Root>, int> = 0>
+  Result<T> scatter_obj(const std::vector<T>&, const Root&, const Rest&...) {
+    static_assert(detail::is_never<T>, "write scatter_obj(objects, Rank{0}, timeout)");
+    return Error();
+  }
+
   // The same with bytes that a codec has encoded; `codec` is the codec's id. Promises, errors and
   // costs are those of the forms above.
 
-  Result<void> send_bytes(int destination, std::uint32_t codec, std::string_view bytes,
-                          std::uint64_t tag = 0, Duration timeout = default_timeout);
-  Result<ReceivedBytes> recv_bytes(int source, std::uint32_t codec, std::uint64_t tag = 0,
+  Result<void> send_bytes(Rank destination, std::uint32_t codec, std::string_view bytes,
+                          Tag tag = Tag(), Duration timeout = default_timeout);
+  Result<ReceivedBytes> recv_bytes(Rank source, std::uint32_t codec, Tag tag = Tag(),
                                    Duration timeout = default_timeout);
-  Result<std::string> broadcast_bytes(std::string_view bytes, std::uint32_t codec, int root,
+  Result<std::string> broadcast_bytes(std::string_view bytes, std::uint32_t codec, Rank root,
                                       Duration timeout = default_timeout);
   Result<std::vector<std::string>> all_gather_bytes(std::string_view bytes, std::uint32_t codec,
                                                     Duration timeout = default_timeout);
   Result<std::vector<std::string>> gather_bytes(std::string_view bytes, std::uint32_t codec,
-                                                int root, Duration timeout = default_timeout);
-  Result<std::string> scatter_bytes(Span<const std::string> bytes, std::uint32_t codec, int root,
+                                                Rank root, Duration timeout = default_timeout);
+  Result<std::string> scatter_bytes(Span<const std::string> bytes, std::uint32_t codec, Rank root,
                                     Duration timeout = default_timeout);
 
   // Callback forms. They never block. After they have returned, they no longer use what the
   // arguments point to.
 
-  Call send_bytes_async(int destination, std::uint32_t codec, std::string_view bytes,
-                        std::uint64_t tag, Duration timeout, Handler<void> handler);
-  Call recv_bytes_async(int source, std::uint32_t codec, std::uint64_t tag, Duration timeout,
+  Call send_bytes_async(Rank destination, std::uint32_t codec, std::string_view bytes, Tag tag,
+                        Duration timeout, Handler<void> handler);
+  Call recv_bytes_async(Rank source, std::uint32_t codec, Tag tag, Duration timeout,
                         Handler<ReceivedBytes> handler);
-  Call broadcast_bytes_async(std::string_view bytes, std::uint32_t codec, int root,
+  Call broadcast_bytes_async(std::string_view bytes, std::uint32_t codec, Rank root,
                              Duration timeout, Handler<std::string> handler);
   Call all_gather_bytes_async(std::string_view bytes, std::uint32_t codec, Duration timeout,
                               Handler<std::vector<std::string>> handler);
-  Call gather_bytes_async(std::string_view bytes, std::uint32_t codec, int root, Duration timeout,
+  Call gather_bytes_async(std::string_view bytes, std::uint32_t codec, Rank root, Duration timeout,
                           Handler<std::vector<std::string>> handler);
-  Call scatter_bytes_async(Span<const std::string> bytes, std::uint32_t codec, int root,
+  Call scatter_bytes_async(Span<const std::string> bytes, std::uint32_t codec, Rank root,
                            Duration timeout, Handler<std::string> handler);
 
   /// Waits until all ranks have called it. Collective.
@@ -412,6 +485,9 @@ class MUSTER_API StatelessProcessGroup {
   /// Adds operation, group and epoch to an error that a codec made, and whether the call that it is
   /// about happened.
   Error about(std::string_view operation, Happened happened, Error error) const;
+  /// The same of a stream's call.
+  Error about_send(Rank destination, Tag tag, Error error) const;
+  Error about_receive(Rank source, Tag tag, std::uint64_t sequence, Error error) const;
 
   explicit StatelessProcessGroup(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;

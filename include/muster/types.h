@@ -36,6 +36,27 @@ struct ProcessInfo {
   std::string label;      ///< free text such as a pod's name, at most 64 bytes
 };
 
+/// A rank where a call takes one, so that it is never taken for an object, a tag or a number.
+struct Rank {
+  explicit constexpr Rank(int its_number) : number(its_number) {}
+
+  int number;
+
+  friend constexpr bool operator==(Rank a, Rank b) { return a.number == b.number; }
+  friend constexpr bool operator!=(Rank a, Rank b) { return a.number != b.number; }
+};
+
+/// Tells streams between two ranks apart. 0 is the tag of calls that name none.
+struct Tag {
+  constexpr Tag() = default;
+  explicit constexpr Tag(std::uint64_t its_number) : number(its_number) {}
+
+  std::uint64_t number = 0;
+
+  friend constexpr bool operator==(Tag a, Tag b) { return a.number == b.number; }
+  friend constexpr bool operator!=(Tag a, Tag b) { return a.number != b.number; }
+};
+
 /// Consecutive ranks `first..last`, both included.
 struct RankRange {
   int first = 0;

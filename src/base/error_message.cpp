@@ -8,7 +8,7 @@
 
 // The line is built in the order in which people ask:
 //
-//    code: operation of group "name" (epoch, round) after elapsed: ranks; cause; numbers;
+//    code: operation of group "name" (epoch, round or stream) after elapsed: ranks; cause; numbers;
 //    decided by whom; at address; detail; whether it happened; what to do
 //
 // Names come from other processes, so all of them are made printable. The line's length is bounded
@@ -30,12 +30,22 @@ std::string joined(const std::vector<std::string>& parts, std::string_view separ
   return text;
 }
 
+std::string text_of(const StreamPosition& stream) {
+  return "from rank " + std::to_string(stream.source) + " to rank " +
+         std::to_string(stream.destination) + ", tag " + std::to_string(stream.tag) +
+         ", sequence " + std::to_string(stream.sequence);
+}
+
 std::string subject_of(const Error& error) {
   std::string numbers;
   if (error.epoch != 0) numbers = "epoch " + std::to_string(error.epoch);
   if (error.round != 0) {
     if (!numbers.empty()) numbers += ", ";
     numbers += "round " + std::to_string(error.round);
+  }
+  if (error.stream) {
+    if (!numbers.empty()) numbers += ", ";
+    numbers += text_of(*error.stream);
   }
   std::string group;
   if (!error.group.empty()) {

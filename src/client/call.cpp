@@ -60,6 +60,7 @@ Error described(Error error, const ErrorContext& context, protocol::Fate fate, c
   if (error.group.empty() && context.group) error.group = *context.group;
   if (error.epoch == 0) error.epoch = context.epoch;
   if (error.round == 0) error.round = context.round;
+  if (!error.stream) error.stream = context.stream;
   if (error.where.empty() && link != nullptr) error.where = link->address();
   if (error.decided_by.empty()) error.decided_by = "client";
   error.elapsed = base::monotonic_now() - begun;

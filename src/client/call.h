@@ -31,9 +31,10 @@ namespace muster::client {
 /// What a call is about, for its errors. `operation` lives as long as the program.
 struct ErrorContext {
   std::string_view operation;
-  std::shared_ptr<const std::string> group;  ///< its name; null: none
+  std::shared_ptr<const std::string> group{};  ///< its name; null: none
   std::uint64_t epoch = 0;
   std::uint64_t round = 0;
+  std::optional<StreamPosition> stream{};
 };
 
 /// A call that is ready to go, or why it cannot.
@@ -132,7 +133,7 @@ Result<T> block_on(const std::shared_ptr<Link>& link, std::string_view operation
   Progress progress;
   try {
     if (auto refused = refusal_to_begin(*link, Form::blocking)) {
-      return described(*std::move(refused), {operation, {}, 0, 0}, link.get(), begun);
+      return described(*std::move(refused), ErrorContext{operation}, link.get(), begun);
     }
     const std::uint64_t serial = link->next_serial();
     PreparedCall<T> call = build();
@@ -146,7 +147,7 @@ Result<T> block_on(const std::shared_ptr<Link>& link, std::string_view operation
     call.order = {};
     return finished(call, *link, begun, waiting.outcome());
   } catch (const std::bad_alloc&) {
-    return ended_by_memory(*link, {operation, {}, 0, 0}, progress, begun);
+    return ended_by_memory(*link, ErrorContext{operation}, progress, begun);
   }
 }
 
@@ -182,7 +183,7 @@ class Started final : public Job {
       }
       return finished(call, *link_, begun_, std::move(outcome));
     } catch (const std::bad_alloc&) {
-      return ended_by_memory(*link_, {operation_, {}, 0, 0}, {call.is_counted, true}, begun_);
+      return ended_by_memory(*link_, ErrorContext{operation_}, {call.is_counted, true}, begun_);
     }
   }
 
@@ -198,8 +199,8 @@ class Started final : public Job {
 template <class T>
 void Started<T>::let_go_of_handler() noexcept {
   try {
-    Error error =
-        described(let_go(), {operation_, {}, 0, 0}, protocol::Fate::in_doubt, link_.get(), begun_);
+    Error error = described(let_go(), ErrorContext{operation_}, protocol::Fate::in_doubt,
+                            link_.get(), begun_);
     const auto held = std::make_shared<std::pair<Handler<T>, Error>>(nullptr, std::move(error));
     std::function<void()> work = [held] { held->first(std::move(held->second)); };
     held->first = std::exchange(handler_, nullptr);
@@ -262,7 +263,7 @@ Call start(const std::shared_ptr<Link>& link, std::string_view operation, Handle
     // A forked child has no thread to run it on.
     if (!handler) return {};
     handler(
-        described(*std::move(refused), {operation, {}, 0, 0}, link.get(), base::monotonic_now()));
+        described(*std::move(refused), ErrorContext{operation}, link.get(), base::monotonic_now()));
     return {};
   }
   bool is_counted = false;

@@ -115,7 +115,7 @@ Result<nccl::UniqueId> Creation::agree_on_id(const Prepared& prepared) const {
   Result<nccl::UniqueId> id = nccl::UniqueId{};
   if (is_lowest) id = make_id(prepared.nccl, agreement_.left());
   const auto told = group.broadcast_bytes(is_lowest ? encode_id_message(id) : std::string(),
-                                          agreement_.codec(), lowest_rank, agreement_.left());
+                                          agreement_.codec(), Rank{lowest_rank}, agreement_.left());
   if (is_lowest && id && !told) nccl::give_up(*id);
   if (!told) return agreement_.about(told.error());
   if (!is_lowest) id = decode_id_message(*told);

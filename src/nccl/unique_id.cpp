@@ -89,8 +89,8 @@ Result<UniqueId> IdExchange::brought_id(const std::vector<std::string>& brought)
 }
 
 Result<std::string> IdExchange::broadcast(const std::string& own) const {
-  auto told =
-      agreement_.group().broadcast_bytes(own, agreement_.codec(), lowest_rank, agreement_.left());
+  auto told = agreement_.group().broadcast_bytes(own, agreement_.codec(), Rank{lowest_rank},
+                                                 agreement_.left());
   if (!told) return agreement_.about(std::move(told).error());
   return told;
 }

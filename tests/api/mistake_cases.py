@@ -5,7 +5,8 @@ import dataclasses
 PRELUDE = """
 using namespace std::chrono_literals;
 """
-PARAMETERS = "[[maybe_unused]] muster::Store& store"
+PARAMETERS = ("[[maybe_unused]] muster::Store& store, "
+              "[[maybe_unused]] muster::StatelessProcessGroup& group")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,7 +17,7 @@ class Case:
     wrong: str
     right: str
     sentence: str
-    headers: tuple = ("muster/store.h",)
+    headers: tuple = ("muster/process_group.h",)
     types: str = ""
     options: tuple = ()
 
@@ -58,7 +59,7 @@ VERDICTS = (
          "if (round) return;",
          "muster::Result<muster::RecoveredRound> round = muster::RecoveredRound();"
          "if (round.has_value() && !round->error) return;",
-         VERDICT, headers=("muster/process_group.h",)),
+         VERDICT),
     Case("a verdict of the host's own",
          "muster::Result<Vote> vote = Vote(); if (vote) return;",
          "muster::Result<Vote> vote = Vote(); if (vote.has_value() && vote->passed) return;",
@@ -66,4 +67,43 @@ VERDICTS = (
          "template <> inline constexpr bool muster::is_verdict<Vote> = true;"),
 )
 
-CASES = VERDICTS
+SEND = "write send_obj(Rank{1}, object, Tag{7}, timeout): the destination comes first"
+RECEIVE = "write recv_obj<T>(Rank{0}, Tag{7}, timeout): a timeout is a duration, as in 30s"
+OBJECTS = ("muster/codec_cereal.h", "muster/process_group.h")
+
+ARGUMENTS = (
+    Case("an object and a rank in the order of other libraries",
+         "(void)group.send_obj(0, 1);", "(void)group.send_obj(muster::Rank{1}, 0);",
+         SEND, headers=OBJECTS),
+    Case("the object before its rank",
+         'std::string text = "text"; (void)group.send_obj(text, muster::Rank{1});',
+         'std::string text = "text"; (void)group.send_obj(muster::Rank{1}, text);',
+         SEND, headers=OBJECTS),
+    Case("a tag that is a number",
+         "(void)group.send_obj(muster::Rank{1}, 0, 7);",
+         "(void)group.send_obj(muster::Rank{1}, 0, muster::Tag{7});",
+         SEND, headers=OBJECTS),
+    Case("a timeout that is a number",
+         "(void)group.recv_obj<int>(muster::Rank{0}, 30);",
+         "(void)group.recv_obj<int>(muster::Rank{0}, 30s);",
+         RECEIVE, headers=OBJECTS),
+    Case("a source that is a number",
+         "(void)group.recv_obj<int>(0);", "(void)group.recv_obj<int>(muster::Rank{0});",
+         RECEIVE, headers=OBJECTS),
+    Case("a numbered receive with a number",
+         "(void)group.recv_numbered_obj<int>(muster::Rank{0}, 7, 30s);",
+         "(void)group.recv_numbered_obj<int>(muster::Rank{0}, muster::Tag{7}, 30s);",
+         "write recv_numbered_obj<T>(Rank{0}, Tag{7}, timeout)", headers=OBJECTS),
+    Case("a root that is a number",
+         "(void)group.broadcast_obj(1, 0);", "(void)group.broadcast_obj(1, muster::Rank{0}, 5s);",
+         "write broadcast_obj(object, Rank{0}, timeout)", headers=OBJECTS),
+    Case("a gathering root that is a number",
+         "(void)group.gather_obj(1, 0, 5s);", "(void)group.gather_obj(1, muster::Rank{0}, 5s);",
+         "write gather_obj(object, Rank{0}, timeout)", headers=OBJECTS),
+    Case("a scattering root that is a number",
+         "(void)group.scatter_obj(std::vector<int>{1}, 0);",
+         "(void)group.scatter_obj(std::vector<int>{1}, muster::Rank{0});",
+         "write scatter_obj(objects, Rank{0}, timeout)", headers=OBJECTS),
+)
+
+CASES = VERDICTS + ARGUMENTS

@@ -58,13 +58,13 @@ TEST_CASE("overlapping groups broadcast from rank 2 and pass both barriers, 1,00
     auto wide = join(store, name + "/wide", rank, 4);
     if (rank < 3) {
       auto narrow = join(store, name + "/narrow", rank, 3);
-      CHECK(must(wide.broadcast_obj(rank, 2)) == 2);
-      CHECK(must(narrow.broadcast_obj(rank + 1, 2)) == 3);
+      CHECK(must(wide.broadcast_obj(rank, Rank{2})) == 2);
+      CHECK(must(narrow.broadcast_obj(rank + 1, Rank{2})) == 3);
       must(narrow.barrier());
       must(wide.barrier());
       must(narrow.leave());
     } else {
-      CHECK(must(wide.broadcast_obj(rank, 2)) == 2);
+      CHECK(must(wide.broadcast_obj(rank, Rank{2})) == 2);
       must(wide.barrier());
     }
     must(wide.leave());
@@ -75,7 +75,7 @@ TEST_CASE("everybody gets the secret of rank 2, 1,000 times") {
   FourRanks ranks;
   ranks.repeat(scaled(times), [](int rank, const Store& store, const std::string& name) {
     auto group = join(store, name, rank, 4);
-    CHECK(must(group.broadcast_obj(std::string(rank == 2 ? "secret" : ""), 2)) == "secret");
+    CHECK(must(group.broadcast_obj(std::string(rank == 2 ? "secret" : ""), Rank{2})) == "secret");
     must(group.barrier());
     must(group.leave());
   });
@@ -97,14 +97,14 @@ TEST_CASE("a queue's handle goes round and its readers get every array alike") {
     auto group = join(store, name, rank, 4);
     Handle handle;
     if (rank == 0) handle = {"/queue", {0, 4096, 8192}};
-    handle = must(group.broadcast_obj(handle, 0));
+    handle = must(group.broadcast_obj(handle, Rank{0}));
     CHECK(handle.path == "/queue");
     CHECK(handle.offsets.back() == 8192);
     const int arrays = scaled(10000);
     std::vector<std::uint32_t> array(64);
     for (int i = 0; i < arrays; ++i) {
       if (rank == 0) std::iota(array.begin(), array.end(), static_cast<std::uint32_t>(i));
-      const auto got = must(group.broadcast_obj(array, 0));
+      const auto got = must(group.broadcast_obj(array, Rank{0}));
       REQUIRE(got.front() == static_cast<std::uint32_t>(i));
       REQUIRE(got.back() == static_cast<std::uint32_t>(i + 63));
     }
@@ -134,10 +134,10 @@ TEST_CASE("a broadcast works from every root, and objects go round a ring") {
   ranks.repeat(scaled(50), [](int rank, const Store& store, const std::string& name) {
     auto group = join(store, name, rank, 4);
     for (int root = 0; root < 4; ++root) {
-      CHECK(must(group.broadcast_obj<JsonCodec>(rank * 10, root)) == root * 10);
+      CHECK(must(group.broadcast_obj<JsonCodec>(rank * 10, Rank{root})) == root * 10);
     }
-    must(group.send_obj<JsonCodec>((rank + 1) % 4, rank));
-    CHECK(must(group.recv_obj<int, JsonCodec>((rank + 3) % 4)) == (rank + 3) % 4);
+    must(group.send_obj<JsonCodec>(Rank((rank + 1) % 4), rank));
+    CHECK(must(group.recv_obj<int, JsonCodec>(Rank((rank + 3) % 4))) == (rank + 3) % 4);
     CHECK(must(group.all_reduce_obj(rank + 1, std::plus<>())) == 10);
     must(group.barrier());
     must(group.leave());

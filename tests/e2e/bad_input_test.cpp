@@ -143,17 +143,17 @@ TEST_CASE("arguments of a group's calls that cannot be are refused, and the grou
     auto store = connect(server);
     auto group = join(store, "g", rank, 2);
     for (const int peer : {-1, 2}) {
-      CHECK(must_fail(group.send_obj<RawCodec>(peer, std::string())).code ==
+      CHECK(must_fail(group.send_obj<RawCodec>(Rank{peer}, std::string())).code ==
             ErrorCode::invalid_argument);
-      CHECK(must_fail(group.recv_obj<std::string, RawCodec>(peer)).code ==
+      CHECK(must_fail(group.recv_obj<std::string, RawCodec>(Rank{peer})).code ==
             ErrorCode::invalid_argument);
-      CHECK(must_fail(group.broadcast_obj<RawCodec>(std::string(), peer)).code ==
+      CHECK(must_fail(group.broadcast_obj<RawCodec>(std::string(), Rank{peer})).code ==
             ErrorCode::invalid_argument);
     }
     CHECK(must_fail(group.barrier(0s)).code == ErrorCode::invalid_argument);
     const std::vector<std::string> one_too_few(1);
     if (rank == 0) {
-      CHECK(must_fail(group.scatter_obj<RawCodec>(one_too_few, 0)).code ==
+      CHECK(must_fail(group.scatter_obj<RawCodec>(one_too_few, Rank{0})).code ==
             ErrorCode::invalid_argument);
     }
     must(group.barrier());
@@ -179,11 +179,11 @@ TEST_CASE("different codecs at sender and receiver are told, and nothing is cons
     auto store = connect(server);
     auto group = join(store, "g", rank, 2);
     if (rank == 0) {
-      must(group.send_obj<JsonCodec>(1, 7));
+      must(group.send_obj<JsonCodec>(Rank{1}, 7));
     } else {
-      const Error error = must_fail(group.recv_obj<std::string, RawCodec>(0));
+      const Error error = must_fail(group.recv_obj<std::string, RawCodec>(Rank{0}));
       CHECK(error.code == ErrorCode::codec_mismatch);
-      CHECK(must(group.recv_obj<int, JsonCodec>(0)) == 7);
+      CHECK(must(group.recv_obj<int, JsonCodec>(Rank{0})) == 7);
     }
     must(group.barrier());
   });

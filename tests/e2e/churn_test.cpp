@@ -154,9 +154,9 @@ class Churn {
       const GroupWatch watch = all.watch([](const Error&) {});
       CHECK(must(all.all_gather_obj<RawCodec>(std::string(3000, 'x'))).size() == 3);
       for (std::uint64_t tag = 0; rank < 2 && tag < of_each; ++tag) {
-        must(all.send_obj<RawCodec>(2, std::string("never received"), tag));
-        must(all.send_obj<RawCodec>(1 - rank, std::string("received"), tag));
-        must(all.recv_obj<std::string, RawCodec>(1 - rank, tag));
+        must(all.send_obj<RawCodec>(Rank{2}, std::string("never received"), Tag{tag}));
+        must(all.send_obj<RawCodec>(Rank(1 - rank), std::string("received"), Tag{tag}));
+        must(all.recv_obj<std::string, RawCodec>(Rank(1 - rank), Tag{tag}));
       }
       must(all.barrier());
       if (rank == 2) return must(all.leave());

@@ -75,7 +75,7 @@ TEST_CASE("an all_gather costs each rank one round trip") {
 
 TEST_CASE("a broadcast costs each rank one round trip") {
   const Cost cost = cost_of(8, [](StatelessProcessGroup& group) {
-    REQUIRE(must(group.broadcast_obj<RawCodec>(std::string("x"), 0, 20s)) == "x");
+    REQUIRE(must(group.broadcast_obj<RawCodec>(std::string("x"), Rank{0}, 20s)) == "x");
   });
   CHECK(cost.requests == calls * 8);
   CHECK(cost.replies == calls * 8);

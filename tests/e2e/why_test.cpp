@@ -130,7 +130,7 @@ TEST_CASE("ranks that called different things are told of after they were") {
 TEST_CASE("objects on their way are listed as keys are") {
   Hang hang;
   hang.form();
-  must(hang.groups[0].send_bytes(1, codec_id::raw, "12345", 7));
+  must(hang.groups[0].send_bytes(Rank{1}, codec_id::raw, "12345", Tag{7}));
   const auto objects = must(inspect_objects(hang.stores[0], "group/g/"));
   REQUIRE(objects.size() == 1);
   CHECK(objects[0].value_bytes == 5);
@@ -217,7 +217,7 @@ TEST_CASE("a receive that waits: for whose object") {
   Hang hang;
   hang.form();
   std::promise<Result<ReceivedBytes>> received;
-  hang.groups[1].recv_bytes_async(2, 1, 7, 20s,
+  hang.groups[1].recv_bytes_async(Rank{2}, 1, Tag{7}, 20s,
                                   [&](auto result) { received.set_value(std::move(result)); });
   const Json document = hang.why([](const Json& found) { return !found["receivers"].empty(); });
   CHECK(document["receivers"][0]["rank"] == 1);
@@ -232,7 +232,7 @@ TEST_CASE("who waits for work hangs nobody, however long; who waits for a rank d
   hang.form();
   std::promise<Result<ReceivedBytes>> received;
   std::promise<Result<std::string>> got;
-  hang.groups[1].recv_bytes_async(2, 1, 7, 20s,
+  hang.groups[1].recv_bytes_async(Rank{2}, 1, Tag{7}, 20s,
                                   [&](auto result) { received.set_value(std::move(result)); });
   hang.stores[0].get_async("job", 20s, [&](auto result) { got.set_value(std::move(result)); });
   await([&] { return Json::parse(hang.musterctl({"--json", "waiters"}).output).size() == 2; });

@@ -125,7 +125,8 @@ class Player {
     const auto compared = tried("compare_set", [&] {
       return store.compare_set(own("lock"), std::nullopt, "held", {}, timeout_);
     });
-    if (compared.has_value() && !compared->applied) wrong("compare_set found a key that nobody has set");
+    if (compared.has_value() && !compared->applied)
+      wrong("compare_set found a key that nobody has set");
     const auto taken = tried("take", [&] { return store.take(own("text"), timeout_); });
     if (appended) expect<std::string>("take", taken, "ab");
     const std::string second = own("second");
@@ -200,7 +201,7 @@ class Player {
     attempt("barrier", [&] { return group.barrier(timeout_); });
     const std::string value(5'000, 'b');
     const auto broadcast = tried("broadcast", [&] {
-      return group.broadcast_bytes(rank_ == 1 ? value : "", codec, 1, timeout_);
+      return group.broadcast_bytes(rank_ == 1 ? value : "", codec, Rank{1}, timeout_);
     });
     expect("broadcast", broadcast, value);
     const std::string mine = std::to_string(rank_);
@@ -210,7 +211,7 @@ class Player {
     if (!all) attempt("recover", [&] { return group.recover(timeout_); });
     const std::vector<std::string> parts = {"for 0", "for 1"};
     const auto part = tried("scatter", [&] {
-      return group.scatter_bytes(rank_ == 0 ? parts : std::vector<std::string>(), codec, 0,
+      return group.scatter_bytes(rank_ == 0 ? parts : std::vector<std::string>(), codec, Rank{0},
                                  timeout_);
     });
     expect<std::string>("scatter", part, "for " + mine);
@@ -220,13 +221,13 @@ class Player {
   void use_streams(StatelessProcessGroup& group) {
     const int other = 1 - rank_;
     for (const std::string& object : {own("one"), own("two")}) {
-      const auto sent =
-          tried("send", [&] { return group.send_bytes(other, codec, object, 0, timeout_); });
+      const auto sent = tried(
+          "send", [&] { return group.send_bytes(Rank{other}, codec, object, Tag(), timeout_); });
       if (!sent) break;  // the next would take its place
     }
     for (const std::string& object : {others("one"), others("two")}) {
       const auto received =
-          tried("receive", [&] { return group.recv_bytes(other, codec, 0, timeout_); });
+          tried("receive", [&] { return group.recv_bytes(Rank{other}, codec, Tag(), timeout_); });
       if (!received) return;  // the next may be the same object
       if (received->bytes != object) wrong("another object was received");
     }

@@ -266,17 +266,18 @@ json Worker::all_gathers(const json& command, Duration timeout) {
 }
 
 json Worker::recv(const json& command, Duration timeout) {
-  return outcome(group()->recv_bytes(command.at("source"), codec_of(command), 0, timeout),
-                 [](json& line, const ReceivedBytes& received) {
-                   line["value"] = received.bytes;
-                   line["sequence"] = received.sequence;
-                 });
+  return outcome(
+      group()->recv_bytes(Rank(command.at("source").get<int>()), codec_of(command), Tag(), timeout),
+      [](json& line, const ReceivedBytes& received) {
+        line["value"] = received.bytes;
+        line["sequence"] = received.sequence;
+      });
 }
 
 json Worker::send(const json& command, Duration timeout) {
   const std::string value = command.value("value", "");
-  return outcome(
-      group()->send_bytes(command.at("destination"), codec_of(command), value, 0, timeout));
+  return outcome(group()->send_bytes(Rank(command.at("destination").get<int>()), codec_of(command),
+                                     value, Tag(), timeout));
 }
 
 json Worker::regroup(const json& command, Duration timeout) {

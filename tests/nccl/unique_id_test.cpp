@@ -251,13 +251,13 @@ TEST_CASE("a rank that does not come is named at the deadline, and no id is made
   run_ranks(2, [&](int rank) {
     const Store store = connect(server);
     auto group = join(store, "job", rank, 2);
-    if (rank == 1) return must(group.recv_bytes(0, codec_id::raw, 0, 10s)), void();
+    if (rank == 1) return must(group.recv_bytes(Rank{0}, codec_id::raw, Tag(), 10s)), void();
     const Error error = must_fail(nccl::unique_id(group, 200ms, nccl.options()));
     CHECK(error.code == ErrorCode::timed_out);
     CHECK(error.operation == "unique_id");
     REQUIRE(error.ranks.size() == 1);
     CHECK(error.ranks[0].rank == 1);
-    must(group.send_bytes(1, codec_id::raw, "it may go now"));
+    must(group.send_bytes(Rank{1}, codec_id::raw, "it may go now"));
   });
   CHECK(nccl.waiting() == waiting);
 }

@@ -94,7 +94,7 @@ class ObjectCall {
 template <class T>
 Call refused(StatelessProcessGroup& group, Error error, Handler<T> handler) {
   return group.recv_bytes_async(
-      -1, 0, 0, Duration(0),
+      Rank(-1), 0, Tag(), Duration(0),
       [error = std::move(error), handler = std::move(handler)](const auto&) { handler(error); });
 }
 
@@ -179,16 +179,16 @@ auto async_recover(StatelessProcessGroup& group, Duration timeout, Token&& token
 // Bytes that a codec has made.
 
 template <class Token>
-auto async_send_bytes(StatelessProcessGroup& group, int destination, std::uint32_t codec,
-                      std::string bytes, std::uint64_t tag, Duration timeout, Token&& token) {
+auto async_send_bytes(StatelessProcessGroup& group, Rank destination, std::uint32_t codec,
+                      std::string bytes, Tag tag, Duration timeout, Token&& token) {
   return detail::asio_call<void>(&StatelessProcessGroup::send_bytes_async,
                                  std::forward<Token>(token), &group, destination, codec,
                                  std::move(bytes), tag, timeout);
 }
 
 template <class Token>
-auto async_recv_bytes(StatelessProcessGroup& group, int source, std::uint32_t codec,
-                      std::uint64_t tag, Duration timeout, Token&& token) {
+auto async_recv_bytes(StatelessProcessGroup& group, Rank source, std::uint32_t codec, Tag tag,
+                      Duration timeout, Token&& token) {
   return detail::asio_call<ReceivedBytes>(&StatelessProcessGroup::recv_bytes_async,
                                           std::forward<Token>(token), &group, source, codec, tag,
                                           timeout);
@@ -196,7 +196,7 @@ auto async_recv_bytes(StatelessProcessGroup& group, int source, std::uint32_t co
 
 template <class Token>
 auto async_broadcast_bytes(StatelessProcessGroup& group, std::string bytes, std::uint32_t codec,
-                           int root, Duration timeout, Token&& token) {
+                           Rank root, Duration timeout, Token&& token) {
   return detail::asio_call<std::string>(&StatelessProcessGroup::broadcast_bytes_async,
                                         std::forward<Token>(token), &group, std::move(bytes), codec,
                                         root, timeout);
@@ -212,7 +212,7 @@ auto async_all_gather_bytes(StatelessProcessGroup& group, std::string bytes, std
 
 template <class Token>
 auto async_gather_bytes(StatelessProcessGroup& group, std::string bytes, std::uint32_t codec,
-                        int root, Duration timeout, Token&& token) {
+                        Rank root, Duration timeout, Token&& token) {
   return detail::asio_call<std::vector<std::string>>(&StatelessProcessGroup::gather_bytes_async,
                                                      std::forward<Token>(token), &group,
                                                      std::move(bytes), codec, root, timeout);
@@ -220,7 +220,7 @@ auto async_gather_bytes(StatelessProcessGroup& group, std::string bytes, std::ui
 
 template <class Token>
 auto async_scatter_bytes(StatelessProcessGroup& group, std::vector<std::string> bytes,
-                         std::uint32_t codec, int root, Duration timeout, Token&& token) {
+                         std::uint32_t codec, Rank root, Duration timeout, Token&& token) {
   return detail::asio_call<std::string>(&StatelessProcessGroup::scatter_bytes_async,
                                         std::forward<Token>(token), &group, std::move(bytes), codec,
                                         root, timeout);
@@ -229,8 +229,8 @@ auto async_scatter_bytes(StatelessProcessGroup& group, std::vector<std::string> 
 // Objects. They are encoded before the function returns, and decoded where the handler runs.
 
 template <class Codec = DefaultCodec, class T, class Token>
-auto async_send_obj(StatelessProcessGroup& group, int destination, const T& object,
-                    std::uint64_t tag, Duration timeout, Token&& token) {
+auto async_send_obj(StatelessProcessGroup& group, Rank destination, const T& object, Tag tag,
+                    Duration timeout, Token&& token) {
   return detail::asio_object_call<void>(
       group, "send_obj", Codec::template encode<ObjectOf<T>>(object), std::forward<Token>(token),
       [destination, tag, timeout](auto& to, const std::string& bytes, Handler<void> handler) {
@@ -240,8 +240,8 @@ auto async_send_obj(StatelessProcessGroup& group, int destination, const T& obje
 }
 
 template <class T, class Codec = DefaultCodec, class Token>
-auto async_recv_numbered_obj(StatelessProcessGroup& group, int source, std::uint64_t tag,
-                             Duration timeout, Token&& token) {
+auto async_recv_numbered_obj(StatelessProcessGroup& group, Rank source, Tag tag, Duration timeout,
+                             Token&& token) {
   return detail::asio_start<ReceivedBytes>(
       [&group, source, tag, timeout](Handler<ReceivedBytes> handler) {
         return group.recv_bytes_async(source, Codec::id, tag, timeout, std::move(handler));
@@ -257,7 +257,7 @@ auto async_recv_numbered_obj(StatelessProcessGroup& group, int source, std::uint
 }
 
 template <class T, class Codec = DefaultCodec, class Token>
-auto async_recv_obj(StatelessProcessGroup& group, int source, std::uint64_t tag, Duration timeout,
+auto async_recv_obj(StatelessProcessGroup& group, Rank source, Tag tag, Duration timeout,
                     Token&& token) {
   return detail::asio_start<ReceivedBytes>(
       [&group, source, tag, timeout](Handler<ReceivedBytes> handler) {
@@ -272,10 +272,10 @@ auto async_recv_obj(StatelessProcessGroup& group, int source, std::uint64_t tag,
 }
 
 template <class Codec = DefaultCodec, class T, class Token>
-auto async_broadcast_obj(StatelessProcessGroup& group, const T& object, int root, Duration timeout,
+auto async_broadcast_obj(StatelessProcessGroup& group, const T& object, Rank root, Duration timeout,
                          Token&& token) {
   Result<std::string> bytes = std::string();
-  if (root == group.rank()) bytes = Codec::template encode<ObjectOf<T>>(object);
+  if (root.number == group.rank()) bytes = Codec::template encode<ObjectOf<T>>(object);
   return detail::asio_object_call<std::string>(
       group, "broadcast_obj", std::move(bytes), std::forward<Token>(token),
       [root, timeout](auto& to, const std::string& encoded, Handler<std::string> handler) {
@@ -301,7 +301,7 @@ auto async_all_gather_obj(StatelessProcessGroup& group, const T& object, Duratio
 }
 
 template <class Codec = DefaultCodec, class T, class Token>
-auto async_gather_obj(StatelessProcessGroup& group, const T& object, int root, Duration timeout,
+auto async_gather_obj(StatelessProcessGroup& group, const T& object, Rank root, Duration timeout,
                       Token&& token) {
   return detail::asio_object_call<std::vector<std::string>>(
       group, "gather_obj", Codec::template encode<ObjectOf<T>>(object), std::forward<Token>(token),
@@ -315,10 +315,10 @@ auto async_gather_obj(StatelessProcessGroup& group, const T& object, int root, D
 }
 
 template <class Codec = DefaultCodec, class T, class Token>
-auto async_scatter_obj(StatelessProcessGroup& group, const std::vector<T>& objects, int root,
+auto async_scatter_obj(StatelessProcessGroup& group, const std::vector<T>& objects, Rank root,
                        Duration timeout, Token&& token) {
   Result<std::vector<std::string>> encoded = std::vector<std::string>();
-  if (root == group.rank()) encoded = detail::encode_all<Codec>(objects);
+  if (root.number == group.rank()) encoded = detail::encode_all<Codec>(objects);
   return detail::asio_object_call<std::string>(
       group, "scatter_obj", std::move(encoded), std::forward<Token>(token),
       [root, timeout](auto& to, const std::vector<std::string>& bytes,

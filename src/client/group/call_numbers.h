@@ -7,6 +7,7 @@
 
 #include "client/call.h"
 #include "client/protocol/group_state.h"
+#include "muster/process_group_options.h"
 
 namespace muster::client {
 
@@ -35,6 +36,28 @@ class CallNumbers {
   auto with_state(Use use) {
     const std::lock_guard lock(mutex_);
     return use(state_);
+  }
+
+  GroupCounters counters() {
+    return with_state([](const protocol::GroupState& state) {
+      return GroupCounters{state.rounds(), state.objects_sent(), state.objects_received()};
+    });
+  }
+
+  /// What the next call on a stream of this rank would send, or receive.
+  StreamPosition next_to(Rank destination, Tag tag) {
+    return with_state([=](const protocol::GroupState& state) {
+      const auto peer = static_cast<std::uint32_t>(destination.number);
+      return StreamPosition{static_cast<int>(state.formed().rank), destination.number, tag.number,
+                            state.next_to_send(peer, tag.number)};
+    });
+  }
+  StreamPosition next_from(Rank source, Tag tag) {
+    return with_state([=](const protocol::GroupState& state) {
+      const auto peer = static_cast<std::uint32_t>(source.number);
+      return StreamPosition{source.number, static_cast<int>(state.formed().rank), tag.number,
+                            state.next_to_receive(peer, tag.number)};
+    });
   }
 
  private:

@@ -33,12 +33,6 @@ Group::~Group() {
   link_->watchers().remove(epoch());
 }
 
-GroupCounters Group::counters() {
-  return numbers_.with_state([](const protocol::GroupState& state) {
-    return GroupCounters{state.rounds(), state.objects_sent(), state.objects_received()};
-  });
-}
-
 /// A destructor's part: if memory is out, the whole session ends, and the group's with it.
 void Group::leave_unasked() {
   try {

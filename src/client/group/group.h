@@ -36,7 +36,7 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
   std::uint64_t epoch() const { return formed_.epoch; }
   int rank() const { return static_cast<int>(formed_.rank); }
   int world_size() const { return static_cast<int>(formed_.world_size); }
-  GroupCounters counters();
+  CallNumbers& numbers() { return numbers_; }
 
   void cancel() noexcept { link_->cancel(*mark_); }
 
@@ -48,18 +48,18 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
 
   // Its calls. What they view must live until they are submitted.
 
-  PreparedCall<void> send_call(int destination, std::uint32_t codec, std::string_view bytes,
-                               std::uint64_t tag, Duration timeout);
-  PreparedCall<ReceivedBytes> receive_call(int source, std::uint32_t codec, std::uint64_t tag,
+  PreparedCall<void> send_call(Rank destination, std::uint32_t codec, std::string_view bytes,
+                               Tag tag, Duration timeout);
+  PreparedCall<ReceivedBytes> receive_call(Rank source, std::uint32_t codec, Tag tag,
                                            Duration timeout);
-  PreparedCall<std::string> broadcast_call(std::string_view bytes, std::uint32_t codec, int root,
+  PreparedCall<std::string> broadcast_call(std::string_view bytes, std::uint32_t codec, Rank root,
                                            Duration timeout);
   PreparedCall<std::vector<std::string>> all_gather_call(std::string_view bytes,
                                                          std::uint32_t codec, Duration timeout);
   PreparedCall<std::vector<std::string>> gather_call(std::string_view bytes, std::uint32_t codec,
-                                                     int root, Duration timeout);
+                                                     Rank root, Duration timeout);
   PreparedCall<std::string> scatter_call(Span<const std::string> bytes, std::uint32_t codec,
-                                         int root, Duration timeout);
+                                         Rank root, Duration timeout);
   PreparedCall<BarrierResult> barrier_call(Duration timeout);
 
   PreparedCall<std::vector<MemberInfo>> members_call(Duration timeout);
@@ -92,7 +92,7 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
   template <class T>
   bool check(PreparedCall<T>& call);
   template <class T>
-  bool check_rank(PreparedCall<T>& call, const char* what, int rank);
+  bool check_rank(PreparedCall<T>& call, const char* what, Rank rank);
   template <class T>
   void refuse_if_ended(PreparedCall<T>& call);
   template <class T, class Decode>

@@ -16,7 +16,7 @@ inline const Error* error_of(const Outcome& outcome) {
 template <class T>
 PreparedCall<T> Group::call(std::string_view operation, Duration timeout) {
   PreparedCall<T> call;
-  call.context = {operation, name_, epoch(), 0};
+  call.context = {operation, name_, epoch()};
   call.ticket.mark = mark_;
   auto resolved = timeout_or(timeout, options_.timeout);
   if (resolved) {
@@ -42,10 +42,10 @@ void Group::refuse_if_ended(PreparedCall<T>& call) {
 }
 
 template <class T>
-bool Group::check_rank(PreparedCall<T>& call, const char* what, int rank) {
-  if (rank >= 0 && rank < world_size()) return true;
+bool Group::check_rank(PreparedCall<T>& call, const char* what, Rank rank) {
+  if (rank.number >= 0 && rank.number < world_size()) return true;
   if (!call.refused) {
-    call.refused = invalid_argument(std::string(what) + " " + std::to_string(rank) +
+    call.refused = invalid_argument(std::string(what) + " " + std::to_string(rank.number) +
                                     ": ranks are 0 to " + std::to_string(world_size() - 1));
   }
   return false;

@@ -29,7 +29,7 @@ PreparedCall<T> Group::collective(std::string_view operation, wire::CollectiveCa
   if (!made.refused && made.timeout == Duration::zero()) {
     made.refused = invalid_argument("timeout: above zero, others have to come");
   }
-  check_rank(made, "root", static_cast<int>(body.root));
+  check_rank(made, "root", Rank(static_cast<int>(body.root)));
   body.epoch = epoch();
   made.body = std::move(body);
   made.decode = std::move(decode);
@@ -48,13 +48,13 @@ PreparedCall<T> Group::collective(std::string_view operation, wire::CollectiveCa
 }
 
 PreparedCall<std::string> Group::broadcast_call(std::string_view bytes, std::uint32_t codec,
-                                                int root, Duration timeout) {
+                                                Rank root, Duration timeout) {
   wire::CollectiveCall body;
   body.collective = wire::Collective::broadcast;
-  body.root = static_cast<std::uint32_t>(root);
+  body.root = static_cast<std::uint32_t>(root.number);
   body.codec = codec;
   std::optional<std::string> own;
-  if (root == rank()) {
+  if (root.number == rank()) {
     body.values.push_back(bytes);
     own = bytes;
   }
@@ -74,25 +74,25 @@ PreparedCall<std::vector<std::string>> Group::all_gather_call(std::string_view b
 }
 
 PreparedCall<std::vector<std::string>> Group::gather_call(std::string_view bytes,
-                                                          std::uint32_t codec, int root,
+                                                          std::uint32_t codec, Rank root,
                                                           Duration timeout) {
   wire::CollectiveCall body;
   body.collective = wire::Collective::gather;
-  body.root = static_cast<std::uint32_t>(root);
+  body.root = static_cast<std::uint32_t>(root.number);
   body.codec = codec;
   body.values.push_back(bytes);
   return collective<RankValues>("gather_obj", std::move(body), timeout,
-                                all_values(root == rank() ? world_size() : 0));
+                                all_values(root.number == rank() ? world_size() : 0));
 }
 
 PreparedCall<std::string> Group::scatter_call(Span<const std::string> bytes, std::uint32_t codec,
-                                              int root, Duration timeout) {
+                                              Rank root, Duration timeout) {
   wire::CollectiveCall body;
   body.collective = wire::Collective::scatter;
-  body.root = static_cast<std::uint32_t>(root);
+  body.root = static_cast<std::uint32_t>(root.number);
   body.codec = codec;
   std::optional<std::string> own;
-  if (root == rank()) {
+  if (root.number == rank()) {
     if (bytes.size() != static_cast<std::size_t>(world_size())) {
       auto refused = call<std::string>("scatter_obj", timeout);
       refused.refused = invalid_argument(std::to_string(bytes.size()) + " objects for " +
@@ -100,7 +100,7 @@ PreparedCall<std::string> Group::scatter_call(Span<const std::string> bytes, std
       return refused;
     }
     body.values.assign(bytes.begin(), bytes.end());
-    own = bytes[static_cast<std::size_t>(root)];
+    own = bytes[static_cast<std::size_t>(root.number)];
   }
   return collective<std::string>("scatter_obj", std::move(body), timeout,
                                  one_value(std::move(own)));

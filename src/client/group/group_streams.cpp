@@ -5,41 +5,60 @@
 
 namespace muster::client {
 
-PreparedCall<void> Group::send_call(int destination, std::uint32_t codec, std::string_view bytes,
-                                    std::uint64_t tag, Duration timeout) {
+PreparedCall<void> Group::send_call(Rank destination, std::uint32_t codec, std::string_view bytes,
+                                    Tag tag, Duration timeout) {
   auto made = call<void>("send_obj", timeout);
-  const auto peer = static_cast<std::uint32_t>(destination);
-  made.body = wire::Send{epoch(), peer, tag, 0, codec, bytes};
+  const auto peer = static_cast<std::uint32_t>(destination.number);
+  made.body = wire::Send{epoch(), peer, tag.number, 0, codec, bytes};
   made.decode = decoder<void, wire::Send>(read_nothing);
-  if (!check_rank(made, "destination", destination) || !check(made)) return made;
+  if (!check_rank(made, "destination", destination)) return made;
+  if (!check(made)) {
+    made.context.stream = numbers_.next_to(destination, tag);
+    return made;
+  }
   made.ticket.settle = [self = shared_from_this(), peer, tag](const Outcome& outcome) {
     self->numbers_.with_state([&](protocol::GroupState& state) {
-      state.end_send(peer, tag, error_of(outcome), outcome.fate);
+      state.end_send(peer, tag.number, error_of(outcome), outcome.fate);
     });
   };
-  const auto sequence =
-      numbers_.give(made, [&](protocol::GroupState& state) { return state.begin_send(peer, tag); });
-  if (sequence) std::get<wire::Send>(made.body).sequence = *sequence;
+  const auto sequence = numbers_.give(
+      made, [&](protocol::GroupState& state) { return state.begin_send(peer, tag.number); });
+  if (sequence) {
+    std::get<wire::Send>(made.body).sequence = *sequence;
+    made.context.stream = StreamPosition{rank(), destination.number, tag.number, *sequence};
+  } else {
+    made.context.stream = numbers_.next_to(destination, tag);
+  }
   return made;
 }
 
-PreparedCall<ReceivedBytes> Group::receive_call(int source, std::uint32_t codec, std::uint64_t tag,
+PreparedCall<ReceivedBytes> Group::receive_call(Rank source, std::uint32_t codec, Tag tag,
                                                 Duration timeout) {
   auto made = call<ReceivedBytes>("recv_obj", timeout);
-  const auto peer = static_cast<std::uint32_t>(source);
-  made.body = wire::Receive{epoch(), peer, tag, 0, codec};
+  const auto peer = static_cast<std::uint32_t>(source.number);
+  made.body = wire::Receive{epoch(), peer, tag.number, 0, codec};
   made.decode =
       decoder<ReceivedBytes, wire::Receive>([](const wire::ReceiveReply& reply, std::string& body) {
         return ReceivedBytes{cut_out(body, reply.value), reply.sequence};
       });
-  if (!check_rank(made, "source", source) || !check(made)) return made;
+  if (!check_rank(made, "source", source)) return made;
+  if (!check(made)) {
+    made.context.stream = numbers_.next_from(source, tag);
+    return made;
+  }
   made.ticket.settle = [self = shared_from_this(), peer, tag](const Outcome& outcome) {
-    self->numbers_.with_state(
-        [&](protocol::GroupState& state) { state.end_receive(peer, tag, error_of(outcome)); });
+    self->numbers_.with_state([&](protocol::GroupState& state) {
+      state.end_receive(peer, tag.number, error_of(outcome));
+    });
   };
   const auto sequence = numbers_.give(
-      made, [&](protocol::GroupState& state) { return state.begin_receive(peer, tag); });
-  if (sequence) std::get<wire::Receive>(made.body).sequence = *sequence;
+      made, [&](protocol::GroupState& state) { return state.begin_receive(peer, tag.number); });
+  if (sequence) {
+    std::get<wire::Receive>(made.body).sequence = *sequence;
+    made.context.stream = StreamPosition{source.number, rank(), tag.number, *sequence};
+  } else {
+    made.context.stream = numbers_.next_from(source, tag);
+  }
   return made;
 }
 

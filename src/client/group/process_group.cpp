@@ -156,12 +156,23 @@ const std::string& StatelessProcessGroup::name() const {
 
 GroupCounters StatelessProcessGroup::counters() const {
   if (!impl_ || impl_->link()->is_forked()) return {};
-  return impl_->group().counters();
+  return impl_->group().numbers().counters();
 }
 
 Store& StatelessProcessGroup::store() const {
   static Store none{std::shared_ptr<Store::Impl>()};
   return impl_ ? impl_->store() : none;
+}
+
+Error StatelessProcessGroup::about_send(Rank destination, Tag tag, Error error) const {
+  if (impl_) error.stream = impl_->group().numbers().next_to(destination, tag);
+  return about("send_obj", Happened::no, std::move(error));
+}
+
+Error StatelessProcessGroup::about_receive(Rank source, Tag tag, std::uint64_t sequence,
+                                           Error error) const {
+  error.stream = StreamPosition{source.number, rank(), tag.number, sequence};
+  return about("recv_obj", Happened::unsaid, std::move(error));
 }
 
 Error StatelessProcessGroup::about(std::string_view operation, Happened happened,

@@ -7,23 +7,22 @@ MUSTER_BEGIN_NAMESPACE
 using client::Group;
 using client::run_group;
 
-Result<void> StatelessProcessGroup::send_bytes(int destination, std::uint32_t codec,
-                                               std::string_view bytes, std::uint64_t tag,
-                                               Duration timeout) {
+Result<void> StatelessProcessGroup::send_bytes(Rank destination, std::uint32_t codec,
+                                               std::string_view bytes, Tag tag, Duration timeout) {
   return run_group<void>(impl_, "send_obj", [&](Group& group) {
     return group.send_call(destination, codec, bytes, tag, timeout);
   });
 }
 
-Result<ReceivedBytes> StatelessProcessGroup::recv_bytes(int source, std::uint32_t codec,
-                                                        std::uint64_t tag, Duration timeout) {
+Result<ReceivedBytes> StatelessProcessGroup::recv_bytes(Rank source, std::uint32_t codec, Tag tag,
+                                                        Duration timeout) {
   return run_group<ReceivedBytes>(impl_, "recv_obj", [&](Group& group) {
     return group.receive_call(source, codec, tag, timeout);
   });
 }
 
 Result<std::string> StatelessProcessGroup::broadcast_bytes(std::string_view bytes,
-                                                           std::uint32_t codec, int root,
+                                                           std::uint32_t codec, Rank root,
                                                            Duration timeout) {
   return run_group<std::string>(impl_, "broadcast_obj", [&](Group& group) {
     return group.broadcast_call(bytes, codec, root, timeout);
@@ -39,7 +38,7 @@ Result<std::vector<std::string>> StatelessProcessGroup::all_gather_bytes(std::st
 }
 
 Result<std::vector<std::string>> StatelessProcessGroup::gather_bytes(std::string_view bytes,
-                                                                     std::uint32_t codec, int root,
+                                                                     std::uint32_t codec, Rank root,
                                                                      Duration timeout) {
   return run_group<std::vector<std::string>>(impl_, "gather_obj", [&](Group& group) {
     return group.gather_call(bytes, codec, root, timeout);
@@ -47,7 +46,7 @@ Result<std::vector<std::string>> StatelessProcessGroup::gather_bytes(std::string
 }
 
 Result<std::string> StatelessProcessGroup::scatter_bytes(Span<const std::string> bytes,
-                                                         std::uint32_t codec, int root,
+                                                         std::uint32_t codec, Rank root,
                                                          Duration timeout) {
   return run_group<std::string>(impl_, "scatter_obj", [&](Group& group) {
     return group.scatter_call(bytes, codec, root, timeout);

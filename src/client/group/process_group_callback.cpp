@@ -7,15 +7,15 @@ MUSTER_BEGIN_NAMESPACE
 using client::Group;
 using client::run_group;
 
-Call StatelessProcessGroup::send_bytes_async(int destination, std::uint32_t codec,
-                                             std::string_view bytes, std::uint64_t tag,
-                                             Duration timeout, Handler<void> handler) {
+Call StatelessProcessGroup::send_bytes_async(Rank destination, std::uint32_t codec,
+                                             std::string_view bytes, Tag tag, Duration timeout,
+                                             Handler<void> handler) {
   return run_group<void>(impl_, "send_obj", std::move(handler), [&](Group& group) {
     return group.send_call(destination, codec, bytes, tag, timeout);
   });
 }
 
-Call StatelessProcessGroup::recv_bytes_async(int source, std::uint32_t codec, std::uint64_t tag,
+Call StatelessProcessGroup::recv_bytes_async(Rank source, std::uint32_t codec, Tag tag,
                                              Duration timeout, Handler<ReceivedBytes> handler) {
   return run_group<ReceivedBytes>(impl_, "recv_obj", std::move(handler), [&](Group& group) {
     return group.receive_call(source, codec, tag, timeout);
@@ -23,7 +23,7 @@ Call StatelessProcessGroup::recv_bytes_async(int source, std::uint32_t codec, st
 }
 
 Call StatelessProcessGroup::broadcast_bytes_async(std::string_view bytes, std::uint32_t codec,
-                                                  int root, Duration timeout,
+                                                  Rank root, Duration timeout,
                                                   Handler<std::string> handler) {
   return run_group<std::string>(impl_, "broadcast_obj", std::move(handler), [&](Group& group) {
     return group.broadcast_call(bytes, codec, root, timeout);
@@ -39,7 +39,7 @@ Call StatelessProcessGroup::all_gather_bytes_async(std::string_view bytes, std::
 }
 
 Call StatelessProcessGroup::gather_bytes_async(std::string_view bytes, std::uint32_t codec,
-                                               int root, Duration timeout,
+                                               Rank root, Duration timeout,
                                                Handler<std::vector<std::string>> handler) {
   return run_group<std::vector<std::string>>(
       impl_, "gather_obj", std::move(handler),
@@ -47,7 +47,7 @@ Call StatelessProcessGroup::gather_bytes_async(std::string_view bytes, std::uint
 }
 
 Call StatelessProcessGroup::scatter_bytes_async(Span<const std::string> bytes, std::uint32_t codec,
-                                                int root, Duration timeout,
+                                                Rank root, Duration timeout,
                                                 Handler<std::string> handler) {
   return run_group<std::string>(impl_, "scatter_obj", std::move(handler), [&](Group& group) {
     return group.scatter_call(bytes, codec, root, timeout);

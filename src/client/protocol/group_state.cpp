@@ -113,6 +113,16 @@ void GroupState::end_receive(std::uint32_t source, std::uint64_t tag, const Erro
   if (error == nullptr || error->code == ErrorCode::expired) ++stream.next;
 }
 
+std::uint64_t GroupState::next_to_send(std::uint32_t destination, std::uint64_t tag) const {
+  const auto found = outgoing_.find({destination, tag});
+  return found == outgoing_.end() ? 0 : found->second.next;
+}
+
+std::uint64_t GroupState::next_to_receive(std::uint32_t source, std::uint64_t tag) const {
+  const auto found = incoming_.find({source, tag});
+  return found == incoming_.end() ? 0 : found->second.next;
+}
+
 Result<std::uint64_t> GroupState::begin_regroup() {
   const bool is_broken =
       ended_ && (ended_->code == ErrorCode::rank_lost || ended_->code == ErrorCode::rank_left);

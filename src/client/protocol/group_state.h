@@ -47,6 +47,10 @@ class GroupState {
   Result<std::uint64_t> begin_receive(std::uint32_t source, std::uint64_t tag);
   void end_receive(std::uint32_t source, std::uint64_t tag, const Error* error);
 
+  /// What the next call on a stream would be given.
+  std::uint64_t next_to_send(std::uint32_t destination, std::uint64_t tag) const;
+  std::uint64_t next_to_receive(std::uint32_t source, std::uint64_t tag) const;
+
   /// The number of the next attempt; allowed when the epoch is over because a rank was lost or
   /// left. An attempt in doubt keeps its number: the next call asks for its outcome.
   Result<std::uint64_t> begin_regroup();

@@ -156,7 +156,7 @@ void Streams::receive(const RequestContext& context, Member& destination,
   }
   if (!source.live()) return services_.fail(context, left_error(source));
   if (context.timeout <= Duration::zero()) {
-    return services_.fail(context, roster_.error(ErrorCode::not_found, "nothing has been sent"));
+    return services_.fail(context, roster_.error(ErrorCode::not_found, nothing_sent(key)));
   }
   Parked* parked = services_.park(context);
   if (parked == nullptr) return;
@@ -173,7 +173,7 @@ void Streams::deliver(Stream& stream, StreamWait& wait) {
 }
 
 void Streams::timed_out(StreamWait& wait) {
-  Error error = roster_.error(ErrorCode::timed_out, "the source has sent nothing");
+  Error error = roster_.error(ErrorCode::timed_out, nothing_sent(wait.stream.key));
   roster_.blame(error, roster_.members[wait.stream.key.source]);
   services_.fail(wait.parked, std::move(error));
 }
@@ -247,6 +247,35 @@ void Streams::close(const Failure& failure) {
     }
   }
   active_.clear();
+}
+
+/// "the source has sent nothing with tag 30; tag 0 has 1 object": what a receiver with another tag
+/// would get. Looks at a bounded number of the source's objects.
+std::string Streams::nothing_sent(const StreamKey& key) const {
+  constexpr int objects_looked_at_max = 100;
+  constexpr std::size_t tags_told_max = 4;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> counts;  // of objects, by tag
+  int looked_at = 0;
+  for (const Object& object : roster_.members[key.source].sent) {
+    if (++looked_at > objects_looked_at_max) break;
+    const StreamKey other = key_of(object);
+    if (other.destination != key.destination || other.tag == key.tag) continue;
+    if (sequence_of(object) < active_.find(other)->second.asked) continue;  // was handed out
+    const auto count = std::find_if(counts.begin(), counts.end(),
+                                    [&other](const auto& each) { return each.first == other.tag; });
+    if (count != counts.end()) {
+      ++count->second;
+    } else if (counts.size() < tags_told_max) {
+      counts.emplace_back(other.tag, 1);
+    }
+  }
+  std::string text = "the source has sent nothing with tag " + std::to_string(key.tag);
+  for (const auto& [tag, count] : counts) {
+    text += (tag == counts.front().first ? "; tag " : ", tag ") + std::to_string(tag) + " has " +
+            std::to_string(count) + (count == 1 ? " object" : " objects");
+  }
+  if (looked_at > objects_looked_at_max && !counts.empty()) text += ", or more";
+  return text;
 }
 
 Error Streams::no_rank_error() const {

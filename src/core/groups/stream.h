@@ -90,6 +90,7 @@ class Streams {
     std::size_t operator()(const StreamKey& key) const;
   };
 
+  std::string nothing_sent(const StreamKey& key) const;
   Error no_rank_error() const;
   Stream* find(const StreamKey& key);
   Stream& activate(const StreamKey& key);

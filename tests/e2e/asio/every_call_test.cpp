@@ -66,15 +66,17 @@ awaitable<void> use_bytes(StatelessProcessGroup& group) {
   const std::string own = std::to_string(rank);
   const std::vector<std::string> both{"0", "1"};
   constexpr auto codec = RawCodec::id;
-  must(co_await async_send_bytes(group, other, codec, own, 7, 20s, use_awaitable));
+  must(co_await async_send_bytes(group, Rank{other}, codec, own, Tag{7}, 20s, use_awaitable));
   const ReceivedBytes received =
-      must(co_await async_recv_bytes(group, other, codec, 7, 20s, use_awaitable));
+      must(co_await async_recv_bytes(group, Rank{other}, codec, Tag{7}, 20s, use_awaitable));
   CHECK(received.bytes == std::to_string(other));
-  CHECK(must(co_await async_broadcast_bytes(group, own, codec, 1, 20s, use_awaitable)) == "1");
+  CHECK(must(co_await async_broadcast_bytes(group, own, codec, Rank{1}, 20s, use_awaitable)) ==
+        "1");
   CHECK(must(co_await async_all_gather_bytes(group, own, codec, 20s, use_awaitable)) == both);
-  const auto gathered = must(co_await async_gather_bytes(group, own, codec, 0, 20s, use_awaitable));
+  const auto gathered =
+      must(co_await async_gather_bytes(group, own, codec, Rank{0}, 20s, use_awaitable));
   CHECK(gathered == (rank == 0 ? both : std::vector<std::string>()));
-  CHECK(must(co_await async_scatter_bytes(group, rank == 0 ? both : gathered, codec, 0, 20s,
+  CHECK(must(co_await async_scatter_bytes(group, rank == 0 ? both : gathered, codec, Rank{0}, 20s,
                                           use_awaitable)) == own);
 }
 
@@ -82,18 +84,18 @@ awaitable<void> use_objects(StatelessProcessGroup& group) {
   const int rank = group.rank();
   const int other = 1 - rank;
   const std::vector<int> both{0, 1};
-  must(co_await async_send_obj(group, other, rank, 0, 20s, use_awaitable));
-  must(co_await async_send_obj<RawCodec>(group, other, "text", 1, 20s, use_awaitable));
-  CHECK(must(co_await async_recv_obj<int>(group, other, 0, 20s, use_awaitable)) == other);
-  const auto numbered = must(
-      co_await async_recv_numbered_obj<std::string, RawCodec>(group, other, 1, 20s, use_awaitable));
+  must(co_await async_send_obj(group, Rank{other}, rank, Tag(), 20s, use_awaitable));
+  must(co_await async_send_obj<RawCodec>(group, Rank{other}, "text", Tag{1}, 20s, use_awaitable));
+  CHECK(must(co_await async_recv_obj<int>(group, Rank{other}, Tag(), 20s, use_awaitable)) == other);
+  const auto numbered = must(co_await async_recv_numbered_obj<std::string, RawCodec>(
+      group, Rank{other}, Tag{1}, 20s, use_awaitable));
   CHECK(numbered.object == "text");
   CHECK(numbered.sequence == 0);
-  CHECK(must(co_await async_broadcast_obj(group, rank + 10, 1, 20s, use_awaitable)) == 11);
+  CHECK(must(co_await async_broadcast_obj(group, rank + 10, Rank{1}, 20s, use_awaitable)) == 11);
   CHECK(must(co_await async_all_gather_obj(group, rank, 20s, use_awaitable)) == both);
-  const auto gathered = must(co_await async_gather_obj(group, rank, 0, 20s, use_awaitable));
+  const auto gathered = must(co_await async_gather_obj(group, rank, Rank{0}, 20s, use_awaitable));
   CHECK(gathered == (rank == 0 ? both : std::vector<int>()));
-  CHECK(must(co_await async_scatter_obj(group, rank == 0 ? both : gathered, 0, 20s,
+  CHECK(must(co_await async_scatter_obj(group, rank == 0 ? both : gathered, Rank{0}, 20s,
                                         use_awaitable)) == rank);
   CHECK(must(co_await async_all_reduce_obj(group, rank + 1, std::plus<int>(), 20s,
                                            use_awaitable)) == 3);
@@ -179,8 +181,8 @@ TEST_CASE("an object that the codec refuses does not count, and the error says w
   host.run([](AsioHost& in, const Server& at) -> awaitable<void> {
     Store store = co_await in.connect(at);
     auto group = must(co_await async_create(store, "alone", 0, 1, patience(), use_awaitable));
-    const Error sent =
-        must_fail(co_await async_send_obj<BrokenCodec>(group, 0, 1, 0, 20s, use_awaitable));
+    const Error sent = must_fail(
+        co_await async_send_obj<BrokenCodec>(group, Rank{0}, 1, Tag(), 20s, use_awaitable));
     CHECK(sent.code == ErrorCode::codec_failure);
     CHECK(sent.operation == "send_obj");
     CHECK(sent.group == "alone");
@@ -188,14 +190,14 @@ TEST_CASE("an object that the codec refuses does not count, and the error says w
     CHECK(must_fail(co_await async_all_gather_obj<BrokenCodec>(group, 1, 20s, use_awaitable))
               .operation == "all_gather_obj");
     CHECK(group.counters().rounds == 0);
-    must(co_await async_send_obj<RawCodec>(group, 0, "bytes", 0, 20s, use_awaitable));
-    const Error received =
-        must_fail(co_await async_recv_obj<int, BrokenCodec>(group, 0, 0, 20s, use_awaitable));
+    must(co_await async_send_obj<RawCodec>(group, Rank{0}, "bytes", Tag(), 20s, use_awaitable));
+    const Error received = must_fail(
+        co_await async_recv_obj<int, BrokenCodec>(group, Rank{0}, Tag(), 20s, use_awaitable));
     CHECK(received.code == ErrorCode::codec_failure);
     CHECK(received.operation == "recv_obj");
-    must(co_await async_send_obj<RawCodec>(group, 0, "bytes", 0, 20s, use_awaitable));
-    const Error thrown =
-        must_fail(co_await async_recv_obj<int, ThrowingCodec>(group, 0, 0, 20s, use_awaitable));
+    must(co_await async_send_obj<RawCodec>(group, Rank{0}, "bytes", Tag(), 20s, use_awaitable));
+    const Error thrown = must_fail(
+        co_await async_recv_obj<int, ThrowingCodec>(group, Rank{0}, Tag(), 20s, use_awaitable));
     CHECK(thrown.code == ErrorCode::codec_failure);
     CHECK(thrown.operation == "recv_obj");
     CHECK(thrown.detail == "no such type");

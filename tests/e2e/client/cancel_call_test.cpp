@@ -104,11 +104,11 @@ TEST_CASE("a cancelled receive takes no object") {
   auto store = connect(server);
   Group group = join(store, "g", 0, 1);
   Ended<ReceivedBytes> ended;
-  Call call = group.recv_bytes_async(0, 300, 0, 60s, ended.handler());
+  Call call = group.recv_bytes_async(Rank{0}, 300, Tag(), 60s, ended.handler());
   call.cancel();
   CHECK(ended.code() == ErrorCode::cancelled);
-  must(group.send_bytes(0, 300, "first"));
-  CHECK(must(group.recv_bytes(0, 300)).bytes == "first");
+  must(group.send_bytes(Rank{0}, 300, "first"));
+  CHECK(must(group.recv_bytes(Rank{0}, 300)).bytes == "first");
 }
 
 TEST_CASE("a join can be cancelled, and called again") {
@@ -134,7 +134,7 @@ TEST_CASE("a recover that waits for its round can be cancelled") {
     if (rank == 0) {
       proxy.pause();  // its call cannot be answered, so it is in doubt
       Ended<std::string> lost;
-      Call call = group.broadcast_bytes_async("mine", 300, 1, 60s, lost.handler());
+      Call call = group.broadcast_bytes_async("mine", 300, Rank{1}, 60s, lost.handler());
       call.cancel();
       CHECK(lost.code() == ErrorCode::outcome_unknown);
       Ended<RecoveredRound> ended;

@@ -37,15 +37,16 @@ TEST_CASE("every collective gives every rank what it promises") {
     CHECK(group.name() == "g");
     CHECK(group.epoch() > 0);
 
-    CHECK(must(group.broadcast_obj(std::to_string(rank), 2)) == "2");
-    CHECK(must(group.broadcast_obj("text", 0)) == "text");
+    CHECK(must(group.broadcast_obj(std::to_string(rank), Rank{2})) == "2");
+    CHECK(must(group.broadcast_obj("text", Rank{0})) == "text");
     CHECK(must(group.all_gather_obj(rank)) == std::vector<int>{0, 1, 2, 3});
 
-    const auto gathered = must(group.gather_obj(rank * rank, 1));
+    const auto gathered = must(group.gather_obj(rank * rank, Rank{1}));
     CHECK(gathered == (rank == 1 ? std::vector<int>{0, 1, 4, 9} : std::vector<int>()));
 
     const std::vector<std::string> objects{"zero", "one", "two", ""};
-    const auto mine = must(group.scatter_obj(rank == 3 ? objects : std::vector<std::string>(), 3));
+    const auto mine =
+        must(group.scatter_obj(rank == 3 ? objects : std::vector<std::string>(), Rank{3}));
     CHECK(mine == objects[static_cast<std::size_t>(rank)]);
 
     CHECK(must(group.all_reduce_obj(rank, [](int a, int b) { return a + b; })) == 6);
@@ -65,21 +66,22 @@ TEST_CASE("objects between ranks arrive in order, per source and tag") {
   in_group(server, 3, [](Group& group) {
     constexpr int count = 50;
     if (group.rank() < 2) {
-      for (int i = 0; i < count; ++i) must(group.send_obj(2, std::make_pair(group.rank(), i)));
-      must(group.send_obj(2, "tagged", 7));
+      for (int i = 0; i < count; ++i)
+        must(group.send_obj(Rank{2}, std::make_pair(group.rank(), i)));
+      must(group.send_obj(Rank{2}, "tagged", Tag{7}));
       CHECK(group.counters().objects_sent == count + 1);
     } else {
       using Pair = std::pair<int, int>;
-      CHECK(must(group.recv_obj<std::string>(1, 7)) == "tagged");
+      CHECK(must(group.recv_obj<std::string>(Rank{1}, Tag{7})) == "tagged");
       for (int i = 0; i < count; ++i) {
-        CHECK(must(group.recv_obj<Pair>(0)) == Pair(0, i));
-        const auto received = must(group.recv_numbered_obj<Pair>(1));
+        CHECK(must(group.recv_obj<Pair>(Rank{0})) == Pair(0, i));
+        const auto received = must(group.recv_numbered_obj<Pair>(Rank{1}));
         CHECK(received.object == Pair(1, i));
         CHECK(received.sequence == static_cast<std::uint64_t>(i));
       }
-      CHECK(must(group.recv_obj<std::string>(0, 7)) == "tagged");
+      CHECK(must(group.recv_obj<std::string>(Rank{0}, Tag{7})) == "tagged");
       CHECK(group.counters().objects_received == 2 * count + 2);
-      CHECK(must_fail(group.recv_obj<int>(0, 0, 0ms)).code == ErrorCode::not_found);
+      CHECK(must_fail(group.recv_obj<int>(Rank{0}, 0ms)).code == ErrorCode::not_found);
     }
     must(group.barrier());
   });
@@ -92,11 +94,11 @@ TEST_CASE("many threads send on one stream, and all arrives once") {
     constexpr int each = 50;
     if (group.rank() == 0) {
       run_ranks(threads, [&](int thread) {
-        for (int i = 0; i < each; ++i) must(group.send_obj(1, thread * each + i));
+        for (int i = 0; i < each; ++i) must(group.send_obj(Rank{1}, thread * each + i));
       });
     } else {
       std::vector<int> got;
-      for (int i = 0; i < threads * each; ++i) got.push_back(must(group.recv_obj<int>(0)));
+      for (int i = 0; i < threads * each; ++i) got.push_back(must(group.recv_obj<int>(Rank{0})));
       std::sort(got.begin(), got.end());
       std::vector<int> wanted(threads * each);
       std::iota(wanted.begin(), wanted.end(), 0);
@@ -114,8 +116,8 @@ TEST_CASE("overlapping groups over one connection do not mix") {
     std::optional<Group> narrow;
     if (rank < 3) narrow = join(store, "narrow", rank, 3);
     for (int i = 0; i < 20; ++i) {
-      CHECK(must(wide.broadcast_obj(rank == 2 ? 2 : -1, 2)) == 2);
-      if (narrow) CHECK(must(narrow->broadcast_obj(rank == 2 ? 3 : -1, 2)) == 3);
+      CHECK(must(wide.broadcast_obj(rank == 2 ? 2 : -1, Rank{2})) == 2);
+      if (narrow) CHECK(must(narrow->broadcast_obj(rank == 2 ? 3 : -1, Rank{2})) == 3);
       if (narrow) must(narrow->barrier());
       must(wide.barrier());
     }
@@ -150,11 +152,11 @@ TEST_CASE("arguments out of range are refused before anything counts") {
         ErrorCode::invalid_argument);
 
   auto group = join(store, "g", 0, 1);
-  CHECK(must_fail(group.send_obj(1, 0)).code == ErrorCode::invalid_argument);
-  CHECK(must_fail(group.recv_obj<int>(-1)).code == ErrorCode::invalid_argument);
-  CHECK(must_fail(group.broadcast_obj(0, 1)).code == ErrorCode::invalid_argument);
-  CHECK(must_fail(group.gather_obj(0, 1)).code == ErrorCode::invalid_argument);
-  const auto scattered = group.scatter_obj(std::vector<int>{1, 2}, 0);
+  CHECK(must_fail(group.send_obj(Rank{1}, 0)).code == ErrorCode::invalid_argument);
+  CHECK(must_fail(group.recv_obj<int>(Rank{-1})).code == ErrorCode::invalid_argument);
+  CHECK(must_fail(group.broadcast_obj(0, Rank{1})).code == ErrorCode::invalid_argument);
+  CHECK(must_fail(group.gather_obj(0, Rank{1})).code == ErrorCode::invalid_argument);
+  const auto scattered = group.scatter_obj(std::vector<int>{1, 2}, Rank{0});
   CHECK(must_fail(scattered).code == ErrorCode::invalid_argument);
   CHECK(must_fail(scattered).operation == "scatter_obj");
   CHECK(must_fail(group.barrier(0ms)).code == ErrorCode::invalid_argument);
@@ -230,7 +232,7 @@ TEST_CASE("cancel of a store ends receives at once and rounds for all") {
     if (group.rank() == 0) {
       std::promise<Result<ReceivedBytes>> received;
       std::promise<Result<BarrierResult>> passed;
-      group.recv_bytes_async(1, codec_id::raw, 0, 20s,
+      group.recv_bytes_async(Rank{1}, codec_id::raw, Tag(), 20s,
                              [&](Result<ReceivedBytes> result) { received.set_value(result); });
       group.barrier_async(20s, [&](Result<BarrierResult> result) { passed.set_value(result); });
       group.store().cancel();
@@ -321,16 +323,16 @@ TEST_CASE("what nobody fetched can be dropped, and its receiver is told") {
   auto server = start_server();
   in_group(server, 2, [](Group& group) {
     if (group.rank() == 0) {
-      must(group.send_obj(1, "first"));
-      must(group.send_obj(1, "second"));
+      must(group.send_obj(Rank{1}, "first"));
+      must(group.send_obj(Rank{1}, "second"));
       CHECK(must(group.expire_data(0ms)) == 2);
-      must(group.send_obj(1, "third"));
+      must(group.send_obj(Rank{1}, "third"));
       must(group.barrier());
     } else {
       must(group.barrier());
-      CHECK(must_fail(group.recv_obj<std::string>(0)).code == ErrorCode::expired);
-      CHECK(must_fail(group.recv_obj<std::string>(0)).code == ErrorCode::expired);
-      CHECK(must(group.recv_obj<std::string>(0)) == "third");
+      CHECK(must_fail(group.recv_obj<std::string>(Rank{0})).code == ErrorCode::expired);
+      CHECK(must_fail(group.recv_obj<std::string>(Rank{0})).code == ErrorCode::expired);
+      CHECK(must(group.recv_obj<std::string>(Rank{0})) == "third");
     }
     must(group.barrier());
   });
@@ -340,15 +342,15 @@ TEST_CASE("different codecs and different collectives are told apart") {
   auto server = start_server();
   in_group(server, 2, [](Group& group) {
     if (group.rank() == 0) {
-      must(group.send_bytes(1, 300, "bytes"));
+      must(group.send_bytes(Rank{1}, 300, "bytes"));
       CHECK(must_fail(group.barrier()).code == ErrorCode::collective_mismatch);
     } else {
-      const Error error = must_fail(group.recv_obj<std::string>(0));
+      const Error error = must_fail(group.recv_obj<std::string>(Rank{0}));
       CHECK(error.code == ErrorCode::codec_mismatch);
-      CHECK(must(group.recv_bytes(0, 300)).bytes == "bytes");
+      CHECK(must(group.recv_bytes(Rank{0}, 300)).bytes == "bytes");
       CHECK(must_fail(group.all_gather_obj(1)).code == ErrorCode::collective_mismatch);
     }
-    CHECK(must_fail(group.recv_obj<std::string>(group.rank(), 0, 0ms)).operation == "recv_obj");
+    CHECK(must_fail(group.recv_obj<std::string>(Rank(group.rank()), 0ms)).operation == "recv_obj");
     must(group.barrier());
   });
 }
@@ -357,8 +359,8 @@ TEST_CASE("an object that its codec refuses is told with the group's name") {
   auto server = start_server();
   auto store = connect(server);
   auto group = join(store, "g", 0, 1);
-  must(group.send_obj(0, "text"));
-  const Error error = must_fail(group.recv_obj<std::vector<std::vector<int>>>(0));
+  must(group.send_obj(Rank{0}, "text"));
+  const Error error = must_fail(group.recv_obj<std::vector<std::vector<int>>>(Rank{0}));
   CHECK(error.code == ErrorCode::codec_failure);
   CHECK(error.operation == "recv_obj");
   CHECK(error.group == "g");
@@ -380,7 +382,7 @@ TEST_CASE("a handle that goes ends its pending calls, and its store goes on") {
   std::promise<Result<ReceivedBytes>> received;
   {
     auto group = join(store, "g", 0, 1);
-    group.recv_bytes_async(0, codec_id::raw, 0, 20s,
+    group.recv_bytes_async(Rank{0}, codec_id::raw, Tag(), 20s,
                            [&](Result<ReceivedBytes> result) { received.set_value(result); });
   }
   const Error error = must_fail(received.get_future().get());

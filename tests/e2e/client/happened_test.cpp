@@ -107,22 +107,24 @@ Calls changes_of_groups() {
   using Values = std::vector<std::string>;
   return {
       {"send_obj", begun_by<void>([](Subject& on, Handler<void> handler) {
-         return on.group.send_bytes_async(0, codec, "x", 0, on.timeout, std::move(handler));
+         return on.group.send_bytes_async(Rank{0}, codec, "x", Tag(), on.timeout,
+                                          std::move(handler));
        })},
       {"barrier", begun_by<BarrierResult>([](Subject& on, Handler<BarrierResult> handler) {
          return on.group.barrier_async(on.timeout, std::move(handler));
        })},
       {"broadcast_obj", begun_by<std::string>([](Subject& on, Handler<std::string> handler) {
-         return on.group.broadcast_bytes_async("x", codec, 0, on.timeout, std::move(handler));
+         return on.group.broadcast_bytes_async("x", codec, Rank{0}, on.timeout, std::move(handler));
        })},
       {"all_gather_obj", begun_by<Values>([](Subject& on, Handler<Values> handler) {
          return on.group.all_gather_bytes_async("x", codec, on.timeout, std::move(handler));
        })},
       {"gather_obj", begun_by<Values>([](Subject& on, Handler<Values> handler) {
-         return on.group.gather_bytes_async("x", codec, 0, on.timeout, std::move(handler));
+         return on.group.gather_bytes_async("x", codec, Rank{0}, on.timeout, std::move(handler));
        })},
       {"scatter_obj", begun_by<std::string>([](Subject& on, Handler<std::string> handler) {
-         return on.group.scatter_bytes_async(objects, codec, 0, on.timeout, std::move(handler));
+         return on.group.scatter_bytes_async(objects, codec, Rank{0}, on.timeout,
+                                             std::move(handler));
        })},
       {"expire_data", begun_by<std::uint64_t>([](Subject& on, Handler<std::uint64_t> handler) {
          return on.group.expire_data_async({}, on.timeout, std::move(handler));
@@ -166,7 +168,7 @@ Calls reads() {
          return on.group.members_async(on.timeout, std::move(handler));
        })},
       {"recv_obj", begun_by<ReceivedBytes>([](Subject& on, Handler<ReceivedBytes> handler) {
-         return on.group.recv_bytes_async(0, codec, 0, on.timeout, std::move(handler));
+         return on.group.recv_bytes_async(Rank{0}, codec, Tag(), on.timeout, std::move(handler));
        })},
   };
 }
@@ -381,7 +383,7 @@ TEST_CASE("a call that the server refuses did not happen") {
     if (rank == 1) return must(own.wait({"over"}));
     check_refused(must_fail(group.barrier(20ms)), ErrorCode::timed_out);
     check_refused(must_fail(group.regroup({}, 20ms)), ErrorCode::timed_out);
-    check_refused(must_fail(group.send_bytes(1, codec, much)), ErrorCode::resource_exhausted);
+    check_refused(must_fail(group.send_bytes(Rank{1}, codec, much)), ErrorCode::resource_exhausted);
     must(store.set("over", ""));
   });
 }
@@ -398,7 +400,7 @@ TEST_CASE("a call that is refused before it is sent did not happen") {
   check_refused(must_fail(store.set("", "v")), ErrorCode::invalid_argument);
   check_refused(must_fail(store.add("k", 1, Duration(-2))), ErrorCode::invalid_argument);
   check_refused(must_fail(store.append(std::string(2000, 'k'), "")), ErrorCode::too_large);
-  check_refused(must_fail(group.send_bytes(7, codec, "")), ErrorCode::invalid_argument);
+  check_refused(must_fail(group.send_bytes(Rank{7}, codec, "")), ErrorCode::invalid_argument);
   check_refused(must_fail(Group::create(store, "g", 3, 2)), ErrorCode::invalid_argument);
   check_refused(must_fail(Group::create("127.0.0.1", 0, 1, 2)), ErrorCode::invalid_argument);
   CHECK(must_fail(store.get("")).happened == Happened::unsaid);
@@ -411,7 +413,7 @@ TEST_CASE("a call that is refused before it is sent did not happen") {
   CHECK(must_fail(store.get("k")).happened == Happened::unsaid);
   moved.close();
   check_refused(must_fail(moved.take("k")), ErrorCode::closed);
-  check_refused(must_fail(other.send_bytes(0, codec, "")), ErrorCode::closed);
+  check_refused(must_fail(other.send_bytes(Rank{0}, codec, "")), ErrorCode::closed);
 }
 
 }  // namespace muster::test

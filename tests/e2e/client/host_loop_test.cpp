@@ -185,7 +185,7 @@ TEST_CASE("a refused call runs its handler in a later turn, also when it is made
   const auto call_all = [&] {
     stores[0].get_async("key", -5s, is_refused);
     stores[0].reopen_async(-5s, is_refused);
-    groups[0].send_bytes_async(7, RawCodec::id, "bytes", 0, 20s, is_refused);
+    groups[0].send_bytes_async(Rank{7}, RawCodec::id, "bytes", Tag(), 20s, is_refused);
     Store::connect_async("nonsense", options, 20s, is_refused);
   };
   call_all();

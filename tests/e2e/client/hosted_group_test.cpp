@@ -54,7 +54,7 @@ TEST_CASE("rank 0 serves on a Unix socket") {
   const std::string address = free_unix_address();
   run_ranks(2, [&](int rank) {
     auto group = must(Group::create(address, 0, rank, 2, 3600s, 20s));
-    CHECK(must(group.broadcast_obj(rank + 10, 0)) == 10);
+    CHECK(must(group.broadcast_obj(rank + 10, Rank{0})) == 10);
     check_healthy(group.store());
     must(group.barrier());
   });

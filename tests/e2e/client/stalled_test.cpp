@@ -78,7 +78,7 @@ TEST_CASE("a round whose outcome is not known: nothing goes on until recover() h
     CHECK(error.code == ErrorCode::outcome_unknown);
     CHECK(error.round == 2);
     CHECK(must_fail(group.barrier(100ms)).code == ErrorCode::outcome_unknown);
-    CHECK(must_fail(group.send_obj(0, 1, 0, 100ms)).code == ErrorCode::outcome_unknown);
+    CHECK(must_fail(group.send_obj(Rank{0}, 1, 100ms)).code == ErrorCode::outcome_unknown);
   }
   const Error refused = must_fail(group.barrier());
   CHECK(refused.code == ErrorCode::outcome_unknown);
@@ -91,7 +91,7 @@ TEST_CASE("a round whose outcome is not known: nothing goes on until recover() h
   CHECK(group.counters().rounds == 2);
   must(group.barrier());
   CHECK(group.counters().objects_sent == 1);
-  CHECK(must(group.recv_obj<int>(0)) == 1);
+  CHECK(must(group.recv_obj<int>(Rank{0})) == 1);
 }
 
 }  // namespace muster::test

@@ -71,6 +71,7 @@ Names set_fields_of(const Error& error) {
   note("group", !error.group.empty());
   note("epoch", error.epoch != 0);
   note("round", error.round != 0);
+  note("stream", error.stream.has_value());
   note("elapsed", error.elapsed > Duration::zero());
   note("decided_by", !error.decided_by.empty());
   note("decided_by_rank", error.decided_by_rank >= 0);
@@ -107,8 +108,8 @@ void check_documented(const Error& error) {
     CAPTURE(field);
     CHECK(set.count(field) == 1);
   }
-  const Names common = {"operation", "group",  "epoch",      "round",   "elapsed",
-                        "where",     "detail", "decided_by", "happened"};
+  const Names common = {"operation", "group", "epoch",  "round",      "stream",
+                        "elapsed",   "where", "detail", "decided_by", "happened"};
   for (const std::string& field : set) {
     CAPTURE(field);
     const bool is_named =

@@ -65,27 +65,27 @@ TEST_CASE("errors of objects have the documented fields") {
     auto store = connect(server);
     auto group = join(store, "g", rank, 2);
     if (rank == 0) {
-      must(group.send_obj<JsonCodec>(1, 7));
-      must(group.send_obj<JsonCodec>(1, "text"));
-      must(group.send_obj<JsonCodec>(1, 1));
-      must(group.send_obj<JsonCodec>(1, 1, 5));
+      must(group.send_obj<JsonCodec>(Rank{1}, 7));
+      must(group.send_obj<JsonCodec>(Rank{1}, "text"));
+      must(group.send_obj<JsonCodec>(Rank{1}, 1));
+      must(group.send_obj<JsonCodec>(Rank{1}, 1, Tag{5}));
       must(group.barrier());
       must(group.barrier());
       must(group.expire_data(0s));
       must(group.barrier());
     } else {
       must(group.barrier());
-      const Error codec = must_fail(group.recv_obj<std::string, RawCodec>(0));
+      const Error codec = must_fail(group.recv_obj<std::string, RawCodec>(Rank{0}));
       check(codec, ErrorCode::codec_mismatch);
-      CHECK(must(group.recv_obj<int, JsonCodec>(0)) == 7);
-      const Error failure = must_fail(group.recv_obj<int, JsonCodec>(0));
+      CHECK(must(group.recv_obj<int, JsonCodec>(Rank{0})) == 7);
+      const Error failure = must_fail(group.recv_obj<int, JsonCodec>(Rank{0}));
       check(failure, ErrorCode::codec_failure);
       must(group.barrier());
       must(group.barrier());
-      const Error expired = must_fail(group.recv_obj<int, JsonCodec>(0));
+      const Error expired = must_fail(group.recv_obj<int, JsonCodec>(Rank{0}));
       check(expired, ErrorCode::expired);
       CHECK(expired.actual == 2);
-      check(must_fail(group.recv_obj<int, JsonCodec>(0, 9, 0s)), ErrorCode::not_found);
+      check(must_fail(group.recv_obj<int, JsonCodec>(Rank{0}, Tag{9}, 0s)), ErrorCode::not_found);
     }
     must(group.barrier());
   });

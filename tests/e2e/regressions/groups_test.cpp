@@ -19,10 +19,10 @@ TEST_CASE("defect 1: two senders to one receiver, both are delivered") {
     auto store = connect(server);
     auto group = join(store, "g", rank, 3);
     if (rank < 2) {
-      must(group.send_obj(2, "from " + number(rank)));
+      must(group.send_obj(Rank{2}, "from " + number(rank)));
     } else {
-      CHECK(must(group.recv_obj<std::string>(0)) == "from 0");
-      CHECK(must(group.recv_obj<std::string>(1)) == "from 1");
+      CHECK(must(group.recv_obj<std::string>(Rank{0})) == "from 0");
+      CHECK(must(group.recv_obj<std::string>(Rank{1})) == "from 1");
     }
     must(group.barrier());
   });
@@ -75,19 +75,19 @@ TEST_CASE("defect 4: an object that expired is told at once, and the next one co
     options.data_expiration = 100ms;
     auto group = join(store, "g", rank, 2, options);
     if (rank == 0) {
-      must(group.send_obj(1, std::string("first")));
+      must(group.send_obj(Rank{1}, std::string("first")));
       await([&] { return held_count(store, "objects") == 0; });
       must(store.set("expired", ""));
       must(store.wait({"asked"}));
-      must(group.send_obj(1, std::string("second")));
+      must(group.send_obj(Rank{1}, std::string("second")));
     } else {
       must(store.wait({"expired"}));
       const auto began = std::chrono::steady_clock::now();
-      const Error error = must_fail(group.recv_obj<std::string>(0, 0, 60s));
+      const Error error = must_fail(group.recv_obj<std::string>(Rank{0}, 60s));
       CHECK(error.code == ErrorCode::expired);
       CHECK(std::chrono::steady_clock::now() - began < 30s);
       must(store.set("asked", ""));
-      CHECK(must(group.recv_obj<std::string>(0, 0, 10s)) == "second");
+      CHECK(must(group.recv_obj<std::string>(Rank{0}, 10s)) == "second");
     }
     must(group.barrier());
   });
@@ -102,19 +102,19 @@ TEST_CASE("defect 5: a restarted rank gets no object of the earlier run") {
   run_ranks(2, [&](int rank) {
     (rank == 0 ? group_0 : group_1) = join(rank == 0 ? store_0 : store_1, "g", rank, 2);
   });
-  for (int i = 0; i < 4; ++i) must(group_0->send_obj(1, "old " + number(i)));
-  CHECK(must(group_1->recv_obj<std::string>(0)) == "old 0");
+  for (int i = 0; i < 4; ++i) must(group_0->send_obj(Rank{1}, "old " + number(i)));
+  CHECK(must(group_1->recv_obj<std::string>(Rank{0})) == "old 0");
   store_1.close();  // the run of rank 1 ends; three objects are left
 
   std::thread restarted([&] {
     auto store = connect(server);
     auto group = join(store, "g", 1, 2);
-    CHECK(must(group.recv_obj<std::string>(0)) == "new 0");
+    CHECK(must(group.recv_obj<std::string>(Rank{0})) == "new 0");
   });
   RegroupOptions same_size;
   same_size.new_size = 2;
   auto next = must(group_0->regroup(same_size, 20s));
-  must(next.send_obj(1, std::string("new 0")));
+  must(next.send_obj(Rank{1}, std::string("new 0")));
   restarted.join();
 }
 
@@ -141,13 +141,13 @@ TEST_CASE("defect 6: after a time-out the next receive gets the object that was 
     auto group = join(store, "g", rank, 2);
     if (rank == 1) {
       for (int i = 0; i < 3; ++i) {
-        CHECK(must_fail(group.recv_obj<int>(0, 0, 50ms)).code == ErrorCode::timed_out);
+        CHECK(must_fail(group.recv_obj<int>(Rank{0}, 50ms)).code == ErrorCode::timed_out);
       }
       must(store.set("timed out", ""));
-      for (int i = 0; i < 5; ++i) CHECK(must(group.recv_obj<int>(0)) == i);
+      for (int i = 0; i < 5; ++i) CHECK(must(group.recv_obj<int>(Rank{0})) == i);
     } else {
       must(store.wait({"timed out"}));
-      for (int i = 0; i < 5; ++i) must(group.send_obj(1, i));
+      for (int i = 0; i < 5; ++i) must(group.send_obj(Rank{1}, i));
     }
     must(group.barrier());
   });

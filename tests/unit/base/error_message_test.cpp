@@ -130,9 +130,11 @@ TEST_CASE("numbers tell what was asked and what is allowed") {
   gap.operation = "recv_obj";
   gap.expected = 0;
   gap.actual = 3;
+  gap.epoch = 7;
+  gap.stream = StreamPosition{2, 0, 30, 3};
   CHECK(gap.message() ==
-        "sequence_gap: recv_obj: expected 0, got 3; "
-        "use one handle per group and rank; leave and join anew");
+        "sequence_gap: recv_obj (epoch 7, from rank 2 to rank 0, tag 30, sequence 3): "
+        "expected 0, got 3; use one handle per group and rank; leave and join anew");
 
   Error codecs;
   codecs.code = ErrorCode::codec_mismatch;
