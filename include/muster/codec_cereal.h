@@ -49,6 +49,7 @@ struct CerealCodec {
   /// errors  codec_failure (nested too deeply, or the object's own `serialize` threw)
   template <class T>
   static Result<std::string> encode(const T& object) {
+    static_cast<void>(detail::CerealMadeCheck<T>());
     try {
       std::string bytes;
       detail::CerealWriter archive(bytes);
@@ -66,12 +67,17 @@ struct CerealCodec {
   static Result<T> decode(std::string_view bytes) {
     try {
       detail::CerealReader archive(bytes);
-      T object{};
-      archive(object);
-      if (archive.remaining() != 0) {
-        return failure(std::to_string(archive.remaining()) + " bytes are left over");
+      static_cast<void>(detail::CerealMadeCheck<T>());
+      if constexpr (std::is_default_constructible_v<T>) {
+        T object{};
+        archive(object);
+        if (archive.remaining() != 0) {
+          return failure(std::to_string(archive.remaining()) + " bytes are left over");
+        }
+        return object;
+      } else {
+        return failure("T has no default constructor");
       }
-      return object;
     } catch (const std::exception& exception) {
       return failure(exception.what());
     } catch (...) {

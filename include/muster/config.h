@@ -1,5 +1,11 @@
 #pragma once
 
+#include <cstddef>  // says which ABI of libstdc++ is in use
+
+#if defined(_GLIBCXX_USE_CXX11_ABI) && _GLIBCXX_USE_CXX11_ABI == 0
+#error "Muster needs libstdc++'s C++11 ABI: compile without -D_GLIBCXX_USE_CXX11_ABI=0"
+#endif
+
 /// MUSTER_API marks what the shared library exports; everything else is hidden.
 #define MUSTER_API __attribute__((visibility("default")))
 

@@ -18,6 +18,7 @@
 #include "muster/call.h"
 #include "muster/codec.h"
 #include "muster/config.h"
+#include "muster/detail/object_calls.h"
 #include "muster/process_group_options.h"
 #include "muster/result.h"
 #include "muster/span.h"
@@ -25,25 +26,6 @@
 #include "muster/types.h"
 
 MUSTER_BEGIN_NAMESPACE
-
-/// The type that is sent for an object of type T: std::string for views of text, else T.
-template <class T>
-using ObjectOf = std::conditional_t<std::is_convertible_v<const T&, const char*> ||
-                                        std::is_same_v<T, std::string_view>,
-                                    std::string, T>;
-
-namespace detail {
-
-template <class>
-inline constexpr bool is_never = false;
-
-/// Of the arguments of a send or a receive: whether the peer is no Rank, or a number stands where a
-/// Tag or a timeout is due.
-template <class Peer, class... Rest>
-inline constexpr bool is_misplaced =
-    !std::is_same_v<Peer, Rank> || (std::is_arithmetic_v<Rest> || ...);
-
-}  // namespace detail
 
 /// This process's rank in one epoch of a group. The group has the ranks `0..world_size-1`. There is
 /// no process-global state: a process may be in any number of groups, and groups may overlap.
@@ -141,9 +123,9 @@ class MUSTER_API StatelessProcessGroup {
   template <class Codec = DefaultCodec, class T>
   Result<void> send_obj(Rank destination, const T& object, Tag tag = Tag(),
                         Duration timeout = default_timeout) {
-    auto bytes = Codec::template encode<ObjectOf<T>>(object);
+    auto bytes = detail::ObjectCodec<Codec>::encode(object);
     if (!bytes) return about_send(destination, tag, std::move(bytes).error());
-    return send_bytes(destination, Codec::id, *bytes, tag, timeout);
+    return send_bytes(destination, detail::ObjectCodec<Codec>::id(), *bytes, tag, timeout);
   }
   template <class Codec = DefaultCodec, class T>
   Result<void> send_obj(Rank destination, const T& object, Duration timeout) {
@@ -178,9 +160,9 @@ class MUSTER_API StatelessProcessGroup {
   template <class T, class Codec = DefaultCodec>
   Result<Received<T>> recv_numbered_obj(Rank source, Tag tag = Tag(),
                                         Duration timeout = default_timeout) {
-    auto received = recv_bytes(source, Codec::id, tag, timeout);
+    auto received = recv_bytes(source, detail::ObjectCodec<Codec>::id(), tag, timeout);
     if (!received) return std::move(received).error();
-    auto object = Codec::template decode<T>(received->bytes);
+    auto object = detail::ObjectCodec<Codec>::template decode<T>(received->bytes);
     if (!object.has_value()) {
       return about_receive(source, tag, received->sequence, std::move(object).error());
     }
@@ -204,10 +186,10 @@ class MUSTER_API StatelessProcessGroup {
   Result<ObjectOf<T>> broadcast_obj(const T& object, Rank root,
                                     Duration timeout = default_timeout) {
     Result<std::string> bytes = std::string();
-    if (root.number == rank()) bytes = Codec::template encode<ObjectOf<T>>(object);
+    if (root.number == rank()) bytes = detail::ObjectCodec<Codec>::encode(object);
     if (!bytes) return about("broadcast_obj", Happened::no, std::move(bytes).error());
-    return decode_one<Codec, ObjectOf<T>>("broadcast_obj",
-                                          broadcast_bytes(*bytes, Codec::id, root, timeout));
+    return decode_one<Codec, ObjectOf<T>>(
+        "broadcast_obj", broadcast_bytes(*bytes, detail::ObjectCodec<Codec>::id(), root, timeout));
   }
 
   /// Gathers one object from every rank, on every rank. Collective.
@@ -222,10 +204,10 @@ class MUSTER_API StatelessProcessGroup {
   template <class Codec = DefaultCodec, class T>
   Result<std::vector<ObjectOf<T>>> all_gather_obj(const T& object,
                                                   Duration timeout = default_timeout) {
-    auto bytes = Codec::template encode<ObjectOf<T>>(object);
+    auto bytes = detail::ObjectCodec<Codec>::encode(object);
     if (!bytes) return about("all_gather_obj", Happened::no, std::move(bytes).error());
-    return decode_all<Codec, ObjectOf<T>>("all_gather_obj",
-                                          all_gather_bytes(*bytes, Codec::id, timeout));
+    return decode_all<Codec, ObjectOf<T>>(
+        "all_gather_obj", all_gather_bytes(*bytes, detail::ObjectCodec<Codec>::id(), timeout));
   }
 
   /// Gathers one object from every rank at the root. Collective.
@@ -237,10 +219,10 @@ class MUSTER_API StatelessProcessGroup {
   template <class Codec = DefaultCodec, class T>
   Result<std::vector<ObjectOf<T>>> gather_obj(const T& object, Rank root,
                                               Duration timeout = default_timeout) {
-    auto bytes = Codec::template encode<ObjectOf<T>>(object);
+    auto bytes = detail::ObjectCodec<Codec>::encode(object);
     if (!bytes) return about("gather_obj", Happened::no, std::move(bytes).error());
-    return decode_all<Codec, ObjectOf<T>>("gather_obj",
-                                          gather_bytes(*bytes, Codec::id, root, timeout));
+    return decode_all<Codec, ObjectOf<T>>(
+        "gather_obj", gather_bytes(*bytes, detail::ObjectCodec<Codec>::id(), root, timeout));
   }
 
   /// Gives rank i the root's element i. Collective.
@@ -259,12 +241,13 @@ class MUSTER_API StatelessProcessGroup {
     if (root.number == rank()) {
       encoded.reserve(objects.size());
       for (const T& object : objects) {
-        auto bytes = Codec::template encode<T>(object);
+        auto bytes = detail::ObjectCodec<Codec>::template encode<T>(object);
         if (!bytes) return about("scatter_obj", Happened::no, std::move(bytes).error());
         encoded.push_back(*std::move(bytes));
       }
     }
-    return decode_one<Codec, T>("scatter_obj", scatter_bytes(encoded, Codec::id, root, timeout));
+    return decode_one<Codec, T>(
+        "scatter_obj", scatter_bytes(encoded, detail::ObjectCodec<Codec>::id(), root, timeout));
   }
 
   /// Combines one object of every rank into one. Collective; on the wire it is an all_gather.
@@ -463,7 +446,7 @@ class MUSTER_API StatelessProcessGroup {
   template <class Codec, class T>
   Result<T> decode_one(std::string_view operation, Result<std::string> bytes) const {
     if (!bytes) return std::move(bytes).error();
-    auto object = Codec::template decode<T>(*bytes);
+    auto object = detail::ObjectCodec<Codec>::template decode<T>(*bytes);
     if (!object) return about(operation, Happened::maybe, std::move(object).error());
     return object;
   }
@@ -475,7 +458,7 @@ class MUSTER_API StatelessProcessGroup {
     std::vector<T> objects;
     objects.reserve(all->size());
     for (const std::string& bytes : *all) {
-      auto object = Codec::template decode<T>(bytes);
+      auto object = detail::ObjectCodec<Codec>::template decode<T>(bytes);
       if (!object) return about(operation, Happened::maybe, std::move(object).error());
       objects.push_back(*std::move(object));
     }

@@ -16,8 +16,8 @@
 
 #include "muster/call.h"
 #include "muster/config.h"
+#include "muster/keys.h"
 #include "muster/result.h"
-#include "muster/span.h"
 #include "muster/store_options.h"
 #include "muster/types.h"
 
@@ -149,34 +149,32 @@ class MUSTER_API Store {
   ///
   /// returns  how many of them existed
   /// cost     one round trip
-  Result<std::uint64_t> multi_remove(Span<const std::string_view> keys,
-                                     Duration timeout = default_timeout);
+  Result<std::uint64_t> multi_remove(const Keys& keys, Duration timeout = default_timeout);
 
   /// Whether each key exists now.
   ///
   /// returns  one element per key, in the order of `keys`
   /// cost     one round trip
-  Result<std::vector<bool>> multi_exists(Span<const std::string_view> keys,
-                                         Duration timeout = default_timeout);
+  Result<std::vector<bool>> multi_exists(const Keys& keys, Duration timeout = default_timeout);
 
   /// Blocks until all keys exist at the same instant.
   ///
   /// errors   timed_out, not_found (zero timeout)
   /// cost     one round trip; nothing is polled
-  Result<void> wait(Span<const std::string_view> keys, Duration timeout = default_timeout);
+  Result<void> wait(const Keys& keys, Duration timeout = default_timeout);
 
   /// Returns the current values, all read at the same instant.
   ///
   /// returns  one element per key, in the order of `keys`; none: the key is absent
   /// cost     one round trip
-  Result<std::vector<std::optional<std::string>>> multi_get(Span<const std::string_view> keys,
+  Result<std::vector<std::optional<std::string>>> multi_get(const Keys& keys,
                                                             Duration timeout = default_timeout);
 
   /// Sets all keys at the same instant, or none.
   ///
   /// cost     one round trip
-  Result<void> multi_set(Span<const std::pair<std::string_view, std::string_view>> entries,
-                         WriteOptions options = {}, Duration timeout = default_timeout);
+  Result<void> multi_set(const KeyValues& entries, WriteOptions options = {},
+                         Duration timeout = default_timeout);
 
   /// Returns one page of the keys that begin with `prefix`, in no order. A key that exists during
   /// the whole listing is on exactly one page. A page may be empty and not be the last one.
@@ -205,15 +203,13 @@ class MUSTER_API Store {
                    Handler<void> handler);
   Call remove_async(std::string_view key, Duration timeout, Handler<bool> handler);
   Call exists_async(std::string_view key, Duration timeout, Handler<bool> handler);
-  Call multi_remove_async(Span<const std::string_view> keys, Duration timeout,
-                          Handler<std::uint64_t> handler);
-  Call multi_exists_async(Span<const std::string_view> keys, Duration timeout,
-                          Handler<std::vector<bool>> handler);
-  Call wait_async(Span<const std::string_view> keys, Duration timeout, Handler<void> handler);
-  Call multi_get_async(Span<const std::string_view> keys, Duration timeout,
+  Call multi_remove_async(const Keys& keys, Duration timeout, Handler<std::uint64_t> handler);
+  Call multi_exists_async(const Keys& keys, Duration timeout, Handler<std::vector<bool>> handler);
+  Call wait_async(const Keys& keys, Duration timeout, Handler<void> handler);
+  Call multi_get_async(const Keys& keys, Duration timeout,
                        Handler<std::vector<std::optional<std::string>>> handler);
-  Call multi_set_async(Span<const std::pair<std::string_view, std::string_view>> entries,
-                       WriteOptions options, Duration timeout, Handler<void> handler);
+  Call multi_set_async(const KeyValues& entries, WriteOptions options, Duration timeout,
+                       Handler<void> handler);
   Call list_async(std::string_view prefix, std::uint64_t cursor, Duration timeout,
                   Handler<KeyPage> handler);
 

@@ -20,6 +20,9 @@ class Case:
     headers: tuple = ("muster/process_group.h",)
     types: str = ""
     options: tuple = ()
+    right_headers: tuple = ()
+    right_types: str = ""
+    outside: str = ""  # of any namespace; {} is the one that `types` is in
 
 
 VERDICT = "write result.has_value() to ask whether the call has worked"
@@ -63,8 +66,8 @@ VERDICTS = (
     Case("a verdict of the host's own",
          "muster::Result<Vote> vote = Vote(); if (vote) return;",
          "muster::Result<Vote> vote = Vote(); if (vote.has_value() && vote->passed) return;",
-         VERDICT, types="struct Vote { bool passed = false; };"
-         "template <> inline constexpr bool muster::is_verdict<Vote> = true;"),
+         VERDICT, types="struct Vote { bool passed = false; };",
+         outside="template <> inline constexpr bool muster::is_verdict<{}::Vote> = true;"),
 )
 
 SEND = "write send_obj(Rank{1}, object, Tag{7}, timeout): the destination comes first"
@@ -106,4 +109,91 @@ ARGUMENTS = (
          "write scatter_obj(objects, Rank{0}, timeout)", headers=OBJECTS),
 )
 
-CASES = VERDICTS + ARGUMENTS
+CEREAL = "CerealCodec cannot take this type: give it `template <class Archive> void serialize"
+PLAIN = "struct Plain { int number = 0; };"
+MENDED = """struct Plain {
+  int number = 0;
+  template <class Archive> void serialize(Archive& archive) { archive(number); }
+};"""
+UNMADE = "an object is made first and read then"
+FIXED = """struct Fixed {
+  explicit Fixed(int its_number) : number(its_number) {}
+  int number;
+  template <class Archive> void serialize(Archive& archive) { archive(number); }
+};
+struct Made : Fixed { Made() : Fixed(0) {} };"""
+
+OUTER = """struct Outer {
+  Plain plain;
+  template <class Archive> void serialize(Archive& archive) { archive(plain); }
+};"""
+HEADER = "include its header, such as muster/codec_cereal.h for the default one"
+
+TYPES = (
+    Case("a plain struct to send",
+         "(void)group.send_obj(muster::Rank{1}, Plain());",
+         "(void)group.send_obj(muster::Rank{1}, Plain());",
+         CEREAL, headers=OBJECTS, types=PLAIN, right_types=MENDED),
+    Case("a plain struct to receive",
+         "(void)group.recv_obj<Plain>(muster::Rank{1});",
+         "(void)group.recv_obj<Plain>(muster::Rank{1});",
+         CEREAL, headers=OBJECTS, types=PLAIN, right_types=MENDED),
+    Case("a plain struct that goes both ways",
+         "(void)group.all_gather_obj(Plain());", "(void)group.all_gather_obj(Plain());",
+         CEREAL, headers=OBJECTS, types=PLAIN, right_types=MENDED),
+    Case("a container of plain structs",
+         "(void)group.all_gather_obj(std::vector<Plain>());",
+         "(void)group.all_gather_obj(std::vector<Plain>());",
+         CEREAL, headers=OBJECTS, types=PLAIN, right_types=MENDED),
+    Case("a plain struct in another one",
+         "(void)group.all_gather_obj(Outer());", "(void)group.all_gather_obj(Outer());",
+         CEREAL, headers=OBJECTS,
+         types=PLAIN + OUTER, right_types=MENDED + OUTER),
+    Case("no default constructor",
+         "(void)group.recv_obj<Fixed>(muster::Rank{1});",
+         "(void)group.recv_obj<Made>(muster::Rank{1});",
+         UNMADE, headers=OBJECTS, types=FIXED),
+    Case("no default constructor, both ways",
+         "(void)group.all_gather_obj(Fixed(1));", "(void)group.all_gather_obj(Made());",
+         UNMADE, headers=OBJECTS, types=FIXED),
+    Case("a container of what has no default constructor",
+         "(void)group.recv_obj<std::vector<Fixed>>(muster::Rank{1});",
+         "(void)group.recv_obj<std::vector<Made>>(muster::Rank{1});",
+         UNMADE, headers=OBJECTS, types=FIXED),
+    Case("a map of what has no default constructor",
+         "(void)group.recv_obj<std::map<int, Fixed>>(muster::Rank{1});",
+         "(void)group.recv_obj<std::map<int, Made>>(muster::Rank{1});",
+         "an element is made first", headers=OBJECTS, types=FIXED),
+    Case("no header of the default codec, to send",
+         "(void)group.send_obj(muster::Rank{1}, 7);", "(void)group.send_obj(muster::Rank{1}, 7);",
+         HEADER, right_headers=OBJECTS),
+    Case("no header of the default codec, to receive",
+         "(void)group.recv_obj<int>(muster::Rank{1});",
+         "(void)group.recv_obj<int>(muster::Rank{1});",
+         HEADER, right_headers=OBJECTS),
+    Case("no header of the default codec, both ways",
+         "(void)group.broadcast_obj(7, muster::Rank{1});",
+         "(void)group.broadcast_obj(7, muster::Rank{1});",
+         HEADER, right_headers=OBJECTS),
+)
+
+# What did not compile, and does now.
+LIST_HEADERS = ("array", "map", "set", "string", "vector", "muster/store.h",
+                "muster/process_group.h")
+LISTS = (
+    "std::vector<std::string> keys; (void)store.multi_get(keys);",
+    "std::vector<std::string_view> keys; (void)store.multi_remove(keys, 5s);",
+    "std::set<std::string> keys; (void)store.wait(keys); (void)store.multi_exists(keys);",
+    "std::array<const char*, 2> keys = {}; (void)store.multi_exists(keys);",
+    '(void)store.wait({"a", "b"}); (void)store.multi_get({"a"}, 5s);',
+    "std::map<std::string, std::string> entries; (void)store.multi_set(entries);",
+    "std::vector<std::pair<std::string, std::string>> entries; (void)store.multi_set(entries);",
+    '(void)store.multi_set({{"a", "1"}, {"b", "2"}});',
+    "std::vector<std::string> keys; store.multi_get_async(keys, 5s, [](const auto&) {});",
+)
+
+CASES = VERDICTS + ARGUMENTS + TYPES + (
+    Case("the older ABI of libstdc++", "", "",
+         "Muster needs libstdc++'s C++11 ABI: compile without -D_GLIBCXX_USE_CXX11_ABI=0",
+         options=("-D_GLIBCXX_USE_CXX11_ABI=0",)),
+)

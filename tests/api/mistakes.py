@@ -24,15 +24,15 @@ def compiled(arguments, source, options=()):
                           input=source, text=True, capture_output=True, check=False)
 
 
-def text_of(case, form):
-    """A file with one function, which has the form in it."""
+def text_of(case):
+    """A file with one function, which has the wrong form in it."""
     includes = "".join(f"#include <{header}>\n" for header in case.headers)
-    return (f"{includes}{mistake_cases.PRELUDE}{case.types}\n"
-            f"void form({mistake_cases.PARAMETERS}) {{\n{form}\n}}\n")
+    return (f"{includes}{mistake_cases.PRELUDE}{case.types}\n{case.outside.format('')}\n"
+            f"void form({mistake_cases.PARAMETERS}) {{\n{case.wrong}\n}}\n")
 
 
 def problem_of_wrong(arguments, case):
-    result = compiled(arguments, text_of(case, case.wrong), case.options)
+    result = compiled(arguments, text_of(case), case.options)
     if result.returncode == 0:
         return "the wrong form compiles"
     errors = [line for line in result.stderr.splitlines() if ERROR.match(line)]
@@ -43,9 +43,20 @@ def problem_of_wrong(arguments, case):
     return None
 
 
-def problem_of_right(arguments, case):
-    result = compiled(arguments, text_of(case, case.right))
-    return None if result.returncode == 0 else f"the right form:\n{result.stderr}"
+def problem_of_right(arguments, cases):
+    """All right forms together, each in a namespace of its own."""
+    headers = {header: None for case in cases for header in case.right_headers or case.headers}
+    text = "".join(f"#include <{header}>\n" for header in (*mistake_cases.LIST_HEADERS, *headers))
+    text += mistake_cases.PRELUDE
+    for number, case in enumerate(cases):
+        name = f"right_{number}"
+        text += (f"// {case.name}\nnamespace {name} {{\n{case.right_types or case.types}\n}}\n"
+                 f"{case.outside.format(name)}\nnamespace {name} {{\n"
+                 f"void form({mistake_cases.PARAMETERS}) {{\n{case.right}\n}}\n}}\n")
+    for number, each in enumerate(mistake_cases.LISTS):
+        text += f"void list_{number}({mistake_cases.PARAMETERS}) {{\n{each}\n}}\n"
+    result = compiled(arguments, text)
+    return None if result.returncode == 0 else result.stderr
 
 
 def main():
@@ -56,14 +67,17 @@ def main():
     arguments = parser.parse_args()
 
     cases = [case for case in mistake_cases.CASES if arguments.only in case.name]
-    work = [(check, case) for case in cases for check in (problem_of_wrong, problem_of_right)]
     problems = 0
     with concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
-        found = pool.map(lambda each: each[0](arguments, each[1]), work)
-        for (_, case), problem in zip(work, found):
+        right = pool.submit(problem_of_right, arguments, cases)
+        found = pool.map(lambda case: problem_of_wrong(arguments, case), cases)
+        for case, problem in zip(cases, found):
             if problem:
                 problems += 1
                 print(f"{case.name}: {problem}")
+    if right.result():
+        problems += 1
+        print(f"the right forms: {right.result()}")
     print(f"{len(cases)} mistakes, {problems} problems")
     return 1 if problems or not cases else 0
 

@@ -97,8 +97,7 @@ void add_add(CLI::App& app, Chosen& chosen) {
 }
 
 Result<Answer> run_remove(Run& run, const std::vector<std::string>& keys) {
-  const std::vector<std::string_view> views(keys.begin(), keys.end());
-  const auto removed = run.store.multi_remove(views, run.left());
+  const auto removed = run.store.multi_remove(keys, run.left());
   if (!removed) return removed.error();
   Answer answer;
   answer.document = {{"removed", *removed}};
@@ -120,8 +119,7 @@ void add_remove(CLI::App& app, Chosen& chosen) {
 }
 
 Result<Answer> run_wait(Run& run, const std::vector<std::string>& keys) {
-  const std::vector<std::string_view> views(keys.begin(), keys.end());
-  const auto there = run.store.wait(views, run.left());
+  const auto there = run.store.wait(keys, run.left());
   if (!there) return there.error();
   return Answer{{{"present", keys.size()}}, "", "", exit_ok};
 }

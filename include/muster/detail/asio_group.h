@@ -58,8 +58,9 @@ class ObjectCall {
 
   template <class Codec, class T>
   Result<T> decode(std::string_view bytes) const {
-    Result<T> object = caught([&] { return Result<T>(Codec::template decode<T>(bytes)); });
-    if (object) return object;
+    Result<T> object =
+        caught([&] { return Result<T>(detail::ObjectCodec<Codec>::template decode<T>(bytes)); });
+    if (object.has_value()) return object;
     object.error().happened = happened_;
     return about(std::move(object).error());
   }
@@ -113,19 +114,6 @@ auto asio_object_call(StatelessProcessGroup& group, std::string_view operation, 
         return call(group, *bytes, std::move(handler));
       },
       std::forward<Token>(token), std::move(finish));
-}
-
-/// The objects, or the error of the first that the codec refuses.
-template <class Codec, class T>
-Result<std::vector<std::string>> encode_all(const std::vector<T>& objects) {
-  std::vector<std::string> all;
-  all.reserve(objects.size());
-  for (const T& object : objects) {
-    auto bytes = Codec::template encode<T>(object);
-    if (!bytes) return std::move(bytes).error();
-    all.push_back(*std::move(bytes));
-  }
-  return all;
 }
 
 }  // namespace detail
@@ -232,9 +220,10 @@ template <class Codec = DefaultCodec, class T, class Token>
 auto async_send_obj(StatelessProcessGroup& group, Rank destination, const T& object, Tag tag,
                     Duration timeout, Token&& token) {
   return detail::asio_object_call<void>(
-      group, "send_obj", Codec::template encode<ObjectOf<T>>(object), std::forward<Token>(token),
+      group, "send_obj", detail::ObjectCodec<Codec>::encode(object), std::forward<Token>(token),
       [destination, tag, timeout](auto& to, const std::string& bytes, Handler<void> handler) {
-        return to.send_bytes_async(destination, Codec::id, bytes, tag, timeout, std::move(handler));
+        return to.send_bytes_async(destination, detail::ObjectCodec<Codec>::id(), bytes, tag,
+                                   timeout, std::move(handler));
       },
       detail::AsIs());
 }
@@ -244,7 +233,8 @@ auto async_recv_numbered_obj(StatelessProcessGroup& group, Rank source, Tag tag,
                              Token&& token) {
   return detail::asio_start<ReceivedBytes>(
       [&group, source, tag, timeout](Handler<ReceivedBytes> handler) {
-        return group.recv_bytes_async(source, Codec::id, tag, timeout, std::move(handler));
+        return group.recv_bytes_async(source, detail::ObjectCodec<Codec>::id(), tag, timeout,
+                                      std::move(handler));
       },
       std::forward<Token>(token),
       [call = detail::ObjectCall(group, "recv_obj", Happened::unsaid)](
@@ -261,7 +251,8 @@ auto async_recv_obj(StatelessProcessGroup& group, Rank source, Tag tag, Duration
                     Token&& token) {
   return detail::asio_start<ReceivedBytes>(
       [&group, source, tag, timeout](Handler<ReceivedBytes> handler) {
-        return group.recv_bytes_async(source, Codec::id, tag, timeout, std::move(handler));
+        return group.recv_bytes_async(source, detail::ObjectCodec<Codec>::id(), tag, timeout,
+                                      std::move(handler));
       },
       std::forward<Token>(token),
       [call = detail::ObjectCall(group, "recv_obj", Happened::unsaid)](
@@ -275,11 +266,12 @@ template <class Codec = DefaultCodec, class T, class Token>
 auto async_broadcast_obj(StatelessProcessGroup& group, const T& object, Rank root, Duration timeout,
                          Token&& token) {
   Result<std::string> bytes = std::string();
-  if (root.number == group.rank()) bytes = Codec::template encode<ObjectOf<T>>(object);
+  if (root.number == group.rank()) bytes = detail::ObjectCodec<Codec>::encode(object);
   return detail::asio_object_call<std::string>(
       group, "broadcast_obj", std::move(bytes), std::forward<Token>(token),
       [root, timeout](auto& to, const std::string& encoded, Handler<std::string> handler) {
-        return to.broadcast_bytes_async(encoded, Codec::id, root, timeout, std::move(handler));
+        return to.broadcast_bytes_async(encoded, detail::ObjectCodec<Codec>::id(), root, timeout,
+                                        std::move(handler));
       },
       [call = detail::ObjectCall(group, "broadcast_obj")](Result<std::string>&& one) {
         return call.template decode_one<Codec, ObjectOf<T>>(std::move(one));
@@ -290,10 +282,11 @@ template <class Codec = DefaultCodec, class T, class Token>
 auto async_all_gather_obj(StatelessProcessGroup& group, const T& object, Duration timeout,
                           Token&& token) {
   return detail::asio_object_call<std::vector<std::string>>(
-      group, "all_gather_obj", Codec::template encode<ObjectOf<T>>(object),
+      group, "all_gather_obj", detail::ObjectCodec<Codec>::encode(object),
       std::forward<Token>(token),
       [timeout](auto& to, const std::string& bytes, Handler<std::vector<std::string>> handler) {
-        return to.all_gather_bytes_async(bytes, Codec::id, timeout, std::move(handler));
+        return to.all_gather_bytes_async(bytes, detail::ObjectCodec<Codec>::id(), timeout,
+                                         std::move(handler));
       },
       [call = detail::ObjectCall(group, "all_gather_obj")](Result<std::vector<std::string>>&& all) {
         return call.template decode_all<Codec, ObjectOf<T>>(std::move(all));
@@ -304,10 +297,11 @@ template <class Codec = DefaultCodec, class T, class Token>
 auto async_gather_obj(StatelessProcessGroup& group, const T& object, Rank root, Duration timeout,
                       Token&& token) {
   return detail::asio_object_call<std::vector<std::string>>(
-      group, "gather_obj", Codec::template encode<ObjectOf<T>>(object), std::forward<Token>(token),
+      group, "gather_obj", detail::ObjectCodec<Codec>::encode(object), std::forward<Token>(token),
       [root, timeout](auto& to, const std::string& bytes,
                       Handler<std::vector<std::string>> handler) {
-        return to.gather_bytes_async(bytes, Codec::id, root, timeout, std::move(handler));
+        return to.gather_bytes_async(bytes, detail::ObjectCodec<Codec>::id(), root, timeout,
+                                     std::move(handler));
       },
       [call = detail::ObjectCall(group, "gather_obj")](Result<std::vector<std::string>>&& all) {
         return call.template decode_all<Codec, ObjectOf<T>>(std::move(all));
@@ -318,12 +312,13 @@ template <class Codec = DefaultCodec, class T, class Token>
 auto async_scatter_obj(StatelessProcessGroup& group, const std::vector<T>& objects, Rank root,
                        Duration timeout, Token&& token) {
   Result<std::vector<std::string>> encoded = std::vector<std::string>();
-  if (root.number == group.rank()) encoded = detail::encode_all<Codec>(objects);
+  if (root.number == group.rank()) encoded = detail::ObjectCodec<Codec>::encode_all(objects);
   return detail::asio_object_call<std::string>(
       group, "scatter_obj", std::move(encoded), std::forward<Token>(token),
       [root, timeout](auto& to, const std::vector<std::string>& bytes,
                       Handler<std::string> handler) {
-        return to.scatter_bytes_async(bytes, Codec::id, root, timeout, std::move(handler));
+        return to.scatter_bytes_async(bytes, detail::ObjectCodec<Codec>::id(), root, timeout,
+                                      std::move(handler));
       },
       [call = detail::ObjectCall(group, "scatter_obj")](Result<std::string>&& one) {
         return call.template decode_one<Codec, T>(std::move(one));
@@ -335,10 +330,11 @@ template <class Codec = DefaultCodec, class T, class Combine, class Token>
 auto async_all_reduce_obj(StatelessProcessGroup& group, const T& object, Combine combine,
                           Duration timeout, Token&& token) {
   return detail::asio_object_call<std::vector<std::string>>(
-      group, "all_reduce_obj", Codec::template encode<ObjectOf<T>>(object),
+      group, "all_reduce_obj", detail::ObjectCodec<Codec>::encode(object),
       std::forward<Token>(token),
       [timeout](auto& to, const std::string& bytes, Handler<std::vector<std::string>> handler) {
-        return to.all_gather_bytes_async(bytes, Codec::id, timeout, std::move(handler));
+        return to.all_gather_bytes_async(bytes, detail::ObjectCodec<Codec>::id(), timeout,
+                                         std::move(handler));
       },
       [call = detail::ObjectCall(group, "all_reduce_obj"), combine = std::move(combine)](
           Result<std::vector<std::string>>&& gathered) mutable -> Result<ObjectOf<T>> {

@@ -12,7 +12,7 @@
 
 #include "muster/config.h"
 #include "muster/detail/asio_call.h"
-#include "muster/span.h"
+#include "muster/keys.h"
 #include "muster/store.h"
 
 MUSTER_BEGIN_NAMESPACE
@@ -24,14 +24,10 @@ class OwnedKeys {
  public:
   OwnedKeys(std::vector<std::string> keys) : keys_(std::move(keys)) {}
 
-  operator Span<const std::string_view>() {
-    views_.assign(keys_.begin(), keys_.end());
-    return views_;
-  }
+  operator Keys() const { return keys_; }
 
  private:
   std::vector<std::string> keys_;
-  std::vector<std::string_view> views_;
 };
 
 /// The same with values.
@@ -40,14 +36,10 @@ class OwnedEntries {
   OwnedEntries(std::vector<std::pair<std::string, std::string>> entries)
       : entries_(std::move(entries)) {}
 
-  operator Span<const std::pair<std::string_view, std::string_view>>() {
-    views_.assign(entries_.begin(), entries_.end());
-    return views_;
-  }
+  operator KeyValues() const { return entries_; }
 
  private:
   std::vector<std::pair<std::string, std::string>> entries_;
-  std::vector<std::pair<std::string_view, std::string_view>> views_;
 };
 
 }  // namespace detail

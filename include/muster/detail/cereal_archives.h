@@ -12,9 +12,11 @@
 #include <deque>
 #include <limits>
 #include <list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <cereal/cereal.hpp>
@@ -56,10 +58,96 @@ void cereal_swap(unsigned char* data, std::size_t size) {
   }
 }
 
+class CerealWriter;
+class CerealReader;
+
+/// What archives take without a function of its own.
+template <class T>
+inline constexpr bool is_cereal_wrapper = false;
+template <class T>
+inline constexpr bool is_cereal_wrapper<cereal::base_class<T>> = true;
+template <class T>
+inline constexpr bool is_cereal_wrapper<cereal::virtual_base_class<T>> = true;
+template <class T>
+inline constexpr bool is_cereal_wrapper<cereal::DeferredData<T>> = true;
+
+template <class T>
+inline constexpr bool is_cereal_written =
+    is_cereal_wrapper<T> || std::is_empty_v<T> ||
+    cereal::traits::is_output_serializable<T, CerealWriter>::value;
+template <class T>
+inline constexpr bool is_cereal_read =
+    is_cereal_wrapper<T> || std::is_empty_v<T> ||
+    cereal::traits::is_input_serializable<T, CerealReader>::value;
+
+template <class T, class = void>
+inline constexpr bool is_key_made = true;
+template <class T>
+inline constexpr bool is_key_made<T, std::void_t<typename T::key_type>> =
+    std::is_default_constructible_v<typename T::key_type>;
+template <class T, class = void>
+inline constexpr bool is_mapped_made = true;
+template <class T>
+inline constexpr bool is_mapped_made<T, std::void_t<typename T::mapped_type>> =
+    std::is_default_constructible_v<typename T::mapped_type>;
+template <class T>
+inline constexpr bool is_optional_made = true;
+template <class T>
+inline constexpr bool is_optional_made<std::optional<T>> = std::is_default_constructible_v<T>;
+
+/// Of a container, whether its loader can make its elements.
+template <class T>
+inline constexpr bool are_elements_made = is_key_made<T>&& is_mapped_made<T>&& is_optional_made<T>;
+
+// Each says once per type what is wrong with it.
+
+template <class T>
+struct CerealTypeCheck {
+  static_assert(is_cereal_written<T> || is_cereal_read<T>,
+                "CerealCodec cannot take this type: give it `template <class Archive> void "
+                "serialize(Archive& archive) { archive(first, second); }`, or include cereal's "
+                "header for it");
+};
+template <class T>
+struct CerealWriteCheck : CerealTypeCheck<T> {
+  static_assert(is_cereal_written<T> || !is_cereal_read<T>,
+                "CerealCodec cannot write this type: it has `load` and no `save`");
+};
+template <class T>
+struct CerealReadCheck : CerealTypeCheck<T> {
+  static_assert(is_cereal_read<T> || !is_cereal_written<T>,
+                "CerealCodec cannot read this type: it has `save` and no `load`");
+};
+template <class T>
+struct CerealMadeCheck {
+  static_assert(std::is_default_constructible_v<T>,
+                "CerealCodec needs a default constructor: an object is made first and read then");
+};
+template <class T>
+struct CerealElementsCheck {
+  static_assert(are_elements_made<T>,
+                "CerealCodec needs a default constructor of what is in a container: an element is "
+                "made first and read then");
+};
+
 class CerealWriter : public cereal::OutputArchive<CerealWriter, cereal::AllowEmptyClassElision>,
                      public CerealDepth {
  public:
   explicit CerealWriter(std::string& out) : OutputArchive(this), out_(out) { out_.push_back(1); }
+
+  template <class... Types>
+  CerealWriter& operator()(Types&&... values) {
+    (put(std::forward<Types>(values)), ...);
+    return *this;
+  }
+  template <class T>
+  CerealWriter& operator&(T&& value) {
+    return (*this)(std::forward<T>(value));
+  }
+  template <class T>
+  CerealWriter& operator<<(T&& value) {
+    return (*this)(std::forward<T>(value));
+  }
 
   template <std::size_t Width>
   void write(const void* data, std::size_t size) {
@@ -72,6 +160,13 @@ class CerealWriter : public cereal::OutputArchive<CerealWriter, cereal::AllowEmp
   }
 
  private:
+  template <class T>
+  void put(T&& value) {
+    using Type = std::remove_cv_t<std::remove_reference_t<T>>;
+    static_cast<void>(CerealWriteCheck<Type>());
+    if constexpr (is_cereal_written<Type>) OutputArchive::operator()(std::forward<T>(value));
+  }
+
   std::string& out_;
 };
 
@@ -83,6 +178,20 @@ class CerealReader : public cereal::InputArchive<CerealReader, cereal::AllowEmpt
     read<1>(&little_endian, 1);
     if (little_endian > 1) throw cereal::Exception("the first byte is no byte order");
     swap_ = (little_endian == 1) != cereal_host_is_little_endian();
+  }
+
+  template <class... Types>
+  CerealReader& operator()(Types&&... values) {
+    (get(std::forward<Types>(values)), ...);
+    return *this;
+  }
+  template <class T>
+  CerealReader& operator&(T&& value) {
+    return (*this)(std::forward<T>(value));
+  }
+  template <class T>
+  CerealReader& operator>>(T&& value) {
+    return (*this)(std::forward<T>(value));
   }
 
   std::size_t remaining() const { return rest_.size(); }
@@ -105,6 +214,16 @@ class CerealReader : public cereal::InputArchive<CerealReader, cereal::AllowEmpt
   }
 
  private:
+  template <class T>
+  void get(T&& value) {
+    using Type = std::remove_cv_t<std::remove_reference_t<T>>;
+    static_cast<void>(CerealReadCheck<Type>());
+    static_cast<void>(CerealElementsCheck<Type>());
+    if constexpr (is_cereal_read<Type> && are_elements_made<Type>) {
+      InputArchive::operator()(std::forward<T>(value));
+    }
+  }
+
   std::string_view rest_;
   bool swap_ = false;
 };
@@ -196,9 +315,13 @@ void load_growing(CerealReader& archive, Container& container) {
   cereal::size_type size = 0;
   archive(cereal::make_size_tag(size));
   container.clear();
-  for (cereal::size_type index = 0; index < size; ++index) {
-    container.emplace_back();
-    archive(container.back());
+  using Element = typename Container::value_type;
+  static_cast<void>(CerealMadeCheck<Element>());
+  if constexpr (std::is_default_constructible_v<Element>) {
+    for (cereal::size_type index = 0; index < size; ++index) {
+      container.emplace_back();
+      archive(container.back());
+    }
   }
 }
 

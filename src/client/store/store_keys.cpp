@@ -60,49 +60,47 @@ MUSTER_BEGIN_NAMESPACE
 
 using client::run;
 
-Result<std::vector<std::optional<std::string>>> Store::multi_get(Span<const std::string_view> keys,
+Result<std::vector<std::optional<std::string>>> Store::multi_get(const Keys& keys,
                                                                  Duration timeout) {
   return run(impl_, timeout, client::multi_get_call(keys));
 }
 
-Call Store::multi_get_async(Span<const std::string_view> keys, Duration timeout,
+Call Store::multi_get_async(const Keys& keys, Duration timeout,
                             Handler<std::vector<std::optional<std::string>>> handler) {
   return run(impl_, timeout, client::multi_get_call(keys), std::move(handler));
 }
 
-Result<void> Store::multi_set(Span<const std::pair<std::string_view, std::string_view>> entries,
-                              WriteOptions options, Duration timeout) {
+Result<void> Store::multi_set(const KeyValues& entries, WriteOptions options, Duration timeout) {
   return run(impl_, timeout, client::multi_set_call(entries, options.ttl));
 }
 
-Call Store::multi_set_async(Span<const std::pair<std::string_view, std::string_view>> entries,
-                            WriteOptions options, Duration timeout, Handler<void> handler) {
+Call Store::multi_set_async(const KeyValues& entries, WriteOptions options, Duration timeout,
+                            Handler<void> handler) {
   return run(impl_, timeout, client::multi_set_call(entries, options.ttl), std::move(handler));
 }
 
-Result<std::uint64_t> Store::multi_remove(Span<const std::string_view> keys, Duration timeout) {
+Result<std::uint64_t> Store::multi_remove(const Keys& keys, Duration timeout) {
   return run(impl_, timeout, client::multi_remove_call(keys));
 }
 
-Call Store::multi_remove_async(Span<const std::string_view> keys, Duration timeout,
-                               Handler<std::uint64_t> handler) {
+Call Store::multi_remove_async(const Keys& keys, Duration timeout, Handler<std::uint64_t> handler) {
   return run(impl_, timeout, client::multi_remove_call(keys), std::move(handler));
 }
 
-Result<std::vector<bool>> Store::multi_exists(Span<const std::string_view> keys, Duration timeout) {
+Result<std::vector<bool>> Store::multi_exists(const Keys& keys, Duration timeout) {
   return run(impl_, timeout, client::multi_exists_call(keys));
 }
 
-Call Store::multi_exists_async(Span<const std::string_view> keys, Duration timeout,
+Call Store::multi_exists_async(const Keys& keys, Duration timeout,
                                Handler<std::vector<bool>> handler) {
   return run(impl_, timeout, client::multi_exists_call(keys), std::move(handler));
 }
 
-Result<void> Store::wait(Span<const std::string_view> keys, Duration timeout) {
+Result<void> Store::wait(const Keys& keys, Duration timeout) {
   return run(impl_, timeout, client::wait_call(keys));
 }
 
-Call Store::wait_async(Span<const std::string_view> keys, Duration timeout, Handler<void> handler) {
+Call Store::wait_async(const Keys& keys, Duration timeout, Handler<void> handler) {
   return run(impl_, timeout, client::wait_call(keys), std::move(handler));
 }
 
