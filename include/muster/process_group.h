@@ -133,7 +133,8 @@ class MUSTER_API StatelessProcessGroup {
   }
 
   /// Receives the next object from a rank. A call that fails does not consume the object, except
-  /// with codec_failure and expired.
+  /// with expired: it is decoded before it is acknowledged. To pass over an object that cannot be
+  /// decoded, receive its bytes: `recv_bytes`.
   ///
   /// Blocks until the source has sent it. With a timeout of zero it does not wait.
   ///
@@ -160,13 +161,11 @@ class MUSTER_API StatelessProcessGroup {
   template <class T, class Codec = DefaultCodec>
   Result<Received<T>> recv_numbered_obj(Rank source, Tag tag = Tag(),
                                         Duration timeout = default_timeout) {
-    auto received = recv_bytes(source, detail::ObjectCodec<Codec>::id(), tag, timeout);
-    if (!received) return std::move(received).error();
-    auto object = detail::ObjectCodec<Codec>::template decode<T>(received->bytes);
-    if (!object.has_value()) {
-      return about_receive(source, tag, received->sequence, std::move(object).error());
-    }
-    return Received<T>{*std::move(object), received->sequence};
+    auto delivery = recv_delivery(source, detail::ObjectCodec<Codec>::id(), tag, timeout);
+    if (!delivery) return std::move(delivery).error();
+    auto object = detail::ObjectCodec<Codec>::template decode<T>(delivery->bytes());
+    if (!object.has_value()) return about_delivery(*delivery, std::move(object).error());
+    return Received<T>{*std::move(object), delivery->accept().sequence};
   }
   template <class T, class Codec = DefaultCodec>
   Result<Received<T>> recv_numbered_obj(Rank source, Duration timeout) {
@@ -321,6 +320,9 @@ class MUSTER_API StatelessProcessGroup {
                           Tag tag = Tag(), Duration timeout = default_timeout);
   Result<ReceivedBytes> recv_bytes(Rank source, std::uint32_t codec, Tag tag = Tag(),
                                    Duration timeout = default_timeout);
+  /// As `recv_bytes`, but the object is received when its delivery is accepted, and no sooner.
+  Result<Delivery> recv_delivery(Rank source, std::uint32_t codec, Tag tag = Tag(),
+                                 Duration timeout = default_timeout);
   Result<std::string> broadcast_bytes(std::string_view bytes, std::uint32_t codec, Rank root,
                                       Duration timeout = default_timeout);
   Result<std::vector<std::string>> all_gather_bytes(std::string_view bytes, std::uint32_t codec,
@@ -337,6 +339,8 @@ class MUSTER_API StatelessProcessGroup {
                         Duration timeout, Handler<void> handler);
   Call recv_bytes_async(Rank source, std::uint32_t codec, Tag tag, Duration timeout,
                         Handler<ReceivedBytes> handler);
+  Call recv_delivery_async(Rank source, std::uint32_t codec, Tag tag, Duration timeout,
+                           Handler<Delivery> handler);
   Call broadcast_bytes_async(std::string_view bytes, std::uint32_t codec, Rank root,
                              Duration timeout, Handler<std::string> handler);
   Call all_gather_bytes_async(std::string_view bytes, std::uint32_t codec, Duration timeout,
@@ -447,7 +451,7 @@ class MUSTER_API StatelessProcessGroup {
   Result<T> decode_one(std::string_view operation, Result<std::string> bytes) const {
     if (!bytes) return std::move(bytes).error();
     auto object = detail::ObjectCodec<Codec>::template decode<T>(*bytes);
-    if (!object) return about(operation, Happened::maybe, std::move(object).error());
+    if (!object.has_value()) return about(operation, Happened::maybe, std::move(object).error());
     return object;
   }
 
@@ -459,7 +463,7 @@ class MUSTER_API StatelessProcessGroup {
     objects.reserve(all->size());
     for (const std::string& bytes : *all) {
       auto object = detail::ObjectCodec<Codec>::template decode<T>(bytes);
-      if (!object) return about(operation, Happened::maybe, std::move(object).error());
+      if (!object.has_value()) return about(operation, Happened::maybe, std::move(object).error());
       objects.push_back(*std::move(object));
     }
     return objects;
@@ -470,7 +474,7 @@ class MUSTER_API StatelessProcessGroup {
   Error about(std::string_view operation, Happened happened, Error error) const;
   /// The same of a stream's call.
   Error about_send(Rank destination, Tag tag, Error error) const;
-  Error about_receive(Rank source, Tag tag, std::uint64_t sequence, Error error) const;
+  Error about_delivery(const Delivery& delivery, Error error) const;
 
   explicit StatelessProcessGroup(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "muster/config.h"
@@ -99,6 +100,30 @@ struct GroupCounters {
 struct ReceivedBytes {
   std::string bytes;
   std::uint64_t sequence = 0;  ///< from 0 per source and tag
+};
+
+/// An encoded object that has come and is not received yet: the server keeps it, and the next call
+/// asks for it again, unless it is accepted. Until this is over, other receives of its source and
+/// tag are `busy`. For what decodes before it receives.
+class MUSTER_API Delivery {
+ public:
+  ~Delivery();  ///< refuses it, if it was not accepted
+  Delivery(Delivery&&) noexcept;
+  Delivery& operator=(Delivery&&) noexcept;
+
+  std::string_view bytes() const;
+  StreamPosition position() const;
+
+  /// It is received. Afterwards this object is as after a move.
+  ///
+  /// threads  any
+  ReceivedBytes accept();
+
+  class Impl;
+  explicit Delivery(std::shared_ptr<Impl> impl);
+
+ private:
+  std::shared_ptr<Impl> impl_;
 };
 
 /// An object that was received.

@@ -65,6 +65,18 @@ class ObjectCall {
     return about(std::move(object).error());
   }
 
+  /// Received, if it can be decoded.
+  template <class Codec, class T>
+  Result<Received<T>> received(Result<Delivery>&& delivery) const {
+    if (!delivery) return std::move(delivery).error();
+    Result<T> object = decode<Codec, T>(delivery->bytes());
+    if (!object.has_value()) {
+      object.error().stream = delivery->position();
+      return std::move(object).error();
+    }
+    return Received<T>{*std::move(object), delivery->accept().sequence};
+  }
+
   template <class Codec, class T>
   Result<T> decode_one(Result<std::string>&& bytes) const {
     if (!bytes) return std::move(bytes).error();
@@ -78,7 +90,7 @@ class ObjectCall {
     objects.reserve(all->size());
     for (const std::string& bytes : *all) {
       Result<T> object = decode<Codec, T>(bytes);
-      if (!object) return std::move(object).error();
+      if (!object.has_value()) return std::move(object).error();
       objects.push_back(*std::move(object));
     }
     return objects;
@@ -231,34 +243,32 @@ auto async_send_obj(StatelessProcessGroup& group, Rank destination, const T& obj
 template <class T, class Codec = DefaultCodec, class Token>
 auto async_recv_numbered_obj(StatelessProcessGroup& group, Rank source, Tag tag, Duration timeout,
                              Token&& token) {
-  return detail::asio_start<ReceivedBytes>(
-      [&group, source, tag, timeout](Handler<ReceivedBytes> handler) {
-        return group.recv_bytes_async(source, detail::ObjectCodec<Codec>::id(), tag, timeout,
-                                      std::move(handler));
+  return detail::asio_start<Delivery>(
+      [&group, source, tag, timeout](Handler<Delivery> handler) {
+        return group.recv_delivery_async(source, detail::ObjectCodec<Codec>::id(), tag, timeout,
+                                         std::move(handler));
       },
       std::forward<Token>(token),
-      [call = detail::ObjectCall(group, "recv_obj", Happened::unsaid)](
-          Result<ReceivedBytes>&& received) -> Result<Received<T>> {
-        if (!received) return std::move(received).error();
-        auto object = call.template decode<Codec, T>(received->bytes);
-        if (!object) return std::move(object).error();
-        return Received<T>{*std::move(object), received->sequence};
+      [call =
+           detail::ObjectCall(group, "recv_obj", Happened::unsaid)](Result<Delivery>&& delivery) {
+        return call.template received<Codec, T>(std::move(delivery));
       });
 }
 
 template <class T, class Codec = DefaultCodec, class Token>
 auto async_recv_obj(StatelessProcessGroup& group, Rank source, Tag tag, Duration timeout,
                     Token&& token) {
-  return detail::asio_start<ReceivedBytes>(
-      [&group, source, tag, timeout](Handler<ReceivedBytes> handler) {
-        return group.recv_bytes_async(source, detail::ObjectCodec<Codec>::id(), tag, timeout,
-                                      std::move(handler));
+  return detail::asio_start<Delivery>(
+      [&group, source, tag, timeout](Handler<Delivery> handler) {
+        return group.recv_delivery_async(source, detail::ObjectCodec<Codec>::id(), tag, timeout,
+                                         std::move(handler));
       },
       std::forward<Token>(token),
       [call = detail::ObjectCall(group, "recv_obj", Happened::unsaid)](
-          Result<ReceivedBytes>&& received) -> Result<T> {
+          Result<Delivery>&& delivery) -> Result<T> {
+        auto received = call.template received<Codec, T>(std::move(delivery));
         if (!received) return std::move(received).error();
-        return call.template decode<Codec, T>(received->bytes);
+        return std::move(received->object);
       });
 }
 

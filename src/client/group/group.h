@@ -50,8 +50,7 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
 
   PreparedCall<void> send_call(Rank destination, std::uint32_t codec, std::string_view bytes,
                                Tag tag, Duration timeout);
-  PreparedCall<ReceivedBytes> receive_call(Rank source, std::uint32_t codec, Tag tag,
-                                           Duration timeout);
+  PreparedCall<Delivery> receive_call(Rank source, std::uint32_t codec, Tag tag, Duration timeout);
   PreparedCall<std::string> broadcast_call(std::string_view bytes, std::uint32_t codec, Rank root,
                                            Duration timeout);
   PreparedCall<std::vector<std::string>> all_gather_call(std::string_view bytes,

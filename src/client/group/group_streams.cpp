@@ -1,4 +1,5 @@
 #include "client/decode.h"
+#include "client/group/delivery.h"
 #include "client/group/group_call.h"
 
 // Objects from one rank to another, numbered per destination or source and tag.
@@ -32,25 +33,26 @@ PreparedCall<void> Group::send_call(Rank destination, std::uint32_t codec, std::
   return made;
 }
 
-PreparedCall<ReceivedBytes> Group::receive_call(Rank source, std::uint32_t codec, Tag tag,
-                                                Duration timeout) {
-  auto made = call<ReceivedBytes>("recv_obj", timeout);
+PreparedCall<Delivery> Group::receive_call(Rank source, std::uint32_t codec, Tag tag,
+                                           Duration timeout) {
+  auto made = call<Delivery>("recv_obj", timeout);
   const auto peer = static_cast<std::uint32_t>(source.number);
   made.body = wire::Receive{epoch(), peer, tag.number, 0, codec};
-  made.decode =
-      decoder<ReceivedBytes, wire::Receive>([](const wire::ReceiveReply& reply, std::string& body) {
-        return ReceivedBytes{cut_out(body, reply.value), reply.sequence};
-      });
   if (!check_rank(made, "source", source)) return made;
   if (!check(made)) {
     made.context.stream = numbers_.next_from(source, tag);
     return made;
   }
-  made.ticket.settle = [self = shared_from_this(), peer, tag](const Outcome& outcome) {
-    self->numbers_.with_state([&](protocol::GroupState& state) {
-      state.end_receive(peer, tag.number, error_of(outcome));
-    });
+  const auto delivery = std::make_shared<Delivery::Impl>(shared_from_this(), source, tag);
+  made.decode = [delivery](std::string&& body) -> Result<Delivery> {
+    auto reply = wire::decode_body<wire::ReplyTo<wire::Receive>>(body);
+    if (!reply) return std::move(reply).error();
+    const std::uint64_t number = reply->sequence;
+    delivery->take({cut_out(body, reply->value), number});
+    return Delivery(delivery);
   };
+  made.ticket.receipt = protocol::Receipt::by_caller;
+  made.ticket.settle = [delivery](const Outcome& outcome) { delivery->settle(outcome); };
   const auto sequence = numbers_.give(
       made, [&](protocol::GroupState& state) { return state.begin_receive(peer, tag.number); });
   if (sequence) {

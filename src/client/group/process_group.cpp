@@ -169,9 +169,8 @@ Error StatelessProcessGroup::about_send(Rank destination, Tag tag, Error error) 
   return about("send_obj", Happened::no, std::move(error));
 }
 
-Error StatelessProcessGroup::about_receive(Rank source, Tag tag, std::uint64_t sequence,
-                                           Error error) const {
-  error.stream = StreamPosition{source.number, rank(), tag.number, sequence};
+Error StatelessProcessGroup::about_delivery(const Delivery& delivery, Error error) const {
+  error.stream = delivery.position();
   return about("recv_obj", Happened::unsaid, std::move(error));
 }
 

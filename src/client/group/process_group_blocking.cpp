@@ -14,11 +14,18 @@ Result<void> StatelessProcessGroup::send_bytes(Rank destination, std::uint32_t c
   });
 }
 
-Result<ReceivedBytes> StatelessProcessGroup::recv_bytes(Rank source, std::uint32_t codec, Tag tag,
-                                                        Duration timeout) {
-  return run_group<ReceivedBytes>(impl_, "recv_obj", [&](Group& group) {
+Result<Delivery> StatelessProcessGroup::recv_delivery(Rank source, std::uint32_t codec, Tag tag,
+                                                      Duration timeout) {
+  return run_group<Delivery>(impl_, "recv_obj", [&](Group& group) {
     return group.receive_call(source, codec, tag, timeout);
   });
+}
+
+Result<ReceivedBytes> StatelessProcessGroup::recv_bytes(Rank source, std::uint32_t codec, Tag tag,
+                                                        Duration timeout) {
+  auto delivery = recv_delivery(source, codec, tag, timeout);
+  if (!delivery) return std::move(delivery).error();
+  return delivery->accept();
 }
 
 Result<std::string> StatelessProcessGroup::broadcast_bytes(std::string_view bytes,

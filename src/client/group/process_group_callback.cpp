@@ -17,7 +17,17 @@ Call StatelessProcessGroup::send_bytes_async(Rank destination, std::uint32_t cod
 
 Call StatelessProcessGroup::recv_bytes_async(Rank source, std::uint32_t codec, Tag tag,
                                              Duration timeout, Handler<ReceivedBytes> handler) {
-  return run_group<ReceivedBytes>(impl_, "recv_obj", std::move(handler), [&](Group& group) {
+  return recv_delivery_async(
+      source, codec, tag, timeout, [handler = std::move(handler)](Result<Delivery> delivery) {
+        Result<ReceivedBytes> received =
+            delivery ? Result<ReceivedBytes>(delivery->accept()) : std::move(delivery).error();
+        if (handler) handler(std::move(received));
+      });
+}
+
+Call StatelessProcessGroup::recv_delivery_async(Rank source, std::uint32_t codec, Tag tag,
+                                                Duration timeout, Handler<Delivery> handler) {
+  return run_group<Delivery>(impl_, "recv_obj", std::move(handler), [&](Group& group) {
     return group.receive_call(source, codec, tag, timeout);
   });
 }

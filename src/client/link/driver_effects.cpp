@@ -79,7 +79,7 @@ void Driver::execute(protocol::Complete& effect) {
     if (!state_.pending.has(effect.user_data, effect.call)) return;
     ticket = state_.pending.take(effect.user_data);
   }
-  complete(ticket, {std::move(effect.reply), effect.fate});
+  complete(ticket, {std::move(effect.reply), effect.fate, effect.call});
 }
 
 void Driver::execute(protocol::Notify& effect) {

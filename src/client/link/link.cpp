@@ -125,10 +125,11 @@ Link::Submitted Link::submit(const wire::RequestBody& body, Duration timeout, Ti
     const std::lock_guard lock(state_.mutex);
     if (state_.cancels.covers(ticket.serial, ticket.mark.get())) state_.cancels.note_pending();
     std::optional<std::uint64_t> slot;
+    const protocol::Receipt receipt = ticket.receipt;
     try {
       slot = state_.pending.add(std::move(ticket));
       submitted.slot = *slot;
-      submitted.call = state_.protocol->submit(body, timeout, world_->now(), *slot);
+      submitted.call = state_.protocol->submit(body, timeout, world_->now(), *slot, receipt);
       state_.pending.begin(*slot, submitted.call);
       is_sent = send_directly();
     } catch (const std::bad_alloc&) {
@@ -185,6 +186,16 @@ void Link::give_up(const Submitted& submitted) {
                             "the I/O thread did not get to run; is it blocked by an inline "
                             "handler?"),
                     is_unsent ? protocol::Fate::unsent : protocol::Fate::in_doubt});
+}
+
+void Link::conclude(CallId call, protocol::Verdict verdict) {
+  try {
+    const std::lock_guard lock(state_.mutex);
+    state_.protocol->requests().conclude(call, verdict);
+  } catch (const std::bad_alloc&) {
+    break_down();
+  }
+  if (verdict == protocol::Verdict::refused) driver_.wake();
 }
 
 void Link::break_down() noexcept {

@@ -52,6 +52,9 @@ class Link : public std::enable_shared_from_this<Link> {
   /// Ends a call that the I/O thread did not end in time; nothing if it has just done so.
   void give_up(const Submitted& submitted);
 
+  /// As `Requests::conclude`.
+  void conclude(CallId call, protocol::Verdict verdict);
+
   /// What a call has counted cannot be taken back, or what is in here cannot be trusted any more:
   /// the I/O thread ends the session and every call.
   void break_down() noexcept;

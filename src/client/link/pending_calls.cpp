@@ -71,7 +71,7 @@ void PendingCalls::cancel(const CancelRequests& requests, protocol::Protocol& pr
 }
 
 /// Whether the call may be at the server, who can be asked to end it.
-bool PendingCalls::is_there(const Entry& entry, const protocol::Protocol& protocol) {
+bool PendingCalls::is_there(const Entry& entry, protocol::Protocol& protocol) {
   const auto* const call = protocol.requests().find(entry.call);
   return protocol.established() && call != nullptr && call->is_sent();
 }

@@ -24,12 +24,14 @@ using protocol::CallId;
 struct Outcome {
   Result<std::string> reply;
   protocol::Fate fate = protocol::Fate::unsent;
+  CallId call = 0;  ///< 0: it was not answered
 };
 
 /// One call on its way to the server.
 struct Ticket {
   std::uint64_t serial = 0;          ///< from `CancelRequests`, taken when the public call began
   std::shared_ptr<CancelMark> mark;  ///< of its group; null: none
+  protocol::Receipt receipt = protocol::Receipt::at_once;
   /// Of a call that the server has to end: one that is others', too, for all of them; or a take,
   /// since only the server knows whether it had a value. What asks it to.
   std::optional<std::variant<wire::CancelRound, wire::CancelRegroup, wire::CancelTake>>
@@ -94,7 +96,7 @@ class PendingCalls {
   };
 
   void cancel(Entry& entry, protocol::Protocol& protocol, Instant now);
-  static bool is_there(const Entry& entry, const protocol::Protocol& protocol);
+  static bool is_there(const Entry& entry, protocol::Protocol& protocol);
 
   std::vector<Entry> entries_;
   std::uint64_t first_free_ = nowhere;

@@ -10,6 +10,7 @@
 
 #include "base/spare_nodes.h"
 #include "base/time.h"
+#include "client/protocol/fate.h"
 #include "wire/operation.h"
 
 namespace muster::client::protocol {
@@ -24,6 +25,7 @@ struct Call {
   std::string_view name;  ///< for errors
   std::string fields;     ///< of the operation, encoded once
   bool is_barrier = false;
+  Receipt receipt = Receipt::at_once;
   Instant submitted{};
   Duration timeout{0};
   Instant deadline{};

@@ -74,9 +74,10 @@ void Protocol::open(Instant now) {
 }
 
 CallId Protocol::submit(const wire::RequestBody& body, Duration timeout, Instant now,
-                        std::uint64_t user_data) {
+                        std::uint64_t user_data, Receipt receipt) {
   settle_admission(now);
   Call& call = requests_.add(body, timeout, user_data, now);
+  call.receipt = receipt;
   const CallId id = call.id;
   if (const Error* const failure = session_.failure()) {
     const bool is_suspended = session_.admission() == Admission::suspended;

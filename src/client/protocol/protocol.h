@@ -47,7 +47,7 @@ class Protocol {
   /// Sends a request, now or when the session stands; exactly one Complete follows, with
   /// `user_data`, at the latest at `now + timeout + slack`.
   CallId submit(const wire::RequestBody& body, Duration timeout, Instant now,
-                std::uint64_t user_data = 0);
+                std::uint64_t user_data = 0, Receipt receipt = Receipt::at_once);
 
   /// Ends a pending call with `cancelled`; its late answer is dropped, an object in it stays.
   /// A collective's call cannot be taken back: the rim sends cancel_round instead.
@@ -60,7 +60,7 @@ class Protocol {
 
   Effects& effects() { return effects_; }
   const Session& session() const { return session_; }
-  const Requests& requests() const { return requests_; }
+  Requests& requests() { return requests_; }
   /// The session stands, on a connection that is not doubted.
   bool established() const { return connection_.established(); }
 

@@ -6,20 +6,31 @@
 
 namespace muster::client::protocol {
 
-void Receipts::acknowledge(std::uint64_t id) { add(to_acknowledge_, id); }
+void Receipts::acknowledge(std::uint64_t id) {
+  if (insert(id)) to_acknowledge_.push_back(id);
+}
 
-void Receipts::abandon(std::uint64_t id) { add(to_abandon_, id); }
+void Receipts::abandon(std::uint64_t id) {
+  if (insert(id)) to_abandon_.push_back(id);
+}
 
-void Receipts::add(Ids& ids, std::uint64_t id) {
+void Receipts::hold(std::uint64_t id) { insert(id); }
+
+// Nothing is held of a session that is over.
+
+void Receipts::acknowledge_held(std::uint64_t id) {
+  if (has(id)) to_acknowledge_.push_back(id);
+}
+
+void Receipts::abandon_held(std::uint64_t id) {
+  if (has(id)) to_abandon_.push_back(id);
+}
+
+bool Receipts::insert(std::uint64_t id) {
   auto node = spare_ids_.take();
-  bool is_new = false;
-  if (node.empty()) {
-    is_new = ids_.insert(id).second;
-  } else {
-    node.value() = id;
-    is_new = ids_.insert(std::move(node)).inserted;
-  }
-  if (is_new) ids.push_back(id);
+  if (node.empty()) return ids_.insert(id).second;
+  node.value() = id;
+  return ids_.insert(std::move(node)).inserted;
 }
 
 const std::vector<std::uint64_t>& Receipts::take(Ids& ids, std::uint64_t serial, bool abandons) {

@@ -20,6 +20,11 @@ class Receipts {
   void acknowledge(std::uint64_t id);
   void abandon(std::uint64_t id);
 
+  /// The reply was received, and what became of it is told later, by one of the next two.
+  void hold(std::uint64_t id);
+  void acknowledge_held(std::uint64_t id);
+  void abandon_held(std::uint64_t id);
+
   bool has_acknowledgements() const { return !to_acknowledge_.empty(); }
   bool has_abandons() const { return !to_abandon_.empty(); }
 
@@ -33,7 +38,7 @@ class Receipts {
   void connection_lost();
   void clear();
 
-  /// Whether this id is waiting to be told, or to be proven.
+  /// Whether this id is held, waiting to be told, or to be proven.
   bool has(std::uint64_t id) const { return ids_.count(id) != 0; }
 
  private:
@@ -45,7 +50,7 @@ class Receipts {
     bool abandons = false;
   };
 
-  void add(Ids& ids, std::uint64_t id);
+  bool insert(std::uint64_t id);
   const std::vector<std::uint64_t>& take(Ids& ids, std::uint64_t serial, bool abandons);
 
   Ids to_acknowledge_;

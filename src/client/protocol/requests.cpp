@@ -4,7 +4,8 @@
 // repetition as it answered, or will answer, the first.
 //
 // A call that ends here although it was sent is abandoned: the server lets its reply go without
-// taking it for received. A reply is either acknowledged or abandoned, never both.
+// taking it for received. A reply is either acknowledged or abandoned, never both; by whoever
+// submitted the call, once that has looked at it, if the receipt is its own.
 
 #include "client/protocol/requests.h"
 
@@ -155,12 +156,22 @@ void Requests::answer(Call& call, Result<std::string> reply, Instant now) {
   // What was done is also learned by asking again.
   const bool is_asked_again = call.operation == wire::operation<wire::Recover>;
   const bool is_release = (call.is_barrier || is_asked_again) && reply.has_value();
-  if (wire::is_kept(call.operation)) receipts_.acknowledge(call.id);
+  if (call.receipt == Receipt::by_caller && reply.has_value()) {
+    receipts_.hold(call.id);
+  } else if (wire::is_kept(call.operation)) {
+    receipts_.acknowledge(call.id);
+  }
   complete(call, std::move(reply), Fate::answered, now);
   calls_.remove(call);
   // The answer to a repetition may have been under way before the repetition arrived.
   if (is_only_sending) confirm(serial);
   if (is_release) send_acknowledgements();  // the barrier's confirmation
+}
+
+void Requests::conclude(CallId id, Verdict verdict) {
+  if (verdict == Verdict::accepted) return receipts_.acknowledge_held(id);
+  receipts_.abandon_held(id);
+  send_abandons();
 }
 
 /// Whoever asked has been told otherwise. Replies that were abandoned or acknowledged may still

@@ -40,6 +40,9 @@ class Requests {
   void send_heartbeat(Instant now);
   void send_abandons();
 
+  /// Of a call that was answered with a value, and whose receipt is its caller's. Once.
+  void conclude(CallId id, Verdict verdict);
+
   /// The server's answer.
   void answer(Call& call, Result<std::string> reply, Instant now);
   /// Everything sent in frames up to `serial` has arrived.

@@ -1,3 +1,6 @@
+#include <future>
+#include <optional>
+
 #include "muster/codec_cereal.h"
 #include "muster/codec_json.h"
 #include "support/ranks.h"
@@ -61,6 +64,64 @@ TEST_CASE("every error of a stream says where in the stream the call was") {
   must(group.leave());
   CHECK(must_fail(group.recv_obj<int>(Rank{0}, Tag{7})).stream == at(7, 1));
   CHECK(must_fail(group.send_obj(Rank{0}, 1, Tag{7})).stream == at(7, 1));
+}
+
+TEST_CASE("an object that cannot be decoded is not received") {
+  Alone alone;
+  Group& group = alone.group;
+  must(group.send_obj(Rank{0}, "text", Tag{7}));
+  must(group.send_obj(Rank{0}, "next", Tag{7}));
+  for (int i = 0; i < 3; ++i) {
+    const Error error = must_fail(group.recv_obj<std::vector<std::string>>(Rank{0}, Tag{7}));
+    CHECK(error.operation == "recv_obj");
+    CHECK(error.stream == at(7, 0));
+    must(alone.store.set("another", "request"));  // would acknowledge what was received
+  }
+  CHECK(group.counters().objects_received == 0);
+  const auto received = must(group.recv_numbered_obj<std::string>(Rank{0}, Tag{7}));
+  CHECK(received.object == "text");
+  CHECK(received.sequence == 0);
+  CHECK(must(group.recv_obj<std::string>(Rank{0}, Tag{7})) == "next");
+  CHECK(group.counters().objects_received == 2);
+  must(group.barrier());
+  CHECK(held_count(alone.store, "objects") == 0);
+}
+
+TEST_CASE("a delivery that is not accepted comes again, and nobody else gets it meanwhile") {
+  Alone alone;
+  Group& group = alone.group;
+  must(group.send_obj(Rank{0}, "text"));
+  must(group.send_obj(Rank{0}, "next"));
+  {
+    const Delivery delivery = must(group.recv_delivery(Rank{0}, CerealCodec::id));
+    CHECK(delivery.position() == at(0, 0));
+    CHECK(must(CerealCodec::decode<std::string>(delivery.bytes())) == "text");
+    CHECK(must_fail(group.recv_obj<std::string>(Rank{0})).code == ErrorCode::busy);
+  }
+  std::promise<Result<Delivery>> come;
+  group.recv_delivery_async(Rank{0}, CerealCodec::id, Tag(), 20s, [&](Result<Delivery> delivery) {
+    come.set_value(std::move(delivery));
+  });
+  Delivery delivery = must(come.get_future().get());
+  CHECK(delivery.position() == at(0, 0));
+  CHECK(delivery.accept().sequence == 0);
+  CHECK(delivery.accept().bytes.empty());
+  CHECK(delivery.bytes().empty());
+  CHECK(must(group.recv_obj<std::string>(Rank{0})) == "next");
+}
+
+TEST_CASE("a delivery may outlive its handle and its store") {
+  std::optional<Delivery> delivery;
+  std::optional<Delivery> accepted;
+  {
+    Alone alone;
+    must(alone.group.send_obj(Rank{0}, "text"));
+    must(alone.group.send_obj(Rank{0}, "tagged", Tag{7}));
+    delivery = must(alone.group.recv_delivery(Rank{0}, CerealCodec::id));
+    accepted = must(alone.group.recv_delivery(Rank{0}, CerealCodec::id, Tag{7}));
+  }
+  CHECK(must(CerealCodec::decode<std::string>(accepted->accept().bytes)) == "tagged");
+  delivery.reset();
 }
 
 }  // namespace

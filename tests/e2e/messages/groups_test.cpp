@@ -80,6 +80,7 @@ TEST_CASE("errors of objects have the documented fields") {
       CHECK(must(group.recv_obj<int, JsonCodec>(Rank{0})) == 7);
       const Error failure = must_fail(group.recv_obj<int, JsonCodec>(Rank{0}));
       check(failure, ErrorCode::codec_failure);
+      CHECK(must(group.recv_obj<std::string, JsonCodec>(Rank{0})) == "text");
       must(group.barrier());
       must(group.barrier());
       const Error expired = must_fail(group.recv_obj<int, JsonCodec>(Rank{0}));

@@ -75,6 +75,48 @@ TEST_CASE("many replies of one read are acknowledged by the next request alone")
   CHECK(test::decoded_request(**frame)->acknowledged.size() == 50);
 }
 
+TEST_CASE("an answer whose receipt is its caller's is acknowledged when that says so") {
+  Conversation conversation;
+  conversation.establish();
+  const auto receive = [&] {
+    const CallId id = conversation.protocol.submit(wire::Receive{7, 0, 0, 0, 1}, 10s,
+                                                   conversation.now, 0, Receipt::by_caller);
+    conversation.take();
+    conversation.receive(reply_bytes(id, wire::ReceiveReply{0, 1, "object"}));
+    CHECK(conversation.completion(id).reply.has_value());
+    return id;
+  };
+  const auto acknowledged = [&] {
+    conversation.call(wire::Get{"k"}, 10s);
+    const auto frame = wire::cut_frame(conversation.transmitted.back(), 1 << 20);
+    return test::decoded_request(**frame)->acknowledged;
+  };
+  const auto abandon_count = [&] {
+    return count_of(conversation.transmitted, wire::FrameType::abandon);
+  };
+  const CallId accepted = receive();
+  CHECK(acknowledged().empty());
+  conversation.protocol.requests().conclude(accepted, Verdict::accepted);
+  CHECK(acknowledged() == std::vector<std::uint64_t>{accepted});
+
+  // An answer that comes twice, as after a resume, is not abandoned while it is held.
+  const CallId refused = receive();
+  conversation.receive(reply_bytes(refused, wire::ReceiveReply{0, 1, "object"}));
+  CHECK(abandon_count() == 0);
+  conversation.protocol.requests().conclude(refused, Verdict::refused);
+  conversation.take();
+  CHECK(abandon_count() == 1);
+  CHECK(acknowledged().empty());
+
+  // Nobody is told of a session that is over.
+  const CallId late = receive();
+  conversation.receive(event_bytes(wire::EventKind::session_ended, ErrorCode::session_expired));
+  conversation.protocol.requests().conclude(late, Verdict::refused);
+  conversation.protocol.requests().conclude(late, Verdict::accepted);
+  conversation.take();
+  CHECK(abandon_count() == 1);
+}
+
 TEST_CASE("a reply that comes in parts is put together, whatever stands between them") {
   Conversation conversation;
   conversation.establish();
