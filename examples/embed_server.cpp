@@ -58,10 +58,7 @@ class InferenceServer {
   void form(int worker_count, std::function<void(bool)> then) {
     muster::GroupOptions options;
     options.timeout = 30s;
-    options.on_loss = [](const muster::Error& error) {
-      if (error.code == muster::ErrorCode::rank_left) return;  // as all do in the end
-      std::cerr << error.message() << '\n';
-    };
+    options.on_loss = [](const muster::Error& error) { std::cerr << error.message() << '\n'; };
     StatelessProcessGroup::create_async(
         store_, "workers", 0, worker_count + 1, options,
         [this, then = std::move(then)](Result<StatelessProcessGroup> group) {

@@ -18,6 +18,7 @@
 #include "muster/call.h"
 #include "muster/codec.h"
 #include "muster/config.h"
+#include "muster/detail/object_callbacks.h"
 #include "muster/detail/object_calls.h"
 #include "muster/process_group_options.h"
 #include "muster/result.h"
@@ -48,7 +49,7 @@ MUSTER_BEGIN_NAMESPACE
 /// Every call ends at its timeout + `limits().slack` at the latest, and has a callback form, as
 /// those of a store. After a move, every call on the old handle returns `closed`. The handle keeps
 /// the session of its store alive.
-class MUSTER_API StatelessProcessGroup {
+class MUSTER_API StatelessProcessGroup : public detail::ObjectCallbacks<StatelessProcessGroup> {
  public:
   /// Forms a group at an address: rank 0 starts a server there (see HostServer), and all ranks
   /// connect to it and join.
@@ -61,16 +62,16 @@ class MUSTER_API StatelessProcessGroup {
   ///
   /// host, port  where rank 0 listens and the others connect: a name or an address, and a port
   ///             above zero (ignored if rank 0 is given a listening socket); or "unix:/path" and 0
-  /// data_expiration_seconds  used instead of `options.data_expiration`
+  /// data_expiration  used instead of `options.data_expiration`
   /// store_timeout  used instead of `options.timeout` and `options.store.timeout`
   /// errors      timed_out (ranks: missing), rank_in_use, group_mismatch, group_closed,
   ///             address_in_use, permission_denied (not loopback), unavailable, invalid_argument
   /// threads     any, but not from an inline handler
-  static Result<StatelessProcessGroup> create(
-      std::string_view host, std::uint16_t port, int rank, int world_size,
-      std::chrono::seconds data_expiration_seconds = std::chrono::seconds(3600),
-      std::chrono::seconds store_timeout = std::chrono::seconds(300),
-      HostedGroupOptions options = {});
+  static Result<StatelessProcessGroup> create(std::string_view host, std::uint16_t port, int rank,
+                                              int world_size,
+                                              Duration data_expiration = std::chrono::hours(1),
+                                              Duration store_timeout = std::chrono::seconds(300),
+                                              HostedGroupOptions options = {});
 
   /// Forms the group `name` on a connected store.
   ///
@@ -177,7 +178,8 @@ class MUSTER_API StatelessProcessGroup {
   /// Blocks until the root has called it. At the root: until the server has stored the object; the
   /// root does not wait for other ranks.
   ///
-  /// object   the object to send; ignored at other ranks than the root
+  /// object   the object to send; ignored at other ranks than the root, which may leave it out:
+  ///          `broadcast_obj<T>(root)`
   /// returns  the root's object, also at the root
   /// errors   timed_out (ranks: the root), expired (the object was dropped because of its age)
   /// cost     one round trip; the server holds the object until the last rank has it
@@ -189,6 +191,13 @@ class MUSTER_API StatelessProcessGroup {
     if (!bytes) return about("broadcast_obj", Happened::no, std::move(bytes).error());
     return decode_one<Codec, ObjectOf<T>>(
         "broadcast_obj", broadcast_bytes(*bytes, detail::ObjectCodec<Codec>::id(), root, timeout));
+  }
+  template <class T, class Codec = DefaultCodec>
+  Result<T> broadcast_obj(Rank root, Duration timeout = default_timeout) {
+    if (root.number == rank())
+      return about("broadcast_obj", Happened::no, detail::root_needs("an object"));
+    return decode_one<Codec, T>(
+        "broadcast_obj", broadcast_bytes({}, detail::ObjectCodec<Codec>::id(), root, timeout));
   }
 
   /// Gathers one object from every rank, on every rank. Collective.
@@ -228,7 +237,8 @@ class MUSTER_API StatelessProcessGroup {
   ///
   /// Blocks until the root has called it. At the root: until the server has stored the objects.
   ///
-  /// objects  `world_size()` elements; ignored at other ranks than the root
+  /// objects  `world_size()` elements; ignored at other ranks than the root, which may leave them
+  ///          out: `scatter_obj<T>(root)`
   /// returns  this rank's element, also at the root
   /// errors   invalid_argument (another number of elements), timed_out (ranks: the root), expired
   ///          (the object was dropped because of its age)
@@ -236,17 +246,18 @@ class MUSTER_API StatelessProcessGroup {
   template <class Codec = DefaultCodec, class T>
   Result<T> scatter_obj(const std::vector<T>& objects, Rank root,
                         Duration timeout = default_timeout) {
-    std::vector<std::string> encoded;
-    if (root.number == rank()) {
-      encoded.reserve(objects.size());
-      for (const T& object : objects) {
-        auto bytes = detail::ObjectCodec<Codec>::template encode<T>(object);
-        if (!bytes) return about("scatter_obj", Happened::no, std::move(bytes).error());
-        encoded.push_back(*std::move(bytes));
-      }
-    }
+    Result<std::vector<std::string>> encoded = std::vector<std::string>();
+    if (root.number == rank()) encoded = detail::ObjectCodec<Codec>::encode_all(objects);
+    if (!encoded) return about("scatter_obj", Happened::no, std::move(encoded).error());
     return decode_one<Codec, T>(
-        "scatter_obj", scatter_bytes(encoded, detail::ObjectCodec<Codec>::id(), root, timeout));
+        "scatter_obj", scatter_bytes(*encoded, detail::ObjectCodec<Codec>::id(), root, timeout));
+  }
+  template <class T, class Codec = DefaultCodec>
+  Result<T> scatter_obj(Rank root, Duration timeout = default_timeout) {
+    if (root.number == rank())
+      return about("scatter_obj", Happened::no, detail::root_needs("objects"));
+    return decode_one<Codec, T>("scatter_obj",
+                                scatter_bytes({}, detail::ObjectCodec<Codec>::id(), root, timeout));
   }
 
   /// Combines one object of every rank into one. Collective; on the wire it is an all_gather.
@@ -333,7 +344,9 @@ class MUSTER_API StatelessProcessGroup {
                                     Duration timeout = default_timeout);
 
   // Callback forms. They never block. After they have returned, they no longer use what the
-  // arguments point to.
+  // arguments point to. Those of calls on objects are `send_obj_async`, `recv_obj_async` and so on:
+  // all arguments of the blocking form, none left out, and a handler
+  // (muster/detail/object_callbacks.h). muster/future.h makes a future of any.
 
   Call send_bytes_async(Rank destination, std::uint32_t codec, std::string_view bytes, Tag tag,
                         Duration timeout, Handler<void> handler);
@@ -364,9 +377,10 @@ class MUSTER_API StatelessProcessGroup {
   Call barrier_async(Duration timeout, Handler<BarrierResult> handler);
 
   /// Calls `handler` when something ends this epoch, for the group or for this handle. For what is
-  /// built on an epoch, such as a communicator. Works beside `GroupOptions::on_loss`.
+  /// built on an epoch, such as a communicator. Works beside `GroupOptions::on_loss` and
+  /// `on_leave`.
   ///
-  /// handler  called as `on_loss` is, with rank_lost and rank_left, and when this handle is over:
+  /// handler  called as those are, with rank_lost and rank_left, and when this handle is over:
   ///          closed (it has left), stale_epoch (it has regrouped), or why its session ended, such
   ///          as server_restarted. Called at once if that has happened already. Runs on the store's
   ///          I/O thread, or on the thread whose call ends the handle; it must not block
@@ -447,6 +461,8 @@ class MUSTER_API StatelessProcessGroup {
   class Impl;
 
  private:
+  friend class detail::ObjectCallbacks<StatelessProcessGroup>;
+
   template <class Codec, class T>
   Result<T> decode_one(std::string_view operation, Result<std::string> bytes) const {
     if (!bytes) return std::move(bytes).error();

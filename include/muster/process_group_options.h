@@ -31,9 +31,11 @@ struct GroupOptions {
   /// Text that the other members can read, such as the address of this rank's own server; at most
   /// `limits().value_bytes_max` bytes.
   std::string info;
-  /// Called, where handlers run, when ranks of this group are lost (rank_lost) or have left
-  /// (rank_left): once for each rank, with the cause.
+  /// Called, where handlers run, when ranks of this group are lost (rank_lost): once for each rank,
+  /// with the cause.
   std::function<void(const Error& error)> on_loss;
+  /// The same when ranks have left of their own will (rank_left).
+  std::function<void(const Error& error)> on_leave;
 };
 
 /// Which process runs the server of a group that is created by host and port.
@@ -71,6 +73,8 @@ struct MemberInfo {
   ProcessInfo process;
   Duration silence{0};  ///< since the server received its last byte
   std::string info;     ///< GroupOptions::info
+  /// Its rank in the epoch that has regrouped into this one; -1: it was not there.
+  int previous_rank = -1;
 };
 
 /// Created by `StatelessProcessGroup::watch`. Its handler runs only while it exists: when the

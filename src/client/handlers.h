@@ -34,8 +34,8 @@ class Job : private net::Task {
   bool is_inline_ = false;
 };
 
-/// Runs the application's functions (handlers, on_loss, on_session_end) where the options say.
-/// One that is slow is logged, one that throws is logged and goes no further.
+/// Runs the application's functions (handlers, on_loss, on_leave, on_session_end) where the options
+/// say. One that is slow is logged, one that throws is logged and goes no further.
 class Handlers {
  public:
   Handlers(const StoreOptions& options, IoThread& io_thread);

@@ -156,9 +156,8 @@ Result<std::shared_ptr<EmbeddedServer>> host_if_asked(const std::string& address
 }  // namespace
 
 Result<StatelessProcessGroup> StatelessProcessGroup::create(
-    std::string_view host, std::uint16_t port, int rank, int world_size,
-    std::chrono::seconds data_expiration_seconds, std::chrono::seconds store_timeout,
-    HostedGroupOptions options) {
+    std::string_view host, std::uint16_t port, int rank, int world_size, Duration data_expiration,
+    Duration store_timeout, HostedGroupOptions options) {
   const auto begun = base::monotonic_now();
   const auto name =
       std::make_shared<const std::string>(options.name.empty() ? "default" : options.name);
@@ -169,8 +168,8 @@ Result<StatelessProcessGroup> StatelessProcessGroup::create(
     return client::described(std::move(error), {"create", name, 0, 0},
                              is_in_doubt ? Fate::in_doubt : Fate::unsent, nullptr, begun);
   };
-  options.data_expiration = std::min(data_expiration_seconds, seconds_max);
-  options.timeout = std::min(store_timeout, seconds_max);
+  options.data_expiration = std::min<Duration>(data_expiration, seconds_max);
+  options.timeout = std::min<Duration>(store_timeout, seconds_max);
   options.store.timeout = options.timeout;
   if (auto refused = refusal_of(host, port, rank, world_size, options)) {
     const SocketGuard socket(options.listening_socket);

@@ -42,6 +42,15 @@ class Encoder {
   void operator()(std::string_view, const Field& field) {
     put(field);
   }
+  template <class Item>
+  void further(std::uint8_t tag, std::string_view, const std::vector<Item>& items) {
+    if (items.empty()) return;
+    writer_.u8(tag);
+    const std::size_t length_at = writer_.position();
+    writer_.u32(0);
+    put(items);
+    writer_.patch_u32(length_at, static_cast<std::uint32_t>(writer_.position() - length_at - 4));
+  }
 
  private:
   void put(bool value) { writer_.u8(value ? 1 : 0); }
@@ -93,6 +102,18 @@ class Decoder {
   template <class Field>
   void operator()(std::string_view, Field& field) {
     get(field);
+  }
+  template <class Item>
+  void further(std::uint8_t tag, std::string_view, std::vector<Item>& items) {
+    Reader rest = reader_;  // what is there is skipped later, with the tags that are not known
+    while (!rest.at_end()) {
+      const bool is_it = rest.u8() == tag;
+      Reader field(rest.bytes());
+      if (!is_it || !rest.ok()) continue;
+      Decoder(field).get(items);
+      if (!field.ok() || !field.at_end()) reader_.fail();
+      return;
+    }
   }
 
  private:
@@ -153,7 +174,7 @@ class Decoder {
   Reader& reader_;
 };
 
-/// Reads `[u8 tag, u32 length, bytes]*` to the end; this version knows none of them.
+/// Reads `[u8 tag, u32 length, bytes]*` to the end; `further` has read what this version knows.
 void skip_optional_fields(Reader& reader);
 
 }  // namespace muster::wire

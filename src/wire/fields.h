@@ -16,8 +16,10 @@
 // golden files, which need the names.
 //
 // A byte string is a u32 length and the bytes, a list is a u32 count and the items, an optional
-// is a u8 (0 or 1) and then the value, an enum or bool in a fixed field is a u8. A duration is a
-// u64 of microseconds; a longer one than `duration_max` (100 years) is read as that.
+// is a u8 (0 or 1) and then the value, an enum or bool in a fixed field is a u8. A field that a
+// later version has added is an optional one, with a tag: `codec.further(tag, name, member)`,
+// behind all others; it is left out while it is empty. A duration is a u64 of microseconds; a
+// longer one than `duration_max` (100 years) is read as that.
 
 namespace muster::wire {
 

@@ -122,8 +122,14 @@ void fields(auto& codec, Is<MemberEntry> auto& m) {
 
 struct MembersReply {
   std::vector<MemberEntry> members;
+  /// Of the first of them, which are the epoch's members: their ranks in the epoch that has
+  /// regrouped into this one. Empty: none was there.
+  std::vector<std::optional<std::uint32_t>> previous_ranks{};
 };
-void fields(auto& codec, Is<MembersReply> auto& m) { codec("members", m.members); }
+void fields(auto& codec, Is<MembersReply> auto& m) {
+  codec("members", m.members);
+  codec.further(1, "previous_ranks", m.previous_ranks);
+}
 
 struct RoundReply {
   std::vector<RankRange> unconfirmed;    ///< barrier at the hosting rank

@@ -186,6 +186,7 @@ class Player {
     GroupOptions options;
     options.timeout = timeout_;
     options.on_loss = [](const Error&) {};
+    options.on_leave = [](const Error&) {};
     auto group = tried(
         "create", [&] { return StatelessProcessGroup::create(store, "group", rank_, 2, options); });
     if (!group) return;

@@ -222,6 +222,7 @@ json Worker::create(const json& command, Duration timeout) {
   HostedGroupOptions options;
   options.store = store_options(command);
   options.on_loss = teller("loss");
+  options.on_leave = teller("loss");
   options.name = command.value("group", "g");
   const int rank = command.at("rank");
   if (rank == 0) options.listening_socket = std::exchange(listening_socket_, -1);
@@ -239,6 +240,7 @@ json Worker::join(const json& command, Duration timeout) {
   options.standby = command.value("standby", false);
   options.data_expiration = std::chrono::milliseconds(command.value("expiration_ms", 3'600'000));
   options.on_loss = teller("loss");
+  options.on_leave = teller("loss");
   return keep(Group::create(*store(), command.value("group", "g"), command.at("rank"),
                             command.at("size"), options));
 }

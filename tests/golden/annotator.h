@@ -33,6 +33,16 @@ class Annotator {
     note(std::string(name), field);
   }
 
+  template <class Item>
+  void further(std::uint8_t tag, std::string_view name, const std::vector<Item>& items) {
+    if (items.empty()) return;
+    Annotator field;
+    field.note(std::string(name), items);
+    number("tag of " + std::string(name), tag, 1);
+    number("length", field.bytes().size(), 4);
+    append(field);
+  }
+
   /// All that another one has written.
   void append(const Annotator& other);
   /// `count` bytes, little-endian.

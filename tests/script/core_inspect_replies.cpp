@@ -28,6 +28,13 @@ std::string ranks_or_none(const std::vector<RankRange>& ranges) {
 
 }  // namespace
 
+void tell_members(Line& line, const wire::MembersReply& reply, const Processes& processes) {
+  tell_members(line, reply.members, processes);
+  std::vector<std::string> ranks;
+  for (const auto& rank : reply.previous_ranks) ranks.push_back(rank ? std::to_string(*rank) : "-");
+  line.further("previous", ranks.empty() ? "none" : joined(ranks, ","));
+}
+
 void tell_members(Line& line, const std::vector<wire::MemberEntry>& entries,
                   const Processes& processes) {
   std::vector<std::string> members;

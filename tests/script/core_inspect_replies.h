@@ -9,6 +9,7 @@ namespace muster::script {
 
 // How scripts show members, and what operators are told.
 
+void tell_members(Line& line, const wire::MembersReply& reply, const Processes& processes);
 void tell_members(Line& line, const std::vector<wire::MemberEntry>& entries,
                   const Processes& processes);
 void tell_sessions(Line& line, const wire::SessionsReply& reply, const Processes& processes);

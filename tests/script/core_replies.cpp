@@ -191,7 +191,7 @@ void tell_success(Line& line, const Asked& asked, std::string_view body, Client&
     case wire::operation<wire::List>:
       return tell_list(line, decoded<wire::ListReply>(body), client);
     case wire::operation<wire::Members>:
-      return tell_members(line, decoded<wire::MembersReply>(body).members, processes);
+      return tell_members(line, decoded<wire::MembersReply>(body), processes);
     case wire::operation<wire::CollectiveCall>:
       return tell_round(line, decoded<wire::RoundReply>(body));
     case wire::operation<wire::Receive>:

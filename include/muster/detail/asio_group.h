@@ -23,94 +23,6 @@ MUSTER_BEGIN_NAMESPACE
 
 namespace detail {
 
-/// What errors of a codec say beside what the codec says.
-class ObjectCall {
- public:
-  /// happened  whether the call did, when the codec refuses its result
-  ObjectCall(const StatelessProcessGroup& group, std::string_view operation,
-             Happened happened = Happened::maybe)
-      : operation_(operation), group_(group.name()), epoch_(group.epoch()), happened_(happened) {}
-
-  Error about(Error error) const {
-    error.operation = operation_;
-    if (error.decided_by.empty()) error.decided_by = "client";
-    if (error.group.empty()) error.group = group_;
-    if (error.epoch == 0) error.epoch = epoch_;
-    return error;
-  }
-
-  /// What `make` returns. What it throws is an error, too: it would pass the handler, which would
-  /// then wait for ever.
-  template <class Make>
-  std::invoke_result_t<Make&> caught(Make make) const {
-    Error thrown;
-    thrown.code = ErrorCode::codec_failure;
-    try {
-      return make();
-    } catch (const std::exception& error) {
-      thrown.detail = error.what();
-    } catch (...) {
-      thrown.detail = "something was thrown that is no std::exception";
-    }
-    thrown.happened = happened_;
-    return about(std::move(thrown));
-  }
-
-  template <class Codec, class T>
-  Result<T> decode(std::string_view bytes) const {
-    Result<T> object =
-        caught([&] { return Result<T>(detail::ObjectCodec<Codec>::template decode<T>(bytes)); });
-    if (object.has_value()) return object;
-    object.error().happened = happened_;
-    return about(std::move(object).error());
-  }
-
-  /// Received, if it can be decoded.
-  template <class Codec, class T>
-  Result<Received<T>> received(Result<Delivery>&& delivery) const {
-    if (!delivery) return std::move(delivery).error();
-    Result<T> object = decode<Codec, T>(delivery->bytes());
-    if (!object.has_value()) {
-      object.error().stream = delivery->position();
-      return std::move(object).error();
-    }
-    return Received<T>{*std::move(object), delivery->accept().sequence};
-  }
-
-  template <class Codec, class T>
-  Result<T> decode_one(Result<std::string>&& bytes) const {
-    if (!bytes) return std::move(bytes).error();
-    return decode<Codec, T>(*bytes);
-  }
-
-  template <class Codec, class T>
-  Result<std::vector<T>> decode_all(Result<std::vector<std::string>>&& all) const {
-    if (!all) return std::move(all).error();
-    std::vector<T> objects;
-    objects.reserve(all->size());
-    for (const std::string& bytes : *all) {
-      Result<T> object = decode<Codec, T>(bytes);
-      if (!object.has_value()) return std::move(object).error();
-      objects.push_back(*std::move(object));
-    }
-    return objects;
-  }
-
- private:
-  std::string operation_;
-  std::string group_;
-  std::uint64_t epoch_;
-  Happened happened_;
-};
-
-/// A call that ends with `error`, where handlers run, before it has begun: nobody has this rank.
-template <class T>
-Call refused(StatelessProcessGroup& group, Error error, Handler<T> handler) {
-  return group.recv_bytes_async(
-      Rank(-1), 0, Tag(), Duration(0),
-      [error = std::move(error), handler = std::move(handler)](const auto&) { handler(error); });
-}
-
 /// Begins a call that sends `bytes`, by `call(group, bytes, handler)`, or ends with the codec's
 /// error; what is gathered goes through `finish`.
 template <class Raw, class Bytes, class Token, class Begin, class Finish>
@@ -288,6 +200,22 @@ auto async_broadcast_obj(StatelessProcessGroup& group, const T& object, Rank roo
       });
 }
 
+/// At other ranks than the root.
+template <class T, class Codec = DefaultCodec, class Token>
+auto async_broadcast_obj(StatelessProcessGroup& group, Rank root, Duration timeout, Token&& token) {
+  Result<std::string> nothing = std::string();
+  if (root.number == group.rank()) nothing = detail::root_needs("an object");
+  return detail::asio_object_call<std::string>(
+      group, "broadcast_obj", std::move(nothing), std::forward<Token>(token),
+      [root, timeout](auto& to, const std::string& bytes, Handler<std::string> handler) {
+        return to.broadcast_bytes_async(bytes, detail::ObjectCodec<Codec>::id(), root, timeout,
+                                        std::move(handler));
+      },
+      [call = detail::ObjectCall(group, "broadcast_obj")](Result<std::string>&& one) {
+        return call.template decode_one<Codec, T>(std::move(one));
+      });
+}
+
 template <class Codec = DefaultCodec, class T, class Token>
 auto async_all_gather_obj(StatelessProcessGroup& group, const T& object, Duration timeout,
                           Token&& token) {
@@ -335,6 +263,23 @@ auto async_scatter_obj(StatelessProcessGroup& group, const std::vector<T>& objec
       });
 }
 
+/// At other ranks than the root.
+template <class T, class Codec = DefaultCodec, class Token>
+auto async_scatter_obj(StatelessProcessGroup& group, Rank root, Duration timeout, Token&& token) {
+  Result<std::vector<std::string>> nothing = std::vector<std::string>();
+  if (root.number == group.rank()) nothing = detail::root_needs("objects");
+  return detail::asio_object_call<std::string>(
+      group, "scatter_obj", std::move(nothing), std::forward<Token>(token),
+      [root, timeout](auto& to, const std::vector<std::string>& bytes,
+                      Handler<std::string> handler) {
+        return to.scatter_bytes_async(bytes, detail::ObjectCodec<Codec>::id(), root, timeout,
+                                      std::move(handler));
+      },
+      [call = detail::ObjectCall(group, "scatter_obj")](Result<std::string>&& one) {
+        return call.template decode_one<Codec, T>(std::move(one));
+      });
+}
+
 /// combine  called where the handler runs
 template <class Codec = DefaultCodec, class T, class Combine, class Token>
 auto async_all_reduce_obj(StatelessProcessGroup& group, const T& object, Combine combine,
@@ -346,18 +291,9 @@ auto async_all_reduce_obj(StatelessProcessGroup& group, const T& object, Combine
         return to.all_gather_bytes_async(bytes, detail::ObjectCodec<Codec>::id(), timeout,
                                          std::move(handler));
       },
-      [call = detail::ObjectCall(group, "all_reduce_obj"), combine = std::move(combine)](
-          Result<std::vector<std::string>>&& gathered) mutable -> Result<ObjectOf<T>> {
-        auto all = call.template decode_all<Codec, ObjectOf<T>>(std::move(gathered));
-        if (!all) return call.about(std::move(all).error());
-        return call.caught([&]() -> Result<ObjectOf<T>> {
-          ObjectOf<T> folded = std::move(all->front());
-          for (std::size_t index = 1; index < all->size(); ++index) {
-            ObjectOf<T> next = std::move((*all)[index]);
-            folded = combine(std::move(folded), std::move(next));
-          }
-          return folded;
-        });
+      [call = detail::ObjectCall(group, "all_reduce_obj"),
+       combine = std::move(combine)](Result<std::vector<std::string>>&& all) mutable {
+        return call.template reduced<Codec, ObjectOf<T>>(std::move(all), combine);
       });
 }
 

@@ -3,6 +3,7 @@
 // Between the calls of a group on objects and those on bytes: what a codec must be, and what its
 // errors say. For muster/process_group.h and muster/asio.h alone.
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <optional>
@@ -12,8 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "muster/call.h"
 #include "muster/config.h"
 #include "muster/error.h"
+#include "muster/process_group_options.h"
 #include "muster/result.h"
 #include "muster/types.h"
 
@@ -96,6 +99,120 @@ struct ObjectCodec {
     return all;
   }
 };
+
+/// What errors of a codec say beside what the codec says.
+class ObjectCall {
+ public:
+  /// happened  whether the call did, when the codec refuses its result
+  template <class Group>
+  ObjectCall(const Group& group, std::string_view operation, Happened happened = Happened::maybe)
+      : operation_(operation), group_(group.name()), epoch_(group.epoch()), happened_(happened) {}
+
+  Error about(Error error) const {
+    error.operation = operation_;
+    if (error.decided_by.empty()) error.decided_by = "client";
+    if (error.group.empty()) error.group = group_;
+    if (error.epoch == 0) error.epoch = epoch_;
+    return error;
+  }
+
+  /// What `make` returns. What it throws is an error, too: it would pass the handler, which would
+  /// then wait for ever.
+  template <class Make>
+  std::invoke_result_t<Make&> caught(Make make) const {
+    Error thrown;
+    thrown.code = ErrorCode::codec_failure;
+    try {
+      return make();
+    } catch (const std::exception& error) {
+      thrown.detail = error.what();
+    } catch (...) {
+      thrown.detail = "something was thrown that is no std::exception";
+    }
+    thrown.happened = happened_;
+    return about(std::move(thrown));
+  }
+
+  template <class Codec, class T>
+  Result<T> decode(std::string_view bytes) const {
+    Result<T> object =
+        caught([&] { return Result<T>(detail::ObjectCodec<Codec>::template decode<T>(bytes)); });
+    if (object.has_value()) return object;
+    object.error().happened = happened_;
+    return about(std::move(object).error());
+  }
+
+  /// Received, if it can be decoded.
+  template <class Codec, class T>
+  Result<Received<T>> received(Result<Delivery>&& delivery) const {
+    if (!delivery) return std::move(delivery).error();
+    Result<T> object = decode<Codec, T>(delivery->bytes());
+    if (!object.has_value()) {
+      object.error().stream = delivery->position();
+      return std::move(object).error();
+    }
+    return Received<T>{*std::move(object), delivery->accept().sequence};
+  }
+
+  template <class Codec, class T>
+  Result<T> decode_one(Result<std::string>&& bytes) const {
+    if (!bytes) return std::move(bytes).error();
+    return decode<Codec, T>(*bytes);
+  }
+
+  template <class Codec, class T>
+  Result<std::vector<T>> decode_all(Result<std::vector<std::string>>&& all) const {
+    if (!all) return std::move(all).error();
+    std::vector<T> objects;
+    objects.reserve(all->size());
+    for (const std::string& bytes : *all) {
+      Result<T> object = decode<Codec, T>(bytes);
+      if (!object.has_value()) return std::move(object).error();
+      objects.push_back(*std::move(object));
+    }
+    return objects;
+  }
+
+  /// What `combine` makes of them, in the order of ranks.
+  template <class Codec, class T, class Combine>
+  Result<T> reduced(Result<std::vector<std::string>>&& encoded, Combine& combine) const {
+    Result<std::vector<T>> all = decode_all<Codec, T>(std::move(encoded));
+    if (!all) return about(std::move(all).error());
+    return caught([&]() -> Result<T> {
+      T folded = std::move(all->front());
+      for (std::size_t index = 1; index < all->size(); ++index) {
+        T next = std::move((*all)[index]);
+        folded = combine(std::move(folded), std::move(next));
+      }
+      return folded;
+    });
+  }
+
+ private:
+  std::string operation_;
+  std::string group_;
+  std::uint64_t epoch_;
+  Happened happened_;
+};
+
+/// Of a collective without an object, at its root.
+inline Error root_needs(const char* what) {
+  Error error;
+  error.code = ErrorCode::invalid_argument;
+  error.happened = Happened::no;
+  error.detail = std::string("the root gives ") + what + "; this form is for the other ranks";
+  return error;
+}
+
+/// A call that ends with `error`, where handlers run, before it has begun: nobody has this rank.
+template <class T, class Group>
+Call refused(Group& group, Error error, Handler<T> handler) {
+  return group.recv_bytes_async(
+      Rank(-1), 0, Tag(), Duration(0),
+      [error = std::move(error), handler = std::move(handler)](const auto&) {
+        if (handler) handler(error);
+      });
+}
 
 }  // namespace detail
 

@@ -25,8 +25,7 @@ Group::Group(std::shared_ptr<Link> link, std::string name, const GroupOptions& o
       options_(options),
       formed_(formed),
       numbers_(formed),
-      losses_({*name_, formed.epoch, world_size(), link_->address()}, options.on_loss,
-              link_->handlers()) {}
+      losses_({*name_, formed.epoch, world_size(), link_->address()}, options, link_->handlers()) {}
 
 Group::~Group() {
   leave_unasked();

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -133,6 +134,11 @@ PreparedCall<std::vector<MemberInfo>> Group::members_call(Duration timeout) {
     Members members;
     members.reserve(reply.members.size());
     for (const wire::MemberEntry& entry : reply.members) members.push_back(public_form(entry));
+    const std::size_t count = std::min(members.size(), reply.previous_ranks.size());
+    for (std::size_t index = 0; index < count; ++index) {
+      const auto& rank = reply.previous_ranks[index];
+      if (rank) members[index].previous_rank = static_cast<int>(*rank);
+    }
     return members;
   });
   if (check(made)) refuse_if_ended(made);

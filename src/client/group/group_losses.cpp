@@ -7,10 +7,11 @@
 
 namespace muster::client {
 
-GroupLosses::GroupLosses(GroupIdentity identity, std::function<void(const Error& error)> on_loss,
+GroupLosses::GroupLosses(GroupIdentity identity, const GroupOptions& options,
                          const Handlers& handlers)
     : identity_(std::move(identity)),
-      on_loss_(std::move(on_loss)),
+      on_loss_(options.on_loss),
+      on_leave_(options.on_leave),
       handlers_(handlers),
       told_ranks_(static_cast<std::size_t>(identity_.world_size)) {}
 
@@ -19,8 +20,11 @@ void GroupLosses::lost(Error error) {
   if (told.rank_ranges.empty()) return;
   told = named(std::move(told));
   watches_.tell(told);
-  if (!on_loss_) return;
-  handlers_.dispatch("on_loss", [on_loss = on_loss_, told = std::move(told)] { on_loss(told); });
+  const bool has_left = told.code == ErrorCode::rank_left;
+  const auto& hear = has_left ? on_leave_ : on_loss_;
+  if (!hear) return;
+  handlers_.dispatch(has_left ? "on_leave" : "on_loss",
+                     [hear, told = std::move(told)] { hear(told); });
 }
 
 Error GroupLosses::named(Error error) const {

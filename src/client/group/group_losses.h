@@ -8,6 +8,7 @@
 #include "client/group/group_watch.h"
 #include "client/handlers.h"
 #include "muster/error.h"
+#include "muster/process_group_options.h"
 
 namespace muster::client {
 
@@ -22,8 +23,7 @@ struct GroupIdentity {
 /// Who hears of what ends a group's epoch or this process's part in it, each rank's loss once.
 class GroupLosses {
  public:
-  GroupLosses(GroupIdentity identity, std::function<void(const Error& error)> on_loss,
-              const Handlers& handlers);
+  GroupLosses(GroupIdentity identity, const GroupOptions& options, const Handlers& handlers);
 
   GroupWatches& watches() { return watches_; }
 
@@ -38,6 +38,7 @@ class GroupLosses {
 
   const GroupIdentity identity_;
   const std::function<void(const Error& error)> on_loss_;
+  const std::function<void(const Error& error)> on_leave_;
   const Handlers& handlers_;
   GroupWatches watches_;
   std::vector<bool> told_ranks_;  ///< of whose loss was told; the I/O thread's

@@ -48,6 +48,7 @@ void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
     if (seat.survivor != nullptr) {
       Member& member =
           made->add(*seat.session, seat.survivor->info, std::move(seat.survivor->record));
+      member.previous_rank = seat.survivor->rank;
       member.from_attempt = formed_->regroups.number_for(*seat.survivor);
       continue;
     }

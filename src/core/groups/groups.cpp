@@ -183,8 +183,12 @@ void Groups::members(const RequestContext& context, const wire::Members& request
   std::uint64_t bytes = 0;
   for (const Member& member : roster.members) {
     reply.members.push_back(entry_of(state_.services, member));
+    reply.previous_ranks.push_back(member.previous_rank);
     bytes += member.info->view().size();
   }
+  const auto is_known = [](const auto& rank) { return rank.has_value(); };
+  std::vector<std::optional<std::uint32_t>>& previous = reply.previous_ranks;
+  if (std::none_of(previous.begin(), previous.end(), is_known)) previous.clear();
   for (const Joiner* joiner : caller.epoch->group->candidates()) {
     bytes += joiner->info->view().size();
     const std::size_t listed = reply.members.size() - roster.members.size();

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,8 +55,9 @@ struct Member {
   std::uint64_t acknowledged_round = 0;  ///< it has the outcomes up to this one
   std::uint64_t next_attempt = 1;        ///< number of its next regroup
   std::uint64_t join_attempts = 0;       ///< those of them that were joins: clients do not count
-  std::uint64_t from_attempt = 0;        ///< the client's regroup that led here; 0: none did
-  Chain<Object> sent;                    ///< objects of its streams, oldest first
+  std::optional<std::uint32_t> previous_rank;  ///< in the epoch that has regrouped into this one
+  std::uint64_t from_attempt = 0;              ///< the client's regroup that led here; 0: none did
+  Chain<Object> sent;                          ///< objects of its streams, oldest first
 };
 
 /// An error that many are told of: encoded once.

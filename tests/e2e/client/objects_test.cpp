@@ -1,8 +1,10 @@
+#include <functional>
 #include <future>
 #include <optional>
 
 #include "muster/codec_cereal.h"
 #include "muster/codec_json.h"
+#include "muster/future.h"
 #include "support/ranks.h"
 
 // What calls on objects say of streams, and what they leave for the next call.
@@ -122,6 +124,103 @@ TEST_CASE("a delivery may outlive its handle and its store") {
   }
   CHECK(must(CerealCodec::decode<std::string>(accepted->accept().bytes)) == "tagged");
   delivery.reset();
+}
+
+TEST_CASE("receivers of a collective need no object of their own") {
+  auto server = start_server();
+  run_ranks(3, [&](int rank) {
+    auto store = connect(server);
+    auto group = join(store, "g", rank, 3);
+    if (rank == 1) {
+      CHECK(must_fail(group.broadcast_obj<std::string>(Rank{1})).code ==
+            ErrorCode::invalid_argument);
+      CHECK(must_fail(group.scatter_obj<int>(Rank{1}, 5s)).code == ErrorCode::invalid_argument);
+      CHECK(must(group.broadcast_obj("text", Rank{1})) == "text");
+      CHECK(must(group.scatter_obj(std::vector<int>{5, 6, 7}, Rank{1})) == 6);
+    } else {
+      CHECK(must(group.broadcast_obj<std::string>(Rank{1})) == "text");
+      CHECK(must(group.scatter_obj<int>(Rank{1}, 5s)) == (rank == 0 ? 5 : 7));
+    }
+    must(group.barrier());
+  });
+}
+
+/// Of a call that `begin` begins with a handler.
+template <class T, class Begin>
+Result<T> ended(Begin begin) {
+  return future_of<T>(std::move(begin)).get();
+}
+
+TEST_CASE("every call on objects has a callback form, and any callback form a future") {
+  auto server = start_server();
+  run_ranks(2, [&](int rank) {
+    auto store = connect(server);
+    auto group = join(store, "g", rank, 2);
+    const Rank other(1 - rank);
+    must(ended<void>([&](auto handler) {
+      return group.send_obj_async(other, rank, Tag{7}, 20s, std::move(handler));
+    }));
+    must(ended<void>([&](auto handler) {
+      return group.send_obj_async(other, "text", Tag{7}, 20s, std::move(handler));
+    }));
+    CHECK(must(ended<int>([&](auto handler) {
+            return group.recv_obj_async<int>(other, Tag{7}, 20s, std::move(handler));
+          })) == other.number);
+    const auto numbered = must(ended<Received<std::string>>([&](auto handler) {
+      return group.recv_numbered_obj_async<std::string>(other, Tag{7}, 20s, std::move(handler));
+    }));
+    CHECK(numbered.object == "text");
+    CHECK(numbered.sequence == 1);
+    const auto told = must(ended<std::string>([&](auto handler) {
+      return rank == 0 ? group.broadcast_obj_async("told", Rank{0}, 20s, std::move(handler))
+                       : group.broadcast_obj_async<std::string>(Rank{0}, 20s, std::move(handler));
+    }));
+    CHECK(told == "told");
+    CHECK(must(ended<std::vector<int>>([&](auto handler) {
+            return group.all_gather_obj_async(rank, 20s, std::move(handler));
+          })) == std::vector<int>{0, 1});
+    const auto gathered = must(ended<std::vector<int>>([&](auto handler) {
+      return group.gather_obj_async(rank, Rank{0}, 20s, std::move(handler));
+    }));
+    CHECK(gathered.size() == (rank == 0 ? 2 : 0));
+    CHECK(must(ended<int>([&](auto handler) {
+            return rank == 0 ? group.scatter_obj_async(gathered, Rank{0}, 20s, std::move(handler))
+                             : group.scatter_obj_async<int>(Rank{0}, 20s, std::move(handler));
+          })) == rank);
+    CHECK(must(ended<int>([&](auto handler) {
+            return group.all_reduce_obj_async(rank + 1, std::plus<>(), 20s, std::move(handler));
+          })) == 3);
+    CHECK(must(ended<bool>([&](auto handler) {
+      return store.set_async("key" + std::to_string(rank), "v", {}, 20s, std::move(handler));
+    })));
+    must(group.barrier());
+  });
+}
+
+TEST_CASE("what cannot be encoded, decoded or begun ends a callback form with its error") {
+  Alone alone;
+  Group& group = alone.group;
+  const auto sent = ended<void>([&](auto handler) {
+    return group.send_obj_async<JsonCodec>(Rank{0}, "\xff", Tag{7}, 20s, std::move(handler));
+  });
+  CHECK(must_fail(sent).code == ErrorCode::codec_failure);
+  CHECK(must_fail(sent).operation == "send_obj");
+  CHECK(must_fail(sent).stream == at(7, 0));
+  CHECK(must_fail(ended<std::vector<std::string>>([&](auto handler) {
+          return group.all_gather_obj_async<JsonCodec>("\xff", 20s, std::move(handler));
+        })).code == ErrorCode::codec_failure);
+  CHECK(must_fail(ended<int>([&](auto handler) {
+          return group.broadcast_obj_async<int>(Rank{0}, 20s, std::move(handler));
+        })).code == ErrorCode::invalid_argument);
+  CHECK(group.counters().rounds == 0);
+
+  must(group.send_obj(Rank{0}, "text", Tag{7}));
+  const auto wrong = ended<std::vector<std::string>>([&](auto handler) {
+    return group.recv_obj_async<std::vector<std::string>>(Rank{0}, Tag{7}, 20s, std::move(handler));
+  });
+  CHECK(must_fail(wrong).operation == "recv_obj");
+  CHECK(must_fail(wrong).stream == at(7, 0));
+  CHECK(must(group.recv_obj<std::string>(Rank{0}, Tag{7})) == "text");
 }
 
 }  // namespace

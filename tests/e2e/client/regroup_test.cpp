@@ -18,10 +18,11 @@ TEST_CASE("a rank that leaves is told of once, and the others regroup") {
     std::mutex mutex;
     std::vector<Error> losses;
     GroupOptions options = patience();
-    options.on_loss = [&](const Error& error) {
+    options.on_leave = [&](const Error& error) {
       const std::lock_guard lock(mutex);
       losses.push_back(error);
     };
+    options.on_loss = [](const Error&) { FAIL("nobody was lost"); };
     auto store = connect(server);
     auto group = join(store, "g", rank, 3, options);
     must(group.barrier());
@@ -36,6 +37,10 @@ TEST_CASE("a rank that leaves is told of once, and the others regroup") {
     auto next = must(group.regroup());
     CHECK(next.world_size() == 2);
     CHECK(next.rank() == (rank == 0 ? 0 : 1));
+    const auto members = must(next.members());
+    REQUIRE(members.size() == 2);
+    CHECK(members[0].previous_rank == 0);
+    CHECK(members[1].previous_rank == 2);
     CHECK(next.epoch() > group.epoch());
     CHECK(must_fail(group.barrier()).code == ErrorCode::stale_epoch);
     CHECK(must(next.all_gather_obj(rank)) == std::vector<int>{0, 2});
