@@ -22,13 +22,21 @@
 #include "muster/codec.h"
 #include "muster/config.h"
 #include "muster/detail/cereal_archives.h"
+#include "muster/detail/cereal_form.h"
 #include "muster/result.h"
 
 MUSTER_BEGIN_NAMESPACE
 
 /// The default codec: cereal's portable binary format (a byte that says little-endian, then
-/// numbers as they are and containers as a 64-bit size and their elements), so that an
-/// application with cereal can read it without Muster.
+/// numbers as they are and containers as a 64-bit size and their elements) with a fingerprint of
+/// the type: that first byte is 3, and 8 bytes follow it. Objects without one, as cereal itself
+/// writes them, are taken, too.
+///
+/// The fingerprint is of the declared types of all fields, in their order, not of their names. A
+/// receiver of another type gets codec_mismatch. A type that changes while programs of several
+/// versions run says `static constexpr std::uint64_t schema_id = ...;`: then this number is what is
+/// compared. To find the fields, `serialize` or `load` runs once per type on an object that was
+/// just made, and reads zeros. docs/semantics.md has the rules ("Types of objects").
 ///
 /// Takes numbers, enums, std::string, vector, array, map, unordered_map, set, unordered_set,
 /// pair, tuple, optional, variant, std::chrono, and structs that have cereal's
@@ -52,7 +60,7 @@ struct CerealCodec {
     static_cast<void>(detail::CerealMadeCheck<T>());
     try {
       std::string bytes;
-      detail::CerealWriter archive(bytes);
+      detail::CerealWriter archive(bytes, detail::cereal_fingerprint<T>());
       archive(object);
       return bytes;
     } catch (const std::exception& exception) {
@@ -62,13 +70,18 @@ struct CerealCodec {
     }
   }
 
-  /// errors  codec_failure
+  /// errors  codec_failure; codec_mismatch (expected, actual: the fingerprints of T and of the
+  ///         sender's type)
   template <class T>
   static Result<T> decode(std::string_view bytes) {
     try {
       detail::CerealReader archive(bytes);
       static_cast<void>(detail::CerealMadeCheck<T>());
       if constexpr (std::is_default_constructible_v<T>) {
+        const auto expected = detail::cereal_fingerprint<T>();
+        if (archive.fingerprint() && expected && *archive.fingerprint() != *expected) {
+          return mismatch(*expected, *archive.fingerprint());
+        }
         T object{};
         archive(object);
         if (archive.remaining() != 0) {
@@ -86,6 +99,15 @@ struct CerealCodec {
   }
 
  private:
+  static Error mismatch(std::uint64_t expected, std::uint64_t actual) {
+    Error error;
+    error.code = ErrorCode::codec_mismatch;
+    error.expected = expected;
+    error.actual = actual;
+    error.detail = "cereal: the object was sent as another type, with other fields";
+    return error;
+  }
+
   static Error failure(const std::string& why) {
     Error error;
     error.code = ErrorCode::codec_failure;

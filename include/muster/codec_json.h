@@ -5,25 +5,35 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include <nlohmann/json.hpp>
 
 #include "muster/codec.h"
 #include "muster/config.h"
+#include "muster/detail/json_numbers.h"
 #include "muster/result.h"
 
 MUSTER_BEGIN_NAMESPACE
+
+/// Whether JsonCodec compares the numbers of a decoded T with those that came. To be specialized.
+template <class T>
+inline constexpr bool is_json_checked = true;
+template <>
+inline constexpr bool is_json_checked<nlohmann::json> = false;  // it is what came
 
 /// JSON by nlohmann, for people and other languages.
 ///
 /// Takes nlohmann::json itself and what it converts: numbers, strings in UTF-8, standard
 /// containers, and structs with `to_json` and `from_json` (or NLOHMANN_DEFINE_TYPE_INTRUSIVE).
-/// T must have a default constructor. nlohmann casts a number to T's type whether it fits or not,
-/// and an integer from a fraction such as 1e99 has no defined value: where the bytes come from
-/// somebody whom you do not trust, let `from_json` look at `is_number_integer` and the range.
+/// T must have a default constructor. nlohmann casts a number to T's type whether it fits or not.
+/// So what was decoded is written as JSON again, and refused where an integer is another number
+/// than came, or a number that was finite is not: 300 for a std::uint8_t, 1.5 or 1e99 for an int. A
+/// type whose `to_json` writes other numbers than its `from_json` reads turns this off by
+/// `is_json_checked<T> = false`, and looks at its numbers itself.
 ///
 /// Bytes of any origin can be decoded: depth and number of values are checked before the text is
-/// parsed, so that neither the stack nor the memory (at most 64 bytes per value and a small
+/// parsed, so that neither the stack nor the memory (at most 128 bytes per value and a small
 /// multiple of the text) grows as the bytes choose.
 struct JsonCodec {
   static constexpr std::uint32_t id = codec_id::json;
@@ -50,7 +60,14 @@ struct JsonCodec {
   static Result<T> decode(std::string_view bytes) {
     if (auto checked = check(bytes); !checked) return std::move(checked).error();
     try {
-      return nlohmann::json::parse(bytes).template get<T>();
+      const nlohmann::json document = nlohmann::json::parse(bytes);
+      T object = document.template get<T>();
+      if constexpr (is_json_checked<T> && std::is_constructible_v<nlohmann::json, const T&>) {
+        if (!detail::keeps_numbers(document, nlohmann::json(object))) {
+          return failure("a number does not fit into what it is for");
+        }
+      }
+      return object;
     } catch (const std::exception& exception) {
       return failure(exception.what());
     } catch (...) {

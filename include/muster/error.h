@@ -50,7 +50,7 @@ enum class ErrorCode : std::uint16_t {
   group_closed = 64,         ///< the group is complete and accepts no more ranks
   stale_epoch = 65,          ///< the handle belongs to an epoch that is over
   collective_mismatch = 66,  ///< ranks called different collectives in one round
-  codec_mismatch = 67,       ///< sender and receiver use different codecs
+  codec_mismatch = 67,       ///< sender and receiver use different codecs or types
   sequence_gap = 68,         ///< a stream's counters disagree: `expected`, `actual`
   expired = 69,              ///< the object was older than the group's data expiration
 

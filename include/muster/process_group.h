@@ -190,14 +190,16 @@ class MUSTER_API StatelessProcessGroup : public detail::ObjectCallbacks<Stateles
     if (root.number == rank()) bytes = detail::ObjectCodec<Codec>::encode(object);
     if (!bytes) return about("broadcast_obj", Happened::no, std::move(bytes).error());
     return decode_one<Codec, ObjectOf<T>>(
-        "broadcast_obj", broadcast_bytes(*bytes, detail::ObjectCodec<Codec>::id(), root, timeout));
+        "broadcast_obj", root,
+        broadcast_bytes(*bytes, detail::ObjectCodec<Codec>::id(), root, timeout));
   }
   template <class T, class Codec = DefaultCodec>
   Result<T> broadcast_obj(Rank root, Duration timeout = default_timeout) {
     if (root.number == rank())
       return about("broadcast_obj", Happened::no, detail::root_needs("an object"));
     return decode_one<Codec, T>(
-        "broadcast_obj", broadcast_bytes({}, detail::ObjectCodec<Codec>::id(), root, timeout));
+        "broadcast_obj", root,
+        broadcast_bytes({}, detail::ObjectCodec<Codec>::id(), root, timeout));
   }
 
   /// Gathers one object from every rank, on every rank. Collective.
@@ -250,13 +252,14 @@ class MUSTER_API StatelessProcessGroup : public detail::ObjectCallbacks<Stateles
     if (root.number == rank()) encoded = detail::ObjectCodec<Codec>::encode_all(objects);
     if (!encoded) return about("scatter_obj", Happened::no, std::move(encoded).error());
     return decode_one<Codec, T>(
-        "scatter_obj", scatter_bytes(*encoded, detail::ObjectCodec<Codec>::id(), root, timeout));
+        "scatter_obj", root,
+        scatter_bytes(*encoded, detail::ObjectCodec<Codec>::id(), root, timeout));
   }
   template <class T, class Codec = DefaultCodec>
   Result<T> scatter_obj(Rank root, Duration timeout = default_timeout) {
     if (root.number == rank())
       return about("scatter_obj", Happened::no, detail::root_needs("objects"));
-    return decode_one<Codec, T>("scatter_obj",
+    return decode_one<Codec, T>("scatter_obj", root,
                                 scatter_bytes({}, detail::ObjectCodec<Codec>::id(), root, timeout));
   }
 
@@ -272,12 +275,7 @@ class MUSTER_API StatelessProcessGroup : public detail::ObjectCallbacks<Stateles
                                      Duration timeout = default_timeout) {
     auto all = all_gather_obj<Codec, T>(object, timeout);
     if (!all) return about("all_reduce_obj", all.error().happened, std::move(all).error());
-    ObjectOf<T> folded = std::move(all->front());
-    for (std::size_t index = 1; index < all->size(); ++index) {
-      ObjectOf<T> next = std::move((*all)[index]);
-      folded = combine(std::move(folded), std::move(next));
-    }
-    return folded;
+    return detail::folded(*std::move(all), combine);
   }
 
   // What is easily written in place of these, and does not compile.
@@ -464,11 +462,11 @@ class MUSTER_API StatelessProcessGroup : public detail::ObjectCallbacks<Stateles
   friend class detail::ObjectCallbacks<StatelessProcessGroup>;
 
   template <class Codec, class T>
-  Result<T> decode_one(std::string_view operation, Result<std::string> bytes) const {
+  Result<T> decode_one(std::string_view operation, Rank root, Result<std::string> bytes) const {
     if (!bytes) return std::move(bytes).error();
     auto object = detail::ObjectCodec<Codec>::template decode<T>(*bytes);
-    if (!object.has_value()) return about(operation, Happened::maybe, std::move(object).error());
-    return object;
+    if (object.has_value()) return object;
+    return about(operation, Happened::maybe, detail::blamed(object.error(), root.number));
   }
 
   template <class Codec, class T>
@@ -479,7 +477,10 @@ class MUSTER_API StatelessProcessGroup : public detail::ObjectCallbacks<Stateles
     objects.reserve(all->size());
     for (const std::string& bytes : *all) {
       auto object = detail::ObjectCodec<Codec>::template decode<T>(bytes);
-      if (!object.has_value()) return about(operation, Happened::maybe, std::move(object).error());
+      if (!object.has_value()) {
+        const int rank = static_cast<int>(objects.size());
+        return about(operation, Happened::maybe, detail::blamed(object.error(), rank));
+      }
       objects.push_back(*std::move(object));
     }
     return objects;

@@ -73,7 +73,6 @@ std::string_view advice_for(ErrorCode code) {
       return "wait with standby for its next epoch, or choose another name";
     case ErrorCode::stale_epoch: return "use the handle of the newest epoch";
     case ErrorCode::collective_mismatch: return "call the same collectives in the same order";
-    case ErrorCode::codec_mismatch: return "use the same codec on both sides";
     case ErrorCode::expired: return "receive sooner, or form the group with a longer expiration";
     case ErrorCode::duplicate_device: return "give each rank a device of its own";
     case ErrorCode::no_device: return "see nvidia-smi and CUDA_VISIBLE_DEVICES there";
@@ -100,6 +99,9 @@ std::string_view advice_for(const Error& error) {
       return connects(operation) ? "check that a Muster server listens at this address"
                                  : "update the older side; of one version, please report it";
     case ErrorCode::address_in_use: return advice_for_address_in_use(error);
+    case ErrorCode::codec_mismatch:
+      return tells_of_types(error) ? "use the same type on both sides, or one schema_id"
+                                   : "use the same codec on both sides";
     case ErrorCode::mismatch:
       return operation == "attach" ? "create the communicator anew"
                                    : "give every rank the same values";

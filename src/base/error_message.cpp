@@ -142,7 +142,8 @@ std::string numbers_of(const Error& error) {
   const bool are_told = error.code == ErrorCode::group_mismatch;  // by the detail, in its unit
   if (are_told || (error.expected == 0 && error.actual == 0)) return "";
   if (error.code == ErrorCode::codec_mismatch) {
-    return "expected codec " + std::to_string(error.expected) + ", got codec " +
+    const std::string what = base::tells_of_types(error) ? "type " : "codec ";
+    return "expected " + what + std::to_string(error.expected) + ", got " + what +
            std::to_string(error.actual);
   }
   if (error.code == ErrorCode::server_restarted) {

@@ -60,13 +60,19 @@ TEST_CASE("an object comes back as it was") {
   check_round_trip(std::chrono::nanoseconds(-7));
 }
 
-TEST_CASE("the bytes are those of cereal's own portable binary archive") {
+TEST_CASE("behind the fingerprint, the bytes are those of cereal's own portable binary archive") {
   std::ostringstream stream;
   cereal::PortableBinaryOutputArchive::Options little =
       cereal::PortableBinaryOutputArchive::Options::LittleEndian();
   cereal::PortableBinaryOutputArchive archive(stream, little);
   archive(sample_plan());
-  CHECK(stream.str() == encoded(sample_plan()));
+  const std::string bytes = encoded(sample_plan());
+  CHECK(bytes[0] == 3);
+  CHECK(stream.str()[0] == 1);
+  CHECK(stream.str().substr(1) == bytes.substr(9));
+  const auto plan = CerealCodec::decode<Plan>(stream.str());
+  REQUIRE(plan);
+  CHECK(*plan == sample_plan());
 }
 
 TEST_CASE("bytes of a big-endian writer are read") {
@@ -90,7 +96,8 @@ TEST_CASE("an object that is cut at any byte is refused") {
 
 TEST_CASE("a byte left over is refused") {
   CHECK(cereal_refusal<Plan>(encoded(sample_plan()) + '\0') == ErrorCode::codec_failure);
-  CHECK(cereal_refusal<int>(encoded(std::int64_t{1})) == ErrorCode::codec_failure);
+  const std::string without = '\1' + encoded(std::int64_t{1}).substr(9);
+  CHECK(cereal_refusal<int>(without) == ErrorCode::codec_failure);
 }
 
 TEST_CASE("defect 11: a size that eight hostile bytes declare allocates nothing") {
@@ -155,6 +162,100 @@ TEST_CASE("a bool, a variant's index and a byte order are checked") {
   CHECK(cereal_refusal<std::variant<int, float>>(negative) == ErrorCode::codec_failure);
   const std::string third("\x01\x02\0\0\0\0\0\0\0", 9);
   CHECK(cereal_refusal<std::variant<int, float>>(third) == ErrorCode::codec_failure);
+}
+
+struct Point {
+  double x = 0;
+  double y = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(x, y);
+  }
+};
+struct Move {
+  std::int64_t x = 0;
+  double y = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(x, y);
+  }
+};
+/// As Point, said in other ways.
+struct NamedPoint {
+  double first = 0;
+  double second = 0;
+  template <class Archive>
+  void save(Archive& archive) const {
+    archive(cereal::make_nvp("a", first));
+    archive& cereal::make_nvp("b", second);
+  }
+  template <class Archive>
+  void load(Archive& archive) {
+    archive(cereal::make_nvp("a", first));
+    archive& cereal::make_nvp("b", second);
+  }
+};
+struct Derived : Point {
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(cereal::base_class<Point>(this));
+  }
+};
+template <int Fields>
+struct Evolving {
+  static constexpr std::uint64_t schema_id = 7;
+  std::int32_t version = Fields;
+  std::int64_t late = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(version);
+    if (version > 1) archive(late);
+  }
+};
+
+template <class T, class As>
+bool is_taken(const T& object = {}) {
+  const auto decoded = CerealCodec::decode<As>(encoded(object));
+  if (!decoded.has_value()) CHECK(decoded.error().code == ErrorCode::codec_mismatch);
+  return decoded.has_value();
+}
+
+TEST_CASE("an object is taken by what has the same fields, and by nothing else") {
+  CHECK_FALSE(is_taken<double, std::int64_t>());
+  CHECK_FALSE(is_taken<std::int64_t, std::uint64_t>());
+  CHECK_FALSE(is_taken<bool, char>());
+  CHECK_FALSE(is_taken<float, std::int32_t>());
+  CHECK_FALSE(is_taken<Point, Move>());
+  CHECK_FALSE(is_taken<std::vector<Point>, std::vector<Move>>());
+  CHECK_FALSE(is_taken<std::map<int, double>, std::map<int, std::int64_t>>());
+  CHECK_FALSE(is_taken<std::chrono::seconds, std::chrono::milliseconds>());
+  CHECK_FALSE(is_taken<std::variant<int, float>, std::variant<int, std::int32_t>>());
+  CHECK_FALSE(is_taken<std::optional<double>, std::optional<std::int64_t>>());
+  CHECK_FALSE(is_taken<std::array<float, 2>, std::array<std::int32_t, 2>>());
+  CHECK(is_taken<Point, NamedPoint>());
+  CHECK(is_taken<NamedPoint, std::pair<double, double>>());
+  CHECK(is_taken<Derived, std::tuple<double, double>>());
+  CHECK(is_taken<std::vector<int>, std::list<int>>());
+  CHECK(is_taken<std::set<int>, std::vector<int>>());
+  CHECK(is_taken<Backend, std::uint16_t>());
+  CHECK(is_taken<long, std::int64_t>());
+  CHECK(is_taken<Tree, Tree>());
+  CHECK_FALSE(is_taken<Tree, std::vector<int>>());
+}
+
+TEST_CASE("a schema id takes the place of the fields") {
+  CHECK(is_taken<Evolving<1>, Evolving<2>>());
+  CHECK(is_taken<std::vector<Evolving<1>>, std::vector<Evolving<2>>>());
+  CHECK_FALSE(is_taken<Evolving<1>, std::int32_t>());
+}
+
+TEST_CASE("the fingerprint of a type is what docs/semantics.md says") {
+  CHECK(detail::cereal_form<Plan>() ==
+        "i4bu2[[c][u8]f8][[c][i2]]?[c][u8]f8{i4|[c]|[c][u8]f8|}u1f4[c]i8@1/1000;[b]ci8");
+  CHECK(detail::cereal_form<Tree>() == "[^1;]");
+  CHECK(detail::cereal_form<Evolving<1>>() == "#7;");
+  CHECK(detail::cereal_form<std::array<std::int32_t, 3>>() == "(3)i4");
+  CHECK(detail::fingerprint_of("i4") == 0x08b6fe07b55be930);
 }
 
 struct Throwing {

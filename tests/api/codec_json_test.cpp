@@ -2,6 +2,7 @@
 
 #include <map>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <vector>
 
@@ -78,6 +79,55 @@ TEST_CASE("depth and number of values are bounded before the text is parsed") {
   CHECK(too_many.error().limit == JsonCodec::values_max);
 
   CHECK(JsonCodec::decode<std::string>('"' + std::string(1000, '[') + '"'));
+}
+
+TEST_CASE("a number that does not fit is refused wherever it stands") {
+  for (const char* const number : {"1e99", "-1e99", "1.5", "2147483648", "-2147483649"}) {
+    CAPTURE(number);
+    CHECK(json_refusal<int>(number) == ErrorCode::codec_failure);
+    CHECK(json_refusal<std::vector<int>>("[1, " + std::string(number) + "]") ==
+          ErrorCode::codec_failure);
+    CHECK(json_refusal<std::set<int>>("[3, " + std::string(number) + ", 1]") ==
+          ErrorCode::codec_failure);
+    CHECK(json_refusal<Endpoint>(R"({"host": "a", "tags": [], "port": )" + std::string(number) +
+                                 "}") == ErrorCode::codec_failure);
+  }
+  CHECK(json_refusal<std::uint8_t>("300") == ErrorCode::codec_failure);
+  CHECK(json_refusal<std::uint64_t>("-1") == ErrorCode::codec_failure);
+  CHECK(json_refusal<std::int64_t>("18446744073709551615") == ErrorCode::codec_failure);
+  CHECK(json_refusal<float>("1e99") == ErrorCode::codec_failure);
+
+  CHECK(*JsonCodec::decode<int>("-2147483648") == -2147483648);
+  CHECK(*JsonCodec::decode<int>("7.0") == 7);
+  CHECK(*JsonCodec::decode<std::uint64_t>("18446744073709551615") == 18446744073709551615U);
+  CHECK(*JsonCodec::decode<float>("0.1") == 0.1F);
+  CHECK(*JsonCodec::decode<std::set<int>>("[3, 1, 2, 3]") == std::set<int>{1, 2, 3});
+  const auto by_number = JsonCodec::decode<std::map<int, int>>("[[3, 30], [1, 10]]");
+  REQUIRE(by_number.has_value());
+  CHECK(by_number->at(3) == 30);
+}
+
+/// Reads minutes, and writes seconds.
+struct Patience {
+  int seconds = 0;
+
+  friend void to_json(nlohmann::json& json, const Patience& patience) { json = patience.seconds; }
+  friend void from_json(const nlohmann::json& json, Patience& patience) {
+    patience.seconds = json.get<int>() * 60;
+  }
+};
+
+}  // namespace
+}  // namespace muster::test
+
+template <>
+inline constexpr bool muster::is_json_checked<muster::test::Patience> = false;
+
+namespace muster::test {
+namespace {
+
+TEST_CASE("a type that writes other numbers than it reads can say so") {
+  CHECK(JsonCodec::decode<Patience>("2")->seconds == 120);
 }
 
 /// As the header advises for bytes of strangers.

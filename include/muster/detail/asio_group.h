@@ -195,7 +195,8 @@ auto async_broadcast_obj(StatelessProcessGroup& group, const T& object, Rank roo
         return to.broadcast_bytes_async(encoded, detail::ObjectCodec<Codec>::id(), root, timeout,
                                         std::move(handler));
       },
-      [call = detail::ObjectCall(group, "broadcast_obj")](Result<std::string>&& one) {
+      [call = detail::ObjectCall(group, "broadcast_obj", Happened::maybe, root)](
+          Result<std::string>&& one) {
         return call.template decode_one<Codec, ObjectOf<T>>(std::move(one));
       });
 }
@@ -211,7 +212,8 @@ auto async_broadcast_obj(StatelessProcessGroup& group, Rank root, Duration timeo
         return to.broadcast_bytes_async(bytes, detail::ObjectCodec<Codec>::id(), root, timeout,
                                         std::move(handler));
       },
-      [call = detail::ObjectCall(group, "broadcast_obj")](Result<std::string>&& one) {
+      [call = detail::ObjectCall(group, "broadcast_obj", Happened::maybe, root)](
+          Result<std::string>&& one) {
         return call.template decode_one<Codec, T>(std::move(one));
       });
 }
@@ -258,7 +260,8 @@ auto async_scatter_obj(StatelessProcessGroup& group, const std::vector<T>& objec
         return to.scatter_bytes_async(bytes, detail::ObjectCodec<Codec>::id(), root, timeout,
                                       std::move(handler));
       },
-      [call = detail::ObjectCall(group, "scatter_obj")](Result<std::string>&& one) {
+      [call = detail::ObjectCall(group, "scatter_obj", Happened::maybe, root)](
+          Result<std::string>&& one) {
         return call.template decode_one<Codec, T>(std::move(one));
       });
 }
@@ -275,7 +278,8 @@ auto async_scatter_obj(StatelessProcessGroup& group, Rank root, Duration timeout
         return to.scatter_bytes_async(bytes, detail::ObjectCodec<Codec>::id(), root, timeout,
                                       std::move(handler));
       },
-      [call = detail::ObjectCall(group, "scatter_obj")](Result<std::string>&& one) {
+      [call = detail::ObjectCall(group, "scatter_obj", Happened::maybe, root)](
+          Result<std::string>&& one) {
         return call.template decode_one<Codec, T>(std::move(one));
       });
 }

@@ -29,6 +29,11 @@ namespace detail {
 
 inline constexpr int cereal_depth_max = 512;
 
+// The first byte of an object. The first two are cereal's own.
+inline constexpr char cereal_big_endian = 0;
+inline constexpr char cereal_little_endian = 1;
+inline constexpr char cereal_with_fingerprint = 3;  ///< little-endian; 8 bytes of it follow
+
 /// Counts how deeply objects are nested; a list of a million nested lists takes 8 MB on the wire
 /// and would take all of the stack.
 class CerealDepth {
@@ -130,10 +135,26 @@ struct CerealElementsCheck {
                 "made first and read then");
 };
 
+/// What one allocation is made for.
+inline constexpr std::size_t small_object_bytes = 64;
+
 class CerealWriter : public cereal::OutputArchive<CerealWriter, cereal::AllowEmptyClassElision>,
                      public CerealDepth {
  public:
-  explicit CerealWriter(std::string& out) : OutputArchive(this), out_(out) { out_.push_back(1); }
+  /// fingerprint  of the type; none: nothing is known of it
+  CerealWriter(std::string& out, std::optional<std::uint64_t> fingerprint)
+      : OutputArchive(this), out_(out) {
+    out_.reserve(small_object_bytes);
+    if (!fingerprint) {
+      out_.push_back(cereal_little_endian);
+      return;
+    }
+    char head[9] = {cereal_with_fingerprint};
+    for (int byte = 0; byte < 8; ++byte) {
+      head[1 + byte] = static_cast<char>(static_cast<unsigned char>(*fingerprint >> (8 * byte)));
+    }
+    out_.append(head, sizeof head);
+  }
 
   template <class... Types>
   CerealWriter& operator()(Types&&... values) {
@@ -174,10 +195,14 @@ class CerealReader : public cereal::InputArchive<CerealReader, cereal::AllowEmpt
                      public CerealDepth {
  public:
   explicit CerealReader(std::string_view bytes) : InputArchive(this), rest_(bytes) {
-    std::uint8_t little_endian = 0;
-    read<1>(&little_endian, 1);
-    if (little_endian > 1) throw cereal::Exception("the first byte is no byte order");
-    swap_ = (little_endian == 1) != cereal_host_is_little_endian();
+    char order = 0;
+    read<1>(&order, 1);
+    if (order != cereal_big_endian && order != cereal_little_endian &&
+        order != cereal_with_fingerprint) {
+      throw cereal::Exception("the first byte is no byte order");
+    }
+    swap_ = (order != cereal_big_endian) != cereal_host_is_little_endian();
+    if (order == cereal_with_fingerprint) read<8>(&fingerprint_.emplace(), 8);
   }
 
   template <class... Types>
@@ -193,6 +218,9 @@ class CerealReader : public cereal::InputArchive<CerealReader, cereal::AllowEmpt
   CerealReader& operator>>(T&& value) {
     return (*this)(std::forward<T>(value));
   }
+
+  /// Of the sender's type; none: it has told none.
+  std::optional<std::uint64_t> fingerprint() const { return fingerprint_; }
 
   std::size_t remaining() const { return rest_.size(); }
 
@@ -226,6 +254,7 @@ class CerealReader : public cereal::InputArchive<CerealReader, cereal::AllowEmpt
 
   std::string_view rest_;
   bool swap_ = false;
+  std::optional<std::uint64_t> fingerprint_;
 };
 
 // cereal finds what follows by argument-dependent look-up.

@@ -145,10 +145,11 @@ class ObjectCallbacks {
   }
 
   template <class Codec, class T>
-  auto decode_one(std::string_view operation) {
-    return [call = ObjectCall(self(), operation)](Result<std::string>&& one) {
-      return call.template decode_one<Codec, T>(std::move(one));
-    };
+  auto decode_one(std::string_view operation, Rank root) {
+    return
+        [call = ObjectCall(self(), operation, Happened::maybe, root)](Result<std::string>&& one) {
+          return call.template decode_one<Codec, T>(std::move(one));
+        };
   }
   template <class Codec, class T>
   auto decode_all(std::string_view operation) {
@@ -162,7 +163,7 @@ class ObjectCallbacks {
     if (!bytes) return refuse("broadcast_obj", std::move(bytes).error(), std::move(handler));
     return self().broadcast_bytes_async(
         *bytes, ObjectCodec<Codec>::id(), root, timeout,
-        then<std::string>(std::move(handler), decode_one<Codec, T>("broadcast_obj")));
+        then<std::string>(std::move(handler), decode_one<Codec, T>("broadcast_obj", root)));
   }
   template <class Codec, class T>
   Call begin_scatter(Result<std::vector<std::string>> encoded, Rank root, Duration timeout,
@@ -170,7 +171,7 @@ class ObjectCallbacks {
     if (!encoded) return refuse("scatter_obj", std::move(encoded).error(), std::move(handler));
     return self().scatter_bytes_async(
         *encoded, ObjectCodec<Codec>::id(), root, timeout,
-        then<std::string>(std::move(handler), decode_one<Codec, T>("scatter_obj")));
+        then<std::string>(std::move(handler), decode_one<Codec, T>("scatter_obj", root)));
   }
 };
 

@@ -100,13 +100,42 @@ struct ObjectCodec {
   }
 };
 
+/// Names the rank whose object is of another type than its receiver's.
+inline Error blamed(Error error, int rank) {
+  if (error.code != ErrorCode::codec_mismatch || !error.rank_ranges.empty() || rank < 0) {
+    return error;
+  }
+  RankReport report;
+  report.rank = rank;
+  report.joined = true;
+  error.ranks.push_back(std::move(report));
+  error.rank_ranges.push_back({rank, rank});
+  return error;
+}
+
+/// What `combine` makes of the objects of all ranks, in their order.
+template <class T, class Combine>
+T folded(std::vector<T> all, Combine& combine) {
+  T made = std::move(all.front());
+  for (std::size_t index = 1; index < all.size(); ++index) {
+    T next = std::move(all[index]);
+    made = combine(std::move(made), std::move(next));
+  }
+  return made;
+}
+
 /// What errors of a codec say beside what the codec says.
 class ObjectCall {
  public:
   /// happened  whether the call did, when the codec refuses its result
   template <class Group>
-  ObjectCall(const Group& group, std::string_view operation, Happened happened = Happened::maybe)
-      : operation_(operation), group_(group.name()), epoch_(group.epoch()), happened_(happened) {}
+  ObjectCall(const Group& group, std::string_view operation, Happened happened = Happened::maybe,
+             Rank root = Rank(-1))
+      : operation_(operation),
+        group_(group.name()),
+        epoch_(group.epoch()),
+        happened_(happened),
+        root_(root.number) {}
 
   Error about(Error error) const {
     error.operation = operation_;
@@ -149,7 +178,7 @@ class ObjectCall {
     Result<T> object = decode<Codec, T>(delivery->bytes());
     if (!object.has_value()) {
       object.error().stream = delivery->position();
-      return std::move(object).error();
+      return blamed(std::move(object).error(), delivery->position().source);
     }
     return Received<T>{*std::move(object), delivery->accept().sequence};
   }
@@ -157,7 +186,9 @@ class ObjectCall {
   template <class Codec, class T>
   Result<T> decode_one(Result<std::string>&& bytes) const {
     if (!bytes) return std::move(bytes).error();
-    return decode<Codec, T>(*bytes);
+    Result<T> object = decode<Codec, T>(*bytes);
+    if (!object.has_value()) return blamed(std::move(object).error(), root_);
+    return object;
   }
 
   template <class Codec, class T>
@@ -167,7 +198,9 @@ class ObjectCall {
     objects.reserve(all->size());
     for (const std::string& bytes : *all) {
       Result<T> object = decode<Codec, T>(bytes);
-      if (!object.has_value()) return std::move(object).error();
+      if (!object.has_value()) {
+        return blamed(std::move(object).error(), static_cast<int>(objects.size()));
+      }
       objects.push_back(*std::move(object));
     }
     return objects;
@@ -178,14 +211,7 @@ class ObjectCall {
   Result<T> reduced(Result<std::vector<std::string>>&& encoded, Combine& combine) const {
     Result<std::vector<T>> all = decode_all<Codec, T>(std::move(encoded));
     if (!all) return about(std::move(all).error());
-    return caught([&]() -> Result<T> {
-      T folded = std::move(all->front());
-      for (std::size_t index = 1; index < all->size(); ++index) {
-        T next = std::move((*all)[index]);
-        folded = combine(std::move(folded), std::move(next));
-      }
-      return folded;
-    });
+    return caught([&] { return Result<T>(folded(*std::move(all), combine)); });
   }
 
  private:
@@ -193,6 +219,7 @@ class ObjectCall {
   std::string group_;
   std::uint64_t epoch_;
   Happened happened_;
+  int root_;
 };
 
 /// Of a collective without an object, at its root.

@@ -171,7 +171,8 @@ Error StatelessProcessGroup::about_send(Rank destination, Tag tag, Error error) 
 
 Error StatelessProcessGroup::about_delivery(const Delivery& delivery, Error error) const {
   error.stream = delivery.position();
-  return about("recv_obj", Happened::unsaid, std::move(error));
+  return about("recv_obj", Happened::unsaid,
+               detail::blamed(std::move(error), delivery.position().source));
 }
 
 Error StatelessProcessGroup::about(std::string_view operation, Happened happened,

@@ -361,7 +361,7 @@ TEST_CASE("an object that its codec refuses is told with the group's name") {
   auto group = join(store, "g", 0, 1);
   must(group.send_obj(Rank{0}, "text"));
   const Error error = must_fail(group.recv_obj<std::vector<std::vector<int>>>(Rank{0}));
-  CHECK(error.code == ErrorCode::codec_failure);
+  CHECK(error.code == ErrorCode::codec_mismatch);
   CHECK(error.operation == "recv_obj");
   CHECK(error.group == "g");
   CHECK(error.epoch == group.epoch());

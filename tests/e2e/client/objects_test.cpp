@@ -89,6 +89,35 @@ TEST_CASE("an object that cannot be decoded is not received") {
   CHECK(held_count(alone.store, "objects") == 0);
 }
 
+TEST_CASE("an object of another type names its sender, and waits for its own type") {
+  auto server = start_server();
+  run_ranks(2, [&](int rank) {
+    auto store = connect(server);
+    auto group = join(store, "g", rank, 2);
+    if (rank == 1) must(group.send_obj(Rank{0}, 0.5, Tag{7}));
+    if (rank == 0) {
+      const Error error = must_fail(group.recv_obj<std::int64_t>(Rank{1}, Tag{7}));
+      CHECK(error.code == ErrorCode::codec_mismatch);
+      CHECK(error.expected != error.actual);
+      CHECK(error.rank_ranges == std::vector<RankRange>{{1, 1}});
+      CHECK(error.stream == StreamPosition{1, 0, 7, 0});
+      CHECK(must(group.recv_obj<double>(Rank{1}, Tag{7})) == 0.5);
+    }
+    // Each receiver of a collective checks for itself.
+    const auto all = rank == 0 ? group.all_gather_obj(1.0) : group.all_gather_obj(0.5);
+    CHECK(must(all) == std::vector<double>{1.0, 0.5});
+    if (rank == 0) {
+      CHECK(must_fail(group.all_gather_obj(1)).rank_ranges == std::vector<RankRange>{{1, 1}});
+      CHECK(must_fail(group.broadcast_obj<bool>(Rank{1})).rank_ranges ==
+            std::vector<RankRange>{{1, 1}});
+    } else {
+      CHECK(must_fail(group.all_gather_obj(0.5)).rank_ranges == std::vector<RankRange>{{0, 0}});
+      CHECK(must(group.broadcast_obj('c', Rank{1})) == 'c');
+    }
+    must(group.barrier());
+  });
+}
+
 TEST_CASE("a delivery that is not accepted comes again, and nobody else gets it meanwhile") {
   Alone alone;
   Group& group = alone.group;

@@ -142,6 +142,11 @@ TEST_CASE("numbers tell what was asked and what is allowed") {
   codecs.actual = 1;
   CHECK(codecs.message() ==
         "codec_mismatch: expected codec 2, got codec 1; use the same codec on both sides");
+  codecs.expected = 5'000'000'000;
+  codecs.actual = 6'000'000'000;
+  CHECK(codecs.message() ==
+        "codec_mismatch: expected type 5000000000, got type 6000000000; "
+        "use the same type on both sides, or one schema_id");
 }
 
 TEST_CASE("values that differ are told in their unit, by the detail") {
