@@ -123,7 +123,7 @@ void EngineDriver::carry_out(core::Close& effect) {
     }
   } else if (effect.reason->code == ErrorCode::protocol_error) {
     ++counts().breaches;
-    if (log_.admits(peer->unit, LogLevel::warning, now_)) {
+    if (log_.admits(peer->unit->name, LogLevel::warning, now_)) {
       log_.line(LogLevel::warning, name_of(*peer) + ": closed: " + effect.reason->message());
     }
   } else {
