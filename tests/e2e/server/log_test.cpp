@@ -210,20 +210,14 @@ TEST_CASE("a line of the log is text, whatever a client calls itself") {
 }
 
 TEST_CASE("a log that nobody takes stops nothing, and what was dropped is counted") {
-  Musterd musterd({"--log-level", "debug"});  // its errors go into a pipe that nobody reads
+  Musterd musterd({});  // its errors go into a pipe that nobody reads
   auto member = RawClient::with_session(musterd.address());
-  for (int count = 0; count < 6000; ++count) {
-    std::string goodbye;
-    wire::append_goodbye(goodbye, "bye");
-    RawClient stranger(musterd.address());
-    std::string bytes;
-    wire::append_client_hello(bytes, {});
-    stranger.send(bytes);
-    REQUIRE(stranger.receive_hello().status == 0);
-    stranger.send(goodbye);
-    if (count % 1000 == 0) CHECK(member.call(wire::Add{"counter", 1}).header.code == 0);
+  // What clients cause is bounded before it comes to that: each hang-up is a line, and the answer
+  // to the member comes behind it.
+  for (int count = 0; count < 14'000; ++count) {
+    musterd.send_signal(SIGHUP);
+    REQUIRE(member.call(wire::Add{"counter", 1}).header.code == 0);
   }
-  CHECK(member.call(wire::Add{"counter", 1}).header.code == 0);
   musterd.send_signal(SIGTERM);
   CHECK(musterd.read_errors().find("lines were dropped") != std::string::npos);
   CHECK(musterd.wait().exit_code == 0);
