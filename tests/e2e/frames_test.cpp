@@ -96,7 +96,7 @@ TEST_CASE("what can never be right is refused before it costs a round trip") {
   SetOptions at_once;
   at_once.ttl = 0s;
   const auto no_life = store.set("k", "v", at_once);
-  REQUIRE_FALSE(no_life);
+  REQUIRE_FALSE(no_life.has_value());
   CHECK(no_life.error().code == ErrorCode::invalid_argument);
   must(store.exists("k"));
   CHECK(of(proxy.counts().up, wire::FrameType::request) == before + 1);

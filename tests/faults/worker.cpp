@@ -341,7 +341,7 @@ json Worker::fill(const json& command, Duration timeout) {
   const std::string value(command.at("value_bytes"), 'x');
   for (int count = 0; count < command.at("count"); ++count) {
     const auto set = held->set("big" + std::to_string(count), value, {}, timeout);
-    if (set) continue;
+    if (set.has_value()) continue;
     json line = described(set.error());
     line["taken"] = count;
     return line;

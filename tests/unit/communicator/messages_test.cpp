@@ -15,7 +15,7 @@ TEST_CASE("a report travels as it is; what is none is a protocol error") {
   CHECK(decode_vote(fine + "x").error().code == ErrorCode::protocol_error);
   CHECK(decode_vote("").error().code == ErrorCode::protocol_error);
   const auto report = decode_vote(encode_vote(client::failure(ErrorCode::nccl, "it said so")));
-  REQUIRE(report);
+  REQUIRE(report.has_value());
   CHECK((*report)->detail == "it said so");
   CHECK((*report)->code == ErrorCode::nccl);
 }
