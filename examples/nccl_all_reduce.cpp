@@ -42,7 +42,7 @@ muster::Result<void> await(Communicator& communicator, weight_sync::Staging& mem
   for (;;) {
     const auto is_done = memory.is_done(0);
     if (auto error = communicator.error()) return *std::move(error);  // asks NCCL, too
-    if (!is_done) return is_done.error();
+    if (!is_done.has_value()) return is_done.error();
     if (*is_done) return {};
     if (std::chrono::steady_clock::now() > end) communicator.abort();
     std::this_thread::sleep_for(100us);
