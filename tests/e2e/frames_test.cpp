@@ -91,7 +91,7 @@ TEST_CASE("what can never be right is refused before it costs a round trip") {
   must(store.set("k", "v"));
   const std::uint64_t before = of(proxy.counts().up, wire::FrameType::request);
   const auto too_large = store.set("k", std::string(1001, 'x'));
-  REQUIRE_FALSE(too_large);
+  REQUIRE_FALSE(too_large.has_value());
   CHECK(too_large.error().code == ErrorCode::too_large);
   SetOptions at_once;
   at_once.ttl = 0s;
