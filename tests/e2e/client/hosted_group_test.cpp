@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <future>
 #include <numeric>
 
 #include "muster/codec_cereal.h"
+#include "muster/inspect.h"
 #include "support/frame_proxy.h"
 #include "support/ranks.h"
 
@@ -126,38 +128,52 @@ TEST_CASE("a rank waits for a rank 0 that crashes while the group forms, and com
   same.listen = server->addresses();
   FrameProxy proxy(server->addresses().front());
   std::atomic<int> told_ends{0};
-  std::thread rank_1([&] {
-    HostedGroupOptions options;
-    options.store.on_session_end = [&](const Error&) { ++told_ends; };
-    auto group = must(Group::create("127.0.0.1", port_of(proxy), 1, 2, 3600s, 60s, options));
-    CHECK(group.rank() == 1);
+  run_ranks(2, [&](int rank) {
+    if (rank == 1) {
+      HostedGroupOptions options;
+      options.store.on_session_end = [&](const Error&) { ++told_ends; };
+      auto group = must(Group::create("127.0.0.1", port_of(proxy), 1, 2, 3600s, 60s, options));
+      CHECK(group.rank() == 1);
+      must(group.barrier(20s));
+      return;
+    }
+    {
+      auto observer = connect(*server);
+      await([&] { return held_count(observer, "waits") == 1; });
+      proxy.pause();
+      proxy.cut();  // no goodbye passes from here on
+      await([&] {
+        int connected = 0;
+        for (const SessionInfo& session : must(inspect_sessions(observer))) {
+          connected += session.connected ? 1 : 0;
+        }
+        return connected == 1;
+      });
+    }
+    server.reset();
+    server.emplace(start_disturbed_server(same));
+    proxy.cut();
+    proxy.resume();
+    auto store = connect(*server);
+    auto group = join(store, "default", 0, 2, patience(60s));
     must(group.barrier(20s));
   });
-  {
-    auto observer = connect(*server);
-    await([&] { return held_count(observer, "waits") == 1; });
-  }
-  proxy.pause();  // no goodbye passes
-  server.reset();
-  server.emplace(start_disturbed_server(same));
-  proxy.cut();
-  proxy.resume();
-  auto store = connect(*server);
-  auto group = join(store, "default", 0, 2, patience(60s));
-  must(group.barrier(20s));
-  rank_1.join();
   CHECK(told_ends == 0);  // of sessions without a group
 }
 
 TEST_CASE("a rank whose rank 0 gives up, and comes back, joins it then") {
   const std::string address = free_unix_address();
-  std::thread rank_1([&] { must(must(Group::create(address, 0, 1, 3, 3600s, 60s)).barrier(20s)); });
-  CHECK(must_fail(Group::create(address, 0, 0, 3, 3600s, 1s)).code == ErrorCode::timed_out);
-  std::thread rank_2([&] { must(must(Group::create(address, 0, 2, 3, 3600s, 60s)).barrier(20s)); });
-  auto group = must(Group::create(address, 0, 0, 3, 3600s, 60s));
-  must(group.barrier(20s));
-  rank_1.join();
-  rank_2.join();
+  std::promise<void> has_given_up;
+  auto until_then = has_given_up.get_future();
+  run_ranks(3, [&](int rank) {
+    if (rank == 0) {
+      CHECK(must_fail(Group::create(address, 0, 0, 3, 3600s, 1s)).code == ErrorCode::timed_out);
+      has_given_up.set_value();
+    }
+    if (rank == 2) until_then.wait();
+    auto group = must(Group::create(address, 0, rank, 3, 3600s, 60s));
+    must(group.barrier(20s));
+  });
 }
 
 TEST_CASE("a rank whose rank 0 does not come back says who that was, and what it knew last") {
