@@ -264,10 +264,16 @@ void LinkRunner::arrived(int connection, std::string_view bytes) {
   stream += bytes;
   std::string_view left = stream;
   while (!left.empty()) {
-    const std::string_view whole = left;
+    std::string_view whole = left;
     auto told = take_line(left);
     if (!told) break;
-    const auto frame = wire::cut_frame(whole, 0xffffffff);
+    auto frame = wire::cut_frame(whole, 0xffffffff);
+    const bool is_echo =
+        frame.has_value() && *frame && (*frame)->header.type == wire::FrameType::echo;
+    if (is_echo) {  // it is told with the next
+      whole.remove_prefix(wire::frame_header_bytes + (*frame)->body.size());
+      frame = wire::cut_frame(whole, 0xffffffff);
+    }
     if (frame.has_value() && *frame && (*frame)->header.type == wire::FrameType::request) {
       const auto request = test::decoded_request(**frame);
       const auto* set = request ? std::get_if<wire::Set>(&request->body) : nullptr;
