@@ -54,6 +54,49 @@ TEST_CASE("a cancelled get ends with `cancelled`, and the other calls of its sto
   CHECK(must(other.result()) == "v");
 }
 
+TEST_CASE("a cancelled take that waits has taken nothing, and surely does not") {
+  auto server = start_server();
+  auto store = connect(server);
+  for (const bool of_store : {false, true}) {
+    Ended<std::string> ended;
+    Call call = store.take_async("k", 60s, ended.handler());
+    await([&] { return held_count(store, "waits") == 1; });
+    if (of_store) {
+      store.cancel();
+    } else {
+      call.cancel();
+    }
+    const Error error = must_fail(ended.result());
+    CHECK(error.code == ErrorCode::cancelled);
+    CHECK(error.operation == "take");
+    CHECK(error.happened == Happened::no);
+    must(store.set("k", "v"));
+    CHECK(must(store.take("k", 0s)) == "v");
+  }
+}
+
+TEST_CASE("a take whose value and cancelling meet gives the value, or leaves it there") {
+  auto server = start_server();
+  auto store = connect(server);
+  auto other = connect(server);
+  int taken = 0;
+  constexpr int rounds = 300;
+  for (int round = 0; round < rounds; ++round) {
+    const std::string key = "k" + std::to_string(round);
+    Ended<std::string> ended;
+    std::promise<void> set;
+    Call call = store.take_async(key, 60s, ended.handler());
+    other.set_async(key, "v", {}, 20s, [&](Result<bool>) { set.set_value(); });
+    call.cancel();
+    const auto result = ended.result();
+    set.get_future().wait();
+    if (result) ++taken;
+    if (!result) CHECK(result.error().happened == Happened::no);
+    CHECK(must(store.exists(key)) == !result.has_value());
+  }
+  CHECK(held_count(store, "keys") == static_cast<std::uint64_t>(rounds - taken));
+}
+
 TEST_CASE("a cancelled barrier ends for all ranks, who are told by whom, and the group goes on") {
   auto server = start_server();
   run_ranks(3, [&](int rank) {

@@ -388,6 +388,44 @@ TEST_CASE("a call that the server refuses did not happen") {
   });
 }
 
+/// Refuses what it is to encode, or to decode.
+template <bool encodes>
+struct RefusingCodec {
+  static constexpr std::uint32_t id = codec;
+  static Error refusal() {
+    Error error;
+    error.code = ErrorCode::codec_failure;
+    return error;
+  }
+  template <class T>
+  static Result<std::string> encode(const T&) {
+    if (!encodes) return refusal();
+    return std::string("x");
+  }
+  template <class T>
+  static Result<T> decode(std::string_view) {
+    return refusal();
+  }
+};
+
+TEST_CASE(
+    "a call whose codec refuses the object did not happen, one whose answer it does may have") {
+  using NoEncoding = RefusingCodec<false>;
+  using NoDecoding = RefusingCodec<true>;
+  auto server = start_server();
+  auto store = connect(server);
+  Group group = join(store, "g", 0, 1);
+  CHECK(must_fail(group.send_obj<NoEncoding>(Rank{0}, 1)).happened == Happened::no);
+  CHECK(must_fail(group.broadcast_obj<NoEncoding>(1, Rank{0})).happened == Happened::no);
+  CHECK(must_fail(group.all_gather_obj<NoEncoding>(1)).happened == Happened::no);
+  CHECK(must_fail(group.broadcast_obj<NoDecoding>(1, Rank{0})).happened == Happened::maybe);
+  CHECK(must_fail(group.gather_obj<NoDecoding>(1, Rank{0})).happened == Happened::maybe);
+  must(group.send_obj<NoDecoding>(Rank{0}, 1));
+  const Error error = must_fail(group.recv_obj<int, NoDecoding>(Rank{0}));
+  CHECK(error.code == ErrorCode::codec_failure);
+  CHECK(error.happened == Happened::unsaid);
+}
+
 TEST_CASE("a call that is refused before it is sent did not happen") {
   auto server = start_server();
   auto store = connect(server);
