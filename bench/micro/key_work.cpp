@@ -40,9 +40,21 @@ class StoredForMany : public Stored {
   explicit StoredForMany(std::size_t keys) : Stored(keys, many_waiters) {}
 };
 
+class StoredForACrowd : public Stored {
+ public:
+  explicit StoredForACrowd(std::size_t keys) : Stored(keys, crowd), in_turn_(1 + crowd) {}
+
+  void get_in_turn() { ask(in_turn_.next(), wire::Get{next_key()}, 0s); }
+
+ private:
+  static constexpr std::size_t crowd = 199;
+  Numbers in_turn_;
+};
+
 void set(Stored& stored) { stored.set(stored.next_key()); }
 void set_with_ttl(Stored& stored) { stored.set(stored.next_key(), 1h); }
 void get(Stored& stored) { stored.ask(0, wire::Get{stored.next_key()}, 0s); }
+void get_in_turn(StoredForACrowd& stored) { stored.get_in_turn(); }
 void add(Stored& stored) { stored.ask(0, wire::Add{"a number", 1}); }
 
 void multi_get(Stored& stored) {
@@ -104,6 +116,7 @@ std::vector<Work> key_work() {
       {"core/set", with<Stored>(set)},
       {"core/set with a time to live", with<Stored>(set_with_ttl)},
       {"core/get", with<Stored>(get)},
+      {"core/get, 200 connections in turn", with<StoredForACrowd>(get_in_turn)},
       {"core/add", with<Stored>(add)},
       {"core/multi-get of 64", with<Stored>(multi_get)},
       {"core/multi-set of 64", with<Stored>(multi_set)},

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <stdexcept>
@@ -28,15 +27,16 @@ class Served {
 
   /// On a connection of its own; its number, from 0.
   std::size_t begin_session() {
-    sessions_.emplace_back();
-    sessions_.back().connection = ++last_connection_;
+    const std::size_t number = sessions_.size();
+    Session& session = sessions_.emplace_back();
+    session.connection = ++last_serial_ << core::connection_place_bits | number;
     core::Hello hello;
-    hello.connection = last_connection_;
-    number_into(hello.fresh_token.bytes);
-    number_into(hello.hello.process.id.bytes);
+    hello.connection = session.connection;
+    serial_into(hello.fresh_token.bytes);
+    serial_into(hello.hello.process.id.bytes);
     apply(hello);
     apply(core::Echo{hello.connection, hello.fresh_token});
-    return sessions_.size() - 1;
+    return number;
   }
   void end_last_session() {
     apply(core::Goodbye{sessions_.back().connection});
@@ -80,18 +80,16 @@ class Served {
   };
 
   /// Only the last session ever ends.
-  Session& of(core::ConnectionId connection) {
-    return sessions_[std::min<std::size_t>(connection, sessions_.size()) - 1];
-  }
+  Session& of(core::ConnectionId connection) { return sessions_[core::place_of(connection)]; }
   void take_unacknowledged(std::size_t session) {
     ids_.swap(sessions_[session].unacknowledged);
     sessions_[session].unacknowledged.clear();
   }
 
   template <class Bytes>
-  void number_into(Bytes& bytes) const {
-    for (std::size_t i = 0; i < sizeof(last_connection_); ++i) {
-      bytes[i] = static_cast<std::uint8_t>(last_connection_ >> (8 * i));
+  void serial_into(Bytes& bytes) const {
+    for (std::size_t i = 0; i < sizeof(last_serial_); ++i) {
+      bytes[i] = static_cast<std::uint8_t>(last_serial_ >> (8 * i));
     }
   }
 
@@ -114,7 +112,7 @@ class Served {
   core::Engine engine_;
   core::Instant now_{1s};
   std::vector<Session> sessions_;
-  core::ConnectionId last_connection_ = 0;
+  core::ConnectionId last_serial_ = 0;
   wire::Request request_;
   std::vector<std::uint64_t> ids_;
 };
