@@ -17,8 +17,8 @@
 namespace muster::core {
 namespace {
 
-constexpr int work_per_advance_max = 128;  ///< timers that fire, keys that expire
-constexpr int work_per_continue_max = 1024;
+constexpr int work_per_advance_max = 128;              ///< timers that fire, keys that expire
+constexpr std::uint64_t steps_per_advance_max = 8192;  ///< then the next one goes on
 constexpr int work_per_table_max = 64;  ///< keys of one table, then others have their turn
 
 }  // namespace
@@ -31,6 +31,7 @@ Engine::Engine(Options options)
 Engine::~Engine() {
   services_.begin_event(services_.now());
   sessions_.release();
+  services_.effects().long_copies().clear();
   name_spaces_.clear();
 }
 
@@ -47,6 +48,7 @@ void Engine::on(const Advance&) {
     Timer* timer = services_.timers().take_due(services_.now());
     if (timer == nullptr) break;
     work += fire(*timer, work_per_advance_max - work);
+    if (services_.effects().work() >= steps_per_advance_max) break;
   }
   name_spaces_.sweep();
 }
@@ -62,7 +64,10 @@ void Engine::on(const Late& event) {
                                                  "; sessions and timers are extended");
 }
 
-void Engine::on(const Continue&) { services_.effects().backlog().work(work_per_continue_max); }
+void Engine::on(const Continue&) {
+  EffectList& effects = services_.effects();
+  effects.backlog().work(std::max(1, effects.work_left()));
+}
 
 Instant Engine::next_deadline() const {
   const Instant next = services_.timers().next_deadline();

@@ -27,8 +27,13 @@ class Engine {
   /// Handles one event. An earlier `now` than that of the last call counts as that.
   ///
   /// returns  the effects, valid until the next call
-  /// cost     does not depend on the number of keys, sessions and waits; O(world_size) where a
-  ///          round or an epoch is decided
+  /// cost     does not depend on the number of keys, sessions and waits. What an event brings about
+  ///          for many is decided in it and done by later ones, see `has_backlog`; it does no more
+  ///          than `work_per_event_max` steps of it. What grows is O(world_size) where a round or
+  ///          an epoch is decided, ends or is told of; O(keys) of the request, and O(bytes) that it
+  ///          brings and are copied; O(objects) where an epoch ends in which they wait; and
+  ///          O(waits) for several keys at a key that comes or goes, which are limited
+  ///          (`waits_for_several_max`)
   std::vector<Effect>& apply(const Event& event, Instant now);
 
   /// When `Advance` is due next; far_future when nothing waits.

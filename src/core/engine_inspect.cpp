@@ -18,7 +18,9 @@ namespace {
 std::vector<const Parked*> by_age(const Session& session) {
   std::vector<const Parked*> waiting;
   waiting.reserve(session.parked.size());
-  for (const auto& [id, parked] : session.parked) waiting.push_back(&parked);
+  for (const auto& [id, parked] : session.parked) {
+    if (!parked.wait->is_decided()) waiting.push_back(&parked);
+  }
   std::sort(waiting.begin(), waiting.end(), [](const Parked* left, const Parked* right) {
     return left->received != right->received ? left->received < right->received
                                              : left->request_id < right->request_id;

@@ -58,6 +58,8 @@ void add_limits(Fields& fields, const Options& options) {
   fields.number("cached_results_max", limits.cached_results_max);
   fields.number("cached_result_bytes_max", limits.cached_result_bytes_max);
   fields.number("list_slots_per_page", options.list_slots_per_page);
+  fields.number("waits_for_several_max", options.waits_for_several_max);
+  fields.number("work_per_event_max", options.work_per_event_max);
   fields.time("gap_max", options.gap_max);
   fields.time("drain_after_gap", options.drain_after_gap);
   fields.time("slow_round_log", options.slow_round_log);

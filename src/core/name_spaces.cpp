@@ -14,16 +14,6 @@ namespace {
 
 constexpr std::size_t swept_at_a_time = 16;
 
-/// Removes the keys of a namespace that was dropped.
-class Removal final : public Backlog::Job {
- public:
-  explicit Removal(NameSpace& name_space) : name_space_(name_space) {}
-  int work(int work_max) override { return name_space_.table.remove_some(work_max); }
-
- private:
-  NameSpace& name_space_;  ///< stands until its last key has gone
-};
-
 }  // namespace
 
 NameSpace* NameSpaces::find(const std::string& name) const {
@@ -104,11 +94,10 @@ void NameSpaces::drop(NameSpace& name_space) {
   const auto found = name_spaces_.find(name_space.name);
   dropped_.push_back(std::move(found->second));
   name_spaces_.erase(found);
-  services_.effects().backlog().add(std::make_unique<Removal>(name_space));
+  name_space.table.remove_all();
 }
 
 void NameSpaces::clear() {
-  services_.effects().backlog().clear();
   dropped_.clear();
   name_spaces_.clear();
 }

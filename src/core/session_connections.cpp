@@ -16,6 +16,7 @@ void SessionConnections::add(ConnectionId connection, Session& session) {
 
 void SessionConnections::forget(ConnectionId connection) {
   if (session_on(connection) == nullptr) return;
+  effects_.long_copies().forget(connection);
   places_[place_of(connection)] = {};
   --count_;
 }

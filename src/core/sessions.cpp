@@ -43,7 +43,8 @@ std::optional<Error> refusal_to_resume(const wire::ClientHello& hello,
 
 /// Whether nothing is lost with it.
 bool is_bare(const Session& session) {
-  return session.bound_keys.empty() && session.members.empty() && session.parked.empty() &&
+  const bool has_keys = session.bound_keys != nullptr && session.bound_keys->count != 0;
+  return !has_keys && session.members.empty() && session.parked.empty() &&
          session.unacknowledged.size() == 0;
 }
 

@@ -30,6 +30,7 @@ core::Options options(fuzz::Input& input) {
   options.sessions_max = 6;
   options.groups_per_namespace_max = 3;
   options.list_slots_per_page = 2;
+  options.work_per_event_max = 3;
   options.limits.key_bytes_max = 100;
   options.limits.value_bytes_max = 4000;
   options.limits.round_bytes_max = 6000;

@@ -54,6 +54,7 @@ std::vector<Line> CoreRunner::run(const Step& step, const std::string& actor) {
 void CoreRunner::start_server(Arguments& arguments) {
   core::Options options = server_options(arguments, processes_);
   shows_logs_ = false;
+  puts_off_ = false;
   if (const auto given = arguments.number("incarnation")) {
     incarnation_ = static_cast<std::uint64_t>(*given);
   } else {
@@ -71,6 +72,10 @@ bool CoreRunner::run_server_step(const Step& step, Arguments& arguments) {
     start_server(arguments);
   } else if (step.verb == "stop") {
     apply(core::Stop{arguments.bytes("reason").value_or("it is asked to")});
+  } else if (step.verb == "puts_off") {
+    puts_off_ = true;
+  } else if (step.verb == "continue") {
+    tell_all(engine().apply(core::Continue{}, now_));
   } else if (step.verb == "logs") {
     shows_logs_ = true;
   } else if (step.verb == "counts") {
@@ -149,7 +154,7 @@ void CoreRunner::apply_from(const Client& client, const core::Event& event) {
 
 void CoreRunner::apply(const core::Event& event) {
   tell_all(engine().apply(event, now_));
-  while (engine().has_backlog()) tell_all(engine().apply(core::Continue{}, now_));
+  while (!puts_off_ && engine().has_backlog()) tell_all(engine().apply(core::Continue{}, now_));
 }
 
 void CoreRunner::tell_all(std::vector<core::Effect>& all) {

@@ -65,6 +65,7 @@ class CoreRunner : public Runner {
   core::Instant step_began_ = now_;
   bool time_passes_ = false;
   bool shows_logs_ = false;
+  bool puts_off_ = false;
   std::uint64_t incarnation_ = 100;
   Duration heartbeat_{};
   std::map<std::string, Client> clients_;

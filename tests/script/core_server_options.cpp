@@ -38,6 +38,8 @@ core::Options server_options(Arguments& arguments, Processes& processes) {
   read(arguments, "groups_per_namespace_max", options.groups_per_namespace_max);
   read(arguments, "open_rounds_max", options.open_rounds_max);
   read(arguments, "list_slots_per_page", options.list_slots_per_page);
+  read(arguments, "waits_for_several_max", options.waits_for_several_max);
+  read(arguments, "work_per_event_max", options.work_per_event_max);
   read(arguments, "gap_max", options.gap_max);
   read(arguments, "drain_after_gap", options.drain_after_gap);
   read(arguments, "slow_round_log", options.slow_round_log);

@@ -169,14 +169,15 @@ void Server::apply(const core::Event& event) {
   // To handle an event takes no time here, so whenever it is late the process did not run.
   if (late > options_.gap_max) handle(core::Late{late, late});
   handle(event);
+  while (engine_->has_backlog()) handle(core::Continue{});
+  witness_->check(engine_->counts());
+  arm();
 }
 
 void Server::handle(const core::Event& event) {
   for (const core::Effect& effect : engine_->apply(event, last_event_)) {
     std::visit([this](const auto& each) { carry_out(each); }, effect);
   }
-  witness_->check(engine_->counts());
-  arm();
 }
 
 void Server::carry_out(const core::SendHello& effect) {

@@ -88,7 +88,9 @@ void Epoch::close() {
 }
 
 void Epoch::tell_of_one_more(std::size_t count) {
-  if (count <= told_at_once_max) return tell_who_is_gone();
+  // The first loss is told in any case, and as many more as the event may tell.
+  const bool may_tell = count == 1 || services.effects().work_left() > 0;
+  if (count <= told_at_once_max && may_tell) return tell_who_is_gone();
   if (!telling.armed()) services.timers().arm(telling, services.now() + gathered_for);
 }
 
@@ -124,13 +126,16 @@ void Epoch::tell_again(const Member& member) {
   services.effects().send_event(*member.session, event.kind, std::move(body));
 }
 
+/// One at least; those that are left have their turn when the timer fires again, at once.
 void Epoch::objects_expire() {
   while (Object* object = shelf.expired()) {
+    services.effects().spend(1);
     if (std::holds_alternative<RoundPlace>(object->place)) {
       rounds.expired(*object);
     } else {
       streams.expired(*object);
     }
+    if (services.effects().work_left() == 0) break;
   }
   shelf.rearm();
 }

@@ -8,7 +8,7 @@
 #include "core/groups/roster.h"
 #include "core/groups/rounds/rounds.h"
 #include "core/groups/stream.h"
-#include "core/session/tallied.h"
+#include "core/memory/tallied.h"
 
 namespace muster::core {
 

@@ -77,10 +77,6 @@ Object* Shelf::store(const ObjectPlace& place, std::uint32_t codec, std::string_
   return &put(place, codec, std::move(payload), std::move(record));
 }
 
-Object& Shelf::store_always(const ObjectPlace& place, std::uint32_t codec, std::string value) {
-  return put(place, codec, make_payload_always(quota_, std::move(value)), HeldBytes());
-}
-
 Object& Shelf::put(const ObjectPlace& place, std::uint32_t codec, Payload value, HeldBytes record) {
   Object& object = objects_.slots_.emplace(*this, place, codec, std::move(value), std::move(record),
                                            services_.now());

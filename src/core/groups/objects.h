@@ -80,8 +80,10 @@ class Shelf {
 
   /// Null when the quota refuses.
   Object* store(const ObjectPlace& place, std::uint32_t codec, std::string_view value);
-  /// Charged in any case: for what takes the place of objects that go at the same time.
-  Object& store_always(const ObjectPlace& place, std::uint32_t codec, std::string value);
+  /// For what takes the place of objects that go at the same time.
+  Object& store_always(const ObjectPlace& place, std::uint32_t codec, Payload value) {
+    return put(place, codec, std::move(value), HeldBytes());
+  }
   void remove(Object& object);
 
   /// From now on the object can expire.
@@ -92,6 +94,8 @@ class Shelf {
   void rearm();
 
   const Chain<Object>& by_age() const { return by_age_; }
+  EffectList& effects() { return services_.effects(); }
+  Quota& quota() { return quota_; }
 
  private:
   friend class Objects;

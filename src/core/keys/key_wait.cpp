@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/keys/table_state.h"
+#include "core/keys/value_answers.h"
 #include "core/session/failure.h"
 #include "wire/operation_table.h"
 
@@ -29,51 +30,107 @@ Error absent_error(ErrorCode code, const std::vector<std::string_view>& missing,
   return failure(code, std::move(detail));
 }
 
+Readers::Readers(Quota& its_quota, Entry* its_entry) : quota(its_quota), entry(its_entry) {
+  quota.charge_always(readers_bytes);
+}
+
+Readers::~Readers() { quota.release(readers_bytes); }
+
+void Readers::append(WaitLink& link) {
+  waits.append(link.at_key);
+  ++count;
+}
+
 KeyWait::KeyWait(TableState& its_table, Parked& its_parked, std::size_t key_count)
     : Wait(its_parked),
       table(its_table),
       links(&only_, 1),
-      number(++its_table.last_wait),
+      number(++its_table.serving.last_wait),
       several_(key_count == 1 ? nullptr : std::make_unique<WaitLink[]>(key_count)) {
-  if (several_ != nullptr) links = {several_.get(), key_count};
+  if (several_ == nullptr) return;
+  links = {several_.get(), key_count};
+  table.serving.places_of_several += key_count;
+  parked.session.places_of_several += key_count;
 }
 
 KeyWait::~KeyWait() {
+  readers != nullptr ? leave_readers() : leave_keys();
+  if (several_ != nullptr) {
+    table.serving.places_of_several -= links.size();
+    parked.session.places_of_several -= links.size();
+  }
+  parked.session.account.quota.release(charged_bytes(links.size()));
+}
+
+void KeyWait::leave_keys() {
   for (std::size_t index = 0; index < standing_count; ++index) {
     WaitLink& link = links[index];
     link.at_key.leave();
     table.drop_if_unused(*link.entry);
   }
-  parked.session.account.quota.release(charged_bytes(links.size()));
+  standing_count = 0;
+}
+
+void KeyWait::leave_readers() {
+  links.front().at_key.leave();
+  if (--readers->count != 0 || readers->entry == nullptr) return;
+  Entry& entry = *readers->entry;
+  entry.block.extras()->waiting.readers.reset();
+  table.drop_if_unused(entry);
 }
 
 void KeyWait::stand_at(Entry& entry) {
-  WaitLink& link = links[standing_count++];
+  WaitLink& link = links[standing_count];
   link.wait = this;
-  link.entry = &entry;
   Waiting& waiting = entry.block.extras()->waiting;
-  const bool takes = parked.operation == wire::operation<wire::Take>;
-  (takes ? waiting.takers : waiting.readers).append(link.at_key);
+  if (parked.operation != wire::operation<wire::Take> && links.size() == 1) {
+    if (waiting.readers == nullptr) {
+      waiting.readers = std::make_unique<Readers>(parked.session.account.quota, &entry);
+    }
+    readers = waiting.readers.get();
+    return readers->append(link);
+  }
+  link.entry = &entry;
+  (links.size() > 1 ? waiting.several : waiting.takers).append(link.at_key);
+  ++standing_count;
   if (!entry.has_value) ++missing_count;
 }
 
-void KeyWait::timed_out() {
-  std::vector<std::string_view> missing;
-  for (const WaitLink& link : links) {
-    if (!link.entry->present_at(table.services.now())) missing.push_back(link.entry->key());
+void KeyWait::decide(Readers& decided) {
+  leave_keys();
+  readers = &decided;
+  readers->append(links.front());
+}
+
+Answer KeyWait::decided_answer() const {
+  const bool reads_value = parked.operation == wire::operation<wire::Get>;
+  return reads_value ? value_answer(readers->value) : Answer{};
+}
+
+/// Of its keys, those that were not there at `at`.
+template <class Take>
+void KeyWait::each_missing(Instant at, Take take) const {
+  if (is_decided()) return;
+  if (readers != nullptr) return take(*readers->entry);
+  for (const WaitLink& link : links.first(standing_count)) {
+    if (!is_present(*link.entry, at)) take(*link.entry);
   }
+}
+
+void KeyWait::timed_out() {
+  if (is_decided()) return table.services.answer(parked, decided_answer());
+  std::vector<std::string_view> missing;
+  each_missing(table.services.now(), [&](const Entry& entry) { missing.push_back(entry.key()); });
   table.services.fail(parked, absent_error(ErrorCode::timed_out, missing, parked.timeout));
 }
 
 std::string KeyWait::target() const {
-  const Instant now = parked.received;  // what has expired since is as good as there
   std::string text;
   std::size_t count = 0;
-  for (const WaitLink& link : links) {
-    if (link.entry == nullptr || link.entry->present_at(now)) continue;
-    if (++count > keys_told_of_max) continue;
-    text += (count == 1 ? "" : ", ") + quoted(link.entry->key());
-  }
+  each_missing(parked.received, [&](const Entry& entry) {  // what has expired since may be there
+    if (++count > keys_told_of_max) return;
+    text += (count == 1 ? "" : ", ") + quoted(entry.key());
+  });
   if (count > keys_told_of_max) {
     text += " and " + std::to_string(count - keys_told_of_max) + " more";
   }

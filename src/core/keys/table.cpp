@@ -41,7 +41,7 @@ Instant Table::deadline_of(const wire::Ttl& ttl) const {
 void Table::apply_terms(Entry& entry, const Terms& terms, Session& session) {
   if (terms.deadline) state_.deadlines.set(entry, *terms.deadline);
   if (terms.binding == Terms::Binding::keep) return;
-  state_.bind(entry, terms.binding == Terms::Binding::caller ? &session : nullptr);
+  state_.bind(entry, terms.binding == Terms::Binding::caller ? session.bound_keys.get() : nullptr);
   state_.drop_extras_if_unused(entry);
 }
 
@@ -53,7 +53,10 @@ void Table::write(const RequestContext& context, const Spot& spot, std::string_v
     apply_terms(*spot.entry, terms, context.session);
     return services_.answer(context, std::move(answer));
   }
-  const std::optional<NewValue> value = state_.make_value(payer, first, second);
+  const std::optional<NewValue> value = state_.make_value(payer, spot, first, second);
+  if (binds && context.session.bound_keys == nullptr) {
+    context.session.bound_keys = std::make_unique<BoundKeys>();
+  }
   const auto binding = binds ? TableState::Binding::room : TableState::Binding::none;
   Draft draft(state_);
   if (!value || !state_.prepare(draft, payer, spot, *value, binding)) {
@@ -65,7 +68,7 @@ void Table::write(const RequestContext& context, const Spot& spot, std::string_v
   const bool appeared = state_.put(draft);
   apply_terms(*entry, terms, context.session);
   services_.answer(context, std::move(answer));
-  if (appeared) state_.serve({&entry, 1});
+  if (appeared) state_.serving.serve({&entry, 1});
 }
 
 void Table::set(const RequestContext& context, const wire::Set& request) {
@@ -106,7 +109,7 @@ void Table::add(const RequestContext& context, const wire::Add& request) {
   const Spot spot = state_.look(request.key);
   std::int64_t number = 0;
   if (spot.has_value()) {
-    const std::string_view text = spot.entry->value();
+    const std::string_view text = state_.whole_value(*spot.entry);
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error != std::errc() || end != text.data() + text.size()) {
       return services_.fail(context, failure(ErrorCode::not_a_number,
@@ -132,8 +135,11 @@ void Table::compare_set(const RequestContext& context, const wire::CompareSet& r
   if (error) return services_.fail(context, std::move(*error));
   const Spot spot = state_.look(request.key);
   const Entry* present = spot.has_value() ? spot.entry : nullptr;
-  const bool equal = present == nullptr ? !request.expected.has_value()
-                                        : request.expected && *request.expected == present->value();
+  bool equal = present == nullptr && !request.expected;
+  if (present != nullptr && request.expected) {
+    equal = request.expected->size() == present->value().size() &&
+            *request.expected == state_.whole_value(*present);
+  }
   if (!equal) {
     return services_.answer(context, not_applied_answer(present));
   }
@@ -171,13 +177,13 @@ void Table::touch(const RequestContext& context, const wire::Touch& request) {
 }
 
 void Table::session_ended(Session& session) {
-  while (!session.bound_keys.empty()) state_.remove(session.bound_keys.first().entry);
+  if (session.bound_keys != nullptr) state_.let_go(std::move(session.bound_keys));
 }
 
-int Table::remove_some(int work_max) {
+int Removal::work(int work_max) {
   int work = 0;
-  for (; work < work_max && state_.entries.end() > 0; ++work) {
-    state_.remove(state_.entries[state_.entries.end() - 1]);
+  for (; work < work_max && table_.entries.end() > 0; ++work) {
+    table_.remove(table_.entries[table_.entries.end() - 1]);
   }
   return work;
 }

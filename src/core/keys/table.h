@@ -13,6 +13,16 @@
 
 namespace muster::core {
 
+/// Removes the keys of a namespace that was dropped.
+class Removal final : public Backlog::Job {
+ public:
+  explicit Removal(TableState& table) : table_(table) {}
+  int work(int work_max) override;
+
+ private:
+  TableState& table_;
+};
+
 /// The keys of one namespace and the requests that wait for them.
 ///
 /// A key is absent from its deadline on, whether or not its timer has fired. Entries stand in
@@ -44,11 +54,11 @@ class Table {
   /// A timer of kind key has fired: keys go whose time has passed. It is armed again if others
   /// follow. Returns how much was done, about as many removals, at most `work_max`.
   static int fired(Timer& timer, int work_max);
-  /// Removes the keys that are bound to the session.
+  /// The keys that are bound to the session are absent from now on.
   void session_ended(Session& session);
 
-  /// Removes any keys; nobody waits here. Returns how many, at most `work_max`.
-  int remove_some(int work_max);
+  /// Removes all keys, later; nobody waits here.
+  void remove_all() { services_.effects().backlog().add(removal_); }
 
   bool is_empty() const { return state_.key_count == 0; }
 
@@ -68,6 +78,7 @@ class Table {
   std::optional<Error> check_key(std::string_view key) const;
   std::optional<Error> check_key_count(std::size_t count) const;
   std::optional<Error> check_keys(const Keys& keys) const;
+  std::optional<Error> check_places(const Session& session, std::size_t count) const;
   std::optional<Error> check_value(std::string_view key, std::uint64_t value_bytes) const;
   std::optional<Error> check_ttl(const wire::Ttl& ttl) const;
 
@@ -80,6 +91,8 @@ class Table {
 
   /// Appends the value of each; none: it is absent.
   void look_for(std::span<const std::string_view> keys, Values& values);
+  /// A wire::ValuesReply that is put together later; without a tail when the quota refuses.
+  Answer values_answer_later(Quota& quota, const Keys& keys);
 
   /// Lets the request wait until all keys are there; it fails at once if it does not want to.
   void park(const RequestContext& context, const Keys& keys);
@@ -87,6 +100,7 @@ class Table {
   EngineServices& services_;
   const Options& options_;
   TableState state_;
+  Removal removal_{state_};
 };
 
 }  // namespace muster::core

@@ -5,6 +5,7 @@
 #include "core/keys/value_answers.h"
 #include "core/session/failure.h"
 #include "core/session/page.h"
+#include "wire/writer.h"
 
 // The table's requests on several keys.
 
@@ -58,6 +59,16 @@ void Table::wait(const RequestContext& context, const wire::Wait& request) {
   services_.answer(context, Answer{});
 }
 
+/// When a key comes or goes, all waits for several keys that stand there are looked at at once.
+std::optional<Error> Table::check_places(const Session& session, std::size_t count) const {
+  const std::uint64_t limit = options_.waits_for_several_max;
+  const std::uint64_t taken = state_.serving.places_of_several + count;
+  const std::uint64_t own = session.places_of_several + count;
+  if (taken <= limit && own <= limit - taken) return std::nullopt;
+  return exhausted("waits_for_several_max: waits for several keys stand at so many keys already",
+                   state_.serving.places_of_several, limit);
+}
+
 void Table::park(const RequestContext& context, const Keys& keys) {
   if (context.timeout <= Duration::zero()) {
     Keys missing;
@@ -65,6 +76,11 @@ void Table::park(const RequestContext& context, const Keys& keys) {
       if (state_.find(key) == nullptr) missing.push_back(key);
     }
     return services_.fail(context, absent_error(ErrorCode::not_found, missing, context.timeout));
+  }
+  if (keys.size() > 1) {
+    if (auto error = check_places(context.session, keys.size())) {
+      return services_.fail(context, std::move(*error));
+    }
   }
   Parked* parked = services_.park(context);
   if (parked == nullptr) return;
@@ -120,13 +136,41 @@ void Table::multi_get(const RequestContext& context, const wire::MultiGet& reque
         context, too_large("the sum of the values", bytes, "bytes", limit, "round_bytes_max"));
   }
   // The one read that copies: the copy is charged until it has left.
-  services_.effects().spend_on_copying(bytes);
+  EffectList& effects = services_.effects();
   Quota& quota = context.session.account.quota;
-  Answer answer = values_answer(quota, values);
+  const bool are_whole = effects.long_copies().empty() || bytes < shared_value_bytes_min;
+  const bool at_once = are_whole && effects.may_copy(bytes);
+  effects.spend_on_copying(at_once ? bytes : 0);
+  Answer answer = at_once ? values_answer(quota, values) : values_answer_later(quota, request.keys);
   if (answer.tail == nullptr) {
     return services_.fail(context, memory_exhausted(services_, quota, bytes));
   }
   services_.answer(context, std::move(answer));
+}
+
+Answer Table::values_answer_later(Quota& quota, const Keys& keys) {
+  std::vector<CopyPart> parts(keys.size());
+  std::uint64_t copied_bytes = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    CopyPart& part = parts[i];
+    wire::Writer writer(part.text);
+    if (i == 0) writer.u32(static_cast<std::uint32_t>(keys.size()));
+    const Entry* const entry = state_.find(keys[i]);
+    writer.u8(entry != nullptr ? 1 : 0);
+    if (entry == nullptr) continue;
+    writer.u32(static_cast<std::uint32_t>(entry->value().size()));
+    if (entry->block.is_shared()) {
+      part.value = entry->block.shared();
+    } else {
+      writer.raw(entry->value());
+      copied_bytes += entry->value().size();
+    }
+  }
+  EffectList& effects = services_.effects();
+  effects.spend_on_copying(copied_bytes);
+  Answer answer;
+  answer.tail = effects.long_copies().begin(quota, std::move(parts), Charging::reserve);
+  return answer;
 }
 
 void Table::multi_set(const RequestContext& context, const wire::MultiSet& request) {
@@ -162,7 +206,7 @@ void Table::multi_set(const RequestContext& context, const wire::MultiSet& reque
     apply_terms(entry, terms, context.session);
   }
   services_.answer(context, answer_of(wire::EmptyReply{}));
-  state_.serve(appeared);
+  state_.serving.serve(appeared);
 }
 
 /// A cursor is the number of the slot that comes next.
@@ -178,13 +222,13 @@ void Table::list_keys(const RequestContext& context, const wire::List& request) 
     if (reply.entries.size() == count_max || bytes >= page_bytes_max) break;
     const Entry* entry = state_.entries.at(slot);
     slot = state_.entries.after(slot);
-    if (entry == nullptr || !entry->present_at(services_.now())) continue;
+    if (entry == nullptr || !is_present(*entry, services_.now())) continue;
     if (!entry->key().starts_with(request.prefix)) continue;
     wire::ListEntry& listed = reply.entries.emplace_back();
     listed.name = entry->key();
     listed.value_bytes = entry->value().size();
     const KeyExtras* const extras = entry->block.extras();
-    listed.bound = extras != nullptr && extras->session != nullptr;
+    listed.bound = extras != nullptr && extras->bound != nullptr;
     if (entry->deadline != base::far_future) listed.ttl = entry->deadline - services_.now();
     bytes += encoded_bytes(listed);
   }

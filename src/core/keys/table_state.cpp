@@ -13,6 +13,7 @@ namespace muster::core {
 namespace {
 
 constexpr int moves_per_removal = 8;  ///< in the wheel, that take as long
+constexpr std::uint64_t places_per_step = 16;
 
 }  // namespace
 
@@ -49,15 +50,35 @@ Spot TableState::look_after_removal(Entry& entry, std::string_view key, std::uin
   return {key, hash, index.find(key, hash)};  // it stays if somebody waits there
 }
 
-std::optional<NewValue> TableState::make_value(Account& payer, std::string_view first,
-                                               std::string_view second) {
-  if (first.size() + second.size() < shared_value_bytes_min)
-    return NewValue{first, second, nullptr};
-  if (!second.empty()) services.effects().spend_on_copying(first.size() + second.size());
-  Payload payload = second.empty() ? services.keep_brought(payer.quota, first, Charging::normal)
-                                   : make_payload_joined(payer.quota, first, second);
+std::optional<NewValue> TableState::make_value(Account& payer, const Spot& spot,
+                                               std::string_view first, std::string_view second) {
+  const std::size_t bytes = first.size() + second.size();
+  if (bytes < shared_value_bytes_min) return NewValue{first, second, nullptr};
+  Payload payload;
+  if (first.empty() || second.empty()) {
+    payload = services.keep_brought(payer.quota, first.empty() ? second : first, Charging::normal);
+  } else if (services.effects().may_copy(bytes)) {
+    services.effects().spend_on_copying(bytes);
+    if (spot.has_value()) whole_value(*spot.entry);
+    payload = make_payload_joined(payer.quota, first, second);
+  } else {
+    payload = join_later(payer.quota, spot, first, second);
+  }
   if (payload == nullptr) return std::nullopt;
   return NewValue{{}, {}, std::move(payload)};
+}
+
+Payload TableState::join_later(Quota& quota, const Spot& spot, std::string_view first,
+                               std::string_view second) {
+  std::vector<CopyPart> parts(2);
+  if (spot.has_value() && spot.entry->block.is_shared()) {
+    parts[0].value = spot.entry->block.shared();
+  } else {
+    parts[0].text = first;
+  }
+  parts[1].value = services.keep_brought(quota, second, Charging::normal);
+  if (parts[1].value == nullptr) return nullptr;
+  return services.effects().long_copies().begin(quota, std::move(parts), Charging::normal);
 }
 
 void TableState::replace_block(Entry& entry, const Account& payer, Block block) {
@@ -111,6 +132,19 @@ bool TableState::make_extras(Entry& entry, Charging charging) {
     quota.set_short(true);
     return false;
   }
+}
+
+Payload TableState::shared_value(const Entry& entry) {
+  if (entry.block.is_shared()) return entry.block.shared();
+  return make_payload(quota_of(entry), entry.value(), Charging::always);
+}
+
+void TableState::share_value(Entry& entry) {
+  if (entry.block.is_shared()) return;
+  const NewValue value{{}, {}, shared_value(entry)};
+  replace_block(
+      entry, accounts[entry.account],
+      make_charged(quota_of(entry), entry.key(), value, Block::Extras::room, Charging::always));
 }
 
 void TableState::drop_extras_if_unused(Entry& entry) {
@@ -170,29 +204,32 @@ bool TableState::put(Draft& draft) {
   Entry& entry = *std::exchange(draft.entry_, nullptr);
   if (draft.block_) replace_block(entry, *draft.payer_, std::exchange(draft.block_, {}));
   if (entry.has_value) return false;
+  count_keys(1);
   note_presence(entry, true);
   return true;
 }
 
+void TableState::count_keys(std::int64_t more) {
+  key_count += static_cast<std::uint64_t>(more);
+  services.held().keys += static_cast<std::uint64_t>(more);
+}
+
 void TableState::note_presence(Entry& entry, bool is_present) {
   entry.has_value = is_present ? 1 : 0;
-  if (is_present) {
-    ++key_count;
-    ++services.held().keys;
-  } else {
-    --key_count;
-    --services.held().keys;
-  }
   KeyExtras* const extras = entry.block.extras();
   if (extras == nullptr) return;
-  for (const WaitLink& link : extras->waiting.readers) {
+  std::uint64_t count = 0;
+  for (const WaitLink& link : extras->waiting.several) {
     std::size_t& missing_count = link.wait->missing_count;
     is_present ? --missing_count : ++missing_count;
+    ++count;
   }
+  services.effects().spend(count / places_per_step);
 }
 
 void TableState::remove(Entry& entry) {
   services.effects().spend(1);
+  if (!is_gone(entry)) count_keys(-1);
   deadlines.set(entry, base::far_future);
   bind(entry, nullptr);
   entry.block.let_go_of_shared();
@@ -200,12 +237,36 @@ void TableState::remove(Entry& entry) {
   drop_if_unused(entry);
 }
 
-void TableState::bind(Entry& entry, Session* session) {
+void TableState::bind(Entry& entry, BoundKeys* keys) {
   KeyExtras* const extras = entry.block.extras();
-  if (extras == nullptr || extras->session == session) return;
-  extras->of_session.leave();
-  extras->session = session;
-  if (session != nullptr) session->bound_keys.append(extras->of_session);
+  if (extras == nullptr || extras->bound == keys) return;
+  if (extras->bound != nullptr) --extras->bound->count;
+  extras->among_bound.leave();
+  extras->bound = keys;
+  if (keys == nullptr) return;
+  keys->keys.append(extras->among_bound);
+  ++keys->count;
+}
+
+void TableState::let_go(std::unique_ptr<BoundKeys> keys) {
+  keys->are_gone = true;
+  count_keys(-static_cast<std::int64_t>(keys->count));
+  gone_keys.add(std::move(keys));
+  const int work_max = services.effects().work_left();
+  if (gone_keys.work(work_max) >= work_max) services.effects().backlog().add(gone_keys);
+}
+
+int GoneKeys::work(int work_max) {
+  int done = 0;
+  for (; done < work_max && !gone_.empty(); ++done) {
+    const Chain<KeyExtras>& keys = gone_.front()->keys;
+    if (keys.empty()) {
+      gone_.pop_front();
+    } else {
+      table_.remove(keys.first().entry);
+    }
+  }
+  return done;
 }
 
 void TableState::prefetch_removal(const Entry& entry) const {

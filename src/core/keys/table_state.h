@@ -2,9 +2,9 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include "core/keys/block.h"
@@ -12,6 +12,7 @@
 #include "core/keys/key_deadlines.h"
 #include "core/keys/key_index.h"
 #include "core/keys/key_wait.h"
+#include "core/keys/serving.h"
 #include "core/memory/hash.h"
 #include "core/memory/slab.h"
 #include "core/session/accounts.h"
@@ -24,15 +25,13 @@ namespace muster::core {
 /// What few keys have: somebody who waits there, or a session that the key goes with.
 struct KeyExtras {
   KeyExtras(TableState& its_table, Entry& its_entry) : table(its_table), entry(its_entry) {}
-  bool used() const {
-    return session != nullptr || !waiting.readers.empty() || !waiting.takers.empty();
-  }
+  bool used() const { return bound != nullptr || !waiting.empty(); }
 
   TableState& table;
   Entry& entry;
   Waiting waiting;
-  Session* session = nullptr;
-  ChainLink<KeyExtras> of_session{*this};
+  BoundKeys* bound = nullptr;  ///< those with which it goes
+  ChainLink<KeyExtras> among_bound{*this};
 };
 
 // Checked by tests/unit/core/memory_test.cpp.
@@ -40,6 +39,16 @@ struct KeyExtras {
 /// What a key takes beside its block: its slot, its place in the index, and room to grow of both.
 inline constexpr std::uint64_t entry_bytes = sizeof(Entry) + 8;
 inline constexpr std::uint64_t extras_bytes = sizeof(KeyExtras) + 16;
+inline constexpr std::uint64_t readers_bytes = sizeof(Readers) + 16;
+
+/// Whether it went with a session that has ended.
+inline bool is_gone(const Entry& entry) {
+  const KeyExtras* const extras = entry.block.extras();
+  return extras != nullptr && extras->bound != nullptr && extras->bound->are_gone;
+}
+inline bool is_present(const Entry& entry, Instant at) {
+  return entry.present_at(at) && !is_gone(entry);
+}
 
 /// Where a key is, or would be.
 struct Spot {
@@ -72,7 +81,22 @@ class Draft {
   bool made_extras_ = false;
 };
 
-/// The keys, how they come and go, and who is served then.
+struct TableState;
+
+/// Removes the keys of sessions that have ended: they are gone already.
+class GoneKeys final : public Backlog::Job {
+ public:
+  explicit GoneKeys(TableState& table) : table_(table) {}
+
+  void add(std::unique_ptr<BoundKeys> keys) { gone_.push_back(std::move(keys)); }
+  int work(int work_max) override;
+
+ private:
+  TableState& table_;
+  std::deque<std::unique_ptr<BoundKeys>> gone_;
+};
+
+/// The keys, how they come and go.
 struct TableState {
   TableState(EngineServices& its_services, Accounts& its_accounts)
       : services(its_services), accounts(its_accounts), hash_key(its_services.options().hash_key) {}
@@ -84,13 +108,15 @@ struct TableState {
     return static_cast<std::uint32_t>(keyed_hash(hash_key, key));
   }
 
-  /// A key whose deadline has passed is removed first.
+  /// A key whose deadline has passed, or that is gone, is removed first.
   Spot look(std::string_view key) { return look(key, hash_of(key)); }
   Spot look(std::string_view key, std::uint32_t hash) {
     Entry* const entry = index.find(key, hash);
-    const bool has_expired = entry != nullptr && entry->deadline != base::far_future &&
-                             entry->deadline <= services.now();
-    return has_expired ? look_after_removal(*entry, key, hash) : Spot{key, hash, entry};
+    if (entry == nullptr) return {key, hash, nullptr};
+    const bool has_expired =
+        entry->deadline != base::far_future && entry->deadline <= services.now();
+    if (has_expired || is_gone(*entry)) return look_after_removal(*entry, key, hash);
+    return {key, hash, entry};
   }
   /// The key's entry if it has a value now.
   Entry* find(std::string_view key) {
@@ -109,8 +135,12 @@ struct TableState {
   }
 
   /// What is stored as a payload, when it is long, becomes one. Nothing: the quota refuses.
-  std::optional<NewValue> make_value(Account& payer, std::string_view first,
-                                     std::string_view second = {});
+  std::optional<NewValue> make_value(Account& payer, std::string_view first) {
+    return make_value(payer, {}, first, {});
+  }
+  /// The same of two pieces, the first of which may be the value of the entry.
+  std::optional<NewValue> make_value(Account& payer, const Spot& spot, std::string_view first,
+                                     std::string_view second);
 
   /// Whether the key is to be bound to a session.
   enum class Binding : bool { none, room };
@@ -127,8 +157,10 @@ struct TableState {
   void drop_extras_if_unused(Entry& entry);
   void drop_if_unused(Entry& entry);
 
-  /// The session that it goes with; null: none. Another one needs extras.
-  void bind(Entry& entry, Session* session);
+  /// The keys of a session with which it goes; null: none. Others need extras.
+  void bind(Entry& entry, BoundKeys* keys);
+  /// From now on they are absent.
+  void let_go(std::unique_ptr<BoundKeys> keys);
 
   /// Takes the value away; the entry goes too unless somebody waits there.
   void remove(Entry& entry);
@@ -136,12 +168,15 @@ struct TableState {
   /// most `work_max`.
   int expire(int work_max);
 
-  /// Answers all who waited for these keys, which have just become present: first those who
-  /// read, in the order in which they came, then one who takes per key.
-  void serve(std::span<Entry* const> appeared);
-
-  /// Whether all keys of the wait are there, after removing those whose deadline has passed.
-  bool complete(KeyWait& wait);
+  /// The value, for whoever reads its bytes.
+  std::string_view whole_value(const Entry& entry) {
+    if (entry.block.is_shared()) services.effects().long_copies().make_whole(entry.block.shared());
+    return entry.value();
+  }
+  /// The value as a payload, which it becomes if it is short.
+  Payload shared_value(const Entry& entry);
+  /// Lets the entry have it so.
+  void share_value(Entry& entry);
 
   EngineServices& services;
   Accounts& accounts;
@@ -150,7 +185,8 @@ struct TableState {
   KeyIndex index{entries};
   KeyDeadlines deadlines{services, entries, this};
   std::uint64_t key_count = 0;
-  std::uint64_t last_wait = 0;
+  Serving serving{*this, services};
+  GoneKeys gone_keys{*this};
 
  private:
   friend class Draft;
@@ -162,11 +198,11 @@ struct TableState {
   /// Takes over its extras. The block is charged to the payer, and so is the entry from now on.
   void replace_block(Entry& entry, const Account& payer, Block block);
   bool make_extras(Entry& entry, Charging charging);
-  void share_value(Entry& entry);
+  Payload join_later(Quota& quota, const Spot& spot, std::string_view first,
+                     std::string_view second);
   void prefetch_removal(const Entry& entry) const;
   void note_presence(Entry& entry, bool is_present);
-  void serve_readers(std::span<Entry* const> appeared);
-  void serve_one_taker(Entry& entry);
+  void count_keys(std::int64_t more);
 };
 
 }  // namespace muster::core

@@ -31,6 +31,13 @@ inline Answer value_answer(const Entry& entry) {
   return answer;
 }
 
+inline Answer value_answer(const Payload& value) {
+  Answer answer;
+  wire::Writer(answer.head).u32(static_cast<std::uint32_t>(value->view().size()));
+  answer.tail = value;
+  return answer;
+}
+
 /// A wire::AppliedReply that tells what is there instead; null: nothing.
 inline Answer not_applied_answer(const Entry* present) {
   if (present == nullptr) return answer_of(wire::AppliedReply{});

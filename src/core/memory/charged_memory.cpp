@@ -64,11 +64,14 @@ void ChargedMemory::release() {
   allocated_bytes_ = 0;
 }
 
-bool ChargedMemory::is_mostly(std::string_view bytes) const {
+bool ChargedMemory::has(std::string_view bytes) const {
   const std::less_equal<const char*> is_not_after;
-  const bool is_within = is_not_after(begin(), bytes.data()) &&
-                         is_not_after(bytes.data() + bytes.size(), begin() + size_bytes_);
-  return size_bytes_ != 0 && is_within && bytes.size() >= allocated_bytes_ - allocated_bytes_ / 8;
+  return size_bytes_ != 0 && is_not_after(begin(), bytes.data()) &&
+         is_not_after(bytes.data() + bytes.size(), begin() + size_bytes_);
+}
+
+bool ChargedMemory::is_mostly(std::string_view bytes) const {
+  return has(bytes) && bytes.size() >= allocated_bytes_ - allocated_bytes_ / 8;
 }
 
 Payload ChargedMemory::take_over(Quota& quota, std::string_view bytes, Charging charging) {

@@ -31,6 +31,9 @@ class ChargedMemory {
   bool grow(std::size_t size_bytes, std::size_t later_bytes, Charging charging);
   void release();
 
+  std::string_view all() const { return {memory_.get(), size_bytes_}; }
+  /// Whether `bytes` lie in it.
+  bool has(std::string_view bytes) const;
   /// Whether little of it is not `bytes`.
   bool is_mostly(std::string_view bytes) const;
   /// `bytes` of it as a payload, which holds all of it; then this is empty. Null when the quota

@@ -95,6 +95,23 @@ Payload make_payload_joined(Quota& quota, std::string_view first, std::string_vi
   return std::move(made.payload);
 }
 
+namespace {
+
+class PartOfBytes final : public ChargedBytes {
+ public:
+  PartOfBytes(Payload whole, std::string_view bytes)
+      : ChargedBytes(bytes), whole_(std::move(whole)) {}
+
+ private:
+  Payload whole_;
+};
+
+}  // namespace
+
+Payload part_of(Payload whole, std::string_view bytes) {
+  return std::make_shared<const PartOfBytes>(std::move(whole), bytes);
+}
+
 Payload make_payload_always(Quota& quota, std::string bytes) {
   const std::uint64_t charged_bytes = bytes.size() + payload_overhead_bytes;
   quota.charge_always(charged_bytes);

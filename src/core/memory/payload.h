@@ -40,6 +40,9 @@ Payload make_payload(Quota& quota, std::string_view bytes, Charging charging = C
 /// Of the two one after the other.
 Payload make_payload_joined(Quota& quota, std::string_view first, std::string_view second);
 
+/// A part of the bytes of another one, which it keeps. Charged as nothing of its own.
+Payload part_of(Payload whole, std::string_view bytes);
+
 /// Of bytes that are owned already, not copied. Charged in any case.
 Payload make_payload_always(Quota& quota, std::string bytes);
 

@@ -9,7 +9,7 @@
 
 #include "core/memory/chain.h"
 #include "core/memory/quota.h"
-#include "core/session/tallied.h"
+#include "core/memory/tallied.h"
 
 // Who is charged for what: a unit for all that its connections have, and below it an account for
 // what they have in one namespace.

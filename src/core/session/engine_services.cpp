@@ -31,7 +31,7 @@ EngineServices::EngineServices(Options options)
 EngineServices::~EngineServices() = default;
 
 void EngineServices::begin_event(Instant now) {
-  effects_.begin_event();
+  effects_.begin_event(options_.work_per_event_max);
   brought_in_ = nullptr;
   brought_.reset();
   clock_.observe(now);
@@ -134,12 +134,22 @@ void EngineServices::fail(Parked& parked, Error error) {
 }
 
 Payload EngineServices::keep_brought(Quota& quota, std::string_view bytes, Charging charging) {
-  if (brought_in_ == nullptr || !brought_in_->is_mostly(bytes)) {
+  if (brought_in_ != nullptr && brought_in_->is_mostly(bytes)) {
+    brought_ = brought_in_->take_over(quota, bytes, charging);
+    return brought_;
+  }
+  const bool may_be_kept =
+      brought_ != nullptr || (brought_in_ != nullptr && brought_in_->has(bytes));
+  if (effects_.may_copy(bytes.size()) || !may_be_kept) {
     effects_.spend_on_copying(bytes.size());
     return make_payload(quota, bytes, charging);
   }
-  brought_ = brought_in_->take_over(quota, bytes, charging);
-  return brought_;
+  // Until the copy is made, all that the request has brought is kept.
+  if (brought_ == nullptr) brought_ = brought_in_->take_over(quota_, brought_in_->all(), charging);
+  if (brought_ == nullptr) return nullptr;
+  std::vector<CopyPart> parts(1);
+  parts[0].value = part_of(brought_, bytes);
+  return effects_.long_copies().begin(quota, std::move(parts), charging);
 }
 
 void EngineServices::deliver(Session& session, std::uint64_t request_id, wire::Operation operation,

@@ -56,8 +56,9 @@ class EngineServices {
   void answer(Parked& parked, Answer&& answer);
   void fail(Parked& parked, Error error);
 
-  /// What the request in hand brings, to be kept: a copy, or all the memory that it came in. Null
-  /// when the quota refuses, or the system.
+  /// What the request in hand brings, to be kept: a copy, or all the memory that it came in. A copy
+  /// that is too long for the event is made by later ones. Null when the quota refuses, or the
+  /// system.
   Payload keep_brought(Quota& quota, std::string_view bytes, Charging charging);
 
   /// For events and log lines; answers go through here.
@@ -97,7 +98,7 @@ class EngineServices {
   AnswerCache cache_{held_.cached_results};
   EffectList effects_;
   ChargedMemory* brought_in_ = nullptr;  ///< where the request in hand lies; null: elsewhere
-  Payload brought_;                      ///< what was kept of it: its views lie there
+  Payload brought_;                      ///< all of it, if it is kept: its views lie there
 };
 
 /// The answer that `error` is.

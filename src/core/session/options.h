@@ -23,6 +23,11 @@ struct Options {
   std::uint32_t groups_per_namespace_max = 4096;
   std::uint32_t open_rounds_max = 1024;      ///< per group
   std::uint32_t list_slots_per_page = 1024;  ///< work of one page, matching or not
+  /// Keys at which waits for several keys stand, per namespace; one session may take as many as it
+  /// leaves free.
+  std::uint32_t waits_for_several_max = 262144;
+  /// So many steps of what can be put off an event does itself, and as many each later one.
+  std::uint32_t work_per_event_max = 1024;
 
   /// If nothing was handled for longer than this, the rim says so by `Late`. It calls `Advance` at
   /// least four times as often.

@@ -46,6 +46,14 @@ struct Parked {
   std::unique_ptr<Wait> wait;
 };
 
+/// The keys that go with a session. When it ends all of them are gone at once, and are removed in
+/// pieces.
+struct BoundKeys {
+  Chain<KeyExtras> keys;
+  std::uint64_t count = 0;
+  bool are_gone = false;
+};
+
 using ParkedByRequest = std::unordered_map<std::uint64_t, Parked>;
 
 struct Session {
@@ -77,12 +85,13 @@ struct Session {
   std::uint64_t cached_bytes = 0;         ///< of the heads above, without those that were parked
   std::uint32_t cached_parked_count = 0;  ///< of those above that were parked
 
-  std::vector<Member*> members;          ///< one per epoch that it has not moved on from
-  std::uint32_t claimants = 0;           ///< joiners that wait for a sign of life of this session
-  Chain<KeyExtras> bound_keys;           ///< the keys that go with this session
-  ChainLink<Session> of_process{*this};  ///< among the sessions of its process
-  ChainLink<Session> of_unit{*this};     ///< among those of its unit
-  bool ended = false;                    ///< over, but its memory stays until the next event
+  std::vector<Member*> members;           ///< one per epoch that it has not moved on from
+  std::uint32_t claimants = 0;            ///< joiners that wait for a sign of life of this session
+  std::unique_ptr<BoundKeys> bound_keys;  ///< null: there were none
+  std::uint64_t places_of_several = 0;    ///< that its waits for several keys have at them
+  ChainLink<Session> of_process{*this};   ///< among the sessions of its process
+  ChainLink<Session> of_unit{*this};      ///< among those of its unit
+  bool ended = false;                     ///< over, but its memory stays until the next event
 };
 
 /// One request in hand: everything about it but its body.

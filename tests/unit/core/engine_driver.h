@@ -16,8 +16,12 @@ class EngineDriver {
  public:
   explicit EngineDriver(core::Options options = {}) : engine(std::move(options)) {}
 
-  /// Leaves the effects in `effects`.
+  /// Leaves the effects in `effects`, with those of what the event puts off.
   void apply(const core::Event& event) {
+    apply_alone(event);
+    while (works_off && engine.has_backlog()) apply_alone(core::Continue{});
+  }
+  void apply_alone(const core::Event& event) {
     for (core::Effect& effect : engine.apply(event, now)) {
       if (auto* reply = std::get_if<core::SendReply>(&effect)) {
         reply->head += std::exchange(reply->value, {});  // it is good until the next event only
@@ -94,6 +98,7 @@ class EngineDriver {
   }
 
   core::Engine engine;
+  bool works_off = true;
   core::Instant now{std::chrono::seconds(1000)};
   std::vector<core::Effect> effects;
 

@@ -199,7 +199,8 @@ TEST_CASE("status names the other namespaces in which requests are parked, as lo
   for (int number = 0; number < 20; ++number) others.push_back(driver.connect(nth("n", number)));
   const auto told = [&](std::string_view name) {
     const auto reply = driver.reply(driver.ask(own, wire::Status{}));
-    for (const auto& [field, value] : wire::decode_body<wire::StatusReply>(reply->head)->fields) {
+    const auto status = wire::decode_body<wire::StatusReply>(reply->head);
+    for (const auto& [field, value] : status->fields) {
       if (field == name) return std::string(value);
     }
     return std::string();

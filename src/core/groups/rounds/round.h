@@ -8,7 +8,7 @@
 #include "core/groups/abandoned_deadline.h"
 #include "core/groups/rounds/round_call.h"
 #include "core/groups/rounds/round_values.h"
-#include "core/session/tallied.h"
+#include "core/memory/tallied.h"
 
 namespace muster::core {
 

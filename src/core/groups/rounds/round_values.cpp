@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/session/reply.h"
+#include "wire/writer.h"
 
 namespace muster::core {
 
@@ -55,15 +56,40 @@ std::string RoundValues::joined() const {
   return body;
 }
 
+/// The same bytes, which come in later events.
+Payload RoundValues::join_later() const {
+  std::vector<CopyPart> parts(by_rank_.size());
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    CopyPart& part = parts[rank];
+    part.value = by_rank_[rank]->value;
+    wire::Writer writer(part.text);
+    if (rank == 0) {
+      writer.u32(0);  // unconfirmed ranks
+      writer.u32(static_cast<std::uint32_t>(parts.size()));
+    }
+    writer.u32(static_cast<std::uint32_t>(part.value->view().size()));
+  }
+  return shelf_.effects().long_copies().begin(shelf_.quota(), std::move(parts), Charging::always);
+}
+
 bool RoundValues::gather(std::uint64_t round, const RoundCall& call) {
+  Payload later;
   std::string body;
   try {
-    body = joined();
+    EffectList& effects = shelf_.effects();
+    if (effects.may_copy(bytes_) && effects.long_copies().empty()) {
+      effects.spend_on_copying(bytes_);
+      body = joined();
+    } else {
+      later = join_later();
+      if (later == nullptr) return false;
+    }
   } catch (const std::bad_alloc&) {
     return false;
   }
   clear();  // first: a value is not held twice
-  common_ = &shelf_.store_always(RoundPlace{round, call.root}, call.codec, std::move(body));
+  Payload value = later ? std::move(later) : make_payload_always(shelf_.quota(), std::move(body));
+  common_ = &shelf_.store_always(RoundPlace{round, call.root}, call.codec, std::move(value));
   return true;
 }
 

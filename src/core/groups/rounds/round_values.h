@@ -21,8 +21,8 @@ class RoundValues {
   bool store(const Member& member, const wire::CollectiveCall& request);
   /// Removes what `rank` has brought to a round that is not decided.
   void withdraw(const RoundCall& call, std::uint32_t rank);
-  /// Joins what all have brought to the RoundReply that they get. False: the system gives the
-  /// server no memory for it, and nothing has changed.
+  /// Joins what all have brought to the RoundReply that they get, or begins to, if it is long.
+  /// False: the system gives the server no memory for it, and nothing has changed.
   bool gather(std::uint64_t round, const RoundCall& call);
   /// From now on they expire.
   void let_age();
@@ -45,6 +45,7 @@ class RoundValues {
 
  private:
   std::string joined() const;
+  Payload join_later() const;
   void remove(std::uint32_t rank);
 
   Shelf& shelf_;

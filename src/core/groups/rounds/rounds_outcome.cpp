@@ -70,7 +70,6 @@ void Rounds::close(const Failure& failure) {
 
 /// All that was asked for is there: the outcome is what every rank of the round gets.
 void Rounds::finish(Round& round) {
-  if (round.call.gathers()) services_.effects().spend_on_copying(round.values.bytes());
   if (round.call.gathers() && !round.values.gather(round.number, round.call)) {
     quota_.set_short(true);
     Error error = answers_.error(ErrorCode::resource_exhausted, round);

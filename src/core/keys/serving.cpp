@@ -1,0 +1,86 @@
+#include "core/keys/serving.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/keys/table_state.h"
+#include "core/keys/value_answers.h"
+
+// How those are served who waited for keys that have just come. What each gets is decided at once.
+// As many as the event may are told in it: they read one value, and borrow it until the replies are
+// put together; when somebody takes it too, and it goes at once, they share it. If there are more,
+// all share it, and the others are told by later events.
+
+namespace muster::core {
+
+/// Whether all keys of the wait are there, after removing those that are not any more.
+bool Serving::complete(KeyWait& wait) {
+  for (const WaitLink& link : wait.links) {
+    Entry& entry = *link.entry;
+    if (entry.has_value && !is_present(entry, table_.services.now())) table_.remove(entry);
+  }
+  return wait.missing_count == 0;
+}
+
+void Serving::serve(std::span<Entry* const> appeared) {
+  Decision decision;
+  decide_readers(appeared, decision);
+  decide_several(appeared, decision);
+  if (!decision.empty()) {
+    // Nobody is told before those for whom it was decided earlier.
+    int left = late_answers_.empty() ? table_.services.effects().work_left() : 0;
+    if (decision.count() > static_cast<std::size_t>(left)) decision.keep_values(table_);
+    KeyWait* wait = decision.next();
+    for (; wait != nullptr && left > 0; wait = decision.next(), --left) {
+      table_.services.answer(wait->parked, decision.answer(*wait));
+    }
+    if (wait != nullptr) late_answers_.add(std::move(decision));
+  }
+  for (Entry* entry : appeared) serve_one_taker(*entry);
+}
+
+/// All who wait for one of these keys, and no other.
+void Serving::decide_readers(std::span<Entry* const> appeared, Decision& decision) {
+  for (Entry* entry : appeared) {
+    KeyExtras* const extras = entry->block.extras();
+    if (extras == nullptr || extras->waiting.readers == nullptr) continue;
+    if (!extras->waiting.takers.empty()) table_.share_value(*entry);
+    decision.add(std::move(entry->block.extras()->waiting.readers), entry);
+    table_.drop_extras_if_unused(*entry);
+  }
+}
+
+/// Those for whom these were the last of several keys.
+void Serving::decide_several(std::span<Entry* const> appeared, Decision& decision) {
+  std::vector<std::pair<std::uint64_t, KeyWait*>> ready;
+  for (const Entry* entry : appeared) {
+    const KeyExtras* const extras = entry->block.extras();
+    if (extras == nullptr) continue;
+    for (const WaitLink& link : extras->waiting.several) {
+      KeyWait& wait = *link.wait;
+      if (wait.missing_count != 0 || std::exchange(wait.queued, true)) continue;
+      ready.emplace_back(wait.number, &wait);
+    }
+  }
+  if (ready.empty()) return;
+  std::sort(ready.begin(), ready.end());
+  Quota& quota = ready.front().second->parked.session.account.quota;
+  auto told = std::make_unique<Readers>(quota, nullptr);
+  for (const auto& [number, wait] : ready) {
+    wait->queued = false;
+    if (complete(*wait)) wait->decide(*told);
+  }
+  if (told->count != 0) decision.add(std::move(told), nullptr);
+}
+
+void Serving::serve_one_taker(Entry& entry) {
+  const KeyExtras* const extras = entry.block.extras();
+  if (extras == nullptr || extras->waiting.takers.empty()) return;
+  KeyWait& winner = *extras->waiting.takers.first().wait;
+  table_.services.answer(winner.parked,
+                         value_answer(entry));  // which is kept, so has the value itself
+  table_.remove(entry);
+}
+
+}  // namespace muster::core

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/keys/decision.h"
+
+namespace muster::core {
+
+/// Serves those who wait for keys of a table.
+class Serving {
+ public:
+  Serving(TableState& table, EngineServices& services) : table_(table), late_answers_(services) {}
+
+  /// Decides for all who waited for these keys, which have just become present: first those who
+  /// read, in the order in which they came, then one who takes per key.
+  void serve(std::span<Entry* const> appeared);
+
+  std::uint64_t last_wait = 0;          ///< the number of the one that came last
+  std::uint64_t places_of_several = 0;  ///< that waits for several keys have at keys
+
+ private:
+  void decide_readers(std::span<Entry* const> appeared, Decision& decision);
+  void decide_several(std::span<Entry* const> appeared, Decision& decision);
+  bool complete(KeyWait& wait);
+  void serve_one_taker(Entry& entry);
+
+  TableState& table_;
+  LateAnswers late_answers_;
+};
+
+}  // namespace muster::core
