@@ -58,6 +58,8 @@ Plan::Plan(std::uint64_t its_seed) : seed(its_seed) {
   has_observer = random.one_in(5);
   options.hash_key = {random.next(), random.next()};
   options.incarnation = 1 + random.below(1000);
+  // In every second story events put off most of what they may.
+  if (options.hash_key[0] % 2 == 0) options.work_per_event_max = 1 + options.hash_key[1] % 8;
 }
 
 void Plan::plan_groups(Random& random) {
