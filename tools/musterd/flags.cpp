@@ -36,7 +36,8 @@ nothing: there is nothing to reload.
 
 Exit codes:
   0  stopped in order, or printed what was asked for
-  1  the system refused something, or memory was out while it served and what it kept is lost
+  1  the system refused something, such as random numbers, without which nothing is served;
+     or memory was out while it served and what it kept is lost
   2  a flag, a variable, a line of the file or a limit is wrong
   3  another program listens on an address
   4  an address is not loopback and --allow-unauthenticated was not given, or the system does not
