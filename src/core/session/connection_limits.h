@@ -26,8 +26,9 @@ struct ConnectionLimits {
   /// So many are waited for until they have taken their last bytes.
   std::uint32_t leaving_connections_max = 256;
 
-  /// How long a hello may take, and the last bytes of a connection that the server ends.
-  Duration hello_time{std::chrono::seconds(2)};
+  /// How long a hello may take: many who come at once have it only when they have all connected.
+  Duration hello_time{std::chrono::seconds(10)};
+  /// And the last bytes of a connection that the server ends.
   Duration leaving_time{std::chrono::seconds(1)};
   Duration leaving_time_at_stop{std::chrono::milliseconds(500)};
 

@@ -146,7 +146,7 @@ TEST_CASE("a hello cut at each byte disturbs nobody") {
   check_serves(member);
 }
 
-TEST_CASE("a hello that stalls is refused after 2 s") {
+TEST_CASE("a hello that stalls is refused after 10 s") {
   const Server server = start_disturbed_server();
   RawClient silent(server.addresses().front());
   RawClient truncated(server.addresses().front());
@@ -159,8 +159,8 @@ TEST_CASE("a hello that stalls is refused after 2 s") {
     CHECK(client->is_closed());
   }
   const auto took = std::chrono::steady_clock::now() - began;
-  CHECK(took > 1500ms);
-  CHECK(took < 10s);
+  CHECK(took > 9500ms);
+  CHECK(took < 25s);
 }
 
 TEST_CASE("a server that is full says so, and goes on when somebody has left") {
