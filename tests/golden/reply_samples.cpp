@@ -46,6 +46,15 @@ wire::InspectGroupReply forming() {
   return reply;
 }
 
+/// With an optional field.
+Sample regrouped_sample(const wire::MemberEntry& live, const wire::MemberEntry& lost) {
+  Sample sample = reply_sample("reply_members_regrouped",
+                               "Who is in the group, and which ranks they had before it regrouped.",
+                               wire::MembersReply{{live, lost}, {2, std::nullopt}});
+  sample.cut_may_decode = true;
+  return sample;
+}
+
 }  // namespace
 
 std::vector<Sample> reply_samples() {
@@ -74,9 +83,7 @@ std::vector<Sample> reply_samples() {
       reply_sample("reply_formed", "join, regroup: the epoch that has formed.",
                    wire::FormedReply{7, 2, 4, 0, 1, 3600s}),
       reply_sample("reply_members", "Who is in the group.", wire::MembersReply{{live, lost}}),
-      reply_sample("reply_members_regrouped",
-                   "Who is in the group, and which ranks they had before it regrouped.",
-                   wire::MembersReply{{live, lost}, {2, std::nullopt}}),
+      regrouped_sample(live, lost),
       reply_sample("reply_round_barrier",
                    "A barrier is decided; for the hosting rank: who has not confirmed.",
                    wire::RoundReply{{{3, 3}, {9, 12}}, {}}),

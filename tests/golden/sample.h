@@ -17,7 +17,7 @@ struct Sample {
   std::string bytes;            ///< as src/wire encodes it
   Annotator annotated;          ///< as the annotator encodes it
   bool framed = true;           ///< header and body; else a hello of fixed size
-  bool cut_may_decode = false;  ///< an error cut between two of its fields is a shorter error
+  bool cut_may_decode = false;  ///< a message cut before an optional field is a shorter one
   /// Decodes any bytes as this kind of message and encodes what came out.
   std::function<Result<std::string>(std::string_view)> again;
 };

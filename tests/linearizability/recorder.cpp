@@ -56,7 +56,7 @@ std::optional<Error> Recorder::ask(const std::string& key, Operation& operation)
     case Kind::take: return found(operation, store_.take(key, Duration{0}));
     case Kind::set: {
       const auto set = store_.set(key, operation.argument, {}, call_timeout);
-      return set ? std::optional<Error>() : set.error();
+      return set.has_value() ? std::optional<Error>() : set.error();
     }
     case Kind::add: {
       const auto sum = store_.add(key, std::stoll(operation.argument), call_timeout);
