@@ -35,6 +35,7 @@ void Stopping::tell(const std::string& reason, std::uint64_t own_sessions) {
   while (!connections_.newcomers().empty()) {
     hellos_.refuse(connections_.newcomers().first(), error);
   }
+  log_.tell_left_out(base::far_future);
   log_.line(LogLevel::info, "stopping: " + reason);
 }
 

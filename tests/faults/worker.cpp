@@ -354,7 +354,7 @@ json Worker::empty(const json& command, Duration timeout) {
   const auto held = store();
   for (int count = 0; count < command.at("count"); ++count) {
     const auto removed = held->remove("big" + std::to_string(count), timeout);
-    if (!removed) return described(removed.error());
+    if (!removed.has_value()) return described(removed.error());
   }
   return {{"code", "ok"}};
 }
