@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <initializer_list>
 #include <string_view>
@@ -25,6 +26,8 @@ class Views {
   Views(const Container& container) : made_(container.begin(), container.end()) {}
   Views(Span<const View> row) : given_(row) {}
   Views(const std::vector<View>& row) : given_(row) {}
+  template <std::size_t size>
+  Views(const std::array<View, size>& row) : given_(row.data(), size) {}
 
   operator Span<const View>() const { return made_.empty() ? given_ : Span<const View>(made_); }
   std::size_t size() const { return made_.empty() ? given_.size() : made_.size(); }

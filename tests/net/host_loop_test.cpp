@@ -117,7 +117,7 @@ TEST_CASE("timers make the descriptor readable, whether they were set in a turn 
 TEST_CASE("more that is ready than a turn takes keeps the descriptor readable") {
   const auto io = IoThread::create_for_host_loop();
   std::vector<std::unique_ptr<Ready>> watchers;
-  for (int count = 0; count < 300; ++count) watchers.push_back(std::make_unique<Ready>(*io));
+  for (int count = 0; count < 1100; ++count) watchers.push_back(std::make_unique<Ready>(*io));
   const auto all_are_told = [&] {
     for (const auto& watcher : watchers) {
       if (watcher->told_count == 0) return false;

@@ -22,16 +22,18 @@ void ConnectionState::connect(Instant now) {
 void ConnectionState::greet(Instant now) {
   phase_ = Phase::greeting;
   began_ = now;
+  may_have_moved_ = stands_;
 }
 
 void ConnectionState::establish() {
   phase_ = Phase::idle;
   stands_ = true;
-  is_doubted_ = false;
+  is_doubted_ = may_have_moved_ = false;
   server_is_dead_ = false;
 }
 
 void ConnectionState::fail(AttemptOutcome attempt, Instant now) {
+  if (attempt == AttemptOutcome::answered) may_have_moved_ = false;
   phase_ = established() ? Phase::idle : Phase::waiting;
   if (attempt != AttemptOutcome::answered) server_is_dead_ = attempt == AttemptOutcome::refused;
   // A long attempt was a wait itself.
@@ -41,19 +43,20 @@ void ConnectionState::fail(AttemptOutcome attempt, Instant now) {
 }
 
 void ConnectionState::doubt(Instant now) {
+  if (!is_doubted_) doubted_ = now;
   is_doubted_ = true;
   if (phase_ == Phase::idle) seek(now);
 }
 
-bool ConnectionState::trust() {
-  is_doubted_ = false;
+bool ConnectionState::trust(Instant answered) {
   server_is_dead_ = false;
-  if (phase_ == Phase::greeting) return false;
+  if (may_have_moved_ || answered < doubted_) return false;
+  is_doubted_ = false;
   return std::exchange(phase_, Phase::idle) == Phase::connecting;
 }
 
 void ConnectionState::lose(Instant now) {
-  stands_ = is_doubted_ = false;
+  stands_ = is_doubted_ = may_have_moved_ = false;
   if (phase_ == Phase::idle) seek(now);
 }
 

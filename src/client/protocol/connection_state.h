@@ -19,8 +19,9 @@ enum class AttemptOutcome : std::uint8_t {
 
 /// Whether a connection stands, where the attempt to make one is, and when the next one is due.
 ///
-/// A connection that is silent is doubted, and another one sought beside it. Whichever is heard
-/// first is used: the old one is trusted again, or the new one takes its place.
+/// A connection that is silent is doubted, and another one sought beside it. If it answers what
+/// was sent since, before that one has said hello, it is trusted again; else the new one takes its
+/// place.
 ///
 /// The server counts as dead when an attempt was refused, and as alive again, if cut off, when one
 /// came to nothing; a server that answers "not now" proves neither.
@@ -59,14 +60,16 @@ class ConnectionState {
   void try_by(Instant latest) { retry_at_ = std::min(retry_at_, latest); }
   /// The connection that stands is silent: an attempt is due beside it.
   void doubt(Instant now);
-  /// It is heard again. An attempt that has said hello goes on: the server may have accepted it.
+  /// What was sent then is answered on it. Where an attempt beside it has said hello it stays
+  /// doubted, until that is answered or the next attempt is: the server may have accepted it, and
+  /// closed this one.
   ///
   /// returns  whether an attempt to connect is to be ended
-  bool trust();
+  bool trust(Instant answered);
   /// The connection that stood is over. If none is sought, the next attempt is due, at once if it
   /// had been of use.
   void lose(Instant now);
-  void close() { phase_ = Phase::idle, stands_ = is_doubted_ = false; }
+  void close() { phase_ = Phase::idle, stands_ = is_doubted_ = may_have_moved_ = false; }
 
   /// The connection is of use.
   void prove() { backoff_.reset(), is_useful_ = true; }
@@ -86,6 +89,8 @@ class ConnectionState {
   Instant opened_{};
   bool stands_ = false;
   bool is_doubted_ = false;
+  Instant doubted_{};            ///< when the doubt began
+  bool may_have_moved_ = false;  ///< to an attempt that has said hello
   Instant retry_at_{};
   Instant began_{};
   Instant overdue_at_{};

@@ -18,8 +18,6 @@ bool ends_session(ErrorCode code) {
 void Protocol::on(const Received& input, Instant now) {
   if (connection_.stands() && !input.of_attempt) {
     liveness_.hear(now);
-    const bool ends_attempt = connection_.is_doubted() && connection_.trust();
-    if (ends_attempt) effects_.add(Disconnect{Disconnect::Which::attempt});
     incoming_.push(input.bytes);
     read_frames(now);
     incoming_.settle();
@@ -71,6 +69,9 @@ Result<void> Protocol::read_frame(const wire::Frame& frame, Instant now) {
         connection_.prove();
         broken_off_count_ = 0;
         requests_.confirm(heartbeat->serial);
+        // Other bytes may be older than the silence.
+        const bool ends_attempt = connection_.is_doubted() && connection_.trust(heartbeat->sent);
+        if (ends_attempt) effects_.add(Disconnect{Disconnect::Which::attempt});
       }
       return {};
     case wire::FrameType::goodbye: read_goodbye(frame, now); return {};
