@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::array<std::string_view, 5> keys = {"a", "b", "c", "d", "e"};
+constexpr std::array<std::string_view, 5> few_keys = {"a", "b", "c", "d", "e"};
 constexpr std::uint32_t without_end = 1U << 30;
 constexpr std::size_t long_value_bytes = 5000;
 
@@ -202,7 +202,7 @@ class SlicesPlay {
     apply(core::Advance{});
   }
 
-  std::string_view some_key() { return keys[random_() % keys.size()]; }
+  std::string_view some_key() { return few_keys[random_() % few_keys.size()]; }
   std::vector<std::string_view> some_keys() {
     std::vector<std::string_view> some;
     for (auto count = 1 + random_() % 3; count > 0; --count) some.push_back(some_key());
