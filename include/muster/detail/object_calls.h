@@ -173,14 +173,15 @@ class ObjectCall {
 
   /// Received, if it can be decoded.
   template <class Codec, class T>
-  Result<Received<T>> received(Result<Delivery>&& delivery) const {
-    if (!delivery) return std::move(delivery).error();
-    Result<T> object = decode<Codec, T>(delivery->bytes());
+  Result<Received<T>> received(Result<Delivery>&& result) const {
+    if (!result) return std::move(result).error();
+    Delivery delivery = *std::move(result);  // it is over before the handler runs
+    Result<T> object = decode<Codec, T>(delivery.bytes());
     if (!object.has_value()) {
-      object.error().stream = delivery->position();
-      return blamed(std::move(object).error(), delivery->position().source);
+      object.error().stream = delivery.position();
+      return blamed(std::move(object).error(), delivery.position().source);
     }
-    return Received<T>{*std::move(object), delivery->accept().sequence};
+    return Received<T>{*std::move(object), delivery.accept().sequence};
   }
 
   template <class Codec, class T>
