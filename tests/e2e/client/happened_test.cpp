@@ -231,7 +231,9 @@ class Scene {
   /// All calls have failed, each with one of the codes, and say what they must.
   void check_ends(const std::vector<ErrorCode>& codes) {
     const Calls unchanging = reads();
-    for (const auto& [name, error] : ends_.await_all(calls_.size())) {
+    for (const auto& ended : ends_.await_all(calls_.size())) {
+      const auto& name = ended.first;
+      const auto& error = ended.second;
       CAPTURE(name);
       REQUIRE(error.has_value());
       CAPTURE(error->message());

@@ -42,17 +42,17 @@ TEST_CASE("keys, entries of lists, and pages of memory that are copied cost a st
   EngineDriver driver;
   const core::ConnectionId a = driver.connect();
   wire::MultiSet pairs;
-  wire::Exists keys;
+  wire::Exists exists;
   std::vector<std::string> names;
   for (int number = 0; number < 100; ++number) names.push_back(nth("k", number));
   for (const std::string& name : names) {
     pairs.entries.push_back({name, "v"});
-    keys.keys.push_back(name);
+    exists.keys.push_back(name);
   }
   CHECK(work_of(driver, a, pairs) == 102);
-  CHECK(work_of(driver, a, keys) == 102);
+  CHECK(work_of(driver, a, exists) == 102);
   CHECK(work_of(driver, a, wire::List{wire::ListKind::keys, "k", 0, 0}) == 102);
-  CHECK(work_of(driver, a, wire::Remove{keys.keys}) == 202);  // looks for them, and they go
+  CHECK(work_of(driver, a, wire::Remove{exists.keys}) == 202);  // looks for them, and they go
 
   const std::string value(40960, 'v');
   CHECK(work_of(driver, a, wire::Set{"k", value, {}, false, false}) == 12);
