@@ -57,7 +57,8 @@ std::string printable_json(std::string_view json) {
       text += bytes;
     } else {  // none of those lies above U+FFFF
       std::array<char, 8> escape{};
-      std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(next.point));
+      std::snprintf(escape.data(), escape.size(), "\\u%04x",
+                    static_cast<unsigned>(next.point & 0xffffU));
       text += escape.data();
     }
   }
