@@ -95,7 +95,7 @@ class Pieces {
     fuzz::require(expected(frame.header).body == frame.body, "the same body comes out");
     core::ChargedMemory* const memory = assembler_.memory_of_frame();
     if (memory == nullptr || !memory->is_mostly(frame.body)) return;
-    if (core::Payload kept = memory->take_over(quota_, frame.body))
+    if (core::Payload kept = memory->take_over(quota_, frame.body, core::Charging::normal))
       kept_.push_back(std::move(kept));
   }
   void look_at(const FrameAssembler::Unstorable& lost) {
