@@ -99,6 +99,7 @@ TEST_CASE("a unit takes of the reserve as much as it leaves free") {
   CHECK_FALSE(quotas.other.charge_reserve(100));
   quotas.one.release(333);
   CHECK(quotas.other.charge_reserve(60));
+  CHECK(quotas.one.charge_reserve(300));  // what was given back may be taken again
 }
 
 TEST_CASE("a payload is charged once, until the last who shares it lets go") {
