@@ -48,6 +48,8 @@ bool is_bare(const Session& session) {
          session.unacknowledged.size() == 0;
 }
 
+/// So many accounts are looked at, with each session that begins, for those that are over.
+constexpr std::size_t swept_per_session = 2;
 /// So many sessions of a unit are looked at for one that is bare.
 constexpr int looked_at_max = 32;
 
@@ -136,6 +138,7 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
   if (session.role == wire::Role::observer) ++observers_count_;
   ++name_space->sessions;
   ++account.sessions_count;
+  name_space->accounts.sweep(name_spaces_.units(), swept_per_session);
   name_spaces_.units().session_came(account.unit);
   if (session.process.id != ProcessId{}) processes_[session.process.id].append(session.of_process);
   welcome(session, event);
