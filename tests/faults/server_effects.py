@@ -169,6 +169,8 @@ async def take_up(run):
 
 async def host_dies(run):
     """All others are told who served, and go on with another host."""
+    if run.phase == "during_join":
+        return await host_returns(run)
     times = DEFAULT  # what an embedded server has
     host, *others = run.ranks
     number = signal.SIGKILL if run.fault.victim_dies else signal.SIGSTOP
@@ -180,10 +182,7 @@ async def host_dies(run):
         if rank is host:
             continue
         error = await call.result()
-        run.expect_code(error, ["unavailable"], str(call))
-        named = [(entry["rank"], entry["pid"]) for entry in error["ranks"]]
-        if named != [(0, host.pid)]:
-            raise Violation(f"{call}: names {named}, not rank 0 of pid {host.pid}")
+        expect_host(run, error, host, call)
         run.measure(error["t"] - at, 0.0, bound, str(call))
     if not run.fault.victim_dies:
         await run.pause_until(at + times.session + times.slack)
@@ -195,11 +194,52 @@ async def host_dies(run):
     await run.gather_all(others)
 
 
+def expect_host(run, error, host, call):
+    """An error that names the rank that served."""
+    run.expect_code(error, ["unavailable"], str(call))
+    named = [(entry["rank"], entry["pid"]) for entry in error["ranks"]]
+    if named != [(0, host.pid)]:
+        raise Violation(f"{call}: names {named}, not rank 0 of pid {host.pid}")
+
+
+async def host_returns(run):
+    """While a group forms the others try on, to their deadline: all are in it if the host is back."""
+    host, *others = run.ranks
+    at = host.signal(signal.SIGKILL if run.fault.victim_dies else signal.SIGSTOP)
+    if not run.fault.victim_dies:
+        await run.pause_until(at + DEFAULT.session + DEFAULT.slack)
+        host.signal(signal.SIGCONT)
+        run.lenient.add(host)
+    elif run.state["comes_back"]:
+        await run.pause_until(at + run.dice.uniform(0.0, 2 * DEFAULT.grace))
+        host = await run.new_rank(0, suffix="b")
+        run.pending[host] = create(host, run.state["port"])
+    else:
+        for rank in others:
+            call = run.pending[rank]
+            error = await call.result()
+            expect_host(run, error, run.victim, call)
+            if error["t"] < call.began + call.timeout_s:
+                raise Violation(f"{call}: before its deadline")
+        for rank, new_rank in zip(others, range(WORLD_SIZE - 1)):
+            rank.rank = new_rank
+        await form_at_host(run, others, "another")
+        return await run.gather_all(others)
+    run.ranks = [host, run.late, *others]
+    run.pending[run.late] = create(run.late, run.state["port"])
+    await run.all_ok([run.pending[rank] for rank in run.ranks], "creating")
+    await run.gather_all(run.ranks)
+
+
+def create(rank, port, timeout_s=60.0, size=WORLD_SIZE, group="g"):
+    return rank.begin("create", timeout_s, port=port, rank=rank.rank, size=size, group=group,
+                      label=rank.name)
+
+
 async def form_at_host(run, ranks, group):
     """Begins to create a group whose first rank serves; returns when all are in it."""
     port = (await ranks[0].call("listen"))["port"]
-    calls = [rank.begin("create", 60.0, port=port, rank=rank.rank, size=len(ranks), group=group,
-                        label=rank.name) for rank in ranks]
+    calls = [create(rank, port, size=len(ranks), group=group) for rank in ranks]
     await run.all_ok(calls, "creating")
 
 
@@ -212,9 +252,10 @@ async def prepare_host(run):
     run.victim, run.late, *run.others = run.ranks
     if run.phase == "during_join":
         port = (await run.victim.call("listen"))["port"]
+        comes_back = not run.fault.victim_dies or run.dice.random() < 0.6
+        run.state.update(port=port, comes_back=comes_back)
         for rank in (run.victim, *run.others):
-            run.pending[rank] = rank.begin("create", 60.0, port=port, rank=rank.rank,
-                                           size=WORLD_SIZE, label=rank.name)
+            run.pending[rank] = create(rank, port, 60.0 if comes_back else 8.0)
         # It serves from the moment in which the others could connect.
         await asyncio.sleep(1.0)
         run.ranks = [run.victim, *run.others]

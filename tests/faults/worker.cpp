@@ -210,6 +210,9 @@ json Worker::listen(const json&, Duration) {
   own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof own;
   auto* const generic = reinterpret_cast<sockaddr*>(&own);
+  // Else nobody could serve at this address for a minute after this process has died.
+  const int yes = 1;
+  ::setsockopt(listening_socket_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (::bind(listening_socket_, generic, size) != 0 || ::listen(listening_socket_, 128) != 0 ||
       ::getsockname(listening_socket_, generic, &size) != 0) {
     return {{"code", "internal"}, {"message", "cannot listen"}};

@@ -29,6 +29,7 @@ struct Life {
   Instant runs_again{};  ///< after it was stopped
   Instant cut_since{};   ///< from its server, the last time
   Instant cut_until{};
+  Instant finds_out{};  ///< by then, that its connection has ended, if that was without a word
   Instant broken_at{};  ///< its connection, the last time, so that the server learns of it
 
   /// When something kept it from its server, or from running.
@@ -49,6 +50,12 @@ struct Life {
     return std::any_of(held.begin(), held.end(), [&](const auto& each) {
       return each.first <= until && each.second >= from;
     });
+  }
+  /// When the last of what was sent to it has arrived, if that is held back.
+  Instant held_until() const {
+    Instant last{};
+    for (const auto& each : held) last = std::max(last, each.second);
+    return last;
   }
   bool is_calm(Instant from, Instant until) const {
     for (auto each = disturbances.rbegin(); each != disturbances.rend(); ++each) {

@@ -160,7 +160,12 @@ void Process::take_back(std::uint64_t number) {
   Ask about;
   about.what = "cancel take";
   about.timeout = std::chrono::seconds(2);
-  ask(std::move(about), wire::CancelTake{found->second}, [](const Reply&, protocol::Fate) {});
+  // The server answers in order: the take has ended when this has.
+  ask(std::move(about), wire::CancelTake{found->second},
+      [this, number](const Reply& reply, protocol::Fate) {
+        if (!reply || calls_.find(number) == calls_.end()) return;
+        town_.oracle.problem("a take that was taken back waits on");
+      });
 }
 
 }  // namespace muster::sim

@@ -81,7 +81,7 @@ void Weather::long_cut() {
 /// Something on the way gives the connection up, and only the server hears of it.
 void Weather::end_at_server(Process& process) {
   if (process.is_over()) return;
-  disturb(process, finding_out());
+  leave_unaware(process);
   town_.oracle.life(process.number()).broken_at = town_.scheduler.now();
   town_.network.cut(process.number(), false, true);
   note("the connection of " + town_.oracle.life(process.number()).name + " ends at the server");
@@ -98,6 +98,7 @@ void Weather::cut_off(Process& process, Duration duration) {
   }
   disturb(process, duration);
   life.held.emplace_back(town_.scheduler.now(), until);
+  if (town_.scheduler.now() < life.finds_out) leave_unaware(process);
   switch (town_.random.below(4)) {
     case 0: {
       const Side side = town_.random.one_in(2) ? Side::client : Side::server;
@@ -117,11 +118,20 @@ Duration Weather::finding_out() {
   return town_.oracle.longer(silence) + 200ms;
 }
 
+/// Its connection has ended without a word: it is silent from the last byte that was under way.
+void Weather::leave_unaware(Process& process) {
+  Life& life = town_.oracle.life(process.number());
+  const Instant now = town_.scheduler.now();
+  life.finds_out = std::max(now, life.held_until()) + finding_out();
+  disturb(process, life.finds_out - now);
+}
+
 /// Each end learns, or has to find out.
 void Weather::break_connection(Process& process) {
   const bool client_learns = !town_.random.one_in(4);
   const bool server_learns = client_learns && town_.random.one_in(2);
-  disturb(process, client_learns ? Duration(100ms) : finding_out());
+  if (client_learns) disturb(process, 100ms);
+  if (!client_learns) leave_unaware(process);
   if (server_learns) town_.oracle.life(process.number()).broken_at = town_.scheduler.now();
   town_.network.cut(process.number(), client_learns, server_learns);
   note("the connection of " + town_.oracle.life(process.number()).name + " breaks; " +

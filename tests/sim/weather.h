@@ -46,6 +46,7 @@ class Weather {
   Duration short_time();
   Duration long_time();
   Duration finding_out();
+  void leave_unaware(Process& process);
 
   Town& town_;
   Hands hands_;
