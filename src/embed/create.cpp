@@ -1,7 +1,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -128,15 +127,6 @@ Result<StatelessProcessGroup> join_until_answered(Store& store, const StoreOptio
   }
 }
 
-/// What ends a session is told once there is a group.
-void hold_back_session_ends(StoreOptions& options, std::shared_ptr<std::atomic<bool>> has_group) {
-  if (!options.on_session_end) return;
-  options.on_session_end = [told = std::move(options.on_session_end),
-                            has_group = std::move(has_group)](const Error& error) {
-    if (*has_group) told(error);
-  };
-}
-
 /// The server of this rank; none when it is to join somebody else's.
 Result<std::shared_ptr<EmbeddedServer>> host_if_asked(const std::string& address, int rank,
                                                       const HostedGroupOptions& options) {
@@ -181,10 +171,11 @@ Result<StatelessProcessGroup> StatelessProcessGroup::create(
 
   const auto time_left = [&] { return options.timeout - (base::monotonic_now() - begun); };
   const auto timeout = [&] { return std::max(time_left(), Duration(1)); };
-  const auto has_group = std::make_shared<std::atomic<bool>>(false);
-  hold_back_session_ends(options.store, has_group);
   auto store = Store::connect(address, options.store, timeout());
   if (!store) return failed(not_served(std::move(store).error(), rank, options));
+  // Sessions that end before there is a group are this call's affair.
+  const std::shared_ptr<client::Link>& link = store->impl()->link();
+  link->tell_session_ends(false);
   const auto join = [&] {
     return Impl::join(*store, *name, rank, world_size, options, timeout(), *server);
   };
@@ -194,7 +185,7 @@ Result<StatelessProcessGroup> StatelessProcessGroup::create(
     if (*server) (*server)->give_up("rank 0 gave up: " + error.message());
     return error;
   }
-  *has_group = true;
+  link->tell_session_ends(true);
   return group;
 }
 

@@ -87,7 +87,7 @@ void Driver::execute(protocol::Notify& effect) {
   state_.watchers.tell(event);
   if (event.kind != wire::EventKind::session_ended) return;
   connections_.close_set_aside();
-  if (!options_.on_session_end) return;
+  if (!options_.on_session_end || !state_.tells_session_ends) return;
   handlers_.dispatch("on_session_end",
                      [told = options_.on_session_end, error = event.error] { told(error); });
 }

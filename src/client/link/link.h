@@ -76,6 +76,9 @@ class Link : public std::enable_shared_from_this<Link> {
   /// Whether a blocking call of this thread would wait for itself.
   bool would_deadlock() const;
 
+  /// Whether `on_session_end` is told of the ends that come from now on; it is, at first.
+  void tell_session_ends(bool tells) { state_.tells_session_ends = tells; }
+
   /// As the server that answered last said.
   Limits limits() const;
   std::uint64_t incarnation() const;

@@ -25,6 +25,8 @@ struct LinkState {
   EpochWatchers watchers;
   /// What is in here cannot be trusted any more: the I/O thread ends the session and every call.
   std::atomic<bool> is_broken{false};
+  /// Whether `on_session_end` is told of an end that comes now.
+  std::atomic<bool> tells_session_ends{true};
 
   /// Of all that follows. Never held while somebody else's code runs.
   mutable std::mutex mutex;
