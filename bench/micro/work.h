@@ -25,6 +25,8 @@ std::vector<Work> frame_work();
 std::vector<Work> key_work();
 /// core/...: the same by the ranks of a group, each one's share.
 std::vector<Work> group_work();
+/// objects/...: values of an application to bytes and back.
+std::vector<Work> object_work();
 /// timers/...: the wheel, among many timers.
 std::vector<Work> timer_work();
 

@@ -204,7 +204,7 @@ def expect_host(run, error, host, call):
 
 
 async def host_returns(run):
-    """While a group forms the others try on, to their deadline: all are in it if the host is back."""
+    """While a group forms the others try on, to their deadline, and join when the host is back."""
     host, *others = run.ranks
     at = host.signal(signal.SIGKILL if run.fault.victim_dies else signal.SIGSTOP)
     if not run.fault.victim_dies:

@@ -19,6 +19,8 @@
 namespace muster::client {
 namespace {
 
+constexpr Duration goodbye_patience{std::chrono::milliseconds(100)};
+
 std::optional<Error> refusal_of(const StoreOptions& options) {
   if (options.name_space.size() > wire::name_bytes_max) {
     return invalid_argument("namespace: at most 64 bytes");

@@ -67,7 +67,7 @@ class Link : public std::enable_shared_from_this<Link> {
   void cancel_closed(CancelMark& mark);
 
   /// Ends the session in order and every pending call with `closed`. Waits until the goodbye has
-  /// been handed to the kernel, `goodbye_patience` at most; never for the network.
+  /// been handed to the kernel, 100 ms at most; never for the network.
   void close();
 
   bool is_forked() const { return owner_.is_forked(); }
@@ -95,7 +95,6 @@ class Link : public std::enable_shared_from_this<Link> {
   /// How much longer than deadline + slack a blocking call waits for an I/O thread that does not
   /// get to run, such as one whose inline handler blocks.
   static constexpr Duration patience{std::chrono::milliseconds(100)};
-  static constexpr Duration goodbye_patience{std::chrono::milliseconds(100)};
 
  private:
   /// What the handles of calls lead to: those that were submitted, and those that establish.
