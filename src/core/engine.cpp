@@ -24,7 +24,10 @@ constexpr int work_per_table_max = 64;  ///< keys of one table, then others have
 }  // namespace
 
 Engine::Engine(Options options)
-    : services_(std::move(options)), name_spaces_(services_), sessions_(services_, name_spaces_) {}
+    : services_(std::move(options)),
+      name_spaces_(services_),
+      sessions_(services_, name_spaces_),
+      inspector_(services_, name_spaces_, sessions_) {}
 
 // Waits stand in tables and groups, leases in sessions, payloads in both: what sessions hold goes
 // first, then the namespaces, then the sessions.
@@ -89,24 +92,6 @@ int Engine::fire(Timer& timer, int work_max) {
 void Engine::on(const Heard& event) {
   Session* const session = sessions_.connections().session_on(event.connection);
   if (session != nullptr) sessions_.heard(*session);
-}
-
-Counts Engine::counts() const {
-  Counts counts = services_.held();
-  sessions_.add_counts(counts);
-  counts.timers += services_.timers().armed_count();
-  counts.memory_bytes += services_.quota().used_bytes();
-  return counts;
-}
-
-Snapshot Engine::snapshot() const {
-  Snapshot snapshot;
-  snapshot.core = counts();
-  snapshot.name_spaces = name_spaces_.size();
-  snapshot.sessions_begun = sessions_.begun_count();
-  snapshot.sessions_lost = sessions_.lost_count();
-  snapshot.rim = rim_counts_;
-  return snapshot;
 }
 
 }  // namespace muster::core

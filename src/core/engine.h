@@ -1,11 +1,11 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "core/events.h"
+#include "core/inspector.h"
 #include "core/session/effects.h"
 #include "core/session/snapshot.h"
 #include "core/sessions.h"
@@ -44,10 +44,10 @@ class Engine {
   /// What the last event has cost, in steps that do not depend on the machine.
   std::uint64_t work() const { return services_.effects().work(); }
 
-  Counts counts() const;
+  Counts counts() const { return inspector_.counts(); }
   /// With what the rim has counted.
-  Snapshot snapshot() const;
-  RimCounts& rim_counts() { return rim_counts_; }
+  Snapshot snapshot() const { return inspector_.snapshot(); }
+  RimCounts& rim_counts() { return inspector_.rim_counts(); }
 
   /// What all memory is charged to; the rim charges its partial frames to it too.
   Quota& quota() { return services_.quota(); }
@@ -82,17 +82,11 @@ class Engine {
   void cancel_take(const RequestContext& context, const wire::CancelTake& request);
   void report_dead(const RequestContext& context, const wire::ReportDead& request);
 
-  // engine_status.cpp, engine_inspect.cpp: what operators are told.
-  void send_status(const RequestContext& context);
-  void send_sessions(const RequestContext& context, const wire::Sessions& request);
-  void send_waiters(const RequestContext& context, const wire::Waiters& request);
-
   EngineServices services_;
   NameSpaces name_spaces_;
   Sessions sessions_;
+  Inspector inspector_;
   Instant held_until_{};  ///< no timer fires before; see Late
-  RimCounts rim_counts_;
-  std::array<std::uint64_t, wire::operations_count> operation_counts_{};
 };
 
 }  // namespace muster::core

@@ -37,6 +37,7 @@ struct Engine::Dispatch {
   const RequestContext& context;
   Table& table = context.session.name_space.table;
   Groups& groups = context.session.name_space.groups;
+  Inspector& inspector = engine.inspector_;
 
   void operator()(const wire::Set& request) const { table.set(context, request); }
   void operator()(const wire::Get& request) const { table.get(context, request); }
@@ -71,11 +72,11 @@ struct Engine::Dispatch {
   void operator()(const wire::ExpireData& request) const { groups.expire_data(context, request); }
   void operator()(const wire::Recover& request) const { groups.recover(context, request); }
   void operator()(const wire::ReportDead& request) const { engine.report_dead(context, request); }
-  void operator()(const wire::Status&) const { engine.send_status(context); }
-  void operator()(const wire::Sessions& request) const { engine.send_sessions(context, request); }
+  void operator()(const wire::Status&) const { inspector.status(context); }
+  void operator()(const wire::Sessions& request) const { inspector.sessions(context, request); }
   void operator()(const wire::Groups& request) const { groups.list(context, request); }
   void operator()(const wire::InspectGroup& request) const { groups.inspect(context, request); }
-  void operator()(const wire::Waiters& request) const { engine.send_waiters(context, request); }
+  void operator()(const wire::Waiters& request) const { inspector.waiters(context, request); }
 };
 
 void Engine::on(const Requested& event) {
@@ -90,7 +91,7 @@ void Engine::on(const Requested& event) {
                                services_.now()};
   if (!is_to_execute(context, request.timeout)) return;
   services_.brings(event.memory);
-  ++operation_counts_[request.body.index()];
+  inspector_.count_request(request.body.index());
   if (auto why = refusal(context)) return services_.turn_away(context, *std::move(why));
   static_assert(wire::every_request([]<class Body>(std::type_identity<Body>) {
                   return std::invocable<const Dispatch&, const Body&>;

@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "core/engine.h"
+#include "core/inspector.h"
 #include "core/session/failure.h"
 #include "core/session/reply.h"
 #include "wire/operation_table.h"
@@ -80,7 +80,7 @@ void add_waiting(Fields& fields, WaitingNames& names, const WaitingSessions& own
 
 }  // namespace
 
-void Engine::send_status(const RequestContext& context) {
+void Inspector::status(const RequestContext& context) {
   const Options& options = services_.options();
   const Clock& clock = services_.clock();
   Fields fields;

@@ -1,9 +1,10 @@
+#include "core/inspector.h"
+
 #include <algorithm>
 #include <deque>
 #include <string>
 #include <vector>
 
-#include "core/engine.h"
 #include "core/session/page.h"
 #include "core/session/reply.h"
 #include "wire/operation_table.h"
@@ -30,11 +31,11 @@ std::vector<const Parked*> by_age(const Session& session) {
 
 }  // namespace
 
-void Engine::send_sessions(const RequestContext& context, const wire::Sessions& request) {
-  const auto& sessions = context.session.name_space.sessions_by_id;
+void Inspector::sessions(const RequestContext& context, const wire::Sessions& request) {
+  const auto& by_id = context.session.name_space.sessions_by_id;
   wire::SessionsReply reply;
   std::uint64_t bytes = 0;
-  for (auto next = sessions.upper_bound(request.after); next != sessions.end(); ++next) {
+  for (auto next = by_id.upper_bound(request.after); next != by_id.end(); ++next) {
     if (bytes >= page_bytes_max) break;
     const Session& session = *next->second;
     wire::SessionEntry& entry = reply.sessions.emplace_back();
@@ -52,7 +53,7 @@ void Engine::send_sessions(const RequestContext& context, const wire::Sessions& 
 
 /// A page ends with a session, so that the next one can begin behind it. Of one session no more is
 /// told than what fits a page.
-void Engine::send_waiters(const RequestContext& context, const wire::Waiters& request) {
+void Inspector::waiters(const RequestContext& context, const wire::Waiters& request) {
   WaitingSessions& waiting = *context.session.waiting;
   wire::WaitersReply reply;
   std::deque<std::string> targets;  // viewed by the reply
@@ -70,6 +71,24 @@ void Engine::send_waiters(const RequestContext& context, const wire::Waiters& re
     }
   }
   services_.answer(context, answer_of(reply));
+}
+
+Counts Inspector::counts() const {
+  Counts counts = services_.held();
+  sessions_.add_counts(counts);
+  counts.timers += services_.timers().armed_count();
+  counts.memory_bytes += services_.quota().used_bytes();
+  return counts;
+}
+
+Snapshot Inspector::snapshot() const {
+  Snapshot snapshot;
+  snapshot.core = counts();
+  snapshot.name_spaces = name_spaces_.size();
+  snapshot.sessions_begun = sessions_.begun_count();
+  snapshot.sessions_lost = sessions_.lost_count();
+  snapshot.rim = rim_counts_;
+  return snapshot;
 }
 
 }  // namespace muster::core
