@@ -6,6 +6,7 @@
 
 #include "core/groups/groups.h"
 #include "core/keys/table.h"
+#include "core/memory/chain.h"
 #include "core/memory/payload.h"
 #include "core/session/accounts.h"
 #include "core/session/waiting.h"
@@ -15,7 +16,7 @@ namespace muster::core {
 /// One namespace: its quota, its keys, its groups. Made with its first session, deleted when no
 /// session is left and nothing is in it.
 struct NameSpace {
-  NameSpace(std::string its_name, Unit& its_maker, EngineServices& services,
+  NameSpace(std::string its_name, Unit* its_maker, EngineServices& services,
             WaitingNames& waiting_names)
       : name(std::move(its_name)),
         maker(its_maker),
@@ -23,16 +24,13 @@ struct NameSpace {
         accounts(quota),
         waiting(waiting_names, name),
         table(services, accounts),
-        groups(services, accounts) {
-    ++maker.name_spaces_count;
-  }
-  ~NameSpace() { --maker.name_spaces_count; }
+        groups(services, accounts) {}
 
   /// Whether nobody would miss it.
-  bool is_empty() const { return sessions == 0 && table.is_empty() && groups.is_empty(); }
+  bool is_empty() const { return sessions == 0 && table.key_count() == 0 && groups.size() == 0; }
 
   std::string name;
-  Unit& maker;
+  Unit* maker;  ///< for which it counts; null: none, as of the default one
   Quota quota;
   Accounts accounts;
   WaitingSessions waiting;
@@ -40,8 +38,8 @@ struct NameSpace {
   Table table;
   Groups groups;
   std::uint32_t sessions = 0;
-  bool is_idle = false;  ///< it is looked at now and then whether it is over
-  Instant idle_since{};
+  Instant idle_since{};                    ///< the end of its last session, if it has none
+  ChainLink<NameSpace> among_idle{*this};  ///< it is looked at now and then whether it is over
 };
 
 }  // namespace muster::core

@@ -5,20 +5,71 @@
 
 #include "core/session/failure.h"
 
-// Life of a namespace: made with its first session -> idle: the last one has gone -> over: nothing
-// is in it, and nothing of it is on its way. Or it is dropped with its keys, by an operator or
-// because it has been idle for too long: then nobody finds it any more, and its keys go in pieces.
+// Life of a namespace: made with its first session -> idle: the last one has gone -> dropped: there
+// is nothing in it, or an operator drops it with its keys, or it has been idle for too long. Then
+// nobody finds it any more, and its place is free -> its keys are removed in pieces -> it is
+// deleted when nothing of it is on its way to somebody.
 
 namespace muster::core {
 namespace {
 
 constexpr std::size_t swept_at_a_time = 16;
+constexpr std::size_t swept_per_drop = 2;  ///< so that no more gather than there are replies
+
+/// Whether nothing of it is left, also not on its way to somebody.
+bool is_over(NameSpace& name_space, Units& units) {
+  if (!name_space.is_empty()) return false;
+  name_space.accounts.sweep(units, Accounts::count_max);
+  return name_space.accounts.size() == 0 && name_space.quota.used_bytes() == 0;
+}
 
 }  // namespace
 
-NameSpace* NameSpaces::find(const std::string& name) const {
+void DroppedNameSpaces::add(std::unique_ptr<NameSpace> name_space) {
+  sweep(swept_per_drop);
+  name_space->table.drop();
+  name_space->waiting.leave();
+  with_keys_.push_back(std::move(name_space));
+  const int work_max = with_keys_.size() == 1 ? effects_.work_left() : 0;
+  if (work(work_max) >= work_max) effects_.backlog().add(*this);
+}
+
+int DroppedNameSpaces::work(int work_max) {
+  int done = 0;
+  while (done < work_max && !with_keys_.empty()) {
+    const int left = work_max - done;
+    const int removed = with_keys_.front()->table.remove_dropped(left);
+    done += removed;
+    if (removed == left) break;
+    ++done;
+    std::unique_ptr<NameSpace> emptied = std::move(with_keys_.front());
+    with_keys_.pop_front();
+    if (!is_over(*emptied, units_)) without_keys_.push_back(std::move(emptied));
+  }
+  return done;
+}
+
+void DroppedNameSpaces::sweep(std::size_t count) {
+  for (count = std::min(count, without_keys_.size()); count > 0; --count) {
+    std::unique_ptr<NameSpace> emptied = std::move(without_keys_.front());
+    without_keys_.pop_front();
+    if (!is_over(*emptied, units_)) without_keys_.push_back(std::move(emptied));
+  }
+}
+
+void DroppedNameSpaces::clear() {
+  with_keys_.clear();
+  without_keys_.clear();
+}
+
+NameSpace* NameSpaces::find(std::string_view name) const {
   const auto found = name_spaces_.find(name);
   return found == name_spaces_.end() ? nullptr : found->second.get();
+}
+
+const NameSpace* NameSpaces::after(const std::optional<std::string_view>& name) const {
+  const auto next = name ? name_spaces_.upper_bound(*name) : name_spaces_.begin();
+  return next == name_spaces_.end() ? nullptr : next->second.get();
 }
 
 std::optional<Error> NameSpaces::refusal_to_make(const std::string& name, const Unit& unit) {
@@ -28,73 +79,58 @@ std::optional<Error> NameSpaces::refusal_to_make(const std::string& name, const 
     return full(unit.name + " has made namespaces_per_address_max namespaces that are in use",
                 unit.name_spaces_count, options.name_spaces_per_unit_max);
   }
-  const std::size_t count = name_spaces_.size() - name_spaces_.count({});
+  const std::size_t count = name_spaces_.size() - name_spaces_.count(std::string_view());
   if (count < options.name_spaces_max) return std::nullopt;
   return full("the server is full: it has reached its namespaces_max", count,
               options.name_spaces_max);
 }
 
 NameSpace& NameSpaces::make(const std::string& name, Unit& unit) {
-  auto made = std::make_unique<NameSpace>(name, unit, services_, waiting_names_);
-  return *name_spaces_.emplace(name, std::move(made)).first->second;
+  Unit* const maker = name.empty() ? nullptr : &unit;
+  auto made = std::make_unique<NameSpace>(name, maker, services_, waiting_names_);
+  NameSpace& name_space = *name_spaces_.emplace(name, std::move(made)).first->second;
+  if (maker != nullptr) ++maker->name_spaces_count;
+  return name_space;
 }
 
 void NameSpaces::session_gone(NameSpace& name_space, Account& account) {
   name_space.accounts.drop_if_over(units_, account);
   if (--name_space.sessions != 0) return;
-  name_space.idle_since = services_.now();
-  if (drop_if_over(name_space) || name_space.is_idle) return;
-  idle_.push_back(name_space.name);
-  name_space.is_idle = true;
+  if (name_space.is_empty()) {
+    drop(name_space);
+  } else {
+    idle_.append(name_space.among_idle);
+  }
 }
 
 void NameSpaces::sweep() {
-  for (std::size_t count = std::min(idle_.size(), swept_at_a_time); count > 0; --count) {
-    const std::string name = std::move(idle_.front());
-    idle_.pop_front();
-    NameSpace* const name_space = find(name);
-    if (name_space == nullptr || !name_space->is_idle) continue;
-    name_space->is_idle = name_space->sessions == 0;
-    if (!name_space->is_idle || drop_if_over(*name_space)) continue;
-    const Duration lifetime = services_.options().name_space_idle_lifetime;
-    if (lifetime > Duration::zero() && services_.now() - name_space->idle_since >= lifetime) {
-      drop(*name_space);
+  const Duration lifetime = services_.options().name_space_idle_lifetime;
+  for (std::size_t count = swept_at_a_time; count > 0 && !idle_.empty(); --count) {
+    NameSpace& name_space = idle_.first();
+    name_space.among_idle.leave();
+    if (name_space.sessions != 0) continue;
+    const Duration idle = services_.now() - name_space.idle_since;
+    const bool is_due = lifetime > Duration::zero() && idle >= lifetime;
+    if (is_due || name_space.is_empty()) {
+      drop(name_space);
     } else {
-      idle_.push_back(name);
+      idle_.append(name_space.among_idle);
     }
   }
-  for (std::size_t count = std::min(dropped_.size(), swept_at_a_time); count > 0; --count) {
-    std::unique_ptr<NameSpace> name_space = std::move(dropped_.front());
-    dropped_.pop_front();
-    if (!is_over(*name_space)) {
-      dropped_.push_back(std::move(name_space));
-      continue;
-    }
-    Unit& maker = name_space->maker;
-    name_space.reset();
-    units_.drop_if_over(maker);
+  dropped_.sweep(swept_at_a_time);
+}
+
+std::uint64_t NameSpaces::drop(NameSpace& name_space) {
+  const std::uint64_t key_count = name_space.table.key_count();
+  name_space.among_idle.leave();
+  if (Unit* const maker = std::exchange(name_space.maker, nullptr)) {
+    --maker->name_spaces_count;
+    units_.drop_if_over(*maker);
   }
-}
-
-bool NameSpaces::is_over(NameSpace& name_space) {
-  if (!name_space.is_empty()) return false;
-  name_space.accounts.sweep(units_, Accounts::count_max);
-  return name_space.accounts.size() == 0 && name_space.quota.used_bytes() == 0;
-}
-
-bool NameSpaces::drop_if_over(NameSpace& name_space) {
-  if (!is_over(name_space)) return false;
-  Unit& maker = name_space.maker;
-  name_spaces_.erase(name_spaces_.find(name_space.name));
-  units_.drop_if_over(maker);
-  return true;
-}
-
-void NameSpaces::drop(NameSpace& name_space) {
   const auto found = name_spaces_.find(name_space.name);
-  dropped_.push_back(std::move(found->second));
+  dropped_.add(std::move(found->second));
   name_spaces_.erase(found);
-  name_space.table.remove_all();
+  return key_count;
 }
 
 void NameSpaces::clear() {

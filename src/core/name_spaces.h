@@ -1,16 +1,37 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
+#include <string_view>
 
 #include "core/name_space.h"
 #include "muster/error.h"
 
 namespace muster::core {
+
+/// Namespaces that nobody finds any more. What is left of them is freed in pieces.
+class DroppedNameSpaces final : public Backlog::Job {
+ public:
+  DroppedNameSpaces(EffectList& effects, Units& units) : effects_(effects), units_(units) {}
+
+  void add(std::unique_ptr<NameSpace> name_space);
+  int work(int work_max) override;
+  /// Looks at so many of those of which only replies that are on their way have something.
+  void sweep(std::size_t count);
+  void clear();
+
+ private:
+  EffectList& effects_;
+  Units& units_;
+  std::deque<std::unique_ptr<NameSpace>> with_keys_;
+  std::deque<std::unique_ptr<NameSpace>> without_keys_;
+};
 
 /// All namespaces, and the units that have something in them. A namespace is made with its first
 /// session, and goes when no session is left and nothing is in it.
@@ -23,7 +44,9 @@ class NameSpaces {
   Units& units() { return units_; }
 
   /// Null: there is none.
-  NameSpace* find(const std::string& name) const;
+  NameSpace* find(std::string_view name) const;
+  /// The first one, or with a name the one behind it, by their names. Null: there is none.
+  const NameSpace* after(const std::optional<std::string_view>& name) const;
   /// Why `unit` cannot make one more.
   std::optional<Error> refusal_to_make(const std::string& name, const Unit& unit);
   NameSpace& make(const std::string& name, Unit& unit);
@@ -34,7 +57,9 @@ class NameSpaces {
   void sweep();
 
   /// Removes the namespace, which has no sessions, with its keys.
-  void drop(NameSpace& name_space);
+  ///
+  /// returns  how many those are
+  std::uint64_t drop(NameSpace& name_space);
 
   /// Where requests are parked.
   WaitingNames& waiting_names() { return waiting_names_; }
@@ -42,18 +67,14 @@ class NameSpaces {
   void clear();
 
  private:
-  using Map = std::unordered_map<std::string, std::unique_ptr<NameSpace>>;
-
-  bool is_over(NameSpace& name_space);
-  /// Whether it has gone.
-  bool drop_if_over(NameSpace& name_space);
+  using Map = std::map<std::string, std::unique_ptr<NameSpace>, std::less<>>;
 
   EngineServices& services_;
   WaitingNames waiting_names_;
   Units units_;
   Map name_spaces_;
-  std::deque<std::string> idle_;  ///< without sessions when they came here
-  std::deque<std::unique_ptr<NameSpace>> dropped_;
+  Chain<NameSpace> idle_;  ///< without sessions when they came here
+  DroppedNameSpaces dropped_{services_.effects(), units_};
 };
 
 }  // namespace muster::core

@@ -359,6 +359,7 @@ void Sessions::end(Session& session, LossCause cause) {
 
   NameSpace& name_space = session.name_space;
   name_space.sessions_by_id.erase(session.id);
+  name_space.idle_since = services_.now();
   ended_.push_back(std::move(owned->second));
   sessions_.erase(owned);
   name_space.table.session_ended(session);

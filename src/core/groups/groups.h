@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -55,7 +56,7 @@ class Groups {
   /// engine does not.
   static void fired(Timer& timer);
 
-  bool is_empty() const { return state_.groups.empty(); }
+  std::size_t size() const { return state_.groups.size(); }
 
  private:
   /// Who a request comes from, in its epoch. None: the request has failed.

@@ -180,12 +180,12 @@ void Table::session_ended(Session& session) {
   if (session.bound_keys != nullptr) state_.let_go(std::move(session.bound_keys));
 }
 
-int Removal::work(int work_max) {
-  int work = 0;
-  for (; work < work_max && table_.entries.end() > 0; ++work) {
-    table_.remove(table_.entries[table_.entries.end() - 1]);
+int Table::remove_dropped(int count_max) {
+  int count = 0;
+  for (; count < count_max && state_.entries.end() > 0; ++count) {
+    state_.remove(state_.entries[state_.entries.end() - 1]);
   }
-  return work;
+  return count;
 }
 
 int Table::fired(Timer& timer, int work_max) { return timer.owner<TableState>().expire(work_max); }

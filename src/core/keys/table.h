@@ -13,16 +13,6 @@
 
 namespace muster::core {
 
-/// Removes the keys of a namespace that was dropped.
-class Removal final : public Backlog::Job {
- public:
-  explicit Removal(TableState& table) : table_(table) {}
-  int work(int work_max) override;
-
- private:
-  TableState& table_;
-};
-
 /// The keys of one namespace and the requests that wait for them.
 ///
 /// A key is absent from its deadline on, whether or not its timer has fired. Entries stand in
@@ -57,10 +47,12 @@ class Table {
   /// The keys that are bound to the session are absent from now on.
   void session_ended(Session& session);
 
-  /// Removes all keys, later; nobody waits here.
-  void remove_all() { services_.effects().backlog().add(removal_); }
+  /// From now on it has no keys; nobody waits here. `remove_dropped` removes them.
+  void drop() { state_.key_count.drop(); }
+  /// Returns how many it has removed, less than `count_max` when none is left.
+  int remove_dropped(int count_max);
 
-  bool is_empty() const { return state_.key_count == 0; }
+  std::uint64_t key_count() const { return state_.key_count.value(); }
 
  private:
   /// What a write does to the time its key has left and to the session it goes with.
@@ -100,7 +92,6 @@ class Table {
   EngineServices& services_;
   const Options& options_;
   TableState state_;
-  Removal removal_{state_};
 };
 
 }  // namespace muster::core

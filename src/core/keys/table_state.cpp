@@ -42,7 +42,6 @@ TableState::~TableState() {
     free_charged(quota_of(*entry), entry->block);
     quota_of(*entry).release(entry_bytes);
   }
-  services.held().keys -= key_count;
 }
 
 Spot TableState::look_after_removal(Entry& entry, std::string_view key, std::uint32_t hash) {
@@ -204,14 +203,9 @@ bool TableState::put(Draft& draft) {
   Entry& entry = *std::exchange(draft.entry_, nullptr);
   if (draft.block_) replace_block(entry, *draft.payer_, std::exchange(draft.block_, {}));
   if (entry.has_value) return false;
-  count_keys(1);
+  key_count.add_one();
   note_presence(entry, true);
   return true;
-}
-
-void TableState::count_keys(std::int64_t more) {
-  key_count += static_cast<std::uint64_t>(more);
-  services.held().keys += static_cast<std::uint64_t>(more);
 }
 
 void TableState::note_presence(Entry& entry, bool is_present) {
@@ -229,7 +223,7 @@ void TableState::note_presence(Entry& entry, bool is_present) {
 
 void TableState::remove(Entry& entry) {
   services.effects().spend(1);
-  if (!is_gone(entry)) count_keys(-1);
+  if (!is_gone(entry)) key_count.remove(1);
   deadlines.set(entry, base::far_future);
   bind(entry, nullptr);
   entry.block.let_go_of_shared();
@@ -250,7 +244,7 @@ void TableState::bind(Entry& entry, BoundKeys* keys) {
 
 void TableState::let_go(std::unique_ptr<BoundKeys> keys) {
   keys->are_gone = true;
-  count_keys(-static_cast<std::int64_t>(keys->count));
+  key_count.remove(keys->count);
   gone_keys.add(std::move(keys));
   const int work_max = services.effects().work_left();
   if (gone_keys.work(work_max) >= work_max) services.effects().backlog().add(gone_keys);

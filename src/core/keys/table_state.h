@@ -9,6 +9,7 @@
 
 #include "core/keys/block.h"
 #include "core/keys/entry.h"
+#include "core/keys/key_count.h"
 #include "core/keys/key_deadlines.h"
 #include "core/keys/key_index.h"
 #include "core/keys/key_wait.h"
@@ -99,7 +100,10 @@ class GoneKeys final : public Backlog::Job {
 /// The keys, how they come and go.
 struct TableState {
   TableState(EngineServices& its_services, Accounts& its_accounts)
-      : services(its_services), accounts(its_accounts), hash_key(its_services.options().hash_key) {}
+      : services(its_services),
+        accounts(its_accounts),
+        hash_key(its_services.options().hash_key),
+        key_count(its_services.held().keys) {}
   TableState(const TableState&) = delete;
   TableState& operator=(const TableState&) = delete;
   ~TableState();
@@ -184,7 +188,7 @@ struct TableState {
   Slab<Entry> entries;
   KeyIndex index{entries};
   KeyDeadlines deadlines{services, entries, this};
-  std::uint64_t key_count = 0;
+  KeyCount key_count;
   Serving serving{*this, services};
   GoneKeys gone_keys{*this};
 
@@ -202,7 +206,6 @@ struct TableState {
                      std::string_view second);
   void prefetch_removal(const Entry& entry) const;
   void note_presence(Entry& entry, bool is_present);
-  void count_keys(std::int64_t more);
 };
 
 }  // namespace muster::core

@@ -24,8 +24,9 @@ std::vector<std::string_view> WaitingNames::others(const WaitingSessions& own,
   return names;
 }
 
-WaitingSessions::~WaitingSessions() {
+void WaitingSessions::leave() {
   if (is_named_) names_.listed_.erase(name_);
+  is_named_ = false;
 }
 
 bool WaitingSessions::is_listed(const Session& session) { return session.is_listed_as_waiting; }

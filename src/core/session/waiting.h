@@ -35,7 +35,7 @@ class WaitingSessions {
  public:
   /// `name` is that of the namespace, and stays.
   WaitingSessions(WaitingNames& names, std::string_view name) : names_(names), name_(name) {}
-  ~WaitingSessions();
+  ~WaitingSessions() { leave(); }
   WaitingSessions(const WaitingSessions&) = delete;
   WaitingSessions& operator=(const WaitingSessions&) = delete;
 
@@ -51,6 +51,8 @@ class WaitingSessions {
   }
   /// The session is over; its requests have been removed.
   void forget(Session& session);
+  /// The namespace is dropped: nothing waits in it, and another one may have its name.
+  void leave();
 
   /// The first session with parked requests whose id is greater than `id`; null: none.
   const Session* after(std::uint64_t id);

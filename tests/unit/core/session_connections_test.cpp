@@ -18,7 +18,7 @@ struct Server {
   core::EngineServices services{core::Options{}};
   core::WaitingNames names;
   core::Unit unit{"10.0.0.1", services.quota()};
-  core::NameSpace name_space{"", unit, services, names};
+  core::NameSpace name_space{"", &unit, services, names};
   core::Account& account = name_space.accounts.find_or_make(unit);
 };
 
