@@ -1,7 +1,7 @@
 #pragma once
 
-// For operators and their tools: the sessions, groups and waits of a server. `musterctl why` uses
-// it.
+// For operators and their tools: the namespaces, sessions, groups and waits of a server, as
+// `musterctl` lists them.
 
 #include <cstdint>
 #include <optional>
@@ -109,7 +109,20 @@ struct WaiterInfo {
   Duration left{0};  ///< until its deadline
 };
 
-// All of these calls inspect the store's own namespace. The server answers them at once.
+/// A namespace of the server.
+struct NamespaceInfo {
+  std::string name;  ///< empty: the default one
+  std::uint64_t keys = 0;
+  std::uint64_t memory_bytes = 0;  ///< of its keys, groups and waits
+  std::uint32_t groups = 0;        ///< number of groups
+  std::uint32_t sessions = 0;      ///< number of sessions, also of observers
+  std::string made_by;             ///< the address whose client has made it, and whose limit of
+                                   ///< namespaces it counts for; empty: the default one
+  std::optional<Duration> idle;    ///< since its last session ended; none: it has sessions
+};
+
+// All of these calls but the last one inspect the store's own namespace. The server answers them at
+// once.
 //
 // errors   those of a store
 // threads  as blocking calls of a store
@@ -135,5 +148,9 @@ MUSTER_API Result<GroupReport> inspect_group(Store& store, std::string_view name
 /// cost     one round trip per page of at most 4,096 objects
 MUSTER_API Result<std::vector<KeyInfo>> inspect_objects(Store& store, std::string_view prefix = {},
                                                         Duration timeout = default_timeout);
+
+/// Lists all namespaces of the server, by name. `Store::drop_namespace` removes one.
+MUSTER_API Result<std::vector<NamespaceInfo>> inspect_namespaces(
+    Store& store, Duration timeout = default_timeout);
 
 MUSTER_END_NAMESPACE

@@ -228,6 +228,19 @@ class MUSTER_API Store {
   Call report_dead_async(const ProcessId& process, std::string_view reason, Duration timeout,
                          Handler<void> handler);
 
+  /// For a supervisor, such as one that has started a job that is over: removes a namespace with
+  /// all of its keys, at one instant. Refused while anybody is in it. `inspect_namespaces` lists
+  /// them. Only a store with `Role::supervisor` may.
+  ///
+  /// name     of another namespace than the store's own; empty: the default one
+  /// returns  how many keys it had
+  /// errors   not_found (there is none of that name), busy (`detail`: how many sessions are in it,
+  ///          and whose), permission_denied (another role), invalid_argument (the store's own)
+  /// cost     one round trip; the server frees the memory of the keys in pieces, afterwards
+  Result<std::uint64_t> drop_namespace(std::string_view name, Duration timeout = default_timeout);
+  Call drop_namespace_async(std::string_view name, Duration timeout,
+                            Handler<std::uint64_t> handler);
+
   /// Returns the server's state as pairs of name and value, see docs/operations.md.
   ///
   /// cost     one round trip

@@ -49,8 +49,9 @@ enum class Role {
   /// Uses keys and inspects the server, as operators do. It cannot join groups
   /// (`permission_denied`), and a server that stops does not wait for it.
   observer,
-  /// A client that may also declare other processes dead (`Store::report_dead`). For launchers and
-  /// other programs that know when a process has ended.
+  /// A client that may also declare other processes dead (`Store::report_dead`) and drop namespaces
+  /// (`Store::drop_namespace`). For launchers and other programs that know when a process or a job
+  /// has ended.
   supervisor,
 };
 

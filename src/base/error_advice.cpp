@@ -88,7 +88,7 @@ std::string_view advice_for(const Error& error) {
   const std::string_view operation = error.operation;
   switch (error.code) {
     case ErrorCode::busy:
-      if (operation == "create") return "";  // of its group, or of the server
+      if (operation == "create" || operation == "drop_namespace") return "";  // the detail says it
       return connects(operation) ? "try again later, or give the server more room"
                                  : "wait until that call has ended";
     case ErrorCode::outcome_unknown: return advice_for_unknown_outcome(error);

@@ -64,6 +64,10 @@ class Checker {
     note(too_large(what, text.size(), limits_.key_bytes_max, "shorten it, or ", "key_bytes_max"));
   }
 
+  void name_space(std::string_view name) {
+    if (name.size() > wire::name_bytes_max) note(invalid_argument("namespace: at most 64 bytes"));
+  }
+
   void world_size(std::uint64_t size) {
     note(too_large("world_size", size, limits_.world_size_max, "", "world_size_max"));
   }
@@ -126,6 +130,7 @@ void check(Checker& checker, const wire::Regroup& body) { checker.world_size(bod
 void check(Checker& checker, const wire::ReportDead& body) {
   checker.text("the reason", body.reason);
 }
+void check(Checker& checker, const wire::DropNameSpace& body) { checker.name_space(body.name); }
 void check(Checker& checker, const wire::CollectiveCall& body) {
   std::uint64_t sum = 0;
   for (const std::string_view value : body.values) {
@@ -151,6 +156,7 @@ void check(Checker&, const wire::Sessions&) {}
 void check(Checker&, const wire::Groups&) {}
 void check(Checker&, const wire::InspectGroup&) {}
 void check(Checker&, const wire::Waiters&) {}
+void check(Checker&, const wire::NameSpaces&) {}
 
 static_assert(wire::every_request([]<class Body>(std::type_identity<Body>) {
                 return requires(Checker & checker, const Body& body) { check(checker, body); };

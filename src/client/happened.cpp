@@ -10,12 +10,13 @@ namespace {
 
 consteval bool agrees_with_operations() {
   for (const wire::OperationFacts& facts : wire::operation_facts) {
-    if (base::only_reads(facts.name) && wire::changes_state(facts.number)) return false;
+    if (facts.name == "receive") continue;  // of `recv_obj`
+    if (base::only_reads(facts.name) == wire::changes_state(facts.number)) return false;
   }
   return true;
 }
 static_assert(agrees_with_operations(),
-              "a call that is named as an operation changes what it does");
+              "a call that is named as an operation changes something if that does");
 
 /// The object of a round has expired: the round itself was decided, and is done.
 bool is_refusal(const Error& error, protocol::Fate fate) {

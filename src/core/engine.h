@@ -81,6 +81,7 @@ class Engine {
   void acknowledge(Session& session, const std::vector<std::uint64_t>& request_ids);
   void cancel_take(const RequestContext& context, const wire::CancelTake& request);
   void report_dead(const RequestContext& context, const wire::ReportDead& request);
+  void drop_name_space(const RequestContext& context, const wire::DropNameSpace& request);
 
   EngineServices services_;
   NameSpaces name_spaces_;

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <concepts>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
 #include "core/engine.h"
 #include "core/session/failure.h"
+#include "core/session/reply.h"
 #include "wire/operation_table.h"
 
 // A request's life: what it acknowledges is forgotten -> has it come before (a resend after a
@@ -21,12 +23,21 @@ using wire::Operation;
 constexpr const char* blind = "a request before the echo of the server's hello";
 
 /// To a session whose role has not the right.
-const char* why_denied(wire::Right right) {
-  if (right == wire::Right::supervise) {
+const char* why_denied(Operation operation) {
+  if (operation == wire::operation<wire::ReportDead>) {
     return "only a supervisor may declare a process dead; connect as one";
+  }
+  if (operation == wire::operation<wire::DropNameSpace>) {
+    return "only a supervisor may drop a namespace; connect as one";
   }
   return "an observer cannot take part in groups; connect as a client";
 }
+
+/// "1 key", "2 keys".
+std::string counted(std::uint64_t count, const char* what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
 constexpr std::size_t ids_per_step = 8;  ///< that are looked for and not there
 
 }  // namespace
@@ -77,6 +88,12 @@ struct Engine::Dispatch {
   void operator()(const wire::Groups& request) const { groups.list(context, request); }
   void operator()(const wire::InspectGroup& request) const { groups.inspect(context, request); }
   void operator()(const wire::Waiters& request) const { inspector.waiters(context, request); }
+  void operator()(const wire::NameSpaces& request) const {
+    inspector.name_spaces(context, request);
+  }
+  void operator()(const wire::DropNameSpace& request) const {
+    engine.drop_name_space(context, request);
+  }
 };
 
 void Engine::on(const Requested& event) {
@@ -143,7 +160,7 @@ std::optional<Error> Engine::refusal(const RequestContext& context) const {
   const Operation operation = context.operation;
   const wire::Right right = wire::facts_of(operation).right;
   if (!wire::has_right(session.role, right)) {
-    return failure(ErrorCode::permission_denied, why_denied(right));
+    return failure(ErrorCode::permission_denied, why_denied(operation));
   }
   if (!wire::is_kept(operation)) return std::nullopt;
   // Answers to parked requests count against the parked ones: they come in bursts that the
@@ -194,6 +211,38 @@ void Engine::report_dead(const RequestContext& context, const wire::ReportDead& 
                             reporter.account.unit.name);
     sessions_.end(*session, why, LossCause::reported);
   }
+}
+
+/// Nobody may be in it: whoever is would find the keys gone that it has written.
+void Engine::drop_name_space(const RequestContext& context, const wire::DropNameSpace& request) {
+  const std::string name = quoted(request.name);
+  NameSpace* const found = name_spaces_.find(request.name);
+  if (found == nullptr) {
+    return services_.fail(context, failure(ErrorCode::not_found, "there is no namespace " + name));
+  }
+  if (found == &context.session.name_space) {
+    return services_.fail(context,
+                          failure(ErrorCode::invalid_argument,
+                                  "this store is in namespace " + name +
+                                      " itself; drop it with one that is in another namespace"));
+  }
+  if (found->sessions != 0) {
+    const Session& first = *found->sessions_by_id.begin()->second;
+    return services_.fail(
+        context,
+        failure(ErrorCode::busy, "namespace " + name + " is in use by " +
+                                     counted(found->sessions, "session") + ", the first " + "of " +
+                                     describe(first.process) + ", and has " +
+                                     counted(found->groups.size(), "group") +
+                                     "; end the sessions, or declare their processes " + "dead"));
+  }
+  const std::uint64_t keys_count = name_spaces_.drop(*found);
+  const Session& supervisor = context.session;
+  services_.effects().log(LogLevel::info,
+                          "namespace " + name + " was dropped with " + counted(keys_count, "key") +
+                              " by " + describe(supervisor.process),
+                          supervisor.account.unit.name);
+  services_.answer(context, answer_of(wire::NumberReply{static_cast<std::int64_t>(keys_count)}));
 }
 
 void Engine::on(const Acknowledged& event) {

@@ -9,8 +9,8 @@
 #include "core/session/reply.h"
 #include "wire/operation_table.h"
 
-// What operators are told of sessions and of what they wait for. A page costs what is on it,
-// however many sessions there are.
+// What operators are told of sessions, of what they wait for, and of namespaces. A page costs what
+// is on it, however many there are.
 
 namespace muster::core {
 namespace {
@@ -70,6 +70,25 @@ void Inspector::waiters(const RequestContext& context, const wire::Waiters& requ
       bytes += encoded_bytes(reply.waiters.back());
     }
   }
+  services_.answer(context, answer_of(reply));
+}
+
+void Inspector::name_spaces(const RequestContext& context, const wire::NameSpaces& request) {
+  wire::NameSpacesReply reply;
+  std::uint64_t bytes = 0;
+  for (const NameSpace* each = name_spaces_.after(request.after);
+       each != nullptr && bytes < page_bytes_max; each = name_spaces_.after(each->name)) {
+    wire::NameSpaceEntry& entry = reply.name_spaces.emplace_back();
+    entry.name = each->name;
+    entry.keys = each->table.key_count();
+    entry.memory_bytes = each->quota.used_bytes();
+    entry.groups = static_cast<std::uint32_t>(each->groups.size());
+    entry.sessions = each->sessions;
+    if (each->maker != nullptr) entry.maker = each->maker->name;
+    if (each->sessions == 0) entry.idle = services_.now() - each->idle_since;
+    bytes += encoded_bytes(entry);
+  }
+  services_.effects().spend(reply.name_spaces.size());
   services_.answer(context, answer_of(reply));
 }
 

@@ -23,6 +23,7 @@ class Inspector {
   void status(const RequestContext& context);  // inspector_status.cpp
   void sessions(const RequestContext& context, const wire::Sessions& request);
   void waiters(const RequestContext& context, const wire::Waiters& request);
+  void name_spaces(const RequestContext& context, const wire::NameSpaces& request);
 
   /// One more request of the operation with this index in the table.
   void count_request(std::size_t index) { ++operation_counts_[index]; }

@@ -106,6 +106,8 @@ inline constexpr auto operation_table = [] {
       Row<Groups, GroupsReply>        (66, "groups",         observe,   none,     at_once, reads),
       Row<InspectGroup, InspectGroupReply>(67, "inspect_group",observe,   none,     at_once, reads),
       Row<Waiters, WaitersReply>      (68, "waiters",        observe,   none,     at_once, reads),
+      Row<NameSpaces, NameSpacesReply>(69, "namespaces",     observe,   none,     at_once, reads),
+      Row<DropNameSpace, NumberReply> (70, "drop_namespace", supervise, executed, at_once, frees),
   };
 }();
 // clang-format on

@@ -356,6 +356,32 @@ struct WaitersReply {
 };
 void fields(auto& codec, Is<WaitersReply> auto& m) { codec("waiters", m.waiters); }
 
+struct NameSpaceEntry {
+  std::string_view name;  ///< empty: the default one
+  std::uint64_t keys = 0;
+  std::uint64_t memory_bytes = 0;  ///< charged to it
+  std::uint32_t groups = 0;
+  std::uint32_t sessions = 0;
+  std::string_view maker;        ///< the unit for which it counts; empty: none
+  std::optional<Duration> idle;  ///< since its last session ended; none: it has some
+};
+template <>
+inline constexpr std::size_t item_bytes_min<NameSpaceEntry> = 33;
+void fields(auto& codec, Is<NameSpaceEntry> auto& m) {
+  codec("name", m.name);
+  codec("keys", m.keys);
+  codec("memory_bytes", m.memory_bytes);
+  codec("groups", m.groups);
+  codec("sessions", m.sessions);
+  codec("maker", m.maker);
+  codec("idle", m.idle);
+}
+
+struct NameSpacesReply {
+  std::vector<NameSpaceEntry> name_spaces;
+};
+void fields(auto& codec, Is<NameSpacesReply> auto& m) { codec("namespaces", m.name_spaces); }
+
 // Both are instantiated for the structs above that are replies.
 
 /// Appends a body.

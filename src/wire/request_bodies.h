@@ -323,4 +323,14 @@ struct Waiters {            ///< requests that wait in the caller's namespace, b
 };
 void fields(auto& codec, Is<Waiters> auto& m) { codec("after", m.after); }
 
+struct NameSpaces {                       ///< all of the server, by their names
+  std::optional<std::string_view> after;  ///< only those with a later name; none: all
+};
+void fields(auto& codec, Is<NameSpaces> auto& m) { codec("after", m.after); }
+
+struct DropNameSpace {
+  std::string_view name;
+};
+void fields(auto& codec, Is<DropNameSpace> auto& m) { codec("name", m.name); }
+
 }  // namespace muster::wire

@@ -9,7 +9,7 @@ namespace muster::wire {
 enum class Role : std::uint8_t {
   client = 0,
   observer = 1,    ///< all but to take part in groups
-  supervisor = 2,  ///< all of a client's, and to end the sessions of others
+  supervisor = 2,  ///< all of a client's, and to end what others have
 };
 inline constexpr Role last_role = Role::supervisor;
 
@@ -19,7 +19,7 @@ enum class Right : std::uint8_t {
   write,      ///< keys
   join,       ///< groups, and all that their members do
   observe,    ///< the server, its sessions and its groups
-  supervise,  ///< to say of other processes that they are dead
+  supervise,  ///< to end what others have: declare processes dead, drop namespaces
 };
 
 constexpr bool has_right(Role role, Right right) {

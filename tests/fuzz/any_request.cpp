@@ -33,11 +33,13 @@ class Maker {
   }
 
   wire::RequestBody operators_request() {
-    switch (input_.below(5)) {
+    switch (input_.below(7)) {
       case 0: return wire::Status{};
       case 1: return wire::Sessions{small()};
       case 2: return wire::Groups{group()};
       case 3: return wire::InspectGroup{group()};
+      case 4: return wire::NameSpaces{maybe_value()};
+      case 5: return wire::DropNameSpace{name_space()};
       default: return wire::Waiters{small()};
     }
   }
@@ -116,6 +118,7 @@ class Maker {
     for (wire::StreamName& one : some) one = {small(), tag()};
     return some;
   }
+  std::string_view name_space() { return is_rare() ? key() : name_spaces[input_.below(2)]; }
   std::string_view group() { return is_rare() ? key() : keys[input_.below(2)]; }
   wire::Join join() {
     wire::Join request;

@@ -1,6 +1,8 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "any_request.h"
@@ -106,8 +108,8 @@ class Play {
       if (session.connection != 0) apply(core::Goodbye{session.connection});
     }
     wait(8s);
-    for (const char* name_space : name_spaces) {
-      const core::ConnectionId cleaner = driver_.connect(name_space);
+    for (const std::string_view name_space : fuzz::name_spaces) {
+      const core::ConnectionId cleaner = driver_.connect(std::string(name_space));
       driver_.ask(cleaner, wire::Remove{{fuzz::keys.begin(), fuzz::keys.end()}});
       driver_.apply(core::Goodbye{cleaner});
       driver_.effects.clear();
@@ -124,8 +126,6 @@ class Play {
   }
 
  private:
-  static constexpr std::array<const char*, 2> name_spaces = {"", "n"};
-
   void apply(const core::Event& event) {
     driver_.apply(event);
     look();
@@ -149,7 +149,7 @@ class Play {
 
   void connect() {
     core::Hello event;
-    event.hello.name_space = name_spaces[input_.below(16) == 15 ? 1 : 0];
+    event.hello.name_space = fuzz::name_spaces[input_.below(16) == 15 ? 1 : 0];
     hello(std::move(event));
   }
 

@@ -70,8 +70,8 @@ std::vector<Sample> reply_samples() {
                    wire::AppliedReply{false, "rank 2"}),
       reply_sample("reply_value", "What get and take found.", wire::ValueReply{"llama"}),
       reply_sample("reply_number",
-                   "add: the sum; append: the length; remove, expire_data: how many; "
-                   "send: the sequence.",
+                   "add: the sum; append: the length; remove, expire_data, drop_namespace: how "
+                   "many; send: the sequence.",
                    wire::NumberReply{-3}),
       reply_sample("reply_presence", "exists: one byte per key.",
                    wire::PresenceReply{{true, false}}),
@@ -107,6 +107,9 @@ std::vector<Sample> reply_samples() {
       reply_sample(
           "reply_waiters", "One page of the requests that wait.",
           wire::WaitersReply{{{42, sample_process(), "get", "\"config/model\"", 12s, 288s}}}),
+      reply_sample("reply_namespaces", "One page of the namespaces: the default one and another.",
+                   wire::NameSpacesReply{{{"", 12, 3456, 1, 2, "", std::nullopt},
+                                          {"job7", 1, 234, 0, 0, "10.0.0.7", 3600s}}}),
   };
 }
 

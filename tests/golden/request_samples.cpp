@@ -67,6 +67,10 @@ std::vector<Sample> group_request_samples() {
   add("request_groups", "Asks for the groups behind \"tp0\".", wire::Groups{"tp0"});
   add("request_inspect_group", "Asks who waits for whom in a group.", wire::InspectGroup{"tp0"});
   add("request_waiters", "Asks what the sessions behind number 41 wait for.", wire::Waiters{41});
+  add("request_namespaces", "Asks for the namespaces behind \"job7\".", wire::NameSpaces{"job7"});
+  add("request_namespaces_all", "Asks for the namespaces from the first one on.",
+      wire::NameSpaces{std::nullopt});
+  add("request_drop_namespace", "Removes a namespace with its keys.", wire::DropNameSpace{"job7"});
   return samples;
 }
 

@@ -156,4 +156,30 @@ void tell_waiters(Line& line, const wire::WaitersReply& reply, const Processes& 
   line.further("ages", joined(ages, ","));
 }
 
+void tell_name_spaces(Line& line, const wire::NameSpacesReply& reply) {
+  std::vector<std::string> names;
+  std::vector<std::string> keys;
+  std::vector<std::string> bytes;
+  std::vector<std::string> groups;
+  std::vector<std::string> sessions;
+  std::vector<std::string> makers;
+  std::vector<std::string> idle;
+  for (const wire::NameSpaceEntry& entry : reply.name_spaces) {
+    names.push_back(name_or_quoted(entry.name));
+    keys.push_back(std::to_string(entry.keys));
+    bytes.push_back(std::to_string(entry.memory_bytes));
+    groups.push_back(std::to_string(entry.groups));
+    sessions.push_back(std::to_string(entry.sessions));
+    makers.push_back(name_or_quoted(entry.maker));
+    idle.push_back(entry.idle ? script::text_of(*entry.idle) : "none");
+  }
+  line.with("namespaces", names.empty() ? "none" : joined(names, ","));
+  line.with("keys", joined(keys, ","));
+  line.further("bytes", joined(bytes, ","));
+  line.further("groups", joined(groups, ","));
+  line.with("sessions", joined(sessions, ","));
+  line.further("makers", joined(makers, ","));
+  line.with("idle", joined(idle, ","));
+}
+
 }  // namespace muster::script

@@ -176,7 +176,8 @@ void tell_success(Line& line, const Asked& asked, std::string_view body, Client&
     case wire::operation<wire::Add>:
     case wire::operation<wire::Append>:
     case wire::operation<wire::Remove>:
-    case wire::operation<wire::ExpireData>: {
+    case wire::operation<wire::ExpireData>:
+    case wire::operation<wire::DropNameSpace>: {
       line.with("number", std::to_string(decoded<wire::NumberReply>(body).number));
       return;
     }
@@ -209,6 +210,8 @@ void tell_success(Line& line, const Asked& asked, std::string_view body, Client&
       return tell_group(line, decoded<wire::InspectGroupReply>(body), processes);
     case wire::operation<wire::Waiters>:
       return tell_waiters(line, decoded<wire::WaitersReply>(body), processes);
+    case wire::operation<wire::NameSpaces>:
+      return tell_name_spaces(line, decoded<wire::NameSpacesReply>(body));
     default: decoded<wire::EmptyReply>(body);
   }
 }

@@ -240,6 +240,15 @@ wire::RequestBody status(Making&) { return wire::Status{}; }
 wire::RequestBody sessions(Making&) { return wire::Sessions{}; }
 wire::RequestBody groups(Making&) { return wire::Groups{}; }
 wire::RequestBody waiters(Making&) { return wire::Waiters{}; }
+wire::RequestBody namespaces(Making& making) {
+  wire::NameSpaces body;
+  if (const auto after = making.arguments.bytes("after")) body.after = making.owned.keep(*after);
+  return body;
+}
+/// `drop_namespace ""`: the default one.
+wire::RequestBody drop_namespace(Making& making) {
+  return wire::DropNameSpace{making.owned.keep(bytes_of(making.arguments.next("a namespace")))};
+}
 wire::RequestBody inspect(Making& making) {
   return wire::InspectGroup{making.owned.keep(bytes_of(making.arguments.next("a group")))};
 }
@@ -288,6 +297,8 @@ const std::map<std::string, Verb, std::less<>>& verbs() {
       {"groups", {groups}},
       {"inspect", {inspect}},
       {"waiters", {waiters}},
+      {"namespaces", {namespaces}},
+      {"drop_namespace", {drop_namespace}},
       {"status", {status}},
   };
   return all;

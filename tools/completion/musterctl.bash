@@ -1,5 +1,5 @@
-# Completion of musterctl for bash: commands and flags, and where a server answers the groups of
-# `why` and the keys of what takes keys. tests/tool_docs.py compares it with --help.
+# Completion of musterctl for bash: commands and flags, and where a server answers the namespaces, the
+# groups of `why` and the keys of what takes keys. tests/tool_docs.py compares it with --help.
 
 # Prints what musterctl lists with these arguments, or nothing if there is no quick answer.
 _musterctl_ask() {
@@ -7,11 +7,14 @@ _musterctl_ask() {
 }
 
 _musterctl_names() {
-  case $command,$argument in
-    why,0) _musterctl_ask --json groups | sed -n 's/^ *"group": "\(.*\)",$/\1/p' ;;
-    get,0 | take,0 | set,0 | add,0 | append,0 | touch,0 | compare_set,0 | rm,* | wait,* | exists,* | \
-      multi_get,*) _musterctl_ask ls -- "$current" | cut -f 4- ;;
-    ls,0) if ((! objects)); then _musterctl_ask ls -- "$current" | cut -f 4-; fi ;;
+  case $expects,$command,$argument in
+    -n,* | --namespace,* | --drop,* | ,namespaces,*)
+      _musterctl_ask --json namespaces | sed -n 's/^ *"namespace": "\(..*\)",$/\1/p'
+      ;;
+    ,why,0) _musterctl_ask --json groups | sed -n 's/^ *"group": "\(.*\)",$/\1/p' ;;
+    ,get,0 | ,take,0 | ,set,0 | ,add,0 | ,append,0 | ,touch,0 | ,compare_set,0 | ,rm,* | ,wait,* | \
+      ,exists,* | ,multi_get,*) _musterctl_ask ls -- "$current" | cut -f 4- ;;
+    ,ls,0) if ((! objects)); then _musterctl_ask ls -- "$current" | cut -f 4-; fi ;;
   esac | grep -v '\\' # an escaped name is not the name
 }
 
@@ -32,7 +35,7 @@ _musterctl() {
       -n,* | --namespace,*) place+=(--namespace "$word") expects='' ;;
       -?*,*) expects='' ;;
       ,-s | ,--server | ,-n | ,--namespace | ,-t | ,--timeout | ,--wait-for-server | \
-        ,--ttl | ,--hung-for) expects=$word ;;
+        ,--ttl | ,--hung-for | ,--drop) expects=$word ;;
       ,--server=* | ,--namespace=*) place+=("$word") ;;
       ,--objects) objects=1 ;;
       ,-*) ;;
@@ -42,6 +45,7 @@ _musterctl() {
   COMPREPLY=()
   case $expects in
     -s | --server) mapfile -t COMPREPLY < <(compgen -A hostname -- "$current") && return ;;
+    -n | --namespace | --drop) ;;
     -*) return ;;
   esac
   if [[ $current == -* ]]; then
@@ -51,13 +55,14 @@ _musterctl() {
       set) flags+=(--ttl --only-if-absent) ;;
       ls) flags+=(--objects) ;;
       why) flags+=(--hung-for) ;;
+      namespaces) flags+=(--drop) ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "${flags[*]}" -- "$current")
     return
   fi
-  if [[ -z $command ]]; then
+  if [[ -z $command && -z $expects ]]; then
     local commands='get set add take append touch compare_set exists multi_get multi_set rm wait ls'
-    commands+=' report_dead status sessions groups waiters why'
+    commands+=' report_dead status sessions groups waiters why namespaces'
     mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current")
     return
   fi

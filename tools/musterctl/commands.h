@@ -18,7 +18,7 @@ enum Exit : int {
   exit_refused = 1,  ///< the server refused, a key is there or has another value, the outcome of a
                      ///< change is unknown, or the standard input or output fails
   exit_usage = 2,
-  exit_absent = 3,       ///< a key or group is absent, or the wait timed out
+  exit_absent = 3,       ///< a key, group or namespace is absent, or the wait timed out
   exit_unavailable = 4,  ///< no Muster server answers
 };
 
@@ -70,6 +70,7 @@ struct Chosen {
 void add_key_commands(CLI::App& app, Chosen& chosen);
 void add_store_commands(CLI::App& app, Chosen& chosen);
 void add_list_commands(CLI::App& app, Chosen& chosen);
+void add_namespace_commands(CLI::App& app, Chosen& chosen);
 void add_why_command(CLI::App& app, Chosen& chosen);
 
 /// Adds an option that is a time above zero, handed to `take`.

@@ -34,7 +34,7 @@ Exit codes:
   1  the server refused, a key is there or has another value, the outcome of a change is unknown,
      or the standard input or output fails
   2  wrong usage
-  3  a key or group is absent, or the wait timed out
+  3  a key, group or namespace is absent, or the wait timed out
   4  no Muster server answers at the address
 
 See also `musterctl COMMAND --help` and musterctl(1).)";
@@ -74,7 +74,7 @@ int run(const musterctl::Chosen& chosen, musterctl::Common& common, std::string 
   if (chosen.kind != musterctl::Kind::reads) {
     return refuse(
         "--watch is for commands that only read and do not wait: get, exists, multi_get, ls, "
-        "status, sessions, groups, waiters, why");
+        "status, sessions, groups, waiters, why, namespaces");
   }
   common.watch = tools::parse_duration(watch);
   return musterctl::watch(chosen.command, common);
@@ -118,6 +118,7 @@ int main(int argc, char** argv) {
   musterctl::add_key_commands(app, chosen);
   musterctl::add_store_commands(app, chosen);
   musterctl::add_list_commands(app, chosen);
+  musterctl::add_namespace_commands(app, chosen);
   musterctl::add_why_command(app, chosen);
   try {
     app.parse(argc, argv);

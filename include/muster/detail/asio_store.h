@@ -159,6 +159,12 @@ auto async_report_dead(Store& store, const ProcessId& process, std::string reaso
 }
 
 template <class Token>
+auto async_drop_namespace(Store& store, std::string name, Duration timeout, Token&& token) {
+  return detail::asio_call<std::uint64_t>(&Store::drop_namespace_async, std::forward<Token>(token),
+                                          &store, std::move(name), timeout);
+}
+
+template <class Token>
 auto async_status(Store& store, Duration timeout, Token&& token) {
   return detail::asio_call<std::vector<std::pair<std::string, std::string>>>(
       &Store::status_async, std::forward<Token>(token), &store, timeout);

@@ -32,6 +32,11 @@ WaiterInfo public_form(const wire::WaiterEntry& entry) {
           entry.age,     entry.left};
 }
 
+NamespaceInfo public_form(const wire::NameSpaceEntry& entry) {
+  return {std::string(entry.name),  entry.keys, entry.memory_bytes, entry.groups, entry.sessions,
+          std::string(entry.maker), entry.idle};
+}
+
 WaitingRound public_form(const wire::RoundEntry& entry) {
   return {entry.number, std::string(entry.call), entry.age,
           entry.called, entry.missing,           static_cast<int>(entry.older_rounds)};
@@ -180,6 +185,16 @@ Result<std::vector<KeyInfo>> inspect_objects(Store& store, std::string_view pref
     cursor = page->cursor;
   } while (cursor != 0);
   return objects;
+}
+
+Result<std::vector<NamespaceInfo>> inspect_namespaces(Store& store, Duration timeout) {
+  const client::TimeoutOfAll all(store, timeout);
+  return client::all_pages<NamespaceInfo>([&](const NamespaceInfo* last) {
+    wire::NameSpaces request;
+    if (last != nullptr) request.after = last->name;
+    return client::page<NamespaceInfo>(store, request, &wire::NameSpacesReply::name_spaces,
+                                       all.left());
+  });
 }
 
 MUSTER_END_NAMESPACE

@@ -21,6 +21,9 @@ inline std::uint64_t encoded_bytes(const wire::WaiterEntry& entry) {
   return 32 + encoded_bytes(entry.process) + entry.operation.size() + entry.target.size();
 }
 inline std::uint64_t encoded_bytes(const wire::GroupEntry& entry) { return 40 + entry.name.size(); }
+inline std::uint64_t encoded_bytes(const wire::NameSpaceEntry& entry) {
+  return 33 + (entry.idle ? 8 : 0) + entry.name.size() + entry.maker.size();
+}
 inline std::uint64_t encoded_bytes(const wire::ListEntry& entry) {
   return 14 + (entry.ttl ? 8 : 0) + entry.name.size();
 }

@@ -58,6 +58,8 @@ awaitable<void> use_keys(Store& store) {
   nobody.bytes[0] = 1;
   CHECK(must_fail(co_await async_report_dead(store, nobody, "gone", 20s, use_awaitable)).code ==
         ErrorCode::permission_denied);
+  CHECK(must_fail(co_await async_drop_namespace(store, "another", 20s, use_awaitable)).code ==
+        ErrorCode::permission_denied);
 }
 
 awaitable<void> use_bytes(StatelessProcessGroup& group) {

@@ -100,6 +100,9 @@ Calls changes_of_keys() {
       {"report_dead", begun_by<void>([](Subject& on, Handler<void> handler) {
          return on.store.report_dead_async({{1}}, "", on.timeout, std::move(handler));
        })},
+      {"drop_namespace", begun_by<std::uint64_t>([](Subject& on, Handler<std::uint64_t> handler) {
+         return on.store.drop_namespace_async("another", on.timeout, std::move(handler));
+       })},
   };
 }
 
@@ -377,6 +380,7 @@ TEST_CASE("a call that the server refuses did not happen") {
   check_refused(must_fail(store.take("none", 0s)), ErrorCode::not_found);
   check_refused(must_fail(store.take("none", 20ms)), ErrorCode::timed_out);
   check_refused(must_fail(store.report_dead({{1}}, "")), ErrorCode::permission_denied);
+  check_refused(must_fail(store.drop_namespace("another")), ErrorCode::permission_denied);
   check_refused(must_fail(Group::create(store, "g", 0, 2, patience(20ms))), ErrorCode::timed_out);
 
   run_ranks(2, [&](int rank) {

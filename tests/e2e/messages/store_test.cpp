@@ -42,6 +42,24 @@ TEST_CASE("an observer that wants to take part in a group is told what to do, an
   CHECK(error.message().find("loopback") == std::string::npos);
 }
 
+TEST_CASE("errors of namespaces have the documented fields, and say what to do about them") {
+  auto server = start_server();
+  StoreOptions options;
+  options.role = Role::supervisor;
+  auto supervisor = connect(server, options);
+  options.role = Role::client;
+  options.name_space = "job7";
+  options.label = "trainer-0";
+  auto store = connect(server, options);
+  check(must_fail(store.drop_namespace("")), ErrorCode::permission_denied);
+  check(must_fail(supervisor.drop_namespace("")), ErrorCode::invalid_argument);
+  check(must_fail(supervisor.drop_namespace("never")), ErrorCode::not_found);
+  const Error in_use = must_fail(supervisor.drop_namespace("job7"));
+  check(in_use, ErrorCode::busy);
+  CHECK(in_use.detail.find("(trainer-0)") != std::string::npos);
+  CHECK(in_use.message().find("wait until that call") == std::string::npos);
+}
+
 TEST_CASE("what is too large says of what, and the limit to raise") {
   ServerOptions options;
   options.world_size_max = 8;

@@ -45,10 +45,11 @@ TEST_CASE("an observer is denied all that changes groups, and nothing else") {
   std::apply([&](const auto&... rows) { (ask(rows), ...); }, wire::operation_table);
   CHECK(denied == std::vector<std::string_view>{"join", "leave", "regroup", "report_dead",
                                                 "cancel_regroup", "collective", "cancel_round",
-                                                "send", "receive", "expire_data", "recover"});
+                                                "send", "receive", "expire_data", "recover",
+                                                "drop_namespace"});
 }
 
-TEST_CASE("of all roles only a supervisor may declare a process dead") {
+TEST_CASE("of all roles only a supervisor may declare a process dead, or drop a namespace") {
   EngineDriver driver;
   driver.connect();
   const core::ConnectionId victim = driver.connect();
@@ -62,6 +63,54 @@ TEST_CASE("of all roles only a supervisor may declare a process dead") {
   const core::ConnectionId supervisor = driver.connect("", wire::Role::supervisor);
   CHECK(driver.reply(driver.ask(supervisor, report))->code == 0);
   CHECK(driver.engine.counts().sessions == 4);
+
+  const core::ConnectionId visitor = driver.connect("dropped");
+  driver.ask(visitor, set("k"));
+  driver.apply(core::Goodbye{visitor});
+  for (const wire::Role role : {wire::Role::client, wire::Role::observer}) {
+    const core::ConnectionId other = driver.connect("", role);
+    const auto denied = driver.reply(driver.ask(other, wire::DropNameSpace{"dropped"}));
+    CHECK(error_of(denied)->code == ErrorCode::permission_denied);
+  }
+  CHECK(driver.engine.counts().keys == 1);
+  CHECK(driver.reply(driver.ask(supervisor, wire::DropNameSpace{"dropped"}))->code == 0);
+  CHECK(driver.engine.counts().keys == 0);
+}
+
+TEST_CASE("a place is free as soon as its namespace is dropped, whatever is left to be freed") {
+  core::Options options;
+  options.name_spaces_per_unit_max = 1;
+  options.work_per_event_max = 4;
+  EngineDriver driver(options);
+  const core::ConnectionId supervisor = driver.connect("", wire::Role::supervisor);
+  const core::ConnectionId reader = driver.connect("one");
+  const std::string value(core::shared_value_bytes_min, 'v');
+  for (int count = 0; count < 20; ++count) {
+    driver.ask(reader, wire::Set{"k" + std::to_string(count), value, {}, false, false});
+  }
+  auto held = driver.reply(driver.ask(reader, wire::Get{"k0"}));  // a reply that is on its way
+  driver.apply(core::Goodbye{reader});
+  driver.effects.clear();
+  driver.works_off = false;
+  driver.connect("two");
+  CHECK(driver.count<core::Close>() == 1);  // refused
+  CHECK(driver.reply(driver.ask(supervisor, wire::DropNameSpace{"one"}))->code == 0);
+  CHECK(driver.engine.has_backlog());
+  const core::ConnectionId second = driver.connect("two");
+  CHECK(driver.count<core::Close>() == 1);
+  driver.ask(second, set("k"));
+  driver.effects.clear();
+  CHECK(driver.engine.counts().keys == 1);
+
+  // When all is freed, only what is held by others is charged.
+  driver.works_off = true;
+  driver.pass(1s);
+  const std::uint64_t before = driver.engine.counts().memory_bytes;
+  CHECK(value_of(*held) == value);
+  held.reset();
+  CHECK(before - driver.engine.counts().memory_bytes > value.size());
+  CHECK(driver.engine.counts().memory_bytes < value.size());
+  driver.pass(1s);
 }
 
 TEST_CASE("answers to parked requests do not use up the room for other answers") {

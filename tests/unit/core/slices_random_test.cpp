@@ -25,6 +25,7 @@ namespace {
 constexpr std::array<std::string_view, 5> few_keys = {"a", "b", "c", "d", "e"};
 constexpr std::uint32_t without_end = 1U << 30;
 constexpr std::size_t long_value_bytes = 5000;
+constexpr std::size_t visitor = 6;  ///< the last connection, that of another namespace
 
 core::Options options(std::uint32_t work_per_event_max) {
   core::Options options;
@@ -51,8 +52,9 @@ class SlicesPlay {
   }
 
   void step() {
-    const std::size_t from = random_() % connections_.size();
-    switch (random_() % 16) {
+    const std::size_t from = random_() % visitor;
+    switch (random_() % 17) {
+      case 16: drop_another(); break;
       case 0:
       case 1:
       case 2:
@@ -94,10 +96,10 @@ class SlicesPlay {
 
   // Events for both.
 
-  core::ConnectionId connect() {
+  core::ConnectionId connect(const std::string& name_space = {}) {
     ++event_;
-    const core::ConnectionId connection = whole_.connect();
-    sliced_.connect();
+    const core::ConnectionId connection = whole_.connect(name_space, wire::Role::supervisor);
+    sliced_.connect(name_space, wire::Role::supervisor);
     take_replies();
     return connection;
   }
@@ -193,6 +195,18 @@ class SlicesPlay {
   void replace_session(std::size_t index) {
     say_goodbye(index);
     connections_[index] = connect();
+  }
+  /// Somebody comes to another namespace and leaves keys there; then it is dropped, maybe while
+  /// what one of that name had is still being removed.
+  void drop_another() {
+    say_goodbye(visitor);
+    connections_[visitor] = connect("another");
+    for (auto count = random_() % 20; count > 0; --count) {
+      const std::string key = "k" + std::to_string(count);
+      ask(visitor, wire::Set{key, "v", some_ttl(), false, random_() % 3 == 0});
+    }
+    say_goodbye(visitor);
+    if (random_() % 4 != 0) ask(random_() % visitor, wire::DropNameSpace{"another"});
   }
   void pass() {
     const Duration duration(static_cast<int>(random_() % 60000));
@@ -301,8 +315,8 @@ class SlicesPlay {
   std::mt19937 random_;
   EngineDriver whole_;
   EngineDriver sliced_;
-  std::array<core::ConnectionId, 6> connections_{};
-  std::array<std::vector<std::uint64_t>, 6> to_acknowledge_;
+  std::array<core::ConnectionId, visitor + 1> connections_{};
+  std::array<std::vector<std::uint64_t>, visitor + 1> to_acknowledge_;
   std::uint64_t last_request_ = 0;
   int event_ = 0;
   bool is_deadline_ = false;

@@ -173,6 +173,65 @@ TEST_CASE("groups are listed by name, in pages") {
   CHECK(seen == 1024);  // so many requests of one session wait
 }
 
+TEST_CASE("namespaces are listed by name, in pages") {
+  constexpr int name_spaces = 2000;
+  core::Options options;
+  options.name_spaces_per_unit_max = name_spaces;
+  EngineDriver driver(options);
+  const core::ConnectionId a = driver.connect();
+  for (int number = name_spaces; number > 0; --number) driver.connect(nth("n", number));
+  driver.effects.clear();
+  std::optional<std::string> last;
+  int seen = 0;
+  for (;;) {
+    const auto reply = driver.reply(driver.ask(a, wire::NameSpaces{last}));
+    REQUIRE(reply);
+    CHECK(reply->head.size() < page_bytes + 256);
+    const auto page = wire::decode_body<wire::NameSpacesReply>(reply->head)->name_spaces;
+    CHECK(driver.engine.work() == page.size() + 2);
+    if (page.empty()) break;
+    for (const wire::NameSpaceEntry& entry : page) {
+      CHECK((!last || entry.name > *last));
+      CHECK(entry.sessions == 1);
+      last = entry.name;
+      ++seen;
+    }
+  }
+  CHECK(seen == name_spaces + 1);  // and the default one
+}
+
+TEST_CASE("a namespace with very many keys is dropped in pieces") {
+  constexpr int keys = 20'000;
+  core::Options options;
+  EngineDriver driver(options);
+  const core::ConnectionId supervisor = driver.connect("", wire::Role::supervisor);
+  const core::ConnectionId a = driver.connect("many");
+  std::vector<std::string> names;
+  for (int number = 0; number < keys; ++number) names.push_back(nth("k", number));
+  for (auto name = names.begin(); name != names.end(); name += 1000) {
+    wire::MultiSet pairs;
+    for (auto one = name; one != name + 1000; ++one) pairs.entries.push_back({*one, "v"});
+    pairs.ttl = Duration(1h);
+    driver.ask(a, pairs);
+  }
+  CHECK(driver.engine.counts().keys == keys);
+  driver.apply(core::Goodbye{a});
+  driver.works_off = false;
+  CHECK(work_of(driver, supervisor, wire::DropNameSpace{"many"}) < 2 * options.work_per_event_max);
+  CHECK(driver.engine.counts().keys == 0);
+  int events = 1;
+  for (; driver.engine.has_backlog(); ++events) {
+    driver.apply(core::Continue{});
+    CHECK(driver.engine.work() < 2 * options.work_per_event_max);
+  }
+  CHECK(events > keys / 2 / static_cast<int>(options.work_per_event_max));
+  driver.effects.clear();
+  driver.apply(core::Goodbye{supervisor});
+  driver.apply(core::Advance{});
+  CHECK(driver.engine.counts().memory_bytes == 0);
+  CHECK(driver.engine.counts().timers == 0);
+}
+
 TEST_CASE("keys with long names are listed in pages of bounded length") {
   EngineDriver driver;
   const core::ConnectionId a = driver.connect();
