@@ -25,7 +25,7 @@ REASON_SOURCES = ("src/core/sessions.cpp", "src/core/past_sessions.cpp", "src/co
 GAP = "\0"  # what is put in when the line is made
 LOG_CALL = re.compile(r"\b(?:line|log|logger|write_log|add|text_of)\s*\(")
 LEVEL = re.compile(r"LogLevel::(\w+)")
-REASON_CALL = re.compile(r"\b(?:failure|lose|refusal|full|break_off)\s*\(|\bdetail =")
+REASON_CALL = re.compile(r"\b(?:failure|lose|let_go|refusal|full|break_off)\s*\(|\bdetail =")
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 PLACEHOLDER = re.compile(r"\b[A-Z][A-Z_]+\b")
 

@@ -49,8 +49,8 @@ class Engine {
   Snapshot snapshot() const { return inspector_.snapshot(); }
   RimCounts& rim_counts() { return inspector_.rim_counts(); }
 
-  /// What all memory is charged to; the rim charges its partial frames to it too.
-  Quota& quota() { return services_.quota(); }
+  /// What all memory is charged to, also what the rim holds for its peers.
+  ServerMemory& memory() { return services_.memory(); }
 
   const Options& options() const { return services_.options(); }
 

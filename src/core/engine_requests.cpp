@@ -6,14 +6,16 @@
 #include <variant>
 
 #include "core/engine.h"
+#include "core/reply_bytes.h"
 #include "core/session/failure.h"
 #include "core/session/reply.h"
 #include "wire/operation_table.h"
 
-// A request's life: what it acknowledges is forgotten -> has it come before (a resend after a
-// reconnect)? then it waits where it waited, or gets the answer that it got -> is it allowed and
-// is there room for its answer? -> the table or the groups answer, now or later (parked) ->
-// what changed something stays in the cache until the client has acknowledged the answer.
+// A request's life: what it acknowledges is forgotten -> is there room for its reply? else it comes
+// again -> has it come before (a resend after a reconnect)? then it waits where it waited, or gets
+// the answer that it got -> is it allowed, and may its answer be kept? -> the table or the groups
+// answer, now or later (parked) -> what changed something stays in the cache until the client has
+// acknowledged the answer.
 
 namespace muster::core {
 namespace {
@@ -103,6 +105,13 @@ void Engine::on(const Requested& event) {
   if (!session->has_echoed) return sessions_.break_off(*session, blind);
   sessions_.heard(*session);
   acknowledge(*session, request.acknowledged);
+  const ReplyRoom& room = services_.memory().room;
+  if (!room.is_unused(event.unsent)) {
+    const std::uint64_t bytes = bytes_of_reply(services_.options(), *session, request);
+    if (!room.has(bytes, event.unsent)) {
+      return services_.effects().add(Postpone{event.connection, bytes});
+    }
+  }
   const RequestContext context{*session, request.id, wire::operation_of(request.body),
                                std::clamp(request.timeout, Duration::zero(), base::timeout_max),
                                services_.now()};
@@ -151,8 +160,13 @@ void Engine::turn_away(const Requested& event) {
   const Error* const reason = sessions_.connections().why_closed(event.connection);
   if (reason == nullptr) return static_cast<void>(sessions_.speaker(event.connection, "a request"));
   Answer answer = error_answer(*reason);
-  services_.effects().add(SendReply{
-      event.connection, event.request->id, answer.code, std::move(answer.head), {}, nullptr});
+  services_.effects().add(SendReply{event.connection,
+                                    event.request->id,
+                                    answer.code,
+                                    false,
+                                    std::move(answer.head),
+                                    {},
+                                    nullptr});
 }
 
 std::optional<Error> Engine::refusal(const RequestContext& context) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/memory/charged_memory.h"
+#include "core/memory/server_memory.h"
 #include "core/session/connection.h"
 #include "wire/hello.h"
 #include "wire/request.h"
@@ -35,6 +36,7 @@ struct Requested {
   const wire::Request* request = nullptr;  ///< its views are read during `apply` only
   /// In which nothing is but the request; null: it lies elsewhere. Empty afterwards if it was kept.
   ChargedMemory* memory = nullptr;
+  UnsentReplies unsent{};
 };
 struct Acknowledged {
   ConnectionId connection = 0;

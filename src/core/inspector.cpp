@@ -96,7 +96,7 @@ Counts Inspector::counts() const {
   Counts counts = services_.held();
   sessions_.add_counts(counts);
   counts.timers += services_.timers().armed_count();
-  counts.memory_bytes += services_.quota().used_bytes();
+  counts.memory_bytes += services_.memory().all.used_bytes();
   return counts;
 }
 

@@ -20,7 +20,7 @@ struct NameSpace {
             WaitingNames& waiting_names)
       : name(std::move(its_name)),
         maker(its_maker),
-        quota(services.options().namespace_memory_bytes_max, &services.quota()),
+        quota(services.options().namespace_memory_bytes_max, &services.memory().all),
         accounts(quota),
         waiting(waiting_names, name),
         table(services, accounts),

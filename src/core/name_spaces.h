@@ -37,7 +37,8 @@ class DroppedNameSpaces final : public Backlog::Job {
 /// session, and goes when no session is left and nothing is in it.
 class NameSpaces {
  public:
-  explicit NameSpaces(EngineServices& services) : services_(services), units_(services.quota()) {}
+  explicit NameSpaces(EngineServices& services)
+      : services_(services), units_(services.memory().all) {}
   NameSpaces(const NameSpaces&) = delete;
   NameSpaces& operator=(const NameSpaces&) = delete;
 

@@ -148,7 +148,7 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
 
 /// Why there is no room for one more session of `unit`.
 std::optional<Error> Sessions::refusal_to_begin(Unit& unit) {
-  const Quota& memory = services_.quota();
+  const Quota& memory = services_.memory().all;
   if (memory.used_reserve_bytes() > memory.reserve_bytes() / 2) {
     return full(
         "memory is short: half of the reserve above memory_bytes_max is in use, and the "
@@ -221,8 +221,9 @@ void Sessions::welcome(Session& session, const Hello& event) {
   hello.limits = services_.options().limits;
   hello.hosting_process = services_.options().hosting_process;
   hello.hosting_rank = services_.options().hosting_rank;
-  services_.effects().add(
-      SendHello{event.connection, std::make_shared<const wire::ServerHello>(std::move(hello))});
+  services_.effects().add(SendHello{event.connection,
+                                    std::make_shared<const wire::ServerHello>(std::move(hello)),
+                                    &session.account.quota});
   heard(session);
 }
 

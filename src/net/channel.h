@@ -16,6 +16,7 @@ namespace muster::net {
 struct SharedBytes {
   std::string_view view;
   std::shared_ptr<const void> keep_alive;
+  bool is_for_one = false;  ///< nobody else holds them: they go when they have left
 };
 
 enum class CloseCause : std::uint8_t {
@@ -102,6 +103,8 @@ class Channel {
   std::uint64_t unsent_bytes() const { return unsent_bytes_; }
   /// Of them, those that are held here and not by reference.
   std::uint64_t unsent_own_bytes() const { return unsent_own_bytes_; }
+  /// Of those by reference, the ones that nobody else holds.
+  std::uint64_t unsent_for_one_bytes() const { return unsent_for_one_bytes_; }
   /// Since when the peer has taken nothing although something was there to take; far_future
   /// when that is not so.
   base::Instant stalled_since() const { return stalled_since_; }
@@ -119,6 +122,7 @@ class Channel {
   std::shared_ptr<ChannelOwner> callbacks_;  ///< the owner, if it was given as functions
   std::uint64_t unsent_bytes_ = 0;
   std::uint64_t unsent_own_bytes_ = 0;
+  std::uint64_t unsent_for_one_bytes_ = 0;
   base::Instant stalled_since_ = base::far_future;
 };
 

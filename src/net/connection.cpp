@@ -223,6 +223,7 @@ void Connection::send(SharedBytes bytes) {
   if (bytes.view.size() < shared_bytes_min || !bytes.keep_alive) return send(bytes.view);
   queue_tail();
   const std::size_t size = bytes.view.size();
+  if (bytes.is_for_one) unsent_for_one_bytes_ += size;
   queue_.push_back({{}, std::move(bytes)});
   unsent_bytes_ += size;
 }
@@ -275,7 +276,11 @@ void Connection::took(std::size_t bytes) {
   while (bytes > 0 && first_ < queue_.size()) {
     Piece& piece = queue_[first_];
     const std::size_t step = std::min(bytes, piece.view().size() - first_sent_bytes_);
-    if (!piece.shared.keep_alive) unsent_own_bytes_ -= step;
+    if (!piece.shared.keep_alive) {
+      unsent_own_bytes_ -= step;
+    } else if (piece.shared.is_for_one) {
+      unsent_for_one_bytes_ -= step;
+    }
     first_sent_bytes_ += step;
     bytes -= step;
     if (first_sent_bytes_ < piece.view().size()) return;
@@ -298,6 +303,7 @@ void Connection::reset_queue() {
   first_sent_bytes_ = 0;
   unsent_bytes_ = 0;
   unsent_own_bytes_ = 0;
+  unsent_for_one_bytes_ = 0;
   stalled_since_ = base::far_future;
 }
 

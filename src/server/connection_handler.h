@@ -54,7 +54,7 @@ class ConnectionHandler final : public ConnectionEvents {
   void received(Peer& peer, std::string_view bytes) override;
   void closed(Peer& peer, net::CloseCause cause, const std::string& detail) override;
   void drained(Peer& peer) override;
-  std::size_t readable_bytes(Peer& peer) override { return work_.readable_bytes(peer); }
+  std::size_t readable_bytes(Peer& peer) override { return frames_.readable_bytes(peer); }
   void end(Peer& peer);
 
   Turns& turns_;

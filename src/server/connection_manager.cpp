@@ -5,10 +5,12 @@
 namespace muster::server {
 
 ConnectionManager::ConnectionManager(ConnectionEvents& events, const core::Options& options,
-                                     core::Quota& quota, core::RimCounts& counts,
-                                     SendScheduler& sender, WorkScheduler& work)
+                                     core::Quota& quota, core::Quota& replies,
+                                     core::RimCounts& counts, SendScheduler& sender,
+                                     WorkScheduler& work)
     : events_(events),
       quota_(quota),
+      replies_(replies),
       counts_(counts),
       sender_(sender),
       work_(work),
@@ -46,6 +48,7 @@ void ConnectionManager::close_after_flush(Newcomer& newcomer) { let_leave(take(n
 
 void ConnectionManager::forget(Peer& peer) {
   if (peer.is_gone) return;
+  peer.outbox.clear();
   sender_.forget(peer);
   work_.forget(peer);
   peers_.mark_gone(peer);
@@ -70,23 +73,36 @@ void ConnectionManager::let_leave(std::shared_ptr<net::Channel> connection) {
     return !is_emptied_ && leaving_.size() >= limits_.leaving_connections_max;
   };
   if (are_many()) look_at_leaving();
-  if (are_many()) {
-    leaving_.front()->close();
-    leaving_.pop_front();
-  }
-  leaving_.push_back(std::move(connection));
+  if (are_many()) close_first_leaving();
+  const std::uint64_t unsent_bytes = connection->unsent_own_bytes();
+  replies_.charge_always(unsent_bytes);
+  leaving_.push_back({std::move(connection), unsent_bytes});
   counts_.leaving = leaving_.size();
+}
+
+void ConnectionManager::close_first_leaving() {
+  replies_.release(leaving_.front().charged_bytes);
+  leaving_.front().connection->close();
+  leaving_.pop_front();
+}
+
+void ConnectionManager::close_leaving() {
+  while (!leaving_.empty()) close_first_leaving();
+  counts_.leaving = 0;
 }
 
 void ConnectionManager::close_all() {
   for (Peer* const peer : peers_.all()) close(*peer);
   while (!newcomers_.empty()) close(newcomers_.first());
-  for (const auto& connection : leaving_) connection->close();
-  leaving_.clear();
+  close_leaving();
 }
 
 void ConnectionManager::look_at_leaving() {
-  std::erase_if(leaving_, [](const auto& connection) { return !connection->is_lingering(); });
+  std::erase_if(leaving_, [this](const Leaving& leaving) {
+    if (leaving.connection->is_lingering()) return false;
+    replies_.release(leaving.charged_bytes);
+    return true;
+  });
   counts_.leaving = leaving_.size();
 }
 

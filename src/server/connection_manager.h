@@ -30,8 +30,12 @@ namespace muster::server {
 /// until `bury`.
 class ConnectionManager {
  public:
+  /// quota    what frames are charged to before there is a session
+  /// replies  what is charged for what was not sent yet
   ConnectionManager(ConnectionEvents& events, const core::Options& options, core::Quota& quota,
-                    core::RimCounts& counts, SendScheduler& sender, WorkScheduler& work);
+                    core::Quota& replies, core::RimCounts& counts, SendScheduler& sender,
+                    WorkScheduler& work);
+  ~ConnectionManager() { close_leaving(); }
 
   /// Whose connection counts for the unit.
   Unit& unit(const net::UnitId& id) { return units_.find_or_make(id); }
@@ -59,17 +63,27 @@ class ConnectionManager {
   /// Counts those that leave anew.
   void look_at_leaving();
   std::size_t leaving_count() const { return leaving_.size(); }
+  /// Waits for none of them any more.
+  void close_leaving();
 
   /// The turn ends: those that are gone are destroyed.
   void bury() { peers_.bury(); }
   bool has_gone() const { return peers_.has_gone(); }
 
  private:
+  /// It takes its last bytes, which stay charged.
+  struct Leaving {
+    std::shared_ptr<net::Channel> connection;
+    std::uint64_t charged_bytes = 0;
+  };
+
   void let_leave(std::shared_ptr<net::Channel> connection);
+  void close_first_leaving();
   std::shared_ptr<net::Channel> take(Newcomer& newcomer);
 
   ConnectionEvents& events_;
   core::Quota& quota_;
+  core::Quota& replies_;
   core::RimCounts& counts_;
   SendScheduler& sender_;
   WorkScheduler& work_;
@@ -78,7 +92,7 @@ class ConnectionManager {
   Units units_;
   Peers peers_;
   Newcomers newcomers_;
-  std::deque<std::shared_ptr<net::Channel>> leaving_;  ///< that take their last bytes
+  std::deque<Leaving> leaving_;
   bool is_emptied_ = false;
 };
 

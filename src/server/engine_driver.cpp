@@ -11,22 +11,55 @@ namespace muster::server {
 namespace {
 
 constexpr std::size_t copied_head_bytes_max = 16 * 1024;  // longer heads are sent where they are
+constexpr std::uint64_t header_bytes = wire::frame_header_bytes;
 
 }  // namespace
 
 EngineDriver::EngineDriver(core::Engine& engine, const Settings& settings,
-                           ConnectionManager& connections, SendScheduler& sender, ServerLog& log)
-    : engine_(engine), settings_(settings), connections_(connections), sender_(sender), log_(log) {}
+                           ConnectionManager& connections, SendScheduler& sender,
+                           Holdings& holdings, ServerLog& log)
+    : engine_(engine),
+      settings_(settings),
+      connections_(connections),
+      sender_(sender),
+      holdings_(holdings),
+      log_(log) {}
 
 void EngineDriver::apply(const core::Event& event) {
+  apply_one(event);
+  tell_of_lost();
+}
+
+void EngineDriver::apply_one(const core::Event& event) {
   const bool is_short = settings_.is_short_of_memory && settings_.is_short_of_memory();
-  engine_.quota().set_short(is_short);
+  engine_.memory().all.set_short(is_short);
   if (is_short != was_short_) tell_of_memory(is_short);
+  postponed_bytes_ = 0;
   std::vector<core::Effect>& effects = engine_.apply(event, now_);
   work_ += engine_.work();
   for (core::Effect& effect : effects) {
     std::visit([this](auto& one) { carry_out(one); }, effect);
-    sender_.flush_if_many();
+    if (sender_.flush_if_many()) keep_within_memory();
+  }
+}
+
+/// What answers requests that were parked cannot wait. When it passes the end of the reserve, the
+/// one with most has to go, now: in the midst of an event's effects.
+void EngineDriver::keep_within_memory() {
+  while (engine_.memory().room.is_passed()) {
+    connections_.close_leaving();
+    Peer* const heaviest = holdings_.heaviest();
+    if (heaviest == nullptr) return;
+    let_go(*heaviest, "it does not take its replies, and memory is out");
+    lost_.push_back(heaviest->id);
+  }
+}
+
+void EngineDriver::tell_of_lost() {
+  while (!lost_.empty()) {
+    const core::ConnectionId id = lost_.back();
+    lost_.pop_back();
+    apply_one(core::Disconnected{id, core::DisconnectCause::lost});
   }
 }
 
@@ -49,6 +82,7 @@ void EngineDriver::carry_out(core::SendHello& effect) {
   peer->connection->send(scratch_);
   sender_.mark_dirty(*peer);
   if (effect.hello->status != 0) return;
+  peer->frames.charge_to(*effect.quota);
   peer->session = "session " + std::to_string(effect.hello->session_id);
   const LogLevel level = peer->is_observer ? LogLevel::debug : LogLevel::info;
   if (!log_.admits(peer->unit->name, level, now_)) return;
@@ -66,17 +100,20 @@ void EngineDriver::send_reply(Peer& peer, core::SendReply& effect) {
   header.code = effect.code;
   header.id = effect.request_id;
   net::SharedBytes tail;
-  if (effect.tail) tail = {effect.tail->view(), effect.tail};
+  const bool has_tail = effect.tail != nullptr;
+  // Nothing of it stays with the effect, which stands until the next event.
+  if (has_tail) tail = {effect.tail->view(), nullptr, effect.owns_tail};
+  tail.keep_alive = std::move(effect.tail);
   const std::uint64_t body_bytes = effect.head.size() + effect.value.size() + tail.view.size();
   if (effect.head.size() <= copied_head_bytes_max && body_bytes <= Outbox::part_bytes_max) {
     header.body_bytes = static_cast<std::uint32_t>(body_bytes);
     peer.outbox.send(header, effect.head, effect.value);
-    if (effect.tail) peer.outbox.send(std::move(tail));
-  } else {
-    effect.head += effect.value;
-    const auto head = core::make_payload_always(engine_.quota(), std::move(effect.head));
-    peer.outbox.send_in_parts(header, {head->view(), head}, std::move(tail));
+    if (has_tail) peer.outbox.send(std::move(tail));
+    return sender_.mark_dirty(peer, header_bytes + effect.head.size() + effect.value.size());
   }
+  effect.head += effect.value;
+  const auto head = core::make_payload_always(engine_.memory().replies, std::move(effect.head));
+  peer.outbox.send_in_parts(header, {head->view(), head, true}, std::move(tail));
   sender_.mark_dirty(peer);
 }
 
@@ -144,7 +181,7 @@ void EngineDriver::carry_out(core::Log& effect) {
 void EngineDriver::send(Peer& peer, wire::FrameHeader header, std::string_view body) {
   header.body_bytes = static_cast<std::uint32_t>(body.size());
   peer.outbox.send(header, body);
-  sender_.mark_dirty(peer);
+  sender_.mark_dirty(peer, header_bytes + body.size());
 }
 
 void EngineDriver::reply_error(Peer& peer, std::uint64_t request_id, const Error& error) {
@@ -155,15 +192,35 @@ void EngineDriver::reply_error(Peer& peer, std::uint64_t request_id, const Error
   send_reply(peer, reply);
 }
 
-/// A connection that still seems to stand. The session has its whole timeout to come back: nobody
-/// has said that its process is gone.
-void EngineDriver::lose(Peer& peer, const std::string& why) {
+void EngineDriver::let_go(Peer& peer, const std::string& why) {
   ++counts().too_slow;
   if (log_.admits(peer.unit->name, LogLevel::warning, now_)) {
     log_.line(LogLevel::warning, name_of(peer) + ": closed: " + why);
   }
   connections_.close(peer);
+}
+
+/// A connection that still seems to stand. The session has its whole timeout to come back: nobody
+/// has said that its process is gone.
+void EngineDriver::lose(Peer& peer, const std::string& why) {
+  let_go(peer, why);
   apply(core::Disconnected{peer.id, core::DisconnectCause::lost});
+}
+
+void EngineDriver::make_room_for(Peer& peer) {
+  const core::ConnectionLimits& limits = settings_.core.connections;
+  const bool is_patient = now_ - peer.postponed_since < limits.postponed_time_max;
+  while (!peer.is_gone && !holdings_.has_room_for(peer)) {
+    Peer* const heaviest = holdings_.heaviest();
+    if (heaviest == nullptr) return;
+    const base::Instant stalled_since = heaviest->connection->stalled_since();
+    const bool is_stalled = stalled_since != base::far_future &&
+                            now_ - stalled_since >= limits.stall_time_when_full_max;
+    if (is_patient && (heaviest == &peer || !is_stalled)) return;
+    lose(*heaviest, heaviest->outbox.own_bytes() != 0
+                        ? "it does not take its replies, and there is no room for those of others"
+                        : "its request is not complete, and there is no room for those of others");
+  }
 }
 
 void EngineDriver::let_slow_go() {
@@ -187,6 +244,8 @@ void EngineDriver::let_overfull_go() {
     }
     sender_.flush();
   }
+  keep_within_memory();
+  tell_of_lost();
 }
 
 }  // namespace muster::server

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/time.h"
 #include "core/engine.h"
@@ -18,7 +19,7 @@ namespace muster::server {
 class EngineDriver {
  public:
   EngineDriver(core::Engine& engine, const Settings& settings, ConnectionManager& connections,
-               SendScheduler& sender, ServerLog& log);
+               SendScheduler& sender, Holdings& holdings, ServerLog& log);
 
   /// A turn begins: everything in it happens now.
   void begin_turn(base::Instant now) { now_ = now; }
@@ -29,17 +30,28 @@ class EngineDriver {
 
   /// Any event may end any connection; see ConnectionManager.
   void apply(const core::Event& event);
+  /// What the reply to a request would have taken, which has to come again; 0: the last event was
+  /// none, or has been carried out.
+  std::uint64_t postponed_bytes() const { return postponed_bytes_; }
+
+  /// The peer's request was postponed: lets others go for it who take nothing of what they are
+  /// sent, or who have most, if it has waited for long. It may go itself.
+  void make_room_for(Peer& peer);
 
   /// What the engine would have said.
   void reply_error(Peer& peer, std::uint64_t request_id, const Error& error);
   void send_event(Peer& peer, wire::EventKind kind, std::string_view body);
 
   /// Ends the connections of peers that have taken nothing for too long; of those for whom more
-  /// waits than may.
+  /// waits than may, or than there is memory for.
   void let_slow_go();
   void let_overfull_go();
 
  private:
+  void apply_one(const core::Event& event);
+  void keep_within_memory();
+  void tell_of_lost();
+  void let_go(Peer& peer, const std::string& why);
   void lose(Peer& peer, const std::string& why);
   void tell_of_memory(bool is_short);
   void carry_out(core::SendHello& effect);
@@ -49,6 +61,7 @@ class EngineDriver {
   void carry_out(core::SendGoodbye& effect);
   void carry_out(core::Close& effect);
   void carry_out(core::Log& effect);
+  void carry_out(core::Postpone& effect) { postponed_bytes_ = effect.bytes; }
   void send_reply(Peer& peer, core::SendReply& effect);
   void send(Peer& peer, wire::FrameHeader header, std::string_view body);
 
@@ -56,10 +69,13 @@ class EngineDriver {
   const Settings& settings_;
   ConnectionManager& connections_;
   SendScheduler& sender_;
+  Holdings& holdings_;
   ServerLog& log_;
   base::Instant now_{};
   std::string scratch_;  ///< keeps its memory
   std::uint64_t work_ = 0;
+  std::uint64_t postponed_bytes_ = 0;
+  std::vector<core::ConnectionId> lost_;  ///< let go, and the engine is yet to be told
   bool was_short_ = false;
 };
 

@@ -1,5 +1,7 @@
 #include "server/frame_reader.h"
 
+#include <utility>
+
 #include "core/session/failure.h"
 #include "wire/error_body.h"
 
@@ -38,9 +40,51 @@ bool FrameReader::cut_frames(Peer& peer) {
       break;
     } else {
       handle_in_turn(peer, *next);
+      if (driver_.postponed_bytes() == 0 || peer.is_gone) continue;
+      postpone(peer, driver_.postponed_bytes());
+      break;
     }
   }
+  if (!peer.is_gone && (peer.frames.stored_bytes() | peer.stored_bytes) != 0) holdings_.weigh(peer);
   return any;
+}
+
+void FrameReader::postpone(Peer& peer, std::uint64_t bytes) {
+  peer.frames.put_back();
+  peer.frames.keep();
+  holdings_.postpone(peer, bytes, driver_.now());
+  peer.connection->read_into({});
+  peer.connection->pause_reading();
+  driver_.make_room_for(peer);
+}
+
+std::size_t FrameReader::readable_bytes(Peer& peer) {
+  const std::size_t of_turn = work_.readable_bytes(peer);
+  if (of_turn == 0) return 0;
+  const std::size_t bytes = holdings_.readable_bytes(peer, of_turn);
+  if (bytes == 0 && !peer.is_held) holdings_.postpone_reading(peer, driver_.now());
+  return bytes;
+}
+
+bool FrameReader::may_continue_postponed() const {
+  const Peer* const first = holdings_.first_postponed();
+  return first != nullptr && holdings_.has_room_for(*first);
+}
+
+/// Those who have to wait once more stand behind the others.
+void FrameReader::continue_postponed() {
+  for (std::uint64_t count = holdings_.postponed_count(); count > 0; --count) {
+    Peer* const first = holdings_.first_postponed();
+    if (first == nullptr) return;
+    driver_.make_room_for(*first);
+    if (first->is_gone) continue;
+    if (!holdings_.has_room_for(*first)) return;
+    was_postponed_ = first->postponed_bytes != 0;
+    holdings_.postpone_no_more(*first);
+    first->connection->resume_reading();
+    handle_stored(*first);
+    was_postponed_ = false;
+  }
 }
 
 void FrameReader::handle_in_turn(Peer& peer, const FrameAssembler::Next& next) {
@@ -62,7 +106,7 @@ void FrameReader::wait_for_turn(Peer& peer) {
 
 bool FrameReader::take_turn(Peer& peer) {
   handle_stored(peer);
-  return !peer.is_gone && !peer.is_held && !peer.in_unit.linked();
+  return !peer.is_gone && !peer.is_held && !peer.in_unit.linked() && !peer.in_postponed.linked();
 }
 
 void FrameReader::hold(Peer& peer, std::uint64_t before_bytes) {
@@ -114,7 +158,11 @@ void FrameReader::handle(Peer& peer, const wire::Frame& frame, core::ChargedMemo
 void FrameReader::handle_request(Peer& peer, const wire::Frame& frame,
                                  core::ChargedMemory* memory) {
   const Result<void> read = wire::decode_request(frame, request_);
-  if (read) return driver_.apply(core::Requested{peer.id, &request_, memory});
+  if (read) {
+    const bool is_first = std::exchange(was_postponed_, false);
+    return driver_.apply(
+        core::Requested{peer.id, &request_, memory, holdings_.unsent(peer, is_first)});
+  }
   if (read.error().code != ErrorCode::unsupported) return break_off(peer, read.error());
   if (wire::decode_ids(frame, request_ids_)) {
     driver_.apply(core::Acknowledged{peer.id, &request_ids_});
@@ -140,7 +188,7 @@ void FrameReader::handle_unstorable(Peer& peer, const FrameAssembler::Unstorable
   } else {
     error.limit = frame.limit_bytes;
     error.actual = frame.used_bytes;
-    error.detail = "memory_bytes_max is reached";
+    error.detail = frame.why;
   }
   driver_.reply_error(peer, frame.header.id, error);
 }

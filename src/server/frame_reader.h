@@ -20,15 +20,17 @@ namespace muster::server {
 /// is queued behind the reply that is being sent. One large reply alone holds nothing up: a rank
 /// may pass barriers while it downloads. Bytes are read meanwhile, since they prove that it lives,
 /// but only so many. One whose share of a turn is used up waits for another one: nothing is read
-/// until then.
+/// until then. Nor is one read whose request was postponed, until there is room for the reply.
 class FrameReader {
  public:
   FrameReader(EngineDriver& driver, ConnectionManager& connections, SendScheduler& sender,
-              WorkScheduler& work, ServerLog& log, const core::ConnectionLimits& limits)
+              WorkScheduler& work, Holdings& holdings, ServerLog& log,
+              const core::ConnectionLimits& limits)
       : driver_(driver),
         connections_(connections),
         sender_(sender),
         work_(work),
+        holdings_(holdings),
         log_(log),
         limits_(limits) {}
 
@@ -38,6 +40,12 @@ class FrameReader {
   void drained(Peer& peer);
   /// With a peer that takes its replies: parts of a long one may follow, and its frames that wait.
   void go_on(Peer& peer);
+  /// How much may be read from the peer; 0: nothing, until it is its turn, or there is room.
+  std::size_t readable_bytes(Peer& peer);
+  /// Whether `continue_postponed` would do anything.
+  bool may_continue_postponed() const;
+  /// With peers whose requests had to wait for room, in their order, as far as there is room now.
+  void continue_postponed();
   /// With the frames of a peer that has waited for its turn.
   ///
   /// returns  whether there are none left
@@ -46,6 +54,7 @@ class FrameReader {
  private:
   bool cut_frames(Peer& peer);
   void hold(Peer& peer, std::uint64_t before_bytes);
+  void postpone(Peer& peer, std::uint64_t bytes);
   void wait_for_turn(Peer& peer);
   void handle_stored(Peer& peer);
   void handle_in_turn(Peer& peer, const FrameAssembler::Next& next);
@@ -59,9 +68,11 @@ class FrameReader {
   ConnectionManager& connections_;
   SendScheduler& sender_;
   WorkScheduler& work_;
+  Holdings& holdings_;
   ServerLog& log_;
   const core::ConnectionLimits& limits_;
-  wire::Request request_;  ///< in hand; both keep their memory
+  bool was_postponed_ = false;  ///< the request in hand, and is the first that waits
+  wire::Request request_;       ///< in hand; both keep their memory
   std::vector<std::uint64_t> request_ids_;
 };
 

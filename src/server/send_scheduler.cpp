@@ -5,7 +5,8 @@
 
 namespace muster::server {
 
-void SendScheduler::mark_dirty(Peer& peer) {
+void SendScheduler::mark_dirty(Peer& peer, std::uint64_t copied_bytes) {
+  holdings_.has_copied(copied_bytes);
   if (peer.dirty.linked()) return;
   dirty_.append(peer.dirty);
   ++dirty_count_;
@@ -24,6 +25,7 @@ void SendScheduler::flush() {
     if (goes_on && !is_stalled) continue_soon(peer);
     look_at_unsent(peer);
   }
+  holdings_.has_charged_all();
 }
 
 void SendScheduler::write(Peer& peer) {
@@ -55,6 +57,7 @@ void SendScheduler::look_at_unsent(Peer& peer) {
   const std::uint64_t unsent_bytes = peer.outbox.unsent_bytes();
   if (unsent_bytes == 0 && peer.counted_bytes == 0) return;  // as most often
   charge_unsent(peer);
+  holdings_.weigh(peer);
   counts_.unsent_bytes += unsent_bytes - std::exchange(peer.counted_bytes, unsent_bytes);
   if (peer.connection->stalled_since() == base::far_future) return delist(peer);
   if (limits_.is_overfull(peer.outbox.waiting_bytes(), peer.asked_bytes)) {
@@ -66,9 +69,9 @@ void SendScheduler::look_at_unsent(Peer& peer) {
 void SendScheduler::charge_unsent(Peer& peer) {
   const std::uint64_t own_bytes = peer.connection->unsent_own_bytes();
   if (own_bytes > peer.charged_bytes) {
-    quota_.charge_always(own_bytes - peer.charged_bytes);
+    replies_.charge_always(own_bytes - peer.charged_bytes);
   } else {
-    quota_.release(peer.charged_bytes - own_bytes);
+    replies_.release(peer.charged_bytes - own_bytes);
   }
   peer.charged_bytes = own_bytes;
 }
@@ -84,9 +87,9 @@ void SendScheduler::delist(Peer& peer) {
 }
 
 bool SendScheduler::is_behind(Peer& peer) {
-  if (!limits_.holds(peer.outbox.waiting_bytes(), peer.is_held)) return false;
+  if (!has_to_wait(peer)) return false;
   write(peer);
-  return limits_.holds(peer.outbox.waiting_bytes(), peer.is_held);
+  return has_to_wait(peer);
 }
 
 void SendScheduler::hold(Peer& peer, std::uint64_t before_bytes) {
@@ -117,7 +120,8 @@ void SendScheduler::forget(Peer& peer) {
   delist(peer);
   release(peer);
   counts_.unsent_bytes -= std::exchange(peer.counted_bytes, 0);
-  quota_.release(std::exchange(peer.charged_bytes, 0));
+  replies_.release(std::exchange(peer.charged_bytes, 0));
+  holdings_.forget(peer);
 }
 
 }  // namespace muster::server

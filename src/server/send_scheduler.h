@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "core/session/connection_limits.h"
 #include "core/session/snapshot.h"
 #include "server/peer/budget.h"
+#include "server/peer/holdings.h"
 #include "server/peer/peer.h"
 #include "server/world.h"
 
@@ -23,22 +25,26 @@ namespace muster::server {
 /// to the quota and follows when the peer takes more.
 class SendScheduler {
  public:
-  SendScheduler(World& world, core::Quota& quota, core::RimCounts& counts,
+  /// replies  what is charged for what was copied and waits
+  SendScheduler(World& world, core::Quota& replies, Holdings& holdings, core::RimCounts& counts,
                 const core::ConnectionLimits& limits)
-      : world_(world), quota_(quota), counts_(counts), limits_(limits) {}
+      : world_(world), replies_(replies), holdings_(holdings), counts_(counts), limits_(limits) {}
 
-  /// Something was queued for the peer.
-  void mark_dirty(Peer& peer);
+  /// Something was queued for the peer, of which so much was copied and is not charged.
+  void mark_dirty(Peer& peer, std::uint64_t copied_bytes = 0);
   /// Writes to all who got something, or to so many that it is enough for this turn: the others
   /// follow in the next one. At once when they are many, for `flush_if_many`.
   void flush();
-  void flush_if_many() {
-    if (dirty_count_ >= flushed_together_max) flush();
+  ///
+  /// returns  whether they were
+  bool flush_if_many() {
+    if (dirty_count_ < flushed_together_max) return false;
+    flush();
+    return true;
   }
 
   /// Charges what waits to be sent, and sees whether the peer takes it.
   void look_at_unsent(Peer& peer);
-
   /// Whether so much waits for the peer that its frames have to wait, too.
   bool is_behind(Peer& peer);
   /// Its frames wait from now on. What waited before they were handled, it has not asked for with
@@ -72,11 +78,16 @@ class SendScheduler {
   void write(Peer& peer);
   void continue_soon(Peer& peer);
   void charge_unsent(Peer& peer);
+  bool has_to_wait(const Peer& peer) const {
+    return limits_.holds(peer.outbox.waiting_bytes(), peer.outbox.own_bytes(), peer.is_held,
+                         holdings_.room());
+  }
   void enlist(Peer& peer, core::Chain<Peer>& list);
   void delist(Peer& peer);
 
   World& world_;
-  core::Quota& quota_;
+  core::Quota& replies_;
+  Holdings& holdings_;
   core::RimCounts& counts_;
   const core::ConnectionLimits& limits_;
   core::Chain<Peer> dirty_;       ///< something was queued in this turn
@@ -96,7 +107,7 @@ void SendScheduler::judge_slow(base::Instant now, const LetGo& let_go) {
     delist(peer);
     const base::Instant since = peer.connection->stalled_since();
     if (since == base::far_future) continue;
-    const core::SlowPeer judged = limits_.judge(now - since, quota_);
+    const core::SlowPeer judged = limits_.judge(now - since, holdings_.room());
     if (judged == core::SlowPeer::may_stay) {
       enlist(peer, slow_);
     } else {

@@ -21,12 +21,15 @@ Service::Service(World& world, Settings settings)
       settings_(std::move(settings)),
       log_(settings_.logger),
       engine_(settings_.core),
-      sender_(world_, engine_.quota(), engine_.rim_counts(), settings_.core.connections),
+      holdings_(engine_.memory().room, engine_.rim_counts()),
+      sender_(world_, engine_.memory().replies, holdings_, engine_.rim_counts(),
+              settings_.core.connections),
       work_(world_, engine_.rim_counts(), settings_.core.connections),
-      connections_(handler_, settings_.core, engine_.quota(), engine_.rim_counts(), sender_, work_),
-      driver_(engine_, settings_, connections_, sender_, log_),
+      connections_(handler_, settings_.core, engine_.memory().all, engine_.memory().replies,
+                   engine_.rim_counts(), sender_, work_),
+      driver_(engine_, settings_, connections_, sender_, holdings_, log_),
       hellos_(driver_, connections_, log_, settings_.core),
-      frames_(driver_, connections_, sender_, work_, log_, settings_.core.connections),
+      frames_(driver_, connections_, sender_, work_, holdings_, log_, settings_.core.connections),
       handler_(*this, driver_, connections_, hellos_, frames_, work_, log_),
       stopping_(world_, engine_, driver_, connections_, hellos_, log_) {}
 
@@ -58,6 +61,7 @@ void Service::tick() {
   driver_.apply(core::Advance{});
   hellos_.refuse_overdue();
   driver_.let_slow_go();
+  frames_.continue_postponed();
   connections_.look_at_leaving();
   sessions_may_have_ended_ = true;
   end_turn();
@@ -69,6 +73,7 @@ void Service::continue_turn() {
   for (Peer* peer : sender_.take_continuing()) {
     if (!peer->is_gone) frames_.go_on(*peer);
   }
+  if (frames_.may_continue_postponed()) frames_.continue_postponed();
   do_backlog();
   const std::vector<core::ConnectionId> readers = handler_.handle_waiting();
   if (work_.has_waiting()) world_.wake_soon();
@@ -102,7 +107,7 @@ void Service::end_turn() {
   sender_.flush();
   driver_.let_overfull_go();
   connections_.bury();
-  if (engine_.has_backlog()) world_.wake_soon();
+  if (engine_.has_backlog() || frames_.may_continue_postponed()) world_.wake_soon();
   set_timer();
 }
 

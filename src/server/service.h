@@ -80,6 +80,7 @@ class Service final : private ConnectionHandler::Turns {
   const Settings settings_;
   ServerLog log_;
   core::Engine engine_;
+  Holdings holdings_;
   SendScheduler sender_;
   WorkScheduler work_;
   ConnectionManager connections_;

@@ -8,6 +8,8 @@
 //         server closes or its own input ends
 //     fault_raw_client HOST:PORT breaks KIND
 //         sends a frame that is none, and tells what the server says to it
+//     fault_raw_client HOST:PORT hoards COUNT
+//         on so many connections asks for all that there is, and reads no reply
 //     fault_raw_client HOST:PORT declares COUNT
 //         on so many connections begins a frame as large as may be, and sends little of it, until
 //         its own input ends
@@ -34,6 +36,7 @@
 #include <string_view>
 #include <vector>
 
+#include "faults/hoarder.h"
 #include "faults/report.h"
 #include "muster/codec_raw.h"
 #include "wire/error_body.h"
@@ -193,6 +196,8 @@ int run(std::string_view what, const std::string& address, std::string_view name
     lose_count(address, name);
   } else if (what == "takes_nothing") {
     take_nothing(address, name);
+  } else if (what == "hoards") {
+    hoard(address, std::stoi(std::string(name)));
   } else if (what == "declares") {
     declare(address, std::stoi(std::string(name)));
   } else if (what == "breaks") {

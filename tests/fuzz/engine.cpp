@@ -306,6 +306,7 @@ class Play {
   void look_at(const core::SendHeartbeatReply&) {}
   void look_at(const core::SendGoodbye&) {}
   void look_at(const core::Log&) {}
+  void look_at(const core::Postpone&) { require(false, "nothing waits to be sent here"); }
 
   Session* find_session(std::uint64_t id) {
     for (Session& session : sessions_) {

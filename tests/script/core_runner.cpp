@@ -247,6 +247,10 @@ void CoreRunner::tell(const core::SendGoodbye& effect) {
   line_at(effect.connection, "goodbye").further("reason", quoted(effect.reason));
 }
 
+void CoreRunner::tell(const core::Postpone& effect) {
+  line_at(effect.connection, "postponed").with("bytes", std::to_string(effect.bytes));
+}
+
 void CoreRunner::tell(const core::Close& effect) {
   Line& line = line_at(effect.connection, "closed " + std::string(name_of(effect.reason->code)));
   script::tell(line, *effect.reason, processes_);

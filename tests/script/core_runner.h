@@ -52,6 +52,7 @@ class CoreRunner : public Runner {
   void tell(const core::SendEvent& effect);
   void tell(const core::SendHeartbeatReply& effect);
   void tell(const core::SendGoodbye& effect);
+  void tell(const core::Postpone& effect);
   void tell(const core::Close& effect);
   void tell(const core::Log& effect);
   Line& line(std::string words);

@@ -29,7 +29,8 @@ void FakeChannel::send(std::string_view bytes) {
 void FakeChannel::send(net::SharedBytes bytes) {
   if (state_ != State::open && state_ != State::fresh) return;
   if (bytes.view.size() < shared_bytes_min || !bytes.keep_alive) return send(bytes.view);
-  queue_.push_back({std::string(bytes.view), std::move(bytes.keep_alive)});
+  if (bytes.is_for_one) unsent_for_one_bytes_ += bytes.view.size();
+  queue_.push_back({std::string(bytes.view), std::move(bytes.keep_alive), bytes.is_for_one});
   unsent_bytes_ += queue_.back().bytes.size();
 }
 
@@ -51,6 +52,7 @@ void FakeChannel::write() {
     written.append(piece.bytes, 0, count);
     unsent_bytes_ -= count;
     if (!piece.keep_alive) unsent_own_bytes_ -= count;
+    if (piece.is_for_one) unsent_for_one_bytes_ -= count;
     piece.bytes.erase(0, count);
     if (piece.bytes.empty()) queue_.pop_front();
   }
@@ -161,6 +163,7 @@ void FakeChannel::drop_queue() {
   queue_.clear();
   unsent_bytes_ = 0;
   unsent_own_bytes_ = 0;
+  unsent_for_one_bytes_ = 0;
   stalled_since_ = base::far_future;
 }
 

@@ -73,6 +73,7 @@ class FakeChannel final : public net::Channel {
   struct Piece {
     std::string bytes;
     std::shared_ptr<const void> keep_alive;  ///< null: own bytes
+    bool is_for_one = false;
   };
 
   void write();

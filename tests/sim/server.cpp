@@ -228,6 +228,10 @@ void Server::carry_out(const core::Close& effect) {
 
 void Server::carry_out(const core::Log&) {}
 
+void Server::carry_out(const core::Postpone&) {
+  throw std::logic_error("a request waits for room although no reply does");
+}
+
 void Server::send(Network::ConnectionId connection, wire::FrameHeader header,
                   std::string_view body) {
   std::string bytes;

@@ -58,6 +58,7 @@ class Server {
   void carry_out(const core::SendGoodbye& effect);
   void carry_out(const core::Close& effect);
   void carry_out(const core::Log& effect);
+  void carry_out(const core::Postpone& effect);
   void send(Network::ConnectionId connection, wire::FrameHeader header, std::string_view body);
   void arm();
   void lost(Network::ConnectionId connection);

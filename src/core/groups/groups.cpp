@@ -13,6 +13,15 @@
 // by their sessions. Every public function ends with `work`, which does what follows from it.
 
 namespace muster::core {
+namespace {
+
+// What a reply takes that tells of a member or a candidate: beside its process, and with the
+// longest names that there can be.
+constexpr std::uint64_t entry_bytes = 80;
+constexpr std::uint64_t entry_bytes_max = 512;
+
+}  // namespace
+
 /// What can never be right.
 std::optional<Error> Groups::refusal(const wire::Join& request) const {
   const auto invalid = [](std::string detail) {
@@ -58,7 +67,7 @@ std::optional<Error> Groups::refusal_to_make(const Account& account) const {
                          " has its share of groups_per_namespace_max",
                      account.groups_count, share);
   }
-  const Quota& server = state_.services.quota();
+  const Quota& server = state_.services.memory().all;
   const std::uint64_t used_bytes = server.used_reserve_bytes();
   const std::uint64_t reserve_bytes = server.reserve_bytes() - server.reserve_bytes() / 4;
   if (used_bytes <= reserve_bytes) return std::nullopt;
@@ -260,6 +269,26 @@ void Groups::inspect(const RequestContext& context, const wire::InspectGroup& re
   Error error = failure(ErrorCode::not_found, "there is no group of that name in this namespace");
   error.group = request.group;
   state_.services.fail(context, std::move(error));
+}
+
+std::uint64_t Groups::bytes_of_members(std::uint64_t number) const {
+  const Epoch* const epoch = epoch_of(number);
+  if (epoch == nullptr) return 0;
+  std::uint64_t bytes = 0;
+  for (const Member& member : epoch->roster.members) {
+    bytes += entry_bytes + encoded_bytes(member.process) + member.info->view().size();
+  }
+  for (const Joiner* joiner : epoch->group->candidates()) {
+    bytes += entry_bytes + encoded_bytes(joiner->session.process) + joiner->info->view().size();
+  }
+  return bytes;
+}
+
+std::uint64_t Groups::bytes_of_group(std::string_view name) const {
+  const auto found = state_.groups.find(name);
+  if (found == state_.groups.end()) return 0;
+  const wire::GroupEntry group = found->second->summary();
+  return (std::uint64_t{group.world_size} + group.candidates) * entry_bytes_max;
 }
 
 void Groups::list_objects(const RequestContext& context, const wire::List& request) {

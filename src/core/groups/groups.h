@@ -39,6 +39,11 @@ class Groups {
   void inspect(const RequestContext& context, const wire::InspectGroup& request);
   void list_objects(const RequestContext& context, const wire::List& request);
 
+  // What replies would take that tell of all members of an epoch, and of all who are in a group or
+  // want to be.
+  std::uint64_t bytes_of_members(std::uint64_t epoch) const;
+  std::uint64_t bytes_of_group(std::string_view name) const;
+
   // What happens to sessions.
 
   /// The client has the reply.

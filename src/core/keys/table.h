@@ -41,6 +41,9 @@ class Table {
   void list_keys(const RequestContext& context, const wire::List& request);
   void touch(const RequestContext& context, const wire::Touch& request);
 
+  /// What a reply with the values of these keys would take.
+  std::uint64_t bytes_of(const std::vector<std::string_view>& keys) const;
+
   /// A timer of kind key has fired: keys go whose time has passed. It is armed again if others
   /// follow. Returns how much was done, about as many removals, at most `work_max`.
   static int fired(Timer& timer, int work_max);

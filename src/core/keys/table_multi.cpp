@@ -122,6 +122,16 @@ void Table::look_for(std::span<const std::string_view> keys, Values& values) {
   }
 }
 
+std::uint64_t Table::bytes_of(const Keys& keys) const {
+  std::uint64_t bytes = 4;
+  for (const std::string_view key : keys) {
+    const Entry* const entry = state_.index.find(key, state_.hash_of(key));
+    const bool is_there = entry != nullptr && is_present(*entry, services_.now());
+    bytes += is_there ? 5 + entry->value().size() : 1;
+  }
+  return bytes;
+}
+
 void Table::multi_get(const RequestContext& context, const wire::MultiGet& request) {
   services_.effects().spend(request.keys.size());
   if (auto error = check_keys(request.keys)) return services_.fail(context, std::move(*error));
@@ -137,7 +147,7 @@ void Table::multi_get(const RequestContext& context, const wire::MultiGet& reque
   }
   // The one read that copies: the copy is charged until it has left.
   EffectList& effects = services_.effects();
-  Quota& quota = context.session.account.quota;
+  Quota& quota = services_.memory().replies;
   const bool are_whole = effects.long_copies().empty() || bytes < shared_value_bytes_min;
   const bool at_once = are_whole && effects.may_copy(bytes);
   effects.spend_on_copying(at_once ? bytes : 0);
@@ -169,6 +179,7 @@ Answer Table::values_answer_later(Quota& quota, const Keys& keys) {
   EffectList& effects = services_.effects();
   effects.spend_on_copying(copied_bytes);
   Answer answer;
+  answer.owns_tail = true;
   answer.tail = effects.long_copies().begin(quota, std::move(parts), Charging::reserve);
   return answer;
 }

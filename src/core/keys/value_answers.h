@@ -56,6 +56,7 @@ inline Answer values_answer(Quota& quota, std::span<const std::optional<std::str
   for (const auto& value : values) bytes += value ? 5 + value->size() : 1;
   BlankPayload blank = make_blank_payload(quota, bytes, Charging::reserve);
   Answer answer;
+  answer.owns_tail = true;
   answer.tail = std::move(blank.payload);
   if (answer.tail == nullptr) return answer;
   char* at = blank.bytes;

@@ -36,18 +36,18 @@ char* ChargedMemory::reallocate(char* memory, std::size_t bytes, Charging chargi
 
 bool ChargedMemory::grow(std::size_t size_bytes, std::size_t later_bytes, Charging charging) {
   const std::size_t added_bytes = size_bytes - size_bytes_;
-  if (!quota_.charge(added_bytes, charging)) return false;
+  if (!quota_->charge(added_bytes, charging)) return false;
   if (size_bytes > allocated_bytes_) {
     char* grown = nullptr;
     try {
       grown = reallocate(memory_.get(), std::max(size_bytes, later_bytes), charging);
     } catch (...) {
-      quota_.release(added_bytes);
+      quota_->release(added_bytes);
       throw;
     }
     if (grown == nullptr) {
-      quota_.release(added_bytes);
-      quota_.set_short(true);
+      quota_->release(added_bytes);
+      quota_->set_short(true);
       return false;
     }
     static_cast<void>(memory_.release());
@@ -58,8 +58,16 @@ bool ChargedMemory::grow(std::size_t size_bytes, std::size_t later_bytes, Chargi
   return true;
 }
 
+void ChargedMemory::charge_to(Quota& quota) {
+  if (size_bytes_ != 0) {
+    quota_->release(size_bytes_);
+    quota.charge_always(size_bytes_);
+  }
+  quota_ = &quota;
+}
+
 void ChargedMemory::release() {
-  quota_.release(std::exchange(size_bytes_, 0));
+  if (size_bytes_ != 0) quota_->release(std::exchange(size_bytes_, 0));
   memory_.reset();
   allocated_bytes_ = 0;
 }
@@ -76,9 +84,9 @@ bool ChargedMemory::is_mostly(std::string_view bytes) const {
 
 Payload ChargedMemory::take_over(Quota& quota, std::string_view bytes, Charging charging) {
   const std::uint64_t charged_bytes = allocated_bytes_ + payload_overhead_bytes;
-  quota_.release(size_bytes_);  // or it would count twice
+  quota_->release(size_bytes_);  // or it would count twice
   if (!quota.charge(charged_bytes, charging)) {
-    quota_.charge_always(size_bytes_);
+    quota_->charge_always(size_bytes_);
     return nullptr;
   }
   try {
@@ -87,7 +95,7 @@ Payload ChargedMemory::take_over(Quota& quota, std::string_view bytes, Charging 
     return taken;
   } catch (const std::bad_alloc&) {
     quota.release(charged_bytes);
-    quota_.charge_always(size_bytes_);
+    quota_->charge_always(size_bytes_);
     quota.set_short(true);
     return nullptr;
   }

@@ -9,15 +9,19 @@
 
 namespace muster::core {
 
-/// Memory that requests come in piece by piece, charged to the server's quota. It grows with what
-/// has come; whoever keeps a long value of a request takes all of it over instead of a copy.
+/// Memory that requests come in piece by piece, charged to the quota of who sends them. It grows
+/// with what has come; whoever keeps a long value of a request takes all of it over instead of a
+/// copy.
 class ChargedMemory {
  public:
   /// The quota outlives the memory.
-  explicit ChargedMemory(Quota& quota) : quota_(quota) {}
+  explicit ChargedMemory(Quota& quota) : quota_(&quota) {}
   ~ChargedMemory() { release(); }
   ChargedMemory(const ChargedMemory&) = delete;
   ChargedMemory& operator=(const ChargedMemory&) = delete;
+
+  /// From now on it is charged to another quota, all of it.
+  void charge_to(Quota& quota);
 
   char* begin() { return memory_.get(); }
   const char* begin() const { return memory_.get(); }
@@ -49,7 +53,7 @@ class ChargedMemory {
 
   static char* reallocate(char* memory, std::size_t bytes, Charging charging);
 
-  Quota& quota_;
+  Quota* quota_;  ///< used only while something is charged
   Memory memory_;
   std::size_t size_bytes_ = 0;
   std::size_t allocated_bytes_ = 0;

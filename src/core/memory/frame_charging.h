@@ -13,6 +13,11 @@ inline constexpr std::size_t frame_bytes_always = 8 * 1024;
 /// A frame that frees memory is stored in any case if its body is no longer.
 inline constexpr std::uint32_t freeing_body_bytes_always = 16 * 1024;
 
+/// A connection may have so many bytes of frames that wait, whatever others have; and so many are
+/// read at once in any case. For more there has to be room.
+inline constexpr std::uint64_t frame_bytes_allowed = 2 * 1024;
+inline constexpr std::uint64_t frame_read_bytes_min = 1024;
+
 /// What is refused first when memory is short: what brings something to keep, then what reads. What
 /// removes, acknowledges or proves life goes on, but not at any length.
 ///

@@ -47,6 +47,12 @@ class Quota {
   std::uint64_t used_bytes() const { return used_bytes_; }
   std::uint64_t limit_bytes() const { return limit_bytes_; }
   std::uint64_t reserve_bytes() const { return limit_bytes_ / 8; }
+  /// How much is left up to the end of the reserve.
+  std::uint64_t left_bytes() const {
+    const std::uint64_t end_bytes = limit_bytes_ + reserve_bytes();
+    return used_bytes_ < end_bytes ? end_bytes - used_bytes_ : 0;
+  }
+  bool is_beyond_reserve() const { return used_bytes_ > limit_bytes_ + reserve_bytes(); }
   /// How much of the reserve is in use.
   std::uint64_t used_reserve_bytes() const {
     return used_bytes_ > limit_bytes_ ? used_bytes_ - limit_bytes_ : 0;

@@ -35,6 +35,7 @@ struct Answer {
   std::string_view value;  ///< follows the head; borrowed from the table until the next event
   Payload tail;            ///< follows the value
   OnAcknowledged on_acknowledged;
+  bool owns_tail = false;   ///< nobody else has it
   bool was_parked = false;  ///< the engine's: it counts against the parked requests
 };
 

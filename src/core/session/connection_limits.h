@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/memory/payload.h"
+#include "core/memory/server_memory.h"
 #include "muster/types.h"
 
 namespace muster::core {
@@ -35,6 +35,10 @@ struct ConnectionLimits {
   /// Who takes nothing of its replies for so long is let go.
   Duration stall_time_max{std::chrono::seconds(10)};
   Duration stall_time_when_short_max{std::chrono::milliseconds(500)};
+  /// When a request is postponed, the peer for which most is held makes room if it has taken
+  /// nothing for so long; whoever it is does when the request has waited for the second.
+  Duration stall_time_when_full_max{std::chrono::milliseconds(100)};
+  Duration postponed_time_max{std::chrono::seconds(1)};
   /// What may wait for a peer that takes nothing, behind the reply that it is being sent and beside
   /// what it has asked for at once.
   std::uint64_t waiting_bytes_max = 8u << 20;
@@ -54,9 +58,12 @@ struct ConnectionLimits {
   std::uint32_t writes_per_turn = 512;
 
   std::size_t places() const { return std::size_t{connections_max} + hello_connections_max; }
-  /// Whether a peer's frames have to wait for its replies to leave.
-  bool holds(std::uint64_t waiting_bytes, bool is_held) const {
-    return waiting_bytes > (is_held ? continue_bytes : hold_bytes);
+  /// Whether a peer's frames have to wait for its replies to leave. `own_bytes` are held for it
+  /// alone, also of the reply that it is being sent: more than a quarter of what is free.
+  bool holds(std::uint64_t waiting_bytes, std::uint64_t own_bytes, bool is_held,
+             const ReplyRoom& room) const {
+    if (waiting_bytes > (is_held ? continue_bytes : hold_bytes)) return true;
+    return own_bytes > short_reply_bytes && own_bytes > room.left_bytes() / 4;
   }
   /// Whether a peer that is held may be read on.
   bool reads_held(std::uint64_t stored_bytes) const { return stored_bytes < held_bytes_max; }
@@ -65,11 +72,11 @@ struct ConnectionLimits {
   bool is_overfull(std::uint64_t waiting_bytes, std::uint64_t asked_bytes) const {
     return waiting_bytes > waiting_bytes_max + asked_bytes;
   }
-  /// Of a peer that has taken nothing for `stalled`; memory is short when not even what is reserved
-  /// for reads is left in `quota`.
-  SlowPeer judge(Duration stalled, const Quota& quota) const {
+  /// Of a peer that has taken nothing for `stalled`; memory is short when there is no room for
+  /// further replies.
+  SlowPeer judge(Duration stalled, const ReplyRoom& room) const {
     if (stalled >= stall_time_max) return SlowPeer::has_stalled;
-    const bool is_short = !quota.has_reserve(0);
+    const bool is_short = room.is_full();
     if (is_short && stalled >= stall_time_when_short_max) return SlowPeer::has_stalled_when_short;
     return SlowPeer::may_stay;
   }

@@ -62,6 +62,7 @@ class EffectList {
     ++work_;
     if (session.connection == 0) return;
     SendReply& reply = add_reply(session.connection, request_id, answer.code);
+    reply.owns_tail = answer.owns_tail;
     reply.head = std::move(answer.head);
     reply.value = answer.value;
     reply.tail = std::move(answer.tail);

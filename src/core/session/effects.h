@@ -21,15 +21,24 @@ namespace muster::core {
 struct SendHello {
   ConnectionId connection = 0;
   std::shared_ptr<const wire::ServerHello> hello;
+  Quota* quota = nullptr;  ///< for what comes from now on; null: refused, nothing comes
 };
 /// A reply frame whose body is `head`, then `value`, then the bytes of `tail`, if any.
 struct SendReply {
   ConnectionId connection = 0;
   std::uint64_t request_id = 0;
   std::uint16_t code = 0;
+  bool owns_tail = false;  ///< nobody else has it
   std::string head;
   std::string_view value;  ///< borrowed from the table: good until the next event
   Payload tail;
+};
+/// The request that was handed in has not been carried out, and changes nothing: its reply would
+/// take so many bytes, for which there is no room. It is handed in again when there is some; until
+/// then nothing else of its connection is.
+struct Postpone {
+  ConnectionId connection = 0;
+  std::uint64_t bytes = 0;
 };
 struct SendEvent {
   ConnectionId connection = 0;
@@ -55,7 +64,7 @@ struct Log {
   std::string unit;  ///< that has caused it; empty: none alone has
 };
 
-using Effect =
-    std::variant<SendHello, SendReply, SendEvent, SendHeartbeatReply, SendGoodbye, Close, Log>;
+using Effect = std::variant<SendHello, SendReply, SendEvent, SendHeartbeatReply, SendGoodbye, Close,
+                            Log, Postpone>;
 
 }  // namespace muster::core

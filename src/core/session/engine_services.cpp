@@ -26,7 +26,7 @@ Answer error_answer(const Error& error) {
 }
 
 EngineServices::EngineServices(Options options)
-    : options_(std::move(options)), quota_(options_.memory_bytes_max) {}
+    : options_(std::move(options)), memory_(options_.memory_bytes_max) {}
 
 EngineServices::~EngineServices() = default;
 
@@ -145,7 +145,8 @@ Payload EngineServices::keep_brought(Quota& quota, std::string_view bytes, Charg
     return make_payload(quota, bytes, charging);
   }
   // Until the copy is made, all that the request has brought is kept.
-  if (brought_ == nullptr) brought_ = brought_in_->take_over(quota_, brought_in_->all(), charging);
+  if (brought_ == nullptr)
+    brought_ = brought_in_->take_over(memory_.all, brought_in_->all(), charging);
   if (brought_ == nullptr) return nullptr;
   std::vector<CopyPart> parts(1);
   parts[0].value = part_of(brought_, bytes);

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/memory/charged_memory.h"
+#include "core/memory/server_memory.h"
 #include "core/session/answer_cache.h"
 #include "core/session/clock.h"
 #include "core/session/counts.h"
@@ -27,8 +28,8 @@ class EngineServices {
   EngineServices& operator=(const EngineServices&) = delete;
 
   const Options& options() const { return options_; }
-  Quota& quota() { return quota_; }
-  const Quota& quota() const { return quota_; }
+  ServerMemory& memory() { return memory_; }
+  const ServerMemory& memory() const { return memory_; }
   TimerWheel& timers() { return timers_; }
   const TimerWheel& timers() const { return timers_; }
   Instant now() const { return clock_.now(); }
@@ -90,7 +91,7 @@ class EngineServices {
                Answer&& answer);
 
   Options options_;
-  Quota quota_;
+  ServerMemory memory_;
   TimerWheel timers_;
   Clock clock_;
   std::uint64_t last_epoch_ = 0;

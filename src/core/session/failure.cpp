@@ -43,7 +43,7 @@ Error memory_exhausted(EngineServices& services, const Quota& quota, std::uint64
   }
   const Quota& refusing = quota.refusing(bytes);
   const std::string bytes_more = std::to_string(bytes) + " more bytes would pass ";
-  if (&refusing == &services.quota()) {
+  if (&refusing == &services.memory().all) {
     return exhausted(bytes_more +
                          "the limit memory_bytes_max; remove keys, or start the server "
                          "with a higher one",
@@ -59,7 +59,7 @@ Error memory_exhausted(EngineServices& services, const Quota& quota, std::uint64
                        "this client's share: memory_bytes_max is nearly reached, and "
                        "others have less; remove keys, or start the server with a higher "
                        "limit",
-                   refusing.used_bytes(), services.quota().limit_bytes());
+                   refusing.used_bytes(), services.memory().all.limit_bytes());
 }
 
 }  // namespace muster::core

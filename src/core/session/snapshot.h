@@ -22,6 +22,7 @@ struct RimCounts {
   std::uint64_t newcomers = 0;     ///< have not said hello
   std::uint64_t leaving = 0;       ///< take their last bytes
   std::uint64_t held = 0;          ///< their requests wait until they have taken their replies
+  std::uint64_t postponed = 0;     ///< their requests wait until there is room for a reply
   std::uint64_t waiting = 0;       ///< their requests wait for their turn
   std::uint64_t slow = 0;          ///< take nothing of what waits for them
   std::uint64_t unsent_bytes = 0;  ///< that peers have not taken yet
@@ -73,6 +74,7 @@ inline constexpr auto figures = std::to_array<Figure>({
     {"newcomers_count", [](const Snapshot& all) { return all.rim.newcomers; }},
     {"leaving_connections_count", [](const Snapshot& all) { return all.rim.leaving; }},
     {"held_connections_count", [](const Snapshot& all) { return all.rim.held; }},
+    {"postponed_connections_count", [](const Snapshot& all) { return all.rim.postponed; }},
     {"waiting_connections_count", [](const Snapshot& all) { return all.rim.waiting; }},
     {"slow_connections_count", [](const Snapshot& all) { return all.rim.slow; }},
     {"unsent_bytes", [](const Snapshot& all) { return all.rim.unsent_bytes; }},

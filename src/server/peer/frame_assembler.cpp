@@ -13,13 +13,20 @@ namespace {
 using core::Charging;
 using wire::frame_header_bytes;
 
+/// As the errors of the engine name it.
+const char* why_refused(const core::Quota& refusing) {
+  if (&refusing == &refusing.root()) return "memory_bytes_max is reached";
+  if (refusing.limit_bytes() != UINT64_MAX) return "namespace_memory_bytes_max is reached";
+  return "memory_bytes_max is nearly reached, and this client has its share";
+}
+
 constexpr std::size_t first_bytes = 1024;
 constexpr std::size_t room_bytes_min = 16 * 1024;  // for less it is not worth while
 
 }  // namespace
 
 FrameAssembler::FrameAssembler(core::Quota& quota, const FrameLimits& limits)
-    : quota_(quota), limits_(limits), memory_(quota) {}
+    : quota_(&quota), limits_(limits), memory_(quota) {}
 
 void FrameAssembler::give(std::string_view bytes) {
   drop_cut();
@@ -37,11 +44,17 @@ Result<FrameAssembler::Next> FrameAssembler::next() {
   Result<std::optional<wire::Frame>> frame = wire::cut_frame(given_, limits_.body_bytes_max);
   if (!frame.has_value()) return std::move(frame).error();
   if (*frame) {
-    given_.remove_prefix(frame_header_bytes + (*frame)->body.size());
+    given_cut_bytes_ = frame_header_bytes + (*frame)->body.size();
+    given_.remove_prefix(given_cut_bytes_);
     return Next(**frame);
   }
   if (given_.empty()) return Next(Incomplete{});
   return cut_stored();
+}
+
+void FrameAssembler::put_back() {
+  if (std::exchange(cut_bytes_, 0) != 0) return;
+  given_ = {given_.data() - given_cut_bytes_, given_.size() + given_cut_bytes_};
 }
 
 /// Completes the frame that is stored in part, from what was given.
@@ -149,9 +162,11 @@ FrameAssembler::Unstorable FrameAssembler::skip(const wire::FrameHeader& header)
   unstorable.header = header;
   const wire::Frame begun{header, stored().substr(frame_header_bytes)};
   if (!wire::decode_ids(begun, unstorable.acknowledged)) unstorable.acknowledged.clear();
-  unstorable.is_of_system = quota_.is_short();
-  unstorable.limit_bytes = quota_.limit_bytes();
-  unstorable.used_bytes = quota_.used_bytes();
+  const core::Quota& refusing = quota_->refusing(header.body_bytes);
+  unstorable.is_of_system = quota_->is_short();
+  unstorable.limit_bytes = std::min(refusing.limit_bytes(), quota_->root().limit_bytes());
+  unstorable.used_bytes = refusing.used_bytes();
+  unstorable.why = why_refused(refusing);
   skip_bytes_ = frame_header_bytes + header.body_bytes - stored().size();
   release();
   skip_given();

@@ -34,6 +34,7 @@ class FrameAssembler {
     bool is_of_system = false;                ///< the system refused, not the limit
     std::uint64_t limit_bytes = 0;
     std::uint64_t used_bytes = 0;
+    const char* why = "";  ///< which limit, if it was one
   };
   using Next = std::variant<Incomplete, wire::Frame, Unstorable>;
 
@@ -41,6 +42,12 @@ class FrameAssembler {
   FrameAssembler(core::Quota& quota, const FrameLimits& limits);
   FrameAssembler(const FrameAssembler&) = delete;
   FrameAssembler& operator=(const FrameAssembler&) = delete;
+
+  /// From now on what is stored is charged to another quota, which outlives what is stored.
+  void charge_to(core::Quota& quota) {
+    quota_ = &quota;
+    memory_.charge_to(quota);
+  }
 
   /// Bytes have come, valid until `next` has found no complete frame or `keep` was called.
   void give(std::string_view bytes);
@@ -54,6 +61,9 @@ class FrameAssembler {
   ///
   /// errors  too_large, protocol_error, resource_exhausted: there is no next frame, ever
   Result<Next> next();
+
+  /// The frame that was handed out last comes again; nothing else was called meanwhile.
+  void put_back();
 
   /// The memory in which the frame lies that was handed out last, if nothing else does.
   core::ChargedMemory* memory_of_frame() { return is_frame_alone() ? &memory_ : nullptr; }
@@ -78,14 +88,15 @@ class FrameAssembler {
   Unstorable skip(const wire::FrameHeader& header);
   void skip_given();
 
-  core::Quota& quota_;
+  core::Quota* quota_;
   const FrameLimits limits_;
   std::string_view given_;
   core::ChargedMemory memory_;
   std::size_t begin_ = 0;  ///< of what is stored and not yet cut
   std::size_t end_ = 0;
-  std::size_t cut_bytes_ = 0;   ///< of the stored frame that was handed out last
-  std::size_t skip_bytes_ = 0;  ///< of an unstorable frame, still to come
+  std::size_t cut_bytes_ = 0;        ///< of the stored frame that was handed out last
+  std::size_t given_cut_bytes_ = 0;  ///< of the one that was handed out where it was given
+  std::size_t skip_bytes_ = 0;       ///< of an unstorable frame, still to come
 };
 
 }  // namespace muster::server

@@ -9,6 +9,7 @@
 
 #include "base/time.h"
 #include "core/memory/chain.h"
+#include "core/memory/frame_charging.h"
 #include "net/channel.h"
 #include "server/peer/connection_events.h"
 #include "server/peer/units.h"
@@ -32,6 +33,8 @@ struct Newcomer final : net::ChannelOwner {
     events.closed(*this, cause, detail);
   }
   void drained() override {}
+  /// What comes behind the hello may have to wait, stored.
+  std::size_t readable_bytes() override { return core::frame_read_bytes_min; }
 
   using HelloBytes = std::array<char, wire::client_hello_bytes>;
 

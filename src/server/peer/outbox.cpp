@@ -15,6 +15,7 @@ constexpr std::uint64_t ahead_bytes = 256 * 1024;
 void Outbox::send_in_parts(wire::FrameHeader header, net::SharedBytes head, net::SharedBytes tail) {
   long_.push_back({header, std::move(head), std::move(tail)});
   long_bytes_ += long_.back().bytes();
+  long_for_one_bytes_ += long_.back().for_one_bytes();
 }
 
 void Outbox::flush() {
@@ -46,7 +47,10 @@ void Outbox::send_part() {
 /// Passes on up to `count` bytes, and counts them.
 void Outbox::send_some(net::SharedBytes& from, std::uint64_t& count) {
   const std::uint64_t size = std::min<std::uint64_t>(count, from.view.size());
-  if (size > 0) connection_.send(net::SharedBytes{from.view.substr(0, size), from.keep_alive});
+  if (size > 0) {
+    connection_.send(net::SharedBytes{from.view.substr(0, size), from.keep_alive, from.is_for_one});
+  }
+  if (from.is_for_one) long_for_one_bytes_ -= size;
   from.view.remove_prefix(size);
   count -= size;
 }

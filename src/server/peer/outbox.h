@@ -38,6 +38,18 @@ class Outbox {
   /// Whether there is more of the long replies, and room for it before the socket.
   bool wants_part() const;
 
+  /// Lets go of the long replies.
+  void clear() {
+    long_.clear();
+    long_bytes_ = long_for_one_bytes_ = 0;
+  }
+
+  /// Bytes that have not left and go with this peer: those that are copied here, and those by
+  /// reference that nobody else holds.
+  std::uint64_t own_bytes() const {
+    return connection_.unsent_own_bytes() + connection_.unsent_for_one_bytes() +
+           long_for_one_bytes_;
+  }
   /// Bytes that have not left, by reference or not.
   std::uint64_t unsent_bytes() const { return connection_.unsent_bytes() + long_bytes_; }
   /// Of them, those that wait behind the reply that is being sent.
@@ -49,6 +61,9 @@ class Outbox {
     net::SharedBytes head;  ///< what has not been passed on
     net::SharedBytes tail;
     std::uint64_t bytes() const { return head.view.size() + tail.view.size(); }
+    std::uint64_t for_one_bytes() const {
+      return (head.is_for_one ? head.view.size() : 0) + (tail.is_for_one ? tail.view.size() : 0);
+    }
   };
 
   void send_part();
@@ -57,6 +72,7 @@ class Outbox {
   net::Channel& connection_;
   std::vector<LongReply> long_;   ///< few; an empty deque would take half a kilobyte
   std::uint64_t long_bytes_ = 0;  ///< of all in `long_`
+  std::uint64_t long_for_one_bytes_ = 0;
 };
 
 }  // namespace muster::server

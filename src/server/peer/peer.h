@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/time.h"
 #include "core/memory/chain.h"
 #include "core/session/connection.h"
 #include "net/channel.h"
@@ -71,6 +72,14 @@ struct Peer final : net::ChannelOwner {
   core::ChainLink<Peer> dirty{*this};
   core::ChainLink<Peer> continuing{*this};
   core::ChainLink<Peer> slow{*this};
+
+  // See Holdings.
+  std::uint64_t weight_bytes = 0;  ///< held for it alone
+  std::uint64_t stored_bytes = 0;  ///< of its frames that wait, as they were counted
+  core::ChainLink<Peer> by_weight{*this};
+  std::uint64_t postponed_bytes = 0;  ///< of the reply for which there was no room
+  base::Instant postponed_since{};
+  core::ChainLink<Peer> in_postponed{*this};
 };
 
 /// As the log names it.

@@ -115,7 +115,7 @@ TEST_CASE("memory that another quota refuses to take over stays what it was") {
 TEST_CASE("a long value is kept in the memory that its request came in") {
   EngineDriver driver;
   const core::ConnectionId a = driver.connect();
-  Brought brought(driver.engine.quota(), "key", long_value);
+  Brought brought(driver.engine.memory().all, "key", long_value);
   const char* const place = brought.set.value.data();
   CHECK(driver.reply(brought.ask(driver, a))->code == 0);
   CHECK(brought.memory.size_bytes() == 0);
@@ -129,11 +129,11 @@ TEST_CASE("a long value is kept in the memory that its request came in") {
 TEST_CASE("a short value is copied, and so is one that is little of its request") {
   EngineDriver driver;
   const core::ConnectionId a = driver.connect();
-  Brought brought(driver.engine.quota(), "key", "short");
+  Brought brought(driver.engine.memory().all, "key", "short");
   brought.ask(driver, a);
   CHECK(brought.memory.size_bytes() != 0);
   CHECK(value_at(driver, a, "key") == "short");
-  Brought padded(driver.engine.quota(), std::string(50'000, 'p'), std::string(60'000, 'v'));
+  Brought padded(driver.engine.memory().all, std::string(50'000, 'p'), std::string(60'000, 'v'));
   padded.set.key = "other";
   padded.ask(driver, a);
   CHECK(padded.memory.size_bytes() != 0);
@@ -144,7 +144,7 @@ TEST_CASE("what is not kept stays where it is") {
   EngineDriver driver;
   const core::ConnectionId a = driver.connect();
   driver.ask(a, wire::Set{"key", "there", {}, false, false});
-  Brought brought(driver.engine.quota(), "key", long_value);
+  Brought brought(driver.engine.memory().all, "key", long_value);
   brought.set.only_if_absent = true;
   brought.ask(driver, a);
   CHECK(brought.memory.size_bytes() != 0);
@@ -156,7 +156,7 @@ TEST_CASE("a value that is gone again before its request is done is no trouble")
   const core::ConnectionId a = driver.connect();
   const core::ConnectionId b = driver.connect();
   const std::uint64_t waiting = driver.ask(b, wire::Take{"key"}, 10s);
-  Brought brought(driver.engine.quota(), "key", long_value);
+  Brought brought(driver.engine.memory().all, "key", long_value);
   CHECK(driver.reply(brought.ask(driver, a))->code == 0);
   const auto taken = driver.reply(waiting);
   REQUIRE(taken);
@@ -169,7 +169,7 @@ TEST_CASE("a value fits although the limit has no room for it twice") {
   options.memory_bytes_max = 150'000;
   EngineDriver driver(options);
   const core::ConnectionId a = driver.connect();
-  Brought brought(driver.engine.quota(), "key", long_value);
+  Brought brought(driver.engine.memory().all, "key", long_value);
   CHECK(driver.reply(brought.ask(driver, a))->code == 0);
   CHECK(value_at(driver, a, "key") == long_value);
 }

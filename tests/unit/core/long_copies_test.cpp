@@ -168,7 +168,7 @@ TEST_CASE("a long multi_get tells what the keys held when it was asked") {
 
 TEST_CASE("a long multi_get is refused at once when there is no room for it") {
   core::Options options = LongRound::options();
-  options.namespace_memory_bytes_max = 2 * value_bytes;
+  options.memory_bytes_max = 2 * value_bytes;
   EngineDriver driver(options);
   const core::ConnectionId a = driver.connect();
   const std::string value(value_bytes, 'v');
@@ -182,7 +182,7 @@ TEST_CASE("a long multi_get is refused at once when there is no room for it") {
 
 TEST_CASE("values of a long request are copied out of its memory by later events") {
   LongValues driver;
-  core::ChargedMemory memory(driver.engine.quota());
+  core::ChargedMemory memory(driver.engine.memory().all);
   REQUIRE(memory.grow(2 * value_bytes, 0, core::Charging::normal));
   std::memset(memory.begin(), 'f', value_bytes);
   std::memset(memory.begin() + value_bytes, 's', value_bytes);

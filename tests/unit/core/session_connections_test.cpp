@@ -17,7 +17,7 @@ constexpr core::ConnectionId id_of(std::uint64_t serial, std::uint64_t place) {
 struct Server {
   core::EngineServices services{core::Options{}};
   core::WaitingNames names;
-  core::Unit unit{"10.0.0.1", services.quota()};
+  core::Unit unit{"10.0.0.1", services.memory().all};
   core::NameSpace name_space{"", &unit, services, names};
   core::Account& account = name_space.accounts.find_or_make(unit);
 };
