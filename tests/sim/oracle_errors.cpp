@@ -53,10 +53,12 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
       // All ask for the same size, and who joins takes part in whatever regroup there is.
       return ask.operation != wire::operation<wire::Join> && groups.may_mismatch(epoch);
     case ErrorCode::expired: return terms_.has_expiration || groups.may_be_expired(epoch);
-    case ErrorCode::permission_denied:
-      return ask.operation == wire::operation<wire::ReportDead>
-                 ? life.role != wire::Role::supervisor
-                 : life.role == wire::Role::observer;
+    case ErrorCode::permission_denied: {
+      const bool is_for_supervisors = ask.operation == wire::operation<wire::ReportDead> ||
+                                      ask.operation == wire::operation<wire::DropNameSpace>;
+      return is_for_supervisors ? life.role != wire::Role::supervisor
+                                : life.role == wire::Role::observer;
+    }
     case ErrorCode::resource_exhausted: return terms_.has_small_limits;
     case ErrorCode::not_found:
       return ask.operation == wire::operation<wire::ReportDead> ||
@@ -73,7 +75,7 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
   }
 }
 
-/// How a join or a regroup is turned away.
+/// How a join, a regroup or the drop of a namespace is turned away.
 bool Oracle::may_be_refused(const Ask& ask, const Error& error) const {
   const bool joins = ask.operation == wire::operation<wire::Join>;
   const GroupModel::Number epoch{ask.incarnation, error.epoch};
@@ -84,8 +86,11 @@ bool Oracle::may_be_refused(const Ask& ask, const Error& error) const {
     case ErrorCode::group_mismatch:
       return joins && error.actual == ask.size && error.expected != ask.size &&
              groups.may_have_size(epoch, error.expected);
-    // A member has another rank now than the one that it asks for.
-    case ErrorCode::invalid_argument: return joins && groups.was_member(ask.group, ask.client);
+    // A member has another rank now than the one that it asks for; or nobody may drop the namespace
+    // that it is in.
+    case ErrorCode::invalid_argument:
+      return ask.operation == wire::operation<wire::DropNameSpace> ||
+             (joins && groups.was_member(ask.group, ask.client));
     default: return false;
   }
 }

@@ -13,9 +13,10 @@ constexpr std::size_t keys_per_call = 500;
 
 }  // namespace
 
-Sweeper::Sweeper(const Identity& identity, Town& town, Clock clock)
+Sweeper::Sweeper(const Identity& identity, Town& town, Clock clock, Then then)
     : town_(town),
       name_space_(identity.name_space),
+      then_(then),
       client_(identity, town.scheduler, town.network, town.server, clock) {
   client_.violated = [this](const std::string& what) { town_.oracle.problem("sweeper: " + what); };
 }
@@ -77,7 +78,9 @@ void Sweeper::list(std::uint64_t cursor) {
       if (entry.ttl) town_.oracle.problem("outlives its time: " + name);
     }
     if (page.cursor != 0) return list(page.cursor);
-    remove();
+    if (then_ == Then::removes) return remove();
+    is_done_ = true;
+    client_.close();
   });
 }
 
@@ -99,6 +102,29 @@ void Sweeper::remove() {
     }
     remove();
   });
+}
+
+Dropper::Dropper(const Identity& identity, Town& town, Clock clock)
+    : town_(town), client_(identity, town.scheduler, town.network, town.server, clock) {
+  client_.violated = [this](const std::string& what) { town_.oracle.problem("dropper: " + what); };
+}
+
+void Dropper::begin(const std::string& name_space, std::size_t keys_count) {
+  client_.open();
+  client_.call(
+      wire::DropNameSpace{name_space}, 10s, [this, keys_count](const auto& reply, protocol::Fate) {
+        is_done_ = true;
+        const bool is_absent = !reply && reply.error().code == ErrorCode::not_found;
+        if (is_absent && keys_count != 0) town_.oracle.problem("dropper: nothing is there");
+        if (!reply && !is_absent) {
+          town_.oracle.problem("dropper: " + reply.error().message());
+        }
+        if (reply &&
+            body_of<wire::NumberReply>(*reply).number != static_cast<std::int64_t>(keys_count)) {
+          town_.oracle.problem("dropper: not all keys were there, or others");
+        }
+        client_.close();
+      });
 }
 
 }  // namespace muster::sim

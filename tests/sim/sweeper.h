@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -11,13 +12,16 @@
 namespace muster::sim {
 
 /// Comes when all others are gone: compares every key of a namespace with the model, and removes
-/// them all.
+/// them all, or leaves them there.
 class Sweeper {
  public:
-  Sweeper(const Identity& identity, Town& town, Clock clock);
+  enum class Then { removes, leaves };
+  Sweeper(const Identity& identity, Town& town, Clock clock, Then then);
 
   void begin();
   bool is_done() const { return is_done_; }
+  /// How many keys are left.
+  std::size_t listed_count() const { return listed_.size(); }
 
  private:
   using Use = std::function<void(const std::string& body)>;
@@ -29,8 +33,24 @@ class Sweeper {
 
   Town& town_;
   std::string name_space_;
+  Then then_;
   Client client_;
   std::set<std::string> listed_;
+  bool is_done_ = false;
+};
+
+/// A supervisor that drops a namespace which all others have left.
+class Dropper {
+ public:
+  Dropper(const Identity& identity, Town& town, Clock clock);
+
+  /// There must be so many keys in it; without any there is no such namespace.
+  void begin(const std::string& name_space, std::size_t keys_count);
+  bool is_done() const { return is_done_; }
+
+ private:
+  Town& town_;
+  Client client_;
   bool is_done_ = false;
 };
 

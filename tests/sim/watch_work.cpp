@@ -20,12 +20,14 @@ void WatchWork::work() {
   if (town().is_closing) return;
   plan();
   if (process_.client().incarnation() == 0 || process_.client().failure() != nullptr) return;
-  switch (town().random.below(7)) {
+  switch (town().random.below(9)) {
     case 0: return look_at_status();
     case 1: return look_at_sessions();
     case 2: return look_at_waiters();
     case 3: return try_to_join();
     case 4: return try_to_declare_dead();
+    case 5: return look_at_name_spaces();
+    case 6: return try_to_drop();
     default: return look_at_group();
   }
 }
@@ -79,6 +81,22 @@ void WatchWork::look_at_waiters() {
   });
 }
 
+/// Each once, by their names; its own has at least its own session.
+void WatchWork::look_at_name_spaces() {
+  look<wire::NameSpacesReply>("namespaces", wire::NameSpaces{}, [this](const auto& reply) {
+    bool has_own = false;
+    std::set<std::string_view> names;
+    for (const wire::NameSpaceEntry& entry : reply.name_spaces) {
+      if (!names.empty() && entry.name <= *names.rbegin()) problem("namespaces out of order");
+      names.insert(entry.name);
+      if (entry.idle.has_value() != (entry.sessions == 0)) problem("idle with sessions");
+      if (entry.sessions == 0 && entry.groups != 0) problem("groups without sessions");
+      has_own = has_own || (entry.name == process_.identity().name_space && entry.sessions != 0);
+    }
+    if (!has_own) problem("its own namespace is not there");
+  });
+}
+
 /// Who is there, and who is missing: never the same rank, and nobody who must be lost.
 void WatchWork::look_at_group() {
   const auto& groups = town().plan.groups[0];
@@ -116,6 +134,11 @@ void WatchWork::try_to_declare_dead() {
   const wire::ReportDead request{town().oracle.life(process_.number()).process, "it may not"};
   look<wire::EmptyReply>("report_dead by an observer", request,
                          [this](const auto&) { problem("it has declared somebody dead"); });
+}
+
+void WatchWork::try_to_drop() {
+  look<wire::NumberReply>("drop_namespace by an observer", wire::DropNameSpace{"b"},
+                          [this](const auto&) { problem("it has dropped a namespace"); });
 }
 
 }  // namespace muster::sim

@@ -20,8 +20,10 @@ class WatchWork {
   void look_at_sessions();
   void look_at_group();
   void look_at_waiters();
+  void look_at_name_spaces();
   void try_to_join();
   void try_to_declare_dead();
+  void try_to_drop();
 
   template <class Reply, class Use>
   void look(const std::string& what, const wire::RequestBody& body, Use use);

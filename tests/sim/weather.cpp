@@ -21,6 +21,7 @@ void Weather::begin() {
   often(plan.stops, &Weather::stop);
   often(plan.deaths, &Weather::kill);
   often(plan.reports, &Weather::report);
+  often(plan.reports, &Weather::drop);
   often(plan.impostors, &Weather::impersonate);
   often(plan.server_pauses, &Weather::pause_server);
   often(plan.server_deaths, &Weather::kill_server);
@@ -185,6 +186,19 @@ void Weather::report() {
                [this, is_allowed, number = other->number()](const auto& reply, protocol::Fate) {
                  if (reply && !is_allowed) town_.oracle.problem("a client declared somebody dead");
                  if (reply) town_.oracle.reported(number);
+               });
+}
+
+/// Somebody wants to drop the namespace that it is in, which nobody may.
+void Weather::drop() {
+  Process* process = anyone();
+  if (process == nullptr || !process->can_run()) return;
+  Ask about;
+  about.what = "drop_namespace";
+  about.timeout = 5s;
+  process->ask(std::move(about), wire::DropNameSpace{process->identity().name_space},
+               [this](const auto& reply, protocol::Fate) {
+                 if (reply) town_.oracle.problem("a namespace was dropped while it was in use");
                });
 }
 

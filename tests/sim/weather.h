@@ -34,6 +34,7 @@ class Weather {
   void stop();
   void kill();
   void report();
+  void drop();
   void impersonate();
   void pause_server();
   void kill_server();

@@ -130,22 +130,41 @@ void World::end_all() {
   pass(oracle_.longer(plan_.options.limits.session_timeout) + 2s);
 }
 
-/// The last ones read what is there, and remove it.
+/// One more client, when all processes are gone.
+Identity World::come(std::string name_space, wire::Role role) {
+  const std::uint64_t number = processes_.size() + sweepers_.size() + droppers_.size() + 1;
+  Identity identity{number, number, std::move(name_space), role};
+  Life life;
+  life.client = number;
+  life.name_space = identity.name_space;
+  oracle_.born(std::move(life));
+  return identity;
+}
+
+/// The last ones read what is there, and remove it, or leave it to somebody who drops it.
 void World::sweep() {
   for (std::size_t index = 0; index < plan_.groups.size(); ++index) {
     if (scheduler_.is_stopped()) return;
-    const std::uint64_t number = processes_.size() + 1 + index;
-    const Identity identity{number, number, index == 0 ? "" : "b"};
-    Life life;
-    life.client = number;
-    life.name_space = identity.name_space;
-    oracle_.born(std::move(life));
-    Sweeper& sweeper = sweepers_.emplace_back(identity, town_, clock());
+    const std::string name_space = index == 0 ? "" : "b";
+    const auto then = index == 0 ? Sweeper::Then::removes : Sweeper::Then::leaves;
+    const Identity identity = come(name_space, wire::Role::client);
+    Sweeper& sweeper = sweepers_.emplace_back(identity, town_, clock(), then);
     sweeper.begin();
     pass(20s);
     if (!sweeper.is_done() && !scheduler_.is_stopped()) oracle_.problem("the sweeper is not done");
     pass(2s);
+    if (then == Sweeper::Then::leaves) drop(name_space, sweeper.listed_count());
   }
+}
+
+void World::drop(const std::string& name_space, std::size_t keys_count) {
+  if (scheduler_.is_stopped()) return;
+  const Identity identity = come("", wire::Role::supervisor);
+  Dropper& dropper = droppers_.emplace_back(identity, town_, clock());
+  dropper.begin(name_space, keys_count);
+  pass(20s);
+  if (!dropper.is_done() && !scheduler_.is_stopped()) oracle_.problem("the dropper is not done");
+  pass(2s);
 }
 
 void World::check_nothing_is_left() {

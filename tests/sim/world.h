@@ -44,6 +44,8 @@ class World {
   void check_quiet();
   void end_all();
   void sweep();
+  void drop(const std::string& name_space, std::size_t keys_count);
+  Identity come(std::string name_space, wire::Role role);
   void check_nothing_is_left();
   Clock clock();
 
@@ -59,6 +61,7 @@ class World {
   std::deque<Process> processes_;
   Weather weather_;
   std::deque<Sweeper> sweepers_;
+  std::deque<Dropper> droppers_;
 };
 
 }  // namespace muster::sim
