@@ -30,8 +30,10 @@ class EngineDriver {
     }
   }
 
-  core::ConnectionId connect(std::string name_space = {}, wire::Role role = wire::Role::client) {
+  core::ConnectionId connect(std::string name_space = {}, wire::Role role = wire::Role::client,
+                             std::string unit = {}) {
     core::Hello event;
+    event.unit = std::move(unit);
     event.connection = ++last_connection_;
     event.hello.name_space = std::move(name_space);
     event.hello.role = role;
