@@ -77,6 +77,8 @@ def parts(commit):
         "faults": Part("every fault in every phase four times, with the times that users have", {
             str(seed): f"tools/dev faults --times default --parallel 32 --seed {seed}"
             for seed in range(1, 5)}),
+        "hostile": Part("every attack in full size: also the times of others hold", {
+            "all": "tools/dev hostile --times"}),
         "fuzz": Part("every fuzzer for 400 s", {
             str(step): "tools/dev fuzz all 100" for step in range(1, 5)}),
         "stress": Part("twenty times the stress, five times what has sockets or processes", {

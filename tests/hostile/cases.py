@@ -1,0 +1,144 @@
+"""All attacks, and what each must not achieve."""
+
+import re
+
+from case import MIB, Case, Figure, at_least, at_most, exactly
+
+KEPT_MAX = 64
+NAMESPACES_PER_ADDRESS = 256
+
+
+def all_in(run):
+    yield exactly("newcomers welcomed", run.did["welcome"], run.did["count"])
+    yield exactly("SYNs sent again", run.did["syns_sent_again"], 0)
+    yield Figure("all connected after", f"{run.did['connected_s']:.2f} s", "", True, is_time=True)
+
+
+def few_sessions(run):
+    """Those of the bystanders, and those that have asked for something in the last grace."""
+    yield at_least("welcomed", run.did["welcome"], 1)
+    yield exactly("refused", run.did.get("refused", 0), 0)
+    yield at_most("sessions left", int(run.status["sessions_count"]), run.sessions_max)
+
+
+def places_for_others(run):
+    addresses = int(run.arguments.get("addresses", 1))
+    allowed = NAMESPACES_PER_ADDRESS * addresses
+    yield exactly("namespaces made", run.did["made"], min(allowed, int(run.arguments["count"])))
+    yield at_least("refused with busy", run.did["busy"], 1)
+
+
+def groups_limited(run):
+    yield at_least("groups made", run.did["made"], 1)
+    yield at_most("groups left", int(run.status["groups_count"]), 4096)
+
+
+def filled(run):
+    """Whoever is alone may take almost everything, and is refused then."""
+    taken = run.did["taken"] * int(run.arguments["value_bytes"])
+    yield at_least("taken", taken / MIB, 0.75 * run.case.memory_bytes_max / MIB, " MiB")
+    yield at_least("refused", run.did["replies"].get("resource_exhausted", 0), 1)
+
+
+def all_told(run):
+    yield exactly("all told", run.did["all_told"], True)
+
+
+def absent_at_once(run):
+    yield exactly("absent at once", run.did["absent_at_once"], 1)
+
+
+def answered(run):
+    yield at_least("answered", run.did["answered"], 1)
+
+
+def nothing_executed(run):
+    yield exactly("executed", run.did["executed"], run.did.get("expected", 0))
+
+
+def kept_limited(run):
+    yield exactly("kept", run.did["kept"], KEPT_MAX)
+    yield exactly("refused", run.did["refused"], int(run.arguments["count"]) - KEPT_MAX)
+
+
+def denied(run):
+    yield exactly("denied", run.did["denied"], run.did["count"])
+
+
+LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (debug|info|warning|error) ")
+RAW = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffd]")
+
+
+def log_is_text(run):
+    lines = run.log.split("\n")[:-1]
+    yield exactly("log lines with raw characters", sum(bool(RAW.search(line)) for line in lines), 0)
+    yield exactly("forged lines", sum(not LINE.match(line) or " forged" in line.split(" ")[1:3]
+                                      for line in lines), 0)
+
+
+CASES = [
+    Case("non_readers_list", "200 connections ask for long lists and never read",
+         "415 MiB resident", "non_readers", {"operation": "list", "connections": 200},
+         {"connections": 50}),
+    Case("non_readers_get", "1,500 connections pipeline gets of 30 kB and never read",
+         "988 MiB resident", "non_readers",
+         {"operation": "get", "connections": 1500, "value_bytes": 30_000}, {"connections": 100}),
+    Case("non_readers_multi_get", "200 connections pipeline multi_get and never read",
+         "7 MiB resident", "non_readers",
+         {"operation": "multi_get", "connections": 200, "value_bytes": 30_000},
+         {"connections": 50}),
+    Case("half_hellos", "2,000 half hellos from one address, opened again when closed",
+         "newcomers wait for ever, resumes fail", "half_hellos", {"count": 2000}, {"count": 300}),
+    Case("half_hellos_full", "19,000 half hellos, more than there are places",
+         "newcomers wait for ever", "half_hellos", {"count": 19_000, "addresses": 2},
+         {"count": 2000}, addresses=2),
+    Case("newcomers", "16,000 newcomers at once, hellos only after all have connected",
+         "1,803 to 6,524 SYNs sent again", "newcomers", {"count": 16_000, "addresses": 4},
+         {"count": 3000}, all_in, addresses=4, memory_bytes_max=256 * MIB),
+    Case("namespaces", "4,096 namespaces with one key each, from one address",
+         "new namespaces refused for good, the default one, too", "namespaces", {"count": 4096},
+         {"count": 300}, places_for_others),
+    Case("garbage", "hello, garbage, close in a loop", "16,384 sessions, all new ones busy",
+         "garbage", {}, {}, few_sessions),
+    Case("garbage_held", "the same, with a request before it", "the same", "garbage",
+         {"requests": 1}, {}, None),
+    Case("fill", "one namespace fills memory", "join, send and barrier of others fail",
+         "fill", {"namespace": "greedy", "value_bytes": 65_536}, {}, filled),
+    Case("fill_same", "the same in the namespace of the others", "the same", "fill",
+         {"value_bytes": 65_536}, {}, filled),
+    Case("groups", "5 sessions take as many groups as they get", "all 4,096 groups",
+         "groups", {"sessions": 5, "each": 1000}, {}, groups_limited),
+    Case("flood_sessions", "10 connections pipeline sessions, of 10,000",
+         "2.6 s of CPU in one turn", "flood", {"operation": "sessions"},
+         {"sessions": 300, "waits": 1000, "groups": 100}, answered, memory_bytes_max=256 * MIB),
+    Case("flood_waiters", "the same with waiters, of 100,000", "300 to 450 ms of CPU",
+         "flood", {"operation": "waiters"}, {"sessions": 300, "waits": 1000, "groups": 100},
+         answered, memory_bytes_max=256 * MIB),
+    Case("flood_mix", "the same with all that operators ask", "300 to 450 ms of CPU",
+         "flood", {"operation": "mix"}, {"sessions": 300, "waits": 1000, "groups": 100},
+         answered, memory_bytes_max=256 * MIB),
+    Case("bound_keys", "the end of a session with 1,000,000 bound keys",
+         "a turn of 514 to 769 ms", "bound_keys", {"count": 1_000_000}, {"count": 20_000},
+         absent_at_once, memory_bytes_max=512 * MIB),
+    Case("waiters", "a set for which 300,000 wait", "a turn of 710 ms", "waiters",
+         {"count": 300_000}, {"count": 10_000}, None, memory_bytes_max=512 * MIB),
+    Case("group", "a group of 10,000 forms and breaks", "a turn of 254 to 290 ms", "group",
+         {"count": 10_000}, {"count": 1000}, all_told, memory_bytes_max=256 * MIB),
+    Case("round", "a round of 256 MiB", "–", "round", {"ranks": 16, "value_bytes": 16_777_000},
+         {"ranks": 8, "value_bytes": 1_000_000}, all_told, memory_bytes_max=320 * MIB),
+    Case("large_value", "a value of 64 MiB is set, and 4 ask for it", "–", "large_value",
+         {"value_bytes": 64 * MIB - 1000}, {"value_bytes": 4 * MIB}, all_told,
+         memory_bytes_max=256 * MIB, flags=("--value-bytes-max", str(64 * MIB))),
+    Case("observer", "an observer declares others dead, joins, sends",
+         "9,998 of 10,000 ranks lost", "observer", {}, {}, denied),
+    Case("names", "names with control characters", "raw in the log", "names", {}, {},
+         log_is_text),
+    Case("begin_and_end", "sessions that begin and end in a loop", "6,842 log lines a second",
+         "begin_and_end", {}, {}, few_sessions),
+    Case("blind_writes", "requests in the piece of the hello, or behind a guessed echo",
+         "executed", "blind_writes", {}, {"count": 50}, nothing_executed),
+    Case("old_ids", "ids that go backwards, or come again after their acknowledgement",
+         "executed", "old_ids", {}, {}, nothing_executed),
+    Case("unacknowledged", "1,000 kept replies that are not acknowledged",
+         "an error that was not documented", "unacknowledged", {"count": 1000}, {}, kept_limited),
+]

@@ -1,0 +1,137 @@
+// Attacks that take memory and places, and keep them.
+
+#include <string>
+#include <string_view>
+
+#include "hostile/stage.h"
+
+namespace muster::hostile {
+namespace {
+
+wire::Set set_of(std::string_view key, std::string_view value) {
+  return {key, value, {}, false, false};
+}
+
+Client& begin_reader(Stage& stage, Sources& sources) {
+  constexpr int small_buffer_bytes = 16 * 1024;
+  Client& client = stage.swarm.open(sources.next(), small_buffer_bytes);
+  stage.swarm.say_hello(client, stage.hello());
+  return client;
+}
+
+wire::RequestBody read_of(const std::string& operation) {
+  if (operation == "list") return wire::List{wire::ListKind::keys, "", 0, 0};
+  if (operation == "multi_get") return wire::MultiGet{{"key1", "key2", "key3", "key4"}};
+  if (operation == "get") return wire::Get{"key1"};
+  if (operation == "sessions") return wire::Sessions{};
+  return wire::Status{};
+}
+
+}  // namespace
+
+/// count  of namespaces, in each of which a session leaves one key
+Figures name_spaces(Stage& stage) {
+  Sources sources = stage.sources();
+  const std::uint64_t count = stage.number("count", 4096);
+  stage.ready();
+  std::uint64_t made = 0;
+  std::uint64_t refused = 0;
+  for (std::uint64_t index = 0; index < count && stage.goes_on(); ++index) {
+    wire::ClientHello hello = stage.hello();
+    hello.name_space = "hostile" + std::to_string(index);
+    const Swarm::Clients clients = stage.swarm.enter(1, sources, hello);
+    if (clients.front()->is_welcome()) {
+      stage.swarm.ask(*clients.front(), 1, 1,
+                      [](std::size_t) -> wire::RequestBody { return set_of("key", "value"); });
+      stage.swarm.say_goodbye(*clients.front());
+      stage.swarm.wait_until_closed(clients);
+    }
+    made = stage.swarm.replies(ErrorCode{});
+    if (clients.front()->refused == ErrorCode::busy) ++refused;
+    stage.swarm.close(clients);
+  }
+  stage.hold();
+  return {{"made", made}, {"busy", refused}};
+}
+
+/// sessions, each  so many sessions that each hold as many groups of one rank as they get
+Figures groups(Stage& stage) {
+  Sources sources = stage.sources();
+  stage.ready();
+  const std::uint64_t each = stage.number("each", 1000);
+  const auto clients = stage.swarm.enter(stage.number("sessions", 5), sources, stage.hello());
+  for (Client* const client : clients) {
+    std::string name;
+    stage.swarm.ask(*client, each, 16, [&](std::size_t index) -> wire::RequestBody {
+      name = std::to_string(client->session_id) + "-" + std::to_string(index);
+      return wire::Join{name, 0, 1, {}, false, {}};
+    });
+  }
+  const std::uint64_t made = stage.swarm.replies(ErrorCode{});
+  stage.hold();
+  return {{"made", made}};
+}
+
+/// value_bytes  of values that are set until the server refuses them, and then on and on
+Figures fill(Stage& stage) {
+  Sources sources = stage.sources();
+  const std::string value(stage.number("value_bytes", 64 * 1024), 'x');
+  const auto clients = stage.swarm.enter(stage.number("sessions", 4), sources, stage.hello());
+  stage.ready();
+  std::uint64_t asked = 0;
+  std::string key;
+  const auto set = [&](Client& client) {
+    key = "big" + std::to_string(asked++);
+    stage.swarm.request(client, set_of(key, value));
+  };
+  const auto ask_all = [&] {
+    for (Client* const client : clients) {
+      while (client->is_welcome() && client->in_flight < 4) set(*client);
+    }
+  };
+  while (stage.goes_on()) {
+    ask_all();
+    stage.swarm.turn();
+  }
+  return {{"asked", asked}, {"taken", stage.swarm.replies(ErrorCode{})}};
+}
+
+/// connections, operation  so many that ask without end and read nothing; one that the server lets
+///                         go comes again
+Figures non_readers(Stage& stage) {
+  Sources sources = stage.sources();
+  constexpr std::size_t unsent_max = 64 * 1024;
+  constexpr std::size_t keys_count = 1000;
+  const std::string value(stage.number("value_bytes", 1000), 'x');
+  const std::string operation = stage.text("operation", "list");
+  const auto owner = stage.swarm.enter(1, sources, stage.hello());
+  std::string name;
+  stage.swarm.ask(*owner.front(), keys_count, 32, [&](std::size_t index) -> wire::RequestBody {
+    name = "key" + std::to_string(index);
+    return set_of(name, value);
+  });
+  Swarm::Clients clients;
+  for (std::uint64_t count = stage.number("connections", 200); count > 0; --count) {
+    clients.push_back(&begin_reader(stage, sources));
+  }
+  stage.ready();
+  std::uint64_t let_go = 0;
+  while (stage.goes_on()) {
+    for (Client*& client : clients) {
+      if (!client->is_open()) {
+        ++let_go;
+        stage.swarm.close(*client);
+        client = &begin_reader(stage, sources);
+      }
+      if (!client->is_welcome()) continue;
+      if (client->reads) stage.swarm.stop_reading(*client);
+      while (client->is_open() && client->unsent() < unsent_max) {
+        stage.swarm.request(*client, read_of(operation));
+      }
+    }
+    stage.swarm.turn();
+  }
+  return {{"connections", clients.size()}, {"let_go", let_go}};
+}
+
+}  // namespace muster::hostile
