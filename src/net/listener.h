@@ -9,6 +9,7 @@
 #include "net/connection.h"
 #include "net/listening.h"
 #include "net/loop.h"
+#include "net/task.h"
 #include "net/timer.h"
 #include "net/unique_fd.h"
 #include "net/watcher.h"
@@ -18,7 +19,7 @@ namespace muster::net {
 /// Accepts connections on the I/O thread, a bounded number at a time so that others get their
 /// turn. While the process has no descriptor left, each newcomer takes that of somebody who may go,
 /// or gets `farewell` and is closed.
-class Listener final : public Watcher, public std::enable_shared_from_this<Listener> {
+class Listener final : public Watcher, private Task, public std::enable_shared_from_this<Listener> {
  public:
   struct Callbacks {
     /// Somebody came; the socket does not block.
@@ -46,6 +47,9 @@ class Listener final : public Watcher, public std::enable_shared_from_this<Liste
   void on_ready(std::uint32_t events) override;
   void wait();
   void accept_some();
+  void go_on();
+  void run() override;
+  void drop() noexcept override;
   bool accept_one();
   bool is_awaited() const;
   void send_away_one(int error);
@@ -58,6 +62,8 @@ class Listener final : public Watcher, public std::enable_shared_from_this<Liste
   std::shared_ptr<Connection> leaving_;
   Timer retry_;
   Callbacks callbacks_;
+  std::shared_ptr<Listener> going_on_;  ///< itself, while it is to accept more in the next turn
+  std::uint64_t accepted_in_turn_ = 0;  ///< the number of that turn
   bool retry_pending_ = false;
   bool closed_ = false;
 };

@@ -6,13 +6,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <memory>
+#include <string_view>
+#include <vector>
+
 #include <doctest/doctest.h>
 
+#include "net/connection.h"
 #include "net/test_loop.h"
 
 namespace {
 
 using namespace std::chrono_literals;
+using muster::net::CloseCause;
+using muster::net::Connection;
 using muster::net::Listener;
 using muster::net::SocketAddress;
 using muster::net::UniqueFd;
@@ -50,6 +57,60 @@ TEST_CASE("everybody who comes is accepted") {
   std::vector<UniqueFd> clients;
   for (int count = 0; count < 200; ++count) clients.push_back(fixture.connect());
   fixture.loop.run_until([&] { return fixture.accepted.size() == clients.size(); });
+}
+
+TEST_CASE("a turn accepts so many newcomers that it stays short") {
+  constexpr std::size_t accepted_in_turn_max = 128;
+  Fixture fixture;
+  std::vector<UniqueFd> clients;
+  for (int count = 0; count < 200; ++count) clients.push_back(fixture.connect());
+  fixture.loop.run_ready();
+  CHECK(fixture.accepted.size() > 0);
+  CHECK(fixture.accepted.size() <= accepted_in_turn_max);
+  fixture.loop.run_until([&] { return fixture.accepted.size() == clients.size(); });
+}
+
+/// As many descriptors as may be.
+void raise_descriptors() {
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  limit.rlim_cur = limit.rlim_max;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
+}
+
+/// Connections that are ready in each turn.
+class Busy {
+ public:
+  Busy(muster::net::Loop& loop, int count) {
+    for (; count > 0; --count) {
+      int fds[2];
+      REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) == 0);
+      others_.emplace_back(fds[1]);
+      connections_.push_back(
+          Connection::create(loop, UniqueFd(fds[0]), SocketAddress::local_of(fds[0]), 5s));
+      connections_.back()->start(
+          {[other = fds[1]](std::string_view) { CHECK(::write(other, "x", 1) == 1); },
+           [](CloseCause, const std::string&) {},
+           {}});
+      CHECK(::write(fds[1], "x", 1) == 1);
+    }
+  }
+
+ private:
+  std::vector<UniqueFd> others_;
+  std::vector<std::shared_ptr<Connection>> connections_;
+};
+
+TEST_CASE("newcomers are accepted in each turn, however many others are ready") {
+  raise_descriptors();
+  Fixture fixture;
+  std::vector<UniqueFd> clients;
+  for (int count = 0; count < 150; ++count) clients.push_back(fixture.connect());
+  const Busy others(fixture.loop.loop(), 600);  // more than two turns tell of
+  fixture.loop.run_until([&] { return !fixture.accepted.empty(); });
+  CHECK(fixture.accepted.size() < clients.size());
+  fixture.loop.run_ready();
+  CHECK(fixture.accepted.size() == clients.size());
 }
 
 /// Lowers the limit on descriptors to those that are open, for as long as it lives.

@@ -278,6 +278,23 @@ TEST_CASE("a watcher that has let go of its descriptor hears of no event of the 
   CHECK(couple.told_count() == 1);
 }
 
+TEST_CASE("a turn tells of so many events that it stays short, and the next ones of the others") {
+  constexpr int told_in_turn_max = 256;
+  constexpr int all_count = 300;
+  TestLoop loop;
+  int told_count = 0;
+  std::vector<std::unique_ptr<Pair>> pairs;
+  for (int count = 0; count < all_count; ++count) {
+    pairs.push_back(std::make_unique<Pair>(loop.loop()));
+    pairs.back()->start([&told_count](std::string_view) { ++told_count; });
+    REQUIRE(::write(pairs.back()->other.get(), "x", 1) == 1);
+  }
+  loop.run_ready();
+  CHECK(told_count > 0);
+  CHECK(told_count <= told_in_turn_max);
+  loop.run_until([&] { return told_count == all_count; });
+}
+
 TEST_CASE("a bell that cannot write leaves the errno of whom it interrupts alone") {
   const UniqueFd full(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   const std::uint64_t most = 0xffff'ffff'ffff'fffe;  // as much as the kernel counts
