@@ -42,7 +42,7 @@ SUITES = {
     "server": [["unit", "script"], ["net"], ["e2e"]],
     "client": [["unit", "script"], ["api", "net"], ["e2e"], ["stress"]],
     "communicator": [["unit", "nccl", "gloo"]],
-    "nccl": [["nccl"]],
+    "nccl": [["unit", "nccl"]],
     "gloo": [["gloo"]],
     "leaks": [["stress"]],
 }
