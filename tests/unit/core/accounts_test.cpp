@@ -45,14 +45,15 @@ TEST_CASE("units whose keys have expired take no part of the memory any more whe
   CHECK(alone > 800);
   for (int number = 2; number < visitors + 2; ++number) {
     const core::ConnectionId visitor = driver.connect("", wire::Role::client, address(number));
-    driver.ask(visitor, wire::Set{address(number), "v", Duration(1h), false, false});
+    driver.ask(visitor, wire::Set{address(number), "v", Duration(5s), false, false});
     driver.apply(core::Goodbye{visitor});
     driver.effects.clear();
   }
   const int beside_others = room_for(driver, address(1), value);
   CHECK(beside_others < alone * 15 / 16);  // the last eighth is for the visitors
-  driver.pass(2h);
+  driver.pass(6s);
   CHECK(driver.engine.counts().keys == 0);
+  CHECK(driver.engine.counts().sessions == 1);
   for (int count = 0; count < visitors; ++count) {
     driver.apply(core::Goodbye{driver.connect("", wire::Role::client, address(1))});
     driver.effects.clear();
