@@ -42,6 +42,7 @@ std::vector<Effect>& Engine::apply(const Event& event, Instant now) {
   services_.begin_event(now);
   sessions_.bury();
   std::visit([this](const auto& one) { on(one); }, event);
+  freed_pieces_.note(services_.effects().work());
   return services_.effects().all();
 }
 

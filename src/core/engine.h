@@ -6,6 +6,7 @@
 
 #include "core/events.h"
 #include "core/inspector.h"
+#include "core/memory/freed_pieces.h"
 #include "core/session/effects.h"
 #include "core/session/snapshot.h"
 #include "core/sessions.h"
@@ -88,6 +89,7 @@ class Engine {
   Sessions sessions_;
   Inspector inspector_;
   Instant held_until_{};  ///< no timer fires before; see Late
+  FreedPieces freed_pieces_;
 };
 
 }  // namespace muster::core

@@ -1,3 +1,6 @@
+#include <malloc.h>
+
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -230,6 +233,31 @@ TEST_CASE("a namespace with very many keys is dropped in pieces") {
   driver.apply(core::Advance{});
   CHECK(driver.engine.counts().memory_bytes == 0);
   CHECK(driver.engine.counts().timers == 0);
+}
+
+TEST_CASE("what very many keys took is joined in pieces, too, and not in the turn of who is next") {
+  const auto kept_apart_bytes = [] { return ::mallinfo2().fsmblks; };
+  constexpr int keys = 60'000;
+  EngineDriver driver;
+  const core::ConnectionId a = driver.connect();
+  std::vector<std::string> names;
+  for (int number = 0; number < keys; ++number) names.push_back(nth("k", number));
+  for (auto name = names.begin(); name != names.end(); name += 1000) {
+    wire::MultiSet pairs;
+    for (auto one = name; one != name + 1000; ++one) pairs.entries.push_back({*one, "v"});
+    pairs.ttl = Duration(1s);
+    driver.ask(a, pairs);
+  }
+  driver.effects.clear();
+  const std::size_t before = kept_apart_bytes();
+  driver.works_off = false;
+  driver.now += 2s;
+  std::size_t most = 0;
+  while (driver.engine.counts().keys != 0) {
+    driver.apply(core::Advance{});
+    most = std::max(most, kept_apart_bytes());
+  }
+  CHECK(most < before + (512U << 10));
 }
 
 TEST_CASE("keys with long names are listed in pages of bounded length") {
