@@ -11,8 +11,6 @@ namespace muster::core {
 /// The C library puts small pieces that are freed aside, and joins all of them when it next needs a
 /// larger one. Of a million keys that takes 20 ms, in the turn of whoever comes next, in however
 /// many events they were freed. So a larger piece is asked for, and given back, now and then.
-/// `musterd` lets it join each piece at once; in a process that embeds a server that is not ours to
-/// say.
 class FreedPieces {
  public:
   /// An event took so many steps, each of which may have freed some.

@@ -10,6 +10,12 @@ bool Quota::has_room(std::uint64_t bytes) const {
   return used_bytes_ <= limit_bytes_ && bytes <= limit_bytes_ - used_bytes_;
 }
 
+Quota& Quota::root() {
+  Quota* quota = this;
+  while (quota->parent_ != nullptr) quota = quota->parent_;
+  return *quota;
+}
+
 const Quota& Quota::root() const {
   const Quota* quota = this;
   while (quota->parent_ != nullptr) quota = quota->parent_;
@@ -38,16 +44,26 @@ bool Quota::charge(std::uint64_t bytes) {
     if (!quota->has_room(bytes)) return false;
   }
   if (over_its_share(bytes) != nullptr) return false;
-  charge_always(bytes);
+  add(bytes);
   return true;
 }
 
-bool Quota::has_part_of_reserve(std::uint64_t bytes) const {
+/// What of `bytes` more is taken from the reserve: what is above the limit and, of who is above its
+/// share, what is in the last eighth below it, which is kept for others.
+std::uint64_t Quota::of_reserve(std::uint64_t bytes) const {
   const Quota& all = root();
-  const std::uint64_t after_bytes = all.used_bytes_ + bytes;
-  if (after_bytes <= all.limit_bytes_ || beside_ == nullptr) return true;
-  const std::uint64_t wanted_bytes = std::min(bytes, after_bytes - all.limit_bytes_);
-  const std::uint64_t free_bytes = all.reserve_bytes() - all.used_reserve_bytes();
+  const std::uint64_t kept_bytes = over_its_share(bytes) != nullptr ? all.reserve_bytes() : 0;
+  const std::uint64_t after_bytes = all.used_bytes_ + bytes + kept_bytes;
+  return after_bytes > all.limit_bytes_ ? std::min(bytes, after_bytes - all.limit_bytes_) : 0;
+}
+
+bool Quota::has_part_of_reserve(std::uint64_t bytes) const {
+  if (beside_ == nullptr) return true;
+  const std::uint64_t wanted_bytes = of_reserve(bytes);
+  if (wanted_bytes == 0) return true;
+  const Quota& all = root();
+  const std::uint64_t taken_bytes = std::max(all.used_reserve_bytes(), all.from_reserve_bytes_);
+  const std::uint64_t free_bytes = all.reserve_bytes() - std::min(taken_bytes, all.reserve_bytes());
   if (beside_->from_reserve_bytes_ + wanted_bytes > free_bytes) return false;
   return from_reserve_bytes_ + wanted_bytes <= free_bytes - beside_->from_reserve_bytes_;
 }
@@ -66,21 +82,22 @@ bool Quota::charge_reserve(std::uint64_t bytes) {
   return true;
 }
 
-/// What is charged last is what the reserve has given.
-void Quota::note_reserve(std::uint64_t bytes) {
-  from_reserve_bytes_ += bytes;
-  if (beside_ != nullptr) beside_->from_reserve_bytes_ += bytes;
+void Quota::add(std::uint64_t bytes) {
+  for (Quota* quota = this; quota != nullptr; quota = quota->parent_) quota->used_bytes_ += bytes;
+  if (beside_ != nullptr) beside_->used_bytes_ += bytes;
 }
 
+/// What is charged last is what the reserve has given.
 void Quota::charge_always(std::uint64_t bytes) {
-  Quota* all = this;
-  for (Quota* quota = this; quota != nullptr; quota = quota->parent_) {
-    quota->used_bytes_ += bytes;
-    all = quota;
-  }
-  if (beside_ != nullptr) beside_->used_bytes_ += bytes;
-  if (all->used_bytes_ > all->limit_bytes_)
-    note_reserve(std::min(bytes, all->used_reserve_bytes()));
+  const std::uint64_t given_bytes = beside_ != nullptr ? of_reserve(bytes) : 0;
+  add(bytes);
+  if (given_bytes != 0) give_of_reserve(given_bytes);
+}
+
+void Quota::give_of_reserve(std::uint64_t bytes) {
+  from_reserve_bytes_ += bytes;
+  beside_->from_reserve_bytes_ += bytes;
+  root().from_reserve_bytes_ += bytes;
 }
 
 bool Quota::charge(std::uint64_t bytes, Charging charging) {
@@ -96,10 +113,11 @@ void Quota::release(std::uint64_t bytes) {
     quota->used_bytes_ -= bytes;
   }
   if (beside_ != nullptr) beside_->used_bytes_ -= bytes;
-  if (from_reserve_bytes_ == 0) return;
+  if (beside_ == nullptr || from_reserve_bytes_ == 0) return;
   const std::uint64_t paid_bytes = std::min(from_reserve_bytes_, bytes);
   from_reserve_bytes_ -= paid_bytes;
-  if (beside_ != nullptr) beside_->from_reserve_bytes_ -= paid_bytes;
+  beside_->from_reserve_bytes_ -= paid_bytes;
+  root().from_reserve_bytes_ -= paid_bytes;
 }
 
 const Quota& Quota::refusing(std::uint64_t bytes) const {
@@ -110,11 +128,7 @@ const Quota& Quota::refusing(std::uint64_t bytes) const {
   return sharer != nullptr ? *sharer : *quota;
 }
 
-void Quota::set_short(bool is_short) {
-  Quota* quota = this;
-  while (quota->parent_ != nullptr) quota = quota->parent_;
-  quota->is_short_ = is_short;
-}
+void Quota::set_short(bool is_short) { root().is_short_ = is_short; }
 
 bool Quota::is_short() const { return root().is_short_; }
 

@@ -18,7 +18,7 @@ enum class Charging : std::uint8_t { normal, reserve, always };
 /// Units share both, and the accounts of a unit share what it has:
 ///
 /// - As soon as there are two units, the last eighth below the limit is for those that have less
-///   than their part of it.
+///   than their part of it. What a unit above its part takes there is of the reserve, too.
 /// - A unit takes of the reserve as much as it leaves free.
 class Quota {
  public:
@@ -61,6 +61,7 @@ class Quota {
   const Quota& refusing(std::uint64_t bytes) const;
   /// The one that has all bytes.
   const Quota& root() const;
+  Quota& root();
 
   /// Of the server: a unit has come or gone. Of a unit: an account.
   void add_sharer() { ++sharers_count_; }
@@ -74,14 +75,17 @@ class Quota {
   bool has_room(std::uint64_t bytes) const;
   const Quota* over_its_share(std::uint64_t bytes) const;
   bool has_part_of_reserve(std::uint64_t bytes) const;
+  std::uint64_t of_reserve(std::uint64_t bytes) const;
+  void add(std::uint64_t bytes);
   std::uint64_t part_of(std::uint64_t bytes) const;
-  void note_reserve(std::uint64_t bytes);
+  void give_of_reserve(std::uint64_t bytes);
 
   std::uint64_t used_bytes_ = 0;
   std::uint64_t limit_bytes_;
   Quota* parent_;
   Quota* beside_;
-  std::uint64_t from_reserve_bytes_ = 0;  ///< of the root's reserve; what is released pays it back
+  /// Of the root's reserve; what is released pays it back. Of the root: what units have of it.
+  std::uint64_t from_reserve_bytes_ = 0;
   std::uint32_t sharers_count_ = 0;
   bool is_short_ = false;
 };

@@ -102,6 +102,23 @@ TEST_CASE("a unit takes of the reserve as much as it leaves free") {
   CHECK(quotas.one.charge_reserve(300));  // what was given back may be taken again
 }
 
+TEST_CASE("what a unit above its share takes of the last eighth is a part of the reserve") {
+  Sharing quotas;
+  quotas.server.add_sharer();
+  quotas.server.add_sharer();
+  CHECK(quotas.one.charge_reserve(7000));
+  CHECK(quotas.one.charge_reserve(333));
+  CHECK_FALSE(quotas.one.charge_reserve(2));
+  CHECK(quotas.other.charge(667));
+  CHECK_FALSE(quotas.other.charge(1));
+  CHECK(quotas.other.charge_reserve(222));
+  CHECK_FALSE(quotas.other.charge_reserve(2));
+  quotas.one.release(7333);
+  quotas.other.release(889);
+  CHECK(quotas.server.used_bytes() == 0);
+  CHECK(quotas.one.charge_reserve(7333));  // all that was taken is paid back
+}
+
 TEST_CASE("a payload is charged once, until the last who shares it lets go") {
   Quota quota(1000);
   Payload payload = make_payload(quota, "0123456789");
