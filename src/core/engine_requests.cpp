@@ -40,7 +40,23 @@ std::string counted(std::uint64_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-constexpr std::size_t ids_per_step = 8;  ///< that are looked for and not there
+constexpr std::uint64_t kept_answer_bytes = 256;  ///< with a short head, as nearly all have
+constexpr std::size_t ids_per_step = 8;           ///< that are looked for and not there
+
+/// Before anything is done: the answer is charged in any case. One answer of each session may be
+/// kept whatever others have, so that what frees memory goes on. An answer to a parked request
+/// takes the place of its record.
+std::optional<Error> no_room_to_keep(const EngineServices& services,
+                                     const RequestContext& context) {
+  const Session& session = context.session;
+  if (services.memory().all.used_reserve_bytes() == 0) return std::nullopt;
+  if (session.unacknowledged.size() == 0) return std::nullopt;
+  const bool has_value = context.operation == wire::operation<wire::Take> ||
+                         context.operation == wire::operation<wire::CompareSet>;
+  const std::uint64_t bytes = kept_answer_bytes + (has_value ? shared_value_bytes_min : 0);
+  if (session.account.quota.has_reserve(bytes)) return std::nullopt;
+  return memory_exhausted(services, session.account.quota, bytes);
+}
 
 }  // namespace
 
@@ -189,7 +205,7 @@ std::optional<Error> Engine::refusal(const RequestContext& context) const {
     return exhausted("answers of cached_result_bytes_max bytes are not acknowledged yet",
                      session.cached_bytes, limits.cached_result_bytes_max);
   }
-  return std::nullopt;
+  return no_room_to_keep(services_, context);
 }
 
 /// It ends before this request does, with its value, or surely without.

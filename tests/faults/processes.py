@@ -293,8 +293,8 @@ class RawClient(Program):
         event["t"] = event["t_us"] / 1e6
         self.lines.put_nowait(event)
 
-    async def next(self):
-        return await within(PATIENCE_S, f"a line of {self.name}", self.lines.get())
+    async def next(self, limit_s=PATIENCE_S):
+        return await within(limit_s, f"a line of {self.name}", self.lines.get())
 
 
 class Namespaces:

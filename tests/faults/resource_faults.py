@@ -15,6 +15,7 @@ from rank_faults import kill_victim
 
 MIB = 1 << 20
 MEMORY_LIMIT = 256 * MIB
+HOARDING_S = 90.0  # for all that so many ask, on a machine that does other things, too
 
 
 # File descriptors.
@@ -64,6 +65,11 @@ async def give_the_rank_some(run):
 
 # Memory.
 
+def resident_max(limit):
+    """What a server may take, reserves included."""
+    return 1.125 * limit + 64 * MIB
+
+
 async def limit_memory(run):
     run.state["server_flags"] = ["--memory-bytes-max", str(MEMORY_LIMIT)]
 
@@ -81,7 +87,7 @@ async def fill_memory(run):
         if refused["taken"] * value_bytes < 0.75 * MEMORY_LIMIT:
             raise Violation(f"{refused['taken']} values of {value_bytes} bytes were all")
         resident = run.server.status_bytes("VmRSS")
-        if resident > 1.25 * MEMORY_LIMIT + 64 * MIB:
+        if resident > resident_max(MEMORY_LIMIT):
             raise Violation(f"{resident} bytes are resident")
         run.state["told"] = run.state.get("told", "") + f"{resident / MIB:.0f} MiB resident; "
         if value_bytes < MIB // 2:
@@ -94,6 +100,59 @@ async def free_memory(run):
     at = time.monotonic()
     await run.late.call("empty", count=run.state["taken"])
     return at
+
+
+HOARDERS_LIMIT = 64 * MIB
+HOARDERS_COUNT = 1500
+
+
+async def limit_memory_much(run):
+    run.state["server_flags"] = ["--memory-bytes-max", str(HOARDERS_LIMIT)]
+
+
+async def hoard(run):
+    """So many connections ask for all that there is, of every kind, and read nothing. Meanwhile one
+    who reads is served."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    count = min(HOARDERS_COUNT, hard - 200)
+    at = time.monotonic()
+    await run.late.call("set", key="beside")
+    client = RawClient(run.place, run.server.address, "hoards", str(count))
+    client.session_count = count
+    await client.start()
+    await client.next(HOARDING_S)
+    hoarded = asyncio.create_task(client.next(HOARDING_S))
+    slowest_s = 0.0
+    while not hoarded.done():
+        began = time.monotonic()
+        await run.late.call("get", key="beside")
+        slowest_s = max(slowest_s, time.monotonic() - began)
+        await asyncio.wait([hoarded], timeout=0.02)
+    resident = run.server.status_bytes("VmHWM")
+    run.state["told"] = (f"{resident / MIB:.0f} MiB resident at most, "
+                         f"{(await hoarded)['closed']} of {count} connections closed, "
+                         f"a get took {slowest_s * 1000:.0f} ms at most")
+    if resident > resident_max(HOARDERS_LIMIT):
+        raise Violation(f"{resident} bytes were resident")
+    run.state["hoarder"] = client
+    return at
+
+
+async def let_hoarders_go(run):
+    """What their sessions hold goes with them: then others may write again."""
+    await run.state["hoarder"].kill()
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        at = time.monotonic()
+        result = await run.late.begin("set", 20.0, key="beside").result()
+        status = (await run.late.call("status"))["status"]
+        if result["code"] == "ok" and int(status["sessions_count"]) < 20:
+            return at
+        run.expect_code(result, ["ok", "resource_exhausted"], "a set while their sessions stand")
+        if at > until:
+            raise Violation(f"{status['sessions_count']} sessions stand {PATIENCE_S:.0f} s after "
+                            f"the hoarders went")
+        await asyncio.sleep(0.1)
 
 
 async def narrow_address_space(run):
@@ -333,6 +392,8 @@ RESOURCES = [
           lasts_s=lambda t, dice: t.grace * dice.uniform(0.1, 0.3), **QUIET),
     Fault("memory_limit", "the memory limit is reached", inject=fill_memory, heal=free_memory,
           prepare=limit_memory, **QUIET, **BRIEF),
+    Fault("hoarders", "1,500 connections ask for everything and read nothing", inject=hoard,
+          heal=let_hoarders_go, prepare=limit_memory_much, **QUIET, **BRIEF),
     Fault("memory_refused", "the system refuses the server memory", inject=narrow_address_space,
           heal=widen_address_space, **QUIET, **BRIEF),
     Fault("log_full", "the log's disk is full: /dev/full", inject=connect_often,

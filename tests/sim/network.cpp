@@ -42,15 +42,17 @@ void Network::put(ConnectionId id, Connection& connection, Side to, Piece piece)
   scheduler_.at(way.last_arrives, [this, id, to] { arrive(id, to); });
 }
 
-void Network::send(ConnectionId id, Side from, std::string_view bytes) {
+std::size_t Network::send(ConnectionId id, Side from, std::string_view bytes) {
   Connection* const connection = find(id);
-  if (connection == nullptr) return;
+  if (connection == nullptr || connection->is_cut) return 0;
+  const std::size_t size = bytes.size();
   while (!bytes.empty()) {
     const std::size_t most = random_.one_in(8) ? 1 + random_.below(20) : bytes.size();
     const std::string_view piece = bytes.substr(0, most);
     bytes.remove_prefix(piece.size());
     put(id, *connection, other(from), std::string(piece));
   }
+  return size;
 }
 
 void Network::close(ConnectionId id, Side from) {
@@ -77,6 +79,7 @@ void Network::arrive(ConnectionId id, Side to) {
     received(*piece);
   }
   if (Connection* const after = find(id)) forget_if_over(id, *after);
+  if (to == Side::client && taken) taken(id, piece->size());
 }
 
 void Network::tell_closed(ConnectionId id, Side side) {

@@ -36,9 +36,13 @@ class Network {
   void set_end(ConnectionId connection, Side side, End end);
   std::uint64_t client_of(ConnectionId connection) const;
 
-  void send(ConnectionId connection, Side from, std::string_view bytes);
+  /// returns  how many of the bytes are under way; they arrive, and `taken` is told of it
+  std::size_t send(ConnectionId connection, Side from, std::string_view bytes);
   /// The owner of this end closes it: what it sent arrives, then the other end learns.
   void close(ConnectionId connection, Side from);
+
+  /// So many bytes that the server has sent have come to its client.
+  std::function<void(ConnectionId connection, std::size_t bytes)> taken;
 
   // What goes wrong.
 

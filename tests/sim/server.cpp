@@ -1,11 +1,18 @@
 #include "server.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
 #include "support/decoded.h"
 
 namespace muster::sim {
+namespace {
+
+/// What a socket takes before its client does.
+constexpr std::uint64_t socket_bytes = 4096;
+
+}  // namespace
 
 Server::Server(Scheduler& scheduler, Network& network, Random& random, core::Options options,
                Clock clock)
@@ -16,9 +23,14 @@ Server::Server(Scheduler& scheduler, Network& network, Random& random, core::Opt
       clock_(clock),
       alarm_(scheduler, [this] {
         when_running([this] {
-          if (is_up() && alarm_.is_due()) apply(core::Advance{});
+          if (!is_up() || !alarm_.is_due()) return;
+          apply(core::Advance{});
+          continue_postponed();
         });
       }) {
+  network_.taken = [this](Network::ConnectionId connection, std::size_t bytes) {
+    when_running([this, connection, bytes] { taken(connection, bytes); });
+  };
   start();
 }
 
@@ -72,10 +84,12 @@ void Server::accept(Network::ConnectionId connection) {
 void Server::lost(Network::ConnectionId connection) {
   const auto found = peers_.extract(connection);
   if (found.empty()) return;
+  engine_->memory().replies.release(found.mapped().unsent_bytes);
   // One that has said no hello is no session's yet.
   if (lost_connection && found.mapped().has_said_hello) lost_connection(found.mapped().client);
   witness_->closed(connection);
   apply(core::Disconnected{connection, core::DisconnectCause::closed});
+  continue_postponed();
 }
 
 void Server::received(Network::ConnectionId connection, std::string_view bytes) {
@@ -126,12 +140,92 @@ std::optional<std::string> Server::take_frame(Network::ConnectionId connection) 
 
 /// Each frame is taken first: what it leads to may end the peer.
 void Server::read_frames(Network::ConnectionId connection) {
-  while (const auto bytes = take_frame(connection)) {
-    read_frame(connection, **wire::cut_frame(*bytes, options_.limits.request_bytes_max()));
+  const auto is_postponed = [&] {
+    const auto found = peers_.find(connection);
+    return found != peers_.end() && found->second.is_postponed;
+  };
+  while (!is_postponed()) {
+    const auto bytes = take_frame(connection);
+    if (!bytes) return;
+    read_frame(connection, **wire::cut_frame(*bytes, options_.limits.request_bytes_max()), *bytes);
   }
 }
 
-void Server::read_frame(Network::ConnectionId connection, const wire::Frame& frame) {
+/// A request for whose reply there is no room waits with all that is behind it, and those go who
+/// take least, all at once: the simulation's clients wait for nobody.
+void Server::request(Network::ConnectionId connection, const wire::Request& request,
+                     std::string_view bytes) {
+  core::Requested event{connection, &request};
+  for (;;) {
+    const auto peer = peers_.find(connection);
+    if (peer == peers_.end()) return;
+    observe_time();
+    event.unsent.of_peer_bytes = peer->second.unsent_bytes;
+    const std::vector<core::Effect>& effects = engine_->apply(event, last_event_);
+    const bool waits =
+        effects.size() == 1 && std::holds_alternative<core::Postpone>(effects.front());
+    if (!waits) {
+      witness_->asked(connection, request);
+      carry_out_all(effects);
+      return finish_event();
+    }
+    if (let_heaviest_go(connection)) continue;
+    peer->second.is_postponed = true;
+    peer->second.bytes.insert(0, bytes);
+    return;
+  }
+}
+
+/// returns  whether there was one for whom more waits than for the one that asks
+bool Server::let_heaviest_go(Network::ConnectionId asker) {
+  auto heaviest = peers_.end();
+  for (auto each = peers_.begin(); each != peers_.end(); ++each) {
+    if (heaviest == peers_.end() || each->second.unsent_bytes > heaviest->second.unsent_bytes) {
+      heaviest = each;
+    }
+  }
+  const bool is_other = heaviest->second.unsent_bytes > 0 && heaviest->first != asker;
+  if (!is_other) return false;
+  const Network::ConnectionId connection = heaviest->first;
+  if (lets_go) lets_go(heaviest->second.client);
+  network_.close(connection, Side::server);
+  lost(connection);
+  return true;
+}
+
+void Server::taken(Network::ConnectionId connection, std::size_t bytes) {
+  const auto found = peers_.find(connection);
+  if (found == peers_.end()) return;
+  found->second.under_way_bytes -= std::min<std::uint64_t>(found->second.under_way_bytes, bytes);
+  charge(found->second);
+  continue_postponed();
+}
+
+void Server::continue_postponed() {
+  std::vector<Network::ConnectionId> waiting;
+  for (auto& [id, peer] : peers_) {
+    if (std::exchange(peer.is_postponed, false)) waiting.push_back(id);
+  }
+  for (const Network::ConnectionId id : waiting) read_frames(id);
+}
+
+void Server::charge(Peer& peer) {
+  core::Quota& replies = engine_->memory().replies;
+  replies.release(peer.unsent_bytes);
+  peer.unsent_bytes = peer.under_way_bytes - std::min(peer.under_way_bytes, socket_bytes);
+  replies.charge_always(peer.unsent_bytes);
+}
+
+void Server::transmit(Network::ConnectionId connection, std::string_view bytes) {
+  const std::size_t sent = network_.send(connection, Side::server, bytes);
+  const auto found = peers_.find(connection);
+  if (found == peers_.end()) return;
+  found->second.under_way_bytes += sent;
+  charge(found->second);
+}
+
+void Server::read_frame(Network::ConnectionId connection, const wire::Frame& frame,
+                        std::string_view bytes) {
   using wire::FrameType;
   if (frame.header.type == FrameType::goodbye) {
     witness_->said_goodbye(connection);
@@ -143,10 +237,9 @@ void Server::read_frame(Network::ConnectionId connection, const wire::Frame& fra
     return apply(core::Echo{connection, *token});
   }
   if (frame.header.type == FrameType::request) {
-    const auto request = test::decoded_request(frame);
-    if (!request) throw std::logic_error("the protocol sent a request that cannot be read");
-    witness_->asked(connection, *request);
-    return apply(core::Requested{connection, &*request});
+    const auto decoded = test::decoded_request(frame);
+    if (!decoded) throw std::logic_error("the protocol sent a request that cannot be read");
+    return request(connection, *decoded, bytes);
   }
   const auto ids = test::decoded_ids(frame);
   if (!ids) throw std::logic_error("the protocol sent ids that cannot be read");
@@ -163,19 +256,29 @@ void Server::read_frame(Network::ConnectionId connection, const wire::Frame& fra
   }
 }
 
-void Server::apply(const core::Event& event) {
+void Server::observe_time() {
   const Instant now = clock_.shows(scheduler_.now());
   const Duration late = now - std::exchange(last_event_, now);
   // To handle an event takes no time here, so whenever it is late the process did not run.
   if (late > options_.gap_max) handle(core::Late{late, late});
+}
+
+void Server::apply(const core::Event& event) {
+  observe_time();
   handle(event);
+  finish_event();
+}
+
+void Server::finish_event() {
   while (engine_->has_backlog()) handle(core::Continue{});
   witness_->check(engine_->counts());
   arm();
 }
 
-void Server::handle(const core::Event& event) {
-  for (const core::Effect& effect : engine_->apply(event, last_event_)) {
+void Server::handle(const core::Event& event) { carry_out_all(engine_->apply(event, last_event_)); }
+
+void Server::carry_out_all(const std::vector<core::Effect>& effects) {
+  for (const core::Effect& effect : effects) {
     std::visit([this](const auto& each) { carry_out(each); }, effect);
   }
 }
@@ -184,7 +287,7 @@ void Server::carry_out(const core::SendHello& effect) {
   witness_->greeted(effect.connection, *hello_, *effect.hello);
   std::string bytes;
   wire::append_server_hello(bytes, *effect.hello);
-  network_.send(effect.connection, Side::server, bytes);
+  transmit(effect.connection, bytes);
 }
 
 void Server::carry_out(const core::SendReply& effect) {
@@ -217,26 +320,28 @@ void Server::carry_out(const core::SendHeartbeatReply& effect) {
 void Server::carry_out(const core::SendGoodbye& effect) {
   std::string bytes;
   wire::append_goodbye(bytes, effect.reason);
-  network_.send(effect.connection, Side::server, bytes);
+  transmit(effect.connection, bytes);
 }
 
 void Server::carry_out(const core::Close& effect) {
   witness_->closes(effect.connection);
-  peers_.erase(effect.connection);
+  if (const auto found = peers_.extract(effect.connection)) {
+    engine_->memory().replies.release(found.mapped().unsent_bytes);
+  }
   network_.close(effect.connection, Side::server);
 }
 
 void Server::carry_out(const core::Log&) {}
 
 void Server::carry_out(const core::Postpone&) {
-  throw std::logic_error("a request waits for room although no reply does");
+  throw std::logic_error("something else than a request waits for room");
 }
 
 void Server::send(Network::ConnectionId connection, wire::FrameHeader header,
                   std::string_view body) {
   std::string bytes;
   wire::append_frame(bytes, header, body);
-  network_.send(connection, Side::server, bytes);
+  transmit(connection, bytes);
 }
 
 void Server::arm() {

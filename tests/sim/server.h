@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "clock.h"
 #include "core/engine.h"
@@ -42,14 +43,36 @@ class Server {
   // Told of what this process sees of its clients.
   std::function<void(std::uint64_t client)> heard;
   std::function<void(std::uint64_t client)> lost_connection;
+  /// It ends the connection of one for whom too much waits.
+  std::function<void(std::uint64_t client)> lets_go;
 
  private:
+  struct Peer {
+    std::uint64_t client = 0;
+    std::string bytes;
+    bool has_said_hello = false;
+    std::uint64_t under_way_bytes = 0;  ///< that have not come to the client
+    std::uint64_t unsent_bytes = 0;     ///< of them, those that its socket does not take; charged
+    bool is_postponed = false;          ///< its next frame waits for room
+  };
+
   void received(Network::ConnectionId connection, std::string_view bytes);
   void read_hello(Network::ConnectionId connection, std::string& bytes);
   std::optional<std::string> take_frame(Network::ConnectionId connection);
   void read_frames(Network::ConnectionId connection);
-  void read_frame(Network::ConnectionId connection, const wire::Frame& frame);
+  void read_frame(Network::ConnectionId connection, const wire::Frame& frame,
+                  std::string_view bytes);
+  void request(Network::ConnectionId connection, const wire::Request& request,
+               std::string_view bytes);
+  bool let_heaviest_go(Network::ConnectionId asker);
+  void taken(Network::ConnectionId connection, std::size_t bytes);
+  void continue_postponed();
+  void charge(Peer& peer);
+  void transmit(Network::ConnectionId connection, std::string_view bytes);
+  void carry_out_all(const std::vector<core::Effect>& effects);
+  void observe_time();
   void apply(const core::Event& event);
+  void finish_event();
   void handle(const core::Event& event);
   void carry_out(const core::SendHello& effect);
   void carry_out(const core::SendReply& effect);
@@ -71,11 +94,6 @@ class Server {
   core::Options options_;
   Clock clock_;
   std::unique_ptr<core::Engine> engine_;
-  struct Peer {
-    std::uint64_t client = 0;
-    std::string bytes;
-    bool has_said_hello = false;
-  };
   std::map<Network::ConnectionId, Peer> peers_;
   Alarm alarm_;
   Witness* witness_ = nullptr;

@@ -18,6 +18,10 @@ using wire::Operation;
 /// What a request that waits may take longer than it has: one look of the rim, and a pause of it.
 constexpr Duration late_max = 500ms;
 
+/// What each session may have beyond the end of the reserve: an answer that is kept, and one that
+/// is being sent.
+constexpr std::uint64_t bytes_allowed = 4096;
+
 /// Whose answers are kept, and given again, until they are acknowledged: as docs/protocol.md says,
 /// and not as the table of operations does.
 bool keeps_answer(Operation operation) {
@@ -435,7 +439,8 @@ void Witness::check_limits(const core::Counts& counts) {
   check("requests wait", counts.waits, counts.sessions * parked_max);
   check("answers are kept", counts.cached_results, counts.sessions * kept_max);
   check("rounds are open", counts.rounds, counts.epochs * (2ull * options_.open_rounds_max + 1));
-  check("bytes are charged", counts.memory_bytes, options_.memory_bytes_max * 5 / 4 + (64u << 20));
+  check("bytes are charged", counts.memory_bytes,
+        options_.memory_bytes_max * 9 / 8 + counts.sessions * bytes_allowed);
 }
 
 /// R1, as the server sees it.

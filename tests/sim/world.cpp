@@ -36,6 +36,12 @@ World::World(std::uint64_t seed, bool is_printed)
     if (server_.is_up()) witness_.check_deadlines();
   });
   server_.heard = [this](std::uint64_t client) { oracle_.heard(client); };
+  server_.lets_go = [this](std::uint64_t client) {
+    const Instant now = scheduler_.now();
+    Life& life = oracle_.life(client);
+    life.broken_at = now;
+    oracle_.disturbed(client, now, std::max(now, life.held_until()) + 200ms);
+  };
   server_.lost_connection = [this](std::uint64_t client) { oracle_.lost_connection(client); };
 }
 

@@ -273,7 +273,7 @@ void Groups::inspect(const RequestContext& context, const wire::InspectGroup& re
 
 std::uint64_t Groups::bytes_of_members(std::uint64_t number) const {
   const Epoch* const epoch = epoch_of(number);
-  if (epoch == nullptr) return 0;
+  if (epoch == nullptr || epoch->group == nullptr) return 0;  // then the request fails
   std::uint64_t bytes = 0;
   for (const Member& member : epoch->roster.members) {
     bytes += entry_bytes + encoded_bytes(member.process) + member.info->view().size();

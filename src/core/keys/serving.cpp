@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include <climits>
+
 #include "core/keys/table_state.h"
 #include "core/keys/value_answers.h"
 
@@ -30,6 +32,12 @@ void Serving::serve(std::span<Entry* const> appeared) {
   if (!decision.empty()) {
     // Nobody is told before those for whom it was decided earlier.
     int left = late_answers_.empty() ? table_.services.effects().work_left() : 0;
+    // To be told later they need values of their own. When there is no memory for them, all are
+    // told now.
+    if (table_.services.memory().room.left_bytes() == 0) {
+      late_answers_.work(INT_MAX);
+      left = INT_MAX;
+    }
     if (decision.count() > static_cast<std::size_t>(left)) decision.keep_values(table_);
     KeyWait* wait = decision.next();
     for (; wait != nullptr && left > 0; wait = decision.next(), --left) {

@@ -86,7 +86,8 @@ void Table::park(const RequestContext& context, const Keys& keys) {
   if (parked == nullptr) return;
   const std::uint64_t bytes = KeyWait::charged_bytes(keys.size());
   Account& payer = context.session.account;
-  if (!payer.quota.charge_reserve(bytes)) {
+  // There is room for the queue, too, in which it may be the first.
+  if (!payer.quota.has_reserve(bytes + readers_bytes) || !payer.quota.charge_reserve(bytes)) {
     return services_.fail(*parked, memory_exhausted(services_, payer.quota, bytes));
   }
   auto owned = std::make_unique<KeyWait>(state_, *parked, keys.size());

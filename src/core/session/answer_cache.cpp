@@ -15,6 +15,7 @@ constexpr std::size_t spare_head_bytes_max = 256;
 
 }  // namespace
 
+/// Charged in any case: the work is done. Whether there is room was asked before, see Engine.
 const Answer& AnswerCache::keep(Session& session, std::uint64_t request_id, Answer&& answer) {
   session.account.quota.charge_always(answer.head.size() + cached_answer_bytes);
   if (answer.was_parked) {

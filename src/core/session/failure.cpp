@@ -37,7 +37,7 @@ Error full(std::string what, std::uint64_t actual, std::uint64_t limit) {
   return error;
 }
 
-Error memory_exhausted(EngineServices& services, const Quota& quota, std::uint64_t bytes) {
+Error memory_exhausted(const EngineServices& services, const Quota& quota, std::uint64_t bytes) {
   if (quota.is_short()) {
     return failure(ErrorCode::resource_exhausted, std::string(out_of_system_memory));
   }

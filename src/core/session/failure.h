@@ -35,6 +35,6 @@ inline constexpr std::string_view out_of_system_memory =
     "the system gives the server no more memory; free some on its machine";
 
 /// The refusal of `bytes` more by `quota` or by the server's, whichever it is.
-Error memory_exhausted(EngineServices& services, const Quota& quota, std::uint64_t bytes);
+Error memory_exhausted(const EngineServices& services, const Quota& quota, std::uint64_t bytes);
 
 }  // namespace muster::core

@@ -36,7 +36,8 @@ class LongCopies final : public Backlog::Job {
 
   /// Begins one. Null: the quota refuses, or the system.
   ///
-  /// charging  always: charged as its bytes come, while the parts give back what they are charged;
+  /// charging  always: charged as its bytes come, while the parts give back what they are charged.
+  ///           Of all copies only one grows at a time, so that at most one part is there twice;
   ///           else as a whole, now
   Payload begin(Quota& quota, std::vector<CopyPart> parts, Charging charging);
 
