@@ -49,6 +49,7 @@ struct ReplyBytes {
     return name_space.groups.bytes_of_group(request.group);
   }
   std::uint64_t operator()(const wire::Waiters&) const { return page(); }
+  std::uint64_t operator()(const wire::NameSpaces&) const { return page(); }
 };
 
 }  // namespace

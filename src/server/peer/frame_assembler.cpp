@@ -164,7 +164,7 @@ FrameAssembler::Unstorable FrameAssembler::skip(const wire::FrameHeader& header)
   if (!wire::decode_ids(begun, unstorable.acknowledged)) unstorable.acknowledged.clear();
   const core::Quota& refusing = quota_->refusing(header.body_bytes);
   unstorable.is_of_system = quota_->is_short();
-  unstorable.limit_bytes = std::min(refusing.limit_bytes(), quota_->root().limit_bytes());
+  unstorable.limit_bytes = std::min(refusing.limit_bytes(), refusing.root().limit_bytes());
   unstorable.used_bytes = refusing.used_bytes();
   unstorable.why = why_refused(refusing);
   skip_bytes_ = frame_header_bytes + header.body_bytes - stored().size();
