@@ -18,10 +18,11 @@ void ConnectionHandler::accepted(std::shared_ptr<net::Channel> connection,
 std::vector<core::ConnectionId> ConnectionHandler::handle_waiting() {
   std::vector<core::ConnectionId> readers;
   while (Peer* const peer = work_.take_next()) {
-    if (!frames_.take_turn(*peer)) continue;
-    if (peer->end) {
+    const bool has_none_left = frames_.take_turn(*peer);
+    // Also of one that is held, or whose request waits for room: it never takes its replies.
+    if (peer->end && !peer->is_gone && !peer->in_unit.linked()) {
       end(*peer);
-    } else {
+    } else if (has_none_left) {
       readers.push_back(peer->id);
     }
   }
