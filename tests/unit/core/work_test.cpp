@@ -203,6 +203,27 @@ TEST_CASE("namespaces are listed by name, in pages") {
   CHECK(seen == name_spaces + 1);  // and the default one
 }
 
+TEST_CASE("a page of any list is not begun while there is no room for it") {
+  EngineDriver driver;
+  const core::ConnectionId a = driver.connect();
+  const std::vector<wire::RequestBody> lists = {wire::List{}, wire::Sessions{}, wire::Groups{},
+                                                wire::Waiters{}, wire::NameSpaces{}};
+  for (const wire::RequestBody& body : lists) {
+    CAPTURE(wire::name_of(wire::operation_of(body)));
+    wire::Request request;
+    request.id = driver.next_request_id();
+    request.body = body;
+    core::Requested event{a, &request};
+    event.unsent.uncharged_bytes = std::uint64_t{1} << 40;
+    driver.effects.clear();
+    driver.apply(event);
+    REQUIRE(driver.effects.size() == 1);
+    const auto* const postponed = std::get_if<core::Postpone>(&driver.effects.front());
+    REQUIRE(postponed != nullptr);
+    CHECK(postponed->bytes >= page_bytes);
+  }
+}
+
 TEST_CASE("a namespace with very many keys is dropped in pieces") {
   constexpr int keys = 20'000;
   core::Options options;
