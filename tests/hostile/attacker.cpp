@@ -63,6 +63,8 @@ const std::map<std::string, Attack> attacks = {
     {"namespaces", name_spaces},
     {"groups", groups},
     {"fill", fill},
+    {"parked", parked},
+    {"objects", objects},
     {"non_readers", non_readers},
     {"bound_keys", bound_keys},
     {"waiters", waiters},

@@ -5,7 +5,7 @@ import re
 from case import MIB, Case, Figure, at_least, at_most, exactly
 
 KEPT_MAX = 64
-NAMESPACES_PER_ADDRESS = 256
+NAMESPACES_PER_ADDRESS, NAMESPACES_MAX = 256, 4096
 
 
 def all_in(run):
@@ -24,7 +24,8 @@ def few_sessions(run):
 def places_for_others(run):
     addresses = int(run.arguments.get("addresses", 1))
     allowed = NAMESPACES_PER_ADDRESS * addresses
-    yield exactly("namespaces made", run.did["made"], min(allowed, int(run.arguments["count"])))
+    yield exactly("namespaces made", run.did["made"],
+                  min(allowed, NAMESPACES_MAX, int(run.arguments["count"])))
     yield at_least("refused with busy", run.did["busy"], 1)
 
 
@@ -37,6 +38,10 @@ def filled(run):
     """Whoever is alone may take almost everything, and is refused then."""
     taken = run.did["taken"] * int(run.arguments["value_bytes"])
     yield at_least("taken", taken / MIB, 0.75 * run.case.memory_bytes_max / MIB, " MiB")
+    yield at_least("refused", run.did["replies"].get("resource_exhausted", 0), 1)
+
+
+def refused(run):
     yield at_least("refused", run.did["replies"].get("resource_exhausted", 0), 1)
 
 
@@ -87,6 +92,9 @@ CASES = [
          "7 MiB resident", "non_readers",
          {"operation": "multi_get", "connections": 200, "value_bytes": 30_000},
          {"connections": 50}),
+    Case("non_readers_awaited", "200 connections wait for a value of 1 MB and never read it", "–",
+         "non_readers", {"operation": "awaited", "connections": 200, "value_bytes": 1_000_000},
+         {"connections": 50}),
     Case("half_hellos", "2,000 half hellos from one address, opened again when closed",
          "newcomers wait for ever, resumes fail", "half_hellos", {"count": 2000}, {"count": 300}),
     Case("half_hellos_full", "19,000 half hellos, more than there are places",
@@ -98,6 +106,9 @@ CASES = [
     Case("namespaces", "4,096 namespaces with one key each, from one address",
          "new namespaces refused for good, the default one, too", "namespaces", {"count": 4096},
          {"count": 300}, places_for_others),
+    Case("namespaces_all", "4,400 namespaces with one key each, from 20 addresses", "the same",
+         "namespaces", {"count": 4400, "addresses": 20}, {"count": 600, "addresses": 2},
+         places_for_others, addresses=20),
     Case("garbage", "hello, garbage, close in a loop", "16,384 sessions, all new ones busy",
          "garbage", {}, {}, few_sessions),
     Case("garbage_held", "the same, with a request before it", "the same", "garbage",
@@ -106,6 +117,10 @@ CASES = [
          "fill", {"namespace": "greedy", "value_bytes": 65_536}, {}, filled),
     Case("fill_same", "the same in the namespace of the others", "the same", "fill",
          {"value_bytes": 65_536}, {}, filled),
+    Case("parked", "100,000 calls wait for keys of 1,000 bytes", "–", "parked",
+         {"sessions": 100, "each": 1000}, {"sessions": 20}, refused, memory_bytes_max=16 * MIB),
+    Case("objects", "objects of 10 kB that nobody receives, in 4 groups", "–", "objects",
+         {"value_bytes": 10_000}, {"value_bytes": 200_000}, refused, memory_bytes_max=16 * MIB),
     Case("groups", "5 sessions take as many groups as they get", "all 4,096 groups",
          "groups", {"sessions": 5, "each": 1000}, {}, groups_limited),
     Case("flood_sessions", "10 connections pipeline sessions, of 10,000",

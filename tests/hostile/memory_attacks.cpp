@@ -1,9 +1,14 @@
 // Attacks that take memory and places, and keep them.
 
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hostile/stage.h"
+#include "wire/reply.h"
 
 namespace muster::hostile {
 namespace {
@@ -17,6 +22,34 @@ Client& begin_reader(Stage& stage, Sources& sources) {
   Client& client = stage.swarm.open(sources.next(), small_buffer_bytes);
   stage.swarm.say_hello(client, stage.hello());
   return client;
+}
+
+/// Each waits for a key many times; then it is set, again and again.
+Figures await_unread(Stage& stage, const Swarm::Clients& clients, Client& owner,
+                     std::string_view value) {
+  const std::uint64_t each = stage.number("waits", 50);
+  stage.swarm.turn_until(
+      [&] {
+        return std::all_of(clients.begin(), clients.end(), [](const Client* client) {
+          return !client->is_open() || client->is_welcome();
+        });
+      },
+      std::chrono::seconds(60));
+  for (Client* const client : clients) {
+    stage.swarm.stop_reading(*client);
+    for (std::uint64_t count = 0; count < each; ++count) {
+      stage.swarm.request(*client, wire::Get{"awaited"});
+    }
+  }
+  stage.ready();
+  while (stage.goes_on()) {
+    stage.swarm.ask(owner, 1, 1,
+                    [&](std::size_t) -> wire::RequestBody { return set_of("awaited", value); });
+    stage.swarm.ask(owner, 1, 1,
+                    [](std::size_t) -> wire::RequestBody { return wire::Remove{{"awaited"}}; });
+    for (Client* const client : clients) stage.swarm.request(*client, wire::Get{"awaited"});
+  }
+  return {{"connections", clients.size()}};
 }
 
 wire::RequestBody read_of(const std::string& operation) {
@@ -36,7 +69,7 @@ Figures name_spaces(Stage& stage) {
   stage.ready();
   std::uint64_t made = 0;
   std::uint64_t refused = 0;
-  for (std::uint64_t index = 0; index < count && stage.goes_on(); ++index) {
+  for (std::uint64_t index = 0; index < count; ++index) {
     wire::ClientHello hello = stage.hello();
     hello.name_space = "hostile" + std::to_string(index);
     const Swarm::Clients clients = stage.swarm.enter(1, sources, hello);
@@ -96,6 +129,67 @@ Figures fill(Stage& stage) {
   return {{"asked", asked}, {"taken", stage.swarm.replies(ErrorCode{})}};
 }
 
+/// sessions, each, key_bytes  so many sessions that each wait for so many keys, which never come
+Figures parked(Stage& stage) {
+  Sources sources = stage.sources();
+  const std::uint64_t each = stage.number("each", 1000);
+  const std::string filler(stage.number("key_bytes", 1000), 'x');
+  const auto clients = stage.swarm.enter(stage.number("sessions", 100), sources, stage.hello());
+  stage.ready();
+  std::string key;
+  for (std::uint64_t count = 0; count < each; ++count) {
+    for (Client* const client : clients) {
+      key = std::to_string(client->session_id) + "-" + std::to_string(count) + filler;
+      stage.swarm.request(*client, wire::Get{std::string_view(key).substr(0, filler.size())});
+    }
+    stage.swarm.turn(std::chrono::milliseconds(0));
+  }
+  stage.hold();
+  std::uint64_t waiting = 0;
+  for (const Client* const client : clients) waiting += client->in_flight;
+  return {{"waiting", waiting}};
+}
+
+/// value_bytes, groups  of objects that are sent in so many groups of two until the server refuses
+///                      them, and then on and on, and that nobody receives
+Figures objects(Stage& stage) {
+  Sources sources = stage.sources();
+  const std::string value(stage.number("value_bytes", 10'000), 'x');
+  struct Sender {
+    Client* client = nullptr;
+    std::uint64_t epoch = 0;
+    std::uint64_t sequence = 0;
+  };
+  std::vector<Sender> senders(stage.number("groups", 4));
+  for (std::size_t index = 0; index < senders.size(); ++index) {
+    const std::string group = "objects" + std::to_string(index);
+    const auto clients = stage.swarm.enter(2, sources, stage.hello());
+    Sender& sender = senders[index];
+    sender.client = clients.front();
+    sender.client->on_reply = [&sender](Client&, const wire::Frame& frame) {
+      const auto formed = wire::decode_body<wire::FormedReply>(frame.body);
+      if (frame.header.code == 0 && formed && sender.epoch == 0) sender.epoch = formed->epoch;
+      // What was refused is sent again under its number, as a client that goes on would.
+      if (frame.header.code != 0) --sender.sequence;
+    };
+    stage.swarm.request(*clients.back(), wire::Join{group, 1, 2, {}, false, {}});
+    stage.swarm.ask(*sender.client, 1, 1, [&](std::size_t) -> wire::RequestBody {
+      return wire::Join{group, 0, 2, {}, false, {}};
+    });
+  }
+  const std::uint64_t before = stage.swarm.replies(ErrorCode{});
+  stage.ready();
+  while (stage.goes_on()) {
+    for (Sender& sender : senders) {
+      if (!sender.client->is_welcome() || sender.client->in_flight > 0) continue;
+      stage.swarm.request(*sender.client,
+                          wire::Send{sender.epoch, 1, 0, sender.sequence++, 0, value});
+    }
+    stage.swarm.turn();
+  }
+  return {{"taken", stage.swarm.replies(ErrorCode{}) - before}};
+}
+
 /// connections, operation  so many that ask without end and read nothing; one that the server lets
 ///                         go comes again
 Figures non_readers(Stage& stage) {
@@ -114,6 +208,7 @@ Figures non_readers(Stage& stage) {
   for (std::uint64_t count = stage.number("connections", 200); count > 0; --count) {
     clients.push_back(&begin_reader(stage, sources));
   }
+  if (operation == "awaited") return await_unread(stage, clients, *owner.front(), value);
   stage.ready();
   std::uint64_t let_go = 0;
   while (stage.goes_on()) {

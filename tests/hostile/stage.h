@@ -52,6 +52,8 @@ Figures blind_writes(Stage& stage);
 Figures name_spaces(Stage& stage);
 Figures groups(Stage& stage);
 Figures fill(Stage& stage);
+Figures parked(Stage& stage);
+Figures objects(Stage& stage);
 Figures non_readers(Stage& stage);
 
 // Single events that concern very many.
