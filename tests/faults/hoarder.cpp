@@ -255,7 +255,8 @@ void hoard(const std::string& address, int count) {
   std::deque<Deaf> all;
   for (int number = 0; number < count; ++number) {
     const auto kind = static_cast<Kind>(number % static_cast<int>(Kind::end));
-    all.push_back({RawClient::with_session(address, deaf_buffer_bytes), kind, {}});
+    all.push_back(
+        {RawClient::with_session(address, deaf_buffer_bytes), kind, {}, 0, 0, {}, 0, false});
     begin(all.back(), feeder, number);
   }
   say({{"event", "hoarding"}});

@@ -17,8 +17,8 @@ namespace {
 
 // What a reply takes that tells of a member or a candidate: beside its process, and with the
 // longest names that there can be.
-constexpr std::uint64_t entry_bytes = 80;
-constexpr std::uint64_t entry_bytes_max = 512;
+constexpr std::uint64_t member_entry_bytes = 80;
+constexpr std::uint64_t member_entry_bytes_max = 512;
 
 }  // namespace
 
@@ -276,10 +276,11 @@ std::uint64_t Groups::bytes_of_members(std::uint64_t number) const {
   if (epoch == nullptr || epoch->group == nullptr) return 0;  // then the request fails
   std::uint64_t bytes = 0;
   for (const Member& member : epoch->roster.members) {
-    bytes += entry_bytes + encoded_bytes(member.process) + member.info->view().size();
+    bytes += member_entry_bytes + encoded_bytes(member.process) + member.info->view().size();
   }
   for (const Joiner* joiner : epoch->group->candidates()) {
-    bytes += entry_bytes + encoded_bytes(joiner->session.process) + joiner->info->view().size();
+    bytes +=
+        member_entry_bytes + encoded_bytes(joiner->session.process) + joiner->info->view().size();
   }
   return bytes;
 }
@@ -288,7 +289,7 @@ std::uint64_t Groups::bytes_of_group(std::string_view name) const {
   const auto found = state_.groups.find(name);
   if (found == state_.groups.end()) return 0;
   const wire::GroupEntry group = found->second->summary();
-  return (std::uint64_t{group.world_size} + group.candidates) * entry_bytes_max;
+  return (std::uint64_t{group.world_size} + group.candidates) * member_entry_bytes_max;
 }
 
 void Groups::list_objects(const RequestContext& context, const wire::List& request) {
