@@ -44,8 +44,8 @@ constexpr std::uint64_t kept_answer_bytes = 256;  ///< with a short head, as nea
 constexpr std::size_t ids_per_step = 8;           ///< that are looked for and not there
 
 /// Before anything is done: the answer is charged in any case. One answer of each session may be
-/// kept whatever others have, so that what frees memory goes on. An answer to a parked request
-/// takes the place of its record.
+/// kept whatever others have, and shares do not count for what frees memory, so that that goes on.
+/// An answer to a parked request takes the place of its record.
 std::optional<Error> no_room_to_keep(const EngineServices& services,
                                      const RequestContext& context) {
   const Session& session = context.session;
@@ -54,8 +54,10 @@ std::optional<Error> no_room_to_keep(const EngineServices& services,
   const bool has_value = context.operation == wire::operation<wire::Take> ||
                          context.operation == wire::operation<wire::CompareSet>;
   const std::uint64_t bytes = kept_answer_bytes + (has_value ? shared_value_bytes_min : 0);
-  if (session.account.quota.has_reserve(bytes)) return std::nullopt;
-  return memory_exhausted(services, session.account.quota, bytes);
+  const bool frees = wire::facts_of(context.operation).memory == wire::Memory::frees;
+  const Quota& quota = frees ? services.memory().all : session.account.quota;
+  if (quota.has_reserve(bytes)) return std::nullopt;
+  return memory_exhausted(services, quota, bytes);
 }
 
 }  // namespace
