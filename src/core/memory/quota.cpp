@@ -62,7 +62,10 @@ bool Quota::has_part_of_reserve(std::uint64_t bytes) const {
   const std::uint64_t wanted_bytes = of_reserve(bytes);
   if (wanted_bytes == 0) return true;
   const Quota& all = root();
-  const std::uint64_t taken_bytes = std::max(all.used_reserve_bytes(), all.from_reserve_bytes_);
+  // What units above their share have of it below the limit is nothing to those that are not.
+  const std::uint64_t taken_bytes =
+      std::max(all.used_reserve_bytes(),
+               over_its_share(bytes) != nullptr ? all.from_reserve_bytes_ : std::uint64_t{0});
   const std::uint64_t free_bytes = all.reserve_bytes() - std::min(taken_bytes, all.reserve_bytes());
   if (beside_->from_reserve_bytes_ + wanted_bytes > free_bytes) return false;
   return from_reserve_bytes_ + wanted_bytes <= free_bytes - beside_->from_reserve_bytes_;

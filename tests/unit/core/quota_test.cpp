@@ -111,12 +111,22 @@ TEST_CASE("what a unit above its share takes of the last eighth is a part of the
   CHECK_FALSE(quotas.one.charge_reserve(2));
   CHECK(quotas.other.charge(667));
   CHECK_FALSE(quotas.other.charge(1));
-  CHECK(quotas.other.charge_reserve(222));
+  CHECK(quotas.other.charge_reserve(333));
   CHECK_FALSE(quotas.other.charge_reserve(2));
   quotas.one.release(7333);
-  quotas.other.release(889);
+  quotas.other.release(1000);
   CHECK(quotas.server.used_bytes() == 0);
   CHECK(quotas.one.charge_reserve(7333));  // all that was taken is paid back
+}
+
+TEST_CASE("what a unit above its share had to be charged is no less of the reserve for others") {
+  Sharing quotas;
+  quotas.server.add_sharer();
+  quotas.server.add_sharer();
+  quotas.one.charge_always(7900);
+  CHECK_FALSE(quotas.one.charge_reserve(100));
+  CHECK(quotas.other.charge(100));
+  CHECK(quotas.other.charge_reserve(200));
 }
 
 TEST_CASE("a payload is charged once, until the last who shares it lets go") {
