@@ -32,7 +32,7 @@ class Fault:
     victim_dies: bool = False
     victim_code: str = "session_expired"
     writes_arrive: bool = False  # the server hears the victim, who hears nothing
-    replies_arrive: bool = False  # the victim hears the server, who hears nothing
+    replies_arrive: bool = False  # the victim may hear the server, who hears nothing
     victim_waits: bool = True  # is in the call of its phase, too
     via: str = ""  # "proxy" or "network": what is between the victim and the server
     hosted: bool = False  # a rank embeds the server

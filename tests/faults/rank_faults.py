@@ -52,8 +52,9 @@ SIGNALS = [
     Fault("kill_child_holds", "a rank is killed, its child holds the socket", effects.lost,
           fork_and_kill, victim_dies=True, **SILENT),
     Fault("forks", "a process forks", effects.unnoticed, fork_child, kill_child, **SHORT),
+    # What it is sent is in its socket when it goes on.
     Fault("stop_long", "stopped past S, resumed", effects.lost, stop_victim, go_on_victim,
-          **SILENT, **LONG),
+          replies_arrive=True, **SILENT, **LONG),
     Fault("stop_short", "stopped for less than 0.8 S", effects.unnoticed, stop_victim,
           go_on_victim, **SHORT),
 ]

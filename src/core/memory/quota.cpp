@@ -52,6 +52,7 @@ bool Quota::charge(std::uint64_t bytes) {
 /// share, what is in the last eighth below it, which is kept for others.
 std::uint64_t Quota::of_reserve(std::uint64_t bytes) const {
   const Quota& all = root();
+  if (all.used_bytes_ + bytes <= all.limit_bytes_ - all.reserve_bytes()) return 0;
   const std::uint64_t kept_bytes = over_its_share(bytes) != nullptr ? all.reserve_bytes() : 0;
   const std::uint64_t after_bytes = all.used_bytes_ + bytes + kept_bytes;
   return after_bytes > all.limit_bytes_ ? std::min(bytes, after_bytes - all.limit_bytes_) : 0;
