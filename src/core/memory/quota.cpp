@@ -39,7 +39,22 @@ const Quota* Quota::over_its_share(std::uint64_t bytes) const {
   return used_bytes_ + bytes > beside_->part_of(share_bytes) ? this : nullptr;
 }
 
+/// Whether nobody need look at shares or the reserve.
+bool Quota::is_plenty(std::uint64_t bytes) const {
+  const Quota* quota = this;
+  for (; quota->parent_ != nullptr; quota = quota->parent_) {
+    if (!quota->has_room(bytes)) return false;
+  }
+  const std::uint64_t plenty_bytes = quota->limit_bytes_ - quota->reserve_bytes();
+  return quota->has_room(bytes) && bytes <= plenty_bytes &&
+         quota->used_bytes_ <= plenty_bytes - bytes;
+}
+
 bool Quota::charge(std::uint64_t bytes) {
+  if (is_plenty(bytes)) {
+    add(bytes);
+    return true;
+  }
   for (const Quota* quota = this; quota != nullptr; quota = quota->parent_) {
     if (!quota->has_room(bytes)) return false;
   }
@@ -81,6 +96,10 @@ bool Quota::has_reserve(std::uint64_t bytes) const {
 }
 
 bool Quota::charge_reserve(std::uint64_t bytes) {
+  if (is_plenty(bytes)) {
+    add(bytes);
+    return true;
+  }
   if (!has_reserve(bytes)) return false;
   charge_always(bytes);
   return true;

@@ -76,6 +76,7 @@ class Quota {
 
  private:
   bool has_room(std::uint64_t bytes) const;
+  bool is_plenty(std::uint64_t bytes) const;
   const Quota* over_its_share(std::uint64_t bytes) const;
   bool has_part_of_reserve(std::uint64_t bytes) const;
   std::uint64_t of_reserve(std::uint64_t bytes) const;

@@ -225,20 +225,20 @@ TEST_CASE("a page of any list is not begun while there is no room for it") {
 }
 
 TEST_CASE("a namespace with very many keys is dropped in pieces") {
-  constexpr int keys = 20'000;
+  constexpr int key_count = 20'000;
   core::Options options;
   EngineDriver driver(options);
   const core::ConnectionId supervisor = driver.connect("", wire::Role::supervisor);
   const core::ConnectionId a = driver.connect("many");
   std::vector<std::string> names;
-  for (int number = 0; number < keys; ++number) names.push_back(nth("k", number));
+  for (int number = 0; number < key_count; ++number) names.push_back(nth("k", number));
   for (auto name = names.begin(); name != names.end(); name += 1000) {
     wire::MultiSet pairs;
     for (auto one = name; one != name + 1000; ++one) pairs.entries.push_back({*one, "v"});
     pairs.ttl = Duration(1h);
     driver.ask(a, pairs);
   }
-  CHECK(driver.engine.counts().keys == keys);
+  CHECK(driver.engine.counts().keys == key_count);
   driver.apply(core::Goodbye{a});
   driver.works_off = false;
   CHECK(work_of(driver, supervisor, wire::DropNameSpace{"many"}) < 2 * options.work_per_event_max);
@@ -248,7 +248,7 @@ TEST_CASE("a namespace with very many keys is dropped in pieces") {
     driver.apply(core::Continue{});
     CHECK(driver.engine.work() < 2 * options.work_per_event_max);
   }
-  CHECK(events > keys / 2 / static_cast<int>(options.work_per_event_max));
+  CHECK(events > key_count / 2 / static_cast<int>(options.work_per_event_max));
   driver.effects.clear();
   driver.apply(core::Goodbye{supervisor});
   driver.apply(core::Advance{});
@@ -258,11 +258,11 @@ TEST_CASE("a namespace with very many keys is dropped in pieces") {
 
 TEST_CASE("what very many keys took is joined in pieces, too, and not in the turn of who is next") {
   const auto kept_apart_bytes = [] { return ::mallinfo2().fsmblks; };
-  constexpr int keys = 60'000;
+  constexpr int key_count = 60'000;
   EngineDriver driver;
   const core::ConnectionId a = driver.connect();
   std::vector<std::string> names;
-  for (int number = 0; number < keys; ++number) names.push_back(nth("k", number));
+  for (int number = 0; number < key_count; ++number) names.push_back(nth("k", number));
   for (auto name = names.begin(); name != names.end(); name += 1000) {
     wire::MultiSet pairs;
     for (auto one = name; one != name + 1000; ++one) pairs.entries.push_back({*one, "v"});
