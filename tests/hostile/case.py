@@ -17,6 +17,7 @@ class Figure:
     holds: bool
     is_time: bool = False
     is_told: bool = True  # in the table, also where it holds
+    is_missed: bool = False  # a target, which is better than what must hold
 
     def __str__(self):
         return f"{self.name} {self.seen}"

@@ -107,8 +107,8 @@ class Hostile:
             for placement in PLACEMENTS:
                 figures = self.figures.get((case.name, placement))
                 cells.append("–" if figures is None else "; ".join(
-                    str(figure) if figure.holds else f"**{figure}**" for figure in figures
-                    if figure.is_told or not figure.holds))
+                    f"**{figure}**" if figure.is_missed or not figure.holds else str(figure)
+                    for figure in figures if figure.is_told or not figure.holds))
             yield f"| `{case.name}`: {case.what} | {case.before} | {cells[0]} | {cells[1]} |"
 
 

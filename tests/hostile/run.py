@@ -204,7 +204,8 @@ class Run:
         yield Figure("barrier p99", f"{alone:.2f} → {attacked:.2f} ms "
                      f"(x {attacked / max(alone, 0.001):.1f})",
                      f"<= x {BARRIER_RATIO_MAX} + {BARRIER_TOLERANCE_MS} ms",
-                     attacked <= BARRIER_RATIO_MAX * alone + BARRIER_TOLERANCE_MS, is_time=True)
+                     attacked <= BARRIER_RATIO_MAX * alone + BARRIER_TOLERANCE_MS, is_time=True,
+                     is_missed=attacked > BARRIER_RATIO_MAX * alone)
         yield at_most("newcomer p99", percentile(self.attacked.get("connect", []), 99) / 1000,
                       CONNECT_P99_MAX_MS, " ms", is_time=True)
         yield at_most("longest resume", max(self.attacked.get("resume", [0])) / 1e6, GRACE_S, " s",
