@@ -103,7 +103,7 @@ async def free_memory(run):
 
 
 HOARDERS_LIMIT = 64 * MIB
-HOARDERS_COUNT = 1500
+HOARDERS_COUNT, HOARDERS_BESIDE_COUNT = 1500, 400  # the latter where many cases run at once
 
 
 async def limit_memory_much(run):
@@ -114,7 +114,8 @@ async def hoard(run):
     """So many connections ask for all that there is, of every kind, and read nothing. Meanwhile one
     who reads is served."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    count = min(HOARDERS_COUNT, hard - 200)
+    wanted = HOARDERS_COUNT if run.phase == "idle" else HOARDERS_BESIDE_COUNT
+    count = min(wanted, hard - 200)
     at = time.monotonic()
     await run.late.call("set", key="beside")
     client = RawClient(run.place, run.server.address, "hoards", str(count))
@@ -392,7 +393,7 @@ RESOURCES = [
           lasts_s=lambda t, dice: t.grace * dice.uniform(0.1, 0.3), **QUIET),
     Fault("memory_limit", "the memory limit is reached", inject=fill_memory, heal=free_memory,
           prepare=limit_memory, **QUIET, **BRIEF),
-    Fault("hoarders", "1,500 connections ask for everything and read nothing", inject=hoard,
+    Fault("hoarders", "up to 1,500 connections ask for everything and read nothing", inject=hoard,
           heal=let_hoarders_go, prepare=limit_memory_much, **QUIET, **BRIEF),
     Fault("memory_refused", "the system refuses the server memory", inject=narrow_address_space,
           heal=widen_address_space, **QUIET, **BRIEF),
