@@ -43,8 +43,6 @@ class FrameAssembler {
   FrameAssembler(const FrameAssembler&) = delete;
   FrameAssembler& operator=(const FrameAssembler&) = delete;
 
-  /// Whether who is charged has a part of what is left for so many bytes more.
-  bool has_share(std::uint64_t bytes) const { return quota_->has_share(bytes); }
   /// From now on what is stored is charged to another quota, which outlives what is stored.
   void charge_to(core::Quota& quota) {
     quota_ = &quota;

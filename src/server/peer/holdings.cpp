@@ -40,11 +40,10 @@ void Holdings::forget(Peer& peer) {
   postpone_no_more(peer);
 }
 
-/// A small part of what is free, so that many who send at once leave something; nothing of it to
-/// who has its share. Who is alone is read on in any case: nobody could make room for it.
+/// A small part of what is free, so that many who send at once leave something. Who is alone is
+/// read on in any case: nobody could make room for it.
 std::uint64_t Holdings::readable_bytes(const Peer& peer, std::uint64_t bytes) const {
-  const bool has_share = peer.frames.has_share(bytes);
-  const std::uint64_t part_bytes = has_share ? room_.free_bytes(frames_bytes_) / 16 : 0;
+  const std::uint64_t part_bytes = room_.free_bytes(frames_bytes_) / 16;
   if (part_bytes >= bytes) return bytes;
   const std::uint64_t stored_bytes = waiting_frames_bytes(peer);
   const bool is_upload = stored_bytes == 0 && !peer.frames.empty();
