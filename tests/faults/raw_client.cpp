@@ -5,7 +5,7 @@
 //         are
 //     fault_raw_client HOST:PORT takes_nothing KEY
 //         once it reads a line asks 40 times for the key's value, and reads no reply until the
-//         server closes or its own input ends
+//         server closes or its own input ends; tells when bytes have come
 //     fault_raw_client HOST:PORT breaks KIND
 //         sends a frame that is none, and tells what the server says to it
 //     fault_raw_client HOST:PORT hoards COUNT
@@ -22,6 +22,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -92,16 +93,27 @@ std::string own_address(const RawClient& client) {
   return std::string(host) + ":" + std::to_string(ntohs(own.sin_port));
 }
 
+/// Tells when more has come to the socket. What the kernel drops when its own memory is short comes
+/// again later: then the server sees that bytes are taken, although nobody has read any.
+void report_arrival(const RawClient& client, int& before_bytes) {
+  int bytes = 0;
+  if (::ioctl(client.fd(), FIONREAD, &bytes) != 0 || bytes == before_bytes) return;
+  before_bytes = bytes;
+  say({{"event", "came"}, {"bytes", bytes}});
+}
+
 /// It is heard all the time, so that what ends its connection is that it does not read.
 void take_nothing(const std::string& address, std::string_view key) {
   RawClient client = RawClient::with_session(address, small_buffer_bytes);
   say({{"event", "connected"}, {"address", own_address(client)}});
   bool has_asked = false;
-  constexpr int heartbeat_ms = 200;
+  int stored_bytes = 0;
+  constexpr int heartbeat_ms = 50;
   for (std::uint64_t id = 1;; ++id) {
     pollfd ready[] = {{client.fd(), 0, 0}, {STDIN_FILENO, POLLIN, 0}};
     if (!has_asked) ready[0].events = POLLIN;  // the answers to its heartbeats
     ::poll(ready, 2, heartbeat_ms);
+    if (has_asked) report_arrival(client, stored_bytes);
     if (!has_asked && ready[0].revents == POLLIN) {
       client.receive_frame();
       continue;

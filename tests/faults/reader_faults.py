@@ -42,6 +42,13 @@ class Reader:
         self.client.say("ask")
         return (await self.client.next())["t"]
 
+    def last_came(self):
+        """When its socket got bytes for the last time, so far; 0: none."""
+        came = 0.0
+        while not self.client.lines.empty():
+            came = self.client.lines.get_nowait()["t"]
+        return came
+
     async def closed_for(self, reason):
         """When the server has said in its log that it closes this connection, for this reason."""
         log = self.run.place.folder / "musterd.err"
@@ -111,7 +118,10 @@ async def takes_nothing(run):
             break
         await reader.client.kill()
     closed_at = await reader.closed_for("it has taken nothing of its replies for 10 s")
-    run.measure(closed_at - at, STALLED_S - 0.1, STALLED_S + LOOKS_EVERY_S, "the closing")
+    if closed_at - at < STALLED_S - 0.1:
+        raise Violation(f"closed {closed_at - at:.3f} s after it had asked")
+    since = max(at, reader.last_came())
+    run.measure(closed_at - since, 0.0, STALLED_S + LOOKS_EVERY_S, "the closing")
     windows.judge()
     await nobody_else_notices(run)
 
