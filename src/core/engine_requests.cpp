@@ -57,7 +57,7 @@ std::optional<Error> no_room_to_keep(const EngineServices& services,
   const bool frees = wire::facts_of(context.operation).memory == wire::Memory::frees;
   const Quota& quota = frees ? services.memory().all : session.account.quota;
   if (quota.has_reserve(bytes)) return std::nullopt;
-  return memory_exhausted(services, quota, bytes);
+  return memory_exhausted(quota, bytes);
 }
 
 }  // namespace

@@ -174,7 +174,7 @@ class Loop {
   bool is_clock_due_ = false;
   Watcher* first_watcher_ = nullptr;
   /// An event may cost 50 us, as when a connection ends: a turn stays short whatever comes at once.
-  static constexpr std::size_t events_per_turn = 256;
+  static constexpr std::size_t events_per_turn = 64;
   std::array<epoll_event, events_per_turn>
       events_;  ///< from `next_event_` on; what is before has been told
   std::size_t next_event_ = 0;

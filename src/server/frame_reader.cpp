@@ -179,17 +179,9 @@ void FrameReader::handle_echo(Peer& peer, const wire::Frame& frame) {
 void FrameReader::handle_unstorable(Peer& peer, const FrameAssembler::Unstorable& frame) {
   driver_.apply(core::Acknowledged{peer.id, &frame.acknowledged});
   if (peer.is_gone) return;
-  Error error;
-  error.code = ErrorCode::resource_exhausted;
+  Error error = frame.why;
   error.operation = wire::name_of(static_cast<wire::Operation>(frame.header.code));
   error.decided_by = "server";
-  if (frame.is_of_system) {
-    error.detail = core::out_of_system_memory;
-  } else {
-    error.limit = frame.limit_bytes;
-    error.actual = frame.used_bytes;
-    error.detail = frame.why;
-  }
   driver_.reply_error(peer, frame.header.id, error);
 }
 

@@ -19,7 +19,16 @@ constexpr std::uint64_t work_of_a_turn = 8;
 
 }  // namespace
 
+/// A unit that has gone and come again may be taken for the last one: then a turn is longer once.
+void WorkScheduler::note(const Unit& unit) {
+  if (last_unit_ != nullptr && last_unit_ != &unit) {
+    shared_until_turn_ = world_.turn() + limits_.shared_turns;
+  }
+  last_unit_ = &unit;
+}
+
 void WorkScheduler::spend(Peer& peer, std::uint64_t work) {
+  note(*peer.unit);
   all_.spend(work);
   peer.unit->work.spend(work);
   peer.work.spend(work);
@@ -32,7 +41,7 @@ bool WorkScheduler::may_work(Peer& peer) {
 bool WorkScheduler::is_behind_others(const Peer& peer) {
   if (units_.empty()) return false;
   if (!peer.unit->waiting.empty()) return true;
-  return left() <= std::int64_t{limits_.work_per_turn} / 2;
+  return left() <= part_of(limits_.work_per_turn) / 2;
 }
 
 std::size_t WorkScheduler::readable_bytes(Peer& peer) {

@@ -18,7 +18,7 @@ namespace muster::server {
 /// much. Who has frames left then waits: units in order, and the connections of each unit in order
 /// (deficit round robin: what an event has cost too much is paid in the next turns). While others
 /// of its unit wait, nothing is read from a connection, so that it stands behind them; and those
-/// who wait have at least half of each turn.
+/// who wait have at least half of each turn. While several units have work the turns are shorter.
 class WorkScheduler {
  public:
   WorkScheduler(World& world, core::RimCounts& counts, const core::ConnectionLimits& limits)
@@ -44,13 +44,19 @@ class WorkScheduler {
   void forget(Peer& peer);
 
  private:
-  static constexpr std::size_t bytes_per_step = 4096;
+  static constexpr std::size_t bytes_per_step = 1024;
 
-  std::int64_t left() { return all_.left(world_.turn(), limits_.work_per_turn); }
-  std::int64_t left(Unit& unit) { return unit.work.left(world_.turn(), limits_.work_per_unit); }
-  std::int64_t left(Peer& peer) {
-    return peer.work.left(world_.turn(), limits_.work_per_connection);
+  std::int64_t left() { return left_of(all_, limits_.work_per_turn); }
+  std::int64_t left(Unit& unit) { return left_of(unit.work, limits_.work_per_unit); }
+  std::int64_t left(Peer& peer) { return left_of(peer.work, limits_.work_per_connection); }
+  std::int64_t left_of(Budget& budget, std::uint32_t per_turn) const {
+    return budget.left(world_.turn(), part_of(per_turn));
   }
+  /// Of what may be done in a turn, how much while it is shared as it is now.
+  std::int64_t part_of(std::uint32_t per_turn) const {
+    return world_.turn() < shared_until_turn_ ? per_turn / limits_.shared_part : per_turn;
+  }
+  void note(const Unit& unit);
   bool is_behind_others(const Peer& peer);
   Peer* take_next_of(Unit& unit);
 
@@ -60,6 +66,8 @@ class WorkScheduler {
   Budget all_;
   core::Chain<Unit> units_;  ///< of which somebody waits
   std::size_t units_count_ = 0;
+  const Unit* last_unit_ = nullptr;  ///< which had work; it may be gone
+  std::uint64_t shared_until_turn_ = 0;
 };
 
 }  // namespace muster::server

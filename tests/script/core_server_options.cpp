@@ -49,6 +49,8 @@ core::Options server_options(Arguments& arguments, Processes& processes) {
   read(arguments, "work_per_connection", connections.work_per_connection);
   read(arguments, "work_per_unit", connections.work_per_unit);
   read(arguments, "work_per_turn", connections.work_per_turn);
+  read(arguments, "shared_part", connections.shared_part);
+  read(arguments, "shared_turns", connections.shared_turns);
   read(arguments, "writes_per_turn", connections.writes_per_turn);
   read(arguments, "leaving_connections_max", connections.leaving_connections_max);
   read(arguments, "waiting_bytes_max", connections.waiting_bytes_max);

@@ -113,7 +113,7 @@ void Group::admit(const RequestContext& context, const wire::Join& request) {
   joiner->info = make_payload(quota, request.info, Charging::reserve);
   if (joiner->info == nullptr || !joiner->record.add(quota, joiner_record_bytes)) {
     const std::uint64_t bytes = joiner_record_bytes + request.info.size();
-    return state_.services.fail(context, memory_exhausted(state_.services, quota, bytes));
+    return state_.services.fail(context, memory_exhausted(quota, bytes));
   }
   Parked* parked = state_.services.park(context);
   if (parked == nullptr) return;

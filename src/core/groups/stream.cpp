@@ -111,7 +111,7 @@ void Streams::send(const RequestContext& context, Member& source, const wire::Se
   if (object == nullptr) {
     if (next == 0) next_.erase(key);
     drop_if_idle(stream);
-    return services_.fail(context, memory_exhausted(services_, quota_, request.value.size()));
+    return services_.fail(context, memory_exhausted(quota_, request.value.size()));
   }
   if (next == 0) ++services_.held().streams;
   counters_.absorb(counter);

@@ -62,7 +62,7 @@ void Table::write(const RequestContext& context, const Spot& spot, std::string_v
   if (!value || !state_.prepare(draft, payer, spot, *value, binding)) {
     const std::uint64_t refused_bytes =
         spot.key.size() + first.size() + second.size() + entry_bytes;
-    return services_.fail(context, memory_exhausted(services_, payer.quota, refused_bytes));
+    return services_.fail(context, memory_exhausted(payer.quota, refused_bytes));
   }
   Entry* const entry = &draft.entry();
   const bool appeared = state_.put(draft);

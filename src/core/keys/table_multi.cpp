@@ -88,7 +88,7 @@ void Table::park(const RequestContext& context, const Keys& keys) {
   Account& payer = context.session.account;
   // There is room for the queue, too, in which it may be the first.
   if (!payer.quota.has_reserve(bytes + readers_bytes) || !payer.quota.charge_reserve(bytes)) {
-    return services_.fail(*parked, memory_exhausted(services_, payer.quota, bytes));
+    return services_.fail(*parked, memory_exhausted(payer.quota, bytes));
   }
   auto owned = std::make_unique<KeyWait>(state_, *parked, keys.size());
   KeyWait& wait = *owned;
@@ -97,7 +97,7 @@ void Table::park(const RequestContext& context, const Keys& keys) {
     Entry* entry = state_.make_place_to_wait(payer, key);
     if (entry == nullptr) {
       const std::uint64_t refused_bytes = key.size() + entry_bytes + extras_bytes;
-      return services_.fail(*parked, memory_exhausted(services_, payer.quota, refused_bytes));
+      return services_.fail(*parked, memory_exhausted(payer.quota, refused_bytes));
     }
     wait.stand_at(*entry);
   }
@@ -154,7 +154,7 @@ void Table::multi_get(const RequestContext& context, const wire::MultiGet& reque
   effects.spend_on_copying(at_once ? bytes : 0);
   Answer answer = at_once ? values_answer(quota, values) : values_answer_later(quota, request.keys);
   if (answer.tail == nullptr) {
-    return services_.fail(context, memory_exhausted(services_, quota, bytes));
+    return services_.fail(context, memory_exhausted(quota, bytes));
   }
   services_.answer(context, std::move(answer));
 }
@@ -207,7 +207,7 @@ void Table::multi_set(const RequestContext& context, const wire::MultiSet& reque
     if (!value ||
         !state_.prepare(draft, payer, state_.look(pair.key), *value, TableState::Binding::none)) {
       const std::uint64_t refused_bytes = pair.key.size() + pair.value.size() + entry_bytes;
-      return services_.fail(context, memory_exhausted(services_, payer.quota, refused_bytes));
+      return services_.fail(context, memory_exhausted(payer.quota, refused_bytes));
     }
   }
   std::vector<Entry*> appeared;

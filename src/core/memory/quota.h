@@ -37,6 +37,9 @@ class Quota {
   /// Charges even past the limit: for what frees memory or must not fail.
   void charge_always(std::uint64_t bytes);
   bool charge(std::uint64_t bytes, Charging charging);
+  /// Whether `bytes` more would not pass the share of the unit, or of the account. There are shares
+  /// only where little is left.
+  bool has_share(std::uint64_t bytes) const { return over_its_share(bytes) == nullptr; }
   void release(std::uint64_t bytes);
   /// Whether `charge` would refuse even nothing.
   bool is_passed() const {

@@ -54,6 +54,11 @@ struct ConnectionLimits {
   std::uint32_t work_per_connection = 2048;
   std::uint32_t work_per_unit = 4096;
   std::uint32_t work_per_turn = 8192;
+  /// While several units have work, all of this is so small a part: turns are short, so that nobody
+  /// waits for long. Turns of one unit alone are longer, which costs it less. Several have it for
+  /// so many turns after the last change from one to another.
+  std::uint32_t shared_part = 16;
+  std::uint32_t shared_turns = 256;
   /// So many peers are written to in one turn, or fewer if they are sent much.
   std::uint32_t writes_per_turn = 512;
 

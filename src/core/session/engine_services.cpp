@@ -48,7 +48,7 @@ Parked* EngineServices::park(const RequestContext& context) {
     return nullptr;
   }
   if (!session.account.quota.has_reserve(parked_bytes)) {  // which the request charges itself
-    fail(context, memory_exhausted(*this, session.account.quota, parked_bytes));
+    fail(context, memory_exhausted(session.account.quota, parked_bytes));
     return nullptr;
   }
   session.waiting->add(session);

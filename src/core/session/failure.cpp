@@ -37,13 +37,13 @@ Error full(std::string what, std::uint64_t actual, std::uint64_t limit) {
   return error;
 }
 
-Error memory_exhausted(const EngineServices& services, const Quota& quota, std::uint64_t bytes) {
+Error memory_exhausted(const Quota& quota, std::uint64_t bytes) {
   if (quota.is_short()) {
     return failure(ErrorCode::resource_exhausted, std::string(out_of_system_memory));
   }
   const Quota& refusing = quota.refusing(bytes);
   const std::string bytes_more = std::to_string(bytes) + " more bytes would pass ";
-  if (&refusing == &services.memory().all) {
+  if (&refusing == &quota.root()) {
     return exhausted(bytes_more +
                          "the limit memory_bytes_max; remove keys, or start the server "
                          "with a higher one",
@@ -59,7 +59,7 @@ Error memory_exhausted(const EngineServices& services, const Quota& quota, std::
                        "this client's share: memory_bytes_max is nearly reached, and "
                        "others have less; remove keys, or start the server with a higher "
                        "limit",
-                   refusing.used_bytes(), services.memory().all.limit_bytes());
+                   refusing.used_bytes(), quota.root().limit_bytes());
 }
 
 }  // namespace muster::core

@@ -34,7 +34,7 @@ Error full(std::string what, std::uint64_t actual, std::uint64_t limit);
 inline constexpr std::string_view out_of_system_memory =
     "the system gives the server no more memory; free some on its machine";
 
-/// The refusal of `bytes` more by `quota` or by the server's, whichever it is.
-Error memory_exhausted(const EngineServices& services, const Quota& quota, std::uint64_t bytes);
+/// The refusal of `bytes` more by `quota` or by one above it, whichever it is.
+Error memory_exhausted(const Quota& quota, std::uint64_t bytes);
 
 }  // namespace muster::core

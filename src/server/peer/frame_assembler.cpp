@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/memory/frame_charging.h"
+#include "core/session/failure.h"
 #include "wire/request.h"
 
 namespace muster::server {
@@ -12,13 +13,6 @@ namespace {
 
 using core::Charging;
 using wire::frame_header_bytes;
-
-/// As the errors of the engine name it.
-const char* why_refused(const core::Quota& refusing) {
-  if (&refusing == &refusing.root()) return "memory_bytes_max is reached";
-  if (refusing.limit_bytes() != UINT64_MAX) return "namespace_memory_bytes_max is reached";
-  return "memory_bytes_max is nearly reached, and this client has its share";
-}
 
 constexpr std::size_t first_bytes = 1024;
 constexpr std::size_t room_bytes_min = 16 * 1024;  // for less it is not worth while
@@ -125,8 +119,14 @@ bool FrameAssembler::grow(std::size_t bytes, std::size_t expected_bytes, Chargin
   const std::size_t doubled = std::max(2 * memory_.size_bytes(), first_bytes);
   const std::size_t size_bytes = std::max(bytes, std::min(doubled, expected_bytes));
   const std::size_t later_bytes = end_ >= expected_bytes / 16 ? expected_bytes : size_bytes;
-  if (size_bytes <= core::frame_bytes_always) charging = Charging::always;
+  if (size_bytes <= bytes_always(expected_bytes, charging)) charging = Charging::always;
   return memory_.grow(size_bytes, later_bytes, charging);
+}
+
+/// How much of a frame is stored, whatever the quota says.
+std::size_t FrameAssembler::bytes_always(std::size_t frame_bytes, Charging charging) const {
+  if (has_share(frame_bytes)) return core::frame_bytes_always;
+  return charging == Charging::normal ? 0 : core::frame_bytes_always_beyond_share;
 }
 
 std::span<char> FrameAssembler::room() {
@@ -162,11 +162,7 @@ FrameAssembler::Unstorable FrameAssembler::skip(const wire::FrameHeader& header)
   unstorable.header = header;
   const wire::Frame begun{header, stored().substr(frame_header_bytes)};
   if (!wire::decode_ids(begun, unstorable.acknowledged)) unstorable.acknowledged.clear();
-  const core::Quota& refusing = quota_->refusing(header.body_bytes);
-  unstorable.is_of_system = quota_->is_short();
-  unstorable.limit_bytes = std::min(refusing.limit_bytes(), refusing.root().limit_bytes());
-  unstorable.used_bytes = refusing.used_bytes();
-  unstorable.why = why_refused(refusing);
+  unstorable.why = core::memory_exhausted(*quota_, header.body_bytes);
   skip_bytes_ = frame_header_bytes + header.body_bytes - stored().size();
   release();
   skip_given();

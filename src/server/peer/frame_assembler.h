@@ -31,10 +31,7 @@ class FrameAssembler {
   struct Unstorable {
     wire::FrameHeader header;
     std::vector<std::uint64_t> acknowledged;  ///< by the request
-    bool is_of_system = false;                ///< the system refused, not the limit
-    std::uint64_t limit_bytes = 0;
-    std::uint64_t used_bytes = 0;
-    const char* why = "";  ///< which limit, if it was one
+    Error why;
   };
   using Next = std::variant<Incomplete, wire::Frame, Unstorable>;
 
@@ -43,6 +40,8 @@ class FrameAssembler {
   FrameAssembler(const FrameAssembler&) = delete;
   FrameAssembler& operator=(const FrameAssembler&) = delete;
 
+  /// Whether who is charged has a part of what is left for so many bytes more.
+  bool has_share(std::uint64_t bytes) const { return quota_->has_share(bytes); }
   /// From now on what is stored is charged to another quota, which outlives what is stored.
   void charge_to(core::Quota& quota) {
     quota_ = &quota;
@@ -72,6 +71,8 @@ class FrameAssembler {
   void keep();
 
   std::uint64_t stored_bytes() const { return end_ - begin_; }
+  /// Of the bytes that come next, how many are dropped.
+  std::uint64_t skipped_bytes() const { return skip_bytes_; }
   /// Whether nothing is there that was not handed out.
   bool empty() const { return given_.empty() && begin_ + cut_bytes_ == end_; }
 
@@ -82,6 +83,7 @@ class FrameAssembler {
   Result<Next> cut_stored();
   bool store(std::size_t count, std::size_t expected_bytes, core::Charging charging);
   bool grow(std::size_t bytes, std::size_t expected_bytes, core::Charging charging);
+  std::size_t bytes_always(std::size_t frame_bytes, core::Charging charging) const;
   void release();
   Error too_long(const wire::FrameHeader& header) const;
   Error no_room(const wire::FrameHeader& header) const;

@@ -20,12 +20,16 @@ void Weights::put(Peer& peer, std::uint64_t bytes) {
   used_ |= std::uint64_t{1} << class_of(bytes);
 }
 
+/// Whether frames that have come from the peer are not handled yet, although they are complete.
+bool Holdings::waits(const Peer& peer) {
+  return peer.is_held || peer.in_unit.linked() || peer.postponed_bytes != 0;
+}
+
 /// A long frame that is under way is charged as what it brings, and refused when there is no room.
 std::uint64_t Holdings::waiting_frames_bytes(const Peer& peer) {
   const std::uint64_t stored_bytes = peer.frames.stored_bytes();
-  const bool waits = peer.is_held || peer.in_unit.linked() || peer.in_postponed.linked();
   const bool is_short = stored_bytes <= core::freeing_body_bytes_always + wire::frame_header_bytes;
-  return waits || is_short ? stored_bytes : 0;
+  return waits(peer) || is_short ? stored_bytes : 0;
 }
 
 void Holdings::weigh(Peer& peer) {
@@ -40,13 +44,18 @@ void Holdings::forget(Peer& peer) {
   postpone_no_more(peer);
 }
 
-/// A small part of what is free, so that many who send at once leave something. Who is alone is
-/// read on in any case: nobody could make room for it.
+/// A small part of what is free, so that many who send at once leave something; nothing of it to
+/// who has its share: of that one little is read at once, and what is too much of it is refused
+/// when it has come. Who is alone is read on in any case: nobody could make room for it.
 std::uint64_t Holdings::readable_bytes(const Peer& peer, std::uint64_t bytes) const {
-  const std::uint64_t part_bytes = room_.free_bytes(frames_bytes_) / 16;
+  const bool has_share = peer.frames.has_share(bytes);
+  const std::uint64_t part_bytes = has_share ? room_.free_bytes(frames_bytes_) / 16 : 0;
   if (part_bytes >= bytes) return bytes;
+  const std::uint64_t skipped_bytes = peer.frames.skipped_bytes();
+  if (skipped_bytes >= core::frame_read_bytes_min) return std::min(skipped_bytes, bytes);
   const std::uint64_t stored_bytes = waiting_frames_bytes(peer);
-  const bool is_upload = stored_bytes == 0 && !peer.frames.empty();
+  const bool is_upload =
+      !waits(peer) && (!has_share || (stored_bytes == 0 && !peer.frames.empty()));
   const bool is_alone = room_.is_empty() && frames_bytes_ == peer.stored_bytes;
   const auto has_room = [&](std::uint64_t more_bytes) {
     return is_upload || is_alone || stored_bytes + more_bytes <= core::frame_bytes_allowed ||

@@ -70,6 +70,7 @@ class Holdings {
   bool has_room_for(const Peer& peer) const;
 
  private:
+  static bool waits(const Peer& peer);
   static std::uint64_t waiting_frames_bytes(const Peer& peer);
 
   const core::ReplyRoom& room_;

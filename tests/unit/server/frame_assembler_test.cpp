@@ -128,7 +128,7 @@ TEST_CASE("a write that finds no memory is reported once and skipped; what follo
       } else if (const auto* skipped = std::get_if<FrameAssembler::Unstorable>(&*next)) {
         ++unstorable_count;
         CHECK(skipped->header.id == 7);
-        CHECK(skipped->limit_bytes == 100'000);
+        CHECK(skipped->why.limit == 100'000);
         CHECK(skipped->acknowledged == std::vector<std::uint64_t>{1007});
       } else {
         break;

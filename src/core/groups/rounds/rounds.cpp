@@ -126,7 +126,7 @@ std::unique_ptr<Round> Rounds::make_round(const RequestContext& context, std::ui
   }
   auto round = std::make_unique<Round>(*this, shelf_, number, call, services_.held().rounds);
   if (!round->record.add(quota_, round_record_bytes)) {
-    services_.fail(context, memory_exhausted(services_, quota_, round_record_bytes));
+    services_.fail(context, memory_exhausted(quota_, round_record_bytes));
     return nullptr;
   }
   round->unacknowledged_count = roster_.live_count;
@@ -163,7 +163,7 @@ bool Rounds::arrive(const RequestContext& context, Member& member, Round& round,
                      member.rank == roster_.hosting_rank && roster_.live_count > 1;
   const bool brings = !request.values.empty();
   if (brings && !round.values.store(member, request)) {
-    services_.fail(context, memory_exhausted(services_, quota_, bytes_of(request.values)));
+    services_.fail(context, memory_exhausted(quota_, bytes_of(request.values)));
     return false;
   }
   if ((!complete || hosts) && wait(context, member, round) == nullptr) {
@@ -222,7 +222,7 @@ void Rounds::recover(const RequestContext& context, Member& member, std::uint64_
     HeldBytes record;
     const std::uint64_t bytes = next_sequences.size() * sizeof(std::uint64_t);
     if (!record.add(quota_, bytes)) {
-      return services_.fail(context, memory_exhausted(services_, quota_, bytes));
+      return services_.fail(context, memory_exhausted(quota_, bytes));
     }
     RoundWait* const waiting = wait(context, member, *round);
     if (waiting == nullptr) return;
