@@ -21,7 +21,7 @@
 namespace muster::net {
 namespace {
 
-constexpr int accepts_per_turn = 16;  // each takes 10 to 60 us
+constexpr int accepts_per_turn = 32;  // each takes 10 to 60 us
 constexpr Duration farewell_time = std::chrono::milliseconds(300);
 constexpr Duration retry_delay = std::chrono::milliseconds(50);
 

@@ -60,7 +60,7 @@ TEST_CASE("everybody who comes is accepted") {
 }
 
 TEST_CASE("a turn accepts so many newcomers that it stays short") {
-  constexpr std::size_t accepted_in_turn_max = 128;
+  constexpr std::size_t accepted_in_turn_max = 32;
   Fixture fixture;
   std::vector<UniqueFd> clients;
   for (int count = 0; count < 200; ++count) clients.push_back(fixture.connect());
@@ -105,8 +105,8 @@ TEST_CASE("newcomers are accepted in each turn, however many others are ready") 
   raise_descriptors();
   Fixture fixture;
   std::vector<UniqueFd> clients;
-  for (int count = 0; count < 150; ++count) clients.push_back(fixture.connect());
-  const Busy others(fixture.loop.loop(), 600);  // more than two turns tell of
+  for (int count = 0; count < 40; ++count) clients.push_back(fixture.connect());
+  const Busy others(fixture.loop.loop(), 150);  // more than two turns tell of
   fixture.loop.run_until([&] { return !fixture.accepted.empty(); });
   CHECK(fixture.accepted.size() < clients.size());
   fixture.loop.run_ready();

@@ -279,7 +279,7 @@ TEST_CASE("a watcher that has let go of its descriptor hears of no event of the 
 }
 
 TEST_CASE("a turn tells of so many events that it stays short, and the next ones of the others") {
-  constexpr int told_in_turn_max = 256;
+  constexpr int told_in_turn_max = 64;
   constexpr int all_count = 300;
   TestLoop loop;
   int told_count = 0;
