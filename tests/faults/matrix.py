@@ -10,7 +10,6 @@ the times from a fault to what had to follow, and `N runs, N failed, N skipped`.
 import argparse
 import asyncio
 import random
-import signal
 import statistics
 import sys
 import time
@@ -19,7 +18,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from faults import FAULTS
-from processes import Absent, Violation
+from processes import Absent, Violation, all_in_turn
 from scenario import DEFAULT, SHORT, Run
 
 TIMES = {"short": SHORT, "default": DEFAULT}
@@ -88,22 +87,9 @@ class Matrix:
                   f"--seed {seed}{alone}", flush=True)
 
     async def all(self):
-        """Who ends this program ends the runs in order: nothing of them stays."""
-        places = asyncio.Semaphore(self.options.parallel)
-
-        async def in_turn(fault, phase, seed):
-            async with places:
-                await self.one(fault, phase, seed)
-        runs = [asyncio.create_task(in_turn(*run)) for run in self.plan()]
-
         def end():
-            if not self.is_ended:
-                self.is_ended = True
-                for run in runs:
-                    run.cancel()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, end)
-        await asyncio.gather(*runs, return_exceptions=True)
+            self.is_ended = True
+        await all_in_turn(self.one, self.plan(), self.options.parallel, end)
 
     def table(self):
         times = TIMES[self.options.times]

@@ -41,6 +41,29 @@ async def within(limit_s, what, awaitable):
         raise Violation(f"{what}: not within {limit_s:.1f} s") from None
 
 
+async def all_in_turn(run_one, plan, parallel, end):
+    """Runs `run_one` with each of the plan's arguments, so many at once. Who ends this program ends
+    the runs in order: `end` is called first, and nothing of them stays."""
+    places = asyncio.Semaphore(parallel)
+
+    async def in_turn(arguments):
+        async with places:
+            await run_one(*arguments)
+    runs = [asyncio.create_task(in_turn(arguments)) for arguments in plan]
+    is_ended = False
+
+    def end_all():
+        nonlocal is_ended
+        if not is_ended:
+            is_ended = True
+            end()
+            for run in runs:
+                run.cancel()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, end_all)
+    await asyncio.gather(*runs, return_exceptions=True)
+
+
 class Program:
     """A child process whose output is read line by line."""
 

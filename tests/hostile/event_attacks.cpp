@@ -75,28 +75,36 @@ Figures waiters(Stage& stage) {
   return {{"count", count}, {"told_s", took.count()}};
 }
 
-/// count  of ranks of a group that forms, and breaks because one of them ends
-Figures one_group(Stage& stage) {
-  Sources sources = stage.sources();
-  const std::uint64_t count = stage.number("count", 10'000);
-  const auto clients = stage.swarm.enter(count, sources, stage.hello());
-  stage.ready();
+/// All of them join one group, as its first replies.
+///
+/// returns  its epoch
+std::uint64_t form_group(Stage& stage, const std::vector<Client*>& clients) {
   std::uint64_t epoch = 0;
+  const auto world_size = static_cast<std::uint32_t>(clients.size());
   std::uint32_t rank = 0;
   for (Client* const client : clients) {
     client->on_reply = [&epoch](Client&, const wire::Frame& frame) {
       const auto formed = wire::decode_body<wire::FormedReply>(frame.body);
       if (frame.header.code == 0 && formed) epoch = formed->epoch;
     };
-    stage.swarm.request(
-        *client, wire::Join{"large", rank++, static_cast<std::uint32_t>(count), {}, false, {}});
+    stage.swarm.request(*client, wire::Join{"large", rank++, world_size, {}, false, {}});
   }
-  expect(stage.swarm.turn_until([&] { return stage.swarm.replies(ErrorCode{}) == count; },
+  expect(stage.swarm.turn_until([&] { return stage.swarm.replies(ErrorCode{}) == clients.size(); },
                                 patience_for_all),
          "the group did not form");
+  for (Client* const client : clients) client->on_reply = {};
+  return epoch;
+}
+
+/// count  of ranks of a group that forms, and breaks because one of them ends
+Figures one_group(Stage& stage) {
+  Sources sources = stage.sources();
+  const std::uint64_t count = stage.number("count", 10'000);
+  const auto clients = stage.swarm.enter(count, sources, stage.hello());
+  stage.ready();
+  const std::uint64_t epoch = form_group(stage, clients);
   // Before it breaks, all wait for the one that will go.
   for (Client* const client : clients) {
-    client->on_reply = {};
     if (client == clients.front()) continue;
     wire::CollectiveCall barrier;
     barrier.epoch = epoch;
@@ -137,22 +145,9 @@ Figures one_round(Stage& stage) {
   const std::uint64_t count = stage.number("ranks", 16);
   const std::string value(stage.number("value_bytes", 16 << 20), 'x');
   const auto clients = stage.swarm.enter(count, sources, stage.hello());
-  std::uint64_t epoch = 0;
-  std::uint32_t rank = 0;
-  for (Client* const client : clients) {
-    client->on_reply = [&epoch](Client&, const wire::Frame& frame) {
-      const auto formed = wire::decode_body<wire::FormedReply>(frame.body);
-      if (frame.header.code == 0 && formed) epoch = formed->epoch;
-    };
-    stage.swarm.request(
-        *client, wire::Join{"large", rank++, static_cast<std::uint32_t>(count), {}, false, {}});
-  }
-  expect(stage.swarm.turn_until([&] { return stage.swarm.replies(ErrorCode{}) == count; },
-                                patience_for_all),
-         "the group did not form");
+  const std::uint64_t epoch = form_group(stage, clients);
   stage.ready();
   for (Client* const client : clients) {
-    client->on_reply = {};
     wire::CollectiveCall all_gather;
     all_gather.epoch = epoch;
     all_gather.round = 1;

@@ -16,14 +16,14 @@ import asyncio
 import json
 import os
 import platform
-import signal
 import sys
 import time
 import traceback
 from pathlib import Path
 
 from cases import CASES
-from run import Run, Violation
+from run import Run, Violation  # also shows where `processes` is
+from processes import all_in_turn
 
 BEGIN, END = "<!-- hostile: begin -->\n", "<!-- hostile: end -->\n"
 RUN_LIMIT_S = 240
@@ -76,21 +76,9 @@ class Hostile:
             print(f"FAILED {name}; logs: {run.place.folder}", flush=True)
 
     async def all(self):
-        places = asyncio.Semaphore(self.options.parallel)
-
-        async def in_turn(case, placement):
-            async with places:
-                await self.one(case, placement)
-        runs = [asyncio.create_task(in_turn(*run)) for run in self.plan()]
-
         def end():
-            if not self.is_ended:
-                self.is_ended = True
-                for run in runs:
-                    run.cancel()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, end)
-        await asyncio.gather(*runs, return_exceptions=True)
+            self.is_ended = True
+        await all_in_turn(self.one, self.plan(), self.options.parallel, end)
 
     def table(self, seconds, load):
         processor = next((line.split(": ")[1] for line in
