@@ -34,9 +34,16 @@ const Quota* Quota::over_its_share(std::uint64_t bytes) const {
   const Quota& all = root();
   if (all.used_bytes_ + bytes <= all.limit_bytes_ - all.reserve_bytes()) return nullptr;
   const std::uint64_t share_bytes = all.part_of(all.limit_bytes_);
-  if (all.sharers_count_ > 1 && beside_->used_bytes_ + bytes > share_bytes) return beside_;
-  if (beside_->sharers_count_ <= 1) return nullptr;
+  if (all.is_shared() && beside_->used_bytes_ + bytes > share_bytes) return beside_;
+  if (!beside_->is_shared()) return nullptr;
   return used_bytes_ + bytes > beside_->part_of(share_bytes) ? this : nullptr;
+}
+
+bool Quota::is_within_share(std::uint64_t bytes) const {
+  if (beside_ == nullptr) return false;
+  const Quota& all = root();
+  return all.is_shared() && all.has_room(bytes) &&
+         beside_->used_bytes_ + bytes <= all.part_of(all.limit_bytes_);
 }
 
 /// Whether nobody need look at shares or the reserve.

@@ -40,6 +40,8 @@ class Quota {
   /// Whether `bytes` more would not pass the share of the unit, or of the account. There are shares
   /// only where little is left.
   bool has_share(std::uint64_t bytes) const { return over_its_share(bytes) == nullptr; }
+  /// Whether there are several units, and `bytes` more are there for this one, whatever others do.
+  bool is_within_share(std::uint64_t bytes) const;
   void release(std::uint64_t bytes);
   /// Whether `charge` would refuse even nothing.
   bool is_passed() const {
@@ -69,6 +71,7 @@ class Quota {
   /// Of the server: a unit has come or gone. Of a unit: an account.
   void add_sharer() { ++sharers_count_; }
   void remove_sharer() { --sharers_count_; }
+  bool is_shared() const { return sharers_count_ > 1; }
 
   /// The system itself has no memory: as long as that is so, `charge` refuses.
   void set_short(bool is_short);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/memory/quota.h"
@@ -20,7 +21,9 @@ struct UnsentReplies {
 };
 
 /// What replies, and frames that wait, may take of the server's memory: as much as they leave free,
-/// of all that is below the end of the reserve. So there is always something left for groups.
+/// of all that is below the end of the reserve. So there is always something left for groups. Where
+/// there are several units it is what is below the limit, so that something is left for the values
+/// of others too; or half of the reserve when values have taken all.
 class ReplyRoom {
  public:
   /// `replies`: what all replies are charged to, below the server's quota. Both outlive this.
@@ -36,7 +39,7 @@ class ReplyRoom {
   bool has(std::uint64_t bytes, const UnsentReplies& unsent) const {
     if (is_unused(unsent)) return true;
     if (bytes <= prompt_reply_bytes && unsent.of_peer_bytes == 0) return true;
-    if (bytes > left_bytes() + replies_.used_bytes()) return true;
+    if (bytes > server_.left_bytes() + replies_.used_bytes()) return true;
     // All but what is not charged yet is taken from what is left already.
     const std::uint64_t soon_bytes = unsent.uncharged_bytes + unsent.ahead_bytes;
     return soon_bytes + 2 * bytes <= free_bytes(soon_bytes + unsent.frames_bytes);
@@ -50,8 +53,14 @@ class ReplyRoom {
   bool is_full() const { return free_bytes(2 * short_reply_bytes) == 0; }
   /// Whether more is charged than there is: something has to go.
   bool is_passed() const { return server_.is_beyond_reserve(); }
-  /// Of all, not taken by anything.
-  std::uint64_t left_bytes() const { return server_.left_bytes(); }
+  /// Of what is for them, not taken by anything.
+  std::uint64_t left_bytes() const {
+    const std::uint64_t left_bytes = server_.left_bytes();
+    if (!server_.is_shared()) return left_bytes;
+    const std::uint64_t reserve_bytes = server_.reserve_bytes();
+    const std::uint64_t below_limit_bytes = left_bytes - std::min(left_bytes, reserve_bytes);
+    return std::min(left_bytes, std::max(below_limit_bytes, reserve_bytes / 2));
+  }
   bool is_empty() const { return replies_.used_bytes() == 0; }
 
  private:

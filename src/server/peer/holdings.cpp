@@ -44,10 +44,12 @@ void Holdings::forget(Peer& peer) {
   postpone_no_more(peer);
 }
 
-/// A small part of what is free, so that many who send at once leave something; nothing of it to
-/// who has its share: of that one little is read at once, and what is too much of it is refused
-/// when it has come. Who is alone is read on in any case: nobody could make room for it.
+/// To who has less than its share all that is asked for; else a small part of what is free, so that
+/// many who send at once leave something; nothing of it to who has its share: of that one little is
+/// read at once, and what is too much of it is refused when it has come. Who is alone is read on in
+/// any case: nobody could make room for it.
 std::uint64_t Holdings::readable_bytes(const Peer& peer, std::uint64_t bytes) const {
+  if (peer.frames.is_within_share(bytes)) return bytes;
   const bool has_share = peer.frames.has_share(bytes);
   const std::uint64_t part_bytes = has_share ? room_.free_bytes(frames_bytes_) / 16 : 0;
   if (part_bytes >= bytes) return bytes;
