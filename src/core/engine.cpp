@@ -68,8 +68,9 @@ void Engine::on(const Late& event) {
                                                  "; sessions and timers are extended");
 }
 
-void Engine::on(const Continue&) {
+void Engine::on(const Continue& event) {
   EffectList& effects = services_.effects();
+  effects.limit_work(event.work_max);
   effects.backlog().work(std::max(1, effects.work_left()));
 }
 

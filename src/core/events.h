@@ -67,8 +67,11 @@ struct Late {
   Duration length{};
   Duration gap{};
 };
-/// A piece of the backlog is to be done.
-struct Continue {};
+/// A piece of the backlog is to be done, of about `work_max` steps and no more than
+/// `work_per_event_max`.
+struct Continue {
+  std::uint32_t work_max = UINT32_MAX;
+};
 /// The server stops: every client is told `reason`.
 struct Stop {
   std::string reason;

@@ -226,7 +226,10 @@ void EngineDriver::make_room_for(Peer& peer) {
 void EngineDriver::let_slow_go() {
   const core::ConnectionLimits& limits = settings_.core.connections;
   sender_.judge_slow(now_, [this, &limits](Peer& peer, core::SlowPeer why) {
-    if (why == core::SlowPeer::has_stalled) {
+    if (why == core::SlowPeer::is_overfull) {
+      lose(peer, "it does not take its replies: more than " +
+                     std::to_string(limits.waiting_bytes_max >> 20) + " MiB wait");
+    } else if (why == core::SlowPeer::has_stalled) {
       lose(peer,
            "it has taken nothing of its replies for " + base::in_seconds(limits.stall_time_max));
     } else {
@@ -235,15 +238,7 @@ void EngineDriver::let_slow_go() {
   });
 }
 
-void EngineDriver::let_overfull_go() {
-  const core::ConnectionLimits& limits = settings_.core.connections;
-  while (Peer* const first = sender_.take_overfull()) {
-    for (Peer* peer = first; peer != nullptr; peer = sender_.take_overfull()) {
-      lose(*peer, "it does not take its replies: more than " +
-                      std::to_string(limits.waiting_bytes_max >> 20) + " MiB wait");
-    }
-    sender_.flush();
-  }
+void EngineDriver::end_turn() {
   keep_within_memory();
   tell_of_lost();
 }

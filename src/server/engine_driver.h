@@ -42,10 +42,10 @@ class EngineDriver {
   void reply_error(Peer& peer, std::uint64_t request_id, const Error& error);
   void send_event(Peer& peer, wire::EventKind kind, std::string_view body);
 
-  /// Ends the connections of peers that have taken nothing for too long; of those for whom more
-  /// waits than may, or than there is memory for.
+  /// Ends the connections of peers that have taken nothing for too long.
   void let_slow_go();
-  void let_overfull_go();
+  /// Ends those of peers for whom more waits than there is memory for, and tells of all that ended.
+  void end_turn();
 
  private:
   void apply_one(const core::Event& event);

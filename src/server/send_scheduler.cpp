@@ -60,10 +60,7 @@ void SendScheduler::look_at_unsent(Peer& peer) {
   holdings_.weigh(peer);
   counts_.unsent_bytes += unsent_bytes - std::exchange(peer.counted_bytes, unsent_bytes);
   if (peer.connection->stalled_since() == base::far_future) return delist(peer);
-  if (limits_.is_overfull(peer.outbox.waiting_bytes(), peer.asked_bytes)) {
-    return enlist(peer, overfull_);
-  }
-  if (!peer.slow.linked()) enlist(peer, slow_);
+  if (!peer.slow.linked()) enlist(peer);
 }
 
 void SendScheduler::charge_unsent(Peer& peer) {
@@ -76,9 +73,9 @@ void SendScheduler::charge_unsent(Peer& peer) {
   peer.charged_bytes = own_bytes;
 }
 
-void SendScheduler::enlist(Peer& peer, core::Chain<Peer>& list) {
-  if (!peer.slow.linked()) ++counts_.slow;
-  list.append(peer.slow);
+void SendScheduler::enlist(Peer& peer) {
+  ++counts_.slow;
+  slow_.append(peer.slow);
 }
 
 void SendScheduler::delist(Peer& peer) {
@@ -104,13 +101,6 @@ void SendScheduler::release(Peer& peer) {
   if (!std::exchange(peer.is_held, false)) return;
   --counts_.held;
   peer.asked_bytes = 0;
-}
-
-Peer* SendScheduler::take_overfull() {
-  if (overfull_.empty()) return nullptr;
-  Peer& peer = overfull_.first();
-  delist(peer);
-  return &peer;
 }
 
 void SendScheduler::forget(Peer& peer) {

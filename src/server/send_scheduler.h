@@ -56,8 +56,6 @@ class SendScheduler {
   /// write to.
   std::vector<Peer*> take_continuing();
 
-  /// One for whom more waits than may; null: there is none. It is to be let go.
-  Peer* take_overfull();
   /// Calls `let_go(peer, why)` for each peer that has taken nothing for too long.
   template <class LetGo>
   void judge_slow(base::Instant now, const LetGo& let_go);
@@ -82,7 +80,7 @@ class SendScheduler {
     return limits_.holds(peer.outbox.waiting_bytes(), peer.outbox.own_bytes(), peer.is_held,
                          holdings_.room());
   }
-  void enlist(Peer& peer, core::Chain<Peer>& list);
+  void enlist(Peer& peer);
   void delist(Peer& peer);
 
   World& world_;
@@ -93,7 +91,6 @@ class SendScheduler {
   core::Chain<Peer> dirty_;       ///< something was queued in this turn
   core::Chain<Peer> continuing_;  ///< in the loop's next turn
   core::Chain<Peer> slow_;        ///< something waits for them to take it
-  core::Chain<Peer> overfull_;    ///< by their place in `slow_`: to be let go when the turn ends
   std::size_t dirty_count_ = 0;
   Budget written_;
 };
@@ -107,9 +104,10 @@ void SendScheduler::judge_slow(base::Instant now, const LetGo& let_go) {
     delist(peer);
     const base::Instant since = peer.connection->stalled_since();
     if (since == base::far_future) continue;
-    const core::SlowPeer judged = limits_.judge(now - since, holdings_.room());
+    const bool has_too_much = limits_.is_overfull(peer.outbox.waiting_bytes(), peer.asked_bytes);
+    const core::SlowPeer judged = limits_.judge(now - since, has_too_much, holdings_.room());
     if (judged == core::SlowPeer::may_stay) {
-      enlist(peer, slow_);
+      enlist(peer);
     } else {
       let_go(peer, judged);
     }

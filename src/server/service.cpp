@@ -85,7 +85,7 @@ void Service::continue_turn() {
 void Service::do_backlog() {
   if (!engine_.has_backlog()) return;
   const std::uint64_t before = driver_.work();
-  driver_.apply(core::Continue{});
+  driver_.apply(core::Continue{work_.backlog_work_max()});
   work_.spend(driver_.work() - before);
 }
 
@@ -105,7 +105,7 @@ void Service::end_turn() {
   if (connections_.has_gone()) sessions_may_have_ended_ = true;
   if (std::exchange(sessions_may_have_ended_, false)) continue_stopping();
   sender_.flush();
-  driver_.let_overfull_go();
+  driver_.end_turn();
   connections_.bury();
   if (engine_.has_backlog() || frames_.may_continue_postponed()) world_.wake_soon();
   set_timer();

@@ -38,6 +38,11 @@ class WorkScheduler {
   void wait(Peer& peer);
   /// The next one whose turn it is, and who waits no more; null: nobody's in this turn.
   Peer* take_next();
+  /// How much of what the engine has put off may be done in a turn, so that it cannot take all of
+  /// the next one.
+  std::uint32_t backlog_work_max() const {
+    return static_cast<std::uint32_t>(part_of(limits_.work_per_turn) / 2);
+  }
   bool has_waiting() const { return !units_.empty(); }
 
   /// The peer waits no more.

@@ -8,10 +8,9 @@
 
 namespace muster::core {
 
-/// So many bytes of any frame are stored, whatever the quota says; but less, and nothing of what
-/// brings something to keep, of who has its share.
+/// So many bytes of any frame are stored, whatever the quota says; but nothing of what brings
+/// something to keep, of who has its share.
 inline constexpr std::size_t frame_bytes_always = 8 * 1024;
-inline constexpr std::size_t frame_bytes_always_beyond_share = 2 * 1024;
 /// A frame that frees memory is stored in any case if its body is no longer.
 inline constexpr std::uint32_t freeing_body_bytes_always = 16 * 1024;
 

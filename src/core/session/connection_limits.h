@@ -13,6 +13,7 @@ enum class SlowPeer : std::uint8_t {
   may_stay,
   has_stalled,             ///< for longer than any peer may
   has_stalled_when_short,  ///< for longer than one may while memory is short
+  is_overfull,             ///< more waits for it than may, and it has stalled for a moment
 };
 
 /// What connections may take and how long they may wait. The rim counts bytes and looks at the
@@ -35,8 +36,9 @@ struct ConnectionLimits {
   /// Who takes nothing of its replies for so long is let go.
   Duration stall_time_max{std::chrono::seconds(10)};
   Duration stall_time_when_short_max{std::chrono::milliseconds(500)};
-  /// When a request is postponed, the peer for which most is held makes room if it has taken
-  /// nothing for so long; whoever it is does when the request has waited for the second.
+  /// Who has taken nothing for so long may be let go when more waits for it than may. And when a
+  /// request is postponed, the peer for which most is held makes room if it has taken nothing for
+  /// so long; whoever it is does when the request has waited for the second.
   Duration stall_time_when_full_max{std::chrono::milliseconds(100)};
   Duration postponed_time_max{std::chrono::seconds(1)};
   /// What may wait for a peer that takes nothing, behind the reply that it is being sent and beside
@@ -77,10 +79,11 @@ struct ConnectionLimits {
   bool is_overfull(std::uint64_t waiting_bytes, std::uint64_t asked_bytes) const {
     return waiting_bytes > waiting_bytes_max + asked_bytes;
   }
-  /// Of a peer that has taken nothing for `stalled`; memory is short when there is no room for
-  /// further replies.
-  SlowPeer judge(Duration stalled, const ReplyRoom& room) const {
+  /// Of a peer that has taken nothing for `stalled`, for which more waits than may if it
+  /// `has_too_much`; memory is short when there is no room for further replies.
+  SlowPeer judge(Duration stalled, bool has_too_much, const ReplyRoom& room) const {
     if (stalled >= stall_time_max) return SlowPeer::has_stalled;
+    if (has_too_much && stalled >= stall_time_when_full_max) return SlowPeer::is_overfull;
     const bool is_short = room.is_full();
     if (is_short && stalled >= stall_time_when_short_max) return SlowPeer::has_stalled_when_short;
     return SlowPeer::may_stay;

@@ -27,6 +27,10 @@ class EffectList {
     work_ = 1;
     work_max_ = work_max;
   }
+  /// The event may do fewer.
+  void limit_work(std::uint32_t work_max) {
+    work_max_ = std::min<std::uint64_t>(work_max_, work_max);
+  }
   /// What the event has cost, in steps that do not depend on the machine.
   std::uint64_t work() const { return work_; }
   void spend(std::uint64_t work) { work_ += work; }

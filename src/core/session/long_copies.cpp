@@ -62,10 +62,17 @@ bool LongCopies::hold(SendReply& reply) {
   return true;
 }
 
+/// A copy that nobody else has, either, is not made.
 void LongCopies::forget(ConnectionId connection) {
-  for (Copy& copy : copies_) {
-    std::erase_if(copy.held,
-                  [&](const SendReply& reply) { return reply.connection == connection; });
+  for (auto copy = copies_.begin(); copy != copies_.end();) {
+    const auto next = std::next(copy);
+    const auto count = std::erase_if(
+        copy->held, [&](const SendReply& reply) { return reply.connection == connection; });
+    if (count != 0 && copy->held.empty() && copy->whole.use_count() == 1) {
+      by_payload_.erase(copy->whole.get());
+      copies_.erase(copy);
+    }
+    copy = next;
   }
 }
 

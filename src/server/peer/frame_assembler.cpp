@@ -125,8 +125,8 @@ bool FrameAssembler::grow(std::size_t bytes, std::size_t expected_bytes, Chargin
 
 /// How much of a frame is stored, whatever the quota says.
 std::size_t FrameAssembler::bytes_always(std::size_t frame_bytes, Charging charging) const {
-  if (has_share(frame_bytes)) return core::frame_bytes_always;
-  return charging == Charging::normal ? 0 : core::frame_bytes_always_beyond_share;
+  if (charging != Charging::normal || has_share(frame_bytes)) return core::frame_bytes_always;
+  return 0;
 }
 
 std::span<char> FrameAssembler::room() {
