@@ -62,8 +62,8 @@ TEST_CASE("heartbeats excuse nobody who does not take what waits") {
     for (int count = 0; count < 8; ++count) {  // its socket learns to take several parts at once
       CHECK(slow.call(wire::Get{"large"}).header.code == 0);
     }
-    std::string waits;
-    for (int count = 0; count < 40; ++count) waits += slow.request(wire::Get{key});
+    std::string waits;  // for more than its socket takes by itself, which is up to 36 MiB
+    for (int count = 0; count < 80; ++count) waits += slow.request(wire::Get{key});
     slow.send(waits);
     CHECK(slow.call(wire::Exists{{key}}).header.code == 0);
     std::atomic<bool> is_over{false};
