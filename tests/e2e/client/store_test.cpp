@@ -131,15 +131,15 @@ TEST_CASE("a value longer than a socket takes at once comes back as it was, of e
 TEST_CASE("a client that reads gets all of several long replies at once") {
   auto server = start_server();
   auto store = connect(server);
-  std::vector<std::string> keys;
-  for (int index = 0; index < 20; ++index) keys.push_back("k" + std::to_string(index));
+  std::vector<std::string> large_keys;
+  for (int index = 0; index < 20; ++index) large_keys.push_back("k" + std::to_string(index));
   const std::string value(1'000'000, 'v');
-  for (const std::string& key : keys) must(store.set(key, value));
+  for (const std::string& key : large_keys) must(store.set(key, value));
   std::vector<std::future<bool>> readers;
   for (int count = 0; count < 3; ++count) {
     readers.push_back(std::async(std::launch::async, [&] {
-      const auto values = store.multi_get(keys, 30s);
-      return values.has_value() && values->size() == keys.size() && values->back() == value;
+      const auto values = store.multi_get(large_keys, 30s);
+      return values.has_value() && values->size() == large_keys.size() && values->back() == value;
     }));
   }
   for (std::future<bool>& reader : readers) CHECK(reader.get());
