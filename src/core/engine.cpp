@@ -21,6 +21,10 @@ constexpr int work_per_advance_max = 128;              ///< timers that fire, ke
 constexpr std::uint64_t steps_per_advance_max = 8192;  ///< then the next one goes on
 constexpr int work_per_table_max = 64;  ///< keys of one table, then others have their turn
 
+constexpr std::size_t given_back_bytes_per_step = 8192;
+/// More than an event brings; one that copies more gives as much back as it copies.
+constexpr std::size_t given_back_bytes_min = 16 * given_back_bytes_per_step;
+
 }  // namespace
 
 Engine::Engine(Options options)
@@ -42,8 +46,18 @@ std::vector<Effect>& Engine::apply(const Event& event, Instant now) {
   services_.begin_event(now);
   sessions_.bury();
   std::visit([this](const auto& one) { on(one); }, event);
-  freed_pieces_.note(services_.effects().work());
+  give_memory_back();
   return services_.effects().all();
+}
+
+void Engine::give_memory_back() {
+  freed_pieces_.note(services_.effects().work());
+  FreedMemory& freed = services_.memory().freed;
+  if (freed.empty()) return;
+  EffectList& effects = services_.effects();
+  const std::size_t taken_bytes_max = effects.work() * LongCopies::bytes_per_step;
+  const std::size_t bytes_max = std::max(taken_bytes_max, given_back_bytes_min);
+  effects.spend(freed.give_back(bytes_max) / given_back_bytes_per_step);
 }
 
 void Engine::on(const Advance&) {

@@ -41,7 +41,9 @@ class Engine {
   Instant next_deadline() const;
 
   /// Whether there is work for `Continue`.
-  bool has_backlog() const { return !services_.effects().backlog().empty(); }
+  bool has_backlog() const {
+    return !services_.effects().backlog().empty() || !services_.memory().freed.empty();
+  }
   /// What the last event has cost, in steps that do not depend on the machine.
   std::uint64_t work() const { return services_.effects().work(); }
 
@@ -74,6 +76,9 @@ class Engine {
 
   /// Returns how much was done: one timer, or so many keys.
   int fire(Timer& timer, int work_max);
+
+  /// What events have freed, to the system.
+  void give_memory_back();
 
   // engine_requests.cpp
   std::optional<Error> refusal(const RequestContext& context) const;

@@ -167,7 +167,13 @@ void FrameReader::handle_request(Peer& peer, const wire::Frame& frame,
   if (wire::decode_ids(frame, request_ids_)) {
     driver_.apply(core::Acknowledged{peer.id, &request_ids_});
   }
-  if (!peer.is_gone) driver_.reply_error(peer, frame.header.id, read.error());
+  if (!peer.is_gone) refuse(peer, frame.header, read.error());
+}
+
+void FrameReader::refuse(Peer& peer, const wire::FrameHeader& header, Error why) {
+  why.operation = wire::name_of(static_cast<wire::Operation>(header.code));
+  why.decided_by = "server";
+  driver_.reply_error(peer, header.id, why);
 }
 
 void FrameReader::handle_echo(Peer& peer, const wire::Frame& frame) {
@@ -178,11 +184,7 @@ void FrameReader::handle_echo(Peer& peer, const wire::Frame& frame) {
 
 void FrameReader::handle_unstorable(Peer& peer, const FrameAssembler::Unstorable& frame) {
   driver_.apply(core::Acknowledged{peer.id, &frame.acknowledged});
-  if (peer.is_gone) return;
-  Error error = frame.why;
-  error.operation = wire::name_of(static_cast<wire::Operation>(frame.header.code));
-  error.decided_by = "server";
-  driver_.reply_error(peer, frame.header.id, error);
+  if (!peer.is_gone) refuse(peer, frame.header, frame.why);
 }
 
 /// Ends the connection of a peer that breaks the protocol, and tells it why. Its session has the

@@ -62,6 +62,7 @@ class FrameReader {
   void handle_request(Peer& peer, const wire::Frame& frame, core::ChargedMemory* memory);
   void handle_echo(Peer& peer, const wire::Frame& frame);
   void handle_unstorable(Peer& peer, const FrameAssembler::Unstorable& frame);
+  void refuse(Peer& peer, const wire::FrameHeader& header, Error why);
   void break_off(Peer& peer, const Error& why);
 
   EngineDriver& driver_;

@@ -1,27 +1,14 @@
 #include "core/memory/charged_memory.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <new>
 #include <utility>
 
+#include "core/memory/long_bytes.h"
+
 namespace muster::core {
-
-/// Has taken memory over, with a charge of `charged_bytes` that was made already.
-class ChargedMemory::Block final : public ChargedBytes {
- public:
-  Block(Memory&& memory, std::string_view view, Quota& quota, std::uint64_t charged_bytes)
-      : ChargedBytes(view),
-        memory_(std::move(memory)),
-        quota_(quota),
-        charged_bytes_(charged_bytes) {}
-  ~Block() { quota_.release(charged_bytes_); }
-
- private:
-  Memory memory_;
-  Quota& quota_;
-  std::uint64_t charged_bytes_;
-};
 
 /// Null, or throws, when the system refuses.
 char* ChargedMemory::reallocate(char* memory, std::size_t bytes, Charging charging) {
@@ -40,7 +27,7 @@ bool ChargedMemory::grow(std::size_t size_bytes, std::size_t later_bytes, Chargi
   if (size_bytes > allocated_bytes_) {
     char* grown = nullptr;
     try {
-      grown = reallocate(memory_.get(), std::max(size_bytes, later_bytes), charging);
+      grown = reallocate(memory_, std::max(size_bytes, later_bytes), charging);
     } catch (...) {
       quota_->release(added_bytes);
       throw;
@@ -50,8 +37,7 @@ bool ChargedMemory::grow(std::size_t size_bytes, std::size_t later_bytes, Chargi
       quota_->set_short(true);
       return false;
     }
-    static_cast<void>(memory_.release());
-    memory_.reset(grown);
+    memory_ = grown;
     allocated_bytes_ = std::max(size_bytes, later_bytes);
   }
   size_bytes_ = size_bytes;
@@ -67,9 +53,10 @@ void ChargedMemory::charge_to(Quota& quota) {
 }
 
 void ChargedMemory::release() {
-  if (size_bytes_ != 0) quota_->release(std::exchange(size_bytes_, 0));
-  memory_.reset();
-  allocated_bytes_ = 0;
+  if (memory_ == nullptr) return;
+  quota_->release(size_bytes_);
+  quota_->give_back(std::exchange(memory_, nullptr), size_bytes_);
+  size_bytes_ = allocated_bytes_ = 0;
 }
 
 bool ChargedMemory::has(std::string_view bytes) const {
@@ -90,7 +77,8 @@ Payload ChargedMemory::take_over(Quota& quota, std::string_view bytes, Charging 
     return nullptr;
   }
   try {
-    Payload taken = std::make_shared<const Block>(std::move(memory_), bytes, quota, charged_bytes);
+    Payload taken = std::make_shared<const LongBytes>(quota, memory_, allocated_bytes_, bytes);
+    memory_ = nullptr;
     size_bytes_ = allocated_bytes_ = 0;
     return taken;
   } catch (const std::bad_alloc&) {

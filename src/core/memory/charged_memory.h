@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
-#include <memory>
 #include <string_view>
 
 #include "core/memory/payload.h"
@@ -23,8 +21,8 @@ class ChargedMemory {
   /// From now on it is charged to another quota, all of it.
   void charge_to(Quota& quota);
 
-  char* begin() { return memory_.get(); }
-  const char* begin() const { return memory_.get(); }
+  char* begin() { return memory_; }
+  const char* begin() const { return memory_; }
   /// That may be used, and are charged.
   std::size_t size_bytes() const { return size_bytes_; }
 
@@ -35,7 +33,7 @@ class ChargedMemory {
   bool grow(std::size_t size_bytes, std::size_t later_bytes, Charging charging);
   void release();
 
-  std::string_view all() const { return {memory_.get(), size_bytes_}; }
+  std::string_view all() const { return {memory_, size_bytes_}; }
   /// Whether `bytes` lie in it.
   bool has(std::string_view bytes) const;
   /// Whether little of it is not `bytes`.
@@ -45,16 +43,10 @@ class ChargedMemory {
   Payload take_over(Quota& quota, std::string_view bytes, Charging charging);
 
  private:
-  struct Free {
-    void operator()(char* memory) const { std::free(memory); }
-  };
-  using Memory = std::unique_ptr<char, Free>;
-  class Block;
-
   static char* reallocate(char* memory, std::size_t bytes, Charging charging);
 
-  Quota* quota_;  ///< used only while something is charged
-  Memory memory_;
+  Quota* quota_;            ///< used only while something is charged
+  char* memory_ = nullptr;  ///< of std::malloc's
   std::size_t size_bytes_ = 0;
   std::size_t allocated_bytes_ = 0;
 };

@@ -1,8 +1,11 @@
 #include "core/memory/payload.h"
 
+#include <cstdlib>
 #include <new>
 #include <type_traits>
 #include <utility>
+
+#include "core/memory/long_bytes.h"
 
 namespace muster::core {
 
@@ -48,6 +51,20 @@ BlankPayload in_one_piece(Quota& quota, std::size_t bytes, std::uint64_t charged
   return {Payload(memory, header), begin};
 }
 
+/// What views them, and the bytes in memory of their own.
+BlankPayload in_two_pieces(Quota& quota, std::size_t bytes) {
+  char* const memory = static_cast<char*>(std::malloc(bytes));
+  if (memory == nullptr) throw std::bad_alloc();
+  try {
+    return {
+        std::make_shared<const LongBytes>(quota, memory, bytes, std::string_view(memory, bytes)),
+        memory};
+  } catch (...) {
+    std::free(memory);
+    throw;
+  }
+}
+
 /// Bytes in a string.
 class ChargedString final : public ChargedBytes {
  public:
@@ -72,6 +89,7 @@ BlankPayload make_blank_payload(Quota& quota, std::size_t bytes, Charging chargi
   const std::uint64_t charged_bytes = bytes + payload_overhead_bytes;
   if (!quota.charge(charged_bytes, charging)) return {};
   try {
+    if (bytes >= FreedMemory::long_bytes_min) return in_two_pieces(quota, bytes);
     return in_one_piece(quota, bytes, charged_bytes);
   } catch (const std::bad_alloc&) {
     quota.release(charged_bytes);

@@ -34,7 +34,8 @@ struct BlankPayload {
   char* bytes = nullptr;
 };
 
-// One allocation each. Null when the quota refuses, or the system; the quota is short then.
+// One allocation each, two if it is long. Null when the quota refuses, or the system; the quota is
+// short then.
 BlankPayload make_blank_payload(Quota& quota, std::size_t bytes, Charging charging);
 Payload make_payload(Quota& quota, std::string_view bytes, Charging charging = Charging::normal);
 /// Of the two one after the other.

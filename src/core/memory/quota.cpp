@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdlib>
 
 namespace muster::core {
 
@@ -27,19 +28,22 @@ std::uint64_t Quota::part_of(std::uint64_t bytes) const {
   return bytes / std::max(sharers_count_, std::uint32_t{1});
 }
 
-/// Where little is left, and others want it too: the one of this and its unit that would pass its
-/// share. Null: neither.
-const Quota* Quota::over_its_share(std::uint64_t bytes) const {
-  if (beside_ == nullptr) return nullptr;
+/// Where little is left, and others want it too: the share of the unit, or of this, that `bytes`
+/// more would pass.
+std::optional<QuotaRefusal> Quota::passed_share(std::uint64_t bytes) const {
+  if (beside_ == nullptr) return {};
   const Quota& all = root();
-  if (all.used_bytes_ + bytes <= all.limit_bytes_ - all.reserve_bytes()) return nullptr;
-  const std::uint64_t share_bytes = all.part_of(all.limit_bytes_);
-  if (all.is_shared() && beside_->used_bytes_ + bytes > share_bytes) return beside_;
-  if (!beside_->is_shared()) return nullptr;
-  return used_bytes_ + bytes > beside_->part_of(share_bytes) ? this : nullptr;
+  if (all.used_bytes_ + bytes <= all.limit_bytes_ - all.reserve_bytes()) return {};
+  const std::uint64_t of_unit_bytes = all.part_of(all.limit_bytes_);
+  if (all.is_shared() && beside_->used_bytes_ + bytes > of_unit_bytes) {
+    return QuotaRefusal{*beside_, of_unit_bytes, true};
+  }
+  const std::uint64_t of_this_bytes = beside_->part_of(of_unit_bytes);
+  if (!beside_->is_shared() || used_bytes_ + bytes <= of_this_bytes) return {};
+  return QuotaRefusal{*this, of_this_bytes, true};
 }
 
-bool Quota::is_within_share(std::uint64_t bytes) const {
+bool Quota::is_assured(std::uint64_t bytes) const {
   if (beside_ == nullptr) return false;
   const Quota& all = root();
   return all.is_shared() && all.has_room(bytes) &&
@@ -65,7 +69,7 @@ bool Quota::charge(std::uint64_t bytes) {
   for (const Quota* quota = this; quota != nullptr; quota = quota->parent_) {
     if (!quota->has_room(bytes)) return false;
   }
-  if (over_its_share(bytes) != nullptr) return false;
+  if (!has_share(bytes)) return false;
   add(bytes);
   return true;
 }
@@ -75,7 +79,7 @@ bool Quota::charge(std::uint64_t bytes) {
 std::uint64_t Quota::of_reserve(std::uint64_t bytes) const {
   const Quota& all = root();
   if (all.used_bytes_ + bytes <= all.limit_bytes_ - all.reserve_bytes()) return 0;
-  const std::uint64_t kept_bytes = over_its_share(bytes) != nullptr ? all.reserve_bytes() : 0;
+  const std::uint64_t kept_bytes = !has_share(bytes) ? all.reserve_bytes() : 0;
   const std::uint64_t after_bytes = all.used_bytes_ + bytes + kept_bytes;
   return after_bytes > all.limit_bytes_ ? std::min(bytes, after_bytes - all.limit_bytes_) : 0;
 }
@@ -86,9 +90,8 @@ bool Quota::has_part_of_reserve(std::uint64_t bytes) const {
   if (wanted_bytes == 0) return true;
   const Quota& all = root();
   // What units above their share have of it below the limit is nothing to those that are not.
-  const std::uint64_t taken_bytes =
-      std::max(all.used_reserve_bytes(),
-               over_its_share(bytes) != nullptr ? all.from_reserve_bytes_ : std::uint64_t{0});
+  const std::uint64_t taken_bytes = std::max(
+      all.used_reserve_bytes(), !has_share(bytes) ? all.from_reserve_bytes_ : std::uint64_t{0});
   const std::uint64_t free_bytes = all.reserve_bytes() - std::min(taken_bytes, all.reserve_bytes());
   if (beside_->from_reserve_bytes_ + wanted_bytes > free_bytes) return false;
   return from_reserve_bytes_ + wanted_bytes <= free_bytes - beside_->from_reserve_bytes_;
@@ -121,13 +124,10 @@ void Quota::add(std::uint64_t bytes) {
 void Quota::charge_always(std::uint64_t bytes) {
   const std::uint64_t given_bytes = beside_ != nullptr ? of_reserve(bytes) : 0;
   add(bytes);
-  if (given_bytes != 0) give_of_reserve(given_bytes);
-}
-
-void Quota::give_of_reserve(std::uint64_t bytes) {
-  from_reserve_bytes_ += bytes;
-  beside_->from_reserve_bytes_ += bytes;
-  root().from_reserve_bytes_ += bytes;
+  if (given_bytes == 0) return;
+  from_reserve_bytes_ += given_bytes;
+  beside_->from_reserve_bytes_ += given_bytes;
+  root().from_reserve_bytes_ += given_bytes;
 }
 
 bool Quota::charge(std::uint64_t bytes, Charging charging) {
@@ -150,15 +150,31 @@ void Quota::release(std::uint64_t bytes) {
   root().from_reserve_bytes_ -= paid_bytes;
 }
 
-const Quota& Quota::refusing(std::uint64_t bytes) const {
-  const Quota* quota = this;
-  while (quota->parent_ != nullptr && quota->has_room(bytes)) quota = quota->parent_;
-  if (!quota->has_room(bytes)) return *quota;
-  const Quota* const sharer = over_its_share(bytes);
-  return sharer != nullptr ? *sharer : *quota;
+/// A limit that is no lower than the root's is not what has to be raised.
+QuotaRefusal Quota::refusing(std::uint64_t bytes) const {
+  const Quota& all = root();
+  for (const Quota* quota = this; quota != &all; quota = quota->parent_) {
+    const bool is_lower = quota->limit_bytes_ < all.limit_bytes_;
+    if (is_lower && !quota->has_room(bytes)) return {*quota, quota->limit_bytes_, false};
+  }
+  if (all.has_room(bytes)) {
+    if (const auto share = passed_share(bytes)) return *share;
+  }
+  return {all, all.limit_bytes_, false};
 }
 
-void Quota::set_short(bool is_short) { root().is_short_ = is_short; }
+void Quota::give_back(char* memory, std::size_t bytes) {
+  FreedMemory* const freed = root().freed_memory_;
+  if (freed == nullptr || bytes < FreedMemory::long_bytes_min) return std::free(memory);
+  freed->add(memory, bytes);
+}
+
+/// What was not given back yet is needed now.
+void Quota::set_short(bool is_short) {
+  Quota& all = root();
+  all.is_short_ = is_short;
+  if (is_short && all.freed_memory_ != nullptr) all.freed_memory_->give_back(SIZE_MAX);
+}
 
 bool Quota::is_short() const { return root().is_short_; }
 

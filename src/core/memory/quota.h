@@ -1,11 +1,24 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+
+#include "core/memory/freed_memory.h"
 
 namespace muster::core {
 
 /// How far past its limit a quota goes, see there.
 enum class Charging : std::uint8_t { normal, reserve, always };
+
+class Quota;
+
+/// The quota that refuses, and what it may have.
+struct QuotaRefusal {
+  const Quota& quota;
+  std::uint64_t bytes_max;
+  bool is_share;  ///< no limit, but less, because others want it too
+};
 
 /// Counts bytes against a limit, and against those of others: of a parent, which has all bytes of
 /// several quotas, and of one that stands beside it. Charged where memory is taken, released where
@@ -39,10 +52,14 @@ class Quota {
   bool charge(std::uint64_t bytes, Charging charging);
   /// Whether `bytes` more would not pass the share of the unit, or of the account. There are shares
   /// only where little is left.
-  bool has_share(std::uint64_t bytes) const { return over_its_share(bytes) == nullptr; }
+  bool has_share(std::uint64_t bytes) const { return !passed_share(bytes).has_value(); }
   /// Whether there are several units, and `bytes` more are there for this one, whatever others do.
-  bool is_within_share(std::uint64_t bytes) const;
+  bool is_assured(std::uint64_t bytes) const;
   void release(std::uint64_t bytes);
+  /// Frees memory of std::malloc's, also null. Long memory goes to the root's `FreedMemory`.
+  ///
+  /// bytes  that were used of it
+  void give_back(char* memory, std::size_t bytes);
   /// Whether `charge` would refuse even nothing.
   bool is_passed() const {
     if (is_short_ || used_bytes_ > limit_bytes_) return true;
@@ -62,11 +79,15 @@ class Quota {
   std::uint64_t used_reserve_bytes() const {
     return used_bytes_ > limit_bytes_ ? used_bytes_ - limit_bytes_ : 0;
   }
-  /// This or the other whose limit, or share, refuses `bytes` more.
-  const Quota& refusing(std::uint64_t bytes) const;
+  /// Who of this and the others refuses `bytes` more.
+  QuotaRefusal refusing(std::uint64_t bytes) const;
   /// The one that has all bytes.
   const Quota& root() const;
   Quota& root();
+
+  /// Of the root: where long memory is given back in pieces; it outlives the quota. None: as a
+  /// whole.
+  void set_freed_memory(FreedMemory& freed) { freed_memory_ = &freed; }
 
   /// Of the server: a unit has come or gone. Of a unit: an account.
   void add_sharer() { ++sharers_count_; }
@@ -80,17 +101,17 @@ class Quota {
  private:
   bool has_room(std::uint64_t bytes) const;
   bool is_plenty(std::uint64_t bytes) const;
-  const Quota* over_its_share(std::uint64_t bytes) const;
+  std::optional<QuotaRefusal> passed_share(std::uint64_t bytes) const;
   bool has_part_of_reserve(std::uint64_t bytes) const;
   std::uint64_t of_reserve(std::uint64_t bytes) const;
   void add(std::uint64_t bytes);
   std::uint64_t part_of(std::uint64_t bytes) const;
-  void give_of_reserve(std::uint64_t bytes);
 
   std::uint64_t used_bytes_ = 0;
   std::uint64_t limit_bytes_;
   Quota* parent_;
   Quota* beside_;
+  FreedMemory* freed_memory_ = nullptr;  ///< of the root
   /// Of the root's reserve; what is released pays it back. Of the root: what units have of it.
   std::uint64_t from_reserve_bytes_ = 0;
   std::uint32_t sharers_count_ = 0;

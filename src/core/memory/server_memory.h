@@ -71,8 +71,11 @@ class ReplyRoom {
 /// All memory of the server, and what of it is a reply's, until it has left: one that is made for
 /// one reader, or what the rim has copied.
 struct ServerMemory {
-  explicit ServerMemory(std::uint64_t limit_bytes) : all(limit_bytes) {}
+  explicit ServerMemory(std::uint64_t limit_bytes) : all(limit_bytes) {
+    all.set_freed_memory(freed);
+  }
 
+  FreedMemory freed;
   Quota all;
   Quota replies{UINT64_MAX, &all};
   ReplyRoom room{all, replies};

@@ -41,25 +41,17 @@ Error memory_exhausted(const Quota& quota, std::uint64_t bytes) {
   if (quota.is_short()) {
     return failure(ErrorCode::resource_exhausted, std::string(out_of_system_memory));
   }
-  const Quota& refusing = quota.refusing(bytes);
-  const std::string bytes_more = std::to_string(bytes) + " more bytes would pass ";
-  if (&refusing == &quota.root()) {
-    return exhausted(bytes_more +
-                         "the limit memory_bytes_max; remove keys, or start the server "
-                         "with a higher one",
-                     refusing.used_bytes(), refusing.limit_bytes());
+  const QuotaRefusal refusal = quota.refusing(bytes);
+  std::string what = std::to_string(bytes) + " more bytes would pass ";
+  if (refusal.is_share) {
+    what += "this client's share: memory_bytes_max is nearly reached, and others have less";
+  } else if (&refusal.quota == &quota.root()) {
+    what += "the limit memory_bytes_max";
+  } else {
+    what += "the limit namespace_memory_bytes_max";
   }
-  if (refusing.limit_bytes() != UINT64_MAX) {
-    return exhausted(bytes_more +
-                         "the limit namespace_memory_bytes_max; remove keys, or start the "
-                         "server with a higher one",
-                     refusing.used_bytes(), refusing.limit_bytes());
-  }
-  return exhausted(bytes_more +
-                       "this client's share: memory_bytes_max is nearly reached, and "
-                       "others have less; remove keys, or start the server with a higher "
-                       "limit",
-                   refusing.used_bytes(), quota.root().limit_bytes());
+  return exhausted(what + "; remove keys, or start the server with a higher limit",
+                   refusal.quota.used_bytes(), refusal.bytes_max);
 }
 
 }  // namespace muster::core

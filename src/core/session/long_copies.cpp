@@ -4,21 +4,16 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/memory/long_bytes.h"
+
 namespace muster::core {
 
 /// Bytes that come one after the other.
-class LongCopies::Growing final : public ChargedBytes {
+class LongCopies::Growing final : public LongBytes {
  public:
   /// Takes over a charge of `charged_bytes` that was made already; what is more is charged later.
   Growing(Quota& quota, char* memory, std::size_t size, std::uint64_t charged_bytes)
-      : ChargedBytes({memory, size}),
-        quota_(quota),
-        memory_(memory),
-        charged_bytes_(charged_bytes) {}
-  ~Growing() {
-    quota_.release(charged_bytes_);
-    std::free(memory_);
-  }
+      : LongBytes(quota, memory, size, {memory, size}, charged_bytes) {}
 
   void append(std::string_view bytes) {
     bytes.copy(memory_ + filled_bytes_, bytes.size());
@@ -30,10 +25,7 @@ class LongCopies::Growing final : public ChargedBytes {
   }
 
  private:
-  Quota& quota_;
-  char* memory_;
   std::size_t filled_bytes_ = 0;
-  std::uint64_t charged_bytes_;
 };
 
 Payload LongCopies::begin(Quota& quota, std::vector<CopyPart> parts, Charging charging) {

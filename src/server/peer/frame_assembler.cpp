@@ -60,8 +60,8 @@ Result<FrameAssembler::Next> FrameAssembler::cut_stored() {
       cut_bytes_ = frame_header_bytes + (*frame)->body.size();
       return Next(**frame);
     }
-    if (given_.empty()) return Next(Incomplete{});
     if (stored().size() < frame_header_bytes) {
+      if (given_.empty()) return Next(Incomplete{});
       store(frame_header_bytes - stored().size(), first_bytes, Charging::always);
       continue;
     }
@@ -71,6 +71,7 @@ Result<FrameAssembler::Next> FrameAssembler::cut_stored() {
     if (header.type != wire::FrameType::request && charging == Charging::normal) {
       return too_long(header);
     }
+    if (given_.empty()) return Next(Incomplete{});
     if (store(frame_bytes - stored().size(), frame_bytes, charging)) continue;
     if (header.type != wire::FrameType::request) return no_room(header);
     return Next(skip(header));

@@ -42,7 +42,7 @@ class FrameAssembler {
 
   /// Whether who is charged has a part of what is left for so many bytes more.
   bool has_share(std::uint64_t bytes) const { return quota_->has_share(bytes); }
-  bool is_within_share(std::uint64_t bytes) const { return quota_->is_within_share(bytes); }
+  bool is_assured(std::uint64_t bytes) const { return quota_->is_assured(bytes); }
   /// From now on what is stored is charged to another quota, which outlives what is stored.
   void charge_to(core::Quota& quota) {
     quota_ = &quota;

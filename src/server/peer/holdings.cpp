@@ -44,29 +44,35 @@ void Holdings::forget(Peer& peer) {
   postpone_no_more(peer);
 }
 
-/// To who has less than its share all that is asked for; else a small part of what is free, so that
-/// many who send at once leave something; nothing of it to who has its share: of that one little is
-/// read at once, and what is too much of it is refused when it has come. Who is alone is read on in
-/// any case: nobody could make room for it.
+/// All that is asked for, of who is assured of it; else a small part of what is free, so that many
+/// who send at once leave something. Of who has its share little is read at once, and what is too
+/// much of it is refused when it has come.
 std::uint64_t Holdings::readable_bytes(const Peer& peer, std::uint64_t bytes) const {
-  if (peer.frames.is_within_share(bytes)) return bytes;
+  if (peer.frames.is_assured(bytes)) return bytes;
   const bool has_share = peer.frames.has_share(bytes);
   const std::uint64_t part_bytes = has_share ? room_.free_bytes(frames_bytes_) / 16 : 0;
   if (part_bytes >= bytes) return bytes;
   const std::uint64_t skipped_bytes = peer.frames.skipped_bytes();
   if (skipped_bytes >= core::frame_read_bytes_min) return std::min(skipped_bytes, bytes);
-  const std::uint64_t stored_bytes = waiting_frames_bytes(peer);
-  const bool is_upload =
-      !waits(peer) && (!has_share || (stored_bytes == 0 && !peer.frames.empty()));
-  const bool is_alone = room_.is_empty() && frames_bytes_ == peer.stored_bytes;
-  const auto has_room = [&](std::uint64_t more_bytes) {
-    return is_upload || is_alone || stored_bytes + more_bytes <= core::frame_bytes_allowed ||
-           stored_bytes + more_bytes <= 8 * part_bytes;
-  };
   const std::uint64_t less_bytes =
       std::min(std::max(part_bytes, core::frame_read_bytes_min), bytes);
-  if (has_room(less_bytes)) return less_bytes;
-  return has_room(core::frame_read_bytes_min) ? core::frame_read_bytes_min : 0;
+  if (is_read_on(peer, has_share) || may_wait(peer, less_bytes, part_bytes)) return less_bytes;
+  return may_wait(peer, core::frame_read_bytes_min, part_bytes) ? core::frame_read_bytes_min : 0;
+}
+
+/// Whether it is read although there is no room: what comes is refused and does not wait, or nobody
+/// else could make room for it.
+bool Holdings::is_read_on(const Peer& peer, bool has_share) const {
+  const bool has_begun_long_frame = waiting_frames_bytes(peer) == 0 && !peer.frames.empty();
+  if (!waits(peer) && (!has_share || has_begun_long_frame)) return true;
+  return room_.is_empty() && frames_bytes_ == peer.stored_bytes;
+}
+
+/// Whether so many bytes more may wait, if each has `part_bytes` of what is free.
+bool Holdings::may_wait(const Peer& peer, std::uint64_t more_bytes, std::uint64_t part_bytes) {
+  const std::uint64_t bytes_max =
+      std::max<std::uint64_t>(core::frame_bytes_allowed, 8 * part_bytes);
+  return waiting_frames_bytes(peer) + more_bytes <= bytes_max;
 }
 
 void Holdings::postpone(Peer& peer, std::uint64_t bytes, base::Instant now) {

@@ -72,6 +72,8 @@ class Holdings {
  private:
   static bool waits(const Peer& peer);
   static std::uint64_t waiting_frames_bytes(const Peer& peer);
+  static bool may_wait(const Peer& peer, std::uint64_t more_bytes, std::uint64_t part_bytes);
+  bool is_read_on(const Peer& peer, bool has_share) const;
 
   const core::ReplyRoom& room_;
   core::RimCounts& counts_;

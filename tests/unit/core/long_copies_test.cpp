@@ -39,7 +39,7 @@ struct LongRound : GroupDriver {
   /// One piece.
   void go_on() {
     apply_alone(core::Continue{});
-    CHECK(engine.work() <= work_max + 1);
+    CHECK(engine.work() <= 2 * (work_max + 1));  // what it copied it may give back as well
   }
   int go_on_to_the_end() {
     int pieces = 0;

@@ -29,8 +29,19 @@ TEST_CASE("a charge counts against the parent too, whose limit refuses as well")
   CHECK_FALSE(two.charge(40));
   CHECK(server.used_bytes() == 70);
   CHECK(two.used_bytes() == 0);
-  CHECK(&two.refusing(40) == &server);
-  CHECK(&two.refusing(90) == &two);
+  CHECK(&two.refusing(40).quota == &server);
+  CHECK(&two.refusing(90).quota == &two);
+}
+
+TEST_CASE(
+    "of two limits that are passed the one that is lower than the server's has to be raised") {
+  Quota server(100);
+  Quota unlimited(100, &server);
+  Quota lower(90, &server);
+  CHECK(lower.charge(50));
+  CHECK(unlimited.charge(50));
+  CHECK(&unlimited.refusing(60).quota == &server);
+  CHECK(&lower.refusing(60).quota == &lower);
 }
 
 TEST_CASE("the reserve is an eighth of the limit") {
@@ -72,10 +83,11 @@ TEST_CASE("of two units the one above its share leaves the last eighth to the ot
   quotas.server.add_sharer();
   CHECK(quotas.one.charge(7000));
   CHECK_FALSE(quotas.one.charge(1));
-  CHECK(&quotas.one.refusing(1) == &quotas.one_unit);
+  CHECK(&quotas.one.refusing(1).quota == &quotas.one_unit);
+  CHECK(quotas.one.refusing(1).bytes_max == 4000);
   CHECK(quotas.other.charge(1000));
   CHECK_FALSE(quotas.other.charge(1));
-  CHECK(&quotas.other.refusing(1) == &quotas.server);
+  CHECK(&quotas.other.refusing(1).quota == &quotas.server);
 }
 
 TEST_CASE("the accounts of a unit share what it may have") {
@@ -86,7 +98,8 @@ TEST_CASE("the accounts of a unit share what it may have") {
   quotas.one_unit.add_sharer();
   CHECK(quotas.one.charge(7000));
   CHECK_FALSE(quotas.one.charge(1));
-  CHECK(&quotas.one.refusing(1) == &quotas.one);
+  CHECK(&quotas.one.refusing(1).quota == &quotas.one);
+  CHECK(quotas.one.refusing(1).bytes_max == 4000);
   CHECK(second.charge(1000));
 }
 
