@@ -15,7 +15,7 @@ Epoch::Epoch(EngineServices& its_services, Account& its_account, Objects& object
     : services(its_services),
       account(its_account),
       roster(its_services, group_name, number),
-      shelf(its_services, account.quota, objects, expiry, roster.group, number, data_expiration),
+      shelf(its_services, account.quota, objects, expiry, roster),
       rounds(its_services, account.quota, roster, shelf),
       streams(its_services, account.quota, roster, shelf),
       tallied_(its_services.held().epochs) {
@@ -58,7 +58,7 @@ void Epoch::lose(Member& member, LossCause cause) {
   if (roster.lost.size() == 1) {  // from then on nothing new waits
     const Failure failure = roster.loss(account.quota);
     rounds.break_off(failure);
-    streams.close(failure);
+    streams.ends.close(failure);
   }
   rounds.member_gone(member);
   tell_of_one_more(roster.lost.size());
@@ -72,7 +72,7 @@ void Epoch::leave(Member& member) {
   member.unlink();
 
   if (rounds.undecided() != nullptr) rounds.decide_failed(roster.leave_error());
-  streams.member_left(member);
+  streams.ends.member_left(member);
   rounds.member_gone(member);
   // In a broken epoch nobody waits for anybody any more.
   if (!roster.broken()) tell_of_one_more(roster.left.size());
@@ -82,7 +82,7 @@ void Epoch::close() {
   const Failure over = make_failure(
       account.quota, roster.error(ErrorCode::stale_epoch, "the group has formed anew"));
   rounds.close(over);
-  streams.close(over);
+  streams.ends.close(over);
   telling.disarm();
   abandoned.disarm();
 }

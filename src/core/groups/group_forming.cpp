@@ -117,7 +117,7 @@ void Group::let_go(Epoch& old) {
   old.close();
   old.group = nullptr;
   state_.over.push_back(old.roster.epoch);
-  if (const std::uint64_t dropped = old.streams.dropped_count(); dropped != 0) {
+  if (const std::uint64_t dropped = old.streams.ends.dropped_count(); dropped != 0) {
     state_.services.effects().log(
         LogLevel::info, "group " + quoted(name_) + " epoch " + std::to_string(old.roster.epoch) +
                             ": " + std::to_string(dropped) + " undelivered objects were dropped");

@@ -62,6 +62,8 @@ class Groups {
   static void fired(Timer& timer);
 
   std::size_t size() const { return state_.groups.size(); }
+  /// Whether not even an epoch is left that ends in pieces.
+  bool is_empty() const { return state_.groups.empty() && state_.ended.empty(); }
 
  private:
   /// Who a request comes from, in its epoch. None: the request has failed.

@@ -7,6 +7,27 @@
 
 namespace muster::core {
 
+/// What can be done in this event is.
+void EndedEpochs::add(std::unique_ptr<Epoch> epoch) {
+  const bool is_first = epochs_.empty();
+  epochs_.push_back(std::move(epoch));
+  const int work_max = is_first ? effects_.work_left() : 0;
+  if (work(work_max) == work_max) effects_.backlog().add(*this);
+}
+
+int EndedEpochs::work(int work_max) {
+  int done = 0;
+  while (done < work_max && !epochs_.empty()) {
+    const int left = work_max - done;
+    const int forgotten = epochs_.front()->streams.forget(left);
+    done += forgotten;
+    if (forgotten == left) break;
+    epochs_.pop_front();
+    ++done;
+  }
+  return done;
+}
+
 void GroupsState::touch(Group& group) {
   if (std::exchange(group.dirty, true)) return;
   dirty.push_back(&group);
@@ -23,7 +44,9 @@ void GroupsState::work() {
   for (const std::uint64_t number : std::exchange(over, {})) {
     const auto epoch = epochs.find(number);
     if (epoch == epochs.end() || epoch->second->group != nullptr) continue;
-    if (epoch->second->roster.reference_count == 0) epochs.erase(epoch);
+    if (epoch->second->roster.reference_count != 0) continue;
+    ended.add(std::move(epoch->second));
+    epochs.erase(epoch);
   }
 }
 

@@ -13,10 +13,24 @@
 
 namespace muster::core {
 
+/// Epochs that nobody refers to any more. What their streams have left goes in pieces.
+class EndedEpochs final : public Backlog::Job {
+ public:
+  explicit EndedEpochs(EffectList& effects) : effects_(effects) {}
+
+  bool empty() const { return epochs_.empty(); }
+  void add(std::unique_ptr<Epoch> epoch);
+  int work(int work_max) override;
+
+ private:
+  EffectList& effects_;
+  std::deque<std::unique_ptr<Epoch>> epochs_;
+};
+
 /// All groups of one namespace, and what they share.
 struct GroupsState {
   GroupsState(EngineServices& its_services, const Accounts& its_accounts)
-      : services(its_services), accounts(its_accounts) {}
+      : services(its_services), accounts(its_accounts), ended(its_services.effects()) {}
   GroupsState(const GroupsState&) = delete;
   GroupsState& operator=(const GroupsState&) = delete;
 
@@ -30,6 +44,7 @@ struct GroupsState {
   const Accounts& accounts;
   Objects objects;
   std::unordered_map<std::uint64_t, std::unique_ptr<Epoch>> epochs;
+  EndedEpochs ended;
   Claimants claimants;
   std::map<std::string, std::unique_ptr<Group>, std::less<>> groups;
   std::deque<Group*> dirty;

@@ -52,8 +52,9 @@ void Objects::list(EngineServices& services, const RequestContext& context,
     const Object* object = slots_.at(index);
     if (object == nullptr) continue;
     const Shelf& shelf = object->shelf;
-    std::string name = "group/" + std::string(shelf.group_) + "/epoch/" +
-                       std::to_string(shelf.epoch_) + "/" + path_of(object->place);
+    if (shelf.is_dropped(*object)) continue;
+    std::string name = "group/" + shelf.roster_.group + "/epoch/" +
+                       std::to_string(shelf.roster_.epoch) + "/" + path_of(object->place);
     if (!std::string_view(name).starts_with(request.prefix)) continue;
     wire::ListEntry entry;
     entry.name = names.emplace_back(std::move(name));
@@ -81,12 +82,24 @@ Object& Shelf::put(const ObjectPlace& place, std::uint32_t codec, Payload value,
   Object& object = objects_.slots_.emplace(*this, place, codec, std::move(value), std::move(record),
                                            services_.now());
   ++services_.held().objects;
+  const auto* const in_stream = std::get_if<StreamPlace>(&place);
+  if (in_stream != nullptr) ++roster_.members[in_stream->destination].incoming_objects_count;
   return object;
 }
 
+bool Shelf::is_dropped(const Object& object) const {
+  const auto* const place = std::get_if<StreamPlace>(&object.place);
+  if (place == nullptr) return false;
+  return !has_streams_ || !roster_.members[place->destination].live();
+}
+
 void Shelf::remove(Object& object) {
+  const auto* const place = std::get_if<StreamPlace>(&object.place);
+  if (!is_dropped(object)) {
+    --services_.held().objects;
+    if (place != nullptr) --roster_.members[place->destination].incoming_objects_count;
+  }
   objects_.slots_.erase(object.slot);
-  --services_.held().objects;
 }
 
 void Shelf::let_age(Object& object) {
@@ -107,9 +120,10 @@ void Shelf::rearm() {
 }
 
 Instant Shelf::expires(const Object& object) const {
+  const Duration expiration = roster_.data_expiration;
   const bool never =
-      expiration_ == Duration::zero() || expiration_ >= base::far_future - object.stored;
-  return never ? base::far_future : object.stored + expiration_;
+      expiration == Duration::zero() || expiration >= base::far_future - object.stored;
+  return never ? base::far_future : object.stored + expiration;
 }
 
 }  // namespace muster::core

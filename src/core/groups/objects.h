@@ -4,6 +4,7 @@
 #include <string_view>
 #include <variant>
 
+#include "core/groups/roster.h"
 #include "core/memory/chain.h"
 #include "core/memory/held_bytes.h"
 #include "core/memory/slab.h"
@@ -66,15 +67,8 @@ class Objects {
 class Shelf {
  public:
   /// `timer` belongs to the epoch; it is armed for the oldest object.
-  Shelf(EngineServices& services, Quota& quota, Objects& objects, Timer& timer,
-        std::string_view group, std::uint64_t epoch, Duration expiration)
-      : services_(services),
-        quota_(quota),
-        objects_(objects),
-        timer_(timer),
-        group_(group),
-        epoch_(epoch),
-        expiration_(expiration) {}
+  Shelf(EngineServices& services, Quota& quota, Objects& objects, Timer& timer, Roster& roster)
+      : services_(services), quota_(quota), objects_(objects), timer_(timer), roster_(roster) {}
   Shelf(const Shelf&) = delete;
   Shelf& operator=(const Shelf&) = delete;
 
@@ -85,6 +79,13 @@ class Shelf {
     return put(place, codec, std::move(value), HeldBytes());
   }
   void remove(Object& object);
+  /// From now on its streams have no objects: those that are there are not counted or listed any
+  /// more. They go when they are removed.
+  void close_streams() { has_streams_ = false; }
+  /// Whether the object is of a stream that is closed, or to a member that has gone.
+  bool is_dropped(const Object& object) const;
+  /// So many objects are dropped from now on.
+  void has_dropped(std::uint64_t count) { services_.held().objects -= count; }
 
   /// From now on the object can expire.
   void let_age(Object& object);
@@ -93,7 +94,6 @@ class Shelf {
   /// After the timer has fired and `expired()` is null.
   void rearm();
 
-  const Chain<Object>& by_age() const { return by_age_; }
   EffectList& effects() { return services_.effects(); }
   Quota& quota() { return quota_; }
 
@@ -106,9 +106,8 @@ class Shelf {
   Quota& quota_;
   Objects& objects_;
   Timer& timer_;
-  std::string_view group_;
-  std::uint64_t epoch_;
-  Duration expiration_;  ///< zero: never
+  Roster& roster_;
+  bool has_streams_ = true;
   Chain<Object> by_age_;
 };
 

@@ -136,6 +136,12 @@ Error Roster::leave_error() const {
   return left_error;
 }
 
+Error Roster::leave_error(const Member& member) const {
+  Error left_error = error(ErrorCode::rank_left, "");
+  blame(left_error, member);
+  return left_error;
+}
+
 const Failure& Roster::loss(Quota& quota) {
   if (lost_in_loss_ != lost.size()) {
     loss_ = make_failure(quota, loss_error());

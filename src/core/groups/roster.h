@@ -22,6 +22,8 @@ namespace muster::core {
 
 struct Object;
 struct Roster;
+struct Stream;
+struct StreamWait;
 
 enum class Standing : std::uint8_t {
   live,
@@ -58,6 +60,10 @@ struct Member {
   std::optional<std::uint32_t> previous_rank;  ///< in the epoch that has regrouped into this one
   std::uint64_t from_attempt = 0;              ///< the client's regroup that led here; 0: none did
   Chain<Object> sent;                          ///< objects of its streams, oldest first
+  Chain<Stream> incoming;                      ///< streams to it that have something in them
+  std::uint64_t incoming_objects_count = 0;    ///< of them, while it may receive them
+  Chain<StreamWait> awaiting;                  ///< receivers that wait for its objects
+  ChainLink<Member> in_gone{*this};            ///< those whose streams end in pieces
 };
 
 /// An error that many are told of: encoded once.
@@ -110,6 +116,8 @@ struct Roster {
   Error loss_error() const;
   /// rank_left, naming all who have left.
   Error leave_error() const;
+  /// rank_left, naming the one.
+  Error leave_error(const Member& member) const;
 
   /// After the last member was added.
   void index_sessions();

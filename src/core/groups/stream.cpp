@@ -1,9 +1,7 @@
 #include "core/groups/stream.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "core/memory/hash.h"
 #include "core/session/failure.h"
 #include "core/session/reply.h"
 #include "wire/writer.h"
@@ -15,6 +13,10 @@
 //
 // Life of a stream: all there is of it at most times is the number of its next object; the rest
 // exists while objects are in it, the receiver waits, or an expired range was not told of yet.
+//
+// End of a stream: its destination has gone, or the epoch is broken or over. Its objects are
+// dropped then and its receiver gets nothing any more, nor does one whose source has gone. That is
+// so at once; the objects go and the receiver is told as events have time for it (the backlog).
 
 namespace muster::core {
 namespace {
@@ -39,10 +41,13 @@ std::uint64_t first_kept(const Stream& stream) {
 
 }  // namespace
 
+Stream::Stream(Streams& its_streams, StreamKey its_key) : streams(its_streams), key(its_key) {}
+
 StreamWait::StreamWait(Stream& its_stream, Parked& its_parked, std::uint32_t its_codec)
     : Wait(its_parked), stream(its_stream), codec(its_codec) {
   stream.waiting = this;
   stream.streams.waits_.append(link);
+  stream.streams.roster_.members[stream.key.source].awaiting.append(of_source);
 }
 
 StreamWait::~StreamWait() {
@@ -57,21 +62,14 @@ std::string StreamWait::target() const {
          " tag " + std::to_string(stream.key.tag);
 }
 
-std::size_t Streams::KeyHash::operator()(const StreamKey& key) const {
-  char bytes[16];
-  std::memcpy(bytes, &key.source, 4);
-  std::memcpy(bytes + 4, &key.destination, 4);
-  std::memcpy(bytes + 8, &key.tag, 8);
-  return keyed_hash(hash_key, {bytes, sizeof bytes});
-}
-
 Streams::Streams(EngineServices& services, Quota& quota, Roster& roster, Shelf& shelf)
-    : services_(services),
+    : ends(services, roster, shelf, active_, waits_),
+      services_(services),
       quota_(quota),
       roster_(roster),
       shelf_(shelf),
-      next_(0, KeyHash{services.options().hash_key}),
-      active_(0, KeyHash{services.options().hash_key}) {}
+      next_(0, StreamKeyHash{services.options().hash_key}),
+      active_(0, StreamKeyHash{services.options().hash_key}) {}
 
 Streams::~Streams() {
   services_.held().streams -= next_.size();
@@ -83,7 +81,7 @@ Streams::~Streams() {
 void Streams::send(const RequestContext& context, Member& source, const wire::Send& request) {
   if (request.destination >= roster_.world_size()) return services_.fail(context, no_rank_error());
   const Member& destination = roster_.members[request.destination];
-  if (!destination.live()) return services_.fail(context, left_error(destination));
+  if (!destination.live()) return services_.fail(context, roster_.leave_error(destination));
   const std::uint32_t bytes_max = services_.options().limits.value_bytes_max;
   if (request.value.size() > bytes_max) {
     return services_.fail(context, too_large("the object", request.value.size(), "bytes", bytes_max,
@@ -154,7 +152,7 @@ void Streams::receive(const RequestContext& context, Member& destination,
     stream->asked = std::max(stream->asked, sequence + 1);
     return services_.answer(context, answer_with(object));
   }
-  if (!source.live()) return services_.fail(context, left_error(source));
+  if (!source.live()) return services_.fail(context, roster_.leave_error(source));
   if (context.timeout <= Duration::zero()) {
     return services_.fail(context, roster_.error(ErrorCode::not_found, nothing_sent(key)));
   }
@@ -173,6 +171,7 @@ void Streams::deliver(Stream& stream, StreamWait& wait) {
 }
 
 void Streams::timed_out(StreamWait& wait) {
+  if (ends.has_ended(wait)) return ends.tell(wait);
   Error error = roster_.error(ErrorCode::timed_out, nothing_sent(wait.stream.key));
   roster_.blame(error, roster_.members[wait.stream.key.source]);
   services_.fail(wait.parked, std::move(error));
@@ -200,7 +199,8 @@ void Streams::expire_own(const RequestContext& context, Member& source, Duration
   while (!source.sent.empty() && context.now - source.sent.first().stored >= older_than) {
     Object& oldest = source.sent.first();
     // What was handed out already is with its receiver, though not acknowledged: it goes uncounted.
-    if (sequence_of(oldest) >= find(key_of(oldest))->asked) ++count;
+    const bool is_kept = sequence_of(oldest) >= find(key_of(oldest))->asked;
+    if (is_kept && !shelf_.is_dropped(oldest)) ++count;
     expired(oldest);
   }
   services_.answer(context, answer_of(wire::NumberReply{count}));
@@ -211,42 +211,13 @@ std::uint64_t Streams::next_sequence(const StreamKey& key) const {
   return place == next_.end() ? 0 : place->second;
 }
 
-void Streams::member_left(const Member& member) {
-  for (auto each = shelf_.by_age().begin(); each != shelf_.by_age().end();) {
-    Object& object = *each++;
-    const auto* place = std::get_if<StreamPlace>(&object.place);
-    if (place == nullptr) continue;
-    if (place->destination != member.rank) continue;
-    Stream& stream = *find(key_of(object));
-    shelf_.remove(object);
-    ++dropped_count_;
-    stream.taken = stream.asked = stream.next;
-    drop_if_idle(stream);
+int Streams::forget(int work_max) {
+  int done = ends.work(work_max);
+  for (; done < work_max && !next_.empty(); ++done) {
+    next_.erase(next_.begin());
+    --services_.held().streams;
   }
-  for (auto each = waits_.begin(); each != waits_.end();) {
-    StreamWait& wait = *each++;
-    if (wait.stream.key.source != member.rank && wait.stream.key.destination != member.rank) {
-      continue;
-    }
-    services_.fail(wait.parked, left_error(member));
-  }
-}
-
-void Streams::close(const Failure& failure) {
-  while (!waits_.empty()) {
-    StreamWait& wait = waits_.first();
-    const Member& receiver = roster_.members[wait.stream.key.destination];
-    const bool fenced = receiver.standing == Standing::fenced;
-    const Duration elapsed = services_.now() - wait.parked.received;
-    services_.answer(wait.parked, answer_of_failure(fenced ? roster_.fenced : failure, elapsed));
-  }
-  for (auto& [key, stream] : active_) {
-    while (!stream.objects.empty()) {
-      shelf_.remove(stream.objects.first());
-      ++dropped_count_;
-    }
-  }
-  active_.clear();
+  return done;
 }
 
 /// "the source has sent nothing with tag 30; tag 0 has 1 object": what a receiver with another tag
@@ -290,7 +261,10 @@ Stream* Streams::find(const StreamKey& key) {
 Stream& Streams::activate(const StreamKey& key) {
   const auto [place, made] = active_.try_emplace(key, *this, key);
   Stream& stream = place->second;
-  if (made) stream.next = stream.taken = stream.asked = next_sequence(key);
+  if (made) {
+    stream.next = stream.taken = stream.asked = next_sequence(key);
+    roster_.members[key.destination].incoming.append(stream.to_destination);
+  }
   return stream;
 }
 
@@ -335,6 +309,7 @@ std::vector<wire::ReceiverEntry> Streams::receivers() const {
   std::vector<wire::ReceiverEntry> receivers;
   for (const StreamWait& wait : waits_) {
     if (receivers.size() == wire::list_entries_max) break;
+    if (ends.has_ended(wait)) continue;
     const StreamKey& key = wait.stream.key;
     receivers.push_back({key.destination, key.source, key.tag, wait.stream.taken,
                          services_.now() - wait.parked.received});
@@ -354,12 +329,6 @@ Answer Streams::expired_answer(const Stream& stream, std::uint64_t sequence) con
   answer.on_acknowledged = ReceivedObject{roster_.epoch, stream.key.source, stream.key.destination,
                                           stream.key.tag, sequence};
   return answer;
-}
-
-Error Streams::left_error(const Member& member) const {
-  Error error = roster_.error(ErrorCode::rank_left, "");
-  roster_.blame(error, member);
-  return error;
 }
 
 }  // namespace muster::core

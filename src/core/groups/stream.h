@@ -8,6 +8,7 @@
 
 #include "core/groups/objects.h"
 #include "core/groups/roster.h"
+#include "core/groups/stream_ends.h"
 #include "wire/reply.h"
 #include "wire/request.h"
 
@@ -15,13 +16,6 @@
 // core/groups/stream.cpp.
 
 namespace muster::core {
-
-struct StreamKey {
-  std::uint32_t source = 0;
-  std::uint32_t destination = 0;
-  std::uint64_t tag = 0;
-  friend bool operator==(const StreamKey&, const StreamKey&) = default;
-};
 
 struct Stream;
 
@@ -35,7 +29,8 @@ struct StreamWait final : Wait {
 
   Stream& stream;
   std::uint32_t codec;
-  ChainLink<StreamWait> link{*this};  ///< among all of the epoch
+  ChainLink<StreamWait> link{*this};       ///< among all of the epoch
+  ChainLink<StreamWait> of_source{*this};  ///< among those that wait for its objects
 };
 
 class Streams;
@@ -43,7 +38,7 @@ class Streams;
 /// A stream with something in it. Sequences below `taken` are acknowledged, from there to the
 /// first object they have expired, from `next` on they are yet to be sent.
 struct Stream {
-  Stream(Streams& its_streams, StreamKey its_key) : streams(its_streams), key(its_key) {}
+  Stream(Streams& its_streams, StreamKey its_key);
 
   Streams& streams;
   StreamKey key;
@@ -54,6 +49,7 @@ struct Stream {
   Chain<Object> objects;
   StreamWait* waiting = nullptr;
   HeldBytes record;
+  ChainLink<Stream> to_destination{*this};  ///< among those with something in them
 };
 
 class Streams {
@@ -75,20 +71,15 @@ class Streams {
   /// Who waits for an object.
   std::vector<wire::ReceiverEntry> receivers() const;
 
-  /// What it has sent stays receivable; what was sent to it goes.
-  void member_left(const Member& member);
-  /// Nothing is delivered any more: objects go, receivers get `failure`, fenced ones their own.
-  void close(const Failure& failure);
+  /// Nobody refers to the epoch any more: does about `work_max` steps of forgetting all of it.
+  ///
+  /// returns  how many were done; less than `work_max` when nothing is left
+  int forget(int work_max);
 
-  /// Objects that went with `close` or with their receiver.
-  std::uint64_t dropped_count() const { return dropped_count_; }
+  StreamEnds ends;
 
  private:
   friend struct StreamWait;
-  struct KeyHash {
-    std::array<std::uint64_t, 2> hash_key;
-    std::size_t operator()(const StreamKey& key) const;
-  };
 
   std::string nothing_sent(const StreamKey& key) const;
   Error no_rank_error() const;
@@ -100,16 +91,15 @@ class Streams {
   Error codec_error(const Object& object, std::uint32_t wanted) const;
   Error gap_error(std::uint64_t expected, std::uint64_t actual, std::string detail) const;
   Answer expired_answer(const Stream& stream, std::uint64_t sequence) const;
-  Error left_error(const Member& member) const;
+
   EngineServices& services_;
   Quota& quota_;
   Roster& roster_;
   Shelf& shelf_;
-  std::unordered_map<StreamKey, std::uint64_t, KeyHash> next_;  // what was ever sent to
-  std::unordered_map<StreamKey, Stream, KeyHash> active_;       // those with something in them
+  std::unordered_map<StreamKey, std::uint64_t, StreamKeyHash> next_;  // what was ever sent to
+  StreamsByKey active_;  // those with something in them
   HeldBytes counters_;
   Chain<StreamWait> waits_;
-  std::uint64_t dropped_count_ = 0;
 };
 
 }  // namespace muster::core

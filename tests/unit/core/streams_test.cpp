@@ -159,3 +159,94 @@ TEST_CASE("an object that does not fit is refused and leaves no trace") {
   CHECK(driver.engine.counts().memory_bytes == memory);
   CHECK(driver.engine.counts().streams == 0);
 }
+
+namespace {
+
+/// The replies to the calls, as the codes of their errors and how often each came.
+std::map<ErrorCode, int> codes_of(const std::map<std::uint64_t, core::SendReply>& replies) {
+  std::map<ErrorCode, int> codes;
+  for (const auto& [id, reply] : replies) ++codes[error_in(reply).code];
+  return codes;
+}
+
+std::size_t listed_objects(GroupDriver& driver, core::ConnectionId from) {
+  const auto reply = driver.reply(driver.ask(from, wire::List{wire::ListKind::objects, "", 0, 0}));
+  return wire::decode_body<wire::ListReply>(reply->head)->entries.size();
+}
+
+/// One event after the other, each with little work.
+int work_off(GroupDriver& driver) {
+  int events = 0;
+  for (; driver.engine.has_backlog(); ++events) {
+    driver.apply_alone(core::Continue{});
+    CHECK(driver.engine.work() < 3 * driver.engine.options().work_per_event_max);
+  }
+  return events;
+}
+
+}  // namespace
+
+TEST_CASE("very many objects that nobody gets any more are dropped at once, and go in pieces") {
+  constexpr std::uint64_t count = 20'000;
+  GroupDriver driver;
+  const auto ranks = driver.form(2);
+  const core::ConnectionId other = driver.connect();
+  for (std::uint64_t number = 0; number < count; ++number) {
+    driver.call(ranks[0], object(driver, number % 5000, number / 5000));
+    driver.acknowledge_all();
+  }
+  CHECK(driver.engine.counts().objects == count);
+  driver.works_off = false;
+  const std::uint64_t work_max = driver.engine.options().work_per_event_max;
+  SUBCASE("the receiver leaves") { driver.call(ranks[1], wire::Leave{driver.epoch}); }
+  SUBCASE("a rank is lost") {
+    driver.apply(core::Goodbye{other});
+    driver.apply(core::Disconnected{ranks[1], core::DisconnectCause::closed});
+    driver.apply(core::Heard{ranks[0]});
+    driver.now += driver.engine.options().limits.grace;
+    driver.apply(core::Heard{ranks[0]});
+    driver.apply(core::Advance{});
+  }
+  CHECK(driver.engine.work() < 3 * work_max);
+  CHECK(driver.engine.counts().objects == 0);
+  CHECK(driver.engine.has_backlog());
+  driver.effects.clear();
+  CHECK(listed_objects(driver, ranks[0]) == 0);
+  CHECK(work_off(driver) > static_cast<int>(count / work_max / 2));
+
+  // The counters of its streams are left; they go in pieces with the epoch.
+  CHECK(driver.engine.counts().streams == 5000);
+  driver.apply(core::Goodbye{ranks[0]});
+  driver.apply(core::Goodbye{ranks[1]});
+  CHECK(driver.engine.work() < 3 * work_max);
+  CHECK(work_off(driver) > static_cast<int>(5000 / work_max / 2));
+  CHECK(driver.engine.counts().streams == 0);
+  CHECK(driver.engine.counts().epochs == 0);
+}
+
+TEST_CASE("very many receivers are told in pieces that their source has gone, each of them once") {
+  constexpr int count = 1000;
+  core::Options options;
+  options.work_per_event_max = 64;
+  GroupDriver driver(options);
+  const auto ranks = driver.form(3);
+  for (std::uint64_t tag = 0; tag < count; ++tag) {
+    driver.call(ranks[1], wanted(driver, tag, 0), tag == count - 1 ? 1s : 30s);
+  }
+  driver.call(ranks[2], wire::Receive{driver.epoch, 1, 0, 0, 0});
+  CHECK(driver.engine.counts().waits == count + 1);
+  driver.effects.clear();
+  driver.works_off = false;
+  driver.call(ranks[0], wire::Leave{driver.epoch});
+  CHECK(driver.engine.work() < 3 * options.work_per_event_max);
+  CHECK(driver.engine.has_backlog());
+
+  // Meanwhile nobody waits for it any more, and who comes too late is told the same.
+  const auto reply = driver.reply(driver.ask(ranks[2], wire::InspectGroup{"g"}));
+  CHECK(wire::decode_body<wire::InspectGroupReply>(body_of(*reply))->receivers.size() == 1);
+  driver.take_replies();
+  driver.now += 2s;
+  driver.apply(core::Advance{});
+  CHECK(codes_of(driver.take_replies()) == std::map<ErrorCode, int>{{ErrorCode::rank_left, 1}});
+  CHECK(work_off(driver) > count / 64 / 2);
+}
