@@ -46,14 +46,13 @@ std::vector<Effect>& Engine::apply(const Event& event, Instant now) {
   services_.begin_event(now);
   sessions_.bury();
   std::visit([this](const auto& one) { on(one); }, event);
-  give_memory_back();
+  freed_pieces_.note(services_.effects().work());
+  if (!services_.memory().freed.empty()) give_memory_back();
   return services_.effects().all();
 }
 
 void Engine::give_memory_back() {
-  freed_pieces_.note(services_.effects().work());
   FreedMemory& freed = services_.memory().freed;
-  if (freed.empty()) return;
   EffectList& effects = services_.effects();
   const std::size_t taken_bytes_max = effects.work() * LongCopies::bytes_per_step;
   const std::size_t bytes_max = std::max(taken_bytes_max, given_back_bytes_min);

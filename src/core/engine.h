@@ -32,7 +32,7 @@ class Engine {
   ///          for many is decided in it and done by later ones, see `has_backlog`; it does no more
   ///          than `work_per_event_max` steps of it. What grows is O(world_size) where a round or
   ///          an epoch is decided, ends or is told of; O(keys) of the request, and O(bytes) that it
-  ///          brings and are copied; O(objects) where an epoch ends in which they wait; and
+  ///          brings and are copied; O(objects) that `expire_data` drops, which are limited; and
   ///          O(waits) for several keys at a key that comes or goes, which are limited
   ///          (`waits_for_several_max`)
   std::vector<Effect>& apply(const Event& event, Instant now);
@@ -77,7 +77,7 @@ class Engine {
   /// Returns how much was done: one timer, or so many keys.
   int fire(Timer& timer, int work_max);
 
-  /// What events have freed, to the system.
+  /// Some of what events have freed, to the system.
   void give_memory_back();
 
   // engine_requests.cpp

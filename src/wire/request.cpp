@@ -121,10 +121,7 @@ Result<void> decode_ids(const Frame& frame, std::vector<std::uint64_t>& request_
     case FrameType::acknowledge:
     case FrameType::abandon:
     case FrameType::heartbeat: break;
-    default:
-      return protocol_error("frames of type " +
-                            std::to_string(static_cast<unsigned>(frame.header.type)) +
-                            " are sent by servers only");
+    default: return protocol_error("frames of this type are sent by servers only");
   }
   get_ids(reader, request_ids);
   if (frame.header.type != FrameType::request) skip_optional_fields(reader);

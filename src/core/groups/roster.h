@@ -63,7 +63,6 @@ struct Member {
   Chain<Stream> incoming;                      ///< streams to it that have something in them
   std::uint64_t incoming_objects_count = 0;    ///< of them, while it may receive them
   Chain<StreamWait> awaiting;                  ///< receivers that wait for its objects
-  ChainLink<Member> in_gone{*this};            ///< those whose streams end in pieces
 };
 
 /// An error that many are told of: encoded once.

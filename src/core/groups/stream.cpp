@@ -196,7 +196,9 @@ void Streams::expired(Object& object) {
 
 void Streams::expire_own(const RequestContext& context, Member& source, Duration older_than) {
   std::int64_t count = 0;
-  while (!source.sent.empty() && context.now - source.sent.first().stored >= older_than) {
+  while (count < wire::expired_objects_max && !source.sent.empty() &&
+         context.now - source.sent.first().stored >= older_than) {
+    services_.effects().spend(1);
     Object& oldest = source.sent.first();
     // What was handed out already is with its receiver, though not acknowledged: it goes uncounted.
     const bool is_kept = sequence_of(oldest) >= find(key_of(oldest))->asked;

@@ -19,7 +19,8 @@ std::size_t StreamKeyHash::operator()(const StreamKey& key) const {
 void StreamEnds::member_left(Member& member) {
   shelf_.has_dropped(member.incoming_objects_count);
   dropped_count_ += std::exchange(member.incoming_objects_count, 0);
-  gone_.append(member.in_gone);
+  if (member.incoming.empty() && member.awaiting.empty()) return;
+  gone_.push_back(&member);
   put_off();
 }
 
@@ -31,7 +32,7 @@ void StreamEnds::close(const Failure& failure) {
   }
   shelf_.close_streams();
   closed_ = failure;
-  put_off();
+  if (!streams_.empty()) put_off();
 }
 
 /// What can be done in this event is.
@@ -51,8 +52,8 @@ int StreamEnds::work(int work_max) {
 /// One step of what has to be done for streams that have ended. Returns whether there was one.
 bool StreamEnds::do_one() {
   while (!gone_.empty()) {
-    if (do_one_for(gone_.first())) return true;
-    gone_.first().in_gone.leave();
+    if (do_one_for(*gone_.back())) return true;
+    gone_.pop_back();
   }
   if (!closed_) return false;
   if (!waits_.empty()) {

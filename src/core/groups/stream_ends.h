@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <vector>
 
 #include "core/groups/objects.h"
 #include "core/groups/roster.h"
@@ -61,8 +62,8 @@ class StreamEnds final : public Backlog::Job {
   Shelf& shelf_;
   StreamsByKey& streams_;
   Chain<StreamWait>& waits_;
-  Failure closed_;      ///< none: they are open
-  Chain<Member> gone_;  ///< with streams to them, or receivers that wait for their objects
+  Failure closed_;             ///< none: they are open
+  std::vector<Member*> gone_;  ///< with streams to them, or receivers that wait for their objects
   std::uint64_t dropped_count_ = 0;
 };
 

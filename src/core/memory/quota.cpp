@@ -28,19 +28,16 @@ std::uint64_t Quota::part_of(std::uint64_t bytes) const {
   return bytes / std::max(sharers_count_, std::uint32_t{1});
 }
 
-/// Where little is left, and others want it too: the share of the unit, or of this, that `bytes`
-/// more would pass.
-std::optional<QuotaRefusal> Quota::passed_share(std::uint64_t bytes) const {
-  if (beside_ == nullptr) return {};
+/// Where little is left, and others want it too: the one of this and its unit that would pass its
+/// share. Null: neither.
+const Quota* Quota::over_its_share(std::uint64_t bytes) const {
+  if (beside_ == nullptr) return nullptr;
   const Quota& all = root();
-  if (all.used_bytes_ + bytes <= all.limit_bytes_ - all.reserve_bytes()) return {};
-  const std::uint64_t of_unit_bytes = all.part_of(all.limit_bytes_);
-  if (all.is_shared() && beside_->used_bytes_ + bytes > of_unit_bytes) {
-    return QuotaRefusal{*beside_, of_unit_bytes, true};
-  }
-  const std::uint64_t of_this_bytes = beside_->part_of(of_unit_bytes);
-  if (!beside_->is_shared() || used_bytes_ + bytes <= of_this_bytes) return {};
-  return QuotaRefusal{*this, of_this_bytes, true};
+  if (all.used_bytes_ + bytes <= all.limit_bytes_ - all.reserve_bytes()) return nullptr;
+  const std::uint64_t share_bytes = all.part_of(all.limit_bytes_);
+  if (all.is_shared() && beside_->used_bytes_ + bytes > share_bytes) return beside_;
+  if (!beside_->is_shared()) return nullptr;
+  return used_bytes_ + bytes > beside_->part_of(share_bytes) ? this : nullptr;
 }
 
 bool Quota::is_assured(std::uint64_t bytes) const {
@@ -124,10 +121,13 @@ void Quota::add(std::uint64_t bytes) {
 void Quota::charge_always(std::uint64_t bytes) {
   const std::uint64_t given_bytes = beside_ != nullptr ? of_reserve(bytes) : 0;
   add(bytes);
-  if (given_bytes == 0) return;
-  from_reserve_bytes_ += given_bytes;
-  beside_->from_reserve_bytes_ += given_bytes;
-  root().from_reserve_bytes_ += given_bytes;
+  if (given_bytes != 0) give_of_reserve(given_bytes);
+}
+
+void Quota::give_of_reserve(std::uint64_t bytes) {
+  from_reserve_bytes_ += bytes;
+  beside_->from_reserve_bytes_ += bytes;
+  root().from_reserve_bytes_ += bytes;
 }
 
 bool Quota::charge(std::uint64_t bytes, Charging charging) {
@@ -157,10 +157,10 @@ QuotaRefusal Quota::refusing(std::uint64_t bytes) const {
     const bool is_lower = quota->limit_bytes_ < all.limit_bytes_;
     if (is_lower && !quota->has_room(bytes)) return {*quota, quota->limit_bytes_, false};
   }
-  if (all.has_room(bytes)) {
-    if (const auto share = passed_share(bytes)) return *share;
-  }
-  return {all, all.limit_bytes_, false};
+  const Quota* const sharer = all.has_room(bytes) ? over_its_share(bytes) : nullptr;
+  if (sharer == nullptr) return {all, all.limit_bytes_, false};
+  const std::uint64_t of_unit_bytes = all.part_of(all.limit_bytes_);
+  return {*sharer, sharer == this ? beside_->part_of(of_unit_bytes) : of_unit_bytes, true};
 }
 
 void Quota::give_back(char* memory, std::size_t bytes) {

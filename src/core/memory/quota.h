@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "core/memory/freed_memory.h"
 
@@ -52,7 +51,7 @@ class Quota {
   bool charge(std::uint64_t bytes, Charging charging);
   /// Whether `bytes` more would not pass the share of the unit, or of the account. There are shares
   /// only where little is left.
-  bool has_share(std::uint64_t bytes) const { return !passed_share(bytes).has_value(); }
+  bool has_share(std::uint64_t bytes) const { return over_its_share(bytes) == nullptr; }
   /// Whether there are several units, and `bytes` more are there for this one, whatever others do.
   bool is_assured(std::uint64_t bytes) const;
   void release(std::uint64_t bytes);
@@ -74,7 +73,6 @@ class Quota {
     const std::uint64_t end_bytes = limit_bytes_ + reserve_bytes();
     return used_bytes_ < end_bytes ? end_bytes - used_bytes_ : 0;
   }
-  bool is_beyond_reserve() const { return used_bytes_ > limit_bytes_ + reserve_bytes(); }
   /// How much of the reserve is in use.
   std::uint64_t used_reserve_bytes() const {
     return used_bytes_ > limit_bytes_ ? used_bytes_ - limit_bytes_ : 0;
@@ -101,11 +99,12 @@ class Quota {
  private:
   bool has_room(std::uint64_t bytes) const;
   bool is_plenty(std::uint64_t bytes) const;
-  std::optional<QuotaRefusal> passed_share(std::uint64_t bytes) const;
+  const Quota* over_its_share(std::uint64_t bytes) const;
   bool has_part_of_reserve(std::uint64_t bytes) const;
   std::uint64_t of_reserve(std::uint64_t bytes) const;
   void add(std::uint64_t bytes);
   std::uint64_t part_of(std::uint64_t bytes) const;
+  void give_of_reserve(std::uint64_t bytes);
 
   std::uint64_t used_bytes_ = 0;
   std::uint64_t limit_bytes_;

@@ -52,7 +52,7 @@ class ReplyRoom {
   /// Whether not even a short reply fits.
   bool is_full() const { return free_bytes(2 * short_reply_bytes) == 0; }
   /// Whether more is charged than there is: something has to go.
-  bool is_passed() const { return server_.is_beyond_reserve(); }
+  bool is_passed() const { return server_.used_reserve_bytes() > server_.reserve_bytes(); }
   /// Of what is for them, not taken by anything.
   std::uint64_t left_bytes() const {
     const std::uint64_t left_bytes = server_.left_bytes();

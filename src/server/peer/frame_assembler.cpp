@@ -60,20 +60,20 @@ Result<FrameAssembler::Next> FrameAssembler::cut_stored() {
       cut_bytes_ = frame_header_bytes + (*frame)->body.size();
       return Next(**frame);
     }
+    // A header that comes alone may be refused.
+    if (given_.empty() && stored().size() != frame_header_bytes) return Next(Incomplete{});
     if (stored().size() < frame_header_bytes) {
-      if (given_.empty()) return Next(Incomplete{});
       store(frame_header_bytes - stored().size(), first_bytes, Charging::always);
       continue;
     }
     const wire::FrameHeader header = wire::decode_frame_header(stored());
     const std::size_t frame_bytes = frame_header_bytes + header.body_bytes;
-    const Charging charging = core::charging_of(header, limits_.essential_bytes_max);
-    if (header.type != wire::FrameType::request && charging == Charging::normal) {
-      return too_long(header);
-    }
+    const bool is_request = header.type == wire::FrameType::request;
+    if (!is_request && header.body_bytes > limits_.essential_bytes_max) return too_long(header);
     if (given_.empty()) return Next(Incomplete{});
+    const Charging charging = core::charging_of(header, limits_.essential_bytes_max);
     if (store(frame_bytes - stored().size(), frame_bytes, charging)) continue;
-    if (header.type != wire::FrameType::request) return no_room(header);
+    if (!is_request) return no_room(header);
     return Next(skip(header));
   }
 }

@@ -250,3 +250,21 @@ TEST_CASE("very many receivers are told in pieces that their source has gone, ea
   CHECK(codes_of(driver.take_replies()) == std::map<ErrorCode, int>{{ErrorCode::rank_left, 1}});
   CHECK(work_off(driver) > count / 64 / 2);
 }
+
+TEST_CASE("expire_data drops so many objects that others need not wait for long") {
+  GroupDriver driver;
+  const auto ranks = driver.form(2);
+  const std::uint64_t count = wire::expired_objects_max + 10;
+  for (std::uint64_t number = 0; number < count; ++number) {
+    driver.call(ranks[0], object(driver, 0, number));
+    driver.acknowledge_all();
+  }
+  const auto expire = [&] {
+    const auto reply =
+        driver.reply(driver.call(ranks[0], wire::ExpireData{driver.epoch, Duration::zero()}));
+    return wire::decode_body<wire::NumberReply>(reply->head)->number;
+  };
+  CHECK(expire() == wire::expired_objects_max);
+  CHECK(expire() == 10);
+  CHECK(driver.engine.counts().objects == 0);
+}
