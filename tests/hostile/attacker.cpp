@@ -68,6 +68,8 @@ const std::map<std::string, Attack> attacks = {
     {"non_readers", non_readers},
     {"bound_keys", bound_keys},
     {"waiters", waiters},
+    {"ended_group", ended_group},
+    {"removed_values", removed_values},
     {"group", one_group},
     {"round", one_round},
     {"large_value", large_value},

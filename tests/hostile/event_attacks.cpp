@@ -5,6 +5,7 @@
 #include <chrono>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "hostile/stage.h"
 #include "wire/reply.h"
@@ -120,6 +121,59 @@ Figures one_group(Stage& stage) {
       [&] { return stage.swarm.replies(ErrorCode::rank_left) == count - 1; }, patience_for_all);
   stage.hold();
   return {{"count", count}, {"formed", count}, {"all_told", are_told}};
+}
+
+/// count  of objects that nobody has received when their group ends
+Figures ended_group(Stage& stage) {
+  Sources sources = stage.sources();
+  const std::uint64_t count = stage.number("count", 1'000'000);
+  const auto ranks = stage.swarm.enter(2, sources, stage.hello());
+  const auto other = stage.swarm.enter(1, sources, stage.hello());
+  const std::uint64_t epoch = form_group(stage, ranks);
+  for (std::uint64_t done = 0; done < count; done += 10'000) {
+    stage.swarm.ask(*ranks.front(), std::min<std::uint64_t>(10'000, count - done), 48,
+                    [&](std::size_t index) -> wire::RequestBody {
+                      return wire::Send{epoch, 1, 0, done + index, 0, "object"};
+                    });
+  }
+  expect(stage.swarm.replies(ErrorCode{}) == 2 + count, "not every object was taken");
+  stage.ready();
+  for (Client* const rank : ranks) stage.swarm.say_goodbye(*rank);
+  stage.swarm.wait_until_closed(ranks);
+  // To whoever looks they are gone as soon as it is over.
+  std::size_t listed_count = 1;
+  other.front()->on_reply = [&](Client&, const wire::Frame& frame) {
+    const auto page = wire::decode_body<wire::ListReply>(frame.body);
+    if (frame.header.code == 0 && page) listed_count = page->entries.size();
+  };
+  stage.swarm.ask(*other.front(), 1, 1, [&](std::size_t) -> wire::RequestBody {
+    return wire::List{wire::ListKind::objects, "", 0, 0};
+  });
+  stage.hold();
+  return {{"count", count}, {"absent_at_once", listed_count == 0 ? 1 : 0}};
+}
+
+/// count, value_bytes  of values that one request removes
+Figures removed_values(Stage& stage) {
+  Sources sources = stage.sources();
+  const std::string value(stage.number("value_bytes", 16 << 20), 'x');
+  const std::uint64_t count = stage.number("count", 16);
+  const auto client = stage.swarm.enter(1, sources, stage.hello());
+  std::vector<std::string> keys;
+  for (std::uint64_t number = 0; number < count; ++number) {
+    keys.push_back("long" + std::to_string(number));
+  }
+  stage.swarm.ask(*client.front(), count, 1, [&](std::size_t index) -> wire::RequestBody {
+    return wire::Set{keys[index], value, {}, false, false};
+  });
+  expect(stage.swarm.replies(ErrorCode{}) == count, "not every value was taken");
+  stage.ready();
+  stage.swarm.ask(*client.front(), 1, 1, [&](std::size_t) -> wire::RequestBody {
+    return wire::Remove{{keys.begin(), keys.end()}};
+  });
+  const bool are_told = stage.swarm.replies(ErrorCode{}) == count + 1;
+  stage.hold();
+  return {{"count", count}, {"all_told", are_told}};
 }
 
 /// value_bytes, readers  of one value that is set, and that so many ask for at once

@@ -62,6 +62,8 @@ Figures waiters(Stage& stage);
 Figures one_group(Stage& stage);
 Figures one_round(Stage& stage);
 Figures large_value(Stage& stage);
+Figures ended_group(Stage& stage);
+Figures removed_values(Stage& stage);
 
 // Requests.
 Figures flood(Stage& stage);
