@@ -397,7 +397,7 @@ class MUSTER_API StatelessProcessGroup : public detail::ObjectCallbacks<Stateles
   ///
   /// older_than  the least age of an object to drop; none: the group's expiration, at which the
   ///             server drops objects by itself
-  /// returns     how many were dropped, the oldest first; at most 65,536: then call it again
+  /// returns     how many were dropped: of the oldest 65,536 at most, so there may be more
   /// cost        one round trip
   Result<std::uint64_t> expire_data(std::optional<Duration> older_than = {},
                                     Duration timeout = default_timeout);

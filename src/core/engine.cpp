@@ -22,8 +22,6 @@ constexpr std::uint64_t steps_per_advance_max = 8192;  ///< then the next one go
 constexpr int work_per_table_max = 64;  ///< keys of one table, then others have their turn
 
 constexpr std::size_t given_back_bytes_per_step = 8192;
-/// More than an event brings; one that copies more gives as much back as it copies.
-constexpr std::size_t given_back_bytes_min = 16 * given_back_bytes_per_step;
 
 }  // namespace
 
@@ -47,16 +45,7 @@ std::vector<Effect>& Engine::apply(const Event& event, Instant now) {
   sessions_.bury();
   std::visit([this](const auto& one) { on(one); }, event);
   freed_pieces_.note(services_.effects().work());
-  if (!services_.memory().freed.empty()) give_memory_back();
   return services_.effects().all();
-}
-
-void Engine::give_memory_back() {
-  FreedMemory& freed = services_.memory().freed;
-  EffectList& effects = services_.effects();
-  const std::size_t taken_bytes_max = effects.work() * LongCopies::bytes_per_step;
-  const std::size_t bytes_max = std::max(taken_bytes_max, given_back_bytes_min);
-  effects.spend(freed.give_back(bytes_max) / given_back_bytes_per_step);
 }
 
 void Engine::on(const Advance&) {
@@ -85,6 +74,17 @@ void Engine::on(const Continue& event) {
   EffectList& effects = services_.effects();
   effects.limit_work(event.work_max);
   effects.backlog().work(std::max(1, effects.work_left()));
+  FreedMemory& freed = services_.memory().freed;
+  if (!freed.empty()) give_back(freed, effects);
+}
+
+/// As much as the event has copied, and as it may still do.
+void Engine::give_back(FreedMemory& freed, EffectList& effects) {
+  const std::size_t copied_bytes_max = effects.work() * LongCopies::bytes_per_step;
+  const std::size_t left_bytes =
+      static_cast<std::size_t>(effects.work_left()) * given_back_bytes_per_step;
+  effects.spend(freed.give_back(std::max(copied_bytes_max, left_bytes)) /
+                given_back_bytes_per_step);
 }
 
 Instant Engine::next_deadline() const {

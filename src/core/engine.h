@@ -77,8 +77,7 @@ class Engine {
   /// Returns how much was done: one timer, or so many keys.
   int fire(Timer& timer, int work_max);
 
-  /// Some of what events have freed, to the system.
-  void give_memory_back();
+  static void give_back(FreedMemory& freed, EffectList& effects);
 
   // engine_requests.cpp
   std::optional<Error> refusal(const RequestContext& context) const;

@@ -117,7 +117,17 @@ void NameSpaces::sweep() {
       idle_.append(name_space.among_idle);
     }
   }
+  sweep_accounts();
   dropped_.sweep(swept_at_a_time);
+}
+
+/// Of one namespace: what is left of a session that has gone may have ended in pieces.
+void NameSpaces::sweep_accounts() {
+  if (name_spaces_.empty()) return;
+  auto next = name_spaces_.upper_bound(swept_);
+  if (next == name_spaces_.end()) next = name_spaces_.begin();
+  next->second->accounts.sweep(units_, swept_at_a_time);
+  swept_ = next->first;
 }
 
 std::uint64_t NameSpaces::drop(NameSpace& name_space) {

@@ -70,10 +70,13 @@ class NameSpaces {
  private:
   using Map = std::map<std::string, std::unique_ptr<NameSpace>, std::less<>>;
 
+  void sweep_accounts();
+
   EngineServices& services_;
   WaitingNames waiting_names_;
   Units units_;
   Map name_spaces_;
+  std::string swept_;      ///< the name of the one whose accounts were looked at last
   Chain<NameSpace> idle_;  ///< without sessions when they came here
   DroppedNameSpaces dropped_{services_.effects(), units_};
 };

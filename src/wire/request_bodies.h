@@ -269,8 +269,8 @@ void fields(auto& codec, Is<Receive> auto& m) {
   codec("codec", m.codec);
 }
 
-/// An ExpireData drops no more, so that it takes no more than a few milliseconds.
-inline constexpr std::int64_t expired_objects_max = 65'536;
+/// An ExpireData looks at no more, so that it takes no more than a few milliseconds.
+inline constexpr std::uint32_t expired_objects_max = 65'536;
 
 struct ExpireData {
   std::uint64_t epoch = 0;

@@ -7,7 +7,7 @@
 
 namespace muster::core {
 
-/// What can be done in this event is.
+/// Does what this event may still do; the backlog does the rest.
 void EndedEpochs::add(std::unique_ptr<Epoch> epoch) {
   const bool is_first = epochs_.empty();
   epochs_.push_back(std::move(epoch));
@@ -23,6 +23,7 @@ int EndedEpochs::work(int work_max) {
     done += forgotten;
     if (forgotten == left) break;
     epochs_.pop_front();
+    effects_.spend(1);
     ++done;
   }
   return done;

@@ -79,13 +79,14 @@ class Shelf {
     return put(place, codec, std::move(value), HeldBytes());
   }
   void remove(Object& object);
-  /// From now on its streams have no objects: those that are there are not counted or listed any
-  /// more. They go when they are removed.
+  /// The objects of its streams are dropped: not counted and listed any more. They stay in memory
+  /// until `remove`.
   void close_streams() { has_streams_ = false; }
-  /// Whether the object is of a stream that is closed, or to a member that has gone.
+  /// Whether the object is of a stream that is closed, or to a member that has gone. Objects of
+  /// rounds are never dropped.
   bool is_dropped(const Object& object) const;
   /// So many objects are dropped from now on.
-  void has_dropped(std::uint64_t count) { services_.held().objects -= count; }
+  void count_dropped(std::uint64_t count) { services_.held().objects -= count; }
 
   /// From now on the object can expire.
   void let_age(Object& object);

@@ -63,6 +63,7 @@ struct Member {
   Chain<Stream> incoming;                      ///< streams to it that have something in them
   std::uint64_t incoming_objects_count = 0;    ///< of them, while it may receive them
   Chain<StreamWait> awaiting;                  ///< receivers that wait for its objects
+  std::uint32_t streams_ended = 0;             ///< as which of those who left; 0: with all others
 };
 
 /// An error that many are told of: encoded once.

@@ -55,6 +55,8 @@ StreamWait::~StreamWait() {
   stream.streams.drop_if_idle(stream);
 }
 
+bool StreamWait::is_decided() const { return stream.streams.ends.has_ended(*this); }
+
 void StreamWait::timed_out() { stream.streams.timed_out(*this); }
 
 std::string StreamWait::target() const {
@@ -129,6 +131,10 @@ void Streams::receive(const RequestContext& context, Member& destination,
   StreamKey key{request.source, destination.rank, request.tag};
   const std::uint64_t sequence = request.sequence;
   Stream* stream = find(key);
+  if (stream != nullptr && stream->waiting != nullptr && ends.has_ended(*stream->waiting)) {
+    ends.tell(*stream->waiting);
+    stream = find(key);
+  }
   const std::uint64_t next = next_sequence(key);
   const std::uint64_t taken = stream != nullptr ? stream->taken : next;
   const std::uint64_t asked = stream != nullptr ? stream->asked : next;
@@ -196,13 +202,13 @@ void Streams::expired(Object& object) {
 
 void Streams::expire_own(const RequestContext& context, Member& source, Duration older_than) {
   std::int64_t count = 0;
-  while (count < wire::expired_objects_max && !source.sent.empty() &&
-         context.now - source.sent.first().stored >= older_than) {
-    services_.effects().spend(1);
+  for (std::uint32_t left = wire::expired_objects_max; left > 0 && !source.sent.empty(); --left) {
     Object& oldest = source.sent.first();
+    if (context.now - oldest.stored < older_than) break;
     // What was handed out already is with its receiver, though not acknowledged: it goes uncounted.
     const bool is_kept = sequence_of(oldest) >= find(key_of(oldest))->asked;
     if (is_kept && !shelf_.is_dropped(oldest)) ++count;
+    services_.effects().spend(1);
     expired(oldest);
   }
   services_.answer(context, answer_of(wire::NumberReply{count}));
@@ -214,12 +220,14 @@ std::uint64_t Streams::next_sequence(const StreamKey& key) const {
 }
 
 int Streams::forget(int work_max) {
-  int done = ends.work(work_max);
-  for (; done < work_max && !next_.empty(); ++done) {
+  const int ended = ends.work(work_max);
+  int forgotten = 0;
+  for (; ended + forgotten < work_max && !next_.empty(); ++forgotten) {
     next_.erase(next_.begin());
     --services_.held().streams;
   }
-  return done;
+  services_.effects().spend(static_cast<std::uint64_t>(forgotten));
+  return ended + forgotten;
 }
 
 /// "the source has sent nothing with tag 30; tag 0 has 1 object": what a receiver with another tag
@@ -309,8 +317,9 @@ Error Streams::gap_error(std::uint64_t expected, std::uint64_t actual, std::stri
 
 std::vector<wire::ReceiverEntry> Streams::receivers() const {
   std::vector<wire::ReceiverEntry> receivers;
+  std::size_t looked_at = 0;
   for (const StreamWait& wait : waits_) {
-    if (receivers.size() == wire::list_entries_max) break;
+    if (++looked_at > wire::list_entries_max) break;
     if (ends.has_ended(wait)) continue;
     const StreamKey& key = wait.stream.key;
     receivers.push_back({key.destination, key.source, key.tag, wait.stream.taken,

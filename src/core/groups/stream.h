@@ -25,6 +25,7 @@ struct StreamWait final : Wait {
   ~StreamWait() override;
 
   void timed_out() override;
+  bool is_decided() const override;
   std::string target() const override;
 
   Stream& stream;

@@ -17,8 +17,9 @@ std::size_t StreamKeyHash::operator()(const StreamKey& key) const {
 }
 
 void StreamEnds::member_left(Member& member) {
-  shelf_.has_dropped(member.incoming_objects_count);
-  dropped_count_ += std::exchange(member.incoming_objects_count, 0);
+  if (closed_) return;
+  member.streams_ended = ++left_count_;
+  drop_objects_to(member);
   if (member.incoming.empty() && member.awaiting.empty()) return;
   gone_.push_back(&member);
   put_off();
@@ -26,16 +27,18 @@ void StreamEnds::member_left(Member& member) {
 
 void StreamEnds::close(const Failure& failure) {
   if (closed_) return;
-  for (Member& member : roster_.members) {
-    dropped_count_ += member.incoming_objects_count;
-    shelf_.has_dropped(std::exchange(member.incoming_objects_count, 0));
-  }
+  for (Member& member : roster_.members) drop_objects_to(member);
   shelf_.close_streams();
   closed_ = failure;
   if (!streams_.empty()) put_off();
 }
 
-/// What can be done in this event is.
+void StreamEnds::drop_objects_to(Member& member) {
+  dropped_count_ += member.incoming_objects_count;
+  shelf_.count_dropped(std::exchange(member.incoming_objects_count, 0));
+}
+
+/// Does what this event may still do; the backlog does the rest.
 void StreamEnds::put_off() {
   EffectList& effects = services_.effects();
   const int work_max = effects.work_left();
@@ -89,15 +92,25 @@ bool StreamEnds::has_ended(const StreamWait& wait) const {
   return closed_ || !roster_.members[key.source].live() || !roster_.members[key.destination].live();
 }
 
+/// As was decided first, whatever has become of source and receiver since.
 void StreamEnds::tell(StreamWait& wait) {
   const Member& source = roster_.members[wait.stream.key.source];
   const Member& receiver = roster_.members[wait.stream.key.destination];
-  const Duration elapsed = services_.now() - wait.parked.received;
-  if (receiver.standing == Standing::fenced) {
-    return services_.answer(wait.parked, answer_of_failure(roster_.fenced, elapsed));
+  if (const Member* const gone = first_to_leave(source, receiver)) {
+    return services_.fail(wait.parked, roster_.leave_error(*gone));
   }
-  if (closed_) return services_.answer(wait.parked, answer_of_failure(closed_, elapsed));
-  services_.fail(wait.parked, roster_.leave_error(source.live() ? receiver : source));
+  const bool is_over = closed_.code == ErrorCode::stale_epoch;
+  const bool is_fenced = is_over && receiver.standing == Standing::fenced;
+  services_.answer(wait.parked, answer_of_failure(is_fenced ? roster_.fenced : closed_,
+                                                  services_.now() - wait.parked.received));
+}
+
+/// Of those who have left while the streams were open; null: neither has.
+const Member* StreamEnds::first_to_leave(const Member& source, const Member& receiver) {
+  if (source.streams_ended == 0) return receiver.streams_ended != 0 ? &receiver : nullptr;
+  const bool is_receiver =
+      receiver.streams_ended != 0 && receiver.streams_ended < source.streams_ended;
+  return is_receiver ? &receiver : &source;
 }
 
 }  // namespace muster::core

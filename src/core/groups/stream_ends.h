@@ -38,12 +38,13 @@ class StreamEnds final : public Backlog::Job {
 
   /// What it has sent stays receivable; what was sent to it goes.
   void member_left(Member& member);
-  /// Nothing is delivered any more: objects go, receivers get `failure`, fenced ones their own.
+  /// Nothing is delivered any more: objects go, receivers get `failure`; where it is stale_epoch,
+  /// fenced ones get their own.
   void close(const Failure& failure);
 
   /// Whether the receiver gets nothing any more, and has only to be told.
   bool has_ended(const StreamWait& wait) const;
-  /// Why it gets nothing any more.
+  /// Tells it why.
   void tell(StreamWait& wait);
 
   /// Objects that went with `close` or with their receiver.
@@ -52,6 +53,8 @@ class StreamEnds final : public Backlog::Job {
   int work(int work_max) override;
 
  private:
+  static const Member* first_to_leave(const Member& source, const Member& receiver);
+  void drop_objects_to(Member& member);
   void put_off();
   bool do_one();
   bool do_one_for(Member& gone);
@@ -64,6 +67,7 @@ class StreamEnds final : public Backlog::Job {
   Chain<StreamWait>& waits_;
   Failure closed_;             ///< none: they are open
   std::vector<Member*> gone_;  ///< with streams to them, or receivers that wait for their objects
+  std::uint32_t left_count_ = 0;
   std::uint64_t dropped_count_ = 0;
 };
 

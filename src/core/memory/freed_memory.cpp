@@ -26,7 +26,7 @@ std::size_t FreedMemory::give_back(std::size_t bytes_max) {
     last_ = before;
   }
   if (last_ == nullptr || left_bytes == 0) return bytes_max - left_bytes;
-  // Of the last one only the end, unless not even that can be had without other memory.
+  // Shortens the last block; frees all of it if that cannot be done.
   const std::size_t kept_bytes = std::max(last_->bytes - left_bytes, sizeof(Block));
   const Block was = *last_;
   void* const kept = std::realloc(last_, kept_bytes);

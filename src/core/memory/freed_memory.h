@@ -4,10 +4,11 @@
 
 namespace muster::core {
 
-/// Long memory that nobody needs any more, until the system has it back: in pieces, because it
-/// takes as long as copying does. Of 60 values of 16 MiB that one request removes it is 50 ms.
+/// Long memory that nobody needs any more, until the system has it back: in pieces, because that
+/// takes as long as copying does. To free 60 values of 16 MiB takes 50 ms.
 ///
-/// It is not charged: each event gives more back than an event takes.
+/// It is not charged. The event `Continue` gives it back, in each turn of the loop: at least as
+/// much as may be taken in one.
 class FreedMemory {
  public:
   /// What is shorter is freed at once.

@@ -83,8 +83,8 @@ class Quota {
   const Quota& root() const;
   Quota& root();
 
-  /// Of the root: where long memory is given back in pieces; it outlives the quota. None: as a
-  /// whole.
+  /// Of the root: where long memory is given back in pieces; it outlives the quota. Where there is
+  /// none, memory is freed at once.
   void set_freed_memory(FreedMemory& freed) { freed_memory_ = &freed; }
 
   /// Of the server: a unit has come or gone. Of a unit: an account.

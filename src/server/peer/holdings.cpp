@@ -44,9 +44,9 @@ void Holdings::forget(Peer& peer) {
   postpone_no_more(peer);
 }
 
-/// All that is asked for, of who is assured of it; else a small part of what is free, so that many
-/// who send at once leave something. Of who has its share little is read at once, and what is too
-/// much of it is refused when it has come.
+/// A peer that is assured of the bytes may send all of them; others a small part of what is free,
+/// so that many who send at once leave something. A peer that has its share may send little at
+/// once, and what is too much of it is refused when it has come.
 std::uint64_t Holdings::readable_bytes(const Peer& peer, std::uint64_t bytes) const {
   if (peer.frames.is_assured(bytes)) return bytes;
   const bool has_share = peer.frames.has_share(bytes);

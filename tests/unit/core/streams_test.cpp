@@ -197,7 +197,7 @@ TEST_CASE("very many objects that nobody gets any more are dropped at once, and 
   }
   CHECK(driver.engine.counts().objects == count);
   driver.works_off = false;
-  const std::uint64_t work_max = driver.engine.options().work_per_event_max;
+  const std::uint64_t most_work = driver.engine.options().work_per_event_max;
   SUBCASE("the receiver leaves") { driver.call(ranks[1], wire::Leave{driver.epoch}); }
   SUBCASE("a rank is lost") {
     driver.apply(core::Goodbye{other});
@@ -207,19 +207,19 @@ TEST_CASE("very many objects that nobody gets any more are dropped at once, and 
     driver.apply(core::Heard{ranks[0]});
     driver.apply(core::Advance{});
   }
-  CHECK(driver.engine.work() < 3 * work_max);
+  CHECK(driver.engine.work() < 3 * most_work);
   CHECK(driver.engine.counts().objects == 0);
   CHECK(driver.engine.has_backlog());
   driver.effects.clear();
   CHECK(listed_objects(driver, ranks[0]) == 0);
-  CHECK(work_off(driver) > static_cast<int>(count / work_max / 2));
+  CHECK(work_off(driver) > static_cast<int>(count / most_work / 2));
 
   // The counters of its streams are left; they go in pieces with the epoch.
   CHECK(driver.engine.counts().streams == 5000);
   driver.apply(core::Goodbye{ranks[0]});
   driver.apply(core::Goodbye{ranks[1]});
-  CHECK(driver.engine.work() < 3 * work_max);
-  CHECK(work_off(driver) > static_cast<int>(5000 / work_max / 2));
+  CHECK(driver.engine.work() < 3 * most_work);
+  CHECK(work_off(driver) > static_cast<int>(5000 / most_work / 2));
   CHECK(driver.engine.counts().streams == 0);
   CHECK(driver.engine.counts().epochs == 0);
 }
@@ -267,4 +267,61 @@ TEST_CASE("expire_data drops so many objects that others need not wait for long"
   CHECK(expire() == wire::expired_objects_max);
   CHECK(expire() == 10);
   CHECK(driver.engine.counts().objects == 0);
+}
+
+TEST_CASE("expire_data looks at no more objects, whether they count or not") {
+  GroupDriver driver;
+  const auto ranks = driver.form(2);
+  const std::uint64_t count = wire::expired_objects_max + 10'000;
+  for (std::uint64_t number = 0; number < count; ++number) {
+    driver.call(ranks[0], object(driver, 0, number));
+    driver.acknowledge_all();
+  }
+  driver.works_off = false;
+  driver.call(ranks[1], wire::Leave{driver.epoch});
+  driver.call(ranks[0], wire::ExpireData{driver.epoch, Duration::zero()});
+  CHECK(driver.engine.work() <= wire::expired_objects_max + 10);
+  work_off(driver);
+}
+
+TEST_CASE("many epochs that end at the same time do no more than one of them in the event") {
+  GroupDriver driver;
+  const core::ConnectionId rank = driver.connect();
+  for (int number = 0; number < 20; ++number) {
+    driver.form(std::vector<core::ConnectionId>{rank}, "g" + std::to_string(number));
+    for (std::uint64_t tag = 0; tag < 500; ++tag) {
+      driver.call(rank, wire::Send{driver.epoch, 0, tag, 0, 0, "v"});
+      driver.acknowledge_all();
+    }
+  }
+  driver.works_off = false;
+  driver.apply(core::Goodbye{rank});
+  CHECK(driver.engine.work() < 3 * driver.engine.options().work_per_event_max);
+  CHECK(driver.engine.has_backlog());
+  CHECK(driver.engine.counts().objects == 0);
+  work_off(driver);
+  CHECK(driver.engine.counts().streams == 0);
+}
+
+TEST_CASE("a unit that has gone shares nothing any more when what it left has ended in pieces") {
+  core::Options options;
+  options.memory_bytes_max = options.namespace_memory_bytes_max = 1'000'000;
+  options.work_per_event_max = 10;
+  GroupDriver driver(options);
+  const core::ConnectionId stays = driver.connect("", wire::Role::client, "stays");
+  const core::ConnectionId goes = driver.connect("", wire::Role::client, "goes");
+  driver.form(std::vector<core::ConnectionId>{goes}, "g");
+  for (std::uint64_t tag = 0; tag < 100; ++tag) {
+    driver.call(goes, wire::Send{driver.epoch, 0, tag, 0, 0, "v"});
+    driver.acknowledge_all();
+  }
+  driver.works_off = false;
+  driver.apply(core::Goodbye{goes});
+  driver.apply(core::Heard{stays});
+  CHECK(driver.engine.counts().epochs == 1);
+  driver.works_off = true;
+  driver.apply(core::Heard{stays});
+  driver.apply(core::Advance{});
+  CHECK(driver.engine.counts().epochs == 0);
+  CHECK_FALSE(driver.engine.memory().all.is_shared());
 }
