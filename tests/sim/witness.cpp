@@ -232,9 +232,6 @@ void Witness::asked(Connection connection, const wire::Request& request) {
   acknowledged(connection, request.acknowledged);
   hand_ = &request;
   hand_session_ = session->id;
-  if (const auto* leave = std::get_if<wire::Leave>(&request.body)) {
-    leaves(session->id, leave->epoch);
-  }
   const auto [place, is_new] = session->asked.try_emplace(request.id);
   Asked& asked = place->second;
   if (is_new) asked = describe(*session, request);
@@ -283,6 +280,10 @@ void Witness::answered(const core::SendReply& reply) {
                    std::to_string(asked.epoch) + ", which was over, is done");
   }
   const bool is_first = asked.answer == 0;
+  // Refused, as anything may be beyond the reserve, it is no leave.
+  if (asked.operation == wire::operation<wire::Leave> && reply.code == 0) {
+    leaves(session->id, asked.epoch);
+  }
   check_repetition(asked, reply);
   if (is_first) note_answer(*session, asked, reply.request_id, reply.code);
   if (is_first && reply.code != 0) check_error(*session, asked, reply);
