@@ -349,7 +349,7 @@ void GroupWork::receive() {
                      }));
 }
 
-/// Leaves; without an answer it tries again.
+/// Leaves; without an answer, or when there is no memory for one, it tries again.
 void GroupWork::go() {
   model().leave_begins(id_, place().epoch, process_.number());
   is_busy_ = true;
@@ -359,7 +359,8 @@ void GroupWork::go() {
         next_soon(town().plan.thinking_max);
         if (life != life_) return;
         if (reply) model().left(place().epoch);
-        if (reply || fate == Fate::answered) session_ended();
+        const bool is_refused = !reply && reply.error().code == ErrorCode::resource_exhausted;
+        if ((reply || fate == Fate::answered) && !is_refused) session_ended();
       });
 }
 
