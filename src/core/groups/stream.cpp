@@ -14,9 +14,7 @@
 // Life of a stream: all there is of it at most times is the number of its next object; the rest
 // exists while objects are in it, the receiver waits, or an expired range was not told of yet.
 //
-// End of a stream: its destination has gone, or the epoch is broken or over. Its objects are
-// dropped then and its receiver gets nothing any more, nor does one whose source has gone. That is
-// so at once; the objects go and the receiver is told as events have time for it (the backlog).
+// End of a stream: core/groups/stream_ends.h.
 
 namespace muster::core {
 namespace {

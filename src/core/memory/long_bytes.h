@@ -1,6 +1,8 @@
 #pragma once
 
-#include <utility>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
 
 #include "core/memory/payload.h"
 
