@@ -32,7 +32,8 @@ struct GroupOptions {
   /// `limits().value_bytes_max` bytes.
   std::string info;
   /// Called, where handlers run, when ranks of this group are lost (rank_lost): once for each rank,
-  /// with the cause.
+  /// with the cause. As every handler it may run after the group and the store were destroyed, so
+  /// it must own what it uses.
   std::function<void(const Error& error)> on_loss;
   /// The same when ranks have left of their own will (rank_left).
   std::function<void(const Error& error)> on_leave;

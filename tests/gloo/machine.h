@@ -1,9 +1,5 @@
 #pragma once
 
-#include <dirent.h>
-#include <unistd.h>
-
-#include <cstddef>
 #include <cstdint>
 #include <thread>
 #include <utility>
@@ -29,15 +25,5 @@ inline Result<std::int64_t> sum_of(Communicator& communicator, std::int64_t own,
   if (!reduced) return std::move(reduced).error();
   return own;
 }
-
-inline std::size_t entries_of(const char* path) {
-  std::size_t count = 0;
-  DIR* const folder = ::opendir(path);
-  while (::readdir(folder) != nullptr) ++count;
-  ::closedir(folder);
-  return count;
-}
-inline std::size_t thread_count() { return entries_of("/proc/self/task"); }
-inline std::size_t descriptor_count() { return entries_of("/proc/self/fd"); }
 
 }  // namespace muster::test

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "nccl/communicator_process.h"
+#include "support/sanitizers.h"
 
 namespace muster::test {
 
@@ -20,14 +21,8 @@ inline Steps operator+(Steps steps, const Steps& further) {
 }
 
 /// Slower than this is only a machine that is busy with other things, or with a sanitizer.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::chrono::milliseconds leeway{8000};
-#elif defined(__clang__)
-constexpr std::chrono::milliseconds leeway{
-    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ? 8000 : 3000};
-#else
-constexpr std::chrono::milliseconds leeway{3000};
-#endif
+constexpr std::chrono::milliseconds leeway{MUSTER_TEST_HAS_ASAN || MUSTER_TEST_HAS_TSAN ? 8000
+                                                                                        : 3000};
 
 /// A server in a process of its own.
 class ServerProcess {

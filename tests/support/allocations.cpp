@@ -7,13 +7,7 @@
 #include <cstdlib>
 #include <new>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define MUSTER_TEST_ALLOCATOR_IS_WATCHED
-#endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MUSTER_TEST_ALLOCATOR_IS_WATCHED
-#endif
+#include "support/sanitizers.h"
 
 namespace muster::test {
 namespace {
@@ -52,7 +46,7 @@ std::int64_t live_bytes_of_process() { return live_bytes.load(); }
 
 }  // namespace muster::test
 
-#ifdef MUSTER_TEST_ALLOCATOR_IS_WATCHED
+#if MUSTER_TEST_HAS_ASAN || MUSTER_TEST_HAS_TSAN
 
 // The sanitizers have an allocator of their own, which reports what it does.
 #include <sanitizer/allocator_interface.h>

@@ -53,6 +53,8 @@ class HalfHellos {
     }
   }
 
+  std::size_t count() const { return sockets_.size(); }
+
   /// How many of them the server has answered or closed.
   std::ptrdiff_t answered_count() const {
     return std::count_if(sockets_.begin(), sockets_.end(), [](int socket) {

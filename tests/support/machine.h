@@ -1,8 +1,11 @@
 #pragma once
 
+#include <dirent.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <cstddef>
 
 namespace muster::test {
 
@@ -18,5 +21,15 @@ inline bool has_ipv6() {
   ::close(fd);
   return is_bound;
 }
+
+inline std::size_t entries_of(const char* path) {
+  std::size_t count = 0;
+  DIR* const folder = ::opendir(path);
+  while (::readdir(folder) != nullptr) ++count;
+  ::closedir(folder);
+  return count;
+}
+inline std::size_t thread_count() { return entries_of("/proc/self/task"); }
+inline std::size_t descriptor_count() { return entries_of("/proc/self/fd"); }
 
 }  // namespace muster::test

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <numeric>
 
@@ -288,9 +289,9 @@ TEST_CASE("a process that is declared dead is fenced until it reopens; its group
   const std::string address = server.addresses().front();
   REQUIRE(::write(pipe_ends[1], address.data(), address.size()) > 0);
 
-  std::promise<Error> lost;
+  const auto lost = std::make_shared<std::promise<Error>>();
   GroupOptions options = patience();
-  options.on_loss = [&](const Error& error) { lost.set_value(error); };
+  options.on_loss = [lost](const Error& error) { lost->set_value(error); };
   auto store = connect(server);
   auto group = join(store, "g", 0, 2, options);
   const auto members = must(group.members());
@@ -302,7 +303,7 @@ TEST_CASE("a process that is declared dead is fenced until it reopens; its group
   other.role = Role::supervisor;
   must(connect(server, std::move(other)).report_dead(members[1].process.id, "a test says so"));
 
-  for (const Error& error : {lost.get_future().get(), must_fail(group.barrier())}) {
+  for (const Error& error : {lost->get_future().get(), must_fail(group.barrier())}) {
     CHECK(error.code == ErrorCode::rank_lost);
     CHECK(error.cause == LossCause::reported);
     CHECK(error.group == "g");

@@ -15,12 +15,15 @@ using Group = StatelessProcessGroup;
 TEST_CASE("a rank that leaves is told of once, and the others regroup") {
   auto server = start_server();
   run_ranks(3, [&](int rank) {
-    std::mutex mutex;
-    std::vector<Error> losses;
+    struct Losses {
+      std::mutex mutex;
+      std::vector<Error> all;
+    };
+    const auto losses = std::make_shared<Losses>();  // on_leave may run after the store is gone
     GroupOptions options = patience();
-    options.on_leave = [&](const Error& error) {
-      const std::lock_guard lock(mutex);
-      losses.push_back(error);
+    options.on_leave = [losses](const Error& error) {
+      const std::lock_guard lock(losses->mutex);
+      losses->all.push_back(error);
     };
     options.on_loss = [](const Error&) { FAIL("nobody was lost"); };
     auto store = connect(server);
@@ -46,16 +49,16 @@ TEST_CASE("a rank that leaves is told of once, and the others regroup") {
     CHECK(must(next.all_gather_obj(rank)) == std::vector<int>{0, 2});
     must(next.barrier());
     await([&] {
-      const std::lock_guard lock(mutex);
-      return !losses.empty();
+      const std::lock_guard lock(losses->mutex);
+      return !losses->all.empty();
     });
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(losses->mutex);
     // The other survivor may be gone by now; that is a loss of the next epoch.
-    CHECK((losses.size() == 1 || losses[1].epoch == next.epoch()));
-    CHECK(losses[0].epoch == group.epoch());
-    CHECK(losses[0].code == ErrorCode::rank_left);
-    CHECK(losses[0].group == "g");
-    CHECK(losses[0].rank_ranges == std::vector<RankRange>{{1, 1}});
+    CHECK((losses->all.size() == 1 || losses->all[1].epoch == next.epoch()));
+    CHECK(losses->all[0].epoch == group.epoch());
+    CHECK(losses->all[0].code == ErrorCode::rank_left);
+    CHECK(losses->all[0].group == "g");
+    CHECK(losses->all[0].rank_ranges == std::vector<RankRange>{{1, 1}});
   });
 }
 

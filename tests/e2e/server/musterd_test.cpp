@@ -14,6 +14,7 @@
 #include "support/await.h"
 #include "support/machine.h"
 #include "support/raw_client.h"
+#include "support/sanitizers.h"
 
 // musterd as operators start, watch and stop it.
 
@@ -276,11 +277,16 @@ TEST_CASE("two signals end it also while it waits for something else") {
   });
   musterd.send_signal(SIGTERM);
   musterd.send_signal(SIGINT);
-  const auto end = musterd.wait();
-  const int ended_by = end.signal;  // which comes first is the kernel's choice
-  CAPTURE(end.exit_code);
-  CHECK((ended_by == SIGINT || ended_by == SIGTERM));
+#if MUSTER_TEST_HAS_TSAN  // it keeps the signals that come during a read until the read is over
   ::close(settings);
+  const auto end = musterd.wait();
+#else
+  const auto end = musterd.wait();
+  ::close(settings);
+#endif
+  CAPTURE(end.exit_code);
+  CAPTURE(end.signal);  // which comes first is the kernel's choice
+  CHECK((end.signal == SIGINT || end.signal == SIGTERM));
 }
 
 TEST_CASE("it is no process that embeds a server") {

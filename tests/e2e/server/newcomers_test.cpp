@@ -1,7 +1,9 @@
 #include <doctest/doctest.h>
 
 #include "support/allocations.h"
+#include "support/await.h"
 #include "support/half_hellos.h"
+#include "support/machine.h"
 #include "support/raw_client.h"
 #include "support/server.h"
 
@@ -10,14 +12,18 @@
 namespace {
 
 using muster::Server;
+using muster::test::await;
+using muster::test::descriptor_count;
 using muster::test::HalfHellos;
 using muster::test::live_bytes_of_process;
 using muster::test::RawClient;
 using muster::test::start_disturbed_server;
 namespace wire = muster::wire;
 
-/// Every socket that had something before has been read when these are answered.
-void wait_for_turns(RawClient& member) {
+/// Waits until the server, which is of this process, has accepted all of them and read what each
+/// has sent: a socket that was ready before is read before the last of these calls is answered.
+void wait_for_all(const HalfHellos& half, std::size_t others_count, RawClient& member) {
+  await([&] { return descriptor_count() == others_count + 2 * half.count(); });
   for (int count = 0; count < 5; ++count) CHECK(member.call(wire::Get{"key"}).header.code == 0);
 }
 
@@ -27,11 +33,12 @@ TEST_CASE("a hello that is not whole takes at most 1 KiB") {
   auto member = RawClient::with_session(server.addresses().front());
   CHECK(member.call(wire::Set{"key", "value", {}, false, false}).header.code == 0);
   HalfHellos half("127.0.0.2", server.port(), 2 * count);
+  const std::size_t others_count = descriptor_count();
   half.open(count, wire::client_hello_bytes - 1);  // the containers have grown
-  wait_for_turns(member);
+  wait_for_all(half, others_count, member);
   const std::int64_t before = live_bytes_of_process();
   half.open(count, wire::client_hello_bytes - 1);
-  wait_for_turns(member);
+  wait_for_all(half, others_count, member);
   const std::int64_t each = (live_bytes_of_process() - before) / static_cast<std::int64_t>(count);
   CHECK(half.answered_count() == 0);
   CHECK(each > static_cast<std::int64_t>(wire::client_hello_bytes));
