@@ -89,8 +89,9 @@ struct CreationTimes {
 /// NCCL: buffers are device memory, and a stream belongs to the communicator's device. A call
 /// returns when the operation is on the stream. The caller's current device does not change.
 /// Gloo: buffers are host memory, and `stream` is null. A call returns when this rank's part is
-/// done. A call that fails after it began ends the communicator. If ranks call different
-/// operations, counts, types or roots, they wait for each other until the timeout.
+/// done. A call that fails after it began ends the communicator, and so does one that NCCL refuses.
+/// If ranks call different operations, counts, types or roots, they wait for each other until the
+/// timeout.
 ///
 /// errors   of every call, beside its own: the reason why it ended (rank_lost, rank_left, closed,
 ///          aborted, timed_out; nccl: `actual` is the ncclResult_t; gloo: `detail` is Gloo's text),
@@ -175,10 +176,13 @@ class MUSTER_API Communicator {
   /// call another communicator. Gloo: waits for the sends and receives after `calls` has returned;
   /// collectives inside run at once.
   ///
-  /// An exception of `calls` goes to the caller. With Gloo the communicator then ends (aborted) if
-  /// a send or a receive had begun.
+  /// NCCL: all or nothing. When a call inside fails, or `calls` does, or throws, then nothing of it
+  /// is issued, and `grouped` gives the first of these failures. The communicator then ends
+  /// (aborted) if NCCL had taken a call already; else it goes on. Gloo: the communicator ends
+  /// (aborted) if `calls` throws after a send or a receive has begun. An exception of `calls` goes
+  /// to the caller.
   ///
-  /// errors  invalid_argument (an empty `calls`)
+  /// errors  invalid_argument (an empty `calls`), those of `calls`
   Result<void> grouped(const std::function<Result<void>()>& calls,
                        Duration timeout = default_timeout);
 

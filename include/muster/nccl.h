@@ -22,9 +22,10 @@ MUSTER_BEGIN_NAMESPACE
 namespace nccl {
 
 struct Options : CommunicatorOptions {
-  /// Runs one small collective before `create` returns. NCCL makes some connections in the first
-  /// collective only. The same on all ranks.
-  bool warm_up = false;
+  /// Runs one small collective before `create` returns. NCCL makes the connections for collectives
+  /// in the first one only, which waits for all ranks: in groups that overlap in a ring, where each
+  /// rank first calls the one that is its own, that would be for ever. The same on all ranks.
+  bool warm_up = true;
   /// The most CTAs that NCCL may use for one operation; 0: NCCL decides. The same on all ranks.
   int ctas_max = 0;
   /// The paths of libnccl and of the driver's libcuda. Empty: the libnccl.so.2 that is loaded

@@ -36,14 +36,18 @@ Result<void> with_timeout(const ImplPointer& impl, std::string_view operation, D
 
 Result<void> perform(ImplPointer impl, OperationCall call) {
   call.name = name_of(call.operation);
-  return with_timeout(impl, call.name, call.timeout, [&](Duration timeout) -> Result<void> {
+  bool is_performed = false;
+  auto done = with_timeout(impl, call.name, call.timeout, [&](Duration timeout) -> Result<void> {
     call.timeout = timeout;
     const auto& membership = impl->membership();
     if (auto refused = refusal_of(call, membership.rank, membership.world_size)) {
       return impl->about(call.name, *std::move(refused), std::chrono::steady_clock::now());
     }
+    is_performed = true;
     return impl->perform(call);
   });
+  if (!is_performed && impl && !impl->refusal(call.name)) impl->refused(done.error());
+  return done;
 }
 
 }  // namespace

@@ -43,6 +43,8 @@ class MUSTER_API Communicator::Impl {
   virtual std::optional<Error> error() = 0;
   /// call  its arguments were checked, and its timeout is resolved
   virtual Result<void> perform(const communicator::OperationCall& call) = 0;
+  /// An operation was refused for this, and is not performed.
+  virtual void refused(const Error&) {}
   /// calls  not empty
   virtual Result<void> grouped(const std::function<Result<void>()>& calls, Duration timeout) = 0;
   virtual Result<void> attach(StatelessProcessGroup& group, Duration timeout) = 0;

@@ -46,6 +46,7 @@ class Impl final : public communicator::CommonImpl {
   /// Also asks NCCL for its state if no other thread is in a call, and ends it if NCCL has failed.
   std::optional<Error> error() override;
   Result<void> perform(const communicator::OperationCall& call) override;
+  void refused(const Error& why) override;
   Result<void> grouped(const std::function<Result<void>()>& calls, Duration timeout) override;
   Result<void> with_native(const std::function<Result<void>(nccl::Handle handle)>& work,
                            Duration timeout);
@@ -86,6 +87,10 @@ class Impl final : public communicator::CommonImpl {
     std::vector<AbortJob> abort;  ///< the handle, unless another thread has taken it
   };
   using Enqueue = std::function<int()>;
+  class OpenGroup;
+
+  /// The NCCL group that is open on this thread; null: there is none.
+  static thread_local OpenGroup* open_group_;
 
   std::shared_ptr<Impl> self() { return std::static_pointer_cast<Impl>(shared_from_this()); }
   /// Closes the gate, and takes the handle for the abort.
@@ -93,6 +98,8 @@ class Impl final : public communicator::CommonImpl {
   /// Puts the operation that `enqueue` issues on its stream.
   Result<void> issue(const Names& names, Duration timeout, const Enqueue& enqueue);
   Error failure_of(const Names& names, int result, Clock::time_point until);
+  /// Instead of its end.
+  void drop(OpenGroup& group, const std::string& why);
   Result<void> see_done(const Names& names, int result, Clock::time_point until);
   Result<void> finalize(Clock::time_point until);
   Result<void> destroy(Clock::time_point until);

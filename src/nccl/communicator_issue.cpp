@@ -9,8 +9,9 @@
 #include "nccl/functions.h"
 
 // How an operation gets on its stream: enter the gate -> lock the device -> call NCCL -> wait until
-// NCCL is no longer in progress -> leave the gate. A failure inside NCCL ends the communicator; a
-// call that NCCL refuses to begin does not.
+// NCCL is no longer in progress -> leave the gate. A failure inside NCCL ends the communicator, and
+// so does a call that NCCL refuses: it keeps the refusal as the error of the communicator, for
+// good.
 
 namespace muster::nccl_internal {
 namespace {
@@ -18,38 +19,55 @@ namespace {
 /// How long the store has to report which rank is gone.
 constexpr Duration cause_timeout{std::chrono::seconds(5)};
 
-/// The communicator whose NCCL group is open on this thread.
-thread_local const void* grouping = nullptr;
+bool is_refused(const Error& error) {
+  return error.code == ErrorCode::nccl &&
+         (error.actual == invalid_argument || error.actual == invalid_usage);
+}
 
-/// An NCCL group on this thread. It is ended also when the host's function throws.
-class OpenGroup {
+}  // namespace
+
+/// An NCCL group on this thread, for one communicator. Either all calls in it are issued, or none
+/// is.
+class Impl::OpenGroup {
  public:
-  OpenGroup(const nccl::Functions& nccl, const void* ranks_where)
-      : nccl_(nccl), before_(grouping), result_(nccl.group_start()) {
-    if (result_ == success) grouping = ranks_where;
+  OpenGroup(const nccl::Functions& nccl, const Impl& owner)
+      : nccl_(nccl), owner_(owner), outer_(open_group_), result_(nccl.group_start()) {
+    if (result_ == success) open_group_ = this;
   }
-  ~OpenGroup() {
-    if (result_ == success) end();
-  }
+  ~OpenGroup() { open_group_ = outer_; }
   OpenGroup(const OpenGroup&) = delete;
   OpenGroup& operator=(const OpenGroup&) = delete;
 
   int result() const { return result_; }
-  int end() {
-    result_ = in_progress;  // ended
-    grouping = before_;
-    return nccl_.group_end();
+  bool is_of(const Impl& impl) const { return &owner_ == &impl; }
+  OpenGroup* outer() const { return outer_; }
+
+  /// A call in it has failed; the first reason counts.
+  void fail(const Error& why) {
+    if (!failure_) failure_ = why;
+  }
+  const std::optional<Error>& failure() const { return failure_; }
+  /// NCCL has taken a call.
+  void take() { has_calls_ = true; }
+  bool has_calls() const { return has_calls_; }
+
+  int end() const { return nccl_.group_end(); }
+  /// NCCL has no function for this, but drops a group in which it has refused a call.
+  void drop() const {
+    nccl_.all_reduce(nullptr, nullptr, 0, 0, 0, nullptr, nullptr);
+    nccl_.group_end();
   }
 
  private:
   const nccl::Functions& nccl_;
-  const void* const before_;
-  int result_;
+  const Impl& owner_;
+  OpenGroup* const outer_;
+  const int result_;
+  std::optional<Error> failure_;
+  bool has_calls_ = false;
 };
 
-bool is_refused(int result) { return result == invalid_argument || result == invalid_usage; }
-
-}  // namespace
+thread_local Impl::OpenGroup* Impl::open_group_ = nullptr;
 
 /// NCCL only reports that a peer is gone; the store knows which one, and why.
 Error Impl::failure_of(const Names& names, int result, Clock::time_point until) {
@@ -62,7 +80,6 @@ Error Impl::failure_of(const Names& names, int result, Clock::time_point until) 
 Result<void> Impl::see_done(const Names& names, int result, Clock::time_point until) {
   if (auto reason = gate().reason()) return *std::move(reason);  // the abort removes the operation
   if (result == success) return {};
-  if (is_refused(result)) return nccl_error(functions(), result, names.function, handle_);
   Result<void> settled;
   if (result == in_progress) {
     settled = settle(until);
@@ -72,7 +89,13 @@ Result<void> Impl::see_done(const Names& names, int result, Clock::time_point un
   } else {
     settled = failure_of(names, result, until);
   }
-  if (!settled) end(settled.error());
+  if (settled) return settled;
+  if (is_refused(settled.error())) {
+    Error refused = settled.error();
+    refused.detail += "; NCCL keeps a refusal for good, so the communicator has ended";
+    settled = std::move(refused);
+  }
+  end(settled.error());
   return settled;
 }
 
@@ -80,24 +103,33 @@ Result<void> Impl::issue(const Names& names, Duration timeout, const Enqueue& en
   const auto began = Clock::now();
   const auto told = [&](Result<void> result) -> Result<void> {
     if (result) return result;
-    return about(names.operation, std::move(result).error(), began);
+    Error error = about(names.operation, std::move(result).error(), began);
+    if (open_group_ != nullptr) open_group_->fail(error);
+    return error;
   };
   const auto pass = gate().enter();
   if (!pass) return told(pass.error());
   const auto lock = lock_device(DeviceLocks::Role::issuer, began + timeout);
   if (!lock) return told(lock.error());
-  if (grouping != nullptr && grouping != this) {
+  if (open_group_ != nullptr && !open_group_->is_of(*this)) {
     return told(client::invalid_argument("inside `grouped` of another communicator"));
   }
   const Device::Current current(device());
   const int result = enqueue();
-  if (grouping == this && (result == success || result == in_progress)) return {};
+  if (open_group_ != nullptr && (result == success || result == in_progress)) {
+    open_group_->take();
+    return {};
+  }
   return told(see_done(names, result, began + timeout));
+}
+
+void Impl::refused(const Error& why) {
+  if (open_group_ != nullptr && open_group_->is_of(*this)) open_group_->fail(why);
 }
 
 std::optional<Error> Impl::error() {
   Result<void> settled;
-  if (const auto pass = gate().enter(); pass && grouping == nullptr) {
+  if (const auto pass = gate().enter(); pass && open_group_ == nullptr) {
     if (const auto lock = lock_device(DeviceLocks::Role::onlooker, Clock::now())) {
       settled = settle(Clock::now());
     }
@@ -122,22 +154,49 @@ Result<void> Impl::perform(const communicator::OperationCall& call) {
   });
 }
 
+void Impl::drop(OpenGroup& group, const std::string& why) {
+  group.drop();
+  const Error error = client::failure(
+      ErrorCode::aborted, why +
+                              " inside `grouped`, so nothing of it was issued; NCCL keeps that for "
+                              "good, so the communicator has ended");
+  if (group.outer() != nullptr) return group.outer()->fail(error);
+  if (group.has_calls()) end(error);
+}
+
 Result<void> Impl::grouped(const std::function<Result<void>()>& calls, Duration timeout) {
   Result<void> called;
   auto issued = issue({"grouped", "ncclGroupEnd"}, timeout, [&] {
-    OpenGroup group(functions(), this);
+    OpenGroup group(functions(), *this);
     if (group.result() != success) return group.result();
-    called = calls();
-    return group.end();
+    try {
+      called = calls();
+    } catch (...) {
+      drop(group, "the host's function threw an exception");
+      throw;
+    }
+    if (called && group.failure()) called = *group.failure();
+    if (called) return group.end();
+    drop(group, "a call failed");
+    return success;
   });
   return called ? issued : called;
 }
 
 Result<void> Impl::with_native(const std::function<Result<void>(nccl::Handle handle)>& work,
                                Duration timeout) {
+  constexpr Names names{"with_native", "NCCL"};
   Result<void> worked;
-  auto issued = issue({"with_native", "NCCL"}, timeout, [&] {
-    worked = work(handle_);
+  auto issued = issue(names, timeout, [&] {
+    try {
+      worked = work(handle_);
+    } catch (...) {
+      const Error thrown = client::failure(ErrorCode::aborted, "the host's function threw");
+      if (open_group_ != nullptr) open_group_->fail(thrown);
+      if (open_group_ == nullptr) (void)see_done(names, in_progress, Clock::now() + timeout);
+      throw;
+    }
+    if (!worked && open_group_ != nullptr) open_group_->fail(worked.error());
     return in_progress;  // waits for what `work` has left in progress
   });
   return worked ? issued : worked;

@@ -176,6 +176,138 @@ TEST_CASE_FIXTURE(
   });
 }
 
+/// What a host may do wrong inside `grouped`, after NCCL has taken a call of it.
+struct Misstep {
+  const char* what;
+  std::function<Result<void>(Communicator& communicator, Buffer& buffer)> work;
+  bool throws = false;
+  ErrorCode told = ErrorCode::aborted;
+};
+
+Result<void> sum(Communicator& communicator, Buffer& buffer, DataType type = int32) {
+  return communicator.all_reduce(buffer.at(), buffer.at(), 1, type, ReduceOp::sum, buffer.stream());
+}
+
+const std::vector<Misstep>& missteps() {
+  static const std::vector<Misstep> all{
+      {"throws", [](Communicator&, Buffer&) -> Result<void> { throw std::runtime_error("no"); },
+       true, ErrorCode::aborted},
+      {"fails",
+       [](Communicator&, Buffer&) -> Result<void> {
+         Error error;
+         error.code = ErrorCode::busy;
+         return error;
+       },
+       false, ErrorCode::busy},
+      {"passes over a call that cannot be meant",
+       [](Communicator& communicator, Buffer& buffer) -> Result<void> {
+         CHECK_FALSE(sum(communicator, buffer, static_cast<DataType>(99)));
+         return {};
+       },
+       false, ErrorCode::invalid_argument},
+      {"passes over a call that NCCL refuses",
+       [](Communicator& communicator, Buffer& buffer) -> Result<void> {
+         REQUIRE(nccl().fault("collective:result=4@0*1") == 0);
+         CHECK_FALSE(sum(communicator, buffer));
+         return {};
+       },
+       false, ErrorCode::nccl},
+  };
+  return all;
+}
+
+TEST_CASE_FIXTURE(Machine, "a group in which something fails issues nothing, and is told of it") {
+  for (const Misstep& misstep : missteps()) {
+    CAPTURE(misstep.what);
+    nccl::Options options = doubled();
+    options.warm_up = true;
+    run_communicators(options, [&](Communicator& communicator, StatelessProcessGroup& group) {
+      Buffer buffer(communicator.rank(), 1);
+      buffer.fill({5});
+      must(group.barrier());
+      const long before = nccl().count("collectives");
+      if (communicator.rank() == 0) {
+        const auto grouped = [&] {
+          return communicator.grouped([&]() -> Result<void> {
+            must(sum(communicator, buffer));
+            return misstep.work(communicator, buffer);
+          });
+        };
+        if (misstep.throws) CHECK_THROWS_AS((void)grouped(), std::runtime_error);
+        if (!misstep.throws) CHECK(must_fail(grouped()).code == misstep.told);
+        const auto ended = communicator.error();
+        REQUIRE(ended.has_value());
+        if (misstep.told != ErrorCode::nccl) CHECK(ended->code == ErrorCode::aborted);
+        CHECK(must_fail(sum(communicator, buffer)).code == ended->code);
+        CHECK(nccl().group_end() == 5);  // none is open
+      }
+      must(group.barrier());
+      CHECK(nccl().count("collectives") == before);
+      CHECK(buffer.values().front() == 5);
+      must(group.barrier());
+    });
+  }
+}
+
+TEST_CASE_FIXTURE(Machine, "a group that fails before NCCL has taken a call leaves all as it was") {
+  nccl::Options options = doubled();
+  run_communicators(options, [&](Communicator& communicator, StatelessProcessGroup& group) {
+    Buffer buffer(communicator.rank(), 1);
+    CHECK(must_fail(communicator.grouped([&]() -> Result<void> {
+            return sum(communicator, buffer, static_cast<DataType>(99));
+          })).code == ErrorCode::invalid_argument);
+    CHECK_FALSE(communicator.error());
+    buffer.fill({1});
+    must(communicator.grouped([&]() -> Result<void> {
+      return communicator.grouped([&] { return sum(communicator, buffer); });
+    }));
+    CHECK(buffer.values().front() == team_size);
+    must(group.barrier());
+  });
+}
+
+TEST_CASE_FIXTURE(Machine, "what fails in a group within a group fails that, too") {
+  nccl::Options options = doubled();
+  options.warm_up = true;
+  run_communicators(options, [&](Communicator& communicator, StatelessProcessGroup& group) {
+    Buffer buffer(communicator.rank(), 1);
+    buffer.fill({5});
+    if (communicator.rank() == 0) {
+      const auto grouped = communicator.grouped([&]() -> Result<void> {
+        must(sum(communicator, buffer));
+        CHECK_FALSE(communicator.grouped([&]() -> Result<void> {
+          return sum(communicator, buffer, static_cast<DataType>(99));
+        }));
+        return {};
+      });
+      CHECK_FALSE(grouped);
+      CHECK(communicator.error()->code == ErrorCode::aborted);
+    }
+    must(group.barrier());
+    CHECK(buffer.values().front() == 5);
+    must(group.barrier());
+  });
+}
+
+TEST_CASE_FIXTURE(Machine,
+                  "an exception of who has NCCL's own handle leaves the communicator in order") {
+  run_communicators(doubled(), [](Communicator& communicator, StatelessProcessGroup& group) {
+    Buffer buffer(communicator.rank(), 1);
+    buffer.fill({1});
+    CHECK_THROWS_AS((void)nccl::with_native(
+                        communicator,
+                        [&](nccl::Handle handle) -> Result<void> {
+                          CHECK(begins(nccl().all_reduce(buffer.at(), buffer.at(), 1, int32_type, 0,
+                                                         handle, buffer.stream())));
+                          throw std::runtime_error("no");
+                        }),
+                    std::runtime_error);
+    must(sum(communicator, buffer));
+    CHECK(buffer.values().front() == team_size * team_size);
+    must(group.barrier());
+  });
+}
+
 TEST_CASE_FIXTURE(Machine,
                   "NCCL's own handle is lent, and given to who ends the communicator itself") {
   nccl::Options options = doubled();

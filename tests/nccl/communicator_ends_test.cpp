@@ -286,10 +286,12 @@ TEST_CASE_FIXTURE(Machine, "what cannot be right is refused before NCCL is calle
   must(
       one->reduce(buffer.at(), buffer.at(), 1, DataType::int32, ReduceOp::sum, 0, buffer.stream()));
   Result<void> within;
-  must(one->grouped([&]() -> Result<void> {
+  const Error grouped = must_fail(one->grouped([&]() -> Result<void> {
     within = reduce(*other, buffer);
     return {};
   }));
+  CHECK(grouped.code == ErrorCode::invalid_argument);
+  CHECK(grouped.group == "h");
   CHECK(must_fail(within).code == ErrorCode::invalid_argument);
   must(reduce(*other, buffer));
   buffer.values();

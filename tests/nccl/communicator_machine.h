@@ -20,6 +20,7 @@ constexpr int device_count = 4;
 inline nccl::Options doubled(Duration timeout = 20s) {
   nccl::Options options;
   options.timeout = timeout;
+  options.warm_up = false;  // most tests look at a communicator that has called nothing yet
   options.nccl_library = std::getenv("NCCL_DOUBLE");
   options.cuda_library = std::getenv("CUDA_DOUBLE");
   return options;

@@ -120,6 +120,7 @@ class Rank {
  public:
   Rank(const char* server, std::string group, int rank, int world_size)
       : store_(connected(server)), name_(std::move(group)), rank_(rank), world_size_(world_size) {
+    options_.warm_up = false;  // if it is wanted, a step says so
     options_.nccl_library = std::getenv("NCCL_DOUBLE");
     options_.cuda_library = std::getenv("CUDA_DOUBLE");
   }

@@ -35,7 +35,7 @@ void make_pairs(Store& store, int rank, int size, int turn) {
   auto own = join(store, name_of(rank), 0, 2);
   auto other = joining.get();
   nccl::Options options = doubled();
-  options.warm_up = turn % 2 == 1;
+  options.warm_up = true;
   nccl::Communicators communicators;
   const std::vector<nccl::Request> requests{{&own, rank, options}, {&other, rank, options}};
   for (const auto& made : communicators.create_all(requests)) must(made);
@@ -68,6 +68,27 @@ TEST_CASE_FIXTURE(Machine, "rings of groups that overlap are made again and agai
     });
   }
   CHECK(nccl::failed_attempts() == 0);
+}
+
+TEST_CASE_FIXTURE(Machine,
+                  "without a warm-up a ring waits in its first collectives until their deadline") {
+  auto server = start_server();
+  run_ranks(3, [&](int rank) {
+    auto store = connect(server);
+    const auto name_of = [](int owner) { return "pair " + std::to_string(owner); };
+    const int last = (rank + 2) % 3;
+    auto joining = std::async(std::launch::async, [&] { return join(store, name_of(last), 1, 2); });
+    auto own = join(store, name_of(rank), 0, 2);
+    auto other = joining.get();
+    nccl::Communicators communicators;
+    const std::vector<nccl::Request> requests{{&own, rank, doubled()}, {&other, rank, doubled()}};
+    for (const auto& made : communicators.create_all(requests)) must(made);
+    Buffer buffer(rank, 1);
+    const auto reduced = communicators.find(own)->all_reduce(
+        buffer.at(), buffer.at(), 1, DataType::int32, ReduceOp::sum, buffer.stream(), 500ms);
+    CHECK(must_fail(reduced).code == ErrorCode::timed_out);
+    meet(store, "all have waited", 3);
+  });
 }
 
 TEST_CASE_FIXTURE(Machine, "a group within another reduces what that has reduced") {

@@ -47,7 +47,9 @@ TEST_CASE_FIXTURE(Machine, "a rank that leaves ends the communicator on the othe
   run_ranks(3, [&](int rank) {
     auto store = connect(server);
     auto group = join(store, "g", rank, 3);
-    auto communicator = must(nccl::create(group, rank, doubled()));
+    nccl::Options options = doubled();
+    options.warm_up = true;
+    auto communicator = must(nccl::create(group, rank, options));
     Buffer buffer(rank, 1);
     if (rank == 1) {
       await([&] { return must(store.add("others wait", 0)) == 2; });

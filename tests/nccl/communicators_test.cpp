@@ -263,19 +263,23 @@ TEST_CASE_FIXTURE(Machine, "an abort that hangs costs its handle, and nobody wai
   alone.create();  // the next one is another one
 }
 
-TEST_CASE_FIXTURE(Machine, "a call that NCCL refuses to begin does not end the communicator") {
-  Alone alone;
-  auto communicator = alone.create();
-  Buffer buffer(0, 1);
+TEST_CASE_FIXTURE(Machine, "a call that NCCL refuses ends the communicator, which says so") {
   for (const int refusal : {4, 5}) {  // ncclInvalidArgument, ncclInvalidUsage
+    Alone alone;
+    auto communicator = alone.create();
+    Buffer buffer(0, 1);
     REQUIRE(nccl().fault(("collective:result=" + std::to_string(refusal) + "*1").c_str()) == 0);
     const Error error = must_fail(reduce(communicator, buffer));
     CHECK(error.code == ErrorCode::nccl);
     CHECK(error.actual == static_cast<std::uint64_t>(refusal));
-    CHECK_FALSE(communicator.error());
-    must(reduce(communicator, buffer));
+    CHECK(error.detail.find("NCCL keeps a refusal for good") != std::string::npos);
+    for (const Error& later :
+         {communicator.error().value(), must_fail(reduce(communicator, buffer))}) {
+      CHECK(later.code == ErrorCode::nccl);
+      CHECK(later.actual == static_cast<std::uint64_t>(refusal));
+    }
+    buffer.values();  // the abort lets the stream go
   }
-  buffer.values();
 }
 
 TEST_CASE_FIXTURE(Machine, "a handle goes without waiting for NCCL") {

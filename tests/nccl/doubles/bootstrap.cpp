@@ -14,8 +14,10 @@
 
 // How ranks find each other: each checks in with the root, is told its successor by it, connects to
 // that, and awaits its predecessor. Over this ring all tell who they are, and see then, each for
-// itself, whether two have one GPU. At last the data's ring is connected. What cannot end well ends
-// as in NCCL: mostly never, without a word; a step that is stuck waits for the abort.
+// itself, whether two have one GPU. The data's ring is connected by the first collective, or at
+// once with NCCL_RUNTIME_CONNECT=0 (init.cc: initTransportsRank; group.cc: ncclCollPreconnect).
+// What cannot end well ends as in NCCL: mostly never, without a word; a step that is stuck waits
+// for the abort.
 
 namespace nccl_double {
 namespace {
@@ -129,11 +131,17 @@ int refuse_duplicates(const Communicator& own) {
   return success;
 }
 
+/// Whether collectives connect when they need it.
+bool connects_later() {
+  const char* const value = std::getenv("NCCL_RUNTIME_CONNECT");
+  return value == nullptr || std::atoi(value) != 0;
+}
+
 /// A peer that goes away here is not noticed.
-int connect_data(Communicator& own) {
+int connect_ring_of_data(Communicator& own) {
   const int rank = own.place.rank;
   const int count = own.place.rank_count;
-  if (count == 1) return success;
+  if (count == 1 || own.data_next.is_open()) return success;
   const Member& successor = own.members[static_cast<std::size_t>((rank + 1) % count)];
   Connected next = own.peers.connect(successor.address, rank, Purpose::data, 0, own.stop);
   if (next.outcome != Outcome::done) return stuck;
@@ -149,11 +157,13 @@ int connect_data(Communicator& own) {
 
 int become_ready(Communicator& own) {
   if (const int result = fault_of(own, Phase::connect)) return result;
-  if (const int result = connect_data(own)) return result;
+  // Who connects later has more to tell all others before (init.cc: initTransportsRank).
+  const int connected = connects_later() ? exchange_members(own) : connect_ring_of_data(own);
+  if (connected != success) return connected;
   return fault_of(own, Phase::ready);
 }
 
-int initialize(Communicator& own, const RootPlace& root) {
+int find_others(Communicator& own, const RootPlace& root) {
   if (const int result = fault_of(own, Phase::init)) return result;
   const CheckedIn checked = check_in(own, root);
   if (checked.result != success) return checked.result;
@@ -164,24 +174,30 @@ int initialize(Communicator& own, const RootPlace& root) {
   return become_ready(own);
 }
 
-void conclude(Communicator& own, int result) {
-  if (result == stuck) return own.stop.wait();
+int concluded(const Communicator& own, int result) {
+  if (result != stuck) return result;
+  own.stop.wait();
+  return internal_error;
+}
+
+int ready_if(Communicator& own, int result) {
   if (result == success) own.set_ready();
-  own.set_result(result);
+  return concluded(own, result);
 }
 
 }  // namespace
 
-void start_initialization(const CommunicatorPointer& communicator, const UniqueId& id) {
-  communicator->go_on(
-      [own = communicator.get(), root = place_of(id)] { conclude(*own, initialize(*own, root)); });
+int initialize(Communicator& communicator, const UniqueId& id) {
+  return ready_if(communicator, find_others(communicator, place_of(id)));
 }
 
-void start_child(const CommunicatorPointer& child) {
-  child->go_on([own = child.get()] {
-    const int met = exchange_members(*own);
-    conclude(*own, met == success ? become_ready(*own) : met);
-  });
+int initialize_child(Communicator& child) {
+  const int met = exchange_members(child);
+  return ready_if(child, met == success ? become_ready(child) : met);
+}
+
+int connect_data(Communicator& communicator) {
+  return concluded(communicator, connect_ring_of_data(communicator));
 }
 
 Outcome all_gather(const Communicator& communicator, const Socket& next, const Socket& previous,

@@ -11,11 +11,10 @@
 #include "nccl/doubles/exported.h"
 #include "nccl/doubles/nccl_control.h"
 
-// The life of a communicator: made with the result in_progress; a thread of bootstrap.cpp brings it
-// to ready, or to an error, or nowhere. Operations are issued with a ticket each and take turns on
-// their streams. abort() stops what waits, waits until no thread or operation runs, and
-// closes the sockets; of one that was never ready it leaks what NCCL leaks. destroy() does the same
-// to one at rest.
+// The life of a communicator: made by a group, whose thread (group.cpp) brings it to ready, or to
+// an error, or nowhere. Operations are issued with a ticket each and take turns on their streams.
+// abort() stops what waits, waits until no thread or operation runs, and closes the sockets; of one
+// that was never ready it leaks what NCCL leaks. destroy() does the same to one at rest.
 
 namespace nccl_double {
 namespace {
@@ -43,7 +42,15 @@ Registry& registry() {
 }  // namespace
 
 Communicator::Communicator(const Place& its_place) : place(its_place), peers(its_place.magic) {
+  lanes_out.resize(static_cast<std::size_t>(place.rank_count));
+  lanes_in.resize(static_cast<std::size_t>(place.rank_count));
   ++counts().communicators;
+}
+
+// As init.cc: ncclCommGetAsyncError.
+int Communicator::result() const {
+  const int result = result_;
+  return result == success ? network_result_.load() : result;
 }
 
 void Communicator::set_result(int result) {
@@ -52,41 +59,40 @@ void Communicator::set_result(int result) {
   changed_.notify_all();
 }
 
-int Communicator::wait_until_settled() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return result_ != in_progress || stop.is_set(); });
-  return stop.is_set() ? static_cast<int>(internal_error) : result_.load();
-}
-
+// As init.cc: ncclCommEnsureReady.
 int Communicator::refusal() const {
   if (is_gone_) return invalid_argument;
-  if (result_ == in_progress) {
-    set_last_error(
-        "Attempt to use communicator before the previous operation returned ncclSuccess");
-    return invalid_usage;
-  }
-  return result_;
+  const int result = this->result();
+  if (result != in_progress) return result;
+  set_last_error("Attempt to use communicator before the previous operation returned ncclSuccess");
+  return invalid_argument;
 }
 
-int Communicator::refusal_of_operations() const {
-  if (const int result = refusal()) return result;
+int Communicator::refusal_of_revoked() const {
   if (is_revoked_) set_last_error("communicator was revoked");
   return is_revoked_ || is_finalized_ ? invalid_usage : success;
 }
 
-void Communicator::go_on(std::function<void()> work) {
+void Communicator::begin_work(std::function<void()> abort_work) {
   const std::lock_guard lock(mutex_);
-  result_ = in_progress;
+  if (!place.is_blocking) result_ = in_progress;
   ++background_;
-  std::thread([own = shared_from_this(), work = std::move(work)] {
-    {
-      const Counted counted(counts().threads);
-      work();
-    }
-    const std::lock_guard done(own->mutex_);
-    --own->background_;
-    own->changed_.notify_all();
-  }).detach();
+  abort_work_ = std::move(abort_work);
+}
+
+void Communicator::end_work(int result) {
+  const std::lock_guard lock(mutex_);
+  if (!place.is_blocking) result_ = result;
+  --background_;
+  abort_work_ = nullptr;
+  changed_.notify_all();
+}
+
+void Communicator::stop_all() {
+  const std::lock_guard lock(mutex_);
+  stop.set();
+  stop_operations.set();
+  changed_.notify_all();
 }
 
 int Communicator::issue(const std::function<int(std::uint64_t)>& launch) {
@@ -124,15 +130,14 @@ void Communicator::wait_for_running_operations() {
 void Communicator::revoke() {
   const std::lock_guard lock(mutex_);
   is_revoked_ = true;
+  network_result_ = success;
   stop_operations.set();
   changed_.notify_all();
 }
 
 void Communicator::fail_operation(int result) {
   const std::lock_guard lock(mutex_);
-  if (stop_operations.is_set()) return;
-  result_ = result;
-  changed_.notify_all();
+  if (!stop_operations.is_set()) network_result_ = result;
 }
 
 void Communicator::stick() const {
@@ -142,12 +147,13 @@ void Communicator::stick() const {
 
 bool Communicator::abort() {
   if (!take_end()) return false;
+  stop_all();
+  std::function<void()> abort_work;
   {
     const std::lock_guard lock(mutex_);
-    stop.set();
-    stop_operations.set();
-    changed_.notify_all();
+    abort_work = abort_work_;
   }
+  if (abort_work) abort_work();
   wait_for_background();
   wait_for_running_operations();
   if (!is_ready_ && leaks() != 0) leak();

@@ -53,38 +53,43 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Socket previous;  ///< the same
   Listener for_root;
 
-  // Of what runs on streams, one after the other.
+  // Of what runs on streams, one after the other. Made by the first operations that need them.
   Socket data_next;
   Socket data_previous;
   struct Lane {
     Socket socket;
     std::uint64_t number = 0;
   };
-  std::map<int, Lane> lanes_out;
-  std::map<int, Lane> lanes_in;
+  std::vector<Lane> lanes_out;  ///< by the rank of the peer
+  std::vector<Lane> lanes_in;
   std::uint64_t collective_number = 0;
 
   std::atomic<std::uint64_t> child_count{0};
 
-  /// The asynchronous result; 7 while something goes on in the background.
-  int result() const { return result_; }
+  /// The asynchronous result: 7 while something goes on in the background, an error for good, else
+  /// what the network has met.
+  int result() const;
   void set_result(int result);
-  /// For blocking calls: waits until nothing goes on, and gives what came of it.
-  int wait_until_settled();
 
   /// What a call that needs a communicator in order has to give, 0 if it is.
   int refusal() const;
-  /// The same for collectives.
-  int refusal_of_operations() const;
+  /// Why collectives are refused before they are looked at.
+  int refusal_of_revoked() const;
   bool is_gone() const { return is_gone_; }
+  bool is_ready() const { return is_ready_; }
   void set_ready() { is_ready_ = true; }
   /// Stops operations, for good; none of them changes the result from now on.
   void revoke();
   void set_finalized() { is_finalized_ = true; }
   bool is_finalized() const { return is_finalized_; }
 
-  /// Goes on in a thread of its own, with the result in_progress.
-  void go_on(std::function<void()> work);
+  /// Something goes on in the background from now on, which `abort_work` makes end soon. A
+  /// communicator that is not blocking has the result in_progress meanwhile.
+  void begin_work(std::function<void()> abort_work);
+  /// It is over, and this came of it.
+  void end_work(int result);
+  /// Whatever waits for others ends, for good.
+  void stop_all();
 
   /// Operations take turns in the order in which they were issued. `launch` gives 0 if there will
   /// be a turn.
@@ -109,7 +114,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void close();
   void leak();
 
-  std::atomic<int> result_{in_progress};
+  std::atomic<int> result_{success};
+  std::atomic<int> network_result_{success};
   std::atomic<bool> is_ready_{false};
   std::atomic<bool> is_gone_{false};
   std::atomic<bool> is_revoked_{false};
@@ -117,7 +123,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  int background_ = 0;  ///< threads
+  int background_ = 0;  ///< what goes on there
+  std::function<void()> abort_work_;
   std::uint64_t issued_ = 0;
   std::uint64_t served_ = 0;
   int running_ = 0;

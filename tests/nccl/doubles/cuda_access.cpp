@@ -11,6 +11,8 @@ namespace {
 struct Driver {
   int (*init)(unsigned) = nullptr;
   int (*get_current)(void** context) = nullptr;
+  int (*push_current)(void* context) = nullptr;
+  int (*pop_current)(void** context) = nullptr;
   int (*get_device)(int* device) = nullptr;
   int (*get_uuid)(unsigned char* uuid, int device) = nullptr;
   int (*get_error_string)(int result, const char** text) = nullptr;
@@ -36,6 +38,8 @@ Driver load_driver() {
   };
   find(driver.init, "cuInit");
   find(driver.get_current, "cuCtxGetCurrent");
+  find(driver.push_current, "cuCtxPushCurrent_v2");
+  find(driver.pop_current, "cuCtxPopCurrent_v2");
   find(driver.get_device, "cuCtxGetDevice");
   find(driver.get_uuid, "cuDeviceGetUuid_v2");
   find(driver.get_error_string, "cuGetErrorString");
@@ -66,15 +70,21 @@ OwnDevice own_device() {
     own.error = text == nullptr ? "error " + std::to_string(result) : text;
     return false;
   };
-  void* context = nullptr;
-  if (!succeeded(cuda.init(0)) || !succeeded(cuda.get_current(&context))) return own;
-  if (context != nullptr && !succeeded(cuda.get_device(&own.device))) return own;
+  if (!succeeded(cuda.init(0)) || !succeeded(cuda.get_current(&own.context))) return own;
+  if (own.context != nullptr && !succeeded(cuda.get_device(&own.device))) return own;
   succeeded(cuda.get_uuid(own.uuid.data(), own.device));
   return own;
 }
 
-int launch_host_function(void* stream, void (*function)(void*), void* argument) {
-  return driver().launch_host_function(stream, function, argument);
+int launch_host_function(const OwnDevice& own, void* stream, void (*function)(void*),
+                         void* argument) {
+  const Driver cuda = driver();
+  if (own.context == nullptr) return cuda.launch_host_function(stream, function, argument);
+  if (const int result = cuda.push_current(own.context)) return result;
+  const int result = cuda.launch_host_function(stream, function, argument);
+  void* popped = nullptr;
+  cuda.pop_current(&popped);
+  return result;
 }
 
 }  // namespace nccl_double

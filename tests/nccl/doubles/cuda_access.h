@@ -12,11 +12,13 @@ using Uuid = std::array<unsigned char, 16>;
 struct OwnDevice {
   int device = 0;
   Uuid uuid{};
-  std::string error;  ///< why there is none; empty: there is one
+  void* context = nullptr;  ///< null: none was current
+  std::string error;        ///< why there is none; empty: there is one
 };
 OwnDevice own_device();
 
-/// Puts a function of the host into a stream; gives the driver's result. Only after own_device.
-int launch_host_function(void* stream, void (*function)(void*), void* argument);
+/// Puts a function of the host into a stream of that device; gives the driver's result.
+int launch_host_function(const OwnDevice& own, void* stream, void (*function)(void*),
+                         void* argument);
 
 }  // namespace nccl_double

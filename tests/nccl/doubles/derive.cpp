@@ -72,23 +72,23 @@ Outcome connect_ring_of_child(const Family& family, Communicator& child) {
   return Outcome::done;
 }
 
-/// In a thread of the parent: brings a child into the world, or what is left of it.
-void bear(const Family& family, void** handle) {
+/// In a thread of the parent: brings a child into the world, or what is left of it. Gives what
+/// comes of it for the parent.
+int bear(const Family& family, void** handle) {
   const CommunicatorPointer child = make_child(family);
   const Outcome outcome = connect_ring_of_child(family, *child);
-  if (outcome == Outcome::done) start_child(child);
-  if (outcome == Outcome::cancelled) child->set_result(internal_error);
-  if (outcome == Outcome::refused || outcome == Outcome::closed) {
-    child->set_result(remote_error);
-    family.parent.set_result(remote_error);
+  if (outcome != Outcome::done) {
+    const int result = outcome == Outcome::cancelled ? internal_error : remote_error;
+    child->set_result(result);
+    give(handle, child);
+    return result;
   }
+  if (!family.is_blocking) begin_alone({child, [child] { return initialize_child(*child); }});
   give(handle, child);
-  if (outcome != Outcome::done) return;
-  if (family.is_blocking) child->wait_until_settled();
-  family.parent.set_result(success);
+  return family.is_blocking ? initialize_child(*child) : static_cast<int>(success);
 }
 
-void split(Communicator& parent, Choice own, void** handle, bool is_blocking) {
+int split(Communicator& parent, Choice own, void** handle, bool is_blocking) {
   std::vector<Choice> choices(static_cast<std::size_t>(parent.place.rank_count));
   choices[static_cast<std::size_t>(parent.place.rank)] = own;
   const std::uint64_t number = parent.child_count++;
@@ -99,9 +99,9 @@ void split(Communicator& parent, Choice own, void** handle, bool is_blocking) {
     const auto child = make_child({parent, {parent.place.rank}, number, is_blocking});
     child->set_result(result);
     give(handle, child);
-    return parent.set_result(result);
+    return result;
   }
-  if (own.color == split_no_color) return parent.set_result(success);
+  if (own.color == split_no_color) return success;
   std::vector<int> members;
   for (int rank = 0; rank < parent.place.rank_count; ++rank) {
     if (choices[static_cast<std::size_t>(rank)].color == own.color) members.push_back(rank);
@@ -111,22 +111,13 @@ void split(Communicator& parent, Choice own, void** handle, bool is_blocking) {
   };
   std::sort(members.begin(), members.end(),
             [&](int one, int other) { return order(one) < order(other); });
-  bear({parent, members, number, is_blocking}, handle);
-}
-
-int do_in_background(const CommunicatorPointer& communicator, std::function<void()> work) {
-  const bool is_blocking = communicator->place.is_blocking;
-  return do_job({[=] {
-                   communicator->go_on(work);
-                   return is_blocking ? success : in_progress;
-                 },
-                 [=] { return settle(*communicator); }});
+  return bear({parent, members, number, is_blocking}, handle);
 }
 
 /// Of a communicator that may have failed, but is not gone or busy.
 int refusal_of_failed(const Communicator& communicator) {
   if (communicator.is_gone()) return invalid_argument;
-  return communicator.result() == in_progress ? invalid_usage : success;
+  return communicator.result() == in_progress ? invalid_argument : success;
 }
 
 }  // namespace
@@ -139,9 +130,9 @@ DOUBLE_EXPORT int ncclCommSplit(void* handle, int color, int key, void** child,
   const Blocking blocking = blocking_of(config, {parent->place.is_blocking, success});
   if (blocking.result != success) return blocking.result;
   *child = nullptr;
-  return do_in_background(parent, [=, own = parent.get()] {
-    split(*own, {color, key}, child, blocking.is_blocking);
-  });
+  return do_job({parent, [=, own = parent.get()] {
+                   return split(*own, {color, key}, child, blocking.is_blocking);
+                 }});
 }
 
 DOUBLE_EXPORT int ncclCommShrink(void* handle, const int* excluded, int excluded_count,
@@ -166,10 +157,10 @@ DOUBLE_EXPORT int ncclCommShrink(void* handle, const int* excluded, int excluded
   if (is_abort) {
     parent->revoke();
   }
-  return do_in_background(parent, [=, own = parent.get()] {
-    if (is_abort) own->wait_for_running_operations();
-    bear({*own, members, own->child_count++, blocking.is_blocking}, child);
-  });
+  return do_job({parent, [=, own = parent.get()] {
+                   if (is_abort) own->wait_for_running_operations();
+                   return bear({*own, members, own->child_count++, blocking.is_blocking}, child);
+                 }});
 }
 
 DOUBLE_EXPORT int ncclCommRevoke(void* handle, int flags) {
@@ -177,8 +168,8 @@ DOUBLE_EXPORT int ncclCommRevoke(void* handle, int flags) {
   if (communicator == nullptr || flags != 0) return invalid_argument;
   if (const int result = refusal_of_failed(*communicator)) return result;
   communicator->revoke();
-  return do_in_background(communicator, [own = communicator.get()] {
-    own->wait_for_running_operations();
-    own->set_result(success);
-  });
+  return do_job({communicator, [own = communicator.get()] {
+                   own->wait_for_running_operations();
+                   return success;
+                 }});
 }

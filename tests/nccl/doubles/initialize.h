@@ -11,7 +11,4 @@ struct Blocking {
 };
 Blocking blocking_of(const Config* config, Blocking otherwise);
 
-/// What a call gives that began something in the background of a communicator.
-int settle(Communicator& communicator);
-
 }  // namespace nccl_double

@@ -180,6 +180,9 @@ inline int async_error(const void* communicator) {
   return result;
 }
 
+/// Whether a call of a collective has this result that is in order: it is done, or in progress.
+inline bool begins(int result) { return result == 0 || result == 7; }
+
 /// A device's primary context, current in this thread while this lives.
 class CurrentDevice {
  public:

@@ -52,18 +52,11 @@ int initialize(void** handle, int rank_count, const UniqueId& id, int rank, cons
   if (rank == 0 && is_id_of_environment()) {
     if (const int result = start_root_of_environment(id)) return result;
   }
-  const RootPlace root = place_of(id);
-  const auto communicator =
-      make_communicator({rank, rank_count, std::move(own), blocking.is_blocking, root.magic});
+  const auto communicator = make_communicator(
+      {rank, rank_count, std::move(own), blocking.is_blocking, place_of(id).magic});
   // Before it is waited for: another thread may look for it there, and abort it.
   std::atomic_ref<void*>(*handle).store(communicator.get());
-  const Job job{[=] {
-                  start_initialization(communicator, id);
-                  return communicator->place.is_blocking ? success : in_progress;
-                },
-                [=] { return settle(*communicator); }};
-  const int result = do_job(job);
-  return communicator->place.is_blocking || result != success ? result : communicator->result();
+  return do_job({communicator, [=] { return nccl_double::initialize(*communicator, id); }});
 }
 
 int refuse_without_device(const OwnDevice& own) {
@@ -97,10 +90,6 @@ Blocking blocking_of(const Config* config, Blocking otherwise) {
     return {true, invalid_argument};
   }
   return {own.blocking == 1, success};
-}
-
-int settle(Communicator& communicator) {
-  return communicator.place.is_blocking ? communicator.wait_until_settled() : success;
 }
 
 }  // namespace nccl_double
@@ -145,9 +134,10 @@ DOUBLE_EXPORT int ncclCommInitRankConfig(void** handle, int rank_count, UniqueId
   start_group();
   OwnDevice own = own_device();
   if (!own.error.empty()) return refuse_without_device(own);
-  const int result = initialize(handle, rank_count, id, rank, config, std::move(own));
+  const int result =
+      refuse_in_group(initialize(handle, rank_count, id, rank, config, std::move(own)));
   const int ended = end_group();
-  return result == success ? ended : result;
+  return ended == success ? result : ended;
 }
 
 DOUBLE_EXPORT int ncclCommInitRank(void** handle, int rank_count, UniqueId id, int rank) {
@@ -176,17 +166,21 @@ DOUBLE_EXPORT int ncclCommAbort(void* handle) {
 DOUBLE_EXPORT int ncclCommFinalize(void* handle) {
   const auto communicator = find_communicator(handle);
   if (communicator == nullptr) return success;
-  if (const int result = communicator->refusal()) return result;
-  if (communicator->is_finalized()) return invalid_argument;
+  int refusal = communicator->refusal();
+  if (refusal == success && communicator->is_finalized()) refusal = invalid_argument;
+  if (refusal != success) {
+    if (!communicator->place.is_blocking) communicator->set_result(refusal);
+    return refuse_in_group(refusal);
+  }
   const CallFault fault = fault_of_call(Phase::finalize, communicator->place.rank);
   if (fault.result != 0) return fault.result;
   communicator->set_finalized();
-  communicator->go_on([own = communicator.get()] {
-    const InsideFault inside = fault_inside(Phase::finalize, own->place.rank, own->stop);
-    if (inside.is_forever) return own->stop.wait();
-    if (own->wait_for_operations()) own->set_result(inside.result);
-  });
-  return communicator->place.is_blocking ? settle(*communicator) : in_progress;
+  return do_job({communicator, [own = communicator.get()]() -> int {
+                   const InsideFault inside =
+                       fault_inside(Phase::finalize, own->place.rank, own->stop);
+                   if (inside.is_forever) own->stop.wait();
+                   return own->wait_for_operations() ? inside.result : internal_error;
+                 }});
 }
 
 DOUBLE_EXPORT int ncclCommDestroy(void* handle) {

@@ -33,6 +33,10 @@ inline bool is_point_to_point(const Operation& operation) { return operation.kin
 /// Why calls with such arguments are refused, 0 if they are not.
 int refusal_of_arguments(const Communicator& own, const Operation& operation);
 
+/// Makes the connections that these sends and receives need and that are not there: waits until
+/// each peer does so, too. 0, 6, or after `stop` 3.
+int connect_lanes(Communicator& own, const std::vector<Operation>& operations);
+
 /// Both return when it is done, or after an abort.
 void run_collective(Communicator& own, const Operation& operation);
 /// All of them at the same time, so that none waits for another.

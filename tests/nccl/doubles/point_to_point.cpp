@@ -11,9 +11,9 @@
 #include "nccl/doubles/operations.h"
 
 // Sends and receives of one group. A pair of ranks has a connection for each direction, a lane,
-// which the sender makes when it first sends; nobody waits for that, so all lanes of a group are
-// there before the first byte moves. Then every lane goes on by itself, its messages in order, each
-// behind a header; a header that differs sticks the group.
+// which both make before they first need it: the sender connects, the receiver accepts it and says
+// so. Only then is the group launched (group.cc: ncclP2PPreconnectFunc). Every lane goes on by
+// itself, its messages in order, each behind a header; a header that differs sticks the group.
 
 namespace nccl_double {
 namespace {
@@ -45,22 +45,37 @@ std::string text_of(const MessageHeader& header) {
          " elements of type " + std::to_string(header.type);
 }
 
+Communicator::Lane& lane_of(Communicator& own, const Operation& operation) {
+  auto& lanes = operation.kind == Kind::send ? own.lanes_out : own.lanes_in;
+  return lanes[static_cast<std::size_t>(operation.root)];
+}
+
+/// Sends or receives, the one byte by which a receiver says that it has a lane.
+Outcome connect_lane(Communicator& own, const Operation& operation) {
+  const int peer = operation.root;
+  Connected connected;
+  if (operation.kind == Kind::send) {
+    const sockaddr_in& address = own.members[static_cast<std::size_t>(peer)].address;
+    connected = own.peers.connect(address, own.place.rank, Purpose::point_to_point, 0, own.stop);
+  } else {
+    connected = own.peers.accept(peer, Purpose::point_to_point, 0, own.stop);
+    const char byte = 'l';
+    if (connected.outcome == Outcome::done) {
+      connected.outcome = send(connected.socket, &byte, 1, own.stop);
+    }
+  }
+  if (connected.outcome == Outcome::done)
+    lane_of(own, operation).socket = std::move(connected.socket);
+  return connected.outcome;
+}
+
 class GroupTraffic {
  public:
   explicit GroupTraffic(Communicator& own) : own_(own) {}
 
   void run(const std::vector<Operation>& operations) {
     for (const Operation& operation : operations) {
-      if (operation.root == own_.place.rank) {
-        add_to_self(operation);
-      } else if (operation.kind == Kind::send && !add(operation, own_.lanes_out)) {
-        return;
-      }
-    }
-    // Waits for others only now: they may wait for the lanes made above.
-    for (const Operation& operation : operations) {
-      if (operation.root == own_.place.rank || operation.kind == Kind::send) continue;
-      if (!add(operation, own_.lanes_in)) return;
+      operation.root == own_.place.rank ? add_to_self(operation) : add(operation);
     }
     while (!is_complete()) {
       if (!progress()) return;
@@ -69,30 +84,12 @@ class GroupTraffic {
   }
 
  private:
-  /// False: it is over, and has stuck before.
-  bool add(const Operation& operation, std::map<int, Communicator::Lane>& lanes) {
-    Communicator::Lane& lane = lanes[operation.root];
-    if (!lane.socket.is_open()) {
-      Connected connected = open_lane(operation);
-      if (connected.outcome == Outcome::cancelled) return false;
-      if (connected.outcome != Outcome::done) return lose_peer();
-      lane.socket = std::move(connected.socket);
-    }
+  void add(const Operation& operation) {
+    Communicator::Lane& lane = lane_of(own_, operation);
     Traffic& traffic = traffic_[lane.socket.descriptor()];
     traffic.descriptor = lane.socket.descriptor();
     const MessageHeader header{lane.number++, operation.count, operation.type, 0};
     traffic.messages.push_back({operation, header, {}});
-    return true;
-  }
-
-  Connected open_lane(const Operation& operation) {
-    const int peer = operation.root;
-    if (operation.kind == Kind::receive) {
-      return own_.peers.accept(peer, Purpose::point_to_point, 0, own_.stop_operations);
-    }
-    const sockaddr_in& address = own_.members[static_cast<std::size_t>(peer)].address;
-    return own_.peers.connect(address, own_.place.rank, Purpose::point_to_point, 0,
-                              own_.stop_operations);
   }
 
   /// A send to itself and the receive that belongs to it, whichever comes first.
@@ -186,6 +183,32 @@ class GroupTraffic {
 };
 
 }  // namespace
+
+int connect_lanes(Communicator& own, const std::vector<Operation>& operations) {
+  std::vector<Communicator::Lane*> begun;
+  const auto outcome_of = [&](Kind kind) {
+    for (const Operation& operation : operations) {
+      Communicator::Lane& lane = lane_of(own, operation);
+      if (operation.kind != kind || operation.root == own.place.rank || lane.socket.is_open()) {
+        continue;
+      }
+      const Outcome outcome = connect_lane(own, operation);
+      if (outcome != Outcome::done) return outcome;
+      if (kind == Kind::send) begun.push_back(&lane);
+    }
+    return Outcome::done;
+  };
+  Outcome outcome = outcome_of(Kind::send);  // first, since nobody waits for that
+  if (outcome == Outcome::done) outcome = outcome_of(Kind::receive);
+  for (Communicator::Lane* const lane : begun) {
+    char byte = 0;
+    if (outcome == Outcome::done) outcome = receive(lane->socket, &byte, 1, own.stop);
+  }
+  if (outcome == Outcome::done) return success;
+  if (outcome == Outcome::cancelled) return internal_error;
+  set_last_error("socketProgress: connection closed by remote peer");
+  return remote_error;
+}
 
 void run_point_to_point(Communicator& own, const std::vector<Operation>& operations) {
   const InsideFault fault = fault_inside(Phase::collective, own.place.rank, own.stop_operations);

@@ -123,7 +123,8 @@ TEST_CASE("a peer killed in the ring is an error at once") {
 }
 
 TEST_CASE("a peer killed while connections are set up leaves the others waiting") {
-  First first(2, {"init", "settle"});
+  const std::map<std::string, std::string> at_once{{"NCCL_RUNTIME_CONNECT", "0"}};
+  First first(2, {"init", "settle"}, at_once);
   Process second(rank_process({1, 2, first.id, {"init", "settle"}, fault("connect:kill")}));
   CHECK(was_killed(second));
   CHECK(lines_of(first.process, 1) == Lines{"7"});
@@ -131,13 +132,13 @@ TEST_CASE("a peer killed while connections are set up leaves the others waiting"
 }
 
 TEST_CASE("a peer killed in a collective is an error, and the stream goes on after the abort") {
-  const Lines steps{"init", "settle", "start", "settle_error", "abort", "synchronize"};
+  const Lines steps{"init", "settle", "reduce", "start", "settle_error", "abort", "synchronize"};
   First first(3, steps);
   Process second(rank_process({1, 3, first.id, steps, {}}));
   Process third(rank_process(
-      {2, 3, first.id, {"init", "settle", "reduce"}, fault("collective:kill_inside")}));
+      {2, 3, first.id, {"init", "settle", "reduce", "start"}, fault("collective:kill_inside+1")}));
   CHECK(was_killed(third));
-  const Lines expected{"7", "0", "0", "6", "0", "0"};
+  const Lines expected{"7", "0", "6", "6", "0", "0"};
   CHECK(lines_of(first.process, 6) == expected);
   CHECK(lines_of(second, 6) == expected);
 }

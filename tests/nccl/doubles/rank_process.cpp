@@ -85,8 +85,10 @@ class Rank {
     value_ = rank_ + 1;
     const int result =
         nccl().all_reduce(&value_, &value_, 1, int32_type, 0, communicator_, stream_);
-    if (name == "start") return say(result), 0;
-    if (result != 0) return 2;
+    if (!begins(result)) return 2;
+    const int launched = settled(communicator_);
+    if (name == "start") return 0;
+    if (launched != 0) return 2;
     cuda().synchronize_stream(stream_);
     say(value_);
     return 0;

@@ -24,7 +24,7 @@ int run_as_rank(int argc, char** argv);
 ///   init          the result of ncclCommInitRankConfig, without blocking
 ///   settle        the asynchronous error, once it is another than 7
 ///   reduce        the sum of rank + 1 of all ranks, an int32, on a stream of its own
-///   start         the result of the same all-reduce, which is not waited for
+///   start         nothing; the same all-reduce, which is launched and not waited for
 ///   settle_error  the asynchronous error, once it is one
 ///   synchronize   the result for the stream
 ///   finalize      the asynchronous error after it

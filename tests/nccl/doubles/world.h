@@ -76,6 +76,18 @@ class World {
     return *this;
   }
 
+  /// Lets all do a first collective, for which they connect.
+  World& connect() {
+    std::vector<int> values(communicators_.size());
+    for (int rank = 0; rank < rank_count_; ++rank) {
+      int& value = values[static_cast<std::size_t>(rank)];
+      REQUIRE(
+          begins(nccl().all_reduce(&value, &value, 1, int32_type, 0, (*this)[rank], stream(rank))));
+    }
+    synchronize();
+    return *this;
+  }
+
   /// The asynchronous error of the one that was added at this place, once it is another than 7.
   int settled(int index) const {
     await([&] { return async_error((*this)[index]) != 7; });
@@ -88,7 +100,11 @@ class World {
 
   int abort(int index) { return nccl().abort(std::exchange(slot(index), nullptr)); }
   int destroy(int index) { return nccl().destroy(std::exchange(slot(index), nullptr)); }
+  /// Waits until all that has been called has been launched, and done.
   void synchronize() const {
+    for (void* const communicator : communicators_) {
+      if (communicator != nullptr) await([&] { return async_error(communicator) != 7; });
+    }
     for (void* const stream : streams_) REQUIRE(cuda().synchronize_stream(stream) == 0);
   }
   /// So long that what can come has come: they are busy still.
