@@ -32,13 +32,18 @@ enum class DataType : std::uint8_t {
   float32 = 7,
   float64 = 8,
   bfloat16 = 9,
+  float8_e4m3 =
+      10,  ///< with NCCL from 2.24 on; its reductions need a GPU of compute capability 9.0
+  float8_e5m2 = 11,  ///< the same
 };
 
 /// The bytes of one element; 0 if `type` is not a DataType.
 constexpr std::size_t size_of(DataType type) {
   switch (type) {
     case DataType::int8:
-    case DataType::uint8: return 1;
+    case DataType::uint8:
+    case DataType::float8_e4m3:
+    case DataType::float8_e5m2: return 1;
     case DataType::float16:
     case DataType::bfloat16: return 2;
     case DataType::int32:

@@ -17,21 +17,20 @@ namespace nccl {
 using Handle = void*;      ///< ncclComm_t
 using CudaStream = void*;  ///< CUstream, cudaStream_t; null: the default stream
 
-/// The front of ncclConfig_t, which all versions from 2.27 on share: NCCL reads `size` bytes and
+/// The front of ncclConfig_t, which all versions from 2.18 on share: NCCL reads `size` bytes and
 /// takes the rest by default.
 struct Config {
   static constexpr int undefined = -2147483647 - 1;  // NCCL_CONFIG_UNDEF_INT
 
   std::size_t size = sizeof(Config);
   unsigned magic = 0xcafebeef;
-  unsigned version = 22700;
+  unsigned version = 21800;
   int blocking = 0;
   int cga_cluster_size = undefined;
   int ctas_min = undefined;
   int ctas_max = undefined;
   const char* net_name = nullptr;
   int split_share = undefined;
-  int traffic_class = undefined;
 };
 
 /// As nccl.h declares them: results are ncclResult_t, types ncclDataType_t, operations

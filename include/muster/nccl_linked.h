@@ -20,7 +20,7 @@ Wanted as(Given* given) {
   static_assert(sizeof(ncclResult_t) == sizeof(int) && sizeof(ncclDataType_t) == sizeof(int) &&
                     sizeof(ncclRedOp_t) == sizeof(int),
                 "NCCL's enumerations are ints");
-  static_assert(offsetof(ncclConfig_t, trafficClass) == offsetof(Config, traffic_class) &&
+  static_assert(offsetof(ncclConfig_t, splitShare) == offsetof(Config, split_share) &&
                     offsetof(ncclConfig_t, blocking) == offsetof(Config, blocking),
                 "NCCL's configuration begins as ours");
   return reinterpret_cast<Wanted>(reinterpret_cast<void (*)()>(given));

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "gloo/float8.h"
+
 namespace muster::gloo_internal {
 namespace {
 
@@ -38,6 +40,18 @@ struct Bfloat16 {
   explicit operator float() const { return of_bfloat16(bits); }
 };
 
+struct Float8E4M3 {
+  std::uint8_t bits;
+  explicit Float8E4M3(float value) : bits(to_float8_e4m3(value)) {}
+  explicit operator float() const { return of_float8_e4m3(bits); }
+};
+
+struct Float8E5M2 {
+  std::uint8_t bits;
+  explicit Float8E5M2(float value) : bits(to_float8_e5m2(value)) {}
+  explicit operator float() const { return of_float8_e5m2(bits); }
+};
+
 /// In what elements of a type are reckoned with. Integers as unsigned ones, which wrap around; no
 /// shorter than unsigned int, since shorter ones would become signed again.
 template <class Element>
@@ -48,7 +62,7 @@ struct Reckoned {
 };
 template <class Element>
 struct Reckoned<Element, false> {
-  using Type = std::conditional_t<sizeof(Element) == 2, float, Element>;
+  using Type = std::conditional_t<std::is_floating_point_v<Element>, Element, float>;
 };
 
 template <class Element, ReduceOp operation>
@@ -116,6 +130,8 @@ auto with_elements(DataType type, Work work) {
     case DataType::uint64: return work(static_cast<std::uint64_t*>(nullptr));
     case DataType::float16: return work(static_cast<Float16*>(nullptr));
     case DataType::bfloat16: return work(static_cast<Bfloat16*>(nullptr));
+    case DataType::float8_e4m3: return work(static_cast<Float8E4M3*>(nullptr));
+    case DataType::float8_e5m2: return work(static_cast<Float8E5M2*>(nullptr));
     case DataType::float64: return work(static_cast<double*>(nullptr));
     case DataType::float32: break;
   }

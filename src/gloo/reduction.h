@@ -10,7 +10,7 @@ namespace muster::gloo_internal {
 /// `to[i] = a[i] OP b[i]`; `to` may be `a` or `b`. An average is a sum so far.
 using Reduction = void (*)(void* to, const void* a, const void* b, std::size_t count);
 
-/// Integers wrap around; float16 and bfloat16 are rounded after each step.
+/// Integers wrap around; floating-point types of two bytes and of one are rounded after each step.
 Reduction reduction_of(DataType type, ReduceOp operation);
 
 /// Makes an average of the sum of `parts`; of integers its whole part.

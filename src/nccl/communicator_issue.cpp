@@ -149,6 +149,16 @@ std::optional<Error> Impl::error() {
 
 Result<void> Impl::perform(const communicator::OperationCall& call) {
   const Names names{call.name, function_of(call.operation)};
+  const bool is_float8 = call.type == DataType::float8_e4m3 || call.type == DataType::float8_e5m2;
+  if (is_float8 && prepared_.version < version_of_float8) {
+    const Error error =
+        about(call.name,
+              client::invalid_argument("type: NCCL " + version_text(prepared_.version) +
+                                       " has no float8, 2.24 is the first that does"),
+              Clock::now());
+    refused(error);
+    return error;
+  }
   return issue(names, call.timeout, [&] {
     return enqueue(call, functions(), handle_, membership().rank, membership().world_size);
   });

@@ -16,11 +16,15 @@ int number_of(DataType type) {
   constexpr int float32 = 7;
   constexpr int float64 = 8;
   constexpr int bfloat16 = 9;
+  constexpr int float8_e4m3 = 10;
+  constexpr int float8_e5m2 = 11;
   switch (type) {
     case DataType::float16: return float16;
     case DataType::float32: return float32;
     case DataType::float64: return float64;
     case DataType::bfloat16: return bfloat16;
+    case DataType::float8_e4m3: return float8_e4m3;
+    case DataType::float8_e5m2: return float8_e5m2;
     default: return static_cast<int>(type);  // ncclInt8 to ncclUint64 have the same numbers
   }
 }

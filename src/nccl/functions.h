@@ -10,7 +10,9 @@ namespace muster::nccl_internal {
 // The libraries that the process has, or that are loaded while it runs; never unloaded, since they
 // have threads. Local: their symbols are nobody else's.
 
-constexpr int version_min = 22700;
+constexpr int version_min = 21800;
+/// The first that has the types of one byte with a floating point.
+constexpr int version_of_float8 = 22400;
 
 // Values of ncclResult_t.
 constexpr int success = 0;

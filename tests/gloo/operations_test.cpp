@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include "gloo/float8.h"
 #include "gloo/reduction.h"
 #include "muster/gloo.h"
 #include "support/ranks.h"
@@ -18,8 +19,10 @@ namespace muster::test {
 namespace {
 
 constexpr DataType all_types[] = {
-    DataType::int8,   DataType::uint8,   DataType::int32,   DataType::uint32,  DataType::int64,
-    DataType::uint64, DataType::float16, DataType::float32, DataType::float64, DataType::bfloat16,
+    DataType::int8,    DataType::uint8,    DataType::int32,       DataType::uint32,
+    DataType::int64,   DataType::uint64,   DataType::float16,     DataType::float32,
+    DataType::float64, DataType::bfloat16, DataType::float8_e4m3,  // e5m2: the sums are too long
+                                                                   // for it
 };
 constexpr ReduceOp all_operations[] = {ReduceOp::sum, ReduceOp::product, ReduceOp::max,
                                        ReduceOp::min, ReduceOp::average};
@@ -52,11 +55,16 @@ void put(void* to, DataType type, double value) {
       return put<std::uint16_t>(to, gloo_internal::to_float16(static_cast<float>(value)));
     case DataType::bfloat16:
       return put<std::uint16_t>(to, gloo_internal::to_bfloat16(static_cast<float>(value)));
+    case DataType::float8_e4m3:
+      return put<std::uint8_t>(to, gloo_internal::to_float8_e4m3(static_cast<float>(value)));
+    case DataType::float8_e5m2:
+      return put<std::uint8_t>(to, gloo_internal::to_float8_e5m2(static_cast<float>(value)));
   }
 }
 
 double get(const void* from, DataType type) {
   const auto bits = [from] { return static_cast<std::uint16_t>(get<std::uint16_t>(from)); };
+  const auto byte = [from] { return static_cast<std::uint8_t>(get<std::uint8_t>(from)); };
   switch (type) {
     case DataType::int8: return get<std::int8_t>(from);
     case DataType::uint8: return get<std::uint8_t>(from);
@@ -68,6 +76,8 @@ double get(const void* from, DataType type) {
     case DataType::float64: return get<double>(from);
     case DataType::float16: return gloo_internal::of_float16(bits());
     case DataType::bfloat16: return gloo_internal::of_bfloat16(bits());
+    case DataType::float8_e4m3: return gloo_internal::of_float8_e4m3(byte());
+    case DataType::float8_e5m2: return gloo_internal::of_float8_e5m2(byte());
   }
   return 0;
 }

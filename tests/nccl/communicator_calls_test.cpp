@@ -32,6 +32,10 @@ void run_communicators(const nccl::Options& options, const Part& part) {
   });
 }
 
+Result<void> sum(Communicator& communicator, Buffer& buffer, DataType type = int32) {
+  return communicator.all_reduce(buffer.at(), buffer.at(), 1, type, ReduceOp::sum, buffer.stream());
+}
+
 std::int32_t value_of(int rank, int part) { return 10 * rank + part + 1; }
 
 Values parts_of(int rank) {
@@ -113,6 +117,29 @@ TEST_CASE_FIXTURE(Machine,
   }
 }
 
+TEST_CASE_FIXTURE(Machine, "NCCL is called from 2.18 on, and for float8 from 2.24 on") {
+  for (const int version : {21800, 22300, 22400}) {
+    CAPTURE(version);
+    nccl().set_version(version);
+    run_communicators(doubled(), [version](Communicator& communicator,
+                                           StatelessProcessGroup& group) {
+      Buffer buffer(communicator.rank(), 1);
+      buffer.fill({0x40});  // 2, as a float8 with 4 bits of exponent
+      const auto reduced = sum(communicator, buffer, DataType::float8_e4m3);
+      CHECK(reduced.has_value() == (version >= 22400));
+      if (!reduced) {
+        CHECK(reduced.error().code == ErrorCode::invalid_argument);
+        CHECK(reduced.error().detail.find("has no float8") != std::string::npos);
+        CHECK_FALSE(communicator.error());
+        must(sum(communicator, buffer));
+      }
+      CHECK(buffer.values().front() == (version >= 22400 ? 0x4c : 3 * 0x40));  // 6, if it was added
+      must(group.barrier());
+    });
+  }
+  nccl().set_version(22809);
+}
+
 TEST_CASE_FIXTURE(Machine, "what no call can mean is refused, and nothing is issued for it") {
   run_communicators(doubled(), [](Communicator& communicator, StatelessProcessGroup& group) {
     Buffer buffer(communicator.rank(), team_size);
@@ -183,10 +210,6 @@ struct Misstep {
   bool throws = false;
   ErrorCode told = ErrorCode::aborted;
 };
-
-Result<void> sum(Communicator& communicator, Buffer& buffer, DataType type = int32) {
-  return communicator.all_reduce(buffer.at(), buffer.at(), 1, type, ReduceOp::sum, buffer.stream());
-}
 
 const std::vector<Misstep>& missteps() {
   static const std::vector<Misstep> all{

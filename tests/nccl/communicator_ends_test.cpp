@@ -103,7 +103,7 @@ TEST_CASE_FIXTURE(Machine, "a host may come back to the registry while it is tol
   auto communicator = must(communicators.create(alone.group, 0, options));
   REQUIRE(nccl().fault("collective:async=2") == 0);
   Buffer buffer(0, 1);
-  must(reduce(*communicator, buffer));
+  (void)reduce(*communicator, buffer);  // it may hear of it already
   await([&] { return communicators.drop_ended() == 1; });
   CHECK(counted == 1);
   buffer.values();

@@ -83,7 +83,7 @@ TEST_CASE("two and four processes get a communicator, reduce over it and close i
 
 TEST_CASE("what is wrong before NCCL is entered is told by all, and costs no attempt") {
   const Team::Environment newer{{"NCCL_DOUBLE_VERSION", "22900"}};
-  const Team::Environment old{{"NCCL_DOUBLE_VERSION", "22600"}};
+  const Team::Environment old{{"NCCL_DOUBLE_VERSION", "21700"}};
   const Team::Environment no_driver{{"CUDA_DOUBLE_INIT_RESULT", "100"}};
   const Team::Environment no_device{{"CUDA_DOUBLE_DEVICES", "0"}};
   const Team::Environment host_of_2{{"NCCL_HOSTID", "rank 2"}};
@@ -95,7 +95,7 @@ TEST_CASE("what is wrong before NCCL is entered is told by all, and costs no att
       {
           {"version", 1, {}, newer, ErrorCode::mismatch, "1", "rank 0 has NCCL 2.28.9"},
           {"first", 0, {}, newer, ErrorCode::mismatch, "1-2", "rank 0 has NCCL 2.29.0"},
-          {"old", 1, {}, old, ErrorCode::library_missing, "1", "2.26.0 is too old"},
+          {"old", 1, {}, old, ErrorCode::library_missing, "1", "2.17.0 is too old"},
           {"no NCCL", 2, no_nccl, {}, ErrorCode::library_missing, "2", "/nowhere/libnccl.so.2"},
           {"no CUDA", 0, no_cuda, {}, ErrorCode::library_missing, "0", "/nowhere/libcuda.so.1"},
           {"no driver", 1, {}, no_driver, ErrorCode::no_device, "1", "cuInit"},

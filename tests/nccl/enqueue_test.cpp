@@ -109,11 +109,10 @@ TEST_CASE("an operation goes to its function with NCCL's numbers") {
   CHECK(issued(Operation::reduce, 0) == Lines{"reduce from 0 to 0 2 2 2 1", "7"});
   CHECK(issued(Operation::broadcast, 0) == Lines{"broadcast from 0 to 0 2 2 1", "7"});
   CHECK(issued(Operation::recv, 0) == Lines{"recv to 0 2 2 1", "7"});
-  // ncclFloat16, ncclFloat32, ncclFloat64, ncclBfloat16
-  const std::vector<std::pair<DataType, std::string>> floats = {{DataType::float16, "6"},
-                                                                {DataType::float32, "7"},
-                                                                {DataType::float64, "8"},
-                                                                {DataType::bfloat16, "9"}};
+  // ncclFloat16, ncclFloat32, ncclFloat64, ncclBfloat16, ncclFloat8e4m3, ncclFloat8e5m2
+  const std::vector<std::pair<DataType, std::string>> floats = {
+      {DataType::float16, "6"},  {DataType::float32, "7"},      {DataType::float64, "8"},
+      {DataType::bfloat16, "9"}, {DataType::float8_e4m3, "10"}, {DataType::float8_e5m2, "11"}};
   for (const auto& [type, of_nccl] : floats) {
     CHECK(issued(Operation::recv, 0, type).front() == "recv to 0 2 " + of_nccl + " 1");
   }

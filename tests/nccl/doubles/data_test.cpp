@@ -60,9 +60,16 @@ TEST_CASE("every type is reduced by every operation") {
   CHECK(reduced<Half>(world, 6, sum, {0x0001, 0x0001, 0x8000}) == 0x0002);  // below 2^-14
   CHECK(reduced<Half>(world, 6, sum, {0x7bff, 0x7bff, 0}) == 0x7c00);       // beyond: infinity
   CHECK(reduced<Half>(world, 6, sum, {0x3c00, 0x1000, 0}) == 0x3c00);       // 1 + 2^-11: to even
-  const std::array<Half, 3> brains{0x4000, 0x4040, 0x4080};                 // 2, 3, 4
-  CHECK(reduced<Half>(world, 9, sum, brains) == 0x4110);                    // 9
-  CHECK(reduced<Half>(world, 9, product, brains) == 0x41c0);                // 24
+  using Byte = std::uint8_t;
+  const std::array<Byte, 3> bytes{0x40, 0x44, 0x48};        // 2, 3, 4
+  CHECK(reduced<Byte>(world, 10, sum, bytes) == 0x51);      // 9
+  CHECK(reduced<Byte>(world, 10, product, bytes) == 0x5c);  // 24
+  CHECK(reduced<Byte>(world, 10, sum, {0x7e, 0x7e, 0}) == 0x7e);
+  CHECK(reduced<Byte>(world, 11, maximum, {0x40, 0x42, 0xc4}) == 0x42);
+  CHECK(reduced<Byte>(world, 11, sum, {0x7b, 0x7b, 0}) == 0x7b);
+  const std::array<Half, 3> brains{0x4000, 0x4040, 0x4080};   // 2, 3, 4
+  CHECK(reduced<Half>(world, 9, sum, brains) == 0x4110);      // 9
+  CHECK(reduced<Half>(world, 9, product, brains) == 0x41c0);  // 24
 }
 
 TEST_CASE("all collectives move what they should, in place, too, and more than sockets hold") {

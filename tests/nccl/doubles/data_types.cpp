@@ -69,6 +69,36 @@ struct Float16 {
   }
 };
 
+/// The types of one byte: what is too large becomes the largest number, `Largest`.
+template <int FractionBits, int Bias, unsigned Largest>
+struct Float8 {
+  using Stored = std::uint8_t;
+  using Value = float;
+  static Value load(Stored stored) {
+    const unsigned size = stored & 127U;
+    const float sign = stored > 127 ? -1.0F : 1.0F;
+    if (size > Largest) return size == 0x7c && FractionBits == 2 ? sign * INFINITY : NAN;
+    const unsigned exponent = size >> FractionBits;
+    const unsigned fraction = size % (1U << FractionBits) + (exponent > 0 ? 1U << FractionBits : 0);
+    const int power = static_cast<int>(exponent > 0 ? exponent : 1) - Bias - FractionBits;
+    return sign * std::ldexp(static_cast<float>(fraction), power);
+  }
+  /// The nearest of all that there are, and of two the even one.
+  static Stored store(Value value) {
+    const unsigned sign = std::signbit(value) ? 128 : 0;
+    if (std::isnan(value)) return static_cast<Stored>(sign | 127);
+    const float size = std::fabs(value);
+    unsigned nearest = Largest;
+    float distance = std::fabs(load(Largest) - size);
+    for (unsigned bits = 0; bits < Largest; ++bits) {
+      const float other = std::fabs(load(static_cast<Stored>(bits)) - size);
+      if (other < distance || (other == distance && bits % 2 == 0)) nearest = bits;
+      distance = std::fmin(distance, other);
+    }
+    return static_cast<Stored>(sign | nearest);
+  }
+};
+
 /// Of integers sums wrap around, as on a device.
 template <class Value>
 Value combine(int reduction, Value left, Value right) {
@@ -127,6 +157,8 @@ constexpr std::array types{
     type_of<Plain<float>>,
     type_of<Plain<double>>,
     type_of<Bfloat16>,
+    type_of<Float8<3, 7, 0x7e>>,
+    type_of<Float8<2, 15, 0x7b>>,
 };
 
 }  // namespace

@@ -6,7 +6,8 @@
 namespace nccl_double {
 
 /// As nccl.h numbers them: int8, uint8, int32, uint32, int64, uint64, float16, float32, float64,
-/// bfloat16. 0: the double does not have it.
+/// bfloat16, float8
+/// of 4 and of 5 bits of exponent. 0: the double does not have it.
 std::size_t size_of_type(int type);
 
 enum Reduction : int { sum = 0, product = 1, maximum = 2, minimum = 3, average = 4 };

@@ -82,7 +82,7 @@ TEST_CASE("each operation needs exactly the buffers that it uses on this rank") 
 
 TEST_CASE("types, operations and ranks beyond the last one are refused") {
   OperationCall call = call_of(Operation::all_reduce);
-  call.type = static_cast<DataType>(10);
+  call.type = static_cast<DataType>(12);
   CHECK(refused(call) == "type");
   call = call_of(Operation::all_reduce);
   call.reduce_op = static_cast<ReduceOp>(5);
