@@ -54,6 +54,7 @@ TEST_CASE("1,024 ranks join, pass 100 barriers, gather 1 KiB each, and leave") {
   allow_descriptors();
   ServerOptions server_options;
   server_options.connections_max = 2048;
+  server_options.session_timeout = patient;  // one thread serves all ranks, maybe with a sanitizer
   auto server = start_server(server_options);
   StoreOptions store_options;
   store_options.timeout = patient;

@@ -27,13 +27,36 @@ namespace wire = muster::wire;
 constexpr int small_buffer_bytes = 16 * 1024;
 constexpr std::size_t value_bytes = 1U << 20;
 
+/// Its clients send no heartbeats, and a sanitizer's run may take long.
+Server start_patient_server(ServerOptions options = {}) {
+  options.session_timeout = 120s;
+  return start_disturbed_server(std::move(options));
+}
+
 void set_large(RawClient& client) {
   const std::string value(value_bytes, 'x');
   CHECK(client.call(wire::Set{"large", value, {}, false, false}).header.code == 0);
 }
 
+/// Who was closed because more than 8 MiB wait for it.
+class OverfullCount {
+ public:
+  ServerOptions options() {
+    ServerOptions options;
+    options.logger = [this](LogLevel, std::string_view line) {
+      if (line.find("more than 8 MiB wait") != std::string_view::npos) ++count_;
+    };
+    return options;
+  }
+  int count() const { return count_; }
+
+ private:
+  std::atomic<int> count_{0};
+};
+
 TEST_CASE("more than 8 MiB behind the reply that is being sent ends the connection") {
-  const Server server = start_disturbed_server();
+  OverfullCount overfull;
+  const Server server = start_patient_server(overfull.options());
   auto member = RawClient::with_session(server.addresses().front());
   auto slow = RawClient::with_session(server.addresses().front(), small_buffer_bytes);
   std::string waits;
@@ -41,17 +64,14 @@ TEST_CASE("more than 8 MiB behind the reply that is being sent ends the connecti
   slow.send(waits);
   CHECK(slow.call(wire::Exists{{"large"}}).header.code == 0);  // all of them wait by now
   set_large(member);                                           // 40 MiB are due at once
+  await([&] { return overfull.count() == 1; });                // it takes nothing meanwhile
   CHECK(slow.is_closed());
   CHECK(member.call(wire::Add{"counter", 1}).header.code == 0);
 }
 
 TEST_CASE("heartbeats excuse nobody who does not take what waits") {
-  std::atomic<int> closed_count{0};
-  ServerOptions options;
-  options.logger = [&](LogLevel, std::string_view line) {
-    if (line.find("more than 8 MiB wait") != std::string_view::npos) ++closed_count;
-  };
-  const Server server = start_disturbed_server(options);
+  OverfullCount overfull;
+  const Server server = start_patient_server(overfull.options());
   auto member = RawClient::with_session(server.addresses().front());
   set_large(member);
   std::string heartbeat;
@@ -74,13 +94,13 @@ TEST_CASE("heartbeats excuse nobody who does not take what waits") {
     CHECK(member.call(wire::Set{key, value, {}, false, false}).header.code == 0);
     is_over = true;
     beating.wait();
-    await([&] { return closed_count == round + 1; });  // it takes nothing meanwhile
+    await([&] { return overfull.count() == round + 1; });  // it takes nothing meanwhile
     CHECK(slow.is_closed());
   }
 }
 
 TEST_CASE("many are served by the same event by which one is let go that does not read") {
-  const Server server = start_disturbed_server();
+  const Server server = start_patient_server();
   const std::string address = server.addresses().front();
   auto member = RawClient::with_session(address);
   auto slow = RawClient::with_session(address, small_buffer_bytes);
@@ -105,7 +125,7 @@ TEST_CASE("many are served by the same event by which one is let go that does no
 }
 
 TEST_CASE("a client that asks for much and reads it, slowly, gets all of it") {
-  const Server server = start_disturbed_server();
+  const Server server = start_patient_server();
   auto client = RawClient::with_session(server.addresses().front(), small_buffer_bytes);
   auto member = RawClient::with_session(server.addresses().front());
   set_large(member);
@@ -124,7 +144,7 @@ TEST_CASE("a client that asks for much and reads it, slowly, gets all of it") {
 TEST_CASE("one large reply that is read slowly holds up no other request") {
   ServerOptions options;
   options.value_bytes_max = 32U << 20;
-  const Server server = start_disturbed_server(options);
+  const Server server = start_patient_server(options);
   const std::string address = server.addresses().front();
   auto client = RawClient::with_session(address, small_buffer_bytes);
   auto member = RawClient::with_session(address);
@@ -139,7 +159,7 @@ TEST_CASE("one large reply that is read slowly holds up no other request") {
 TEST_CASE("a heartbeat is answered while a long reply is being taken") {
   ServerOptions options;
   options.value_bytes_max = 64U << 20;
-  const Server server = start_disturbed_server(options);
+  const Server server = start_patient_server(options);
   const std::string address = server.addresses().front();
   auto client = RawClient::with_session(address, small_buffer_bytes);
   std::string value(64U << 20, 'x');
@@ -169,7 +189,7 @@ TEST_CASE("a heartbeat is answered while a long reply is being taken") {
 }
 
 TEST_CASE("a client that is held back is heard, and its requests are done in order") {
-  const Server server = start_disturbed_server();
+  const Server server = start_patient_server();
   auto client = RawClient::with_session(server.addresses().front(), small_buffer_bytes);
   auto member = RawClient::with_session(server.addresses().front());
   set_large(member);
