@@ -94,7 +94,8 @@ struct CreationTimes {
 /// NCCL: buffers are device memory, and a stream belongs to the communicator's device. A call
 /// returns when the operation is on the stream. The caller's current device does not change.
 /// Gloo: buffers are host memory, and `stream` is null. A call returns when this rank's part is
-/// done. A call that fails after it began ends the communicator, and so does one that NCCL refuses.
+/// done. A call that fails after it began ends the communicator, and so does one that NCCL refuses,
+/// unless it is in NCCL's blocking mode.
 /// If ranks call different operations, counts, types or roots, they wait for each other until the
 /// timeout.
 ///
@@ -183,9 +184,11 @@ class MUSTER_API Communicator {
   ///
   /// NCCL: all or nothing. When a call inside fails, or `calls` does, or throws, then nothing of it
   /// is issued, and `grouped` gives the first of these failures. The communicator then ends
-  /// (aborted) if NCCL had taken a call already; else it goes on. Gloo: the communicator ends
-  /// (aborted) if `calls` throws after a send or a receive has begun. An exception of `calls` goes
-  /// to the caller.
+  /// (aborted) if NCCL had taken a call already; else, and in NCCL's blocking mode, it goes on.
+  ///
+  /// Gloo: the communicator ends (aborted) if `calls` throws after a send or a receive has begun.
+  ///
+  /// An exception of `calls` goes to the caller.
   ///
   /// errors  invalid_argument (an empty `calls`), those of `calls`
   Result<void> grouped(const std::function<Result<void>()>& calls,

@@ -5,6 +5,7 @@
 // made.
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,7 +22,16 @@ MUSTER_BEGIN_NAMESPACE
 
 namespace nccl {
 
+/// Where NCCL works on a call: for the whole life of a communicator.
+enum class Mode : std::uint8_t {
+  nonblocking,  ///< on a thread of its own; the call asks until it is done
+  /// On the caller's thread, which takes less of the host's time. When the time is up, or the
+  /// communicator ends, another thread aborts it. A call that NCCL refuses does not end it.
+  blocking,
+};
+
 struct Options : CommunicatorOptions {
+  Mode mode = Mode::nonblocking;
   /// Runs one small collective before `create` returns. NCCL makes the connections for collectives
   /// in the first one only, which waits for all ranks: in groups that overlap in a ring, where each
   /// rank first calls the one that is its own, that would be for ever. The same on all ranks.
@@ -61,16 +71,17 @@ MUSTER_API Result<Communicator> create(StatelessProcessGroup& group, int device,
 /// The CUDA ordinal of its device.
 MUSTER_API Result<int> device(const Communicator& communicator);
 
-/// Lends the ncclComm_t while `work` runs. An abort waits for `work`, but not longer than
-/// `abort_timeout`. What `work` issues must have finished using the handle when `work` returns.
+/// Lends the ncclComm_t while `work` runs; NCCL's calls on it are as `Options::mode` says. An abort
+/// waits for `work`, but not longer than `abort_timeout`. What `work` issues must have finished
+/// using the handle when `work` returns.
 ///
 /// errors  those of `work`, invalid_argument (an empty `work`)
 MUSTER_API Result<void> with_native(Communicator& communicator,
                                     const std::function<Result<void>(Handle handle)>& work,
                                     Duration timeout = default_timeout);
 
-/// The ncclComm_t, for kernels and graphs that use it on their own. The host stops them before it
-/// aborts or closes the communicator.
+/// The ncclComm_t, for kernels and graphs that use it on their own. NCCL's calls on it are as
+/// `Options::mode` says. The host stops them before it aborts or closes the communicator.
 ///
 /// errors  invalid_argument (not with OnLoss::notify: a loss would destroy the handle while they
 ///         use it)

@@ -47,6 +47,14 @@ bool wait_empty(const AbortJob& job, Clock::time_point until) {
   return job.gate->wait_empty(std::chrono::duration_cast<Duration>(left));
 }
 
+/// Until all have left, the time has come, or somebody is inside who leaves only for the abort.
+void wait_for_leave(const AbortJob& job, Clock::time_point until) {
+  constexpr std::chrono::milliseconds between_looks{5};
+  while (*job.inside == 0 && Clock::now() < until) {
+    if (job.gate->wait_empty(between_looks)) return;
+  }
+}
+
 /// Removes those in which a call is still in progress when the time has come, and returns them.
 std::vector<AbortJob> take_occupied(std::vector<AbortJob>& batch, Clock::time_point until) {
   const auto first = std::stable_partition(
@@ -97,7 +105,7 @@ void Aborter::work(int device) {
   }
   // A call that waits polls the gate. One that hangs inside NCCL does not; only the abort ends it.
   const auto until = Clock::now() + longest_timeout(occupied);
-  for (const AbortJob& job : occupied) wait_empty(job, until);
+  for (const AbortJob& job : occupied) wait_for_leave(job, until);
   abort(std::move(occupied));
 }
 

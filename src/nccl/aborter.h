@@ -9,6 +9,7 @@
 #include "communicator/gate.h"
 #include "muster/nccl_functions.h"
 #include "nccl/device.h"
+#include "nccl/inside.h"
 
 namespace muster::nccl_internal {
 
@@ -19,15 +20,16 @@ struct AbortJob {
   nccl::Handle handle = nullptr;
   std::shared_ptr<communicator::Gate> gate;
   Duration timeout{0};
+  std::shared_ptr<const InsideCount> inside;  ///< of the calls that wait for the abort alone
 };
 
 /// Aborts communicators on threads of its own. Those of one device that are submitted together go
 /// into one NCCL group: one after the other they may hang on each other's kernels. No job waits for
 /// earlier jobs, nor for communicators with calls in progress. Without jobs there is no thread.
 ///
-/// Life cycle of a job: submitted -> all calls have returned, or its timeout has passed ->
-/// ncclCommAbort on another thread -> done; or it failed or its timeout has passed again, and the
-/// handle is given up and counted.
+/// Life cycle of a job: submitted -> all calls have returned, or one is inside a function of NCCL
+/// that blocks, or its timeout has passed -> ncclCommAbort on another thread -> done; or it failed
+/// or its timeout has passed again, and the handle is given up and counted.
 class Aborter : public std::enable_shared_from_this<Aborter> {
  public:
   void submit(std::vector<AbortJob> jobs);

@@ -21,6 +21,12 @@ constexpr auto longest_pause = std::chrono::milliseconds(1);
 /// Cleaning up gets at least this time, also after the deadline.
 constexpr auto shortest_cleanup = std::chrono::milliseconds(100);
 
+/// A call of ncclCommInitRankConfig, on a thread of its own.
+struct Beginning {
+  nccl::Handle handle = nullptr;      ///< NCCL writes it before it waits for the other ranks
+  std::atomic<bool> is_taken{false};  ///< by who aborts it
+};
+
 }  // namespace
 
 Impl::Impl(Prepared prepared, nccl::Options options, communicator::Membership membership,
@@ -35,36 +41,50 @@ Impl::~Impl() {
   end(client::failure(ErrorCode::aborted, "the communicator's handle is gone"));
 }
 
-Result<void> Impl::begin(const nccl::UniqueId& id, Clock::time_point until) {
-  struct Begun {
-    int result = 0;
-    nccl::Handle handle = nullptr;
+Result<void> Impl::begin(const nccl::UniqueId& id, Clock::time_point until,
+                         const std::function<Result<void>()>& meanwhile) {
+  const auto beginning = std::make_shared<Beginning>();
+  std::optional<Error> told;
+  const auto is_over = [&] {
+    if (gate().is_closed()) return true;
+    if (!is_blocking()) return false;
+    if (auto heard = meanwhile(); !heard) told = std::move(heard).error();
+    return told.has_value();
   };
   const auto left = std::max(until - Clock::now(), Clock::duration(shortest_cleanup));
-  const auto begun = communicator::call_with_timeout<Begun>(
+  const auto begun = communicator::call_with_timeout<int>(
       "ncclCommInitRankConfig", std::chrono::duration_cast<Duration>(left),
       [prepared = prepared_, id, size = membership().world_size, rank = membership().rank,
-       ctas_max = options_.ctas_max]() -> Result<Begun> {
+       options = options_, beginning]() -> Result<int> {
         nccl::Config config;
-        if (ctas_max > 0) config.ctas_max = ctas_max;
+        config.blocking = options.mode == nccl::Mode::blocking ? 1 : 0;
+        if (options.ctas_max > 0) config.ctas_max = options.ctas_max;
         const Device::Current current(*prepared.device);
-        Begun made;
-        made.result = prepared.nccl.comm_init_rank_config(&made.handle, size, id, rank, &config);
-        return made;
+        return prepared.nccl.comm_init_rank_config(&beginning->handle, size, id, rank, &config);
       },
-      [prepared = prepared_](const Result<Begun>& late) {
+      [prepared = prepared_, beginning](const Result<int>&) {
+        if (beginning->handle == nullptr || beginning->is_taken.exchange(true)) return;
         const Device::Current current(*prepared.device);
-        if (late && late->handle != nullptr) prepared.nccl.comm_abort(late->handle);
+        prepared.nccl.comm_abort(beginning->handle);
       },
-      [this] { return gate().is_closed(); });
-  if (!begun && gate().is_closed()) return *gate().reason();
-  if (!begun && begun.error().code == ErrorCode::timed_out) {  // this rank hangs
-    return client::failure(ErrorCode::nccl, begun.error().detail);
+      is_over);
+  if (begun.has_value()) {
+    handle_ = beginning->handle;
+    if (*begun == success || *begun == in_progress) return {};
+    return nccl_error(functions(), *begun, "ncclCommInitRankConfig");
   }
-  if (!begun) return begun.error();
-  handle_ = begun->handle;
-  if (begun->result == 0 || begun->result == in_progress) return {};
-  return nccl_error(functions(), begun->result, "ncclCommInitRankConfig");
+  // One that blocks returns only when it is aborted.
+  auto* const handle = std::atomic_ref(beginning->handle).load();
+  if (is_blocking() && handle != nullptr && !beginning->is_taken.exchange(true)) {
+    shared_->aborter->submit({abort_of(handle)});
+  }
+  if (gate().is_closed()) return *gate().reason();
+  if (told) return *std::move(told);
+  if (begun.error().code != ErrorCode::timed_out) return begun.error();
+  if (is_blocking() && handle != nullptr) {  // it waits for other ranks
+    return client::failure(ErrorCode::timed_out, "NCCL is still at it");
+  }
+  return client::failure(ErrorCode::nccl, begun.error().detail);  // this rank hangs
 }
 
 Result<void> Impl::settle(Clock::time_point until,
@@ -93,9 +113,17 @@ Impl::Ending Impl::begin_end(Error why) {
   ending.is_first = close_gate(std::move(why));
   // Also if it had ended before: then NCCL may not have returned the handle yet.
   if (handle_ == nullptr || is_handle_taken_.exchange(true)) return ending;
-  ending.abort.push_back({prepared_.nccl, prepared_.device, handle_, lifecycle().gate(),
-                          communicator::abort_timeout_of(options_.abort_timeout)});
+  ending.abort.push_back(abort_of(handle_));
   return ending;
+}
+
+AbortJob Impl::abort_of(nccl::Handle handle) const {
+  return {prepared_.nccl,
+          prepared_.device,
+          handle,
+          lifecycle().gate(),
+          communicator::abort_timeout_of(options_.abort_timeout),
+          inside_};
 }
 
 void Impl::end(Error why) {
@@ -128,7 +156,13 @@ Result<void> Impl::finalize(Clock::time_point until) {
   }
   lifecycle().begin_closing();
   const Device::Current current(device());
-  const int result = functions().comm_finalize(handle_);
+  std::optional<Watchdog::Watch> watch;
+  if (is_blocking()) watch.emplace(shared_->watchdog, self(), until);
+  const auto finalize = [this] {
+    const Inside mark(inside());
+    return functions().comm_finalize(handle_);
+  };
+  const int result = finalize();
   if (auto done = see_done({"close", "ncclCommFinalize"}, result, until); !done) {
     end(done.error());  // also where NCCL has refused the call
     return done;

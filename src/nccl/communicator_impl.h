@@ -13,6 +13,8 @@
 #include "nccl/aborter.h"
 #include "nccl/device.h"
 #include "nccl/device_locks.h"
+#include "nccl/inside.h"
+#include "nccl/watchdog.h"
 
 namespace muster::nccl_internal {
 
@@ -23,6 +25,7 @@ inline constexpr std::string_view kind = "nccl";
 struct Shared {
   std::shared_ptr<Aborter> aborter = std::make_shared<Aborter>();
   DeviceLocks locks;
+  Watchdog watchdog;  ///< of those that block
 };
 
 /// The libraries and the device of a communicator, as preparing them has found them.
@@ -60,16 +63,23 @@ class Impl final : public communicator::CommonImpl {
   nccl::Handle handle() const { return handle_; }
 
   /// Calls ncclCommInitRankConfig on a thread of its own, because it may not return, or leave the
-  /// thread inside an NCCL group. `settle` then waits for the outcome.
+  /// thread inside an NCCL group. `settle` then waits for the outcome. In blocking mode it waits
+  /// for the other ranks; when it is to end before, another thread aborts it.
   ///
-  /// errors  nccl (also of a call that did not return in time), or why the gate is closed
-  Result<void> begin(const nccl::UniqueId& id, Clock::time_point until);
+  /// meanwhile  is called between two looks; its error ends the wait
+  /// errors     nccl (also of a call that did not return in time), timed_out (in blocking mode),
+  ///            those of `meanwhile`, or why the gate is closed
+  Result<void> begin(const nccl::UniqueId& id, Clock::time_point until,
+                     const std::function<Result<void>()>& meanwhile);
   /// Waits until NCCL is no longer in progress, the gate is closed, or the time has come.
   ///
   /// meanwhile  is called between two looks; its error ends the wait
   /// errors     nccl, timed_out, why the gate is closed, those of `meanwhile`
   Result<void> settle(Clock::time_point until,
                       const std::function<Result<void>()>& meanwhile = {}) const;
+  bool is_blocking() const { return options_.mode == nccl::Mode::blocking; }
+  /// For calls of functions that may block; null: they do not.
+  InsideCount* inside() const { return is_blocking() ? inside_.get() : nullptr; }
   /// Locks the device for the calling thread. See DeviceLocks.
   Result<DeviceLocks::Lock> lock_device(DeviceLocks::Role role, Clock::time_point until) const {
     return shared_->locks.acquire(device().ordinal(), role, until, gate());
@@ -97,6 +107,8 @@ class Impl final : public communicator::CommonImpl {
   Ending begin_end(Error why);
   /// Puts the operation that `enqueue` issues on its stream.
   Result<void> issue(const Names& names, Duration timeout, const Enqueue& enqueue);
+  /// The job of ending a communicator's handle.
+  AbortJob abort_of(nccl::Handle handle) const;
   Error failure_of(const Names& names, int result, Clock::time_point until);
   /// Instead of its end.
   void drop(OpenGroup& group, const std::string& why);
@@ -107,6 +119,7 @@ class Impl final : public communicator::CommonImpl {
   const Prepared prepared_;
   const nccl::Options options_;
   const std::shared_ptr<Shared> shared_;
+  const std::shared_ptr<InsideCount> inside_ = std::make_shared<InsideCount>(0);
   std::atomic<nccl::Handle> handle_{nullptr};
   std::atomic<Clock::rep> remote_since_{0};   ///< when NCCL first reported that a peer is gone
   std::atomic<bool> is_handle_taken_{false};  ///< by the thread that destroys or aborts it

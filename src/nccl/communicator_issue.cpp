@@ -51,7 +51,10 @@ class Impl::OpenGroup {
   void take() { has_calls_ = true; }
   bool has_calls() const { return has_calls_; }
 
-  int end() const { return nccl_.group_end(); }
+  int end() const {
+    const Inside mark(outer_ == nullptr ? owner_.inside() : nullptr);
+    return nccl_.group_end();
+  }
   /// NCCL has no function for this, but drops a group in which it has refused a call.
   void drop() const {
     nccl_.all_reduce(nullptr, nullptr, 0, 0, 0, nullptr, nullptr);
@@ -91,6 +94,7 @@ Result<void> Impl::see_done(const Names& names, int result, Clock::time_point un
   }
   if (settled) return settled;
   if (is_refused(settled.error())) {
+    if (is_blocking()) return settled;
     Error refused = settled.error();
     refused.detail += "; NCCL keeps a refusal for good, so the communicator has ended";
     settled = std::move(refused);
@@ -115,6 +119,10 @@ Result<void> Impl::issue(const Names& names, Duration timeout, const Enqueue& en
     return told(client::invalid_argument("inside `grouped` of another communicator"));
   }
   const Device::Current current(device());
+  std::optional<Watchdog::Watch> watch;
+  if (is_blocking() && open_group_ == nullptr) {
+    watch.emplace(shared_->watchdog, self(), began + timeout);
+  }
   const int result = enqueue();
   if (open_group_ != nullptr && (result == success || result == in_progress)) {
     open_group_->take();
@@ -160,12 +168,14 @@ Result<void> Impl::perform(const communicator::OperationCall& call) {
     return error;
   }
   return issue(names, call.timeout, [&] {
-    return enqueue(call, functions(), handle_, membership().rank, membership().world_size);
+    return enqueue(call, functions(), handle_, membership().rank, membership().world_size,
+                   open_group_ == nullptr ? inside() : nullptr);
   });
 }
 
 void Impl::drop(OpenGroup& group, const std::string& why) {
   group.drop();
+  if (is_blocking() && group.outer() == nullptr) return;
   const Error error = client::failure(
       ErrorCode::aborted, why +
                               " inside `grouped`, so nothing of it was issued; NCCL keeps that for "

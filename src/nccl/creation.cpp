@@ -25,14 +25,17 @@ constexpr int lowest_rank = 0;
 
 std::atomic<int> failed_count{0};
 
-/// With NCCL_COMM_BLOCKING=1 NCCL blocks without a deadline.
-std::optional<Error> refusal_of_blocking() {
+/// With NCCL_COMM_BLOCKING NCCL does not look at what it is told for a communicator.
+std::optional<Error> refusal_of_mode(nccl::Mode mode) {
   const char* const value = std::getenv("NCCL_COMM_BLOCKING");
   constexpr int any_base = 0;  // as NCCL reads it
-  if (value == nullptr || std::strtoll(value, nullptr, any_base) != 1) return std::nullopt;
-  return client::failure(ErrorCode::nccl,
-                         "NCCL_COMM_BLOCKING=1 is set, in the environment or in NCCL's "
-                         "configuration file; unset it");
+  if (value == nullptr) return std::nullopt;
+  const bool is_blocking = std::strtoll(value, nullptr, any_base) != 0;
+  if (is_blocking == (mode == nccl::Mode::blocking)) return std::nullopt;
+  return client::failure(ErrorCode::nccl, "NCCL_COMM_BLOCKING=" + std::string(value) +
+                                              " is set, in the environment or in NCCL's "
+                                              "configuration file, against nccl::Options::mode; "
+                                              "unset it");
 }
 
 std::uint64_t terms_of(const nccl::Options& options) {
@@ -63,7 +66,10 @@ std::optional<Error> Creation::refusal() const {
     return error;
   }
   if (auto refused = refusal_of_fixed_id()) return refused;
-  return refusal_of_blocking();
+  if (auto refused = refusal_of_mode(options_.mode)) return refused;
+  if (options_.mode != nccl::Mode::blocking) return std::nullopt;
+  const auto watched = shared_->watchdog.start();
+  return watched ? std::nullopt : std::optional(watched.error());
 }
 
 /// Finds everything that can be wrong in this process alone.
@@ -134,9 +140,11 @@ Result<void> Creation::enter(const std::shared_ptr<Impl>& impl, const nccl::Uniq
     if (!posted) return {};
     return communicator::caused_elsewhere(*std::move(posted));
   };
-  auto entered = impl->begin(id, agreement_.vote_begins());
+  auto entered = impl->begin(id, agreement_.vote_begins(), meanwhile);
   // Once more: NCCL has read its configuration files into the environment.
-  if (auto refused = refusal_of_blocking(); entered && refused) entered = *std::move(refused);
+  if (auto refused = refusal_of_mode(options_.mode); entered && refused) {
+    entered = *std::move(refused);
+  }
   if (entered) entered = impl->settle(agreement_.vote_begins(), meanwhile);
   if (entered && options_.warm_up) {
     entered = warm_up(impl, agreement_.vote_begins(), meanwhile);

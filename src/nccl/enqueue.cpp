@@ -34,8 +34,9 @@ int number_of(ReduceOp operation) { return static_cast<int>(operation); }
 /// One operation as sends and receives in one NCCL group.
 class Exchange {
  public:
-  Exchange(const OperationCall& call, const nccl::Functions& nccl, nccl::Handle handle)
-      : call_(call), nccl_(nccl), handle_(handle), result_(nccl.group_start()) {}
+  Exchange(const OperationCall& call, const nccl::Functions& nccl, nccl::Handle handle,
+           InsideCount* inside)
+      : call_(call), nccl_(nccl), handle_(handle), inside_(inside), result_(nccl.group_start()) {}
 
   /// The part of `send` with this number, or all of it.
   void send(int part, int peer) {
@@ -50,6 +51,7 @@ class Exchange {
   }
   int finish() {
     if (!is_open_) return result_;
+    const Inside mark(inside_);
     const int ended = nccl_.group_end();
     return result_ != success ? result_ : ended;
   }
@@ -65,11 +67,12 @@ class Exchange {
   const OperationCall& call_;
   const nccl::Functions& nccl_;
   const nccl::Handle handle_;
+  InsideCount* const inside_;
   int result_;
   const bool is_open_ = result_ == success;
 };
 
-int exchange_all_to_all(Exchange exchange, int world_size) {
+int exchange_all_to_all(Exchange& exchange, int world_size) {
   for (int peer = 0; peer < world_size; ++peer) {
     exchange.send(peer, peer);
     exchange.recv(peer, peer);
@@ -77,22 +80,44 @@ int exchange_all_to_all(Exchange exchange, int world_size) {
   return exchange.finish();
 }
 
-int exchange_gather(Exchange exchange, int root, int own_rank, int world_size) {
+int exchange_gather(Exchange& exchange, int root, int own_rank, int world_size) {
   exchange.send(0, root);
   for (int peer = 0; own_rank == root && peer < world_size; ++peer) exchange.recv(peer, peer);
   return exchange.finish();
 }
 
-int exchange_scatter(Exchange exchange, int root, int own_rank, int world_size) {
+int exchange_scatter(Exchange& exchange, int root, int own_rank, int world_size) {
   for (int peer = 0; own_rank == root && peer < world_size; ++peer) exchange.send(peer, peer);
   exchange.recv(0, root);
   return exchange.finish();
 }
 
+/// Whether this NCCL has no function for it.
+bool is_exchange(Operation operation, const nccl::Functions& nccl) {
+  switch (operation) {
+    case Operation::all_to_all: return nccl.all_to_all == nullptr;
+    case Operation::gather: return nccl.gather == nullptr;
+    case Operation::scatter: return nccl.scatter == nullptr;
+    default: return false;
+  }
+}
+
+int exchange(const OperationCall& call, Exchange exchange, int own_rank, int world_size) {
+  switch (call.operation) {
+    case Operation::all_to_all: return exchange_all_to_all(exchange, world_size);
+    case Operation::gather: return exchange_gather(exchange, call.rank, own_rank, world_size);
+    default: return exchange_scatter(exchange, call.rank, own_rank, world_size);
+  }
+}
+
 }  // namespace
 
 int enqueue(const OperationCall& call, const nccl::Functions& nccl, nccl::Handle handle,
-            int own_rank, int world_size) {
+            int own_rank, int world_size, InsideCount* inside) {
+  if (is_exchange(call.operation, nccl)) {
+    return exchange(call, Exchange(call, nccl, handle, inside), own_rank, world_size);
+  }
+  const Inside mark(inside);
   const int type = number_of(call.type);
   const int reduce_op = number_of(call.reduce_op);
   const void* const send = call.send;
@@ -110,21 +135,9 @@ int enqueue(const OperationCall& call, const nccl::Functions& nccl, nccl::Handle
     case Operation::all_gather: return nccl.all_gather(send, receive, count, type, handle, stream);
     case Operation::reduce_scatter:
       return nccl.reduce_scatter(send, receive, count, type, reduce_op, handle, stream);
-    case Operation::all_to_all:
-      if (nccl.all_to_all == nullptr) {
-        return exchange_all_to_all(Exchange(call, nccl, handle), world_size);
-      }
-      return nccl.all_to_all(send, receive, count, type, handle, stream);
-    case Operation::gather:
-      if (nccl.gather == nullptr) {
-        return exchange_gather(Exchange(call, nccl, handle), rank, own_rank, world_size);
-      }
-      return nccl.gather(send, receive, count, type, rank, handle, stream);
-    case Operation::scatter:
-      if (nccl.scatter == nullptr) {
-        return exchange_scatter(Exchange(call, nccl, handle), rank, own_rank, world_size);
-      }
-      return nccl.scatter(send, receive, count, type, rank, handle, stream);
+    case Operation::all_to_all: return nccl.all_to_all(send, receive, count, type, handle, stream);
+    case Operation::gather: return nccl.gather(send, receive, count, type, rank, handle, stream);
+    case Operation::scatter: return nccl.scatter(send, receive, count, type, rank, handle, stream);
     case Operation::send: return nccl.send(send, count, type, rank, handle, stream);
     case Operation::recv: return nccl.recv(receive, count, type, rank, handle, stream);
   }

@@ -66,14 +66,19 @@ class WarmUp {
   }
 
   /// Others that warm up on the device take turns, but do not wait for what was issued: in a ring
-  /// of groups each might wait for the next one.
+  /// of groups each might wait for the next one. For the same reason one that blocks takes no turn.
   Result<void> issue() {
-    const auto lock = impl_.lock_device(DeviceLocks::Role::anyone, until_);
-    if (!lock) return lock.error();
+    std::optional<DeviceLocks::Lock> turn;
+    if (!impl_.is_blocking()) {
+      auto lock = impl_.lock_device(DeviceLocks::Role::anyone, until_);
+      if (!lock) return lock.error();
+      turn.emplace(*std::move(lock));
+    }
     auto* const buffer = reinterpret_cast<void*>(memory_);
     const int result = call("ncclAllReduce", [&] {
       constexpr int uint8 = 1;
       constexpr int sum = 0;
+      const Inside mark(impl_.inside());
       return impl_.functions().all_reduce(buffer, buffer, bytes, uint8, sum, impl_.handle(),
                                           stream_);
     });

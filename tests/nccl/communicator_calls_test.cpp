@@ -107,13 +107,16 @@ TEST_CASE_FIXTURE(Machine,
     if (!has_all) table.gather = table.scatter = nullptr;
     nccl::Options options = doubled();
     options.nccl = &table;
-    run_communicators(options, [](Communicator& communicator, StatelessProcessGroup& group) {
-      Buffer from(communicator.rank(), team_size);
-      Buffer to(communicator.rank(), team_size);
-      check_reductions(communicator, from, to);
-      check_moves(communicator, from, to);
-      must(group.barrier());
-    });
+    for (const nccl::Mode mode : {nccl::Mode::nonblocking, nccl::Mode::blocking}) {
+      options.mode = mode;
+      run_communicators(options, [](Communicator& communicator, StatelessProcessGroup& group) {
+        Buffer from(communicator.rank(), team_size);
+        Buffer to(communicator.rank(), team_size);
+        check_reductions(communicator, from, to);
+        check_moves(communicator, from, to);
+        must(group.barrier());
+      });
+    }
   }
 }
 

@@ -55,8 +55,9 @@ struct WayToPhase {
   Steps steps;
   Team::Environment environment;
 };
-WayToPhase way_to(const Phase& phase, const std::string& what, const std::string& create) {
-  const Steps before{"join", "warm_up"};
+WayToPhase way_to(const Phase& phase, const std::string& what, const std::string& create,
+                  const std::string& mode) {
+  const Steps before{"join", "warm_up", mode};
   if (phase.name == "before the roll call") return {before + Steps{what}, {}};
   if (phase.name == "before the vote") {
     return {before + Steps{"at_end:" + what, create, "attempts", "regroup:2"}, {}};
@@ -90,18 +91,19 @@ std::vector<int> all_but(int missing) {
 }
 
 /// A rank of each phase dies or stops; the others hear of it after `lost_after` at the latest.
-void check_losses(const std::string& what, std::chrono::milliseconds lost_after) {
+void check_losses(const std::string& what, const std::string& mode,
+                  std::chrono::milliseconds lost_after) {
   ServerProcess server;
   std::list<Team> teams;
   for (const Phase& phase : phases()) {
     Team& team = teams.emplace_back(server.address(), phase.name);
     for (const int rank : all_but(phase.rank)) {
       const Steps over = phase.name == "afterwards" ? Steps{"barrier", "over"} : Steps{};
-      team.start(
-          rank, 3,
-          Steps{"join", "warm_up", "create", "attempts"} + over + Steps{"regroup"} + once_more);
+      team.start(rank, 3,
+                 Steps{"join", "warm_up", mode, "create", "attempts"} + over + Steps{"regroup"} +
+                     once_more);
     }
-    const WayToPhase way = way_to(phase, what, "create");
+    const WayToPhase way = way_to(phase, what, "create", mode);
     team.start(phase.rank, 3, way.steps, way.environment);
   }
   auto team = teams.begin();
@@ -130,14 +132,18 @@ void check_losses(const std::string& what, std::chrono::milliseconds lost_after)
 }
 
 TEST_CASE("a rank that is killed in any phase is told of at once, and the others go on") {
-  check_losses("kill", 500ms);
+  for (const char* const mode : {"nonblocking", "blocking"}) {
+    CAPTURE(mode);
+    check_losses("kill", mode, 500ms);
+  }
 }
 
 TEST_CASE("a rank that is stopped in any phase is told of when its session is over, and fails") {
-  check_losses("stop", 6000ms);
+  check_losses("stop", "nonblocking", 6000ms);
 }
 
-TEST_CASE("a rank that hangs in any phase is waited for until the deadline") {
+/// A rank of each phase never gets out of it.
+void check_hangs(const std::string& mode) {
   // What hangs in a thread of NCCL's is given up, and its rank goes on with the others.
   struct Hang {
     std::string phase;
@@ -168,10 +174,11 @@ TEST_CASE("a rank that hangs in any phase is waited for until the deadline") {
     Team& team = teams.emplace_back(server.address(), hang.phase);
     const Phase& phase = phase_of(hang);
     for (const int rank : all_but(phase.rank)) {
-      team.start(rank, 3,
-                 Steps{"join", "warm_up", "create:4000", "attempts", "regroup:2"} + once_more);
+      team.start(
+          rank, 3,
+          Steps{"join", "warm_up", mode, "create:4000", "attempts", "regroup:2"} + once_more);
     }
-    const WayToPhase way = way_to(phase, "stay", "create:4000");
+    const WayToPhase way = way_to(phase, "stay", "create:4000", mode);
     team.start(phase.rank, 3, way.steps + once_more, way.environment);
   }
   auto team = teams.begin();
@@ -194,6 +201,13 @@ TEST_CASE("a rank that hangs in any phase is waited for until the deadline") {
     CHECK(longest >= 3500ms);  // one that came later waits for less
     check_that_they_go_on(*team, ranks);
     ++team;
+  }
+}
+
+TEST_CASE("a rank that hangs in any phase is waited for until the deadline") {
+  for (const char* const mode : {"nonblocking", "blocking"}) {
+    CAPTURE(mode);
+    check_hangs(mode);
   }
 }
 

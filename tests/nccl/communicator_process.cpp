@@ -149,7 +149,7 @@ class Rank {
         {"stay", &Rank::be_befallen},  {"stop", &Rank::be_befallen}, {"kill", &Rank::be_befallen},
         {"exit", &Rank::be_befallen},  {"swap", &Rank::swap},        {"put", &Rank::put},
         {"fold", &Rank::fold},         {"cycles", &Rank::cycle},     {"rank", &Rank::set},
-        {"size", &Rank::set},
+        {"size", &Rank::set},          {"blocking", &Rank::set},     {"nonblocking", &Rank::set},
     };
     return steps.at(name);
   }
@@ -202,6 +202,8 @@ class Rank {
     if (step_ == "rank") rank_ = std::atoi(argument_.c_str());
     if (step_ == "size") world_size_ = std::atoi(argument_.c_str());
     if (step_ == "warm_up") options_.warm_up = true;
+    if (step_ == "blocking") options_.mode = nccl::Mode::blocking;
+    if (step_ == "nonblocking") options_.mode = nccl::Mode::nonblocking;
     if (step_ == "ctas") options_.ctas_max = std::atoi(argument_.c_str());
     if (step_ == "nccl") options_.nccl_library = argument_;
     if (step_ == "cuda") options_.cuda_library = argument_;

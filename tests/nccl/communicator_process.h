@@ -22,7 +22,7 @@ int run_as_communicator(int argc, char** argv);
 ///
 ///   join[:NAME]       joins the group, or another one beside it, which is used from then on
 ///   rank:N, size:N    of the groups that are joined from then on
-///   warm_up, ctas:N, nccl:PATH, cuda:PATH
+///   warm_up, blocking, nonblocking, ctas:N, nccl:PATH, cuda:PATH
 ///                     set what the next `create` is given
 ///   at_end:WHAT       so that the next warm-up ends with `stop`, `kill`, `hang` or `hold`
 ///   heir              so that ids are made with a child that inherits their sockets

@@ -36,6 +36,7 @@ void make_pairs(Store& store, int rank, int size, int turn) {
   auto other = joining.get();
   nccl::Options options = doubled();
   options.warm_up = true;
+  options.mode = turn % 2 == 1 ? nccl::Mode::blocking : nccl::Mode::nonblocking;
   nccl::Communicators communicators;
   const std::vector<nccl::Request> requests{{&own, rank, options}, {&other, rank, options}};
   for (const auto& made : communicators.create_all(requests)) must(made);

@@ -266,13 +266,17 @@ TEST_CASE_FIXTURE(Machine, "an abort that hangs costs its handle, and nobody wai
 TEST_CASE_FIXTURE(Machine, "a call that NCCL refuses ends the communicator, which says so") {
   for (const int refusal : {4, 5}) {  // ncclInvalidArgument, ncclInvalidUsage
     Alone alone;
-    auto communicator = alone.create();
+    std::atomic<int> told_count{0};
+    nccl::Options options = doubled();
+    options.on_end = [&](const Error&) { ++told_count; };
+    auto communicator = alone.create(options);
     Buffer buffer(0, 1);
     REQUIRE(nccl().fault(("collective:result=" + std::to_string(refusal) + "*1").c_str()) == 0);
     const Error error = must_fail(reduce(communicator, buffer));
     CHECK(error.code == ErrorCode::nccl);
     CHECK(error.actual == static_cast<std::uint64_t>(refusal));
     CHECK(error.detail.find("NCCL keeps a refusal for good") != std::string::npos);
+    CHECK(told_count == 1);
     for (const Error& later :
          {communicator.error().value(), must_fail(reduce(communicator, buffer))}) {
       CHECK(later.code == ErrorCode::nccl);

@@ -236,11 +236,11 @@ int append(const CommunicatorPointer& communicator, void* stream, const Operatio
   return success;
 }
 
-/// What a call gives after it has ended its own group within that of its caller.
-int outcome_of_call(const Communicator& communicator, int result) {
+/// What a call gives after it has ended its own group within that of its caller. NCCL looks at the
+/// asynchronous error once more; nothing can have changed it so soon.
+int outcome_of_call(int result) {
   const int ended = end_group();
-  if (ended != success) return ended;  // in progress: NCCL is never done so soon
-  return communicator.place.is_blocking ? result : communicator.result();
+  return ended != success ? ended : result;
 }
 
 }  // namespace
@@ -280,7 +280,7 @@ int do_job(const Job& job) {
   if (result != success && !job.communicator->place.is_blocking) {
     job.communicator->set_result(result);
   }
-  return outcome_of_call(*job.communicator, result);
+  return outcome_of_call(result);
 }
 
 void begin_alone(const Job& job) {
@@ -294,7 +294,7 @@ int submit(const void* handle, void* stream, const Operation& operation) {
   start_group();
   const int result = refuse_in_group(append(communicator, stream, operation));
   if (result != success && !communicator->place.is_blocking) communicator->set_result(result);
-  return outcome_of_call(*communicator, result);
+  return outcome_of_call(result);
 }
 
 }  // namespace nccl_double
