@@ -13,8 +13,8 @@
 #include "communicator/timed_call.h"
 #include "muster/codec.h"
 #include "nccl/functions.h"
-#include "nccl/id.h"
-#include "nccl/id_message.h"
+#include "nccl/ids/id.h"
+#include "nccl/ids/id_message.h"
 #include "nccl/warm_up.h"
 
 namespace muster::nccl_internal {

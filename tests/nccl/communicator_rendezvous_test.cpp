@@ -16,9 +16,9 @@
 
 #include "communicator/preflight.h"
 #include "muster/codec.h"
-#include "nccl/bootstrap_socket.h"
 #include "nccl/communicator_machine.h"
 #include "nccl/functions.h"
+#include "nccl/ids/bootstrap_socket.h"
 #include "nccl/preflight.h"
 
 // How `create` gets its ranks together in NCCL: what becomes of ids and their sockets, of strangers

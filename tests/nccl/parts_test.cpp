@@ -9,9 +9,9 @@
 
 #include <doctest/doctest.h>
 
-#include "nccl/bootstrap_socket.h"
 #include "nccl/functions.h"
-#include "nccl/id_message.h"
+#include "nccl/ids/bootstrap_socket.h"
+#include "nccl/ids/id_message.h"
 #include "support/machine.h"
 
 namespace muster::nccl_internal {

@@ -10,10 +10,10 @@
 #include <doctest/doctest.h>
 
 #include "muster/codec_raw.h"
-#include "nccl/bootstrap_socket.h"
 #include "nccl/descriptors.h"
 #include "nccl/functions.h"
-#include "nccl/id.h"
+#include "nccl/ids/bootstrap_socket.h"
+#include "nccl/ids/id.h"
 #include "support/ranks.h"
 
 // With NVIDIA's own libnccl, where there is one: no GPU is needed to make ids.

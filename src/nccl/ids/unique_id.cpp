@@ -8,8 +8,8 @@
 #include "communicator/agreement.h"
 #include "muster/codec_raw.h"
 #include "muster/nccl_id.h"
-#include "nccl/id.h"
-#include "nccl/id_message.h"
+#include "nccl/ids/id.h"
+#include "nccl/ids/id_message.h"
 
 // all_gather: who is there, and does anybody bring an id? -> all bring nothing: rank 0 makes one
 // -> broadcast of it, or of why there is none -> the same answer everywhere.

@@ -1,4 +1,4 @@
-#include "nccl/id_message.h"
+#include "nccl/ids/id_message.h"
 
 #include <charconv>
 

@@ -1,4 +1,4 @@
-#include "nccl/bootstrap_socket.h"
+#include "nccl/ids/bootstrap_socket.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
-#include "nccl/id.h"
+#include "nccl/ids/id.h"
 
 #include <cstdlib>
 
 #include "client/failure.h"
 #include "communicator/timed_call.h"
-#include "nccl/bootstrap_socket.h"
 #include "nccl/functions.h"
+#include "nccl/ids/bootstrap_socket.h"
 
 namespace muster::nccl_internal {
 namespace {
