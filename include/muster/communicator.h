@@ -107,11 +107,12 @@ struct CreationTimes {
 /// threads  `abort` and queries: any, at any time. All other calls of one with Gloo: one at a time.
 ///          With NCCL `close` and `attach`: any. Calls that issue operations (collectives, send,
 ///          recv, grouped, nccl::with_native): one thread per device, the first one that called,
-///          until that thread ends. Others get would_deadlock, because NCCL may hang then. With
-///          NCCL_LAUNCH_ORDER_IMPLICIT=1 in the environment: any thread. Calls on one device run
-///          one after the other; a call that cannot begin in time gives timed_out and has issued
-///          nothing. This holds among the communicators of one nccl::Communicators. One that was
-///          made by nccl::create does not know the others, and the host must keep the order
+///          until that thread ends, or calls nccl::release_issuer. Others get would_deadlock,
+///          because NCCL may hang then. With NCCL_LAUNCH_ORDER_IMPLICIT=1 in the environment: any
+///          thread. Calls on one device run one after the other; a call that cannot begin in time
+///          gives timed_out and has issued nothing. This holds among the communicators of one
+///          nccl::Communicators. One that was made by nccl::create does not know the others, and
+///          the host must keep the order
 ///
 /// A Communicator is a handle. One that was moved from gives `closed` from every call.
 ///

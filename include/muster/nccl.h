@@ -87,6 +87,16 @@ MUSTER_API Result<void> with_native(Communicator& communicator,
 ///         use it)
 MUSTER_API Result<Handle> native_handle(const Communicator& communicator);
 
+/// Hands issuing over: from now on another thread may be the one that issues operations to the
+/// communicator's device, with all communicators of the same nccl::Communicators. For executors
+/// whose tasks run on any thread, at the end of each task; which task comes first is the host's to
+/// see to, and the same on all ranks. Does nothing if no thread has issued.
+///
+/// errors  would_deadlock (another thread has issued since; nothing was handed over),
+///         invalid_argument (inside a call of this thread on the device, such as `grouped`)
+/// threads the one that has issued
+MUSTER_API Result<void> release_issuer(const Communicator& communicator);
+
 /// One of several communicators that are made at once.
 struct Request {
   StatelessProcessGroup* group = nullptr;

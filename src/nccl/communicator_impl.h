@@ -80,6 +80,7 @@ class Impl final : public communicator::CommonImpl {
   bool is_blocking() const { return options_.mode == nccl::Mode::blocking; }
   /// For calls of functions that may block; null: they do not.
   InsideCount* inside() const { return is_blocking() ? inside_.get() : nullptr; }
+  Result<void> release_issuer() { return shared_->locks.release_issuer(device().ordinal()); }
   /// Locks the device for the calling thread. See DeviceLocks.
   Result<DeviceLocks::Lock> lock_device(DeviceLocks::Role role, Clock::time_point until) const {
     return shared_->locks.acquire(device().ordinal(), role, until, gate());

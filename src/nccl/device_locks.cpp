@@ -43,7 +43,8 @@ Result<DeviceLocks::Lock> DeviceLocks::acquire(int device, Role role, Clock::tim
   if (role == Role::issuer && queue.issuer.lock() != own_mark() && !has_implicit_order()) {
     return client::failure(ErrorCode::would_deadlock,
                            "another thread issues to device " + std::to_string(device) +
-                               "; let one thread do it, or set NCCL_LAUNCH_ORDER_IMPLICIT=1");
+                               "; let one thread do it, or let it call nccl::release_issuer, or "
+                               "set NCCL_LAUNCH_ORDER_IMPLICIT=1");
   }
   const auto is_free = [&] {
     if (queue.holder == self) return true;
@@ -64,6 +65,22 @@ Result<DeviceLocks::Lock> DeviceLocks::acquire(int device, Role role, Clock::tim
   queue.holder = self;
   ++queue.depth;
   return Lock(*this, device);
+}
+
+Result<void> DeviceLocks::release_issuer(int device) {
+  const std::lock_guard lock(mutex_);
+  Queue& queue = queues_[device];
+  if (queue.holder == std::this_thread::get_id()) {
+    return client::invalid_argument("inside a call on device " + std::to_string(device));
+  }
+  const auto issuer = queue.issuer.lock();
+  if (issuer != nullptr && issuer != own_mark()) {
+    return client::failure(ErrorCode::would_deadlock, "another thread issues to device " +
+                                                          std::to_string(device) +
+                                                          "; it is the one to hand that over");
+  }
+  queue.issuer.reset();
+  return {};
 }
 
 void DeviceLocks::release(int device) {

@@ -45,6 +45,11 @@ class DeviceLocks {
   Result<Lock> acquire(int device, Role role, Clock::time_point until,
                        const communicator::Gate& gate);
 
+  /// Another thread may be the issuer from now on.
+  ///
+  /// errors  would_deadlock (another thread is), invalid_argument (the thread holds the lock)
+  Result<void> release_issuer(int device);
+
  private:
   struct Queue {
     std::weak_ptr<const int> issuer;  ///< its mark, which exists as long as the thread

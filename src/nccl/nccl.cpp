@@ -70,6 +70,15 @@ Result<Handle> native_handle(const Communicator& communicator) {
   return (*impl)->about("native_handle", handle.error(), std::chrono::steady_clock::now());
 }
 
+Result<void> release_issuer(const Communicator& communicator) {
+  const auto impl = impl_of(communicator, "release_issuer");
+  if (!impl) return impl.error();
+  auto released = (*impl)->release_issuer();
+  if (released) return released;
+  return (*impl)->about("release_issuer", std::move(released).error(),
+                        std::chrono::steady_clock::now());
+}
+
 int failed_attempts() { return nccl_internal::failed_attempts(); }
 void forgive_attempts() { nccl_internal::forgive_attempts(); }
 int given_up_handles() { return nccl_internal::Aborter::given_up_count(); }

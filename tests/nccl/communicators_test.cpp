@@ -74,6 +74,38 @@ TEST_CASE_FIXTURE(Machine, "one thread issues to a device, unless NCCL orders wh
   buffer.values();
 }
 
+TEST_CASE_FIXTURE(Machine, "a thread hands issuing over, as the tasks of an executor do") {
+  Alone first("first");
+  Alone second("second");
+  nccl::Communicators communicators;
+  const auto one = must(communicators.create(first.group(), 0, doubled()));
+  const auto other = must(communicators.create(second.group(), 0, doubled()));
+  Buffer buffer(0, 1);
+  must(nccl::release_issuer(*one));  // nobody has issued
+  must(reduce(*one, buffer));
+  const auto code_of_other = [&](const auto& call) {
+    return on_another_thread([&] { return must_fail(call()).code; });
+  };
+  CHECK(code_of_other([&] { return reduce(*other, buffer); }) == ErrorCode::would_deadlock);
+  CHECK(code_of_other([&] { return nccl::release_issuer(*other); }) == ErrorCode::would_deadlock);
+  must(one->grouped([&]() -> Result<void> {
+    CHECK(must_fail(nccl::release_issuer(*one)).code == ErrorCode::invalid_argument);
+    return {};
+  }));
+  must(nccl::release_issuer(*other));  // of the same device
+  auto task = std::async(std::launch::async, [&] {
+    must(reduce(*other, buffer));
+    must(nccl::release_issuer(*other));
+    return std::this_thread::get_id();
+  });
+  CHECK(task.get() != std::this_thread::get_id());
+  must(reduce(*one, buffer));
+  CHECK(code_of_other([&] { return reduce(*one, buffer); }) == ErrorCode::would_deadlock);
+  Communicator moved = std::move(*one);
+  CHECK(must_fail(nccl::release_issuer(*one)).code == ErrorCode::closed);
+  buffer.values();
+}
+
 TEST_CASE_FIXTURE(Machine,
                   "calls on a device take turns, and one whose turn does not come is told") {
   Alone first("first");
