@@ -169,6 +169,31 @@ class MUSTER_API Communicator {
   Result<void> scatter(const void* send, void* receive, std::size_t count, DataType type, int root,
                        void* stream, Duration timeout = default_timeout);
 
+  // The same where the parts of the ranks differ in size, as those of a batch that does not divide
+  // evenly. counts: the elements of each rank's part, the same on all ranks; some may be 0. In the
+  // larger buffer the parts lie one behind the other, in the order of the ranks.
+  //
+  // errors  invalid_argument (not one count for each rank)
+  // cost    NCCL: one group of broadcasts, reductions, or sends and receives
+
+  /// send     this rank's part
+  /// receive  all parts
+  Result<void> all_gather_v(const void* send, void* receive, Span<const std::size_t> counts,
+                            DataType type, void* stream, Duration timeout = default_timeout);
+  /// send     all parts
+  /// receive  this rank's part, reduced
+  Result<void> reduce_scatter_v(const void* send, void* receive, Span<const std::size_t> counts,
+                                DataType type, ReduceOp operation, void* stream,
+                                Duration timeout = default_timeout);
+  /// send     this rank's part
+  /// receive  at the root: all parts
+  Result<void> gather_v(const void* send, void* receive, Span<const std::size_t> counts,
+                        DataType type, int root, void* stream, Duration timeout = default_timeout);
+  /// send     at the root: all parts
+  /// receive  this rank's part
+  Result<void> scatter_v(const void* send, void* receive, Span<const std::size_t> counts,
+                         DataType type, int root, void* stream, Duration timeout = default_timeout);
+
   /// Between two ranks: each send meets a receive of the same count and type. With Gloo it blocks
   /// until the other rank has called its part, which is not this rank itself.
   Result<void> send(const void* buffer, std::size_t count, DataType type, int peer, void* stream,

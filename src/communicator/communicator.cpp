@@ -50,6 +50,12 @@ Result<void> perform(ImplPointer impl, OperationCall call) {
   return done;
 }
 
+Result<void> perform_v(const ImplPointer& impl, OperationCall call,
+                       Span<const std::size_t> counts) {
+  call.counts = counts;
+  return perform(impl, call);
+}
+
 }  // namespace
 
 Communicator::Impl::~Impl() = default;
@@ -150,6 +156,37 @@ Result<void> Communicator::recv(void* buffer, std::size_t count, DataType type, 
                                 void* stream, Duration timeout) {
   return perform(
       impl_, {Operation::recv, nullptr, buffer, count, type, ReduceOp::sum, peer, stream, timeout});
+}
+
+Result<void> Communicator::all_gather_v(const void* send, void* receive,
+                                        Span<const std::size_t> counts, DataType type, void* stream,
+                                        Duration timeout) {
+  return perform_v(
+      impl_, {Operation::all_gather_v, send, receive, 0, type, ReduceOp::sum, 0, stream, timeout},
+      counts);
+}
+
+Result<void> Communicator::reduce_scatter_v(const void* send, void* receive,
+                                            Span<const std::size_t> counts, DataType type,
+                                            ReduceOp operation, void* stream, Duration timeout) {
+  return perform_v(
+      impl_, {Operation::reduce_scatter_v, send, receive, 0, type, operation, 0, stream, timeout},
+      counts);
+}
+
+Result<void> Communicator::gather_v(const void* send, void* receive, Span<const std::size_t> counts,
+                                    DataType type, int root, void* stream, Duration timeout) {
+  return perform_v(
+      impl_, {Operation::gather_v, send, receive, 0, type, ReduceOp::sum, root, stream, timeout},
+      counts);
+}
+
+Result<void> Communicator::scatter_v(const void* send, void* receive,
+                                     Span<const std::size_t> counts, DataType type, int root,
+                                     void* stream, Duration timeout) {
+  return perform_v(
+      impl_, {Operation::scatter_v, send, receive, 0, type, ReduceOp::sum, root, stream, timeout},
+      counts);
 }
 
 Result<void> Communicator::grouped(const std::function<Result<void>()>& calls, Duration timeout) {

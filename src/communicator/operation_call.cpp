@@ -20,6 +20,8 @@ struct Shape {
   bool has_part_per_rank = false;
   /// The received data would overwrite data that is not sent yet.
   bool needs_two_buffers = false;
+  /// The ranks' parts have counts of their own.
+  bool has_counts = false;
 };
 
 const Shape& shape_of(Operation operation) {
@@ -34,6 +36,10 @@ const Shape& shape_of(Operation operation) {
       {"scatter", UsedBy::root, UsedBy::all, true},
       {"send", UsedBy::all, UsedBy::nobody},
       {"recv", UsedBy::nobody, UsedBy::all},
+      {"all_gather_v", UsedBy::all, UsedBy::all, true, false, true},
+      {"reduce_scatter_v", UsedBy::all, UsedBy::all, true, false, true},
+      {"gather_v", UsedBy::all, UsedBy::root, true, false, true},
+      {"scatter_v", UsedBy::root, UsedBy::all, true, false, true},
   };
   return shapes[static_cast<std::size_t>(operation)];
 }
@@ -42,16 +48,36 @@ bool is_used(UsedBy ranks, bool is_root) {
   return ranks == UsedBy::all || (ranks == UsedBy::root && is_root);
 }
 
+/// The elements of all ranks together; nothing: no memory holds so many.
+std::optional<std::size_t> total_count(const OperationCall& call, const Shape& shape,
+                                       int world_size) {
+  const std::size_t count_max = std::numeric_limits<std::ptrdiff_t>::max() / size_of(call.type);
+  std::size_t total = 0;
+  for (int rank = 0; rank < (shape.has_part_per_rank ? world_size : 1); ++rank) {
+    if (count_of(call, rank) > count_max - total) return std::nullopt;
+    total += count_of(call, rank);
+  }
+  return total;
+}
+
+/// Whether the larger buffer is the one that is sent; only of operations with parts.
+bool is_sent_whole(const OperationCall& call) {
+  return call.operation == Operation::reduce_scatter_v || call.operation == Operation::scatter_v;
+}
+
 std::optional<Error> refusal_of_buffers(const OperationCall& call, const Shape& shape, int own_rank,
-                                        int world_size) {
-  if (call.count == 0) return std::nullopt;
+                                        int world_size, std::size_t total) {
+  const std::size_t part = count_of(call, shape.has_counts ? own_rank : 0);
+  const std::size_t sent = shape.has_counts && is_sent_whole(call) ? total : part;
+  const std::size_t received = shape.has_counts && !is_sent_whole(call) ? total : part;
   const bool is_root = call.rank == own_rank;
-  if (is_used(shape.send, is_root) && call.send == nullptr) {
+  if (sent > 0 && is_used(shape.send, is_root) && call.send == nullptr) {
     return client::invalid_argument("send: null");
   }
-  if (is_used(shape.receive, is_root) && call.receive == nullptr) {
+  if (received > 0 && is_used(shape.receive, is_root) && call.receive == nullptr) {
     return client::invalid_argument("receive: null");
   }
+  if (total == 0) return std::nullopt;
   if (shape.needs_two_buffers && call.send == call.receive && world_size > 1) {
     return client::invalid_argument("send and receive: not the same buffer");
   }
@@ -73,12 +99,13 @@ std::optional<Error> refusal_of(const OperationCall& call, int own_rank, int wor
     return client::invalid_argument("rank " + std::to_string(call.rank) + ": ranks are 0 to " +
                                     std::to_string(world_size - 1));
   }
-  const std::size_t parts = shape.has_part_per_rank ? static_cast<std::size_t>(world_size) : 1;
-  const std::size_t bytes_max = std::numeric_limits<std::ptrdiff_t>::max();
-  if (call.count > bytes_max / bytes / parts) {
-    return client::invalid_argument("count: no memory holds so many elements");
+  if (shape.has_counts && call.counts.size() != static_cast<std::size_t>(world_size)) {
+    return client::invalid_argument("counts: " + std::to_string(call.counts.size()) +
+                                    ", but there are " + std::to_string(world_size) + " ranks");
   }
-  return refusal_of_buffers(call, shape, own_rank, world_size);
+  const auto total = total_count(call, shape, world_size);
+  if (!total) return client::invalid_argument("count: no memory holds so many elements");
+  return refusal_of_buffers(call, shape, own_rank, world_size, *total);
 }
 
 }  // namespace muster::communicator

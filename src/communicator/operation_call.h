@@ -20,6 +20,10 @@ enum class Operation : std::uint8_t {
   scatter,
   send,
   recv,
+  all_gather_v,
+  reduce_scatter_v,
+  gather_v,
+  scatter_v,
 };
 
 /// One call of an operation, with the arguments that the host gave.
@@ -34,7 +38,21 @@ struct OperationCall {
   void* stream = nullptr;
   Duration timeout{0};
   std::string_view name = {};  ///< the public function
+  /// Of the operations that end in _v: how many elements are those of each rank, in place of
+  /// `count`.
+  Span<const std::size_t> counts = {};
 };
+
+/// The elements of a rank in the larger buffer: how many, and behind how many others.
+inline std::size_t count_of(const OperationCall& call, int rank) {
+  return call.counts.empty() ? call.count : call.counts[static_cast<std::size_t>(rank)];
+}
+inline std::size_t offset_of(const OperationCall& call, int rank) {
+  if (call.counts.empty()) return static_cast<std::size_t>(rank) * call.count;
+  std::size_t offset = 0;
+  for (int before = 0; before < rank; ++before) offset += count_of(call, before);
+  return offset;
+}
 
 /// The name of the public function.
 ///

@@ -4,12 +4,14 @@
 #include <exception>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "client/failure.h"
 #include "communicator/messages.h"
 #include "communicator/timed_call.h"
 #include "communicator/timeouts.h"
 #include "gloo/sigpipe_guard.h"
+#include "gloo/uneven.h"
 #include "muster/codec.h"
 
 // How a call runs: enter the gate -> is no other call in progress? -> Gloo, with one deadline for
@@ -29,7 +31,7 @@ using namespace std::chrono_literals;
 constexpr Duration cause_timeout = 5s;
 
 /// Equal on ranks that make the same call, and most probably different on others.
-std::uint32_t tag_of(std::string_view operation, std::initializer_list<std::uint64_t> numbers) {
+std::uint32_t tag_of(std::string_view operation, const std::vector<std::uint64_t>& numbers) {
   std::string text(operation);
   for (const std::uint64_t number : numbers) communicator::append_number(text, number);
   const std::uint64_t digest = communicator::digest_of(text);
@@ -40,8 +42,8 @@ Transfer transfer_of(const OperationCall& call, Mesh& mesh, std::uint32_t tag) {
   return {mesh, call.send, call.receive, call.count, call.type, call.reduce_op, call.rank, tag};
 }
 
-void run_collective(Operation operation, const Transfer& transfer) {
-  switch (operation) {
+void run_collective(const OperationCall& call, const Transfer& transfer) {
+  switch (call.operation) {
     case Operation::all_reduce: return all_reduce(transfer);
     case Operation::broadcast: return broadcast(transfer);
     case Operation::reduce: return reduce(transfer);
@@ -50,6 +52,10 @@ void run_collective(Operation operation, const Transfer& transfer) {
     case Operation::all_to_all: return all_to_all(transfer);
     case Operation::gather: return gather(transfer);
     case Operation::scatter: return scatter(transfer);
+    case Operation::all_gather_v: return all_gather_v(transfer, call.counts);
+    case Operation::reduce_scatter_v: return reduce_scatter_v(transfer, call.counts);
+    case Operation::gather_v: return gather_v(transfer, call.counts);
+    case Operation::scatter_v: return scatter_v(transfer, call.counts);
     case Operation::send:
     case Operation::recv: return;  // see `post`
   }
@@ -216,11 +222,12 @@ Result<void> Impl::perform(const OperationCall& call) {
 }
 
 void Impl::collective(Mesh& mesh, const OperationCall& call) {
-  const std::uint32_t tag =
-      tag_of(call.name,
-             {sequence_++, call.count, static_cast<std::uint64_t>(call.type),
-              static_cast<std::uint64_t>(call.reduce_op), static_cast<std::uint64_t>(call.rank)});
-  if (call.count > 0) run_collective(call.operation, transfer_of(call, mesh, tag));
+  std::vector<std::uint64_t> terms{sequence_++, call.count, static_cast<std::uint64_t>(call.type),
+                                   static_cast<std::uint64_t>(call.reduce_op),
+                                   static_cast<std::uint64_t>(call.rank)};
+  terms.insert(terms.end(), call.counts.begin(), call.counts.end());
+  const std::uint32_t tag = tag_of(call.name, terms);
+  if (call.count > 0 || !call.counts.empty()) run_collective(call, transfer_of(call, mesh, tag));
 }
 
 void Impl::post(Mesh& mesh, const OperationCall& call) {

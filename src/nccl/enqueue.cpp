@@ -6,6 +6,8 @@
 
 namespace muster::nccl_internal {
 
+using communicator::count_of;
+using communicator::offset_of;
 using communicator::Operation;
 using communicator::OperationCall;
 
@@ -31,23 +33,43 @@ int number_of(DataType type) {
 
 int number_of(ReduceOp operation) { return static_cast<int>(operation); }
 
-/// One operation as sends and receives in one NCCL group.
+/// One operation as several calls in one NCCL group, each of one rank's part.
 class Exchange {
  public:
   Exchange(const OperationCall& call, const nccl::Functions& nccl, nccl::Handle handle,
-           InsideCount* inside)
-      : call_(call), nccl_(nccl), handle_(handle), inside_(inside), result_(nccl.group_start()) {}
+           int own_rank, InsideCount* inside)
+      : call_(call),
+        nccl_(nccl),
+        handle_(handle),
+        own_rank_(own_rank),
+        inside_(inside),
+        result_(nccl.group_start()) {}
 
-  /// The part of `send` with this number, or all of it.
-  void send(int part, int peer) {
-    if (result_ != success) return;
-    const char* const from = static_cast<const char*>(call_.send) + offset_of(part);
-    keep(nccl_.send(from, call_.count, number_of(call_.type), peer, handle_, call_.stream));
+  /// The part of this rank, out of `send` or into `receive` where these hold parts of all.
+  enum class Buffer { of_one, of_all };
+
+  void send(Buffer buffer, int part, int peer) {
+    if (result_ != success || is_empty(part)) return;
+    keep(
+        nccl_.send(from(buffer, part), count_of(call_, part), type(), peer, handle_, call_.stream));
   }
-  void recv(int part, int peer) {
-    if (result_ != success) return;
-    char* const to = static_cast<char*>(call_.receive) + offset_of(part);
-    keep(nccl_.recv(to, call_.count, number_of(call_.type), peer, handle_, call_.stream));
+  void recv(Buffer buffer, int part, int peer) {
+    if (result_ != success || is_empty(part)) return;
+    keep(nccl_.recv(to(buffer, part), count_of(call_, part), type(), peer, handle_, call_.stream));
+  }
+  /// The part of a rank, from it to all.
+  void broadcast(int part) {
+    if (result_ != success || is_empty(part)) return;
+    char* const receive = to(Buffer::of_all, part);
+    const char* const send = part == own_rank_ ? from(Buffer::of_one, part) : receive;
+    keep(
+        nccl_.broadcast(send, receive, count_of(call_, part), type(), part, handle_, call_.stream));
+  }
+  /// The part of a rank, from all to it.
+  void reduce(int part) {
+    if (result_ != success || is_empty(part)) return;
+    keep(nccl_.reduce(from(Buffer::of_all, part), call_.receive, count_of(call_, part), type(),
+                      number_of(call_.reduce_op), part, handle_, call_.stream));
   }
   int finish() {
     if (!is_open_) return result_;
@@ -57,8 +79,16 @@ class Exchange {
   }
 
  private:
-  std::size_t offset_of(int part) const {
-    return static_cast<std::size_t>(part) * call_.count * size_of(call_.type);
+  int type() const { return number_of(call_.type); }
+  bool is_empty(int part) const { return count_of(call_, part) == 0; }
+  std::size_t bytes_before(Buffer buffer, int part) const {
+    return buffer == Buffer::of_one ? 0 : offset_of(call_, part) * size_of(call_.type);
+  }
+  const char* from(Buffer buffer, int part) const {
+    return static_cast<const char*>(call_.send) + bytes_before(buffer, part);
+  }
+  char* to(Buffer buffer, int part) const {
+    return static_cast<char*>(call_.receive) + bytes_before(buffer, part);
   }
   void keep(int result) {
     if (result != in_progress) result_ = result;
@@ -67,47 +97,43 @@ class Exchange {
   const OperationCall& call_;
   const nccl::Functions& nccl_;
   const nccl::Handle handle_;
+  const int own_rank_;
   InsideCount* const inside_;
   int result_;
   const bool is_open_ = result_ == success;
 };
 
-int exchange_all_to_all(Exchange& exchange, int world_size) {
-  for (int peer = 0; peer < world_size; ++peer) {
-    exchange.send(peer, peer);
-    exchange.recv(peer, peer);
-  }
-  return exchange.finish();
-}
-
-int exchange_gather(Exchange& exchange, int root, int own_rank, int world_size) {
-  exchange.send(0, root);
-  for (int peer = 0; own_rank == root && peer < world_size; ++peer) exchange.recv(peer, peer);
-  return exchange.finish();
-}
-
-int exchange_scatter(Exchange& exchange, int root, int own_rank, int world_size) {
-  for (int peer = 0; own_rank == root && peer < world_size; ++peer) exchange.send(peer, peer);
-  exchange.recv(0, root);
-  return exchange.finish();
-}
-
-/// Whether this NCCL has no function for it.
+/// Whether it is several calls: always, or because this NCCL has no function for it.
 bool is_exchange(Operation operation, const nccl::Functions& nccl) {
   switch (operation) {
     case Operation::all_to_all: return nccl.all_to_all == nullptr;
     case Operation::gather: return nccl.gather == nullptr;
     case Operation::scatter: return nccl.scatter == nullptr;
+    case Operation::all_gather_v:
+    case Operation::reduce_scatter_v:
+    case Operation::gather_v:
+    case Operation::scatter_v: return true;
     default: return false;
   }
 }
 
 int exchange(const OperationCall& call, Exchange exchange, int own_rank, int world_size) {
-  switch (call.operation) {
-    case Operation::all_to_all: return exchange_all_to_all(exchange, world_size);
-    case Operation::gather: return exchange_gather(exchange, call.rank, own_rank, world_size);
-    default: return exchange_scatter(exchange, call.rank, own_rank, world_size);
+  using Buffer = Exchange::Buffer;
+  const bool is_root = own_rank == call.rank;
+  const bool is_gather =
+      call.operation == Operation::gather || call.operation == Operation::gather_v;
+  const bool is_scatter =
+      call.operation == Operation::scatter || call.operation == Operation::scatter_v;
+  if (is_gather) exchange.send(Buffer::of_one, own_rank, call.rank);
+  for (int rank = 0; rank < world_size; ++rank) {
+    if (call.operation == Operation::all_gather_v) exchange.broadcast(rank);
+    if (call.operation == Operation::reduce_scatter_v) exchange.reduce(rank);
+    const bool is_to_all = call.operation == Operation::all_to_all;
+    if (is_to_all || (is_scatter && is_root)) exchange.send(Buffer::of_all, rank, rank);
+    if (is_to_all || (is_gather && is_root)) exchange.recv(Buffer::of_all, rank, rank);
   }
+  if (is_scatter) exchange.recv(Buffer::of_one, own_rank, call.rank);
+  return exchange.finish();
 }
 
 }  // namespace
@@ -115,7 +141,7 @@ int exchange(const OperationCall& call, Exchange exchange, int own_rank, int wor
 int enqueue(const OperationCall& call, const nccl::Functions& nccl, nccl::Handle handle,
             int own_rank, int world_size, InsideCount* inside) {
   if (is_exchange(call.operation, nccl)) {
-    return exchange(call, Exchange(call, nccl, handle, inside), own_rank, world_size);
+    return exchange(call, Exchange(call, nccl, handle, own_rank, inside), own_rank, world_size);
   }
   const Inside mark(inside);
   const int type = number_of(call.type);
@@ -140,8 +166,8 @@ int enqueue(const OperationCall& call, const nccl::Functions& nccl, nccl::Handle
     case Operation::scatter: return nccl.scatter(send, receive, count, type, rank, handle, stream);
     case Operation::send: return nccl.send(send, count, type, rank, handle, stream);
     case Operation::recv: return nccl.recv(receive, count, type, rank, handle, stream);
+    default: return invalid_argument;
   }
-  return invalid_argument;
 }
 
 const char* function_of(Operation operation) {
@@ -156,6 +182,10 @@ const char* function_of(Operation operation) {
     case Operation::scatter: return "ncclScatter";
     case Operation::send: return "ncclSend";
     case Operation::recv: return "ncclRecv";
+    case Operation::all_gather_v: return "ncclBroadcast";
+    case Operation::reduce_scatter_v: return "ncclReduce";
+    case Operation::gather_v:
+    case Operation::scatter_v: return "ncclSend";
   }
   return "NCCL";
 }

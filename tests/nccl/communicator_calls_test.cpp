@@ -120,6 +120,36 @@ TEST_CASE_FIXTURE(Machine,
   }
 }
 
+TEST_CASE_FIXTURE(Machine, "parts of different sizes are gathered, scattered and reduced") {
+  for (const nccl::Mode mode : {nccl::Mode::nonblocking, nccl::Mode::blocking}) {
+    nccl::Options options = doubled();
+    options.mode = mode;
+    run_communicators(options, [](Communicator& communicator, StatelessProcessGroup& group) {
+      const int rank = communicator.rank();
+      const std::vector<std::size_t> counts{1, 0, 2};
+      const Values all{10, 30, 31};
+      const Values own = rank == 0 ? Values{10} : rank == 1 ? Values{} : Values{30, 31};
+      Buffer part(rank, 2);
+      Buffer whole(rank, 3);
+      part.fill(own);
+      must(communicator.all_gather_v(part.at(), whole.at(), counts, int32, whole.stream()));
+      CHECK(whole.values() == all);
+      whole.fill({0, 0, 0});
+      must(communicator.gather_v(part.at(), whole.at(), counts, int32, 2, whole.stream()));
+      CHECK(whole.values() == (rank == 2 ? all : Values{0, 0, 0}));
+      part.fill({0, 0});
+      must(communicator.scatter_v(whole.at(), part.at(), counts, int32, 2, part.stream()));
+      CHECK(part.values() == (rank == 2 ? own : rank == 0 ? Values{10, 0} : Values{0, 0}));
+      whole.fill({1, 2, 3});
+      part.fill({0, 0});
+      must(communicator.reduce_scatter_v(whole.at(), part.at(), counts, int32, ReduceOp::sum,
+                                         part.stream()));
+      CHECK(part.values() == (rank == 2 ? Values{6, 9} : rank == 0 ? Values{3, 0} : Values{0, 0}));
+      must(group.barrier());
+    });
+  }
+}
+
 TEST_CASE_FIXTURE(Machine, "NCCL is called from 2.18 on, and for float8 from 2.24 on") {
   for (const int version : {21800, 22300, 22400}) {
     CAPTURE(version);
