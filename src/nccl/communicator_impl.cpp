@@ -23,8 +23,10 @@ constexpr auto shortest_cleanup = std::chrono::milliseconds(100);
 
 /// A call of ncclCommInitRankConfig, on a thread of its own.
 struct Beginning {
-  nccl::Handle handle = nullptr;      ///< NCCL writes it before it waits for the other ranks
-  std::atomic<bool> is_taken{false};  ///< by who aborts it
+  nccl::Handle handle = nullptr;     ///< NCCL writes it before it waits for the other ranks
+  std::atomic<bool> is_kept{false};  ///< who waits no more sees to its abort
+
+  nccl::Handle early_handle() { return std::atomic_ref(handle).load(); }
 };
 
 }  // namespace
@@ -47,7 +49,7 @@ Result<void> Impl::begin(const nccl::UniqueId& id, Clock::time_point until,
   std::optional<Error> told;
   const auto is_over = [&] {
     if (gate().is_closed()) return true;
-    if (!is_blocking()) return false;
+    if (!is_blocking() || beginning->early_handle() == nullptr) return false;
     if (auto heard = meanwhile(); !heard) told = std::move(heard).error();
     return told.has_value();
   };
@@ -63,7 +65,7 @@ Result<void> Impl::begin(const nccl::UniqueId& id, Clock::time_point until,
         return prepared.nccl.comm_init_rank_config(&beginning->handle, size, id, rank, &config);
       },
       [prepared = prepared_, beginning](const Result<int>&) {
-        if (beginning->handle == nullptr || beginning->is_taken.exchange(true)) return;
+        if (beginning->handle == nullptr || beginning->is_kept.exchange(true)) return;
         const Device::Current current(*prepared.device);
         prepared.nccl.comm_abort(beginning->handle);
       },
@@ -73,15 +75,14 @@ Result<void> Impl::begin(const nccl::UniqueId& id, Clock::time_point until,
     if (*begun == success || *begun == in_progress) return {};
     return nccl_error(functions(), *begun, "ncclCommInitRankConfig");
   }
-  // One that blocks returns only when it is aborted.
-  auto* const handle = std::atomic_ref(beginning->handle).load();
-  if (is_blocking() && handle != nullptr && !beginning->is_taken.exchange(true)) {
-    shared_->aborter->submit({abort_of(handle)});
-  }
+  // One that blocks returns only when it is aborted: at its end, when the vote is over. Before, the
+  // others would take that for a cause.
+  auto* const handle = is_blocking() ? beginning->early_handle() : nullptr;
+  if (handle != nullptr && !beginning->is_kept.exchange(true)) handle_ = handle;
   if (gate().is_closed()) return *gate().reason();
   if (told) return *std::move(told);
   if (begun.error().code != ErrorCode::timed_out) return begun.error();
-  if (is_blocking() && handle != nullptr) {  // it waits for other ranks
+  if (handle != nullptr) {  // it waits for other ranks
     return client::failure(ErrorCode::timed_out, "NCCL is still at it");
   }
   return client::failure(ErrorCode::nccl, begun.error().detail);  // this rank hangs

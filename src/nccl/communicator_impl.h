@@ -64,7 +64,7 @@ class Impl final : public communicator::CommonImpl {
 
   /// Calls ncclCommInitRankConfig on a thread of its own, because it may not return, or leave the
   /// thread inside an NCCL group. `settle` then waits for the outcome. In blocking mode it waits
-  /// for the other ranks; when it is to end before, another thread aborts it.
+  /// for the other ranks; when that takes too long, the end of the communicator aborts it.
   ///
   /// meanwhile  is called between two looks; its error ends the wait
   /// errors     nccl (also of a call that did not return in time), timed_out (in blocking mode),
