@@ -8,117 +8,12 @@
 
 #include <doctest/doctest.h>
 
-#include "gloo/float8.h"
-#include "gloo/reduction.h"
-#include "muster/gloo.h"
-#include "support/ranks.h"
+#include "gloo/elements.h"
 
 // Every operation on every type, against values that are computed here.
 
 namespace muster::test {
 namespace {
-
-constexpr DataType all_types[] = {
-    DataType::int8,    DataType::uint8,    DataType::int32,       DataType::uint32,
-    DataType::int64,   DataType::uint64,   DataType::float16,     DataType::float32,
-    DataType::float64, DataType::bfloat16, DataType::float8_e4m3,  // e5m2: the sums are too long
-                                                                   // for it
-};
-constexpr ReduceOp all_operations[] = {ReduceOp::sum, ReduceOp::product, ReduceOp::max,
-                                       ReduceOp::min, ReduceOp::average};
-constexpr std::size_t count = 7;
-
-/// Small numbers, which all types hold without rounding.
-template <class Number>
-void put(void* to, double value) {
-  const auto number = static_cast<Number>(value);
-  std::memcpy(to, &number, sizeof number);
-}
-template <class Number>
-double get(const void* from) {
-  Number number;
-  std::memcpy(&number, from, sizeof number);
-  return static_cast<double>(number);
-}
-
-void put(void* to, DataType type, double value) {
-  switch (type) {
-    case DataType::int8: return put<std::int8_t>(to, value);
-    case DataType::uint8: return put<std::uint8_t>(to, value);
-    case DataType::int32: return put<std::int32_t>(to, value);
-    case DataType::uint32: return put<std::uint32_t>(to, value);
-    case DataType::int64: return put<std::int64_t>(to, value);
-    case DataType::uint64: return put<std::uint64_t>(to, value);
-    case DataType::float32: return put<float>(to, value);
-    case DataType::float64: return put<double>(to, value);
-    case DataType::float16:
-      return put<std::uint16_t>(to, gloo_internal::to_float16(static_cast<float>(value)));
-    case DataType::bfloat16:
-      return put<std::uint16_t>(to, gloo_internal::to_bfloat16(static_cast<float>(value)));
-    case DataType::float8_e4m3:
-      return put<std::uint8_t>(to, gloo_internal::to_float8_e4m3(static_cast<float>(value)));
-    case DataType::float8_e5m2:
-      return put<std::uint8_t>(to, gloo_internal::to_float8_e5m2(static_cast<float>(value)));
-  }
-}
-
-double get(const void* from, DataType type) {
-  const auto bits = [from] { return static_cast<std::uint16_t>(get<std::uint16_t>(from)); };
-  const auto byte = [from] { return static_cast<std::uint8_t>(get<std::uint8_t>(from)); };
-  switch (type) {
-    case DataType::int8: return get<std::int8_t>(from);
-    case DataType::uint8: return get<std::uint8_t>(from);
-    case DataType::int32: return get<std::int32_t>(from);
-    case DataType::uint32: return get<std::uint32_t>(from);
-    case DataType::int64: return get<std::int64_t>(from);
-    case DataType::uint64: return get<std::uint64_t>(from);
-    case DataType::float32: return get<float>(from);
-    case DataType::float64: return get<double>(from);
-    case DataType::float16: return gloo_internal::of_float16(bits());
-    case DataType::bfloat16: return gloo_internal::of_bfloat16(bits());
-    case DataType::float8_e4m3: return gloo_internal::of_float8_e4m3(byte());
-    case DataType::float8_e5m2: return gloo_internal::of_float8_e5m2(byte());
-  }
-  return 0;
-}
-
-/// Elements of one type in host memory.
-class Elements {
- public:
-  Elements(DataType type, const std::vector<double>& values)
-      : type_(type), bytes_(values.size() * size_of(type)) {
-    for (std::size_t index = 0; index < values.size(); ++index) {
-      put(bytes_.data() + index * size_of(type), type, values[index]);
-    }
-  }
-  Elements(DataType type, std::size_t size) : Elements(type, std::vector<double>(size)) {}
-
-  void* at(std::size_t index = 0) { return bytes_.data() + index * size_of(type_); }
-  std::vector<double> values() {
-    std::vector<double> values;
-    for (std::size_t index = 0; index * size_of(type_) < bytes_.size(); ++index) {
-      values.push_back(get(at(index), type_));
-    }
-    return values;
-  }
-
- private:
-  DataType type_;
-  std::vector<char> bytes_;
-};
-
-/// What rank `rank` has at `index`: 1, 2 or 3, so that a product of four fits everywhere.
-double value(int rank, std::size_t index) {
-  return static_cast<double>((static_cast<std::size_t>(rank) + index) % 3 + 1);
-}
-
-std::vector<double> part(int rank, std::size_t first = 0) {
-  std::vector<double> values;
-  for (std::size_t index = first; index < first + count; ++index) {
-    values.push_back(value(rank, index));
-  }
-  return values;
-}
 
 /// Of all ranks' elements at these places.
 std::vector<double> reduced(ReduceOp operation, int world_size, DataType type,
@@ -144,33 +39,6 @@ std::vector<double> reduced(ReduceOp operation, int world_size, DataType type,
   }
   return values;
 }
-
-std::vector<double> joined(int world_size, const std::function<std::vector<double>(int)>& of) {
-  std::vector<double> all;
-  for (int rank = 0; rank < world_size; ++rank) {
-    const auto values = of(rank);
-    all.insert(all.end(), values.begin(), values.end());
-  }
-  return all;
-}
-
-using Exercise = std::function<void(Communicator& communicator, DataType type)>;
-
-/// Runs it on all ranks, on all types.
-void exercise(int world_size, const Exercise& each) {
-  auto server = start_server();
-  run_ranks(world_size, [&](int rank) {
-    auto store = connect(server);
-    auto group = join(store, "g", rank, world_size);
-    gloo::Options options;
-    options.timeout = 20s;
-    auto communicator = must(gloo::create(group, options));
-    for (const DataType type : all_types) each(communicator, type);
-    must(communicator.close());
-  });
-}
-
-constexpr int world_sizes[] = {1, 2, 3, 4};
 
 TEST_CASE("elements are reduced on all ranks") {
   for (const int world_size : world_sizes) {
@@ -287,96 +155,6 @@ TEST_CASE("elements are gathered at each root, and scattered from it") {
       }
     });
   }
-}
-
-/// The first elements of a rank's part, of other counts for each; those of rank 0 are none.
-std::vector<std::size_t> uneven_counts(int world_size) {
-  std::vector<std::size_t> counts;
-  for (int rank = 0; rank < world_size; ++rank) {
-    counts.push_back(static_cast<std::size_t>(3 * rank) % (count + 1));
-  }
-  return counts;
-}
-std::vector<double> uneven_part(int rank, const std::vector<std::size_t>& counts) {
-  std::vector<double> values = part(rank);
-  values.resize(counts[static_cast<std::size_t>(rank)]);
-  return values;
-}
-
-TEST_CASE("parts of different sizes come to all ranks, to each root, and back from it") {
-  for (const int world_size : world_sizes) {
-    exercise(world_size, [=](Communicator& communicator, DataType type) {
-      const auto counts = uneven_counts(world_size);
-      std::size_t total = 0;
-      std::size_t before = 0;
-      for (int rank = 0; rank < world_size; ++rank) {
-        if (rank == communicator.rank()) before = total;
-        total += counts[static_cast<std::size_t>(rank)];
-      }
-      const auto expected = joined(world_size, [&](int rank) { return uneven_part(rank, counts); });
-      Elements own(type, uneven_part(communicator.rank(), counts));
-      Elements result(type, total);
-      must(communicator.all_gather_v(own.at(), result.at(), counts, type, nullptr));
-      CHECK(result.values() == expected);
-      Elements in_place(type, total);
-      std::memcpy(in_place.at(before), own.at(), own.values().size() * size_of(type));
-      must(communicator.all_gather_v(in_place.at(before), in_place.at(), counts, type, nullptr));
-      CHECK(in_place.values() == expected);
-      for (int root = 0; root < world_size; ++root) {
-        const bool is_root = communicator.rank() == root;
-        Elements all(type, total);
-        must(communicator.gather_v(own.at(), is_root ? all.at() : nullptr, counts, type, root,
-                                   nullptr));
-        if (is_root) CHECK(all.values() == expected);
-        Elements back(type, own.values().size());
-        must(communicator.scatter_v(is_root ? all.at() : nullptr, back.at(), counts, type, root,
-                                    nullptr));
-        CHECK(back.values() == own.values());
-      }
-    });
-  }
-}
-
-TEST_CASE("elements are reduced, and each rank has a part of another size") {
-  for (const int world_size : world_sizes) {
-    exercise(world_size, [=](Communicator& communicator, DataType type) {
-      const auto counts = uneven_counts(world_size);
-      std::size_t total = 0;
-      for (const std::size_t each : counts) total += each;
-      std::vector<double> values;
-      for (std::size_t index = 0; index < total; ++index) {
-        values.push_back(static_cast<double>((index + 1) % 3 + 1));
-      }
-      std::size_t before = 0;
-      for (int rank = 0; rank < communicator.rank(); ++rank) {
-        before += counts[static_cast<std::size_t>(rank)];
-      }
-      const std::size_t own_count = counts[static_cast<std::size_t>(communicator.rank())];
-      Elements own(type, values);
-      Elements result(type, own_count);
-      must(communicator.reduce_scatter_v(own.at(), result.at(), counts, type, ReduceOp::average,
-                                         nullptr));
-      const auto first = values.begin() + static_cast<std::ptrdiff_t>(before);
-      CHECK(result.values() ==
-            std::vector<double>(first, first + static_cast<std::ptrdiff_t>(own_count)));
-      must(communicator.reduce_scatter_v(own.at(), result.at(), counts, type, ReduceOp::max,
-                                         nullptr));
-      CHECK(result.values() ==
-            std::vector<double>(first, first + static_cast<std::ptrdiff_t>(own_count)));
-    });
-  }
-}
-
-TEST_CASE("counts that are not one for each rank are refused") {
-  exercise(2, [=](Communicator& communicator, DataType type) {
-    Elements own(type, 4);
-    const std::vector<std::size_t> three{1, 1, 1};
-    CHECK(must_fail(communicator.all_gather_v(own.at(), own.at(), three, type, nullptr)).code ==
-          ErrorCode::invalid_argument);
-    const std::vector<std::size_t> huge{std::size_t{1} << 62, std::size_t{1} << 62};
-    CHECK(must_fail(communicator.gather_v(own.at(), own.at(), huge, type, 0, nullptr)).code ==
-          ErrorCode::invalid_argument);
-  });
 }
 
 TEST_CASE("each rank sends each other its part") {
