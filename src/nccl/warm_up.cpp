@@ -16,7 +16,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* name = "the first collective";
-constexpr std::size_t bytes = sizeof(float);
+constexpr std::size_t buffer_bytes = sizeof(float);
 /// So much later it is clear that it does not look at the time any more.
 constexpr std::chrono::milliseconds grace{50};
 
@@ -59,7 +59,7 @@ class WarmUp {
       return cuda().stream_create(&stream_, not_behind_default);
     });
     if (result == 0) {
-      result = call("cuMemAlloc", [&] { return cuda().mem_alloc(&memory_, bytes); });
+      result = call("cuMemAlloc", [&] { return cuda().mem_alloc(&memory_, buffer_bytes); });
     }
     if (result != 0) return cuda_error(cuda(), result, name);
     return {};
@@ -79,7 +79,7 @@ class WarmUp {
       constexpr int uint8 = 1;
       constexpr int sum = 0;
       const Inside mark(impl_.inside());
-      return impl_.functions().all_reduce(buffer, buffer, bytes, uint8, sum, impl_.handle(),
+      return impl_.functions().all_reduce(buffer, buffer, buffer_bytes, uint8, sum, impl_.handle(),
                                           stream_);
     });
     if (result == success || result == in_progress) return {};
