@@ -112,7 +112,7 @@ class Impl final : public communicator::CommonImpl {
   AbortJob abort_of(nccl::Handle handle) const;
   Error failure_of(const Names& names, int result, Clock::time_point until);
   /// Instead of its end.
-  void drop(OpenGroup& group, const std::string& why);
+  void drop(const OpenGroup& group, const Error& why);
   Result<void> see_done(const Names& names, int result, Clock::time_point until);
   Result<void> finalize(Clock::time_point until);
   Result<void> destroy(Clock::time_point until);

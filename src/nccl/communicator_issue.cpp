@@ -24,6 +24,10 @@ bool is_refused(const Error& error) {
          (error.actual == invalid_argument || error.actual == invalid_usage);
 }
 
+Error host_threw() {
+  return client::failure(ErrorCode::aborted, "the host's function threw an exception");
+}
+
 }  // namespace
 
 /// An NCCL group on this thread, for one communicator. Either all calls in it are issued, or none
@@ -34,7 +38,10 @@ class Impl::OpenGroup {
       : nccl_(nccl), owner_(owner), outer_(open_group_), result_(nccl.group_start()) {
     if (result_ == success) open_group_ = this;
   }
-  ~OpenGroup() { open_group_ = outer_; }
+  ~OpenGroup() {
+    open_group_ = outer_;
+    if (outer_ != nullptr && has_calls_) outer_->take();
+  }
   OpenGroup(const OpenGroup&) = delete;
   OpenGroup& operator=(const OpenGroup&) = delete;
 
@@ -124,15 +131,12 @@ Result<void> Impl::issue(const Names& names, Duration timeout, const Enqueue& en
     watch.emplace(shared_->watchdog, self(), began + timeout);
   }
   const int result = enqueue();
-  if (open_group_ != nullptr && (result == success || result == in_progress)) {
-    open_group_->take();
-    return {};
-  }
+  if (open_group_ != nullptr && (result == success || result == in_progress)) return {};
   return told(see_done(names, result, began + timeout));
 }
 
 void Impl::refused(const Error& why) {
-  if (open_group_ != nullptr && open_group_->is_of(*this)) open_group_->fail(why);
+  if (open_group_ != nullptr) open_group_->fail(why);
 }
 
 std::optional<Error> Impl::error() {
@@ -168,20 +172,25 @@ Result<void> Impl::perform(const communicator::OperationCall& call) {
     return error;
   }
   return issue(names, call.timeout, [&] {
-    return enqueue(call, functions(), handle_, membership().rank, membership().world_size,
-                   open_group_ == nullptr ? inside() : nullptr);
+    const int result =
+        enqueue(call, functions(), handle_, membership().rank, membership().world_size,
+                open_group_ == nullptr ? inside() : nullptr);
+    const bool is_taken = result == success || result == in_progress;
+    if (open_group_ != nullptr && is_taken) open_group_->take();
+    return result;
   });
 }
 
-void Impl::drop(OpenGroup& group, const std::string& why) {
+/// NCCL keeps the refusal by which it drops a group for the error of a communicator that does not
+/// block, if it has taken a call of it.
+void Impl::drop(const OpenGroup& group, const Error& why) {
   group.drop();
-  if (is_blocking() && group.outer() == nullptr) return;
-  const Error error = client::failure(
-      ErrorCode::aborted, why +
-                              " inside `grouped`, so nothing of it was issued; NCCL keeps that for "
-                              "good, so the communicator has ended");
-  if (group.outer() != nullptr) return group.outer()->fail(error);
-  if (group.has_calls()) end(error);
+  if (group.outer() != nullptr) return group.outer()->fail(why);
+  if (is_blocking() || !group.has_calls()) return;
+  end(client::failure(ErrorCode::aborted,
+                      "a call inside `grouped` failed, so nothing of it was "
+                      "issued, and NCCL keeps that for good: " +
+                          why.detail));
 }
 
 Result<void> Impl::grouped(const std::function<Result<void>()>& calls, Duration timeout) {
@@ -192,12 +201,12 @@ Result<void> Impl::grouped(const std::function<Result<void>()>& calls, Duration 
     try {
       called = calls();
     } catch (...) {
-      drop(group, "the host's function threw an exception");
+      drop(group, host_threw());
       throw;
     }
-    if (called && group.failure()) called = *group.failure();
+    if (group.failure()) called = *group.failure();
     if (called) return group.end();
-    drop(group, "a call failed");
+    drop(group, called.error());
     return success;
   });
   return called ? issued : called;
@@ -211,11 +220,11 @@ Result<void> Impl::with_native(const std::function<Result<void>(nccl::Handle han
     try {
       worked = work(handle_);
     } catch (...) {
-      const Error thrown = client::failure(ErrorCode::aborted, "the host's function threw");
-      if (open_group_ != nullptr) open_group_->fail(thrown);
+      if (open_group_ != nullptr) open_group_->fail(host_threw());
       if (open_group_ == nullptr) (void)see_done(names, in_progress, Clock::now() + timeout);
       throw;
     }
+    if (open_group_ != nullptr) open_group_->take();  // whatever the host has called
     if (!worked && open_group_ != nullptr) open_group_->fail(worked.error());
     return in_progress;  // waits for what `work` has left in progress
   });

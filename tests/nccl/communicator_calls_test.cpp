@@ -336,11 +336,29 @@ TEST_CASE_FIXTURE(Machine, "what fails in a group within a group fails that, too
         }));
         return {};
       });
-      CHECK_FALSE(grouped);
+      CHECK(must_fail(grouped).code == ErrorCode::invalid_argument);  // the first failure
       CHECK(communicator.error()->code == ErrorCode::aborted);
     }
     must(group.barrier());
     CHECK(buffer.values().front() == 5);
+    must(group.barrier());
+  });
+}
+
+TEST_CASE_FIXTURE(Machine,
+                  "a group within a group that fails before NCCL has taken a call ends nothing") {
+  run_communicators(doubled(), [](Communicator& communicator, StatelessProcessGroup& group) {
+    Buffer buffer(communicator.rank(), 1);
+    const auto grouped = communicator.grouped([&]() -> Result<void> {
+      must(communicator.grouped([]() -> Result<void> { return {}; }));
+      return communicator.grouped(
+          [&] { return sum(communicator, buffer, static_cast<DataType>(99)); });
+    });
+    CHECK(must_fail(grouped).code == ErrorCode::invalid_argument);
+    CHECK_FALSE(communicator.error());
+    buffer.fill({1});
+    must(sum(communicator, buffer));
+    CHECK(buffer.values().front() == team_size);
     must(group.barrier());
   });
 }
