@@ -47,11 +47,14 @@ struct OperationCall {
 inline std::size_t count_of(const OperationCall& call, int rank) {
   return call.counts.empty() ? call.count : call.counts[static_cast<std::size_t>(rank)];
 }
+inline std::size_t offset_in(Span<const std::size_t> counts, int rank) {
+  std::size_t offset = 0;
+  for (int before = 0; before < rank; ++before) offset += counts[static_cast<std::size_t>(before)];
+  return offset;
+}
 inline std::size_t offset_of(const OperationCall& call, int rank) {
   if (call.counts.empty()) return static_cast<std::size_t>(rank) * call.count;
-  std::size_t offset = 0;
-  for (int before = 0; before < rank; ++before) offset += count_of(call, before);
-  return offset;
+  return offset_in(call.counts, rank);
 }
 
 /// The name of the public function.

@@ -28,29 +28,17 @@ To bits_of(From from) {
   return to;
 }
 
-struct Float16 {
-  std::uint16_t bits;
-  explicit Float16(float value) : bits(to_float16(value)) {}
-  explicit operator float() const { return of_float16(bits); }
+/// An element that is reckoned with as a float.
+template <class Bits, float (*of_bits)(Bits), Bits (*to_bits)(float)>
+struct SmallFloat {
+  Bits bits;
+  explicit SmallFloat(float value) : bits(to_bits(value)) {}
+  explicit operator float() const { return of_bits(bits); }
 };
-
-struct Bfloat16 {
-  std::uint16_t bits;
-  explicit Bfloat16(float value) : bits(to_bfloat16(value)) {}
-  explicit operator float() const { return of_bfloat16(bits); }
-};
-
-struct Float8E4M3 {
-  std::uint8_t bits;
-  explicit Float8E4M3(float value) : bits(to_float8_e4m3(value)) {}
-  explicit operator float() const { return of_float8_e4m3(bits); }
-};
-
-struct Float8E5M2 {
-  std::uint8_t bits;
-  explicit Float8E5M2(float value) : bits(to_float8_e5m2(value)) {}
-  explicit operator float() const { return of_float8_e5m2(bits); }
-};
+using Float16 = SmallFloat<std::uint16_t, of_float16, to_float16>;
+using Bfloat16 = SmallFloat<std::uint16_t, of_bfloat16, to_bfloat16>;
+using Float8E4M3 = SmallFloat<std::uint8_t, of_float8_e4m3, to_float8_e4m3>;
+using Float8E5M2 = SmallFloat<std::uint8_t, of_float8_e5m2, to_float8_e5m2>;
 
 /// In what elements of a type are reckoned with. Integers as unsigned ones, which wrap around; no
 /// shorter than unsigned int, since shorter ones would become signed again.

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "communicator/operation_call.h"
 #include "gloo/reduction.h"
 
 namespace muster::gloo_internal {
@@ -21,9 +22,7 @@ class Exchange {
     return counts_[static_cast<std::size_t>(rank)] * size_of(transfer_.type);
   }
   std::size_t bytes_before(int rank) const {
-    std::size_t bytes = 0;
-    for (int before = 0; before < rank; ++before) bytes += bytes_of(before);
-    return bytes;
+    return communicator::offset_in(counts_, rank) * size_of(transfer_.type);
   }
   /// The part of a rank in a buffer that has those of all.
   const char* sent_part(int rank) const {
