@@ -1,6 +1,5 @@
 #include <chrono>
 #include <cstdlib>
-#include <functional>
 #include <future>
 #include <string>
 #include <utility>
@@ -14,7 +13,6 @@ namespace muster::test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Part = std::function<void(Communicator& communicator, StatelessProcessGroup& group)>;
 
 constexpr int team_size = 3;
 /// Longer than this nobody waits who does not wait for something.
@@ -27,73 +25,59 @@ nccl::Options blocking(Duration timeout = 20s) {
   return options;
 }
 
-void run_communicators(const nccl::Options& options, const Part& part) {
-  auto server = start_server();
-  run_ranks(team_size, [&](int rank) {
-    auto store = connect(server);
-    auto group = join(store, "g", rank, team_size);
-    auto communicator = must(nccl::create(group, rank, options));
-    part(communicator, group);
-  });
-}
-
-Result<void> sum(Communicator& communicator, Buffer& buffer, Duration timeout = default_timeout) {
-  return communicator.all_reduce(buffer.at(), buffer.at(), 1, DataType::int32, ReduceOp::sum,
-                                 buffer.stream(), timeout);
-}
-
 TEST_CASE_FIXTURE(Machine, "a call that waits inside NCCL ends at its deadline") {
-  run_communicators(blocking(), [](Communicator& communicator, StatelessProcessGroup& group) {
-    Buffer buffer(communicator.rank(), 1);
-    if (communicator.rank() == 0) {
-      const auto began = Clock::now();
-      const Error error = must_fail(sum(communicator, buffer, 300ms));  // it has to connect
-      CHECK(error.code == ErrorCode::timed_out);
-      CHECK(Clock::now() - began >= 300ms);
-      CHECK(Clock::now() - began < leeway);
-      CHECK(communicator.error()->code == ErrorCode::timed_out);
-    }
-    must(group.barrier());
-    buffer.values();
-  });
+  run_communicators(
+      team_size, blocking(), [](Communicator& communicator, StatelessProcessGroup& group) {
+        Buffer buffer(communicator.rank(), 1);
+        if (communicator.rank() == 0) {
+          const auto began = Clock::now();
+          const Error error = must_fail(reduce(communicator, buffer, 300ms));  // it has to connect
+          CHECK(error.code == ErrorCode::timed_out);
+          CHECK(Clock::now() - began >= 300ms);
+          CHECK(Clock::now() - began < leeway);
+          CHECK(communicator.error()->code == ErrorCode::timed_out);
+        }
+        must(group.barrier());
+        buffer.values();
+      });
 }
 
 TEST_CASE_FIXTURE(Machine, "a call that waits inside NCCL ends when a rank leaves") {
-  run_communicators(blocking(), [](Communicator& communicator, StatelessProcessGroup& group) {
-    Buffer buffer(communicator.rank(), 1);
-    if (communicator.rank() == 2) {
-      must(group.store().get("others are inside"));
-      must(group.leave());
-      return;
-    }
-    if (communicator.rank() == 1) {
-      auto setting = std::async(std::launch::async, [&group] {
-        let_pass(50ms);  // it waits then, and if not, it will see
-        must(group.store().set("others are inside", ""));
-      });
-    }
-    const auto began = Clock::now();
-    const Error error = must_fail(sum(communicator, buffer));
-    CHECK(error.code == ErrorCode::rank_left);
-    CHECK(error.rank_ranges == std::vector<RankRange>{{2, 2}});
-    CHECK(Clock::now() - began < leeway);
-    buffer.values();
-  });
+  run_communicators(team_size, blocking(),
+                    [](Communicator& communicator, StatelessProcessGroup& group) {
+                      Buffer buffer(communicator.rank(), 1);
+                      if (communicator.rank() == 2) {
+                        must(group.store().get("others are inside"));
+                        must(group.leave());
+                        return;
+                      }
+                      if (communicator.rank() == 1) {
+                        let_pass(50ms);  // rank 0 is inside by now; if it is not, it hears the same
+                        must(group.store().set("others are inside", ""));
+                      }
+                      const auto began = Clock::now();
+                      const Error error = must_fail(reduce(communicator, buffer));
+                      CHECK(error.code == ErrorCode::rank_left);
+                      CHECK(error.rank_ranges == std::vector<RankRange>{{2, 2}});
+                      CHECK(Clock::now() - began < leeway);
+                      buffer.values();
+                    });
 }
 
 TEST_CASE_FIXTURE(Machine, "an abort by another thread brings back who is inside NCCL") {
-  run_communicators(blocking(), [](Communicator& communicator, StatelessProcessGroup& group) {
-    Buffer buffer(communicator.rank(), 1);
-    if (communicator.rank() == 0) {
-      auto aborting = std::async(std::launch::async, [&] {
-        let_pass(50ms);
-        communicator.abort();
-      });
-      CHECK(must_fail(sum(communicator, buffer)).code == ErrorCode::aborted);
-    }
-    must(group.barrier());
-    buffer.values();
-  });
+  run_communicators(team_size, blocking(),
+                    [](Communicator& communicator, StatelessProcessGroup& group) {
+                      Buffer buffer(communicator.rank(), 1);
+                      if (communicator.rank() == 0) {
+                        auto aborting = std::async(std::launch::async, [&] {
+                          let_pass(50ms);
+                          communicator.abort();
+                        });
+                        CHECK(must_fail(reduce(communicator, buffer)).code == ErrorCode::aborted);
+                      }
+                      must(group.barrier());
+                      buffer.values();
+                    });
 }
 
 TEST_CASE_FIXTURE(Machine, "a creation in which a rank hangs inside NCCL ends at its deadline") {
@@ -116,7 +100,7 @@ TEST_CASE_FIXTURE(Machine, "a creation in which a rank hangs inside NCCL ends at
       auto communicator = must(nccl::create(group, rank, blocking()));  // the next one is another
       Buffer buffer(rank, 1);
       buffer.fill({rank});
-      must(sum(communicator, buffer));
+      must(reduce(communicator, buffer));
       CHECK(buffer.values().front() == 3);
       must(group.barrier());
     });
@@ -129,68 +113,72 @@ TEST_CASE_FIXTURE(Machine, "a creation in which a rank hangs inside NCCL ends at
 TEST_CASE_FIXTURE(Machine, "one that blocks goes on when NCCL has refused a call") {
   nccl::Options options = blocking();
   options.warm_up = true;
-  run_communicators(options, [](Communicator& communicator, StatelessProcessGroup& group) {
-    Buffer buffer(communicator.rank(), 1);
-    buffer.fill({1});
-    if (communicator.rank() == 0) {
-      for (const int refusal : {4, 5}) {
-        const auto fault = "collective:result=" + std::to_string(refusal) + "@0*1";
-        REQUIRE(nccl().fault(fault.c_str()) == 0);
-        const Error error = must_fail(sum(communicator, buffer));
-        CHECK(error.code == ErrorCode::nccl);
-        CHECK(error.actual == static_cast<std::uint64_t>(refusal));
-        CHECK_FALSE(communicator.error());
-      }
-      REQUIRE(nccl().fault("collective:result=4@0+1*1") == 0);
-      CHECK(must_fail(communicator.grouped([&]() -> Result<void> {
-              must(sum(communicator, buffer));
-              return sum(communicator, buffer);
-            })).actual == 4);
-      CHECK_THROWS_AS((void)communicator.grouped([&]() -> Result<void> {
-        must(sum(communicator, buffer));
-        throw std::runtime_error("no");
-      }),
-                      std::runtime_error);
-      CHECK_FALSE(communicator.error());
-    }
-    must(group.barrier());
-    must(sum(communicator, buffer));
-    CHECK(buffer.values().front() == team_size);
-    must(group.barrier());
-    must(communicator.close());
-    must(group.barrier());
-  });
+  run_communicators(
+      team_size, options, [](Communicator& communicator, StatelessProcessGroup& group) {
+        Buffer buffer(communicator.rank(), 1);
+        buffer.fill({1});
+        if (communicator.rank() == 0) {
+          for (const int refusal : {4, 5}) {
+            const auto fault = "collective:result=" + std::to_string(refusal) + "@0*1";
+            REQUIRE(nccl().fault(fault.c_str()) == 0);
+            const Error error = must_fail(reduce(communicator, buffer));
+            CHECK(error.code == ErrorCode::nccl);
+            CHECK(error.actual == static_cast<std::uint64_t>(refusal));
+            CHECK_FALSE(communicator.error());
+          }
+          REQUIRE(nccl().fault("collective:result=4@0+1*1") == 0);
+          CHECK(must_fail(communicator.grouped([&]() -> Result<void> {
+                  must(reduce(communicator, buffer));
+                  return reduce(communicator, buffer);
+                })).actual == 4);
+          CHECK_THROWS_AS((void)communicator.grouped([&]() -> Result<void> {
+            must(reduce(communicator, buffer));
+            throw std::runtime_error("no");
+          }),
+                          std::runtime_error);
+          CHECK_FALSE(communicator.error());
+        }
+        must(group.barrier());
+        must(reduce(communicator, buffer));
+        CHECK(buffer.values().front() == team_size);
+        must(group.barrier());
+        must(communicator.close());
+        must(group.barrier());
+      });
 }
 
 TEST_CASE_FIXTURE(Machine, "an end in order that NCCL does not come to the end of is cut short") {
-  run_communicators(blocking(), [](Communicator& communicator, StatelessProcessGroup& group) {
-    if (communicator.rank() == 0) {
-      REQUIRE(nccl().fault("finalize:forever@0*1") == 0);
-      const auto began = Clock::now();
-      CHECK(must_fail(communicator.close(300ms)).code == ErrorCode::timed_out);
-      CHECK(Clock::now() - began < leeway);
-    }
-    must(group.barrier());
-  });
+  run_communicators(team_size, blocking(),
+                    [](Communicator& communicator, StatelessProcessGroup& group) {
+                      if (communicator.rank() == 0) {
+                        REQUIRE(nccl().fault("finalize:forever@0*1") == 0);
+                        const auto began = Clock::now();
+                        CHECK(must_fail(communicator.close(300ms)).code == ErrorCode::timed_out);
+                        CHECK(Clock::now() - began < leeway);
+                      }
+                      must(group.barrier());
+                    });
 }
 
 TEST_CASE_FIXTURE(Machine,
                   "an abort waits for the host's own work on the handle, up to its limit") {
   nccl::Options options = blocking();
   options.warm_up = true;
-  run_communicators(options, [](Communicator& communicator, StatelessProcessGroup& group) {
-    if (communicator.rank() == 0) {
-      const auto lent = nccl::with_native(communicator, [&](nccl::Handle handle) -> Result<void> {
-        communicator.abort();
-        let_pass(200ms);
-        int rank = -1;
-        CHECK(nccl().rank(handle, &rank) == 0);  // it is there still
-        return {};
+  run_communicators(
+      team_size, options, [](Communicator& communicator, StatelessProcessGroup& group) {
+        if (communicator.rank() == 0) {
+          const auto lent =
+              nccl::with_native(communicator, [&](nccl::Handle handle) -> Result<void> {
+                communicator.abort();
+                let_pass(200ms);
+                int rank = -1;
+                CHECK(nccl().rank(handle, &rank) == 0);  // it is there still
+                return {};
+              });
+          CHECK(must_fail(lent).code == ErrorCode::aborted);
+        }
+        must(group.barrier());
       });
-      CHECK(must_fail(lent).code == ErrorCode::aborted);
-    }
-    must(group.barrier());
-  });
 }
 
 TEST_CASE_FIXTURE(Machine, "the environment's mode is not to be another one than the option's") {

@@ -36,11 +36,6 @@ struct Member {
   StatelessProcessGroup group;
 };
 
-Result<void> reduce(Communicator& communicator, Buffer& buffer) {
-  return communicator.all_reduce(buffer.at(), buffer.at(), 1, DataType::int32, ReduceOp::sum,
-                                 buffer.stream());
-}
-
 /// NCCL's functions in which ncclCommFinalize stays until the test lets it go on.
 class HeldFinalize {
  public:

@@ -81,4 +81,23 @@ struct Machine {
   }
 };
 
+/// Each rank is a thread with a communicator on a device of its own.
+template <class Part>
+void run_communicators(int world_size, const nccl::Options& options, const Part& part) {
+  auto server = start_server();
+  run_ranks(world_size, [&](int rank) {
+    auto store = connect(server);
+    auto group = join(store, "g", rank, world_size);
+    auto communicator = must(nccl::create(group, rank, options));
+    part(communicator, group);
+  });
+}
+
+/// An all_reduce of one number, in place.
+inline Result<void> reduce(Communicator& communicator, Buffer& buffer,
+                           Duration timeout = default_timeout, DataType type = DataType::int32) {
+  return communicator.all_reduce(buffer.at(), buffer.at(), 1, type, ReduceOp::sum, buffer.stream(),
+                                 timeout);
+}
+
 }  // namespace muster::test

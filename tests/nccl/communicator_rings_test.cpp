@@ -19,11 +19,6 @@ void meet(Store& store, const std::string& place, int count) {
   must(store.get(place + " all"));
 }
 
-void reduce(Communicator& communicator, Buffer& buffer) {
-  must(communicator.all_reduce(buffer.at(), buffer.at(), 1, DataType::int32, ReduceOp::sum,
-                               buffer.stream()));
-}
-
 /// One rank of a ring in which each shares a group with the next one and one with the last one.
 /// All begin with the group that is their own, so one after the other would never end.
 void make_pairs(Store& store, int rank, int size, int turn) {
@@ -51,8 +46,8 @@ void make_pairs(Store& store, int rank, int size, int turn) {
   Buffer of_last(rank, 1);
   of_next.fill({value_of(rank)});
   of_last.fill({value_of(rank)});
-  reduce(*with_next, of_next);
-  reduce(*with_last, of_last);
+  must(reduce(*with_next, of_next));
+  must(reduce(*with_last, of_last));
   CHECK(of_next.values().front() == value_of(rank) + value_of(rank + 1));
   CHECK(of_last.values().front() == value_of(rank) + value_of(rank - 1));
   meet(store, "turn " + std::to_string(turn), size);
@@ -85,8 +80,7 @@ TEST_CASE_FIXTURE(Machine,
     const std::vector<nccl::Request> requests{{&own, rank, doubled()}, {&other, rank, doubled()}};
     for (const auto& made : communicators.create_all(requests)) must(made);
     Buffer buffer(rank, 1);
-    const auto reduced = communicators.find(own)->all_reduce(
-        buffer.at(), buffer.at(), 1, DataType::int32, ReduceOp::sum, buffer.stream(), 500ms);
+    const auto reduced = reduce(*communicators.find(own), buffer, 500ms);
     CHECK(must_fail(reduced).code == ErrorCode::timed_out);
     meet(store, "all have waited", 3);
   });
@@ -100,11 +94,11 @@ TEST_CASE_FIXTURE(Machine, "a group within another reduces what that has reduced
     auto of_all = must(nccl::create(world, rank, doubled()));
     Buffer buffer(rank, 1);
     buffer.fill({rank});
-    reduce(of_all, buffer);
+    must(reduce(of_all, buffer));
     if (rank < 3) {
       auto inner = join(store, "inner", rank, 3);
       auto of_inner = must(nccl::create(inner, rank, doubled()));
-      reduce(of_inner, buffer);  // behind the first one on the stream
+      must(reduce(of_inner, buffer));  // behind the first one on the stream
       CHECK(buffer.values().front() == 18);
       must(inner.barrier());
     }

@@ -34,12 +34,6 @@ class Alone {
   StatelessProcessGroup group_;
 };
 
-Result<void> reduce(Communicator& communicator, Buffer& buffer,
-                    Duration timeout = default_timeout) {
-  return communicator.all_reduce(buffer.at(), buffer.at(), 1, DataType::int32, ReduceOp::sum,
-                                 buffer.stream(), timeout);
-}
-
 template <class Call>
 auto on_another_thread(Call call) {
   return std::async(std::launch::async, std::move(call)).get();
@@ -51,12 +45,23 @@ struct ImplicitOrder {
   ~ImplicitOrder() { ::unsetenv("NCCL_LAUNCH_ORDER_IMPLICIT"); }
 };
 
+/// Two communicators, of one rank each, on one device.
+class OneDevice {
+ public:
+  using Pair = std::pair<std::shared_ptr<Communicator>, std::shared_ptr<Communicator>>;
+  const Pair& communicators() const { return pair_; }
+
+ private:
+  Alone first_{"first"};
+  Alone second_{"second"};
+  nccl::Communicators communicators_;
+  const Pair pair_{must(communicators_.create(first_.group(), 0, doubled())),
+                   must(communicators_.create(second_.group(), 0, doubled()))};
+};
+
 TEST_CASE_FIXTURE(Machine, "one thread issues to a device, unless NCCL orders what several issue") {
-  Alone first("first");
-  Alone second("second");
-  nccl::Communicators communicators;
-  const auto one = must(communicators.create(first.group(), 0, doubled()));
-  const auto other = must(communicators.create(second.group(), 0, doubled()));
+  OneDevice device;
+  const auto& [one, other] = device.communicators();
   Buffer buffer(0, 1);
   must(reduce(*one, buffer));
   must(reduce(*other, buffer));
@@ -75,11 +80,8 @@ TEST_CASE_FIXTURE(Machine, "one thread issues to a device, unless NCCL orders wh
 }
 
 TEST_CASE_FIXTURE(Machine, "a thread hands issuing over, as the tasks of an executor do") {
-  Alone first("first");
-  Alone second("second");
-  nccl::Communicators communicators;
-  const auto one = must(communicators.create(first.group(), 0, doubled()));
-  const auto other = must(communicators.create(second.group(), 0, doubled()));
+  OneDevice device;
+  const auto& [one, other] = device.communicators();
   Buffer buffer(0, 1);
   must(nccl::release_issuer(*one));  // nobody has issued
   must(reduce(*one, buffer));
@@ -108,11 +110,8 @@ TEST_CASE_FIXTURE(Machine, "a thread hands issuing over, as the tasks of an exec
 
 TEST_CASE_FIXTURE(Machine,
                   "calls on a device take turns, and one whose turn does not come is told") {
-  Alone first("first");
-  Alone second("second");
-  nccl::Communicators communicators;
-  const auto one = must(communicators.create(first.group(), 0, doubled()));
-  const auto other = must(communicators.create(second.group(), 0, doubled()));
+  OneDevice device;
+  const auto& [one, other] = device.communicators();
   const ImplicitOrder order;
   Buffer buffer(0, 1);
   std::promise<void> is_inside;

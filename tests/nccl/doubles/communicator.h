@@ -76,7 +76,6 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   /// Why collectives are refused before they are looked at.
   int refusal_of_revoked() const;
   bool is_gone() const { return is_gone_; }
-  bool is_ready() const { return is_ready_; }
   void set_ready() { is_ready_ = true; }
   /// Stops operations, for good; none of them changes the result from now on.
   void revoke();
