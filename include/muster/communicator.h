@@ -32,9 +32,9 @@ enum class DataType : std::uint8_t {
   float32 = 7,
   float64 = 8,
   bfloat16 = 9,
-  float8_e4m3 =
-      10,  ///< with NCCL from 2.24 on; its reductions need a GPU of compute capability 9.0
-  float8_e5m2 = 11,  ///< the same
+  // With NCCL from 2.24 on; its reductions of these need a GPU of compute capability 9.0.
+  float8_e4m3 = 10,
+  float8_e5m2 = 11,
 };
 
 /// The bytes of one element; 0 if `type` is not a DataType.
@@ -94,10 +94,11 @@ struct CreationTimes {
 /// NCCL: buffers are device memory, and a stream belongs to the communicator's device. A call
 /// returns when the operation is on the stream. The caller's current device does not change.
 /// Gloo: buffers are host memory, and `stream` is null. A call returns when this rank's part is
-/// done. A call that fails after it began ends the communicator, and so does one that NCCL refuses,
-/// unless it is in NCCL's blocking mode.
-/// If ranks call different operations, counts, types or roots, they wait for each other until the
-/// timeout.
+/// done.
+///
+/// A call that fails after it began ends the communicator. So does one that NCCL refuses, but not
+/// in NCCL's blocking mode. If ranks call different operations, counts, types or roots, they wait
+/// for each other until the timeout.
 ///
 /// errors   of every call, beside its own: the reason why it ended (rank_lost, rank_left, closed,
 ///          aborted, timed_out; nccl: `actual` is the ncclResult_t; gloo: `detail` is Gloo's text),

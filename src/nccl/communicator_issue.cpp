@@ -10,7 +10,7 @@
 
 // How an operation gets on its stream: enter the gate -> lock the device -> call NCCL -> wait until
 // NCCL is no longer in progress -> leave the gate. A failure inside NCCL ends the communicator, and
-// so does a call that NCCL refuses: it keeps the refusal as the error of the communicator, for
+// so does a call that NCCL refuses, unless it blocks: NCCL keeps the refusal as its error, for
 // good.
 
 namespace muster::nccl_internal {
