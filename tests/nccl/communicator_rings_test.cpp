@@ -66,6 +66,29 @@ TEST_CASE_FIXTURE(Machine, "rings of groups that overlap are made again and agai
   CHECK(nccl::failed_attempts() == 0);
 }
 
+TEST_CASE_FIXTURE(Machine, "first collectives on one device do not wait for each other's turn") {
+  // Each rank is ready for another one of the two groups first: it is rank 0 there.
+  for (const nccl::Mode mode : {nccl::Mode::nonblocking, nccl::Mode::blocking}) {
+    CAPTURE(static_cast<int>(mode));
+    REQUIRE(nccl().fault("ready:delay=200@1") == 0);
+    auto server = start_server();
+    run_ranks(2, [&](int rank) {
+      auto store = connect(server);
+      auto joining = std::async(std::launch::async, [&] { return join(store, "a", rank, 2); });
+      auto other = join(store, "b", 1 - rank, 2);
+      auto one = joining.get();
+      nccl::Options options = doubled(5s);
+      options.warm_up = true;
+      options.mode = mode;
+      nccl::Communicators communicators;
+      const std::vector<nccl::Request> requests{{&one, rank, options}, {&other, rank, options}};
+      for (const auto& made : communicators.create_all(requests)) must(made);
+      meet(store, "all have both", 2);
+    });
+    nccl().clear_faults();
+  }
+}
+
 TEST_CASE_FIXTURE(Machine,
                   "without a warm-up a ring waits in its first collectives until their deadline") {
   auto server = start_server();
