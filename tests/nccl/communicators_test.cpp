@@ -48,20 +48,23 @@ struct ImplicitOrder {
 /// Two communicators, of one rank each, on one device.
 class OneDevice {
  public:
-  using Pair = std::pair<std::shared_ptr<Communicator>, std::shared_ptr<Communicator>>;
-  const Pair& communicators() const { return pair_; }
+  const std::shared_ptr<Communicator>& one() const { return one_; }
+  const std::shared_ptr<Communicator>& other() const { return other_; }
 
  private:
   Alone first_{"first"};
   Alone second_{"second"};
   nccl::Communicators communicators_;
-  const Pair pair_{must(communicators_.create(first_.group(), 0, doubled())),
-                   must(communicators_.create(second_.group(), 0, doubled()))};
+  const std::shared_ptr<Communicator> one_ =
+      must(communicators_.create(first_.group(), 0, doubled()));
+  const std::shared_ptr<Communicator> other_ =
+      must(communicators_.create(second_.group(), 0, doubled()));
 };
 
 TEST_CASE_FIXTURE(Machine, "one thread issues to a device, unless NCCL orders what several issue") {
   OneDevice device;
-  const auto& [one, other] = device.communicators();
+  const auto& one = device.one();
+  const auto& other = device.other();
   Buffer buffer(0, 1);
   must(reduce(*one, buffer));
   must(reduce(*other, buffer));
@@ -81,7 +84,8 @@ TEST_CASE_FIXTURE(Machine, "one thread issues to a device, unless NCCL orders wh
 
 TEST_CASE_FIXTURE(Machine, "a thread hands issuing over, as the tasks of an executor do") {
   OneDevice device;
-  const auto& [one, other] = device.communicators();
+  const auto& one = device.one();
+  const auto& other = device.other();
   Buffer buffer(0, 1);
   must(nccl::release_issuer(*one));  // nobody has issued
   must(reduce(*one, buffer));
@@ -111,7 +115,8 @@ TEST_CASE_FIXTURE(Machine, "a thread hands issuing over, as the tasks of an exec
 TEST_CASE_FIXTURE(Machine,
                   "calls on a device take turns, and one whose turn does not come is told") {
   OneDevice device;
-  const auto& [one, other] = device.communicators();
+  const auto& one = device.one();
+  const auto& other = device.other();
   const ImplicitOrder order;
   Buffer buffer(0, 1);
   std::promise<void> is_inside;
