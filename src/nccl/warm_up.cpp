@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds grace{50};
 
 /// Shared by the thread that runs the collective and the thread that waits for it.
 struct Progress {
-  std::atomic<const char*> inside{nullptr};  ///< the function that has not returned
+  std::atomic<const char*> inside{nullptr};  ///< the function that should have returned at once
   std::atomic<bool> is_left{false};          ///< nobody waits any more
 };
 
@@ -75,13 +75,16 @@ class WarmUp {
       turn.emplace(*std::move(lock));
     }
     auto* const buffer = reinterpret_cast<void*>(memory_);
-    const int result = call("ncclAllReduce", [&] {
+    const auto all_reduce = [&] {
       constexpr int uint8 = 1;
       constexpr int sum = 0;
       const Inside mark(impl_.inside());
       return impl_.functions().all_reduce(buffer, buffer, buffer_bytes, uint8, sum, impl_.handle(),
                                           stream_);
-    });
+    };
+    // One that blocks waits there for other ranks: that it does not return is not this rank's
+    // fault.
+    const int result = impl_.is_blocking() ? all_reduce() : call("ncclAllReduce", all_reduce);
     if (result == success || result == in_progress) return {};
     return nccl_error(impl_.functions(), result, "ncclAllReduce", impl_.handle());
   }
