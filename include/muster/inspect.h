@@ -51,7 +51,8 @@ struct WaitingRound {
 
 /// A regroup without an outcome yet.
 struct WaitingRegroup {
-  int new_size = 0;
+  int new_size = 0;       ///< 0: that of those who are there
+  bool everyone = false;  ///< candidates, too
   int min_size = 0;
   Duration age{0};
   std::vector<RankRange> called;

@@ -404,17 +404,17 @@ class MUSTER_API StatelessProcessGroup : public detail::ObjectCallbacks<Stateles
   Call expire_data_async(std::optional<Duration> older_than, Duration timeout,
                          Handler<std::uint64_t> handler);
 
-  /// Forms the next epoch from the live members and, if `options` gives a size, from candidates.
+  /// Forms the next epoch from the live members and, if `options` says so, from candidates.
   ///
   /// Blocks until every live member has called it. After success this handle is over: its calls
   /// return `stale_epoch`.
   ///
   /// returns  the handle of the new epoch, which shares store and hosted server with this one
   /// errors   timed_out (ranks: missing) and cancelled (ranks: who cancelled), at all ranks that
-  ///          called it; invalid_argument (a survivor's rank is beyond the new size), fenced (the
-  ///          others have regrouped without this rank). After an error this handle may still be
-  ///          used. After one with `Happened::maybe` the others may have regrouped with this rank:
-  ///          call it again to get the new handle
+  ///          called it, and so rank_lost, rank_left (all were there for the new size, and these
+  ///          are gone); invalid_argument (a survivor's rank is beyond the new size), fenced (the
+  ///          others regrouped without this rank). The handle outlives an error. After one with
+  ///          `Happened::maybe` call it again: it gives the new handle if there is one
   /// cost     one round trip
   /// see      docs/semantics.md "Regroup"
   Result<StatelessProcessGroup> regroup(RegroupOptions options = {},

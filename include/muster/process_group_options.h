@@ -148,6 +148,12 @@ struct RegroupOptions {
   /// 0: the survivors, renumbered from 0 in their old order. Else the size of the next epoch:
   /// survivors keep their ranks, and candidates get the others.
   int new_size = 0;
+  /// All who are there when the last live member calls it, whatever their number: the live members,
+  /// and the candidates. Live members keep their order; a candidate gets the rank that it asked
+  /// for, if that is free, and ranks that stay free are closed up. Candidates without
+  /// `GroupOptions::standby` come in only if they get the rank and the size that they asked for.
+  /// `new_size` is 0 then.
+  bool everyone = false;
   /// If at least this many ranks are there at the deadline, they form the next epoch, and the
   /// missing members are fenced. 0: all live members must call it.
   int min_size = 0;

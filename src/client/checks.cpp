@@ -126,7 +126,9 @@ void check(Checker& checker, const wire::Join& body) {
   checker.value(body.info);
   checker.world_size(body.world_size);
 }
-void check(Checker& checker, const wire::Regroup& body) { checker.world_size(body.new_size); }
+void check(Checker& checker, const wire::Regroup& body) {
+  if (body.new_size != wire::Regroup::everyone) checker.world_size(body.new_size);
+}
 void check(Checker& checker, const wire::ReportDead& body) {
   checker.text("the reason", body.reason);
 }

@@ -348,7 +348,7 @@ void Sessions::break_off(Session& session, std::string breach) {
 /// Touches only what the session owns.
 void Sessions::end(Session& session, LossCause cause) {
   const auto owned = sessions_.find(session.id);
-  session.ended = true;
+  session.ended = cause;
   session.expiry.disarm();
   services_.forget(session);
   session.of_process.leave();

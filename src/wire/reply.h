@@ -246,8 +246,8 @@ void fields(auto& codec, Is<RoundEntry> auto& m) {
   codec("older_rounds", m.older_rounds);
 }
 
-struct RegroupEntry {  ///< one that is not decided
-  std::uint32_t new_size = 0;
+struct RegroupEntry {          ///< one that is not decided
+  std::uint32_t new_size = 0;  ///< as that of the request
   std::uint32_t min_size = 0;
   Duration age{};
   std::vector<RankRange> called;

@@ -174,10 +174,13 @@ struct Leave {
 void fields(auto& codec, Is<Leave> auto& m) { codec("epoch", m.epoch); }
 
 struct Regroup {
+  /// As a new size: all live members and the candidates that are there.
+  static constexpr std::uint32_t everyone = ~std::uint32_t{0};
+
   std::uint64_t epoch = 0;
   std::uint64_t attempt = 0;     ///< from 1, this rank's count of regroups in the epoch
   std::uint64_t next_round = 0;  ///< this rank's next collective
-  std::uint32_t new_size = 0;    ///< 0: the survivors, renumbered densely
+  std::uint32_t new_size = 0;    ///< 0: the survivors, renumbered densely; or `everyone`
   std::uint32_t min_size = 0;    ///< 0: all live members must come
 };
 void fields(auto& codec, Is<Regroup> auto& m) {

@@ -144,6 +144,7 @@ wire::RequestBody regroup(Making& making) {
   handle.next_attempt = body.attempt + 1;
   body.next_round = making.number("next_round", handle.next_round);
   body.new_size = making.number<std::uint32_t>("to", 0);
+  if (making.arguments.flag("everyone")) body.new_size = wire::Regroup::everyone;
   body.min_size = making.number<std::uint32_t>("min", 0);
   return body;
 }

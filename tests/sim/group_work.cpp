@@ -157,17 +157,18 @@ void GroupWork::regroup() {
     session_ended();
     return next_soon(1s);
   }
-  const std::uint64_t kind = town().plan.agreed(state_->formed().epoch, 1) % 6;
+  const std::uint64_t kind = town().plan.agreed(state_->formed().epoch, 1) % 8;
   wire::Regroup request;
   request.epoch = state_->formed().epoch;
   request.attempt = *attempt;
   request.next_round = state_->rounds() + 1;
-  request.new_size = kind < 3 ? static_cast<std::uint32_t>(group_.slots.size()) : 0;
-  request.min_size = kind == 0 || kind == 5 ? 1 : 0;
+  if (kind < 3) request.new_size = static_cast<std::uint32_t>(group_.slots.size());
+  if (kind > 5) request.new_size = wire::Regroup::everyone;
+  request.min_size = kind == 0 || kind == 5 || kind == 7 ? 1 : 0;
   if (request.min_size != 0) town().oracle.may_fence();
   model().regroup_begins(place().epoch);
   is_busy_ = true;
-  const bool keeps_ranks = request.new_size != 0 && request.min_size == 0;
+  const bool keeps_ranks = kind == 1 || kind == 2;
   const Duration timeout = random().one_in(4) ? random().between(50ms, 1s) : patience();
   const std::uint64_t call = ask("regroup " + std::to_string(request.new_size), request, timeout, 0,
                                  [this, keeps_ranks, life = life_](const Reply& reply, Fate fate) {

@@ -219,7 +219,10 @@ Ask Oracle::ended(std::uint64_t number, const Error* error, client::protocol::Fa
     problem(ask.what + ": its error does not say what and by whom");
   }
   check_elapsed(ask, *error);
-  check_places(*error, ask.incarnation, ask.client);
+  // A regroup speaks of the ranks of the next epoch.
+  const bool of_next = ask.operation == wire::operation<wire::Regroup> &&
+                       (error->code == ErrorCode::rank_lost || error->code == ErrorCode::rank_left);
+  if (!of_next) check_places(*error, ask.incarnation, ask.client);
   if (!is_allowed(ask, *error)) {
     problem(lives_[ask.client].name + " " + ask.what + " must not end so: " + error->message());
   }

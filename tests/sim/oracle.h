@@ -123,7 +123,7 @@ class Oracle {
   Duration silence_of(const Life& life) const;
   Duration absence_of(const Life& life) const;
   bool is_lost(const Life& life, const std::string& group, std::uint32_t rank) const;
-  void check_left(std::uint64_t client, const Error& error);
+  void check_left(std::uint64_t client, const Error& error, bool of_regroup = false);
   void look_at(const Ask& ask);
   void look_for_the_server(const Ask& ask);
   void look_for_the_reported(std::uint64_t client, Instant since);

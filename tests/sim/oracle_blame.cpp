@@ -103,14 +103,15 @@ bool Oracle::may_be_in_use(const Ask& ask, const Error& error) {
   return running() - *holder->heard <= longer(3 * terms_.limits.heartbeat + since) + 1s;
 }
 
-void Oracle::check_left(std::uint64_t client, const Error& error) {
+/// A regroup to a size may also name candidates, who do not wait to join any more.
+void Oracle::check_left(std::uint64_t client, const Error& error, bool of_regroup) {
   if (error.ranks.empty()) problem("rank_left names nobody");
   for (const RankReport& report : error.ranks) {
     const Life* life = life_of(report.process.id, client);
     if (life == nullptr) {
       problem("rank_left names a process that never was");
     } else if (!groups.may_have_left(group_id(client, error.group), life->client) &&
-               !life->said_goodbye) {
+               !life->said_goodbye && !of_regroup) {
       problem("rank_left names " + life->name + ", who has not left");
     }
   }

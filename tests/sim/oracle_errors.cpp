@@ -46,7 +46,9 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
              (ask.incarnation == 0 || ask.incarnation == error.expected);
     case ErrorCode::fenced: return life.was_reported || life.may_be_fenced;
     case ErrorCode::rank_lost: check_loss(ask.client, error); return true;
-    case ErrorCode::rank_left: check_left(ask.client, error); return true;
+    case ErrorCode::rank_left:
+      check_left(ask.client, error, ask.operation == wire::operation<wire::Regroup>);
+      return true;
     case ErrorCode::stale_epoch: return error.epoch < ask.epoch || groups.may_be_over(epoch);
     case ErrorCode::collective_mismatch:
       check_callers(ask, error);

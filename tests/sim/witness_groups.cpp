@@ -59,14 +59,15 @@ void Witness::check_forming(const std::string& group) {
   }
   const std::uint32_t size = held.empty() ? callers.size : sizes->first;
   if (held.empty() && size == 0) return;  // nobody joins
+  const bool takes_everyone = size == wire::Regroup::everyone;
   std::set<std::uint64_t> others;
-  for (std::uint32_t rank = 0; rank < size; ++rank) {
+  for (std::uint32_t rank = 0; rank < size && !takes_everyone; ++rank) {
     if (held.count(rank) != 0) continue;
     const auto joins = callers.joins.find(rank);
     if (joins == callers.joins.end() || callers.size != size) return;
     others.insert(joins->second.begin(), joins->second.end());
   }
-  if (others.size() + held.size() < size) return;
+  if (!takes_everyone && others.size() + held.size() < size) return;
   problem(held.empty() ? "all ranks of group " + group + " have joined, and it does not form"
                        : "all have come to a regroup of group " + group +
                              ", and the next epoch does not form");
@@ -86,7 +87,10 @@ void Witness::check_error(const Session& session, const Asked& asked,
   const auto epoch = epochs_.find(error->epoch);
   // R7: what was decided while its caller was away stays as it was.
   const bool is_kept = asked.is_repeated && is_in_hand(session, reply.request_id);
-  if (epoch != epochs_.end() && !is_kept) check_all_lost_are_named(epoch->second, *error);
+  const bool of_regroup = asked.operation == wire::operation<wire::Regroup>;  // only those since
+  if (epoch != epochs_.end() && !is_kept && !of_regroup) {
+    check_all_lost_are_named(epoch->second, *error);
+  }
 }
 
 /// J8 and J9: only a whole group is closed.

@@ -110,6 +110,10 @@ std::string need_of(const GroupReport& report, const WaitingCandidate& candidate
   }
   if (!report.regroup) return "the members must call regroup";
   const int size = report.regroup->new_size;
+  if (report.regroup->everyone) {
+    return candidate.standby ? "the regroup takes everyone in, and waits for its members"
+                             : "it asks for a rank of a size that the regroup may not have";
+  }
   if (size == 0) return "the regroup is without a size, and takes no candidates in";
   const bool fits = candidate.standby || candidate.world_size == size;
   return fits ? "the regroup waits for others" : "it asks for another size than the regroup";
@@ -220,9 +224,11 @@ void explain_waits(std::vector<std::string>& lines, const GroupReport& report) {
     add_ranks(lines, report, "    waits for the confirmation of", report.confirming->missing);
   }
   if (report.regroup) {
-    const std::string size = report.regroup->new_size == 0
-                                 ? std::string()
-                                 : " to " + std::to_string(report.regroup->new_size) + " ranks";
+    std::string size;
+    if (report.regroup->everyone) size = " with everyone";
+    if (report.regroup->new_size != 0) {
+      size = " to " + std::to_string(report.regroup->new_size) + " ranks";
+    }
     lines.push_back("  regroup" + size + ": open for " + text_of(report.regroup->age) +
                     ", called by " + text_of(report.regroup->called));
     add_ranks(lines, report, "    waits for", report.regroup->missing);

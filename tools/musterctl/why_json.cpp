@@ -73,11 +73,10 @@ Json json_of(const GroupReport& report, muster::Duration hung_for) {
   if (report.round) json["round"] = round_json(*report.round);
   if (report.confirming) json["confirming"] = round_json(*report.confirming);
   if (report.regroup) {
-    json["regroup"] = {{"new_size", report.regroup->new_size},
-                       {"min_size", report.regroup->min_size},
-                       {"age_s", seconds_of(report.regroup->age)},
-                       {"called", json_of(report.regroup->called)},
-                       {"missing", json_of(report.regroup->missing)}};
+    json["regroup"] = {
+        {"new_size", report.regroup->new_size},      {"everyone", report.regroup->everyone},
+        {"min_size", report.regroup->min_size},      {"age_s", seconds_of(report.regroup->age)},
+        {"called", json_of(report.regroup->called)}, {"missing", json_of(report.regroup->missing)}};
   }
   Json receivers = Json::array();
   for (const muster::WaitingReceiver& receiver : report.receivers) {

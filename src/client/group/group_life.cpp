@@ -87,9 +87,13 @@ PreparedCall<std::shared_ptr<Group>> Group::regroup_call(const RegroupOptions& o
   if (!made.refused && (options.new_size < 0 || options.min_size < 0)) {
     made.refused = invalid_argument("new_size, min_size: not negative");
   }
+  if (!made.refused && options.everyone && options.new_size != 0) {
+    made.refused = invalid_argument("new_size: 0 with everyone, whose number gives the size");
+  }
   wire::Regroup body;
   body.epoch = epoch();
-  body.new_size = static_cast<std::uint32_t>(options.new_size);
+  body.new_size =
+      options.everyone ? wire::Regroup::everyone : static_cast<std::uint32_t>(options.new_size);
   body.min_size = static_cast<std::uint32_t>(options.min_size);
   made.body = body;
   const auto slot = std::make_shared<Slot::element_type>();

@@ -43,8 +43,13 @@ WaitingRound public_form(const wire::RoundEntry& entry) {
 }
 
 WaitingRegroup public_form(const wire::RegroupEntry& entry) {
-  return {static_cast<int>(entry.new_size), static_cast<int>(entry.min_size), entry.age,
-          entry.called, entry.missing};
+  const bool is_everyone = entry.new_size == wire::Regroup::everyone;
+  return {is_everyone ? 0 : static_cast<int>(entry.new_size),
+          is_everyone,
+          static_cast<int>(entry.min_size),
+          entry.age,
+          entry.called,
+          entry.missing};
 }
 
 WaitingReceiver public_form(const wire::ReceiverEntry& entry) {

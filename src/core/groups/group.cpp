@@ -36,7 +36,7 @@ JoinWait::JoinWait(Joiner& its_joiner, Parked& its_parked) : Wait(its_parked), j
 JoinWait::~JoinWait() {
   if (!link.linked()) return;  // the joiner has gone before
   link.leave();
-  if (joiner.waits.empty() && joiner.group != nullptr) joiner.group->take(joiner);
+  if (joiner.waits.empty() && joiner.group != nullptr) joiner.group->give_up(joiner);
 }
 
 void JoinWait::timed_out() {
@@ -94,7 +94,9 @@ void Group::settle(Joiner& joiner) {
       return fail(*verdict.joiner, rules().in_use_error(joiner.session, joiner.rank));
     case Verdict::Kind::refuse: return fail(joiner, verdict.error);
     case Verdict::Kind::seat: return joiners_.place(joiner, Joiner::Place::seat);
-    case Verdict::Kind::candidate: return joiners_.place(joiner, Joiner::Place::candidate);
+    case Verdict::Kind::candidate:
+      joiners_.place(joiner, Joiner::Place::candidate);
+      return formed_->regroups.candidate_came();
     default: return joiners_.place(joiner, Joiner::Place::claimant, verdict.holder);
   }
 }
@@ -132,13 +134,14 @@ void Group::judge_again(Joiner& joiner) {
   state_.touch(*this);
 }
 
-std::unique_ptr<Joiner> Group::take(Joiner& joiner) {
+std::unique_ptr<Joiner> Group::give_up(Joiner& joiner) {
+  if (joiner.place == Joiner::Place::candidate) formed_->regroups.candidate_gone(joiner);
   state_.touch(*this);
   return joiners_.take(joiner);
 }
 
 void Group::fail(Joiner& joiner, const Error& error) {
-  const std::unique_ptr<Joiner> owned = take(joiner);
+  const std::unique_ptr<Joiner> owned = give_up(joiner);
   while (!owned->waits.empty()) state_.services.fail(owned->waits.first().parked, error);
 }
 

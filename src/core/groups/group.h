@@ -9,7 +9,7 @@
 #include "core/groups/epoch.h"
 #include "core/groups/join_rules.h"
 #include "core/groups/joiners.h"
-#include "core/groups/regroups.h"
+#include "core/groups/regroups/regroups.h"
 #include "core/memory/chain.h"
 #include "wire/reply.h"
 #include "wire/request.h"
@@ -19,8 +19,8 @@ namespace muster::core {
 struct GroupsState;
 
 /// Who is in a group, who wants to be, and how its next epoch comes about. core/groups/join_rules.h
-/// has the rules for those who want to be, core/groups/regroups.h the round of all members that
-/// leads to the next epoch. group.cpp applies the rules, group_forming.cpp forms epochs,
+/// has the rules for those who want to be, core/groups/regroups/regroups.h the round of all members
+/// that leads to the next epoch. group.cpp applies the rules, group_forming.cpp forms epochs,
 /// group_inspect.cpp tells operators.
 class Group {
  public:
@@ -43,8 +43,8 @@ class Group {
   void leave(Member& member);
   /// Something was heard of the session that a claimant waits for, or it is gone.
   void judge_again(Joiner& joiner);
-  /// Takes it out of the group; its waits are the caller's to answer.
-  std::unique_ptr<Joiner> take(Joiner& joiner);
+  /// Takes one out of the group that no epoch takes in; its waits are the caller's to answer.
+  std::unique_ptr<Joiner> give_up(Joiner& joiner);
 
   /// Does what is due: judges joiners, forms epochs, ends one whose last member has gone.
   void work();

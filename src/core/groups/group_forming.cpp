@@ -21,6 +21,7 @@ void Group::work() {
       if (!joiners_.forming().is_complete()) return;
       form_from_joiners();
     } else {
+      formed_->regroups.see_reach();
       const auto seats = formed_->regroups.seats_if_due();
       if (!seats) return;
       form_epoch(*seats, nullptr);
@@ -52,7 +53,7 @@ void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
       member.from_attempt = formed_->regroups.number_for(*seat.survivor);
       continue;
     }
-    joiners.push_back(take(*seat.joiner));
+    joiners.push_back(joiners_.take(*seat.joiner));
     Joiner& joiner = *joiners.back();
     made->add(*seat.session, std::move(joiner.info), std::move(joiner.record));
   }

@@ -91,7 +91,7 @@ struct Session {
   std::uint64_t places_of_several = 0;    ///< that its waits for several keys have at them
   ChainLink<Session> of_process{*this};   ///< among the sessions of its process
   ChainLink<Session> of_unit{*this};      ///< among those of its unit
-  bool ended = false;                     ///< over, but its memory stays until the next event
+  std::optional<LossCause> ended;         ///< how; its memory stays until the next event
 };
 
 /// One request in hand: everything about it but its body.

@@ -1,8 +1,10 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "muster/codec_cereal.h"
+#include "muster/inspect.h"
 #include "support/ranks.h"
 
 // How a group goes on: its members form the next epoch, with candidates or without some of them.
@@ -60,6 +62,64 @@ TEST_CASE("a rank that leaves is told of once, and the others regroup") {
     CHECK(losses->all[0].group == "g");
     CHECK(losses->all[0].rank_ranges == std::vector<RankRange>{{1, 1}});
   });
+}
+
+TEST_CASE("a regroup with everyone takes in whom the server has, however many they are") {
+  auto server = start_server();
+  run_ranks(4, [&](int rank) {
+    auto store = connect(server);
+    GroupOptions standby = patience();
+    standby.standby = true;
+    if (rank >= 2) {
+      must(store.get("formed"));
+      auto group = join(store, "g", rank, 4, standby);
+      CHECK(must(group.all_gather_obj(group.rank())) == std::vector<int>{0, 1, 2, 3});
+      return;
+    }
+    auto group = join(store, "g", rank, 2);
+    RegroupOptions everyone;
+    everyone.new_size = 3;
+    everyone.everyone = true;
+    CHECK(must_fail(group.regroup(everyone)).code == ErrorCode::invalid_argument);
+    if (rank == 0) must(store.set("formed", ""));
+    await([&] { return must(group.members()).size() == 4; });
+    everyone.new_size = 0;
+    auto next = must(group.regroup(everyone));
+    CHECK(next.rank() == rank);
+    CHECK(must(next.all_gather_obj(next.rank())) == std::vector<int>{0, 1, 2, 3});
+  });
+}
+
+TEST_CASE("a regroup to a size ends as soon as one who was there for it goes") {
+  auto server = start_server();
+  auto store = connect(server);
+  auto other = connect(server);
+  std::optional<Store> leaving = connect(server);
+  auto joined = std::async(std::launch::async, [&] { return join(other, "g", 1, 2); });
+  auto group = join(store, "g", 0, 2);
+  auto its_group = joined.get();
+  GroupOptions standby = patience();
+  standby.standby = true;
+  auto candidate = StatelessProcessGroup::create_async(*leaving, "g", 2, 3, standby,
+                                                       [](Result<StatelessProcessGroup>) {});
+  await([&] { return must(group.members()).size() == 3; });
+  RegroupOptions larger;
+  larger.new_size = 3;
+  auto regrouped = std::async(std::launch::async, [&] { return its_group.regroup(larger); });
+  await([&] {
+    const auto report = must(inspect_group(store, "g"));
+    return report.regroup && report.regroup->called == std::vector<RankRange>{{1, 1}};
+  });
+  leaving.reset();
+  for (const Error& error : {must_fail(regrouped.get()), must_fail(group.regroup(larger))}) {
+    CHECK(error.code == ErrorCode::rank_left);
+    CHECK(error.rank_ranges == std::vector<RankRange>{{2, 2}});
+    CHECK(error.happened == Happened::no);
+  }
+  // In step: both handles go on.
+  auto next = std::async(std::launch::async, [&] { return its_group.regroup(); });
+  CHECK(must(group.regroup()).world_size() == 2);
+  CHECK(must(next.get()).rank() == 1);
 }
 
 TEST_CASE("a standby candidate is seen and taken in when the group grows") {

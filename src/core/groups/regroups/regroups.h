@@ -8,6 +8,8 @@
 #include "core/groups/abandoned_deadline.h"
 #include "core/groups/epoch.h"
 #include "core/groups/joiners.h"
+#include "core/groups/regroups/reach.h"
+#include "core/groups/regroups/seating.h"
 #include "core/memory/chain.h"
 #include "wire/reply.h"
 #include "wire/request.h"
@@ -15,22 +17,6 @@
 namespace muster::core {
 
 class Group;
-
-/// A member of the next epoch.
-struct Seat {
-  std::uint32_t rank = 0;
-  Session* session = nullptr;
-  Member* survivor = nullptr;  ///< of the epoch before; or
-  Joiner* joiner = nullptr;
-};
-
-/// What a regroup is to come to. Who joins does not know what the others call, so the sizes of a
-/// regroup replace those of joins.
-struct RegroupSizes {
-  std::uint32_t new_size = 0;
-  std::uint32_t min_size = 0;
-  bool of_join = false;
-};
 
 /// A parked regroup, or the join of a member whose epoch is not whole any more.
 struct RegroupWait final : Wait {
@@ -47,7 +33,7 @@ struct RegroupWait final : Wait {
 };
 
 /// The regroups of one epoch: what its members call, and when the next epoch can form. The life of
-/// one is told in core/groups/regroups.cpp.
+/// one is told in core/groups/regroups/regroups.cpp.
 class Regroups {
  public:
   Regroups(Group& group, Epoch& epoch, const Candidates& candidates);
@@ -65,7 +51,13 @@ class Regroups {
   void abandoned(RegroupWait& wait);
   /// The member is no longer live.
   void departed(const Member& member);
+  /// A candidate has its place.
+  void candidate_came() { reach_.changed(); }
+  /// A candidate that no regroup has taken in is one no more.
+  void candidate_gone(const Joiner& joiner);
 
+  /// Fails the open regroup if its size can no longer be reached.
+  void see_reach();
   /// All have come. Nothing: somebody is missing.
   std::optional<std::vector<Seat>> seats_if_due() const;
   /// The earliest deadline has passed. Nothing: the open regroup has failed, for all who called.
@@ -116,16 +108,14 @@ class Regroups {
   void trim_decided();
   void fail(const Error& error);
   void close();
-  std::vector<Seat> survivors(bool only_callers) const;
-  void place_candidates(std::vector<Seat>& seats) const;
   Error conflict_error(const Member& caller, const std::string& called_instead) const;
-  std::vector<std::uint32_t> ranks_without_candidate() const;
 
   Group& group_;
   EngineServices& services_;
   Epoch& epoch_;
-  const Candidates& candidates_;
+  const Seating seating_;
   Attempt attempt_;
+  Reach reach_;                  // of attempt_
   std::deque<Decided> decided_;  // those before attempt_, consecutive
 };
 

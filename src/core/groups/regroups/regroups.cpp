@@ -1,4 +1,4 @@
-#include "core/groups/regroups.h"
+#include "core/groups/regroups/regroups.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,8 @@
 // Life of a regroup: a member calls it (open) -> all live members have, and if a size was asked
 // for, candidates fill its ranks: the next epoch forms; or the earliest deadline passes: it forms
 // from those who called, if they are enough, and else has failed for all, once -> a member that
-// calls it late gets the recorded failure and is in step with the next attempt.
+// calls it late gets the recorded failure and is in step with the next attempt. It fails before if
+// all were there for its size, called or not, and one of them goes whom nobody replaces.
 //
 // Attempts are counted per member, as rounds are. A member that joins, since it never had the
 // answer to its first join, knows of no attempt: it takes part in the next one, whatever its size.
@@ -18,19 +19,8 @@
 // once.
 
 namespace muster::core {
-namespace {
-
-std::string text_of(const RegroupSizes& sizes) {
-  std::string text = sizes.of_join ? "join" : "regroup";
-  if (sizes.new_size != 0) text += " size=" + std::to_string(sizes.new_size);
-  if (sizes.min_size != 0) text += " min_size=" + std::to_string(sizes.min_size);
-  return text;
-}
-
-}  // namespace
-
 Regroups::Regroups(Group& group, Epoch& epoch, const Candidates& candidates)
-    : group_(group), services_(epoch.services), epoch_(epoch), candidates_(candidates) {}
+    : group_(group), services_(epoch.services), epoch_(epoch), seating_(epoch.roster, candidates) {}
 
 void Regroups::regroup(const RequestContext& context, Member& member,
                        const wire::Regroup& request) {
@@ -72,6 +62,7 @@ void Regroups::call(const RequestContext& context, Member& member, const Regroup
     attempt_.opened = services_.now();
     attempt_.sizes = sizes;
     attempt_.least_next_round = member.next_round;
+    reach_ = {};
   }
   take_over(sizes);
   attempt_.least_next_round = std::min(attempt_.least_next_round, member.next_round);
@@ -84,6 +75,7 @@ void Regroups::call(const RequestContext& context, Member& member, const Regroup
 void Regroups::take_over(const RegroupSizes& sizes) {
   if (!attempt_.sizes.of_join || sizes.of_join) return;
   attempt_.sizes = sizes;
+  reach_ = {};
   group_.state().touch(group_);
 }
 
@@ -102,7 +94,7 @@ std::optional<Error> Regroups::refusal(const RequestContext& context, const Memb
   const std::uint32_t size_max = options.limits.world_size_max;
   if (context.timeout <= Duration::zero()) return invalid("a regroup's timeout is above zero");
   const bool is_given = attempt_.open && sizes.of_join;  // or it differs
-  const std::uint32_t new_size = is_given ? attempt_.sizes.new_size : sizes.new_size;
+  const std::uint32_t new_size = is_given ? attempt_.sizes.size() : sizes.size();
   if (new_size > size_max) {
     return invalid("the new size is above the server's limit of " + std::to_string(size_max));
   }
@@ -218,6 +210,7 @@ void Regroups::close() {
 /// A member is no longer live: what was to come from it does not.
 void Regroups::departed(const Member& member) {
   group_.state().touch(group_);
+  if (attempt_.open) reach_.gone(member.rank, report_of(services_, member));
   for (std::uint64_t number = std::max(member.next_attempt, first_decided());
        number < attempt_.number; ++number) {
     --decided_[number - first_decided()].to_come;
@@ -233,6 +226,18 @@ void Regroups::departed(const Member& member) {
     const Roster& roster = epoch_.roster;
     services_.fail(wait.parked, roster.broken() ? roster.loss_error() : roster.leave_error());
   }
+}
+
+void Regroups::candidate_gone(const Joiner& joiner) {
+  if (!attempt_.open) return;
+  RankReport report = report_of(services_, joiner.rank, joiner.session);
+  report.cause = joiner.session.ended.value_or(LossCause::none);
+  reach_.gone(joiner.rank, std::move(report));
+}
+
+void Regroups::see_reach() {
+  if (!attempt_.open) return;
+  if (auto error = reach_.look(epoch_.roster, seating_, attempt_.sizes)) fail(*error);
 }
 
 void Regroups::collective(const RequestContext& context, Member& member,
@@ -252,20 +257,18 @@ void Regroups::collective(const RequestContext& context, Member& member,
 }
 
 std::optional<std::vector<Seat>> Regroups::seats_if_due() const {
-  const std::uint32_t live = epoch_.roster.live_count;
-  if (!attempt_.open || attempt_.caller_count < live) return std::nullopt;
-  if (attempt_.sizes.new_size > live + candidates_.count()) return std::nullopt;
-  std::vector<Seat> seats = survivors(false);
-  place_candidates(seats);
-  if (attempt_.sizes.new_size != 0 && seats.size() != attempt_.sizes.new_size) return std::nullopt;
+  if (!attempt_.open || attempt_.caller_count < epoch_.roster.live_count) return std::nullopt;
+  const std::uint32_t size = attempt_.sizes.size();
+  if (size > seating_.count_max()) return std::nullopt;
+  std::vector<Seat> seats = seating_.seats(attempt_.sizes, attempt_.number);
+  if (size != 0 && seats.size() != size) return std::nullopt;
   return seats;
 }
 
 std::optional<std::vector<Seat>> Regroups::seats_at_deadline(const Member& decider,
                                                              Duration timeout) {
   if (attempt_.sizes.min_size != 0) {
-    std::vector<Seat> seats = survivors(true);
-    place_candidates(seats);
+    std::vector<Seat> seats = seating_.seats(attempt_.sizes, attempt_.number);
     if (seats.size() >= attempt_.sizes.min_size) return seats;
   }
   Error late = epoch_.roster.error(ErrorCode::timed_out, "");
@@ -304,48 +307,6 @@ void Regroups::arm_abandoned() {
   services_.timers().arm(epoch_.abandoned, abandoned().at);
 }
 
-std::vector<Seat> Regroups::survivors(bool only_callers) const {
-  std::vector<Seat> seats;
-  for (Member& member : epoch_.roster.members) {
-    if (!member.live() || (only_callers && !called(member))) continue;
-    seats.push_back({member.rank, member.session, &member, nullptr});
-  }
-  return seats;
-}
-
-/// Fills what is free below the size that was asked for, if one was. Who asked for a rank gets
-/// that one or none; a standby gets its rank if it is free, else the lowest that is.
-void Regroups::place_candidates(std::vector<Seat>& seats) const {
-  const std::uint32_t size = attempt_.sizes.new_size;
-  if (size == 0) return;
-  std::vector<bool> taken(size);
-  for (const Seat& seat : seats) taken[seat.rank] = true;
-  const auto place = [&](std::uint32_t rank, Joiner& joiner) {
-    taken[rank] = true;
-    seats.push_back({rank, &joiner.session, nullptr, &joiner});
-  };
-  for (const auto& [rank, joiner] : candidates_.by_rank) {
-    if (rank < size && !taken[rank] && joiner->world_size == size) place(rank, *joiner);
-  }
-  std::vector<Joiner*> anywhere;
-  std::size_t room = size - seats.size();
-  for (const auto& [arrival, joiner] : candidates_.standbys) {
-    if (room-- == 0) break;
-    if (joiner->rank < size && !taken[joiner->rank]) {
-      place(joiner->rank, *joiner);
-    } else {
-      anywhere.push_back(joiner);
-    }
-  }
-  std::uint32_t lowest = 0;
-  for (Joiner* joiner : anywhere) {
-    while (taken[lowest]) ++lowest;
-    place(lowest, *joiner);
-  }
-  std::sort(seats.begin(), seats.end(),
-            [](const Seat& left, const Seat& right) { return left.rank < right.rank; });
-}
-
 /// `caller` calls something that the others wait for in vain, or not as they do.
 Error Regroups::conflict_error(const Member& caller, const std::string& called_instead) const {
   const Roster& roster = epoch_.roster;
@@ -371,22 +332,6 @@ Error Regroups::conflict_error(const Member& caller, const std::string& called_i
   return conflict;
 }
 
-/// Of the size that the open attempt asks for, when all live members have come.
-std::vector<std::uint32_t> Regroups::ranks_without_candidate() const {
-  std::vector<Seat> seats = survivors(false);
-  place_candidates(seats);
-  std::vector<std::uint32_t> ranks;
-  auto seat = seats.begin();
-  for (std::uint32_t rank = 0; rank < attempt_.sizes.new_size; ++rank) {
-    if (seat != seats.end() && seat->rank == rank) {
-      ++seat;
-    } else {
-      ranks.push_back(rank);
-    }
-  }
-  return ranks;
-}
-
 void Regroups::blame_missing(Error& timeout) const {
   for (const Member& member : epoch_.roster.members) {
     if (member.live() && !called(member)) epoch_.roster.blame(timeout, member);
@@ -394,7 +339,7 @@ void Regroups::blame_missing(Error& timeout) const {
   const bool is_complete = timeout.rank_ranges.empty();
   if (!is_complete) return;
   timeout.detail = "all live members came, but no candidates for these ranks";
-  for (const std::uint32_t rank : ranks_without_candidate()) {
+  for (const std::uint32_t rank : seating_.empty_ranks(attempt_.sizes)) {
     add_rank(timeout, rank, [&] { return report_of_absent(rank); });
   }
 }
@@ -403,7 +348,7 @@ std::optional<wire::RegroupEntry> Regroups::entry() const {
   if (!attempt_.open) return std::nullopt;
   wire::RegroupEntry entry{
       attempt_.sizes.new_size, attempt_.sizes.min_size, services_.now() - attempt_.opened, {}, {}};
-  std::vector<std::uint32_t> missing = ranks_without_candidate();
+  std::vector<std::uint32_t> missing = seating_.empty_ranks(attempt_.sizes);
   for (const Member& member : epoch_.roster.members) {
     if (!member.live()) continue;
     if (called(member)) {
