@@ -18,6 +18,7 @@
 #include "muster/call.h"
 #include "muster/codec.h"
 #include "muster/config.h"
+#include "muster/detail/misplaced_calls.h"
 #include "muster/detail/object_callbacks.h"
 #include "muster/detail/object_calls.h"
 #include "muster/process_group_options.h"
@@ -49,7 +50,8 @@ MUSTER_BEGIN_NAMESPACE
 /// Every call ends at its timeout + `limits().slack` at the latest, and has a callback form, as
 /// those of a store. After a move, every call on the old handle returns `closed`. The handle keeps
 /// the session of its store alive.
-class MUSTER_API StatelessProcessGroup : public detail::ObjectCallbacks<StatelessProcessGroup> {
+class MUSTER_API StatelessProcessGroup : public detail::ObjectCallbacks<StatelessProcessGroup>,
+                                         private detail::MisplacedCalls {
  public:
   /// Forms a group at an address: rank 0 starts a server there (see HostServer), and all ranks
   /// connect to it and join.
@@ -109,6 +111,13 @@ class MUSTER_API StatelessProcessGroup : public detail::ObjectCallbacks<Stateles
   Store& store() const;
 
   // Objects, through a codec (muster/codec.h).
+
+  using detail::MisplacedCalls::broadcast_obj;
+  using detail::MisplacedCalls::gather_obj;
+  using detail::MisplacedCalls::recv_numbered_obj;
+  using detail::MisplacedCalls::recv_obj;
+  using detail::MisplacedCalls::scatter_obj;
+  using detail::MisplacedCalls::send_obj;
 
   /// Sends one object to a rank. Objects with the same source, destination and tag form a stream:
   /// they arrive in order, each once.
@@ -276,50 +285,6 @@ class MUSTER_API StatelessProcessGroup : public detail::ObjectCallbacks<Stateles
     auto all = all_gather_obj<Codec, T>(object, timeout);
     if (!all) return about("all_reduce_obj", all.error().happened, std::move(all).error());
     return detail::folded(*std::move(all), combine);
-  }
-
-  // What is easily written in place of these, and does not compile.
-
-  template <class Codec = DefaultCodec, class Peer, class T, class... Rest,
-            std::enable_if_t<detail::is_misplaced<Peer, Rest...>, int> = 0>
-  Result<void> send_obj(const Peer&, const T&, const Rest&...) {
-    static_assert(detail::is_never<Peer>,
-                  "write send_obj(Rank{1}, object, Tag{7}, timeout): the destination comes first");
-    return {};
-  }
-  template <class T, class Codec = DefaultCodec, class Peer, class... Rest,
-            std::enable_if_t<detail::is_misplaced<Peer, Rest...>, int> = 0>
-  Result<T> recv_obj(const Peer&, const Rest&...) {
-    static_assert(
-        detail::is_never<Peer>,
-        "write recv_obj<T>(Rank{0}, Tag{7}, timeout): a timeout is a duration, as in 30s");
-    return Error();
-  }
-  template <class T, class Codec = DefaultCodec, class Peer, class... Rest,
-            std::enable_if_t<detail::is_misplaced<Peer, Rest...>, int> = 0>
-  Result<Received<T>> recv_numbered_obj(const Peer&, const Rest&...) {
-    static_assert(detail::is_never<Peer>,
-                  "write recv_numbered_obj<T>(Rank{0}, Tag{7}, timeout): "
-                  "a timeout is a duration, as in 30s");
-    return Error();
-  }
-  template <class Codec = DefaultCodec, class T, class Root, class... Rest,
-            std::enable_if_t<std::is_arithmetic_v<Root>, int> = 0>
-  Result<ObjectOf<T>> broadcast_obj(const T&, const Root&, const Rest&...) {
-    static_assert(detail::is_never<T>, "write broadcast_obj(object, Rank{0}, timeout)");
-    return Error();
-  }
-  template <class Codec = DefaultCodec, class T, class Root, class... Rest,
-            std::enable_if_t<std::is_arithmetic_v<Root>, int> = 0>
-  Result<std::vector<ObjectOf<T>>> gather_obj(const T&, const Root&, const Rest&...) {
-    static_assert(detail::is_never<T>, "write gather_obj(object, Rank{0}, timeout)");
-    return Error();
-  }
-  template <class Codec = DefaultCodec, class T, class Root, class... Rest,
-            std::enable_if_t<std::is_arithmetic_v<Root>, int> = 0>
-  Result<T> scatter_obj(const std::vector<T>&, const Root&, const Rest&...) {
-    static_assert(detail::is_never<T>, "write scatter_obj(objects, Rank{0}, timeout)");
-    return Error();
   }
 
   // The same with bytes that a codec has encoded; `codec` is the codec's id. Promises, errors and
