@@ -72,7 +72,7 @@ void all_reduce(const Transfer& transfer) {
     }
     options.setOutput(words<Word>(transfer.receive), transfer.count);
   });
-  options.setReduceFunction(reduction_of(transfer.type, transfer.reduce));
+  options.setReduceFunction(reduce_function_of(transfer.type, transfer.reduce));
   options.setTag(transfer.tag);
   ::gloo::allreduce(options);
   average(transfer, transfer.receive);
@@ -100,7 +100,7 @@ void reduce(const Transfer& transfer) {
     options.setOutput(words<Word>(to), transfer.count);
   });
   options.setRoot(transfer.rank);
-  options.setReduceFunction(reduction_of(transfer.type, transfer.reduce));
+  options.setReduceFunction(reduce_function_of(transfer.type, transfer.reduce));
   options.setTag(transfer.tag);
   ::gloo::reduce(options);
   if (is_root(transfer)) average(transfer, to);
@@ -121,7 +121,7 @@ void reduce_scatter(const Transfer& transfer) {
   Transfer exchange = transfer;
   exchange.receive = parts.data();
   all_to_all(exchange);
-  const Reduction combine = reduction_of(transfer.type, transfer.reduce);
+  const ReduceFunction combine = reduce_function_of(transfer.type, transfer.reduce);
   for (std::size_t rank = 1; rank < size(transfer); ++rank) {
     combine(parts.data(), parts.data(), parts.data() + rank * bytes, transfer.count);
   }

@@ -119,7 +119,7 @@ void reduce_scatter_v(const Transfer& transfer, Counts counts) {
   exchange.wait();
   if (bytes == 0) return;
   const std::size_t count = counts[static_cast<std::size_t>(own)];
-  const Reduction combine = reduction_of(transfer.type, transfer.reduce);
+  const ReduceFunction combine = reduce_function_of(transfer.type, transfer.reduce);
   for (int rank = 1; rank < exchange.size(); ++rank) {
     combine(parts.data(), parts.data(), part_of(rank), count);
   }

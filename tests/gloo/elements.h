@@ -7,8 +7,8 @@
 
 #include <doctest/doctest.h>
 
-#include "gloo/float8.h"
-#include "gloo/reduction.h"
+#include "communicator/float16.h"
+#include "communicator/float8.h"
 #include "muster/gloo.h"
 #include "support/ranks.h"
 
@@ -50,13 +50,13 @@ inline void put(void* to, DataType type, double value) {
     case DataType::float32: return put<float>(to, value);
     case DataType::float64: return put<double>(to, value);
     case DataType::float16:
-      return put<std::uint16_t>(to, gloo_internal::to_float16(static_cast<float>(value)));
+      return put<std::uint16_t>(to, communicator::to_float16(static_cast<float>(value)));
     case DataType::bfloat16:
-      return put<std::uint16_t>(to, gloo_internal::to_bfloat16(static_cast<float>(value)));
+      return put<std::uint16_t>(to, communicator::to_bfloat16(static_cast<float>(value)));
     case DataType::float8_e4m3:
-      return put<std::uint8_t>(to, gloo_internal::to_float8_e4m3(static_cast<float>(value)));
+      return put<std::uint8_t>(to, communicator::to_float8_e4m3(static_cast<float>(value)));
     case DataType::float8_e5m2:
-      return put<std::uint8_t>(to, gloo_internal::to_float8_e5m2(static_cast<float>(value)));
+      return put<std::uint8_t>(to, communicator::to_float8_e5m2(static_cast<float>(value)));
   }
 }
 
@@ -72,10 +72,10 @@ inline double get(const void* from, DataType type) {
     case DataType::uint64: return get<std::uint64_t>(from);
     case DataType::float32: return get<float>(from);
     case DataType::float64: return get<double>(from);
-    case DataType::float16: return gloo_internal::of_float16(bits());
-    case DataType::bfloat16: return gloo_internal::of_bfloat16(bits());
-    case DataType::float8_e4m3: return gloo_internal::of_float8_e4m3(byte());
-    case DataType::float8_e5m2: return gloo_internal::of_float8_e5m2(byte());
+    case DataType::float16: return communicator::of_float16(bits());
+    case DataType::bfloat16: return communicator::of_bfloat16(bits());
+    case DataType::float8_e4m3: return communicator::of_float8_e4m3(byte());
+    case DataType::float8_e5m2: return communicator::of_float8_e5m2(byte());
   }
   return 0;
 }

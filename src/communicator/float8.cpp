@@ -1,10 +1,10 @@
-#include "gloo/float8.h"
+#include "communicator/float8.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-namespace muster::gloo_internal {
+namespace muster::communicator {
 namespace {
 
 struct Format {
@@ -57,4 +57,4 @@ std::uint8_t to_float8_e4m3(float value) { return to_bits(e4m3, value); }
 float of_float8_e5m2(std::uint8_t bits) { return of_bits(e5m2, bits); }
 std::uint8_t to_float8_e5m2(float value) { return to_bits(e5m2, value); }
 
-}  // namespace muster::gloo_internal
+}  // namespace muster::communicator

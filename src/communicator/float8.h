@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace muster::gloo_internal {
+namespace muster::communicator {
 
 // Conversions of the two floating-point types of one byte. They round to nearest, ties to even.
 // What is too large, or infinite, becomes the largest number, as with NCCL.
@@ -14,4 +14,4 @@ std::uint8_t to_float8_e4m3(float value);
 float of_float8_e5m2(std::uint8_t bits);
 std::uint8_t to_float8_e5m2(float value);
 
-}  // namespace muster::gloo_internal
+}  // namespace muster::communicator
