@@ -50,6 +50,9 @@ class Collective {
     }
     std::vector<char>& mine = blocks_[static_cast<std::size_t>(own_.place.rank)];
     if (!mine.empty()) std::memcpy(mine.data(), operation_.from, mine.size());
+    if (const auto& op = operation_.red_op) {
+      scale(op->type, op->address != nullptr ? op->address : op->factor.data(), mine);
+    }
     if (!pass_around()) return;
     if (size_ > 0) calculate();
     ++counts().collectives;
@@ -133,7 +136,8 @@ int refusal_of_arguments(const Communicator& own, const Operation& operation) {
     return static_cast<int>(invalid_argument);
   };
   if (size_of_type(operation.type) == 0) return refuse("type");
-  if (operation.reduction < 0 || operation.reduction >= reduction_count) return refuse("op");
+  const bool is_built_in = operation.reduction >= 0 && operation.reduction < reduction_count;
+  if (!is_built_in && !own.red_ops.find(operation.reduction)) return refuse("op");
   if (operation.root < 0 || operation.root >= own.place.rank_count) return refuse("root");
   const bool is_root = own.place.rank == operation.root;
   const bool reads =
@@ -142,6 +146,16 @@ int refusal_of_arguments(const Communicator& own, const Operation& operation) {
   if (operation.count > 0 && reads && operation.from == nullptr) return refuse("sendbuff");
   if (operation.count > 0 && writes && operation.to == nullptr) return refuse("recvbuff");
   return success;
+}
+
+// As enqueue.cc has it in taskAppend and hostToDevRedOp.
+int take_red_op(const Communicator& own, Operation& operation) {
+  operation.red_op = own.red_ops.find(operation.reduction);
+  if (!operation.red_op) return success;
+  operation.reduction = scaled_sum;
+  if (operation.red_op->type == operation.type) return success;
+  set_last_error("invalid argument: op, which was made for another type");
+  return invalid_argument;
 }
 
 void run_collective(Communicator& own, const Operation& operation) {

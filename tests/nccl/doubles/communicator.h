@@ -15,6 +15,7 @@
 #include "nccl/doubles/cuda_access.h"
 #include "nccl/doubles/nccl_types.h"
 #include "nccl/doubles/peers.h"
+#include "nccl/doubles/red_ops.h"
 #include "nccl/doubles/socket.h"
 
 namespace nccl_double {
@@ -65,6 +66,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::uint64_t collective_number = 0;
 
   std::atomic<std::uint64_t> child_count{0};
+  RedOps red_ops;
 
   /// The asynchronous result: 7 while something goes on in the background, an error for good, else
   /// what the network has met.

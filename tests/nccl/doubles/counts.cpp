@@ -71,6 +71,8 @@ DOUBLE_EXPORT long nccl_double_count(const char* kind) {
   if (name == "ids") return all.ids;
   if (name == "collectives") return all.collectives;
   if (name == "stuck") return all.stuck;
+  if (name == "red_ops") return all.red_ops;
+  if (name == "made_red_ops") return all.made_red_ops;
   if (name == "leaked_threads") return all.leaked_threads;
   if (name == "leaked_descriptors") return all.leaked_descriptors;
   return -1;

@@ -14,6 +14,8 @@ struct Counts {
   std::atomic<long> ids{0};
   std::atomic<long> collectives{0};
   std::atomic<long> stuck{0};
+  std::atomic<long> red_ops{0};
+  std::atomic<long> made_red_ops{0};
   std::atomic<long> leaked_threads{0};
   std::atomic<long> leaked_descriptors{0};
 };

@@ -12,7 +12,6 @@ TEST_SUITE_BEGIN("nccl_doubles_data");
 namespace muster::test {
 namespace {
 
-constexpr int float32_type = 7;
 enum Reduction : int { sum, product, maximum, minimum, average };
 
 /// An all-reduce of one element per rank: what rank 2 gets of ranks that have 2, 3 and 4.

@@ -138,13 +138,29 @@ void reduce_elements(int reduction, const std::vector<const char*>& blocks, std:
   }
 }
 
+template <class Element>
+void scale_elements(const void* factor, std::vector<char>& elements) {
+  using Stored = typename Element::Stored;
+  Stored stored;
+  std::memcpy(&stored, factor, sizeof stored);
+  const auto by = Element::load(stored);
+  for (std::size_t i = 0; i < elements.size(); i += sizeof stored) {
+    std::memcpy(&stored, &elements[i], sizeof stored);
+    stored = Element::store(combine(product, Element::load(stored), by));
+    std::memcpy(&elements[i], &stored, sizeof stored);
+  }
+}
+
 using Reduce = void (*)(int, const std::vector<const char*>&, std::size_t, char*);
+using Scale = void (*)(const void*, std::vector<char>&);
 struct Type {
   std::size_t size;
   Reduce reduce;
+  Scale scale;
 };
 template <class Element>
-constexpr Type type_of = {sizeof(typename Element::Stored), &reduce_elements<Element>};
+constexpr Type type_of = {sizeof(typename Element::Stored), &reduce_elements<Element>,
+                          &scale_elements<Element>};
 
 constexpr std::array types{
     type_of<Plain<std::int8_t>>,
@@ -171,6 +187,10 @@ std::size_t size_of_type(int type) {
 void reduce(int reduction, int type, const std::vector<const char*>& blocks, std::size_t count,
             char* to) {
   types[static_cast<std::size_t>(type)].reduce(reduction, blocks, count, to);
+}
+
+void scale(int type, const void* factor, std::vector<char>& elements) {
+  types[static_cast<std::size_t>(type)].scale(factor, elements);
 }
 
 }  // namespace nccl_double

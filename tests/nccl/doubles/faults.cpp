@@ -36,8 +36,9 @@ enum class FaultKind {
   kill_inside,
 };
 
-constexpr std::array phase_names{"get_unique_id", "init",       "check_in", "ring",     "connect",
-                                 "ready",         "collective", "abort",    "finalize", "destroy"};
+constexpr std::array phase_names{"get_unique_id", "init",    "check_in",   "ring",
+                                 "connect",       "ready",   "collective", "abort",
+                                 "finalize",      "destroy", "red_op"};
 constexpr std::array fault_kind_names{
     "block", "result",  "hang",  "later",       "stop",        "exit",       "kill",
     "delay", "forever", "async", "stop_inside", "exit_inside", "kill_inside"};

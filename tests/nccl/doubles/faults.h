@@ -17,6 +17,7 @@ enum class Phase {
   abort,
   finalize,
   destroy,
+  red_op,
 };
 constexpr int any_rank = -1;
 

@@ -221,18 +221,20 @@ int append(const CommunicatorPointer& communicator, void* stream, const Operatio
   if (fault.result != 0) return fault.result;
   const bool is_collective = !is_point_to_point(operation);
   if (is_collective && operation.count == 0) return success;
+  Operation taken = operation;
+  if (const int result = take_red_op(*communicator, taken)) return result;
   if (is_collective && communicator->place.rank_count == 1 && fault.later.count() < 0) {
     Launch alone;
     alone.communicator = communicator;
     alone.stream = stream;
-    alone.collectives.push_back(operation);
+    alone.collectives.push_back(taken);
     return enqueue(std::move(alone));  // whatever group there is
   }
   Group& group = own_group();
   group.mode = mode_of(*communicator);  // the last one's, and nobody looks at the others
   Launch& launch = launch_of(group, communicator, stream);
   launch.later = std::max(launch.later, fault.later);
-  (is_collective ? launch.collectives : launch.point_to_point).push_back(operation);
+  (is_collective ? launch.collectives : launch.point_to_point).push_back(taken);
   return success;
 }
 

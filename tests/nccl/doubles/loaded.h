@@ -96,6 +96,7 @@ struct CudaDouble {
 
 /// As nccl.h numbers it.
 inline constexpr int int32_type = 2;
+inline constexpr int float32_type = 7;
 
 struct NcclDouble {
   using UniqueId = nccl_double::UniqueId;
@@ -138,6 +139,9 @@ struct NcclDouble {
                     void* stream) = in["ncclAllGather"];
   int (*reduce_scatter)(const void* from, void* to, std::size_t count, int type, int reduction,
                         void* communicator, void* stream) = in["ncclReduceScatter"];
+  int (*create_red_op)(int* op, const void* factor, int type, int residence,
+                       void* communicator) = in["ncclRedOpCreatePreMulSum"];
+  int (*destroy_red_op)(int op, void* communicator) = in["ncclRedOpDestroy"];
   int (*send)(const void* from, std::size_t count, int type, int peer, void* communicator,
               void* stream) = in["ncclSend"];
   int (*receive)(void* to, std::size_t count, int type, int peer, void* communicator,

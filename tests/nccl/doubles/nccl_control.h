@@ -32,6 +32,7 @@ int nccl_double_waiting();
 ///                                   ring is connected; after all have met; before it is ready
 ///   collective                      the call (also of p2p); the work on the stream
 ///   finalize                        the call; what goes on in the background
+///   red_op                          the call of ncclRedOpCreatePreMulSum
 ///
 /// Kinds, each with the moment at which it comes where a phase has two:
 ///
@@ -55,7 +56,8 @@ void nccl_double_set_version(int version);
 void nccl_double_set_leaks(int number);
 
 /// How many there are of: communicators (neither aborted nor destroyed), threads, descriptors, ids
-/// (waited at), collectives (finished), stuck (of collectives, now), leaked_threads,
+/// (waited at), collectives (finished), stuck (of collectives, now), red_ops (made and not
+/// destroyed, also of communicators that are gone), made_red_ops (so far), leaked_threads,
 /// leaked_descriptors (both are counted in threads and descriptors, too). -1: no such kind.
 long nccl_double_count(const char* kind);
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "nccl/doubles/communicator.h"
@@ -27,11 +28,16 @@ struct Operation {
   int type = 0;
   int reduction = 0;
   int root = 0;
+  /// What `reduction` is the handle of, as it was when the call was made; then that is
+  /// `scaled_sum`.
+  std::optional<RedOp> red_op = {};
 };
 inline bool is_point_to_point(const Operation& operation) { return operation.kind >= Kind::send; }
 
 /// Why calls with such arguments are refused, 0 if they are not.
 int refusal_of_arguments(const Communicator& own, const Operation& operation);
+/// Copies what the host has made for the reduction: it may destroy that before a group ends.
+int take_red_op(const Communicator& own, Operation& operation);
 
 /// Makes the connections that these sends and receives need and that are not there: waits until
 /// each peer does so, too. 0, 6, or after `stop` 3.

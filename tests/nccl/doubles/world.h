@@ -33,6 +33,7 @@ class CleanDoubles {
       CAPTURE(kind);
       CHECK(holds_soon([&] { return held(kind) == 0; }));
     }
+    CHECK(nccl().count("red_ops") == 0);
     CHECK(cuda().alive("streams") == 0);
     CHECK(cuda().alive("allocations") == 0);
     CHECK(holds_soon([] { return cuda().alive("threads") == 0; }));
