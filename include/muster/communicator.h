@@ -58,6 +58,37 @@ constexpr std::size_t size_of(DataType type) {
 
 enum class ReduceOp : std::uint8_t { sum = 0, product = 1, max = 2, min = 3, average = 4 };
 
+/// What a reduction does with the elements of the ranks: a ReduceOp, or scaled_sum.
+class Reduction {
+ public:
+  constexpr Reduction(ReduceOp operation) : operation_(operation) {}
+
+  constexpr ReduceOp operation() const { return operation_; }
+  /// What the elements of this rank are multiplied by before; nothing: they are not.
+  constexpr std::optional<double> factor() const { return factor_; }
+
+ private:
+  friend constexpr Reduction scaled_sum(double factor);
+
+  ReduceOp operation_;
+  std::optional<double> factor_;
+};
+
+/// The sum of the elements of all ranks, each multiplied by its rank's factor before. As
+/// ncclRedOpCreatePreMulSum.
+///
+/// Of floating-point types only. The factor is rounded to the type of the elements, and so is each
+/// product. The elements in `send` stay as they are.
+///
+/// factor  of this rank; other ranks may give others. Any number, also infinite or nan
+/// errors  of the call: invalid_argument (integers; with NCCL, a host's own functions without those
+///         for it)
+constexpr Reduction scaled_sum(double factor) {
+  Reduction reduction(ReduceOp::sum);
+  reduction.factor_ = factor;
+  return reduction;
+}
+
 /// How a communicator reacts when a rank of its group is lost or leaves.
 enum class OnLoss : std::uint8_t {
   abort,   ///< it ends at once: operations in progress are aborted, later calls give the reason
@@ -97,8 +128,8 @@ struct CreationTimes {
 /// done.
 ///
 /// A call that fails after it began ends the communicator. So does one that NCCL refuses, but not
-/// in NCCL's blocking mode. If ranks call different operations, counts, types or roots, they wait
-/// for each other until the timeout.
+/// in NCCL's blocking mode. If ranks call different operations, counts, types, reductions or roots,
+/// they wait for each other until the timeout.
 ///
 /// errors   of every call, beside its own: the reason why it ended (rank_lost, rank_left, closed,
 ///          aborted, timed_out; nccl: `actual` is the ncclResult_t; gloo: `detail` is Gloo's text),
@@ -140,23 +171,23 @@ class MUSTER_API Communicator {
   /// has 5 s to report which one before the communicator ends.
   std::optional<Error> error() const;
 
-  // Collectives: all ranks call them in the same order, with the same count, type, operation and
+  // Collectives: all ranks call them in the same order, with the same count, type, reduction and
   // root. `send` and `receive` may be the same buffer if their sizes are equal. `send` may be this
   // rank's part of `receive`, and the other way round.
 
   Result<void> all_reduce(const void* send, void* receive, std::size_t count, DataType type,
-                          ReduceOp operation, void* stream, Duration timeout = default_timeout);
+                          Reduction reduction, void* stream, Duration timeout = default_timeout);
   Result<void> broadcast(const void* send, void* receive, std::size_t count, DataType type,
                          int root, void* stream, Duration timeout = default_timeout);
   Result<void> reduce(const void* send, void* receive, std::size_t count, DataType type,
-                      ReduceOp operation, int root, void* stream,
+                      Reduction reduction, int root, void* stream,
                       Duration timeout = default_timeout);
   /// receive  `world_size() * send_count` elements
   Result<void> all_gather(const void* send, void* receive, std::size_t send_count, DataType type,
                           void* stream, Duration timeout = default_timeout);
   /// send  `world_size() * receive_count` elements
   Result<void> reduce_scatter(const void* send, void* receive, std::size_t receive_count,
-                              DataType type, ReduceOp operation, void* stream,
+                              DataType type, Reduction reduction, void* stream,
                               Duration timeout = default_timeout);
   /// send, receive  `world_size() * count` elements each
   ///
@@ -184,7 +215,7 @@ class MUSTER_API Communicator {
   /// send     all parts
   /// receive  this rank's part, reduced
   Result<void> reduce_scatter_v(const void* send, void* receive, Span<const std::size_t> counts,
-                                DataType type, ReduceOp operation, void* stream,
+                                DataType type, Reduction reduction, void* stream,
                                 Duration timeout = default_timeout);
   /// send     this rank's part
   /// receive  at the root: all parts

@@ -70,6 +70,10 @@ struct Functions {
                 Handle handle, CudaStream stream) = nullptr;
   int (*scatter)(const void* send, void* receive, std::size_t count, int type, int root,
                  Handle handle, CudaStream stream) = nullptr;
+  // Without both of them scaled_sum is refused. residence: an ncclScalarResidence_t.
+  int (*red_op_create_pre_mul_sum)(int* operation, void* factor, int type, int residence,
+                                   Handle handle) = nullptr;
+  int (*red_op_destroy)(int operation, Handle handle) = nullptr;
 };
 
 /// Of the CUDA driver, as cuda.h declares them in their present versions (`_v2` where there is

@@ -50,6 +50,9 @@ inline Functions linked_functions() {
   table.reduce_scatter = as<decltype(table.reduce_scatter)>(&ncclReduceScatter);
   table.send = as<decltype(table.send)>(&ncclSend);
   table.recv = as<decltype(table.recv)>(&ncclRecv);
+  table.red_op_create_pre_mul_sum =
+      as<decltype(table.red_op_create_pre_mul_sum)>(&ncclRedOpCreatePreMulSum);
+  table.red_op_destroy = as<decltype(table.red_op_destroy)>(&ncclRedOpDestroy);
 #if NCCL_VERSION_CODE >= 22800
   table.all_to_all = as<decltype(table.all_to_all)>(&ncclAlltoAll);
   table.gather = as<decltype(table.gather)>(&ncclGather);

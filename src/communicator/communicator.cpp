@@ -97,10 +97,10 @@ std::optional<Error> Communicator::error() const {
 }
 
 Result<void> Communicator::all_reduce(const void* send, void* receive, std::size_t count,
-                                      DataType type, ReduceOp operation, void* stream,
+                                      DataType type, Reduction reduction, void* stream,
                                       Duration timeout) {
   return perform(
-      impl_, {Operation::all_reduce, send, receive, count, type, operation, 0, stream, timeout});
+      impl_, {Operation::all_reduce, send, receive, count, type, reduction, 0, stream, timeout});
 }
 
 Result<void> Communicator::broadcast(const void* send, void* receive, std::size_t count,
@@ -110,9 +110,9 @@ Result<void> Communicator::broadcast(const void* send, void* receive, std::size_
 }
 
 Result<void> Communicator::reduce(const void* send, void* receive, std::size_t count, DataType type,
-                                  ReduceOp operation, int root, void* stream, Duration timeout) {
+                                  Reduction reduction, int root, void* stream, Duration timeout) {
   return perform(impl_,
-                 {Operation::reduce, send, receive, count, type, operation, root, stream, timeout});
+                 {Operation::reduce, send, receive, count, type, reduction, root, stream, timeout});
 }
 
 Result<void> Communicator::all_gather(const void* send, void* receive, std::size_t send_count,
@@ -123,8 +123,8 @@ Result<void> Communicator::all_gather(const void* send, void* receive, std::size
 
 Result<void> Communicator::reduce_scatter(const void* send, void* receive,
                                           std::size_t receive_count, DataType type,
-                                          ReduceOp operation, void* stream, Duration timeout) {
-  return perform(impl_, {Operation::reduce_scatter, send, receive, receive_count, type, operation,
+                                          Reduction reduction, void* stream, Duration timeout) {
+  return perform(impl_, {Operation::reduce_scatter, send, receive, receive_count, type, reduction,
                          0, stream, timeout});
 }
 
@@ -168,9 +168,9 @@ Result<void> Communicator::all_gather_v(const void* send, void* receive,
 
 Result<void> Communicator::reduce_scatter_v(const void* send, void* receive,
                                             Span<const std::size_t> counts, DataType type,
-                                            ReduceOp operation, void* stream, Duration timeout) {
+                                            Reduction reduction, void* stream, Duration timeout) {
   return perform_v(
-      impl_, {Operation::reduce_scatter_v, send, receive, 0, type, operation, 0, stream, timeout},
+      impl_, {Operation::reduce_scatter_v, send, receive, 0, type, reduction, 0, stream, timeout},
       counts);
 }
 

@@ -48,6 +48,30 @@ bool is_used(UsedBy ranks, bool is_root) {
   return ranks == UsedBy::all || (ranks == UsedBy::root && is_root);
 }
 
+/// The name of an integer type; empty: it is none.
+std::string_view integer_name(DataType type) {
+  switch (type) {
+    case DataType::int8: return "int8";
+    case DataType::uint8: return "uint8";
+    case DataType::int32: return "int32";
+    case DataType::uint32: return "uint32";
+    case DataType::int64: return "int64";
+    case DataType::uint64: return "uint64";
+    default: return {};
+  }
+}
+
+std::optional<Error> refusal_of_reduction(const OperationCall& call) {
+  if (call.reduction.operation() > ReduceOp::average) {
+    return client::invalid_argument("reduction: not a ReduceOp");
+  }
+  const std::string_view integer = integer_name(call.type);
+  if (!call.reduction.factor() || integer.empty()) return std::nullopt;
+  return client::invalid_argument("type: " + std::string(integer) +
+                                  ", but scaled_sum takes floating-point types; convert the "
+                                  "elements first");
+}
+
 /// The elements of all ranks together; nothing: no memory holds so many.
 std::optional<std::size_t> total_count(const OperationCall& call, const Shape& shape,
                                        int world_size) {
@@ -92,9 +116,7 @@ std::optional<Error> refusal_of(const OperationCall& call, int own_rank, int wor
   const Shape& shape = shape_of(call.operation);
   const std::size_t bytes = size_of(call.type);
   if (bytes == 0) return client::invalid_argument("type: not a DataType");
-  if (call.reduce_op > ReduceOp::average) {
-    return client::invalid_argument("operation: not a ReduceOp");
-  }
+  if (auto refused = refusal_of_reduction(call)) return refused;
   if (call.rank < 0 || call.rank >= world_size) {
     return client::invalid_argument("rank " + std::to_string(call.rank) + ": ranks are 0 to " +
                                     std::to_string(world_size - 1));

@@ -33,7 +33,7 @@ struct OperationCall {
   void* receive = nullptr;
   std::size_t count = 0;
   DataType type = DataType::uint8;
-  ReduceOp reduce_op = ReduceOp::sum;
+  Reduction reduction = ReduceOp::sum;
   int rank = 0;  ///< the root or the peer
   void* stream = nullptr;
   Duration timeout{0};

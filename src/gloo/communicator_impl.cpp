@@ -10,6 +10,7 @@
 #include "communicator/messages.h"
 #include "communicator/timed_call.h"
 #include "communicator/timeouts.h"
+#include "gloo/reduction.h"
 #include "gloo/sigpipe_guard.h"
 #include "gloo/uneven.h"
 #include "muster/codec.h"
@@ -39,7 +40,18 @@ std::uint32_t tag_of(std::string_view operation, const std::vector<std::uint64_t
 }
 
 Transfer transfer_of(const OperationCall& call, Mesh& mesh, std::uint32_t tag) {
-  return {mesh, call.send, call.receive, call.count, call.type, call.reduce_op, call.rank, tag};
+  return {mesh,      call.send, call.receive, call.count, call.type, call.reduction.operation(),
+          call.rank, tag};
+}
+
+/// What a scaled sum adds up in place of what the host sends, which stays as it is.
+std::vector<char> scaled_elements(const OperationCall& call, double factor, int world_size) {
+  const bool is_of_all =
+      call.operation == Operation::reduce_scatter || call.operation == Operation::reduce_scatter_v;
+  const std::size_t count = is_of_all ? communicator::offset_of(call, world_size) : call.count;
+  std::vector<char> scaled(count * size_of(call.type));
+  multiply(scaled.data(), call.send, count, call.type, factor);
+  return scaled;
 }
 
 void run_collective(const OperationCall& call, const Transfer& transfer) {
@@ -222,12 +234,23 @@ Result<void> Impl::perform(const OperationCall& call) {
 }
 
 void Impl::collective(Mesh& mesh, const OperationCall& call) {
-  std::vector<std::uint64_t> terms{sequence_++, call.count, static_cast<std::uint64_t>(call.type),
-                                   static_cast<std::uint64_t>(call.reduce_op),
+  const std::optional<double> factor = call.reduction.factor();
+  std::vector<std::uint64_t> terms{sequence_++,
+                                   call.count,
+                                   static_cast<std::uint64_t>(call.type),
+                                   static_cast<std::uint64_t>(call.reduction.operation()),
+                                   factor ? 1U : 0U,  // each rank has its own
                                    static_cast<std::uint64_t>(call.rank)};
   terms.insert(terms.end(), call.counts.begin(), call.counts.end());
   const std::uint32_t tag = tag_of(call.name, terms);
-  if (call.count > 0 || !call.counts.empty()) run_collective(call, transfer_of(call, mesh, tag));
+  if (call.count == 0 && call.counts.empty()) return;
+  Transfer transfer = transfer_of(call, mesh, tag);
+  std::vector<char> scaled;
+  if (factor) {
+    scaled = scaled_elements(call, *factor, membership().world_size);
+    transfer.send = scaled.data();
+  }
+  run_collective(call, transfer);
 }
 
 void Impl::post(Mesh& mesh, const OperationCall& call) {

@@ -81,6 +81,19 @@ ReduceFunction reduce_function_for(ReduceOp operation) {
 }
 
 template <class Element>
+void multiply_all(void* to, const void* from, std::size_t count, double factor) {
+  if constexpr (!std::is_integral_v<Element>) {
+    using Number = typename Reckoned<Element>::Type;
+    const auto rounded = static_cast<Number>(static_cast<Element>(static_cast<Number>(factor)));
+    auto* const out = static_cast<Element*>(to);
+    const auto* const in = static_cast<const Element*>(from);
+    for (std::size_t index = 0; index < count; ++index) {
+      out[index] = static_cast<Element>(static_cast<Number>(in[index]) * rounded);
+    }
+  }
+}
+
+template <class Element>
 void divide_all(void* sums, std::size_t count, int parts) {
   auto* const out = static_cast<Element*>(sums);
   for (std::size_t index = 0; index < count; ++index) {
@@ -121,6 +134,12 @@ auto with_elements(DataType type, Work work) {
 ReduceFunction reduce_function_of(DataType type, ReduceOp operation) {
   return with_elements(type, [operation](auto* elements) {
     return reduce_function_for<std::remove_pointer_t<decltype(elements)>>(operation);
+  });
+}
+
+void multiply(void* to, const void* from, std::size_t count, DataType type, double factor) {
+  with_elements(type, [=](auto* elements) {
+    multiply_all<std::remove_pointer_t<decltype(elements)>>(to, from, count, factor);
   });
 }
 

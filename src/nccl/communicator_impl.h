@@ -13,6 +13,7 @@
 #include "nccl/aborter.h"
 #include "nccl/device.h"
 #include "nccl/device_locks.h"
+#include "nccl/enqueue.h"
 #include "nccl/inside.h"
 #include "nccl/watchdog.h"
 
@@ -97,7 +98,7 @@ class Impl final : public communicator::CommonImpl {
     bool is_first = false;        ///< the host is notified
     std::vector<AbortJob> abort;  ///< the handle, unless another thread has taken it
   };
-  using Enqueue = std::function<int()>;
+  using Enqueue = std::function<Enqueued()>;
   class OpenGroup;
 
   /// The NCCL group that is open on this thread; null: there is none.
@@ -107,7 +108,7 @@ class Impl final : public communicator::CommonImpl {
   /// Closes the gate, and takes the handle for the abort.
   Ending begin_end(Error why);
   /// Puts the operation that `enqueue` issues on its stream.
-  Result<void> issue(const Names& names, Duration timeout, const Enqueue& enqueue);
+  Result<void> issue(std::string_view operation, Duration timeout, const Enqueue& enqueue);
   /// The job of ending a communicator's handle.
   AbortJob abort_of(nccl::Handle handle) const;
   Error failure_of(const Names& names, int result, Clock::time_point until);

@@ -5,7 +5,6 @@
 
 #include "client/failure.h"
 #include "nccl/communicator_impl.h"
-#include "nccl/enqueue.h"
 #include "nccl/functions.h"
 
 // How an operation gets on its stream: enter the gate -> lock the device -> call NCCL -> wait until
@@ -14,6 +13,9 @@
 // good.
 
 namespace muster::nccl_internal {
+
+using communicator::OperationCall;
+
 namespace {
 
 /// How long the store has to report which rank is gone.
@@ -22,6 +24,24 @@ constexpr Duration cause_timeout{std::chrono::seconds(5)};
 bool is_refused(const Error& error) {
   return error.code == ErrorCode::nccl &&
          (error.actual == invalid_argument || error.actual == invalid_usage);
+}
+
+/// Why this library cannot do what the call wants; nothing: it can.
+std::optional<Error> lack_of(const OperationCall& call, const Prepared& library) {
+  const bool is_float8 = call.type == DataType::float8_e4m3 || call.type == DataType::float8_e5m2;
+  if (is_float8 && library.version < version_of_float8) {
+    return client::invalid_argument("type: NCCL " + version_text(library.version) +
+                                    " has no float8, 2.24 is the first that does");
+  }
+  const nccl::Functions& nccl = library.nccl;
+  const bool has_scaled =
+      nccl.red_op_create_pre_mul_sum != nullptr && nccl.red_op_destroy != nullptr;
+  if (call.reduction.factor() && !has_scaled) {
+    return client::invalid_argument(
+        "reduction: scaled_sum needs ncclRedOpCreatePreMulSum and ncclRedOpDestroy, which the "
+        "functions of NCCL lack; add them to nccl::Functions");
+  }
+  return std::nullopt;
 }
 
 Error host_threw() {
@@ -110,11 +130,11 @@ Result<void> Impl::see_done(const Names& names, int result, Clock::time_point un
   return settled;
 }
 
-Result<void> Impl::issue(const Names& names, Duration timeout, const Enqueue& enqueue) {
+Result<void> Impl::issue(std::string_view operation, Duration timeout, const Enqueue& enqueue) {
   const auto began = Clock::now();
   const auto told = [&](Result<void> result) -> Result<void> {
     if (result) return result;
-    Error error = about(names.operation, std::move(result).error(), began);
+    Error error = about(operation, std::move(result).error(), began);
     if (open_group_ != nullptr) open_group_->fail(error);
     return error;
   };
@@ -130,9 +150,9 @@ Result<void> Impl::issue(const Names& names, Duration timeout, const Enqueue& en
   if (is_blocking() && open_group_ == nullptr) {
     watch.emplace(shared_->watchdog, self(), began + timeout);
   }
-  const int result = enqueue();
+  const auto [result, function] = enqueue();
   if (open_group_ != nullptr && (result == success || result == in_progress)) return {};
-  return told(see_done(names, result, began + timeout));
+  return told(see_done({operation, function}, result, began + timeout));
 }
 
 void Impl::refused(const Error& why) {
@@ -160,24 +180,18 @@ std::optional<Error> Impl::error() {
 }
 
 Result<void> Impl::perform(const communicator::OperationCall& call) {
-  const Names names{call.name, function_of(call.operation)};
-  const bool is_float8 = call.type == DataType::float8_e4m3 || call.type == DataType::float8_e5m2;
-  if (is_float8 && prepared_.version < version_of_float8) {
-    const Error error =
-        about(call.name,
-              client::invalid_argument("type: NCCL " + version_text(prepared_.version) +
-                                       " has no float8, 2.24 is the first that does"),
-              Clock::now());
+  if (auto lack = lack_of(call, prepared_)) {
+    const Error error = about(call.name, *std::move(lack), Clock::now());
     refused(error);
     return error;
   }
-  return issue(names, call.timeout, [&] {
-    const int result =
+  return issue(call.name, call.timeout, [&] {
+    const Enqueued enqueued =
         enqueue(call, functions(), handle_, membership().rank, membership().world_size,
                 open_group_ == nullptr ? inside() : nullptr);
-    const bool is_taken = result == success || result == in_progress;
+    const bool is_taken = enqueued.result == success || enqueued.result == in_progress;
     if (open_group_ != nullptr && is_taken) open_group_->take();
-    return result;
+    return enqueued;
   });
 }
 
@@ -195,9 +209,9 @@ void Impl::drop(const OpenGroup& group, const Error& why) {
 
 Result<void> Impl::grouped(const std::function<Result<void>()>& calls, Duration timeout) {
   Result<void> called;
-  auto issued = issue({"grouped", "ncclGroupEnd"}, timeout, [&] {
+  auto issued = issue("grouped", timeout, [&]() -> Enqueued {
     OpenGroup group(functions(), *this);
-    if (group.result() != success) return group.result();
+    if (group.result() != success) return {group.result(), "ncclGroupStart"};
     try {
       called = calls();
     } catch (...) {
@@ -205,9 +219,9 @@ Result<void> Impl::grouped(const std::function<Result<void>()>& calls, Duration 
       throw;
     }
     if (group.failure()) called = *group.failure();
-    if (called) return group.end();
+    if (called) return {group.end(), "ncclGroupEnd"};
     drop(group, called.error());
-    return success;
+    return {};
   });
   return called ? issued : called;
 }
@@ -216,7 +230,7 @@ Result<void> Impl::with_native(const std::function<Result<void>(nccl::Handle han
                                Duration timeout) {
   constexpr Names names{"with_native", "NCCL"};
   Result<void> worked;
-  auto issued = issue(names, timeout, [&] {
+  auto issued = issue(names.operation, timeout, [&]() -> Enqueued {
     try {
       worked = work(handle_);
     } catch (...) {
@@ -226,7 +240,7 @@ Result<void> Impl::with_native(const std::function<Result<void>(nccl::Handle han
     }
     if (open_group_ != nullptr) open_group_->take();  // whatever the host has called
     if (!worked && open_group_ != nullptr) open_group_->fail(worked.error());
-    return in_progress;  // waits for what `work` has left in progress
+    return {in_progress, names.function};  // waits for what `work` has left in progress
   });
   return worked ? issued : worked;
 }

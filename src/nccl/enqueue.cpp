@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "nccl/functions.h"
+#include "nccl/scaled_op.h"
 
 namespace muster::nccl_internal {
 
@@ -10,8 +11,6 @@ using communicator::count_of;
 using communicator::offset_of;
 using communicator::Operation;
 using communicator::OperationCall;
-
-namespace {
 
 int number_of(DataType type) {
   constexpr int float16 = 6;
@@ -31,14 +30,15 @@ int number_of(DataType type) {
   }
 }
 
-int number_of(ReduceOp operation) { return static_cast<int>(operation); }
+namespace {
 
 /// One operation as several calls in one NCCL group, each of one rank's part.
 class Exchange {
  public:
-  Exchange(const OperationCall& call, const nccl::Functions& nccl, nccl::Handle handle,
-           int own_rank, InsideCount* inside)
+  Exchange(const OperationCall& call, int reduce_op, const nccl::Functions& nccl,
+           nccl::Handle handle, int own_rank, InsideCount* inside)
       : call_(call),
+        reduce_op_(reduce_op),
         nccl_(nccl),
         handle_(handle),
         own_rank_(own_rank),
@@ -69,7 +69,7 @@ class Exchange {
   void reduce(int part) {
     if (result_ != success || is_empty(part)) return;
     keep(nccl_.reduce(from(Buffer::of_all, part), call_.receive, count_of(call_, part), type(),
-                      number_of(call_.reduce_op), part, handle_, call_.stream));
+                      reduce_op_, part, handle_, call_.stream));
   }
   int finish() {
     if (!is_open_) return result_;
@@ -95,6 +95,7 @@ class Exchange {
   }
 
   const OperationCall& call_;
+  const int reduce_op_;
   const nccl::Functions& nccl_;
   const nccl::Handle handle_;
   const int own_rank_;
@@ -136,16 +137,15 @@ int exchange(const OperationCall& call, Exchange exchange, int own_rank, int wor
   return exchange.finish();
 }
 
-}  // namespace
-
-int enqueue(const OperationCall& call, const nccl::Functions& nccl, nccl::Handle handle,
-            int own_rank, int world_size, InsideCount* inside) {
+/// reduce_op  an ncclRedOp_t
+int enqueue_with(int reduce_op, const OperationCall& call, const nccl::Functions& nccl,
+                 nccl::Handle handle, int own_rank, int world_size, InsideCount* inside) {
   if (is_exchange(call.operation, nccl)) {
-    return exchange(call, Exchange(call, nccl, handle, own_rank, inside), own_rank, world_size);
+    return exchange(call, Exchange(call, reduce_op, nccl, handle, own_rank, inside), own_rank,
+                    world_size);
   }
   const Inside mark(inside);
   const int type = number_of(call.type);
-  const int reduce_op = number_of(call.reduce_op);
   const void* const send = call.send;
   void* const receive = call.receive;
   const std::size_t count = call.count;
@@ -168,6 +168,33 @@ int enqueue(const OperationCall& call, const nccl::Functions& nccl, nccl::Handle
     case Operation::recv: return nccl.recv(receive, count, type, rank, handle, stream);
     default: return invalid_argument;
   }
+}
+
+}  // namespace
+
+Enqueued enqueue(const OperationCall& call, const nccl::Functions& nccl, nccl::Handle handle,
+                 int own_rank, int world_size, InsideCount* inside) {
+  const char* const function = function_of(call.operation);
+  const auto with = [&](int reduce_op, InsideCount* inside_it) {
+    return enqueue_with(reduce_op, call, nccl, handle, own_rank, world_size, inside_it);
+  };
+  const auto factor = call.reduction.factor();
+  if (!factor) {  // ncclSum to ncclAvg have the numbers of ReduceOp
+    return {with(static_cast<int>(call.reduction.operation()), inside), function};
+  }
+  // In a group, so that the op goes before what may block: only an abort, which takes the handle,
+  // may bring a call back from there.
+  if (const int result = nccl.group_start(); result != success) return {result, "ncclGroupStart"};
+  Enqueued enqueued{success, function};
+  {
+    const ScaledOp op(nccl, handle, call.type, *factor);
+    enqueued = op.result() == success ? Enqueued{with(op.number(), nullptr), function}
+                                      : Enqueued{op.result(), "ncclRedOpCreatePreMulSum"};
+  }
+  const Inside mark(inside);
+  const int ended = nccl.group_end();
+  const bool is_taken = enqueued.result == success || enqueued.result == in_progress;
+  return is_taken ? Enqueued{ended, function} : enqueued;
 }
 
 const char* function_of(Operation operation) {

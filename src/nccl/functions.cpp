@@ -179,6 +179,8 @@ Result<nccl::Functions> load_nccl(const std::string& path) {
   symbols->look(nccl.all_to_all, {"ncclAlltoAll"});
   symbols->look(nccl.gather, {"ncclGather"});
   symbols->look(nccl.scatter, {"ncclScatter"});
+  symbols->look(nccl.red_op_create_pre_mul_sum, {"ncclRedOpCreatePreMulSum"});
+  symbols->look(nccl.red_op_destroy, {"ncclRedOpDestroy"});
   if (auto seen = see_nothing_absent(*symbols, path, nccl_soname, "NCCL"); !seen) {
     return std::move(seen).error();
   }

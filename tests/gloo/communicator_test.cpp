@@ -352,6 +352,11 @@ TEST_CASE("ranks that call different operations, counts or types harm nobody") {
         return of.broadcast(at.data(), at.data(), 10, DataType::int8, rank, nullptr, 500ms);
       },
       [](Communicator& of, std::vector<double>& at, int rank) {
+        const Reduction reduction = rank == 0 ? ReduceOp::sum : scaled_sum(1);
+        return of.all_reduce(at.data(), at.data(), 10, DataType::float64, reduction, nullptr,
+                             500ms);
+      },
+      [](Communicator& of, std::vector<double>& at, int rank) {
         if (rank == 0) return of.send(at.data(), 20, DataType::float32, 1, nullptr, 500ms);
         return of.recv(at.data(), 10, DataType::float32, 0, nullptr, 500ms);
       },
@@ -391,6 +396,7 @@ TEST_CASE("arguments that cannot be right are refused, and nothing happens") {
         communicator.all_gather(at, at, most / 8, type, nullptr),
         communicator.all_reduce(at, at, 1, static_cast<DataType>(77), ReduceOp::sum, nullptr),
         communicator.all_reduce(at, at, 1, type, static_cast<ReduceOp>(77), nullptr),
+        communicator.all_reduce(at, at, 1, type, scaled_sum(2), nullptr),
         communicator.all_reduce(nullptr, at, 1, type, ReduceOp::sum, nullptr),
         communicator.all_reduce(at, nullptr, 1, type, ReduceOp::sum, nullptr),
         communicator.broadcast(at, at, 1, type, 2, nullptr),

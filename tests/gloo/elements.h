@@ -1,18 +1,15 @@
 #pragma once
 
-#include <cstdint>
-#include <cstring>
 #include <functional>
 #include <vector>
 
 #include <doctest/doctest.h>
 
-#include "communicator/float16.h"
-#include "communicator/float8.h"
 #include "muster/gloo.h"
+#include "support/elements.h"
 #include "support/ranks.h"
 
-// Elements of every type in host memory, and ranks that exercise what moves or reduces them.
+// Ranks that exercise what moves or reduces elements of every type.
 
 namespace muster::test {
 
@@ -25,85 +22,6 @@ inline constexpr DataType all_types[] = {
 inline constexpr ReduceOp all_operations[] = {ReduceOp::sum, ReduceOp::product, ReduceOp::max,
                                               ReduceOp::min, ReduceOp::average};
 inline constexpr std::size_t count = 7;
-
-/// Small numbers, which all types hold without rounding.
-template <class Number>
-inline void put(void* to, double value) {
-  const auto number = static_cast<Number>(value);
-  std::memcpy(to, &number, sizeof number);
-}
-template <class Number>
-inline double get(const void* from) {
-  Number number;
-  std::memcpy(&number, from, sizeof number);
-  return static_cast<double>(number);
-}
-
-inline void put(void* to, DataType type, double value) {
-  switch (type) {
-    case DataType::int8: return put<std::int8_t>(to, value);
-    case DataType::uint8: return put<std::uint8_t>(to, value);
-    case DataType::int32: return put<std::int32_t>(to, value);
-    case DataType::uint32: return put<std::uint32_t>(to, value);
-    case DataType::int64: return put<std::int64_t>(to, value);
-    case DataType::uint64: return put<std::uint64_t>(to, value);
-    case DataType::float32: return put<float>(to, value);
-    case DataType::float64: return put<double>(to, value);
-    case DataType::float16:
-      return put<std::uint16_t>(to, communicator::to_float16(static_cast<float>(value)));
-    case DataType::bfloat16:
-      return put<std::uint16_t>(to, communicator::to_bfloat16(static_cast<float>(value)));
-    case DataType::float8_e4m3:
-      return put<std::uint8_t>(to, communicator::to_float8_e4m3(static_cast<float>(value)));
-    case DataType::float8_e5m2:
-      return put<std::uint8_t>(to, communicator::to_float8_e5m2(static_cast<float>(value)));
-  }
-}
-
-inline double get(const void* from, DataType type) {
-  const auto bits = [from] { return static_cast<std::uint16_t>(get<std::uint16_t>(from)); };
-  const auto byte = [from] { return static_cast<std::uint8_t>(get<std::uint8_t>(from)); };
-  switch (type) {
-    case DataType::int8: return get<std::int8_t>(from);
-    case DataType::uint8: return get<std::uint8_t>(from);
-    case DataType::int32: return get<std::int32_t>(from);
-    case DataType::uint32: return get<std::uint32_t>(from);
-    case DataType::int64: return get<std::int64_t>(from);
-    case DataType::uint64: return get<std::uint64_t>(from);
-    case DataType::float32: return get<float>(from);
-    case DataType::float64: return get<double>(from);
-    case DataType::float16: return communicator::of_float16(bits());
-    case DataType::bfloat16: return communicator::of_bfloat16(bits());
-    case DataType::float8_e4m3: return communicator::of_float8_e4m3(byte());
-    case DataType::float8_e5m2: return communicator::of_float8_e5m2(byte());
-  }
-  return 0;
-}
-
-/// Elements of one type in host memory.
-class Elements {
- public:
-  Elements(DataType type, const std::vector<double>& values)
-      : type_(type), bytes_(values.size() * size_of(type)) {
-    for (std::size_t index = 0; index < values.size(); ++index) {
-      put(bytes_.data() + index * size_of(type), type, values[index]);
-    }
-  }
-  Elements(DataType type, std::size_t size) : Elements(type, std::vector<double>(size)) {}
-
-  void* at(std::size_t index = 0) { return bytes_.data() + index * size_of(type_); }
-  std::vector<double> values() {
-    std::vector<double> values;
-    for (std::size_t index = 0; index * size_of(type_) < bytes_.size(); ++index) {
-      values.push_back(get(at(index), type_));
-    }
-    return values;
-  }
-
- private:
-  DataType type_;
-  std::vector<char> bytes_;
-};
 
 /// What rank `rank` has at `index`: 1, 2 or 3, so that a product of four fits everywhere.
 inline double value(int rank, std::size_t index) {

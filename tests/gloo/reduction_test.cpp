@@ -1,5 +1,6 @@
 #include "gloo/reduction.h"
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -35,6 +36,30 @@ TEST_CASE("signed and unsigned numbers are compared as what they are") {
   CHECK(reduced<std::uint8_t>(DataType::uint8, ReduceOp::max, 0xff, 1) == 0xff);
   CHECK(reduced<std::int64_t>(DataType::int64, ReduceOp::min, -5, 3) == -5);
   CHECK(reduced<std::uint16_t>(DataType::float16, ReduceOp::min, 0xc000, 0x3c00) == 0xc000);
+}
+
+template <class Element>
+Element scaled(DataType type, double factor, Element element) {
+  Element product{};
+  multiply(&product, &element, 1, type, factor);
+  return product;
+}
+
+TEST_CASE("a factor is rounded to the type of the elements, and so is the product") {
+  constexpr double tenth = 0.1;
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  CHECK(scaled(DataType::float64, tenth, 3.0) == 3 * tenth);
+  CHECK(scaled(DataType::float32, tenth, 3.0F) == 3 * 0.1F);
+  // 0x2e66 * 3 lies in the middle of 0x34cc and 0x34cd; 0.1 * 3 is nearer to the latter.
+  CHECK(scaled<std::uint16_t>(DataType::float16, tenth, 0x4200) == 0x34cc);
+  CHECK(scaled<std::uint16_t>(DataType::float16, 2, 0x7bff) == 0x7c00);
+  // 0x3dcd * 3 is 0.30029296875.
+  CHECK(scaled<std::uint16_t>(DataType::bfloat16, tenth, 0x4040) == 0x3e9a);
+  CHECK(scaled<std::uint8_t>(DataType::float8_e4m3, infinite, 0x38) == 0x7e);  // the largest
+  CHECK(scaled<std::uint8_t>(DataType::float8_e4m3, 2, 0x7e) == 0x7e);
+  CHECK(scaled<std::uint8_t>(DataType::float8_e5m2, -0.5, 0x3c) == 0xb8);
+  CHECK(scaled(DataType::float32, -infinite, 2.0F) == -std::numeric_limits<float>::infinity());
+  CHECK(std::isnan(scaled(DataType::float64, std::nan(""), 2.0)));
 }
 
 TEST_CASE("averages of integers are cut towards zero, and of many parts too") {

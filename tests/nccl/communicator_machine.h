@@ -76,6 +76,7 @@ struct Machine {
     // came after the next test's reset, it would be one of that test's contexts.
     CHECK(holds_soon([] { return cuda().alive("contexts") == 0; }));
     CHECK(nccl().count("descriptors") == 0);
+    CHECK(nccl().count("red_ops") == 0);
     CHECK(nccl().waiting() == 0);
     nccl::forgive_attempts();
   }

@@ -25,6 +25,9 @@ nccl::Handle const own_handle = &handle_memory;
 void* const own_stream = &stream_memory;
 
 Lines lines;
+std::string refused_by;
+int create_result = success;
+int all_reduce_result = in_progress;
 int send_result = success;
 int group_end_result = success;
 
@@ -56,9 +59,27 @@ nccl::Functions fakes() {
   };
   f.all_reduce = [](const void* send, void* receive, std::size_t count, int type, int operation,
                     nccl::Handle handle, nccl::CudaStream stream) {
-    return note("all_reduce" + at(send, receive) + number(static_cast<long long>(count)) +
-                    number(type) + number(operation),
-                handle, stream);
+    note("all_reduce" + at(send, receive) + number(static_cast<long long>(count)) + number(type) +
+             number(operation),
+         handle, stream);
+    return all_reduce_result;
+  };
+  f.red_op_create_pre_mul_sum = [](int* operation, void* factor, int type, int residence,
+                                   nccl::Handle handle) {
+    CHECK(residence == 1);  // ncclScalarHostImmediate
+    std::string hex;
+    for (std::size_t index = 0; index < size_of(static_cast<DataType>(type)); ++index) {
+      constexpr const char* digits = "0123456789abcdef";
+      const auto byte = static_cast<unsigned char*>(factor)[index];
+      hex = std::string{digits[byte / 16], digits[byte % 16]} + hex;
+    }
+    *operation = 77;
+    note("create" + number(type) + " " + hex, handle, own_stream);
+    return create_result;
+  };
+  f.red_op_destroy = [](int operation, nccl::Handle handle) {
+    note("destroy" + number(operation), handle, own_stream);
+    return success;
   };
   f.reduce = [](const void* send, void* receive, std::size_t count, int type, int operation,
                 int root, nccl::Handle handle, nccl::CudaStream stream) {
@@ -89,18 +110,22 @@ nccl::Functions fakes() {
 }
 
 /// What is called for it, and last the result.
-Lines issued(Operation operation, int own_rank, DataType type = DataType::int32) {
+Lines issued(Operation operation, int own_rank, DataType type = DataType::int32,
+             Reduction reduction = ReduceOp::max) {
   OperationCall call{operation};
   call.send = from;
   call.receive = to;
   call.count = 2;
   call.type = type;
-  call.reduce_op = ReduceOp::max;
+  call.reduction = reduction;
   call.rank = 1;
   call.stream = own_stream;
+  const std::vector<std::size_t> counts{1, 0, 2};
+  if (operation == Operation::reduce_scatter_v) call.counts = counts;
   lines.clear();
-  const int result = enqueue(call, fakes(), own_handle, own_rank, 3);
-  lines.push_back(std::to_string(result));
+  const Enqueued enqueued = enqueue(call, fakes(), own_handle, own_rank, 3);
+  lines.push_back(std::to_string(enqueued.result));
+  refused_by = enqueued.function;
   return lines;
 }
 
@@ -116,6 +141,43 @@ TEST_CASE("an operation goes to its function with NCCL's numbers") {
   for (const auto& [type, of_nccl] : floats) {
     CHECK(issued(Operation::recv, 0, type).front() == "recv to 0 2 " + of_nccl + " 1");
   }
+}
+
+TEST_CASE("a scaled sum has an op of its own, which goes before the group ends") {
+  const auto scaled = [](Operation operation, DataType type = DataType::float32) {
+    return issued(operation, 1, type, scaled_sum(0.1));
+  };
+  CHECK(scaled(Operation::all_reduce) == Lines{"start", "create 7 3dcccccd",
+                                               "all_reduce from 0 to 0 2 7 77", "destroy 77", "end",
+                                               "0"});
+  CHECK(scaled(Operation::reduce_scatter_v) ==
+        Lines{"start", "create 7 3dcccccd", "start", "reduce from 0 to 0 1 7 77 0",
+              "reduce from 4 to 0 2 7 77 2", "end", "destroy 77", "end", "0"});
+  const std::vector<std::pair<DataType, std::string>> elements = {
+      {DataType::float16, "create 6 2e66"},
+      {DataType::float64, "create 8 3fb999999999999a"},
+      {DataType::bfloat16, "create 9 3dcd"},
+      {DataType::float8_e4m3, "create 10 1d"},
+      {DataType::float8_e5m2, "create 11 2e"}};
+  for (const auto& [type, created] : elements) {
+    CHECK(scaled(Operation::all_reduce, type).at(1) == created);
+  }
+}
+
+TEST_CASE("an op that is refused is not used, and one that was made goes with a call that fails") {
+  create_result = 4;
+  CHECK(issued(Operation::all_reduce, 0, DataType::float16, scaled_sum(1)) ==
+        Lines{"start", "create 6 3c00", "end", "4"});
+  CHECK(refused_by == "ncclRedOpCreatePreMulSum");
+  create_result = success;
+  all_reduce_result = 5;
+  CHECK(issued(Operation::all_reduce, 0, DataType::float16, scaled_sum(1)) ==
+        Lines{"start", "create 6 3c00", "all_reduce from 0 to 0 2 6 77", "destroy 77", "end", "5"});
+  CHECK(refused_by == "ncclAllReduce");
+  all_reduce_result = in_progress;
+  group_end_result = in_progress;
+  CHECK(issued(Operation::all_reduce, 0, DataType::float16, scaled_sum(1)).back() == "7");
+  group_end_result = success;
 }
 
 TEST_CASE("what this NCCL does not have is sends and receives of one group") {

@@ -85,8 +85,8 @@ TEST_CASE("types, operations and ranks beyond the last one are refused") {
   call.type = static_cast<DataType>(12);
   CHECK(refused(call) == "type");
   call = call_of(Operation::all_reduce);
-  call.reduce_op = static_cast<ReduceOp>(5);
-  CHECK(refused(call) == "operation");
+  call.reduction = static_cast<ReduceOp>(5);
+  CHECK(refused(call) == "reduction");
   call = call_of(Operation::broadcast);
   call.rank = rank_count;
   CHECK(refused(call) == "rank 4");
@@ -94,6 +94,17 @@ TEST_CASE("types, operations and ranks beyond the last one are refused") {
   CHECK(refused(call) == "rank -1");
   call.rank = rank_count - 1;
   CHECK(refused(call) == "");
+}
+
+TEST_CASE("a scaled sum is refused of integers, and of no other type") {
+  for (int type = 0; type <= static_cast<int>(DataType::float8_e5m2); ++type) {
+    OperationCall call = call_of(Operation::all_reduce);
+    call.type = static_cast<DataType>(type);
+    CAPTURE(type);
+    CHECK(refused(call) == "");
+    call.reduction = scaled_sum(0.5);
+    CHECK(refused(call) == (call.type < DataType::float16 ? "type" : ""));
+  }
 }
 
 TEST_CASE("a count is refused if the larger buffer is larger than any memory") {
