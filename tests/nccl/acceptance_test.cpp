@@ -53,6 +53,23 @@ TEST_CASE("two and four ranks reduce over their communicator") {
   }
 }
 
+TEST_CASE("ranks add up what each has scaled, in both of NCCL's modes") {
+  ServerProcess server;
+  for (const int size : {1, 2, 3}) {
+    Team team(server.address(), "of " + std::to_string(size));
+    for (int rank = 0; rank < size; ++rank) {
+      team.start(rank, size,
+                 {"join", "create", "scaled", "scaled", "close", "blocking", "create", "scaled",
+                  "scaled", "close", "barrier"});
+    }
+    const std::string sum = std::to_string(size * (size + 1) * (2 * size + 1) / 6);
+    for (int rank = 0; rank < size; ++rank) {
+      for (int time = 0; time < 4; ++time) CHECK(team.done(rank, "scaled") == sum);
+      team.done(rank, "close");
+    }
+  }
+}
+
 TEST_CASE("groups {0,1}, {1,2} and {0,2} overlap, a communicator each") {
   ServerProcess server;
   // Each process is in two of them, and begins with the first.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <memory>
 #include <sstream>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "muster/nccl.h"
@@ -150,6 +152,7 @@ class Rank {
         {"exit", &Rank::be_befallen},  {"swap", &Rank::swap},        {"put", &Rank::put},
         {"fold", &Rank::fold},         {"cycles", &Rank::cycle},     {"rank", &Rank::set},
         {"size", &Rank::set},          {"blocking", &Rank::set},     {"nonblocking", &Rank::set},
+        {"scaled", &Rank::scaled},
     };
     return steps.at(name);
   }
@@ -273,6 +276,21 @@ class Rank {
   }
   void reduce() {
     if (issue()) say_sum();
+  }
+  void scaled() {
+    const auto own = static_cast<float>(communicator_->rank() + 1);
+    std::int32_t bits = 0;
+    std::memcpy(&bits, &own, sizeof bits);
+    number().set(bits);
+    if (!say_whether(communicator_->all_reduce(number_->at(), number_->at(), 1, DataType::float32,
+                                               scaled_sum(own), number_->stream()))) {
+      return;
+    }
+    cuda().synchronize_stream(number_->stream());
+    bits = number_->get();
+    float sum = 0;
+    std::memcpy(&sum, &bits, sizeof sum);
+    say_well(std::to_string(std::lround(sum)));
   }
   void say_sum() {
     cuda().synchronize_stream(number_->stream());

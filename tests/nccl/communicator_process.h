@@ -28,7 +28,8 @@ int run_as_communicator(int argc, char** argv);
 ///   heir              so that ids are made with a child that inherits their sockets
 ///   create[:MS]       makes a communicator, with this timeout
 ///   reduce            the sum of rank + 1 of all ranks
-///   start             the same, without waiting for the stream; `finish` does
+///   scaled            the scaled sum of rank + 1 of all ranks, with rank + 1 for the factor
+///   start             as reduce, without waiting for the stream; `finish` does
 ///   finish            until the stream is idle
 ///   insist            the same again and again, until a call fails, and why
 ///   over              until the communicator is over, and why
