@@ -53,6 +53,7 @@ enum class ErrorCode : std::uint16_t {
   codec_mismatch = 67,       ///< sender and receiver use different codecs or types
   sequence_gap = 68,         ///< a stream's counters disagree: `expected`, `actual`
   expired = 69,              ///< the object was older than the group's data expiration
+  interrupted = 70,          ///< `ranks` have interrupted the group, for the reason in `detail`
 
   // Communicators, in the libraries muster-nccl and muster-gloo.
   library_missing = 80,   ///< libnccl or libcuda cannot be loaded, or cannot be used

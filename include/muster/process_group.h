@@ -339,14 +339,33 @@ class MUSTER_API StatelessProcessGroup : public detail::ObjectCallbacks<Stateles
   Result<BarrierResult> barrier(Duration timeout = default_timeout);
   Call barrier_async(Duration timeout, Handler<BarrierResult> handler);
 
-  /// Calls `handler` when something ends this epoch, for the group or for this handle. For what is
-  /// built on an epoch, such as a communicator. Works beside `GroupOptions::on_loss` and
-  /// `on_leave`.
+  /// Ends what the other ranks of this group wait for. For a rank that has something else to do
+  /// first, such as to restore another group that it is in: the others hear of it at once, in place
+  /// of waiting for it until their deadlines.
   ///
-  /// handler  called as those are, with rank_lost and rank_left, and when this handle is over:
+  /// The collective that others wait in, or the next one, fails with `interrupted` for all ranks,
+  /// and so do receives that wait for this rank's objects, and the communicators of this group. The
+  /// group itself goes on: each rank's next collective is the next one of all. This rank passes
+  /// what it has not called: broadcasts, too, that it has yet to take part in.
+  ///
+  /// reason  why, for the errors of the others; at most `limits().key_bytes_max` bytes
+  /// errors  busy (another one of this handle is pending). After one with `Happened::maybe` the
+  ///         handle refuses collectives until it is called again
+  /// cost    one round trip
+  /// see     docs/semantics.md "Interruption"
+  Result<void> interrupt(std::string_view reason, Duration timeout = default_timeout);
+  Call interrupt_async(std::string_view reason, Duration timeout, Handler<void> handler);
+
+  /// Calls `handler` when something ends this epoch, for the group or for this handle, or when a
+  /// rank interrupts it. For what is built on an epoch, such as a communicator. Works beside
+  /// `GroupOptions::on_loss` and `on_leave`.
+  ///
+  /// handler  called as those are, with rank_lost, rank_left and interrupted (which does not end
+  ///          the epoch), and when this handle is over:
   ///          closed (it has left), stale_epoch (it has regrouped), or why its session ended, such
-  ///          as server_restarted. Called at once if that has happened already. Runs on the store's
-  ///          I/O thread, or on the thread whose call ends the handle; it must not block
+  ///          as server_restarted. Called at once if it, or a loss, has happened already. Runs on
+  ///          the store's I/O thread, or on the thread whose call ends the handle; it must not
+  ///          block
   /// threads  any
   [[nodiscard]] GroupWatch watch(std::function<void(const Error& error)> handler);
 

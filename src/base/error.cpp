@@ -34,6 +34,7 @@ std::string_view name_of(ErrorCode code) {
     case ErrorCode::group_closed: return "group_closed";
     case ErrorCode::stale_epoch: return "stale_epoch";
     case ErrorCode::collective_mismatch: return "collective_mismatch";
+    case ErrorCode::interrupted: return "interrupted";
     case ErrorCode::codec_mismatch: return "codec_mismatch";
     case ErrorCode::sequence_gap: return "sequence_gap";
     case ErrorCode::expired: return "expired";

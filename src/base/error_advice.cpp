@@ -8,6 +8,7 @@ std::string_view role_of_ranks(ErrorCode code) {
   switch (code) {
     case ErrorCode::timed_out: return "missing ";
     case ErrorCode::cancelled: return "cancelled by ";
+    case ErrorCode::interrupted: return "by ";
     case ErrorCode::rank_lost: return "lost ";
     case ErrorCode::rank_left: return "left by ";
     case ErrorCode::rank_in_use: return "held by ";
@@ -72,6 +73,7 @@ std::string_view advice_for(ErrorCode code) {
     case ErrorCode::group_closed:
       return "wait with standby for its next epoch, or choose another name";
     case ErrorCode::stale_epoch: return "use the handle of the newest epoch";
+    case ErrorCode::interrupted: return "prepare for what they do; the group itself goes on";
     case ErrorCode::collective_mismatch: return "call the same collectives in the same order";
     case ErrorCode::expired: return "receive sooner, or form the group with a longer expiration";
     case ErrorCode::duplicate_device: return "give each rank a device of its own";

@@ -132,6 +132,9 @@ void check(Checker& checker, const wire::Regroup& body) {
 void check(Checker& checker, const wire::ReportDead& body) {
   checker.text("the reason", body.reason);
 }
+void check(Checker& checker, const wire::Interrupt& body) {
+  checker.text("the reason", body.reason);
+}
 void check(Checker& checker, const wire::DropNameSpace& body) { checker.name_space(body.name); }
 void check(Checker& checker, const wire::CollectiveCall& body) {
   std::uint64_t sum = 0;

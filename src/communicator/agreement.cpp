@@ -22,7 +22,7 @@ constexpr std::size_t told_in_full_max = 64;
 bool is_in_doubt(ErrorCode code) {
   return code != ErrorCode::timed_out && code != ErrorCode::rank_lost &&
          code != ErrorCode::rank_left && code != ErrorCode::collective_mismatch &&
-         code != ErrorCode::cancelled;
+         code != ErrorCode::cancelled && code != ErrorCode::interrupted;
 }
 
 /// How likely a failure is the cause and not a consequence: less so if the rank was told to end, if

@@ -98,6 +98,7 @@ struct Engine::Dispatch {
     groups.collective(context, request);
   }
   void operator()(const wire::CancelRound& request) const { groups.cancel_round(context, request); }
+  void operator()(const wire::Interrupt& request) const { groups.interrupt(context, request); }
   void operator()(const wire::Send& request) const { groups.send(context, request); }
   void operator()(const wire::Receive& request) const { groups.receive(context, request); }
   void operator()(const wire::ExpireData& request) const { groups.expire_data(context, request); }

@@ -26,6 +26,7 @@ enum class EventKind : std::uint16_t {
   epoch_broken = 1,   ///< body: u64 epoch, error (rank_lost)
   rank_left = 2,      ///< body: u64 epoch, error (rank_left)
   session_ended = 3,  ///< body: u64 0, error (session_expired, fenced, or why it was closed)
+  interrupted = 4,    ///< body: u64 epoch, error (interrupted)
 };
 
 }  // namespace muster::wire

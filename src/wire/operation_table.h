@@ -100,6 +100,7 @@ inline constexpr auto operation_table = [] {
       Row<Receive, ReceiveReply>      (51, "receive",        join,      received, later,   frees),
       Row<ExpireData, NumberReply>    (52, "expire_data",    join,      executed, at_once, frees),
       Row<Recover, RecoverReply>      (53, "recover",        join,      received, later,   reads),
+      Row<Interrupt, NumberReply>     (54, "interrupt",      join,      executed, at_once, keeps),
       // What operators ask.
       Row<Status, StatusReply>        (64, "status",         observe,   none,     at_once, reads),
       Row<Sessions, SessionsReply>    (65, "sessions",       observe,   none,     at_once, reads),

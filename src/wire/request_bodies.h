@@ -240,6 +240,17 @@ void fields(auto& codec, Is<CancelRound> auto& m) {
   codec("round", m.round);
 }
 
+struct Interrupt {
+  std::uint64_t epoch = 0;
+  std::uint64_t number = 0;  ///< from 1, this rank's count of interruptions in the epoch
+  std::string_view reason;
+};
+void fields(auto& codec, Is<Interrupt> auto& m) {
+  codec("epoch", m.epoch);
+  codec("number", m.number);
+  codec("reason", m.reason);
+}
+
 struct Send {
   std::uint64_t epoch = 0;
   std::uint32_t destination = 0;

@@ -54,7 +54,9 @@ class Maker {
       case 5:
         if (flag()) return wire::CancelTake{from_1()};
         return wire::CancelRegroup{epoch(), from_1()};
-      case 6: return wire::CancelRound{epoch(), from_1()};
+      case 6:
+        if (flag()) return wire::Interrupt{epoch(), from_1(), value()};
+        return wire::CancelRound{epoch(), from_1()};
       case 7: return wire::Send{epoch(), small(), tag(), sequence(), 0, value()};
       case 8: return wire::Receive{epoch(), small(), tag(), sequence(), codec()};
       case 9: return wire::ExpireData{epoch(), duration()};

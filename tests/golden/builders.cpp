@@ -24,6 +24,7 @@ std::string_view name_of(wire::EventKind kind) {
     case wire::EventKind::epoch_broken: return "epoch_broken";
     case wire::EventKind::rank_left: return "rank_left";
     case wire::EventKind::session_ended: return "session_ended";
+    case wire::EventKind::interrupted: return "interrupted";
   }
   return "";
 }

@@ -124,6 +124,14 @@ std::vector<Sample> error_samples() {
   left.error.code = ErrorCode::rank_left;
   left.error.rank_ranges = {{1, 1}};
 
+  wire::Event interrupted;
+  interrupted.kind = wire::EventKind::interrupted;
+  interrupted.epoch = 7;
+  interrupted.error.code = ErrorCode::interrupted;
+  interrupted.error.round = 12;
+  interrupted.error.rank_ranges = {{2, 2}};
+  interrupted.error.detail = "restores group 'a'";
+
   wire::Event ended;
   ended.kind = wire::EventKind::session_ended;
   ended.error.code = ErrorCode::fenced;
@@ -136,6 +144,7 @@ std::vector<Sample> error_samples() {
       error_sample("error_not_found", "A reply that is an error without fields.", not_found),
       event_sample("event_epoch_broken", "A rank is lost and its epoch with it.", broken),
       event_sample("event_rank_left", "A rank has left its epoch.", left),
+      event_sample("event_interrupted", "A rank has interrupted its group.", interrupted),
       event_sample("event_session_ended", "The session is over.", ended),
   };
 }

@@ -58,6 +58,8 @@ std::vector<Sample> group_request_samples() {
   add("request_collective_scatter", "The root of a scatter gives one object per rank.",
       wire::CollectiveCall{7, 14, wire::Collective::scatter, 1, 2, {"for 0", "", "for 2"}});
   add("request_cancel_round", "Cancels a round for all ranks.", wire::CancelRound{7, 12});
+  add("request_interrupt", "Ends what the others wait for.",
+      wire::Interrupt{7, 1, "restores group 'a'"});
   add("request_send", "Sends the fourth object of a stream.", wire::Send{7, 1, 99, 3, 1, "object"});
   add("request_receive", "Receives the fourth object of a stream.", wire::Receive{7, 0, 99, 3, 1});
   add("request_expire_data", "Drops objects older than a minute.", wire::ExpireData{7, 60s});

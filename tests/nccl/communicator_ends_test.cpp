@@ -160,6 +160,48 @@ TEST_CASE_FIXTURE(Machine,
   CHECK(must_fail(attached.get()).code == ErrorCode::rank_left);
 }
 
+TEST_CASE_FIXTURE(Machine, "a rank that restores one group ends what hangs in another one of its") {
+  Server server = start_server();
+  run_ranks(3, [&](int rank) {
+    auto store = connect(server);
+    std::optional<StatelessProcessGroup> left;
+    std::optional<StatelessProcessGroup> right;
+    if (rank < 2) left = join(store, "left", rank, 2);
+    if (rank > 0) right = join(store, "right", rank - 1, 2);
+    std::optional<Communicator> communicator;
+    Buffer buffer(rank, 1);
+    nccl::Options options = doubled();
+    options.warm_up = true;  // so that what waits for others waits on the device
+    if (right) communicator = must(nccl::create(*right, rank, options));
+    if (rank == 0) return must(left->leave());
+    if (rank == 1) {
+      CHECK(must_fail(left->barrier()).code == ErrorCode::rank_left);
+      must(store.get("it hangs"));
+      must(right->interrupt("it restores group 'left'"));
+      must(left->regroup());
+    } else {
+      must(reduce(*communicator, buffer));
+      must(store.set("it hangs", ""));
+      await([&] { return communicator->error().has_value(); });
+      const Error error = *communicator->error();
+      CHECK(error.code == ErrorCode::interrupted);
+      CHECK(error.rank_ranges == std::vector<RankRange>{{0, 0}});
+      CHECK(error.detail.find("it restores group 'left'") != std::string::npos);
+    }
+    await([&] { return communicator->error().has_value(); });
+    communicator.reset();
+    Result<BarrierResult> met = right->barrier();
+    while (!met && met.error().code == ErrorCode::interrupted) met = right->barrier();
+    must(met);
+    buffer.values();                                           // nothing hangs on the stream
+    communicator = must(nccl::create(*right, rank, options));  // of the same epoch
+    buffer.fill({rank});
+    must(reduce(*communicator, buffer));
+    CHECK(buffer.values()[0] == 3);
+    must(right->barrier());
+  });
+}
+
 TEST_CASE_FIXTURE(Machine,
                   "over another store the watch goes on, if the handle before lives until then") {
   Server server = start_server();

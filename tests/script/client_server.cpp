@@ -157,6 +157,7 @@ std::string event_bytes(Arguments& arguments) {
   wire::Event event;
   const std::string kind = arguments.next("a kind of event");
   if (kind == "rank_left") event.kind = wire::EventKind::rank_left;
+  if (kind == "interrupted") event.kind = wire::EventKind::interrupted;
   if (kind == "session_ended") event.kind = wire::EventKind::session_ended;
   event.error = error_from(arguments);
   event.epoch = event.error.epoch;

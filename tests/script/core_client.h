@@ -51,6 +51,7 @@ struct GroupHandle {
   std::uint64_t next_round = 1;
   std::uint64_t next_attempt = 1;
   std::map<StreamKey, std::uint64_t> next_sequence;
+  std::uint64_t next_interruption = 1;
 };
 
 struct Client {

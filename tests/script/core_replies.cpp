@@ -68,7 +68,7 @@ void tell_list(Line& line, wire::ListReply reply, Client& client) {
 void tell_formed(Line& line, const Asked& asked, const wire::FormedReply& reply, Client& client) {
   const auto known = client.groups.find(asked.group);
   if (known == client.groups.end() || known->second.epoch != reply.epoch) {
-    client.groups.insert_or_assign(asked.group, GroupHandle{reply.epoch, 1, 1, {}});
+    client.groups.insert_or_assign(asked.group, GroupHandle{reply.epoch, 1, 1, {}, 1});
   }
   client.current_group = asked.group;
   line.words += " formed";
@@ -181,6 +181,15 @@ void tell_success(Line& line, const Asked& asked, std::string_view body, Client&
       line.with("number", std::to_string(decoded<wire::NumberReply>(body).number));
       return;
     }
+    case wire::operation<wire::Interrupt>: {
+      const auto round = static_cast<std::uint64_t>(decoded<wire::NumberReply>(body).number);
+      const auto& asked_for = std::get<wire::Interrupt>(asked.owned.request.body);
+      for (auto& [name, handle] : client.groups) {
+        if (handle.epoch == asked_for.epoch) handle.next_round = round + 1;
+      }
+      line.with("round", std::to_string(round));
+      return;
+    }
     case wire::operation<wire::Send>: {
       line.further("sequence", std::to_string(decoded<wire::NumberReply>(body).number));
       return;
@@ -279,6 +288,7 @@ void tell(Line& line, const wire::Event& event, const Processes& processes) {
   std::string kind = "session_ended";
   if (event.kind == wire::EventKind::epoch_broken) kind = "epoch_broken";
   if (event.kind == wire::EventKind::rank_left) kind = "rank_left";
+  if (event.kind == wire::EventKind::interrupted) kind = "interrupted";
   line.words += "event " + kind + " " + std::string(muster::name_of(event.error.code));
   if (event.epoch != 0) line.with("epoch", std::to_string(event.epoch));
   tell(line, event.error, processes);

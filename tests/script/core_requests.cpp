@@ -192,6 +192,16 @@ wire::RequestBody cancel_regroup(Making& making) {
   return wire::CancelRegroup{epoch, making.number("attempt", handle.next_attempt - 1)};
 }
 
+wire::RequestBody interrupt(Making& making) {
+  GroupHandle& handle = making.client.group(making.arguments);
+  wire::Interrupt body;
+  body.epoch = making.epoch(handle);
+  body.reason = making.arguments.next("a reason");
+  body.number = making.number("number", handle.next_interruption);
+  handle.next_interruption = body.number + 1;
+  return body;
+}
+
 wire::RequestBody send(Making& making) {
   GroupHandle& handle = making.client.group(making.arguments);
   wire::Send body;
@@ -290,6 +300,7 @@ const std::map<std::string, Verb, std::less<>>& verbs() {
       {"cancel", {cancel}},
       {"cancel_take", {cancel_take}},
       {"cancel_regroup", {cancel_regroup}},
+      {"interrupt", {interrupt}},
       {"send", {send, patient}},
       {"receive", {receive}},
       {"expire_data", {expire_data}},

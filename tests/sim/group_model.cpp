@@ -84,6 +84,7 @@ std::uint64_t GroupModel::unfinished_rounds_count() const {
     for (const auto& [round, known] : epoch.rounds) {
       if (known.told.size() < epoch.size) ++count;
     }
+    for (const auto& [rank, times] : epoch.interruptions) count += times;
   }
   return count;
 }
@@ -157,6 +158,19 @@ void GroupModel::cancel_begins(const Number& epoch, std::uint64_t round) {
 }
 
 void GroupModel::cancel_regroup_begins(const Number& epoch) { epochs_[epoch].has_cancels = true; }
+
+void GroupModel::interruption_begins(const Place& place) {
+  ++epochs_[place.epoch].interruptions[place.rank];
+}
+
+bool GroupModel::may_be_interrupted(const Number& number, const Error& error) const {
+  const auto found = epochs_.find(number);
+  if (found == epochs_.end() || error.ranks.empty()) return false;
+  const auto& interruptions = found->second.interruptions;
+  return std::all_of(error.ranks.begin(), error.ranks.end(), [&](const RankReport& report) {
+    return interruptions.count(static_cast<std::uint32_t>(report.rank)) != 0;
+  });
+}
 
 bool GroupModel::may_be_cancelled(const Number& epoch, std::uint64_t round) const {
   const auto found = epochs_.find(epoch);

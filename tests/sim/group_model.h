@@ -103,6 +103,9 @@ class GroupModel {
                        const std::string& called) const;
   void cancel_begins(const Number& epoch, std::uint64_t round);
   void cancel_regroup_begins(const Number& epoch);
+  void interruption_begins(const Place& place);
+  /// Whether all whom the error names have interrupted the epoch.
+  bool may_be_interrupted(const Number& epoch, const Error& error) const;
   /// Round 0: a regroup.
   bool may_be_cancelled(const Number& epoch, std::uint64_t round) const;
 
@@ -152,8 +155,9 @@ class GroupModel {
     bool may_be_over = false;
     bool has_regroups = false;
     bool has_deviation = false;
-    bool has_cancels = false;     ///< of regroups
-    std::optional<Instant> left;  ///< the first member
+    bool has_cancels = false;                              ///< of regroups
+    std::map<std::uint32_t, std::uint64_t> interruptions;  ///< how many, by rank
+    std::optional<Instant> left;                           ///< the first member
   };
   struct Attempt {
     std::string value;

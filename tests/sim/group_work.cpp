@@ -36,6 +36,7 @@ void GroupWork::session_ended() {
   if (!state_) return;
   state_.reset();
   ++life_;
+  interruption_in_doubt_ = false;
   needs_regroup_ = false;
   gone_.clear();
 }
@@ -93,6 +94,9 @@ void GroupWork::next() {
     case 7:
     case 8:
     case 9: expire(); break;
+    case 10:
+    case 11:
+    case 12: interrupt(); break;
     default: break;
   }
   const std::uint64_t choice = random().below(10);
@@ -236,6 +240,7 @@ RoundCall GroupWork::round_call(std::uint64_t round) {
 void GroupWork::round() {
   const auto number = state_->begin_round();
   if (!number) {
+    if (interruption_in_doubt_) interrupt();
     learn(number.error());
     return next_soon(1s);
   }
@@ -280,10 +285,31 @@ void GroupWork::cancel_round_perhaps(std::uint64_t round, std::uint64_t call) {
   if (!random().one_in(60)) return;
   process_.later(random().between(Duration(0), 300ms), [this, round, call, life = life_] {
     if (life != life_ || !town().oracle.is_pending(call)) return;
+    if (random().one_in(4)) return interrupt();
     model().cancel_begins(place().epoch, round);
     ask("cancel round " + std::to_string(round), wire::CancelRound{place().epoch.second, round}, 5s,
         round, [](const Reply&, Fate) {});
   });
+}
+
+/// Beside whatever else it does.
+void GroupWork::interrupt() {
+  const auto number = state_->begin_interruption();
+  if (!number) return;
+  model().interruption_begins(place());
+  const wire::Interrupt request{state_->formed().epoch, *number, "it has to think"};
+  cancel_perhaps(
+      ask("interrupt", request, patience(), 0, [this, life = life_](const Reply& reply, Fate fate) {
+        if (life != life_) return;
+        std::uint64_t round = 0;
+        if (reply) {
+          const auto failed = body_of<wire::NumberReply>(*reply).number;
+          round = static_cast<std::uint64_t>(failed);
+        }
+        state_->end_interruption(round, error_of(reply), fate);
+        interruption_in_doubt_ = fate == Fate::in_doubt;
+        if (!reply) learn(reply.error());
+      }));
 }
 
 void GroupWork::send() {

@@ -36,6 +36,7 @@ class GroupWork {
   void round();
   void round_ended(std::uint64_t round, Instant begun, const Reply& reply, protocol::Fate fate);
   void cancel_round_perhaps(std::uint64_t round, std::uint64_t call);
+  void interrupt();
   void send();
   void receive();
   void go();
@@ -70,6 +71,7 @@ class GroupWork {
   std::set<std::uint32_t> gone_;             ///< ranks, as it was told
   bool is_busy_ = false;
   bool needs_regroup_ = false;
+  bool interruption_in_doubt_ = false;
   int failed_regroups_ = 0;
   std::function<void()> leaving_;
 };

@@ -220,7 +220,7 @@ Ask Oracle::ended(std::uint64_t number, const Error* error, client::protocol::Fa
   }
   check_elapsed(ask, *error);
   // A regroup speaks of the ranks of the next epoch.
-  const bool of_next = ask.operation == wire::operation<wire::Regroup> &&
+  const bool of_next = takes_part_in_regroup(ask.operation) &&
                        (error->code == ErrorCode::rank_lost || error->code == ErrorCode::rank_left);
   if (!of_next) check_places(*error, ask.incarnation, ask.client);
   if (!is_allowed(ask, *error)) {

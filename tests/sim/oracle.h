@@ -106,6 +106,7 @@ class Oracle {
   std::uint64_t calls_ended_count = 0;
 
  private:
+  static bool takes_part_in_regroup(wire::Operation operation);
   bool is_allowed(const Ask& ask, const Error& error);
   bool may_time_out(const Ask& ask, const Error& error);
   bool may_be_refused(const Ask& ask, const Error& error) const;

@@ -8,6 +8,11 @@ namespace muster::sim {
 
 using namespace std::chrono_literals;
 
+/// A member that joins takes part in a regroup by that.
+bool Oracle::takes_part_in_regroup(wire::Operation operation) {
+  return operation == wire::operation<wire::Regroup> || operation == wire::operation<wire::Join>;
+}
+
 bool Oracle::is_allowed(const Ask& ask, const Error& error) {
   const Life& life = lives_[ask.client];
   const wire::ServerLimits& limits = terms_.limits;
@@ -47,13 +52,14 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
     case ErrorCode::fenced: return life.was_reported || life.may_be_fenced;
     case ErrorCode::rank_lost: check_loss(ask.client, error); return true;
     case ErrorCode::rank_left:
-      check_left(ask.client, error, ask.operation == wire::operation<wire::Regroup>);
+      check_left(ask.client, error, takes_part_in_regroup(ask.operation));
       return true;
     case ErrorCode::stale_epoch: return error.epoch < ask.epoch || groups.may_be_over(epoch);
     case ErrorCode::collective_mismatch:
       check_callers(ask, error);
       // All ask for the same size, and who joins takes part in whatever regroup there is.
       return ask.operation != wire::operation<wire::Join> && groups.may_mismatch(epoch);
+    case ErrorCode::interrupted: return groups.may_be_interrupted(epoch, error);
     case ErrorCode::expired: return terms_.has_expiration || groups.may_be_expired(epoch);
     case ErrorCode::permission_denied: {
       const bool is_for_supervisors = ask.operation == wire::operation<wire::ReportDead> ||

@@ -54,6 +54,7 @@ void Oracle::check_places(const Error& error, std::uint64_t incarnation, std::ui
     case ErrorCode::rank_lost:
     case ErrorCode::rank_left:
     case ErrorCode::cancelled:
+    case ErrorCode::interrupted:
     case ErrorCode::collective_mismatch: break;
     default: return;
   }

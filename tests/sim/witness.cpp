@@ -362,6 +362,7 @@ void Witness::told(const core::SendEvent& event) {
   const Session* const session = session_on(event.connection);
   if (session == nullptr) return;
   if (event.kind == wire::EventKind::session_ended) return is_over(session->id);
+  if (event.kind == wire::EventKind::interrupted) return;  // the epoch goes on
   const auto found = epochs_.find(decoded->epoch);
   if (found == epochs_.end()) return;
   Epoch& epoch = found->second;

@@ -87,7 +87,8 @@ void Witness::check_error(const Session& session, const Asked& asked,
   const auto epoch = epochs_.find(error->epoch);
   // R7: what was decided while its caller was away stays as it was.
   const bool is_kept = asked.is_repeated && is_in_hand(session, reply.request_id);
-  const bool of_regroup = asked.operation == wire::operation<wire::Regroup>;  // only those since
+  const bool of_regroup = asked.operation == wire::operation<wire::Regroup> ||
+                          asked.operation == wire::operation<wire::Join>;  // only those since
   if (epoch != epochs_.end() && !is_kept && !of_regroup) {
     check_all_lost_are_named(epoch->second, *error);
   }

@@ -57,6 +57,13 @@ auto async_barrier(StatelessProcessGroup& group, Duration timeout, Token&& token
 }
 
 template <class Token>
+auto async_interrupt(StatelessProcessGroup& group, std::string reason, Duration timeout,
+                     Token&& token) {
+  return detail::asio_call<void>(&StatelessProcessGroup::interrupt_async,
+                                 std::forward<Token>(token), &group, std::move(reason), timeout);
+}
+
+template <class Token>
 auto async_members(StatelessProcessGroup& group, Duration timeout, Token&& token) {
   return detail::asio_call<std::vector<MemberInfo>>(&StatelessProcessGroup::members_async,
                                                     std::forward<Token>(token), &group, timeout);

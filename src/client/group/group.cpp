@@ -56,7 +56,9 @@ void Group::end(Error why) {
 /// On the I/O thread.
 void Group::on_event(const wire::Event& event) {
   if (event.kind == wire::EventKind::session_ended) return end(event.error);
-  if (!is_gone_) losses_.lost(event.error);
+  if (is_gone_) return;
+  if (event.kind == wire::EventKind::interrupted) return losses_.interrupted(event.error);
+  losses_.lost(event.error);
 }
 
 }  // namespace muster::client

@@ -66,6 +66,7 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
                                                Duration timeout);
   PreparedCall<std::shared_ptr<Group>> regroup_call(const RegroupOptions& options,
                                                     Duration timeout);
+  PreparedCall<void> interrupt_call(std::string_view reason, Duration timeout);
   PreparedCall<void> leave_call(Duration timeout);
   PreparedCall<RecoveredRound> recover_call(Duration timeout);
 
@@ -90,8 +91,6 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
   PreparedCall<T> call(std::string_view operation, Duration timeout);
   template <class T>
   bool check(PreparedCall<T>& call);
-  template <class T>
-  bool check_rank(PreparedCall<T>& call, const char* what, Rank rank);
   template <class T>
   void refuse_if_ended(PreparedCall<T>& call);
   template <class T, class Decode>

@@ -42,11 +42,11 @@ void Group::refuse_if_ended(PreparedCall<T>& call) {
 }
 
 template <class T>
-bool Group::check_rank(PreparedCall<T>& call, const char* what, Rank rank) {
-  if (rank.number >= 0 && rank.number < world_size()) return true;
+bool check_rank(const Group& group, PreparedCall<T>& call, const char* what, Rank rank) {
+  if (rank.number >= 0 && rank.number < group.world_size()) return true;
   if (!call.refused) {
     call.refused = invalid_argument(std::string(what) + " " + std::to_string(rank.number) +
-                                    ": ranks are 0 to " + std::to_string(world_size() - 1));
+                                    ": ranks are 0 to " + std::to_string(group.world_size() - 1));
   }
   return false;
 }

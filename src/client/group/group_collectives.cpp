@@ -29,7 +29,7 @@ PreparedCall<T> Group::collective(std::string_view operation, wire::CollectiveCa
   if (!made.refused && made.timeout == Duration::zero()) {
     made.refused = invalid_argument("timeout: above zero, others have to come");
   }
-  check_rank(made, "root", Rank(static_cast<int>(body.root)));
+  check_rank(*this, made, "root", Rank(static_cast<int>(body.root)));
   body.epoch = epoch();
   made.body = std::move(body);
   made.decode = std::move(decode);
@@ -37,6 +37,9 @@ PreparedCall<T> Group::collective(std::string_view operation, wire::CollectiveCa
   made.ticket.settle = [self = shared_from_this()](const Outcome& outcome) {
     self->numbers_.with_state(
         [&](protocol::GroupState& state) { state.end_round(error_of(outcome), outcome.fate); });
+    const Error* const error = error_of(outcome);
+    const bool is_interrupted = error != nullptr && error->code == ErrorCode::interrupted;
+    if (is_interrupted && !self->is_gone_) self->losses_.interrupted(*error);
   };
   const auto round =
       numbers_.give(made, [](protocol::GroupState& state) { return state.begin_round(); });

@@ -118,6 +118,30 @@ PreparedCall<std::shared_ptr<Group>> Group::regroup_call(const RegroupOptions& o
   return made;
 }
 
+PreparedCall<void> Group::interrupt_call(std::string_view reason, Duration timeout) {
+  auto made = call<void>("interrupt", timeout);
+  wire::Interrupt body;
+  body.epoch = epoch();
+  body.reason = reason;
+  made.body = body;
+  made.decode = [](const std::string&) { return Result<void>(); };
+  if (!check(made)) return made;
+  made.ticket.settle = [self = shared_from_this()](const Outcome& outcome) {
+    std::uint64_t round = 0;
+    if (outcome.reply) {
+      const auto reply = wire::decode_body<wire::NumberReply>(*outcome.reply);
+      if (reply) round = static_cast<std::uint64_t>(reply->number);
+    }
+    self->numbers_.with_state([&](protocol::GroupState& state) {
+      state.end_interruption(round, error_of(outcome), outcome.fate);
+    });
+  };
+  const auto number =
+      numbers_.give(made, [](protocol::GroupState& state) { return state.begin_interruption(); });
+  if (number) std::get<wire::Interrupt>(made.body).number = *number;
+  return made;
+}
+
 PreparedCall<void> Group::leave_call(Duration timeout) {
   auto made = call<void>("leave", timeout);
   made.body = wire::Leave{epoch()};

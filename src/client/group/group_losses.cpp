@@ -27,6 +27,12 @@ void GroupLosses::lost(Error error) {
                      [hear, told = std::move(told)] { hear(told); });
 }
 
+void GroupLosses::interrupted(Error error) {
+  if (error.round <= interrupted_round_) return;
+  interrupted_round_ = error.round;
+  watches_.tell(named(std::move(error)));
+}
+
 Error GroupLosses::named(Error error) const {
   error.group = identity_.group;
   error.epoch = identity_.epoch;

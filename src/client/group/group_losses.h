@@ -20,7 +20,8 @@ struct GroupIdentity {
   std::string where;
 };
 
-/// Who hears of what ends a group's epoch or this process's part in it, each rank's loss once.
+/// Who hears of what ends or interrupts a group's epoch, or ends this process's part in it; each
+/// rank's loss, and each interruption, once.
 class GroupLosses {
  public:
   GroupLosses(GroupIdentity identity, const GroupOptions& options, const Handlers& handlers);
@@ -29,6 +30,8 @@ class GroupLosses {
 
   /// Ranks were lost or have left. On the I/O thread.
   void lost(Error error);
+  /// The group was interrupted, as an event or the failure of a round tells. On the I/O thread.
+  void interrupted(Error error);
   /// This handle is over.
   void end(Error why) { watches_.tell(named(std::move(why))); }
 
@@ -41,7 +44,8 @@ class GroupLosses {
   const std::function<void(const Error& error)> on_leave_;
   const Handlers& handlers_;
   GroupWatches watches_;
-  std::vector<bool> told_ranks_;  ///< of whose loss was told; the I/O thread's
+  std::vector<bool> told_ranks_;         ///< of whose loss was told; the I/O thread's
+  std::uint64_t interrupted_round_ = 0;  ///< of the last interruption that was told; as above
 };
 
 }  // namespace muster::client

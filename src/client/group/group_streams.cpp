@@ -12,7 +12,7 @@ PreparedCall<void> Group::send_call(Rank destination, std::uint32_t codec, std::
   const auto peer = static_cast<std::uint32_t>(destination.number);
   made.body = wire::Send{epoch(), peer, tag.number, 0, codec, bytes};
   made.decode = decoder<void, wire::Send>(read_nothing);
-  if (!check_rank(made, "destination", destination)) return made;
+  if (!check_rank(*this, made, "destination", destination)) return made;
   if (!check(made)) {
     made.context.stream = numbers_.next_to(destination, tag);
     return made;
@@ -38,7 +38,7 @@ PreparedCall<Delivery> Group::receive_call(Rank source, std::uint32_t codec, Tag
   auto made = call<Delivery>("recv_obj", timeout);
   const auto peer = static_cast<std::uint32_t>(source.number);
   made.body = wire::Receive{epoch(), peer, tag.number, 0, codec};
-  if (!check_rank(made, "source", source)) return made;
+  if (!check_rank(*this, made, "source", source)) return made;
   if (!check(made)) {
     made.context.stream = numbers_.next_from(source, tag);
     return made;

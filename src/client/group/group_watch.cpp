@@ -53,7 +53,8 @@ void GroupWatches::tell(const Error& error) {
   std::vector<std::shared_ptr<Subscription>> told;
   {
     const std::lock_guard lock(mutex_);
-    if (!first_) first_ = error;
+    const bool is_end = error.code != ErrorCode::interrupted;
+    if (!first_ && is_end) first_ = error;
     for (const auto& each : subscriptions_) {
       if (auto subscription = each.lock()) told.push_back(std::move(subscription));
     }

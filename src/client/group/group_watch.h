@@ -34,7 +34,7 @@ class GroupWatches {
  public:
   using Subscription = GroupWatch::Subscription;
 
-  /// Tells it at once what others were told before.
+  /// Tells it at once what others were told before, if that has ended something.
   GroupWatch add(Subscription::Tell tell);
   void tell(const Error& error);
 

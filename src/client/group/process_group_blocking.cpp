@@ -65,6 +65,11 @@ Result<BarrierResult> StatelessProcessGroup::barrier(Duration timeout) {
                                   [&](Group& group) { return group.barrier_call(timeout); });
 }
 
+Result<void> StatelessProcessGroup::interrupt(std::string_view reason, Duration timeout) {
+  return run_group<void>(impl_, "interrupt",
+                         [&](Group& group) { return group.interrupt_call(reason, timeout); });
+}
+
 Result<std::vector<MemberInfo>> StatelessProcessGroup::members(Duration timeout) {
   return run_group<std::vector<MemberInfo>>(
       impl_, "members", [&](Group& group) { return group.members_call(timeout); });

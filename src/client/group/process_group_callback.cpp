@@ -32,6 +32,12 @@ Call StatelessProcessGroup::recv_delivery_async(Rank source, std::uint32_t codec
   });
 }
 
+Call StatelessProcessGroup::interrupt_async(std::string_view reason, Duration timeout,
+                                            Handler<void> handler) {
+  return run_group<void>(impl_, "interrupt", std::move(handler),
+                         [&](Group& group) { return group.interrupt_call(reason, timeout); });
+}
+
 Call StatelessProcessGroup::broadcast_bytes_async(std::string_view bytes, std::uint32_t codec,
                                                   Rank root, Duration timeout,
                                                   Handler<std::string> handler) {

@@ -43,9 +43,14 @@ Result<std::uint64_t> GroupState::begin_round() {
   if (ended_) return *ended_;
   if (round_pending_) return refusal(ErrorCode::busy, "a collective of this handle is pending");
   if (regroup_pending_) return refusal(ErrorCode::busy, "a regroup of this handle is pending");
-  if (round_in_doubt_ || regroup_in_doubt_) {
-    Error error = refusal(ErrorCode::outcome_unknown,
-                          round_in_doubt_ ? "call recover() first" : "call regroup() again first");
+  if (interruption_pending_) {
+    return refusal(ErrorCode::busy, "an interruption by this handle is pending");
+  }
+  if (round_in_doubt_ || regroup_in_doubt_ || interruption_in_doubt_) {
+    Error error =
+        refusal(ErrorCode::outcome_unknown, round_in_doubt_     ? "call recover() first"
+                                            : regroup_in_doubt_ ? "call regroup() again first"
+                                                                : "call interrupt() again first");
     error.epoch = formed_.epoch;
     error.round = next_round_;
     return error;
@@ -63,6 +68,7 @@ void GroupState::end_round(const Error* error, Fate fate) {
   } else if (error == nullptr || (fate == Fate::answered && error->round != 0)) {
     ++next_round_;  // a failure that was decided for all names its round
   }
+  pass_interrupted();
 }
 
 Result<std::uint64_t> GroupState::begin_send(std::uint32_t destination, std::uint64_t tag) {
@@ -145,6 +151,32 @@ void GroupState::end_regroup(const Error* error, Fate fate) {
   ended_ = std::move(over);
 }
 
+Result<std::uint64_t> GroupState::begin_interruption() {
+  if (ended_) return *ended_;
+  if (interruption_pending_) {
+    return refusal(ErrorCode::busy, "an interruption by this handle is pending");
+  }
+  interruption_pending_ = true;
+  return next_interruption_;
+}
+
+void GroupState::end_interruption(std::uint64_t round, const Error* error, Fate fate) {
+  interruption_pending_ = false;
+  interruption_in_doubt_ =
+      is_in_doubt(error, fate) || (interruption_in_doubt_ && fate == Fate::unsent);
+  if (corrects_count(error, fate)) next_interruption_ = error->expected;
+  if (error != nullptr) return;
+  ++next_interruption_;
+  interrupted_round_ = round;
+  pass_interrupted();
+}
+
+/// A collective that has not ended has its number still.
+void GroupState::pass_interrupted() {
+  if (round_pending_ || round_in_doubt_) return;
+  next_round_ = std::max(next_round_, interrupted_round_ + 1);
+}
+
 bool GroupState::in_doubt() const {
   if (round_in_doubt_) return true;
   for (const auto& [peer, stream] : outgoing_) {
@@ -170,6 +202,7 @@ void GroupState::resolve(const wire::Recover& asked, const wire::RecoverReply& a
         answer.state == wire::RoundState::done || answer.state == wire::RoundState::failed;
     if (was_decided) ++next_round_;
     round_in_doubt_ = !was_decided && answer.state != wire::RoundState::not_called;
+    pass_interrupted();
   }
   const std::size_t count = std::min(asked.streams.size(), answer.next_sequences.size());
   for (std::size_t index = 0; index < count; ++index) {

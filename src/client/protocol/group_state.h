@@ -30,7 +30,7 @@ class GroupState {
 
   /// The number of the next collective.
   /// errors  busy (one is pending), outcome_unknown (one is in doubt: `recover` first; or a
-  ///         regroup is: call it again first), or why the epoch is over
+  ///         regroup or an interruption is: call it again first), or why the epoch is over
   Result<std::uint64_t> begin_round();
   void end_round(const Error* error, Fate fate);
 
@@ -55,6 +55,13 @@ class GroupState {
   /// left. An attempt in doubt keeps its number: the next call asks for its outcome.
   Result<std::uint64_t> begin_regroup();
   void end_regroup(const Error* error, Fate fate);
+
+  /// The number of the next interruption. One in doubt keeps its number: the next call asks for its
+  /// outcome.
+  /// errors  busy (one is pending), or why the epoch is over
+  Result<std::uint64_t> begin_interruption();
+  /// `round`: that has failed, if it has succeeded. This rank's next collective comes behind it.
+  void end_interruption(std::uint64_t round, const Error* error, Fate fate);
 
   /// What `recover` has to ask, and what its answer means.
   wire::Recover doubts() const;
@@ -84,6 +91,8 @@ class GroupState {
     std::uint64_t next = 0;
     bool pending = false;
   };
+  void pass_interrupted();
+
   using Peer = std::pair<std::uint32_t, std::uint64_t>;  // rank, tag
 
   wire::FormedReply formed_;
@@ -93,6 +102,10 @@ class GroupState {
   std::uint64_t next_attempt_ = 1;
   bool regroup_pending_ = false;
   bool regroup_in_doubt_ = false;
+  std::uint64_t next_interruption_ = 1;
+  bool interruption_pending_ = false;
+  bool interruption_in_doubt_ = false;
+  std::uint64_t interrupted_round_ = 0;  // the last one
   std::map<Peer, Outgoing> outgoing_;
   std::map<Peer, Incoming> incoming_;
   std::uint64_t objects_sent_ = 0;

@@ -118,6 +118,7 @@ Result<void> Protocol::read_event(const wire::Frame& frame, Instant now) {
   connection_.prove();
   switch (event->kind) {
     case wire::EventKind::epoch_broken:
+    case wire::EventKind::interrupted:
     case wire::EventKind::rank_left: effects_.add(Notify{*std::move(event)}); break;
     case wire::EventKind::session_ended: {
       Error& why = event->error;

@@ -1,5 +1,11 @@
 #include "core/groups/epoch.h"
 
+#include <string>
+#include <utility>
+
+#include "core/session/failure.h"
+#include "core/session/reply.h"
+
 namespace muster::core {
 namespace {
 
@@ -78,6 +84,39 @@ void Epoch::leave(Member& member) {
   if (!roster.broken()) tell_of_one_more(roster.left.size());
 }
 
+void Epoch::interrupt(const RequestContext& context, Member& member,
+                      const wire::Interrupt& request) {
+  if (request.number == member.interruptions && request.number != 0) {  // its answer did not come
+    const auto round = static_cast<std::int64_t>(member.interrupted_round);
+    return services.answer(context, answer_of(wire::NumberReply{round}));
+  }
+  if (request.number != member.interruptions + 1) {
+    Error gap = roster.error(ErrorCode::sequence_gap, "interruptions are called in their order");
+    gap.expected = member.interruptions + 1;
+    gap.actual = request.number;
+    return services.fail(context, std::move(gap));
+  }
+  if (roster.broken()) return services.answer(context, answer_of_failure(loss(), {}));
+  const std::uint32_t reason_bytes_max = services.options().limits.key_bytes_max;
+  if (request.reason.size() > reason_bytes_max) {
+    return services.fail(context, too_large("the reason", request.reason.size(), "bytes",
+                                            reason_bytes_max, "key_bytes_max"));
+  }
+  Error why = roster.error(ErrorCode::interrupted, std::string(request.reason));
+  roster.blame(why, member);
+  const std::uint64_t round = rounds.interrupt(context, member, why);
+  if (round == 0) return;
+  member.interruptions = request.number;
+  member.interrupted_round = round;
+  member.interruption = make_failure(account.quota, why);
+  services.answer(context, answer_of(wire::NumberReply{static_cast<std::int64_t>(round)}));
+  streams.ends.interrupted(member);
+  if (interruption_.epoch == roster.epoch && interruption_.error.round == round) return;  // known
+  interruption_ = {wire::EventKind::interrupted, roster.epoch, std::move(why)};
+  interruption_.error.round = round;
+  tell_all(interruption_);
+}
+
 void Epoch::close() {
   const Failure over = make_failure(
       account.quota, roster.error(ErrorCode::stale_epoch, "the group has formed anew"));
@@ -99,6 +138,10 @@ void Epoch::tell_who_is_gone() {
   event.epoch = roster.epoch;
   event.kind = roster.broken() ? wire::EventKind::epoch_broken : wire::EventKind::rank_left;
   event.error = roster.broken() ? roster.loss_error() : roster.leave_error();
+  tell_all(event);
+}
+
+void Epoch::tell_all(const wire::Event& event) {
   auto body = std::make_shared<std::string>();
   wire::append_event(*body, event);
   const std::shared_ptr<const std::string> shared = std::move(body);
@@ -110,6 +153,13 @@ void Epoch::tell_who_is_gone() {
 void Epoch::tell_again(const Member& member) {
   wire::Event event;
   event.epoch = roster.epoch;
+  const auto tell = [&](const wire::Event& each) {
+    auto body = std::make_shared<std::string>();
+    wire::append_event(*body, each);
+    services.effects().send_event(*member.session, each.kind, std::move(body));
+  };
+  const bool goes_on = member.live() && !roster.broken();
+  if (goes_on && interruption_.epoch == roster.epoch) tell(interruption_);
   if (member.standing == Standing::fenced) {
     event.error = *wire::decode_error(static_cast<std::uint16_t>(roster.fenced.code),
                                       roster.fenced.body->view());
@@ -121,9 +171,7 @@ void Epoch::tell_again(const Member& member) {
   } else {
     return;
   }
-  auto body = std::make_shared<std::string>();
-  wire::append_event(*body, event);
-  services.effects().send_event(*member.session, event.kind, std::move(body));
+  tell(event);
 }
 
 /// One at least; those that are left have their turn when the timer fires again, at once.

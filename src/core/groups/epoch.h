@@ -35,6 +35,8 @@ struct Epoch {
   void lose(Member& member, LossCause cause);
   /// A live member leaves.
   void leave(Member& member);
+  /// A live member ends what the others wait for, in rounds and of its objects. The epoch goes on.
+  void interrupt(const RequestContext& context, Member& member, const wire::Interrupt& request);
   /// Nothing more can come of it: who waits gets stale_epoch, or is told that it was fenced.
   void close();
 
@@ -61,7 +63,9 @@ struct Epoch {
 
  private:
   void tell_of_one_more(std::size_t count);
+  void tell_all(const wire::Event& event);
 
+  wire::Event interruption_;  // the last one; of epoch 0: there was none
   Tallied tallied_;
 };
 

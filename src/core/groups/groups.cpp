@@ -223,6 +223,11 @@ void Groups::cancel_round(const RequestContext& context, const wire::CancelRound
   if (caller) caller.epoch->rounds.cancel(context, *caller.member, request.round);
 }
 
+void Groups::interrupt(const RequestContext& context, const wire::Interrupt& request) {
+  const Caller caller = live_member(context, request.epoch);
+  if (caller) caller.epoch->interrupt(context, *caller.member, request);
+}
+
 void Groups::send(const RequestContext& context, const wire::Send& request) {
   const Caller caller = unbroken_member(context, request.epoch);
   if (caller) caller.epoch->streams.send(context, *caller.member, request);

@@ -31,6 +31,7 @@ class Groups {
   void members(const RequestContext& context, const wire::Members& request);
   void collective(const RequestContext& context, const wire::CollectiveCall& request);
   void cancel_round(const RequestContext& context, const wire::CancelRound& request);
+  void interrupt(const RequestContext& context, const wire::Interrupt& request);
   void send(const RequestContext& context, const wire::Send& request);
   void receive(const RequestContext& context, const wire::Receive& request);
   void expire_data(const RequestContext& context, const wire::ExpireData& request);

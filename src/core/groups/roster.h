@@ -33,6 +33,14 @@ enum class Standing : std::uint8_t {
   moved,   ///< it is a member of the next epoch
 };
 
+/// An error that many are told of: encoded once.
+struct Failure {
+  ErrorCode code = ErrorCode::internal;
+  Payload body;  ///< null: none
+
+  explicit operator bool() const { return body != nullptr; }
+};
+
 /// A session's part in an epoch. Stays until the epoch goes, for the errors that name it.
 struct Member {
   Member(Roster& its_roster, std::uint32_t its_rank, Session& its_session);
@@ -41,6 +49,10 @@ struct Member {
   Member& operator=(const Member&) = delete;
 
   bool live() const { return standing == Standing::live; }
+  /// Whether it has interrupted the round, or a later one, in place of calling it.
+  bool has_passed(std::uint64_t round) const {
+    return round >= passed_from && round <= interrupted_round;
+  }
   /// The session has nothing to do with this epoch any more.
   void unlink();
 
@@ -55,6 +67,10 @@ struct Member {
   LossCause cause = LossCause::none;     ///< of its loss
   std::uint64_t next_round = 1;          ///< number of its next collective
   std::uint64_t acknowledged_round = 0;  ///< it has the outcomes up to this one
+  std::uint64_t interruptions = 0;       ///< how often it has interrupted the epoch
+  std::uint64_t interrupted_round = 0;   ///< that its last interruption has failed
+  std::uint64_t passed_from = 0;         ///< the first round that it has passed by that
+  Failure interruption;                  ///< the last one
   std::uint64_t next_attempt = 1;        ///< number of its next regroup
   std::uint64_t join_attempts = 0;       ///< those of them that were joins: clients do not count
   std::optional<std::uint32_t> previous_rank;  ///< in the epoch that has regrouped into this one
@@ -64,14 +80,7 @@ struct Member {
   std::uint64_t incoming_objects_count = 0;    ///< of them, while it may receive them
   Chain<StreamWait> awaiting;                  ///< receivers that wait for its objects
   std::uint32_t streams_ended = 0;             ///< as which of those who left; 0: with all others
-};
-
-/// An error that many are told of: encoded once.
-struct Failure {
-  ErrorCode code = ErrorCode::internal;
-  Payload body;  ///< null: none
-
-  explicit operator bool() const { return body != nullptr; }
+  std::uint32_t streams_interrupted = 0;       ///< in the same order; 0: they were not
 };
 
 Failure make_failure(Quota& quota, const Error& error);

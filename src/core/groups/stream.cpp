@@ -45,7 +45,9 @@ StreamWait::StreamWait(Stream& its_stream, Parked& its_parked, std::uint32_t its
     : Wait(its_parked), stream(its_stream), codec(its_codec) {
   stream.waiting = this;
   stream.streams.waits_.append(link);
-  stream.streams.roster_.members[stream.key.source].awaiting.append(of_source);
+  Member& source = stream.streams.roster_.members[stream.key.source];
+  source.awaiting.append(of_source);
+  interruptions_before = source.interruptions;
 }
 
 StreamWait::~StreamWait() {
@@ -119,7 +121,9 @@ void Streams::send(const RequestContext& context, Member& source, const wire::Se
   source.sent.append(object->of_source);
   shelf_.let_age(*object);
   services_.answer(context, answer_of(wire::NumberReply{static_cast<std::int64_t>(next)}));
-  if (stream.waiting != nullptr) deliver(stream, *stream.waiting);
+  if (stream.waiting == nullptr) return;
+  if (ends.has_ended(*stream.waiting)) return ends.tell(*stream.waiting);
+  deliver(stream, *stream.waiting);
 }
 
 void Streams::receive(const RequestContext& context, Member& destination,

@@ -30,6 +30,7 @@ struct StreamWait final : Wait {
 
   Stream& stream;
   std::uint32_t codec;
+  std::uint64_t interruptions_before;      ///< by the source
   ChainLink<StreamWait> link{*this};       ///< among all of the epoch
   ChainLink<StreamWait> of_source{*this};  ///< among those that wait for its objects
 };

@@ -18,9 +18,16 @@ std::size_t StreamKeyHash::operator()(const StreamKey& key) const {
 
 void StreamEnds::member_left(Member& member) {
   if (closed_) return;
-  member.streams_ended = ++left_count_;
+  member.streams_ended = ++ended_count_;
   drop_objects_to(member);
   if (member.incoming.empty() && member.awaiting.empty()) return;
+  gone_.push_back(&member);
+  put_off();
+}
+
+void StreamEnds::interrupted(Member& member) {
+  if (closed_ || member.awaiting.empty()) return;
+  member.streams_interrupted = ++ended_count_;
   gone_.push_back(&member);
   put_off();
 }
@@ -70,9 +77,13 @@ bool StreamEnds::do_one() {
 }
 
 bool StreamEnds::do_one_for(Member& gone) {
-  if (!gone.incoming.empty()) {
+  const bool any_waits = !gone.awaiting.empty();
+  if (gone.live()) {  // it has interrupted: who waited before comes first
+    if (!any_waits || !is_interrupted(gone.awaiting.first())) return false;
+    tell(gone.awaiting.first());
+  } else if (!gone.incoming.empty()) {
     drop_one_of(gone.incoming.first());
-  } else if (!gone.awaiting.empty()) {
+  } else if (any_waits) {
     tell(gone.awaiting.first());
   } else {
     return false;
@@ -89,13 +100,23 @@ void StreamEnds::drop_one_of(Stream& stream) {
 
 bool StreamEnds::has_ended(const StreamWait& wait) const {
   const StreamKey& key = wait.stream.key;
-  return closed_ || !roster_.members[key.source].live() || !roster_.members[key.destination].live();
+  return closed_ || !roster_.members[key.source].live() ||
+         !roster_.members[key.destination].live() || is_interrupted(wait);
+}
+
+bool StreamEnds::is_interrupted(const StreamWait& wait) const {
+  return roster_.members[wait.stream.key.source].interruptions != wait.interruptions_before;
 }
 
 /// As was decided first, whatever has become of source and receiver since.
 void StreamEnds::tell(StreamWait& wait) {
   const Member& source = roster_.members[wait.stream.key.source];
   const Member& receiver = roster_.members[wait.stream.key.destination];
+  const std::uint32_t left = receiver.streams_ended;
+  if (is_interrupted(wait) && (left == 0 || left > source.streams_interrupted)) {
+    const Duration elapsed = services_.now() - wait.parked.received;
+    return services_.answer(wait.parked, answer_of_failure(source.interruption, elapsed));
+  }
   if (const Member* const gone = first_to_leave(source, receiver)) {
     return services_.fail(wait.parked, roster_.leave_error(*gone));
   }

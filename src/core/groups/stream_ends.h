@@ -29,7 +29,8 @@ using StreamsByKey = std::unordered_map<StreamKey, Stream, StreamKeyHash>;
 
 /// How the streams of an epoch end: the destination has gone, or the epoch is broken or over. Then
 /// their objects are dropped, and the receiver gets nothing any more, nor does one whose source has
-/// gone. That is so at once; the objects go and the receivers are told as events have time for it.
+/// gone; one whose source has interrupted the group may ask again. That is so at once; the objects
+/// go and the receivers are told as events have time for it.
 class StreamEnds final : public Backlog::Job {
  public:
   StreamEnds(EngineServices& services, Roster& roster, Shelf& shelf, StreamsByKey& streams,
@@ -38,6 +39,8 @@ class StreamEnds final : public Backlog::Job {
 
   /// What it has sent stays receivable; what was sent to it goes.
   void member_left(Member& member);
+  /// Whoever waits for its objects gets its `interruption`. Its count has grown already.
+  void interrupted(Member& member);
   /// Nothing is delivered any more: objects go, receivers get `failure`; where it is stale_epoch,
   /// fenced ones get their own.
   void close(const Failure& failure);
@@ -54,6 +57,7 @@ class StreamEnds final : public Backlog::Job {
 
  private:
   static const Member* first_to_leave(const Member& source, const Member& receiver);
+  bool is_interrupted(const StreamWait& wait) const;
   void drop_objects_to(Member& member);
   void put_off();
   bool do_one();
@@ -67,7 +71,7 @@ class StreamEnds final : public Backlog::Job {
   Chain<StreamWait>& waits_;
   Failure closed_;             ///< none: they are open
   std::vector<Member*> gone_;  ///< with streams to them, or receivers that wait for their objects
-  std::uint32_t left_count_ = 0;
+  std::uint32_t ended_count_ = 0;
   std::uint64_t dropped_count_ = 0;
 };
 

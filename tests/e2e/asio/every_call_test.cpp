@@ -117,6 +117,7 @@ awaitable<void> be_rank(AsioHost& host, const Server& server, int rank) {
   CHECK(must(co_await async_members(group, 20s, use_awaitable)).size() == 2);
   CHECK(must(co_await async_expire_data(group, Duration(0), 20s, use_awaitable)) == 0);
   CHECK(must(co_await async_recover(group, 20s, use_awaitable)).round == 0);
+  must(co_await async_interrupt(group, "a test says so", 20s, use_awaitable));
   auto next = must(co_await async_regroup(group, {}, 20s, use_awaitable));
   CHECK(must(co_await async_barrier(next, 20s, use_awaitable)).unconfirmed.empty());
   must(co_await async_leave(next, 20s, use_awaitable));

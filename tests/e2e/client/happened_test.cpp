@@ -132,6 +132,9 @@ Calls changes_of_groups() {
       {"expire_data", begun_by<std::uint64_t>([](Subject& on, Handler<std::uint64_t> handler) {
          return on.group.expire_data_async({}, on.timeout, std::move(handler));
        })},
+      {"interrupt", begun_by<void>([](Subject& on, Handler<void> handler) {
+         return on.group.interrupt_async("a test says so", on.timeout, std::move(handler));
+       })},
       {"regroup", begun_by<Group>([](Subject& on, Handler<Group> handler) {
          return on.group.regroup_async({}, on.timeout, std::move(handler));
        })},

@@ -90,6 +90,8 @@ const Row rows[] = {
      "; use the handle of the newest epoch"},
     {ErrorCode::collective_mismatch, "barrier", "",
      "; call the same collectives in the same order"},
+    {ErrorCode::interrupted, "barrier", "restores group 'a'",
+     "; prepare for what they do; the group itself goes on"},
     {ErrorCode::codec_mismatch, "recv_obj", "", "; use the same codec on both sides"},
     {ErrorCode::sequence_gap, "recv_obj", "",
      "; use one handle per group and rank; leave and join anew"},

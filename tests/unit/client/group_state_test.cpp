@@ -32,6 +32,45 @@ void end_round(GroupState& state, ErrorCode code, std::uint64_t round, Fate fate
   state.end_round(&error, fate);
 }
 
+TEST_CASE("the next collective comes behind the round that an interruption has failed") {
+  GroupState state = made();
+  CHECK(next_round(state) == 1);
+  CHECK(*state.begin_interruption() == 1);
+  CHECK(state.begin_interruption().error().code == ErrorCode::busy);
+  CHECK(state.begin_round().error().code == ErrorCode::busy);
+  state.end_interruption(4, nullptr, Fate::answered);
+  CHECK(next_round(state) == 5);
+
+  // Its own call has begun before: it keeps its number until it has ended, whatever ends first.
+  CHECK(*state.begin_round() == 6);
+  CHECK(*state.begin_interruption() == 2);
+  state.end_interruption(6, nullptr, Fate::answered);
+  const Error interrupted = error_of(ErrorCode::interrupted, 6);
+  state.end_round(&interrupted, Fate::answered);
+  CHECK(next_round(state) == 7);
+  CHECK(*state.begin_round() == 8);
+  CHECK(*state.begin_interruption() == 3);
+  const Error later = error_of(ErrorCode::interrupted, 8);
+  state.end_round(&later, Fate::answered);
+  state.end_interruption(8, nullptr, Fate::answered);
+  CHECK(next_round(state) == 9);
+}
+
+TEST_CASE("what became of an interruption in doubt is asked with its own number") {
+  GroupState state = made();
+  CHECK(*state.begin_interruption() == 1);
+  const Error unknown = error_of(ErrorCode::outcome_unknown);
+  state.end_interruption(0, &unknown, Fate::in_doubt);
+  CHECK(state.begin_round().error().code == ErrorCode::outcome_unknown);
+  CHECK(*state.begin_interruption() == 1);
+  state.end_interruption(0, &unknown, Fate::unsent);  // which tells nothing of the first
+  CHECK(state.begin_round().error().code == ErrorCode::outcome_unknown);
+  CHECK(*state.begin_interruption() == 1);
+  state.end_interruption(2, nullptr, Fate::answered);
+  CHECK(next_round(state) == 3);
+  CHECK(*state.begin_interruption() == 2);
+}
+
 TEST_CASE("a failure that was decided for all counts, one that was refused does not") {
   GroupState state = made();
   end_round(state, ErrorCode::timed_out, 1, Fate::answered);

@@ -46,7 +46,7 @@ TEST_CASE("an observer is denied all that changes groups, and nothing else") {
   CHECK(denied == std::vector<std::string_view>{"join", "leave", "regroup", "report_dead",
                                                 "cancel_regroup", "collective", "cancel_round",
                                                 "send", "receive", "expire_data", "recover",
-                                                "drop_namespace"});
+                                                "interrupt", "drop_namespace"});
 }
 
 TEST_CASE("of all roles only a supervisor may declare a process dead, or drop a namespace") {

@@ -9,6 +9,7 @@ RoundCall call_of(const wire::CollectiveCall& request) {
 }
 
 std::string text_of(const RoundCall& call) {
+  if (call.collective == wire::Collective{}) return "interrupt";  // before anybody called it
   std::string text(wire::name_of(call.collective));
   const bool rooted = call.collective != wire::Collective::barrier &&
                       call.collective != wire::Collective::all_gather;

@@ -1,5 +1,6 @@
 #include "core/groups/rounds/rounds.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/session/failure.h"
@@ -7,8 +8,8 @@
 
 // Life of a round: the first rank calls it (open) -> it is decided, once: done when all have come
 // (barrier, all_gather, gather) or the source has (broadcast, scatter); failed at the earliest
-// deadline, when calls differ, when one cancels or leaves -> ranks that come late get the
-// recorded outcome -> every live member has acknowledged its outcome: freed. When the epoch
+// deadline, when calls differ, when one cancels, interrupts or leaves -> ranks that come late get
+// the recorded outcome -> every live member has acknowledged its outcome: freed. When the epoch
 // breaks, an open round goes at once: every later call gets the same failure from the epoch.
 //
 // A member calls round n when round n - 1 is decided, so only the last round can be open. One
@@ -209,6 +210,26 @@ void Rounds::cancel(const RequestContext& context, const Member& member, std::ui
     decide_failed(std::move(error));
   }
   services_.answer(context, answer_of(wire::EmptyReply{}));
+}
+
+std::uint64_t Rounds::interrupt(const RequestContext& context, Member& member, const Error& why) {
+  const std::uint64_t before = member.next_round;
+  // One by others that this rank has yet to be told of stands for both.
+  if (interrupted_ < before) {
+    if (undecided() == nullptr) {
+      const std::uint64_t number = open_.empty() ? before : open_.back()->number + 1;
+      auto made = make_round(context, number, RoundCall{wire::Collective{}});
+      if (made == nullptr) return 0;
+      open_.push_back(std::move(made));
+    }
+    interrupted_ = open_.back()->number;
+    decide_failed(why);
+  }
+  if (before != member.interrupted_round + 1 || member.passed_from == 0)
+    member.passed_from = before;
+  // Those that it passes stay until it acknowledges a later one: its call may be on its way.
+  member.next_round = std::max(before, interrupted_ + 1);
+  return interrupted_;
 }
 
 void Rounds::recover(const RequestContext& context, Member& member, std::uint64_t number,

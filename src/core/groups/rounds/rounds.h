@@ -29,6 +29,11 @@ class Rounds {
   bool call(const RequestContext& context, Member& member, const wire::CollectiveCall& request,
             const Error* conflict);
   void cancel(const RequestContext& context, const Member& member, std::uint64_t number);
+  /// Fails the round that somebody waits in, or the next one, which nobody has called. `member` is
+  /// past it then, whether it had called it or not.
+  ///
+  /// returns  its number; 0: the request was refused
+  std::uint64_t interrupt(const RequestContext& context, Member& member, const Error& why);
   void recover(const RequestContext& context, Member& member, std::uint64_t number,
                std::vector<std::uint64_t> next_sequences);
   void timed_out(RoundWait& wait);
@@ -90,6 +95,7 @@ class Rounds {
   RoundAnswers answers_;
   base::Fifo<std::unique_ptr<Round>> open_;  // consecutive numbers: freed from the front
   LastFailure last_failure_;
+  std::uint64_t interrupted_ = 0;  // the last round that was
 };
 
 }  // namespace muster::core
