@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -130,6 +131,15 @@ class Collective {
 
 }  // namespace
 
+namespace {
+
+bool checks_pointers() {
+  const char* const value = std::getenv("NCCL_CHECK_POINTERS");
+  return value != nullptr && std::atoi(value) != 0;
+}
+
+}  // namespace
+
 int refusal_of_arguments(const Communicator& own, const Operation& operation) {
   const auto refuse = [](const char* what) {
     set_last_error(std::string("invalid argument: ") + what);
@@ -145,6 +155,9 @@ int refusal_of_arguments(const Communicator& own, const Operation& operation) {
   const bool writes = operation.kind != Kind::send && (operation.kind != Kind::reduce || is_root);
   if (operation.count > 0 && reads && operation.from == nullptr) return refuse("sendbuff");
   if (operation.count > 0 && writes && operation.to == nullptr) return refuse("recvbuff");
+  if (!checks_pointers()) return success;
+  if (operation.count > 0 && reads && !is_device_memory(operation.from)) return refuse("sendbuff");
+  if (operation.count > 0 && writes && !is_device_memory(operation.to)) return refuse("recvbuff");
   return success;
 }
 

@@ -17,6 +17,8 @@ struct Driver {
   int (*get_uuid)(unsigned char* uuid, int device) = nullptr;
   int (*get_error_string)(int result, const char** text) = nullptr;
   int (*launch_host_function)(void* stream, void (*function)(void*), void* argument) = nullptr;
+  int (*get_pointer_attribute)(void* data, int attribute, unsigned long long) = nullptr;
+  int (*is_capturing)(void* stream, int* status) = nullptr;
   std::string error;
 };
 
@@ -44,6 +46,8 @@ Driver load_driver() {
   find(driver.get_uuid, "cuDeviceGetUuid_v2");
   find(driver.get_error_string, "cuGetErrorString");
   find(driver.launch_host_function, "cuLaunchHostFunc");
+  find(driver.get_pointer_attribute, "cuPointerGetAttribute");
+  find(driver.is_capturing, "cuStreamIsCapturing");
   return driver;
 }
 
@@ -74,6 +78,18 @@ OwnDevice own_device() {
   if (own.context != nullptr && !succeeded(cuda.get_device(&own.device))) return own;
   succeeded(cuda.get_uuid(own.uuid.data(), own.device));
   return own;
+}
+
+bool is_device_memory(const void* memory) {
+  constexpr int device_ordinal = 9;
+  int device = 0;
+  const auto address = reinterpret_cast<unsigned long long>(memory);
+  return driver().get_pointer_attribute(&device, device_ordinal, address) == 0;
+}
+
+bool is_captured(void* stream) {
+  int status = 0;
+  return driver().is_capturing(stream, &status) == 0 && status != 0;
 }
 
 int launch_host_function(const OwnDevice& own, void* stream, void (*function)(void*),

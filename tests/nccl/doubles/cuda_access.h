@@ -17,6 +17,12 @@ struct OwnDevice {
 };
 OwnDevice own_device();
 
+/// Whether this is memory of a device.
+bool is_device_memory(const void* memory);
+
+/// Whether what is put on the stream goes into a graph.
+bool is_captured(void* stream);
+
 /// Puts a function of the host into a stream of that device; gives the driver's result.
 int launch_host_function(const OwnDevice& own, void* stream, void (*function)(void*),
                          void* argument);

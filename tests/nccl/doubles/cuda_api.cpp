@@ -187,6 +187,18 @@ DOUBLE_EXPORT int cuMemAlloc_v2(DevicePointer* pointer, std::size_t size_bytes) 
   });
 }
 
+// Of memory that is none of a device's it knows nothing.
+DOUBLE_EXPORT int cuPointerGetAttribute(void* data, int attribute, DevicePointer pointer) {
+  if (const int result = state().refusal("cuPointerGetAttribute")) return result;
+  constexpr int device_ordinal = 9;
+  if (data == nullptr || attribute != device_ordinal) return invalid_value;
+  const std::lock_guard lock(state().mutex);
+  const auto device = state().device_of(pointer);
+  if (!device) return invalid_value;
+  *static_cast<int*>(data) = *device;
+  return success;
+}
+
 // As a device's does, it waits for what the device still has to do.
 DOUBLE_EXPORT int cuMemFree_v2(DevicePointer pointer) {
   return with_context("cuMemFree_v2", [&](const Context& context) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <sstream>
 #include <utility>
 
@@ -105,6 +106,11 @@ bool State::is_device_memory(std::uintptr_t first, std::size_t size_bytes) const
   return offset <= allocation.size_bytes && size_bytes <= allocation.size_bytes - offset;
 }
 
+std::optional<int> State::device_of(std::uintptr_t address) const {
+  if (!is_device_memory(address, 1)) return std::nullopt;
+  return std::prev(allocations.upper_bound(address))->second.device;
+}
+
 std::size_t State::allocated_bytes(int device) const {
   std::size_t sum = 0;
   for (const auto& [base, allocation] : allocations) {
@@ -134,7 +140,7 @@ Found find_stream(void* handle) {
     const std::lock_guard lock(state().mutex);
     auto& stream = current.context->null_stream;
     if (stream == nullptr) stream = Stream::start();
-    return {{stream, current.context}, success};
+    return {{stream, current.context, true, nullptr}, success};
   }
   const std::lock_guard lock(state().mutex);
   const auto found = state().streams.find(handle);
@@ -144,6 +150,10 @@ Found find_stream(void* handle) {
 
 std::uint64_t enqueue(const StreamEntry& entry, Stream::Work work) {
   const std::lock_guard lock(state().mutex);  // what is enqueued before what is one order for all
+  if (entry.capture != nullptr) {
+    entry.capture->pieces.push_back(std::move(work));
+    return 0;
+  }
   std::vector<std::pair<std::shared_ptr<Stream>, std::uint64_t>> earlier;
   const auto wait_for_all_of = [&](const std::shared_ptr<Stream>& stream) {
     const std::uint64_t last = stream->last_number();

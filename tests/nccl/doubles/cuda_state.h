@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,10 @@ enum Result : int {
   invalid_device = 101,
   invalid_context = 201,
   invalid_handle = 400,
+  illegal_state = 401,
   not_ready = 600,
   context_is_destroyed = 709,
+  capture_unsupported = 900,
 };
 
 using Uuid = std::array<unsigned char, 16>;
@@ -38,10 +41,16 @@ struct Context {
   std::shared_ptr<Stream> null_stream;
 };
 
+/// What was captured, one piece after the other.
+struct Graph {
+  std::vector<Stream::Work> pieces;
+};
+
 struct StreamEntry {
   std::shared_ptr<Stream> stream;
   Context* context = nullptr;
-  bool is_blocking = true;  ///< waits for the null stream, and that for it
+  bool is_blocking = true;         ///< waits for the null stream, and that for it
+  std::shared_ptr<Graph> capture;  ///< into which its work goes; null: nothing is captured
 };
 
 struct Event {
@@ -71,6 +80,7 @@ struct State {
   std::map<void*, StreamEntry> streams;
   std::map<void*, std::shared_ptr<Event>> events;
   std::map<std::uintptr_t, Allocation> allocations;
+  std::map<void*, std::shared_ptr<Graph>> graphs;  ///< also those that can be launched
 
   void configure_from_environment();
   void set_devices(int count);
@@ -79,6 +89,8 @@ struct State {
   bool knows(const Context* context) const;
   /// Whether these bytes lie within one allocation.
   bool is_device_memory(std::uintptr_t first, std::size_t size_bytes) const;
+  /// Of the allocation that has this byte.
+  std::optional<int> device_of(std::uintptr_t address) const;
   std::size_t allocated_bytes(int device) const;
 };
 State& state();
@@ -101,7 +113,8 @@ struct Found {
 Found find_stream(void* handle);
 
 /// Enqueues as CUDA's legacy default stream demands: its work waits for what the other streams
-/// had, and theirs for its own, but for streams that are non-blocking. Gives the work's number.
+/// had, and theirs for its own, but for streams that are non-blocking. Gives the work's number; 0
+/// where it is captured.
 std::uint64_t enqueue(const StreamEntry& entry, Stream::Work work);
 
 /// Waits for all that the streams of a context have.

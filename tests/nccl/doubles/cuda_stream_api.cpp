@@ -47,9 +47,12 @@ constexpr Text texts[] = {
     {101, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
     {201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
     {400, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+    {401, "CUDA_ERROR_ILLEGAL_STATE", "the operation cannot be performed in the present state"},
     {600, "CUDA_ERROR_NOT_READY", "device not ready"},
     {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
     {709, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "context is destroyed"},
+    {900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+     "operation not permitted when stream is capturing"},
     {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver"},
     {999, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
@@ -75,7 +78,7 @@ DOUBLE_EXPORT int cuStreamCreate(void** handle, unsigned flags) {
   auto stream = Stream::start();
   *handle = stream.get();
   const std::lock_guard lock(state().mutex);
-  state().streams[*handle] = {std::move(stream), current.context, flags != non_blocking};
+  state().streams[*handle] = {std::move(stream), current.context, flags != non_blocking, nullptr};
   return success;
 }
 
@@ -92,6 +95,7 @@ DOUBLE_EXPORT int cuStreamDestroy_v2(void* handle) {
 
 DOUBLE_EXPORT int cuStreamSynchronize(void* handle) {
   return with_stream("cuStreamSynchronize", handle, [](const StreamEntry& entry) {
+    if (entry.capture != nullptr) return capture_unsupported;
     entry.stream->wait();
     return success;
   });
@@ -99,6 +103,7 @@ DOUBLE_EXPORT int cuStreamSynchronize(void* handle) {
 
 DOUBLE_EXPORT int cuStreamQuery(void* handle) {
   return with_stream("cuStreamQuery", handle, [](const StreamEntry& entry) {
+    if (entry.capture != nullptr) return capture_unsupported;
     return entry.stream->has_done(entry.stream->last_number()) ? success : not_ready;
   });
 }

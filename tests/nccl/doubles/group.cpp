@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -35,22 +36,56 @@ struct Launch {
   std::uint64_t ticket = 0;
 };
 
-/// In the stream's thread; the launch is freed here.
-void run_launch(void* argument) {
-  const std::unique_ptr<Launch> launch(static_cast<Launch*>(argument));
-  Communicator& communicator = *launch->communicator;
-  communicator.take_turn(launch->ticket, [&] {
-    for (const Operation& collective : launch->collectives) {
+void run(const Launch& launch, std::uint64_t ticket) {
+  Communicator& communicator = *launch.communicator;
+  communicator.take_turn(ticket, [&] {
+    for (const Operation& collective : launch.collectives) {
       if (communicator.stop_operations.is_set()) return;
       run_collective(communicator, collective);
     }
-    if (launch->point_to_point.empty() || communicator.stop_operations.is_set()) return;
-    run_point_to_point(communicator, launch->point_to_point);
+    if (launch.point_to_point.empty() || communicator.stop_operations.is_set()) return;
+    run_point_to_point(communicator, launch.point_to_point);
   });
+}
+
+/// In the stream's thread; the launch is freed here.
+void run_launch(void* argument) {
+  const std::unique_ptr<Launch> launch(static_cast<Launch*>(argument));
+  run(*launch, launch->ticket);
+}
+
+/// The same of one that a graph has, which may run it again.
+void run_captured_launch(void* argument) {
+  const Launch& launch = *static_cast<const Launch*>(argument);
+  std::uint64_t own_ticket = 0;
+  launch.communicator->issue([&](std::uint64_t ticket) {
+    own_ticket = ticket;
+    return static_cast<int>(success);
+  });
+  run(launch, own_ticket);
+}
+
+/// Whoever has the graph may run it until the process ends.
+void keep_forever(std::unique_ptr<Launch> launch) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<std::unique_ptr<Launch>>;
+  const std::lock_guard lock(mutex);
+  kept->push_back(std::move(launch));
+}
+
+int capture(std::unique_ptr<Launch> launch) {
+  const OwnDevice& own = launch->communicator->place.own_device;
+  if (launch_host_function(own, launch->stream, run_captured_launch, launch.get()) != 0) {
+    set_last_error("Cuda failure 'invalid resource handle'");
+    return unhandled_cuda_error;
+  }
+  keep_forever(std::move(launch));
+  return success;
 }
 
 int enqueue(Launch launch) {
   auto owned = std::make_unique<Launch>(std::move(launch));
+  if (is_captured(owned->stream)) return capture(std::move(owned));
   const CommunicatorPointer communicator = owned->communicator;
   return communicator->issue([&](std::uint64_t ticket) -> int {
     owned->ticket = ticket;

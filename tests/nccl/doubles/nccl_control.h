@@ -5,7 +5,7 @@
 // of the libcuda.so.1 beside this. Where NCCL hangs without a word, so does this. Handles are never
 // used again, and one that it never gave ends the process, as it may with NCCL. Its environment,
 // beside what NCCL reads (NCCL_COMM_ID, NCCL_HOSTID, NCCL_SOCKET_IFNAME, ..._RETRY_CNT,
-// ..._RETRY_SLEEP_MSEC):
+// ..._RETRY_SLEEP_MSEC, NCCL_CHECK_POINTERS):
 //
 //   NCCL_DOUBLE_VERSION  what ncclGetVersion says (22809)
 //   NCCL_DOUBLE_FAULTS   as for nccl_double_fault, with ";" between them
