@@ -2,17 +2,13 @@
 
 #include <chrono>
 #include <functional>
-#include <future>
 #include <thread>
 
 #include <doctest/doctest.h>
 
-namespace muster::test {
+#include "support/let_pass.h"
 
-/// Lets time pass where time itself is what a test is about; never to wait for something.
-inline void let_pass(std::chrono::nanoseconds time) {
-  std::promise<void>().get_future().wait_for(time);
-}
+namespace muster::test {
 
 /// Waits until `holds` does; false: it does not.
 inline bool holds_soon(const std::function<bool()>& holds) {
