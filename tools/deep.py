@@ -15,35 +15,15 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
+
+from tree_state import state_of_tree
 
 ROOT = Path(__file__).resolve().parent.parent
 STEP_LIMIT_S = 2400
 SEEDS_PER_STEP = 10_000
 ENDS_WITHIN_S = 60
-
-
-def git(*arguments, **environment):
-    run = subprocess.run(["git", *arguments], cwd=ROOT, check=False, capture_output=True, text=True,
-                         env={**os.environ, **environment})
-    if run.returncode != 0:
-        sys.exit(f"tools/dev deep: git {arguments[0]} failed; results are kept by commit:\n"
-                 f"{run.stderr.strip()}")
-    return run.stdout.strip()
-
-
-def state_of_tree():
-    """The commit, and a hash of the files if some are not as committed."""
-    with tempfile.TemporaryDirectory() as folder:
-        index = {"GIT_INDEX_FILE": f"{folder}/index"}
-        git("read-tree", "HEAD", **index)
-        git("add", "--all", **index)
-        tree = git("write-tree", **index)
-    commit = git("rev-parse", "HEAD")
-    is_committed = tree == git("rev-parse", "HEAD^{tree}")
-    return commit[:12] + ("" if is_committed else f"+{tree[:8]}")
 
 
 class Part:
