@@ -154,4 +154,7 @@ def machine(program, nccl, cuda, devices_max):
             reasons.append(reason)
         if "libnccl" not in reason:
             break  # another libnccl would not help
+    if not nccl and "libnccl" in reasons[-1]:
+        reasons.append(f"no {SONAME} that can be used is in a Python environment either; --nccl "
+                       "names one")
     raise NoGpu("; ".join(reasons))

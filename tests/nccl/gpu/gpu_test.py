@@ -169,24 +169,31 @@ class Failures(Packed):
         self.assertTrue(any(row["is_short"] for row in rows) or len(rows) < 3)
 
     def test_what_fails_is_told_with_the_reason(self):
-        for check, environment, key, reason in (
-                (1, {"NCCL_DOUBLE_FAULTS": "collective:result=1"}, "device_of_thread",
-                 "unhandled cuda error"),
-                (2, {"NCCL_DOUBLE_FAULTS": "collective:result=2+50"}, "many_calls, 2 ranks",
-                 "unhandled system error"),
-                (5, {"NCCL_DOUBLE_FAULTS": "abort:block=6000*1"}, "abort_together",
-                 "handles were given up"),
-                (10, {"CUDA_DOUBLE_FAIL": "cuGraphLaunch=999"}, "capture",
-                 "cuGraphLaunch gave 999"),
-                (10, {"CUDA_DOUBLE_FAIL": "cuStreamBeginCapture_v2=801"}, "capture",
-                 "cuStreamBeginCapture gave 801")):
-            said = self.run_verb("check", str(check), wanted=1, **environment)
-            of_key = [(outcome, why) for name, (outcome, why) in self.outcomes(check).items()
-                      if key in name]
-            self.assertTrue(of_key)
-            for outcome, why in of_key:
-                self.assertEqual(outcome, "fails", said)
-                self.assertIn(reason, why)
+        for faults, part, reason in (
+                ("collective:result=1", "1 device_of_thread", "unhandled cuda error"),
+                ("collective:result=2+50", "2 many_calls, 2 ranks", "unhandled system error"),
+                ("collective:result=5+1*1", "3 refusal, 2 ranks, blocking", "a right call failed"),
+                ("abort:block=6500*1", "4 abort_frees_stream, 2 ranks, non",
+                 "a stream was not idle after 5000 ms"),
+                ("abort:block=6000*1", "5 abort_together, 2 ranks, non", "handles were given up"),
+                ("collective:async=3@0+1*1", "6 killed_peer, 2 ranks, non", "internal error"),
+                ("collective:result=1", "7 ring, 3 ranks, non-blocking, warm", "unhandled cuda"),
+                ("finalize:block=5000@0*1", "8 close_unmatched, 2 ranks, non",
+                 "close took longer than its deadline of 500 ms"),
+                ("collective:result=1+3*1", "9 many_alive", "unhandled cuda error")):
+            self.see_failure(part, reason, NCCL_DOUBLE_FAULTS=faults)
+        for failure, reason in (("cuGraphLaunch=999", "cuGraphLaunch gave 999"),
+                                ("cuStreamBeginCapture_v2=801", "cuStreamBeginCapture gave 801")):
+            self.see_failure("10 capture", reason, CUDA_DOUBLE_FAIL=failure)
+
+    def see_failure(self, part, reason, **environment):
+        shutil.rmtree(self.folder / "results", ignore_errors=True)
+        check = int(part.split()[0])
+        said = self.run_verb("check", str(check), "--only", part, wanted=1, **environment)
+        self.assertTrue(self.outcomes(check))
+        for outcome, why in self.outcomes(check).values():
+            self.assertEqual(outcome, "fails", said)
+            self.assertIn(reason, why)
 
     def test_a_test_of_the_acceptance_that_fails_is_told(self):
         self.run_verb("acceptance", wanted=1, NCCL_DOUBLE_FAULTS="collective:result=1")

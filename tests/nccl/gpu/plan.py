@@ -86,7 +86,7 @@ def aborts_and_losses():
     yield from in_both_modes(4, "abort_frees_stream", "the stream is idle within 1 s, 100 times",
                              seconds=180, settings={"bytes": 256 * MIB, "times": 100,
                                                     "limit_ms": 1000},
-                             small={"bytes": MIB, "times": 3, "limit_ms": 10_000})
+                             small={"bytes": MIB, "times": 3, "limit_ms": 5000})
     yield from in_both_modes(5, "abort_together", "2 to 8 communicators, whose kernels wait, are "
                              "aborted at once: all streams become idle, no handle is given up",
                              seconds=120, settings={"bytes": 4 * MIB, "communicators": 8},
