@@ -15,6 +15,7 @@ LOOKS_EVERY_S = 0.02
 STARTS_AND_ENDS_S = 60  # beside the seconds of a part
 REPEATS_PART = 0.7  # of the time that is left: the rest is for that
 OTHERS_END_WITHIN_S = 20  # when a rank has failed
+KILLED_WITHIN_S = 3
 LOG_LINES = 8
 TIME_IS_UP = "the time of the verb was up"
 
@@ -44,10 +45,16 @@ class Child:
         lines += self.errors.read_text(errors="replace").splitlines()
         return [line for line in lines if line.strip()][-LOG_LINES:]
 
-    def end(self):
+    def kill(self):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
+
+    def end(self):
+        self.kill()
+        try:
+            self.process.wait(KILLED_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            print(f"process {self.process.pid} was killed and has not ended", flush=True)
 
 
 class Place:
@@ -91,7 +98,10 @@ class Ranks:
         return self
 
     def __exit__(self, *_):
-        for child in [*self.children, *filter(None, [self.server])]:
+        processes = [*self.children, *filter(None, [self.server])]
+        for child in processes:
+            child.kill()
+        for child in processes:
             child.end()
         shutil.rmtree(self.folder)
 
@@ -99,13 +109,14 @@ class Ranks:
         program = self.place.programs / "nccl_gpu"
         ranks = self.part.ranks
         self.server = Child([program, "server"], self.place.environment(1), self.folder, "server")
-        while not self.server.lines():
-            if self.server.process.poll() is not None or self.place.left_s() < 0:
-                raise RuntimeError(f"the server did not start: {self.server.log()}")
+        while not self.server.lines() and self.server.process.poll() is None:
+            if self.place.left_s() <= 0:
+                return
             time.sleep(LOOKS_EVERY_S)
         devices = self.part.on_devices or len(self.place.machine.devices)
+        address = "".join(self.server.lines()[:1])
         settings = {**self.part.settings, **(self.part.small if self.place.is_small else {}),
-                    "server": self.server.lines()[0], "mode": self.part.mode, "ranks": ranks,
+                    "server": address, "mode": self.part.mode, "ranks": ranks,
                     "seconds": self.seconds, "nccl": self.place.machine.nccl_path,
                     "cuda": self.place.machine.cuda_path,
                     "ranks_of_device": -(-ranks // devices)}
@@ -132,7 +143,7 @@ class Ranks:
     def found(self):
         """What fails, what was not run, the figures (the largest of all ranks), and whether time
         was up before all was done."""
-        fails, not_run, figures, is_short = [], [], {}, False
+        fails, not_run, figures, is_short, hung = [], [], {}, False, []
         for rank, child in enumerate(self.children):
             code = child.process.poll()
             for line in child.lines():
@@ -148,12 +159,14 @@ class Ranks:
                     known = figures.get(name, (float("-inf"), unit))
                     figures[name] = (max(known[0], float(value)), unit)
             wanted = -signal.SIGKILL if rank in self.part.dies else 0
-            if code is None and self.place.left_s() <= 0:
-                not_run.append(TIME_IS_UP)
-            elif code is None:
-                fails.append(f"rank {rank}: it had not ended in time")
+            if code is None:
+                hung.append(f"rank {rank}: it had not ended in time")
             elif code != wanted and code != SKIPPED and not fails:
                 fails.append(f"rank {rank}: it ended with {code}")
+        if hung and self.place.left_s() <= 0:
+            not_run.append(TIME_IS_UP)
+        elif not not_run:
+            fails += hung
         return fails, not_run, figures, is_short
 
 
@@ -162,7 +175,10 @@ def run_once(place, part, seconds):
         ranks.start()
         ranks.wait()
         fails, not_run, figures, is_short = ranks.found()
-        log = [line for child in ranks.children for line in child.log()] if fails else []
+        if not ranks.children:
+            not_run.append(TIME_IS_UP)
+        children = [ranks.server, *ranks.children] if fails else []
+        log = [line for child in children for line in child.log()]
         return fails, not_run, figures, is_short, log
 
 
