@@ -6,11 +6,8 @@
 #include "nccl/functions.h"
 
 namespace muster::test::gpu {
-namespace {
 
-constexpr int in_progress = 7;
-
-}  // namespace
+using nccl_internal::in_progress;
 
 const nccl::Functions& nccl_functions(const Rank& rank) {
   static const nccl::Functions functions = require(nccl_internal::load_nccl(rank.text("nccl")));

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "nccl/functions.h"
 #include "nccl/gpu/bare.h"
 #include "nccl/gpu/numbers.h"
 #include "nccl/gpu/parts.h"
@@ -10,8 +11,6 @@
 
 namespace muster::test::gpu {
 namespace {
-
-constexpr int nccl_invalid_argument = 4;
 
 /// So many calls in a row, each timed until it returns.
 void call_often(Times& times, int count, const std::function<void()>& call) {
@@ -98,7 +97,7 @@ void refusal_bare(Rank& rank) {
   const int type = static_cast<int>(DataType::int64);
   const int refused = bare.settled(bare.functions().all_reduce(
       host.data(), host.data(), 1, type, 0, bare.handle(), numbers.stream().handle()));
-  rank.expect(refused == nccl_invalid_argument,
+  rank.expect(refused == nccl_internal::invalid_argument,
               "ncclAllReduce of host memory gave " + std::to_string(refused));
   const int state = bare.state();
   const int later = bare.all_reduce(numbers.sum());
@@ -108,7 +107,7 @@ void refusal_bare(Rank& rank) {
     rank.expect(later == 0, seen);
     rank.expect(later == 0 && numbers.is_right(), "the sum of a right call is wrong");
   } else {
-    rank.expect(state == nccl_invalid_argument && later != 0, seen);
+    rank.expect(state == nccl_internal::invalid_argument && later != 0, seen);
   }
   require(group.barrier());
 }
@@ -120,7 +119,7 @@ void refusal(Rank& rank) {
   Numbers numbers(rank);
   const auto refused = call_with_host_memory(communicator, numbers);
   rank.expect(!refused && refused.error().code == ErrorCode::nccl &&
-                  refused.error().actual == nccl_invalid_argument,
+                  refused.error().actual == nccl_internal::invalid_argument,
               "a call with host memory: " +
                   (refused ? std::string("it was taken") : refused.error().message()));
   see_outcome(rank, communicator, numbers, ErrorCode::nccl);

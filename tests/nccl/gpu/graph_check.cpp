@@ -2,6 +2,7 @@
 #include <map>
 #include <string>
 
+#include "nccl/functions.h"
 #include "nccl/gpu/bare.h"
 #include "nccl/gpu/numbers.h"
 #include "nccl/gpu/parts.h"
@@ -22,11 +23,10 @@ Graph::Mode mode_of(const std::string& name) {
 /// By NCCL's own function, on the communicator's handle.
 Result<void> native_sum(const Rank& rank, Communicator& communicator, const Sum& sum) {
   return nccl::with_native(communicator, [&](nccl::Handle handle) -> Result<void> {
-    constexpr int in_progress = 7;
     const int result =
         nccl_functions(rank).all_reduce(sum.from.at(), sum.to.at(), sum.count,
                                         static_cast<int>(sum.type), 0, handle, sum.stream.handle());
-    if (result != in_progress) must(result, "ncclAllReduce");
+    if (result != nccl_internal::in_progress) must(result, "ncclAllReduce");
     return {};
   });
 }

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "nccl/functions.h"
 #include "nccl/gpu/bare.h"
 #include "nccl/gpu/numbers.h"
 #include "nccl/gpu/parts.h"
@@ -15,7 +16,6 @@
 namespace muster::test::gpu {
 namespace {
 
-constexpr int in_progress = 7;
 constexpr int lost_rank = 1;
 
 Clock::time_point time_of(const std::string& text) {
@@ -105,7 +105,7 @@ void killed_peer_of_nccl(Rank& rank) {
     let_pass(1ms);
     if (state != 0) continue;
     must(ask(handle, &state), "ncclCommGetAsyncError");
-    if (state == in_progress) state = 0;
+    if (state == nccl_internal::in_progress) state = 0;
     if (state != 0) noticed_ms = ms_since(died);
   }
   const auto told_after = Clock::time_point(Clock::duration(told.load())) - died;
