@@ -4,7 +4,6 @@ gpu_test.py BUILD CUDA_DOUBLE NCCL_DOUBLE PART   verbs, failures, checks or meas
 gpu_test.py BUILD                                no double: the acceptance on this machine's GPU
 """
 
-import ctypes
 import json
 import os
 import re
@@ -22,6 +21,7 @@ import report
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent.parent
 TIMEOUT_S = 600
+ANY_SIZE = ("--bytes-max", str(1 << 30))  # a build for tests, or of a sanitizer, is not carried
 OF_THE_MACHINE = ("MUSTER_NCCL_LIBRARY", "MUSTER_CUDA_LIBRARY", "MUSTER_GPU_RESULTS", "NCCL_DOUBLE",
                   "CUDA_DOUBLE", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "LD_LIBRARY_PATH")
 BUILD, CUDA, NCCL = (Path(text).resolve() for text in [*sys.argv[1:4], "", "", ""][:3])
@@ -45,7 +45,7 @@ class Packed(unittest.TestCase):
         cls.folder = Path(tempfile.mkdtemp(prefix="muster-gpu-test-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.pack = cls.folder / "pack"
-        made = packed(cls.pack, "--state", "a state")
+        made = packed(cls.pack, "--state", "a state", *ANY_SIZE)
         if made.returncode != 0:
             raise AssertionError(made.stdout + made.stderr)
 
@@ -110,27 +110,27 @@ class Verbs(Packed):
         places = {"PYTHONPATH": "nvidia/nccl/lib", "VIRTUAL_ENV":
                   "lib/python3.9/site-packages/nvidia/nccl/lib", "CONDA_PREFIX":
                   "lib/python3.12/site-packages/torch/lib"}
-        asked = "import found; print(*found.libraries_of_python(), sep='\\n')"
+        broken = self.folder / "broken"  # the one that the dynamic linker finds cannot be loaded
+        broken.mkdir()
+        (broken / "libnccl.so.2").write_text("no library\n")
         for variable, place in places.items():
             place = self.folder / variable / place
             place.mkdir(parents=True)
             shutil.copy2(NCCL, place / "libnccl.so.2")
             own = environment_with(**{variable: str(self.folder / variable)})
-            said = subprocess.run([sys.executable, "-c", asked], text=True, check=True, env=own,
-                                  capture_output=True, cwd=self.pack, timeout=TIMEOUT_S).stdout
-            self.assertIn(str(place / "libnccl.so.2"), said.splitlines())
-            if not self.linker_finds_nccl():
-                said = self.run_verb("where", MUSTER_NCCL_LIBRARY="",
-                                     **{variable: str(self.folder / variable)})
-                self.assertIn("found in a Python environment", said)
+            self.assertEqual(self.candidates(own)[0], "")  # first the dynamic linker's
+            self.assertIn(str(place / "libnccl.so.2"), self.candidates(own))
+            said = self.run_verb("check", "1", MUSTER_NCCL_LIBRARY="", LD_LIBRARY_PATH=str(broken),
+                                 **{variable: str(self.folder / variable)})
+            self.assertIn(f"{place}/libnccl.so.2, found in a Python environment", said)
+            self.assertEqual(self.outcomes(1)["1 device_of_thread, 1 rank, non-blocking"],
+                             ("holds", ""))
 
-    @staticmethod
-    def linker_finds_nccl():
-        try:
-            ctypes.CDLL("libnccl.so.2")
-        except OSError:
-            return False
-        return True
+    def candidates(self, environment):
+        asked = "import found; print(*(path for path, _ in found.candidates('')), sep='\\n')"
+        said = subprocess.run([sys.executable, "-c", asked], text=True, check=True, env=environment,
+                              capture_output=True, cwd=self.pack, timeout=TIMEOUT_S).stdout
+        return said.split("\n")
 
     def test_wrong_arguments_are_named(self):
         for arguments in (["check"], ["check", "11"], ["bandwidth", "reduce"], ["where", "1"]):
@@ -265,7 +265,7 @@ class Measures(Packed):
 
 def on_this_machine():
     with tempfile.TemporaryDirectory(prefix="muster-gpu-test-") as folder:
-        made = packed(Path(folder))
+        made = packed(Path(folder), *ANY_SIZE)
         if made.returncode != 0:
             sys.exit(made.stderr)
         return subprocess.run([sys.executable, f"{folder}/gpu.py", "acceptance"],
