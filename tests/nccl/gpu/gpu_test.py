@@ -261,6 +261,8 @@ class Measures(Packed):
         figures = self.rows("bandwidth-broadcast")[0]["figures"]
         self.assertIn("16384 nccl", figures)
         self.assertNotIn("65536 nccl", figures)
+        self.assertIn("2 ranks on 1 GPU; up to 19.5 KiB, what there was room for",
+                      self.run_verb("table"))
 
 
 def on_this_machine():

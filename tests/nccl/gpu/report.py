@@ -95,6 +95,17 @@ def speeds(row, count, ranks, operation):
         yield told if subject == "nccl" else f"{told}, {base / us:.2f}"
 
 
+def limits(row):
+    """Why sizes are missing."""
+    if row["why"]:
+        yield row["why"]
+    if row["is_short"]:
+        yield "as far as there was time"
+    room = row["figures"].get("room", [BANDWIDTH_BYTES[-1]])[0]
+    if room < BANDWIDTH_BYTES[-1]:
+        yield f"up to {size(room)}, what there was room for"
+
+
 def bandwidth(results):
     for operation in OPERATIONS:
         result = results.of.get(f"bandwidth-{operation}")
@@ -103,9 +114,8 @@ def bandwidth(results):
             yield f"**`{operation}`**: {not_yet(f'bandwidth {operation}')}"
             continue
         row, ranks = result["rows"][0], result["ranks"]
-        told = row["why"] or ("as far as there was time" if row["is_short"] else "")
         yield (f"**`{operation}`**, {ranks} ranks on {len(result['machine']['devices'])} "
-               f"GPU{': ' + told if told else ''}")
+               f"GPU{''.join(f'; {why}' for why in limits(row))}")
         yield ""
         yield "| size | NCCL alone, blocking | Muster, non-blocking | Muster, blocking |"
         yield "|---|---:|---:|---:|"
