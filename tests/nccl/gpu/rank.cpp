@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iomanip>
 #include <iostream>
 #include <utility>
 
@@ -86,7 +87,9 @@ void Rank::expect(bool holds, const std::string& what) {
 }
 
 void Rank::figure(const std::string& name, double value, const std::string& unit) {
-  std::cout << "figure|" << name << '|' << value << '|' << unit << std::endl;
+  constexpr int digits = 12;  // bytes in full
+  std::cout << "figure|" << name << '|' << std::setprecision(digits) << value << '|' << unit
+            << std::endl;
 }
 
 long Rank::agreed(long number) {

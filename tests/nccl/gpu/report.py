@@ -21,7 +21,7 @@ def number(value):
 def size(count):
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024:
-            return f"{count:g} {unit}"
+            return f"{round(count, 1):g} {unit}"
         count /= 1024
     return f"{count:g} TiB"
 
