@@ -1,136 +1,129 @@
-"""Runs weight_sync with two servers of two slices, kills one, and starts it again.
+"""Runs weight_sync with two servers of two slices; kills servers, the trainer and musterd, and
+starts each again.
 
 On NCCL's double one server's NCCL fails within a broadcast before that.
 
-run_weight_sync.py WEIGHT_SYNC [ARGUMENT...]   The arguments go to each process, such as
-                                               `--device cuda`.
+run_weight_sync.py WEIGHT_SYNC MUSTERD [ARGUMENT...]   The arguments go to the trainer and the
+                                                       servers, such as `--device cuda`.
 """
 
-import os
-import queue
-import subprocess
 import sys
-import threading
 import time
 
-SLICES = range(2)
-PATIENCE_S = 60
+from weight_sync_job import SLICES, Job
+
 STEPS_MAX = 100
 
 
-class Process:
-    """One process of the job; its lines of output come into a queue."""
-
-    def __init__(self, name, arguments, environment=None):
-        # Whoever shares a GPU needs another host's name each, for NCCL.
-        environment = {**os.environ, "NCCL_HOSTID": name, **(environment or {})}
-        self.name = name
-        self.process = subprocess.Popen([*arguments, *sys.argv[2:]], text=True, env=environment,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.lines = queue.Queue()
-        threading.Thread(target=self.read, daemon=True).start()
-
-    def read(self):
-        for line in self.process.stdout:
-            self.lines.put(line.rstrip("\n"))
-
-    def expect(self, *beginnings):
-        """The first line that begins so."""
-        end = time.monotonic() + PATIENCE_S
-        seen = []
-        while True:
-            try:
-                line = self.lines.get(timeout=max(0, end - time.monotonic()))
-            except queue.Empty:
-                sys.exit(f"{self.name} does not say {beginnings}, but {seen}")
-            seen.append(line)
-            if line.startswith(beginnings):
-                return line
-
-
-class Job:
-    def __init__(self):
-        program = sys.argv[1]
-        self.program = program
-        self.trainer = Process("trainer", [program, "trainer"])
-        self.address = self.trainer.expect("address").split()[1]
-        self.servers = {}
+class Run:
+    def __init__(self, job):
+        self.job = job
         self.version = 0
 
-    def start(self, rank, environment=None):
-        self.servers[rank] = [
-            Process(f"server-{rank}-{index}", [self.program, "server", self.address, "--rank",
-                                               str(rank), "--slice", str(index)], environment)
-            for index in SLICES]
+    @property
+    def trainer(self):
+        return self.job.running["trainer"]
 
-    def kill(self, rank):
-        for part in self.servers.pop(rank):
-            part.process.kill()
-            part.process.wait()
+    def servers(self):
+        return [process for name, process in self.job.running.items()
+                if name.startswith("server")]
 
     def begin_step(self):
-        self.version += 1
-        self.trainer.process.stdin.write("\n")
-        self.trainer.process.stdin.flush()
+        self.trainer.say("\n")
 
     def end_step(self):
         """On how many servers each slice is."""
-        return [int(self.trainer.expect(f"version {self.version}: slice {index} on").split()[-2])
-                for index in SLICES]
+        counts = []
+        for index in SLICES:
+            line, _ = self.trainer.expect("version ")
+            version, said_index, count = (int(line.split()[at].rstrip(":")) for at in (1, 3, 5))
+            if said_index != index or (index > 0 and version != self.version):
+                sys.exit(f"slice {index} of version {self.version} was to come, not: {line}")
+            if version <= self.version and index == 0:
+                sys.exit(f"a version after {self.version} was to come, not: {line}")
+            self.version = version
+            counts.append(count)
+        return counts
 
     def step_until(self, count):
+        """Until all servers that live have the version: that many of each slice.
+
+        returns  what each has said before it had it"""
         for _ in range(STEPS_MAX):
             self.begin_step()
             if self.end_step() == [count] * len(SLICES):
-                return
+                break
             time.sleep(0.1)
-        sys.exit(f"the slices do not come to {count} servers")
+        else:
+            sys.exit(f"the slices do not come to {count} servers")
+        return [process.expect(f"serves version {self.version},")[1] for process in self.servers()]
 
-    def all_serve(self):
-        for parts in self.servers.values():
-            for part in parts:
-                part.expect(f"serves version {self.version},")
+    def server_dies(self, delay_s):
+        """Between two versions, or at this moment of one."""
+        if delay_s is not None:
+            self.begin_step()
+            time.sleep(delay_s)
+        for index in SLICES:
+            self.job.kill(f"server-1-{index}")
+        if delay_s is not None:
+            self.end_step()
+        self.step_until(1)
+        for index in SLICES:
+            self.job.start(f"server-1-{index}")
+        self.step_until(2)
 
-    def end(self):
-        self.trainer.process.stdin.close()
-        parts = [self.trainer] + [part for parts in self.servers.values() for part in parts]
-        for part in parts:
-            if part.process.wait(timeout=PATIENCE_S) != 0:
-                sys.exit(f"{part.name} ended with {part.process.returncode}")
+    def trainer_dies(self, delay_s):
+        self.begin_step()
+        time.sleep(delay_s)
+        self.job.kill("trainer")
+        self.job.start("trainer").expect("ready")
+        self.step_until(2)
 
-    def stop(self):
-        for part in [self.trainer] + [part for parts in self.servers.values() for part in parts]:
-            part.process.kill()
+    def musterd_dies(self, delay_s):
+        self.begin_step()
+        time.sleep(delay_s)
+        self.job.kill("musterd")
+        self.job.start("musterd")
+        self.end_step()
+        self.step_until(2)
+
+    def musterd_dies_between_versions(self):
+        """The same processes meet again. Each waits 2 s for that, so a slow machine has some
+        attempts."""
+        for _ in range(5):
+            self.job.kill("musterd")
+            self.job.start("musterd")
+            if all("keeps its communicator" in said for said in self.step_until(2)):
+                return
+        sys.exit("nobody keeps the communicator")
 
 
 def run(job):
     # Its NCCL has an error once, while its sixth broadcast travels. Only NCCL's double reads it.
-    job.start(1, {"NCCL_DOUBLE_FAULTS": "collective:async=3+5*1"})
-    job.start(2)
-    job.trainer.expect("ready")
-    job.begin_step()
-    if job.end_step() != [2, 2]:
-        sys.exit("the first version did not come to all")
-    job.all_serve()
-    # Between two versions, and at several moments of one.
-    for delay_s in (None, 0, 0.01, 0.03):
-        if delay_s is not None:
-            job.begin_step()
-            time.sleep(delay_s)
-        job.kill(1)
-        if delay_s is not None:
-            job.end_step()
-        job.step_until(1)
-        job.all_serve()
-        job.start(1)
-        job.step_until(2)
-        job.all_serve()
+    faults = {"NCCL_DOUBLE_FAULTS": "collective:async=3+5*1"}
+    for name in job.server_names:
+        job.start(name, faults if name.startswith("server-1") else None)
+    job.start("trainer").expect("ready")
+    here = Run(job)
+    here.step_until(2)
+    here.server_dies(None)
+    here.server_dies(0.03)
+    here.trainer_dies(0.03)
+    here.musterd_dies(0.02)
+    here.musterd_dies_between_versions()
+    here.server_dies(0)
+    here.trainer_dies(0)
+    # Whoever is back before its death is known waits for no more than that.
+    job.kill("server-2-1")
+    job.start("server-2-1")
+    here.step_until(2)
     job.end()
-    print(f"{job.version} versions, as promised")
+    print(f"{here.version} versions, as promised")
 
 
 def main():
-    job = Job()
+    weight_sync, musterd, *arguments = sys.argv[1:]
+    job = Job(weight_sync, musterd, 2, arguments)
     try:
         run(job)
     finally:

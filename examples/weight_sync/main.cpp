@@ -1,22 +1,29 @@
-// A trainer gives each version of its weights to N inference servers, which are cut into slices:
+// A trainer gives each version of its weights to inference servers, which are cut into slices:
 //
-//     weight_sync trainer --servers 2 --slices 2         prints the address of its store, then
-//     weight_sync server ADDRESS --rank 1 --slice 0      one process for each server and slice
+//     musterd --listen 127.0.0.1:29400
+//     weight_sync trainer 127.0.0.1:29400 --slices 2
+//     weight_sync server 127.0.0.1:29400 --slice 0       one process for each server and slice
 //
 // Each line on the trainer's input is a training step; its end ends all. The trainer and the
 // processes of one slice are a group: the trainer is in all of them, over one connection. What
 // travels over the group is small (an order with names, shapes and checksums of the tensors, one
 // barrier per version); the tensors travel over the group's communicator, Gloo's on the CPU, or
-// NCCL's with `--device cuda`. A server that dies is dropped and the rest go on; started again by
-// the same command, it is taken in and gets the weights.
+// NCCL's with `--device cuda`.
+//
+// Any of these processes may die at any time, and is started again by the same command. The others
+// go on without a server and take it in when it is back. Without the trainer the servers keep the
+// version that they have, and go on with the next one when it is back. Without musterd all wait for
+// it, find each other again, and keep their communicators.
 //
 // Read slice.h first.
 
 #include <cstdlib>
+#include <iostream>
 #include <map>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "muster/server.h"
 #include "weight_sync/backend.h"
 #include "weight_sync/server.h"
 #include "weight_sync/trainer.h"
@@ -25,14 +32,13 @@ namespace weight_sync {
 namespace {
 
 using muster::Result;
-using muster::StatelessProcessGroup;
 
 using Arguments = std::map<std::string, std::string, std::less<>>;
 
 int usage() {
-  std::cerr << "weight_sync trainer [--servers N] [--slices N] [--slice-bytes N]\n"
-               "weight_sync server ADDRESS --rank N --slice N [--servers N]\n"
-               "both: [--bucket-bytes N] [--device cpu|cuda|cuda:N]\n";
+  std::cerr << "weight_sync trainer ADDRESS [--slices N] [--slice-bytes N]\n"
+               "weight_sync server ADDRESS --slice N\n"
+               "ADDRESS is musterd's. Both: [--bucket-bytes N] [--device cpu|cuda|cuda:N]\n";
   return 2;
 }
 
@@ -46,64 +52,52 @@ std::size_t number(const Arguments& arguments, std::string_view name, std::size_
   return found == arguments.end() ? by_default : std::strtoull(found->second.c_str(), nullptr, 10);
 }
 
-std::string group_name(std::size_t slice) { return "weights/slice-" + std::to_string(slice); }
-
-muster::GroupOptions waiting() {
-  muster::GroupOptions options;
-  options.timeout = patience;
-  options.standby = true;
-  return options;
+Result<muster::Store> connect(const std::string& address, const std::string& label) {
+  muster::StoreOptions options;
+  options.label = label;  // errors at the others show it
+  return muster::Store::connect(address, options);
 }
 
-/// Into the group as it begins. Or, started again, among those who wait to be taken in: by a number
-/// that nobody has, since the others may have been given new ones.
-Result<StatelessProcessGroup> join_again_or_first(const muster::Store& store,
-                                                  const std::string& name, int rank, int size) {
-  auto group = StatelessProcessGroup::create(store, name, rank, size, waiting());
-  if (group || group.error().code != muster::ErrorCode::rank_in_use) return group;
-  return StatelessProcessGroup::create(store, name, size + rank, 2 * size, waiting());
+Result<Slice> join_slice(Role role, const Backend& backend, muster::Store& store, std::size_t slice,
+                         const Arguments& arguments) {
+  auto group = join(store, "weights/slice-" + std::to_string(slice));
+  if (!group) return std::move(group).error();
+  return Slice(role, backend, store, *std::move(group),
+               number(arguments, "--bucket-bytes", 1 << 20));
 }
 
-int train(const Backend& backend, const Arguments& arguments) {
-  auto server = muster::Server::start();
-  if (!server) return fail(server.error());
-  std::cout << "address " << server->addresses().front() << std::endl;
-  auto store = muster::Store::connect(server->addresses().front());
+int train(const Backend& backend, const std::string& address, const Arguments& arguments) {
+  auto store = connect(address, "trainer");
   if (!store) return fail(store.error());
-  Trainer trainer(number(arguments, "--slice-bytes", 16 << 20),
-                  number(arguments, "--bucket-bytes", 1 << 20));
-  const auto size = static_cast<int>(number(arguments, "--servers", 2)) + 1;
-  for (std::size_t slice = 0; slice < number(arguments, "--slices", 2); ++slice) {
-    auto group =
-        StatelessProcessGroup::create(*store, group_name(slice), trainer_rank, size, waiting());
-    if (!group) return fail(group.error());
-    if (auto added = trainer.add(backend, *std::move(group)); !added) return fail(added.error());
+  Trainer trainer(number(arguments, "--slice-bytes", 16 << 20));
+  for (std::size_t index = 0; index < number(arguments, "--slices", 2); ++index) {
+    auto slice = join_slice(Role::trainer, backend, *store, index, arguments);
+    if (!slice) return fail(slice.error());
+    if (auto added = trainer.add(*std::move(slice)); !added) return fail(added.error());
   }
   std::cout << "ready" << std::endl;
   std::string line;
-  for (std::uint64_t version = 1; std::getline(std::cin, line); ++version) {
-    if (auto published = trainer.publish(version); !published) return fail(published.error());
+  while (std::getline(std::cin, line)) {
+    if (auto published = trainer.publish(); !published) return fail(published.error());
   }
   const auto ended = trainer.end();
-  server->stop("the training is over", patience, 1);  // when all but this process have gone
   return ended ? 0 : fail(ended.error());
 }
 
 int serve(const Backend& backend, const std::string& address, const Arguments& arguments) {
-  auto store = muster::Store::connect(address);
+  auto store = connect(address, "server");
   if (!store) return fail(store.error());
-  const auto rank = static_cast<int>(number(arguments, "--rank", 1));
-  const auto size = static_cast<int>(number(arguments, "--servers", 2)) + 1;
-  auto group = join_again_or_first(*store, group_name(number(arguments, "--slice", 0)), rank, size);
-  if (!group) return fail(group.error());
-  Server server(backend, *std::move(group), number(arguments, "--bucket-bytes", 1 << 20));
-  const auto ended = server.run();
+  auto slice =
+      join_slice(Role::server, backend, *store, number(arguments, "--slice", 0), arguments);
+  if (!slice) return fail(slice.error());
+  const auto ended = Server(*std::move(slice)).run();
   return ended ? 0 : fail(ended.error());
 }
 
 int run(const Backend& backend, const std::vector<std::string>& words, const Arguments& arguments) {
-  if (words.size() == 1 && words[0] == "trainer") return train(backend, arguments);
-  if (words.size() == 2 && words[0] == "server") return serve(backend, words[1], arguments);
+  if (words.size() != 2) return usage();
+  if (words[0] == "trainer") return train(backend, words[1], arguments);
+  if (words[0] == "server") return serve(backend, words[1], arguments);
   return usage();
 }
 

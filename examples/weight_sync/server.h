@@ -6,25 +6,28 @@
 
 namespace weight_sync {
 
-/// One process of an inference server: does what the trainer orders, until it is told to end.
+/// One process of an inference server: does what the trainer orders, until it is told to end. While
+/// there is no trainer it serves what it has, and waits for one.
 class Server {
  public:
-  Server(Backend backend, muster::StatelessProcessGroup group, std::size_t bucket_bytes)
-      : slice_(std::move(backend), std::move(group), bucket_bytes) {}
+  explicit Server(Slice slice) : slice_(std::move(slice)) {}
 
   muster::Result<void> run() {
-    auto done = slice_.connect();
+    auto done = slice_.meet();
     for (;;) {
-      if (!done) done = slice_.go_on(done.error());
+      if (!done) done = slice_.recover(done.error());
       if (!done) return done;
-      const auto order =
-          slice_.group().broadcast_obj(Order(), muster::Rank{trainer_rank}, patience);
+      if (slice_.leads()) {
+        done = look_for_others();
+        continue;
+      }
+      const auto order = slice_.next_order();
       if (!order) {
         done = order.error();
         continue;
       }
       if (order->kind == Order::Kind::end) break;
-      done = order->kind == Order::Kind::resize ? slice_.regroup(order->new_size) : take(*order);
+      done = order->kind == Order::Kind::regroup ? slice_.regroup() : take(*order);
     }
     return slice_.leave();
   }
@@ -36,6 +39,12 @@ class Server {
     error.operation = "weight_sync";
     error.detail = what;
     return error;
+  }
+
+  /// One of the servers does so while there is no trainer.
+  muster::Result<void> look_for_others() {
+    std::this_thread::sleep_for(between_attempts);
+    return slice_.take_in();
   }
 
   /// The version is served from now on, if it has come whole, and all others have it.
@@ -50,7 +59,7 @@ class Server {
       return failure(wrong->name + " of version " + std::to_string(order.version) +
                      " is not what its checksum says");
     }
-    if (auto passed = slice_.pass_barrier(); !passed) return passed;
+    if (auto passed = slice_.pass_barrier(order.version); !passed) return passed;
     weights_ = std::move(weights);
     std::cout << "serves version " << order.version << ", " << weights_.size() << " bytes"
               << std::endl;

@@ -1,183 +1,180 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
-#include <future>
-#include <memory>
+#include <iostream>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "muster/codec_cereal.h"
 #include "muster/process_group.h"
-#include "weight_sync/backend.h"
-#include "weight_sync/staging.h"
+#include "weight_sync/meeting.h"
+#include "weight_sync/mover.h"
 #include "weight_sync/weights.h"
 
 namespace weight_sync {
 
-inline constexpr std::chrono::seconds patience{60};
-/// How long the streams may take to end after an abort.
-inline constexpr std::chrono::seconds patience_for_end{15};
-inline constexpr std::chrono::microseconds between_looks{50};
-inline constexpr int trainer_rank = 0;
-inline constexpr int attempts_max = 5;
-
-/// Whether others are gone, or may be: then those who are left regroup and go on.
-inline bool is_about_others(const muster::Error& error) {
-  using muster::ErrorCode;
-  return error.code == ErrorCode::rank_lost || error.code == ErrorCode::rank_left ||
-         error.code == ErrorCode::aborted || error.code == ErrorCode::timed_out ||
-         error.code == ErrorCode::nccl || error.code == ErrorCode::gloo;
-}
-
-/// The group of one tensor-parallel slice, the trainer and one process of each server, with the
-/// communicator of its present epoch.
+/// The group of one tensor-parallel slice: the trainer and one process of each server.
+///
+/// Whoever is there is a member; ranks and size change with each epoch. One member leads: the
+/// trainer, or rank 0 while there is none. The leader gives orders to all. Every call that fails
+/// goes to `recover`, which returns when this process and all others that live are together again.
 class Slice {
  public:
-  Slice(Backend backend, muster::StatelessProcessGroup group, std::size_t bucket_bytes)
-      : backend_(std::move(backend)), group_(std::move(group)), bucket_bytes_(bucket_bytes) {}
+  Slice(Role role, Backend backend, muster::Store& store, muster::StatelessProcessGroup group,
+        std::size_t bucket_bytes)
+      : role_(role),
+        store_(store),
+        group_(std::move(group)),
+        mover_(std::move(backend), bucket_bytes) {}
 
-  muster::StatelessProcessGroup& group() { return group_; }
-  std::size_t bucket_bytes() const { return bucket_bytes_; }
+  int server_count() const { return group_.world_size() - (has_trainer_ ? 1 : 0); }
+  std::size_t bucket_bytes() const { return mover_.bucket_bytes(); }
+  bool leads() const { return group_.rank() == leader_; }
+  /// Of all members.
+  std::uint64_t highest_version() const { return highest_version_; }
 
-  /// Makes the communicator of this epoch; alone there is none.
-  muster::Result<void> connect() {
-    communicator_.reset();
-    if (group_.world_size() == 1) return {};
-    if (!staging_) {
-      auto made = backend_.staging(bucket_bytes_);
-      if (!made) return std::move(made).error();
-      staging_ = *std::move(made);
+  /// After each join and regroup: all tell who they are and what they have, and connect.
+  muster::Result<void> meet() {
+    const Peer own{role_, version_, mover_.epoch_of_communicator(group_)};
+    const auto peers = group_.all_gather_obj(own, patience);
+    if (!peers) return peers.error();
+    const auto trainer = std::find_if(peers->begin(), peers->end(), [](const Peer& peer) {
+      return peer.role == Role::trainer;
+    });
+    has_trainer_ = trainer != peers->end();
+    leader_ = has_trainer_ ? static_cast<int>(trainer - peers->begin()) : 0;
+    for (const Peer& peer : *peers) highest_version_ = std::max(highest_version_, peer.version);
+    const bool have_communicator =
+        own.communicator != 0 && std::all_of(peers->begin(), peers->end(), [&](const Peer& peer) {
+          return peer.communicator == own.communicator;
+        });
+    if (have_communicator) {
+      const auto attached = mover_.attach(group_, patience);
+      if (attached) std::cout << "keeps its communicator" << std::endl;
+      if (attached || attached.error().code != muster::ErrorCode::mismatch) return attached;
     }
-    auto made = backend_.connect(group_, patience);
-    if (!made) return std::move(made).error();
-    communicator_.emplace(*std::move(made));
+    return mover_.connect(group_, patience);
+  }
+
+  /// Comes together with all who are there, however long that takes; or returns what is no loss.
+  muster::Result<void> recover(muster::Error error) {
+    for (;;) {
+      std::cerr << error.message() << std::endl;
+      const bool is_own_loss = error.code == muster::ErrorCode::rank_lost && names_me(error);
+      muster::Result<void> done = error;
+      if (is_own_loss || is_about_own_place(error)) {
+        done = come_back();
+      } else if (is_about_others(error)) {
+        done = regroup();
+      } else {
+        return error;
+      }
+      if (done) return done;
+      error = done.error();
+      std::this_thread::sleep_for(between_attempts);
+    }
+  }
+
+  /// The leader's part: takes in those who wait for it.
+  muster::Result<void> take_in() {
+    const auto members = group_.members(patience);
+    if (!members) return members.error();
+    const bool has_newcomers =
+        std::any_of(members->begin(), members->end(), [](const muster::MemberInfo& member) {
+          return member.state == muster::MemberState::candidate;
+        });
+    if (!has_newcomers) return {};
+    Order order;
+    order.kind = Order::Kind::regroup;
+    if (auto told = tell(order); !told) return told;
+    return regroup();
+  }
+  muster::Result<void> tell(const Order& order) {
+    const auto told = group_.broadcast_obj(order, muster::Rank{leader_}, patience);
+    if (!told) return told.error();
     return {};
   }
 
-  /// The next epoch, with those who are left (0) or with candidates, too.
-  muster::Result<void> regroup(int new_size = 0) {
-    communicator_.reset();  // what it has on the staging's streams ends
+  /// The others' part.
+  muster::Result<Order> next_order() {
+    return group_.broadcast_obj<Order>(muster::Rank{leader_}, patience_for_orders);
+  }
+
+  /// The next epoch, with those who are left and those who wait to be taken in.
+  muster::Result<void> regroup() {
+    mover_.disconnect();
     muster::RegroupOptions options;
-    options.new_size = new_size;
+    options.everyone = true;
     auto next = group_.regroup(options, patience);
     if (!next) return std::move(next).error();
     group_ = *std::move(next);
-    return connect();
+    return meet();
   }
 
-  /// After a failure: goes on with those who are left, also if more are lost meanwhile.
-  muster::Result<void> go_on(muster::Error error) {
-    for (int attempt = 0; attempt < attempts_max && is_about_others(error); ++attempt) {
-      const auto done = regroup();
-      if (done) return {};
-      error = done.error();
-    }
-    return error;
-  }
+  /// From the trainer to all.
+  muster::Result<void> move(Weights& weights) { return mover_.move(weights, leader_, patience); }
 
-  /// Moves the weights from the trainer to all: while one bucket travels, another thread fills the
-  /// next one, or empties the last.
-  muster::Result<void> move(Weights& weights) {
-    const bool is_trainer = group_.rank() == trainer_rank;
-    const std::size_t count = (weights.size() + bucket_bytes_ - 1) / bucket_bytes_;
-    muster::Result<void> moved = is_trainer ? pack(weights, 0) : muster::Result<void>();
-    for (std::size_t bucket = 0; bucket < count && moved; ++bucket) {
-      auto beside = std::async(std::launch::async, [&]() -> muster::Result<void> {
-        if (is_trainer)
-          return bucket + 1 < count ? pack(weights, bucket + 1) : muster::Result<void>();
-        return bucket > 0 ? unpack(weights, bucket - 1) : muster::Result<void>();
-      });
-      moved = travel(weights, bucket);
-      const auto packed = beside.get();
-      if (moved && !packed) moved = packed;
-    }
-    if (moved && !is_trainer && count > 0) moved = unpack(weights, count - 1);
-    return moved;
-  }
-
-  /// One for each version, and one in the end.
-  muster::Result<void> pass_barrier() {
+  /// When it is passed, all have this version.
+  muster::Result<void> pass_barrier(std::uint64_t version) {
     const auto passed = group_.barrier(patience);
     if (!passed) return passed.error();
+    version_ = version;
+    highest_version_ = std::max(highest_version_, version);
     return {};
   }
 
   /// All do so, when the end has been ordered.
   muster::Result<void> leave() {
-    communicator_.reset();
-    const auto passed = pass_barrier();
+    mover_.disconnect();
+    const auto passed = group_.barrier(patience);
     const auto left = group_.leave();
-    return passed ? left : passed;
+    if (!passed) return passed.error();
+    return left;
   }
 
  private:
-  static int side_of(std::size_t bucket) { return static_cast<int>(bucket % 2); }
-  std::size_t size_of(const Weights& weights, std::size_t bucket) const {
-    return std::min(bucket_bytes_, weights.size() - bucket * bucket_bytes_);
-  }
-  muster::Result<void> pack(const Weights& weights, std::size_t bucket) {
-    return staging_->fill(side_of(bucket), weights.data() + bucket * bucket_bytes_,
-                          size_of(weights, bucket));
-  }
-  muster::Result<void> unpack(Weights& weights, std::size_t bucket) {
-    return staging_->empty(side_of(bucket), weights.data() + bucket * bucket_bytes_,
-                           size_of(weights, bucket));
-  }
-  muster::Result<void> travel(const Weights& weights, std::size_t bucket) {
-    const int side = side_of(bucket);
-    void* const buffer = staging_->at(side);
-    const auto issued =
-        communicator_->broadcast(buffer, buffer, size_of(weights, bucket), muster::DataType::uint8,
-                                 trainer_rank, staging_->stream(side));
-    auto come = issued ? await(side) : issued;
-    if (come) return come;
-    communicator_->abort();
-    // Nothing may write into the buffers any more when they are used again.
-    for (const int each : {0, 1}) {
-      const auto ended = await_stream(each, patience_for_end, [] { return std::nullopt; });
-      if (ended) continue;
-      return failure(muster::ErrorCode::internal, "after an abort: " + ended.error().detail);
+  /// To the others, when the session is over, or this process's place among them is.
+  ///
+  /// When the server was restarted, nothing is lost but its memory: the same processes form the
+  /// group again, each with the rank that it had, and keep the communicator.
+  muster::Result<void> come_back() {
+    const auto answer = group_.members(patience);
+    if (!answer && !is_end_of_session(answer.error())) return answer.error();
+    if (answer) {
+      (void)group_.leave();  // the session lives, and what is left of this place goes
+    } else if (auto opened = store_.reopen(patience); !opened) {
+      return opened;
     }
-    return come;
-  }
-
-  /// Looks after the communicator meanwhile: where NCCL cannot go on, the stream waits for ever.
-  muster::Result<void> await(int side) {
-    return await_stream(side, patience, [this] { return communicator_->error(); });
-  }
-
-  template <class Trouble>
-  muster::Result<void> await_stream(int side, muster::Duration timeout, Trouble trouble) {
-    const auto end = std::chrono::steady_clock::now() + timeout;
-    for (;;) {
-      const auto is_done = staging_->is_done(side);
-      const std::optional<muster::Error> error = trouble();
-      if (error) return *error;  // also where it is done: it ended because of that
-      if (!is_done.has_value()) return is_done.error();
-      if (*is_done) return {};
-      if (std::chrono::steady_clock::now() >= end) {
-        return failure(muster::ErrorCode::timed_out, "a stream is not done in time");
-      }
-      std::this_thread::sleep_for(between_looks);
+    auto again = muster::StatelessProcessGroup::create(store_, group_.name(), group_.rank(),
+                                                       group_.world_size(), waiting());
+    if (!again) {
+      mover_.disconnect();  // whoever waits in a broadcast for one who is gone is told so
+      again = join(store_, group_.name());
     }
+    if (!again) return std::move(again).error();
+    // A communicator needs the handle before until it is attached to the new one.
+    const auto before = std::exchange(group_, *std::move(again));
+    return meet();
   }
 
-  static muster::Error failure(muster::ErrorCode code, std::string what) {
-    muster::Error error;
-    error.code = code;
-    error.operation = "weight_sync";
-    error.detail = std::move(what);
-    return error;
+  bool names_me(const muster::Error& error) const {
+    return std::any_of(error.rank_ranges.begin(), error.rank_ranges.end(),
+                       [own = group_.rank()](const muster::RankRange& range) {
+                         return range.first <= own && own <= range.last;
+                       });
   }
 
-  Backend backend_;
+  Role role_;
+  muster::Store& store_;
   muster::StatelessProcessGroup group_;
-  std::size_t bucket_bytes_;
-  std::unique_ptr<Staging> staging_;
-  std::optional<muster::Communicator> communicator_;
+  Mover mover_;
+  std::uint64_t version_ = 0;
+  std::uint64_t highest_version_ = 0;
+  bool has_trainer_ = false;
+  int leader_ = 0;
 };
 
 }  // namespace weight_sync

@@ -25,20 +25,19 @@ struct Tensor {
   }
 };
 
-/// What the trainer tells its servers next.
+/// What the leader of a slice tells all its processes next.
 struct Order {
-  enum class Kind : std::uint8_t { version, resize, end };
+  enum class Kind : std::uint8_t { version, regroup, end };
 
   Kind kind = Kind::end;
   std::uint64_t version = 0;  ///< its weights follow
   std::vector<Tensor> tensors;
   std::uint64_t bytes = 0;         ///< of all of them
   std::uint64_t bucket_bytes = 0;  ///< that travel at once
-  int new_size = 0;                ///< of a resize: with those who wait to be taken in
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(kind, version, tensors, bytes, bucket_bytes, new_size);
+    archive(kind, version, tensors, bytes, bucket_bytes);
   }
 };
 
