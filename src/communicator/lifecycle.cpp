@@ -13,6 +13,11 @@ bool is_about_control_plane(ErrorCode code) {
          code == ErrorCode::stale_epoch;
 }
 
+/// Whether nothing more will be told of the group, although its ranks may go on.
+bool is_end_of_watch(ErrorCode code) {
+  return code == ErrorCode::server_restarted || code == ErrorCode::stale_epoch;
+}
+
 }  // namespace
 
 Lifecycle::Lifecycle(OnLoss on_loss, Callback on_end)
@@ -22,6 +27,7 @@ void Lifecycle::watch(StatelessProcessGroup& group, Callback end) {
   {
     const std::lock_guard lock(cause_mutex_);
     losses_.clear();  // they belong to the group that was watched before
+    hears_losses_ = true;
   }
   GroupWatch watch =
       group.watch([weak = weak_from_this(), end = std::move(end)](const Error& error) {
@@ -38,12 +44,13 @@ void Lifecycle::unwatch() {
 
 /// Usually runs on the store's I/O thread.
 void Lifecycle::hear(const Error& error, const Callback& end) {
-  if (is_about_control_plane(error.code)) return;
   {
     const std::lock_guard lock(cause_mutex_);
-    losses_.push_back({error, Clock::now()});
+    if (is_end_of_watch(error.code)) hears_losses_ = false;
+    if (!is_about_control_plane(error.code)) losses_.push_back({error, Clock::now()});
   }
   cause_came_.notify_all();
+  if (is_about_control_plane(error.code)) return;
   if (is_closing_ && error.code == ErrorCode::rank_left) return;
   if (on_loss_ == OnLoss::abort || !is_committed_) return end(error);
   if (!gate_->is_closed()) notify(error);
@@ -99,10 +106,15 @@ std::optional<Error> Lifecycle::await_cause(Duration limit, Clock::time_point si
   const Loss* cause = nullptr;
   cause_came_.wait_for(lock, limit, [&] {
     cause = find_loss(since, peer);
-    return cause != nullptr || gate_->is_closed();
+    return cause != nullptr || gate_->is_closed() || !hears_losses_;
   });
   if (gate_->is_closed()) return gate_->reason();
   return cause == nullptr ? std::nullopt : std::optional(cause->error);
+}
+
+bool Lifecycle::hears_losses() {
+  const std::lock_guard lock(cause_mutex_);
+  return hears_losses_;
 }
 
 }  // namespace muster::communicator

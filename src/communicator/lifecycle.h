@@ -53,10 +53,14 @@ class Lifecycle : public std::enable_shared_from_this<Lifecycle> {
   ///
   /// since    when the call began: losses heard before count only if they are the peer's
   /// peer     the rank that the call waited for; -1: not known
-  /// returns  why it ended; else the peer's loss; else the last loss; nothing after `limit`
+  /// returns  why it ended; else the peer's loss; else the last loss; nothing after `limit`, or as
+  ///          soon as `hears_losses` is false
   std::optional<Error> await_cause(Duration limit,
                                    Clock::time_point since = Clock::time_point::min(),
                                    int peer = -1);
+  /// False: the handle that is watched has ended, so no loss will be told until another one is
+  /// watched.
+  bool hears_losses();
 
  private:
   struct Loss {
@@ -81,6 +85,7 @@ class Lifecycle : public std::enable_shared_from_this<Lifecycle> {
   std::mutex cause_mutex_;
   std::condition_variable cause_came_;
   std::vector<Loss> losses_;  ///< in the order in which they were heard
+  bool hears_losses_ = true;
 };
 
 }  // namespace muster::communicator

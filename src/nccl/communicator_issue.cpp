@@ -172,7 +172,8 @@ std::optional<Error> Impl::error() {
     const auto now = Clock::now().time_since_epoch().count();
     Clock::rep since = 0;
     if (remote_since_.compare_exchange_strong(since, now)) since = now;
-    if (!cause && Clock::duration(now - since) < cause_timeout) return gate().reason();
+    const bool may_come = !cause && lifecycle().hears_losses();
+    if (may_come && Clock::duration(now - since) < cause_timeout) return gate().reason();
     if (cause) settled = *cause;
   }
   end(settled.error());

@@ -158,6 +158,33 @@ TEST_CASE("losses of the group that was watched before explain nothing in the ne
   subject.lifecycle->unwatch();
 }
 
+TEST_CASE("when the server has restarted nobody can tell a cause, until a group is watched again") {
+  Subject subject;
+  std::optional<Server> server = test::start_disturbed_server();
+  ServerOptions same;
+  same.listen = {server->addresses().front()};
+  auto store = test::connect(*server);
+  auto before = test::join(store, "g", 0, 1);
+  subject.lifecycle->watch(before, [](const Error&) {});
+  std::thread restarting([&] {
+    test::let_pass(20ms);  // so that the other thread sleeps
+    server.reset();
+    server = test::start_disturbed_server(same);
+  });
+  const auto began = std::chrono::steady_clock::now();
+  CHECK_FALSE(subject.lifecycle->await_cause(60s));
+  CHECK(std::chrono::steady_clock::now() - began < 30s);
+  CHECK_FALSE(subject.lifecycle->hears_losses());
+  CHECK_FALSE(subject.lifecycle->gate()->is_closed());
+  restarting.join();
+
+  test::must(store.reopen());
+  auto again = test::join(store, "g", 0, 1);
+  subject.lifecycle->watch(again, [](const Error&) {});
+  CHECK(subject.lifecycle->hears_losses());
+  subject.lifecycle->unwatch();
+}
+
 TEST_CASE("a rank that leaves while the communicator is closed in order does not end it") {
   Subject subject;
   Codes ended;
