@@ -16,6 +16,11 @@ LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
 PATIENCE_S = 60
 SLICES = range(2)
+BEGAN = time.monotonic()
+
+
+def tell(what):
+    print(f"{time.monotonic() - BEGAN:8.3f} {what}", file=sys.stderr, flush=True)
 
 
 def die_with_parent():
@@ -23,7 +28,8 @@ def die_with_parent():
 
 
 class Process:
-    """A process whose lines of output are kept, each with the time at which it came."""
+    """A process whose lines of output are kept, each with the time at which it came. Its errors are
+    passed on, with that time and its name."""
 
     def __init__(self, name, command, environment=None):
         self.name = name
@@ -32,15 +38,21 @@ class Process:
         self.read_count = 0
         self.came = threading.Condition()
         self.process = subprocess.Popen(command, text=True, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, preexec_fn=die_with_parent,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        preexec_fn=die_with_parent,
                                         env={**os.environ, **(environment or {})})
         threading.Thread(target=self.read, daemon=True).start()
+        threading.Thread(target=self.read_errors, daemon=True).start()
 
     def read(self):
         for line in self.process.stdout:
             with self.came:
                 self.lines.append((time.monotonic(), line.rstrip("\n")))
                 self.came.notify_all()
+
+    def read_errors(self):
+        for line in self.process.stderr:
+            tell(f"{self.name}: {line.rstrip()}")
 
     def new_lines(self):
         """Those that nobody has asked for yet."""
@@ -73,7 +85,6 @@ class Process:
     def kill(self):
         self.process.kill()
         self.process.wait()
-        self.process.stdout.close()
         try:
             self.process.stdin.close()
         except BrokenPipeError:

@@ -43,6 +43,10 @@ def parts(commit):
         seeds[str(step + 1)] = (
             "tools/dev build tests/sim/simulate && build/dev/tests/sim/simulate --jobs $(nproc) "
             f"--seeds {first}-{first + SEEDS_PER_STEP - 1}")
+    doubles = "tests/nccl/doubles"
+    build_of_weights = "tools/dev build tools/musterd examples/weight_sync"
+    kill_weights = ("/usr/bin/python3 examples/kill_weight_sync.py build/dev/examples/weight_sync "
+                    f"build/dev/tools/musterd --seed {int(commit[:6], 16)} --slice-bytes 4000000")
     return {
         "seeds": Part("100,000 seeds of the simulation, chosen by the commit", seeds),
         "zoo": Part("every planted bug is found", {
@@ -65,6 +69,11 @@ def parts(commit):
             "stress": "MUSTER_TEST_SCALE=20 tools/dev test --suite stress -t 8",
             "repeated": "tools/dev test --suite net --suite e2e --suite nccl --suite gloo "
                         "--suite examples --repeat 5"}),
+        "weights": Part("200 processes of a weight sync are killed on Gloo, 100 on NCCL's double", {
+            "gloo": f"{build_of_weights} && {kill_weights} --kills 200",
+            "nccl": f"{build_of_weights} {doubles}/libnccl.so.2 {doubles}/libcuda.so.1 && "
+                    f"LD_LIBRARY_PATH=build/dev/{doubles} NCCL_SOCKET_IFNAME=lo "
+                    f"CUDA_DOUBLE_DEVICES=1 {kill_weights} --kills 100 --device cuda"}),
         "includes": Part("every source file compiled by itself, by clang", {
             "all": ".ci/run includes"}),
     }

@@ -15,8 +15,8 @@ namespace weight_sync {
 inline constexpr std::chrono::seconds patience{60};
 /// For the next version: a training step takes as long as it takes.
 inline constexpr std::chrono::hours patience_for_orders{24};
-/// For others to come to where this process waits; then it looks anew who is there. The server tells
-/// all within 1.5 s after its restart that it has been restarted, so all meet in this time.
+/// For others to come to where this process waits; then it looks anew who is there. After a restart
+/// of musterd all stores know of it within 1.5 s, so that all processes meet in this time.
 inline constexpr std::chrono::seconds wait_for_others{2};
 inline constexpr std::chrono::milliseconds between_attempts{50};
 
@@ -82,8 +82,8 @@ inline muster::Result<muster::StatelessProcessGroup> join(muster::Store& store,
     auto group = StatelessProcessGroup::create(store, name, 0, 1, waiting());
     if (!group && group.error().code == ErrorCode::rank_in_use) {
       constexpr int rank_of_nobody = 1000;  // those who are there decide which one it gets
-      group = StatelessProcessGroup::create(store, name, rank_of_nobody, rank_of_nobody + 1,
-                                            waiting());
+      group =
+          StatelessProcessGroup::create(store, name, rank_of_nobody, rank_of_nobody + 1, waiting());
     }
     if (group) return group;
     // The others form their group just now, or have gone, or do something else for a while.

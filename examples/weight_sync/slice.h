@@ -41,9 +41,8 @@ class Slice {
     const Peer own{role_, version_, mover_.epoch_of_communicator(group_)};
     const auto peers = group_.all_gather_obj(own, patience);
     if (!peers) return peers.error();
-    const auto trainer = std::find_if(peers->begin(), peers->end(), [](const Peer& peer) {
-      return peer.role == Role::trainer;
-    });
+    const auto trainer = std::find_if(peers->begin(), peers->end(),
+                                      [](const Peer& peer) { return peer.role == Role::trainer; });
     has_trainer_ = trainer != peers->end();
     leader_ = has_trainer_ ? static_cast<int>(trainer - peers->begin()) : 0;
     for (const Peer& peer : *peers) highest_version_ = std::max(highest_version_, peer.version);
