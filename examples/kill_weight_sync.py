@@ -18,6 +18,7 @@ from weight_sync_job import SLICES, Job, tell
 
 TICK_S = 0.005
 ALLOWANCE_S = 3.0
+NOTEWORTHY_S = 1.0
 GIVES_UP_AFTER_S = 60.0
 DOWN_MAX = 2
 
@@ -126,19 +127,22 @@ class Run:
                     sys.exit(f"{name} serves version {version} after {server.version}")
                 if server.version:
                     self.longest_gap = max(self.longest_gap, came - server.served)
-                self.see_stall(name, came)
+                stall = self.see_stall(name, came)
+                if stall > self.grace_s + NOTEWORTHY_S:
+                    tell(f"{name} has waited {stall:.2f} s")
                 server.version, server.served = version, came
 
     def see_stall(self, name, now):
-        """How long this server waits by now."""
+        """How long this server waits by now.
+
+        returns  seconds; 0 while there is nobody who could give it a version"""
         if "trainer" not in self.job.running or "musterd" not in self.job.running:
-            return
+            return 0
         stall = now - max(self.servers[name].served, self.disturbed)
-        if stall > self.limit_s >= self.longest[self.disturbed_by]:
-            tell(f"{name} waits longer than {self.limit_s:.1f} s")
         self.longest[self.disturbed_by] = max(self.longest[self.disturbed_by], stall)
         if stall > GIVES_UP_AFTER_S:
             sys.exit(f"{name} waits for a version for ever")
+        return stall
 
     def tick(self):
         now = time.monotonic()

@@ -58,19 +58,15 @@ class Slice {
     return mover_.connect(group_, patience);
   }
 
-  /// Comes together with all who are there, however long that takes; or returns what is no loss.
+  /// Comes together with all who are there, however long that takes; or returns the error, if that
+  /// does not mend it.
   muster::Result<void> recover(muster::Error error) {
     for (;;) {
       std::cerr << error.message() << std::endl;
-      const bool is_own_loss = error.code == muster::ErrorCode::rank_lost && names_me(error);
-      muster::Result<void> done = error;
-      if (is_own_loss || is_about_own_place(error)) {
-        done = come_back();
-      } else if (is_about_others(error)) {
-        done = regroup();
-      } else {
-        return error;
-      }
+      if (!is_about_others(error) && !is_about_own_place(error)) return error;
+      const bool is_out = is_about_own_place(error) ||
+                          (error.code == muster::ErrorCode::rank_lost && names_me(error));
+      const auto done = is_out ? come_back() : regroup();
       if (done) return done;
       error = done.error();
       std::this_thread::sleep_for(between_attempts);
