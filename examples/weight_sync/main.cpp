@@ -52,26 +52,28 @@ std::size_t number(const Arguments& arguments, std::string_view name, std::size_
   return found == arguments.end() ? by_default : std::strtoull(found->second.c_str(), nullptr, 10);
 }
 
-Result<muster::Store> connect(const std::string& address, const std::string& label) {
+Result<Session> connect(const std::string& address, const std::string& label) {
   muster::StoreOptions options;
   options.label = label;  // errors at the others show it
-  return muster::Store::connect(address, options);
+  auto store = muster::Store::connect(address, options);
+  if (!store) return std::move(store).error();
+  return Session(*std::move(store));
 }
 
-Result<Slice> join_slice(Role role, const Backend& backend, muster::Store& store, std::size_t slice,
+Result<Slice> join_slice(Role role, const Backend& backend, Session& session, std::size_t slice,
                          const Arguments& arguments) {
-  auto group = join(store, "weights/slice-" + std::to_string(slice));
+  auto group = join(session, "weights/slice-" + std::to_string(slice));
   if (!group) return std::move(group).error();
-  return Slice(role, backend, store, *std::move(group),
+  return Slice(role, backend, session, *std::move(group),
                number(arguments, "--bucket-bytes", 1 << 20));
 }
 
 int train(const Backend& backend, const std::string& address, const Arguments& arguments) {
-  auto store = connect(address, "trainer");
-  if (!store) return fail(store.error());
+  auto session = connect(address, "trainer");
+  if (!session) return fail(session.error());
   Trainer trainer(number(arguments, "--slice-bytes", 16 << 20));
   for (std::size_t index = 0; index < number(arguments, "--slices", 2); ++index) {
-    auto slice = join_slice(Role::trainer, backend, *store, index, arguments);
+    auto slice = join_slice(Role::trainer, backend, *session, index, arguments);
     if (!slice) return fail(slice.error());
     if (auto added = trainer.add(*std::move(slice)); !added) return fail(added.error());
   }
@@ -85,10 +87,10 @@ int train(const Backend& backend, const std::string& address, const Arguments& a
 }
 
 int serve(const Backend& backend, const std::string& address, const Arguments& arguments) {
-  auto store = connect(address, "server");
-  if (!store) return fail(store.error());
+  auto session = connect(address, "server");
+  if (!session) return fail(session.error());
   auto slice =
-      join_slice(Role::server, backend, *store, number(arguments, "--slice", 0), arguments);
+      join_slice(Role::server, backend, *session, number(arguments, "--slice", 0), arguments);
   if (!slice) return fail(slice.error());
   const auto ended = Server(*std::move(slice)).run();
   return ended ? 0 : fail(ended.error());

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "muster/process_group.h"
 
@@ -65,25 +67,58 @@ inline bool is_about_own_place(const muster::Error& error) {
          error.code == ErrorCode::closed || error.code == ErrorCode::stale_epoch;
 }
 
-inline muster::GroupOptions waiting() {
+/// This process's connection to musterd, which carries all its groups.
+class Session {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Session(muster::Store store)
+      : store_(std::move(store)), incarnation_(store_.incarnation()) {}
+
+  muster::Store& store() { return store_; }
+
+  /// Begins a new one, if it is over.
+  muster::Result<void> reopen() {
+    auto opened = store_.reopen(patience);
+    if (opened && store_.incarnation() != incarnation_) {
+      incarnation_ = store_.incarnation();
+      wait_ends_ = Clock::now() + wait_for_others;
+    }
+    return opened;
+  }
+
+  /// How long to wait for those with whom this process was before musterd was restarted. The time
+  /// is one for all groups, or one who is missing in the first would be waited for in each.
+  muster::Duration wait_for_same() const {
+    const auto left = std::chrono::duration_cast<muster::Duration>(wait_ends_ - Clock::now());
+    return std::max<muster::Duration>(left, between_attempts);
+  }
+
+ private:
+  muster::Store store_;
+  std::uint64_t incarnation_;
+  Clock::time_point wait_ends_;
+};
+
+inline muster::GroupOptions waiting(muster::Duration timeout = wait_for_others) {
   muster::GroupOptions options;
-  options.timeout = wait_for_others;
+  options.timeout = timeout;
   options.standby = true;
   return options;
 }
 
 /// Into the group of this name: with those who are there, when they regroup with everyone; where
 /// nobody is, as the first one.
-inline muster::Result<muster::StatelessProcessGroup> join(muster::Store& store,
+inline muster::Result<muster::StatelessProcessGroup> join(Session& session,
                                                           const std::string& name) {
   using muster::ErrorCode;
   using muster::StatelessProcessGroup;
   for (;;) {
-    auto group = StatelessProcessGroup::create(store, name, 0, 1, waiting());
+    auto group = StatelessProcessGroup::create(session.store(), name, 0, 1, waiting());
     if (!group && group.error().code == ErrorCode::rank_in_use) {
       constexpr int rank_of_nobody = 1000;  // those who are there decide which one it gets
-      group =
-          StatelessProcessGroup::create(store, name, rank_of_nobody, rank_of_nobody + 1, waiting());
+      group = StatelessProcessGroup::create(session.store(), name, rank_of_nobody,
+                                            rank_of_nobody + 1, waiting());
     }
     if (group) return group;
     // The others form their group just now, or have gone, or do something else for a while.
@@ -93,7 +128,7 @@ inline muster::Result<muster::StatelessProcessGroup> join(muster::Store& store,
                           is_about_own_place(group.error());
     if (!may_pass) return group;
     std::this_thread::sleep_for(between_attempts);
-    if (is_end_of_session(group.error())) (void)store.reopen(patience);
+    if (is_end_of_session(group.error())) (void)session.reopen();
   }
 }
 

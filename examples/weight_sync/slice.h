@@ -23,10 +23,10 @@ namespace weight_sync {
 /// goes to `recover`, which returns when this process and all others that live are together again.
 class Slice {
  public:
-  Slice(Role role, Backend backend, muster::Store& store, muster::StatelessProcessGroup group,
+  Slice(Role role, Backend backend, Session& session, muster::StatelessProcessGroup group,
         std::size_t bucket_bytes)
       : role_(role),
-        store_(store),
+        session_(session),
         group_(std::move(group)),
         mover_(std::move(backend), bucket_bytes) {}
 
@@ -140,14 +140,15 @@ class Slice {
     if (!answer && !is_end_of_session(answer.error())) return answer.error();
     if (answer) {
       (void)group_.leave();  // the session lives, and what is left of this place goes
-    } else if (auto opened = store_.reopen(patience); !opened) {
+    } else if (auto opened = session_.reopen(); !opened) {
       return opened;
     }
-    auto again = muster::StatelessProcessGroup::create(store_, group_.name(), group_.rank(),
-                                                       group_.world_size(), waiting());
+    auto again = muster::StatelessProcessGroup::create(session_.store(), group_.name(),
+                                                       group_.rank(), group_.world_size(),
+                                                       waiting(session_.wait_for_same()));
     if (!again) {
       mover_.disconnect();  // whoever waits in a broadcast for one who is gone is told so
-      again = join(store_, group_.name());
+      again = join(session_, group_.name());
     }
     if (!again) return std::move(again).error();
     // A communicator needs the handle before until it is attached to the new one.
@@ -163,7 +164,7 @@ class Slice {
   }
 
   Role role_;
-  muster::Store& store_;
+  Session& session_;
   muster::StatelessProcessGroup group_;
   Mover mover_;
   std::uint64_t version_ = 0;
