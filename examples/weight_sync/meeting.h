@@ -28,7 +28,7 @@ enum class Role : std::uint8_t { trainer, server };
 struct Peer {
   Role role = Role::server;
   std::uint64_t version = 0;       ///< of the weights that it has; 0: none
-  std::uint64_t communicator = 0;  ///< the epoch in which it was made; 0: there is none for all
+  std::uint64_t communicator = 0;  ///< the epoch in which it was made; 0: it has none to keep
 
   template <class Archive>
   void serialize(Archive& archive) {
