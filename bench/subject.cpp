@@ -90,7 +90,7 @@ std::vector<std::string> Subject::command(const Programs& programs) const {
   switch (kind_) {
     case Kind::echo: return {programs.echo_server};
     case Kind::muster:
-      // Sessions that send no heartbeats, values of 1 MiB in numbers, a million keys.
+      // Sessions that send no heartbeats, values of 64 MiB in numbers, a million keys.
       return {programs.musterd,
               "--listen",
               "127.0.0.1:0",
@@ -102,6 +102,8 @@ std::vector<std::string> Subject::command(const Programs& programs) const {
               "60s",
               "--memory-bytes-max",
               "4GiB",
+              "--value-bytes-max",
+              "64MiB",
               "--connections-max",
               "16384",
               "--round-bytes-max",
@@ -135,13 +137,13 @@ std::vector<std::string> Subject::command(const Programs& programs) const {
               "-t",
               "1",
               "-m",
-              "1024",
+              "4096",
               "-c",
               "16384",
               "-b",
               "65535",
               "-I",
-              "2m",
+              "128m",
               "-U",
               "0",
               "-u",

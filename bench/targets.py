@@ -48,6 +48,19 @@ def operations(figures):
                           0.25, " µs")
 
 
+def large_values(figures):
+    for operation in ("set", "get"):
+        for connections in (1, 8):
+            for mebibytes in (1, 16, 64):
+                asked = {"operation": operation, "connections": connections,
+                         "value_bytes": mebibytes << 20, "cores": "1cpu"}
+                rows = [figures.one("large_values", subject, **asked)
+                        for subject in ("muster", "memcached")]
+                yield ratio(figures, f"server CPU of a {operation} of {mebibytes} MiB, "
+                            f"{connections} connections, one core, beside memcached", 1.1, *rows,
+                            "server_us")
+
+
 def round_trips(figures):
     floor = figures.one("round_trips", "echo", client="raw", cores="1cpu")
     for client, limit in (("raw", 1.08), ("library, inline callback", 1.5),
@@ -129,5 +142,5 @@ def expiry(figures):
 
 
 def verdicts(figures):
-    for judge in (operations, round_trips, many, groups, memory, expiry):
+    for judge in (operations, large_values, round_trips, many, groups, memory, expiry):
         yield from (verdict for verdict in judge(figures) if verdict is not None)

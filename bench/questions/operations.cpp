@@ -1,4 +1,5 @@
-// What one small operation costs: set, get and add, on connections that are all busy.
+// What one operation costs, on connections that are all busy: set, get and add of small values, and
+// set and get of values that the caches do not hold.
 
 #include "load.h"
 #include "questions.h"
@@ -53,6 +54,23 @@ std::vector<OperationCase> operation_cases(const Run& run) {
   return cases;
 }
 
+constexpr std::size_t largest_bytes = 64 * mebibyte;  // musterd and memcached are started so
+
+std::vector<OperationCase> large_cases(const Run& run) {
+  const auto connections = run.by_extent(std::vector<int>{1}, {1, 8}, {1, 8});
+  const auto sizes = run.by_extent<std::vector<std::size_t>>(
+      {mebibyte}, {mebibyte, 16 * mebibyte}, {mebibyte, 16 * mebibyte, largest_bytes});
+  std::vector<OperationCase> cases;
+  for (const Cores cores : {Cores::one, Cores::two}) {
+    for (const int count : connections) {
+      for (const Operation operation : {Operation::set, Operation::get}) {
+        for (const std::size_t bytes : sizes) cases.push_back({operation, count, 1, bytes, cores});
+      }
+    }
+  }
+  return cases;
+}
+
 /// Each connection has a key of its own; those of values and of numbers differ.
 Issue issuer(const OperationCase& asked, const std::string& value) {
   switch (asked.operation) {
@@ -72,7 +90,8 @@ Issue issuer(const OperationCase& asked, const std::string& value) {
   return {};
 }
 
-void measure_case(Run& run, const OperationCase& asked,
+void measure_case(Run& run, const std::string& question, std::chrono::milliseconds duration,
+                  const OperationCase& asked,
                   const std::vector<std::unique_ptr<Subject>>& subjects) {
   Json parameters = {{"operation", name_of(asked.operation)},
                      {"connections", asked.connections},
@@ -85,7 +104,7 @@ void measure_case(Run& run, const OperationCase& asked,
   const auto issue = issuer(asked, value);
   LoadOptions options;
   options.depth = asked.depth;
-  options.duration = std::chrono::milliseconds(run.by_extent(10, 40, 150));
+  options.duration = duration;
   std::vector<std::unique_ptr<Swarm>> swarms;
   for (const auto& subject : subjects) {
     auto& swarm = swarms.emplace_back(std::make_unique<Swarm>(*subject));
@@ -98,7 +117,7 @@ void measure_case(Run& run, const OperationCase& asked,
   }
   take_turns(run.rounds(), subjects.size(), [&](std::size_t i) {
     const Json found = load(*subjects[i], *swarms[i], issue, options);
-    run.record("operations", parameters, subjects[i]->name(), found);
+    run.record(question, parameters, subjects[i]->name(), found);
   });
 }
 
@@ -106,7 +125,18 @@ void measure_case(Run& run, const OperationCase& asked,
 
 void measure_operations(Run& run) {
   const auto subjects = run.start(all_kinds);
-  for (const OperationCase& asked : operation_cases(run)) measure_case(run, asked, subjects);
+  const auto duration = std::chrono::milliseconds(run.by_extent(10, 40, 150));
+  for (const OperationCase& asked : operation_cases(run)) {
+    measure_case(run, "operations", duration, asked, subjects);
+  }
+}
+
+void measure_large_values(Run& run) {
+  const auto subjects = run.start(all_kinds);
+  const auto duration = std::chrono::milliseconds(run.by_extent(10, 150, 400));
+  for (const OperationCase& asked : large_cases(run)) {
+    measure_case(run, "large_values", duration, asked, subjects);
+  }
 }
 
 }  // namespace muster::bench

@@ -6,6 +6,7 @@ const std::vector<Question>& all_questions() {
   static const std::vector<Question> questions = {
       {"operations", "set, get and add: connections, depth of the pipeline, size of the value",
        measure_operations},
+      {"large_values", "set and get of 1, 16 and 64 MiB", measure_large_values},
       {"round_trips", "one client, one request at a time: raw, and by the library's two forms",
        measure_round_trips},
       {"callers", "many threads that share a store", measure_callers},

@@ -12,6 +12,7 @@ namespace muster::bench {
 // order in which they are asked.
 
 void measure_operations(Run& run);
+void measure_large_values(Run& run);
 void measure_round_trips(Run& run);
 void measure_callers(Run& run);
 void measure_multi_get(Run& run);

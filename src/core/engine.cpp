@@ -49,6 +49,7 @@ std::vector<Effect>& Engine::apply(const Event& event, Instant now) {
 }
 
 void Engine::on(const Advance&) {
+  services_.memory().freed.advance(services_.now());
   if (services_.now() < held_until_) return;
   for (int work = 0; work < work_per_advance_max;) {
     Timer* timer = services_.timers().take_due(services_.now());

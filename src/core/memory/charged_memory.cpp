@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <new>
 #include <utility>
@@ -21,13 +22,36 @@ char* ChargedMemory::reallocate(char* memory, std::size_t bytes, Charging chargi
   }
 }
 
+/// Into memory that was in use before, if there is some of that length: it is the system's already,
+/// used or not, so all of it is charged.
+bool ChargedMemory::grow_into_freed(std::size_t bytes) {
+  const FreedMemory::Taken taken = quota_->take_freed(bytes);
+  if (taken.memory == nullptr) return false;
+  if (!quota_->charge(taken.bytes - size_bytes_)) {
+    quota_->give_back(taken.memory, taken.bytes);
+    return false;
+  }
+  if (memory_ != nullptr) {
+    std::memcpy(taken.memory, memory_, size_bytes_);
+    std::free(memory_);
+  }
+  memory_ = taken.memory;
+  size_bytes_ = allocated_bytes_ = taken.bytes;
+  return true;
+}
+
 bool ChargedMemory::grow(std::size_t size_bytes, std::size_t later_bytes, Charging charging) {
+  const std::size_t most_bytes = std::max(size_bytes, later_bytes);
+  const bool has_to_move = size_bytes > allocated_bytes_;
+  if (has_to_move && most_bytes >= FreedMemory::kept_bytes_min && grow_into_freed(most_bytes)) {
+    return true;
+  }
   const std::size_t added_bytes = size_bytes - size_bytes_;
   if (!quota_->charge(added_bytes, charging)) return false;
-  if (size_bytes > allocated_bytes_) {
+  if (has_to_move) {
     char* grown = nullptr;
     try {
-      grown = reallocate(memory_, std::max(size_bytes, later_bytes), charging);
+      grown = reallocate(memory_, most_bytes, charging);
     } catch (...) {
       quota_->release(added_bytes);
       throw;
@@ -38,7 +62,7 @@ bool ChargedMemory::grow(std::size_t size_bytes, std::size_t later_bytes, Chargi
       return false;
     }
     memory_ = grown;
-    allocated_bytes_ = std::max(size_bytes, later_bytes);
+    allocated_bytes_ = most_bytes;
   }
   size_bytes_ = size_bytes;
   return true;

@@ -28,7 +28,8 @@ class ChargedMemory {
 
   /// Makes it longer; what is in it stays. When it has to move, it moves to where it can grow to
   /// `later_bytes` without being copied again: those that are not used are no memory of the
-  /// system's. False: the quota refuses, or the system, and all is as before. What is charged
+  /// system's. It may become longer than asked for, since what was in use before is charged whole.
+  /// False: the quota refuses, or the system, and all is as before. What is charged
   /// always throws std::bad_alloc instead.
   bool grow(std::size_t size_bytes, std::size_t later_bytes, Charging charging);
   void release();
@@ -44,6 +45,7 @@ class ChargedMemory {
 
  private:
   static char* reallocate(char* memory, std::size_t bytes, Charging charging);
+  bool grow_into_freed(std::size_t bytes);
 
   Quota* quota_;            ///< used only while something is charged
   char* memory_ = nullptr;  ///< of std::malloc's

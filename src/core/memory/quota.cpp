@@ -164,16 +164,25 @@ QuotaRefusal Quota::refusing(std::uint64_t bytes) const {
 }
 
 void Quota::give_back(char* memory, std::size_t bytes) {
-  FreedMemory* const freed = root().freed_memory_;
+  const Quota& all = root();
+  FreedMemory* const freed = all.freed_memory_;
   if (freed == nullptr || bytes < FreedMemory::long_bytes_min) return std::free(memory);
+  const bool may_keep =
+      !all.is_short_ && all.used_bytes_ + freed->kept_bytes() + bytes <= all.limit_bytes_;
+  if (may_keep) return freed->add_to_keep(memory, bytes);
   freed->add(memory, bytes);
+}
+
+FreedMemory::Taken Quota::take_freed(std::size_t bytes) {
+  FreedMemory* const freed = root().freed_memory_;
+  return freed != nullptr ? freed->take(bytes) : FreedMemory::Taken{};
 }
 
 /// What was not given back yet is needed now.
 void Quota::set_short(bool is_short) {
   Quota& all = root();
   all.is_short_ = is_short;
-  if (is_short && all.freed_memory_ != nullptr) all.freed_memory_->give_back(SIZE_MAX);
+  if (is_short && all.freed_memory_ != nullptr) all.freed_memory_->give_all_back();
 }
 
 bool Quota::is_short() const { return root().is_short_; }

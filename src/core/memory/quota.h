@@ -59,6 +59,8 @@ class Quota {
   ///
   /// bytes  that were used of it
   void give_back(char* memory, std::size_t bytes);
+  /// Of what the root's `FreedMemory` keeps; it is not charged yet.
+  FreedMemory::Taken take_freed(std::size_t bytes);
   /// Whether `charge` would refuse even nothing.
   bool is_passed() const {
     if (is_short_ || used_bytes_ > limit_bytes_) return true;

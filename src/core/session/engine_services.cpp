@@ -26,7 +26,9 @@ Answer error_answer(const Error& error) {
 }
 
 EngineServices::EngineServices(Options options)
-    : options_(std::move(options)), memory_(options_.memory_bytes_max) {}
+    : options_(std::move(options)), memory_(options_.memory_bytes_max) {
+  memory_.freed.set_kept_max(options_.kept_memory_bytes_max);
+}
 
 EngineServices::~EngineServices() = default;
 

@@ -15,6 +15,8 @@ struct Options {
   ConnectionLimits connections;
   std::uint64_t memory_bytes_max = 1ull << 30;  ///< values, payloads, caches, unsent replies
   std::uint64_t namespace_memory_bytes_max = 1ull << 30;
+  /// Of long memory that was freed just now, for who needs as much again; it is not charged.
+  std::uint64_t kept_memory_bytes_max = 0;
   std::uint32_t sessions_max = 16384;
   std::uint32_t name_spaces_max = 4096;          ///< beside the default one
   std::uint32_t name_spaces_per_unit_max = 256;  ///< made by one unit

@@ -81,3 +81,95 @@ TEST_CASE("a system that has no memory gets all that was freed") {
   memory.all.set_short(true);
   CHECK(memory.freed.empty());
 }
+
+namespace {
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+/// A server that keeps 8 MiB of what is freed, and an account of it.
+struct Keeping {
+  explicit Keeping(std::uint64_t limit_bytes = 64 * mebibyte) : memory(limit_bytes) {
+    memory.freed.set_kept_max(8 * mebibyte);
+  }
+  /// A value that goes again.
+  void use(std::size_t bytes) {
+    ChargedMemory brought(account);
+    REQUIRE(brought.grow(bytes, 0, Charging::normal));
+    std::memset(brought.begin(), 'o', bytes);
+  }
+
+  ServerMemory memory;
+  Quota account{UINT64_MAX, &memory.all};
+};
+
+}  // namespace
+
+TEST_CASE("long memory that was freed just now serves who needs as much, and is charged whole") {
+  Keeping server;
+  server.use(2 * mebibyte);
+  CHECK(server.memory.freed.empty());
+  CHECK(server.memory.freed.kept_bytes() == 2 * mebibyte);
+  CHECK(server.account.used_bytes() == 0);
+
+  ChargedMemory brought(server.account);
+  REQUIRE(brought.grow(1000, 1000, Charging::normal));
+  std::memset(brought.begin(), 'n', 1000);
+  REQUIRE(brought.grow(2000, 2 * mebibyte - 1000, Charging::normal));
+  CHECK(brought.size_bytes() == 2 * mebibyte);
+  CHECK(brought.all().substr(0, 1000) == std::string(1000, 'n'));
+  CHECK(brought.all()[1000] == 'o');  // it is the same memory
+  CHECK(server.account.used_bytes() == 2 * mebibyte);
+  CHECK(server.memory.freed.kept_bytes() == 0);
+}
+
+TEST_CASE("kept memory is for those who need nearly all of it, and have room for it") {
+  Keeping server;
+  server.use(4 * mebibyte);
+  ChargedMemory brought(server.account);
+  REQUIRE(brought.grow(mebibyte, 3 * mebibyte, Charging::normal));
+  CHECK(brought.size_bytes() == mebibyte);
+  CHECK(server.memory.freed.kept_bytes() == 4 * mebibyte);
+
+  Quota small(mebibyte, &server.memory.all);
+  ChargedMemory poor(small);
+  REQUIRE(poor.grow(1000, 4 * mebibyte, Charging::normal));
+  CHECK(poor.size_bytes() == 1000);
+  CHECK(server.memory.freed.kept_bytes() == 4 * mebibyte);
+}
+
+TEST_CASE("no more is kept than was allowed, nor for longer, nor where memory is short") {
+  using std::chrono::milliseconds;
+  Keeping server;
+  SUBCASE("for a while") {
+    server.memory.freed.advance(muster::base::Instant(milliseconds(1000)));
+    server.use(2 * mebibyte);
+    server.memory.freed.advance(muster::base::Instant(milliseconds(1499)));
+    CHECK(server.memory.freed.kept_bytes() == 2 * mebibyte);
+    server.memory.freed.advance(muster::base::Instant(milliseconds(1500)));
+    CHECK(server.memory.freed.kept_bytes() == 0);
+    CHECK_FALSE(server.memory.freed.empty());
+  }
+  SUBCASE("so much") {
+    server.use(5 * mebibyte);
+    Keeping another;
+    another.use(9 * mebibyte);
+    CHECK(another.memory.freed.kept_bytes() == 0);
+    CHECK_FALSE(another.memory.freed.empty());
+  }
+  SUBCASE("beside what is charged") {
+    Keeping full(4 * mebibyte);
+    ChargedMemory held(full.account);
+    ChargedMemory going(full.account);
+    REQUIRE(going.grow(mebibyte, 0, Charging::normal));
+    REQUIRE(held.grow(3 * mebibyte + 1, 0, Charging::always));
+    going.release();
+    CHECK(full.memory.freed.kept_bytes() == 0);
+    CHECK_FALSE(full.memory.freed.empty());
+  }
+  SUBCASE("where the system has none") {
+    server.use(2 * mebibyte);
+    server.memory.all.set_short(true);
+    CHECK(server.memory.freed.kept_bytes() == 0);
+    CHECK(server.memory.freed.empty());
+  }
+}
