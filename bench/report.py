@@ -138,8 +138,8 @@ def markdown(figures, drawn):
 
 # The column of each question in which servers are compared; less is better.
 COMPARED = {"operations": "server_us", "large_values": "server_us", "multi_get": "server_us",
-            "wake_ups": "last_us", "connect_storm": "wall_ms", "memory": ("bytes_per_key", "bytes_per_connection"),
-            "expiry": "late_p99_ms"}
+            "wake_ups": "last_us", "connect_storm": "wall_ms",
+            "memory": ("bytes_per_key", "bytes_per_connection"), "expiry": "late_p99_ms"}
 
 
 def compared_value(row):

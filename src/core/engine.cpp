@@ -45,6 +45,7 @@ std::vector<Effect>& Engine::apply(const Event& event, Instant now) {
   sessions_.bury();
   std::visit([this](const auto& one) { on(one); }, event);
   freed_pieces_.note(services_.effects().work());
+  services_.memory().fit_kept();
   return services_.effects().all();
 }
 

@@ -53,7 +53,7 @@ void FreedMemory::advance(Instant now) {
   }
 }
 
-void FreedMemory::give_all_back() {
+void FreedMemory::let_go_of_kept() {
   while (kept_ != nullptr) {
     Block* const block = kept_;
     kept_ = block->before;
@@ -61,6 +61,10 @@ void FreedMemory::give_all_back() {
     last_ = block;
   }
   kept_bytes_ = 0;
+}
+
+void FreedMemory::give_all_back() {
+  let_go_of_kept();
   give_back(SIZE_MAX);
 }
 

@@ -48,6 +48,8 @@ class FreedMemory {
   Taken take(std::size_t bytes);
   /// What was kept for long enough is to be given back.
   void advance(Instant now);
+  /// All that is kept is to be given back.
+  void let_go_of_kept();
   /// Gives about `bytes_max` back. Returns how many.
   std::size_t give_back(std::size_t bytes_max);
   /// Gives everything back, also what is kept.

@@ -34,8 +34,11 @@ struct QuotaRefusal {
 /// - A unit takes of the reserve as much as it leaves free.
 class Quota {
  public:
-  explicit Quota(std::uint64_t limit_bytes, Quota* parent = nullptr, Quota* beside = nullptr)
-      : limit_bytes_(limit_bytes), parent_(parent), beside_(beside) {}
+  /// freed  of the root: where long memory is given back in pieces; it outlives the quota. Where
+  ///        there is none, memory is freed at once
+  explicit Quota(std::uint64_t limit_bytes, Quota* parent = nullptr, Quota* beside = nullptr,
+                 FreedMemory* freed = nullptr)
+      : limit_bytes_(limit_bytes), parent_(parent), beside_(beside), freed_memory_(freed) {}
   Quota(const Quota&) = delete;
   Quota& operator=(const Quota&) = delete;
 
@@ -85,10 +88,6 @@ class Quota {
   const Quota& root() const;
   Quota& root();
 
-  /// Of the root: where long memory is given back in pieces; it outlives the quota. Where there is
-  /// none, memory is freed at once.
-  void set_freed_memory(FreedMemory& freed) { freed_memory_ = &freed; }
-
   /// Of the server: a unit has come or gone. Of a unit: an account.
   void add_sharer() { ++sharers_count_; }
   void remove_sharer() { --sharers_count_; }
@@ -112,7 +111,7 @@ class Quota {
   std::uint64_t limit_bytes_;
   Quota* parent_;
   Quota* beside_;
-  FreedMemory* freed_memory_ = nullptr;  ///< of the root
+  FreedMemory* freed_memory_;  ///< of the root
   /// Of the root's reserve; what is released pays it back. Of the root: what units have of it.
   std::uint64_t from_reserve_bytes_ = 0;
   std::uint32_t sharers_count_ = 0;

@@ -71,8 +71,12 @@ class ReplyRoom {
 /// All memory of the server, and what of it is a reply's, until it has left: one that is made for
 /// one reader, or what the rim has copied.
 struct ServerMemory {
-  explicit ServerMemory(std::uint64_t limit_bytes) : all(limit_bytes) {
-    all.set_freed_memory(freed);
+  explicit ServerMemory(std::uint64_t limit_bytes) : all(limit_bytes, nullptr, nullptr, &freed) {}
+
+  /// What is kept goes when there is no more room for it beside what is charged.
+  void fit_kept() {
+    if (freed.kept_bytes() == 0) return;
+    if (all.used_bytes() + freed.kept_bytes() > all.limit_bytes()) freed.let_go_of_kept();
   }
 
   FreedMemory freed;

@@ -166,6 +166,18 @@ TEST_CASE("no more is kept than was allowed, nor for longer, nor where memory is
     CHECK(full.memory.freed.kept_bytes() == 0);
     CHECK_FALSE(full.memory.freed.empty());
   }
+  SUBCASE("beside what is charged later") {
+    Keeping full(4 * mebibyte);
+    full.use(2 * mebibyte);
+    full.account.charge_always(2 * mebibyte);
+    full.memory.fit_kept();
+    CHECK(full.memory.freed.kept_bytes() == 2 * mebibyte);
+    full.account.charge_always(1);
+    full.memory.fit_kept();
+    CHECK(full.memory.freed.kept_bytes() == 0);
+    CHECK_FALSE(full.memory.freed.empty());
+    full.account.release(2 * mebibyte + 1);
+  }
   SUBCASE("where the system has none") {
     server.use(2 * mebibyte);
     server.memory.all.set_short(true);
