@@ -54,6 +54,8 @@ TEST_CASE("who waits for a rank that restores another group is told so at once, 
       CHECK(heard->all[0].code == ErrorCode::interrupted);
       CHECK(heard->all[0].group == "pp");
     }
+    const GroupWatch later =
+        group.watch([](const Error& told) { CHECK(told.code != ErrorCode::interrupted); });
     must(group.barrier());
   });
 }
