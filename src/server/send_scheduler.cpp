@@ -14,7 +14,6 @@ void SendScheduler::mark_dirty(Peer& peer, std::uint64_t copied_bytes) {
 
 /// Also in the midst of an event's effects, so it ends nobody.
 void SendScheduler::flush() {
-  is_alone_ = dirty_count_ == 1 && continuing_.empty();
   while (!dirty_.empty()) {
     if (!may_write()) return world_.wake_soon();
     Peer& peer = dirty_.first();
@@ -26,17 +25,12 @@ void SendScheduler::flush() {
     if (goes_on && !is_stalled) continue_soon(peer);
     look_at_unsent(peer);
   }
-  is_alone_ = false;
   holdings_.has_charged_all();
 }
 
 void SendScheduler::write(Peer& peer) {
   const std::uint64_t before_bytes = peer.outbox.unsent_bytes();
-  if (is_alone_) {
-    peer.outbox.flush_alone();
-  } else {
-    peer.outbox.flush();
-  }
+  peer.outbox.flush();
   // The headers of parts may be more than what has left.
   const std::uint64_t left_bytes = std::min(before_bytes, peer.outbox.unsent_bytes());
   written_.spend(steps_per_write + (before_bytes - left_bytes) / bytes_per_step);

@@ -92,7 +92,6 @@ class SendScheduler {
   core::Chain<Peer> continuing_;  ///< in the loop's next turn
   core::Chain<Peer> slow_;        ///< something waits for them to take it
   std::size_t dirty_count_ = 0;
-  bool is_alone_ = false;  ///< whoever is written to now: nobody else waits
   Budget written_;
 };
 

@@ -9,8 +9,6 @@ namespace {
 
 /// Of long replies: what leaves in one turn, and what a short frame of the same peer waits for.
 constexpr std::uint64_t ahead_bytes = 256 * 1024;
-/// What leaves in one turn if there is nobody else, and the peer takes what it is sent.
-constexpr std::uint64_t ahead_alone_bytes = 2 * 1024 * 1024;
 
 }  // namespace
 
@@ -20,20 +18,13 @@ void Outbox::send_in_parts(wire::FrameHeader header, net::SharedBytes head, net:
   long_for_one_bytes_ += long_.back().for_one_bytes();
 }
 
-void Outbox::flush() { flush(ahead_bytes); }
-
-void Outbox::flush_alone() { flush(has_taken_all_ ? ahead_alone_bytes : ahead_bytes); }
-
-void Outbox::flush(std::uint64_t ahead) {
-  while (wants_part(ahead)) send_part();
+void Outbox::flush() {
+  while (wants_part()) send_part();
   connection_.flush();
-  has_taken_all_ = connection_.unsent_bytes() == 0;
 }
 
-bool Outbox::wants_part() const { return wants_part(ahead_bytes); }
-
-bool Outbox::wants_part(std::uint64_t ahead) const {
-  return !long_.empty() && connection_.is_open() && connection_.unsent_bytes() < ahead;
+bool Outbox::wants_part() const {
+  return !long_.empty() && connection_.is_open() && connection_.unsent_bytes() < ahead_bytes;
 }
 
 void Outbox::send_part() {

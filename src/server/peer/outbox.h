@@ -35,8 +35,6 @@ class Outbox {
 
   /// Writes what the socket takes, of long replies no more than is good for others at a time.
   void flush();
-  /// The same where nobody else waits: a peer that has taken all so far gets more at once.
-  void flush_alone();
   /// Whether there is more of the long replies, and room for it before the socket.
   bool wants_part() const;
 
@@ -68,8 +66,6 @@ class Outbox {
     }
   };
 
-  bool wants_part(std::uint64_t ahead) const;
-  void flush(std::uint64_t ahead);
   void send_part();
   void send_some(net::SharedBytes& from, std::uint64_t& count);
 
@@ -77,7 +73,6 @@ class Outbox {
   std::vector<LongReply> long_;   ///< few; an empty deque would take half a kilobyte
   std::uint64_t long_bytes_ = 0;  ///< of all in `long_`
   std::uint64_t long_for_one_bytes_ = 0;
-  bool has_taken_all_ = false;  ///< of what was written last
 };
 
 }  // namespace muster::server
