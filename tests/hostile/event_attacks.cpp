@@ -147,7 +147,7 @@ Figures ended_group(Stage& stage) {
     if (frame.header.code == 0 && page) listed_count = page->entries.size();
   };
   stage.swarm.ask(*other.front(), 1, 1, [&](std::size_t) -> wire::RequestBody {
-    return wire::List{wire::ListKind::objects, "", 0, 0};
+    return wire::List{wire::ListKind::objects, "group/large/", 0, 0};  // others have theirs
   });
   stage.hold();
   return {{"count", count}, {"absent_at_once", listed_count == 0 ? 1 : 0}};
