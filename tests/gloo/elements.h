@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -48,8 +49,9 @@ inline std::vector<double> joined(int world_size,
 
 using Exercise = std::function<void(Communicator& communicator, DataType type)>;
 
-/// Runs it on all ranks, on all types.
-inline void exercise(int world_size, const Exercise& each) {
+/// Runs it on all ranks, on each of the types.
+inline void exercise(int world_size, const Exercise& each,
+                     std::span<const DataType> types = all_types) {
   auto server = start_server();
   run_ranks(world_size, [&](int rank) {
     auto store = connect(server);
@@ -57,7 +59,10 @@ inline void exercise(int world_size, const Exercise& each) {
     gloo::Options options;
     options.timeout = 20s;
     auto communicator = must(gloo::create(group, options));
-    for (const DataType type : all_types) each(communicator, type);
+    for (const DataType type : types) {
+      CAPTURE(static_cast<int>(type));
+      each(communicator, type);
+    }
     must(communicator.close());
   });
 }

@@ -13,19 +13,7 @@ namespace {
 
 /// Runs it on all ranks, on all floating-point types.
 void exercise_floats(int world_size, const Exercise& each) {
-  auto server = start_server();
-  run_ranks(world_size, [&](int rank) {
-    auto store = connect(server);
-    auto group = join(store, "g", rank, world_size);
-    gloo::Options options;
-    options.timeout = 20s;
-    auto communicator = must(gloo::create(group, options));
-    for (const DataType type : float_types) {
-      CAPTURE(static_cast<int>(type));
-      each(communicator, type);
-    }
-    must(communicator.close());
-  });
+  exercise(world_size, each, float_types);
 }
 
 TEST_CASE("scaled elements are added up on all ranks, and what is sent stays as it is") {
