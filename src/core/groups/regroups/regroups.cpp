@@ -19,6 +19,7 @@
 // once.
 
 namespace muster::core {
+
 Regroups::Regroups(Group& group, Epoch& epoch, const Candidates& candidates)
     : group_(group), services_(epoch.services), epoch_(epoch), seating_(epoch.roster, candidates) {}
 
