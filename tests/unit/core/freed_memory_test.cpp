@@ -84,12 +84,12 @@ TEST_CASE("a system that has no memory gets all that was freed") {
 
 namespace {
 
-constexpr std::size_t mebibyte = std::size_t{1} << 20;
+constexpr std::size_t least_kept = FreedMemory::kept_bytes_min;
 
-/// A server that keeps 8 MiB of what is freed, and an account of it.
+/// A server that keeps some of what is freed, and an account of it.
 struct Keeping {
-  explicit Keeping(std::uint64_t limit_bytes = 64 * mebibyte) : memory(limit_bytes) {
-    memory.freed.set_kept_max(8 * mebibyte);
+  explicit Keeping(std::uint64_t limit_bytes = 64 * least_kept) : memory(limit_bytes) {
+    memory.freed.set_kept_max(8 * least_kept);
   }
   /// A value that goes again.
   void use(std::size_t bytes) {
@@ -106,35 +106,35 @@ struct Keeping {
 
 TEST_CASE("long memory that was freed just now serves who needs as much, and is charged whole") {
   Keeping server;
-  server.use(2 * mebibyte);
+  server.use(2 * least_kept);
   CHECK(server.memory.freed.empty());
-  CHECK(server.memory.freed.kept_bytes() == 2 * mebibyte);
+  CHECK(server.memory.freed.kept_bytes() == 2 * least_kept);
   CHECK(server.account.used_bytes() == 0);
 
   ChargedMemory brought(server.account);
   REQUIRE(brought.grow(1000, 1000, Charging::normal));
   std::memset(brought.begin(), 'n', 1000);
-  REQUIRE(brought.grow(2000, 2 * mebibyte - 1000, Charging::normal));
-  CHECK(brought.size_bytes() == 2 * mebibyte);
+  REQUIRE(brought.grow(2000, 2 * least_kept - 1000, Charging::normal));
+  CHECK(brought.size_bytes() == 2 * least_kept);
   CHECK(brought.all().substr(0, 1000) == std::string(1000, 'n'));
   CHECK(brought.all()[1000] == 'o');  // it is the same memory
-  CHECK(server.account.used_bytes() == 2 * mebibyte);
+  CHECK(server.account.used_bytes() == 2 * least_kept);
   CHECK(server.memory.freed.kept_bytes() == 0);
 }
 
 TEST_CASE("kept memory is for those who need nearly all of it, and have room for it") {
   Keeping server;
-  server.use(4 * mebibyte);
+  server.use(4 * least_kept);
   ChargedMemory brought(server.account);
-  REQUIRE(brought.grow(mebibyte, 3 * mebibyte, Charging::normal));
-  CHECK(brought.size_bytes() == mebibyte);
-  CHECK(server.memory.freed.kept_bytes() == 4 * mebibyte);
+  REQUIRE(brought.grow(least_kept, 3 * least_kept, Charging::normal));
+  CHECK(brought.size_bytes() == least_kept);
+  CHECK(server.memory.freed.kept_bytes() == 4 * least_kept);
 
-  Quota small(mebibyte, &server.memory.all);
+  Quota small(least_kept, &server.memory.all);
   ChargedMemory poor(small);
-  REQUIRE(poor.grow(1000, 4 * mebibyte, Charging::normal));
+  REQUIRE(poor.grow(1000, 4 * least_kept, Charging::normal));
   CHECK(poor.size_bytes() == 1000);
-  CHECK(server.memory.freed.kept_bytes() == 4 * mebibyte);
+  CHECK(server.memory.freed.kept_bytes() == 4 * least_kept);
 }
 
 TEST_CASE("no more is kept than was allowed, nor for longer, nor where memory is short") {
@@ -142,44 +142,43 @@ TEST_CASE("no more is kept than was allowed, nor for longer, nor where memory is
   Keeping server;
   SUBCASE("for a while") {
     server.memory.freed.advance(muster::base::Instant(milliseconds(1000)));
-    server.use(2 * mebibyte);
+    server.use(2 * least_kept);
     server.memory.freed.advance(muster::base::Instant(milliseconds(1499)));
-    CHECK(server.memory.freed.kept_bytes() == 2 * mebibyte);
+    CHECK(server.memory.freed.kept_bytes() == 2 * least_kept);
     server.memory.freed.advance(muster::base::Instant(milliseconds(1500)));
     CHECK(server.memory.freed.kept_bytes() == 0);
     CHECK_FALSE(server.memory.freed.empty());
   }
   SUBCASE("so much") {
-    server.use(5 * mebibyte);
     Keeping another;
-    another.use(9 * mebibyte);
+    another.use(9 * least_kept);
     CHECK(another.memory.freed.kept_bytes() == 0);
     CHECK_FALSE(another.memory.freed.empty());
   }
   SUBCASE("beside what is charged") {
-    Keeping full(4 * mebibyte);
+    Keeping full(4 * least_kept);
     ChargedMemory held(full.account);
     ChargedMemory going(full.account);
-    REQUIRE(going.grow(mebibyte, 0, Charging::normal));
-    REQUIRE(held.grow(3 * mebibyte + 1, 0, Charging::always));
+    REQUIRE(going.grow(least_kept, 0, Charging::normal));
+    REQUIRE(held.grow(3 * least_kept + 1, 0, Charging::always));
     going.release();
     CHECK(full.memory.freed.kept_bytes() == 0);
     CHECK_FALSE(full.memory.freed.empty());
   }
   SUBCASE("beside what is charged later") {
-    Keeping full(4 * mebibyte);
-    full.use(2 * mebibyte);
-    full.account.charge_always(2 * mebibyte);
+    Keeping full(4 * least_kept);
+    full.use(2 * least_kept);
+    full.account.charge_always(2 * least_kept);
     full.memory.fit_kept();
-    CHECK(full.memory.freed.kept_bytes() == 2 * mebibyte);
+    CHECK(full.memory.freed.kept_bytes() == 2 * least_kept);
     full.account.charge_always(1);
     full.memory.fit_kept();
     CHECK(full.memory.freed.kept_bytes() == 0);
     CHECK_FALSE(full.memory.freed.empty());
-    full.account.release(2 * mebibyte + 1);
+    full.account.release(2 * least_kept + 1);
   }
   SUBCASE("where the system has none") {
-    server.use(2 * mebibyte);
+    server.use(2 * least_kept);
     server.memory.all.set_short(true);
     CHECK(server.memory.freed.kept_bytes() == 0);
     CHECK(server.memory.freed.empty());
