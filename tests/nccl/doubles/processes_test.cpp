@@ -135,8 +135,11 @@ TEST_CASE("a peer killed in a collective is an error, and the stream goes on aft
   const Lines steps{"init", "settle", "reduce", "start", "settle_error", "abort", "synchronize"};
   First first(3, steps);
   Process second(rank_process({1, 3, first.id, steps, {}}));
-  Process third(rank_process(
-      {2, 3, first.id, {"init", "settle", "reduce", "start"}, fault("collective:kill_inside+1")}));
+  Process third(rank_process({2,
+                              3,
+                              first.id,
+                              {"init", "settle", "reduce", "start", "synchronize"},
+                              fault("collective:kill_inside+1")}));
   CHECK(was_killed(third));
   const Lines expected{"7", "0", "6", "6", "0", "0"};
   CHECK(lines_of(first.process, 6) == expected);
