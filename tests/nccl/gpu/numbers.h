@@ -42,7 +42,11 @@ class Numbers {
   static std::int64_t share_of(int rank) { return rank + 1; }
 
   void give(std::int64_t number) { sent_.set(number); }
-  void clear() { received_.set(std::int64_t{0}); }
+  /// Once the stream is idle: what is still on it may use the memory.
+  void clear() {
+    stream_.wait();
+    received_.set(std::int64_t{0});
+  }
   Sum sum() const { return {sent_, received_, stream_}; }
   const Stream& stream() const { return stream_; }
 
