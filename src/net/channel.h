@@ -73,6 +73,12 @@ class Channel {
   /// Called by itself after each batch of reads.
   virtual void flush() = 0;
 
+  /// While nothing is unsent: writes of these bytes what the socket takes at once, and queues none.
+  /// What the rest waits for, `flush` finds out.
+  ///
+  /// returns  how many bytes have left; always none where the channel only queues
+  virtual std::size_t offer(std::span<const std::string_view>) { return 0; }
+
   /// The next read goes there, and `received` is told of it there; afterwards, or when it is empty,
   /// into the loop's buffer. For many bytes that their owner keeps.
   virtual void read_into(std::span<char> room) = 0;

@@ -33,6 +33,7 @@ namespace {
 constexpr std::size_t shared_bytes_min = 2048;      // shorter ones are copied: one piece less
 constexpr std::size_t own_piece_bytes = 64 * 1024;  // then another piece begins
 constexpr std::size_t pieces_per_write = 64;        // and the tail
+constexpr int send_flags = MSG_DONTWAIT | MSG_NOSIGNAL;
 constexpr int discards_per_turn = 4;
 constexpr std::size_t read_bytes_max = 128 * 1024;
 constexpr std::size_t read_bytes_per_turn = 256 * 1024;
@@ -49,6 +50,8 @@ CloseCause cause_of(int error) {
   return error == 0 || error == ECONNRESET || error == EPIPE ? CloseCause::by_peer
                                                              : CloseCause::lost;
 }
+
+iovec to_iovec(std::string_view view) { return {const_cast<char*>(view.data()), view.size()}; }
 
 bool is_retry(int error) { return error == EAGAIN || error == EINTR; }
 
@@ -250,10 +253,9 @@ void Connection::write_queue() {
 
 /// returns  as sendmsg
 long Connection::write_some() {
-  constexpr int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
   if (first_ == queue_.size()) {
     const std::string_view view = std::string_view(tail_).substr(first_sent_bytes_);
-    return ::send(fd(), view.data(), view.size(), flags);
+    return ::send(fd(), view.data(), view.size(), send_flags);
   }
   std::array<iovec, pieces_per_write + 1> views;
   const std::size_t pieces = std::min(queue_.size() - first_, pieces_per_write);
@@ -261,13 +263,18 @@ long Connection::write_some() {
   for (std::size_t index = 0; index < pieces; ++index) {
     std::string_view view = queue_[first_ + index].view();
     if (index == 0) view.remove_prefix(first_sent_bytes_);
-    views[index] = {const_cast<char*>(view.data()), view.size()};
+    views[index] = to_iovec(view);
   }
-  if (with_tail) views[pieces] = {tail_.data(), tail_.size()};
+  if (with_tail) views[pieces] = to_iovec(tail_);
+  return send_views(std::span(views).first(pieces + (with_tail ? 1 : 0)));
+}
+
+/// returns  as sendmsg
+long Connection::send_views(std::span<iovec> views) {
   msghdr message{};
   message.msg_iov = views.data();
-  message.msg_iovlen = pieces + (with_tail ? 1 : 0);
-  return ::sendmsg(fd(), &message, flags);
+  message.msg_iovlen = views.size();
+  return ::sendmsg(fd(), &message, send_flags);
 }
 
 void Connection::took(std::size_t bytes) {
@@ -320,8 +327,17 @@ void Connection::on_writable() {
   if (state_ == State::open || state_ == State::lingering) update_watch();
 }
 
+std::size_t Connection::offer(std::span<const std::string_view> pieces) {
+  if (state_ != State::open || is_blocked_) return 0;
+  std::array<iovec, pieces_per_write> views;
+  const std::size_t count = std::min(pieces.size(), views.size());
+  for (std::size_t index = 0; index < count; ++index) views[index] = to_iovec(pieces[index]);
+  const long sent = send_views(std::span(views).first(count));
+  return sent > 0 ? static_cast<std::size_t>(sent) : 0;
+}
+
 std::size_t Connection::send_now(int descriptor, std::string_view bytes) noexcept {
-  const ssize_t sent = ::send(descriptor, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  const ssize_t sent = ::send(descriptor, bytes.data(), bytes.size(), send_flags);
   return sent > 0 ? static_cast<std::size_t>(sent) : 0;
 }
 

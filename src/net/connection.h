@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/uio.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -46,6 +48,7 @@ class Connection final : public Channel,
   void send(std::string_view bytes) override;
   void send(SharedBytes bytes) override;
   void flush() override;
+  std::size_t offer(std::span<const std::string_view> pieces) override;
 
   int descriptor() const override { return fd(); }
   /// returns  how many of `bytes` have left; what the rest waits for, `flush` finds out
@@ -85,6 +88,7 @@ class Connection final : public Channel,
   void on_writable();
   void write_queue();
   long write_some();
+  long send_views(std::span<iovec> views);
   void took(std::size_t bytes);
   void reset_queue();
   void fail(int error, const char* during);

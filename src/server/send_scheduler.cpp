@@ -19,37 +19,56 @@ void SendScheduler::flush() {
     Peer& peer = dirty_.first();
     peer.dirty.leave();
     --dirty_count_;
-    write(peer);
+    const bool has_waited = write(peer);
     const bool goes_on = peer.outbox.wants_part() || peer.is_held;
     const bool is_stalled = peer.connection->stalled_since() != base::far_future;
-    if (goes_on && !is_stalled) continue_soon(peer);
+    if (goes_on && !is_stalled) continue_soon(peer, has_waited ? waiting_ : continuing_);
     look_at_unsent(peer);
   }
   holdings_.has_charged_all();
 }
 
-void SendScheduler::write(Peer& peer) {
+/// returns  whether something of a long reply might have left, and has to wait for others
+bool SendScheduler::write(Peer& peer) {
   const std::uint64_t before_bytes = peer.outbox.unsent_bytes();
-  peer.outbox.flush();
+  const bool has_long = peer.outbox.has_long();
+  const std::uint64_t long_bytes = has_long ? long_bytes_for(peer) : 0;
+  peer.outbox.flush(long_bytes);
+  peer.is_next = false;
   // The headers of parts may be more than what has left.
   const std::uint64_t left_bytes = std::min(before_bytes, peer.outbox.unsent_bytes());
   written_.spend(steps_per_write + (before_bytes - left_bytes) / bytes_per_step);
+  return has_long && long_bytes == 0;
+}
+
+/// How much of its long replies the peer is sent now: nothing before those that have waited.
+std::uint64_t SendScheduler::long_bytes_for(const Peer& peer) {
+  const bool others_wait = !waiting_.empty() || !continuing_.empty();
+  if (others_wait && !peer.is_next) return 0;
+  const auto spent_steps = static_cast<std::uint64_t>(steps_per_turn() - left_steps());
+  const std::uint64_t spent_bytes = spent_steps * bytes_per_step;
+  const bool is_part_left = spent_bytes + Outbox::part_bytes_max <= long_bytes_per_turn;
+  return is_part_left ? long_bytes_per_turn - spent_bytes : 0;
 }
 
 /// In the next turn of the loop, so that others have theirs before. One that is stalled continues
 /// when it has drained.
-void SendScheduler::continue_soon(Peer& peer) {
-  if (continuing_.empty()) world_.wake_soon();
-  continuing_.append(peer.continuing);
+void SendScheduler::continue_soon(Peer& peer, core::Chain<Peer>& behind) {
+  if (peer.continuing.linked()) return;  // it keeps its place
+  if (waiting_.empty() && continuing_.empty()) world_.wake_soon();
+  behind.append(peer.continuing);
 }
 
 std::vector<Peer*> SendScheduler::take_continuing() {
+  waiting_.append_all(continuing_);
   std::vector<Peer*> taken;
-  while (!continuing_.empty() && taken.size() < limits_.writes_per_turn) {
-    taken.push_back(&continuing_.first());
-    taken.back()->continuing.leave();
+  while (!waiting_.empty() && taken.size() < limits_.writes_per_turn) {
+    Peer& peer = waiting_.first();
+    peer.continuing.leave();
+    peer.is_next = true;
+    taken.push_back(&peer);
   }
-  if (!continuing_.empty()) world_.wake_soon();
+  if (!waiting_.empty()) world_.wake_soon();
   return taken;
 }
 
@@ -85,7 +104,7 @@ void SendScheduler::delist(Peer& peer) {
 
 bool SendScheduler::is_behind(Peer& peer) {
   if (!has_to_wait(peer)) return false;
-  write(peer);
+  flush();  // others are before it
   return has_to_wait(peer);
 }
 

@@ -20,9 +20,10 @@ namespace muster::server {
 ///
 /// Replies of one turn are queued first and leave together: who got something is written to once,
 /// in the order in which they got it, when the turn ends, or when so many have got something that
-/// the first of them would leave the caches. Of long replies one part leaves, and the next ones in
-/// the loop's next turns, so that others are served between. What a socket does not take is charged
-/// to the quota and follows when the peer takes more.
+/// the first of them would leave the caches. Of long replies so much leaves in a turn, whoever they
+/// are for; peers get it in order, so that each write is of many bytes, and nobody waits for long:
+/// neither others for the turn, nor one who downloads for its next piece. What a socket does not
+/// take is charged to the quota and follows when the peer takes more.
 class SendScheduler {
  public:
   /// replies  what is charged for what was copied and waits
@@ -69,12 +70,17 @@ class SendScheduler {
 
   static constexpr std::uint64_t steps_per_write = 4;
   static constexpr std::uint64_t bytes_per_step = 16 * 1024;
+  /// Of long replies, to all together.
+  static constexpr std::uint64_t long_bytes_per_turn = 4 * 1024 * 1024;
 
-  bool may_write() {
-    return written_.left(world_.turn(), steps_per_write * limits_.writes_per_turn) > 0;
+  std::int64_t steps_per_turn() const {
+    return static_cast<std::int64_t>(steps_per_write * limits_.writes_per_turn);
   }
-  void write(Peer& peer);
-  void continue_soon(Peer& peer);
+  std::int64_t left_steps() { return written_.left(world_.turn(), steps_per_turn()); }
+  bool may_write() { return left_steps() > 0; }
+  std::uint64_t long_bytes_for(const Peer& peer);
+  bool write(Peer& peer);
+  void continue_soon(Peer& peer, core::Chain<Peer>& behind);
   void charge_unsent(Peer& peer);
   bool has_to_wait(const Peer& peer) const {
     return limits_.holds(peer.outbox.waiting_bytes(), peer.outbox.own_bytes(), peer.is_held,
@@ -89,7 +95,8 @@ class SendScheduler {
   core::RimCounts& counts_;
   const core::ConnectionLimits& limits_;
   core::Chain<Peer> dirty_;       ///< something was queued in this turn
-  core::Chain<Peer> continuing_;  ///< in the loop's next turn
+  core::Chain<Peer> waiting_;     ///< for their piece of a long reply: first in the next turn
+  core::Chain<Peer> continuing_;  ///< have had theirs, and follow behind these
   core::Chain<Peer> slow_;        ///< something waits for them to take it
   std::size_t dirty_count_ = 0;
   Budget written_;

@@ -196,7 +196,7 @@ wire::RequestBody interrupt(Making& making) {
   GroupHandle& handle = making.client.group(making.arguments);
   wire::Interrupt body;
   body.epoch = making.epoch(handle);
-  body.reason = making.arguments.next("a reason");
+  body.reason = making.owned.keep(bytes_of(making.arguments.next("a reason")));
   body.number = making.number("number", handle.next_interruption);
   handle.next_interruption = body.number + 1;
   return body;

@@ -39,6 +39,18 @@ void FakeChannel::flush() {
   if (state_ == State::open || state_ == State::lingering) write();
 }
 
+std::size_t FakeChannel::offer(std::span<const std::string_view> pieces) {
+  if (state_ != State::open || is_blocked_) return 0;
+  std::string written;
+  for (const std::string_view piece : pieces) written += piece;
+  if (capacity_) {
+    written.resize(static_cast<std::size_t>(std::min<std::uint64_t>(written.size(), *capacity_)));
+    *capacity_ -= written.size();
+  }
+  if (!written.empty()) observer_.took(written);
+  return written.size();
+}
+
 /// One write, of as much as the socket takes.
 void FakeChannel::write() {
   std::string written;

@@ -34,6 +34,7 @@ class FakeChannel final : public net::Channel {
   void send(std::string_view bytes) override;
   void send(net::SharedBytes bytes) override;
   void flush() override;
+  std::size_t offer(std::span<const std::string_view> pieces) override;
   void read_into(std::span<char> room) override { room_ = room; }
   void pause_reading() override;
   void resume_reading() override;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -12,7 +13,7 @@ namespace muster::server {
 
 /// What one peer is sent. Short frames leave at once; long replies leave in parts, one reply after
 /// the other, and let short frames between their parts: heartbeats are answered while a peer takes
-/// minutes to download something.
+/// minutes to download something. A socket that takes them gets several parts in one write.
 class Outbox {
  public:
   /// The connection outlives the outbox.
@@ -33,8 +34,9 @@ class Outbox {
   /// A long reply, whose body is `head` and then `tail`; either may be empty.
   void send_in_parts(wire::FrameHeader header, net::SharedBytes head, net::SharedBytes tail);
 
-  /// Writes what the socket takes, of long replies no more than is good for others at a time.
-  void flush();
+  /// Writes what the socket takes, of long replies about so many bytes; 0: none of them.
+  void flush(std::uint64_t long_bytes);
+  bool has_long() const { return !long_.empty(); }
   /// Whether there is more of the long replies, and room for it before the socket.
   bool wants_part() const;
 
@@ -66,8 +68,17 @@ class Outbox {
     }
   };
 
-  void send_part();
-  void send_some(net::SharedBytes& from, std::uint64_t& count);
+  struct Part {
+    std::array<char, wire::frame_header_bytes> header;
+    std::uint64_t body_bytes;
+    bool is_last;
+    std::uint64_t bytes() const { return header.size() + body_bytes; }
+  };
+
+  Part part_at(std::uint64_t offset) const;
+  bool offer_parts(std::uint64_t bytes);
+  std::uint64_t send_part(std::uint64_t left_bytes);
+  void send_some(net::SharedBytes& from, std::uint64_t& count, std::uint64_t& left_bytes);
 
   net::Channel& connection_;
   std::vector<LongReply> long_;   ///< few; an empty deque would take half a kilobyte

@@ -68,10 +68,11 @@ struct Peer final : net::ChannelOwner {
   core::ChainLink<Peer> in_unit{*this};  ///< among those of its unit that wait
   bool has_turn = false;                 ///< to be read once, whatever was done meanwhile
 
-  // Places in the lists of SendScheduler.
+  // See SendScheduler: its places in the lists, and that its turn to be sent long replies has come.
   core::ChainLink<Peer> dirty{*this};
   core::ChainLink<Peer> continuing{*this};
   core::ChainLink<Peer> slow{*this};
+  bool is_next = false;
 
   // See Holdings.
   std::uint64_t weight_bytes = 0;  ///< held for it alone

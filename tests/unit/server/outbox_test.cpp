@@ -1,0 +1,165 @@
+#include "server/peer/outbox.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using muster::server::Outbox;
+namespace net = muster::net;
+namespace wire = muster::wire;
+
+/// A socket that takes so many bytes, and what it took.
+class TightChannel final : public net::Channel {
+ public:
+  void send(std::string_view bytes) override {
+    queue_ += bytes;
+    unsent_bytes_ += bytes.size();
+  }
+  void send(net::SharedBytes bytes) override { send(bytes.view); }
+  void flush() override {
+    if (queue_.empty()) return;
+    ++writes;
+    queue_.erase(0, take(queue_));
+    unsent_bytes_ = queue_.size();
+  }
+  std::size_t offer(std::span<const std::string_view> pieces) override {
+    REQUIRE(queue_.empty());
+    ++writes;
+    std::size_t count = 0;
+    for (const std::string_view piece : pieces) count += take(piece);
+    return count;
+  }
+  void read_into(std::span<char>) override {}
+  void pause_reading() override {}
+  void resume_reading() override {}
+  void read_now() override {}
+  void close() override {}
+  void close_after_flush(muster::Duration) override {}
+  bool is_open() const override { return true; }
+  bool is_lingering() const override { return false; }
+  std::string peer() const override { return {}; }
+
+  std::uint64_t room = 0;
+  std::string taken;
+  int writes = 0;
+
+ private:
+  void begin() override {}
+  std::size_t take(std::string_view bytes) {
+    const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size()));
+    taken += bytes.substr(0, count);
+    room -= count;
+    return count;
+  }
+
+  std::string queue_;
+};
+
+net::SharedBytes shared(std::string bytes) {
+  auto kept = std::make_shared<const std::string>(std::move(bytes));
+  const std::string_view view = *kept;
+  return {view, std::move(kept), true};
+}
+
+std::string text_of(std::size_t bytes, std::mt19937_64& random) {
+  std::string text(bytes, '\0');
+  for (char& character : text) character = static_cast<char>(random());
+  return text;
+}
+
+wire::FrameHeader reply(std::uint64_t id, std::size_t bytes) {
+  return {static_cast<std::uint32_t>(bytes), wire::FrameType::reply, 7, id};
+}
+
+/// The bodies of the replies among the frames, by their ids.
+std::map<std::uint64_t, std::string> bodies(std::string_view bytes) {
+  std::map<std::uint64_t, std::string> found;
+  std::map<std::uint64_t, std::string> begun;
+  while (!bytes.empty()) {
+    const auto frame = wire::cut_frame(bytes, 1U << 30);
+    REQUIRE(frame.has_value());
+    REQUIRE(frame->has_value());
+    const auto& [header, body] = **frame;
+    bytes.remove_prefix(wire::frame_header_bytes + body.size());
+    std::string& all = begun[header.id];
+    all += body;
+    if (header.type == wire::FrameType::part) {
+      CHECK(header.code == 0);
+      continue;
+    }
+    CHECK(header.code == 7);
+    CHECK(found.emplace(header.id, std::move(all)).second);
+  }
+  return found;
+}
+
+TEST_CASE("whatever the socket takes at a time, the same replies come out") {
+  std::mt19937_64 random(20260731);
+  const auto below = [&](std::uint64_t limit) { return random() % limit; };
+  for (int round = 0; round < 60; ++round) {
+    TightChannel channel;
+    Outbox outbox(channel);
+    std::map<std::uint64_t, std::string> sent;
+    for (std::uint64_t id = 1; id <= 4; ++id) {
+      std::string head = text_of(1 + (below(3) == 0 ? below(40) : below(700'000)), random);
+      std::string tail = text_of(below(3) == 0 ? 0 : below(2'000'000), random);
+      sent[id] = head + tail;
+      outbox.send_in_parts(reply(id, sent[id].size()), shared(std::move(head)),
+                           shared(std::move(tail)));
+    }
+    std::uint64_t id = 100;
+    while (outbox.unsent_bytes() > 0) {
+      // A part with its header has 262,160 bytes: the ends of what is taken lie around its ends,
+      // too.
+      channel.room = below(4) == 0 ? below(3) * 262'160 + below(40) : below(1'000'000);
+      if (below(3) == 0) {
+        sent[++id] = text_of(below(50), random);
+        outbox.send(reply(id, sent[id].size()), sent[id]);
+      }
+      outbox.flush(below(3) * 1'000'000);
+    }
+    CHECK(outbox.own_bytes() == 0);
+    CHECK(outbox.waiting_bytes() == 0);
+    CHECK((bodies(channel.taken) == sent));
+  }
+}
+
+TEST_CASE("a short frame waits behind two parts at most, however much the socket was offered") {
+  TightChannel channel;
+  Outbox outbox(channel);
+  std::mt19937_64 random(1);
+  outbox.send_in_parts(reply(1, 8'000'000), shared(text_of(8'000'000, random)), {});
+  for (const std::uint64_t room : {0, 8, 16, 100'000, 262'160, 262'170, 900'000}) {
+    channel.room = room;
+    outbox.flush(2'000'000);
+    CHECK(channel.unsent_bytes() <= 2 * (Outbox::part_bytes_max + wire::frame_header_bytes));
+    CHECK(outbox.waiting_bytes() == channel.unsent_bytes());
+  }
+}
+
+TEST_CASE(
+    "a socket that takes all gets several parts in one write, and no more than it is to get") {
+  TightChannel channel;
+  channel.room = ~std::uint64_t{0};
+  Outbox outbox(channel);
+  std::mt19937_64 random(1);
+  outbox.send_in_parts(reply(1, 4'000'000), shared(text_of(4'000'000, random)), {});
+  outbox.flush(2'000'000);
+  CHECK(channel.writes == 1);
+  CHECK(channel.taken.size() >= 2'000'000);
+  CHECK(channel.taken.size() < 2'000'000 + 2 * Outbox::part_bytes_max);
+  CHECK(outbox.wants_part());
+  const std::size_t before_bytes = channel.taken.size();
+  outbox.flush(0);
+  CHECK(channel.taken.size() == before_bytes);
+  outbox.flush(1);
+  CHECK(channel.taken.size() - before_bytes == Outbox::part_bytes_max + wire::frame_header_bytes);
+}
+
+}  // namespace
