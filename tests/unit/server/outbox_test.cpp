@@ -135,7 +135,7 @@ TEST_CASE("a short frame waits behind two parts at most, however much the socket
   Outbox outbox(channel);
   std::mt19937_64 random(1);
   outbox.send_in_parts(reply(1, 8'000'000), shared(text_of(8'000'000, random)), {});
-  for (const std::uint64_t room : {0, 8, 16, 100'000, 262'160, 262'170, 900'000}) {
+  for (const std::uint64_t room : {0U, 8U, 16U, 100'000U, 262'160U, 262'170U, 900'000U}) {
     channel.room = room;
     outbox.flush(2'000'000);
     CHECK(channel.unsent_bytes() <= 2 * (Outbox::part_bytes_max + wire::frame_header_bytes));
