@@ -164,6 +164,8 @@ void FrameProxy::run() {
     if (ready[1].revents != 0) accept_one(pumps);
     for (std::size_t i = 2; i < ready.size(); ++i) {
       if (ready[i].revents == 0 || pumps.count(ready[i].fd) == 0) continue;
+      const std::lock_guard lock(passing_);
+      if (paused_ || cut_) break;
       if (!pass(pumps.at(ready[i].fd))) close_pair(ready[i].fd);
     }
   }

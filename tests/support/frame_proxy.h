@@ -36,15 +36,20 @@ class FrameProxy {
   std::size_t connections_count() const { return connections_count_; }
   std::size_t ended_count() const { return ended_count_; }
 
-  /// Bytes stay in the proxy until `resume`.
-  void pause() { paused_ = true; }
-  void resume() { paused_ = false; }
+  /// What has not passed yet stays in the proxy until `resume`.
+  void pause() { set(paused_, true); }
+  void resume() { set(paused_, false); }
 
-  /// Closes every connection that is open now.
-  void cut() { cut_ = true; }
+  /// Closes every connection that is open now; nothing passes any more until they are closed.
+  void cut() { set(cut_, true); }
 
  private:
   struct Pump;
+  /// Not while something passes.
+  void set(std::atomic<bool>& what, bool is_so) {
+    const std::lock_guard lock(passing_);
+    what = is_so;
+  }
   void run();
   void accept_one(std::map<int, Pump>& pumps);
   bool pass(Pump& pump);
@@ -58,6 +63,7 @@ class FrameProxy {
   std::atomic<bool> cut_{false};
   std::atomic<std::size_t> connections_count_{0};
   std::atomic<std::size_t> ended_count_{0};
+  std::mutex passing_;
   mutable std::mutex mutex_;
   FrameCounts counts_;
   std::thread thread_;
