@@ -131,14 +131,11 @@ void measure_operations(Run& run) {
   }
 }
 
-/// TCPStore takes part with 1 MiB alone: the time that it takes grows with the square of the size.
 void measure_large_values(Run& run) {
-  const auto all = run.start(all_kinds);
-  const auto others = run.start({Kind::echo, Kind::muster, Kind::redis, Kind::memcached});
+  const auto subjects = run.start(all_kinds);
   const auto duration = std::chrono::milliseconds(run.by_extent(10, 150, 400));
   for (const OperationCase& asked : large_cases(run)) {
-    const bool is_larger = asked.value_bytes > mebibyte;
-    measure_case(run, "large_values", duration, asked, is_larger ? others : all);
+    measure_case(run, "large_values", duration, asked, subjects);
   }
 }
 
