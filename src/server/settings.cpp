@@ -13,9 +13,6 @@ namespace {
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-/// A few of the longest values that clients replace again and again.
-constexpr std::uint64_t kept_memory_bytes_max = std::uint64_t{256} << 20;
-
 constexpr Duration session_timeout_min = seconds(5);
 constexpr Duration session_timeout_max = seconds(600);
 constexpr int heartbeats_per_session_timeout = 5;
@@ -126,7 +123,7 @@ Result<Settings> make_settings(const ServerOptions& options) {
   core::Options& core = settings.core;
   core.limits = limits_of(options);
   core.memory_bytes_max = options.memory_bytes_max;
-  core.kept_memory_bytes_max = std::min(kept_memory_bytes_max, options.memory_bytes_max / 8);
+  core.kept_memory_bytes_max = options.memory_bytes_max / 4;
   core.namespace_memory_bytes_max = options.namespace_memory_bytes_max != 0
                                         ? options.namespace_memory_bytes_max
                                         : options.memory_bytes_max;
