@@ -83,6 +83,7 @@ Json describe_machine() {
       {"system", std::string(system.sysname) + ' ' + system.release},
       {"compiler", compiler()},
       {"somaxconn", first_line_of("/proc/sys/net/core/somaxconn")},
+      {"congestion control", first_line_of("/proc/sys/net/ipv4/tcp_congestion_control")},
       {"load_at_start", load.substr(0, load.find(' '))}};
 }
 
