@@ -35,8 +35,8 @@ constexpr std::size_t own_piece_bytes = 64 * 1024;  // then another piece begins
 constexpr std::size_t pieces_per_write = 64;        // and the tail
 constexpr int send_flags = MSG_DONTWAIT | MSG_NOSIGNAL;
 constexpr int discards_per_turn = 4;
-constexpr std::size_t read_bytes_max = 128 * 1024;
-constexpr std::size_t read_bytes_per_turn = 256 * 1024;
+constexpr std::size_t read_bytes_max = 512 * 1024;
+constexpr std::size_t read_bytes_per_turn = 256 * 1024;  // or one longer read
 
 void set_option(int fd, int name, int value) {
   ::setsockopt(fd, IPPROTO_TCP, name, &value, sizeof(value));  // refused by Unix sockets
