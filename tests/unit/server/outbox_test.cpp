@@ -1,12 +1,13 @@
 #include "server/peer/outbox.h"
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <memory>
 #include <random>
 
 #include <doctest/doctest.h>
+
+#include "unit/server/quiet_channel.h"
 
 namespace {
 
@@ -15,7 +16,7 @@ namespace net = muster::net;
 namespace wire = muster::wire;
 
 /// A socket that takes so many bytes, and what it took.
-class TightChannel final : public net::Channel {
+class TightChannel final : public muster::server::QuietChannel {
  public:
   void send(std::string_view bytes) override {
     queue_ += bytes;
@@ -35,22 +36,12 @@ class TightChannel final : public net::Channel {
     for (const std::string_view piece : pieces) count += take(piece);
     return count;
   }
-  void read_into(std::span<char>) override {}
-  void pause_reading() override {}
-  void resume_reading() override {}
-  void read_now() override {}
-  void close() override {}
-  void close_after_flush(muster::Duration) override {}
-  bool is_open() const override { return true; }
-  bool is_lingering() const override { return false; }
-  std::string peer() const override { return {}; }
 
   std::uint64_t room = 0;
   std::string taken;
   int writes = 0;
 
  private:
-  void begin() override {}
   std::size_t take(std::string_view bytes) {
     const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size()));
     taken += bytes.substr(0, count);

@@ -8,6 +8,7 @@
 
 #include "server/peer/newcomers.h"
 #include "support/allocations.h"
+#include "unit/server/quiet_channel.h"
 
 namespace {
 
@@ -21,25 +22,6 @@ using muster::server::Unit;
 using muster::server::UnitPlace;
 using muster::server::Units;
 namespace net = muster::net;
-
-class SilentChannel final : public net::Channel {
- public:
-  void send(std::string_view) override {}
-  void send(net::SharedBytes) override {}
-  void flush() override {}
-  void read_into(std::span<char>) override {}
-  void pause_reading() override {}
-  void resume_reading() override {}
-  void read_now() override {}
-  void close() override {}
-  void close_after_flush(muster::Duration) override {}
-  bool is_open() const override { return true; }
-  bool is_lingering() const override { return false; }
-  std::string peer() const override { return {}; }
-
- private:
-  void begin() override {}
-};
 
 class NoEvents final : public ConnectionEvents {
  public:
@@ -58,7 +40,7 @@ TEST_CASE("that all peers go in one turn costs memory and time per peer") {
   Units units;
   Unit& unit = units.find_or_make({});
   Peers peers;
-  const auto channel = std::make_shared<SilentChannel>();
+  const auto channel = std::make_shared<muster::server::QuietChannel>();
   for (std::size_t number = 0; number < count; ++number) {
     peers.add(events, channel, UnitPlace(unit), quota, {1024, 1024});
   }
@@ -85,7 +67,7 @@ struct Hall {
   muster::core::ConnectionLimits limits;
   NoEvents events;
   Units units;
-  std::shared_ptr<net::Channel> channel = std::make_shared<SilentChannel>();
+  std::shared_ptr<net::Channel> channel = std::make_shared<muster::server::QuietChannel>();
   muster::base::Instant now{std::chrono::seconds(1000)};
   Newcomers newcomers{limits};
 };
