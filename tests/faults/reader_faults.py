@@ -146,7 +146,9 @@ async def falls_behind(run):
         closing = asyncio.create_task(
             reader.closed_for("it does not take its replies: more than 8 MiB wait"))
         began = await windows.measure(windows.disturbed_us, functools.partial(set_large, key))
-        run.measure(await closing - began, 0.0, STALLED_WITH_MUCH_S + LOOKS_EVERY_S, "the closing")
+        closed_at = await closing
+        since = max(began, reader.last_came())
+        run.measure(closed_at - since, 0.0, STALLED_WITH_MUCH_S + LOOKS_EVERY_S, "the closing")
     windows.judge()
     await nobody_else_notices(run)
 

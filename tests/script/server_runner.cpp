@@ -87,6 +87,9 @@ bool ServerRunner::run_server_step(const Step& step, Arguments& arguments) {
     shows_logs_ = true;
   } else if (step.verb == "turn_begins" || step.verb == "turn_ends") {
     is_in_turn_ = step.verb == "turn_begins";
+  } else if (step.verb == "next_turn") {
+    if (!is_in_turn_) throw ScriptError("next_turn: only after turn_begins");
+    run_turn();
   } else if (step.verb == "memory_is_short" || step.verb == "memory_is_back") {
     memory_is_short_ = step.verb == "memory_is_short";
   } else {
@@ -165,16 +168,21 @@ void ServerRunner::settle() {
   bool any = !is_in_turn_;
   for (int turn = 0; any; ++turn) {
     if (turn == turns_max) throw ScriptError("the service comes to no rest");
-    ++world_.turn_number;
-    any = false;
-    for (std::size_t place = 0; place < connections_.size(); ++place) {
-      any = connections_[place]->channel->read() || any;
-    }
-    if (!world_.is_woken) continue;
-    any = true;
-    world_.is_woken = false;
-    service().continue_turn();
+    any = run_turn();
   }
+}
+
+/// returns  whether there was something to do
+bool ServerRunner::run_turn() {
+  ++world_.turn_number;
+  bool any = false;
+  for (std::size_t place = 0; place < connections_.size(); ++place) {
+    any = connections_[place]->channel->read() || any;
+  }
+  if (!world_.is_woken) return any;
+  world_.is_woken = false;
+  service().continue_turn();
+  return true;
 }
 
 // What comes of it.

@@ -52,6 +52,7 @@ class ServerRunner : public Runner {
   base::Instant next_event(base::Instant end) const;
   void beat_all();
   void settle();
+  bool run_turn();
 
   // Steps of a client.
   void run_client_step(const Step& step, const std::string& actor, Arguments& arguments);

@@ -8,9 +8,9 @@ tools/dev zoo --table     what is known of this commit, as a table; runs nothing
 tools/dev zoo --list      the bugs
 
 One build in build/zoo has all of them: a copy of the project with the edits of tests/zoo/*.txt (see
-tests/zoo/plant.py). A run looks for each bug first in the suites of its room, then in the others,
-and ends at the first test that fails. A bug of the core or of the client's protocol has to be found
-by the simulation as well, unless it is marked. Results are kept by the tree's state in
+tests/zoo/plant.py). A run looks for each bug first in its room's own test and suites, then in the
+others, and ends at the first test that fails. A bug of the core or of the client's protocol has to
+be found by the simulation as well, unless it is marked. Results are kept by the tree's state in
 build/zoo/results, so a run that was stopped goes on. Fails if a bug lives of which that is not
 known, or if one is found that is marked as a survivor.
 """
@@ -38,14 +38,16 @@ SUITES = {
     "core": [["unit", "script"]],
     "client_protocol": [["unit", "script"]],
     "wire": [["unit", "script"], ["e2e"]],
-    "net": [["unit", "net"], ["script"], ["api", "e2e"]],
+    "net": [["net"], ["unit", "script"], ["api", "e2e"]],
     "server": [["unit", "script"], ["net"], ["e2e"]],
     "client": [["unit", "script"], ["api", "net"], ["e2e"], ["stress"]],
-    "communicator": [["unit", "nccl", "gloo"]],
-    "nccl": [["unit", "nccl"]],
+    "communicator": [["nccl", "gloo"], ["unit"]],
+    "nccl": [["nccl"], ["unit"]],
     "gloo": [["gloo"]],
     "leaks": [["stress"]],
 }
+# Those of one test are looked for in it before.
+OWN_TESTS = {"communicator": ["unit_nccl"], "nccl": ["unit_nccl"]}
 
 
 def suites_of(page):
@@ -107,12 +109,15 @@ def run(command, limit_s, bug):
 
 def run_suites(suites, bug):
     """The test that has failed; "" if none has."""
+    return run_tests([word for suite in suites for word in ("--suite", suite)], bug)
+
+
+def run_tests(which, bug):
+    """which  tests by name, or arguments of `meson test` that choose them"""
     log = BUILD / "meson-logs" / "testlog.json"
     log.unlink(missing_ok=True)
     command = ["meson", "test", "--no-rebuild", "--maxfail", "1", "--no-suite", "sources",
-               "--num-processes", str(2 * (os.cpu_count() or 1))]
-    for suite in suites:
-        command += ["--suite", suite]
+               "--num-processes", str(2 * (os.cpu_count() or 1)), *which]
     status, output = run(command, SUITES_LIMIT_S, bug)
     if status == 0:
         return ""
@@ -132,7 +137,8 @@ def run_simulation(bug):
 
 def look_for(bug):
     began = time.monotonic()
-    test = ""
+    own = OWN_TESTS.get(bug.page)
+    test = run_tests(own, bug.name) if own else ""
     for suites in suites_of(bug.page):
         test = test or run_suites(suites, bug.name)
     seed = run_simulation(bug.name) if bug.is_simulated else ""
