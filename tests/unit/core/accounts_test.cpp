@@ -32,10 +32,12 @@ int room_for(EngineDriver& driver, const std::string& unit, const std::string& v
   return count;
 }
 
-}  // namespace
+constexpr int visitors_count = 40;
 
-TEST_CASE("units whose keys have expired take no part of the memory any more when others came") {
-  constexpr int visitors = 40;
+/// Visitors leave a key each behind; `remove_keys` does away with them. Afterwards they take no
+/// part of the memory from somebody else.
+template <class RemoveKeys>
+void check_visitors_are_forgotten(RemoveKeys remove_keys) {
   core::Options options;
   options.memory_bytes_max = 1U << 20;
   EngineDriver driver(options);
@@ -43,7 +45,7 @@ TEST_CASE("units whose keys have expired take no part of the memory any more whe
   driver.connect("", wire::Role::client, address(1));  // stays
   const int alone = room_for(driver, address(1), value);
   CHECK(alone > 800);
-  for (int number = 2; number < visitors + 2; ++number) {
+  for (int number = 2; number < visitors_count + 2; ++number) {
     const core::ConnectionId visitor = driver.connect("", wire::Role::client, address(number));
     driver.ask(visitor, wire::Set{address(number), "v", Duration(5s), false, false});
     driver.apply(core::Goodbye{visitor});
@@ -51,14 +53,30 @@ TEST_CASE("units whose keys have expired take no part of the memory any more whe
   }
   const int beside_others = room_for(driver, address(1), value);
   CHECK(beside_others < alone * 15 / 16);  // the last eighth is for the visitors
-  driver.pass(6s);
+  remove_keys(driver);
+  driver.effects.clear();
   CHECK(driver.engine.counts().keys == 0);
   CHECK(driver.engine.counts().sessions == 1);
-  for (int count = 0; count < visitors; ++count) {
-    driver.apply(core::Goodbye{driver.connect("", wire::Role::client, address(1))});
-    driver.effects.clear();
-  }
   CHECK(room_for(driver, address(1), value) == alone);
+}
+
+}  // namespace
+
+TEST_CASE("units whose keys have expired take no part of the memory any more after a while") {
+  check_visitors_are_forgotten([](EngineDriver& driver) { driver.pass(6s); });
+}
+
+TEST_CASE("units whose keys were removed take no part any more at once when others come") {
+  check_visitors_are_forgotten([](EngineDriver& driver) {
+    for (int number = 2; number < visitors_count + 2; ++number) {
+      const core::ConnectionId other = driver.connect("", wire::Role::client, address(1));
+      const std::string key = address(number);
+      driver.ask(other, wire::Remove{{key}});
+      driver.apply(core::Goodbye{other});
+    }
+    for (int count = 0; count < visitors_count; ++count)
+      driver.apply(core::Goodbye{driver.connect("", wire::Role::client, address(1))});
+  });
 }
 
 TEST_CASE("a sweep finds every account that is over, a few at a time, and no other") {
