@@ -46,8 +46,10 @@ SUITES = {
     "gloo": [["gloo"]],
     "leaks": [["stress"]],
 }
-# Those of one test are looked for in it before.
-OWN_TESTS = {"communicator": ["unit_nccl"], "nccl": ["unit_nccl"]}
+# What most likely finds a room's bugs, in seconds, is run before.
+OF_NCCL = [["unit_nccl"], ["nccl_blocking", "nccl_calls", "nccl_doubles", "nccl_rings",
+                           "nccl_scaled", "nccl_unique_id"], ["nccl_communicator"]]
+OWN_TESTS = {"communicator": OF_NCCL, "nccl": OF_NCCL}
 
 
 def suites_of(page):
@@ -137,8 +139,9 @@ def run_simulation(bug):
 
 def look_for(bug):
     began = time.monotonic()
-    own = OWN_TESTS.get(bug.page)
-    test = run_tests(own, bug.name) if own else ""
+    test = ""
+    for own in OWN_TESTS.get(bug.page, []):
+        test = test or run_tests(own, bug.name)
     for suites in suites_of(bug.page):
         test = test or run_suites(suites, bug.name)
     seed = run_simulation(bug.name) if bug.is_simulated else ""
