@@ -18,7 +18,8 @@ MUSTER_BEGIN_NAMESPACE
 
 /// Every setting of a server; docs/operations.md explains how to size them.
 struct ServerOptions {
-  /// Where to listen: "host:port", "[ipv6]:port" or "unix:/path". Port 0: any free port. A host
+  /// Where to listen: "host:port", "[ipv6]:port", "unix:/path", or "unix:@name" without a file,
+  /// which any user of this host may connect to. Port 0: any free port. A host
   /// name stands for all its addresses; an empty host (":29500") stands for all addresses of this
   /// machine, IPv4 and IPv6.
   std::vector<std::string> listen = {"127.0.0.1:0"};

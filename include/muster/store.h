@@ -54,7 +54,8 @@ class MUSTER_API Store {
   /// the server may start later than its clients, unless `StoreOptions::wait_for_server` bounds
   /// that.
   ///
-  /// address  "host:port", "[ipv6]:port" or "unix:/path"
+  /// address  "host:port", "[ipv6]:port", "unix:/path", or "unix:@name" for a Unix socket without a
+  ///          file (Linux calls it abstract)
   /// timeout  of the whole call: name look-up, all attempts, hello
   /// errors   unavailable (`detail`: the last reason, and the number of attempts until the
   /// timeout), busy (the server

@@ -11,9 +11,10 @@
 #include "net/failure.h"
 #include "net/listening.h"
 
-// A Unix socket leaves its file behind when its server dies, and the next one cannot bind there.
-// Whether it may be replaced is asked by connecting. Two servers that ask at the same time must
-// not replace each other's fresh socket, so the folder is locked from the question to the answer.
+// A Unix socket with a path leaves its file behind when its server dies, and the next one cannot
+// bind there. Whether it may be replaced is asked by connecting. Two servers that ask at the same
+// time must not replace each other's fresh socket, so the folder is locked from the question to the
+// answer.
 
 namespace muster::net {
 namespace {
@@ -100,9 +101,10 @@ void SocketFile::remove() {
 }
 
 Result<Listening> listen_unix(const SocketAddress& address, int backlog) {
-  const std::string path = address.host();
-  const UniqueFd lock = lock_folder_of(path);
-  Result<void> cleared = clear_stale(address);
+  const bool is_abstract = address.host().front() == '@';
+  const std::string path = is_abstract ? "" : address.host();
+  const UniqueFd lock = is_abstract ? UniqueFd() : lock_folder_of(path);
+  Result<void> cleared = is_abstract ? Result<void>() : clear_stale(address);
   if (!cleared) return std::move(cleared).error();
   UniqueFd fd = unix_socket();
   if (!fd) return unix_failure(address, errno, "making a socket");

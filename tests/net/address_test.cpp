@@ -31,8 +31,9 @@ muster::net::SocketAddress ipv6(const char* text) {
 }
 
 TEST_CASE("an address is read and written the same") {
-  for (const char* text : {"127.0.0.1:29500", "[::1]:29500", "a.host.example:1", ":65535",
-                           "localhost:0", "unix:/run/muster.sock", "[fe80::1%eth0]:80"}) {
+  for (const char* text :
+       {"127.0.0.1:29500", "[::1]:29500", "a.host.example:1", ":65535", "localhost:0",
+        "unix:/run/muster.sock", "unix:@muster", "[fe80::1%eth0]:80"}) {
     CAPTURE(text);
     const auto address = parse_address(text);
     REQUIRE(address);
@@ -73,6 +74,7 @@ TEST_CASE("an address that is none is an invalid argument") {
                                   std::string("two words:1"),
                                   std::string("unix:"),
                                   std::string("unix:relative/path"),
+                                  std::string("unix:@"),
                                   std::string("tcp://host:1"),
                                   std::string("unix:/a\0b", 9),
                                   long_path,

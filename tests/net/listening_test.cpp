@@ -115,6 +115,20 @@ TEST_CASE("the file of a Unix socket goes with it") {
   CHECK_FALSE(fs::exists(folder.socket()));
 }
 
+TEST_CASE("a Unix socket may have a name without a file; it is free again with its last socket") {
+  const std::string name = "unix:@muster-listen-" + std::to_string(::getpid());
+  {
+    const auto listening = muster::net::listen_at({name}, {});
+    REQUIRE(listening);
+    CHECK(to_string((*listening)[0].address()) == name);
+    CHECK(answers((*listening)[0].address()));
+    const auto second = muster::net::listen_at({name}, {});
+    REQUIRE_FALSE(second);
+    CHECK(second.error().code == ErrorCode::address_in_use);
+  }
+  CHECK(muster::net::listen_at({name}, {}));
+}
+
 TEST_CASE("a Unix socket that somebody answers at is in use") {
   const Folder folder;
   const auto first = muster::net::listen_at({"unix:" + folder.socket()}, {});

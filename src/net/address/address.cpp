@@ -18,7 +18,7 @@ constexpr std::size_t path_bytes_max = sizeof(sockaddr_un::sun_path) - 1;
 Error invalid(std::string_view text, const std::string& why) {
   return failure(ErrorCode::invalid_argument,
                  "address " + base::quoted(text) + ": " + why +
-                     R"( (write "host:port", "[ipv6]:port" or "unix:/path"))");
+                     R"( (write "host:port", "[ipv6]:port", "unix:/path" or "unix:@name"))");
 }
 
 /// "unix:29400" is a port of a host with that name.
@@ -32,7 +32,8 @@ bool is_unix(std::string_view text) {
 Result<Address> parse_unix(std::string_view text) {
   Address address;
   address.unix_path = text.substr(unix_prefix.size());
-  if (address.unix_path.empty() || address.unix_path[0] != '/') {
+  const bool is_abstract = address.unix_path.size() > 1 && address.unix_path[0] == '@';
+  if (!is_abstract && (address.unix_path.empty() || address.unix_path[0] != '/')) {
     return invalid(text, "the path of a Unix socket must be absolute");
   }
   if (address.unix_path.size() > path_bytes_max) {

@@ -8,7 +8,8 @@
 
 namespace muster::net {
 
-/// Where a server is, as people write it: "host:port", "[ipv6]:port" or "unix:/path".
+/// Where a server is, as people write it: "host:port", "[ipv6]:port", "unix:/path", or
+/// "unix:@name" for a name without a file (Linux calls it abstract).
 struct Address {
   std::string host;  ///< empty: every address of this machine (listening only)
   std::uint16_t port = 0;

@@ -37,8 +37,10 @@ SocketAddress SocketAddress::unix_path(std::string_view path) {
   address.sun_family = AF_UNIX;
   const std::size_t bytes = std::min(path.size(), sizeof(address.sun_path) - 1);
   std::memcpy(address.sun_path, path.data(), bytes);
+  const bool is_abstract = address.sun_path[0] == '@';
+  if (is_abstract) address.sun_path[0] = '\0';
   return {reinterpret_cast<const sockaddr*>(&address),
-          static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + bytes + 1)};
+          static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + bytes + (is_abstract ? 0 : 1))};
 }
 
 SocketAddress SocketAddress::local_of(int fd) {
@@ -102,6 +104,8 @@ std::string SocketAddress::host() const {
   if (family() == AF_UNIX) {
     const auto address = as<sockaddr_un>(data());
     const std::size_t bytes = size_ - std::min<std::size_t>(size_, offsetof(sockaddr_un, sun_path));
+    const bool is_abstract = bytes > 1 && address.sun_path[0] == '\0';
+    if (is_abstract) return "@" + std::string(address.sun_path + 1, bytes - 1);
     return {address.sun_path,
             ::strnlen(address.sun_path, std::min(bytes, sizeof(address.sun_path)))};
   }

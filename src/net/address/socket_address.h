@@ -15,6 +15,7 @@ class SocketAddress {
   SocketAddress() = default;
   SocketAddress(const sockaddr* address, socklen_t size);
 
+  /// Of a path, or of an abstract name behind '@'.
   static SocketAddress unix_path(std::string_view path);
   /// Of this side, or of the other side, of a socket; empty when it has none.
   static SocketAddress local_of(int fd);
@@ -53,7 +54,7 @@ class InternetAddress {
   std::uint8_t size_ = 0;
 };
 
-/// "10.0.0.7:29500", "[::1]:29500" or "unix:/path".
+/// "10.0.0.7:29500", "[::1]:29500", "unix:/path" or "unix:@name".
 std::string to_string(const SocketAddress& address);
 
 }  // namespace muster::net
