@@ -56,12 +56,4 @@ Result<std::optional<Error>> decode_vote(std::string_view bytes) {
   return failure;
 }
 
-std::uint64_t digest_of(std::string_view bytes) {
-  std::uint64_t digest = 0xcbf29ce484222325;
-  for (const char byte : bytes) {
-    digest = (digest ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
-  }
-  return digest;
-}
-
 }  // namespace muster::communicator

@@ -58,7 +58,4 @@ std::string encode_vote(const std::optional<Error>& failure);
 /// errors  protocol_error
 Result<std::optional<Error>> decode_vote(std::string_view bytes);
 
-/// FNV-1a.
-std::uint64_t digest_of(std::string_view bytes);
-
 }  // namespace muster::communicator

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 
+#include "base/digest.h"
 #include "communicator/messages.h"
 
 namespace muster::communicator {
@@ -15,7 +16,7 @@ std::uint64_t digest_of_epoch(const StatelessProcessGroup& group) {
        {group.store().incarnation(), group.epoch(), std::uint64_t(group.world_size())}) {
     append_number(text, number);
   }
-  return digest_of(text);
+  return base::digest_of(text);
 }
 
 std::uint64_t host_digest() {
@@ -23,7 +24,7 @@ std::uint64_t host_digest() {
   ::gethostname(name, sizeof name - 1);
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  return digest_of(std::string(name) + boot);
+  return base::digest_of(std::string(name) + boot);
 }
 
 }  // namespace muster::communicator

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/digest.h"
 #include "client/failure.h"
 #include "communicator/messages.h"
 #include "communicator/timed_call.h"
@@ -35,7 +36,7 @@ constexpr Duration cause_timeout = 5s;
 std::uint32_t tag_of(std::string_view operation, const std::vector<std::uint64_t>& numbers) {
   std::string text(operation);
   for (const std::uint64_t number : numbers) communicator::append_number(text, number);
-  const std::uint64_t digest = communicator::digest_of(text);
+  const std::uint64_t digest = base::digest_of(text);
   return static_cast<std::uint32_t>(digest ^ digest >> 32);
 }
 

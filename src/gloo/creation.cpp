@@ -11,6 +11,7 @@
 
 #include <gloo/transport/address.h>
 
+#include "base/digest.h"
 #include "client/failure.h"
 #include "communicator/failure_notice.h"
 #include "communicator/messages.h"
@@ -32,9 +33,9 @@ constexpr Duration listens_on_for = 200ms;
 std::uint64_t terms() {
   constexpr std::uint16_t one = 1;
   const bool is_little = *reinterpret_cast<const unsigned char*>(&one) == 1;
-  return communicator::digest_of(
-      "address " + std::to_string(::gloo::transport::Address::kMaxByteSize) + " size " +
-      std::to_string(sizeof(std::size_t)) + " little " + std::to_string(int{is_little}));
+  return base::digest_of("address " + std::to_string(::gloo::transport::Address::kMaxByteSize) +
+                         " size " + std::to_string(sizeof(std::size_t)) + " little " +
+                         std::to_string(int{is_little}));
 }
 
 /// The report without addresses.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/digest.h"
 #include "client/failure.h"
 #include "communicator/failure_notice.h"
 #include "communicator/messages.h"
@@ -39,8 +40,8 @@ std::optional<Error> refusal_of_mode(nccl::Mode mode) {
 }
 
 std::uint64_t terms_of(const nccl::Options& options) {
-  return communicator::digest_of("warm_up " + std::to_string(static_cast<int>(options.warm_up)) +
-                                 " ctas_max " + std::to_string(options.ctas_max));
+  return base::digest_of("warm_up " + std::to_string(static_cast<int>(options.warm_up)) +
+                         " ctas_max " + std::to_string(options.ctas_max));
 }
 
 }  // namespace

@@ -4,15 +4,16 @@
 #include <map>
 #include <utility>
 
+#include "base/digest.h"
 #include "client/failure.h"
 #include "communicator/messages.h"
 #include "nccl/functions.h"
 
 namespace muster::nccl_internal {
 
+using base::digest_of;
 using communicator::append_failure;
 using communicator::append_number;
-using communicator::digest_of;
 using communicator::MessageReader;
 using communicator::ranks_where;
 using communicator::Rejection;
