@@ -5,8 +5,9 @@ some of its lines, one after the other, and may be indented less. A block of a l
 the two. A link without a scheme leads to a file of the project, and so does a path to a test. Each
 defect that semantics.md counts is a test of its name. errors.md has each error code once, names
 only fields that there are, and prints messages as the golden test does. The glossary has each term
-once, and names only types that there are. Run from anywhere; prints each finding as file:line:
-what.
+once, and names only types that there are. runtime.md has a row for each function of the
+neighbouring APIs, whose symbols are declared and whose tests are there. Run from anywhere; prints
+each finding as file:line: what.
 """
 
 import re
@@ -24,6 +25,7 @@ DEFECT_TEST = re.compile(r'TEST_CASE\("defect (\d+): ')
 DEFECTS_COUNT = 12
 ERROR_CODE = re.compile(r"^  (\w+) = \d+, +///<", re.MULTILINE)
 ERROR_ROW = re.compile(r"^\| `(\w+)` \| [^|]* \|([^|]*\|[^|]*)\| [^|]*\|$", re.MULTILINE)
+RUNTIME_ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \|[^|]*\| ?([^|]*?) ?\|$", re.MULTILINE)
 TERM_ROW = re.compile(r"^\| ([^|]+) \| [^|]+ \| ([^|]*)\|$", re.MULTILINE)
 DECLARED = re.compile(r"\b(?:class|struct|enum class|using|constexpr auto) (?:MUSTER_API )?(\w+)\b")
 INDENTATION_MAX = 16
@@ -97,6 +99,35 @@ def errors():
             yield f"docs/errors.md:1: no golden message: {line}"
 
 
+def runtime():
+    """What docs/runtime.md names in place of the neighbouring APIs is declared, and its tests are
+    there."""
+    text = (ROOT / "docs/runtime.md").read_text(encoding="utf-8")
+    section = text[text.index("## In place of"):]
+    headers = "\n".join(path.read_text(encoding="utf-8")
+                        for path in (ROOT / "include/muster").rglob("*.h"))
+    tests = "\n".join(path.read_text(encoding="utf-8")
+                      for path in (ROOT / "tests/runtime").rglob("*.cpp"))
+    scripts = {path.stem for path in (ROOT / "tests/script/runtime").glob("*.txt")}
+    rows = RUNTIME_ROW.findall(section)
+    for theirs, ours, tested in rows[1:]:
+        if theirs in ("theirs", "---"):
+            continue
+        is_ours = not ours.startswith("not ours: ")
+        for symbol in re.findall(r"`([\w:]+)`", ours):
+            for part in symbol.split("::"):
+                if not re.search(rf"\b{part}\b", headers):
+                    yield f"docs/runtime.md:1: {theirs}: no header declares {symbol}"
+        names = re.findall(r"`([^`]+)`", tested)
+        if is_ours and (not names or "`" not in ours):
+            yield f"docs/runtime.md:1: {theirs}: name what is ours, and a test"
+        for name in names:
+            if name not in scripts and f'TEST_CASE("{name}' not in tests:
+                yield f"docs/runtime.md:1: {theirs}: there is no test {name}"
+    if len(rows) < 40:
+        yield "docs/runtime.md:1: where are the rows?"
+
+
 def glossary():
     """Each term stands once, and what it is called in the code is declared there."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -115,7 +146,7 @@ def glossary():
 
 def main():
     found = [f"{path.relative_to(ROOT)}:{finding}" for path in documents()
-             for finding in findings(path)] + [*defects(), *errors(), *glossary()]
+             for finding in findings(path)] + [*defects(), *errors(), *glossary(), *runtime()]
     print("\n".join(found))
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     if not BLOCK.search(readme):

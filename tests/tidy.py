@@ -42,6 +42,8 @@ LAYERS = {
     "communicator": {"base", "client"},
     "nccl": {"base", "client", "communicator"},
     "gloo": {"base", "client", "communicator"},
+    "runtime": {"base", "wire", "client", "communicator"},
+    "runtime_makers": {"base", "client", "communicator", "runtime", "nccl", "gloo"},  # headers
 }
 PURE_LAYERS = {"wire", "core", "core/memory", "core/session", "core/keys", "core/groups",
                "client/protocol"}
@@ -51,6 +53,7 @@ PUBLIC_LAYERS = {
     "asio.h": "hosts",
     "communicator.h": "communicator",
     "config.h": "base",
+    "environment.h": "runtime",
     "error.h": "base",
     "log.h": "base",
     "result.h": "base",
@@ -61,8 +64,15 @@ PUBLIC_LAYERS = {
     "nccl.h": "nccl",
     "nccl_functions.h": "nccl",
     "nccl_id.h": "nccl",
+    "mesh.h": "runtime",
     "nccl_linked.h": "nccl",
+    "runtime.h": "runtime",
+    "runtime_gloo.h": "runtime_makers",
+    "runtime_nccl.h": "runtime_makers",
+    "sampler.h": "runtime",
     "server.h": "server",
+    "turns.h": "runtime",
+    "values.h": "runtime",
 }
 
 # A file may include a third party's headers only where the path begins with one of these.

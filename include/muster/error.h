@@ -64,6 +64,11 @@ enum class ErrorCode : std::uint16_t {
   aborted = 85,           ///< the communicator was aborted
   gloo = 86,              ///< Gloo failed, or the process has a second copy of Gloo
 
+  // The runtime, in the library muster-runtime.
+  environment = 100,      ///< a variable is missing, wrong, or contradicts another one: `detail`
+  not_initialized = 101,  ///< `Runtime::init` comes first, or has failed
+  callback_failed = 102,  ///< the host's own function failed at `ranks`: see `detail`
+
   internal = 90,  ///< a defect of Muster; please report it
 };
 

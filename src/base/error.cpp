@@ -45,6 +45,9 @@ std::string_view name_of(ErrorCode code) {
     case ErrorCode::gloo: return "gloo";
     case ErrorCode::no_device: return "no_device";
     case ErrorCode::aborted: return "aborted";
+    case ErrorCode::environment: return "environment";
+    case ErrorCode::not_initialized: return "not_initialized";
+    case ErrorCode::callback_failed: return "callback_failed";
     case ErrorCode::internal: return "internal";
   }
   return "unknown";

@@ -21,6 +21,7 @@ std::string_view role_of_ranks(ErrorCode code) {
     case ErrorCode::nccl: return "in the process of ";
     case ErrorCode::duplicate_device: return "used by ";
     case ErrorCode::mismatch: return "given by ";
+    case ErrorCode::callback_failed: return "at ";
     default: return "";
   }
 }

@@ -45,6 +45,7 @@ SUITES = {
     "nccl": [["nccl"], ["unit"]],
     "gloo": [["gloo"]],
     "leaks": [["stress"]],
+    "runtime": [["runtime", "script"]],
 }
 # What most likely finds a room's bugs, in seconds, is run before.
 OF_NCCL = [["unit_nccl"], ["nccl_blocking", "nccl_calls", "nccl_doubles", "nccl_rings",

@@ -110,6 +110,10 @@ const Row rows[] = {
      "; see nvidia-smi and CUDA_VISIBLE_DEVICES there"},
     {ErrorCode::aborted, "all_reduce", "by its host", "; create another communicator"},
     {ErrorCode::gloo, "create", "Gloo: connection closed by peer", ""},
+    {ErrorCode::environment, "Environment::validate",
+     "RANK=2 contradicts WORLD_SIZE=2: a rank is below its size", ""},
+    {ErrorCode::not_initialized, "Runtime::subgroup", "call Runtime::init first", ""},
+    {ErrorCode::callback_failed, "on_rank_zero", "no such file", ""},
     {ErrorCode::internal, "get", "", "; a defect of Muster; please report it"},
 };
 

@@ -1,0 +1,134 @@
+#include "muster/values.h"
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "muster/codec_cereal.h"
+#include "runtime/job.h"
+
+// Values on which all ranks agree.
+
+namespace muster::test {
+namespace {
+
+TEST_CASE("all ranks get the root's value: a flag, integers, floating-point numbers") {
+  Job job(3);
+  job.run([](Runtime& runtime) {
+    StatelessProcessGroup& world = *runtime.world().group();
+    const int rank = runtime.rank();
+    CHECK(must(synchronize_value(world, rank == 0)) == true);
+    CHECK(must(synchronize_value(world, rank == 0, Rank(1))) == false);
+    CHECK(must(synchronize_value(world, -5 - rank)) == -5);
+    CHECK(must(synchronize_value(world, std::uint8_t(200 + rank), Rank(2))) == 202);
+    CHECK(must(synchronize_value(world, 0.1F + static_cast<float>(rank))) == 0.1F);
+    CHECK(must(synchronize_value(world, 1e300 / (rank + 1), Rank(1))) == 5e299);
+    CHECK(must(synchronize_value(world, std::numeric_limits<std::int64_t>::min())) ==
+          std::numeric_limits<std::int64_t>::min());
+  });
+}
+
+TEST_CASE("a root that gives a value of another type is named") {
+  Job job(2);
+  job.run([](Runtime& runtime) {
+    StatelessProcessGroup& world = *runtime.world().group();
+    if (runtime.rank() == 0) {
+      CHECK(must(synchronize_value(world, 1)) == 1);
+    } else {
+      const Error error = must_fail(synchronize_value(world, 1.0));
+      CHECK(error.code == ErrorCode::mismatch);
+      CHECK(error.rank_ranges == std::vector<RankRange>{{0, 0}});
+    }
+    must(world.barrier());
+  });
+}
+
+TEST_CASE("values are combined in the order of ranks, with the same bits on all") {
+  Job job(4);
+  job.run([](Runtime& runtime) {
+    StatelessProcessGroup& world = *runtime.world().group();
+    const int rank = runtime.rank();
+    CHECK(must(all_reduce_value(world, rank + 1)) == 10);
+    CHECK(must(all_reduce_value(world, rank + 1, ReduceOp::product)) == 24);
+    CHECK(must(all_reduce_value(world, rank - 2, ReduceOp::min)) == -2);
+    CHECK(must(all_reduce_value(world, std::uint64_t(1) << (60 + rank), ReduceOp::max)) ==
+          std::uint64_t(1) << 63);
+    CHECK(must(all_reduce_value(world, rank == 2, ReduceOp::max)) == true);
+    CHECK(must(all_reduce_value(world, rank == 2, ReduceOp::min)) == false);
+    CHECK(must(all_reduce_value(world, rank * 0.5, ReduceOp::average)) == 0.75);
+    const float parts[] = {1e8F, 1.0F, -1e8F, 1.0F};
+    float sum = 0;
+    for (const float part : parts) sum += part;
+    CHECK(must(all_reduce_value(world, parts[rank])) == sum);
+  });
+}
+
+TEST_CASE("what does not fit, or is not defined, is an error on all ranks") {
+  Job job(2);
+  job.run([](Runtime& runtime) {
+    StatelessProcessGroup& world = *runtime.world().group();
+    CHECK(must_fail(all_reduce_value(world, std::int8_t(100))).code == ErrorCode::out_of_range);
+    CHECK(must_fail(all_reduce_value(world, std::numeric_limits<std::uint64_t>::max())).code ==
+          ErrorCode::out_of_range);
+    CHECK(must_fail(all_reduce_value(world, 1, ReduceOp::average)).code ==
+          ErrorCode::invalid_argument);
+    CHECK(must_fail(all_reduce_value(world, true)).code == ErrorCode::invalid_argument);
+    const auto operation = runtime.rank() == 0 ? ReduceOp::sum : ReduceOp::max;
+    CHECK(must_fail(all_reduce_value(world, 1, operation)).code == ErrorCode::mismatch);
+  });
+}
+
+TEST_CASE("O1: all ranks get the root's objects") {
+  Job job(2);
+  job.run([](Runtime& runtime) {
+    StatelessProcessGroup& world = *runtime.world().group();
+    using Pair = std::pair<std::string, std::string>;
+    const Pair own("abc", runtime.rank() == 0 ? "def" : "abc");
+    CHECK(must(world.broadcast_obj(own, Rank(0))) == Pair("abc", "def"));
+  });
+}
+
+TEST_CASE("lists are broadcast where they are of one length; else it is an error and no hang") {
+  Job job(2);
+  job.run([](Runtime& runtime) {
+    StatelessProcessGroup& world = *runtime.world().group();
+    const int rank = runtime.rank();
+    const std::vector<std::string> own = {std::to_string(rank), "b"};
+    CHECK(must(broadcast_list(world, own)) == std::vector<std::string>{"0", "b"});
+    auto list = broadcast_list(world, std::vector<int>(static_cast<std::size_t>(rank + 1)));
+    if (rank == 0) {
+      CHECK(list.has_value());
+    } else {
+      const Error error = must_fail(list);
+      CHECK(error.code == ErrorCode::mismatch);
+      CHECK(error.expected == 2);
+      CHECK(error.actual == 1);
+    }
+  });
+}
+
+TEST_CASE("M2: a value goes over several groups, one after the other") {
+  Job job(4);
+  const Mesh mesh = must(Mesh::create({{"data", 2}, {"tensor", 2}}));
+  job.run([&](Runtime& runtime) {
+    auto data = must(runtime.subgroup(mesh, "data"));
+    auto tensor = must(runtime.subgroup(mesh, "tensor"));
+    StatelessProcessGroup* const groups[] = {data.group(), nullptr, tensor.group()};
+    const auto first = [](const std::vector<std::string>& all) {
+      for (const std::string& one : all)
+        if (!one.empty()) return one;
+      return std::string();
+    };
+    const std::string own = runtime.rank() == 0 ? "of rank 0" : "";
+    const Span<StatelessProcessGroup* const> all(groups, 3);
+    CHECK(must(synchronize_over(all, own, first)) == "of rank 0");
+    must(runtime.world().group()->barrier());
+  });
+}
+
+}  // namespace
+}  // namespace muster::test
