@@ -208,7 +208,7 @@ TEST_CASE("MASTER_ADDR and MASTER_PORT are torch's, unless init is told otherwis
 TEST_CASE("init names the ranks that do not come") {
   auto server = start_server();
   Runtime runtime{Environment(variables_of(1, 3, server.addresses().front()))};
-  const Error error = must_fail(runtime.init(patient(200ms)));
+  const Error error = must_fail(runtime.init(patient(1s)));
   CHECK(error.code == ErrorCode::timed_out);
   CHECK(error.rank_ranges == std::vector<RankRange>{{0, 0}, {2, 2}});
 }
