@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/failure.h"
+#include "base/rank_ranges.h"
 #include "muster/codec_raw.h"
 #include "runtime/environment_reader.h"
 #include "wire/reader.h"
@@ -60,11 +61,7 @@ Error contradiction(const std::vector<Whereabouts>& all, const std::vector<int>&
   error.operation = "Runtime::init";
   error.decided_by = "client";
   for (const int rank : ranks) {
-    if (!error.rank_ranges.empty() && error.rank_ranges.back().last + 1 == rank) {
-      error.rank_ranges.back().last = rank;
-    } else {
-      error.rank_ranges.push_back({rank, rank});
-    }
+    base::add_to(error.rank_ranges, rank);
     if (error.ranks.size() == 64) continue;
     RankReport report;
     report.rank = rank;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/failure.h"
+#include "base/rank_ranges.h"
 #include "muster/codec_raw.h"
 #include "muster/log.h"
 #include "wire/reader.h"
@@ -134,7 +135,7 @@ Error Turn::failed(const std::vector<int>& ranks, std::string why) const {
 }
 
 void Turn::blame(Error& error, int rank) const {
-  error.rank_ranges.push_back({rank, rank});
+  base::add_to(error.rank_ranges, rank);
   if (rank < 0 || rank >= world_size()) return;
   RankReport report;
   report.rank = rank;

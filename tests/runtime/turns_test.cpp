@@ -151,6 +151,23 @@ TEST_CASE("O3: a work that throws hangs nobody; all have their turn, and learn o
   CHECK(runs == 5);
 }
 
+TEST_CASE("all ranks whose work has failed are named, as ranges") {
+  Job job(4);
+  job.run([&](Runtime& runtime) {
+    const auto work = [&](Progress&) {
+      if (runtime.rank() == 0) return Result<int>(1);
+      Error error;
+      error.code = ErrorCode::too_large;
+      return runtime.rank() == 3 ? Result<int>(3) : Result<int>(error);
+    };
+    const Error error = must_fail(n_at_a_time(runtime.world(), 2, work));
+    const bool is_own = runtime.rank() == 1 || runtime.rank() == 2;
+    CHECK(error.code == (is_own ? ErrorCode::too_large : ErrorCode::callback_failed));
+    if (!is_own) CHECK(error.rank_ranges == std::vector<RankRange>{{1, 2}});
+    must(runtime.world().group()->barrier());
+  });
+}
+
 TEST_CASE("no ranks at a time are refused") {
   Job job(2);
   job.run([&](Runtime& runtime) {
