@@ -139,8 +139,9 @@ class MUSTER_API Runtime {
   ///
   /// A single process needs no address: its store and groups are inside it, at no port and no file.
   ///
-  /// Blocks until all ranks have called it, or the timeout has passed. A second call with equal
-  /// options does nothing.
+  /// Blocks until all ranks have called it, or the timeout has passed; with a server that runs
+  /// already, waiting for it and for the ranks may take the timeout each. A second call with
+  /// equal options does nothing.
   ///
   /// errors   environment (a variable is missing, wrong or contradicts another one, or no server is
   ///          named), mismatch (ranks: those that were told something else than the others),
