@@ -215,7 +215,7 @@ void EngineDriver::make_room_for(Peer& peer) {
     if (heaviest == nullptr) return;
     const base::Instant stalled_since = heaviest->connection->stalled_since();
     const bool is_stalled = stalled_since != base::far_future &&
-                            now_ - stalled_since >= limits.stall_time_when_full_max;
+                            now_ - stalled_since >= limits.stall_time_when_postponed_max;
     if (is_patient && (heaviest == &peer || !is_stalled)) return;
     lose(*heaviest, heaviest->outbox.own_bytes() != 0
                         ? "it does not take its replies, and there is no room for those of others"

@@ -28,7 +28,7 @@ bool FrameReader::cut_frames(Peer& peer) {
       hold(peer, before_bytes);
       break;
     }
-    if (!peer.frames.empty() && !work_.may_work(peer)) {
+    if (!peer.frames.empty() && !work_.may_work(peer) && !peer.frames.has_part_only()) {
       wait_for_turn(peer);
       break;
     }

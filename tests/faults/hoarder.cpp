@@ -22,8 +22,9 @@ namespace {
 using namespace std::chrono_literals;
 using test::RawClient;
 
+constexpr char hoarders_host[] = "127.0.0.2";  // not that of the ranks: shares are per address
 constexpr int deaf_buffer_bytes = 16 * 1024;
-// Of one connection; fewer where each leaves something on the server: that others may still write.
+// Of one connection; fewer where each leaves something on the server.
 constexpr int requests_max = 300;
 constexpr int requests_that_wait_max = 64;
 constexpr int requests_that_store_max = 2;
@@ -63,10 +64,10 @@ enum class Kind : std::uint8_t {
 struct Deaf {
   RawClient client;
   Kind kind;
-  std::string group;
+  std::string group{};
   std::uint64_t epoch = 0;
   std::uint64_t next = 0;  ///< round, sequence, or number of a key
-  std::string unsent;
+  std::string unsent{};
   int asked_count = 0;
   bool is_over = false;
 
@@ -79,7 +80,8 @@ struct Deaf {
 /// What is there to be asked for, and who reads it.
 class Feeder {
  public:
-  explicit Feeder(const std::string& address) : client_(RawClient::with_session(address)) {
+  explicit Feeder(const std::string& address)
+      : client_(RawClient::with_session(address, 0, hoarders_host)) {
     for (std::size_t i = 0; i < listed_keys_count; ++i) {
       listed_.push_back("listed/" + std::to_string(i) + "/" + std::string(900, 'k'));
       client_.call(wire::Set{listed_.back(), "v", {}, false, false});
@@ -116,6 +118,8 @@ class Feeder {
           wire::CollectiveCall{deaf.epoch, round, wire::Collective::broadcast, 0, 0, {value_}});
     }
   }
+  /// Its session stays, however long the others take to come.
+  void show_life() { client_.call(wire::Exists{{"short"}}); }
   /// Those who wait for it have it now.
   void set_late() { client_.call(wire::Set{"late", short_value_, {}, false, false}); }
 
@@ -255,9 +259,9 @@ void hoard(const std::string& address, int count) {
   std::deque<Deaf> all;
   for (int number = 0; number < count; ++number) {
     const auto kind = static_cast<Kind>(number % static_cast<int>(Kind::end));
-    all.push_back(
-        {RawClient::with_session(address, deaf_buffer_bytes), kind, {}, 0, 0, {}, 0, false});
+    all.push_back({RawClient::with_session(address, deaf_buffer_bytes, hoarders_host), kind});
     begin(all.back(), feeder, number);
+    feeder.show_life();
   }
   say({{"event", "hoarding"}});
   const int closed_count = hoard_all(all, feeder);

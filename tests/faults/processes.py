@@ -317,7 +317,15 @@ class RawClient(Program):
         self.lines.put_nowait(event)
 
     async def next(self, limit_s=PATIENCE_S):
-        return await within(limit_s, f"a line of {self.name}", self.lines.get())
+        line = asyncio.create_task(self.lines.get())
+        ends = asyncio.create_task(self.ends.wait())
+        await asyncio.wait([line, ends], timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+        ends.cancel()
+        if line.done():
+            return line.result()
+        line.cancel()
+        what = "has ended" if self.process.returncode is not None else f"not within {limit_s:.1f} s"
+        raise Violation(f"a line of {self.name}: {what}")
 
 
 class Namespaces:

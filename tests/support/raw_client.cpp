@@ -54,16 +54,26 @@ Target target_of(const std::string& address) {
   return target;
 }
 
+bool is_bound(int fd, const std::string& from) {
+  sockaddr_in ipv4{};
+  ipv4.sin_family = AF_INET;
+  ::inet_pton(AF_INET, from.c_str(), &ipv4.sin_addr);
+  const int on = 1;  // the port is chosen when it connects: there are as many for each server
+  ::setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
+  return ::bind(fd, reinterpret_cast<const sockaddr*>(&ipv4), sizeof(ipv4)) == 0;
+}
+
 }  // namespace
 
-RawClient::RawClient(const std::string& address, int receive_buffer_bytes) {
+RawClient::RawClient(const std::string& address, int receive_buffer_bytes,
+                     const std::string& from) {
   const Target target = target_of(address);
   const auto* const raw = reinterpret_cast<const sockaddr*>(&target.storage);
   fd_ = ::socket(raw->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (receive_buffer_bytes > 0) {
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer_bytes, sizeof(receive_buffer_bytes));
   }
-  if (::connect(fd_, raw, target.size) != 0) {
+  if ((!from.empty() && !is_bound(fd_, from)) || ::connect(fd_, raw, target.size) != 0) {
     const std::string why = std::strerror(errno);
     ::close(fd_);
     throw std::runtime_error("cannot connect to " + address + ": " + why);
@@ -83,8 +93,9 @@ RawClient::RawClient(RawClient&& other) noexcept
       parts_(std::move(other.parts_)),
       received_(std::move(other.received_)) {}
 
-RawClient RawClient::with_session(const std::string& address, int receive_buffer_bytes) {
-  RawClient client(address, receive_buffer_bytes);
+RawClient RawClient::with_session(const std::string& address, int receive_buffer_bytes,
+                                  const std::string& from) {
+  RawClient client(address, receive_buffer_bytes, from);
   const wire::ServerHello hello = client.say_hello();
   if (hello.status != 0) throw std::runtime_error("not welcome: " + hello.detail);
   return client;

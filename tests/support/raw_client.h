@@ -28,14 +28,17 @@ class RawClient {
 
   /// address               "127.0.0.1:port", "[::1]:port" or "unix:/path"
   /// receive_buffer_bytes  of the socket; 0: as the system likes
-  explicit RawClient(const std::string& address, int receive_buffer_bytes = 0);
+  /// from                  an IPv4 address of this machine; "": as the system likes
+  explicit RawClient(const std::string& address, int receive_buffer_bytes = 0,
+                     const std::string& from = {});
   ~RawClient();
   RawClient(RawClient&& other) noexcept;
   RawClient(const RawClient&) = delete;
   RawClient& operator=(const RawClient&) = delete;
 
   /// A client that has said hello and was welcomed.
-  static RawClient with_session(const std::string& address, int receive_buffer_bytes = 0);
+  static RawClient with_session(const std::string& address, int receive_buffer_bytes = 0,
+                                const std::string& from = {});
 
   int fd() const { return fd_; }
 

@@ -6,9 +6,12 @@
 
 namespace muster::core {
 
-bool Quota::has_room(std::uint64_t bytes) const {
+/// lent_bytes  of the root's reserve, on top of a limit that is no lower than the root's
+bool Quota::has_room(std::uint64_t bytes, std::uint64_t lent_bytes) const {
   if (is_short_) return false;
-  return used_bytes_ <= limit_bytes_ && bytes <= limit_bytes_ - used_bytes_;
+  if (limit_bytes_ < root().limit_bytes_) lent_bytes = 0;
+  const std::uint64_t end_bytes = limit_bytes_ + std::min(lent_bytes, ~limit_bytes_);
+  return used_bytes_ <= end_bytes && bytes <= end_bytes - used_bytes_;
 }
 
 Quota& Quota::root() {
@@ -40,11 +43,21 @@ const Quota* Quota::over_its_share(std::uint64_t bytes) const {
   return used_bytes_ + bytes > beside_->part_of(share_bytes) ? this : nullptr;
 }
 
-bool Quota::is_assured(std::uint64_t bytes) const {
-  if (beside_ == nullptr) return false;
+/// What others have of the reserve does not count against a unit below its share, up to half of the
+/// reserve: the other half is left for groups. A unit above its share has no values here.
+std::uint64_t Quota::lent_bytes() const {
+  if (beside_ == nullptr) return 0;
   const Quota& all = root();
-  return all.is_shared() && all.has_room(bytes) &&
-         beside_->used_bytes_ + bytes <= all.part_of(all.limit_bytes_);
+  return std::min(all.from_reserve_bytes_ - beside_->from_reserve_bytes_, all.reserve_bytes() / 2);
+}
+
+std::uint64_t Quota::assured_bytes() const {
+  const Quota& all = root();
+  if (beside_ == nullptr || !all.is_shared() || all.is_short_) return 0;
+  const std::uint64_t end_bytes = all.limit_bytes_ + lent_bytes();
+  const std::uint64_t part_bytes = all.part_of(all.limit_bytes_);
+  return std::min(end_bytes - std::min(all.used_bytes_, end_bytes),
+                  part_bytes - std::min(beside_->used_bytes_, part_bytes));
 }
 
 /// Whether nobody need look at shares or the reserve.
@@ -63,8 +76,9 @@ bool Quota::charge(std::uint64_t bytes) {
     add(bytes);
     return true;
   }
+  const std::uint64_t lent = lent_bytes();
   for (const Quota* quota = this; quota != nullptr; quota = quota->parent_) {
-    if (!quota->has_room(bytes)) return false;
+    if (!quota->has_room(bytes, lent)) return false;
   }
   if (!has_share(bytes)) return false;
   add(bytes);
@@ -81,7 +95,11 @@ std::uint64_t Quota::of_reserve(std::uint64_t bytes) const {
   return after_bytes > all.limit_bytes_ ? std::min(bytes, after_bytes - all.limit_bytes_) : 0;
 }
 
-bool Quota::has_part_of_reserve(std::uint64_t bytes) const {
+bool Quota::has_reserve(std::uint64_t bytes) const {
+  for (const Quota* quota = this; quota != nullptr; quota = quota->parent_) {
+    const std::uint64_t limit = quota->limit_bytes_ + quota->reserve_bytes();
+    if (quota->used_bytes_ > limit || bytes > limit - quota->used_bytes_) return false;
+  }
   if (beside_ == nullptr) return true;
   const std::uint64_t wanted_bytes = of_reserve(bytes);
   if (wanted_bytes == 0) return true;
@@ -92,14 +110,6 @@ bool Quota::has_part_of_reserve(std::uint64_t bytes) const {
   const std::uint64_t free_bytes = all.reserve_bytes() - std::min(taken_bytes, all.reserve_bytes());
   if (beside_->from_reserve_bytes_ + wanted_bytes > free_bytes) return false;
   return from_reserve_bytes_ + wanted_bytes <= free_bytes - beside_->from_reserve_bytes_;
-}
-
-bool Quota::has_reserve(std::uint64_t bytes) const {
-  for (const Quota* quota = this; quota != nullptr; quota = quota->parent_) {
-    const std::uint64_t limit = quota->limit_bytes_ + quota->reserve_bytes();
-    if (quota->used_bytes_ > limit || bytes > limit - quota->used_bytes_) return false;
-  }
-  return has_part_of_reserve(bytes);
 }
 
 bool Quota::charge_reserve(std::uint64_t bytes) {
@@ -121,13 +131,10 @@ void Quota::add(std::uint64_t bytes) {
 void Quota::charge_always(std::uint64_t bytes) {
   const std::uint64_t given_bytes = beside_ != nullptr ? of_reserve(bytes) : 0;
   add(bytes);
-  if (given_bytes != 0) give_of_reserve(given_bytes);
-}
-
-void Quota::give_of_reserve(std::uint64_t bytes) {
-  from_reserve_bytes_ += bytes;
-  beside_->from_reserve_bytes_ += bytes;
-  root().from_reserve_bytes_ += bytes;
+  if (given_bytes == 0) return;
+  from_reserve_bytes_ += given_bytes;
+  beside_->from_reserve_bytes_ += given_bytes;
+  root().from_reserve_bytes_ += given_bytes;
 }
 
 bool Quota::charge(std::uint64_t bytes, Charging charging) {

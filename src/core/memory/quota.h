@@ -30,7 +30,8 @@ struct QuotaRefusal {
 /// Units share both, and the accounts of a unit share what it has:
 ///
 /// - As soon as there are two units, the last eighth below the limit is for those that have less
-///   than their part of it. What a unit above its part takes there is of the reserve, too.
+///   than their part of it. What a unit above its part takes there is of the reserve, too: up to
+///   half of the reserve it leaves those below theirs as much as there was.
 /// - A unit takes of the reserve as much as it leaves free.
 class Quota {
  public:
@@ -55,8 +56,12 @@ class Quota {
   /// Whether `bytes` more would not pass the share of the unit, or of the account. There are shares
   /// only where little is left.
   bool has_share(std::uint64_t bytes) const { return over_its_share(bytes) == nullptr; }
-  /// Whether there are several units, and `bytes` more are there for this one, whatever others do.
-  bool is_assured(std::uint64_t bytes) const;
+  /// Whether the unit has all of the reserve that it may have while others take nothing of it.
+  bool has_spent_its_reserve() const {
+    return beside_ != nullptr && 2 * beside_->from_reserve_bytes_ >= root().reserve_bytes();
+  }
+  /// How much more is there for this unit, whatever others do. 0 when there are no others.
+  std::uint64_t assured_bytes() const;
   void release(std::uint64_t bytes);
   /// Frees memory of std::malloc's, also null. Long memory goes to the root's `FreedMemory`.
   ///
@@ -98,14 +103,13 @@ class Quota {
   bool is_short() const;
 
  private:
-  bool has_room(std::uint64_t bytes) const;
+  bool has_room(std::uint64_t bytes, std::uint64_t lent_bytes = 0) const;
+  std::uint64_t lent_bytes() const;
   bool is_plenty(std::uint64_t bytes) const;
   const Quota* over_its_share(std::uint64_t bytes) const;
-  bool has_part_of_reserve(std::uint64_t bytes) const;
   std::uint64_t of_reserve(std::uint64_t bytes) const;
   void add(std::uint64_t bytes);
   std::uint64_t part_of(std::uint64_t bytes) const;
-  void give_of_reserve(std::uint64_t bytes);
 
   std::uint64_t used_bytes_ = 0;
   std::uint64_t limit_bytes_;

@@ -36,10 +36,12 @@ struct ConnectionLimits {
   /// Who takes nothing of its replies for so long is let go.
   Duration stall_time_max{std::chrono::seconds(10)};
   Duration stall_time_when_short_max{std::chrono::milliseconds(500)};
-  /// Who has taken nothing for so long may be let go when more waits for it than may. And when a
-  /// request is postponed, the peer for which most is held makes room if it has taken nothing for
-  /// so long; whoever it is does when the request has waited for the second.
-  Duration stall_time_when_full_max{std::chrono::milliseconds(100)};
+  /// And for so long while more waits for it than may. A process whose container may not run for a
+  /// moment reads on in time.
+  Duration stall_time_when_overfull_max{std::chrono::seconds(1)};
+  /// When a request is postponed, the peer for which most is held makes room if it has taken
+  /// nothing for the first; whoever it is does when the request has waited for the second.
+  Duration stall_time_when_postponed_max{std::chrono::milliseconds(100)};
   Duration postponed_time_max{std::chrono::seconds(1)};
   /// What may wait for a peer that takes nothing, behind the reply that it is being sent and beside
   /// what it has asked for at once.
@@ -83,7 +85,7 @@ struct ConnectionLimits {
   /// `has_too_much`; memory is short when there is no room for further replies.
   SlowPeer judge(Duration stalled, bool has_too_much, const ReplyRoom& room) const {
     if (stalled >= stall_time_max) return SlowPeer::has_stalled;
-    if (has_too_much && stalled >= stall_time_when_full_max) return SlowPeer::is_overfull;
+    if (has_too_much && stalled >= stall_time_when_overfull_max) return SlowPeer::is_overfull;
     const bool is_short = room.is_full();
     if (is_short && stalled >= stall_time_when_short_max) return SlowPeer::has_stalled_when_short;
     return SlowPeer::may_stay;

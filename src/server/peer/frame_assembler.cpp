@@ -1,6 +1,7 @@
 #include "server/peer/frame_assembler.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -126,8 +127,8 @@ bool FrameAssembler::grow(std::size_t bytes, std::size_t expected_bytes, Chargin
 
 /// How much of a frame is stored, whatever the quota says.
 std::size_t FrameAssembler::bytes_always(std::size_t frame_bytes, Charging charging) const {
-  if (charging != Charging::normal || has_share(frame_bytes)) return core::frame_bytes_always;
-  return 0;
+  if (charging == Charging::normal && !has_share(frame_bytes)) return 0;
+  return has_spent_its_reserve() ? core::frame_read_bytes_min : core::frame_bytes_always;
 }
 
 std::span<char> FrameAssembler::room() {
@@ -144,6 +145,17 @@ std::span<char> FrameAssembler::room() {
   if (!has_room) return {};
   const std::size_t left = frame_bytes - stored().size();
   return {memory_.begin() + end_, std::min(left, memory_.size_bytes() - end_)};
+}
+
+bool FrameAssembler::has_part_only() const {
+  const std::string_view first = memory_.size_bytes() != 0 ? not_cut() : std::string_view{};
+  const std::size_t bytes = first.size() + given_.size();
+  if (bytes < frame_header_bytes) return true;
+  std::array<char, frame_header_bytes> header;
+  const std::size_t of_first = first.copy(header.data(), header.size());
+  given_.copy(header.data() + of_first, header.size() - of_first);
+  return bytes - frame_header_bytes <
+         wire::decode_frame_header({header.data(), header.size()}).body_bytes;
 }
 
 /// Who took the memory over has left none.

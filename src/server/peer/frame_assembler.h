@@ -42,7 +42,8 @@ class FrameAssembler {
 
   /// Whether who is charged has a part of what is left for so many bytes more.
   bool has_share(std::uint64_t bytes) const { return quota_->has_share(bytes); }
-  bool is_assured(std::uint64_t bytes) const { return quota_->is_assured(bytes); }
+  std::uint64_t assured_bytes() const { return quota_->assured_bytes(); }
+  bool has_spent_its_reserve() const { return quota_->has_spent_its_reserve(); }
   /// From now on what is stored is charged to another quota, which outlives what is stored.
   void charge_to(core::Quota& quota) {
     quota_ = &quota;
@@ -68,6 +69,9 @@ class FrameAssembler {
   /// The memory in which the frame lies that was handed out last, if nothing else does.
   core::ChargedMemory* memory_of_frame() { return is_frame_alone() ? &memory_ : nullptr; }
 
+  /// Whether no frame has come whole: `next` only stores what was given, or refuses it.
+  bool has_part_only() const;
+
   /// Stores what was given and not yet cut, for later.
   void keep();
 
@@ -79,6 +83,7 @@ class FrameAssembler {
 
  private:
   std::string_view stored() const { return {memory_.begin() + begin_, end_ - begin_}; }
+  std::string_view not_cut() const { return stored().substr(cut_bytes_); }
   bool is_frame_alone() const { return cut_bytes_ != 0 && begin_ + cut_bytes_ == end_; }
   void drop_cut();
   Result<Next> cut_stored();

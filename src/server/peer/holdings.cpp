@@ -44,11 +44,12 @@ void Holdings::forget(Peer& peer) {
   postpone_no_more(peer);
 }
 
-/// A peer that is assured of the bytes may send all of them; others a small part of what is free,
-/// so that many who send at once leave something. A peer that has its share may send little at
-/// once, and what is too much of it is refused when it has come.
+/// A peer may send what it is assured of; others a small part of what is free, so that many who
+/// send at once leave something. A peer that has its share may send little at once, and what is too
+/// much of it is refused when it has come.
 std::uint64_t Holdings::readable_bytes(const Peer& peer, std::uint64_t bytes) const {
-  if (peer.frames.is_assured(bytes)) return bytes;
+  const std::uint64_t assured_bytes = peer.frames.assured_bytes();
+  if (assured_bytes >= core::frame_read_bytes_min) return std::min(assured_bytes, bytes);
   const bool has_share = peer.frames.has_share(bytes);
   const std::uint64_t part_bytes = has_share ? room_.free_bytes(frames_bytes_) / 16 : 0;
   if (part_bytes >= bytes) return bytes;
@@ -70,8 +71,9 @@ bool Holdings::is_read_on(const Peer& peer, bool has_share) const {
 
 /// Whether so many bytes more may wait, if each has `part_bytes` of what is free.
 bool Holdings::may_wait(const Peer& peer, std::uint64_t more_bytes, std::uint64_t part_bytes) {
-  const std::uint64_t bytes_max =
-      std::max<std::uint64_t>(core::frame_bytes_allowed, 8 * part_bytes);
+  const std::uint64_t allowed_bytes =
+      peer.frames.has_spent_its_reserve() ? core::frame_read_bytes_min : core::frame_bytes_allowed;
+  const std::uint64_t bytes_max = std::max(allowed_bytes, 8 * part_bytes);
   return waiting_frames_bytes(peer) + more_bytes <= bytes_max;
 }
 

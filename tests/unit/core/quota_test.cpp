@@ -122,12 +122,12 @@ TEST_CASE("what a unit above its share takes of the last eighth is a part of the
   CHECK(quotas.one.charge_reserve(7000));
   CHECK(quotas.one.charge_reserve(333));
   CHECK_FALSE(quotas.one.charge_reserve(2));
-  CHECK(quotas.other.charge(667));
+  CHECK(quotas.other.charge(1000));  // the 333 are no less for the other
   CHECK_FALSE(quotas.other.charge(1));
   CHECK(quotas.other.charge_reserve(333));
   CHECK_FALSE(quotas.other.charge_reserve(2));
   quotas.one.release(7333);
-  quotas.other.release(1000);
+  quotas.other.release(1333);
   CHECK(quotas.server.used_bytes() == 0);
   CHECK(quotas.one.charge_reserve(7333));  // all that was taken is paid back
 }
@@ -140,6 +140,22 @@ TEST_CASE("what a unit above its share had to be charged is no less of the reser
   CHECK_FALSE(quotas.one.charge_reserve(100));
   CHECK(quotas.other.charge(100));
   CHECK(quotas.other.charge_reserve(200));
+}
+
+TEST_CASE("what others had to be charged leaves the values of a unit below its share their room") {
+  Sharing quotas;
+  Quota strict(1000, &quotas.server);
+  Quota in_strict(UINT64_MAX, &strict, &quotas.other_unit);
+  quotas.server.add_sharer();
+  quotas.server.add_sharer();
+  strict.charge_always(1000);
+  quotas.one.charge_always(7400);
+  CHECK_FALSE(in_strict.charge(1));  // a lower limit is one
+  CHECK(quotas.other.assured_bytes() == 100);
+  CHECK(quotas.other.charge(100));  // half of the reserve, not more: the rest is for groups
+  CHECK(quotas.other.assured_bytes() == 0);
+  CHECK_FALSE(quotas.other.charge(1));
+  CHECK_FALSE(quotas.one.charge(1));
 }
 
 TEST_CASE("a payload is charged once, until the last who shares it lets go") {
