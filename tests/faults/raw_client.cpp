@@ -5,7 +5,7 @@
 //         are
 //     fault_raw_client HOST:PORT takes_nothing KEY
 //         once it reads a line asks 40 times for the key's value, and reads no reply until the
-//         server closes or its own input ends; tells when bytes have come
+//         server closes or its own input ends; tells when the connection has taken more
 //     fault_raw_client HOST:PORT breaks KIND
 //         sends a frame that is none, and tells what the server says to it
 //     fault_raw_client HOST:PORT hoards COUNT
@@ -19,6 +19,9 @@
 #include "support/raw_client.h"
 
 #include <arpa/inet.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -83,37 +86,101 @@ void lose_count(const std::string& address, std::string_view group) {
   }
 }
 
+sockaddr_in own_end(const RawClient& client) {
+  sockaddr_in end{};
+  socklen_t size = sizeof end;
+  ::getsockname(client.fd(), reinterpret_cast<sockaddr*>(&end), &size);
+  return end;
+}
+
+sockaddr_in servers_end(const RawClient& client) {
+  sockaddr_in end{};
+  socklen_t size = sizeof end;
+  ::getpeername(client.fd(), reinterpret_cast<sockaddr*>(&end), &size);
+  return end;
+}
+
 /// As the server's log names the client.
 std::string own_address(const RawClient& client) {
-  sockaddr_in own{};
-  socklen_t size = sizeof own;
+  const sockaddr_in own = own_end(client);
   char host[INET_ADDRSTRLEN] = "";
-  ::getsockname(client.fd(), reinterpret_cast<sockaddr*>(&own), &size);
   ::inet_ntop(AF_INET, &own.sin_addr, host, sizeof host);
   return std::string(host) + ":" + std::to_string(ntohs(own.sin_port));
 }
 
-/// Tells when more has come to the socket. What the kernel drops when its own memory is short comes
-/// again later: then the server sees that bytes are taken, although nobody has read any.
-void report_arrival(const RawClient& client, int& before_bytes) {
-  int bytes = 0;
-  if (::ioctl(client.fd(), FIONREAD, &bytes) != 0 || bytes == before_bytes) return;
-  before_bytes = bytes;
-  say({{"event", "came"}, {"bytes", bytes}});
-}
+/// What the kernel holds of a connection: at the server's end, which is asked of the kernel, and at
+/// that of the client, who reads nothing.
+class HeldByKernel {
+ public:
+  explicit HeldByKernel(const RawClient& client)
+      : client_(client), kernel_(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG)) {
+    const sockaddr_in own = own_end(client);
+    const sockaddr_in server = servers_end(client);
+    ask_.header.nlmsg_len = sizeof ask_;
+    ask_.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+    ask_.header.nlmsg_flags = NLM_F_REQUEST;
+    ask_.request.sdiag_family = AF_INET;
+    ask_.request.sdiag_protocol = IPPROTO_TCP;
+    ask_.request.idiag_states = ~0U;
+    inet_diag_sockid& id = ask_.request.id;
+    id.idiag_sport = server.sin_port;
+    id.idiag_dport = own.sin_port;
+    id.idiag_src[0] = server.sin_addr.s_addr;
+    id.idiag_dst[0] = own.sin_addr.s_addr;
+    id.idiag_cookie[0] = id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+  }
+  ~HeldByKernel() { ::close(kernel_); }
+  HeldByKernel(const HeldByKernel&) = delete;
+  HeldByKernel& operator=(const HeldByKernel&) = delete;
+
+  /// Tells when it is more than ever: the server's socket has taken bytes, although nobody has read
+  /// any. Its buffer grows when memory comes free, and what the client's end has dropped when
+  /// memory was short comes again.
+  void report_more() {
+    int arrived_bytes = 0;
+    if (::ioctl(client_.fd(), FIONREAD, &arrived_bytes) != 0) return;
+    const std::int64_t bytes = arrived_bytes + servers_bytes();
+    if (bytes <= most_bytes_) return;
+    most_bytes_ = bytes;
+    say({{"event", "took"}, {"bytes", bytes}});
+  }
+
+ private:
+  /// Not yet acknowledged by the client's end; 0 when its socket is gone, or the kernel does not
+  /// tell.
+  std::int64_t servers_bytes() {
+    struct {
+      nlmsghdr header;
+      inet_diag_msg message;
+      char attributes[1024];
+    } reply{};
+    if (::send(kernel_, &ask_, sizeof ask_, 0) < 0) return 0;
+    if (::recv(kernel_, &reply, sizeof reply, 0) < 0) return 0;
+    const bool is_there = reply.header.nlmsg_type == SOCK_DIAG_BY_FAMILY;
+    return is_there ? reply.message.idiag_wqueue : 0;
+  }
+
+  const RawClient& client_;
+  const int kernel_;
+  struct {
+    nlmsghdr header;
+    inet_diag_req_v2 request;
+  } ask_{};
+  std::int64_t most_bytes_ = 0;
+};
 
 /// It is heard all the time, so that what ends its connection is that it does not read.
 void take_nothing(const std::string& address, std::string_view key) {
   RawClient client = RawClient::with_session(address, small_buffer_bytes);
   say({{"event", "connected"}, {"address", own_address(client)}});
   bool has_asked = false;
-  int stored_bytes = 0;
+  HeldByKernel held(client);
   constexpr int heartbeat_ms = 50;
   for (std::uint64_t id = 1;; ++id) {
     pollfd ready[] = {{client.fd(), 0, 0}, {STDIN_FILENO, POLLIN, 0}};
     if (!has_asked) ready[0].events = POLLIN;  // the answers to its heartbeats
     ::poll(ready, 2, heartbeat_ms);
-    if (has_asked) report_arrival(client, stored_bytes);
+    if (has_asked) held.report_more();
     if (!has_asked && ready[0].revents == POLLIN) {
       client.receive_frame();
       continue;

@@ -43,12 +43,12 @@ class Reader:
         self.client.say("ask")
         return (await self.client.next())["t"]
 
-    def last_came(self):
-        """When its socket got bytes for the last time, so far; 0: none."""
-        came = 0.0
+    def last_taken(self):
+        """When the server's socket took bytes for the last time, so far; 0: none."""
+        taken = 0.0
         while not self.client.lines.empty():
-            came = self.client.lines.get_nowait()["t"]
-        return came
+            taken = self.client.lines.get_nowait()["t"]
+        return taken
 
     async def closed_for(self, reason):
         """When the server has said in its log that it closes this connection, for this reason."""
@@ -121,7 +121,7 @@ async def takes_nothing(run):
     closed_at = await reader.closed_for("it has taken nothing of its replies for 10 s")
     if closed_at - at < STALLED_S - 0.1:
         raise Violation(f"closed {closed_at - at:.3f} s after it had asked")
-    since = max(at, reader.last_came())
+    since = max(at, reader.last_taken())
     run.measure(closed_at - since, 0.0, STALLED_S + LOOKS_EVERY_S, "the closing")
     windows.judge()
     await nobody_else_notices(run)
@@ -147,7 +147,7 @@ async def falls_behind(run):
             reader.closed_for("it does not take its replies: more than 8 MiB wait"))
         began = await windows.measure(windows.disturbed_us, functools.partial(set_large, key))
         closed_at = await closing
-        since = max(began, reader.last_came())
+        since = max(began, reader.last_taken())
         run.measure(closed_at - since, 0.0, STALLED_WITH_MUCH_S + LOOKS_EVERY_S, "the closing")
     windows.judge()
     await nobody_else_notices(run)
