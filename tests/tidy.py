@@ -59,6 +59,7 @@ PUBLIC_LAYERS = {
     "result.h": "base",
     "span.h": "base",
     "types.h": "base",
+    "file_lock.h": "runtime",
     "gloo.h": "gloo",
     "io_thread.h": "net",
     "nccl.h": "nccl",
@@ -71,6 +72,10 @@ PUBLIC_LAYERS = {
     "runtime_nccl.h": "runtime_makers",
     "sampler.h": "runtime",
     "server.h": "server",
+    "shared.h": "runtime",
+    "signal_file.h": "runtime",
+    "tensor.h": "runtime",
+    "tensor_dlpack.h": "runtime",
     "turns.h": "runtime",
     "values.h": "runtime",
 }
@@ -86,6 +91,7 @@ THIRD_PARTIES = {
     "CLI": ("tools/", "bench/"),
     "doctest": ("tests/",),
     "gloo": ("src/gloo/", "tests/gloo/"),
+    "dlpack": ("tests/runtime/",),
     "benchmark": ("bench/",),
 }
 

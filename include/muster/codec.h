@@ -23,6 +23,7 @@ inline constexpr std::uint32_t json = 3;
 inline constexpr std::uint32_t nccl = 4;  ///< only for nccl::unique_id: muster/nccl_id.h
 inline constexpr std::uint32_t nccl_communicator = 5;  ///< only for muster/nccl.h
 inline constexpr std::uint32_t gloo_communicator = 6;  ///< only for muster/gloo.h
+inline constexpr std::uint32_t tensor = 7;             ///< only for muster/tensor.h
 }  // namespace codec_id
 
 struct RawCodec;     ///< bytes as they are: muster/codec_raw.h

@@ -56,7 +56,17 @@ constexpr std::size_t size_of(DataType type) {
   return 0;
 }
 
-enum class ReduceOp : std::uint8_t { sum = 0, product = 1, max = 2, min = 3, average = 4 };
+enum class ReduceOp : std::uint8_t {
+  sum = 0,
+  product = 1,
+  max = 2,
+  min = 3,
+  average = 4,
+  // Of integers and bools, and not of communicators: `all_reduce_value` and calls on tensors.
+  bit_and = 5,
+  bit_or = 6,
+  bit_xor = 7,
+};
 
 /// What a reduction does with the elements of the ranks: a ReduceOp, or scaled_sum.
 class Reduction {

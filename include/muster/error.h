@@ -68,6 +68,7 @@ enum class ErrorCode : std::uint16_t {
   environment = 100,      ///< a variable is missing, wrong, or contradicts another one: `detail`
   not_initialized = 101,  ///< `Runtime::init` comes first, or has failed
   callback_failed = 102,  ///< the host's own function failed at `ranks`: see `detail`
+  way_missing = 103,      ///< tensors cannot go that way in this group: `detail`
 
   internal = 90,  ///< a defect of Muster; please report it
 };
@@ -131,7 +132,7 @@ struct Error {
   std::string decided_by;                ///< "server", "client", or "rank 2"
   int decided_by_rank = -1;              ///< the rank whose deadline or call decided; -1: none
   Duration decided_by_timeout{0};        ///< the timeout that rank had given
-  std::string where;                     ///< address of the server, or of the peer
+  std::string where;                     ///< address of the server, or of the peer; a file's path
   std::vector<RankReport> ranks;         ///< the first 64 ranks at fault, in full
   std::vector<RankRange> rank_ranges;    ///< all ranks at fault
   LossCause cause = LossCause::none;     ///< that of all `ranks`; none: see that of each

@@ -85,23 +85,23 @@ struct WorkValue<Result<T>> {
 };
 
 /// A work of the user's, as the functions above run it: what it gives and what it throws are kept.
-template <class F>
+template <class F, class Argument = Progress&>
 class UserWork {
  public:
-  using Given = std::invoke_result_t<F&, Progress&>;
+  using Given = std::invoke_result_t<F&, Argument&>;
   using Value = typename WorkValue<Given>::type;
 
   explicit UserWork(F& work) : work_(work) {}
 
   /// encode  makes bytes of a value, a Result
   template <class Encode>
-  TurnOutcome run(Progress& progress, const Encode& encode) {
+  TurnOutcome run(Argument argument, const Encode& encode) {
     try {
       if constexpr (std::is_void_v<Given>) {
-        work_(progress);
+        work_(argument);
         result_.emplace();
       } else {
-        result_.emplace(work_(progress));
+        result_.emplace(work_(argument));
       }
     } catch (const std::exception& thrown) {
       thrown_ = std::current_exception();

@@ -98,8 +98,8 @@ Result<T> synchronize_value(StatelessProcessGroup& group, T value, Rank root = R
 ///
 /// Blocks until all ranks have called it.
 ///
-/// operation  of floats and doubles all; of integers no average; of bools `max` (one is true) and
-///            `min` (all are)
+/// operation  of floats and doubles all but those on bits; of integers all but average; of bools
+///            `max` (one is true), `min` (all are) and those on bits
 /// errors     out_of_range (a sum or product of integers does not fit), invalid_argument (the
 ///            operation), mismatch (ranks: with another type or operation), those of a collective
 /// cost       one round trip

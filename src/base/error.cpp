@@ -48,6 +48,7 @@ std::string_view name_of(ErrorCode code) {
     case ErrorCode::environment: return "environment";
     case ErrorCode::not_initialized: return "not_initialized";
     case ErrorCode::callback_failed: return "callback_failed";
+    case ErrorCode::way_missing: return "way_missing";
     case ErrorCode::internal: return "internal";
   }
   return "unknown";

@@ -39,7 +39,17 @@ std::string_view advice_for_address_in_use(const Error& error) {
                                      : "choose another port, or end what listens there";
 }
 
+/// Calls on files, which know of no server and no group; their details say what to do.
+bool uses_files(std::string_view operation) {
+  return operation.starts_with("FileLock::") || operation.starts_with("SignalFolder::") ||
+         operation.ends_with("local_rank_zero_first");
+}
+
 std::string_view advice_for_unavailable(const Error& error) {
+  // Of a folder, whose error says all that is known.
+  if (error.operation.starts_with("SharedWorkspace") ||
+      error.operation.starts_with("with_gathered"))
+    return "";
   const bool is_server = error.decided_by == "local";
   if (is_server && error.where.starts_with("unix:"))
     return "choose a path in a folder that is there";
@@ -89,6 +99,7 @@ std::string_view advice_for(ErrorCode code) {
 
 std::string_view advice_for(const Error& error) {
   const std::string_view operation = error.operation;
+  if (error.group.empty() && uses_files(operation)) return "";
   switch (error.code) {
     case ErrorCode::busy:
       if (operation == "create" || operation == "drop_namespace") return "";  // the detail says it

@@ -61,9 +61,24 @@ std::string_view integer_name(DataType type) {
   }
 }
 
+Error refusal_of_bits(std::string_view operation) {
+  return client::invalid_argument(
+      "reduction: " + std::string(operation) +
+      ", but communicators have no operations on bits; reduce values by all_reduce_value, or "
+      "tensors by all_reduce_tensor");
+}
+
 std::optional<Error> refusal_of_reduction(const OperationCall& call) {
-  if (call.reduction.operation() > ReduceOp::average) {
-    return client::invalid_argument("reduction: not a ReduceOp");
+  switch (call.reduction.operation()) {
+    case ReduceOp::sum:
+    case ReduceOp::product:
+    case ReduceOp::max:
+    case ReduceOp::min:
+    case ReduceOp::average: break;
+    case ReduceOp::bit_and: return refusal_of_bits("bit_and");
+    case ReduceOp::bit_or: return refusal_of_bits("bit_or");
+    case ReduceOp::bit_xor: return refusal_of_bits("bit_xor");
+    default: return client::invalid_argument("reduction: not a ReduceOp");
   }
   const std::string_view integer = integer_name(call.type);
   if (!call.reduction.factor() || integer.empty()) return std::nullopt;

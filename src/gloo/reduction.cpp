@@ -76,6 +76,9 @@ ReduceFunction reduce_function_for(ReduceOp operation) {
     case ReduceOp::min: return reduce<Element, ReduceOp::min>;
     case ReduceOp::sum:
     case ReduceOp::average: break;
+    case ReduceOp::bit_and:
+    case ReduceOp::bit_or:
+    case ReduceOp::bit_xor: break;  // refused before, for all communicators
   }
   return reduce<Element, ReduceOp::sum>;
 }

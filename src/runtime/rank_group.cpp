@@ -7,6 +7,7 @@
 
 #include "base/digest.h"
 #include "runtime/layout.h"
+#include "runtime/tensor/state.h"
 
 namespace muster::runtime {
 
@@ -66,7 +67,10 @@ MUSTER_BEGIN_NAMESPACE
 
 RankGroup::Impl::Impl(StatelessProcessGroup group, runtime::Members members,
                       std::shared_ptr<runtime::LiveGroups> live)
-    : group_(std::move(group)), members_(std::move(members)), live_(std::move(live)) {
+    : group_(std::move(group)),
+      members_(std::move(members)),
+      tensors_(std::make_unique<runtime::TensorState>()),
+      live_(std::move(live)) {
   live_->add(*this);
 }
 

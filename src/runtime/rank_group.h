@@ -15,6 +15,8 @@
 
 namespace muster::runtime {
 
+class TensorState;
+
 /// The name of the group of these ranks, equal on all of them: "world/0,2,5", `name` behind it.
 /// Of many ranks it has their number and a digest.
 std::string subgroup_name(std::string_view world, const std::vector<int>& world_ranks,
@@ -61,6 +63,7 @@ class RankGroup::Impl {
   const std::vector<JobPlace>& places() const { return members_.places; }
   const runtime::Members& members() const { return members_; }
   Communicator* communicator(std::string_view device);
+  bool has_communicators() const { return !communicators_.empty(); }
 
   /// Makes the communicators, in the order of devices. Collective.
   Result<void> make_communicators(const runtime::CommunicatorKinds& kinds,
@@ -69,6 +72,8 @@ class RankGroup::Impl {
   /// Ends them in order.
   Result<void> close_communicators(Duration timeout);
   void abort_communicators();
+  /// What calls on tensors keep.
+  runtime::TensorState& tensors() { return *tensors_; }
 
   /// For each rank the one of lowest local rank on its node.
   std::vector<int> leaders_on_nodes() const;
@@ -83,6 +88,7 @@ class RankGroup::Impl {
   const runtime::Members members_;
   std::uint64_t turn_ = 0;
   std::map<std::string, Communicator, std::less<>> communicators_;
+  std::unique_ptr<runtime::TensorState> tensors_;
   std::shared_ptr<runtime::LiveGroups> live_;
 };
 

@@ -211,7 +211,12 @@ Result<void> Runtime::Impl::shutdown(Duration timeout) {
   Result<void> result;
   RankGroup::Impl& world = *world_.impl();
   if (auto met = world.group().barrier(time_left()); !met) result = std::move(met).error();
-  if (result) result = world.close_communicators(time_left());
+  if (result && world.has_communicators()) {
+    result = world.close_communicators(time_left());
+    // A rank that leaves now would end what the others are closing.
+    if (auto met = world.group().barrier(time_left()); !met && result)
+      result = std::move(met).error();
+  }
   if (auto closed = world.group().close(time_left()); !closed && result)
     result = std::move(closed).error();
   leave();

@@ -19,7 +19,11 @@ MUSTER_BEGIN_NAMESPACE
 
 void Progress::operator()(std::string_view text) { impl_.tell(text.substr(0, 256)); }
 
-void Progress::Impl::tell(std::string_view text) {
+MUSTER_END_NAMESPACE
+
+namespace muster::runtime {
+
+void StoreProgress::tell(std::string_view text) {
   const std::lock_guard lock(mutex_);
   ++count_;
   text_ = text;
@@ -27,13 +31,13 @@ void Progress::Impl::tell(std::string_view text) {
   if (!is_sending_ && !is_over_) send();
 }
 
-void Progress::Impl::end() {
+void StoreProgress::end() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(is_over_, true) || count_ == 0) return;
   store_.remove_async(key_, std::chrono::seconds(30), [](const Result<bool>&) {});
 }
 
-void Progress::Impl::send() {
+void StoreProgress::send() {
   std::string value;
   wire::Writer out(value);
   out.u64(count_);
@@ -49,10 +53,6 @@ void Progress::Impl::send() {
                      if (self->has_more_ && !self->is_over_) self->send();
                    });
 }
-
-MUSTER_END_NAMESPACE
-
-namespace muster::runtime {
 
 namespace {
 
@@ -75,8 +75,8 @@ Turn::Turn(RankGroup::Impl& group, std::string_view operation, const TurnOptions
       options_(options),
       number_(group.turn()),
       deadline_(Clock::now() + options.limit),
-      told_(std::make_shared<Progress::Impl>(group.group(), key_of(group.group().rank()),
-                                             4 * options.silence_max)),
+      told_(std::make_shared<StoreProgress>(group.group(), key_of(group.group().rank()),
+                                            4 * options.silence_max)),
       progress_(*told_) {}
 
 Turn::~Turn() { told_->end(); }

@@ -15,16 +15,35 @@
 
 MUSTER_BEGIN_NAMESPACE
 
+/// Where what a work tells goes.
+///
+/// threads  any
+class Progress::Impl {
+ public:
+  Impl() = default;
+  virtual ~Impl() = default;
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  /// Never blocks.
+  virtual void tell(std::string_view text) = 0;
+};
+
+MUSTER_END_NAMESPACE
+
+namespace muster::runtime {
+
 /// Writes the last text to a key of this rank, one request at a time: what is told while one is on
 /// its way goes with the next one.
 ///
 /// threads  any; handlers may outlive it
-class Progress::Impl : public std::enable_shared_from_this<Impl> {
+class StoreProgress final : public Progress::Impl,
+                            public std::enable_shared_from_this<StoreProgress> {
  public:
-  Impl(StatelessProcessGroup& group, std::string key, Duration lifetime)
+  StoreProgress(StatelessProcessGroup& group, std::string key, Duration lifetime)
       : store_(group.store()), key_(std::move(key)), lifetime_(lifetime) {}
 
-  void tell(std::string_view text);
+  void tell(std::string_view text) override;
   /// Nothing is sent any more, and the key goes.
   void end();
 
@@ -41,10 +60,6 @@ class Progress::Impl : public std::enable_shared_from_this<Impl> {
   std::uint64_t count_ = 0;
   std::string text_;
 };
-
-MUSTER_END_NAMESPACE
-
-namespace muster::runtime {
 
 /// One call of turns.h on one rank: tells others what its work has come to, and waits for theirs.
 class Turn {
@@ -90,7 +105,7 @@ class Turn {
   const TurnOptions options_;
   const std::uint64_t number_;
   const Clock::time_point deadline_;
-  std::shared_ptr<Progress::Impl> told_;
+  std::shared_ptr<StoreProgress> told_;
   Progress progress_;
 };
 

@@ -83,6 +83,9 @@ std::optional<T> combined(T a, T b, ReduceOp operation) {
       return result;
     case ReduceOp::max: return std::max(a, b);
     case ReduceOp::min: return std::min(a, b);
+    case ReduceOp::bit_and: return a & b;
+    case ReduceOp::bit_or: return a | b;
+    case ReduceOp::bit_xor: return a ^ b;
     case ReduceOp::average: break;
   }
   return {};
@@ -97,6 +100,9 @@ double combined(double a, double b, ReduceOp operation) {
     // As NCCL and Gloo do not promise: a nan stays a nan.
     case ReduceOp::max: return std::isnan(a) || a > b ? a : b;
     case ReduceOp::min: return std::isnan(a) || a < b ? a : b;
+    case ReduceOp::bit_and:
+    case ReduceOp::bit_or:
+    case ReduceOp::bit_xor: break;  // refused before
   }
   return a;
 }
@@ -126,14 +132,26 @@ std::optional<Number> combined(const Number& a, const Number& b, ReduceOp operat
   return {};
 }
 
-bool has_meaning(NumberKind kind, ReduceOp operation) {
-  switch (kind) {
-    case NumberKind::boolean: return operation == ReduceOp::max || operation == ReduceOp::min;
-    case NumberKind::floating: return true;
-    case NumberKind::integer:
-    case NumberKind::natural: return operation != ReduceOp::average;
+/// Why an operation has no meaning for a kind of numbers; empty: it has one.
+std::string_view refusal_of(NumberKind kind, ReduceOp operation) {
+  switch (operation) {
+    case ReduceOp::max:
+    case ReduceOp::min: return {};
+    case ReduceOp::sum:
+    case ReduceOp::product:
+    case ReduceOp::average:
+      if (kind == NumberKind::boolean) {
+        return "of a bool there are max (one is true), min (all are) and the operations on bits";
+      }
+      if (operation != ReduceOp::average || kind == NumberKind::floating) return {};
+      return "integers have no average: convert them to double";
+    case ReduceOp::bit_and:
+    case ReduceOp::bit_or:
+    case ReduceOp::bit_xor:
+      if (kind != NumberKind::floating) return {};
+      return "floating-point numbers have no operations on bits: give an integer";
   }
-  return false;
+  return "it is not a ReduceOp";
 }
 
 }  // namespace
@@ -151,12 +169,9 @@ Result<Number> broadcast_number(StatelessProcessGroup& group, const Number& own,
 Result<Number> reduce_number(StatelessProcessGroup& group, const Number& own, ReduceOp operation,
                              Duration timeout) {
   constexpr std::string_view call = "all_reduce_value";
-  if (!has_meaning(own.kind, operation)) {
+  if (const auto refusal = refusal_of(own.kind, operation); !refusal.empty()) {
     return about(group, call,
-                 base::failure(ErrorCode::invalid_argument,
-                               own.kind == NumberKind::boolean
-                                   ? "of a bool there are max (one is true) and min (all are)"
-                                   : "integers have no average: convert them to double"));
+                 base::failure(ErrorCode::invalid_argument, "operation: " + std::string(refusal)));
   }
   const auto code = static_cast<std::uint8_t>(operation);
   const auto all = group.all_gather_obj<RawCodec>(encode(own, code), timeout);

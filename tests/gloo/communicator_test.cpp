@@ -396,6 +396,7 @@ TEST_CASE("arguments that cannot be right are refused, and nothing happens") {
         communicator.all_gather(at, at, most / 8, type, nullptr),
         communicator.all_reduce(at, at, 1, static_cast<DataType>(77), ReduceOp::sum, nullptr),
         communicator.all_reduce(at, at, 1, type, static_cast<ReduceOp>(77), nullptr),
+        communicator.all_reduce(at, at, 1, type, ReduceOp::bit_or, nullptr),
         communicator.all_reduce(at, at, 1, type, scaled_sum(2), nullptr),
         communicator.all_reduce(nullptr, at, 1, type, ReduceOp::sum, nullptr),
         communicator.all_reduce(at, nullptr, 1, type, ReduceOp::sum, nullptr),

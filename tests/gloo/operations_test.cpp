@@ -29,6 +29,9 @@ std::vector<double> reduced(ReduceOp operation, int world_size, DataType type,
         case ReduceOp::product: own *= other[index]; break;
         case ReduceOp::max: own = std::max(own, other[index]); break;
         case ReduceOp::min: own = std::min(own, other[index]); break;
+        case ReduceOp::bit_and:
+        case ReduceOp::bit_or:
+        case ReduceOp::bit_xor: break;  // no communicator has them
       }
     }
   }

@@ -69,10 +69,10 @@ class Job {
   const std::string& store() const { return server_.addresses().front(); }
 
   /// Runs `part` on each rank, initialized.
-  void run(const std::function<void(Runtime& runtime)>& part) {
+  void run(const std::function<void(Runtime& runtime)>& part, RuntimeOptions options = patient()) {
     run_ranks(world_size_, [&](int rank) {
       Runtime runtime(Environment(variables_of(rank, world_size_, store())));
-      must(runtime.init(patient()));
+      must(runtime.init(options));
       part(runtime);
     });
   }

@@ -67,6 +67,25 @@ TEST_CASE("values are combined in the order of ranks, with the same bits on all"
   });
 }
 
+TEST_CASE("bits of integers and bools are combined") {
+  Job job(3);
+  job.run([](Runtime& runtime) {
+    StatelessProcessGroup& world = *runtime.world().group();
+    const int rank = runtime.rank();
+    CHECK(must(all_reduce_value(world, 1 << rank, ReduceOp::bit_or)) == 7);
+    CHECK(must(all_reduce_value(world, std::uint8_t(0xff - (1 << rank)), ReduceOp::bit_and)) ==
+          0xf8);
+    CHECK(must(all_reduce_value(world, std::int8_t(rank - 1), ReduceOp::bit_xor)) == -2);
+    CHECK(must(all_reduce_value(world, -1LL - rank, ReduceOp::bit_and)) == -4);
+    CHECK(must(all_reduce_value(world, ~std::uint64_t{0} << rank, ReduceOp::bit_and)) ==
+          ~std::uint64_t{0} << 2);
+    CHECK(must(all_reduce_value(world, rank == 2, ReduceOp::bit_or)) == true);
+    CHECK(must(all_reduce_value(world, rank == 2, ReduceOp::bit_and)) == false);
+    CHECK(must(all_reduce_value(world, rank > 0, ReduceOp::bit_xor)) == false);
+    CHECK(must(all_reduce_value(world, rank == 1, ReduceOp::bit_xor)) == true);
+  });
+}
+
 TEST_CASE("what does not fit, or is not defined, is an error on all ranks") {
   Job job(2);
   job.run([](Runtime& runtime) {
@@ -77,6 +96,12 @@ TEST_CASE("what does not fit, or is not defined, is an error on all ranks") {
     CHECK(must_fail(all_reduce_value(world, 1, ReduceOp::average)).code ==
           ErrorCode::invalid_argument);
     CHECK(must_fail(all_reduce_value(world, true)).code == ErrorCode::invalid_argument);
+    CHECK(must_fail(all_reduce_value(world, true, ReduceOp::average)).code ==
+          ErrorCode::invalid_argument);
+    CHECK(must_fail(all_reduce_value(world, 1.5, ReduceOp::bit_or)).code ==
+          ErrorCode::invalid_argument);
+    CHECK(must_fail(all_reduce_value(world, 1, static_cast<ReduceOp>(8))).code ==
+          ErrorCode::invalid_argument);
     const auto operation = runtime.rank() == 0 ? ReduceOp::sum : ReduceOp::max;
     CHECK(must_fail(all_reduce_value(world, 1, operation)).code == ErrorCode::mismatch);
   });

@@ -114,6 +114,8 @@ const Row rows[] = {
      "RANK=2 contradicts WORLD_SIZE=2: a rank is below its size", ""},
     {ErrorCode::not_initialized, "Runtime::subgroup", "call Runtime::init first", ""},
     {ErrorCode::callback_failed, "on_rank_zero", "no such file", ""},
+    {ErrorCode::way_missing, "all_reduce_tensor",
+     "rank 0 refuses: the group has no communicator 'cpu:gloo'", ""},
     {ErrorCode::internal, "get", "", "; a defect of Muster; please report it"},
 };
 

@@ -85,8 +85,11 @@ TEST_CASE("types, operations and ranks beyond the last one are refused") {
   call.type = static_cast<DataType>(12);
   CHECK(refused(call) == "type");
   call = call_of(Operation::all_reduce);
-  call.reduction = static_cast<ReduceOp>(5);
-  CHECK(refused(call) == "reduction");
+  for (const ReduceOp operation : {ReduceOp::bit_and, ReduceOp::bit_or, ReduceOp::bit_xor,
+                                   static_cast<ReduceOp>(8), static_cast<ReduceOp>(255)}) {
+    call.reduction = operation;
+    CHECK(refused(call) == "reduction");
+  }
   call = call_of(Operation::broadcast);
   call.rank = rank_count;
   CHECK(refused(call) == "rank 4");

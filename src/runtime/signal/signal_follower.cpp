@@ -1,0 +1,240 @@
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <memory>
+#include <utility>
+
+#include "base/failure.h"
+#include "muster/log.h"
+#include "runtime/signal/signal_call.h"
+
+// Who waits opens the file again and again. What stands in it counts only while its writer holds
+// the lock on it: without, it is what an earlier process has left under the same name. A writer
+// whose lock has ended while it worked has died. The path is then looked at once more, as the
+// writer may just have replaced the file. On NFS a file may be found late or be gone in between
+// (ESTALE): both are as if it were not there yet.
+
+namespace muster::runtime {
+
+namespace {
+
+constexpr std::chrono::milliseconds poll_pause(20);
+constexpr int polls_per_refresh = 25;
+constexpr int dead_polls_min = 2;  // in succession
+constexpr std::time_t leftover_seconds_min = 24 * 60 * 60;
+
+/// A look at the file.
+struct Look {
+  std::optional<SignalRecord> record;  ///< none: there is none of this call
+  FileIdentity file;
+  bool is_held = false;
+};
+
+/// errors  those that do not pass by themselves
+Result<Look> look_at(const SignalCall& call) {
+  const FileOpened opened = open_regular(call.path, O_RDONLY);
+  if (opened.code == ENOENT || opened.code == ESTALE) return Look();
+  if (!opened.handle) {
+    return file_error(call.operation, call.path, "the signal file cannot be opened", opened.code);
+  }
+  // Asked first: one who dies in between is noticed at the next look.
+  const int holder = holder_of(opened.handle);
+  const auto bytes = content_of(opened.handle, signal_bytes_max);
+  const auto file = identity_of(opened.handle);
+  auto record = decode_signal(bytes.value_or(std::string()));
+  if (!file || !record || !record->is_of_same_call(call.named)) return Look();
+  const auto rank = static_cast<std::size_t>(call.ranks.rank);
+  // Of a call of the same name that this rank has made before.
+  if (rank >= record->readers.size() || record->readers[rank] == read_mark) return Look();
+  const bool is_held = holder == EAGAIN || !record->is_locked;
+  return Look{std::move(record), *file, is_held};
+}
+
+/// Makes NFS ask for the folder's files anew.
+void refresh(const std::string& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
+  if (open) static_cast<void>(::readdir(open.get()));
+}
+
+/// Without the mark, the first rank waits in vain for a while, and no harm is done.
+void mark_read(const SignalCall& call, FileIdentity file) {
+  // O_DSYNC: so NFS writes this byte alone, and not those of other hosts around it.
+  const FileOpened opened = open_regular(call.path, O_WRONLY | O_DSYNC);
+  if (!opened.handle || identity_of(opened.handle) != file) return;
+  const char mark = read_mark;
+  static_cast<void>(
+      write_at(opened.handle, std::string_view(&mark, 1), mark_position(call.ranks.rank)));
+}
+
+std::string seconds_since(SignalCall::Clock::time_point begin) {
+  const auto passed = SignalCall::Clock::now() - begin;
+  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(passed).count()) + " s";
+}
+
+/// What one rank has heard of the one that works first.
+class LeaderWait {
+ public:
+  explicit LeaderWait(const SignalCall& call) : call_(call), heard_at_(call.begun) {}
+
+  Result<void> run();
+
+ private:
+  void hear(const Look& look);
+  bool is_of_heard(const SignalRecord& record) const;
+  bool is_dead(const Look& look);
+  Result<void> ended(const Look& look) const;
+  std::string last_progress() const;
+  Error lost(const SignalRecord& record) const;
+  std::optional<Error> given_up() const;
+
+  const SignalCall& call_;
+  SignalCall::Clock::time_point heard_at_;
+  std::optional<SignalRecord> heard_;  // of a living one
+  FileIdentity dead_file_;
+  int dead_count_ = 0;
+  bool found_leftover_ = false;
+};
+
+Result<void> LeaderWait::run() {
+  for (int count = 1;; ++count) {
+    auto look = look_at(call_);
+    if (!look) return std::move(look).error();
+    if (look->record && (look->is_held || is_of_heard(*look->record))) {
+      if (look->record->phase != SignalRecord::Phase::working) return ended(*look);
+      hear(*look);
+    }
+    if (is_dead(*look)) return lost(*look->record);
+    if (auto error = given_up()) return *std::move(error);
+    if (dead_count_ > 0 || count % polls_per_refresh == 0) refresh(call_.folder);
+    std::this_thread::sleep_for(poll_pause);
+  }
+}
+
+void LeaderWait::hear(const Look& look) {
+  const bool is_news = !heard_ || heard_->told_count != look.record->told_count;
+  if (is_news) heard_at_ = SignalCall::Clock::now();
+  heard_ = look.record;
+}
+
+/// Whether it is of the process that was found at work: how its work has ended counts also if it is
+/// gone by now.
+bool LeaderWait::is_of_heard(const SignalRecord& record) const {
+  return heard_ && heard_->pid == record.pid && heard_->host == record.host;
+}
+
+/// Whether it was at work in this start of the job, and is gone.
+bool LeaderWait::is_dead(const Look& look) {
+  if (!look.record || look.is_held) {
+    dead_count_ = 0;
+    return false;
+  }
+  found_leftover_ = true;
+  if (!heard_ && !call_.is_unique) return false;
+  // One that had ended in order would have removed it, or held it.
+  dead_count_ = dead_count_ > 0 && dead_file_ == look.file ? dead_count_ + 1 : 1;
+  dead_file_ = look.file;
+  return dead_count_ >= dead_polls_min;
+}
+
+Result<void> LeaderWait::ended(const Look& look) const {
+  mark_read(call_, look.file);
+  if (look.record->phase == SignalRecord::Phase::done) return {};
+  return call_.error(ErrorCode::callback_failed, look.record->text, &*look.record);
+}
+
+std::string LeaderWait::last_progress() const {
+  if (!heard_ || heard_->told_count == 0) return "; it has told of no progress";
+  return "; its last progress, " + seconds_since(heard_at_) + " ago, was '" +
+         printable(heard_->text) + "'";
+}
+
+Error LeaderWait::lost(const SignalRecord& record) const {
+  return call_.error(ErrorCode::rank_lost,
+                     "it holds the lock on its file no more: it has died" + last_progress(),
+                     &record);
+}
+
+std::optional<Error> LeaderWait::given_up() const {
+  const auto now = SignalCall::Clock::now();
+  const bool is_silent = now - heard_at_ >= call_.options.silence_max;
+  if (!is_silent && now - call_.begun < call_.options.limit) return {};
+  if (!heard_) {
+    return call_.error(ErrorCode::timed_out,
+                       "it has not come: for " + seconds_since(call_.begun) +
+                           (found_leftover_ ? " its file was only what a dead process has left"
+                                            : " its file was not there") +
+                           "; all ranks make the same calls, with one folder that they share, as " +
+                           call_.named.job);
+  }
+  return call_.error(ErrorCode::timed_out,
+                     (is_silent ? "its work has told nothing for " + seconds_since(heard_at_)
+                                : "it has not ended within the limit; it has worked for " +
+                                      seconds_since(call_.begun)) +
+                         last_progress(),
+                     &*heard_);
+}
+
+bool is_leftover(const std::string& path, std::time_t now) {
+  struct ::stat status {};
+  if (::lstat(path.c_str(), &status) != 0) return false;
+  if (now - status.st_mtime < leftover_seconds_min) return false;
+  const FileOpened opened = open_regular(path, O_RDONLY);
+  if (!opened.handle || holder_of(opened.handle) != 0) return false;
+  // A host may have files of such names of its own. An empty one was left by a process that has
+  // died before it wrote.
+  const auto bytes = content_of(opened.handle, signal_bytes_max).value_or(std::string());
+  return bytes.empty() || begins_as_signal(bytes);
+}
+
+}  // namespace
+
+Error SignalCall::error(ErrorCode code, std::string detail, const SignalRecord* leader) const {
+  Error error = base::failure(code, std::move(detail));
+  error.operation = operation;
+  error.decided_by = "client";
+  error.where = path;
+  error.elapsed = std::chrono::duration_cast<Duration>(Clock::now() - begun);
+  RankReport report;
+  if (code == ErrorCode::rank_lost) error.cause = report.cause = LossCause::closed;
+  report.rank = leader != nullptr ? leader->world_rank : ranks.is_job ? 0 : -1;
+  if (report.rank < 0) {
+    error.detail = "local rank 0 of node " + std::to_string(ranks.node_rank) + ": " + error.detail;
+    return error;
+  }
+  if (leader != nullptr) {
+    report.joined = true;
+    report.process.host = leader->host;
+    report.process.pid = leader->pid;
+  }
+  error.rank_ranges = {{report.rank, report.rank}};
+  error.ranks.push_back(std::move(report));
+  return error;
+}
+
+Result<void> await_leader(const SignalCall& call) { return LeaderWait(call).run(); }
+
+std::vector<std::string> sweep_signals(const std::string& folder) {
+  std::vector<std::string> removed;
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
+  const std::time_t now = std::time(nullptr);
+  while (const ::dirent* const entry = open ? ::readdir(open.get()) : nullptr) {
+    constexpr std::string_view unfinished = ".new";
+    const std::string name = entry->d_name;
+    std::string_view signal = name;
+    if (signal.size() > unfinished.size() &&
+        signal.substr(signal.size() - unfinished.size()) == unfinished)
+      signal.remove_suffix(unfinished.size());
+    const std::string path = folder + "/" + name;
+    if (!is_signal_file_name(signal) || !is_leftover(path, now)) continue;
+    if (::unlink(path.c_str()) == 0) removed.push_back(name);
+  }
+  return removed;
+}
+
+}  // namespace muster::runtime

@@ -1,0 +1,375 @@
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "muster/codec_cereal.h"
+#include "runtime/tensor_job.h"
+#include "support/child.h"
+
+// Tensors that ranks give each other: broadcast, all_gather, send and receive, state dicts; and how
+// the memory that they share ends.
+
+namespace muster::test {
+namespace {
+
+std::vector<std::int32_t> counted(std::size_t count, std::int32_t first) {
+  std::vector<std::int32_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
+}
+
+TEST_CASE("a broadcast fills the tensors of all ranks") {
+  for (const std::size_t count : {1U, 5'000U, 3'000'001U}) {
+    CAPTURE(count);
+    run_every_way(3, [&](TensorRanks ranks, int rank, const TensorOptions& options) {
+      const std::vector<std::int32_t> sent = counted(count, 7);
+      std::vector<std::int32_t> numbers(count);
+      const TensorView own = rank == 1 ? tensor_of(sent) : tensor_of(numbers);
+      must(broadcast_tensor(ranks, own, Rank(1), options));
+      if (rank != 1) CHECK(numbers == sent);
+    });
+  }
+}
+
+TEST_CASE("a broadcast from no rank, or from different ones, is an error on all") {
+  run_every_way(2, [](TensorRanks ranks, int rank, const TensorOptions& options) {
+    std::vector<float> numbers(3);
+    const Error nobody = must_fail(broadcast_tensor(ranks, tensor_of(numbers), Rank(2), options));
+    CHECK(nobody.code == ErrorCode::invalid_argument);
+    const Error others =
+        must_fail(broadcast_tensor(ranks, tensor_of(numbers), Rank(rank), options));
+    CHECK(others.code == ErrorCode::mismatch);
+    CHECK(ranks_of(others) == std::vector<int>{1});
+  });
+}
+
+TEST_CASE("an all_gather takes shapes that differ, and tensors without elements") {
+  for (const std::int64_t rows : {2, 600'000}) {
+    CAPTURE(rows);
+    run_every_way(4, [&](TensorRanks ranks, int rank, const TensorOptions& options) {
+      // [0], [rows, 1], [rows, 2], and a number alone.
+      std::vector<std::int32_t> numbers =
+          counted(rank == 3 ? 1 : static_cast<std::size_t>(rank * rows), rank);
+      std::vector<std::int64_t> shape = {rows, rank};
+      if (rank == 0) shape = {0};
+      if (rank == 3) shape = {};
+      const auto all =
+          must(all_gather_tensor(ranks, tensor_of(Span<std::int32_t>(numbers), shape), options));
+      REQUIRE(all.size() == 4);
+      CHECK(all[0].view().shape == std::vector<std::int64_t>{0});
+      CHECK(all[1].view().shape == std::vector<std::int64_t>{rows, 1});
+      CHECK(all[2].view().shape == std::vector<std::int64_t>{rows, 2});
+      CHECK(all[3].view().shape.empty());
+      CHECK(numbers_of<std::int32_t>(all[2].view()) ==
+            counted(static_cast<std::size_t>(2 * rows), 2));
+      CHECK(numbers_of<std::int32_t>(all[3].view()) == std::vector<std::int32_t>{3});
+    });
+  }
+}
+
+TEST_CASE("an all_gather of different dtypes names the ranks") {
+  run_every_way(2, [](TensorRanks ranks, int rank, const TensorOptions& options) {
+    const std::vector<float> floats(2);
+    const std::vector<double> doubles(2);
+    const TensorView own = rank == 0 ? tensor_of(floats) : tensor_of(doubles);
+    const Error error = must_fail(all_gather_tensor(ranks, own, options));
+    CHECK(error.code == ErrorCode::mismatch);
+    CHECK(ranks_of(error) == std::vector<int>{1});
+  });
+}
+
+TEST_CASE("V6: two senders to one receiver keep their streams apart") {
+  for (const std::size_t count : {3U, 500'000U}) {
+    CAPTURE(count);
+    run_every_way(3, [&](TensorRanks ranks, int rank, const TensorOptions& options) {
+      if (rank != 0) {
+        for (std::int32_t number = 0; number < 3; ++number) {
+          const auto sent = counted(count, 100 * rank + number);
+          must(send_tensor(ranks, Rank(0), tensor_of(sent), options));
+        }
+      } else {
+        for (std::int32_t number = 0; number < 3; ++number) {
+          for (const int source : {2, 1}) {
+            const Tensor tensor = must(recv_tensor(ranks, Rank(source), options));
+            CHECK(tensor.view().shape == std::vector<std::int64_t>{static_cast<int>(count)});
+            CHECK(numbers_of<std::int32_t>(tensor.view()) == counted(count, 100 * source + number));
+          }
+        }
+      }
+      must(ranks.group()->barrier());
+    });
+  }
+}
+
+TEST_CASE("a tensor is received into one that is there, if it fits; tags tell streams apart") {
+  run_every_way(2, [](TensorRanks ranks, int rank, const TensorOptions& options) {
+    // By Gloo a sender waits for its receiver, who takes the second one first.
+    if (options.way == TensorWay::gloo) return;
+    TensorOptions tagged = options;
+    tagged.tag = Tag(5);
+    const auto first = counted(70'000, 1);
+    const auto second = counted(70'000, 2);
+    if (rank == 0) {
+      must(send_tensor(ranks, Rank(1), tensor_of(first), options));
+      must(send_tensor(ranks, Rank(1), tensor_of(second), tagged));
+      must(send_tensor(ranks, Rank(1), tensor_of(first), options));
+    } else {
+      // Every other number of a larger array.
+      std::vector<std::int32_t> array(140'000, -1);
+      TensorView every_other = tensor_of(array);
+      every_other.shape = {70'000};
+      every_other.strides = {2};
+      must(recv_tensor_into(ranks, Rank(0), every_other, tagged));
+      CHECK(array[0] == 2);
+      CHECK(array[1] == -1);
+      CHECK(array[139'998] == 70'001);
+      std::vector<std::int32_t> small(3);
+      const Error error = must_fail(recv_tensor_into(ranks, Rank(0), tensor_of(small), options));
+      CHECK(error.code == ErrorCode::mismatch);
+      CHECK(ranks_of(error) == std::vector<int>{0});
+      // It was received: the next one comes.
+      CHECK(numbers_of<std::int32_t>(must(recv_tensor(ranks, Rank(0), options)).view()) == first);
+    }
+    must(ranks.group()->barrier());
+  });
+}
+
+TEST_CASE("a receiver that waits for another tensor tells its sender so") {
+  run_every_way(2, [](TensorRanks ranks, int rank, const TensorOptions& options) {
+    std::vector<float> numbers(70'000, 1);
+    std::vector<float> fewer(3);
+    if (rank == 1) {
+      const Error error = must_fail(recv_tensor_into(ranks, Rank(0), tensor_of(fewer), options));
+      CHECK(error.code == ErrorCode::mismatch);
+      CHECK(ranks_of(error) == std::vector<int>{0});
+    } else if (options.way == TensorWay::gloo) {
+      const Error error = must_fail(send_tensor(ranks, Rank(1), tensor_of(numbers), options));
+      CHECK(error.code == ErrorCode::mismatch);
+      CHECK(ranks_of(error) == std::vector<int>{1});
+    } else {
+      must(send_tensor(ranks, Rank(1), tensor_of(numbers), options));
+    }
+    must(ranks.group()->barrier());
+  });
+}
+
+TEST_CASE("an object where a tensor is received is a codec_mismatch, and stays") {
+  run_every_way(2, [](TensorRanks ranks, int rank, const TensorOptions& options) {
+    if (rank == 0) {
+      must(ranks.group()->send_obj(Rank(1), std::string("no tensor")));
+    } else {
+      CHECK(must_fail(recv_tensor(ranks, Rank(0), options)).code == ErrorCode::codec_mismatch);
+      CHECK(must(ranks.group()->recv_obj<std::string>(Rank(0))) == "no tensor");
+    }
+    must(ranks.group()->barrier());
+  });
+}
+
+TEST_CASE("sends and receives refuse what they cannot do") {
+  Job job(2);
+  job.run([](Runtime& runtime) {
+    std::vector<float> numbers(3);
+    const auto code = [&](const TensorView& tensor, const TensorOptions& options, int rank = 1) {
+      return must_fail(send_tensor(runtime.world(), Rank(rank), tensor, options)).code;
+    };
+    TensorView on_gpu = tensor_of(numbers);
+    on_gpu.device = {DeviceType::cuda, 0};
+    CHECK(code(on_gpu, by(TensorWay::store)) == ErrorCode::invalid_argument);
+    CHECK(code(on_gpu, by(TensorWay::automatic)) == ErrorCode::way_missing);
+    CHECK(code(tensor_of(numbers), by(TensorWay::gloo)) == ErrorCode::way_missing);
+    CHECK(code(tensor_of(numbers), by(TensorWay::store), 2) == ErrorCode::invalid_argument);
+    RankGroup nobody;
+    CHECK(must_fail(send_tensor(nobody, Rank(0), tensor_of(numbers))).code ==
+          ErrorCode::not_initialized);
+    CHECK(must_fail(all_reduce_tensor(nobody, tensor_of(numbers))).code ==
+          ErrorCode::not_initialized);
+    TensorOptions hasty;
+    hasty.timeout = Duration::zero();
+    CHECK(must_fail(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, hasty))
+              .code == ErrorCode::invalid_argument);
+    must(runtime.world().group()->barrier());
+  });
+}
+
+TEST_CASE("M1: a state dict comes to all ranks, from each in turn") {
+  constexpr int world_size = 3;
+  for (const std::size_t rows : {3U, 400'000U}) {
+    CAPTURE(rows);
+    run_every_way(world_size, [&](TensorRanks ranks, int rank, const TensorOptions& options) {
+      StateDictOptions of_dict;
+      static_cast<TensorOptions&>(of_dict) = options;
+      of_dict.bucket_bytes = 100'000;  // ends within tensors
+      for (int root = 0; root < world_size; ++root) {
+        std::vector<float> weights(4 * rows, static_cast<float>(root));
+        std::vector<std::uint8_t> bias(7, static_cast<std::uint8_t>(root + 1));
+        std::vector<double> none;
+        std::vector<NamedTensorView> tensors = {
+            {"w", tensor_of(Span<float>(weights), {static_cast<std::int64_t>(rows), 4})},
+            {"none", tensor_of(none)},
+            {"b", tensor_of(bias)}};
+        // Transposed, so that it is strided.
+        std::swap(tensors[0].tensor.shape[0], tensors[0].tensor.shape[1]);
+        tensors[0].tensor.strides = {1, 4};
+        std::optional<Span<const NamedTensorView>> own;
+        if (rank == root) own = Span<const NamedTensorView>(tensors);
+        const auto received = must(broadcast_state_dict(ranks, own, Rank(root), of_dict));
+        CHECK(received.size() == (rank == root ? 0 : 3));
+        if (rank == root) continue;
+        CHECK(received[0].name == "w");
+        CHECK(received[0].tensor.view().shape ==
+              std::vector<std::int64_t>{4, static_cast<std::int64_t>(rows)});
+        CHECK(numbers_of<float>(received[0].tensor.view()) == weights);
+        CHECK(received[1].tensor.view().element_count() == 0);
+        CHECK(received[2].name == "b");
+        CHECK(numbers_of<std::uint8_t>(received[2].tensor.view()) == bias);
+      }
+    });
+  }
+}
+
+TEST_CASE("a root without tensors, and one with some that cannot go, are named to all") {
+  run_every_way(2, [](TensorRanks ranks, int rank, const TensorOptions& options) {
+    StateDictOptions of_dict;
+    static_cast<TensorOptions&>(of_dict) = options;
+    const Error none = must_fail(broadcast_state_dict(ranks, {}, Rank(1), of_dict));
+    CHECK(none.code == ErrorCode::invalid_argument);
+    CHECK(ranks_of(none) == std::vector<int>{1});
+    std::vector<float> numbers(2);
+    std::vector<NamedTensorView> tensors = {{"w", tensor_of(numbers)}};
+    tensors[0].tensor.data = nullptr;
+    std::optional<Span<const NamedTensorView>> own;
+    if (rank == 0) own = Span<const NamedTensorView>(tensors);
+    const Error bad = must_fail(broadcast_state_dict(ranks, own, Rank(0), of_dict));
+    CHECK(bad.code == ErrorCode::invalid_argument);
+    CHECK(ranks_of(bad) == std::vector<int>{0});
+    of_dict.allocate = [](Device, Dtype, const std::vector<std::int64_t>&) -> Result<Tensor> {
+      Error error;
+      error.code = ErrorCode::resource_exhausted;
+      return error;
+    };
+    tensors[0].tensor = tensor_of(numbers);
+    const Error full = must_fail(broadcast_state_dict(ranks, own, Rank(0), of_dict));
+    CHECK(full.code == ErrorCode::resource_exhausted);
+    CHECK(ranks_of(full) == std::vector<int>{1});
+  });
+}
+
+TEST_CASE("V3, V4: strings are broadcast, and ranks gathered") {
+  Job job(4);
+  job.run([](Runtime& runtime) {
+    StatelessProcessGroup& group = *runtime.world().group();
+    CHECK(must(group.broadcast_obj(std::string(runtime.rank() == 2 ? "secret" : ""), Rank(2))) ==
+          "secret");
+    CHECK(must(group.all_gather_obj(runtime.rank())) == std::vector<int>{0, 1, 2, 3});
+  });
+}
+
+// Memory that ranks share, and its end.
+
+TEST_CASE("nothing that ranks share has a name while they use it") {
+  const std::size_t before = shared_file_count();
+  Job job(2);
+  job.run([&](Runtime& runtime) {
+    std::vector<float> numbers(1'000'000, 1);
+    must(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum,
+                           by(TensorWay::shared_memory)));
+    CHECK(shared_file_count() == before);
+    must(runtime.world().group()->barrier());
+    if (runtime.rank() == 0)  // nobody takes it
+      must(send_tensor(runtime.world(), Rank(1), tensor_of(numbers)));
+    must(runtime.world().group()->barrier());
+    CHECK(shared_file_count() == before + 1);
+    must(runtime.world().group()->barrier());
+  });
+  CHECK(shared_file_count() == before);
+}
+
+TEST_CASE("a rank that does not come is named, and the group makes new memory when it does") {
+  Job job(3);
+  job.run([](Runtime& runtime) {
+    std::vector<float> numbers(4, 1);
+    TensorOptions options = by(TensorWay::shared_memory);
+    must(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, options));
+    options.timeout = std::chrono::milliseconds(runtime.rank() == 0 ? 100 : 20'000);
+    if (runtime.rank() != 2) {
+      const Error error =
+          must_fail(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, options));
+      CHECK(error.code == ErrorCode::timed_out);
+      CHECK(error.decided_by_rank == 0);
+      CHECK(ranks_of(error) == std::vector<int>{2});
+    }
+    must(runtime.world().group()->barrier());
+    options.timeout = 20s;
+    numbers.assign(4, 1);
+    must(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, options));
+    CHECK(numbers == std::vector<float>(4, 3));
+  });
+}
+
+TEST_CASE("a rank that leaves ends what the others wait for in shared memory") {
+  Job job(3);
+  job.run([](Runtime& runtime) {
+    std::vector<float> numbers(4, 1);
+    must(all_reduce_tensor(runtime.world(), tensor_of(numbers)));
+    if (runtime.rank() == 1) return;  // the runtime goes, and leaves
+    const Error error = must_fail(all_reduce_tensor(runtime.world(), tensor_of(numbers)));
+    CHECK(error.code == ErrorCode::rank_left);
+    // The other one may have left by now, too.
+    const std::vector<int> gone = ranks_of(error);
+    CHECK(std::find(gone.begin(), gone.end(), 1) != gone.end());
+  });
+}
+
+TEST_CASE("a forked child does not take part in its parent's place") {
+  Job job(2);
+  job.run([](Runtime& runtime) {
+    std::vector<float> numbers(4, 1);
+    must(all_reduce_tensor(runtime.world(), tensor_of(numbers)));
+    if (runtime.rank() == 0) {
+      const auto called = [&] {
+        const auto reduced = all_reduce_tensor(runtime.world(), tensor_of(numbers));
+        return reduced ? 1 : static_cast<int>(reduced.error().code);
+      };
+      CHECK(in_child(called) == static_cast<int>(ErrorCode::forked));
+    }
+    must(all_reduce_tensor(runtime.world(), tensor_of(numbers)));
+    CHECK(numbers == std::vector<float>(4, 4));
+    must(runtime.world().group()->barrier());
+  });
+}
+
+TEST_CASE("an interruption ends what the others wait for in shared memory") {
+  Job job(2);
+  job.run([](Runtime& runtime) {
+    StatelessProcessGroup& group = *runtime.world().group();
+    std::vector<float> numbers(4, 1);
+    must(all_reduce_tensor(runtime.world(), tensor_of(numbers)));
+    if (runtime.rank() == 1) {
+      must(group.interrupt("another group is to be restored"));
+    } else {
+      const Error error = must_fail(all_reduce_tensor(runtime.world(), tensor_of(numbers)));
+      CHECK(error.code == ErrorCode::interrupted);
+    }
+  });
+}
+
+TEST_CASE("where shared memory is asked for and there is none, all ranks are told") {
+  Job job(2);
+  job.run([](Runtime& runtime) {
+    std::vector<float> numbers(4, 1);
+    const Error error = must_fail(all_reduce_tensor(*runtime.world().group(), tensor_of(numbers),
+                                                    ReduceOp::sum, by(TensorWay::shared_memory)));
+    CHECK(error.code == ErrorCode::way_missing);
+    CHECK(ranks_of(error) == std::vector<int>{0, 1});
+    const Error no_gloo = must_fail(
+        all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, by(TensorWay::gloo)));
+    CHECK(no_gloo.code == ErrorCode::way_missing);
+  });
+}
+
+}  // namespace
+}  // namespace muster::test
