@@ -1,8 +1,5 @@
 #include "load.h"
 
-#include <algorithm>
-#include <cmath>
-
 namespace muster::bench {
 namespace {
 
@@ -20,14 +17,6 @@ class Begun {
 };
 
 }  // namespace
-
-double quantile(std::vector<double>& samples, double share) {
-  if (samples.empty()) return 0;
-  const auto at = static_cast<std::ptrdiff_t>(
-      std::floor(share * static_cast<double>(samples.size() - 1) + 0.5));
-  std::nth_element(samples.begin(), samples.begin() + at, samples.end());
-  return samples[static_cast<std::size_t>(at)];
-}
 
 Json load(const Subject& subject, Swarm& swarm, const Issue& issue, const LoadOptions& options) {
   const auto depth = static_cast<std::size_t>(options.depth);

@@ -3,13 +3,11 @@
 #include <functional>
 #include <string>
 
+#include "measure.h"
 #include "run.h"
 #include "swarm.h"
 
 namespace muster::bench {
-
-/// The value at this share of the sorted samples; zero without any.
-double quantile(std::vector<double>& samples, double share);
 
 /// Appends one request of this peer to `out`.
 using Issue = std::function<void(Dialect& dialect, int peer, std::string& out)>;

@@ -28,6 +28,13 @@ def files(folder):
     return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
+def runtime_page_of(found, folder):
+    subprocess.run([sys.executable, str(HERE / "runtime_report.py"), str(found), str(folder)],
+                   check=True, stdout=subprocess.DEVNULL)
+    return {name: Path(folder, name).read_text(encoding="utf-8")
+            for name in ("runtime.json", "runtime.md")}
+
+
 def found():
     """As muster_bench writes it: three rounds of waiters, of two servers, and of storms."""
     def row(question, parameters, subject, *rounds):
@@ -67,6 +74,26 @@ class Report(unittest.TestCase):
         self.assertEqual(list(made), list(kept))
         for name, text in kept.items():
             self.assertTrue(made[name] == text, f"{name}: run `tools/dev bench --report`")
+
+    def test_the_page_of_the_runtime_is_made_of_its_json(self):
+        made = runtime_page_of(KEPT / "runtime.json", self.folder)
+        for name, text in made.items():
+            self.assertTrue(text == Path(KEPT, name).read_text(encoding="utf-8"),
+                            f"{name}: run `tools/dev bench --report`")
+
+    def test_the_page_of_the_runtime_compares_medians_with_the_faster_gloo(self):
+        def row(subject, *rounds_us):
+            return {"question": "all_reduce", "parameters": {"ranks": 2, "bytes": 1 << 20},
+                    "subject": subject,
+                    "rounds": [{"round_us": us, "cpu_us": 1} for us in rounds_us]}
+
+        raw = {**found(), "rows": [row("shared_memory", 9, 10, 30), row("gloo", 15, 1, 18),
+                                   row("torch_gloo", 99, 98, 97)], "not_measured": []}
+        path = self.folder / "found.json"
+        path.write_text(json.dumps(raw), encoding="utf-8")
+        page = runtime_page_of(path, self.folder)["runtime.md"]
+        self.assertIn("against the faster Gloo | ≥ 2 × | 1.50 × | **no** |", page)
+        self.assertIn("| 2 | 1 MiB | 10 | 15 | 98 | 1.50 | 9.80 | 1 | 1 | 1 |", page)
 
     def test_what_is_kept_is_small(self):
         counts = {path.name: path.read_text(encoding="utf-8").count("\n")

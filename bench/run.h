@@ -8,14 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "measure.h"
 #include "subject.h"
 #include "swarm.h"
 
 namespace muster::bench {
-
-using Json = nlohmann::ordered_json;
 
 /// How long it may take: seconds (does it work at all?), two minutes, 40 minutes.
 enum class Extent { tiny, quick, full };
@@ -76,17 +73,6 @@ class Run {
   std::map<std::string, Row*> by_name_;
   Json excuses_ = Json::array();
 };
-
-/// Calls `each` with every index below `count`, in every round; another one begins each time, so
-/// that none has its turn always behind the same other.
-template <class Each>
-void take_turns(int rounds, std::size_t count, Each&& each) {
-  for (int round = 0; round < rounds; ++round) {
-    for (std::size_t turn = 0; turn < count; ++turn) {
-      each((turn + static_cast<std::size_t>(round)) % count);
-    }
-  }
-}
 
 struct Question {
   std::string_view name;

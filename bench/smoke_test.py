@@ -1,6 +1,6 @@
 """Test: the benchmarks run, the shortest they can, and a report can be made of what they find.
 
-smoke_test.py MUSTER_BENCH ECHO_SERVER MUSTERD MICRO_REPEAT
+smoke_test.py MUSTER_BENCH ECHO_SERVER MUSTERD MICRO_REPEAT RUNTIME_RANKS
 """
 
 import json
@@ -15,7 +15,7 @@ GIVES_OTHERS = {"groups": {"start", "join", "barrier", "broadcast", "all_gather"
 
 
 def main():
-    bench, echo_server, musterd, micro_repeat = sys.argv[1:]
+    bench, echo_server, musterd, micro_repeat, runtime_ranks = sys.argv[1:]
     programs = [bench, "--echo-server", echo_server, "--musterd", musterd]
     listed = subprocess.run([*programs, "--list"], check=True, capture_output=True, text=True)
     wanted = set()
@@ -33,6 +33,13 @@ def main():
         report = Path(folder, "results.md").read_text(encoding="utf-8")
         if "## Targets" not in report or "## Barrier" not in report:
             print("the report lacks the targets, or a table")
+            return 1
+        build = Path(runtime_ranks).parents[1]
+        subprocess.run([sys.executable, str(HERE / "runtime" / "run.py"), str(build), "--tiny",
+                        "--folder", folder], check=True)
+        report = Path(folder, "runtime.md").read_text(encoding="utf-8")
+        if not all(title in report for title in ("## Targets", "## all_reduce", "## A gather")):
+            print("the report of the runtime lacks the targets, or a table")
             return 1
     listed = subprocess.run([micro_repeat], check=True, capture_output=True, text=True)
     for name in listed.stdout.splitlines()[1:]:

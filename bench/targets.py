@@ -141,6 +141,35 @@ def expiry(figures):
                       row.median("p99_grows_by"), 2)
 
 
+def as_fast(what, least, ours, others, value):
+    """How many times as long the fastest of the others takes, by medians."""
+    others = [row for row in others if row is not None]
+    if ours is None or not others:
+        return None
+    times = min(row.median(value) for row in others) / ours.median(value)
+    return Verdict(what, f"≥ {least:g} ×", f"{times:.2f} ×", times >= least)
+
+
+def runtime(figures):
+    """Of the calls of muster-runtime."""
+    for ours in figures.of("synchronize_value", "muster"):
+        for rival in ("torch_gloo", "torch_tcpstore"):
+            yield as_fast(f"synchronize_value, {ours.parameters['ranks']} ranks, alone, against "
+                          f"{rival}", 1, ours,
+                          [figures.one("synchronize_value", rival, **ours.parameters)],
+                          "alone_p50_us")
+    for ours in figures.of("all_reduce", "shared_memory"):
+        kibibytes = ours.parameters["bytes"] >> 10
+        size = f"{kibibytes >> 10} MiB" if kibibytes >= 1024 else f"{kibibytes} KiB"
+        yield as_fast(f"all_reduce of {size} by shared memory, {ours.parameters['ranks']} ranks, "
+                      "against the faster Gloo", 2 if kibibytes >= 1024 else 1, ours,
+                      [figures.one("all_reduce", rival, **ours.parameters)
+                       for rival in ("gloo", "torch_gloo")], "round_us")
+    for ours in figures.of("gather", "shared_memory"):
+        yield as_fast("gather through shared memory, against memcpy", 0.7, ours,
+                      [figures.one("gather", "memcpy", **ours.parameters)], "wall_ms")
+
+
 def verdicts(figures):
-    for judge in (operations, large_values, round_trips, many, groups, memory, expiry):
+    for judge in (operations, large_values, round_trips, many, groups, memory, expiry, runtime):
         yield from (verdict for verdict in judge(figures) if verdict is not None)
