@@ -156,10 +156,9 @@ Result<typename UserWork<F, Gathered>::Value> in_gathering(Result<Gathering> gat
 // What it gets lasts until it returns. It gives a value, a Result or nothing.
 //
 // returns  what this rank's body gives
-// errors   of all, on all ranks and before any body runs: invalid_argument (ranks: who gave a
-// tensor
-//          or a rank that cannot be; or who shares no memory with the first one), mismatch (ranks:
-//          those whose options differ from rank 0's, or whose tensors from the first one's),
+// errors   of all, on all ranks and before any body runs: invalid_argument (ranks: whose tensor or
+//          rank cannot be; or who shares no memory with the first one), mismatch (ranks: those
+//          whose options differ from rank 0's, or whose tensors from the first one's),
 //          resource_exhausted (ranks: whose memory or folder is full), permission_denied,
 //          unavailable, codec_failure (ranks: whose file was cut or damaged), those of a
 //          collective. After the bodies: callback_failed (ranks: whose body has failed; `detail`:
