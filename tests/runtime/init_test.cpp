@@ -139,7 +139,7 @@ TEST_CASE("who was told another size of its node than it has is named") {
   });
 }
 
-TEST_CASE("nodes are what the launcher has numbered, and may differ in size") {
+TEST_CASE("V5: nodes are what the launcher has numbered, and may differ in size") {
   auto server = start_server();
   run_ranks(4, [&](int rank) {
     auto variables = variables_of(rank, 4, server.addresses().front());
@@ -156,7 +156,7 @@ TEST_CASE("nodes are what the launcher has numbered, and may differ in size") {
   });
 }
 
-TEST_CASE("ranks that nobody has told of their nodes find them by their hosts") {
+TEST_CASE("V5: ranks that nobody has told of their nodes find them by their hosts") {
   auto server = start_server();
   run_ranks(3, [&](int rank) {
     Runtime runtime{Environment({{"RANK", std::to_string(rank)}, {"WORLD_SIZE", "3"}})};

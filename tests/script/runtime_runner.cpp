@@ -138,6 +138,13 @@ std::vector<Line> RuntimeRunner::run(const Step& step, const std::string&) {
     return {Line{{}, runtime::text_of(*kinds), {}}};
   }
   if (step.verb == "sampler") return sample(words);
+  if (step.verb == "offer") return offers_.add(words), std::vector<Line>();
+  if (step.verb == "cut") return offers_.cut(words), std::vector<Line>();
+  if (step.verb == "compare") {
+    words.finish();
+    const auto compared = offers_.compare();
+    return {compared ? Line{{}, "ok", {}} : line_of(compared.error())};
+  }
   if (step.verb == "find") return find(words);
   if (step.verb == "number") return number(words);
   if (step.verb == "validate") {

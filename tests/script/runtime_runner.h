@@ -7,12 +7,13 @@
 #include "muster/environment.h"
 #include "muster/mesh.h"
 #include "runtime/layout.h"
+#include "runtime_offers.h"
 #include "script.h"
 
 namespace muster::script {
 
 /// The parts of the runtime that need no other process: the environment, the layout of a job,
-/// meshes, the sampler.
+/// meshes, the sampler, and what ranks tell each other of tensors.
 class RuntimeRunner : public Runner {
  public:
   std::vector<Line> run(const Step& step, const std::string& actor) override;
@@ -29,6 +30,7 @@ class RuntimeRunner : public Runner {
   Environment environment_;
   std::vector<runtime::Whereabouts> told_;
   std::optional<Mesh> mesh_;
+  Offers offers_;
 };
 
 }  // namespace muster::script
