@@ -113,7 +113,7 @@ Result<typename detail::UserWork<std::remove_reference_t<F>>::Value> local_rank_
 /// The same for ranks that share a file system: if MUSTER_SHARED_FS or OLMO_SHARED_FS is 1, rank 0
 /// of the whole job works first; else as local_rank_zero_first.
 ///
-/// errors  also environment (the rank and the world size are not known, or FS_LOCAL_RANK contradicts
+/// errors  also environment (the rank or the world size is not known, or FS_LOCAL_RANK contradicts
 ///         them: it does not say how many ranks share files)
 /// see     JobNumber::fs_local_rank
 template <class F>
