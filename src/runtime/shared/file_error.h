@@ -25,7 +25,11 @@ inline ErrorCode code_of_errno(int number) {
     case EISDIR:
     case ELOOP:
     case EINVAL:
+    case ENXIO:  // a socket in place of a file
     case ENAMETOOLONG: return ErrorCode::invalid_argument;
+    case ENOLCK:
+    case ENOSYS:
+    case EOPNOTSUPP: return ErrorCode::unsupported;
     default: return ErrorCode::unavailable;
   }
 }

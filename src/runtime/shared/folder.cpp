@@ -39,15 +39,15 @@ class BundleFile {
   static Result<BundleFile> open(const std::string& path) {
     BundleFile file;
     file.descriptor_ =
-        OwnedDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+        FileHandle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     const int number = errno;
-    if (!file.descriptor_.is_open()) {
+    if (!file.descriptor_) {
       Error error = file_failure("'" + path + "' cannot be opened", number);
       if (number == ENOENT) error.code = ErrorCode::not_found;
       return error;
     }
     struct stat found {};
-    if (::fstat(file.descriptor_.number(), &found) != 0)
+    if (::fstat(file.descriptor_.get(), &found) != 0)
       return file_failure("'" + path + "' cannot be read", errno);
     file.path_ = path;
     file.is_regular_ = S_ISREG(found.st_mode);
@@ -89,7 +89,7 @@ class BundleFile {
 
   Result<void> read_at(std::uint64_t offset, char* data, std::uint64_t bytes) const {
     while (bytes > 0) {
-      const ssize_t count = ::pread(descriptor_.number(), data, bytes, static_cast<off_t>(offset));
+      const ssize_t count = ::pread(descriptor_.get(), data, bytes, static_cast<off_t>(offset));
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) return file_failure("'" + path_ + "' cannot be read", errno);
       if (count == 0) return damaged("it is cut off");
@@ -101,7 +101,7 @@ class BundleFile {
   }
 
   std::string path_;
-  OwnedDescriptor descriptor_;
+  FileHandle descriptor_;
   bool is_regular_ = false;
   FileIdentity identity_{};
 };

@@ -9,6 +9,7 @@
 
 #include "base/failure.h"
 #include "muster/log.h"
+#include "runtime/shared/file_error.h"
 
 namespace muster::runtime {
 
@@ -19,30 +20,6 @@ struct ::flock whole_file(short type) {
   range.l_type = type;
   range.l_whence = SEEK_SET;
   return range;
-}
-
-ErrorCode code_of(int code) {
-  switch (code) {
-    case EISDIR:
-    case ELOOP:
-    case ENOENT:
-    case ENOTDIR:
-    case ENAMETOOLONG:
-    case ENXIO:  // a socket
-    case EINVAL: return ErrorCode::invalid_argument;
-    case EACCES:
-    case EPERM:
-    case EROFS: return ErrorCode::permission_denied;
-    case ENOSPC:
-    case EDQUOT:
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM: return ErrorCode::resource_exhausted;
-    case ENOLCK:
-    case ENOSYS:
-    case EOPNOTSUPP: return ErrorCode::unsupported;
-    default: return ErrorCode::unavailable;
-  }
 }
 
 std::string reason_of(int code) {
@@ -60,10 +37,6 @@ std::string reason_of(int code) {
 }
 
 }  // namespace
-
-void FileHandle::close() {
-  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
-}
 
 FileOpened open_regular(const std::string& path, int flags) {
   // O_NONBLOCK: the open of a pipe would wait for its other end.
@@ -145,7 +118,7 @@ int write_at(const FileHandle& file, std::string_view bytes, std::size_t positio
 
 Error file_error(std::string_view operation, const std::string& path, std::string_view what,
                  int code) {
-  Error error = base::failure(code_of(code), std::string(what) + ": " + reason_of(code));
+  Error error = base::failure(code_of_errno(code), std::string(what) + ": " + reason_of(code));
   error.operation = operation;
   error.where = path;
   error.decided_by = "client";

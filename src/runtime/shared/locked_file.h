@@ -6,37 +6,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "muster/error.h"
+#include "runtime/shared/file_handle.h"
 
 // Files that processes share, and locks on them. Locks are those of an open file description
 // (F_OFD_SETLK): they exclude also within a process, and a close of another descriptor of the same
 // file does not end them.
 
 namespace muster::runtime {
-
-/// A descriptor that closes itself.
-class FileHandle {
- public:
-  FileHandle() = default;
-  explicit FileHandle(int descriptor) : descriptor_(descriptor) {}
-  ~FileHandle() { close(); }
-  FileHandle(FileHandle&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  FileHandle& operator=(FileHandle&& other) noexcept {
-    if (this == &other) return *this;
-    close();
-    descriptor_ = std::exchange(other.descriptor_, -1);
-    return *this;
-  }
-
-  explicit operator bool() const { return descriptor_ >= 0; }
-  int get() const { return descriptor_; }
-  void close();
-
- private:
-  int descriptor_ = -1;
-};
 
 /// What a file is told apart by, on its host.
 struct FileIdentity {

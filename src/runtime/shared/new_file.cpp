@@ -87,13 +87,13 @@ bool is_of_host(std::string_view name, std::string_view host) {
 /// Whether its process was gone, and it is removed.
 bool remove_leftover(int folder, const char* name) {
   // For writing, as NFS wants it for such a lock. A fifo must not hold us up.
-  const OwnedDescriptor file(
+  const FileHandle file(
       ::openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file.is_open()) return false;
+  if (!file) return false;
   struct stat opened {};
-  if (::fstat(file.number(), &opened) != 0 || !S_ISREG(opened.st_mode)) return false;
+  if (::fstat(file.get(), &opened) != 0 || !S_ISREG(opened.st_mode)) return false;
   if (opened.st_uid != ::geteuid()) return false;
-  if (lock_file(file.number(), LOCK_EX | LOCK_NB) != 0) return false;
+  if (lock_file(file.get(), LOCK_EX | LOCK_NB) != 0) return false;
   struct stat named {};
   if (::fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) != 0) return false;
   if (named.st_ino != opened.st_ino || named.st_dev != opened.st_dev) return false;
@@ -102,11 +102,6 @@ bool remove_leftover(int folder, const char* name) {
 
 }  // namespace
 
-void OwnedDescriptor::close() {
-  if (number_ >= 0) ::close(number_);
-  number_ = -1;
-}
-
 Result<NewFile> NewFile::create(const std::string& folder, std::string_view purpose) {
   sweep(folder);
   NewFile file;
@@ -114,9 +109,9 @@ Result<NewFile> NewFile::create(const std::string& folder, std::string_view purp
   for (;;) {
     file.name_ = fresh_name(purpose);
     if (file.name_.empty()) return file_failure("the system gives no random numbers", errno);
-    file.descriptor_ = OwnedDescriptor(
+    file.descriptor_ = FileHandle(
         ::open(file.path().c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!file.descriptor_.is_open()) {
+    if (!file.descriptor_) {
       if (errno == EINTR) continue;
       return file_failure("no file can be created in '" + folder + "'", errno);
     }
@@ -197,8 +192,8 @@ Result<void> NewFile::rename_to(const std::string& name) {
   name_ = name;
   descriptor_.close();
   // So that the name is there after a crash of the host, too.
-  const OwnedDescriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.is_open() && (::fsync(folder.number()) == 0 || errno == EINVAL)) return {};
+  const FileHandle folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder && (::fsync(folder.get()) == 0 || errno == EINVAL)) return {};
   Error error = file_failure("the folder '" + folder_ + "' cannot be written to the disk", errno);
   error.happened = Happened::maybe;
   return error;

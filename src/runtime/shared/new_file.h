@@ -10,32 +10,12 @@
 
 #include "base/forked.h"
 #include "muster/result.h"
+#include "runtime/shared/file_handle.h"
 
 namespace muster::runtime {
 
 /// Where the memory is that processes of one host share.
 inline constexpr std::string_view shared_memory_folder = "/dev/shm";
-
-/// A descriptor that is closed at its end.
-class OwnedDescriptor {
- public:
-  OwnedDescriptor() = default;
-  explicit OwnedDescriptor(int number) : number_(number) {}
-  ~OwnedDescriptor() { close(); }
-  OwnedDescriptor(OwnedDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  OwnedDescriptor& operator=(OwnedDescriptor&& other) noexcept {
-    close();
-    number_ = std::exchange(other.number_, -1);
-    return *this;
-  }
-
-  int number() const { return number_; }
-  bool is_open() const { return number_ >= 0; }
-  void close();
-
- private:
-  int number_ = -1;
-};
 
 /// A new file of this process, "muster-<purpose>-<32 hexadecimal digits>": the digits tell the host
 /// and then are random, so no other job and no later attempt has its name. Others know that its
@@ -56,7 +36,7 @@ class NewFile {
 
   const std::string& name() const { return name_; }  ///< without the folder
   std::string path() const { return folder_ + "/" + name_; }
-  int descriptor() const { return descriptor_.number(); }
+  int descriptor() const { return descriptor_.get(); }
   std::uint64_t size() const { return size_; }  ///< of what was reserved or written
 
   /// Takes all bytes from the folder's space, as zeros: writing to a mapping of them then cannot
@@ -79,7 +59,7 @@ class NewFile {
 
   std::string folder_;
   std::string name_;
-  OwnedDescriptor descriptor_;
+  FileHandle descriptor_;
   std::uint64_t size_ = 0;
   bool has_name_ = false;
   base::Owner owner_;

@@ -38,17 +38,16 @@ Result<SharedSegment> SharedSegment::open(const std::string& folder, std::string
   if (name.find('/') != std::string_view::npos)
     return base::failure(ErrorCode::invalid_argument, "'" + segment.name_ + "' is no file's name");
   const int mode = access == Access::read_only ? O_RDONLY : O_RDWR;
-  const OwnedDescriptor file(
+  const FileHandle file(
       ::open(path.c_str(), mode | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file.is_open()) {
+  if (!file) {
     const int number = errno;
     Error error = file_failure("'" + path + "' cannot be opened", number);
     if (number == ENOENT) error.code = ErrorCode::not_found;
     return error;
   }
   struct stat found {};
-  if (::fstat(file.number(), &found) != 0)
-    return file_failure("'" + path + "' cannot be read", errno);
+  if (::fstat(file.get(), &found) != 0) return file_failure("'" + path + "' cannot be read", errno);
   if (!S_ISREG(found.st_mode) || found.st_uid != ::geteuid())
     return base::failure(ErrorCode::codec_failure, "'" + path + "' is no file of this user");
   if (static_cast<std::uint64_t>(found.st_size) != bytes) {
@@ -56,7 +55,7 @@ Result<SharedSegment> SharedSegment::open(const std::string& folder, std::string
                                                        std::to_string(found.st_size) +
                                                        " bytes, not " + std::to_string(bytes));
   }
-  auto mapped = segment.map_file(file.number(),
+  auto mapped = segment.map_file(file.get(),
                                  access == Access::read_only ? PROT_READ : PROT_READ | PROT_WRITE);
   if (!mapped) return std::move(mapped).error();
   return segment;
