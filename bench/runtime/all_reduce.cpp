@@ -13,14 +13,14 @@ const std::vector<std::uint64_t> sizes_bytes = {
     std::uint64_t{4} << 20,  std::uint64_t{16} << 20,  std::uint64_t{64} << 20};
 
 /// How a rank combines its numbers with those of the others, in place.
-struct Way {
+struct ReduceWay {
   std::string_view subject;
   std::uint64_t count_max;  ///< so many in a row take long enough to be measured
   std::function<void(std::vector<float>& numbers)> all_reduce;
 };
 
-std::vector<Way> ways_of(Runtime& runtime, const Asked& asked) {
-  std::vector<Way> ways;
+std::vector<ReduceWay> reduce_ways_of(Runtime& runtime, const Asked& asked) {
+  std::vector<ReduceWay> ways;
   if (asked.wants("shared_memory")) {
     ways.push_back(
         {"shared_memory", 500, [&runtime](std::vector<float>& numbers) {
@@ -39,13 +39,13 @@ std::vector<Way> ways_of(Runtime& runtime, const Asked& asked) {
   return ways;
 }
 
-int count_for(const Way& way, std::uint64_t bytes) {
+int count_for(const ReduceWay& way, std::uint64_t bytes) {
   constexpr std::uint64_t all_bytes = std::uint64_t{96} << 20;
   return static_cast<int>(std::clamp<std::uint64_t>(all_bytes / bytes, 3, way.count_max));
 }
 
 /// That it does what it should; and memory that is new is so no more.
-void check(const BenchRank& rank, const Way& way, std::vector<float>& numbers) {
+void check(const BenchRank& rank, const ReduceWay& way, std::vector<float>& numbers) {
   std::fill(numbers.begin(), numbers.end(), static_cast<float>(rank.rank() + 1));
   way.all_reduce(numbers);
   const int sum = rank.size() * (rank.size() + 1) / 2;
@@ -57,12 +57,13 @@ void check(const BenchRank& rank, const Way& way, std::vector<float>& numbers) {
   std::fill(numbers.begin(), numbers.end(), 0.0F);
 }
 
-void measure_size(BenchRank& rank, const std::vector<Way>& ways, std::uint64_t bytes, int rounds) {
+void measure_size(BenchRank& rank, const std::vector<ReduceWay>& ways, std::uint64_t bytes,
+                  int rounds) {
   const Json parameters = {{"ranks", rank.size()}, {"bytes", bytes}};
   std::vector<float> numbers(bytes / sizeof(float));
-  for (const Way& way : ways) check(rank, way, numbers);
+  for (const ReduceWay& way : ways) check(rank, way, numbers);
   take_turns(rounds, ways.size(), [&](std::size_t index) {
-    const Way& way = ways[index];
+    const ReduceWay& way = ways[index];
     const Json found =
         rank.back_to_back(count_for(way, bytes), [&](int) { way.all_reduce(numbers); });
     if (rank.rank() == 0) record("all_reduce", parameters, way.subject, found);
@@ -76,7 +77,7 @@ void measure_all_reduce(const BenchServer& server, const Asked& asked) {
     run_as_processes(ranks, server.pid(), [&](BenchRank& rank) {
       Runtime runtime(environment_of(rank, server.address()));
       init(runtime, asked.wants("gloo") ? cpu_communicators : "");
-      const std::vector<Way> ways = ways_of(runtime, asked);
+      const std::vector<ReduceWay> ways = reduce_ways_of(runtime, asked);
       for (const std::uint64_t bytes : asked.bytes.empty() ? sizes_bytes : asked.bytes) {
         measure_size(rank, ways, bytes, asked.rounds);
       }

@@ -7,13 +7,13 @@ namespace muster::bench {
 namespace {
 
 /// How a rank learns rank 0's value.
-struct Way {
+struct SynchronizeWay {
   std::string_view subject;
   std::function<std::int64_t(std::int64_t value)> synchronize;
 };
 
-std::vector<Way> ways_of(Runtime& runtime, const Asked& asked) {
-  std::vector<Way> ways;
+std::vector<SynchronizeWay> synchronize_ways_of(Runtime& runtime, const Asked& asked) {
+  std::vector<SynchronizeWay> ways;
   StatelessProcessGroup& group = *runtime.world().group();
   if (asked.wants("muster")) {
     ways.push_back(
@@ -38,9 +38,9 @@ void measure_synchronize_value(const BenchServer& server, const Asked& asked) {
     run_as_processes(ranks, server.pid(), [&](BenchRank& rank) {
       Runtime runtime(environment_of(rank, server.address()));
       init(runtime, asked.wants("gloo") ? cpu_communicators : "");
-      const std::vector<Way> ways = ways_of(runtime, asked);
+      const std::vector<SynchronizeWay> ways = synchronize_ways_of(runtime, asked);
       take_turns(asked.rounds, ways.size(), [&](std::size_t index) {
-        const Way& way = ways[index];
+        const SynchronizeWay& way = ways[index];
         const auto work = [&](int round) {
           const std::int64_t value = rank.rank() == 0 ? round : -1;
           if (way.synchronize(value) != round) throw std::runtime_error("not rank 0's value");

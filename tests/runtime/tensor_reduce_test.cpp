@@ -24,7 +24,9 @@ class Gathered {
     of_ways_[way].push_back(std::move(numbers));
   }
   void check(const std::vector<float>& in_order) const {
-    for (const auto& [way, of_ranks] : of_ways_) {
+    for (const auto& found : of_ways_) {
+      const TensorWay way = found.first;
+      const auto& of_ranks = found.second;
       CAPTURE(name_of(way));
       // Gloo has an order of its own, the same for all ranks.
       const std::vector<float>& expected = way == TensorWay::gloo ? of_ranks.front() : in_order;

@@ -21,13 +21,13 @@ namespace muster::runtime {
 
 namespace {
 
-struct FileIdentity {
+struct FileState {
   dev_t device;
   ino_t number;
   off_t size;
   timespec changed;
 
-  friend bool operator==(const FileIdentity& a, const FileIdentity& b) {
+  friend bool operator==(const FileState& a, const FileState& b) {
     return a.device == b.device && a.number == b.number && a.size == b.size &&
            a.changed.tv_sec == b.changed.tv_sec && a.changed.tv_nsec == b.changed.tv_nsec;
   }
@@ -55,7 +55,7 @@ class BundleFile {
     return file;
   }
 
-  const FileIdentity& identity() const { return identity_; }
+  const FileState& identity() const { return identity_; }
 
   Result<LoadedBundle> load(GenerationRange generations) const {
     if (!is_regular_) return damaged("it is no regular file");
@@ -103,7 +103,7 @@ class BundleFile {
   std::string path_;
   FileHandle descriptor_;
   bool is_regular_ = false;
-  FileIdentity identity_{};
+  FileState identity_{};
 };
 
 }  // namespace
@@ -125,7 +125,7 @@ void refresh_folder(const std::string& folder) {
 Result<LoadedBundle> load_bundle(const std::string& folder, const std::string& name,
                                  GenerationRange generations) {
   constexpr int tries_max = 16;
-  std::optional<FileIdentity> damaged;
+  std::optional<FileState> damaged;
   for (int tries = 1;; ++tries) {
     const auto file = BundleFile::open(folder + "/" + name);
     auto loaded = file ? file->load(generations) : Result<LoadedBundle>(file.error());

@@ -12,7 +12,7 @@ namespace muster::runtime {
 
 namespace {
 
-constexpr std::size_t dimensions_max = 64;
+constexpr std::size_t shape_sizes_max = 64;
 constexpr std::size_t refusal_bytes_max = 256;
 /// Payloads begin at such a multiple, so that elements of every type can be read there.
 constexpr std::size_t payload_alignment = 64;
@@ -100,11 +100,11 @@ Result<TensorOffer> decode_tensor_offer(std::string_view bytes) {
   offer.dtype.lanes = in.u16();
   offer.device = static_cast<DeviceType>(in.i32());
   const std::uint32_t dimensions = in.count(sizeof(std::int64_t));
-  for (std::uint32_t index = 0; index < std::min<std::size_t>(dimensions, dimensions_max); ++index)
+  for (std::uint32_t index = 0; index < std::min<std::size_t>(dimensions, shape_sizes_max); ++index)
     offer.shape.push_back(in.i64());
   if (const std::uint16_t code = in.u16(); code != 0)
     offer.refusal = base::failure(static_cast<ErrorCode>(code), std::string(in.bytes()));
-  if (!in.ok() || dimensions > dimensions_max || payload_at > bytes.size())
+  if (!in.ok() || dimensions > shape_sizes_max || payload_at > bytes.size())
     return base::failure(ErrorCode::protocol_error, "what it tells of its call is malformed");
   offer.payload = bytes.substr(payload_at);
   return offer;

@@ -35,7 +35,7 @@ class TensorState {
   void keep(NewFile sent);
 
  private:
-  const base::Owner owner_;
+  base::Owner owner_;
   std::unique_ptr<SharedSteps> shared_;
   std::string why_not_;
   std::vector<NewFile> sent_;
