@@ -239,7 +239,8 @@ struct TensorOptions {
   std::uint64_t store_bytes_max = std::uint64_t{256} << 10;  ///< of one rank's tensor
   void* stream = nullptr;  ///< a cudaStream_t, with NCCL; the call returns when its work is on it
   Tag tag;                 ///< of send_tensor and recv_tensor
-  /// Gives the memory of tensors that a call returns; none: `Tensor::make`, for host memory.
+  /// Gives the memory of tensors that a call returns, to be written; none: `Tensor::make`, for host
+  /// memory. Device: as at the rank that gives the tensor.
   std::function<Result<Tensor>(Device device, Dtype dtype, const std::vector<std::int64_t>& shape)>
       allocate;
   Duration timeout{std::chrono::seconds(300)};  ///< of the whole call, above zero

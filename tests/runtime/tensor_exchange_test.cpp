@@ -258,6 +258,20 @@ TEST_CASE("a root without tensors, and one with some that cannot go, are named t
   });
 }
 
+TEST_CASE("memory of another shape than a call has asked for is not written") {
+  run_every_way(2, [](TensorRanks ranks, int, const TensorOptions& options) {
+    TensorOptions short_of_memory = options;
+    short_of_memory.allocate = [](Device, Dtype dtype, const std::vector<std::int64_t>&) {
+      return Tensor::make(dtype, {1});
+    };
+    for (const std::size_t count : {3U, 700'000U}) {
+      const std::vector<float> numbers(count);
+      const auto gathered = all_gather_tensor(ranks, tensor_of(numbers), short_of_memory);
+      CHECK(must_fail(gathered).code == ErrorCode::invalid_argument);
+    }
+  });
+}
+
 TEST_CASE("V3, V4: strings are broadcast, and ranks gathered") {
   Job job(4);
   job.run([](Runtime& runtime) {

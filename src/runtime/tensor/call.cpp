@@ -193,13 +193,25 @@ Error TensorCall::about(Error error) const {
   return error;
 }
 
-Result<Tensor> TensorCall::allocate(Device device, Dtype dtype,
-                                    const std::vector<std::int64_t>& shape) const {
-  if (options_.allocate) return options_.allocate(device, dtype, shape);
-  if (device.is_host()) return Tensor::make(dtype, shape);
-  return base::failure(
-      ErrorCode::invalid_argument,
-      "there is no memory for a tensor on " + to_string(device) + ": give TensorOptions::allocate");
+Result<Tensor> allocate(const TensorOptions& options, Device device, Dtype dtype,
+                        const std::vector<std::int64_t>& shape) {
+  if (!options.allocate) {
+    if (device.is_host()) return Tensor::make(dtype, shape);
+    return base::failure(ErrorCode::invalid_argument, "there is no memory for a tensor on " +
+                                                          to_string(device) +
+                                                          ": give TensorOptions::allocate");
+  }
+  auto made = options.allocate(device, dtype, shape);
+  if (!made) return made;
+  const TensorView& view = made->view();
+  const bool fits = validate(view) && view.dtype == dtype && view.shape == shape &&
+                    view.device.is_host() == device.is_host() && !view.is_read_only &&
+                    !overlaps_itself(view);
+  if (fits) return made;
+  return base::failure(ErrorCode::invalid_argument,
+                       "TensorOptions::allocate gave " + to_string(view) +
+                           ", which cannot be written as " + to_string(dtype) + " on " +
+                           to_string(device) + " of the shape that it was asked for");
 }
 
 }  // namespace muster::runtime

@@ -19,6 +19,13 @@ class TensorState;
 /// Of one element: the smallest parts and buckets hold it.
 inline constexpr std::uint64_t element_bytes_max = 4096;
 
+/// Memory for a tensor that a call returns.
+///
+/// errors  invalid_argument (the host gave another tensor than it was asked for, or nothing gives
+///         memory on such a device), resource_exhausted
+Result<Tensor> allocate(const TensorOptions& options, Device device, Dtype dtype,
+                        const std::vector<std::int64_t>& shape);
+
 /// One collective on tensors on one rank: what its ranks tell each other first, and by which way
 /// the rest goes.
 class TensorCall {
@@ -70,8 +77,6 @@ class TensorCall {
 
   /// Adds what every error contains.
   Error about(Error error) const;
-  /// Memory for a tensor that the call returns.
-  Result<Tensor> allocate(Device device, Dtype dtype, const std::vector<std::int64_t>& shape) const;
 
  private:
   TensorCall(TensorRanks group, TensorCollective collective, const TensorOptions& options);

@@ -133,7 +133,8 @@ Result<std::vector<Tensor>> all_gather_tensor(TensorRanks group, const TensorVie
   std::vector<Tensor> all;
   std::optional<Error> failure;
   for (const TensorOffer& offer : *offers) {
-    auto made = call->allocate({own.device, tensor.device.index}, offer.dtype, offer.shape);
+    auto made =
+        runtime::allocate(options, {own.device, tensor.device.index}, offer.dtype, offer.shape);
     if (!made && !failure) failure = std::move(made).error();
     all.push_back(made ? *std::move(made) : Tensor());
   }

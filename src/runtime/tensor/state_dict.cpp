@@ -218,7 +218,8 @@ Result<std::vector<NamedTensor>> broadcast_state_dict(
     if (!expected) failure = std::move(expected).error();
     for (std::size_t index = 0; expected && index < expected->size(); ++index) {
       NamedTensorView& named = (*expected)[index];
-      auto made = call->allocate(named.tensor.device, named.tensor.dtype, named.tensor.shape);
+      auto made =
+          runtime::allocate(options, named.tensor.device, named.tensor.dtype, named.tensor.shape);
       if (!made) {
         failure = std::move(made).error();
         break;

@@ -8,6 +8,7 @@
 #include "muster/tensor.h"
 #include "runtime/rank_group.h"
 #include "runtime/shared/segment.h"
+#include "runtime/tensor/call.h"
 #include "runtime/tensor/copy.h"
 #include "runtime/tensor/parcel.h"
 #include "runtime/tensor/state.h"
