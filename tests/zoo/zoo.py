@@ -46,6 +46,8 @@ SUITES = {
     "gloo": [["gloo"]],
     "leaks": [["stress"]],
     "runtime": [["runtime", "script"]],
+    "tensors": [["runtime"], ["script"]],
+    "shared": [["runtime"]],
 }
 # What most likely finds a room's bugs, in seconds, is run before.
 OF_NCCL = [["unit_nccl"], ["nccl_blocking", "nccl_calls", "nccl_doubles", "nccl_rings",
