@@ -57,6 +57,23 @@ TEST_CASE("of many handles of one process only one has the lock at a time") {
   CHECK(folder.names().empty());
 }
 
+TEST_CASE("who takes a lock again and again while others release it has one whose file is there") {
+  const TestFolder folder;
+  std::atomic<int> inside = 0;
+  std::atomic<int> count = 0;
+  run_ranks(4, [&](int) {
+    while (count < 2000) {
+      auto lock = FileLock::acquire(folder.file("lock"));
+      if (!lock) continue;
+      CHECK(++inside == 1);
+      ++count;
+      --inside;
+      must(lock->release());
+    }
+  });
+  CHECK(folder.names().empty());
+}
+
 TEST_CASE("M8: one that could not acquire the lock does not remove it, and learns who holds it") {
   const TestFolder folder;
   const std::string path = folder.file("lock");

@@ -241,6 +241,23 @@ TEST_CASE("what one rank refuses is an error on all, and names it") {
   });
 }
 
+TEST_CASE("what the first rank cannot take is an error on all, and names whose it is") {
+  const OwnFolder folder;
+  Job job(3);
+  job.run([&](Runtime& runtime) {
+    const auto numbers = numbers_of(runtime.rank());
+    // Where the first rank looks nothing can be.
+    const std::string place = runtime.rank() == 0 ? "/dev/null/none" : folder.path();
+    const Error error = must_fail(with_gathered_tensors(
+        runtime.world(), tensor_of(numbers), [](auto) { FAIL("it has run"); },
+        in_order({0, 2}, place)));
+    CHECK(error.code == ErrorCode::invalid_argument);
+    CHECK(error.rank_ranges == std::vector<RankRange>{{2, 2}});
+    must(runtime.world().group()->barrier());
+  });
+  CHECK(entries_of(folder.path()).empty());
+}
+
 TEST_CASE("strided tensors arrive contiguous; of no dimension, and of no elements, as they are") {
   const OwnFolder folder;
   Job job(2);
