@@ -71,7 +71,10 @@ TEST_CASE("a tensor of a host that has dlpack.h is taken by a cast") {
   managed.dl_tensor.ndim = 2;
   managed.dl_tensor.dtype = {kDLFloat, 32, 1};
   managed.dl_tensor.shape = shape;
-  managed.deleter = [](DLManagedTensor*) { ++deleted_count; };
+  // Of our type, as the call is: sanitizers compare them, and a process of its own has one of them.
+  const auto count_deletion = [](dlpack::ManagedTensor*) { ++deleted_count; };
+  void (*const deleter)(dlpack::ManagedTensor*) = count_deletion;
+  managed.deleter = reinterpret_cast<void (*)(DLManagedTensor*)>(deleter);
   {
     const auto tensor = dlpack::import_tensor(reinterpret_cast<dlpack::ManagedTensor*>(&managed));
     REQUIRE(tensor);

@@ -285,21 +285,28 @@ TEST_CASE("V3, V4: strings are broadcast, and ranks gathered") {
 // Memory that ranks share, and its end.
 
 TEST_CASE("nothing that ranks share has a name while they use it") {
-  const std::size_t before = shared_file_count();
   Job job(2);
   job.run([&](Runtime& runtime) {
+    StatelessProcessGroup& group = *runtime.world().group();
     std::vector<float> numbers(1'000'000, 1);
     must(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum,
                            by(TensorWay::shared_memory)));
-    CHECK(shared_file_count() == before);
-    must(runtime.world().group()->barrier());
+    must(group.barrier());
+    CHECK(own_shared_names() == 0);
+    must(group.barrier());
+    if (runtime.rank() == 0) must(send_tensor(runtime.world(), Rank(1), tensor_of(numbers)));
+    must(group.barrier());
+    CHECK(own_shared_names() == 1);  // until it is received
+    must(group.barrier());
+    if (runtime.rank() == 1) must(recv_tensor(runtime.world(), Rank(0)));
+    must(group.barrier());
+    CHECK(own_shared_names() == 0);
+    must(group.barrier());
     if (runtime.rank() == 0)  // nobody takes it
       must(send_tensor(runtime.world(), Rank(1), tensor_of(numbers)));
-    must(runtime.world().group()->barrier());
-    CHECK(shared_file_count() == before + 1);
-    must(runtime.world().group()->barrier());
+    must(group.barrier());
   });
-  CHECK(shared_file_count() == before);
+  CHECK(own_shared_names() == 0);
 }
 
 TEST_CASE("a rank that does not come is named, and the group makes new memory when it does") {

@@ -73,11 +73,14 @@ inline std::vector<int> ranks_of(const Error& error) {
   return ranks;
 }
 
-/// How many files of ours are in the memory that processes share.
-inline std::size_t shared_file_count() {
+/// How many files with a name this process has open in the memory that processes share.
+inline std::size_t own_shared_names() {
   std::size_t count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
-    if (entry.path().filename().string().rfind("muster-", 0) == 0) ++count;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string path = std::filesystem::read_symlink(entry.path(), gone).string();
+    if (path.rfind("/dev/shm/muster-", 0) == 0 && path.find("(deleted)") == path.npos) ++count;
+  }
   return count;
 }
 
