@@ -82,6 +82,24 @@ TEST_CASE("an all_gather of different dtypes names the ranks") {
   });
 }
 
+TEST_CASE(
+    "a rank without memory for what an all_gather gives is named to all, and the group goes on") {
+  run_every_way(3, [](TensorRanks ranks, int rank, const TensorOptions& options) {
+    const std::vector<float> numbers(2'000'000, 1);  // does not go along with the first step
+    TensorOptions without_memory = options;
+    without_memory.allocate = [](Device, Dtype, const std::vector<std::int64_t>&) {
+      Error error;
+      error.code = ErrorCode::resource_exhausted;
+      return Result<Tensor>(error);
+    };
+    const Error error = must_fail(
+        all_gather_tensor(ranks, tensor_of(numbers), rank == 1 ? without_memory : options));
+    CHECK(error.code == ErrorCode::resource_exhausted);
+    CHECK(ranks_of(error) == std::vector<int>{1});
+    CHECK(must(all_gather_tensor(ranks, tensor_of(numbers), options)).size() == 3);
+  });
+}
+
 TEST_CASE("V6: two senders to one receiver keep their streams apart") {
   for (const std::size_t count : {3U, 500'000U}) {
     CAPTURE(count);
@@ -307,6 +325,32 @@ TEST_CASE("nothing that ranks share has a name while they use it") {
     must(group.barrier());
   });
   CHECK(own_shared_names() == 0);
+}
+
+TEST_CASE("the memory of a sent tensor goes when it is received, whether it is wanted or not") {
+  Job job(2);
+  job.run([](Runtime& runtime) {
+    const TensorOptions options = by(TensorWay::shared_memory);
+    std::vector<float> numbers(1000, 1);
+    for (int count = 0; count < 3; ++count) {
+      if (runtime.rank() == 0) {
+        must(send_tensor(runtime.world(), Rank(1), tensor_of(numbers), options));
+      } else if (count == 1) {
+        std::vector<float> fewer(3);
+        CHECK(
+            must_fail(recv_tensor_into(runtime.world(), Rank(0), tensor_of(fewer), options)).code ==
+            ErrorCode::mismatch);
+      } else {
+        must(recv_tensor(runtime.world(), Rank(0), options));
+      }
+      must(runtime.world().group()->barrier());
+      CHECK(shared_file_count() == 0);
+      // The sender notices with its next one.
+      CHECK(open_shared_files().size() == 1);
+      must(runtime.world().group()->barrier());
+    }
+  });
+  CHECK(open_shared_files().empty());
 }
 
 TEST_CASE("a rank that does not come is named, and the group makes new memory when it does") {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #ifdef MUSTER_TESTS_GLOO
@@ -73,14 +74,23 @@ inline std::vector<int> ranks_of(const Error& error) {
   return ranks;
 }
 
-/// How many files with a name this process has open in the memory that processes share.
-inline std::size_t own_shared_names() {
-  std::size_t count = 0;
+/// Files of ours in the memory that processes share, as this process has them open; those without a
+/// name end with " (deleted)". Other tests may be at work there at the same time.
+inline std::vector<std::string> open_shared_files() {
+  std::vector<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code gone;
-    const std::string path = std::filesystem::read_symlink(entry.path(), gone).string();
-    if (path.rfind("/dev/shm/muster-", 0) == 0 && path.find("(deleted)") == path.npos) ++count;
+    const std::string file = std::filesystem::read_symlink(entry.path(), gone).string();
+    if (file.rfind("/dev/shm/muster-", 0) == 0) files.push_back(file);
   }
+  return files;
+}
+
+/// How many of them have a name.
+inline std::size_t shared_file_count() {
+  std::size_t count = 0;
+  for (const std::string& file : open_shared_files())
+    if (file.find(" (deleted)") == std::string::npos) ++count;
   return count;
 }
 

@@ -54,8 +54,9 @@ std::vector<float> sum_in_order(int world_size, std::size_t count) {
 
 TEST_CASE("an all_reduce gives all ranks the sum in the order of ranks, to the last bit") {
   constexpr int world_size = 3;
-  // Of one step alone, of one that is shared out, of many chunks with a rest.
-  for (const std::size_t count : {1U, 777U, 100'003U, 2'000'003U}) {
+  // Of one step alone, of one that is shared out, of as much as a part holds without what ranks
+  // tell before it, of many chunks with a rest.
+  for (const std::size_t count : {1U, 777U, 100'003U, 262'144U, 2'000'003U}) {
     CAPTURE(count);
     Gathered gathered;
     run_every_way(world_size, [&](TensorRanks ranks, int rank, const TensorOptions& options) {
