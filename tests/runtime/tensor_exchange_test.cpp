@@ -175,6 +175,20 @@ TEST_CASE("a receiver that waits for another tensor tells its sender so") {
   });
 }
 
+TEST_CASE("what a receiver has sent before is not taken for its answer to a sender") {
+  run_every_way(2, [](TensorRanks ranks, int rank, const TensorOptions& options) {
+    const auto sent = counted(70'000, 10 * rank);
+    if (rank == 0) {
+      must(send_tensor(ranks, Rank(1), tensor_of(sent), options));
+    } else {
+      must(send_tensor(ranks, Rank(0), tensor_of(sent), by(TensorWay::store)));
+    }
+    const Tensor received = must(recv_tensor(ranks, Rank(1 - rank), options));
+    CHECK(numbers_of<std::int32_t>(received.view()) == counted(70'000, 10 * (1 - rank)));
+    must(ranks.group()->barrier());
+  });
+}
+
 TEST_CASE("an object where a tensor is received is a codec_mismatch, and stays") {
   run_every_way(2, [](TensorRanks ranks, int rank, const TensorOptions& options) {
     if (rank == 0) {
@@ -379,9 +393,11 @@ TEST_CASE("a rank that leaves ends what the others wait for in shared memory") {
   Job job(3);
   job.run([](Runtime& runtime) {
     std::vector<float> numbers(4, 1);
-    must(all_reduce_tensor(runtime.world(), tensor_of(numbers)));
+    const TensorOptions options = by(TensorWay::shared_memory);
+    must(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, options));
     if (runtime.rank() == 1) return;  // the runtime goes, and leaves
-    const Error error = must_fail(all_reduce_tensor(runtime.world(), tensor_of(numbers)));
+    const Error error =
+        must_fail(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, options));
     CHECK(error.code == ErrorCode::rank_left);
     // The other one may have left by now, too.
     const std::vector<int> gone = ranks_of(error);
@@ -412,11 +428,13 @@ TEST_CASE("an interruption ends what the others wait for in shared memory") {
   job.run([](Runtime& runtime) {
     StatelessProcessGroup& group = *runtime.world().group();
     std::vector<float> numbers(4, 1);
-    must(all_reduce_tensor(runtime.world(), tensor_of(numbers)));
+    const TensorOptions options = by(TensorWay::shared_memory);
+    must(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, options));
     if (runtime.rank() == 1) {
       must(group.interrupt("another group is to be restored"));
     } else {
-      const Error error = must_fail(all_reduce_tensor(runtime.world(), tensor_of(numbers)));
+      const Error error =
+          must_fail(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, options));
       CHECK(error.code == ErrorCode::interrupted);
     }
   });

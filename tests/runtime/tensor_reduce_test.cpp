@@ -89,6 +89,19 @@ TEST_CASE("an all_reduce knows its operations") {
   });
 }
 
+TEST_CASE("a nan of any rank is the maximum and the minimum, by every way") {
+  run_every_way(2, [](TensorRanks ranks, int rank, const TensorOptions& options) {
+    for (const ReduceOp operation : {ReduceOp::max, ReduceOp::min}) {
+      std::vector<float> numbers = {1, 1, static_cast<float>(rank)};
+      numbers[static_cast<std::size_t>(rank)] = std::nanf("");
+      must(all_reduce_tensor(ranks, tensor_of(numbers), operation, options));
+      CHECK(std::isnan(numbers[0]));
+      CHECK(std::isnan(numbers[1]));
+      CHECK(numbers[2] == (operation == ReduceOp::max ? 1 : 0));
+    }
+  });
+}
+
 TEST_CASE("a strided tensor is combined in its places") {
   run_every_way(2, [](TensorRanks ranks, int rank, const TensorOptions& options) {
     // The second column of a matrix of 50,000 rows.

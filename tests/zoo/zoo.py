@@ -52,7 +52,12 @@ SUITES = {
 # What most likely finds a room's bugs, in seconds, is run before.
 OF_NCCL = [["unit_nccl"], ["nccl_blocking", "nccl_calls", "nccl_doubles", "nccl_rings",
                            "nccl_scaled", "nccl_unique_id"], ["nccl_communicator"]]
-OWN_TESTS = {"communicator": OF_NCCL, "nccl": OF_NCCL}
+OWN_TESTS = {
+    "communicator": OF_NCCL,
+    "nccl": OF_NCCL,
+    "tensors": [["runtime_tensor_parts"], ["runtime_tensors"]],
+    "shared": [["runtime_shared", "runtime_file_lock"]],
+}
 
 
 def suites_of(page):
