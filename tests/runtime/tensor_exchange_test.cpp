@@ -324,21 +324,21 @@ TEST_CASE("nothing that ranks share has a name while they use it") {
     must(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum,
                            by(TensorWay::shared_memory)));
     must(group.barrier());
-    CHECK(own_shared_names() == 0);
+    CHECK(shared_file_count() == 0);
     must(group.barrier());
     if (runtime.rank() == 0) must(send_tensor(runtime.world(), Rank(1), tensor_of(numbers)));
     must(group.barrier());
-    CHECK(own_shared_names() == 1);  // until it is received
+    CHECK(shared_file_count() == 1);  // until it is received
     must(group.barrier());
     if (runtime.rank() == 1) must(recv_tensor(runtime.world(), Rank(0)));
     must(group.barrier());
-    CHECK(own_shared_names() == 0);
+    CHECK(shared_file_count() == 0);
     must(group.barrier());
     if (runtime.rank() == 0)  // nobody takes it
       must(send_tensor(runtime.world(), Rank(1), tensor_of(numbers)));
     must(group.barrier());
   });
-  CHECK(own_shared_names() == 0);
+  CHECK(shared_file_count() == 0);
 }
 
 TEST_CASE("the memory of a sent tensor goes when it is received, whether it is wanted or not") {
