@@ -240,7 +240,8 @@ struct TensorOptions {
   void* stream = nullptr;  ///< a cudaStream_t, with NCCL; the call returns when its work is on it
   Tag tag;                 ///< of send_tensor and recv_tensor
   /// Gives the memory of tensors that a call returns, to be written; none: `Tensor::make`, for host
-  /// memory. Device: as at the rank that gives the tensor.
+  /// memory. Device: as at the rank that gives the tensor. What it throws is thrown again when the
+  /// others have been told (callback_failed).
   std::function<Result<Tensor>(Device device, Dtype dtype, const std::vector<std::int64_t>& shape)>
       allocate;
   Duration timeout{std::chrono::seconds(300)};  ///< of the whole call, above zero

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -290,8 +291,36 @@ TEST_CASE("a root without tensors, and one with some that cannot go, are named t
   });
 }
 
+TEST_CASE("an exception of the host's allocation is its own rank's; the others are told its text") {
+  run_every_way(2, [](TensorRanks ranks, int rank, const TensorOptions& options) {
+    StateDictOptions of_dict;
+    static_cast<TensorOptions&>(of_dict) = options;
+    const auto throws = [](Device, Dtype, const std::vector<std::int64_t>&) -> Result<Tensor> {
+      throw std::runtime_error("the pool is gone");
+    };
+    if (rank == 1) of_dict.allocate = throws;
+    std::vector<float> numbers(1'500'000, 1);
+    const std::vector<NamedTensorView> tensors = {{"w", tensor_of(numbers)}};
+    std::optional<Span<const NamedTensorView>> own;
+    if (rank == 0) own = Span<const NamedTensorView>(tensors);
+    if (rank == 1) {
+      CHECK_THROWS_AS(static_cast<void>(all_gather_tensor(ranks, tensor_of(numbers), of_dict)),
+                      std::runtime_error);
+      CHECK_THROWS_AS(static_cast<void>(broadcast_state_dict(ranks, own, Rank(0), of_dict)),
+                      std::runtime_error);
+    } else {
+      const Error error = must_fail(all_gather_tensor(ranks, tensor_of(numbers), of_dict));
+      CHECK(error.code == ErrorCode::callback_failed);
+      CHECK(ranks_of(error) == std::vector<int>{1});
+      CHECK(must_fail(broadcast_state_dict(ranks, own, Rank(0), of_dict)).code ==
+            ErrorCode::callback_failed);
+    }
+    must(ranks.group()->barrier());
+  });
+}
+
 TEST_CASE("memory of another shape than a call has asked for is not written") {
-  run_every_way(2, [](TensorRanks ranks, int, const TensorOptions& options) {
+  run_every_way(2, [](TensorRanks ranks, int rank, const TensorOptions& options) {
     TensorOptions short_of_memory = options;
     short_of_memory.allocate = [](Device, Dtype dtype, const std::vector<std::int64_t>&) {
       return Tensor::make(dtype, {1});
@@ -301,6 +330,15 @@ TEST_CASE("memory of another shape than a call has asked for is not written") {
       const auto gathered = all_gather_tensor(ranks, tensor_of(numbers), short_of_memory);
       CHECK(must_fail(gathered).code == ErrorCode::invalid_argument);
     }
+    const std::vector<float> numbers(70'000);
+    if (rank == 1) {
+      const auto received = recv_tensor(ranks, Rank(0), short_of_memory);
+      CHECK(must_fail(received).code == ErrorCode::invalid_argument);
+    } else if (const auto sent = send_tensor(ranks, Rank(1), tensor_of(numbers), options); !sent) {
+      CHECK(options.way == TensorWay::gloo);
+      CHECK(sent.error().code == ErrorCode::mismatch);
+    }
+    must(ranks.group()->barrier());
   });
 }
 
@@ -374,14 +412,17 @@ TEST_CASE("a rank that does not come is named, and the group makes new memory wh
     TensorOptions options = by(TensorWay::shared_memory);
     must(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, options));
     options.timeout = std::chrono::milliseconds(runtime.rank() == 0 ? 100 : 20'000);
-    if (runtime.rank() != 2) {
+    const auto fails = [&] {
       const Error error =
           must_fail(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, options));
       CHECK(error.code == ErrorCode::timed_out);
       CHECK(error.decided_by_rank == 0);
       CHECK(ranks_of(error) == std::vector<int>{2});
-    }
+    };
+    if (runtime.rank() != 2) fails();
     must(runtime.world().group()->barrier());
+    // Its late call is the one that has failed, and not the others' next one.
+    if (runtime.rank() == 2) fails();
     options.timeout = 20s;
     numbers.assign(4, 1);
     must(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, options));

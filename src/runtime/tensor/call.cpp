@@ -193,15 +193,24 @@ Error TensorCall::about(Error error) const {
   return error;
 }
 
-Result<Tensor> allocate(const TensorOptions& options, Device device, Dtype dtype,
-                        const std::vector<std::int64_t>& shape) {
-  if (!options.allocate) {
+Result<Tensor> Allocation::make(Device device, Dtype dtype,
+                                const std::vector<std::int64_t>& shape) {
+  if (!options_.allocate) {
     if (device.is_host()) return Tensor::make(dtype, shape);
     return base::failure(ErrorCode::invalid_argument, "there is no memory for a tensor on " +
                                                           to_string(device) +
                                                           ": give TensorOptions::allocate");
   }
-  auto made = options.allocate(device, dtype, shape);
+  Result<Tensor> made = base::failure(ErrorCode::callback_failed,
+                                      "TensorOptions::allocate has thrown no std::exception");
+  try {
+    made = options_.allocate(device, dtype, shape);
+  } catch (const std::exception& thrown) {
+    thrown_ = std::current_exception();
+    made = base::failure(ErrorCode::callback_failed, thrown.what());
+  } catch (...) {
+    thrown_ = std::current_exception();
+  }
   if (!made) return made;
   const TensorView& view = made->view();
   const bool fits = validate(view) && view.dtype == dtype && view.shape == shape &&

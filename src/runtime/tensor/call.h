@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,12 +20,24 @@ class TensorState;
 /// Of one element: the smallest parts and buckets hold it.
 inline constexpr std::uint64_t element_bytes_max = 4096;
 
-/// Memory for a tensor that a call returns.
-///
-/// errors  invalid_argument (the host gave another tensor than it was asked for, or nothing gives
-///         memory on such a device), resource_exhausted
-Result<Tensor> allocate(const TensorOptions& options, Device device, Dtype dtype,
-                        const std::vector<std::int64_t>& shape);
+/// Gives the memory of the tensors that a call returns. What the host's own function throws is an
+/// error first, so that the others hear of it.
+class Allocation {
+ public:
+  explicit Allocation(const TensorOptions& options) : options_(options) {}
+
+  /// errors  invalid_argument (the host gave another tensor than it was asked for, or nothing gives
+  ///         memory on such a device), callback_failed (it has thrown), resource_exhausted
+  Result<Tensor> make(Device device, Dtype dtype, const std::vector<std::int64_t>& shape);
+  /// Throws what the host's function has thrown.
+  void rethrow() const {
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
+
+ private:
+  const TensorOptions& options_;
+  std::exception_ptr thrown_;
+};
 
 /// One collective on tensors on one rank: what its ranks tell each other first, and by which way
 /// the rest goes.

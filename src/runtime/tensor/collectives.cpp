@@ -131,14 +131,15 @@ Result<std::vector<Tensor>> all_gather_tensor(TensorRanks group, const TensorVie
   for (const TensorOffer& offer : *offers) most = std::max(most, offer.byte_count());
   const bool went_along = call->goes_along(own.device, most);
   std::vector<Tensor> all;
+  runtime::Allocation allocation(options);
   std::optional<Error> failure;
   for (const TensorOffer& offer : *offers) {
-    auto made =
-        runtime::allocate(options, {own.device, tensor.device.index}, offer.dtype, offer.shape);
+    auto made = allocation.make({own.device, tensor.device.index}, offer.dtype, offer.shape);
     if (!made && !failure) failure = std::move(made).error();
     all.push_back(made ? *std::move(made) : Tensor());
   }
   if (went_along) {
+    allocation.rethrow();
     if (failure) return call->about(*std::move(failure));
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       const TensorView& its = all[rank].view();
@@ -148,8 +149,9 @@ Result<std::vector<Tensor>> all_gather_tensor(TensorRanks group, const TensorVie
     }
     return all;
   }
-  if (auto confirmed = call->confirm(std::move(failure)); !confirmed)
-    return std::move(confirmed).error();
+  auto confirmed = call->confirm(std::move(failure));
+  allocation.rethrow();
+  if (!confirmed) return std::move(confirmed).error();
   const TensorWay way = call->way_for(own.device, most);
   auto gathered = way == TensorWay::nccl
                       ? runtime::all_gather_by_nccl(*call, tensor, all)

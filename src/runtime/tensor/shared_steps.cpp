@@ -190,13 +190,25 @@ bool SharedSteps::is_over() const {
          notice_->is_there.load(std::memory_order_acquire);
 }
 
+std::optional<Error> SharedSteps::end_to_come() {
+  const std::uint64_t found = memory().state.load(std::memory_order_acquire);
+  if ((found & over_bit) == 0 || has_failed_) return {};
+  Error why = ended_by(static_cast<int>(count_of(found)), step_ + 1);
+  if (why.code == ErrorCode::interrupted) return {};
+  return why;
+}
+
 Result<void> SharedSteps::exchange(std::size_t bytes, Clock::time_point deadline) {
   const std::uint32_t step = step_ + 1;
   Cell& own = cell(group_.rank());
   own.bytes[step % 2].store(bytes, std::memory_order_relaxed);
   own.arrived_at.store(step, std::memory_order_relaxed);
-  if (!arrive(step))
-    if (auto waited = wait_for(step, deadline); !waited) return waited;
+  if (!arrive(step)) {
+    if (auto waited = wait_for(step, deadline); !waited) {
+      has_failed_ = true;
+      return waited;
+    }
+  }
   step_ = step;
   return {};
 }

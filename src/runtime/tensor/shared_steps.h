@@ -36,6 +36,10 @@ class SharedSteps : public Steps {
 
   /// It has ended, and every exchange gives an error; the group may go on.
   bool is_over() const;
+  /// Why others have ended it in a step to which this rank had yet to come: the call that this rank
+  /// makes now is the one that has failed on them. None: there is no such end. Not of an
+  /// interruption, which counts as a call of nobody.
+  std::optional<Error> end_to_come();
 
  private:
   struct Memory;
@@ -65,7 +69,8 @@ class SharedSteps : public Steps {
   SharedSegment segment_;
   const std::size_t part_bytes_;
   const int spins_;
-  std::uint32_t step_ = 0;  ///< the last one that was completed
+  std::uint32_t step_ = 0;   ///< the last one that was completed
+  bool has_failed_ = false;  ///< an exchange of this rank
   std::shared_ptr<Notice> notice_;
   std::optional<GroupWatch> watch_;
 };

@@ -16,6 +16,10 @@ Result<SharedSteps*> TensorState::shared(StatelessProcessGroup& group,
   if (owner_.is_forked())
     return base::failure(ErrorCode::forked, "this process is a child of the one in the group");
   if (shared_ && !shared_->is_over()) return shared_.get();
+  if (auto error = shared_ ? shared_->end_to_come() : std::nullopt) {
+    shared_.reset();
+    return *std::move(error);
+  }
   if (!shared_ && !why_not_.empty()) return nullptr;
   shared_.reset();
   const bool are_on_one_node = std::all_of(places.begin(), places.end(), [&](const auto& place) {

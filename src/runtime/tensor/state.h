@@ -23,7 +23,8 @@ class TensorState {
   /// Collective, if there is none yet.
   ///
   /// places   of the group's ranks
-  /// errors   forked (a child would write into its parent's part), those of a collective
+  /// errors   forked (a child would write into its parent's part), that of the call that has failed
+  ///          on others while this rank had yet to make it, those of a collective
   /// returns  null: they share none, and `why_not` tells why
   Result<SharedSteps*> shared(StatelessProcessGroup& group, const std::vector<JobPlace>& places,
                               Steps::Clock::time_point deadline);

@@ -210,6 +210,7 @@ Result<std::vector<NamedTensor>> broadcast_state_dict(
 
   std::vector<NamedTensor> received;
   std::vector<TensorView> views;
+  runtime::Allocation allocation(options);
   std::optional<Error> failure;
   if (is_root) {
     for (const NamedTensorView& named : *tensors) views.push_back(named.tensor);
@@ -218,8 +219,7 @@ Result<std::vector<NamedTensor>> broadcast_state_dict(
     if (!expected) failure = std::move(expected).error();
     for (std::size_t index = 0; expected && index < expected->size(); ++index) {
       NamedTensorView& named = (*expected)[index];
-      auto made =
-          runtime::allocate(options, named.tensor.device, named.tensor.dtype, named.tensor.shape);
+      auto made = allocation.make(named.tensor.device, named.tensor.dtype, named.tensor.shape);
       if (!made) {
         failure = std::move(made).error();
         break;
@@ -228,8 +228,9 @@ Result<std::vector<NamedTensor>> broadcast_state_dict(
       views.push_back(received.back().tensor.view());
     }
   }
-  if (auto confirmed = call->confirm(std::move(failure)); !confirmed)
-    return std::move(confirmed).error();
+  auto confirmed = call->confirm(std::move(failure));
+  allocation.rethrow();
+  if (!confirmed) return std::move(confirmed).error();
   auto sent = Broadcast(*call, root.number, options.bucket_bytes).run(views);
   if (!sent) return std::move(sent).error();
   return received;

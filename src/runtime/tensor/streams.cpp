@@ -37,6 +37,7 @@ class Exchange {
         ranks_(group.ranks()),
         operation_(operation),
         options_(options),
+        allocation_(options),
         peer_(peer),
         deadline_(Clock::now() + std::min(options.timeout, Duration(std::chrono::hours(8760)))) {}
 
@@ -56,6 +57,7 @@ class Exchange {
   /// device  where it is to be allocated
   Result<Tensor> receive(const TensorView* into, Device device);
   Error about(Error error) const;
+  void rethrow() const { allocation_.rethrow(); }
 
  private:
   Result<TensorWay> way_for(const TensorView& tensor) const;
@@ -65,7 +67,7 @@ class Exchange {
   Result<void> send_by_communicator(const TensorView& tensor, const Parcel& parcel);
 
   std::optional<Error> misfit(const Parcel& parcel, const TensorView* into, Device device) const;
-  Result<Tensor> place_for(const Parcel& parcel, const TensorView* into, Device device) const;
+  Result<Tensor> place_for(const Parcel& parcel, const TensorView* into, Device device);
   Result<Tensor> receive_in_memory(const Parcel& parcel, const TensorView* into);
   Result<Tensor> receive_by_communicator(const Parcel& parcel, Result<Tensor> place);
   Communicator* communicator(TensorWay way) const {
@@ -80,6 +82,7 @@ class Exchange {
   RankGroup::Impl* const ranks_;
   const std::string_view operation_;
   const TensorOptions& options_;
+  runtime::Allocation allocation_;
   const Rank peer_;
   const Clock::time_point deadline_;
 };
@@ -229,14 +232,9 @@ std::optional<Error> Exchange::misfit(const Parcel& parcel, const TensorView* in
       "its tensor is " + to_string(parcel.view()) + ", and the one here " + to_string(*into));
 }
 
-Result<Tensor> Exchange::place_for(const Parcel& parcel, const TensorView* into,
-                                   Device device) const {
+Result<Tensor> Exchange::place_for(const Parcel& parcel, const TensorView* into, Device device) {
   if (into != nullptr) return Tensor(*into, nullptr);
-  if (options_.allocate) return options_.allocate(device, parcel.dtype, parcel.shape);
-  if (device.is_host()) return Tensor::make(parcel.dtype, parcel.shape);
-  return base::failure(
-      ErrorCode::invalid_argument,
-      "there is no memory for a tensor on " + to_string(device) + ": give TensorOptions::allocate");
+  return allocation_.make(device, parcel.dtype, parcel.shape);
 }
 
 Result<Tensor> Exchange::receive(const TensorView* into, Device device) {
@@ -320,7 +318,9 @@ Result<Tensor> recv_tensor(TensorRanks group, Rank source, const TensorOptions& 
                            Device device) {
   Exchange exchange(group, "recv_tensor", options, source);
   if (auto refused = exchange.refusal()) return *std::move(refused);
-  return exchange.receive(nullptr, device);
+  auto received = exchange.receive(nullptr, device);
+  exchange.rethrow();
+  return received;
 }
 
 Result<void> recv_tensor_into(TensorRanks group, Rank source, const TensorView& tensor,
