@@ -51,7 +51,8 @@ class MUSTER_API FileLock {
   /// Acquires the lock; waits for its owner at most `options.timeout`. Waiting processes have no
   /// order. It polls, with pauses of 1 to 50 ms: the kernel's own wait has no deadline.
   ///
-  /// path     of the lock's file, in a folder that is there; no symbolic link
+  /// path     of the lock's file, in a folder that is there; no symbolic link, and no file with
+  ///          anything else in it
   /// errors   busy (another one holds it, and the timeout is zero), timed_out (another one still
   ///          holds it); `detail` of both: who, since when. invalid_argument (a directory, a
   ///          symbolic link, no such folder), permission_denied, resource_exhausted (the disk is

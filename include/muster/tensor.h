@@ -283,7 +283,8 @@ class TensorRanks {
 /// Combines the ranks' tensors element by element, in place.
 ///
 /// Every rank gets the same to the last bit, through every way but NCCL: elements are combined in
-/// the order of ranks, or by Gloo in an order of its own. float16, bfloat16 and float8 are combined
+/// the order of ranks, or by Gloo in an order of its own. What is too large for float8, also an
+/// infinity, becomes its largest number. float16, bfloat16 and float8 are combined
 /// in float32, and rounded once. Integers wrap around.
 ///
 /// operation  sum, product, max, min: of integers and floating-point numbers; average: of the

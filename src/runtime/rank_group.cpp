@@ -23,6 +23,17 @@ std::string subgroup_name(std::string_view world, const std::vector<int>& world_
   return name.empty() ? text : text + "/" + std::string(name);
 }
 
+void introduce(Error& error, const RankGroup::Impl* group) {
+  for (RankReport& report : error.ranks) {
+    if (report.joined || report.rank < 0) continue;
+    report.joined = true;
+    if (group == nullptr) continue;
+    const std::vector<JobPlace>& places = group->places();
+    const auto rank = static_cast<std::size_t>(report.rank);
+    if (rank < places.size()) report.process = places[rank].process;
+  }
+}
+
 void LiveGroups::add(RankGroup::Impl& group) {
   const std::lock_guard lock(mutex_);
   groups_.insert(&group);

@@ -29,6 +29,12 @@ struct Members {
   bool share_files = false;  ///< one file system for all nodes of the job
 };
 
+/// Adds to the ranks of an error which processes they are. All ranks of a group that has formed are
+/// there.
+///
+/// group  null: of a group whose processes are not known
+void introduce(Error& error, const RankGroup::Impl* group);
+
 /// The groups of one runtime that live, for an abort that has to tell the members of all of them.
 ///
 /// threads  any

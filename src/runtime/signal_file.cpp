@@ -16,6 +16,7 @@
 #include "muster/codec_raw.h"
 #include "runtime/shared/locked_file.h"
 #include "runtime/signal/signal_call.h"
+#include "runtime/turn.h"
 #include "wire/reader.h"
 #include "wire/writer.h"
 
@@ -69,7 +70,7 @@ Result<runtime::SignalCall> SignalFolder::Impl::begin(detail::Shared shared,
   call.named.shared = shared;
   call.named.call = ++calls_count_;
   call.is_unique = job_.is_unique;
-  call.options = options;
+  call.options = runtime::cut_to_a_year(options);
   if (options.silence_max <= Duration::zero() || options.limit <= Duration::zero()) {
     Error error = base::failure(ErrorCode::invalid_argument,
                                 "TurnOptions: silence_max and limit are above zero");

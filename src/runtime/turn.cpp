@@ -72,11 +72,11 @@ Duration since(std::chrono::steady_clock::time_point begin) {
 Turn::Turn(RankGroup::Impl& group, std::string_view operation, const TurnOptions& options)
     : group_(group),
       operation_(operation),
-      options_(options),
+      options_(cut_to_a_year(options)),
       number_(group.turn()),
-      deadline_(Clock::now() + options.limit),
+      deadline_(Clock::now() + options_.limit),
       told_(std::make_shared<StoreProgress>(group.group(), key_of(group.group().rank()),
-                                            4 * options.silence_max)),
+                                            4 * options_.silence_max)),
       progress_(*told_) {}
 
 Turn::~Turn() { told_->end(); }

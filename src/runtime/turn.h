@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -60,6 +61,14 @@ class StoreProgress final : public Progress::Impl,
   std::uint64_t count_ = 0;
   std::string text_;
 };
+
+/// Longer times are cut to a year, so that adding one to the time does not overflow.
+inline TurnOptions cut_to_a_year(TurnOptions options) {
+  constexpr Duration year = std::chrono::hours(24 * 365);
+  options.silence_max = std::min(options.silence_max, year);
+  options.limit = std::min(options.limit, year);
+  return options;
+}
 
 /// One call of turns.h on one rank: tells others what its work has come to, and waits for theirs.
 class Turn {

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <thread>
@@ -222,12 +223,37 @@ TEST_CASE("the release of a lock whose file somebody has removed leaves the new 
   CHECK(must_fail(FileLock::acquire(path)).code == ErrorCode::busy);
 }
 
-TEST_CASE("what is no lock's text in a lock's file is an owner of whom nothing is known") {
+TEST_CASE("a file of a lock that tells nothing of its owner is taken over from somebody unknown") {
   const TestFolder folder;
-  write_file(folder.file("lock"), "4711\n");
-  const auto lock = must(FileLock::acquire(folder.file("lock")));
-  REQUIRE(lock.taken_over_from());
-  CHECK(lock.taken_over_from()->pid == 0);
+  for (const char* const content : {"muster lock 1\n4711\n", "muster lo", "muster lock 1\n"}) {
+    CAPTURE(content);
+    write_file(folder.file("lock"), content);
+    const auto lock = must(FileLock::acquire(folder.file("lock")));
+    if (lock.taken_over_from()) CHECK(lock.taken_over_from()->pid == 0);
+  }
+}
+
+TEST_CASE("a file that was no lock's is refused, and stays as it is") {
+  const TestFolder folder;
+  const std::string path = folder.file("data");
+  for (const char* const content : {"4711\n", "muster lock 2\n", "a checkpoint"}) {
+    CAPTURE(content);
+    write_file(path, content);
+    CHECK(must_fail(FileLock::acquire(path)).code == ErrorCode::invalid_argument);
+    std::ifstream in(path);
+    CHECK(std::string(std::istreambuf_iterator<char>(in), {}) == content);
+  }
+}
+
+TEST_CASE("the longest timeout there is waits, and does not end at once") {
+  const TestFolder folder;
+  const std::string path = folder.file("lock");
+  auto first = must(FileLock::acquire(path));
+  std::thread waits(
+      [&] { CHECK(FileLock::acquire(path, lock_within(Duration::max())).has_value()); });
+  std::this_thread::yield();
+  must(first.release());
+  waits.join();
 }
 
 }  // namespace

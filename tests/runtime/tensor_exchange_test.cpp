@@ -11,17 +11,10 @@
 #include "runtime/tensor_job.h"
 #include "support/child.h"
 
-// Tensors that ranks give each other: broadcast, all_gather, send and receive, state dicts; and how
-// the memory that they share ends.
+// Tensors that ranks give each other: broadcast, all_gather, send and receive, state dicts.
 
 namespace muster::test {
 namespace {
-
-std::vector<std::int32_t> counted(std::size_t count, std::int32_t first) {
-  std::vector<std::int32_t> numbers(count);
-  std::iota(numbers.begin(), numbers.end(), first);
-  return numbers;
-}
 
 TEST_CASE("a broadcast fills the tensors of all ranks") {
   for (const std::size_t count : {1U, 5'000U, 3'000'001U}) {
@@ -190,6 +183,30 @@ TEST_CASE("what a receiver has sent before is not taken for its answer to a send
   });
 }
 
+TEST_CASE("a tensor whose sender has given up is not taken for the next one") {
+  run_every_way(2, [](TensorRanks ranks, int rank, const TensorOptions& options) {
+    if (options.way != TensorWay::gloo) return;
+    const auto first = counted(10, 1);
+    const auto second = counted(20, 2);
+    StatelessProcessGroup& group = *ranks.group();
+    if (rank == 0) {
+      TensorOptions hasty = options;
+      hasty.timeout = std::chrono::milliseconds(50);
+      const Error error = must_fail(send_tensor(ranks, Rank(1), tensor_of(first), hasty));
+      CHECK(error.code == ErrorCode::timed_out);
+      CHECK_FALSE(error.stream);
+      must(group.barrier());
+      must(send_tensor(ranks, Rank(1), tensor_of(second), options));
+    } else {
+      must(group.barrier());
+      const Error error = must_fail(recv_tensor(ranks, Rank(0), options));
+      CHECK(error.code == ErrorCode::timed_out);
+      CHECK(ranks_of(error) == std::vector<int>{0});
+      CHECK(numbers_of<std::int32_t>(must(recv_tensor(ranks, Rank(0), options)).view()) == second);
+    }
+  });
+}
+
 TEST_CASE("an object where a tensor is received is a codec_mismatch, and stays") {
   run_every_way(2, [](TensorRanks ranks, int rank, const TensorOptions& options) {
     if (rank == 0) {
@@ -262,6 +279,34 @@ TEST_CASE("M1: a state dict comes to all ranks, from each in turn") {
       }
     });
   }
+}
+
+TEST_CASE("a state dict whose names no object can hold fails on all ranks") {
+  ServerOptions small;
+  small.value_bytes_max = 4000;
+  auto server = start_server(small);
+  run_ranks(2, [&](int rank) {
+    Runtime runtime(Environment(variables_of(rank, 2, server.addresses().front())));
+    must(runtime.init(patient()));
+    std::vector<float> numbers(1);
+    const std::vector<NamedTensorView> tensors(
+        200, {"a name of some length, of one of many", tensor_of(numbers)});
+    std::optional<Span<const NamedTensorView>> own;
+    if (rank == 0) own = Span<const NamedTensorView>(tensors);
+    const Error error = must_fail(broadcast_state_dict(runtime.world(), own));
+    CHECK(error.code == ErrorCode::too_large);
+    REQUIRE(ranks_of(error) == std::vector<int>{0});
+    CHECK(error.ranks[0].joined);
+    CHECK(error.ranks[0].process.pid != 0);
+    // An element that no step can hold.
+    std::vector<float> many(1024);
+    TensorView wide = tensor_of(many);
+    wide.dtype = {DtypeCode::opaque, 128, 256};
+    wide.shape = {1};
+    CHECK(must_fail(broadcast_tensor(*runtime.world().group(), wide, Rank(0))).code ==
+          ErrorCode::too_large);
+    must(runtime.world().group()->barrier());
+  });
 }
 
 TEST_CASE("a root without tensors, and one with some that cannot go, are named to all") {
@@ -349,149 +394,6 @@ TEST_CASE("V3, V4: strings are broadcast, and ranks gathered") {
     CHECK(must(group.broadcast_obj(std::string(runtime.rank() == 2 ? "secret" : ""), Rank(2))) ==
           "secret");
     CHECK(must(group.all_gather_obj(runtime.rank())) == std::vector<int>{0, 1, 2, 3});
-  });
-}
-
-// Memory that ranks share, and its end.
-
-TEST_CASE("nothing that ranks share has a name while they use it") {
-  Job job(2);
-  job.run([&](Runtime& runtime) {
-    StatelessProcessGroup& group = *runtime.world().group();
-    std::vector<float> numbers(1'000'000, 1);
-    must(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum,
-                           by(TensorWay::shared_memory)));
-    must(group.barrier());
-    CHECK(shared_file_count() == 0);
-    must(group.barrier());
-    if (runtime.rank() == 0) must(send_tensor(runtime.world(), Rank(1), tensor_of(numbers)));
-    must(group.barrier());
-    CHECK(shared_file_count() == 1);  // until it is received
-    must(group.barrier());
-    if (runtime.rank() == 1) must(recv_tensor(runtime.world(), Rank(0)));
-    must(group.barrier());
-    CHECK(shared_file_count() == 0);
-    must(group.barrier());
-    if (runtime.rank() == 0)  // nobody takes it
-      must(send_tensor(runtime.world(), Rank(1), tensor_of(numbers)));
-    must(group.barrier());
-  });
-  CHECK(shared_file_count() == 0);
-}
-
-TEST_CASE("the memory of a sent tensor goes when it is received, whether it is wanted or not") {
-  Job job(2);
-  job.run([](Runtime& runtime) {
-    const TensorOptions options = by(TensorWay::shared_memory);
-    std::vector<float> numbers(1000, 1);
-    for (int count = 0; count < 3; ++count) {
-      if (runtime.rank() == 0) {
-        must(send_tensor(runtime.world(), Rank(1), tensor_of(numbers), options));
-      } else if (count == 1) {
-        std::vector<float> fewer(3);
-        CHECK(
-            must_fail(recv_tensor_into(runtime.world(), Rank(0), tensor_of(fewer), options)).code ==
-            ErrorCode::mismatch);
-      } else {
-        must(recv_tensor(runtime.world(), Rank(0), options));
-      }
-      must(runtime.world().group()->barrier());
-      CHECK(shared_file_count() == 0);
-      // The sender notices with its next one.
-      CHECK(open_shared_files().size() == 1);
-      must(runtime.world().group()->barrier());
-    }
-  });
-  CHECK(open_shared_files().empty());
-}
-
-TEST_CASE("a rank that does not come is named, and the group makes new memory when it does") {
-  Job job(3);
-  job.run([](Runtime& runtime) {
-    std::vector<float> numbers(4, 1);
-    TensorOptions options = by(TensorWay::shared_memory);
-    must(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, options));
-    options.timeout = std::chrono::milliseconds(runtime.rank() == 0 ? 100 : 20'000);
-    const auto fails = [&] {
-      const Error error =
-          must_fail(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, options));
-      CHECK(error.code == ErrorCode::timed_out);
-      CHECK(error.decided_by_rank == 0);
-      CHECK(ranks_of(error) == std::vector<int>{2});
-    };
-    if (runtime.rank() != 2) fails();
-    must(runtime.world().group()->barrier());
-    // Its late call is the one that has failed, and not the others' next one.
-    if (runtime.rank() == 2) fails();
-    options.timeout = 20s;
-    numbers.assign(4, 1);
-    must(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, options));
-    CHECK(numbers == std::vector<float>(4, 3));
-  });
-}
-
-TEST_CASE("a rank that leaves ends what the others wait for in shared memory") {
-  Job job(3);
-  job.run([](Runtime& runtime) {
-    std::vector<float> numbers(4, 1);
-    const TensorOptions options = by(TensorWay::shared_memory);
-    must(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, options));
-    if (runtime.rank() == 1) return;  // the runtime goes, and leaves
-    const Error error =
-        must_fail(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, options));
-    CHECK(error.code == ErrorCode::rank_left);
-    // The other one may have left by now, too.
-    const std::vector<int> gone = ranks_of(error);
-    CHECK(std::find(gone.begin(), gone.end(), 1) != gone.end());
-  });
-}
-
-TEST_CASE("a forked child does not take part in its parent's place") {
-  Job job(2);
-  job.run([](Runtime& runtime) {
-    std::vector<float> numbers(4, 1);
-    must(all_reduce_tensor(runtime.world(), tensor_of(numbers)));
-    if (runtime.rank() == 0) {
-      const auto called = [&] {
-        const auto reduced = all_reduce_tensor(runtime.world(), tensor_of(numbers));
-        return reduced ? 1 : static_cast<int>(reduced.error().code);
-      };
-      CHECK(in_child(called) == static_cast<int>(ErrorCode::forked));
-    }
-    must(all_reduce_tensor(runtime.world(), tensor_of(numbers)));
-    CHECK(numbers == std::vector<float>(4, 4));
-    must(runtime.world().group()->barrier());
-  });
-}
-
-TEST_CASE("an interruption ends what the others wait for in shared memory") {
-  Job job(2);
-  job.run([](Runtime& runtime) {
-    StatelessProcessGroup& group = *runtime.world().group();
-    std::vector<float> numbers(4, 1);
-    const TensorOptions options = by(TensorWay::shared_memory);
-    must(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, options));
-    if (runtime.rank() == 1) {
-      must(group.interrupt("another group is to be restored"));
-    } else {
-      const Error error =
-          must_fail(all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, options));
-      CHECK(error.code == ErrorCode::interrupted);
-    }
-  });
-}
-
-TEST_CASE("where shared memory is asked for and there is none, all ranks are told") {
-  Job job(2);
-  job.run([](Runtime& runtime) {
-    std::vector<float> numbers(4, 1);
-    const Error error = must_fail(all_reduce_tensor(*runtime.world().group(), tensor_of(numbers),
-                                                    ReduceOp::sum, by(TensorWay::shared_memory)));
-    CHECK(error.code == ErrorCode::way_missing);
-    CHECK(ranks_of(error) == std::vector<int>{0, 1});
-    const Error no_gloo = must_fail(
-        all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, by(TensorWay::gloo)));
-    CHECK(no_gloo.code == ErrorCode::way_missing);
   });
 }
 

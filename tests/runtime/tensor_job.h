@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <numeric>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -54,6 +56,13 @@ inline std::vector<float> uneven_numbers(int rank, std::size_t count) {
     numbers.push_back(1.0F / static_cast<float>(3 + rank) +
                       static_cast<float>(index % 1000) * (rank % 2 == 0 ? 1e-3F : 1e4F));
   }
+  return numbers;
+}
+
+/// Numbers one after the other.
+inline std::vector<std::int32_t> counted(std::size_t count, std::int32_t first) {
+  std::vector<std::int32_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), first);
   return numbers;
 }
 

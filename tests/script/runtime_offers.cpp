@@ -30,7 +30,7 @@ auto named(const Named& all, const std::string& wanted, Name name) {
 
 }  // namespace
 
-/// `offer COLLECTIVE [DTYPE SIZE,...] [root=R] [way=WAY] [limit=N] [operation=N] [cuda]
+/// `offer COLLECTIVE [DTYPE SIZE,...] [root=R] [way=WAY] [limit=N] [bucket=N] [operation=N] [cuda]
 /// [refuses=CODE]`: of the next rank, as it comes to the others.
 void Offers::add(Arguments& words) {
   const auto name = [](auto one) { return std::string(name_of(one)); };
@@ -42,7 +42,8 @@ void Offers::add(Arguments& words) {
     offer.dtype = named(dtypes, *wanted, [](Dtype one) { return to_string(one); });
   if (const auto way = words.named("way")) offer.way = named(ways, *way, name);
   offer.root = static_cast<int>(words.number("root").value_or(-1));
-  offer.bytes_max = static_cast<std::uint64_t>(words.number("limit").value_or(0));
+  offer.store_bytes_max = static_cast<std::uint64_t>(words.number("limit").value_or(0));
+  offer.bucket_bytes = static_cast<std::uint64_t>(words.number("bucket").value_or(0));
   offer.operation = static_cast<ReduceOp>(words.number("operation").value_or(0));
   if (words.flag("refuses"))
     offer.refusal = base::failure(ErrorCode::invalid_argument, "the tensor is read-only");

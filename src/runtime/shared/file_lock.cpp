@@ -33,7 +33,8 @@ constexpr std::string_view acquiring = "FileLock::acquire";
 constexpr std::string_view lock_heading = "muster lock 1\n";
 constexpr std::size_t lock_bytes_max = 4096;
 constexpr std::size_t lock_label_bytes_max = 64;
-constexpr int removed_while_locking_max = 64;  // where one does not wait
+constexpr Duration longest_wait = std::chrono::hours(24 * 365);  // so that a time does not overflow
+constexpr int removed_while_locking_max = 64;                    // where one does not wait
 
 std::string text_of(const FileLockOwner& owner) {
   const auto since = std::chrono::duration_cast<Duration>(owner.since.time_since_epoch());
@@ -67,6 +68,12 @@ std::optional<FileLockOwner> owner_in(std::string_view text) {
     if (name == "since") owner.since += Duration(number_of<std::int64_t>(value));
   }
   return owner;
+}
+
+/// Whether a file of that content may be one that an owner has left: it can have died while it
+/// wrote.
+bool may_be_of_a_lock(std::string_view content) {
+  return content.substr(0, lock_heading.size()) == lock_heading.substr(0, content.size());
 }
 
 std::optional<FileLockOwner> read_owner(const runtime::FileHandle& file) {
@@ -183,12 +190,18 @@ Result<void> FileLock::Impl::release() {
 
 Result<FileLock> FileLock::acquire(const std::string& path, const FileLockOptions& options) {
   if (auto refused = refused_path(acquiring, path)) return *std::move(refused);
-  const auto deadline = LockClock::now() + options.timeout;
+  const auto deadline = LockClock::now() + std::min(options.timeout, longest_wait);
   const bool may_wait = options.timeout > Duration::zero();
   std::chrono::milliseconds pause(1);
   for (int count = 1;; ++count) {
     auto locked = try_to_lock(path);
     if (locked.code == 0) {
+      const auto content = runtime::content_of(locked.file, lock_bytes_max);
+      if (content && !may_be_of_a_lock(*content)) {
+        return lock_error(acquiring, path, ErrorCode::invalid_argument,
+                          "the file is there and has something else in it: name one of the "
+                          "lock's own, which is removed when the lock is released");
+      }
       auto before = read_owner(locked.file);
       if (before && options.logger) {
         options.logger(LogLevel::warning, "the lock " + printable(path) + " was left by " +

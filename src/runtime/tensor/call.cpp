@@ -55,7 +55,7 @@ TensorOffer TensorCall::offer(const TensorView& tensor, Use use) const {
   TensorOffer offer;
   offer.collective = collective_;
   offer.way = options_.way;
-  offer.bytes_max = options_.store_bytes_max;
+  offer.store_bytes_max = options_.store_bytes_max;
   offer.dtype = tensor.dtype;
   offer.device = tensor.device.type;
   if (auto valid = validate(tensor); !valid) {
@@ -67,12 +67,18 @@ TensorOffer TensorCall::offer(const TensorView& tensor, Use use) const {
     refuse(offer, ErrorCode::invalid_argument,
            "an element has more than " + std::to_string(element_bytes_max) + " bytes");
   }
+  if (tensor.dtype.byte_count() > through_store_->part_bytes_max()) {
+    refuse(offer, ErrorCode::too_large,
+           "an element does not fit into what the server takes of a rank at once, " +
+               std::to_string(through_store_->part_bytes_max()) +
+               " bytes: raise its value_bytes_max and round_bytes_max");
+  }
   if (use == Use::written && tensor.is_read_only) {
     refuse(offer, ErrorCode::invalid_argument, "the tensor is read-only, and would be written");
   } else if (use == Use::written && overlaps_itself(tensor)) {
     refuse(offer, ErrorCode::invalid_argument,
            "elements of the tensor that would be written lie at the same place: see its strides");
-  } else {
+  } else if (!offer.refusal) {
     offer.refusal = refusal_of_way(tensor);
   }
   return offer;
@@ -121,8 +127,7 @@ std::optional<Error> TensorCall::refusal_of_way(const TensorView& tensor) const 
 bool TensorCall::goes_along(DeviceType device, std::uint64_t bytes) const {
   if (!Device{device, 0}.is_host()) return false;
   const Steps& first = shared_ != nullptr ? *shared_ : *through_store_;
-  const std::uint64_t room = first.part_bytes_max() - tensor_offer_bytes_max;
-  if (bytes > room) return false;
+  if (bytes + tensor_offer_bytes_max > first.part_bytes_max()) return false;
   if (options_.way != TensorWay::automatic)
     return options_.way == (shared_ != nullptr ? TensorWay::shared_memory : TensorWay::store);
   return shared_ != nullptr || bytes <= options_.store_bytes_max;
@@ -190,6 +195,7 @@ Error TensorCall::about(Error error) const {
   error.group = group_->name();
   error.epoch = group_->epoch();
   if (error.decided_by.empty()) error.decided_by = "client";
+  introduce(error, ranks_);
   return error;
 }
 

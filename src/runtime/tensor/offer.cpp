@@ -1,6 +1,8 @@
 #include "runtime/tensor/offer.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <utility>
 
 #include "base/failure.h"
@@ -25,6 +27,13 @@ TensorView tensor_of_offer(const TensorOffer& offer) {
   return view;
 }
 
+std::string name_of_operation(const TensorOffer& offer) {
+  constexpr std::array names = {"sum",     "product", "max",    "min",
+                                "average", "bit_and", "bit_or", "bit_xor"};
+  const auto number = static_cast<std::size_t>(offer.operation);
+  return number < names.size() ? names[number] : std::to_string(number);
+}
+
 /// What an offer has that another one has not; empty: they fit together.
 std::string difference(const TensorOffer& first, const TensorOffer& other) {
   const auto number = [](auto value) { return std::to_string(static_cast<std::uint64_t>(value)); };
@@ -40,10 +49,11 @@ std::string difference(const TensorOffer& first, const TensorOffer& other) {
   };
   for (std::string found :
        {both("has a tensor", described(other), described(first)),
-        both("gives operation", number(other.operation), number(first.operation)),
+        both("gives the operation", name_of_operation(other), name_of_operation(first)),
         both("gives root", std::to_string(other.root), std::to_string(first.root)),
         both("asks for the way", std::string(name_of(other.way)), std::string(name_of(first.way))),
-        both("gives the limit", number(other.bytes_max), number(first.bytes_max))})
+        both("gives store_bytes_max", number(other.store_bytes_max), number(first.store_bytes_max)),
+        both("gives bucket_bytes", number(other.bucket_bytes), number(first.bucket_bytes))})
     if (!found.empty()) return found;
   return {};
 }
@@ -71,7 +81,8 @@ std::string encode(const TensorOffer& offer) {
   out.u8(static_cast<std::uint8_t>(offer.operation));
   out.u8(static_cast<std::uint8_t>(offer.way));
   out.i32(offer.root);
-  out.u64(offer.bytes_max);
+  out.u64(offer.store_bytes_max);
+  out.u64(offer.bucket_bytes);
   out.u8(static_cast<std::uint8_t>(offer.dtype.code));
   out.u8(offer.dtype.bits);
   out.u16(offer.dtype.lanes);
@@ -94,7 +105,8 @@ Result<TensorOffer> decode_tensor_offer(std::string_view bytes) {
   offer.operation = static_cast<ReduceOp>(in.u8());
   offer.way = static_cast<TensorWay>(in.u8());
   offer.root = in.i32();
-  offer.bytes_max = in.u64();
+  offer.store_bytes_max = in.u64();
+  offer.bucket_bytes = in.u64();
   offer.dtype.code = static_cast<DtypeCode>(in.u8());
   offer.dtype.bits = in.u8();
   offer.dtype.lanes = in.u16();

@@ -29,7 +29,8 @@ struct TensorOffer {
   ReduceOp operation = ReduceOp::sum;
   TensorWay way = TensorWay::automatic;
   int root = -1;
-  std::uint64_t bytes_max = 0;  ///< store_bytes_max, or bucket_bytes
+  std::uint64_t store_bytes_max = 0;
+  std::uint64_t bucket_bytes = 0;
   Dtype dtype;
   DeviceType device = DeviceType::cpu;
   std::vector<std::int64_t> shape;

@@ -18,6 +18,7 @@ std::string encode(const Parcel& parcel) {
   std::string bytes;
   wire::Writer out(bytes);
   out.u8(static_cast<std::uint8_t>(parcel.way));
+  out.u64(parcel.number);
   out.i32(static_cast<std::int32_t>(parcel.device.type));
   out.i32(parcel.device.index);
   out.u8(static_cast<std::uint8_t>(parcel.dtype.code));
@@ -32,6 +33,7 @@ Result<Parcel> decode_parcel(std::string_view bytes) {
   wire::Reader in(bytes);
   Parcel parcel;
   parcel.way = static_cast<TensorWay>(in.u8());
+  parcel.number = in.u64();
   parcel.device.type = static_cast<DeviceType>(in.i32());
   parcel.device.index = in.i32();
   parcel.dtype.code = static_cast<DtypeCode>(in.u8());

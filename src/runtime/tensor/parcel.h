@@ -12,7 +12,8 @@ struct Parcel {
   /// store: the bytes follow; shared_memory: the name of a segment follows; gloo, nccl: the tensor
   /// comes by the communicator.
   TensorWay way = TensorWay::store;
-  Device device;  ///< at the sender
+  std::uint64_t number = 0;  ///< by a communicator: tells it apart from others of its sender
+  Device device;             ///< at the sender
   Dtype dtype;
   std::vector<std::int64_t> shape;
   std::string_view rest;

@@ -32,6 +32,8 @@ class TensorState {
   /// That memory, if it is there.
   SharedSteps* shared_so_far() const { return shared_.get(); }
 
+  /// A number for the next tensor that is sent by a communicator.
+  std::uint64_t next_parcel() { return ++parcels_; }
   /// Keeps what was sent through shared memory until the receiver has taken the file's name away.
   void keep(NewFile sent);
 
@@ -39,6 +41,7 @@ class TensorState {
   base::Owner owner_;
   std::unique_ptr<SharedSteps> shared_;
   std::string why_not_;
+  std::uint64_t parcels_ = 0;
   std::vector<NewFile> sent_;
 };
 

@@ -66,7 +66,7 @@ std::string describe(Span<const NamedTensorView> tensors) {
     out.bytes(named.name);
     const TensorView& tensor = named.tensor;
     out.bytes(encode(
-        runtime::Parcel{TensorWay::automatic, tensor.device, tensor.dtype, tensor.shape, {}}));
+        runtime::Parcel{TensorWay::automatic, 0, tensor.device, tensor.dtype, tensor.shape, {}}));
   }
   return bytes;
 }
@@ -87,13 +87,16 @@ Result<std::vector<NamedTensorView>> described(std::string_view bytes) {
 }
 
 /// What the root cannot send, or cannot be asked for.
+///
+/// description  at the root, of its tensors
 TensorOffer offer_of(const TensorCall& call, std::optional<Span<const NamedTensorView>> tensors,
-                     Rank root, const StateDictOptions& options) {
+                     const std::string& description, Rank root, const StateDictOptions& options) {
   TensorOffer own;
   own.collective = TensorCollective::broadcast_state_dict;
   own.way = options.way;
   own.root = root.number;
-  own.bytes_max = options.bucket_bytes;
+  own.store_bytes_max = options.store_bytes_max;
+  own.bucket_bytes = options.bucket_bytes;
   const auto refuse = [&](std::string why) {
     TensorCall::refuse(own, ErrorCode::invalid_argument, std::move(why));
   };
@@ -109,6 +112,14 @@ TensorOffer offer_of(const TensorCall& call, std::optional<Span<const NamedTenso
   for (const NamedTensorView& named : *tensors) {
     const auto refusal = call.offer(named.tensor, TensorCall::Use::read).refusal;
     if (refusal) TensorCall::refuse(own, refusal->code, "'" + named.name + "': " + refusal->detail);
+  }
+  const std::uint64_t object_bytes_max = call.group().store().limits().value_bytes_max;
+  if (description.size() > object_bytes_max) {
+    TensorCall::refuse(own, ErrorCode::too_large,
+                       "the names and shapes of its " + std::to_string(tensors->size()) +
+                           " tensors are an object of " + std::to_string(description.size()) +
+                           " bytes, and the server takes " + std::to_string(object_bytes_max) +
+                           ": raise its value_bytes_max, or give fewer tensors at a time");
   }
   return own;
 }
@@ -127,6 +138,10 @@ class Broadcast {
       bytes += tensor.byte_count();
     }
     if (bytes > 0) {
+      // As large as they are together, at most; of larger ones nothing is gained.
+      constexpr std::uint64_t enough = std::uint64_t{256} << 20;
+      bucket_bytes_ =
+          std::min({bucket_bytes_, std::max(bytes, runtime::element_bytes_max), enough});
       const TensorWay way = call_.way_for(DeviceType::cpu, bytes);
       auto sent = way == TensorWay::gloo ? by_gloo(stream) : by_steps(stream, way);
       if (!sent) return sent;
@@ -191,7 +206,7 @@ class Broadcast {
 
   TensorCall& call_;
   const int root_;
-  const std::uint64_t bucket_bytes_;
+  std::uint64_t bucket_bytes_;
 };
 
 }  // namespace
@@ -201,11 +216,12 @@ Result<std::vector<NamedTensor>> broadcast_state_dict(
     const StateDictOptions& options) {
   auto call = TensorCall::begin(group, TensorCollective::broadcast_state_dict, options);
   if (!call) return std::move(call).error();
-  auto agreed = call->agree(offer_of(*call, tensors, root, options), nullptr);
-  if (!agreed) return std::move(agreed).error();
   const bool is_root = call->rank() == root.number;
-  auto description = call->group().broadcast_bytes(is_root ? describe(*tensors) : std::string(),
-                                                   codec_id::tensor, root, call->left());
+  const std::string own_description = is_root && tensors ? describe(*tensors) : std::string();
+  auto agreed = call->agree(offer_of(*call, tensors, own_description, root, options), nullptr);
+  if (!agreed) return std::move(agreed).error();
+  auto description =
+      call->group().broadcast_bytes(own_description, codec_id::tensor, root, call->left());
   if (!description) return call->about(std::move(description).error());
 
   std::vector<NamedTensor> received;

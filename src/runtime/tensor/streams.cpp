@@ -12,11 +12,15 @@
 #include "runtime/tensor/copy.h"
 #include "runtime/tensor/parcel.h"
 #include "runtime/tensor/state.h"
+#include "wire/reader.h"
+#include "wire/writer.h"
 
 // A tensor from one rank to another begins with a parcel, an object on the ranks' stream, which
 // says what it is and how its bytes come: in the parcel itself; in a segment of shared memory that
 // it names, which is the receiver's from then on; or by a communicator. Of these both ranks block
-// until both are there, so the receiver answers first whether it takes the tensor.
+// until both are there, so first the receiver answers whether it takes the tensor, and the sender
+// orders it to go on, or to give up if it has given up that tensor itself. Answers and orders have
+// the parcel's number: those of a call that has timed out are passed over.
 
 MUSTER_BEGIN_NAMESPACE
 
@@ -26,8 +30,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The answers to a stream's parcels go on a stream of their own, far from those of people.
+/// Answers to a stream's parcels, and orders behind those, go on streams of their own, far from
+/// those of people.
 Tag answers_to(Tag tag) { return Tag(tag.number ^ 0x6d75737465722d61); }
+Tag orders_behind(Tag tag) { return Tag(tag.number ^ 0x6d75737465722d6f); }
+
+/// What goes there: the parcel's number, and why the tensor is not taken or sent; empty: it is.
+std::string encode_note(std::uint64_t number, std::string_view why_not) {
+  std::string bytes;
+  wire::Writer out(bytes);
+  out.u64(number);
+  out.raw(why_not);
+  return bytes;
+}
 
 /// One send or receive on one rank.
 class Exchange {
@@ -70,6 +85,11 @@ class Exchange {
   Result<Tensor> place_for(const Parcel& parcel, const TensorView* into, Device device);
   Result<Tensor> receive_in_memory(const Parcel& parcel, const TensorView* into);
   Result<Tensor> receive_by_communicator(const Parcel& parcel, Result<Tensor> place);
+  /// The peer's answer to that parcel, or its order; it says why not, or nothing.
+  ///
+  /// passed_over  called with the numbers of others
+  template <class PassedOver>
+  Result<std::string> note_of_peer(Tag tag, std::uint64_t number, const PassedOver& passed_over);
   Communicator* communicator(TensorWay way) const {
     return ranks_ == nullptr ? nullptr
                              : ranks_->communicator(way == TensorWay::gloo ? "cpu" : "cuda");
@@ -94,6 +114,7 @@ Error Exchange::about(Error error) const {
     error.epoch = group_->epoch();
   }
   if (error.decided_by.empty()) error.decided_by = "client";
+  runtime::introduce(error, ranks_);
   return error;
 }
 
@@ -147,6 +168,8 @@ std::optional<Error> Exchange::refusal_of(const TensorView& tensor, TensorWay wa
                 "NCCL takes contiguous tensors of a CUDA device, and this is one on " +
                     to_string(tensor.device));
   }
+  if (static_cast<std::uint8_t>(way) > static_cast<std::uint8_t>(TensorWay::nccl))
+    return no(ErrorCode::invalid_argument, "TensorOptions::way is none of TensorWay");
   if (way == TensorWay::shared_memory && ranks_ == nullptr)
     return no(ErrorCode::way_missing, "for shared memory give a RankGroup");
   const bool needs_communicator = way == TensorWay::gloo || way == TensorWay::nccl;
@@ -163,7 +186,8 @@ Result<void> Exchange::send(const TensorView& tensor) {
   if (auto valid = validate(tensor); !valid) return about(std::move(valid).error());
   const auto way = way_for(tensor);
   if (!way) return way.error();
-  const Parcel parcel{*way, tensor.device, tensor.dtype, tensor.shape, {}};
+  const std::uint64_t number = ranks_ == nullptr ? 0 : ranks_->tensors().next_parcel();
+  const Parcel parcel{*way, number, tensor.device, tensor.dtype, tensor.shape, {}};
   switch (*way) {
     case TensorWay::gloo:
     case TensorWay::nccl: return send_by_communicator(tensor, parcel);
@@ -198,12 +222,42 @@ Result<void> Exchange::send_in_memory(const TensorView& tensor, const Parcel& pa
   return sent;
 }
 
+template <class PassedOver>
+Result<std::string> Exchange::note_of_peer(Tag tag, std::uint64_t number,
+                                           const PassedOver& passed_over) {
+  for (;;) {
+    auto received = group_->recv_bytes(peer_, codec_id::tensor, tag, left());
+    if (!received) {
+      // Of a stream that people do not know.
+      Error error = std::move(received).error();
+      error.stream = {};
+      if (error.code == ErrorCode::timed_out) {
+        error.detail = "rank " + std::to_string(peer_.number) +
+                       " has not called its part, or not within this call's timeout";
+      }
+      return about(std::move(error));
+    }
+    wire::Reader in(received->bytes);
+    const std::uint64_t its_number = in.u64();
+    if (its_number == number) return std::string(in.raw(in.remaining()));
+    passed_over(its_number);
+  }
+}
+
 Result<void> Exchange::send_by_communicator(const TensorView& tensor, const Parcel& parcel) {
   if (auto sent = send_parcel(parcel, {}); !sent) return sent;
-  auto answer = group_->recv_bytes(peer_, codec_id::tensor, answers_to(options_.tag), left());
-  if (!answer) return about(std::move(answer).error());
-  if (!answer->bytes.empty())
-    return about(blamed_on(peer_, ErrorCode::mismatch, "it refuses: " + answer->bytes));
+  const auto order = [&](std::uint64_t number, std::string_view why_not) {
+    return group_->send_bytes(peer_, codec_id::tensor, encode_note(number, why_not),
+                              orders_behind(options_.tag), left());
+  };
+  const auto answer =
+      note_of_peer(answers_to(options_.tag), parcel.number, [&](std::uint64_t earlier) {
+        static_cast<void>(order(earlier, "its sender has given it up"));
+      });
+  if (!answer) return answer.error();
+  if (!answer->empty())
+    return about(blamed_on(peer_, ErrorCode::mismatch, "it refuses: " + *answer));
+  if (auto ordered = order(parcel.number, {}); !ordered) return about(std::move(ordered).error());
   const auto bytes = static_cast<std::size_t>(tensor.byte_count());
   if (bytes == 0) return {};
   std::vector<char> packed(tensor.is_contiguous() ? 0 : bytes);
@@ -289,10 +343,14 @@ Result<Tensor> Exchange::receive_by_communicator(const Parcel& parcel, Result<Te
     place = base::failure(ErrorCode::way_missing, "this rank has no communicator for it");
   if (place && parcel.way == TensorWay::nccl && !place->view().is_contiguous())
     place = base::failure(ErrorCode::invalid_argument, "NCCL takes contiguous tensors");
-  auto answered = group_->send_bytes(peer_, codec_id::tensor, place ? "" : place.error().detail,
+  const std::string why_not = place ? std::string() : place.error().detail + " ";
+  auto answered = group_->send_bytes(peer_, codec_id::tensor, encode_note(parcel.number, why_not),
                                      answers_to(options_.tag), left());
   if (!place) return about(std::move(place).error());
   if (!answered) return about(std::move(answered).error());
+  const auto order = note_of_peer(orders_behind(options_.tag), parcel.number, [](std::uint64_t) {});
+  if (!order) return order.error();
+  if (!order->empty()) return about(blamed_on(peer_, ErrorCode::timed_out, *order));
   const TensorView& there = place->view();
   const auto bytes = static_cast<std::size_t>(there.byte_count());
   if (bytes == 0) return place;
