@@ -44,9 +44,14 @@ Instant Liveness::falls_silent_at(const Lease& lease) const {
   return std::max(*since, heard_) + patience();
 }
 
-/// How long a server that can be reached may take to be heard.
+/// How long a server that can be reached may take to be heard. Each connection is waited for twice
+/// as long as the one before, until one answers: on the new one all requests are sent from their
+/// beginning, and a large one would never get through.
 Duration Liveness::patience() const {
-  return std::max(session_timeout_ / 5, 2 * heartbeat_interval_);
+  const Duration least = std::max(session_timeout_ / 5, 2 * heartbeat_interval_);
+  const Duration most = std::max(least, session_timeout_ - session_timeout_ / 5);
+  const int factor = 1 << std::min(vain_count_, 2);
+  return least > most / factor ? most : least * factor;
 }
 
 }  // namespace muster::client::protocol

@@ -16,6 +16,10 @@ class Liveness {
   void begin(const wire::ServerLimits& limits, Instant now);
   void connection_lost() { is_connected_ = false; }
   void hear(Instant now) { heard_ = now; }
+  /// Another connection is tried, since this one is silent.
+  void doubt() { ++vain_count_; }
+  /// Something that was sent has been answered.
+  void prove() { vain_count_ = 0; }
 
   /// A heartbeat was to be sent, and this process did not get to.
   bool did_not_run(Instant now) const;
@@ -41,6 +45,7 @@ class Liveness {
   Instant ran_again_{};  ///< after a time without events: it had been stopped, or starved
   Instant heard_{};      ///< last byte
   Instant heartbeat_at_{};
+  int vain_count_ = 0;  ///< connections in a row that were silent
 };
 
 }  // namespace muster::client::protocol

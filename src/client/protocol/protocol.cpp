@@ -255,6 +255,7 @@ void Protocol::do_what_is_due(Instant now) {
                  "another connection to " + session_.options().where + " is tried: " + why.detail);
     session_.attempt_failed(std::move(why));
     connection_.doubt(now);
+    liveness_.doubt();
   }
   if (connection_.attempt_is_overdue(now)) {
     const bool greeting = connection_.phase() == ConnectionState::Phase::greeting;

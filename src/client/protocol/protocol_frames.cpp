@@ -67,6 +67,7 @@ Result<void> Protocol::read_frame(const wire::Frame& frame, Instant now) {
     case wire::FrameType::heartbeat_reply:
       if (const auto heartbeat = lease_.answered(frame.header.id)) {
         connection_.prove();
+        liveness_.prove();
         broken_off_count_ = 0;
         requests_.confirm(heartbeat->serial);
         // Other bytes may be older than the silence.
@@ -107,6 +108,7 @@ Result<void> Protocol::read_reply(const wire::Frame& frame, Instant now) {
     reply = *std::move(error);
   }
   connection_.prove();
+  liveness_.prove();
   broken_off_count_ = 0;
   requests_.answer(*call, std::move(reply), now);
   return {};
