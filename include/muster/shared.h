@@ -107,7 +107,7 @@ struct GatherOptions {
   /// Of tensors: another shape or dtype than the first one's is an error.
   bool equal_tensors = true;
   Duration timeout = default_timeout;  ///< of each exchange before the body
-  /// How long ranks wait for each other's body; a rank that is lost ends the wait at once.
+  /// How long ranks wait for each other's body; a rank that is lost ends the wait.
   Duration body_timeout{std::chrono::hours(24)};
 };
 

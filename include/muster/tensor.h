@@ -270,12 +270,14 @@ class TensorRanks {
 //
 // errors   of all: invalid_argument (ranks: who refused; `detail`: why), mismatch (ranks: those
 //          that differ from rank 0), way_missing (`detail`: why),
-//          resource_exhausted (there is no memory for it), not_initialized (a RankGroup of no
-//          ranks), those of a collective of the group and, with Gloo and NCCL, those of the
-//          communicator. After timed_out and errors of a lost rank in shared memory, the tensors
-//          that were to be written may be partly written
-// threads  one of these at a time on one group, and no other collective of it; not from an inline
-//          handler
+//          resource_exhausted (there is no memory for it), too_large (an element does not fit into
+//          what the server takes at once), not_initialized (a RankGroup of no ranks), those of a
+//          collective of the group and, with Gloo and NCCL, those of the communicator. After
+//          timed_out and errors of a lost rank in shared memory, the tensors that were to be
+//          written may be partly written
+// threads  one of these at a time on one group, and no other collective of it: of ranks that share
+//          memory, some in one of these and others in a barrier wait for each other until their
+//          timeouts; not from an inline handler
 // cost     among ranks that share memory no round trip, but for the first call; else one round
 //          trip, in which small tensors go along, and then what the way takes
 // see      docs/runtime.md "Tensors"
@@ -351,10 +353,11 @@ struct StateDictOptions : TensorOptions {
 /// Gives all ranks the root's tensors: first their names, shapes and dtypes in one object, then
 /// their bytes.
 ///
-/// tensors  at the root; other ranks give none
+/// tensors  at the root; other ranks give std::nullopt
 /// returns  at other ranks the tensors, in the root's order, on the devices' types that they have
 ///          at the root; at the root nothing
-/// errors   also invalid_argument (ranks: the root, which gave no tensors)
+/// errors   also invalid_argument (ranks: the root, which gave no tensors, or others, which gave
+///          some), too_large (the tensors' names and shapes are no object that the server takes)
 /// see      as ModelOpt's broadcast_state_dict
 MUSTER_API Result<std::vector<NamedTensor>> broadcast_state_dict(
     TensorRanks group, std::optional<Span<const NamedTensorView>> tensors, Rank root = Rank(0),

@@ -139,7 +139,9 @@ std::string numbers_of(const Error& error) {
     return error.actual == 0 ? "" : "ncclResult_t " + std::to_string(error.actual);
   }
   if (error.code == ErrorCode::expired) return "sequence " + std::to_string(error.actual);
-  const bool are_told = error.code == ErrorCode::group_mismatch;  // by the detail, in its unit
+  // By the detail, in its unit.
+  const bool are_told = error.code == ErrorCode::group_mismatch ||
+                        (error.code == ErrorCode::resource_exhausted && error.expected == 0);
   if (are_told || (error.expected == 0 && error.actual == 0)) return "";
   if (error.code == ErrorCode::codec_mismatch) {
     const std::string what = base::tells_of_types(error) ? "type " : "codec ";

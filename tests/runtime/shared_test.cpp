@@ -258,6 +258,24 @@ TEST_CASE("what the first rank cannot take is an error on all, and names whose i
   CHECK(entries_of(folder.path()).empty());
 }
 
+TEST_CASE("a folder that is not shared is named as the cause, also within a short timeout") {
+  const OwnFolder of_first;
+  const OwnFolder of_other;
+  Job job(2);
+  job.run([&](Runtime& runtime) {
+    const auto numbers = numbers_of(runtime.rank());
+    GatherOptions options = in_order({}, (runtime.rank() == 0 ? of_first : of_other).path());
+    options.timeout = std::chrono::milliseconds(2500);
+    const Error error = must_fail(with_gathered_tensors(
+        runtime.world(), tensor_of(numbers), [](auto) { FAIL("it has run"); }, options));
+    CHECK(error.code == ErrorCode::invalid_argument);
+    CHECK(error.detail.find("a folder that they share") != std::string::npos);
+    CHECK(error.rank_ranges == std::vector<RankRange>{{1, 1}});
+    must(runtime.world().group()->barrier());
+  });
+  CHECK(entries_of(of_other.path()).empty());
+}
+
 TEST_CASE("strided tensors arrive contiguous; of no dimension, and of no elements, as they are") {
   const OwnFolder folder;
   Job job(2);

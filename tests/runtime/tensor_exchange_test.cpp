@@ -318,6 +318,10 @@ TEST_CASE("a root without tensors, and one with some that cannot go, are named t
     CHECK(ranks_of(none) == std::vector<int>{1});
     std::vector<float> numbers(2);
     std::vector<NamedTensorView> tensors = {{"w", tensor_of(numbers)}};
+    const Error both = must_fail(
+        broadcast_state_dict(ranks, Span<const NamedTensorView>(tensors), Rank(1), of_dict));
+    CHECK(both.code == ErrorCode::invalid_argument);
+    CHECK(ranks_of(both) == std::vector<int>{0});
     tensors[0].tensor.data = nullptr;
     std::optional<Span<const NamedTensorView>> own;
     if (rank == 0) own = Span<const NamedTensorView>(tensors);
@@ -344,6 +348,14 @@ TEST_CASE("an exception of the host's allocation is its own rank's; the others a
       throw std::runtime_error("the pool is gone");
     };
     if (rank == 1) of_dict.allocate = throws;
+    const std::vector<float> few(3, 1);
+    if (rank == 1) {
+      CHECK_THROWS_AS(static_cast<void>(all_gather_tensor(ranks, tensor_of(few), of_dict)),
+                      std::runtime_error);
+    } else {
+      CHECK(ranks_of(must_fail(all_gather_tensor(ranks, tensor_of(few), of_dict))) ==
+            std::vector<int>{1});
+    }
     std::vector<float> numbers(1'500'000, 1);
     const std::vector<NamedTensorView> tensors = {{"w", tensor_of(numbers)}};
     std::optional<Span<const NamedTensorView>> own;

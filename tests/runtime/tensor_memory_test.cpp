@@ -79,6 +79,8 @@ TEST_CASE("a rank that does not come is named, and the group makes new memory wh
       CHECK(error.code == ErrorCode::timed_out);
       CHECK(error.decided_by_rank == 0);
       CHECK(ranks_of(error) == std::vector<int>{2});
+      CHECK(error.elapsed > Duration::zero());
+      CHECK(error.decided_by_timeout == options.timeout);
     };
     if (runtime.rank() != 2) fails();
     must(runtime.world().group()->barrier());
@@ -153,6 +155,26 @@ TEST_CASE("where shared memory is asked for and there is none, all ranks are tol
     const Error no_gloo = must_fail(
         all_reduce_tensor(runtime.world(), tensor_of(numbers), ReduceOp::sum, by(TensorWay::gloo)));
     CHECK(no_gloo.code == ErrorCode::way_missing);
+  });
+}
+
+TEST_CASE("shared memory to a rank on another node is refused") {
+  auto server = start_server();
+  run_ranks(2, [&](int rank) {
+    Environment::Variables variables = variables_of(rank, 2, server.addresses().front());
+    variables["LOCAL_RANK"] = "0";
+    variables["LOCAL_WORLD_SIZE"] = "1";
+    variables["GROUP_RANK"] = std::to_string(rank);
+    Runtime runtime{Environment(variables)};
+    must(runtime.init(patient()));
+    const std::vector<float> numbers(100'000, 1);
+    const TensorOptions through_memory = by(TensorWay::shared_memory);
+    const auto refused =
+        send_tensor(runtime.world(), Rank(1 - rank), tensor_of(numbers), through_memory);
+    CHECK(must_fail(refused).code == ErrorCode::way_missing);
+    must(send_tensor(runtime.world(), Rank(rank), tensor_of(numbers), through_memory));
+    must(recv_tensor(runtime.world(), Rank(rank)));
+    must(runtime.world().group()->barrier());
   });
 }
 

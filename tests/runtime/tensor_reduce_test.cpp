@@ -223,6 +223,11 @@ TEST_CASE("a single rank's tensors stay as they are") {
   CHECK(numbers == std::vector<float>{1, 2, 3});
   must(broadcast_tensor(runtime.world(), tensor_of(numbers), Rank(0)));
   CHECK(must(all_gather_tensor(runtime.world(), tensor_of(numbers))).size() == 1);
+  TensorOptions options;
+  options.way = TensorWay::shared_memory;
+  std::vector<float> many(3'000'000, 1);
+  must(all_reduce_tensor(runtime.world(), tensor_of(many), ReduceOp::sum, options));
+  CHECK(many == std::vector<float>(3'000'000, 1));
   must(runtime.shutdown());
 }
 
@@ -260,6 +265,9 @@ TEST_CASE("a reduce_scatter refuses parts that do not fit, and one inside the wh
     CHECK(code(tensor_of(Span<float>(numbers), {}), tensor_of(Span<float>(part), {})) ==
           ErrorCode::invalid_argument);
     CHECK(code(tensor_of(numbers), tensor_of(Span<float>(numbers.data() + 2, 4))) ==
+          ErrorCode::invalid_argument);
+    constexpr std::int64_t large = std::int64_t{1} << 62;
+    CHECK(code(tensor_of(Span<float>(), {4, 0}), tensor_of(Span<float>(), {large + 2, 0})) ==
           ErrorCode::invalid_argument);
   });
 }

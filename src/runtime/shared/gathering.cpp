@@ -201,6 +201,8 @@ std::optional<Error> Gathering::Impl::troubles(const std::vector<Offer>& offers)
 
 Result<void> Gathering::Impl::take_all(const std::vector<Offer>& offers,
                                        const std::optional<SharedStateView>& own) {
+  // The second half is for the others to hear how it went.
+  const auto deadline = Clock::now() + options_.timeout / 2;
   for (const int rank : ranks_) {
     const Offer& offer = offers[static_cast<std::size_t>(rank)];
     if (rank == this->rank()) {
@@ -208,11 +210,12 @@ Result<void> Gathering::Impl::take_all(const std::vector<Offer>& offers,
     } else if (!offer.has_state) {
       states.emplace_back();
     } else {
-      auto taken = take(offer);
+      auto taken = take(offer, deadline);
       if (!taken) {
         Error error = std::move(taken).error();
         error.detail = "of rank " + std::to_string(rank) + ": " + error.detail;
-        blame(error, rank);
+        const bool is_own = error.code == ErrorCode::resource_exhausted;
+        blame(error, is_own ? this->rank() : rank);
         return error;
       }
       for (NamedTensorView& named : taken->tensors) named.tensor.is_read_only = true;
@@ -224,10 +227,10 @@ Result<void> Gathering::Impl::take_all(const std::vector<Offer>& offers,
   return {};
 }
 
-Result<SharedStateView> Gathering::Impl::take(const Offer& offer) {
+Result<SharedStateView> Gathering::Impl::take(const Offer& offer, Clock::time_point deadline) {
   if (!runtime::is_name_of(offer.file, purpose_of_files))
     return base::failure(ErrorCode::protocol_error, "it gave no name of such a file");
-  auto taken = is_through_memory() ? take_from_memory(offer) : take_from_folder(offer);
+  auto taken = is_through_memory() ? take_from_memory(offer) : take_from_folder(offer, deadline);
   if (taken && what_ == What::tensors && taken->tensors.size() != 1)
     return base::failure(ErrorCode::codec_failure, "it is not one tensor");
   // If this fails, the file's own process still does it.
@@ -254,11 +257,12 @@ Result<SharedStateView> Gathering::Impl::take_from_memory(const Offer& offer) {
   return std::move(bundle->state);
 }
 
-Result<SharedStateView> Gathering::Impl::take_from_folder(const Offer& offer) {
+Result<SharedStateView> Gathering::Impl::take_from_folder(const Offer& offer,
+                                                          Clock::time_point deadline) {
   // It is there. A client of NFS may not know yet.
   constexpr Duration patience = std::chrono::seconds(5);
   constexpr Duration pause = std::chrono::milliseconds(20);
-  const auto deadline = Clock::now() + patience;
+  const auto give_up_at = std::min(deadline, Clock::now() + patience);
   for (;;) {
     auto loaded = runtime::load_bundle(options_.folder, offer.file);
     if (loaded) {
@@ -266,7 +270,7 @@ Result<SharedStateView> Gathering::Impl::take_from_folder(const Offer& offer) {
       return std::move(loaded->bundle.state);
     }
     if (loaded.error().code != ErrorCode::not_found) return std::move(loaded).error();
-    if (Clock::now() >= deadline) {
+    if (Clock::now() >= give_up_at) {
       Error error = std::move(loaded).error();
       error.code = ErrorCode::invalid_argument;
       error.detail += ". Give all ranks a folder that they share";

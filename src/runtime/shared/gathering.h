@@ -49,9 +49,9 @@ class detail::Gathering::Impl {
   std::optional<Error> troubles(const std::vector<runtime::Offer>& offers) const;
   Result<void> take_all(const std::vector<runtime::Offer>& offers,
                         const std::optional<SharedStateView>& own);
-  Result<SharedStateView> take(const runtime::Offer& offer);
+  Result<SharedStateView> take(const runtime::Offer& offer, Clock::time_point deadline);
   Result<SharedStateView> take_from_memory(const runtime::Offer& offer);
-  Result<SharedStateView> take_from_folder(const runtime::Offer& offer);
+  Result<SharedStateView> take_from_folder(const runtime::Offer& offer, Clock::time_point deadline);
   Result<void> settle(const std::optional<runtime::Trouble>& own, Duration timeout);
 
   Error error_of(const runtime::Trouble& trouble, int teller) const;

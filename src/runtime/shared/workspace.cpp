@@ -23,7 +23,9 @@ Error about_workspace(std::string_view operation, Error error) {
 }
 
 Error blame_rank(Error error, int rank) {
-  error.ranks.emplace_back().rank = rank;
+  RankReport& report = error.ranks.emplace_back();
+  report.rank = rank;
+  report.joined = true;  // of which group is not known here
   error.rank_ranges = {{rank, rank}};
   return error;
 }

@@ -22,8 +22,8 @@ TensorCall::TensorCall(TensorRanks group, TensorCollective collective, const Ten
       ranks_(group.ranks()),
       collective_(collective),
       options_(options),
-      deadline_(Steps::Clock::now() +
-                std::min(options.timeout, Duration(std::chrono::hours(8760)))) {}
+      begun_(Steps::Clock::now()),
+      deadline_(begun_ + std::min(options.timeout, Duration(std::chrono::hours(8760)))) {}
 
 Result<TensorCall> TensorCall::begin(TensorRanks group, TensorCollective collective,
                                      const TensorOptions& options) {
@@ -110,7 +110,7 @@ std::optional<Error> TensorCall::refusal_of_way(const TensorView& tensor) const 
   } else if (!tensor.is_contiguous()) {
     return no(ErrorCode::invalid_argument, "NCCL takes contiguous tensors: copy it");
   }
-  if (way == TensorWay::shared_memory && shared_ == nullptr) {
+  if (way == TensorWay::shared_memory && shared_ == nullptr && world_size() > 1) {
     return no(ErrorCode::way_missing,
               "the ranks share no memory: " +
                   (ranks_ == nullptr ? "give a RankGroup" : ranks_->tensors().why_not()));
@@ -150,7 +150,7 @@ Steps& TensorCall::steps() { return shared_ != nullptr ? *shared_ : *through_sto
 
 Steps& TensorCall::steps_of(TensorWay way) {
   if (way == TensorWay::store) return *through_store_;
-  if (way != TensorWay::gloo) return *shared_;
+  if (way != TensorWay::gloo) return steps();
   if (!through_gloo_) through_gloo_ = std::make_unique<GlooSteps>(*communicator(way));
   return *through_gloo_;
 }
@@ -194,6 +194,10 @@ Error TensorCall::about(Error error) const {
   error.operation = name_of(collective_);
   error.group = group_->name();
   error.epoch = group_->epoch();
+  if (error.elapsed == Duration::zero())
+    error.elapsed = std::chrono::duration_cast<Duration>(Steps::Clock::now() - begun_);
+  if (error.code == ErrorCode::timed_out && error.decided_by_timeout == Duration::zero())
+    error.decided_by_timeout = options_.timeout;  // that of all ranks
   if (error.decided_by.empty()) error.decided_by = "client";
   introduce(error, ranks_);
   return error;

@@ -99,6 +99,7 @@ class TensorCall {
   RankGroup::Impl* ranks_;
   TensorCollective collective_;
   TensorOptions options_;
+  Steps::Clock::time_point begun_;
   Steps::Clock::time_point deadline_;
   Steps* shared_ = nullptr;
   std::unique_ptr<Steps> through_store_;

@@ -52,9 +52,10 @@ Result<Sources> payloads_of(const TensorCall& call, const std::vector<TensorOffe
 
 /// Why `receive` is not this rank's part of `send`; empty: it is.
 std::string misfit(const TensorView& send, const TensorView& receive, int world_size) {
-  std::vector<std::int64_t> whole = receive.shape;
-  if (!whole.empty()) whole.front() *= world_size;
-  if (!whole.empty() && whole == send.shape && send.dtype == receive.dtype &&
+  std::vector<std::int64_t> part = send.shape;
+  const bool is_divisible = !part.empty() && part.front() % world_size == 0;
+  if (is_divisible) part.front() /= world_size;
+  if (is_divisible && part == receive.shape && send.dtype == receive.dtype &&
       send.device == receive.device)
     return {};
   return "`receive` is " + to_string(receive) + ", and is to be one of " +
@@ -124,11 +125,16 @@ Result<std::vector<Tensor>> all_gather_tensor(TensorRanks group, const TensorVie
                                               const TensorOptions& options) {
   auto call = TensorCall::begin(group, TensorCollective::all_gather, options);
   if (!call) return std::move(call).error();
-  const TensorOffer own = call->offer(tensor, Use::read);
+  TensorOffer own = call->offer(tensor, Use::read);
+  own.is_confirmed = static_cast<bool>(options.allocate);  // which may fail, so the others listen
   auto offers = call->agree(own, &tensor);
   if (!offers) return std::move(offers).error();
   std::uint64_t most = 0;
-  for (const TensorOffer& offer : *offers) most = std::max(most, offer.byte_count());
+  bool is_confirmed = false;
+  for (const TensorOffer& offer : *offers) {
+    most = std::max(most, offer.byte_count());
+    is_confirmed = is_confirmed || offer.is_confirmed;
+  }
   const bool went_along = call->goes_along(own.device, most);
   std::vector<Tensor> all;
   runtime::Allocation allocation(options);
@@ -138,20 +144,24 @@ Result<std::vector<Tensor>> all_gather_tensor(TensorRanks group, const TensorVie
     if (!made && !failure) failure = std::move(made).error();
     all.push_back(made ? *std::move(made) : Tensor());
   }
-  if (went_along) {
-    allocation.rethrow();
-    if (failure) return call->about(*std::move(failure));
-    for (std::size_t rank = 0; rank < all.size(); ++rank) {
-      const TensorView& its = all[rank].view();
-      auto source = payloads_of(*call, {(*offers)[rank]}, its.byte_count());
-      if (!source) return std::move(source).error();
+  for (std::size_t rank = 0; went_along && !failure && rank < all.size(); ++rank) {
+    const TensorView& its = all[rank].view();
+    auto source = payloads_of(*call, {(*offers)[rank]}, its.byte_count());
+    if (source) {
       runtime::unpack(its, source->front(), 0, its.element_count());
+    } else {
+      failure = std::move(source).error();
     }
-    return all;
   }
-  auto confirmed = call->confirm(std::move(failure));
+  Result<void> confirmed;
+  if (!went_along || is_confirmed) {
+    confirmed = call->confirm(std::move(failure));
+  } else if (failure) {
+    confirmed = call->about(*std::move(failure));
+  }
   allocation.rethrow();
   if (!confirmed) return std::move(confirmed).error();
+  if (went_along) return all;
   const TensorWay way = call->way_for(own.device, most);
   auto gathered = way == TensorWay::nccl
                       ? runtime::all_gather_by_nccl(*call, tensor, all)

@@ -87,6 +87,7 @@ std::string encode(const TensorOffer& offer) {
   out.u8(offer.dtype.bits);
   out.u16(offer.dtype.lanes);
   out.i32(static_cast<std::int32_t>(offer.device));
+  out.u8(offer.is_confirmed ? 1 : 0);
   out.u32(static_cast<std::uint32_t>(offer.shape.size()));
   for (const std::int64_t size : offer.shape) out.i64(size);
   out.u16(offer.refusal ? static_cast<std::uint16_t>(offer.refusal->code) : 0);
@@ -111,6 +112,7 @@ Result<TensorOffer> decode_tensor_offer(std::string_view bytes) {
   offer.dtype.bits = in.u8();
   offer.dtype.lanes = in.u16();
   offer.device = static_cast<DeviceType>(in.i32());
+  offer.is_confirmed = in.u8() != 0;
   const std::uint32_t dimensions = in.count(sizeof(std::int64_t));
   for (std::uint32_t index = 0; index < std::min<std::size_t>(dimensions, shape_sizes_max); ++index)
     offer.shape.push_back(in.i64());

@@ -33,6 +33,8 @@ struct TensorOffer {
   std::uint64_t bucket_bytes = 0;
   Dtype dtype;
   DeviceType device = DeviceType::cpu;
+  /// Its rank confirms that it can go on also where the tensors go along; then all do.
+  bool is_confirmed = false;
   std::vector<std::int64_t> shape;
   /// Why this rank cannot take part.
   std::optional<Error> refusal;

@@ -299,6 +299,12 @@ Error SharedSteps::timed_out(std::uint32_t step, int decided_by) const {
     base::add_to(error.rank_ranges, rank);
     if (error.ranks.size() < 64) error.ranks.emplace_back().rank = rank;
   }
+  if (error.rank_ranges.empty()) {
+    error.detail =
+        "the ranks share memory; all have come to this step of it, the last ones when "
+        "rank " +
+        std::to_string(decided_by) + " had given it up";
+  }
   return error;
 }
 

@@ -104,7 +104,10 @@ TensorOffer offer_of(const TensorCall& call, std::optional<Span<const NamedTenso
     refuse("there is no rank " + std::to_string(root.number));
   if (options.bucket_bytes < runtime::element_bytes_max)
     refuse("bucket_bytes: at least " + std::to_string(runtime::element_bytes_max));
-  if (call.rank() != root.number) return own;
+  if (call.rank() != root.number) {
+    if (tensors) refuse("it is not the root, and gave tensors: give std::nullopt");
+    return own;
+  }
   if (!tensors) {
     refuse("it is the root, and gave no tensors");
     return own;

@@ -172,6 +172,19 @@ std::optional<Error> Exchange::refusal_of(const TensorView& tensor, TensorWay wa
     return no(ErrorCode::invalid_argument, "TensorOptions::way is none of TensorWay");
   if (way == TensorWay::shared_memory && ranks_ == nullptr)
     return no(ErrorCode::way_missing, "for shared memory give a RankGroup");
+  if (way == TensorWay::shared_memory) {
+    const auto node_of = [this](int rank) {
+      return ranks_->places()[static_cast<std::size_t>(rank)].node_rank;
+    };
+    const int own = node_of(group_->rank());
+    const int its = node_of(peer_.number);
+    if (own != its) {
+      return no(ErrorCode::way_missing, "this rank is on node " + std::to_string(own) +
+                                            ", and rank " + std::to_string(peer_.number) +
+                                            " on node " + std::to_string(its) +
+                                            ": they share no memory");
+    }
+  }
   const bool needs_communicator = way == TensorWay::gloo || way == TensorWay::nccl;
   if (needs_communicator && communicator(way) == nullptr) {
     return no(ErrorCode::way_missing, std::string("the group has no communicator ") +
