@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/job_events.h"
+#include "launch/roster.h"
+
+namespace muster::launch {
+
+/// How a job stands, as its leader looks at it.
+struct Situation {
+  const Plan* plan = nullptr;        ///< that is newest; null: there was none
+  const Verdict* verdict = nullptr;  ///< on its attempt; null: it runs
+  bool takes_part = false;           ///< in that attempt
+};
+
+/// What the launcher decides that leads: the one that came first of those that are there. Two may
+/// believe that they lead; then what was published first counts.
+class Leadership {
+ public:
+  explicit Leadership(const JobOptions& options) : options_(options) {}
+
+  /// What is to be published now.
+  std::optional<Effect> decide(const Situation& situation, const Roster& roster, Instant now);
+  void attempt_begins() { was_short_of_nodes_ = false; }
+
+ private:
+  std::optional<Effect> decide_first(const Roster& roster, Instant now);
+  std::optional<Effect> decide_next(const Plan& plan, const Verdict& verdict, const Roster& roster,
+                                    Instant now);
+  std::optional<Effect> grow(const Situation& situation, const Roster& roster) const;
+  std::optional<Effect> plan(int attempt, int restarts_used, std::vector<Node> nodes);
+  Effect end(int exit_code, std::string text);
+
+  const JobOptions& options_;
+  int decided_attempt_ = -1;  ///< the last one whose plan was published
+  bool has_ended_job_ = false;
+  bool was_short_of_nodes_ = false;  ///< since the last attempt
+};
+
+}  // namespace muster::launch

@@ -1,0 +1,186 @@
+#include "attempt.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "launch/command.h"
+#include "launch/expansion.h"
+#include "launch/log_names.h"
+#include "launch/rank_environment.h"
+
+namespace musterrun {
+
+using namespace muster::launch;
+
+namespace {
+
+constexpr std::size_t told_lines_max = 20;
+
+std::string last_lines(const std::string& text) {
+  std::size_t begin = text.size();
+  for (std::size_t line = 0; line <= told_lines_max && begin > 0; ++line) {
+    const auto found = text.rfind('\n', begin - 1);
+    if (found == std::string::npos) return text;
+    begin = found;
+  }
+  return begin == 0 ? text : text.substr(begin + 1);
+}
+
+/// What torch's `record` has written into the file that TORCHELASTIC_ERROR_FILE names.
+std::string message_in(const std::string& file) {
+  std::ifstream stream(file);
+  if (!stream) return {};
+  const auto document = nlohmann::json::parse(stream, nullptr, false);
+  if (!document.is_object() || !document.contains("message")) return {};
+  const auto& message = document["message"];
+  if (message.is_string()) return message.get<std::string>();
+  if (message.is_object() && message.contains("message") && message["message"].is_string())
+    return message["message"].get<std::string>();
+  return {};
+}
+
+}  // namespace
+
+Attempt::Attempt(asio::io_context& context, Console& console, const LaunchOptions& options,
+                 const std::vector<std::string>& environment, AttemptPlace place)
+    : context_(context),
+      console_(console),
+      options_(options),
+      environment_(environment),
+      place_(std::move(place)) {}
+
+std::string Attempt::start(GuardianLink& guardian) {
+  for (int local_rank = 0; local_rank < options_.process_count; ++local_rank)
+    if (std::string problem = start_rank(guardian, local_rank); !problem.empty()) return problem;
+  return {};
+}
+
+std::string Attempt::start_rank(GuardianLink& guardian, int local_rank) {
+  RankState& rank = ranks_[local_rank];
+  const std::string folder = place_.folder + "/" + std::to_string(local_rank);
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) return "the folder " + folder + " cannot be made: " + failed.message();
+  rank.error_file = folder + "/error.json";
+  std::string problem;
+  rank.output = std::make_unique<RankStream>(
+      context_, console_, target_of(local_rank, Console::Stream::output, problem));
+  if (!rank.output->is_open() || !problem.empty())
+    return problem.empty() ? std::string("its standard output: ") + std::strerror(errno) : problem;
+  rank.errors = std::make_unique<RankStream>(
+      context_, console_, target_of(local_rank, Console::Stream::errors, problem));
+  if (!rank.errors->is_open() || !problem.empty())
+    return problem.empty() ? std::string("its standard error: ") + std::strerror(errno) : problem;
+
+  RankPlace place;
+  place.rank = place_.base_rank + local_rank;
+  place.local_rank = local_rank;
+  place.world_size = place_.world_size;
+  place.local_world_size = options_.process_count;
+  place.node_rank = place_.node_rank;
+  place.node_count = place_.node_count;
+  place.role = options_.role;
+  place.master_addr = place_.master_addr;
+  place.master_port = place_.master_port;
+  place.restart_count = place_.number;
+  place.restarts_max = options_.max_restarts;
+  place.job_id = place_.job_id;
+  place.error_file = rank.error_file;
+  place.store = place_.store;
+  place.name_space = place_.name_space;
+  const Variables variables = variables_of(place, environment_);
+  ProcessStart start;
+  for (const auto& [name, value] : variables) start.variables.push_back(name + "=" + value);
+  start.arguments = command_of(options_, variables);
+  const bool has_input = place.rank == 0;
+  const FileHandle none(has_input ? -1 : ::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  start.input = has_input ? STDIN_FILENO : none.get();
+  start.output = rank.output->descriptor_of_rank();
+  start.errors = rank.errors->descriptor_of_rank();
+  const int error = guardian.start(local_rank, start);
+  rank.output->release();
+  rank.errors->release();
+  return error == 0 ? std::string() : std::string("there is no memory: ") + std::strerror(error);
+}
+
+/// Composer's rule: local rank 0 is seen, the others write to files. With a folder for logs, or
+/// `--redirects` and `--tee`, torchrun's.
+StreamTarget Attempt::target_of(int local_rank, Console::Stream stream,
+                                std::string& problem) const {
+  StreamTarget target;
+  target.stream = stream;
+  const bool is_output = stream == Console::Stream::output;
+  const LogPlace place{place_.base_rank + local_rank,
+                       local_rank,
+                       place_.world_size,
+                       options_.process_count,
+                       place_.node_rank,
+                       place_.number,
+                       options_.role};
+  const auto& format = is_output ? options_.stdout_format : options_.stderr_format;
+  const std::string in_folder = place_.folder + "/" + std::to_string(local_rank) +
+                                (is_output ? "/stdout.log" : "/stderr.log");
+  const auto which = is_output ? StreamChoice::Stream::output : StreamChoice::Stream::errors;
+  const std::string prefix = "[" + options_.role + std::to_string(place.rank) + "]: ";
+  const bool is_named =
+      options_.shown_local_ranks.empty() ||
+      std::find(options_.shown_local_ranks.begin(), options_.shown_local_ranks.end(), local_rank) !=
+          options_.shown_local_ranks.end();
+  if (options_.tee.has(local_rank, which)) {
+    target.file = in_folder;
+    target.is_shown = is_named;
+    target.prefix = prefix;
+  } else if (options_.redirects.has(local_rank, which)) {
+    target.file = in_folder;
+  } else if (options_.compat == Compat::torchrun) {
+    target.is_shown = is_named;
+    if (!is_named) target.file = "/dev/null";
+  } else if (local_rank == 0 && is_named) {
+    target.is_shown = true;
+    if (!options_.log_dir.empty()) target.file = in_folder;
+  } else if (local_rank != 0 && !options_.shown_local_ranks.empty() && is_named) {
+    target.is_shown = true;
+    target.prefix = prefix;
+  } else if (format) {
+    const auto parsed = LogFormat::parse(*format);
+    if (!parsed) {
+      problem = parsed.error().detail;
+      return target;
+    }
+    target.file = parsed->name(place);
+    const auto parent = std::filesystem::path(target.file).parent_path();
+    std::error_code ignored;  // the file says what is wrong
+    if (!parent.empty()) std::filesystem::create_directories(parent, ignored);
+  } else {
+    target.file = in_folder;
+  }
+  return target;
+}
+
+void Attempt::started(int local_rank, pid_t pid) { ranks_[local_rank].pid = pid; }
+
+pid_t Attempt::pid_of(int local_rank) const {
+  const auto rank = ranks_.find(local_rank);
+  return rank == ranks_.end() ? 0 : rank->second.pid;
+}
+
+std::string Attempt::last_words(int local_rank) {
+  const auto rank = ranks_.find(local_rank);
+  if (rank == ranks_.end() || !rank->second.errors) return {};
+  rank->second.output->drain();
+  rank->second.errors->drain();
+  if (std::string message = message_in(rank->second.error_file); !message.empty()) return message;
+  const std::string errors = last_lines(rank->second.errors->tail());
+  return errors.empty() ? last_lines(rank->second.output->tail()) : errors;
+}
+
+}  // namespace musterrun

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <asio/io_context.hpp>
+
+#include "guardian_link.h"
+#include "launch/options.h"
+#include "rank_stream.h"
+
+namespace musterrun {
+
+/// Where the ranks of this node are in an attempt.
+struct AttemptPlace {
+  int number = 0;
+  int restarts_used = 0;
+  int world_size = 1;
+  int base_rank = 0;
+  int node_rank = 0;
+  int node_count = 1;
+  std::string master_addr;
+  int master_port = 0;
+  std::string store;       ///< MUSTER_STORE; empty: as inherited
+  std::string name_space;  ///< MUSTER_NAMESPACE, with `store`
+  std::string job_id;
+  std::string folder;  ///< for logs and error files
+};
+
+/// The ranks of this node in one attempt: what they are started with, where their output goes, and
+/// what is known of their ends.
+///
+/// threads  that of the context
+class Attempt {
+ public:
+  Attempt(asio::io_context& context, Console& console, const muster::launch::LaunchOptions& options,
+          const std::vector<std::string>& environment, AttemptPlace place);
+
+  /// returns  what is wrong; empty: the guardian is ordered to start all
+  std::string start(GuardianLink& guardian);
+  void started(int local_rank, pid_t pid);
+  pid_t pid_of(int local_rank) const;
+  /// What a rank that has ended said last.
+  std::string last_words(int local_rank);
+
+ private:
+  struct RankState {
+    std::unique_ptr<RankStream> output;
+    std::unique_ptr<RankStream> errors;
+    std::string error_file;
+    pid_t pid = 0;
+  };
+  StreamTarget target_of(int local_rank, Console::Stream stream, std::string& problem) const;
+  std::string start_rank(GuardianLink& guardian, int local_rank);
+
+  asio::io_context& context_;
+  Console& console_;
+  const muster::launch::LaunchOptions& options_;
+  const std::vector<std::string>& environment_;
+  const AttemptPlace place_;
+  std::map<int, RankState> ranks_;
+};
+
+}  // namespace musterrun

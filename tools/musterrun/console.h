@@ -1,0 +1,56 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace musterrun {
+
+/// Writes to standard output and standard error from a thread of its own: who reads those may stop,
+/// and musterrun goes on meanwhile.
+///
+/// threads  any
+class Console {
+ public:
+  enum class Stream : int { output = 1, errors = 2 };
+
+  Console();
+  /// `finish` comes before.
+  ~Console();
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
+
+  /// Writes what is there, for a few seconds at most.
+  ///
+  /// returns  whether all is written; if not, its thread is in a write that does not end
+  bool finish();
+
+  void write(Stream stream, std::string bytes);
+  /// Whether so much waits that no more is to be read for that stream; then `resume` is called
+  /// once, on the thread that writes, when there is room, or nobody reads the stream any more.
+  bool is_full(Stream stream, std::function<void()> resume);
+  /// Nobody reads that stream any more.
+  bool is_broken(Stream stream) const;
+
+ private:
+  struct Piece {
+    Stream stream;
+    std::string bytes;
+  };
+  void run();
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Piece> pieces_;
+  std::size_t bytes_ = 0;
+  bool is_broken_[3] = {};
+  bool is_ending_ = false;
+  bool has_ended_ = false;
+  std::deque<std::function<void()>> resumed_;
+  std::thread thread_;
+};
+
+}  // namespace musterrun

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "file_handle.h"
+#include "muster/types.h"
+
+namespace musterrun {
+
+struct GuardianOptions {
+  FileHandle socket;                    ///< to musterrun
+  muster::Duration shutdown_timeout{};  ///< for the processes, when musterrun is gone
+  std::string own_folder;               ///< is removed when musterrun is gone; empty: none
+};
+
+/// The guardian's whole life, in a process of its own that musterrun has forked: it starts the
+/// ranks, each in a session of its own, and is the parent of whatever they leave behind. When
+/// musterrun orders it, or is gone, it ends all of them.
+///
+/// returns  its exit code
+int run_guardian(GuardianOptions options);
+
+}  // namespace musterrun

@@ -1,0 +1,131 @@
+#include "guardian_link.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "descendants.h"
+#include "start_process.h"
+
+namespace musterrun {
+
+namespace {
+
+using Descriptor = asio::posix::stream_descriptor;
+
+/// In memory that only descriptors name.
+int text_of(const ProcessStart& start, FileHandle& file) {
+  file = FileHandle(::memfd_create("musterrun", MFD_CLOEXEC));
+  if (!file) return errno;
+  std::string bytes;
+  for (const auto* const strings : {&start.arguments, &start.variables})
+    for (const std::string& each : *strings) bytes.append(each.c_str(), each.size() + 1);
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t count = ::write(file.get(), bytes.data() + done, bytes.size() - done);
+    if (count < 0) return errno;
+    done += static_cast<std::size_t>(count);
+  }
+  return 0;
+}
+
+}  // namespace
+
+ForkedGuardian fork_guardian(GuardianOptions options) {
+  // What becomes of its children if the guardian is killed is for musterrun to end.
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return {};
+  ForkedGuardian guardian{FileHandle(pair[0]), -1};
+  options.socket = FileHandle(pair[1]);
+  guardian.pid = ::fork();
+  if (guardian.pid == 0) {
+    guardian.socket.close();
+    ::_exit(run_guardian(std::move(options)));
+  }
+  return guardian;
+}
+
+GuardianLink::GuardianLink(asio::io_context& context, ForkedGuardian guardian,
+                           std::function<void(const Report&)> on_report,
+                           std::function<void(const std::string&)> on_lost)
+    : guardian_(std::move(guardian)),
+      reports_(context, ::fcntl(guardian_.socket.get(), F_DUPFD_CLOEXEC, 0)),
+      on_report_(std::move(on_report)),
+      on_lost_(std::move(on_lost)) {
+  await();
+}
+
+void GuardianLink::await() {
+  reports_.async_wait(Descriptor::wait_read, [this](const asio::error_code& failed) {
+    if (failed || !guardian_.socket) return;
+    take();
+    if (guardian_.socket) await();
+  });
+}
+
+void GuardianLink::take() {
+  for (;;) {
+    bool is_over = false;
+    std::array<FileHandle, start_descriptor_count> none;
+    const auto report = receive_message<Report>(guardian_.socket.get(), none, is_over);
+    if (is_over) return lose();
+    if (!report) return;
+    on_report_(*report);
+    if (!guardian_.socket) return;
+  }
+}
+
+void GuardianLink::lose() {
+  guardian_.socket.close();
+  reports_.close();
+  int status = 0;
+  std::string how = "is gone";
+  if (::waitpid(guardian_.pid, &status, 0) == guardian_.pid && WIFSIGNALED(status))
+    how = "was ended by signal " + std::to_string(WTERMSIG(status));
+  const auto left = kill_descendants();
+  if (!left.empty()) how += "; " + std::to_string(left.size()) + " processes cannot be killed";
+  on_lost_("the guardian (pid " + std::to_string(guardian_.pid) + ") " + how);
+}
+
+int GuardianLink::start(int local_rank, const ProcessStart& start) {
+  FileHandle text;
+  if (const int error = text_of(start, text); error != 0) return error;
+  Order order;
+  order.local_rank = local_rank;
+  order.argument_count = static_cast<std::uint32_t>(start.arguments.size());
+  order.string_count = static_cast<std::uint32_t>(start.arguments.size() + start.variables.size());
+  const int descriptors[] = {text.get(), start.input, start.output, start.errors};
+  send_message(guardian_.socket.get(), order, descriptors, start_descriptor_count);
+  return 0;
+}
+
+void GuardianLink::forward(int signal) {
+  Order order;
+  order.kind = Order::Kind::forward;
+  order.signal = signal;
+  send_message(guardian_.socket.get(), order);
+}
+
+void GuardianLink::end(std::chrono::nanoseconds grace, bool were_told) {
+  Order order;
+  order.kind = Order::Kind::end;
+  order.grace_ns = grace.count();
+  order.were_told = were_told ? 1 : 0;
+  send_message(guardian_.socket.get(), order);
+}
+
+void GuardianLink::close() {
+  guardian_.socket.close();
+  reports_.close();
+  ::waitpid(guardian_.pid, nullptr, 0);
+}
+
+}  // namespace musterrun

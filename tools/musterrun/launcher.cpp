@@ -1,0 +1,306 @@
+#include "launcher.h"
+
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+
+#include "attempt.h"
+#include "board.h"
+#include "console.h"
+#include "exit_status.h"
+#include "launch/job.h"
+#include "meeting_place.h"
+#include "muster/asio.h"
+
+// The rim of `launch::Job`: what happens to processes, keys, signals and timers is told to it, and
+// what it answers is done. All of it on one thread, in one io_context, which also serves the Muster
+// server of a job on one host.
+
+namespace musterrun {
+
+using namespace muster::launch;
+using muster::base::Instant;
+
+namespace {
+
+Instant now() {
+  return Instant(std::chrono::duration_cast<muster::Duration>(
+      std::chrono::steady_clock::now().time_since_epoch()));
+}
+
+std::string name_of_host() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
+JobOptions job_options_of(const LauncherSetup& setup) {
+  const LaunchOptions& options = setup.options;
+  JobOptions job;
+  job.self.host = name_of_host();
+  job.self.pid = ::getpid();
+  job.self.process_count = options.process_count;
+  job.max_restarts = options.max_restarts;
+  job.join_timeout = options.join_timeout;
+  job.shutdown_timeout = options.shutdown_timeout;
+  job.exit_grace = options.exit_grace;
+  if (options.rendezvous.empty()) return job;
+  job.nodes_min = options.nodes.min;
+  job.nodes_max = options.nodes.max;
+  job.scale_up = options.scale_up;
+  job.self.wanted_rank = options.node_rank;
+  return job;
+}
+
+class Launcher {
+ public:
+  explicit Launcher(LauncherSetup setup)
+      : setup_(std::move(setup)),
+        job_(job_options_of(setup_), now()),
+        signals_(context_),
+        timer_(context_),
+        guardian_(
+            context_, std::move(setup_.guardian), [this](const Report& report) { hear(report); },
+            [this](const std::string& how) { lose_guardian(how); }) {}
+
+  int run() {
+    auto loop = muster::AsioLoop::create(context_.get_executor());
+    if (!loop) return fail(loop.error().message());
+    auto place = MeetingPlace::open(setup_.options, loop->io_thread());
+    if (!place) return fail(place.error().message());
+    place_ = *std::move(place);
+    await_signals();
+    open_board(loop->io_thread());
+    context_.run();
+    guardian_.close();
+    attempt_.reset();
+    board_.reset();
+    place_.reset();
+    loop->stop();
+    if (!console_.finish()) ::_exit(exit_code_);
+    return exit_code_;
+  }
+
+ private:
+  void open_board(const std::shared_ptr<muster::IoThread>& io_thread) {
+    Board::Options options;
+    options.address = place_->address();
+    options.job = setup_.job_id;
+    options.self = job_options_of(setup_).self;
+    options.connect_timeout = setup_.options.join_timeout;
+    options.form_timeout = std::chrono::seconds(60);
+    options.label = "musterrun";
+    board_.emplace(context_, io_thread, std::move(options),
+                   [this](const Event& event) { handle(event); });
+    board_->open();
+  }
+
+  // Events.
+
+  void handle(const Event& event) {
+    for (const Effect& effect : job_.on(event, now()))
+      std::visit([this](const auto& each) { apply(each); }, effect);
+    const Instant next = job_.next_deadline();
+    if (next == muster::base::far_future) return;
+    timer_.expires_after(std::max(muster::Duration::zero(), next - now()));
+    timer_.async_wait([this](const asio::error_code& failed) {
+      if (!failed) handle(Advance{});
+    });
+  }
+
+  void await_signals() {
+    for (const int number : setup_.options.signals) signals_.add(number);
+    await_signal();
+  }
+
+  void await_signal() {
+    signals_.async_wait([this](const asio::error_code& failed, int number) {
+      if (failed) return;
+      const bool is_only_forwarded = number == SIGUSR1 || number == SIGUSR2;
+      if (is_only_forwarded) {
+        guardian_.forward(number);
+      } else {
+        handle(Signalled{number});
+      }
+      await_signal();
+    });
+  }
+
+  void hear(const Report& report) {
+    const int number = attempt_number_;
+    switch (report.kind) {
+      case Report::Kind::started: attempt_->started(report.local_rank, report.pid); break;
+      case Report::Kind::not_started: {
+        const bool is_missing = report.number == ENOENT;
+        handle(NotStarted{
+            number, is_missing ? 127 : 126,
+            "'" + setup_.options.program.front() + "': " + std::strerror(report.number)});
+        break;
+      }
+      case Report::Kind::ended: hear_end(report); break;
+      case Report::Kind::gone: {
+        attempt_.reset();
+        hold_.close();
+        board_->end_attempt();
+        std::string stuck;
+        if (report.number > 0)
+          stuck = std::to_string(report.number) + ", such as pid " + std::to_string(report.pid);
+        handle(RanksGone{stuck});
+        break;
+      }
+    }
+  }
+
+  void hear_end(const Report& report) {
+    RankEnded ended;
+    ended.attempt = attempt_number_;
+    ended.local_rank = report.local_rank;
+    ended.pid = report.pid;
+    const ExitStatus status = exit_status_of(report.number);
+    ended.exit_code = status.exit_code;
+    ended.how = status.text;
+    if (ended.exit_code != 0) ended.output = attempt_->last_words(report.local_rank);
+    handle(ended);
+  }
+
+  void lose_guardian(const std::string& how) {
+    say(Importance::failure, how + "; the ranks of this node were ended");
+    exit_code_ = 1;
+    context_.stop();
+  }
+
+  // Effects.
+
+  void apply(const WatchNodes& effect) { board_->watch_nodes(effect.watch); }
+  void apply(const PublishPlan& effect) { board_->publish(effect.plan); }
+  void apply(const AwaitPlan& effect) { board_->await_plan(effect.attempt); }
+  void apply(const AwaitVerdict& effect) { board_->await_verdict(effect.attempt); }
+  void apply(const PublishVerdict& effect) { board_->publish(effect.attempt, effect.verdict); }
+  void apply(const PublishEnding& effect) { board_->publish(effect.ending); }
+  void apply(const CountSuccess& effect) { board_->count_success(effect.attempt); }
+  void apply(const Unregister&) { board_->unregister(); }
+  void apply(const ForwardSignal& effect) { guardian_.forward(effect.number); }
+  void apply(const EndRanks& effect) { guardian_.end(effect.grace, effect.were_told); }
+  void apply(const Say& effect) { say(effect.importance, effect.text); }
+
+  void apply(const Finish& effect) {
+    const bool is_torchrun = setup_.options.compat == Compat::torchrun;
+    exit_code_ = is_torchrun && effect.exit_code != 0 ? 1 : effect.exit_code;
+    board_->leave([this] { context_.stop(); });
+  }
+
+  void apply(const StartRanks& effect) {
+    attempt_number_ = effect.plan.attempt;
+    AttemptPlace place;
+    place.number = effect.plan.attempt;
+    place.restarts_used = effect.plan.restarts_used;
+    place.job_id = setup_.job_id;
+    place.folder = (setup_.options.log_dir.empty() ? setup_.own_folder : setup_.options.log_dir) +
+                   "/" + setup_.job_id + "/attempt_" + std::to_string(place.number);
+    if (setup_.placement.is_multi_node) {
+      place.world_size = setup_.placement.world_size;
+      place.base_rank = setup_.placement.base_rank;
+      place.node_rank = setup_.placement.node_rank;
+      place.node_count = setup_.placement.node_count;
+      place.master_addr = setup_.placement.master_addr;
+      place.master_port = setup_.placement.master_port;
+      return start(std::move(place));
+    }
+    place.world_size = effect.plan.world_size();
+    place.base_rank = effect.plan.base_rank_of(effect.node_rank);
+    place.node_rank = effect.node_rank;
+    place.node_count = static_cast<int>(effect.plan.nodes.size());
+    place.store = place_->address();
+    place.name_space = namespace_of_attempt(setup_.job_id, place.number);
+    board_->begin(effect.plan, effect.node_rank);
+    if (effect.node_rank == 0) {
+      if (!hold_port(place)) return;
+      if (place.node_count > 1)
+        board_->publish_master(place.number,
+                               place.master_addr + " " + std::to_string(place.master_port));
+      return start(std::move(place));
+    }
+    board_->await_master(place.number, [this, place](const std::string& address) mutable {
+      if (attempt_number_ != place.number || attempt_) return;
+      const auto space = address.rfind(' ');
+      place.master_addr = address.substr(0, space);
+      place.master_port = std::atoi(address.c_str() + space + 1);
+      start(std::move(place));
+    });
+  }
+
+  /// MASTER_PORT is this job's until a rank listens there: the socket has the port, and does not
+  /// listen, so one that may share the address can.
+  bool hold_port(AttemptPlace& place) {
+    place.master_addr = setup_.options.master_addr.value_or(place_->own_host());
+    place.master_port = setup_.options.master_port.value_or(0);
+    auto held = HeldPort::hold(place.master_port);
+    if (!held) {
+      handle(NotStarted{place.number, 1, held.error().detail});
+      return false;
+    }
+    hold_ = *std::move(held);
+    place.master_port = hold_.port();
+    return true;
+  }
+
+  void start(AttemptPlace place) {
+    const int number = place.number;
+    attempt_.emplace(context_, console_, setup_.options, setup_.environment, std::move(place));
+    if (std::string problem = attempt_->start(guardian_); !problem.empty())
+      handle(NotStarted{number, 1, std::move(problem)});
+  }
+
+  void say(Importance importance, const std::string& text) {
+    if (importance == Importance::detail && !setup_.options.verbose) return;
+    console_.write(Console::Stream::errors,
+                   "musterrun: " + text + (!text.empty() && text.back() == '\n' ? "" : "\n"));
+  }
+
+  int fail(const std::string& why) {
+    say(Importance::failure, why);
+    guardian_.close();
+    console_.finish();
+    return 1;
+  }
+
+  LauncherSetup setup_;
+  asio::io_context context_;
+  Console console_;
+  Job job_;
+  asio::signal_set signals_;
+  asio::steady_timer timer_;
+  GuardianLink guardian_;
+  std::optional<MeetingPlace> place_;
+  std::optional<Board> board_;
+  std::optional<Attempt> attempt_;
+  HeldPort hold_;
+  int attempt_number_ = -1;
+  int exit_code_ = 1;
+};
+
+}  // namespace
+
+int run_launcher(LauncherSetup setup) {
+  const std::string own_folder = setup.own_folder;
+  const int exit_code = Launcher(std::move(setup)).run();
+  std::error_code ignored;
+  if (!own_folder.empty()) std::filesystem::remove_all(own_folder, ignored);
+  return exit_code;
+}
+
+}  // namespace musterrun

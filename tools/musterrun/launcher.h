@@ -1,0 +1,25 @@
+#pragma once
+
+#include "guardian_link.h"
+#include "launch/options.h"
+#include "launch/placement.h"
+#include "muster/server.h"
+
+namespace musterrun {
+
+/// What musterrun begins its work with.
+struct LauncherSetup {
+  muster::launch::LaunchOptions options;
+  muster::launch::Placement placement;   ///< of nodes that are told by hand; else of one node
+  std::vector<std::string> environment;  ///< inherited, "NAME=value"
+  ForkedGuardian guardian;
+  std::string own_folder;  ///< for what nobody keeps; removed at the end
+  std::string job_id;
+};
+
+/// Runs the job as far as this node has a part in it, until it has ended.
+///
+/// returns  the exit code
+int run_launcher(LauncherSetup setup);
+
+}  // namespace musterrun

@@ -1,0 +1,118 @@
+#include "meeting_place.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+namespace musterrun {
+
+using muster::Error;
+using muster::ErrorCode;
+using muster::Result;
+
+namespace {
+
+struct HostAndPort {
+  std::string host;
+  std::string port;
+};
+
+HostAndPort split(const std::string& address) {
+  const auto colon = address.rfind(':');
+  HostAndPort parts{address.substr(0, colon), address.substr(colon + 1)};
+  if (parts.host.size() > 2 && parts.host.front() == '[')
+    parts.host = parts.host.substr(1, parts.host.size() - 2);
+  return parts;
+}
+
+/// The address of this host from which that one is reached; empty: it is not. Sends nothing.
+std::string own_address_towards(const HostAndPort& there) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(there.host.c_str(), there.port.c_str(), &hints, &found) != 0) return {};
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, &::freeaddrinfo);
+  const FileHandle socket(::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket || ::connect(socket.get(), found->ai_addr, found->ai_addrlen) != 0) return {};
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  char text[NI_MAXHOST] = {};
+  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0 ||
+      ::getnameinfo(reinterpret_cast<sockaddr*>(&own), size, text, sizeof text, nullptr, 0,
+                    NI_NUMERICHOST) != 0)
+    return {};
+  return text;
+}
+
+/// Whether that address is one of this host: then a socket can have it.
+bool is_of_this_host(const HostAndPort& there) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(there.host.c_str(), nullptr, &hints, &found) != 0) return false;
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, &::freeaddrinfo);
+  const FileHandle socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return socket && ::bind(socket.get(), found->ai_addr, found->ai_addrlen) == 0;
+}
+
+}  // namespace
+
+Result<MeetingPlace> MeetingPlace::open(const muster::launch::LaunchOptions& options,
+                                        const std::shared_ptr<muster::IoThread>& io_thread) {
+  MeetingPlace place;
+  muster::ServerOptions server;
+  server.io_thread = io_thread;
+  server.label = "musterrun";
+  if (!options.rendezvous.empty()) {
+    place.address_ = options.rendezvous;
+    const HostAndPort there = split(options.rendezvous);
+    if (std::string own = own_address_towards(there); !own.empty()) place.own_host_ = own;
+    const bool may_host = options.node_rank.value_or(0) == 0 && is_of_this_host(there);
+    if (!may_host) return place;
+    server.listen = {options.rendezvous};
+    server.allow_unauthenticated = true;  // as the ranks, which have no credentials either
+  }
+  auto started = muster::Server::start(std::move(server));
+  if (!started) {
+    if (!options.rendezvous.empty() && started.error().code == ErrorCode::address_in_use)
+      return place;  // one stands there
+    return std::move(started).error();
+  }
+  place.server_ = *std::move(started);
+  if (options.rendezvous.empty()) place.address_ = place.server_->addresses().front();
+  return place;
+}
+
+Result<HeldPort> HeldPort::hold(int port) {
+  HeldPort held;
+  Error error;
+  error.code = ErrorCode::resource_exhausted;
+  held.socket_ = FileHandle(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!held.socket_) {
+    error.detail = std::string("no socket for MASTER_PORT: ") + std::strerror(errno);
+    return error;
+  }
+  const int on = 1;
+  ::setsockopt(held.socket_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in any{};
+  any.sin_family = AF_INET;
+  any.sin_port = htons(static_cast<std::uint16_t>(port));
+  if (::bind(held.socket_.get(), reinterpret_cast<sockaddr*>(&any), sizeof any) != 0) {
+    error.code = ErrorCode::address_in_use;
+    error.detail = "MASTER_PORT " + std::to_string(port) + ": " + std::strerror(errno) +
+                   "; give another one with --master_port, or none";
+    return error;
+  }
+  socklen_t size = sizeof any;
+  ::getsockname(held.socket_.get(), reinterpret_cast<sockaddr*>(&any), &size);
+  held.port_ = ntohs(any.sin_port);
+  return held;
+}
+
+}  // namespace musterrun

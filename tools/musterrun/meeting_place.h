@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "file_handle.h"
+#include "launch/options.h"
+#include "muster/io_thread.h"
+#include "muster/result.h"
+#include "muster/server.h"
+
+namespace musterrun {
+
+/// The Muster server of a job: one that stands elsewhere, or one that this process hosts.
+class MeetingPlace {
+ public:
+  /// Hosts one on this host if the job has no rendezvous, or if that is an address of this host at
+  /// which nobody listens.
+  ///
+  /// errors  those of Server::start
+  static muster::Result<MeetingPlace> open(const muster::launch::LaunchOptions& options,
+                                           const std::shared_ptr<muster::IoThread>& io_thread);
+
+  const std::string& address() const { return address_; }
+  /// This host as others of the job reach it.
+  const std::string& own_host() const { return own_host_; }
+  bool is_hosted() const { return server_.has_value(); }
+
+ private:
+  std::string address_;
+  std::string own_host_ = "127.0.0.1";
+  std::optional<muster::Server> server_;
+};
+
+/// A port that nobody else is given, until a process that may share addresses (SO_REUSEADDR)
+/// listens there.
+class HeldPort {
+ public:
+  /// port    0: any
+  /// errors  address_in_use, resource_exhausted
+  static muster::Result<HeldPort> hold(int port);
+
+  int port() const { return port_; }
+  void close() { socket_.close(); }
+
+ private:
+  FileHandle socket_;
+  int port_ = 0;
+};
+
+}  // namespace musterrun

@@ -1,0 +1,129 @@
+#include "start_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace musterrun {
+
+namespace {
+
+rlimit first_descriptor_limit{};
+bool knows_descriptor_limit = false;
+
+struct Strings {
+  std::string bytes;
+  std::vector<char*> arguments;
+  std::vector<char*> variables;
+};
+
+bool read_strings(int file, const Order& order, Strings& strings) {
+  struct stat found {};
+  if (::fstat(file, &found) != 0) return false;
+  strings.bytes.resize(static_cast<std::size_t>(found.st_size));
+  std::size_t done = 0;
+  while (done < strings.bytes.size()) {
+    const ssize_t count = ::pread(file, strings.bytes.data() + done, strings.bytes.size() - done,
+                                  static_cast<off_t>(done));
+    if (count <= 0) return false;
+    done += static_cast<std::size_t>(count);
+  }
+  char* next = strings.bytes.data();
+  for (std::uint32_t index = 0; index < order.string_count; ++index) {
+    if (next >= strings.bytes.data() + strings.bytes.size()) return false;
+    (index < order.argument_count ? strings.arguments : strings.variables).push_back(next);
+    next += std::strlen(next) + 1;
+  }
+  strings.arguments.push_back(nullptr);
+  strings.variables.push_back(nullptr);
+  return strings.arguments.size() > 1;
+}
+
+/// In the child, which shares the memory of its parent until it executes: nothing is allocated.
+[[noreturn]] void become(const Strings& strings, const int (&standard)[3], pid_t parent,
+                         const char* path, volatile int& error) {
+  ::setsid();
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);  // it has died before that
+  for (int number = 0; number < 3; ++number) ::dup2(standard[number], number);
+  if (knows_descriptor_limit) ::setrlimit(RLIMIT_NOFILE, &first_descriptor_limit);
+  for (int number = 1; number < SIGRTMAX; ++number) ::signal(number, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::execve(path, strings.arguments.data(), strings.variables.data());
+  error = errno;
+  ::_exit(127);
+}
+
+/// Where a program is found, as a shell would, by the PATH that it is given itself.
+std::string path_of(const Strings& strings, int& error) {
+  const std::string name = strings.arguments.front();
+  if (name.find('/') != std::string::npos) return name;
+  std::string_view folders = "/usr/local/bin:/usr/bin:/bin";
+  for (const char* const variable : strings.variables)
+    if (variable != nullptr && std::strncmp(variable, "PATH=", 5) == 0) folders = variable + 5;
+  error = ENOENT;
+  for (;;) {
+    const auto end = folders.find(':');
+    const std::string folder(folders.substr(0, end));
+    const std::string path = (folder.empty() ? "." : folder) + "/" + name;
+    struct stat found {};
+    if (::stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode)) {
+      if (::access(path.c_str(), X_OK) == 0) return path;
+      error = EACCES;
+    }
+    if (end == std::string_view::npos) return {};
+    folders.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+void remember_descriptor_limit() {
+  knows_descriptor_limit = ::getrlimit(RLIMIT_NOFILE, &first_descriptor_limit) == 0;
+}
+
+StartedProcess start_process(const Order& order,
+                             std::array<FileHandle, start_descriptor_count>& descriptors) {
+  StartedProcess started;
+  Strings strings;
+  if (!read_strings(descriptors[0].get(), order, strings)) {
+    started.error = errno;
+    return started;
+  }
+  started.step = Report::Step::execution;
+  const std::string path = path_of(strings, started.error);
+  if (path.empty()) return started;
+  // Above the standard ones, so that none of them is overwritten by another.
+  std::array<FileHandle, 3> own;
+  int standard[3];
+  for (std::size_t number = 0; number < 3; ++number) {
+    own[number] = FileHandle(::fcntl(descriptors[number + 1].get(), F_DUPFD_CLOEXEC, 3));
+    standard[number] = own[number].get();
+  }
+  const pid_t parent = ::getpid();
+  volatile int error = 0;
+  const pid_t pid = ::vfork();
+  if (pid == 0) become(strings, standard, parent, path.c_str(), error);
+  if (pid < 0) {
+    started.step = Report::Step::process;
+    started.error = errno;
+  } else if (error != 0) {
+    started.error = error;  // the child has ended; it is taken as any other one
+  } else {
+    started.pid = pid;
+  }
+  return started;
+}
+
+}  // namespace musterrun

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+
+#include "messages.h"
+
+namespace musterrun {
+
+/// Of what `start_process` started.
+struct StartedProcess {
+  pid_t pid = -1;  ///< -1: it did not
+  Report::Step step = Report::Step::text;
+  int error = 0;
+};
+
+/// Starts a program in a session of its own. It is killed when the calling thread ends.
+///
+/// order        how many strings the text has
+/// descriptors  as `StartDescriptors` says
+StartedProcess start_process(const Order& order,
+                             std::array<FileHandle, start_descriptor_count>& descriptors);
+
+/// The limit on descriptors that this process had when it started, which ranks get.
+void remember_descriptor_limit();
+
+}  // namespace musterrun
