@@ -51,6 +51,7 @@ struct LaunchOptions {
   int max_restarts = 0;
   bool scale_up = false;
   Duration join_timeout{std::chrono::seconds(600)};
+  Duration last_call{std::chrono::seconds(30)};
   Duration shutdown_timeout{std::chrono::seconds(30)};
   std::optional<Duration> exit_grace;
   std::vector<int> signals;  ///< that are forwarded

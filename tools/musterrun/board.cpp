@@ -147,6 +147,14 @@ struct Board::State : std::enable_shared_from_this<State> {
         });
   }
 
+  /// Looks at once when another one comes.
+  void await_next_node() {
+    const std::uint64_t next = (known.empty() ? 0 : known.rbegin()->second.number) + 1;
+    if (next <= awaited) return;
+    awaited = next;
+    await(key_of_node(next), [self = shared_from_this()](const std::string&) { self->look(); });
+  }
+
   void tell_nodes(const std::vector<std::string>& keys) {
     is_looking = false;
     NodesSeen seen;
@@ -154,6 +162,7 @@ struct Board::State : std::enable_shared_from_this<State> {
       if (const auto node = known.find(key); node != known.end())
         seen.nodes.push_back(node->second);
     if (!watches || is_closed) return;
+    await_next_node();
     next_look.expires_after(std::chrono::seconds(1));
     next_look.async_wait([self = shared_from_this()](const asio::error_code& failed) {
       if (!failed) self->look();
@@ -203,6 +212,7 @@ struct Board::State : std::enable_shared_from_this<State> {
   bool is_looking = false;
   bool is_closed = false;
   std::map<std::string, Node> known;
+  std::uint64_t awaited = 0;  ///< the number of the next node that is waited for
   asio::steady_timer next_look;
   asio::steady_timer patience;
 };

@@ -160,9 +160,11 @@ ReadOptions add_options(CLI::App& app) {
   ReadOptions options;
   for (const OptionRow& row : option_rows()) {
     const std::string names = all_names(row);
-    options.emplace_back(&row, row.value.empty()
-                                   ? app.add_flag(names, row.help)
-                                   : app.add_option(names, row.help)->type_name(row.value));
+    CLI::Option* const option = row.value.empty()
+                                    ? app.add_flag(names, row.help)
+                                    : app.add_option(names, row.help)->type_name(row.value);
+    option->take_last();  // a script may add to the options of another one
+    options.emplace_back(&row, option);
   }
   return options;
 }

@@ -7,14 +7,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <deque>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include <asio/io_context.hpp>
@@ -24,6 +25,7 @@
 
 #include "descendants.h"
 #include "messages.h"
+#include "own_folder.h"
 #include "start_process.h"
 
 // The guardian's life: it takes orders, and reports. A rank's end is seen by its pidfd: of several
@@ -43,7 +45,8 @@ class Guardian {
       : options_(std::move(options)),
         orders_(context_, ::fcntl(options_.socket.get(), F_DUPFD_CLOEXEC, 0)),
         children_(context_, SIGCHLD),
-        deadline_(context_) {}
+        deadline_(context_),
+        telling_(context_) {}
 
   int run() {
     ::fcntl(options_.socket.get(), F_SETFL, O_NONBLOCK);
@@ -147,12 +150,6 @@ class Guardian {
   void end(std::chrono::nanoseconds grace, bool were_told) {
     const bool is_first = !is_ending_;
     is_ending_ = true;
-    if (is_first && !were_told) {
-      for (const Descendant& each : descendants()) {
-        ::kill(each.pid, SIGTERM);
-        ::kill(each.pid, SIGCONT);
-      }
-    }
     const auto at = std::chrono::steady_clock::now() + grace;
     if (is_first || at < deadline_.expiry()) {
       deadline_.expires_at(at);
@@ -160,7 +157,29 @@ class Guardian {
         if (!failed && is_ending_) kill_all();
       });
     }
+    if (is_first) {
+      told_.clear();
+      ranks_were_told_ = were_told;
+      tell_to_end(std::chrono::milliseconds(10));
+    }
     look_at_children();
+  }
+
+  /// All that were not told yet: a process may have forked another one meanwhile. Ranks that have a
+  /// signal already are left alone with their children, as long as one of them lives.
+  void tell_to_end(std::chrono::milliseconds pause) {
+    if (!is_ending_ || killing_since_) return;
+    if (!ranks_were_told_ || ranks_.empty()) {
+      for (const Descendant& each : descendants()) {
+        if (!told_.insert(each.pid).second) continue;
+        ::kill(each.pid, SIGTERM);
+        ::kill(each.pid, SIGCONT);
+      }
+    }
+    telling_.expires_after(pause);
+    telling_.async_wait([this, pause](const asio::error_code& failed) {
+      if (!failed) tell_to_end(std::min(2 * pause, std::chrono::milliseconds(500)));
+    });
   }
 
   void kill_all() {
@@ -180,6 +199,7 @@ class Guardian {
     is_ending_ = false;
     killing_since_.reset();
     deadline_.cancel();
+    telling_.cancel();
     ranks_.clear();
     report({Report::Kind::gone,
             {},
@@ -190,10 +210,7 @@ class Guardian {
   }
 
   void leave() {
-    if (!options_.own_folder.empty()) {
-      std::error_code ignored;
-      std::filesystem::remove_all(options_.own_folder, ignored);
-    }
+    if (!options_.own_folder.empty()) remove_own_folder(options_.own_folder);
     context_.stop();
   }
 
@@ -225,9 +242,12 @@ class Guardian {
   Descriptor orders_;
   asio::signal_set children_;
   asio::steady_timer deadline_;
+  asio::steady_timer telling_;
   std::map<int, Rank> ranks_;
   std::deque<Report> reports_;
   bool is_ending_ = false;
+  bool ranks_were_told_ = false;
+  std::set<pid_t> told_;  ///< to end
   std::optional<std::chrono::steady_clock::time_point> killing_since_;
   bool is_alone_ = false;  ///< musterrun is gone
 };

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -26,6 +25,7 @@
 #include "launch/job.h"
 #include "meeting_place.h"
 #include "muster/asio.h"
+#include "own_folder.h"
 
 // The rim of `launch::Job`: what happens to processes, keys, signals and timers is told to it, and
 // what it answers is done. All of it on one thread, in one io_context, which also serves the Muster
@@ -56,6 +56,7 @@ JobOptions job_options_of(const LauncherSetup& setup) {
   job.self.process_count = options.process_count;
   job.max_restarts = options.max_restarts;
   job.join_timeout = options.join_timeout;
+  job.last_call = options.last_call;
   job.shutdown_timeout = options.shutdown_timeout;
   job.exit_grace = options.exit_grace;
   if (options.rendezvous.empty()) return job;
@@ -298,8 +299,7 @@ class Launcher {
 int run_launcher(LauncherSetup setup) {
   const std::string own_folder = setup.own_folder;
   const int exit_code = Launcher(std::move(setup)).run();
-  std::error_code ignored;
-  if (!own_folder.empty()) std::filesystem::remove_all(own_folder, ignored);
+  remove_own_folder(own_folder);
   return exit_code;
 }
 

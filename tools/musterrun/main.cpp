@@ -1,31 +1,21 @@
 // musterrun: starts the processes of a job, and ends all of them together.
 
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <random>
 
 #include "command_line.h"
 #include "launcher.h"
+#include "own_folder.h"
 #include "start_process.h"
 
 extern char** environ;
 
 namespace {
-
-/// For the output of ranks that nobody asked for, and error files.
-std::string make_own_folder() {
-  std::error_code failed;
-  std::filesystem::path folder = std::filesystem::temp_directory_path(failed);
-  if (failed) folder = "/tmp";
-  std::string name = folder / "musterrun-XXXXXX";
-  return ::mkdtemp(name.data()) != nullptr ? name : std::string();
-}
 
 std::string draw_job_id() {
   std::random_device random;
@@ -56,11 +46,12 @@ int main(int argc, char** argv) {
   musterrun::remember_descriptor_limit();
   raise_descriptor_limit();
   musterrun::LauncherSetup setup;
-  setup.own_folder = make_own_folder();
-  if (setup.own_folder.empty()) {
+  const auto own_folder = musterrun::OwnFolder::make();
+  if (!own_folder) {
     std::perror("musterrun: no folder can be made for temporary files (see TMPDIR)");
     return 1;
   }
+  setup.own_folder = own_folder->path();
   musterrun::GuardianOptions guardian;
   guardian.shutdown_timeout = line.options.shutdown_timeout;
   guardian.own_folder = setup.own_folder;

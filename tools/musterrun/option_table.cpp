@@ -117,13 +117,15 @@ std::string take_conf(Given& given, const std::string& value) {
     const auto equals = part.find('=');
     if (equals == std::string::npos)
       return tools::in_quotes(part) + " is not of the form KEY=VALUE";
-    if (part.substr(0, equals) != "join_timeout" && part.substr(0, equals) != "timeout") {
-      given.notices.push_back("--rdzv-conf: " + part.substr(0, equals) + " has no effect");
+    const std::string key = part.substr(0, equals);
+    const bool is_last_call = key == "last_call_timeout";
+    if (key != "join_timeout" && key != "timeout" && !is_last_call) {
+      given.notices.push_back("--rdzv-conf: " + key + " has no effect");
       continue;
     }
     const auto duration = tools::parse_duration(part.substr(equals + 1));
     if (!duration) return tools::in_quotes(part) + ": " + tools::duration_forms;
-    given.options.join_timeout = *duration;
+    (is_last_call ? given.options.last_call : given.options.join_timeout) = *duration;
   }
   return {};
 }
@@ -232,10 +234,13 @@ std::vector<OptionRow> rows_of_meeting_nodes() {
        takes_text(&LaunchOptions::job_id)},
       {"--join-timeout", "TIME", "how long nodes are waited for (600s)",
        takes_duration(&LaunchOptions::join_timeout)},
+      {"--last-call", "TIME",
+       "with MIN nodes there, how long others are waited for after the last one (30s)",
+       takes_duration(&LaunchOptions::last_call)},
       {"--scale-up", "", "a node that comes later ends the attempt, for a larger one",
        sets_option(&LaunchOptions::scale_up)},
       {"--rdzv-backend", "NAME", "accepted: static, c10d", take_backend},
-      {"--rdzv-conf", "KEY=VALUE,...", "accepted: join_timeout", take_conf},
+      {"--rdzv-conf", "KEY=VALUE,...", "accepted: join_timeout, last_call_timeout", take_conf},
       {"--standalone", "", "accepted: a job of one node needs no other",
        [](Given&, const std::string&) { return std::string(); }},
   };

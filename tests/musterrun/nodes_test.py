@@ -1,0 +1,212 @@
+"""musterrun on several nodes that meet at a server: several launchers on one host."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import job_case
+from job_case import JobCase, PROGRAMS
+
+
+class NodeCase(JobCase):
+    def setUp(self):
+        super().setUp()
+        self.server = subprocess.Popen([PROGRAMS["musterd"], "--listen", "127.0.0.1:0"], text=True,
+                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.address = self.server.stdout.readline().split()[-1]
+        self.addCleanup(self.end_server)
+
+    def end_server(self):
+        self.server.kill()
+        self.server.wait()
+        self.server.stdout.close()
+
+    def node(self, *arguments, job="job", nodes="2", **options):
+        return self.start("--rendezvous", self.address, "--job-id", job, "--nnodes", nodes,
+                          "--last-call", "1s", *arguments, start_new_session=True, **options)
+
+    def nodes(self, count, script, *options, **more):
+        """returns  the launchers, each with two ranks that run a script of the shell"""
+        return [self.node(*options, "sh", "-c", script, **more) for _ in range(count)]
+
+    def end_of(self, launchers):
+        """returns  exit codes, and what all wrote to standard output and standard error"""
+        ends = [launcher.communicate(timeout=job_case.KILL_TIMEOUT_S) for launcher in launchers]
+        return ([launcher.returncode for launcher in launchers], "".join(end[0] for end in ends),
+                "".join(end[1] for end in ends))
+
+    def kill_node(self, launcher):
+        """As when its host is switched off, but for connections, which the kernel closes: all of
+        its processes at once."""
+        self.is_swept_later = True
+        family = {launcher.pid}
+        parents = {}
+        for folder in os.listdir("/proc"):
+            if folder.isdigit():
+                try:
+                    with open(f"/proc/{folder}/stat", encoding="utf-8") as stat:
+                        parents[int(folder)] = int(stat.read().rsplit(")", 1)[1].split()[1])
+                except OSError:
+                    continue
+        while more := {pid for pid, parent in parents.items() if parent in family} - family:
+            family |= more
+        # The launcher first, which would tell the others of its ranks' ends.
+        for pid in sorted(family, key=lambda pid: pid != launcher.pid):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+
+
+class Nodes(NodeCase):
+    def test_nodes_get_ranks_where_they_meet(self):
+        script = ("echo $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE, $NODE_RANK of "
+                  "$NUM_NODES, $MASTER_PORT $MUSTER_STORE")
+        codes, out, err = self.end_of(self.nodes(3, script, "--tee", 1, nodes="3"))
+        self.assertEqual(codes, [0, 0, 0], err)
+        lines = sorted(line.split(": ")[1].split(", ") for line in out.splitlines())
+        self.assertEqual([line[:3] for line in lines],
+                         [[f"{rank} of 6", f"{rank % 2} of 2", f"{rank // 2} of 3"]
+                          for rank in range(6)])
+        self.assertEqual(len({line[3] for line in lines}), 1)
+        self.assertIn(self.address, lines[0][3])
+
+    def test_nodes_of_different_sizes(self):
+        script = "echo $RANK of $WORLD_SIZE on $NODE_RANK"
+        first = self.node("-n", 1, "--node-rank", 0, "--tee", 1, "sh", "-c", script)
+        second = self.node("-n", 3, "--node-rank", 1, "--tee", 1, "sh", "-c", script)
+        codes, out, err = self.end_of([second, first])
+        self.assertEqual(codes, [0, 0], err)
+        self.assertEqual(sorted(line.split(": ")[1] for line in out.splitlines()),
+                         ["0 of 4 on 0", "1 of 4 on 1", "2 of 4 on 1", "3 of 4 on 1"])
+
+    def test_two_jobs_at_one_server_do_not_meet(self):
+        launchers = [launcher for job in "ab" for launcher in
+                     self.nodes(2, "echo $TORCHELASTIC_RUN_ID $MASTER_PORT; sleep 0.2", "--tee", 1,
+                                job=job)]
+        codes, out, err = self.end_of(launchers)
+        self.assertEqual(codes, [0] * 4, err)
+        told = {line.split(": ")[1] for line in out.splitlines()}
+        self.assertEqual(sorted(line.split()[0] for line in told), ["a", "b"])
+
+    def test_nothing_is_left_at_the_server(self):
+        codes, _, err = self.end_of(self.nodes(2, "exit 0"))
+        self.assertEqual(codes, [0, 0], err)
+        listed = subprocess.run([PROGRAMS["musterctl"], "--server", self.address, "--namespace",
+                                 "musterrun", "ls"], capture_output=True, text=True, check=True)
+        self.assertEqual(listed.stdout, "")
+
+    def test_a_failure_on_one_node_ends_all_with_its_exit_code(self):
+        script = "test $RANK = 2 && { echo why >&2; exit 9; }; sleep 60"
+        codes, _, err = self.end_of(self.nodes(2, script))
+        self.assertEqual(codes, [9, 9])
+        self.assertEqual(err.count("rank 2 (local rank 0 of node 1"), 2)
+        self.assertEqual(err.count("\nwhy\n"), 2)
+
+    def test_all_ranks_of_all_nodes_restart(self):
+        script = ("echo $RANK in $TORCHELASTIC_RESTART_COUNT $MUSTER_NAMESPACE; "
+                  "test $TORCHELASTIC_RESTART_COUNT = 1 && exit 0; test $RANK = 3 && exit 1; sleep 60")
+        codes, out, err = self.end_of(self.nodes(2, script, "--tee", 1, "--max-restarts", 1))
+        self.assertEqual(codes, [0, 0], err)
+        told = {line.split(": ")[1] for line in out.splitlines()}
+        self.assertEqual(told, {f"{rank} in {attempt} job/{attempt}"
+                                for rank in range(4) for attempt in (0, 1)})
+
+    def test_a_node_that_does_not_come_is_told(self):
+        codes, _, err = self.end_of(
+            [self.node("--node-rank", 0, "--join-timeout", "12s", "true")])
+        self.assertEqual(codes, [1])
+        self.assertIn("missing: node 1", err)
+        self.assertIn("1 of 2 nodes have come within 12 s", err)
+
+    def test_two_nodes_of_one_rank_are_told(self):
+        codes, _, err = self.end_of([self.node("--node-rank", 0, "true") for _ in range(2)])
+        self.assertEqual(codes, [2, 2])
+        self.assertIn("node rank 0 was given to two nodes", err)
+
+
+class LostNodes(NodeCase):
+    SCRIPT = ("touch {folder}/at-$TORCHELASTIC_RESTART_COUNT-$WORLD_SIZE-$RANK; "
+              "while ! test -e {folder}/end; do sleep 0.05; done")
+
+    def begin(self, *options, nodes):
+        launchers = self.nodes(2, self.SCRIPT.format(folder=self.folder), *options, nodes=nodes)
+        self.await_files(*(f"at-0-4-{rank}" for rank in range(4)))
+        return launchers
+
+    def test_enough_nodes_go_on_and_use_no_restart(self):
+        launchers = self.begin(nodes="1:2")
+        self.kill_node(launchers[0])
+        self.await_files("at-1-2-0", "at-1-2-1")
+        (self.folder / "end").touch()
+        codes, _, err = self.end_of(launchers[1:])
+        self.assertEqual(codes, [0], err)
+        self.assertIn(f"pid {launchers[0].pid}", err)
+        self.assertIn("0 of 0 restarts used", err)
+
+    def test_too_few_nodes_end_the_job_and_name_the_dead_one(self):
+        launchers = self.begin(nodes="2")
+        begin = time.monotonic()
+        self.kill_node(launchers[1])
+        codes, _, err = self.end_of(launchers[:1])
+        self.assertEqual(codes, [1])
+        self.assertLess(time.monotonic() - begin, 30)
+        self.assertIn(f"pid {launchers[1].pid}", err)
+        self.assertIn("1 of at least 2 nodes are left", err)
+
+    def test_a_new_node_takes_the_place_of_a_lost_one(self):
+        launchers = self.begin("--max-restarts", 1, nodes="2")
+        self.kill_node(launchers[0])
+        launchers += self.nodes(1, self.SCRIPT.format(folder=self.folder), "--max-restarts", 1)
+        self.await_files(*(f"at-1-4-{rank}" for rank in range(4)))
+        (self.folder / "end").touch()
+        codes, _, err = self.end_of(launchers[1:])
+        self.assertEqual(codes, [0, 0], err)
+        self.assertRegex(err, "[01] of 1 restarts used")  # 0: it came before it was waited for
+
+    def test_a_node_that_is_told_to_end_leaves_the_others_running(self):
+        launchers = self.begin(nodes="1:2")
+        launchers[1].send_signal(signal.SIGTERM)
+        self.await_files("at-1-2-0", "at-1-2-1")
+        (self.folder / "end").touch()
+        self.assertEqual(self.end_of(launchers)[0], [0, 143])
+
+    def test_a_node_that_comes_waits_for_the_next_attempt(self):
+        launchers = self.begin("--max-restarts", 1, nodes="1:3")
+        launchers += self.nodes(1, self.SCRIPT.format(folder=self.folder), "--max-restarts", 1,
+                                nodes="1:3")
+        time.sleep(1.5)
+        self.assertFalse((self.folder / "at-0-6-5").exists())
+        self.kill_node(launchers[0])
+        self.await_files(*(f"at-1-4-{rank}" for rank in range(4)))
+        (self.folder / "end").touch()
+        self.assertEqual(self.end_of(launchers[1:])[0], [0, 0])
+
+    def test_a_node_that_comes_enlarges_the_job_when_it_may(self):
+        launchers = self.begin("--scale-up", nodes="2:3")
+        launchers += self.nodes(1, self.SCRIPT.format(folder=self.folder), "--scale-up", nodes="2:3")
+        self.await_files(*(f"at-1-6-{rank}" for rank in range(6)))
+        (self.folder / "end").touch()
+        codes, _, err = self.end_of(launchers)
+        self.assertEqual(codes, [0, 0, 0], err)
+        self.assertIn("0 of 0 restarts used", err)
+
+    def test_the_node_that_hosts_the_meeting_place_dies(self):
+        self.end_server()  # its port is free now
+        launchers = [self.node("--node-rank", rank, "sh", "-c",
+                               self.SCRIPT.format(folder=self.folder)) for rank in (0, 1)]
+        self.await_files(*(f"at-0-4-{rank}" for rank in range(4)))
+        self.kill_node(launchers[0])
+        codes, _, err = self.end_of(launchers[1:])
+        self.assertEqual(codes, [1])
+        self.assertIn("its meeting place", err)
+        self.assertIn(f"pid {launchers[0].pid}", err)
+
+
+if __name__ == "__main__":
+    for name in ("musterrun", "musterd", "musterctl"):
+        PROGRAMS[name] = sys.argv.pop(1)
+    unittest.main(verbosity=2)
