@@ -12,6 +12,12 @@ from pathlib import Path
 
 PROGRAMS = {}  # name -> path, as Meson gives them
 KILL_TIMEOUT_S = 60
+OUTER = re.compile("MUSTER|PET_|RANK$|WORLD_SIZE$|LOCAL_|NODE_RANK|MASTER_|CUDA_")
+
+
+def children_of(pid):
+    listed = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
+    return [int(child) for child in listed.stdout.split()]
 
 
 class JobCase(unittest.TestCase):
@@ -44,7 +50,7 @@ class JobCase(unittest.TestCase):
     def environment(self, **more):
         """Without what an outer launcher or a person has set."""
         base = {name: value for name, value in os.environ.items()
-                if not re.match("MUSTER|PET_|RANK$|WORLD_SIZE$|LOCAL_|NODE_RANK|MASTER_|CUDA_", name)}
+                if not OUTER.match(name)}
         name, value = self.mark.split("=")
         return {**base, name: value, "TMPDIR": str(self.own), "LOCAL_WORLD_SIZE": "2", **more}
 

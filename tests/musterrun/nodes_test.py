@@ -108,7 +108,8 @@ class Nodes(NodeCase):
 
     def test_all_ranks_of_all_nodes_restart(self):
         script = ("echo $RANK in $TORCHELASTIC_RESTART_COUNT $MUSTER_NAMESPACE; "
-                  "test $TORCHELASTIC_RESTART_COUNT = 1 && exit 0; test $RANK = 3 && exit 1; sleep 60")
+                  "test $TORCHELASTIC_RESTART_COUNT = 1 && exit 0; test $RANK = 3 && exit 1; "
+                  "sleep 60")
         codes, out, err = self.end_of(self.nodes(2, script, "--tee", 1, "--max-restarts", 1))
         self.assertEqual(codes, [0, 0], err)
         told = {line.split(": ")[1] for line in out.splitlines()}
@@ -187,7 +188,8 @@ class LostNodes(NodeCase):
 
     def test_a_node_that_comes_enlarges_the_job_when_it_may(self):
         launchers = self.begin("--scale-up", nodes="2:3")
-        launchers += self.nodes(1, self.SCRIPT.format(folder=self.folder), "--scale-up", nodes="2:3")
+        launchers += self.nodes(1, self.SCRIPT.format(folder=self.folder), "--scale-up",
+                                nodes="2:3")
         self.await_files(*(f"at-1-6-{rank}" for rank in range(6)))
         (self.folder / "end").touch()
         codes, _, err = self.end_of(launchers)
