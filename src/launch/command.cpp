@@ -6,24 +6,32 @@
 
 namespace muster::launch {
 
-std::vector<std::string> command_of(const LaunchOptions& options, const Variables& variables) {
-  const std::string& program = options.program.front();
+namespace {
+
+bool is_python_file(std::string_view program) {
   constexpr std::string_view suffix = ".py";
-  const bool is_script =
-      program.size() > suffix.size() &&
-      program.compare(program.size() - suffix.size(), suffix.size(), suffix) == 0;
+  return program.size() > suffix.size() && program.substr(program.size() - suffix.size()) == suffix;
+}
+
+}  // namespace
+
+std::vector<std::string> command_of(const LaunchOptions& options, const Variables& environment) {
+  if (options.program.empty()) return {};
+  const std::string& program = options.program.front();
   const bool is_module = options.form == ProgramForm::module;
+  const bool is_script = options.form == ProgramForm::script ||
+                         (options.form == ProgramForm::automatic && is_python_file(program));
   std::vector<std::string> command;
-  if (is_module || (options.form == ProgramForm::automatic && is_script)) {
-    std::string python = expanded("$PYTHON_EXEC", variables);
-    command.push_back(python.empty() || python == "$PYTHON_EXEC" ? "python3" : python);
-    command.emplace_back("-u");
-    if (is_module) command.emplace_back("-m");
+  if (is_module || is_script) {
+    const std::string* const python = find_variable(environment, "PYTHON_EXEC");
+    // -u: what a rank prints is seen when it prints it.
+    command = {python != nullptr && !python->empty() ? *python : "python3", "-u"};
   }
+  if (is_module) command.emplace_back("-m");
   command.push_back(program);
-  for (std::size_t index = 1; index < options.program.size(); ++index) {
-    const std::string& argument = options.program[index];
-    command.push_back(options.expands_arguments ? expanded(argument, variables) : argument);
+  for (std::size_t i = 1; i < options.program.size(); ++i) {
+    const std::string& argument = options.program[i];
+    command.push_back(options.expands_arguments ? expanded(argument, environment) : argument);
   }
   return command;
 }

@@ -4,12 +4,15 @@
 #include <vector>
 
 #include "launch/options.h"
-#include "launch/rank_environment.h"
+#include "launch/variables.h"
 
 namespace muster::launch {
 
-/// The command line of a rank. What Python runs it runs with `-u`, by the program that
-/// PYTHON_EXEC names, else `python3`; arguments are expanded by the rank's variables.
-std::vector<std::string> command_of(const LaunchOptions& options, const Variables& variables);
+/// What one rank is started with: the program, then its arguments.
+///
+/// environment  of the rank. PYTHON_EXEC is the Python that runs scripts and modules (python3 where
+///              it is not set or empty); the other variables are put into the arguments, but not
+///              into the program's name, if `options.expands_arguments` is set
+std::vector<std::string> command_of(const LaunchOptions& options, const Variables& environment);
 
 }  // namespace muster::launch

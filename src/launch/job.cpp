@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "launch/signal_names.h"
+
 namespace muster::launch {
 
 Job::Job(JobOptions options, Instant now)
@@ -191,7 +193,7 @@ void Job::handle(const Signalled& event, Instant) {
     verdict.nodes.push_back(*number_);
     verdict.text = "node " +
                    text_of(plan_->nodes[static_cast<std::size_t>(*node_rank_)], *node_rank_) +
-                   " was told to end by signal " + std::to_string(signal_);
+                   " was told to end by " + name_of_signal(signal_);
     effects_.emplace_back(PublishVerdict{plan_->attempt, std::move(verdict)});
   }
   if (phase_ == Phase::running) {

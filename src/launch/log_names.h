@@ -2,14 +2,16 @@
 
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
+#include "launch/options.h"
 #include "muster/result.h"
+
+// How files are called that take what ranks print.
 
 namespace muster::launch {
 
-/// Whose output a file has.
+/// What a format may name.
 struct LogPlace {
   int rank = 0;
   int local_rank = 0;
@@ -20,18 +22,42 @@ struct LogPlace {
   std::string role;
 };
 
-/// The name of a file with places for numbers, such as "logs/{rank}.txt". `{{` and `}}` stand for
-/// braces. The places: rank, local_rank, world_size, local_world_size, node_rank, attempt, role.
+/// A file's name with keys, such as "logs/{role}_{rank}.txt"; "{{" and "}}" stand for braces.
+///
+/// Ranks may share a file: it is opened for appending.
 class LogFormat {
  public:
-  /// errors  invalid_argument
+  /// errors  invalid_argument (`detail`: the key that there is not, or the brace that is alone, and
+  ///         the keys that there are)
   static Result<LogFormat> parse(std::string_view text);
 
-  std::string name(const LogPlace& place) const;
+  std::string name_of(const LogPlace& place) const;
 
  private:
-  enum class Key : int { rank, local_rank, world_size, local_world_size, node_rank, attempt, role };
-  std::vector<std::variant<std::string, Key>> parts_;
+  struct Piece {
+    std::string text;
+    bool is_key = false;
+  };
+  std::vector<Piece> pieces_;
+};
+
+/// The files below --log-dir, as torchrun lays them out.
+class LogFolder {
+ public:
+  /// random  tells the folder apart from those of other launchers that have the same job
+  LogFolder(std::string_view log_dir, std::string_view job_id, std::string_view random);
+
+  /// "DIR/JOB_RANDOM"
+  const std::string& path() const { return path_; }
+  /// "DIR/JOB_RANDOM/attempt_0/1"
+  std::string folder_of(int attempt, int local_rank) const;
+  std::string stdout_of(int attempt, int local_rank) const;
+  std::string stderr_of(int attempt, int local_rank) const;
+  /// Where the rank may write why it has failed.
+  std::string error_of(int attempt, int local_rank) const;
+
+ private:
+  std::string path_;
 };
 
 }  // namespace muster::launch

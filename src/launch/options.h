@@ -1,69 +1,85 @@
 #pragma once
 
-#include <array>
-#include <cstdint>
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "launch/signal_names.h"
 #include "launch/stream_choice.h"
 #include "muster/types.h"
 
 namespace muster::launch {
 
-/// How a rank's program is run.
-enum class ProgramForm : std::uint8_t {
-  automatic,  ///< what ends in .py by Python, everything else as it is
-  module,     ///< as a module of Python
+/// How the program is started.
+enum class ProgramForm {
+  automatic,  ///< a name that ends in ".py" is a script, everything else a command
+  script,     ///< a file for Python, whatever its name
+  module,     ///< a module for Python
   command,    ///< as it is
 };
 
-/// Whose meaning options have that composer and torchrun both know.
-enum class Compat : std::uint8_t { composer, torchrun };
+/// Whose defaults hold, and whose option it is where one letter means two things.
+enum class Compat { composer, torchrun };
 
+/// From how many to how many nodes a job may have.
 struct NodeRange {
   int min = 1;
   int max = 1;
 };
 
-/// What musterrun was asked for. docs/musterrun.md has each option.
+/// Everything that was asked of the launcher, after defaults.
 struct LaunchOptions {
-  // What is run.
   ProgramForm form = ProgramForm::automatic;
-  std::vector<std::string> program;  ///< and its arguments
-  bool expands_arguments = true;
+  std::vector<std::string> program;  ///< the program and its arguments
+  bool expands_arguments = true;     ///< variables are put into the arguments
   Compat compat = Compat::composer;
 
-  // How many ranks, and where.
-  int process_count = 1;  ///< on this node
+  int process_count = 1;  ///< of this node
   NodeRange nodes;
   std::optional<int> node_rank;
-  std::optional<int> base_rank;
-  std::optional<int> world_size;
+  std::optional<int> base_rank;   ///< the first rank of this node
+  std::optional<int> world_size;  ///< of all nodes
   std::optional<std::string> master_addr;
   std::optional<int> master_port;
-  std::string rendezvous;  ///< HOST:PORT; empty: none
-  std::string job_id;      ///< empty: one is drawn
+  /// What MASTER_ADDR and MASTER_PORT said when the launcher began. They may be those of another
+  /// job, so a job of one node does not use them.
+  std::optional<std::string> inherited_master_addr;
+  std::optional<int> inherited_master_port;
+  /// Where the nodes meet, "host:port"; empty: their ranks are given by hand.
+  std::string rendezvous;
+  /// By which address the other nodes reach this one.
+  std::optional<std::string> local_addr;
+
+  std::string job_id;  ///< empty: one is drawn
   std::string role = "default";
-
-  // When something fails.
   int max_restarts = 0;
-  bool scale_up = false;
-  Duration join_timeout{std::chrono::seconds(600)};
-  Duration last_call{std::chrono::seconds(30)};
-  Duration shutdown_timeout{std::chrono::seconds(30)};
+  Duration join_timeout = std::chrono::seconds(600);  ///< until enough nodes have come
+  /// With the least number of nodes there, until no further one comes.
+  Duration last_call = std::chrono::seconds(30);
+  Duration shutdown_timeout = std::chrono::seconds(30);  ///< from SIGTERM to SIGKILL
+  /// How long the other ranks may run on when one has exited with 0; none: as long as they like.
   std::optional<Duration> exit_grace;
-  std::vector<int> signals;  ///< that are forwarded
+  bool scale_up = false;  ///< a node that comes later begins another attempt
 
-  // Where output goes.
-  std::optional<std::string> stdout_format;
+  std::optional<std::string> stdout_format;  ///< the name of the file, see LogFormat
   std::optional<std::string> stderr_format;
-  std::string log_dir;
-  StreamChoice redirects;
-  StreamChoice tee;
-  std::vector<int> shown_local_ranks;  ///< empty: as by default
+  std::string log_dir;                 ///< empty: there is none
+  StreamChoice redirects;              ///< go to files of `log_dir` and nowhere else
+  StreamChoice tee;                    ///< go to files of `log_dir` as well
+  std::vector<int> shown_local_ranks;  ///< whose output is shown; empty: as by default
+
+  /// Those that the ranks are told of. `ends_job` says which of them end the job as well.
+  std::vector<int> signals{signal_terminate, signal_interrupt, signal_hang_up, signal_quit};
   bool verbose = false;
+  bool dry_run = false;
+
+  /// What was given by hand, by the name of its option: "node-rank" -> "--node-rank", or the
+  /// variable that said it, such as "NODE_RANK".
+  std::map<std::string, std::string> given;
+  /// What whoever has called should know of the options, one line each.
+  std::vector<std::string> notices;
 };
 
 }  // namespace muster::launch

@@ -2,81 +2,104 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <optional>
+#include <iterator>
 #include <string_view>
+
+// src/runtime/environment_names.h lists what a rank reads to learn its place. What another launcher
+// has told this one must not be there any more: where that was Slurm or MPI, the ranks of this
+// launcher are none of theirs.
 
 namespace muster::launch {
 
 namespace {
 
-/// Of an outer launcher; a rank that believed them would take itself for another one.
-constexpr std::array outer_names = {std::string_view("SLURM_PROCID"),
-                                    std::string_view("SLURM_LOCALID"),
-                                    std::string_view("SLURM_STEP_ID"),
-                                    std::string_view("PMI_RANK"),
-                                    std::string_view("PMI_SIZE"),
-                                    std::string_view("PMIX_RANK"),
-                                    std::string_view("MPI_LOCALRANKID"),
-                                    std::string_view("MPI_LOCALNRANKS"),
-                                    std::string_view("JOB_COMPLETION_INDEX"),
-                                    std::string_view("BASE_RANK"),
-                                    std::string_view("REPLICA_RANK"),
-                                    std::string_view("FS_LOCAL_RANK")};
-constexpr std::array outer_beginnings = {std::string_view("OMPI_COMM_WORLD_"),
-                                         std::string_view("TORCHELASTIC_"),
-                                         std::string_view("GROUP_"), std::string_view("ROLE_")};
+constexpr std::array<std::string_view, 2> asynchronous_errors{"NCCL_ASYNC_ERROR_HANDLING",
+                                                              "TORCH_NCCL_ASYNC_ERROR_HANDLING"};
 
-bool is_of_outer_launcher(std::string_view name) {
-  const auto begins = [name](std::string_view beginning) {
-    return name.substr(0, beginning.size()) == beginning;
-  };
-  return std::find(outer_names.begin(), outer_names.end(), name) != outer_names.end() ||
-         std::any_of(outer_beginnings.begin(), outer_beginnings.end(), begins);
+constexpr std::array<std::string_view, 24> names_of_place{
+    "FS_LOCAL_RANK",    "GROUP_RANK",
+    "GROUP_WORLD_SIZE", "JOB_COMPLETION_INDEX",
+    "LOCAL_RANK",       "LOCAL_WORLD_SIZE",
+    "MASTER_ADDR",      "MASTER_PORT",
+    "MPI_LOCALNRANKS",  "MPI_LOCALRANKID",
+    "MUSTER_NAMESPACE", "MUSTER_STORE",
+    "NODE_RANK",        "NUM_NODES",
+    "PMIX_NAMESPACE",  // without its rank, a program of PMIx would not begin
+    "PMIX_RANK",        "RANK",
+    "ROLE_NAME",        "ROLE_RANK",
+    "ROLE_WORLD_SIZE",  "SLURM_LOCALID",
+    "SLURM_NODEID",     "SLURM_PROCID",
+    "WORLD_SIZE",
+};
+
+constexpr std::array<std::string_view, 3> prefixes_of_place{"OMPI_COMM_WORLD_", "PMI_",
+                                                            "TORCHELASTIC_"};
+
+bool is_of_place(std::string_view name) {
+  return std::find(names_of_place.begin(), names_of_place.end(), name) != names_of_place.end() ||
+         std::any_of(
+             prefixes_of_place.begin(), prefixes_of_place.end(),
+             [&](std::string_view prefix) { return name.substr(0, prefix.size()) == prefix; });
+}
+
+/// What is only a default.
+void add_defaults(Variables& to, const RankPlace& place, const Variables& inherited) {
+  to["PYTHONUNBUFFERED"] = "1";
+  // As many threads as there are processors in each rank would be too many.
+  if (place.local_world_size > 1 && find_variable(inherited, "OMP_NUM_THREADS") == nullptr)
+    to["OMP_NUM_THREADS"] = "1";
+  // Two names of one thing: the older one and the newer one say the same.
+  const std::string* said = nullptr;
+  for (const std::string_view name : asynchronous_errors)
+    if (const std::string* const value = find_variable(inherited, name)) said = value;
+  for (const std::string_view name : asynchronous_errors)
+    if (find_variable(inherited, name) == nullptr) to[std::string(name)] = said ? *said : "1";
 }
 
 }  // namespace
 
-Variables variables_of(const RankPlace& place, const std::vector<std::string>& inherited) {
-  std::map<std::string, std::string> all;
-  for (const std::string& each : inherited) {
-    const auto equals = each.find('=', 1);
-    if (equals == std::string::npos) continue;
-    std::string name = each.substr(0, equals);
-    if (!is_of_outer_launcher(name)) all[std::move(name)] = each.substr(equals + 1);
-  }
-  const auto tell = [&all](const char* name, const std::string& value) { all[name] = value; };
-  const auto number = [&tell](const char* name, int value) { tell(name, std::to_string(value)); };
+std::vector<std::pair<std::string, std::string>> variables_of(const RankPlace& place,
+                                                              const Variables& inherited) {
+  Variables all;
+  const auto number = [&](const char* name, int value) { all[name] = std::to_string(value); };
+  const auto text = [&](const char* name, const std::string& value) {
+    if (!value.empty()) all[name] = value;
+  };
   number("RANK", place.rank);
   number("WORLD_SIZE", place.world_size);
   number("LOCAL_RANK", place.local_rank);
   number("LOCAL_WORLD_SIZE", place.local_world_size);
   number("NODE_RANK", place.node_rank);
-  number("NUM_NODES", place.node_count);
   number("GROUP_RANK", place.node_rank);
-  number("GROUP_WORLD_SIZE", place.node_count);
-  number("ROLE_RANK", place.rank);
-  number("ROLE_WORLD_SIZE", place.world_size);
-  tell("ROLE_NAME", place.role);
-  tell("MASTER_ADDR", place.master_addr);
-  number("MASTER_PORT", place.master_port);
-  number("TORCHELASTIC_RESTART_COUNT", place.restart_count);
-  number("TORCHELASTIC_MAX_RESTARTS", place.restarts_max);
-  tell("TORCHELASTIC_RUN_ID", place.job_id);
-  tell("TORCHELASTIC_ERROR_FILE", place.error_file);
-  tell("TORCHELASTIC_USE_AGENT_STORE", "False");
-  const char* const spellings[] = {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "NCCL_ASYNC_ERROR_HANDLING"};
-  const bool has_first = all.count(spellings[0]) > 0;
-  const bool has_second = all.count(spellings[1]) > 0;
-  if (!has_first) all[spellings[0]] = has_second ? all[spellings[1]] : "1";
-  if (!has_second) all[spellings[1]] = all[spellings[0]];
-  if (place.local_world_size > 1) all.emplace("OMP_NUM_THREADS", "1");
-  all.emplace("PYTHONUNBUFFERED", "1");
-  if (!place.store.empty()) {
-    tell("MUSTER_STORE", place.store);
-    tell("MUSTER_NAMESPACE", place.name_space);
-  }
+  if (place.node_count) number("NUM_NODES", *place.node_count);
+  if (place.node_count) number("GROUP_WORLD_SIZE", *place.node_count);
+  text("ROLE_NAME", place.role);
+  number("ROLE_RANK", place.role_rank.value_or(place.rank));
+  number("ROLE_WORLD_SIZE", place.role_world_size.value_or(place.world_size));
+  text("MASTER_ADDR", place.master_addr);
+  if (place.master_port) number("MASTER_PORT", *place.master_port);
+  text("TORCHELASTIC_RUN_ID", place.job_id);
+  number("TORCHELASTIC_RESTART_COUNT", place.attempt);
+  number("TORCHELASTIC_MAX_RESTARTS", place.max_restarts);
+  text("TORCHELASTIC_ERROR_FILE", place.error_file);
+  // Rank 0 of torch listens at MASTER_PORT itself; the launcher has no store of torch.
+  all["TORCHELASTIC_USE_AGENT_STORE"] = "False";
+  text("MUSTER_STORE", place.store);
+  text("MUSTER_NAMESPACE", place.name_space);
+  add_defaults(all, place, inherited);
   return {all.begin(), all.end()};
+}
+
+Variables cleaned(Variables inherited) {
+  for (auto at = inherited.begin(); at != inherited.end();)
+    at = is_of_place(at->first) ? inherited.erase(at) : std::next(at);
+  return inherited;
+}
+
+Variables environment_of(const RankPlace& place, const Variables& inherited) {
+  Variables environment = cleaned(inherited);
+  for (auto& [name, value] : variables_of(place, inherited)) environment[name] = value;
+  return environment;
 }
 
 }  // namespace muster::launch

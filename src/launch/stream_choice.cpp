@@ -1,59 +1,66 @@
 #include "launch/stream_choice.h"
 
-#include <charconv>
+#include <algorithm>
 #include <optional>
+#include <string>
 
 #include "base/failure.h"
+#include "launch/numbers.h"
+#include "muster/log.h"
 
 namespace muster::launch {
 
 namespace {
 
-std::optional<int> number_in(std::string_view text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return {};
-  return number;
+std::optional<Streams> streams_of(std::string_view digit) {
+  if (digit.size() != 1 || digit[0] < '0' || digit[0] > '3') return {};
+  const int bits = digit[0] - '0';
+  return Streams{(bits & 1) != 0, (bits & 2) != 0};
 }
 
-Error wrong_part(std::string_view part) {
+Error wrong_part(std::string_view part, const char* why) {
   return base::failure(ErrorCode::invalid_argument,
-                       "\"" + std::string(part) +
-                           "\": write 0 (none), 1 (stdout), 2 (stderr) or 3 (both) for all "
-                           "ranks, or LOCAL_RANK:NUMBER for some, such as 0:1,1:3");
+                       "'" + printable(part.substr(0, 64)) + "' " + why +
+                           ": write 0 (none), 1 (stdout), 2 (stderr) or 3 (both), or a list of "
+                           "local ranks such as 0:1,1:3");
 }
 
 }  // namespace
 
 Result<StreamChoice> StreamChoice::parse(std::string_view text) {
   StreamChoice choice;
-  const auto streams_of = [](std::string_view number) -> std::optional<std::uint8_t> {
-    const auto streams = number_in(number);
-    if (!streams || *streams < 0 || *streams > 3) return {};
-    return static_cast<std::uint8_t>(*streams);
-  };
-  if (const auto all = streams_of(text)) {
-    choice.of_all_ = *all;
+  if (text.find(':') == text.npos) {
+    const std::optional<Streams> of_all = streams_of(text);
+    if (!of_all) return wrong_part(text, "chooses no streams");
+    choice.otherwise_ = *of_all;
     return choice;
   }
-  for (std::string_view left = text;;) {
-    const auto comma = left.find(',');
-    const std::string_view part = left.substr(0, comma);
-    const auto colon = part.find(':');
-    const auto rank = number_in(part.substr(0, colon));
-    const auto streams =
-        colon == std::string_view::npos ? std::nullopt : streams_of(part.substr(colon + 1));
-    if (!rank || *rank < 0 || !streams) return wrong_part(part);
-    choice.of_ranks_[*rank] = *streams;
-    if (comma == std::string_view::npos) return choice;
-    left.remove_prefix(comma + 1);
+  for (bool is_last = false; !is_last;) {
+    const std::size_t comma = text.find(',');
+    is_last = comma == text.npos;
+    const std::string_view part = text.substr(0, comma);
+    if (!is_last) text.remove_prefix(comma + 1);
+    const std::size_t colon = part.find(':');
+    if (colon == part.npos) return wrong_part(part, "names no local rank");
+    const std::optional<int> local_rank = whole_number(part.substr(0, colon));
+    const std::optional<Streams> streams = streams_of(part.substr(colon + 1));
+    if (!local_rank) return wrong_part(part, "names no local rank");
+    if (!streams) return wrong_part(part, "chooses no streams");
+    if (!choice.by_local_rank_.emplace(*local_rank, *streams).second)
+      return wrong_part(part, "names a local rank for the second time");
   }
+  return choice;
 }
 
-bool StreamChoice::has(int local_rank, Stream stream) const {
-  const auto own = of_ranks_.find(local_rank);
-  const std::uint8_t streams = own == of_ranks_.end() ? of_all_ : own->second;
-  return (streams & static_cast<std::uint8_t>(stream)) != 0;
+Streams StreamChoice::of(int local_rank) const {
+  const auto found = by_local_rank_.find(local_rank);
+  return found == by_local_rank_.end() ? otherwise_ : found->second;
+}
+
+bool StreamChoice::is_none() const {
+  return otherwise_ == Streams{} &&
+         std::all_of(by_local_rank_.begin(), by_local_rank_.end(),
+                     [](const auto& entry) { return entry.second == Streams{}; });
 }
 
 }  // namespace muster::launch

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string_view>
 
@@ -8,21 +7,31 @@
 
 namespace muster::launch {
 
-/// Which outputs of which local ranks an option names: "3" or "0:1,1:2", as torchrun writes it.
+/// Some of the two output streams of a rank.
+struct Streams {
+  bool has_stdout = false;
+  bool has_stderr = false;
+
+  friend bool operator==(const Streams&, const Streams&) = default;
+};
+
+/// Which output streams of which local ranks are meant, as in torchrun's --redirects and --tee.
 class StreamChoice {
  public:
-  enum class Stream : std::uint8_t { output = 1, errors = 2 };
+  /// Of no rank.
+  StreamChoice() = default;
 
-  /// text    0 (none), 1 (standard output), 2 (standard error) or 3 (both) for all ranks; or for
-  ///         some, each as LOCAL_RANK:NUMBER, separated by commas
+  /// text    "0" (none), "1" (stdout), "2" (stderr), "3" (both), for all local ranks; or for each
+  ///         by itself, such as "0:1,3:3": then none of those that are not named
   /// errors  invalid_argument (`detail`: the part that is wrong)
   static Result<StreamChoice> parse(std::string_view text);
 
-  bool has(int local_rank, Stream stream) const;
+  Streams of(int local_rank) const;
+  bool is_none() const;
 
  private:
-  std::uint8_t of_all_ = 0;
-  std::map<int, std::uint8_t> of_ranks_;
+  Streams otherwise_;
+  std::map<int, Streams> by_local_rank_;
 };
 
 }  // namespace muster::launch

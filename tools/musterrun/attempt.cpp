@@ -51,11 +51,12 @@ std::string message_in(const std::string& file) {
 }  // namespace
 
 Attempt::Attempt(asio::io_context& context, Console& console, const LaunchOptions& options,
-                 const std::vector<std::string>& environment, AttemptPlace place)
+                 const Variables& environment, const LogFolder& files, AttemptPlace place)
     : context_(context),
       console_(console),
       options_(options),
       environment_(environment),
+      files_(files),
       place_(std::move(place)) {}
 
 std::string Attempt::start(GuardianLink& guardian) {
@@ -66,11 +67,11 @@ std::string Attempt::start(GuardianLink& guardian) {
 
 std::string Attempt::start_rank(GuardianLink& guardian, int local_rank) {
   RankState& rank = ranks_[local_rank];
-  const std::string folder = place_.folder + "/" + std::to_string(local_rank);
+  const std::string folder = files_.folder_of(place_.number, local_rank);
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) return "the folder " + folder + " cannot be made: " + failed.message();
-  rank.error_file = folder + "/error.json";
+  rank.error_file = files_.error_of(place_.number, local_rank);
   std::string problem;
   rank.output = std::make_unique<RankStream>(
       context_, console_, target_of(local_rank, Console::Stream::output, problem));
@@ -91,13 +92,13 @@ std::string Attempt::start_rank(GuardianLink& guardian, int local_rank) {
   place.role = options_.role;
   place.master_addr = place_.master_addr;
   place.master_port = place_.master_port;
-  place.restart_count = place_.number;
-  place.restarts_max = options_.max_restarts;
+  place.attempt = place_.number;
+  place.max_restarts = options_.max_restarts;
   place.job_id = place_.job_id;
   place.error_file = rank.error_file;
   place.store = place_.store;
   place.name_space = place_.name_space;
-  const Variables variables = variables_of(place, environment_);
+  const Variables variables = environment_of(place, environment_);
   ProcessStart start;
   for (const auto& [name, value] : variables) start.variables.push_back(name + "=" + value);
   start.arguments = command_of(options_, variables);
@@ -127,19 +128,22 @@ StreamTarget Attempt::target_of(int local_rank, Console::Stream stream,
                        place_.number,
                        options_.role};
   const auto& format = is_output ? options_.stdout_format : options_.stderr_format;
-  const std::string in_folder = place_.folder + "/" + std::to_string(local_rank) +
-                                (is_output ? "/stdout.log" : "/stderr.log");
-  const auto which = is_output ? StreamChoice::Stream::output : StreamChoice::Stream::errors;
+  const std::string in_folder = is_output ? files_.stdout_of(place_.number, local_rank)
+                                          : files_.stderr_of(place_.number, local_rank);
+  const auto is_in = [&](const StreamChoice& choice) {
+    const Streams streams = choice.of(local_rank);
+    return is_output ? streams.has_stdout : streams.has_stderr;
+  };
   const std::string prefix = "[" + options_.role + std::to_string(place.rank) + "]: ";
   const bool is_named =
       options_.shown_local_ranks.empty() ||
       std::find(options_.shown_local_ranks.begin(), options_.shown_local_ranks.end(), local_rank) !=
           options_.shown_local_ranks.end();
-  if (options_.tee.has(local_rank, which)) {
+  if (is_in(options_.tee)) {
     target.file = in_folder;
     target.is_shown = is_named;
     target.prefix = prefix;
-  } else if (options_.redirects.has(local_rank, which)) {
+  } else if (is_in(options_.redirects)) {
     target.file = in_folder;
   } else if (options_.compat == Compat::torchrun) {
     target.is_shown = is_named;
@@ -156,7 +160,7 @@ StreamTarget Attempt::target_of(int local_rank, Console::Stream stream,
       problem = parsed.error().detail;
       return target;
     }
-    target.file = parsed->name(place);
+    target.file = parsed->name_of(place);
     const auto parent = std::filesystem::path(target.file).parent_path();
     std::error_code ignored;  // the file says what is wrong
     if (!parent.empty()) std::filesystem::create_directories(parent, ignored);

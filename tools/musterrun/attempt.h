@@ -3,13 +3,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include <asio/io_context.hpp>
 
 #include "guardian_link.h"
+#include "launch/log_names.h"
 #include "launch/options.h"
+#include "launch/variables.h"
 #include "rank_stream.h"
 
 namespace musterrun {
@@ -21,13 +23,12 @@ struct AttemptPlace {
   int world_size = 1;
   int base_rank = 0;
   int node_rank = 0;
-  int node_count = 1;
+  std::optional<int> node_count = 1;
   std::string master_addr;
   int master_port = 0;
   std::string store;       ///< MUSTER_STORE; empty: as inherited
   std::string name_space;  ///< MUSTER_NAMESPACE, with `store`
   std::string job_id;
-  std::string folder;  ///< for logs and error files
 };
 
 /// The ranks of this node in one attempt: what they are started with, where their output goes, and
@@ -37,7 +38,8 @@ struct AttemptPlace {
 class Attempt {
  public:
   Attempt(asio::io_context& context, Console& console, const muster::launch::LaunchOptions& options,
-          const std::vector<std::string>& environment, AttemptPlace place);
+          const muster::launch::Variables& environment, const muster::launch::LogFolder& files,
+          AttemptPlace place);
 
   /// returns  what is wrong; empty: the guardian is ordered to start all
   std::string start(GuardianLink& guardian);
@@ -59,7 +61,8 @@ class Attempt {
   asio::io_context& context_;
   Console& console_;
   const muster::launch::LaunchOptions& options_;
-  const std::vector<std::string>& environment_;
+  const muster::launch::Variables& environment_;
+  const muster::launch::LogFolder& files_;
   const AttemptPlace place_;
   std::map<int, RankState> ranks_;
 };

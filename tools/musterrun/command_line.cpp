@@ -1,254 +1,271 @@
 #include "command_line.h"
 
-#include <signal.h>
-
 #include <algorithm>
-#include <cctype>
-#include <cstdlib>
+#include <map>
 #include <optional>
+#include <sstream>
 #include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
-#include "devices.h"
-#include "option_table.h"
+#include "conclusion.h"
+#include "option.h"
 #include "support/command_line.h"
 #include "support/nearest.h"
 #include "support/quotes.h"
 #include "support/units.h"
 
+// CLI11 cuts the words into options and program. What an option says is its last value, else that
+// of its variables. Each is taken by itself, then all are understood together (conclusion.h).
+
 namespace musterrun {
-
-using namespace muster::launch;
-
 namespace {
 
-Exit refuse(const std::string& why) {
-  return {exit_usage, "musterrun: " + why + "\nmusterrun --help has the options\n"};
-}
+using muster::launch::Compat;
+using muster::launch::LaunchOptions;
+using muster::launch::Variables;
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
+constexpr const char* description =
+    "Starts the ranks of a job on this node, and ends with how they have ended.\n"
+    "musterrun [OPTION...] PROGRAM [ARGUMENT...]";
+
+constexpr const char* footer =
+    R"(Options stand before the program; what stands behind it is the program's own. A program whose
+name ends in .py is run by Python ($PYTHON_EXEC, else python3). Each option may be written with
+underscores (--max_restarts), and as --option VALUE or --option=VALUE. Durations are written as
+500ms, 15s, 2min or 1h; a number alone is seconds.
+An option that is not given is taken from the environment: --max-restarts from
+MUSTERRUN_MAX_RESTARTS, else from PET_MAX_RESTARTS.
+
+Exit codes:
+  0    all ranks have exited with 0
+  2    an option or a variable is wrong
+  126  the program cannot be run; 127 if there is none of that name
+  128  and above, by N: signal N has ended the first rank that failed
+  else that of the first rank that failed; with --compat torchrun 1
+
+Examples:
+  musterrun -n 4 train.py --lr 0.1
+  musterrun -n 8 --nnodes 2 --rendezvous head:29400 -m pkg.train)";
+
+/// Names each option once, in the spelling with dashes.
+class OneSpelling : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    if (is_positional) return CLI::Formatter::make_option_name(option, is_positional);
+    std::string names;
+    const auto add = [&](const std::string& name) { names += (names.empty() ? "" : ",") + name; };
+    for (const std::string& letter : option->get_snames()) add("-" + letter);
+    for (const std::string& name : option->get_lnames())
+      if (name.find('_') == name.npos) add("--" + name);
+    return names;
   }
-  return parts;
+};
+
+/// What an option says, and which spelling or variable of it.
+struct Said {
+  std::string value;
+  std::string where;
+};
+
+struct Arguments {
+  std::map<std::string, Said> said;
+  std::vector<std::string> program;
+};
+
+std::string letters_of(const Option& option, Compat compat) {
+  return option.letters + (compat == Compat::composer ? option.letters_of_composer : "");
 }
 
-std::string with_underscores(std::string name) {
-  std::replace(name.begin() + 2, name.end(), '-', '_');
-  return name;
-}
-
-/// Those of a row, as CLI11 takes them.
-std::string all_names(const OptionRow& row) {
-  std::string names;
-  for (const std::string& name : split(row.names)) {
-    names += (names.empty() ? "" : ",") + name;
-    const std::string other = name.size() > 2 ? with_underscores(name) : name;
-    if (other != name) names += "," + other;
+std::map<std::string, CLI::Option*> add_options(CLI::App& app, Compat compat) {
+  std::map<std::string, CLI::Option*> added;
+  for (const Option& option : all_options()) {
+    std::string names;
+    for (const char letter : letters_of(option, compat)) names += std::string("-") + letter + ",";
+    for (const std::string& spelling : option.spellings()) names += spelling + ",";
+    names.pop_back();
+    CLI::Option*& entry = added[option.name()];
+    if (option.is_switch()) {
+      entry = app.add_flag(names, option.help);
+      continue;
+    }
+    entry = app.add_option(names, option.help)->expected(1)->type_name(option.form);
+    entry->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->default_str(option.fallback);
   }
+  return added;
+}
+
+/// The option that a word names, and as what; null: none.
+struct Typed {
+  const Option* option = nullptr;
+  std::string name;
+};
+
+Typed typed_by(const std::string& word, Compat compat) {
+  for (const Option& option : all_options()) {
+    for (const std::string& spelling : option.spellings())
+      if (word.substr(0, word.find('=')) == spelling) return {&option, spelling};
+    const bool is_letter = word.size() > 1 && word[0] == '-' && word[1] != '-' &&
+                           letters_of(option, compat).find(word[1]) != std::string::npos;
+    if (is_letter) return {&option, word.substr(0, 2)};
+  }
+  return {};
+}
+
+/// As what each option was typed, the last time.
+///
+/// words  those before the program
+std::map<std::string, std::string> typed_names(const std::vector<std::string>& words,
+                                               Compat compat) {
+  std::map<std::string, std::string> names;
+  for (const std::string& word : words)
+    if (const Typed typed = typed_by(word, compat); typed.option != nullptr)
+      names[typed.option->name()] = typed.name;
   return names;
 }
 
-/// Its value in the environment, and where; nothing: it has none.
-std::optional<std::pair<std::string, std::string>> in_environment(const OptionRow& row) {
-  for (const char* const prefix : {"MUSTERRUN_", "PET_"}) {
-    for (const std::string& name : split(row.names)) {
-      if (name.size() < 3) continue;
-      std::string variable = prefix + with_underscores(name).substr(2);
-      std::transform(variable.begin(), variable.end(), variable.begin(),
-                     [](unsigned char letter) { return std::toupper(letter); });
-      const char* const value = std::getenv(variable.c_str());
-      if (value != nullptr && *value != '\0') return std::pair(variable, std::string(value));
+/// CLI11 would take the next word as the value of "--option="; returns what is wrong.
+std::string complaint_of_empty_value(const std::vector<std::string>& words, Compat compat) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--" || word.empty() || word[0] != '-') break;
+    const Typed typed = typed_by(word, compat);
+    if (typed.option == nullptr || typed.option->is_switch()) continue;
+    if (word == typed.name + "=") return typed.name + " needs a " + typed.option->form;
+    if (word == typed.name) ++i;  // its value
+  }
+  return {};
+}
+
+std::string complaint_of_unknown(const std::string& word, Compat compat) {
+  const std::string flag = word.substr(0, word.find('='));
+  std::vector<std::string> known = {"--help", "--version"};
+  for (const Option& option : all_options()) {
+    const bool is_of_composer = flag.size() > 1 && flag[1] != '-' &&
+                                option.letters_of_composer.find(flag[1]) != std::string::npos;
+    if (compat == Compat::torchrun && is_of_composer) {
+      return tools::in_quotes(flag) +
+             " is no option of musterrun with --compat torchrun; write --" + option.names.back();
+    }
+    for (std::string& spelling : option.spellings()) known.push_back(std::move(spelling));
+  }
+  return tools::in_quotes(flag) + " is no option of musterrun" + tools::did_you_mean(flag, known);
+}
+
+/// What CLI11 left: the program, unless it begins with an option that nobody knows.
+std::variant<Arguments, Exit> with_program(Arguments arguments, std::vector<std::string> words,
+                                           Compat compat) {
+  if (!words.empty() && words.front() == "--") {
+    words.erase(words.begin());
+  } else if (!words.empty() && words.front().size() > 1 && words.front()[0] == '-') {
+    return wrong_usage(complaint_of_unknown(words.front(), compat));
+  }
+  arguments.program = std::move(words);
+  return arguments;
+}
+
+std::variant<Arguments, Exit> read_arguments(int argc, const char* const* argv, Compat compat) {
+  CLI::App app(description, "musterrun");
+  app.formatter(std::make_shared<OneSpelling>());
+  app.get_formatter()->column_width(44);
+  app.footer(footer);
+  app.set_version_flag("--version", "musterrun " MUSTER_VERSION);
+  app.prefix_command();
+  const auto added = add_options(app, compat);
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  const std::string complaint = complaint_of_empty_value(words, compat);
+  if (!complaint.empty()) return wrong_usage(complaint);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) return wrong_usage(tools::complaint_of(app, error));
+    std::ostringstream out;
+    app.exit(error, out, out);
+    return Exit{exit_ok, out.str()};
+  }
+  words.resize(words.size() - app.remaining_size());
+  auto names = typed_names(words, compat);
+  Arguments arguments;
+  for (const Option& option : all_options()) {
+    const CLI::Option& found = *added.at(option.name());
+    if (found.count() == 0) continue;
+    std::string& name = names.try_emplace(option.name(), "--" + option.name()).first->second;
+    arguments.said[option.name()] = {found.results().back(), std::move(name)};
+  }
+  return with_program(std::move(arguments), app.remaining(), compat);
+}
+
+std::string in_capitals(const std::string& name) {
+  std::string text;
+  for (const char letter : name) {
+    const bool is_small = letter >= 'a' && letter <= 'z';
+    text += is_small ? static_cast<char>(letter - 'a' + 'A') : letter == '-' ? '_' : letter;
+  }
+  return text;
+}
+
+/// What the variables say of options that were not given; an empty one says nothing.
+void add_variables(Arguments& arguments, const Variables& environment) {
+  for (const Option& option : all_options()) {
+    for (const std::string prefix : {"MUSTERRUN_", "PET_"}) {
+      for (const std::string& name : option.names) {
+        const std::string variable = prefix + in_capitals(name);
+        const std::string* const value = muster::launch::find_variable(environment, variable);
+        if (value != nullptr && !value->empty())
+          arguments.said.try_emplace(option.name(), Said{*value, variable});
+      }
     }
   }
-  return {};
 }
 
-/// A variable that composer reads, as a number.
-///
-/// problem  is set if it is none
-std::optional<int> number_of_variable(const char* name, std::string& problem) {
-  const char* const text = std::getenv(name);
-  if (text == nullptr || *text == '\0') return {};
-  const auto number = tools::parse_number(text);
-  if (number && *number <= 1'000'000) return static_cast<int>(*number);
-  problem = std::string(name) + ": " + tools::in_quotes(text) + " is no number from 0 on";
-  return {};
-}
-
-/// returns  what is wrong; empty: nothing
-std::string read_composers_variables(LaunchOptions& options) {
-  std::string problem;
-  const auto fill = [&problem](std::optional<int>& option, const char* name) {
-    if (!option) option = number_of_variable(name, problem);
-  };
-  const auto local_size = number_of_variable("LOCAL_WORLD_SIZE", problem);
-  const auto world_size = number_of_variable("WORLD_SIZE", problem);
-  if (!options.world_size && world_size != local_size) options.world_size = world_size;
-  fill(options.base_rank, "BASE_RANK");
-  fill(options.node_rank, "NODE_RANK");
-  const bool is_alone = options.world_size.value_or(0) <= options.process_count;
-  if (is_alone) return problem;  // MASTER_ADDR and MASTER_PORT may be of another job
-  fill(options.master_port, "MASTER_PORT");
-  const char* const host = std::getenv("MASTER_ADDR");
-  if (!options.master_addr && host != nullptr && *host != '\0') options.master_addr = host;
-  return problem;
-}
-
-/// returns  what is wrong; empty: nothing
-std::string count_processes(const Given& given, int& count) {
-  const std::string& text = given.process_count;
-  const bool is_torchrun = given.options.compat == Compat::torchrun;
-  if (text.empty() && is_torchrun) return count = 1, std::string();
-  if (text.empty()) {
-    std::string problem;
-    const auto local_size = number_of_variable("LOCAL_WORLD_SIZE", problem);
-    count = std::max(1, local_size ? *local_size : count_gpus());
-    return problem;
-  }
-  if (text == "gpu") {
-    count = count_gpus();
-    return count > 0 ? "" : "--nproc gpu: no GPU is seen here; see CUDA_VISIBLE_DEVICES";
-  }
-  if (text == "xpu") return "--nproc xpu: give the number of processes";
-  if (text == "cpu") return count = count_processors(), std::string();
-  if (text == "auto") {
-    count = count_gpus();
-    if (count == 0) count = count_processors();
-    return {};
-  }
-  const auto number = tools::parse_number(text);
-  if (!number || *number > 100'000)
-    return "--nproc: " + tools::in_quotes(text) + " is none of auto, gpu, cpu, and no number";
-  if (*number < 1) return "the nproc must be 1 or greater, not 0";
-  count = static_cast<int>(*number);
-  return {};
-}
-
-std::string settle(Given& given) {
-  LaunchOptions& options = given.options;
-  if (given.is_module && given.is_command)
-    return "-m (--module) and -c (--no-python) contradict each other: give one of them";
-  if (given.is_module) options.form = ProgramForm::module;
-  if (given.is_command) options.form = ProgramForm::command;
-  if (options.compat == Compat::torchrun) options.expands_arguments = false;
-  if (std::string problem = count_processes(given, options.process_count); !problem.empty())
-    return problem;
-  if (options.signals.empty()) options.signals = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-  if (options.rendezvous.empty()) {
-    if (options.nodes.min != options.nodes.max || (options.nodes.max > 1 && !options.node_rank))
-      return "--nnodes " + given.node_count + ": give --rendezvous HOST:PORT, where nodes meet";
-    return read_composers_variables(options);
-  }
-  if (options.base_rank || options.world_size)
-    return "--base_rank and --world_size number nodes by hand, and with --rendezvous nodes are "
-           "numbered where they meet: give one of both";
-  if (options.job_id.empty()) {
-    return "--rendezvous: give --job-id NAME, the same on all nodes and for no other job at that "
-           "time";
-  }
-  return {};
-}
-
-using ReadOptions = std::vector<std::pair<const OptionRow*, CLI::Option*>>;
-
-ReadOptions add_options(CLI::App& app) {
-  ReadOptions options;
-  for (const OptionRow& row : option_rows()) {
-    const std::string names = all_names(row);
-    CLI::Option* const option = row.value.empty()
-                                    ? app.add_flag(names, row.help)
-                                    : app.add_option(names, row.help)->type_name(row.value);
-    option->take_last();  // a script may add to the options of another one
-    options.emplace_back(&row, option);
-  }
-  return options;
-}
-
-/// returns  what is wrong; empty: nothing
-std::string take_options(const ReadOptions& options, Given& given) {
-  for (const auto& [row, option] : options) {
-    std::string value;
-    std::string where = split(row->names).back();
-    if (option->count() > 0) {
-      if (!row->value.empty()) value = option->results().back();
-    } else if (const auto found = in_environment(*row)) {
-      where = found->first;
-      value = found->second;
-      if (row->value.empty() && (value == "0" || value == "false" || value == "False")) continue;
-    } else {
-      continue;
+/// Returns what is wrong; empty: nothing.
+std::string take_all(const Arguments& arguments, Asked& to) {
+  for (const Option& option : all_options()) {
+    const auto said = arguments.said.find(option.name());
+    if (said == arguments.said.end()) continue;
+    const auto& [value, where] = said->second;
+    if (option.is_switch()) {
+      const auto is_on = tools::parse_switch(value);
+      if (!is_on) return where + ": " + no(value, "switch; write true or false");
+      if (!*is_on) continue;
     }
-    if (std::string wrong = row->take(given, value); !wrong.empty()) return where + ": " + wrong;
+    const std::string complaint = option.take(value, where, to);
+    if (!complaint.empty()) return where + ": " + complaint;
+    to.options.given[option.name()] = where;
   }
   return {};
 }
 
-/// What CLI11 left over is the program, or an option that it does not know.
-///
-/// returns  what is wrong; empty: nothing
-std::string take_program(std::vector<std::string> left, Given& given) {
-  if (!left.empty() && left.front() == "--") left.erase(left.begin());
-  if (left.empty()) return "give the program that is to be run";
-  const bool is_option = left.front().size() > 1 && left.front().front() == '-';
-  given.options.program = std::move(left);
-  if (!is_option) return {};
-  std::vector<std::string> known;
-  for (const OptionRow& row : option_rows())
-    for (const std::string& name : split(row.names)) known.push_back(name);
-  const std::string& option = given.options.program.front();
-  return "there is no option " + tools::in_quotes(option) + tools::did_you_mean(option, known);
-}
-
-/// Of composer alone.
-std::string refuse_short_names(const std::vector<std::string>& words, std::size_t program_size) {
-  for (std::size_t index = 0; index + program_size < words.size(); ++index)
-    for (const char* const name : {"-n", "-c", "-v"})
-      if (words[index] == name)
-        return "with --compat torchrun there is no option \"" + words[index] + "\"";
-  return {};
+bool is_torchrun(const Arguments& arguments, const Variables& environment) {
+  Arguments with_variables = arguments;
+  add_variables(with_variables, environment);
+  const auto said = with_variables.said.find("compat");
+  return said != with_variables.said.end() && said->second.value == "torchrun";
 }
 
 }  // namespace
 
-std::variant<CommandLine, Exit> read_command_line(int argc, char** argv) {
-  CLI::App app(
-      "Starts the processes of a job on this node, and ends all of them together.\n"
-      "musterrun [OPTIONS] PROGRAM [ARGUMENTS...]; docs/musterrun.md has everything.",
-      "musterrun");
-  app.prefix_command();
-  app.set_version_flag("--version", "musterrun " MUSTER_VERSION);
-  const ReadOptions options = add_options(app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    return Exit{0, app.help()};
-  } catch (const CLI::CallForVersion&) {
-    return Exit{0, std::string("musterrun ") + MUSTER_VERSION + "\n"};
-  } catch (const CLI::ParseError& error) {
-    return refuse(tools::complaint_of(app, error));
-  }
-  Given given;
-  std::string wrong = take_options(options, given);
-  if (wrong.empty()) wrong = take_program(app.remaining(), given);
-  if (wrong.empty() && given.options.compat == Compat::torchrun)
-    wrong = refuse_short_names({argv + 1, argv + argc}, given.options.program.size());
-  if (wrong.empty()) wrong = settle(given);
-  if (!wrong.empty()) return refuse(wrong);
-  CommandLine line{std::move(given.options), {}, std::move(given.notices)};
-  if (!line.options.rendezvous.empty()) return line;
-  auto placed = place(line.options);
-  if (!placed) return refuse(placed.error().detail);
-  line.placement = *std::move(placed);
-  if (line.placement.is_multi_node && line.options.max_restarts > 0)
-    return refuse(
-        "--max-restarts: nodes that are numbered by hand do not hear of each other; "
-        "give --rendezvous");
-  return line;
+Exit wrong_usage(const std::string& why) {
+  return {exit_usage, "musterrun: " + why + " (--help lists the options)\n"};
+}
+
+std::variant<LaunchOptions, Exit> read_command_line(int argc, const char* const* argv,
+                                                    const Variables& environment) {
+  auto read = read_arguments(argc, argv, Compat::composer);
+  if (const auto* const arguments = std::get_if<Arguments>(&read);
+      arguments != nullptr && is_torchrun(*arguments, environment))
+    read = read_arguments(argc, argv, Compat::torchrun);
+  if (auto* const exit = std::get_if<Exit>(&read)) return std::move(*exit);
+  auto& arguments = std::get<Arguments>(read);
+  add_variables(arguments, environment);
+
+  Asked asked;
+  asked.options.program = arguments.program;
+  std::string complaint = take_all(arguments, asked);
+  if (complaint.empty()) complaint = conclude(asked, environment);
+  if (!complaint.empty()) return wrong_usage(complaint);
+  return std::move(asked.options);
 }
 
 }  // namespace musterrun

@@ -2,29 +2,32 @@
 
 #include <string>
 #include <variant>
-#include <vector>
 
 #include "launch/options.h"
-#include "launch/placement.h"
+#include "launch/variables.h"
 
 namespace musterrun {
 
-inline constexpr int exit_usage = 2;
-
-/// What is to be said in place of starting anything.
+/// There is nothing to launch: `text` was asked for (exit code 0), or says what is wrong (2).
 struct Exit {
   int code = 0;
   std::string text;
 };
 
-struct CommandLine {
-  muster::launch::LaunchOptions options;
-  muster::launch::Placement placement;
-  std::vector<std::string> notices;  ///< of options that have no effect here
+enum ExitCode {
+  exit_ok = 0,
+  exit_usage = 2,
 };
 
-/// Reads the options, and for those that are not given the environment: MUSTERRUN_NAME, PET_NAME
-/// (torchrun's), and the variables that composer reads.
-std::variant<CommandLine, Exit> read_command_line(int argc, char** argv);
+/// Understands the options before the program; what stands behind the program's name is its own.
+///
+/// An option that is not given is looked for in `environment`: as MUSTERRUN_NAME, as torchrun's
+/// PET_NAME, and where composer reads a variable as that. What comes back fits together: where no
+/// rendezvous is given, `placement_of` has accepted it.
+std::variant<muster::launch::LaunchOptions, Exit> read_command_line(
+    int argc, const char* const* argv, const muster::launch::Variables& environment);
+
+/// Ends with exit_usage, and one line that says `why`.
+Exit wrong_usage(const std::string& why);
 
 }  // namespace musterrun

@@ -1,16 +1,17 @@
 #pragma once
 
-#include <string>
-#include <vector>
+#include "launch/variables.h"
 
 namespace musterrun {
 
-/// GPUs that a CUDA program started here would see: as the CUDA driver says in a process of its
-/// own, so that this one holds nothing of a GPU; without a driver, as CUDA_VISIBLE_DEVICES lists
-/// them.
-int count_gpus();
+/// How many CUDA devices a process that is started from here sees.
+///
+/// environment  CUDA_VISIBLE_DEVICES, if it is set, says which: those up to the first entry that is
+///              none. Else libcuda is asked
+/// returns      0 where there is no device, or no driver
+int gpu_count(const muster::launch::Variables& environment);
 
-/// Processors that this process may use.
-int count_processors();
+/// On how many processors this process may run; 1 or more.
+int cpu_count();
 
 }  // namespace musterrun

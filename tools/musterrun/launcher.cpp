@@ -21,8 +21,10 @@
 #include "attempt.h"
 #include "board.h"
 #include "console.h"
-#include "exit_status.h"
+#include "launch/exit_status.h"
 #include "launch/job.h"
+#include "launch/log_names.h"
+#include "launch/signal_names.h"
 #include "meeting_place.h"
 #include "muster/asio.h"
 #include "own_folder.h"
@@ -71,6 +73,8 @@ class Launcher {
  public:
   explicit Launcher(LauncherSetup setup)
       : setup_(std::move(setup)),
+        files_(setup_.options.log_dir.empty() ? setup_.own_folder : setup_.options.log_dir,
+               setup_.job_id, setup_.random),
         job_(job_options_of(setup_), now()),
         signals_(context_),
         timer_(context_),
@@ -131,11 +135,10 @@ class Launcher {
   void await_signal() {
     signals_.async_wait([this](const asio::error_code& failed, int number) {
       if (failed) return;
-      const bool is_only_forwarded = number == SIGUSR1 || number == SIGUSR2;
-      if (is_only_forwarded) {
-        guardian_.forward(number);
-      } else {
+      if (ends_job(number)) {
         handle(Signalled{number});
+      } else {
+        guardian_.forward(number);
       }
       await_signal();
     });
@@ -172,7 +175,7 @@ class Launcher {
     ended.local_rank = report.local_rank;
     ended.pid = report.pid;
     const ExitStatus status = exit_status_of(report.number);
-    ended.exit_code = status.exit_code;
+    ended.exit_code = exit_code_of(status, setup_.options.compat);
     ended.how = status.text;
     if (ended.exit_code != 0) ended.output = attempt_->last_words(report.local_rank);
     handle(ended);
@@ -199,8 +202,7 @@ class Launcher {
   void apply(const Say& effect) { say(effect.importance, effect.text); }
 
   void apply(const Finish& effect) {
-    const bool is_torchrun = setup_.options.compat == Compat::torchrun;
-    exit_code_ = is_torchrun && effect.exit_code != 0 ? 1 : effect.exit_code;
+    exit_code_ = effect.exit_code;
     board_->leave([this] { context_.stop(); });
   }
 
@@ -210,15 +212,13 @@ class Launcher {
     place.number = effect.plan.attempt;
     place.restarts_used = effect.plan.restarts_used;
     place.job_id = setup_.job_id;
-    place.folder = (setup_.options.log_dir.empty() ? setup_.own_folder : setup_.options.log_dir) +
-                   "/" + setup_.job_id + "/attempt_" + std::to_string(place.number);
     if (setup_.placement.is_multi_node) {
       place.world_size = setup_.placement.world_size;
       place.base_rank = setup_.placement.base_rank;
       place.node_rank = setup_.placement.node_rank;
       place.node_count = setup_.placement.node_count;
       place.master_addr = setup_.placement.master_addr;
-      place.master_port = setup_.placement.master_port;
+      place.master_port = setup_.placement.master_port.value_or(0);
       return start(std::move(place));
     }
     place.world_size = effect.plan.world_size();
@@ -230,7 +230,7 @@ class Launcher {
     board_->begin(effect.plan, effect.node_rank);
     if (effect.node_rank == 0) {
       if (!hold_port(place)) return;
-      if (place.node_count > 1)
+      if (effect.plan.nodes.size() > 1)
         board_->publish_master(place.number,
                                place.master_addr + " " + std::to_string(place.master_port));
       return start(std::move(place));
@@ -247,7 +247,9 @@ class Launcher {
   /// MASTER_PORT is this job's until a rank listens there: the socket has the port, and does not
   /// listen, so one that may share the address can.
   bool hold_port(AttemptPlace& place) {
-    place.master_addr = setup_.options.master_addr.value_or(place_->own_host());
+    const LaunchOptions& options = setup_.options;
+    place.master_addr =
+        options.master_addr.value_or(options.local_addr.value_or(place_->own_host()));
     place.master_port = setup_.options.master_port.value_or(0);
     auto held = HeldPort::hold(place.master_port);
     if (!held) {
@@ -261,7 +263,8 @@ class Launcher {
 
   void start(AttemptPlace place) {
     const int number = place.number;
-    attempt_.emplace(context_, console_, setup_.options, setup_.environment, std::move(place));
+    attempt_.emplace(context_, console_, setup_.options, setup_.environment, files_,
+                     std::move(place));
     if (std::string problem = attempt_->start(guardian_); !problem.empty())
       handle(NotStarted{number, 1, std::move(problem)});
   }
@@ -280,6 +283,7 @@ class Launcher {
   }
 
   LauncherSetup setup_;
+  const LogFolder files_;
   asio::io_context context_;
   Console console_;
   Job job_;

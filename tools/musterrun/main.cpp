@@ -1,27 +1,52 @@
-// musterrun: starts the processes of a job, and ends all of them together.
+// musterrun: starts the ranks of a job on this node, and ends all of them together.
 
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <iostream>
 #include <random>
+#include <string_view>
 
 #include "command_line.h"
+#include "dry_run.h"
+#include "launch/placement.h"
 #include "launcher.h"
+#include "muster/log.h"
 #include "own_folder.h"
 #include "start_process.h"
 
-extern char** environ;
-
 namespace {
 
-std::string draw_job_id() {
+using muster::launch::LaunchOptions;
+using muster::launch::Placement;
+
+muster::launch::Variables own_environment() {
+  muster::launch::Variables variables;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals == text.npos) continue;
+    variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return variables;
+}
+
+void tell_notices(const LaunchOptions& options, const Placement& placement) {
+  for (const std::string& notice : options.notices)
+    std::cerr << "musterrun: " << muster::printable(notice) << '\n';
+  for (const std::string& warning : placement.warnings)
+    std::cerr << "musterrun: " << warning << '\n';
+}
+
+/// Hexadecimal digits that nobody else has drawn.
+std::string draw_name() {
   std::random_device random;
-  char text[32];
-  std::snprintf(text, sizeof text, "%08x%08x", random(), random());
-  return text;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%08x%08x", random(), random());
+  return text.data();
 }
 
 void raise_descriptor_limit() {
@@ -31,39 +56,49 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-}  // namespace
+int fail(const char* what) {
+  std::perror(what);
+  return 1;
+}
 
-int main(int argc, char** argv) {
-  auto read = musterrun::read_command_line(argc, argv);
-  if (const auto* const exit = std::get_if<musterrun::Exit>(&read)) {
-    (exit->code == 0 ? std::cout : std::cerr) << exit->text << std::flush;
-    return exit->code;
-  }
-  auto& line = std::get<musterrun::CommandLine>(read);
-  for (const std::string& notice : line.notices) std::cerr << "musterrun: " << notice << '\n';
+int launch(LaunchOptions options, Placement placement, muster::launch::Variables environment) {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);
   musterrun::remember_descriptor_limit();
   raise_descriptor_limit();
-  musterrun::LauncherSetup setup;
   const auto own_folder = musterrun::OwnFolder::make();
-  if (!own_folder) {
-    std::perror("musterrun: no folder can be made for temporary files (see TMPDIR)");
-    return 1;
-  }
+  if (!own_folder) return fail("musterrun: no folder can be made for temporary files (see TMPDIR)");
+  musterrun::LauncherSetup setup;
   setup.own_folder = own_folder->path();
   musterrun::GuardianOptions guardian;
-  guardian.shutdown_timeout = line.options.shutdown_timeout;
+  guardian.shutdown_timeout = options.shutdown_timeout;
   guardian.own_folder = setup.own_folder;
   setup.guardian = musterrun::fork_guardian(std::move(guardian));
-  if (setup.guardian.pid < 0) {
-    std::perror("musterrun: no guardian can be started");
-    return 1;
-  }
-  for (char** variable = environ; *variable != nullptr; ++variable)
-    setup.environment.emplace_back(*variable);
-  setup.job_id = line.options.job_id.empty() ? draw_job_id() : line.options.job_id;
-  setup.options = std::move(line.options);
-  setup.placement = line.placement;
+  if (setup.guardian.pid < 0) return fail("musterrun: no guardian can be started");
+  setup.random = draw_name();
+  setup.job_id = options.job_id.empty() ? setup.random : options.job_id;
+  setup.options = std::move(options);
+  setup.placement = std::move(placement);
+  setup.environment = std::move(environment);
   return musterrun::run_launcher(std::move(setup));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  muster::launch::Variables environment = own_environment();
+  auto read = musterrun::read_command_line(argc, argv, environment);
+  if (const auto* const exit = std::get_if<musterrun::Exit>(&read)) {
+    (exit->code == musterrun::exit_ok ? std::cout : std::cerr) << exit->text << std::flush;
+    return exit->code;
+  }
+  auto& options = std::get<LaunchOptions>(read);
+  Placement placement;
+  if (options.rendezvous.empty()) placement = muster::launch::placement_of(options).value();
+  tell_notices(options, placement);
+  if (options.dry_run) {
+    std::cout << musterrun::dry_run(options, environment) << std::flush;
+    return musterrun::exit_ok;
+  }
+  return launch(std::move(options), std::move(placement), std::move(environment));
 }

@@ -1,0 +1,208 @@
+#include <doctest/doctest.h>
+
+#include "musterrun.h"
+
+// The command line of musterrun: which options there are, where they stand, and what is refused.
+
+namespace {
+
+using muster::test::dry_run;
+using muster::test::exit_usage;
+using muster::test::Launched;
+using muster::test::musterrun;
+
+TEST_CASE("the version is told as the other programs tell it") {
+  const Launched version = musterrun({"--version"});
+  CHECK(version.exit_code == 0);
+  CHECK(version.output.starts_with("musterrun "));
+  CHECK(musterrun({"--help"}).exit_code == 0);
+}
+
+TEST_CASE("a script is run by Python and a command as it is") {
+  const Launched script = dry_run({"-n", "1", "train.py", "--x"});
+  CHECK(script.exit_code == 0);
+  CHECK(script.output.starts_with("local rank 0: python3 -u train.py --x\n"));
+  CHECK(dry_run({"-n", "1", "-m", "pkg"}).output.starts_with("local rank 0: python3 -u -m pkg\n"));
+  for (const char* spelling : {"-c", "--command_mode", "--command-mode", "--no-python"})
+    CHECK(
+        dry_run({"-n", "1", spelling, "train.py"}).output.starts_with("local rank 0: train.py\n"));
+  CHECK(dry_run({"-n", "1", "--run-path", "train"})
+            .output.starts_with("local rank 0: python3 -u train\n"));
+  CHECK(dry_run({"-n", "1", "train.py"}, {{"PYTHON_EXEC", "/opt/python"}})
+            .output.starts_with("local rank 0: /opt/python -u train.py\n"));
+}
+
+// L7
+TEST_CASE("a module that is a command is refused") {
+  CHECK(musterrun({"-m", "-c", "x"}).exit_code == exit_usage);
+  CHECK(musterrun({"--module", "--no-python", "x"}).exit_code == exit_usage);
+  CHECK(musterrun({"-m", "x"}, {{"PET_NO_PYTHON", "1"}}).exit_code == exit_usage);
+}
+
+// L8
+TEST_CASE("a wrong name of a file is refused before anything starts") {
+  for (const char* option : {"--stdout", "--stderr"}) {
+    const Launched refused = musterrun({"-n", "1", option, "out_{rnak}", "true"});
+    CHECK(refused.exit_code == exit_usage);
+    CHECK(refused.tells("{rnak}"));
+    CHECK(refused.tells("{local_world_size}"));
+  }
+  CHECK(dry_run({"-n", "1", "--stdout", "out_{rank}", "true"}).exit_code == 0);
+}
+
+// L29
+TEST_CASE("what stands behind the program is its own") {
+  const Launched run = dry_run({"-n", "1", "prog", "-n", "5", "--bogus", "--", "--help", "-m"});
+  CHECK(run.exit_code == 0);
+  CHECK(run.output.starts_with("local rank 0: prog -n 5 --bogus -- --help -m\n"));
+  CHECK(dry_run({"-n", "1", "--", "-prog", "-x"}).output.starts_with("local rank 0: -prog -x\n"));
+}
+
+TEST_CASE("an option that nobody knows is not the program") {
+  const Launched refused = musterrun({"--max-restart", "3", "prog"});
+  CHECK(refused.exit_code == exit_usage);
+  CHECK(refused.tells("\"--max-restart\""));
+  CHECK(refused.tells("--max-restarts"));
+  CHECK(musterrun({"-x", "prog"}).exit_code == exit_usage);
+  CHECK(musterrun({"--bogus"}).exit_code == exit_usage);
+  CHECK(musterrun({}).exit_code == exit_usage);
+  CHECK(musterrun({""}).exit_code == exit_usage);
+}
+
+TEST_CASE("an option is written with dashes or underscores and with or without equals") {
+  for (const std::vector<std::string>& spelling : {std::vector<std::string>{"--max-restarts", "3"},
+                                                   {"--max_restarts", "3"},
+                                                   {"--max-restarts=3"},
+                                                   {"--max_restarts=3"},
+                                                   {"--max-restarts=1", "--max_restarts=3"}}) {
+    std::vector<std::string> arguments = {"-n", "1"};
+    arguments.insert(arguments.end(), spelling.begin(), spelling.end());
+    arguments.emplace_back("prog");
+    CHECK(dry_run(arguments).has("  TORCHELASTIC_MAX_RESTARTS=3"));
+  }
+  CHECK(musterrun({"--role=", "prog"}).exit_code == exit_usage);
+  CHECK(musterrun({"--role"}).exit_code == exit_usage);
+}
+
+TEST_CASE("wrong values are refused with what was typed") {
+  for (const auto& [option, value] : std::vector<std::pair<std::string, std::string>>{
+           {"-n", "0"},
+           {"-n", "-1"},
+           {"-n", "two"},
+           {"-n", "xpu"},
+           {"--nnodes", "0"},
+           {"--nnodes", "3:2"},
+           {"--node-rank", "-1"},
+           {"--base_rank", "x"},
+           {"--world_size", "0"},
+           {"--master_port", "65536"},
+           {"--rendezvous", ":1"},
+           {"--rendezvous", "host:x"},
+           {"--rendezvous", "fe80::1:29400"},
+           {"--rdzv-conf", "join_timeout"},
+           {"--rdzv-conf", "join_timeout=x"},
+           {"--max-restarts", "-1"},
+           {"--join-timeout", "soon"},
+           {"--shutdown-timeout", "-1s"},
+           {"--exit-grace", "x"},
+           {"--compat", "mpirun"},
+           {"-r", "4"},
+           {"-t", "0:1,x:2"},
+           {"--local-ranks-filter", "0,"},
+           {"--signals-to-handle", "SIGKILL"},
+           {"--monitor-interval", "x"},
+           {"--start-method", "thread"},
+       }) {
+    INFO(option, " ", value);
+    const Launched refused = musterrun({option, value, "prog"});
+    CHECK(refused.exit_code == exit_usage);
+    CHECK(refused.output.empty());
+    CHECK(refused.tells(option + ": "));
+  }
+}
+
+TEST_CASE("every option of torchrun is taken, or refused with a reason") {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"--nnodes", "1"},
+           {"--nnodes=1:1"},
+           {"--nproc-per-node", "1"},
+           {"--nproc_per_node=1"},
+           {"--rdzv-backend", "static"},
+           {"--rdzv_backend", "c10d", "--rdzv_endpoint", "host:29400", "--rdzv_id", "7"},
+           {"--rdzv-endpoint", "host"},
+           {"--rdzv-conf", "join_timeout=60,timeout=900,is_host=1"},
+           {"--standalone"},
+           {"--max-restarts", "3"},
+           {"--monitor-interval", "0.1"},
+           {"--start-method", "spawn"},
+           {"--event-log-handler", "null"},
+           {"--role", "trainer"},
+           {"-m"},
+           {"--no-python"},
+           {"--run-path"},
+           {"--log-dir", "logs"},
+           {"-r", "3"},
+           {"--redirects", "0:1"},
+           {"-t", "3"},
+           {"--tee", "0:1,1:2"},
+           {"--local-ranks-filter", "0,1"},
+           {"--node-rank", "0"},
+           {"--master-addr", "127.0.0.1", "--master-port", "29500"},
+           {"--local-addr", "10.0.0.1"},
+           {"--logs-specs", "default"},
+           {"--signals-to-handle", "SIGTERM,SIGUSR1"},
+           {"--duplicate-stdout-filters", "loss"},
+           {"--duplicate-stderr-filters", "loss"},
+       }) {
+    INFO(arguments.front());
+    for (const std::string compat : {"composer", "torchrun"}) {
+      std::vector<std::string> all = arguments;
+      all.insert(all.end(), {"--compat", compat, "prog"});
+      const Launched run = dry_run(all);
+      INFO(run.errors);
+      CHECK(run.exit_code == 0);
+    }
+  }
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"--rdzv-backend", "etcd"},
+           {"--rdzv-backend", "etcd-v2"},
+           {"--rdzv-backend", "zeus"},
+           {"--logs-specs", "mine"},
+           {"--numa-binding", "node"},
+           {"--virtual-local-rank"},
+       }) {
+    INFO(arguments.front());
+    std::vector<std::string> all = arguments;
+    all.emplace_back("prog");
+    CHECK(dry_run(all).exit_code == exit_usage);
+  }
+}
+
+TEST_CASE("what has no effect is told") {
+  CHECK(dry_run({"-n", "1", "--monitor-interval", "1", "prog"}).tells("--monitor-interval"));
+  CHECK(dry_run({"-n", "1", "--rdzv-conf", "is_host=1", "prog"}).tells("is_host"));
+  CHECK(dry_run({"-n", "1", "prog"}).errors.empty());
+  const Launched inherited =
+      dry_run({"-n", "1", "prog"}, {{"MASTER_ADDR", "other"}, {"MASTER_PORT", "1"}});
+  CHECK(inherited.has("  MASTER_ADDR=127.0.0.1"));
+  CHECK(inherited.tells("MASTER_ADDR"));
+  CHECK(inherited.tells("MASTER_PORT"));
+}
+
+TEST_CASE("with torchrun's options torchrun's defaults hold") {
+  for (const char* letter : {"-n", "-c", "-v"}) {
+    const Launched refused = musterrun({"--compat", "torchrun", letter, "1", "prog"});
+    CHECK(refused.exit_code == exit_usage);
+    CHECK(refused.tells(letter));
+  }
+  const Launched run = dry_run({"--compat=torchrun", "prog", "$RANK"}, {{"LOCAL_WORLD_SIZE", "4"}});
+  CHECK(run.output.starts_with("local rank 0: python3 -u prog '$RANK'\n"));
+  CHECK(run.has("  WORLD_SIZE=1"));
+  CHECK(musterrun({"-n", "1", "prog"}, {{"MUSTERRUN_COMPAT", "torchrun"}}).exit_code == exit_usage);
+  const Launched second = dry_run({"--compat", "torchrun", "--nnodes", "2", "--nproc-per-node", "2",
+                                   "--node-rank", "1", "--master-addr", "host", "prog"});
+  CHECK(second.has("  RANK=3"));
+  CHECK(second.has("  MASTER_PORT=29500"));
+}
+
+}  // namespace

@@ -1,0 +1,200 @@
+#include <algorithm>
+
+#include "option.h"
+#include "support/quotes.h"
+
+// Where the nodes of a job are, and how they meet.
+
+namespace musterrun {
+namespace {
+
+using muster::launch::LaunchOptions;
+
+constexpr int port_max = 65535;
+
+std::string take_nodes(const std::string& value, const std::string&, Asked& to) {
+  const auto colon = value.find(':');
+  const auto min = int_in(value.substr(0, colon), 1);
+  const auto max = colon == value.npos ? min : int_in(value.substr(colon + 1), 1);
+  if (!min || !max || *max < *min)
+    return no(value, "number of nodes: write N or MIN:MAX, from 1 on");
+  to.options.nodes = {*min, *max};
+  return {};
+}
+
+std::string take_master_port(const std::string& value, const std::string&, Asked& to) {
+  const auto port = int_in(value, 1);
+  if (!port || *port > port_max) return no(value, "port, a number from 1 to 65535");
+  to.options.master_port = *port;
+  return {};
+}
+
+std::string take_rendezvous(const std::string& value, const std::string&, Asked& to) {
+  const auto colon = value.rfind(':');
+  const auto bracket = value.rfind(']');
+  const bool has_port = colon != value.npos && (bracket == value.npos || bracket < colon);
+  const auto port = has_port ? int_in(value.substr(colon + 1), 0) : std::optional(29400);
+  const std::string host = value.substr(0, has_port ? colon : value.npos);
+  const bool is_bare_ipv6 = bracket == value.npos && host.find(':') != host.npos;
+  if (host.empty() || host == "[]" || is_bare_ipv6 || !port || *port > port_max)
+    return no(value, "address where nodes meet: write HOST:PORT, or [IPV6]:PORT");
+  to.options.rendezvous = host + ":" + std::to_string(*port);
+  return {};
+}
+
+std::string take_job_id(const std::string& value, const std::string&, Asked& to) {
+  to.options.job_id = value == "none" ? "" : value;  // torchrun's word for no id
+  return {};
+}
+
+std::string take_backend(const std::string& value, const std::string& where, Asked& to) {
+  if (value.starts_with("etcd")) {
+    return tools::in_quotes(value) +
+           " needs etcd, which musterrun does not use: leave this out, and give --rendezvous "
+           "HOST:PORT";
+  }
+  if (value != "static" && value != "c10d") return no(value, "rendezvous; write static or c10d");
+  to.rendezvous_backend = value;
+  if (value == "c10d") to.notice(where, "is c10d: the nodes meet at Muster's own store instead");
+  return {};
+}
+
+/// "join_timeout=600,is_host=1"
+std::string take_conf(const std::string& value, const std::string&, Asked& to) {
+  std::string rest = value;
+  while (!rest.empty()) {
+    const std::string part = rest.substr(0, rest.find(','));
+    rest.erase(0, std::min(part.size() + 1, rest.size()));
+    const auto equals = part.find('=');
+    if (equals == part.npos || equals == 0)
+      return no(part, "part of a configuration; write NAME=VALUE,NAME=VALUE");
+    to.rendezvous_conf[part.substr(0, equals)] = part.substr(equals + 1);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Option> place_options() {
+  using O = LaunchOptions;
+  return {
+      {{"nnodes"},
+       "",
+       "",
+       "NODES",
+       "how many nodes the job has: N, or MIN:MAX with a rendezvous",
+       "1",
+       take_nodes},
+      {{"node-rank"},
+       "",
+       "",
+       "NUMBER",
+       "the number of this node, from 0; without it NODE_RANK",
+       "",
+       number_into(&O::node_rank, 0)},
+      {{"base-rank"},
+       "",
+       "",
+       "NUMBER",
+       "the first rank of this node; without it BASE_RANK",
+       "",
+       number_into(&O::base_rank, 0)},
+      {{"world-size"},
+       "",
+       "",
+       "NUMBER",
+       "how many ranks the job has on all nodes; without it WORLD_SIZE if that differs from "
+       "LOCAL_WORLD_SIZE, else those of this node times --nnodes",
+       "",
+       number_into(&O::world_size, 1)},
+      {{"master-addr"},
+       "",
+       "",
+       "HOST",
+       "the address of the node that has rank 0; without it 127.0.0.1 of one node, and MASTER_ADDR "
+       "of several",
+       "",
+       text_into(&O::master_addr)},
+      {{"master-port"},
+       "",
+       "",
+       "PORT",
+       "a free port of that node; without it one is chosen of one node, and MASTER_PORT is that of "
+       "several",
+       "",
+       take_master_port},
+  };
+}
+
+std::vector<Option> rendezvous_options() {
+  using O = LaunchOptions;
+  return {
+      {{"rendezvous", "rdzv-endpoint"},
+       "",
+       "",
+       "HOST:PORT",
+       "where the nodes meet, and get their ranks; port 29400 if none is named",
+       "",
+       take_rendezvous},
+      {{"job-id", "rdzv-id"},
+       "",
+       "",
+       "ID",
+       "tells the job apart from others; without it one is drawn",
+       "",
+       take_job_id},
+      {{"join-timeout"},
+       "",
+       "",
+       "DURATION",
+       "how long to wait for the nodes",
+       "600s",
+       duration_into(&O::join_timeout)},
+      {{"last-call"},
+       "",
+       "",
+       "DURATION",
+       "with MIN nodes there, how long to wait for others after the last one that came",
+       "30s",
+       duration_into(&O::last_call)},
+      {{"scale-up"},
+       "",
+       "",
+       "",
+       "a node that comes later begins another attempt, with all",
+       "",
+       switch_into(&O::scale_up)},
+      {{"role"}, "", "", "NAME", "of these ranks", "default", text_into(&O::role)},
+      {{"local-addr"},
+       "",
+       "",
+       "HOST",
+       "the address by which other nodes reach this one",
+       "",
+       text_into(&O::local_addr)},
+      {{"standalone"},
+       "",
+       "",
+       "",
+       "one node alone, which is so without a rendezvous",
+       "",
+       switch_into(&Asked::is_standalone)},
+      {{"rdzv-backend"},
+       "",
+       "",
+       "NAME",
+       "static: the endpoint is master_addr and master_port; c10d: the nodes meet there",
+       "",
+       take_backend},
+      {{"rdzv-conf"},
+       "",
+       "",
+       "LIST",
+       "of NAME=VALUE; join_timeout and timeout are as --join-timeout, last_call_timeout as "
+       "--last-call, of the others one is told",
+       "",
+       take_conf},
+  };
+}
+
+}  // namespace musterrun
