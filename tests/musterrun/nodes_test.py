@@ -196,6 +196,16 @@ class LostNodes(NodeCase):
         self.assertEqual(codes, [0, 0, 0], err)
         self.assertIn("0 of 0 restarts used", err)
 
+    def test_what_a_killed_job_has_left_is_not_read_by_the_next_one_of_its_name(self):
+        for launcher in self.begin(nodes="2"):
+            self.kill_node(launcher)
+        for rank in range(4):
+            (self.folder / f"at-0-4-{rank}").unlink()
+        time.sleep(3)  # the server's grace: until then it may come back
+        launchers = self.begin(nodes="2")
+        (self.folder / "end").touch()
+        self.assertEqual(self.end_of(launchers)[0], [0, 0])
+
     def test_the_node_that_hosts_the_meeting_place_dies(self):
         self.end_server()  # its port is free now
         launchers = [self.node("--node-rank", rank, "sh", "-c",

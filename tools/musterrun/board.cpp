@@ -25,6 +25,7 @@ namespace {
 /// Of all jobs: a store cannot remove its own namespace, so a job's keys go one by one.
 constexpr std::string_view shared_namespace = "musterrun";
 constexpr Duration long_time = std::chrono::hours(24 * 20);
+constexpr Duration run_lifetime = std::chrono::seconds(15);
 constexpr Duration short_time = std::chrono::seconds(30);
 
 std::string key_of(std::string_view what, int attempt) {
@@ -48,14 +49,65 @@ struct Board::State : std::enable_shared_from_this<State> {
         io_thread(std::move(its_thread)),
         options(std::move(its_options)),
         on_event(std::move(handler)),
+        own_run(options.run),
         next_look(its_context),
+        next_touch(its_context),
         patience(its_context) {}
 
   void tell(const Event& event) {
     if (!is_closed) on_event(event);
   }
 
-  std::string own(const std::string& key) const { return options.job + "/" + key; }
+  std::string own(const std::string& key) const { return options.job + "/" + run + "/" + key; }
+  std::string key_of_run() const { return options.job + "/run"; }
+
+  /// Enters the run of the job in which launchers are, or begins one. Of a run whose launchers were
+  /// all killed nothing counts; its key is gone soon.
+  void enter() {
+    muster::WriteOptions for_a_while;
+    for_a_while.ttl = run_lifetime;
+    auto self = shared_from_this();
+    store->compare_set_async(key_of_run(), std::nullopt, own_run, for_a_while,
+                             options.connect_timeout, [self](Result<muster::Compared> entered) {
+                               if (!entered.has_value()) return self->lose(entered.error());
+                               if (!entered->applied) return self->enter_after(*entered->current);
+                               self->run = self->own_run;
+                               self->register_self();
+                             });
+  }
+
+  /// If somebody is in that run.
+  void enter_after(const std::string& found) {
+    auto self = shared_from_this();
+    store->list_async(options.job + "/" + found + "/node/", 0, short_time,
+                      [self, found](Result<muster::KeyPage> page) {
+                        if (self->is_closed) return;
+                        if (!page) return self->lose(page.error());
+                        if (!page->keys.empty()) {
+                          self->run = found;
+                          return self->register_self();
+                        }
+                        self->next_look.expires_after(std::chrono::milliseconds(50));
+                        self->next_look.async_wait([self](const asio::error_code& failed) {
+                          if (!failed && !self->is_closed) self->enter();
+                        });
+                      });
+  }
+
+  /// Each launcher keeps the run's key.
+  void keep_run() {
+    next_touch.expires_after(run_lifetime / 3);
+    next_touch.async_wait([self = shared_from_this()](const asio::error_code& failed) {
+      if (failed || self->is_closed) return;
+      self->store->touch_async(self->key_of_run(), run_lifetime, short_time, [self](auto touched) {
+        if (touched) return self->keep_run();
+        if (touched.error().code != ErrorCode::not_found) return self->lose(touched.error());
+        self->tell(
+            BoardLost{"the job ends: its launchers did not run for so long that another one "
+                      "of its name may have begun"});
+      });
+    });
+  }
 
   void lose(const Error& error) {
     if (is_closed || error.code == ErrorCode::closed || error.code == ErrorCode::cancelled) return;
@@ -90,6 +142,7 @@ struct Board::State : std::enable_shared_from_this<State> {
 
   void register_self() {
     auto self = shared_from_this();
+    keep_run();
     store->add_async(own("count"), 1, options.connect_timeout, [self](Result<std::int64_t> number) {
       if (!number) return self->lose(number.error());
       self->options.self.number = static_cast<std::uint64_t>(*number);
@@ -174,7 +227,12 @@ struct Board::State : std::enable_shared_from_this<State> {
   void remove_keys(std::function<void()> finish) {
     auto self = shared_from_this();
     store->list_async(own(""), 0, short_time, [self, finish](Result<muster::KeyPage> page) {
-      if (!page || page->keys.empty()) return finish();
+      if (!page) return finish();
+      if (page->keys.empty()) {
+        self->store->remove_async(self->key_of_run(), short_time,
+                                  [finish](Result<bool>) { finish(); });
+        return;
+      }
       std::vector<std::string_view> keys;
       for (const muster::KeyInfo& key : page->keys) keys.push_back(key.key);
       self->store->multi_remove_async(keys, short_time,
@@ -213,7 +271,10 @@ struct Board::State : std::enable_shared_from_this<State> {
   bool is_closed = false;
   std::map<std::string, Node> known;
   std::uint64_t awaited = 0;  ///< the number of the next node that is waited for
+  const std::string own_run;  ///< the name of a run that this launcher would begin
+  std::string run;            ///< the one that it is in
   asio::steady_timer next_look;
+  asio::steady_timer next_touch;
   asio::steady_timer patience;
 };
 
@@ -239,7 +300,7 @@ void Board::open() {
                                  if (self->is_closed) return;
                                  if (!store) return self->lose(store.error());
                                  self->store = *std::move(store);
-                                 self->register_self();
+                                 self->enter();
                                });
 }
 
@@ -332,7 +393,8 @@ void Board::leave(std::function<void()> handler) {
   };
   state_->watches = false;
   state_->next_look.cancel();
-  if (!state_->store) return asio::post(state_->context, finish);
+  state_->next_touch.cancel();
+  if (!state_->store || state_->run.empty()) return asio::post(state_->context, finish);
   state_->patience.expires_after(std::chrono::seconds(1));
   state_->patience.async_wait([finish](const asio::error_code& failed) {
     if (!failed) finish();

@@ -13,8 +13,9 @@
 
 namespace musterrun {
 
-/// Where the launchers of a job meet: keys of a Muster server, in the namespace "musterrun", that
-/// begin with the job's name.
+/// Where the launchers of a job meet: keys of a Muster server, in the namespace "musterrun".
+/// JOB/run has a name that was drawn when the first of them came; it is gone soon after the last
+/// one. All others begin with JOB/RUN, so what a run has left that was killed is never read:
 ///
 ///     node/K        a launcher, as long as it lives; K is its number
 ///     plan/A        the ranks of attempt A
@@ -30,6 +31,7 @@ class Board {
   struct Options {
     std::string address;
     std::string job;  ///< its name, which no other one has at the same server and time
+    std::string run;  ///< a name that nobody else has, for the case that this launcher is the first
     muster::launch::Node self;
     muster::Duration connect_timeout{};
     muster::Duration form_timeout{};

@@ -101,6 +101,12 @@ class Conclusion {
       return where(option) + " is for nodes whose ranks are given by hand; with " +
              where("rendezvous") + " give --nnodes";
     }
+    // torchrun's default. Two jobs at one server must not meet, so elsewhere it is to be said.
+    if (options_.job_id.empty() && is_torchrun()) options_.job_id = "none";
+    if (options_.job_id.empty()) {
+      return where("rendezvous") +
+             " needs --job-id NAME: the same on all nodes, and of no other job at that time";
+    }
     return {};
   }
 

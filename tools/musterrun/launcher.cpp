@@ -105,6 +105,7 @@ class Launcher {
     Board::Options options;
     options.address = place_->address();
     options.job = setup_.job_id;
+    options.run = setup_.random;
     options.self = job_options_of(setup_).self;
     options.connect_timeout = setup_.options.join_timeout;
     options.form_timeout = std::chrono::seconds(60);

@@ -129,7 +129,7 @@ TEST_CASE("every option of torchrun is taken, or refused with a reason") {
            {"--nproc_per_node=1"},
            {"--rdzv-backend", "static"},
            {"--rdzv_backend", "c10d", "--rdzv_endpoint", "host:29400", "--rdzv_id", "7"},
-           {"--rdzv-endpoint", "host"},
+           {"--rdzv-endpoint", "host", "--rdzv-id", "7"},
            {"--rdzv-conf", "join_timeout=60,timeout=900,is_host=1"},
            {"--standalone"},
            {"--max-restarts", "3"},

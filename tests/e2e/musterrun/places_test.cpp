@@ -108,7 +108,8 @@ TEST_CASE("nodes have different numbers of processes") {
 TEST_CASE("a rendezvous gives the ranks, so nobody else does") {
   const LaunchVariables elsewhere = {{"WORLD_SIZE", "8"}, {"NODE_RANK", "7"}};
   const Launched run =
-      dry_run({"-n", "1", "--nnodes", "1:4", "--rendezvous", "host:29400", "prog"}, elsewhere);
+      dry_run({"-n", "1", "--nnodes", "1:4", "--rendezvous", "host:29400", "--job-id", "j", "prog"},
+              elsewhere);
   CHECK(run.exit_code == 0);
   CHECK(run.has("  LOCAL_RANK=0"));
   CHECK(run.output.find("  RANK=") == std::string::npos);
