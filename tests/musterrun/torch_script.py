@@ -1,0 +1,19 @@
+"""A program of torch that knows nothing of musterrun: all ranks add, and in the first attempt one
+of them fails after that. torch_test.py runs it."""
+
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+total = torch.ones(4) * (dist.get_rank() + 1)
+dist.all_reduce(total)
+restart = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+place = f"rank {dist.get_rank()} of {dist.get_world_size()}"
+print(f"{place}: {int(total[0])} in {restart}", flush=True)
+if restart == 0 and dist.get_rank() == 3:
+    sys.exit(1)
+dist.barrier()
+dist.destroy_process_group()
