@@ -1,0 +1,148 @@
+"""musterrun on several hosts, which are network namespaces: what only a network can show. Skips
+itself where these cannot be made."""
+
+import os
+import subprocess
+import sys
+import time
+import unittest
+
+import job_case
+from job_case import PROGRAMS, JobCase
+
+SKIPPED = 77
+PORT = 29400
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+
+
+class Hosts(JobCase):
+    """Hosts behind one bridge: 10.77.0.1 has the server, 10.77.0.2 and .3 are nodes."""
+
+    def setUp(self):
+        super().setUp()
+        self.prefix = f"mr{os.getpid() % 100000}"
+        self.hosts = [f"{self.prefix}-{number}" for number in range(3)]
+        self.switch = f"{self.prefix}-switch"
+        self.addCleanup(self.remove_hosts)
+        ip("netns", "add", self.switch)
+        ip("-n", self.switch, "link", "add", "bridge", "type", "bridge")
+        ip("-n", self.switch, "link", "set", "bridge", "up")
+        for number, host in enumerate(self.hosts):
+            ip("netns", "add", host)
+            ip("link", "add", "eth0", "netns", host, "type", "veth", "peer", "name",
+               f"port{number}", "netns", self.switch)
+            ip("-n", self.switch, "link", "set", f"port{number}", "master", "bridge", "up")
+            ip("-n", host, "address", "add", f"10.77.0.{number + 1}/24", "dev", "eth0")
+            ip("-n", host, "link", "set", "eth0", "up")
+            ip("-n", host, "link", "set", "lo", "up")
+        self.server = None
+
+    def remove_hosts(self):
+        if self.server is not None:
+            self.server.kill()
+            self.server.wait()
+            self.server.stdout.close()
+        for name in (*self.hosts, self.switch):
+            subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+
+    def serve(self):
+        """A server on the first host."""
+        self.server = subprocess.Popen(
+            ["ip", "netns", "exec", self.hosts[0], PROGRAMS["musterd"], "--listen",
+             f"10.77.0.1:{PORT}", "--allow-unauthenticated", "--session-timeout=5s",
+             "--heartbeat=500ms"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.server.stdout.readline()
+
+    def node(self, host, *arguments, nodes="2", meet="10.77.0.1"):
+        """A launcher on a host, with two ranks."""
+        launcher = subprocess.Popen(
+            ["ip", "netns", "exec", self.hosts[host], PROGRAMS["musterrun"], "--rendezvous",
+             f"{meet}:{PORT}", "--job-id", "job", "--nnodes", nodes, "--last-call", "1s",
+             *map(str, arguments)],
+            env=self.environment(), text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
+        self.launchers.append(launcher)
+        return launcher
+
+    def end_of(self, launchers):
+        ends = [launcher.communicate(timeout=job_case.KILL_TIMEOUT_S) for launcher in launchers]
+        return ([launcher.returncode for launcher in launchers], "".join(end[0] for end in ends),
+                "".join(end[1] for end in ends))
+
+    def cut(self, host, state):
+        ip("-n", self.switch, "link", "set", f"port{host}", state)
+
+    WAITS = ("touch {folder}/at-$TORCHELASTIC_RESTART_COUNT-$WORLD_SIZE-$RANK; "
+             "while ! test -e {folder}/end; do sleep 0.05; done")
+
+    def begin(self, nodes):
+        self.serve()
+        script = self.WAITS.format(folder=self.folder)
+        launchers = [self.node(host, "sh", "-c", script, nodes=nodes) for host in (1, 2)]
+        self.await_files(*(f"at-0-4-{rank}" for rank in range(4)))
+        return launchers
+
+    def test_ranks_are_told_an_address_that_the_other_host_reaches(self):
+        self.serve()
+        script = "echo $MASTER_ADDR"
+        first = self.node(1, "--node-rank", 0, "--tee", 1, "sh", "-c", script)
+        second = self.node(2, "--node-rank", 1, "--tee", 1, "sh", "-c", script)
+        codes, out, err = self.end_of([first, second])
+        self.assertEqual(codes, [0, 0], err)
+        self.assertEqual({line.split(": ")[1] for line in out.splitlines()}, {"10.77.0.2"})
+
+    def test_the_first_node_hosts_the_meeting_place(self):
+        first = self.node(1, "--node-rank", 0, "--tee", 1, "sh", "-c", "echo $MUSTER_STORE",
+                          meet="10.77.0.2")
+        second = self.node(2, "--node-rank", 1, "--tee", 1, "sh", "-c", "echo $MUSTER_STORE",
+                           meet="10.77.0.2")
+        codes, out, err = self.end_of([second, first])
+        self.assertEqual(codes, [0, 0], err)
+        self.assertEqual({line.split(": ")[1] for line in out.splitlines()}, {f"10.77.0.2:{PORT}"})
+
+    def test_a_host_that_is_cut_off_is_named_and_the_others_go_on(self):
+        launchers = self.begin(nodes="1:2")
+        self.cut(1, "down")
+        self.await_files("at-1-2-0", "at-1-2-1")
+        (self.folder / "end").touch()
+        codes, _, err = self.end_of(launchers[1:])
+        self.assertEqual(codes, [0], err)
+        self.assertIn("not heard any more", err)
+        # The launcher that is cut off ends its ranks by itself.
+        codes, _, err = self.end_of(launchers[:1])
+        self.assertEqual(codes, [1], err)
+
+    def test_a_short_cut_is_noticed_by_nobody(self):
+        launchers = self.begin(nodes="2")
+        self.cut(1, "down")
+        time.sleep(1.5)
+        self.cut(1, "up")
+        time.sleep(1)
+        (self.folder / "end").touch()
+        codes, _, err = self.end_of(launchers)
+        self.assertEqual((codes, err), ([0, 0], ""))
+
+
+def why_not():
+    """Why no namespaces can be made; empty: they can."""
+    try:
+        made = subprocess.run(["ip", "netns", "add", f"mr{os.getpid()}-try"], capture_output=True,
+                              text=True, check=False)
+        subprocess.run(["ip", "netns", "delete", f"mr{os.getpid()}-try"], capture_output=True,
+                       check=False)
+        return made.stderr.strip()
+    except FileNotFoundError:
+        return "there is no program ip"
+
+
+if __name__ == "__main__":
+    if reason := why_not():
+        print(f"skipped: no network namespaces: {reason}")
+        sys.exit(SKIPPED)
+    for name in ("musterrun", "musterd", "musterctl"):
+        PROGRAMS[name] = sys.argv.pop(1)
+    unittest.main(verbosity=2)
