@@ -85,7 +85,7 @@ TEST_CASE("an option is written with dashes or underscores and with or without e
 }
 
 TEST_CASE("wrong values are refused with what was typed") {
-  for (const auto& [option, value] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& given : std::vector<std::pair<std::string, std::string>>{
            {"-n", "0"},
            {"-n", "-1"},
            {"-n", "two"},
@@ -113,6 +113,8 @@ TEST_CASE("wrong values are refused with what was typed") {
            {"--monitor-interval", "x"},
            {"--start-method", "thread"},
        }) {
+    const std::string option = given.first;
+    const std::string value = given.second;
     INFO(option, " ", value);
     const Launched refused = musterrun({option, value, "prog"});
     CHECK(refused.exit_code == exit_usage);

@@ -52,17 +52,18 @@ TEST_CASE("each option is a variable, too, and an error names it") {
       dry_run({"-n", "1", "a.b"}, module).output.starts_with("local rank 0: python3 -u -m a.b\n"));
   CHECK(
       dry_run({"-n", "1", "a.b"}, {{"PET_MODULE", "0"}}).output.starts_with("local rank 0: a.b\n"));
-  for (const auto& [name, value] : LaunchVariables{{"MUSTERRUN_NPROC", "0"},
-                                                   {"PET_NNODES", "x"},
-                                                   {"PET_RDZV_BACKEND", "etcd"},
-                                                   {"MUSTERRUN_VERBOSE", "perhaps"},
-                                                   {"LOCAL_WORLD_SIZE", "x"},
-                                                   {"WORLD_SIZE", "-1"},
-                                                   {"BASE_RANK", "x"},
-                                                   {"NODE_RANK", "1"},
-                                                   {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "x"}}) {
+  for (const auto& variable : LaunchVariables{{"MUSTERRUN_NPROC", "0"},
+                                              {"PET_NNODES", "x"},
+                                              {"PET_RDZV_BACKEND", "etcd"},
+                                              {"MUSTERRUN_VERBOSE", "perhaps"},
+                                              {"LOCAL_WORLD_SIZE", "x"},
+                                              {"WORLD_SIZE", "-1"},
+                                              {"BASE_RANK", "x"},
+                                              {"NODE_RANK", "1"},
+                                              {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "x"}}) {
+    const std::string name = variable.first;
     INFO(name);
-    const Launched refused = musterrun({"prog"}, {{name, value}});
+    const Launched refused = musterrun({"prog"}, {variable});
     CHECK(refused.exit_code == exit_usage);
     CHECK(refused.tells(name));
   }
