@@ -303,7 +303,10 @@ class Files(JobCase):
 
     def test_the_logs_of_a_folder_are_kept_by_attempt_and_rank(self):
         logs = self.folder / "logs"
-        code, out, _ = self.sh("echo out $RANK; exit $RANK", "--log-dir", logs, "--job-id", "j",
+        script = ("echo out $RANK; touch {0}/$TORCHELASTIC_RESTART_COUNT-$RANK; "
+                  "while ! test -e {0}/$TORCHELASTIC_RESTART_COUNT-0; do sleep 0.02; done; "
+                  "exit $RANK").format(self.folder)
+        code, out, _ = self.sh(script, "--log-dir", logs, "--job-id", "j",
                                "--max-restarts", 1, "--redirects", 3)
         self.assertEqual((code, out), (1, ""))
         folder, = logs.glob("j_*")

@@ -49,8 +49,10 @@ bool read_strings(int file, const Order& order, Strings& strings) {
 }
 
 /// In the child, which shares the memory of its parent until it executes: nothing is allocated.
+///
+/// failures  a pipe that takes errno if it does not execute
 [[noreturn]] void become(const Strings& strings, const int (&standard)[3], pid_t parent,
-                         const char* path, volatile int& error) {
+                         const char* path, int failures) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // it has died before that
@@ -61,7 +63,8 @@ bool read_strings(int file, const Order& order, Strings& strings) {
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::execve(path, strings.arguments.data(), strings.variables.data());
-  error = errno;
+  const int error = errno;
+  static_cast<void>(::write(failures, &error, sizeof error) == 0);
   ::_exit(127);
 }
 
@@ -111,14 +114,24 @@ StartedProcess start_process(const Order& order,
     own[number] = FileHandle(::fcntl(descriptors[number + 1].get(), F_DUPFD_CLOEXEC, 3));
     standard[number] = own[number].get();
   }
-  const pid_t parent = ::getpid();
-  volatile int error = 0;
-  const pid_t pid = ::vfork();
-  if (pid == 0) become(strings, standard, parent, path.c_str(), error);
-  if (pid < 0) {
+  int failures[2];
+  if (::pipe2(failures, O_CLOEXEC) != 0) {
     started.step = Report::Step::process;
     started.error = errno;
-  } else if (error != 0) {
+    return started;
+  }
+  const FileHandle failed(failures[0]);
+  FileHandle end_of_child(failures[1]);
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::vfork();
+  if (pid == 0) become(strings, standard, parent, path.c_str(), end_of_child.get());
+  const int fork_error = errno;
+  end_of_child.close();
+  int error = 0;
+  if (pid < 0) {
+    started.step = Report::Step::process;
+    started.error = fork_error;
+  } else if (::read(failed.get(), &error, sizeof error) == sizeof error) {
     started.error = error;  // the child has ended; it is taken as any other one
   } else {
     started.pid = pid;
