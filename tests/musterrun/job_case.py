@@ -15,9 +15,21 @@ KILL_TIMEOUT_S = 60
 OUTER = re.compile("MUSTER|PET_|RANK$|WORLD_SIZE$|LOCAL_|NODE_RANK|MASTER_|CUDA_")
 
 
+def parents():
+    """Of all processes: pid -> the parent's."""
+    found = {}
+    for folder in os.listdir("/proc"):
+        if folder.isdigit():
+            try:
+                stat = Path("/proc", folder, "stat").read_text(encoding="utf-8", errors="replace")
+                found[int(folder)] = int(stat.rsplit(")", 1)[1].split()[1])
+            except OSError:
+                continue  # it has ended
+    return found
+
+
 def children_of(pid):
-    listed = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
-    return [int(child) for child in listed.stdout.split()]
+    return [child for child, parent in parents().items() if parent == pid]
 
 
 class JobCase(unittest.TestCase):

@@ -43,14 +43,7 @@ class NodeCase(JobCase):
         its processes at once."""
         self.is_swept_later = True
         family = {launcher.pid}
-        parents = {}
-        for folder in os.listdir("/proc"):
-            if folder.isdigit():
-                try:
-                    with open(f"/proc/{folder}/stat", encoding="utf-8") as stat:
-                        parents[int(folder)] = int(stat.read().rsplit(")", 1)[1].split()[1])
-                except OSError:
-                    continue
+        parents = job_case.parents()
         while more := {pid for pid, parent in parents.items() if parent in family} - family:
             family |= more
         # The launcher first, which would tell the others of its ranks' ends.
