@@ -49,6 +49,8 @@ struct LaunchOptions {
   std::optional<int> inherited_master_port;
   /// Where the nodes meet, "host:port"; empty: their ranks are given by hand.
   std::string rendezvous;
+  /// Others may connect to a server that this node hosts beyond loopback.
+  bool allow_unauthenticated = false;
   /// By which address the other nodes reach this one.
   std::optional<std::string> local_addr;
 

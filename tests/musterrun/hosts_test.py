@@ -96,8 +96,12 @@ class Hosts(JobCase):
         self.assertEqual({line.split(": ")[1] for line in out.splitlines()}, {"10.77.0.2"})
 
     def test_the_first_node_hosts_the_meeting_place(self):
-        first = self.node(1, "--node-rank", 0, "--tee", 1, "sh", "-c", "echo $MUSTER_STORE",
-                          meet="10.77.0.2")
+        refused = self.node(1, "--node-rank", 0, "true", meet="10.77.0.2")
+        codes, _, err = self.end_of([refused])
+        self.assertEqual(codes, [1])
+        self.assertIn("unauthenticated", err)
+        first = self.node(1, "--node-rank", 0, "--allow-unauthenticated", "--tee", 1, "sh", "-c",
+                          "echo $MUSTER_STORE", meet="10.77.0.2")
         second = self.node(2, "--node-rank", 1, "--tee", 1, "sh", "-c", "echo $MUSTER_STORE",
                            meet="10.77.0.2")
         codes, out, err = self.end_of([second, first])

@@ -73,6 +73,34 @@ std::string take_conf(const std::string& value, const std::string&, Asked& to) {
   return {};
 }
 
+/// Of torchrun alone.
+std::vector<Option> backend_options() {
+  return {
+      {{"standalone"},
+       "",
+       "",
+       "",
+       "one node alone, which is so without a rendezvous",
+       "",
+       switch_into(&Asked::is_standalone)},
+      {{"rdzv-backend"},
+       "",
+       "",
+       "NAME",
+       "static: the endpoint is master_addr and master_port; c10d: the nodes meet there",
+       "",
+       take_backend},
+      {{"rdzv-conf"},
+       "",
+       "",
+       "LIST",
+       "of NAME=VALUE; join_timeout and timeout are as --join-timeout, last_call_timeout as "
+       "--last-call, of the others one is told",
+       "",
+       take_conf},
+  };
+}
+
 }  // namespace
 
 std::vector<Option> place_options() {
@@ -128,7 +156,7 @@ std::vector<Option> place_options() {
 
 std::vector<Option> rendezvous_options() {
   using O = LaunchOptions;
-  return {
+  std::vector<Option> options = {
       {{"rendezvous", "rdzv-endpoint"},
        "",
        "",
@@ -136,6 +164,13 @@ std::vector<Option> rendezvous_options() {
        "where the nodes meet, and get their ranks; port 29400 if none is named",
        "",
        take_rendezvous},
+      {{"allow-unauthenticated"},
+       "",
+       "",
+       "",
+       "this node may host the server at an address that others reach: whoever does may use it",
+       "",
+       switch_into(&O::allow_unauthenticated)},
       {{"job-id", "rdzv-id"},
        "",
        "",
@@ -172,29 +207,10 @@ std::vector<Option> rendezvous_options() {
        "the address by which other nodes reach this one",
        "",
        text_into(&O::local_addr)},
-      {{"standalone"},
-       "",
-       "",
-       "",
-       "one node alone, which is so without a rendezvous",
-       "",
-       switch_into(&Asked::is_standalone)},
-      {{"rdzv-backend"},
-       "",
-       "",
-       "NAME",
-       "static: the endpoint is master_addr and master_port; c10d: the nodes meet there",
-       "",
-       take_backend},
-      {{"rdzv-conf"},
-       "",
-       "",
-       "LIST",
-       "of NAME=VALUE; join_timeout and timeout are as --join-timeout, last_call_timeout as "
-       "--last-call, of the others one is told",
-       "",
-       take_conf},
   };
+  std::vector<Option> further = backend_options();
+  for (Option& option : further) options.push_back(std::move(option));
+  return options;
 }
 
 }  // namespace musterrun

@@ -76,7 +76,7 @@ Result<MeetingPlace> MeetingPlace::open(const muster::launch::LaunchOptions& opt
     const bool may_host = options.node_rank.value_or(0) == 0 && is_of_this_host(there);
     if (!may_host) return place;
     server.listen = {options.rendezvous};
-    server.allow_unauthenticated = true;  // as the ranks, which have no credentials either
+    server.allow_unauthenticated = options.allow_unauthenticated;
   }
   auto started = muster::Server::start(std::move(server));
   if (!started) {
