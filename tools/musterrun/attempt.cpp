@@ -103,7 +103,7 @@ std::string Attempt::start_rank(GuardianLink& guardian, int local_rank) {
   for (const auto& [name, value] : variables) start.variables.push_back(name + "=" + value);
   start.arguments = command_of(options_, variables);
   const bool has_input = place.rank == 0;
-  const FileHandle none(has_input ? -1 : ::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const muster::base::FileHandle none(has_input ? -1 : ::open("/dev/null", O_RDONLY | O_CLOEXEC));
   start.input = has_input ? STDIN_FILENO : none.get();
   start.output = rank.output->descriptor_of_rank();
   start.errors = rank.errors->descriptor_of_rank();

@@ -19,7 +19,6 @@ namespace musterrun {
 /// Where the ranks of this node are in an attempt.
 struct AttemptPlace {
   int number = 0;
-  int restarts_used = 0;
   int world_size = 1;
   int base_rank = 0;
   int node_rank = 0;

@@ -39,13 +39,9 @@ bool read_entry(const char* name, Entry& entry) {
   // The name of the program is in parentheses, and may contain some.
   const char* const behind = std::strrchr(text, ')');
   int parent = 0;
-  int group = 0;
-  int session = 0;
-  if (behind == nullptr ||
-      std::sscanf(behind + 1, " %c %d %d %d", &entry.process.state, &parent, &group, &session) != 4)
+  if (behind == nullptr || std::sscanf(behind + 1, " %c %d", &entry.process.state, &parent) != 2)
     return false;
   entry.parent = parent;
-  entry.process.session = session;
   return std::from_chars(name, name + std::strlen(name), entry.process.pid).ec == std::errc();
 }
 

@@ -8,7 +8,6 @@ namespace musterrun {
 
 struct Descendant {
   pid_t pid = 0;
-  pid_t session = 0;
   char state = '?';  ///< as /proc says it: 'D' waits in the kernel and cannot be killed now
 };
 

@@ -73,7 +73,7 @@ class Guardian {
   void take_orders() {
     for (;;) {
       bool is_over = false;
-      std::array<FileHandle, start_descriptor_count> descriptors;
+      std::array<muster::base::FileHandle, start_descriptor_count> descriptors;
       const auto order = receive_message<Order>(options_.socket.get(), descriptors, is_over);
       if (is_over) return musterrun_is_gone();
       if (!order) return;
@@ -92,7 +92,8 @@ class Guardian {
     end(options_.shutdown_timeout, false);
   }
 
-  void start(const Order& order, std::array<FileHandle, start_descriptor_count>& descriptors) {
+  void start(const Order& order,
+             std::array<muster::base::FileHandle, start_descriptor_count>& descriptors) {
     const auto started = start_process(order, descriptors);
     if (started.pid < 0) {
       report({Report::Kind::not_started, started.step, order.local_rank, started.error, 0});

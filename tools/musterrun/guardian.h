@@ -2,13 +2,13 @@
 
 #include <string>
 
-#include "file_handle.h"
+#include "base/file_handle.h"
 #include "muster/types.h"
 
 namespace musterrun {
 
 struct GuardianOptions {
-  FileHandle socket;                    ///< to musterrun
+  muster::base::FileHandle socket;      ///< to musterrun
   muster::Duration shutdown_timeout{};  ///< for the processes, when musterrun is gone
   std::string own_folder;               ///< is removed when musterrun is gone; empty: none
 };

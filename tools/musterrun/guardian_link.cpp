@@ -21,8 +21,8 @@ namespace {
 using Descriptor = asio::posix::stream_descriptor;
 
 /// In memory that only descriptors name.
-int text_of(const ProcessStart& start, FileHandle& file) {
-  file = FileHandle(::memfd_create("musterrun", MFD_CLOEXEC));
+int text_of(const ProcessStart& start, muster::base::FileHandle& file) {
+  file = muster::base::FileHandle(::memfd_create("musterrun", MFD_CLOEXEC));
   if (!file) return errno;
   std::string bytes;
   for (const auto* const strings : {&start.arguments, &start.variables})
@@ -43,8 +43,8 @@ ForkedGuardian fork_guardian(GuardianOptions options) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return {};
-  ForkedGuardian guardian{FileHandle(pair[0]), -1};
-  options.socket = FileHandle(pair[1]);
+  ForkedGuardian guardian{muster::base::FileHandle(pair[0]), -1};
+  options.socket = muster::base::FileHandle(pair[1]);
   guardian.pid = ::fork();
   if (guardian.pid == 0) {
     guardian.socket.close();
@@ -74,7 +74,7 @@ void GuardianLink::await() {
 void GuardianLink::take() {
   for (;;) {
     bool is_over = false;
-    std::array<FileHandle, start_descriptor_count> none;
+    std::array<muster::base::FileHandle, start_descriptor_count> none;
     const auto report = receive_message<Report>(guardian_.socket.get(), none, is_over);
     if (is_over) return lose();
     if (!report) return;
@@ -96,7 +96,7 @@ void GuardianLink::lose() {
 }
 
 int GuardianLink::start(int local_rank, const ProcessStart& start) {
-  FileHandle text;
+  muster::base::FileHandle text;
   if (const int error = text_of(start, text); error != 0) return error;
   Order order;
   order.local_rank = local_rank;

@@ -9,7 +9,7 @@
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 
-#include "file_handle.h"
+#include "base/file_handle.h"
 #include "guardian.h"
 #include "messages.h"
 
@@ -17,7 +17,7 @@ namespace musterrun {
 
 /// A guardian that was forked, as musterrun holds it.
 struct ForkedGuardian {
-  FileHandle socket;
+  muster::base::FileHandle socket;
   pid_t pid = -1;  ///< -1: the system has no room for it
 };
 

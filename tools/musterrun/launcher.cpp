@@ -211,7 +211,6 @@ class Launcher {
     attempt_number_ = effect.plan.attempt;
     AttemptPlace place;
     place.number = effect.plan.attempt;
-    place.restarts_used = effect.plan.restarts_used;
     place.job_id = setup_.job_id;
     if (setup_.placement.is_multi_node) {
       place.world_size = setup_.placement.world_size;

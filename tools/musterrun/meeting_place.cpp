@@ -38,7 +38,7 @@ std::string own_address_towards(const HostAndPort& there) {
   addrinfo* found = nullptr;
   if (::getaddrinfo(there.host.c_str(), there.port.c_str(), &hints, &found) != 0) return {};
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, &::freeaddrinfo);
-  const FileHandle socket(::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const muster::base::FileHandle socket(::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket || ::connect(socket.get(), found->ai_addr, found->ai_addrlen) != 0) return {};
   sockaddr_storage own{};
   socklen_t size = sizeof own;
@@ -57,7 +57,7 @@ bool is_of_this_host(const HostAndPort& there) {
   addrinfo* found = nullptr;
   if (::getaddrinfo(there.host.c_str(), nullptr, &hints, &found) != 0) return false;
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, &::freeaddrinfo);
-  const FileHandle socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const muster::base::FileHandle socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   return socket && ::bind(socket.get(), found->ai_addr, found->ai_addrlen) == 0;
 }
 
@@ -93,7 +93,7 @@ Result<HeldPort> HeldPort::hold(int port) {
   HeldPort held;
   Error error;
   error.code = ErrorCode::resource_exhausted;
-  held.socket_ = FileHandle(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  held.socket_ = muster::base::FileHandle(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!held.socket_) {
     error.detail = std::string("no socket for MASTER_PORT: ") + std::strerror(errno);
     return error;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "file_handle.h"
+#include "base/file_handle.h"
 #include "launch/options.h"
 #include "muster/io_thread.h"
 #include "muster/result.h"
@@ -25,7 +25,6 @@ class MeetingPlace {
   const std::string& address() const { return address_; }
   /// This host as others of the job reach it.
   const std::string& own_host() const { return own_host_; }
-  bool is_hosted() const { return server_.has_value(); }
 
  private:
   std::string address_;
@@ -45,7 +44,7 @@ class HeldPort {
   void close() { socket_.close(); }
 
  private:
-  FileHandle socket_;
+  muster::base::FileHandle socket_;
   int port_ = 0;
 };
 

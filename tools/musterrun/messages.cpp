@@ -33,9 +33,9 @@ bool send_message(int socket, const Message& message, const int* descriptors,
 }
 
 template <class Message>
-std::optional<Message> receive_message(int socket,
-                                       std::array<FileHandle, start_descriptor_count>& taken,
-                                       bool& is_over) {
+std::optional<Message> receive_message(
+    int socket, std::array<muster::base::FileHandle, start_descriptor_count>& taken,
+    bool& is_over) {
   Message message;
   iovec part{&message, sizeof message};
   alignas(cmsghdr) char control[CMSG_SPACE(start_descriptor_count * sizeof(int))];
@@ -60,7 +60,7 @@ std::optional<Message> receive_message(int socket,
     for (std::size_t index = 0; index < count && index < taken.size(); ++index) {
       int descriptor = -1;
       std::memcpy(&descriptor, CMSG_DATA(each) + index * sizeof(int), sizeof descriptor);
-      taken[index] = FileHandle(descriptor);
+      taken[index] = muster::base::FileHandle(descriptor);
     }
   }
   return message;
@@ -68,9 +68,9 @@ std::optional<Message> receive_message(int socket,
 
 template bool send_message(int, const Order&, const int*, std::size_t);
 template bool send_message(int, const Report&, const int*, std::size_t);
-template std::optional<Order> receive_message(int, std::array<FileHandle, start_descriptor_count>&,
-                                              bool&);
-template std::optional<Report> receive_message(int, std::array<FileHandle, start_descriptor_count>&,
-                                               bool&);
+template std::optional<Order> receive_message(
+    int, std::array<muster::base::FileHandle, start_descriptor_count>&, bool&);
+template std::optional<Report> receive_message(
+    int, std::array<muster::base::FileHandle, start_descriptor_count>&, bool&);
 
 }  // namespace musterrun

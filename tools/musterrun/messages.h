@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "file_handle.h"
+#include "base/file_handle.h"
 
 // What musterrun and its guardian tell each other, over a pair of sockets that keep messages whole.
 // Both are the same program, so a message is the memory of a struct.
@@ -15,7 +15,7 @@ namespace musterrun {
 
 struct Order {
   enum class Kind : std::uint32_t {
-    start,    ///< a rank; with the descriptors of `StartDescriptors`
+    start,    ///< a rank; with `start_descriptor_count` descriptors
     forward,  ///< a signal to all ranks
     end,      ///< all processes; again: as the later one says
   };
@@ -28,13 +28,8 @@ struct Order {
   std::int64_t grace_ns = 0;   ///< end
 };
 
-/// The text has the arguments and then the variables, each ended by a zero byte.
-struct StartDescriptors {
-  FileHandle text;
-  FileHandle input;
-  FileHandle output;
-  FileHandle errors;
-};
+/// Those of `start`: a file with the arguments and then the variables, each ended by a zero byte;
+/// standard input, output and error.
 inline constexpr std::size_t start_descriptor_count = 4;
 
 struct Report {
@@ -63,8 +58,7 @@ bool send_message(int socket, const Message& message, const int* descriptors = n
 /// taken    the descriptors that came with it
 /// returns  nothing: none is there, or the other side is gone (`is_over`)
 template <class Message>
-std::optional<Message> receive_message(int socket,
-                                       std::array<FileHandle, start_descriptor_count>& taken,
-                                       bool& is_over);
+std::optional<Message> receive_message(
+    int socket, std::array<muster::base::FileHandle, start_descriptor_count>& taken, bool& is_over);
 
 }  // namespace musterrun

@@ -25,7 +25,8 @@ void remove_leftovers(const std::filesystem::path& place) {
        entry.increment(failed)) {
     const std::string path = entry->path();
     if (entry->path().filename().string().rfind(beginning, 0) != 0) continue;
-    const FileHandle lock(::open(lock_of(path).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    const muster::base::FileHandle lock(
+        ::open(lock_of(path).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
     struct stat found {};
     // Without a lock it is empty: just made, and made again then, or almost removed.
     if (!lock) ::rmdir(path.c_str());
@@ -47,7 +48,8 @@ std::optional<OwnFolder> OwnFolder::make() {
     if (::mkdtemp(folder.path_.data()) == nullptr) return {};
     // Locked before it has the name that others look for.
     const std::string fresh = lock_of(folder.path_) + ".new";
-    folder.lock_ = FileHandle(::open(fresh.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    folder.lock_ =
+        muster::base::FileHandle(::open(fresh.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!folder.lock_ && errno == ENOENT) continue;
     if (!folder.lock_) return {};
     ::flock(folder.lock_.get(), LOCK_EX);

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "file_handle.h"
+#include "base/file_handle.h"
 
 namespace musterrun {
 
@@ -21,7 +21,7 @@ class OwnFolder {
 
  private:
   std::string path_;
-  FileHandle lock_;
+  muster::base::FileHandle lock_;
 };
 
 /// Removes one with all that is in it, its lock last: what is left if this is interrupted is found.

@@ -87,7 +87,7 @@ struct RankStream::State {
   Console& console;
   StreamTarget target;
   Descriptor pipe;
-  FileHandle file;
+  muster::base::FileHandle file;
   off_t file_begin = 0;  ///< what was there before
   std::string line;      ///< that has no end yet
   std::string tail;
@@ -97,19 +97,19 @@ struct RankStream::State {
 RankStream::RankStream(asio::io_context& context, Console& console, StreamTarget target)
     : state_(std::make_shared<State>(context, console, std::move(target))) {
   if (!state_->target.file.empty()) {
-    state_->file = FileHandle(::open(state_->target.file.c_str(),
-                                     O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666));
+    state_->file = muster::base::FileHandle(::open(
+        state_->target.file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666));
     struct stat found {};
     if (!state_->file || ::fstat(state_->file.get(), &found) != 0) return;
     state_->file_begin = S_ISREG(found.st_mode) ? found.st_size : 0;
     if (!state_->target.is_shown) {
-      end_of_rank_ = FileHandle(::fcntl(state_->file.get(), F_DUPFD_CLOEXEC, 0));
+      end_of_rank_ = muster::base::FileHandle(::fcntl(state_->file.get(), F_DUPFD_CLOEXEC, 0));
       return;
     }
   }
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) != 0) return;
-  end_of_rank_ = FileHandle(pipe[1]);
+  end_of_rank_ = muster::base::FileHandle(pipe[1]);
   ::fcntl(pipe[0], F_SETFL, O_NONBLOCK);
   state_->pipe.assign(pipe[0]);
   read(state_);

@@ -6,8 +6,8 @@
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 
+#include "base/file_handle.h"
 #include "console.h"
-#include "file_handle.h"
 
 namespace musterrun {
 
@@ -45,7 +45,7 @@ class RankStream {
   struct State;
   static void read(const std::shared_ptr<State>& state);
 
-  FileHandle end_of_rank_;
+  muster::base::FileHandle end_of_rank_;
   std::shared_ptr<State> state_;
 };
 

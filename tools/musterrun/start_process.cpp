@@ -96,8 +96,8 @@ void remember_descriptor_limit() {
   knows_descriptor_limit = ::getrlimit(RLIMIT_NOFILE, &first_descriptor_limit) == 0;
 }
 
-StartedProcess start_process(const Order& order,
-                             std::array<FileHandle, start_descriptor_count>& descriptors) {
+StartedProcess start_process(
+    const Order& order, std::array<muster::base::FileHandle, start_descriptor_count>& descriptors) {
   StartedProcess started;
   Strings strings;
   if (!read_strings(descriptors[0].get(), order, strings)) {
@@ -108,10 +108,11 @@ StartedProcess start_process(const Order& order,
   const std::string path = path_of(strings, started.error);
   if (path.empty()) return started;
   // Above the standard ones, so that none of them is overwritten by another.
-  std::array<FileHandle, 3> own;
+  std::array<muster::base::FileHandle, 3> own;
   int standard[3];
   for (std::size_t number = 0; number < 3; ++number) {
-    own[number] = FileHandle(::fcntl(descriptors[number + 1].get(), F_DUPFD_CLOEXEC, 3));
+    own[number] =
+        muster::base::FileHandle(::fcntl(descriptors[number + 1].get(), F_DUPFD_CLOEXEC, 3));
     standard[number] = own[number].get();
   }
   int failures[2];
@@ -120,8 +121,8 @@ StartedProcess start_process(const Order& order,
     started.error = errno;
     return started;
   }
-  const FileHandle failed(failures[0]);
-  FileHandle end_of_child(failures[1]);
+  const muster::base::FileHandle failed(failures[0]);
+  muster::base::FileHandle end_of_child(failures[1]);
   const pid_t parent = ::getpid();
   const pid_t pid = ::vfork();
   if (pid == 0) become(strings, standard, parent, path.c_str(), end_of_child.get());

@@ -18,9 +18,9 @@ struct StartedProcess {
 /// Starts a program in a session of its own. It is killed when the calling thread ends.
 ///
 /// order        how many strings the text has
-/// descriptors  as `StartDescriptors` says
-StartedProcess start_process(const Order& order,
-                             std::array<FileHandle, start_descriptor_count>& descriptors);
+/// descriptors  as `start_descriptor_count` says
+StartedProcess start_process(
+    const Order& order, std::array<muster::base::FileHandle, start_descriptor_count>& descriptors);
 
 /// The limit on descriptors that this process had when it started, which ranks get.
 void remember_descriptor_limit();

@@ -76,7 +76,7 @@ bool may_be_of_a_lock(std::string_view content) {
   return content.substr(0, lock_heading.size()) == lock_heading.substr(0, content.size());
 }
 
-std::optional<FileLockOwner> read_owner(const runtime::FileHandle& file) {
+std::optional<FileLockOwner> read_owner(const base::FileHandle& file) {
   return owner_in(runtime::content_of(file, lock_bytes_max).value_or(std::string()));
 }
 
@@ -99,7 +99,7 @@ Error held_by(const std::optional<FileLockOwner>& owner, const std::string& path
 }
 
 struct Locked {
-  runtime::FileHandle file;
+  base::FileHandle file;
   int code = 0;  ///< EAGAIN: another one holds it; ESTALE: its file was removed meanwhile
   std::string_view what;
 };
@@ -134,7 +134,7 @@ std::string to_string(const FileLockOwner& owner) {
 
 class FileLock::Impl {
  public:
-  Impl(std::string path, runtime::FileHandle file, std::optional<FileLockOwner> before)
+  Impl(std::string path, base::FileHandle file, std::optional<FileLockOwner> before)
       : path_(std::move(path)), file_(std::move(file)), taken_over_from_(std::move(before)) {}
   ~Impl() { static_cast<void>(release()); }
   Impl(const Impl&) = delete;
@@ -160,14 +160,14 @@ class FileLock::Impl {
  private:
   const base::Owner process_;
   const std::string path_;
-  runtime::FileHandle file_;
+  base::FileHandle file_;
   const std::optional<FileLockOwner> taken_over_from_;
 };
 
 Result<void> FileLock::Impl::release() {
   constexpr std::string_view operation = "FileLock::release";
   if (!file_) return {};
-  const runtime::FileHandle file = std::move(file_);
+  const base::FileHandle file = std::move(file_);
   if (process_.is_forked()) {
     // An unlock here would end the parent's lock; a close does not.
     return lock_error(operation, path_, ErrorCode::forked,

@@ -39,7 +39,7 @@ class BundleFile {
   static Result<BundleFile> open(const std::string& path) {
     BundleFile file;
     file.descriptor_ =
-        FileHandle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+        base::FileHandle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     const int number = errno;
     if (!file.descriptor_) {
       Error error = file_failure("'" + path + "' cannot be opened", number);
@@ -101,7 +101,7 @@ class BundleFile {
   }
 
   std::string path_;
-  FileHandle descriptor_;
+  base::FileHandle descriptor_;
   bool is_regular_ = false;
   FileState identity_{};
 };

@@ -41,9 +41,9 @@ std::string reason_of(int code) {
 FileOpened open_regular(const std::string& path, int flags) {
   // O_NONBLOCK: the open of a pipe would wait for its other end.
   const int all = flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-  FileHandle file;
+  base::FileHandle file;
   do {
-    file = FileHandle(::open(path.c_str(), all, 0666));
+    file = base::FileHandle(::open(path.c_str(), all, 0666));
   } while (!file && errno == EINTR);
   if (!file) return {{}, errno};
   struct ::stat status {};
@@ -53,19 +53,19 @@ FileOpened open_regular(const std::string& path, int flags) {
   return {std::move(file), 0};
 }
 
-std::optional<FileIdentity> identity_of(const FileHandle& file) {
+std::optional<FileIdentity> identity_of(const base::FileHandle& file) {
   struct ::stat status {};
   if (::fstat(file.get(), &status) != 0) return {};
   return FileIdentity{status.st_dev, status.st_ino};
 }
 
-bool names(const std::string& path, const FileHandle& file) {
+bool names(const std::string& path, const base::FileHandle& file) {
   struct ::stat status {};
   if (::lstat(path.c_str(), &status) != 0) return false;
   return identity_of(file) == FileIdentity{status.st_dev, status.st_ino};
 }
 
-int lock(const FileHandle& file) {
+int lock(const base::FileHandle& file) {
   struct ::flock range = whole_file(F_WRLCK);
   while (::fcntl(file.get(), F_OFD_SETLK, &range) != 0) {
     // Both say that another one holds it.
@@ -76,18 +76,18 @@ int lock(const FileHandle& file) {
   return 0;
 }
 
-void unlock(const FileHandle& file) {
+void unlock(const base::FileHandle& file) {
   struct ::flock range = whole_file(F_UNLCK);
   ::fcntl(file.get(), F_OFD_SETLK, &range);
 }
 
-int holder_of(const FileHandle& file) {
+int holder_of(const base::FileHandle& file) {
   struct ::flock range = whole_file(F_WRLCK);
   if (::fcntl(file.get(), F_OFD_GETLK, &range) != 0) return errno == EINVAL ? EOPNOTSUPP : errno;
   return range.l_type == F_UNLCK ? 0 : EAGAIN;
 }
 
-std::optional<std::string> content_of(const FileHandle& file, std::size_t bytes_max) {
+std::optional<std::string> content_of(const base::FileHandle& file, std::size_t bytes_max) {
   struct ::stat status {};
   if (::fstat(file.get(), &status) != 0) return {};
   std::string bytes(std::min(bytes_max, static_cast<std::size_t>(status.st_size)), '\0');
@@ -104,7 +104,7 @@ std::optional<std::string> content_of(const FileHandle& file, std::size_t bytes_
   return bytes;
 }
 
-int write_at(const FileHandle& file, std::string_view bytes, std::size_t position) {
+int write_at(const base::FileHandle& file, std::string_view bytes, std::size_t position) {
   while (!bytes.empty()) {
     const ::ssize_t put =
         ::pwrite(file.get(), bytes.data(), bytes.size(), static_cast<::off_t>(position));

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/file_handle.h"
 #include "muster/error.h"
-#include "runtime/shared/file_handle.h"
 
 // Files that processes share, and locks on them. Locks are those of an open file description
 // (F_OFD_SETLK): they exclude also within a process, and a close of another descriptor of the same
@@ -27,7 +27,7 @@ struct FileIdentity {
 };
 
 struct FileOpened {
-  FileHandle handle;
+  base::FileHandle handle;
   int code = 0;  ///< errno, if there is no handle
 };
 /// Opens a regular file: no symbolic link, nothing that blocks.
@@ -36,24 +36,24 @@ struct FileOpened {
 FileOpened open_regular(const std::string& path, int flags);
 
 /// none: it cannot be asked.
-std::optional<FileIdentity> identity_of(const FileHandle& file);
+std::optional<FileIdentity> identity_of(const base::FileHandle& file);
 /// Whether the path is still that of this open file.
-bool names(const std::string& path, const FileHandle& file);
+bool names(const std::string& path, const base::FileHandle& file);
 
 /// returns  0, or errno: EAGAIN if another one holds it
-int lock(const FileHandle& file);
-void unlock(const FileHandle& file);
+int lock(const base::FileHandle& file);
+void unlock(const base::FileHandle& file);
 /// Whether somebody holds the lock of the file through another handle.
 ///
 /// returns  0: nobody; EAGAIN: somebody; else errno
-int holder_of(const FileHandle& file);
+int holder_of(const base::FileHandle& file);
 
 /// The first bytes of the file, at most so many.
 ///
 /// returns  none: it cannot be read
-std::optional<std::string> content_of(const FileHandle& file, std::size_t bytes_max);
+std::optional<std::string> content_of(const base::FileHandle& file, std::size_t bytes_max);
 /// returns  0, or errno
-int write_at(const FileHandle& file, std::string_view bytes, std::size_t position);
+int write_at(const base::FileHandle& file, std::string_view bytes, std::size_t position);
 
 /// Error of a file, by errno.
 ///

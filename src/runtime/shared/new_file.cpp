@@ -87,7 +87,7 @@ bool is_of_host(std::string_view name, std::string_view host) {
 /// Whether its process was gone, and it is removed.
 bool remove_leftover(int folder, const char* name) {
   // For writing, as NFS wants it for such a lock. A fifo must not hold us up.
-  const FileHandle file(
+  const base::FileHandle file(
       ::openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) return false;
   struct stat opened {};
@@ -109,7 +109,7 @@ Result<NewFile> NewFile::create(const std::string& folder, std::string_view purp
   for (;;) {
     file.name_ = fresh_name(purpose);
     if (file.name_.empty()) return file_failure("the system gives no random numbers", errno);
-    file.descriptor_ = FileHandle(
+    file.descriptor_ = base::FileHandle(
         ::open(file.path().c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!file.descriptor_) {
       if (errno == EINTR) continue;
@@ -192,7 +192,7 @@ Result<void> NewFile::rename_to(const std::string& name) {
   name_ = name;
   descriptor_.close();
   // So that the name is there after a crash of the host, too.
-  const FileHandle folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const base::FileHandle folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder && (::fsync(folder.get()) == 0 || errno == EINVAL)) return {};
   Error error = file_failure("the folder '" + folder_ + "' cannot be written to the disk", errno);
   error.happened = Happened::maybe;

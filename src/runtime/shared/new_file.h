@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/file_handle.h"
 #include "base/forked.h"
 #include "muster/result.h"
-#include "runtime/shared/file_handle.h"
 
 namespace muster::runtime {
 
@@ -59,7 +59,7 @@ class NewFile {
 
   std::string folder_;
   std::string name_;
-  FileHandle descriptor_;
+  base::FileHandle descriptor_;
   std::uint64_t size_ = 0;
   bool has_name_ = false;
   base::Owner owner_;

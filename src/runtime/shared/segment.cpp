@@ -38,7 +38,7 @@ Result<SharedSegment> SharedSegment::open(const std::string& folder, std::string
   if (name.find('/') != std::string_view::npos)
     return base::failure(ErrorCode::invalid_argument, "'" + segment.name_ + "' is no file's name");
   const int mode = access == Access::read_only ? O_RDONLY : O_RDWR;
-  const FileHandle file(
+  const base::FileHandle file(
       ::open(path.c_str(), mode | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) {
     const int number = errno;

@@ -69,7 +69,7 @@ class LeaderFile {
   const base::Owner process_;
   const SignalCall call_;
   SignalRecord record_;
-  FileHandle file_;  // locked
+  base::FileHandle file_;  // locked
 };
 
 /// Writes the last text that a work tells, from a thread of its own: a file may block.

@@ -24,8 +24,8 @@ namespace {
 constexpr std::size_t text_bytes_in_place_max = 1024;
 
 /// Makes the bytes visible to other hosts, as a close does on NFS, where the file stays open.
-void flush(const FileHandle& file) {
-  const FileHandle same(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
+void flush(const base::FileHandle& file) {
+  const base::FileHandle same(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
 }
 
 FileOpened make_new(const std::string& path) {

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace muster::runtime {
+namespace muster::base {
 
 /// A descriptor that closes itself.
 class FileHandle {
@@ -22,6 +22,7 @@ class FileHandle {
 
   explicit operator bool() const { return descriptor_ >= 0; }
   int get() const { return descriptor_; }
+  int release() { return std::exchange(descriptor_, -1); }
   void close() {
     if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
   }
@@ -30,4 +31,4 @@ class FileHandle {
   int descriptor_ = -1;
 };
 
-}  // namespace muster::runtime
+}  // namespace muster::base
