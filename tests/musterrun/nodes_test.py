@@ -42,16 +42,36 @@ class NodeCase(JobCase):
         """As when its host is switched off, but for connections, which the kernel closes: all of
         its processes at once."""
         self.is_swept_later = True
-        family = {launcher.pid}
-        parents = job_case.parents()
-        while more := {pid for pid, parent in parents.items() if parent in family} - family:
-            family |= more
+        family = self.stopped_family(launcher.pid)
         # The launcher first, which would tell the others of its ranks' ends.
         for pid in sorted(family, key=lambda pid: pid != launcher.pid):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+            send_signal(pid, signal.SIGKILL)
+
+    @staticmethod
+    def stopped_family(first):
+        """Stops a process with all that descend from it: none of them can start another one then,
+        which nobody would know of.
+
+        returns  their pids"""
+        family = {first}
+        send_signal(first, signal.SIGSTOP)
+        looks_without_news = 0
+        # Twice: a process that ends during a look may have started one that is not in it.
+        while looks_without_news < 2:
+            more = {pid for pid, parent in job_case.parents().items()
+                    if parent in family} - family
+            for pid in more:
+                send_signal(pid, signal.SIGSTOP)
+            family |= more
+            looks_without_news = 0 if more else looks_without_news + 1
+        return family
+
+
+def send_signal(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass  # it has ended
 
 
 class Nodes(NodeCase):
