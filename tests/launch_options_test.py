@@ -12,6 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = "docs/musterrun.md"
 SOURCE = "src/launch/rank_environment.cpp"
+OF_GUARDIAN = {"MUSTER_HOST_PID"}  # what only the started process can know
 TORCHRUN_OPTIONS = """
     --nnodes --nproc-per-node --rdzv-backend --rdzv-endpoint --rdzv-id --rdzv-conf --standalone
     --max-restarts --monitor-interval --start-method --event-log-handler --role --module --no-python
@@ -67,6 +68,7 @@ def findings(musterrun):
     body = source[source.index("void add_defaults"):]
     in_source = set(re.findall(r'"([A-Z_]{4,})"', body)) | {"TORCH_NCCL_ASYNC_ERROR_HANDLING",
                                                             "NCCL_ASYNC_ERROR_HANDLING"}
+    in_source |= OF_GUARDIAN
     cells = " ".join(OF_VARIABLES.findall(text))
     variables = set(re.findall("[A-Z_]+", cells))
     yield from (f"{DOCUMENT}: say what the variable is: {each}" for each in in_source - variables)

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/forked.h"
+#include "base/host_pid.h"
 #include "base/random.h"
 
 // The id's life: the first caller draws it, later callers read it. A forked child inherits its
@@ -50,7 +51,7 @@ ProcessInfo own_process(std::string_view label) {
   ProcessInfo info;
   info.id = own_process_id();
   info.host.assign(host, ::strnlen(host, name_bytes_max));
-  info.pid = static_cast<std::uint32_t>(::getpid());
+  info.pid = host_pid();
   info.label = label.substr(0, name_bytes_max);
   return info;
 }

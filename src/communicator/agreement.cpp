@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/forked.h"
+#include "base/host_pid.h"
 #include "base/rank_ranges.h"
 #include "client/failure.h"
 #include "communicator/errors.h"
@@ -93,7 +94,7 @@ Error Agreement::about_ranks(Error error, const std::function<bool(int rank)>& i
 std::optional<Error> Agreement::refusal() const {
   if (timeout_ <= Duration::zero()) return about(client::invalid_argument("timeout: above zero"));
   const auto pid = group_.store().process().pid;
-  if (pid == 0 || pid == static_cast<std::uint32_t>(::getpid())) return std::nullopt;
+  if (pid == 0 || pid == base::host_pid()) return std::nullopt;
   return about(forked());
 }
 

@@ -23,6 +23,13 @@ enum class ProgramForm {
 /// Whose defaults hold, and whose option it is where one letter means two things.
 enum class Compat { composer, torchrun };
 
+/// Whether the processes of a node get a PID namespace, with which the kernel ends them.
+enum class PidNamespace {
+  automatic,  ///< where this process may make one
+  always,     ///< else nothing starts; in a user namespace where there is no other way
+  never,
+};
+
 /// From how many to how many nodes a job may have.
 struct NodeRange {
   int min = 1;
@@ -74,6 +81,7 @@ struct LaunchOptions {
 
   /// Those that the ranks are told of. `ends_job` says which of them end the job as well.
   std::vector<int> signals{signal_terminate, signal_interrupt, signal_hang_up, signal_quit};
+  PidNamespace pid_namespace = PidNamespace::automatic;
   bool verbose = false;
   bool dry_run = false;
 

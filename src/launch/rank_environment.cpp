@@ -16,14 +16,15 @@ namespace {
 constexpr std::array<std::string_view, 2> asynchronous_errors{"NCCL_ASYNC_ERROR_HANDLING",
                                                               "TORCH_NCCL_ASYNC_ERROR_HANDLING"};
 
-constexpr std::array<std::string_view, 24> names_of_place{
+constexpr std::array<std::string_view, 25> names_of_place{
     "FS_LOCAL_RANK",    "GROUP_RANK",
     "GROUP_WORLD_SIZE", "JOB_COMPLETION_INDEX",
     "LOCAL_RANK",       "LOCAL_WORLD_SIZE",
     "MASTER_ADDR",      "MASTER_PORT",
     "MPI_LOCALNRANKS",  "MPI_LOCALRANKID",
-    "MUSTER_NAMESPACE", "MUSTER_STORE",
-    "NODE_RANK",        "NUM_NODES",
+    "MUSTER_HOST_PID",  "MUSTER_NAMESPACE",
+    "MUSTER_STORE",     "NODE_RANK",
+    "NUM_NODES",
     "PMIX_NAMESPACE",  // without its rank, a program of PMIx would not begin
     "PMIX_RANK",        "RANK",
     "ROLE_NAME",        "ROLE_RANK",

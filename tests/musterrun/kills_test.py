@@ -35,7 +35,8 @@ class Kills(NodeCase):
 
     def kill_one(self, dice, job):
         """returns  what was killed"""
-        options = ("--shutdown-timeout", "100ms", "--join-timeout", "3s",
+        options = ("--pid-namespace", dice.choice(("auto", "never")),
+                   "--shutdown-timeout", "100ms", "--join-timeout", "3s",
                    "--max-restarts", dice.choice((0, 1)))
         count = dice.choice((1, 2))
         if count == 1:

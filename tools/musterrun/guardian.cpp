@@ -26,6 +26,7 @@
 #include "descendants.h"
 #include "messages.h"
 #include "own_folder.h"
+#include "pid_namespace.h"
 #include "start_process.h"
 
 // The guardian's life: it takes orders, and reports. A rank's end is seen by its pidfd: of several
@@ -59,6 +60,7 @@ class Guardian {
  private:
   struct Rank {
     pid_t pid = 0;
+    pid_t outer_pid = 0;  ///< as people outside of the PID namespace know it
     std::unique_ptr<Descriptor> end;
   };
 
@@ -94,15 +96,17 @@ class Guardian {
 
   void start(const Order& order,
              std::array<muster::base::FileHandle, start_descriptor_count>& descriptors) {
-    const auto started = start_process(order, descriptors);
+    const auto started = start_process(order, descriptors, options_.outer_proc);
     if (started.pid < 0) {
       report({Report::Kind::not_started, started.step, order.local_rank, started.error, 0});
       return;
     }
-    report({Report::Kind::started, {}, order.local_rank, started.pid, started.pid});
+    const pid_t outer_pid = outer_pid_of(started.pid, options_.outer_proc);
+    report({Report::Kind::started, {}, order.local_rank, outer_pid, outer_pid});
     const auto number = static_cast<int>(::syscall(SYS_pidfd_open, started.pid, 0));
     Rank& rank = ranks_[order.local_rank];
     rank.pid = started.pid;
+    rank.outer_pid = outer_pid;
     if (number >= 0) {
       rank.end = std::make_unique<Descriptor>(context_, number);
       rank.end->async_wait(Descriptor::wait_read,
@@ -116,7 +120,7 @@ class Guardian {
     const auto rank = ranks_.find(local_rank);
     int status = 0;
     if (rank == ranks_.end() || ::waitpid(rank->second.pid, &status, WNOHANG) <= 0) return;
-    report({Report::Kind::ended, {}, local_rank, status, rank->second.pid});
+    report({Report::Kind::ended, {}, local_rank, status, rank->second.outer_pid});
     ranks_.erase(rank);
     look_at_children();
   }
@@ -206,7 +210,7 @@ class Guardian {
             {},
             0,
             static_cast<std::int32_t>(left.size()),
-            left.empty() ? 0 : left.front().pid});
+            left.empty() ? 0 : outer_pid_of(left.front().pid, options_.outer_proc)});
     if (is_alone_) leave();
   }
 

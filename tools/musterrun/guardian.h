@@ -11,6 +11,8 @@ struct GuardianOptions {
   muster::base::FileHandle socket;      ///< to musterrun
   muster::Duration shutdown_timeout{};  ///< for the processes, when musterrun is gone
   std::string own_folder;               ///< is removed when musterrun is gone; empty: none
+  /// In a PID namespace of its own: the /proc of musterrun, which has other pids.
+  muster::base::FileHandle outer_proc;
 };
 
 /// The guardian's whole life, in a process of its own that musterrun has forked: it starts the

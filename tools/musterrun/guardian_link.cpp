@@ -9,15 +9,18 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "descendants.h"
+#include "pid_namespace.h"
 #include "start_process.h"
 
 namespace musterrun {
 
 namespace {
 
+using muster::launch::PidNamespace;
 using Descriptor = asio::posix::stream_descriptor;
 
 /// In memory that only descriptors name.
@@ -38,18 +41,31 @@ int text_of(const ProcessStart& start, muster::base::FileHandle& file) {
 
 }  // namespace
 
-ForkedGuardian fork_guardian(GuardianOptions options) {
+ForkedGuardian fork_guardian(GuardianOptions options, PidNamespace wanted) {
   // What becomes of its children if the guardian is killed is for musterrun to end.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  ForkedGuardian guardian;
   int pair[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return {};
-  ForkedGuardian guardian{muster::base::FileHandle(pair[0]), -1};
-  options.socket = muster::base::FileHandle(pair[1]);
-  guardian.pid = ::fork();
-  if (guardian.pid == 0) {
-    guardian.socket.close();
-    ::_exit(run_guardian(std::move(options)));
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+    guardian.problem = std::string("socketpair: ") + std::strerror(errno);
+    return guardian;
   }
+  guardian.socket = muster::base::FileHandle(pair[0]);
+  options.socket = muster::base::FileHandle(pair[1]);
+  const auto live = [&](muster::base::FileHandle outer_proc) {
+    guardian.socket.close();
+    options.outer_proc = std::move(outer_proc);
+    return run_guardian(std::move(options));
+  };
+  if (wanted != PidNamespace::never) {
+    NamespaceFork made = fork_into_namespace(wanted, live);
+    guardian.pid = made.pid;
+    guardian.problem = std::move(made.problem);
+    if (guardian.pid > 0 || wanted == PidNamespace::always) return guardian;
+  }
+  guardian.pid = ::fork();
+  if (guardian.pid == 0) ::_exit(live({}));
+  if (guardian.pid < 0) guardian.problem = std::string("fork: ") + std::strerror(errno);
   return guardian;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/file_handle.h"
 #include "guardian.h"
+#include "launch/options.h"
 #include "messages.h"
 
 namespace musterrun {
@@ -18,11 +19,12 @@ namespace musterrun {
 /// A guardian that was forked, as musterrun holds it.
 struct ForkedGuardian {
   muster::base::FileHandle socket;
-  pid_t pid = -1;  ///< -1: the system has no room for it
+  pid_t pid = -1;       ///< -1: there is none
+  std::string problem;  ///< why there is none, or no PID namespace
 };
 
 /// Forks the guardian, before this process has threads. In the guardian it does not return.
-ForkedGuardian fork_guardian(GuardianOptions options);
+ForkedGuardian fork_guardian(GuardianOptions options, muster::launch::PidNamespace wanted);
 
 /// What a rank is started with.
 struct ProcessStart {

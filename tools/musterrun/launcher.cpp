@@ -75,6 +75,7 @@ class Launcher {
       : setup_(std::move(setup)),
         files_(setup_.options.log_dir.empty() ? setup_.own_folder : setup_.options.log_dir,
                setup_.job_id, setup_.random),
+        no_namespace_(setup_.guardian.problem),
         job_(job_options_of(setup_), now()),
         signals_(context_),
         timer_(context_),
@@ -89,6 +90,8 @@ class Launcher {
     if (!place) return fail(place.error().message());
     place_ = *std::move(place);
     await_signals();
+    if (!no_namespace_.empty())
+      say(Importance::detail, "there is no PID namespace for the ranks: " + no_namespace_);
     open_board(loop->io_thread());
     context_.run();
     guardian_.close();
@@ -286,6 +289,7 @@ class Launcher {
   const LogFolder files_;
   asio::io_context context_;
   Console console_;
+  const std::string no_namespace_;
   Job job_;
   asio::signal_set signals_;
   asio::steady_timer timer_;

@@ -21,6 +21,7 @@
 namespace {
 
 using muster::launch::LaunchOptions;
+using muster::launch::PidNamespace;
 using muster::launch::Placement;
 
 muster::launch::Variables own_environment() {
@@ -61,6 +62,15 @@ int fail(const char* what) {
   return 1;
 }
 
+int fail_without_guardian(const musterrun::LauncherSetup& setup, PidNamespace wanted) {
+  std::cerr << "musterrun: the guardian, which starts the ranks, cannot be started: "
+            << setup.guardian.problem << '\n';
+  if (wanted == PidNamespace::always)
+    std::cerr << "A PID namespace was asked for: --pid-namespace auto goes on without one.\n";
+  musterrun::remove_own_folder(setup.own_folder);
+  return 1;
+}
+
 int launch(LaunchOptions options, Placement placement, muster::launch::Variables environment) {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);
@@ -73,8 +83,8 @@ int launch(LaunchOptions options, Placement placement, muster::launch::Variables
   musterrun::GuardianOptions guardian;
   guardian.shutdown_timeout = options.shutdown_timeout;
   guardian.own_folder = setup.own_folder;
-  setup.guardian = musterrun::fork_guardian(std::move(guardian));
-  if (setup.guardian.pid < 0) return fail("musterrun: no guardian can be started");
+  setup.guardian = musterrun::fork_guardian(std::move(guardian), options.pid_namespace);
+  if (setup.guardian.pid < 0) return fail_without_guardian(setup, options.pid_namespace);
   setup.random = draw_name();
   setup.job_id = options.job_id.empty() ? setup.random : options.job_id;
   setup.options = std::move(options);

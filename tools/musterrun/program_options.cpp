@@ -1,3 +1,6 @@
+#include <map>
+#include <string>
+
 #include "option.h"
 #include "support/units.h"
 
@@ -37,6 +40,18 @@ std::string take_signals(const std::string& value, const std::string&, Asked& to
   auto signals = muster::launch::signals_of(value);
   if (!signals) return signals.error().detail;
   to.options.signals = *std::move(signals);
+  return {};
+}
+
+std::string take_pid_namespace(const std::string& value, const std::string&, Asked& to) {
+  using muster::launch::PidNamespace;
+  const std::map<std::string, PidNamespace> known = {{"auto", PidNamespace::automatic},
+                                                     {"always", PidNamespace::always},
+                                                     {"never", PidNamespace::never}};
+  const auto found = known.find(value);
+  if (found == known.end())
+    return no(value, "choice of a PID namespace; write auto, always or never");
+  to.options.pid_namespace = found->second;
   return {};
 }
 
@@ -122,6 +137,15 @@ std::vector<Option> ending_options() {
        "the signals that ranks are told of; SIGTERM, SIGINT, SIGHUP and SIGQUIT end the job",
        "SIGTERM,SIGINT,SIGHUP,SIGQUIT",
        take_signals},
+      {{"pid-namespace"},
+       "",
+       "",
+       "WHEN",
+       "auto, always or never: ranks get a PID namespace, so that the kernel leaves nothing of "
+       "them "
+       "even if musterrun and its guardian are killed at once; auto: where musterrun may make one",
+       "auto",
+       take_pid_namespace},
       {{"dry-run"},
        "",
        "",

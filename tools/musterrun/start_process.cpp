@@ -20,11 +20,27 @@ namespace {
 rlimit first_descriptor_limit{};
 bool knows_descriptor_limit = false;
 
+constexpr std::string_view host_pid_variable = "MUSTER_HOST_PID=";
+
 struct Strings {
   std::string bytes;
   std::vector<char*> arguments;
   std::vector<char*> variables;
+  char host_pid[64] = {};  ///< a variable that the child fills in
 };
+
+/// In the child, which alone can know both of its pids: "NAME=PID:PID_ON_THE_HOST".
+void tell_host_pid(char* text, int outer_proc) {
+  char digits[16];
+  int count = 0;
+  for (pid_t rest = ::getpid(); rest > 0; rest /= 10)
+    digits[count++] = static_cast<char>('0' + rest % 10);
+  text += host_pid_variable.copy(text, host_pid_variable.size());
+  while (count > 0) *text++ = digits[--count];
+  *text++ = ':';
+  const ssize_t bytes = ::readlinkat(outer_proc, "self", text, 16);
+  text[bytes > 0 ? bytes : 0] = '\0';
+}
 
 bool read_strings(int file, const Order& order, Strings& strings) {
   struct stat found {};
@@ -50,9 +66,10 @@ bool read_strings(int file, const Order& order, Strings& strings) {
 
 /// In the child, which shares the memory of its parent until it executes: nothing is allocated.
 ///
-/// failures  a pipe that takes errno if it does not execute
-[[noreturn]] void become(const Strings& strings, const int (&standard)[3], pid_t parent,
-                         const char* path, int failures) {
+/// failures    a pipe that takes errno if it does not execute
+/// outer_proc  -1: there is none
+[[noreturn]] void become(Strings& strings, const int (&standard)[3], pid_t parent, const char* path,
+                         int failures, int outer_proc) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // it has died before that
@@ -62,6 +79,7 @@ bool read_strings(int file, const Order& order, Strings& strings) {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (outer_proc >= 0) tell_host_pid(strings.host_pid, outer_proc);
   ::execve(path, strings.arguments.data(), strings.variables.data());
   const int error = errno;
   static_cast<void>(::write(failures, &error, sizeof error) == 0);
@@ -97,13 +115,15 @@ void remember_descriptor_limit() {
 }
 
 StartedProcess start_process(
-    const Order& order, std::array<muster::base::FileHandle, start_descriptor_count>& descriptors) {
+    const Order& order, std::array<muster::base::FileHandle, start_descriptor_count>& descriptors,
+    const muster::base::FileHandle& outer_proc) {
   StartedProcess started;
   Strings strings;
   if (!read_strings(descriptors[0].get(), order, strings)) {
     started.error = errno;
     return started;
   }
+  if (outer_proc) strings.variables.insert(strings.variables.begin(), strings.host_pid);
   started.step = Report::Step::execution;
   const std::string path = path_of(strings, started.error);
   if (path.empty()) return started;
@@ -125,7 +145,8 @@ StartedProcess start_process(
   muster::base::FileHandle end_of_child(failures[1]);
   const pid_t parent = ::getpid();
   const pid_t pid = ::vfork();
-  if (pid == 0) become(strings, standard, parent, path.c_str(), end_of_child.get());
+  if (pid == 0)
+    become(strings, standard, parent, path.c_str(), end_of_child.get(), outer_proc.get());
   const int fork_error = errno;
   end_of_child.close();
   int error = 0;

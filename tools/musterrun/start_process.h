@@ -19,8 +19,10 @@ struct StartedProcess {
 ///
 /// order        how many strings the text has
 /// descriptors  as `start_descriptor_count` says
+/// outer_proc   where pids are those of the host, if they differ: MUSTER_HOST_PID says them
 StartedProcess start_process(
-    const Order& order, std::array<muster::base::FileHandle, start_descriptor_count>& descriptors);
+    const Order& order, std::array<muster::base::FileHandle, start_descriptor_count>& descriptors,
+    const muster::base::FileHandle& outer_proc);
 
 /// The limit on descriptors that this process had when it started, which ranks get.
 void remember_descriptor_limit();

@@ -13,6 +13,7 @@
 
 #include "base/failure.h"
 #include "base/forked.h"
+#include "base/host_pid.h"
 #include "runtime/shared/locked_file.h"
 
 // A lock's file is there while the lock is held. Who wants the lock opens the file, or makes it,
@@ -144,7 +145,7 @@ class FileLock::Impl {
   void write_owner(std::string_view label) {
     FileLockOwner own;
     own.host = runtime::own_host_name();
-    own.pid = static_cast<std::uint32_t>(::getpid());
+    own.pid = base::host_pid();
     own.label = label.substr(0, lock_label_bytes_max);
     own.since = std::chrono::system_clock::now();
     if (::ftruncate(file_.get(), 0) != 0) return;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/failure.h"
+#include "base/host_pid.h"
 #include "base/without_signals.h"
 #include "muster/log.h"
 #include "runtime/signal/signal_call.h"
@@ -40,7 +41,7 @@ FileOpened make_new(const std::string& path) {
 
 LeaderFile::LeaderFile(SignalCall call) : call_(std::move(call)), record_(call_.named) {
   record_.world_rank = call_.ranks.world_rank;
-  record_.pid = static_cast<std::uint32_t>(::getpid());
+  record_.pid = base::host_pid();
   record_.host = own_host_name();
   record_.readers.assign(static_cast<std::size_t>(call_.ranks.count), unread_mark);
   record_.readers[0] = read_mark;

@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdint>
+#include <cstdlib>
 #include <set>
 #include <string>
 #include <thread>
@@ -10,6 +12,7 @@
 #include <doctest/doctest.h>
 
 #include "base/forked.h"
+#include "base/host_pid.h"
 #include "base/monotonic_now.h"
 #include "base/random.h"
 
@@ -39,6 +42,23 @@ std::array<ProcessId, 2> ids_of_child() {
 }
 
 }  // namespace
+
+TEST_CASE("a process has the pid that its host calls it by, if that was told to it alone") {
+  const std::string own = std::to_string(::getpid());
+  const auto told = [](const std::string& text) {
+    ::setenv("MUSTER_HOST_PID", text.c_str(), 1);
+    const std::uint32_t pid = base::host_pid();
+    ::unsetenv("MUSTER_HOST_PID");
+    return pid;
+  };
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  CHECK(base::host_pid() == pid);
+  CHECK(told(own + ":12345") == 12345);
+  CHECK(told("1" + own + ":12345") == pid);  // inherited
+  for (const char* const wrong : {"", ":", ":1", "x", "12345", "-1:5"}) CHECK(told(wrong) == pid);
+  for (const char* const wrong : {"", ":", ":x", ":0", ":-1", ":12x", ":99999999999"})
+    CHECK(told(own + wrong) == pid);
+}
 
 TEST_CASE("a process keeps its id and all its threads agree on it") {
   std::vector<ProcessId> ids(8);

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/error_advice.h"
+#include "base/error/error_advice.h"
 #include "base/text.h"
 #include "muster/error.h"
 #include "muster/log.h"

@@ -1,4 +1,4 @@
-#include "base/error_advice.h"
+#include "base/error/error_advice.h"
 
 #include "base/reading_calls.h"
 
