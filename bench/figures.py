@@ -68,6 +68,7 @@ class ShortRow:
 
 class Figures:
     def __init__(self, raw):
+        self.page = raw.get("page")  # of a report that is one of several pages of the same form
         self.machine = raw["machine"]
         self.programs = raw["programs"]
         self.extent = raw["extent"]
@@ -146,7 +147,9 @@ def summary_of_question(rows):
 
 def summary(figures):
     """What a report is made of, as the file holds it."""
-    return {"machine": figures.machine, "programs": figures.programs, "extent": figures.extent,
+    page = {"page": figures.page} if figures.page else {}
+    return {**page, "machine": figures.machine, "programs": figures.programs,
+            "extent": figures.extent,
             "seconds": {name: round(value, 1) for name, value in figures.seconds.items()},
             "not_measured": figures.not_measured,
             "targets": [[one.what, one.target, one.measured, one.is_met]
@@ -164,7 +167,8 @@ def text_of(of_summary):
         return "[\n" + ",\n".join(line(value) for value in values) + "\n]"
 
     members = [f'"{name}":{line(of_summary[name])}'
-               for name in ("machine", "programs", "extent", "seconds", "not_measured")]
+               for name in ("page", "machine", "programs", "extent",
+                            "seconds", "not_measured") if name in of_summary]
     members.append(f'"targets":{block(of_summary["targets"])}')
     questions = [f'{line(question)}:{{\n"parameters":{line(asked["parameters"])},\n'
                  f'"values":{line(asked["values"])},\n"cases":{block(asked["cases"])}\n}}'

@@ -28,11 +28,11 @@ def files(folder):
     return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
-def runtime_page_of(found, folder):
-    subprocess.run([sys.executable, str(HERE / "runtime_report.py"), str(found), str(folder)],
+def page_of(found, folder):
+    subprocess.run([sys.executable, str(HERE / "turns_report.py"), str(found), str(folder)],
                    check=True, stdout=subprocess.DEVNULL)
     return {name: Path(folder, name).read_text(encoding="utf-8")
-            for name in ("runtime.json", "runtime.md")}
+            for name in (found.name, Path(found.name).with_suffix(".md").name)}
 
 
 def found():
@@ -75,11 +75,11 @@ class Report(unittest.TestCase):
         for name, text in kept.items():
             self.assertTrue(made[name] == text, f"{name}: run `tools/dev bench --report`")
 
-    def test_the_page_of_the_runtime_is_made_of_its_json(self):
-        made = runtime_page_of(KEPT / "runtime.json", self.folder)
-        for name, text in made.items():
-            self.assertTrue(text == Path(KEPT, name).read_text(encoding="utf-8"),
-                            f"{name}: run `tools/dev bench --report`")
+    def test_the_other_pages_are_made_of_their_json(self):
+        for page in ("runtime", "musterrun"):
+            for name, text in page_of(KEPT / f"{page}.json", self.folder).items():
+                self.assertTrue(text == Path(KEPT, name).read_text(encoding="utf-8"),
+                                f"{name}: run `tools/dev bench --report`")
 
     def test_the_page_of_the_runtime_compares_medians_with_the_faster_gloo(self):
         def row(subject, *rounds_us):
@@ -87,11 +87,12 @@ class Report(unittest.TestCase):
                     "subject": subject,
                     "rounds": [{"round_us": us, "cpu_us": 1} for us in rounds_us]}
 
-        raw = {**found(), "rows": [row("shared_memory", 9, 10, 30), row("gloo", 15, 1, 18),
-                                   row("torch_gloo", 99, 98, 97)], "not_measured": []}
-        path = self.folder / "found.json"
+        raw = {**found(), "page": "runtime", "not_measured": [],
+               "rows": [row("shared_memory", 9, 10, 30), row("gloo", 15, 1, 18),
+                        row("torch_gloo", 99, 98, 97)]}
+        path = self.folder / "runtime.json"
         path.write_text(json.dumps(raw), encoding="utf-8")
-        page = runtime_page_of(path, self.folder)["runtime.md"]
+        page = page_of(path, self.folder)["runtime.md"]
         self.assertIn("against the faster Gloo | ≥ 2 × | 1.50 × | **no** |", page)
         self.assertIn("| 2 | 1 MiB | 10 | 15 | 98 | 1.50 | 9.80 | 1 | 1 | 1 |", page)
 

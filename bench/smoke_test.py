@@ -35,12 +35,14 @@ def main():
             print("the report lacks the targets, or a table")
             return 1
         build = Path(runtime_ranks).parents[1]
-        subprocess.run([sys.executable, str(HERE / "runtime" / "run.py"), str(build), "--tiny",
-                        "--folder", folder], check=True)
-        report = Path(folder, "runtime.md").read_text(encoding="utf-8")
-        if not all(title in report for title in ("## Targets", "## all_reduce", "## A gather")):
-            print("the report of the runtime lacks the targets, or a table")
-            return 1
+        for runs, page, titles in (("runtime", "runtime", ("## all_reduce", "## A gather")),
+                                   ("launch", "musterrun", ("## A restart", "## A job that"))):
+            subprocess.run([sys.executable, str(HERE / runs / "run.py"), str(build), "--tiny",
+                            "--folder", folder], check=True)
+            report = Path(folder, f"{page}.md").read_text(encoding="utf-8")
+            if not all(title in report for title in ("## Targets", *titles)):
+                print(f"{page}.md lacks the targets, or a table")
+                return 1
     listed = subprocess.run([micro_repeat], check=True, capture_output=True, text=True)
     for name in listed.stdout.splitlines()[1:]:
         subprocess.run([micro_repeat, name, "3"], check=True, stdout=subprocess.DEVNULL)

@@ -170,6 +170,20 @@ def runtime(figures):
                       [figures.one("gather", "memcpy", **ours.parameters)], "wall_ms")
 
 
+def launcher(figures):
+    """Of musterrun."""
+    for ours in figures.of("start_ranks", "musterrun"):
+        for rival, limit in (("bare", 1.5), ("torchrun", 0.2)):
+            other = figures.one("start_ranks", rival, **ours.parameters)
+            if other:
+                yield at_most(f"start of {ours.parameters['ranks']} ranks, against {rival}",
+                              ours.median("reported_ms") / other.median("reported_ms"), limit, " ×")
+    for ours in figures.of("idle_ranks", "musterrun"):
+        yield at_most(f"CPU of an hour in which {ours.parameters['ranks']} ranks run",
+                      ours.median("cpu_s_per_hour"), 1, " s")
+
+
 def verdicts(figures):
-    for judge in (operations, large_values, round_trips, many, groups, memory, expiry, runtime):
+    for judge in (operations, large_values, round_trips, many, groups, memory, expiry, runtime,
+                  launcher):
         yield from (verdict for verdict in judge(figures) if verdict is not None)

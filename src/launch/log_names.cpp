@@ -89,4 +89,8 @@ std::string LogFolder::error_of(int attempt, int local_rank) const {
   return folder_of(attempt, local_rank) + "/error.json";
 }
 
+std::string LogFolder::unkept_error_of(int attempt, int local_rank) const {
+  return path_ + "/attempt_" + std::to_string(attempt) + "_" + std::to_string(local_rank) + ".json";
+}
+
 }  // namespace muster::launch

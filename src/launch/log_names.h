@@ -55,6 +55,8 @@ class LogFolder {
   std::string stderr_of(int attempt, int local_rank) const;
   /// Where the rank may write why it has failed.
   std::string error_of(int attempt, int local_rank) const;
+  /// The same where nothing is kept, and ranks have no folders: "DIR/JOB_RANDOM/attempt_0_1.json"
+  std::string unkept_error_of(int attempt, int local_rank) const;
 
  private:
   std::string path_;

@@ -10,7 +10,6 @@
 namespace muster::server {
 namespace {
 
-constexpr Duration tick_max = std::chrono::milliseconds(250);  // the engine notices longer gaps
 constexpr Duration tick_when_leaving = std::chrono::milliseconds(10);
 
 }  // namespace
@@ -113,9 +112,9 @@ void Service::end_turn() {
 
 /// The timer is moved only to fire earlier: a turn that changes no deadline costs nothing here.
 void Service::set_timer() {
-  const base::Instant next =
-      std::min({engine_.next_deadline(), connections_.newcomers().next_deadline(),
-                last_tick_ + (stopping_.has_told() ? tick_when_leaving : tick_max)});
+  const Duration tick = stopping_.has_told() ? tick_when_leaving : settings_.core.gap_max / 2;
+  const base::Instant next = std::min(
+      {engine_.next_deadline(), connections_.newcomers().next_deadline(), last_tick_ + tick});
   if (next >= timer_at_ || closed_) return;
   timer_at_ = next;
   world_.wake_at(next);

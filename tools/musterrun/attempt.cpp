@@ -25,6 +25,13 @@ namespace {
 
 constexpr std::size_t told_lines_max = 20;
 
+/// returns  what has failed; empty: it is there
+std::string make_folder(const std::string& path) {
+  std::error_code failed;
+  std::filesystem::create_directories(path, failed);
+  return failed ? "the folder " + path + " cannot be made: " + failed.message() : std::string();
+}
+
 std::string last_lines(const std::string& text) {
   std::size_t begin = text.size();
   for (std::size_t line = 0; line <= told_lines_max && begin > 0; ++line) {
@@ -60,6 +67,9 @@ Attempt::Attempt(asio::io_context& context, Console& console, const LaunchOption
       place_(std::move(place)) {}
 
 std::string Attempt::start(GuardianLink& guardian) {
+  if (!keeps_files()) {
+    if (std::string problem = make_folder(files_.path()); !problem.empty()) return problem;
+  }
   for (int local_rank = 0; local_rank < options_.process_count; ++local_rank)
     if (std::string problem = start_rank(guardian, local_rank); !problem.empty()) return problem;
   return {};
@@ -67,12 +77,14 @@ std::string Attempt::start(GuardianLink& guardian) {
 
 std::string Attempt::start_rank(GuardianLink& guardian, int local_rank) {
   RankState& rank = ranks_[local_rank];
-  const std::string folder = files_.folder_of(place_.number, local_rank);
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed) return "the folder " + folder + " cannot be made: " + failed.message();
-  rank.error_file = files_.error_of(place_.number, local_rank);
   std::string problem;
+  if (keeps_files()) {
+    problem = make_folder(files_.folder_of(place_.number, local_rank));
+    if (!problem.empty()) return problem;
+    rank.error_file = files_.error_of(place_.number, local_rank);
+  } else {
+    rank.error_file = files_.unkept_error_of(place_.number, local_rank);
+  }
   rank.output = std::make_unique<RankStream>(
       context_, console_, target_of(local_rank, Console::Stream::output, problem));
   if (!rank.output->is_open() || !problem.empty())
@@ -113,8 +125,13 @@ std::string Attempt::start_rank(GuardianLink& guardian, int local_rank) {
   return error == 0 ? std::string() : std::string("there is no memory: ") + std::strerror(error);
 }
 
-/// Composer's rule: local rank 0 is seen, the others write to files. With a folder for logs, or
-/// `--redirects` and `--tee`, torchrun's.
+/// Whether each rank has a folder, which costs more than to start it.
+bool Attempt::keeps_files() const {
+  return !options_.log_dir.empty() || !options_.tee.is_none() || !options_.redirects.is_none();
+}
+
+/// Composer's rule: local rank 0 is seen, the others write to files, if any. With a folder for
+/// logs, or `--redirects` and `--tee`, torchrun's.
 StreamTarget Attempt::target_of(int local_rank, Console::Stream stream,
                                 std::string& problem) const {
   StreamTarget target;
@@ -164,7 +181,7 @@ StreamTarget Attempt::target_of(int local_rank, Console::Stream stream,
     const auto parent = std::filesystem::path(target.file).parent_path();
     std::error_code ignored;  // the file says what is wrong
     if (!parent.empty()) std::filesystem::create_directories(parent, ignored);
-  } else {
+  } else if (!options_.log_dir.empty()) {
     target.file = in_folder;
   }
   return target;

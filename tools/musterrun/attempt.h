@@ -55,6 +55,7 @@ class Attempt {
     pid_t pid = 0;
   };
   StreamTarget target_of(int local_rank, Console::Stream stream, std::string& problem) const;
+  bool keeps_files() const;
   std::string start_rank(GuardianLink& guardian, int local_rank);
 
   asio::io_context& context_;

@@ -263,8 +263,7 @@ int run_guardian(GuardianOptions options) {
   ::setsid();  // a terminal's signals are for musterrun
   ::prctl(PR_SET_NAME, "musterrun-guard");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2})
-    ::signal(number, SIG_IGN);
+  for (const int number : signals_ignored_by_guardian) ::signal(number, SIG_IGN);
   return Guardian(std::move(options)).run();
 }
 

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -69,6 +70,8 @@ Result<MeetingPlace> MeetingPlace::open(const muster::launch::LaunchOptions& opt
   muster::ServerOptions server;
   server.io_thread = io_thread;
   server.label = "musterrun";
+  // On one host the ends of processes are seen at once: heartbeats are for those that hang.
+  if (options.rendezvous.empty()) server.heartbeat = std::chrono::seconds(3);
   if (!options.rendezvous.empty()) {
     place.address_ = options.rendezvous;
     const HostAndPort there = split(options.rendezvous);

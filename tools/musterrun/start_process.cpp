@@ -75,7 +75,7 @@ bool read_strings(int file, const Order& order, Strings& strings) {
   if (::getppid() != parent) ::_exit(127);  // it has died before that
   for (int number = 0; number < 3; ++number) ::dup2(standard[number], number);
   if (knows_descriptor_limit) ::setrlimit(RLIMIT_NOFILE, &first_descriptor_limit);
-  for (int number = 1; number < SIGRTMAX; ++number) ::signal(number, SIG_DFL);
+  for (const int number : signals_ignored_by_guardian) ::signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

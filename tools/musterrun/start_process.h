@@ -1,5 +1,6 @@
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <array>
@@ -7,6 +8,10 @@
 #include "messages.h"
 
 namespace musterrun {
+
+/// Which ranks are not to inherit; signals that have handlers are as ever in a new program.
+inline constexpr int signals_ignored_by_guardian[] = {SIGINT,  SIGTERM, SIGHUP, SIGQUIT,
+                                                      SIGPIPE, SIGUSR1, SIGUSR2};
 
 /// Of what `start_process` started.
 struct StartedProcess {

@@ -1,8 +1,8 @@
-"""Makes the page of what bench/runtime/run.py has found.
+"""Makes the page of a run of turns.py, such as runtime.md.
 
-runtime_report.py FOUND.json FOLDER   writes runtime.json, which is the summary, and runtime.md,
-                                      which is made of the summary alone. Prints the targets, and
-                                      which are met. FOUND.json may be a summary, too.
+turns_report.py FOUND.json FOLDER   writes PAGE.json, which is the summary, and PAGE.md, which is
+                                    made of the summary alone. Prints the targets, and which are
+                                    met. FOUND.json may be a summary, too.
 """
 
 import sys
@@ -11,10 +11,20 @@ from pathlib import Path
 from figures import Figures, read, summary, text_of, union
 from report import LOAD_MAX, number, table
 
+# Of each page: title, command, and what its programs are.
+PAGES = {
+    "runtime": ("Calls of muster-runtime", "tools/dev bench --runtime --peers",
+                "Each rank is a process of this machine."),
+    "musterrun": ("What musterrun costs", "tools/dev bench --launch --peers",
+                  "All ranks are on this machine."),
+}
 TITLES = {
     "synchronize_value": "A value of rank 0 for all ranks",
     "all_reduce": "all_reduce of float32",
     "gather": "A gather through shared memory",
+    "start_ranks": "A start",
+    "restart_ranks": "A restart",
+    "idle_ranks": "A job that runs",
 }
 NOTES = {
     "synchronize_value": [
@@ -35,6 +45,17 @@ NOTES = {
         "file in /dev/shm that they have mapped. The first rank's own tensor is not copied in "
         "either. The processor works as long as that for every one of the ranks that write, so "
         "this is the speed of all together on the cores of this machine."],
+    "start_ranks": [
+        "Each rank writes a few bytes into a FIFO, and ends. `reported`: from the start of the "
+        "launcher until the last rank has written; `ended`: until the launcher has. bare: a "
+        "program that forks and executes as many processes, and waits for them; it knows of no "
+        "failure, no output and no signal. torchrun: Debian's, with `--no_python`."],
+    "restart_ranks": [
+        "All ranks wait, and rank 0 fails. `again`: from then until the last rank of the next "
+        "attempt has written. torchrun looks for ends every 0.1 s here; its default is 5 s."],
+    "idle_ranks": [
+        "The ranks wait. The processor time of the launcher alone, of musterrun with its guardian, "
+        "within a minute, times 60."],
 }
 # The columns of a question, each of every subject: name and head.
 COLUMNS = {
@@ -42,10 +63,17 @@ COLUMNS = {
                           ("alone_p50_us", "alone, p50"), ("alone_p99_us", "alone, p99"),
                           ("cpu_us", "CPU µs a round, all processes")],
     "gather": [("wall_ms", "ms"), ("written_gb_per_s", "GB/s written")],
+    "start_ranks": [("reported_ms", "reported, ms"), ("ended_ms", "ended, ms"),
+              ("cpu_ms", "CPU ms, all processes")],
+    "restart_ranks": [("again_ms", "again, ms")],
+    "idle_ranks": [("cpu_s_per_hour", "CPU s of an hour")],
 }
-OURS = {"synchronize_value": "muster", "all_reduce": "shared_memory", "gather": "shared_memory"}
+OURS = {"synchronize_value": "muster", "all_reduce": "shared_memory", "gather": "shared_memory",
+        "start_ranks": "musterrun", "restart_ranks": "musterrun", "idle_ranks": "musterrun"}
 # By which they are compared.
-COMPARED = {"synchronize_value": "alone_p50_us", "all_reduce": "round_us", "gather": "wall_ms"}
+COMPARED = {"synchronize_value": "alone_p50_us", "all_reduce": "round_us", "gather": "wall_ms",
+            "start_ranks": "reported_ms", "restart_ranks": "again_ms",
+            "idle_ranks": "cpu_s_per_hour"}
 
 
 def bytes_text(count):
@@ -106,11 +134,11 @@ def table_by_row(figures, question):
 
 def markdown(figures):
     machine = figures.machine
-    yield "# Calls of muster-runtime"
+    title, command, programs = PAGES[figures.page]
+    yield "# " + title
     yield ""
-    yield ("Made by `tools/dev bench --runtime --peers` (" + figures.extent + "), "
-           + machine["date"] + ". Each rank is a process of this machine. The programs take turns, "
-           "each time with new processes; a figure is the median of all turns. "
+    yield (f"Made by `{command}` ({figures.extent}), {machine['date']}. {programs} The programs "
+           "take turns, each time with new processes; a figure is the median of all turns. "
            "[README.md](README.md) says more.")
     yield ""
     minutes = sum(figures.seconds.values()) / 60
@@ -152,8 +180,9 @@ def main():
     folder = Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
     figures = Figures(of_summary)
-    (folder / "runtime.md").write_text("\n".join(markdown(figures)) + "\n", encoding="utf-8")
-    (folder / "runtime.json").write_text(text_of(of_summary), encoding="utf-8")
+    page = "\n".join(markdown(figures)) + "\n"
+    (folder / f"{figures.page}.md").write_text(page, encoding="utf-8")
+    (folder / f"{figures.page}.json").write_text(text_of(of_summary), encoding="utf-8")
     for one in figures.verdicts():
         print(f"{'met ' if one.is_met else 'MISSED'}  {one.what}: {one.measured}, "
               f"target {one.target}")
