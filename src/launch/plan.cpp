@@ -14,6 +14,7 @@ void write(wire::Writer& out, const Node& node) {
   out.bytes(node.host);
   out.i64(node.pid);
   out.i32(node.process_count);
+  out.bytes(node.role);
   out.i32(node.wanted_rank.value_or(-1));
 }
 
@@ -23,6 +24,7 @@ Node read_node(wire::Reader& in) {
   node.host = in.bytes();
   node.pid = in.i64();
   node.process_count = in.i32();
+  node.role = in.bytes();
   if (const int rank = in.i32(); rank >= 0) node.wanted_rank = rank;
   return node;
 }
@@ -41,6 +43,22 @@ int Plan::base_rank_of(int node_rank) const {
   int ranks = 0;
   for (int before = 0; before < node_rank; ++before)
     ranks += nodes[static_cast<std::size_t>(before)].process_count;
+  return ranks;
+}
+
+int Plan::base_role_rank_of(int node_rank) const {
+  const auto before = static_cast<std::size_t>(node_rank);
+  return ranks_with(nodes[before].role, before);
+}
+
+int Plan::role_world_size_of(int node_rank) const {
+  return ranks_with(nodes[static_cast<std::size_t>(node_rank)].role, nodes.size());
+}
+
+int Plan::ranks_with(const std::string& role, std::size_t count) const {
+  int ranks = 0;
+  for (std::size_t node = 0; node < count; ++node)
+    if (nodes[node].role == role) ranks += nodes[node].process_count;
   return ranks;
 }
 
@@ -94,7 +112,7 @@ std::optional<Node> decode_node(std::string_view bytes) {
 }
 
 std::optional<Plan> decode_plan(std::string_view bytes) {
-  constexpr std::uint32_t node_bytes_min = 28;
+  constexpr std::uint32_t node_bytes_min = 32;
   wire::Reader in(bytes);
   Plan plan;
   plan.attempt = in.i32();

@@ -16,6 +16,7 @@ struct Node {
   std::string host;
   std::int64_t pid = 0;
   int process_count = 1;
+  std::string role;                ///< of its ranks
   std::optional<int> wanted_rank;  ///< the node rank that a person has told it
 };
 
@@ -27,8 +28,16 @@ struct Plan {
 
   int world_size() const;
   int base_rank_of(int node_rank) const;
+  /// Among the ranks that have the role of that node, its first one.
+  int base_role_rank_of(int node_rank) const;
+  /// How many ranks have the role of that node.
+  int role_world_size_of(int node_rank) const;
   /// The node rank of the launcher with that number; none: it does not take part.
   std::optional<int> rank_of(std::uint64_t number) const;
+
+ private:
+  /// Ranks of the first `count` nodes that have that role.
+  int ranks_with(const std::string& role, std::size_t count) const;
 };
 
 /// How an attempt has ended.

@@ -96,6 +96,17 @@ class Nodes(NodeCase):
         self.assertEqual(sorted(line.split(": ")[1] for line in out.splitlines()),
                          ["0 of 4 on 0", "1 of 4 on 1", "2 of 4 on 1", "3 of 4 on 1"])
 
+    def test_ranks_of_each_role_are_numbered(self):
+        script = "echo $ROLE_NAME $RANK: $ROLE_RANK of $ROLE_WORLD_SIZE"
+        launchers = [self.node("--node-rank", node_rank, "-n", count, "--role", role, "--tee", 1,
+                               "sh", "-c", script, nodes="3")
+                     for node_rank, (count, role) in enumerate([(1, "a"), (2, "b"), (2, "a")])]
+        codes, out, err = self.end_of(launchers)
+        self.assertEqual(codes, [0, 0, 0], err)
+        self.assertEqual(sorted(line.split("]: ")[1] for line in out.splitlines()),
+                         ["a 0: 0 of 3", "a 3: 1 of 3", "a 4: 2 of 3", "b 1: 0 of 2",
+                          "b 2: 1 of 2"])
+
     def test_two_jobs_at_one_server_do_not_meet(self):
         launchers = [launcher for job in "ab" for launcher in
                      self.nodes(2, "echo $TORCHELASTIC_RUN_ID $MASTER_PORT; sleep 0.2", "--tee", 1,

@@ -102,6 +102,8 @@ std::string Attempt::start_rank(GuardianLink& guardian, int local_rank) {
   place.node_rank = place_.node_rank;
   place.node_count = place_.node_count;
   place.role = options_.role;
+  if (place_.base_role_rank) place.role_rank = *place_.base_role_rank + local_rank;
+  place.role_world_size = place_.role_world_size;
   place.master_addr = place_.master_addr;
   place.master_port = place_.master_port;
   place.attempt = place_.number;

@@ -23,6 +23,10 @@ struct AttemptPlace {
   int base_rank = 0;
   int node_rank = 0;
   std::optional<int> node_count = 1;
+  /// Among the ranks of the same role, the first one of this node, and how many those are; none:
+  /// all ranks have it.
+  std::optional<int> base_role_rank;
+  std::optional<int> role_world_size;
   std::string master_addr;
   int master_port = 0;
   std::string store;       ///< MUSTER_STORE; empty: as inherited

@@ -56,6 +56,7 @@ JobOptions job_options_of(const LauncherSetup& setup) {
   job.self.host = name_of_host();
   job.self.pid = ::getpid();
   job.self.process_count = options.process_count;
+  job.self.role = options.role;
   job.max_restarts = options.max_restarts;
   job.join_timeout = options.join_timeout;
   job.last_call = options.last_call;
@@ -228,6 +229,8 @@ class Launcher {
     place.base_rank = effect.plan.base_rank_of(effect.node_rank);
     place.node_rank = effect.node_rank;
     place.node_count = static_cast<int>(effect.plan.nodes.size());
+    place.base_role_rank = effect.plan.base_role_rank_of(effect.node_rank);
+    place.role_world_size = effect.plan.role_world_size_of(effect.node_rank);
     place.store = place_->address();
     place.name_space = namespace_of_attempt(setup_.job_id, place.number);
     board_->begin(effect.plan, effect.node_rank);
