@@ -8,17 +8,16 @@ namespace muster::launch {
 // eighth, the code above.
 ExitStatus exit_status_of(int wait_status) {
   ExitStatus status;
-  status.signal = wait_status & 0x7f;
-  if (status.signal == 0) {
+  const int signal = wait_status & 0x7f;
+  if (signal == 0) {
     status.code = (wait_status >> 8) & 0xff;
     status.text = "exited with " + std::to_string(status.code);
     return status;
   }
-  status.code = 128 + status.signal;
-  status.has_dumped_core = (wait_status & 0x80) != 0;
-  status.text = "was ended by " + name_of_signal(status.signal);
-  if (status.has_dumped_core) status.text += " (core dumped)";
-  if (status.signal == signal_kill) status.text += ": memory may have been short (see dmesg)";
+  status.code = 128 + signal;
+  status.text = "was ended by " + name_of_signal(signal);
+  if ((wait_status & 0x80) != 0) status.text += " (core dumped)";
+  if (signal == signal_kill) status.text += ": memory may have been short (see dmesg)";
   return status;
 }
 

@@ -8,9 +8,7 @@ namespace muster::launch {
 
 /// How a rank has ended.
 struct ExitStatus {
-  int code = 0;    ///< that the launcher ends with in its place: its own, or 128 + `signal`
-  int signal = 0;  ///< that has ended it; 0: it has exited
-  bool has_dumped_core = false;
+  int code = 0;      ///< that the launcher ends with in its place: its own, or 128 and the signal
   std::string text;  ///< such as "exited with 3", "was ended by SIGSEGV (core dumped)"
 };
 

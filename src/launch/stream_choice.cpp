@@ -1,6 +1,5 @@
 #include "launch/stream_choice.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -55,12 +54,6 @@ Result<StreamChoice> StreamChoice::parse(std::string_view text) {
 Streams StreamChoice::of(int local_rank) const {
   const auto found = by_local_rank_.find(local_rank);
   return found == by_local_rank_.end() ? otherwise_ : found->second;
-}
-
-bool StreamChoice::is_none() const {
-  return otherwise_ == Streams{} &&
-         std::all_of(by_local_rank_.begin(), by_local_rank_.end(),
-                     [](const auto& entry) { return entry.second == Streams{}; });
 }
 
 }  // namespace muster::launch

@@ -11,8 +11,6 @@ namespace muster::launch {
 struct Streams {
   bool has_stdout = false;
   bool has_stderr = false;
-
-  friend bool operator==(const Streams&, const Streams&) = default;
 };
 
 /// Which output streams of which local ranks are meant, as in torchrun's --redirects and --tee.
@@ -27,7 +25,6 @@ class StreamChoice {
   static Result<StreamChoice> parse(std::string_view text);
 
   Streams of(int local_rank) const;
-  bool is_none() const;
 
  private:
   Streams otherwise_;

@@ -365,6 +365,12 @@ class Ranks(JobCase):
             for name in ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK"):
                 self.assertNotIn(name, ranks[rank])
 
+    def test_the_pids_of_ranks_are_told_to_who_asks_for_more(self):
+        code, out, err = self.sh("echo $RANK runs as pid $$", "--tee", 1, "--verbose")
+        self.assertEqual(code, 0)
+        for line in out.splitlines():
+            self.assertIn("musterrun: rank " + line.split(": ")[1] + "\n", err)
+
     def test_a_restart_starts_all_ranks_again(self):
         script = "echo $RANK in $TORCHELASTIC_RESTART_COUNT; test $TORCHELASTIC_RESTART_COUNT = 2"
         code, out, err = self.sh(script, "--tee", 1, "--max-restarts", 2)

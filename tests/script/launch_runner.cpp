@@ -144,7 +144,7 @@ std::vector<Line> read_status(Arguments& words) {
   words.finish();
   Line line{{}, "code " + std::to_string(launch::exit_code_of(status, compat)), {}};
   line.with("text", "\"" + status.text + "\"");
-  return {line.further("signal", std::to_string(status.signal))};
+  return {line};
 }
 
 std::vector<Line> read_signals(Arguments& words) {

@@ -1,7 +1,6 @@
 #include "attempt.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,7 +12,6 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/command.h"
-#include "launch/expansion.h"
 #include "launch/log_names.h"
 #include "launch/rank_environment.h"
 
@@ -95,7 +93,7 @@ std::string Attempt::start_rank(GuardianLink& guardian, int local_rank) {
     return problem.empty() ? std::string("its standard error: ") + std::strerror(errno) : problem;
 
   RankPlace place;
-  place.rank = place_.base_rank + local_rank;
+  place.rank = rank_of(local_rank);
   place.local_rank = local_rank;
   place.world_size = place_.world_size;
   place.local_world_size = options_.process_count;
@@ -139,12 +137,8 @@ StreamTarget Attempt::target_of(int local_rank, Console::Stream stream,
   StreamTarget target;
   target.stream = stream;
   const bool is_output = stream == Console::Stream::output;
-  const LogPlace place{place_.base_rank + local_rank,
-                       local_rank,
-                       place_.world_size,
-                       options_.process_count,
-                       place_.node_rank,
-                       place_.number,
+  const LogPlace place{rank_of(local_rank),    local_rank,       place_.world_size,
+                       options_.process_count, place_.node_rank, place_.number,
                        options_.role};
   const auto& format = is_output ? options_.stdout_format : options_.stderr_format;
   const std::string in_folder = is_output ? files_.stdout_of(place_.number, local_rank)
@@ -187,13 +181,6 @@ StreamTarget Attempt::target_of(int local_rank, Console::Stream stream,
     target.file = in_folder;
   }
   return target;
-}
-
-void Attempt::started(int local_rank, pid_t pid) { ranks_[local_rank].pid = pid; }
-
-pid_t Attempt::pid_of(int local_rank) const {
-  const auto rank = ranks_.find(local_rank);
-  return rank == ranks_.end() ? 0 : rank->second.pid;
 }
 
 std::string Attempt::last_words(int local_rank) {

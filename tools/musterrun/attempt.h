@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -46,8 +45,7 @@ class Attempt {
 
   /// returns  what is wrong; empty: the guardian is ordered to start all
   std::string start(GuardianLink& guardian);
-  void started(int local_rank, pid_t pid);
-  pid_t pid_of(int local_rank) const;
+  int rank_of(int local_rank) const { return place_.base_rank + local_rank; }
   /// What a rank that has ended said last.
   std::string last_words(int local_rank);
 
@@ -56,7 +54,6 @@ class Attempt {
     std::unique_ptr<RankStream> output;
     std::unique_ptr<RankStream> errors;
     std::string error_file;
-    pid_t pid = 0;
   };
   StreamTarget target_of(int local_rank, Console::Stream stream, std::string& problem) const;
   bool keeps_files() const;

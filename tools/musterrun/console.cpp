@@ -54,7 +54,7 @@ void Console::write(Stream stream, std::string bytes) {
   changed_.notify_all();
 }
 
-bool Console::is_full(Stream, std::function<void()> resume) {
+bool Console::is_full(std::function<void()> resume) {
   const std::lock_guard lock(mutex_);
   if (bytes_ < waiting_bytes_max) return false;
   resumed_.push_back(std::move(resume));

@@ -29,9 +29,9 @@ class Console {
   bool finish();
 
   void write(Stream stream, std::string bytes);
-  /// Whether so much waits that no more is to be read for that stream; then `resume` is called
-  /// once, on the thread that writes, when there is room, or nobody reads the stream any more.
-  bool is_full(Stream stream, std::function<void()> resume);
+  /// Whether so much waits that no more is to be read of the ranks; then `resume` is called once,
+  /// on the thread that writes, when there is room.
+  bool is_full(std::function<void()> resume);
   /// Nobody reads that stream any more.
   bool is_broken(Stream stream) const;
 

@@ -152,7 +152,10 @@ class Launcher {
   void hear(const Report& report) {
     const int number = attempt_number_;
     switch (report.kind) {
-      case Report::Kind::started: attempt_->started(report.local_rank, report.pid); break;
+      case Report::Kind::started:
+        say(Importance::detail, "rank " + std::to_string(attempt_->rank_of(report.local_rank)) +
+                                    " runs as pid " + std::to_string(report.pid));
+        break;
       case Report::Kind::not_started: {
         const bool is_missing = report.number == ENOENT;
         handle(NotStarted{

@@ -132,8 +132,7 @@ void RankStream::read(const std::shared_ptr<State>& state) {
         if (state->pipe.is_open()) read(state);
       });
     };
-    if (!state->target.is_shown || !state->console.is_full(state->target.stream, resume))
-      read(state);
+    if (!state->target.is_shown || !state->console.is_full(resume)) read(state);
   });
 }
 
