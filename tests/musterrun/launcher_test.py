@@ -56,9 +56,10 @@ class ExitCodes(JobCase):
             self.assertIn("its last output:\nbefore\nthe cause\n", err)
 
     def test_torchruns_exit_code_is_1_for_any_failure(self):
-        code, _, _ = self.run_job("--compat", "torchrun", "--nproc-per-node", 2, "--no-python",
-                                  "sh", "-c", "exit 3")
-        self.assertEqual(code, 1)
+        for program in (["sh", "-c", "exit 3"], ["/nonexistent/program"]):
+            code, _, _ = self.run_job("--compat", "torchrun", "--nproc-per-node", 2, "--no-python",
+                                      *program)
+            self.assertEqual(code, 1)
 
     def test_the_message_of_torchs_error_file_is_shown(self):
         message = '{"message": {"message": "RuntimeError: it broke"}}'

@@ -157,9 +157,9 @@ class Launcher {
                                     " runs as pid " + std::to_string(report.pid));
         break;
       case Report::Kind::not_started: {
-        const bool is_missing = report.number == ENOENT;
+        const ExitStatus as_of_shell{report.number == ENOENT ? 127 : 126, {}};
         handle(NotStarted{
-            number, is_missing ? 127 : 126,
+            number, exit_code_of(as_of_shell, setup_.options.compat),
             "'" + setup_.options.program.front() + "': " + std::strerror(report.number)});
         break;
       }
