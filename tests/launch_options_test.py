@@ -1,7 +1,8 @@
 """Keeps the tables of docs/musterrun.md true.
 
 launch_options_test.py MUSTERRUN   compares the options with `MUSTERRUN --help`: names, form,
-default; and the variables with those that the source names. Prints findings.
+default; and the variables with those that the source names, also those of the manual page. Prints
+findings.
 """
 
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = "docs/musterrun.md"
+PAGE = "docs/man/musterrun.1"
 SOURCE = "src/launch/rank_environment.cpp"
 OF_GUARDIAN = {"MUSTER_HOST_PID"}  # what only the started process can know
 TORCHRUN_OPTIONS = """
@@ -73,6 +75,11 @@ def findings(musterrun):
     variables = set(re.findall("[A-Z_]+", cells))
     yield from (f"{DOCUMENT}: say what the variable is: {each}" for each in in_source - variables)
     yield from (f"{DOCUMENT}: ranks get no {each}" for each in variables - in_source)
+    page = (ROOT / PAGE).read_text(encoding="utf-8")
+    part = re.search(r"^\.SS Variables of ranks\n(.*?)^\.SH ", page, re.MULTILINE | re.DOTALL)[1]
+    of_page = set(re.findall(r"\b[A-Z_]{4,}\b", "".join(re.findall(r"^\.TP\n(.*\n)", part, re.M))))
+    yield from (f"{PAGE}: say what the variable is: {each}" for each in in_source - of_page)
+    yield from (f"{PAGE}: ranks get no {each}" for each in of_page - in_source)
 
 
 def main():

@@ -39,11 +39,14 @@ An option that is not given is taken from the environment: --max-restarts from
 MUSTERRUN_MAX_RESTARTS, else from PET_MAX_RESTARTS.
 
 Exit codes:
-  0    all ranks have exited with 0
-  2    an option or a variable is wrong
-  126  the program cannot be run; 127 if there is none of that name
-  128  and above, by N: signal N has ended the first rank that failed
-  else that of the first rank that failed; with --compat torchrun 1
+  0      all ranks have exited with 0, or what was asked for is printed
+  1      the job could not begin or go on, such as for nodes that did not come or were lost
+  2      an option or a variable is wrong, or what two nodes were told contradicts each other
+  126    the program cannot be executed
+  127    there is no such program
+  128+N  signal N has ended the first rank that failed, or told the job to end
+  other  that of the first rank that failed; with --compat torchrun every failure of a rank or its
+         program is 1
 
 Examples:
   musterrun -n 4 train.py --lr 0.1
