@@ -206,11 +206,13 @@ TEST_CASE("a variable that nothing reads is told on the standard error") {
   const Musterctl musterctl;
   Process::Options options = musterctl.call({"ls"});
   options.environment["MUSTER_NAMESPCE"] = "job7";
-  options.environment["MUSTER_GRACE"] = "2s";  // of musterd
+  options.environment["MUSTER_GRACE"] = "2s";           // of musterd
+  options.environment["MUSTER_STORE"] = "127.0.0.1:1";  // of muster-runtime, in a rank
   Process process(options);
   const std::string errors = process.read_errors();
   CHECK(errors.find("MUSTER_NAMESPCE; did you mean \"MUSTER_NAMESPACE\"?") != std::string::npos);
   CHECK(errors.find("MUSTER_GRACE") == std::string::npos);
+  CHECK(errors.find("MUSTER_STORE") == std::string::npos);
   CHECK(process.wait().exit_code == 0);
 }
 

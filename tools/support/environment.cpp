@@ -26,6 +26,11 @@ bool is_of_tests(std::string_view name) {
   return name.starts_with("MUSTER_TEST_") || name == "MUSTER_PLANTED";
 }
 
+/// Of the library muster-runtime; whoever starts a program from a job's process passes them on.
+bool is_of_runtime(std::string_view name) {
+  return name == "MUSTER_STORE" || name == "MUSTER_SHARED_FS";
+}
+
 }  // namespace
 
 std::vector<std::string> unknown_variables(const std::vector<std::string>& known) {
@@ -33,7 +38,9 @@ std::vector<std::string> unknown_variables(const std::vector<std::string>& known
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::string_view name = text.substr(0, text.find('='));
-    if (!name.starts_with(prefix) || is_of_kubernetes(name) || is_of_tests(name)) continue;
+    if (!name.starts_with(prefix) || is_of_kubernetes(name) || is_of_tests(name) ||
+        is_of_runtime(name))
+      continue;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     names.push_back(muster::printable(name.substr(0, 64)) + did_you_mean(name, known));
   }

@@ -137,6 +137,8 @@ TEST_CASE("a duration without a unit is seconds") {
 TEST_CASE("a variable that nothing reads is told, and what was meant; not those of Kubernetes") {
   Musterd musterd({}, {{"MUSTER_SESION_TIMEOUT", "20s"},
                        {"MUSTER_SERVER", "elsewhere:1"},
+                       {"MUSTER_STORE", "elsewhere:1"},
+                       {"MUSTER_SHARED_FS", "1"},
                        {"MUSTER_SERVICE_HOST", "10.0.0.1"},
                        {"MUSTER_PORT_29400_TCP", "tcp://10.0.0.1:29400"}});
   musterd.send_signal(SIGTERM);
@@ -144,6 +146,8 @@ TEST_CASE("a variable that nothing reads is told, and what was meant; not those 
   CHECK(log.find("MUSTER_SESION_TIMEOUT; did you mean \"MUSTER_SESSION_TIMEOUT\"?") !=
         std::string::npos);
   CHECK(log.find("MUSTER_SERV") == std::string::npos);
+  CHECK(log.find("MUSTER_STORE") == std::string::npos);
+  CHECK(log.find("MUSTER_SHARED_FS") == std::string::npos);
   CHECK(log.find("MUSTER_PORT") == std::string::npos);
   CHECK(musterd.wait().exit_code == 0);
 }
