@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/command.h"
+#include "launch/expansion.h"
 #include "launch/log_names.h"
 #include "launch/rank_environment.h"
 
@@ -130,6 +131,15 @@ bool Attempt::keeps_files() const {
   return !options_.log_dir.empty() || !options_.tee.is_none() || !options_.redirects.is_none();
 }
 
+std::string Attempt::prefix_of(int local_rank) const {
+  const std::string rank = std::to_string(rank_of(local_rank));
+  const auto* const form = find_variable(environment_, "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
+  if (form == nullptr || form->empty()) return "[" + options_.role + rank + "]: ";
+  return expanded(
+      *form,
+      {{"role_name", options_.role}, {"rank", rank}, {"local_rank", std::to_string(local_rank)}});
+}
+
 /// Composer's rule: local rank 0 is seen, the others write to files, if any. With a folder for
 /// logs, or `--redirects` and `--tee`, torchrun's.
 StreamTarget Attempt::target_of(int local_rank, Console::Stream stream,
@@ -147,7 +157,7 @@ StreamTarget Attempt::target_of(int local_rank, Console::Stream stream,
     const Streams streams = choice.of(local_rank);
     return is_output ? streams.has_stdout : streams.has_stderr;
   };
-  const std::string prefix = "[" + options_.role + std::to_string(place.rank) + "]: ";
+  const std::string prefix = prefix_of(local_rank);
   const bool is_named =
       options_.shown_local_ranks.empty() ||
       std::find(options_.shown_local_ranks.begin(), options_.shown_local_ranks.end(), local_rank) !=

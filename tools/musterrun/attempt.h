@@ -55,6 +55,8 @@ class Attempt {
     std::unique_ptr<RankStream> errors;
     std::string error_file;
   };
+  /// What a line that is shown begins with.
+  std::string prefix_of(int local_rank) const;
   StreamTarget target_of(int local_rank, Console::Stream stream, std::string& problem) const;
   bool keeps_files() const;
   std::string start_rank(GuardianLink& guardian, int local_rank);
