@@ -1,4 +1,5 @@
-"""musterrun on one host: the cases L1 to L29 of its exit codes, errors, signals and files."""
+"""musterrun on one host: its exit codes, errors, signals and files. The numbers are those of
+README.md."""
 
 import os
 import signal
@@ -89,43 +90,45 @@ class Placement(JobCase):
         self.assertIn("{rnk}", err)
         self.assertFalse((self.folder / "ran").exists())
 
-    def test_l09_nproc_is_1_or_greater(self):
+    def test_nproc_is_1_or_greater(self):
         self.assertIn("nproc must be 1 or greater", self.refused("-n", 0))
 
-    def test_l10_a_world_is_no_smaller_than_a_node(self):
+    def test_l09_a_world_is_no_smaller_than_a_node(self):
         err = self.refused("-n", 2, "--world_size", 1)
         self.assertIn("world_size(1) cannot be less than nproc(2)", err)
 
-    def test_l11_of_several_nodes_each_needs_its_number(self):
+    def test_l10_of_several_nodes_each_needs_its_number(self):
         err = self.refused("-n", 2, "--world_size", 4, *self.ELSEWHERE)
         self.assertIn("node_rank or base_rank is required", err)
+
+    def test_l11_a_base_rank_that_does_not_follow(self):
+        err = self.refused("-n", 3, "--world_size", 5, "--node_rank", 1, *self.ELSEWHERE)
+        self.assertIn("different amounts of processes", err)
+        self.assertIn("give --base_rank", err)
 
     def test_l12_a_node_rank_that_does_not_follow(self):
         err = self.refused("-n", 3, "--world_size", 5, "--base_rank", 2, *self.ELSEWHERE)
         self.assertIn("different amounts of processes", err)
         self.assertIn("give --node_rank", err)
 
-    def test_l13_a_base_rank_that_does_not_follow(self):
-        err = self.refused("-n", 3, "--world_size", 5, "--node_rank", 1, *self.ELSEWHERE)
-        self.assertIn("different amounts of processes", err)
-        self.assertIn("give --base_rank", err)
-
-    def test_l14_a_rank_beyond_the_world(self):
+    def test_l13_a_rank_beyond_the_world(self):
         err = self.refused("-n", 2, "--world_size", 5, "--base_rank", 4, "--node_rank", 2,
                            *self.ELSEWHERE)
         for fact in ("base_rank(4)", "nproc(2)", "rank(5)", "world_size(5)"):
             self.assertIn(fact, err)
 
-    def test_l15_several_nodes_need_a_master_address(self):
+    def test_l14_several_nodes_need_a_master_address(self):
         err = self.refused("-n", 2, "--world_size", 4, "--node_rank", 0, "--master_port", 29500)
         self.assertIn("master_addr is required", err)
 
-    def test_l16_several_nodes_need_a_master_port(self):
+    def test_l15_several_nodes_need_a_master_port(self):
         err = self.refused("-n", 2, "--world_size", 4, "--node_rank", 0, "--master_addr", "a")
         self.assertIn("master_port is required", err)
 
-    def test_l17_a_single_node_has_no_other_number_than_0(self):
+    def test_l16_a_single_node_begins_with_rank_0(self):
         self.assertIn("base_rank(2)", self.refused("-n", 2, "--base_rank", 2))
+
+    def test_l17_a_single_node_has_no_other_number_than_0(self):
         self.assertIn("node_rank(1)", self.refused("-n", 2, "--node_rank", 1))
         self.assertIn("node_rank(1)", self.refused("-n", 2, env={"NODE_RANK": "1"}))
 
@@ -234,7 +237,7 @@ class NothingIsLeft(JobCase):
         self.assertEqual(self.sh(script, "-n", 1)[0], 0)
         self.await_file("done", 1)
 
-    def test_when_the_guardian_is_killed(self):
+    def test_t11_when_the_guardian_is_killed(self):
         script = self.LEAVES.format(folder=self.folder) + "touch {0}/at-$RANK; sleep 60".format(
             self.folder)
         launcher = self.start("sh", "-c", script)

@@ -116,7 +116,7 @@ class Nodes(NodeCase):
         told = {line.split(": ")[1] for line in out.splitlines()}
         self.assertEqual(sorted(line.split()[0] for line in told), ["a", "b"])
 
-    def test_nothing_is_left_at_the_server(self):
+    def test_t18_nothing_is_left_at_the_server(self):
         codes, _, err = self.end_of(self.nodes(2, "exit 0"))
         self.assertEqual(codes, [0, 0], err)
         listed = subprocess.run([PROGRAMS["musterctl"], "--server", self.address, "--namespace",

@@ -1,5 +1,8 @@
 """A program of torch that knows nothing of musterrun: all ranks add, and in the first attempt one
-of them fails after that. torch_test.py runs it."""
+of them fails after that. torch_test.py runs it.
+
+torch_script.py [INIT_METHOD]   the ranks meet there, as they were told, or by torch's env://
+"""
 
 import os
 import sys
@@ -7,7 +10,11 @@ import sys
 import torch
 import torch.distributed as dist
 
-dist.init_process_group("gloo")
+method = {}
+if len(sys.argv) > 1:
+    method = {"init_method": sys.argv[1], "rank": int(os.environ["RANK"]),
+              "world_size": int(os.environ["WORLD_SIZE"])}
+dist.init_process_group("gloo", **method)
 total = torch.ones(4) * (dist.get_rank() + 1)
 dist.all_reduce(total)
 restart = int(os.environ["TORCHELASTIC_RESTART_COUNT"])

@@ -1,5 +1,5 @@
-"""An unmodified program of torch under musterrun: on two nodes of two ranks, and again after a
-restart. Skips itself where Python has no torch."""
+"""An unmodified program of torch under musterrun: of four ranks, on one node and on two, and again
+after a restart. Skips itself where Python has no torch."""
 
 import importlib.util
 import sys
@@ -14,11 +14,23 @@ SKIPPED = 77
 
 
 class Torch(NodeCase):
-    def test_init_process_group_on_two_nodes_and_again_after_a_restart(self):
-        launchers = [self.node("--tee", 1, "--max-restarts", 1, SCRIPT,
-                               env={"PYTHON_EXEC": sys.executable}) for _ in range(2)]
+    OPTIONS = ("--tee", 1, "--max-restarts", 1)
+    ENVIRONMENT = {"PYTHON_EXEC": sys.executable}
+
+    def test_t23_init_process_group_by_tcp_at_the_address_that_ranks_are_told(self):
+        self.adds(self.start("-n", 4, *self.OPTIONS, SCRIPT, "tcp://$MASTER_ADDR:$MASTER_PORT",
+                             env=self.ENVIRONMENT))
+
+    def test_t24_init_process_group_by_variables_on_one_node(self):
+        self.adds(self.start("-n", 4, *self.OPTIONS, SCRIPT, env=self.ENVIRONMENT))
+
+    def test_init_process_group_on_two_nodes(self):
+        self.adds(*(self.node(*self.OPTIONS, SCRIPT, env=self.ENVIRONMENT) for _ in range(2)))
+
+    def adds(self, *launchers):
+        """Each rank has the sum, in the first attempt and in that after it."""
         codes, out, err = self.end_of(launchers)
-        self.assertEqual(codes, [0, 0], err)
+        self.assertEqual(codes, [0] * len(launchers), err)
         told = sorted(line.split("]: ")[1] for line in out.splitlines() if "]: rank" in line)
         self.assertEqual(told, sorted(f"rank {rank} of 4: 10 in {restart}"
                                       for rank in range(4) for restart in (0, 1)))

@@ -88,7 +88,7 @@ TEST_CASE("the size of the world is inherited where it is not that of this node"
   CHECK(dry_run({"--nnodes", "2", "prog"}, other).has("  WORLD_SIZE=4"));
 }
 
-// L9 to L17 in full: tests/script/launch.
+// L9; the others to L17: tests/script/launch.
 TEST_CASE("numbers that do not fit are refused as usage") {
   const Launched refused = musterrun({"-n", "2", "--world_size", "1", "prog"});
   CHECK(refused.exit_code == exit_usage);
