@@ -1,11 +1,13 @@
 """Keeps the tables of docs/musterrun.md true.
 
 launch_options_test.py MUSTERRUN   compares the options with `MUSTERRUN --help`: names, form,
-default; and the variables with those that the source names, also those of the manual page. Prints
-findings.
+default; and the variables with those that the source names, also those of the manual page. The
+commands that are examples are taken. Prints findings.
 """
 
+import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +28,7 @@ COMPOSER_OPTIONS = """
     --node_rank --master_addr --master_port""".split()
 OF_HELP = re.compile(r"^  (-[-\w,]+)(?: ([A-Z:]+)(?:=(\S+))?)?(?:  +\S.*)?$", re.MULTILINE)
 OF_TABLE = re.compile(r"^\| (`-.*) \|$", re.MULTILINE)
+OF_EXAMPLES = re.compile(r"(?:^ *|`)musterrun (-[^`\n]+)", re.MULTILINE)
 OF_VARIABLES = re.compile(r"^\| ((?:`[A-Z_]+`(?:, )?)+) \| (?:[^|]+) \|$", re.MULTILINE)
 
 
@@ -50,7 +53,22 @@ def rows_of_document(text):
         yield names, form, *(cell.strip("` ") for cell in cells[1:4])
 
 
+def refused_examples(musterrun):
+    told = {"--help": subprocess.run([musterrun, "--help"], check=True, timeout=20,
+                                     capture_output=True, text=True).stdout}
+    for path in (DOCUMENT, PAGE, "README.md", "docs/operations.md", "docs/runtime.md"):
+        told[path] = (ROOT / path).read_text(encoding="utf-8").replace(r"\-", "-")
+    alone = {"PATH": os.environ["PATH"]}
+    for where, text in told.items():
+        for line in OF_EXAMPLES.findall(text.replace(r"\(aq", "'")):
+            ended = subprocess.run([musterrun, "--dry-run", *shlex.split(line)], timeout=20,
+                                   capture_output=True, text=True, check=False, env=alone)
+            if ended.returncode != 0:
+                yield f"{where}: musterrun {line}: {ended.stderr.strip()}"
+
+
 def findings(musterrun):
+    yield from refused_examples(musterrun)
     text = (ROOT / DOCUMENT).read_text(encoding="utf-8")
     rows = list(rows_of_document(text))
     in_document = {told(names, form, default) for names, form, default, _, _ in rows}

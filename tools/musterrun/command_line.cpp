@@ -50,7 +50,7 @@ Exit codes:
 
 Examples:
   musterrun -n 4 train.py --lr 0.1
-  musterrun -n 8 --nnodes 2 --rendezvous head:29400 -m pkg.train)";
+  musterrun -n 8 --nnodes 2 --rendezvous head:29400 --job-id tuning-7 -m pkg.train)";
 
 /// Names each option once, in the spelling with dashes.
 class OneSpelling : public CLI::Formatter {
