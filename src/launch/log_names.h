@@ -47,6 +47,8 @@ class LogFolder {
   /// random  tells the folder apart from those of other launchers that have the same job
   LogFolder(std::string_view log_dir, std::string_view job_id, std::string_view random);
 
+  /// "DIR/JOB_RANDOM"
+  const std::string& path() const { return path_; }
   /// "DIR/JOB_RANDOM/attempt_0/1"
   std::string folder_of(int attempt, int local_rank) const;
   std::string stdout_of(int attempt, int local_rank) const;

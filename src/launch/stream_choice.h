@@ -25,6 +25,10 @@ class StreamChoice {
   static Result<StreamChoice> parse(std::string_view text);
 
   Streams of(int local_rank) const;
+  /// Nothing was chosen, of no rank.
+  bool is_none() const {
+    return !otherwise_.has_stdout && !otherwise_.has_stderr && by_local_rank_.empty();
+  }
 
  private:
   Streams otherwise_;

@@ -8,6 +8,7 @@ _musterrun_values() {
     -n | --nproc | --nproc-per-node) compgen -W 'auto cpu gpu' -- "$2" ;;
     -r | --redirects | -t | --tee) compgen -W '0 1 2 3' -- "$2" ;;
     --compat) compgen -W 'composer torchrun' -- "$2" ;;
+    --pid-namespace) compgen -W 'auto always never' -- "$2" ;;
     --rdzv-backend) compgen -W 'static c10d' -- "$2" ;;
     --rdzv-conf) compgen -W 'join_timeout= last_call_timeout= timeout=' -- "$2" ;;
     --start-method) compgen -W 'spawn fork forkserver' -- "$2" ;;
@@ -43,7 +44,7 @@ _musterrun() {
       --) has_ended=1 ;;
       -m | --module | --module-mode) is_module=1 ;;
       -n | -r | -t | --nproc | --nproc-per-node | --compat | --max-restarts | --shutdown-timeout | \
-        --exit-grace | --signals-to-handle | --nnodes | --node-rank | --base-rank | --world-size | \
+        --exit-grace | --signals-to-handle | --pid-namespace | --nnodes | --node-rank | --base-rank | --world-size | \
         --master-addr | --master-port | --rendezvous | --rdzv-endpoint | --job-id | --rdzv-id | \
         --join-timeout | --last-call | --role | --local-addr | --rdzv-backend | --rdzv-conf | \
         --stdout | --stderr | --log-dir | --redirects | --tee | --local-ranks-filter | \
@@ -73,8 +74,8 @@ _musterrun() {
 _musterrun_options() {
   local options='--help --version --nproc --nproc-per-node --module --module-mode --command-mode'
   options+=' --no-python --no-expand --compat --max-restarts --shutdown-timeout --exit-grace'
-  options+=' --signals-to-handle --dry-run --verbose --nnodes --node-rank --base-rank --world-size'
-  options+=' --master-addr --master-port --rendezvous --rdzv-endpoint --allow-unauthenticated'
+  options+=' --signals-to-handle --pid-namespace --dry-run --verbose --nnodes --node-rank --base-rank'
+  options+=' --world-size --master-addr --master-port --rendezvous --rdzv-endpoint --allow-unauthenticated'
   options+=' --job-id --rdzv-id --join-timeout --last-call --scale-up --role --local-addr'
   options+=' --standalone --rdzv-backend --rdzv-conf --stdout --stderr --log-dir --redirects --tee'
   options+=' --local-ranks-filter --run-path --monitor-interval --start-method --event-log-handler'
