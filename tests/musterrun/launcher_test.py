@@ -370,7 +370,8 @@ class Ranks(JobCase):
                 self.assertNotIn(name, ranks[rank])
 
     def test_the_pids_of_ranks_are_told_to_who_asks_for_more(self):
-        code, out, err = self.sh("echo $RANK runs as pid $$", "--tee", 1, "--verbose")
+        script = "host=${MUSTER_HOST_PID:-$$:$$}; echo $RANK runs as pid ${host#*:}"
+        code, out, err = self.sh(script, "--tee", 1, "--verbose")
         self.assertEqual(code, 0)
         for line in out.splitlines():
             self.assertIn("musterrun: rank " + line.split(": ")[1] + "\n", err)
