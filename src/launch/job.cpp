@@ -38,6 +38,7 @@ void Job::handle(const NodesSeen& event, Instant now) {
 void Job::handle(const PlanSeen& event, Instant now) {
   const Plan& plan = event.plan;
   plan_ = plan;
+  waiting_plan_.reset();
   verdict_.reset();
   leadership_.attempt_begins();
   node_rank_ = number_ ? plan.rank_of(*number_) : std::nullopt;
@@ -80,6 +81,7 @@ void Job::run(Plan plan) {
 void Job::handle(const VerdictSeen& event, Instant now) {
   if (!is_of_this_attempt(event.attempt) || verdict_) return;
   verdict_ = event.verdict;
+  waiting_plan_.reset();
   const bool is_good = verdict_->kind == Verdict::Kind::succeeded;
   if (!is_good && !verdict_->text.empty()) {
     const bool is_notice = verdict_->kind == Verdict::Kind::scaled_up;
