@@ -54,10 +54,10 @@ std::optional<Effect> Leadership::decide_next(const Plan& plan, const Verdict& v
   was_short_of_nodes_ = true;
   std::string left = std::to_string(there.size()) + " of at least " +
                      std::to_string(options_.nodes_min) + " nodes are left: " + list_of(there);
-  if (!has_restart) return end(verdict.exit_code, std::move(left));
+  const int exit_code = verdict.exit_code != 0 ? verdict.exit_code : 1;  // 0: it was to grow
+  if (!has_restart) return end(exit_code, std::move(left));
   if (roster.waited(now) < options_.join_timeout) return {};
-  return end(verdict.exit_code,
-             left + "; no others have come within " + seconds_of(options_.join_timeout));
+  return end(exit_code, left + "; no others have come within " + seconds_of(options_.join_timeout));
 }
 
 /// A node that has come may end the attempt, for a larger one.
