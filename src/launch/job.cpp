@@ -131,11 +131,12 @@ void Job::handle(const NodesLost& event, Instant) {
 
 void Job::handle(const BoardLost& event, Instant) {
   if (ending_) return;
-  say(Importance::failure, event.why);
-  ending_ = Ending{1, {}};
+  const bool has_succeeded = verdict_ && verdict_->kind == Verdict::Kind::succeeded;
+  if (!has_succeeded) say(Importance::failure, event.why);
+  ending_ = Ending{has_succeeded ? 0 : 1, {}};
   waiting_plan_.reset();
   if (phase_ == Phase::running) end_ranks();
-  if (phase_ == Phase::joining) finish(1);
+  if (phase_ == Phase::joining) finish(ending_->exit_code);
 }
 
 void Job::handle(const RankEnded& event, Instant now) {
