@@ -7,6 +7,21 @@
 
 namespace muster::launch {
 
+namespace {
+
+PublishVerdict departure_of(const Plan& plan, int node_rank, int signal) {
+  const Node& node = plan.nodes[static_cast<std::size_t>(node_rank)];
+  Verdict verdict;
+  verdict.kind = Verdict::Kind::node_left;
+  verdict.exit_code = 128 + signal;
+  verdict.nodes.push_back(node.number);
+  verdict.text =
+      "node " + text_of(node, node_rank) + " was told to end by " + name_of_signal(signal);
+  return {plan.attempt, std::move(verdict)};
+}
+
+}  // namespace
+
 Job::Job(JobOptions options, Instant now)
     : options_(std::move(options)), roster_(now), leadership_(options_) {}
 
@@ -54,7 +69,10 @@ void Job::handle(const PlanSeen& event, Instant now) {
   } else {
     say(Importance::detail, size);
   }
-  if (signal_ != 0) return;
+  if (signal_ != 0) {  // who made the plan did not know of that
+    if (node_rank_) effects_.push_back(departure_of(plan, *node_rank_, signal_));
+    return;
+  }
   if (!node_rank_) {
     say(Importance::notice,
         "this node waits: the job runs on " + std::to_string(plan.nodes.size()) + " others");
@@ -189,16 +207,8 @@ void Job::handle(const Signalled& event, Instant) {
   }
   signal_ = event.number;
   waiting_plan_.reset();
-  if (plan_ && node_rank_ && !verdict_) {
-    Verdict verdict;
-    verdict.kind = Verdict::Kind::node_left;
-    verdict.exit_code = 128 + signal_;
-    verdict.nodes.push_back(*number_);
-    verdict.text = "node " +
-                   text_of(plan_->nodes[static_cast<std::size_t>(*node_rank_)], *node_rank_) +
-                   " was told to end by " + name_of_signal(signal_);
-    effects_.emplace_back(PublishVerdict{plan_->attempt, std::move(verdict)});
-  }
+  if (plan_ && node_rank_ && !verdict_)
+    effects_.push_back(departure_of(*plan_, *node_rank_, signal_));
   if (phase_ == Phase::running) {
     effects_.emplace_back(ForwardSignal{signal_});
     phase_ = Phase::ending;
