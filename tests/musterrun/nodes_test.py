@@ -32,6 +32,19 @@ class NodeCase(JobCase):
         """returns  the launchers, each with two ranks that run a script of the shell"""
         return [self.node(*options, "sh", "-c", script, **more) for _ in range(count)]
 
+    def ctl(self, *words):
+        """returns  what musterctl prints, of the keys of jobs"""
+        return subprocess.run([PROGRAMS["musterctl"], "--server", self.address, "--namespace",
+                               "musterrun", *words], capture_output=True, text=True,
+                              check=True).stdout
+
+    def await_keys(self, part, count=1):
+        """Until the board has so many keys with that part in their names."""
+        end = time.monotonic() + job_case.KILL_TIMEOUT_S
+        while self.ctl("ls").count(part) < count:
+            self.assertLess(time.monotonic(), end, f"no {count} keys {part} have come")
+            time.sleep(0.05)
+
     def end_of(self, launchers):
         """returns  exit codes, and what all wrote to standard output and standard error"""
         ends = [launcher.communicate(timeout=job_case.KILL_TIMEOUT_S) for launcher in launchers]
@@ -119,9 +132,7 @@ class Nodes(NodeCase):
     def test_t18_nothing_is_left_at_the_server(self):
         codes, _, err = self.end_of(self.nodes(2, "exit 0"))
         self.assertEqual(codes, [0, 0], err)
-        listed = subprocess.run([PROGRAMS["musterctl"], "--server", self.address, "--namespace",
-                                 "musterrun", "ls"], capture_output=True, text=True, check=True)
-        self.assertEqual(listed.stdout, "")
+        self.assertEqual(self.ctl("ls"), "")
 
     def test_a_failure_on_one_node_ends_all_with_its_exit_code(self):
         script = "test $RANK = 2 && { echo why >&2; exit 9; }; sleep 60"
@@ -219,6 +230,28 @@ class LostNodes(NodeCase):
         codes, _, err = self.end_of(launchers)
         self.assertEqual(codes, [0, 0, 0], err)
         self.assertIn("0 of 0 restarts used", err)
+
+    def test_ranks_whose_attempt_is_over_are_not_started_when_rank_0_tells_its_address_late(self):
+        def begin(rank):
+            return self.node("--node-rank", rank, "--max-restarts", 1, "sh", "-c",
+                             self.SCRIPT.format(folder=self.folder), nodes="3")
+        launchers = [begin(1)]
+        self.await_keys("/node/")
+        launchers.append(begin(0))
+        self.await_keys("/node/", 2)
+        launchers[1].send_signal(signal.SIGSTOP)
+        launchers.append(begin(2))
+        self.await_keys("/plan/0")
+        launchers[2].send_signal(signal.SIGTERM)
+        self.assertEqual(self.end_of(launchers[2:])[0], [143])
+        launchers[1].send_signal(signal.SIGCONT)
+        self.await_keys("/master/0")
+        launchers[2] = begin(2)
+        self.await_files(*(f"at-1-6-{rank}" for rank in range(6)))
+        self.assertEqual(list(self.folder.glob("at-0-6-[2345]")), [])
+        (self.folder / "end").touch()
+        codes, _, err = self.end_of(launchers)
+        self.assertEqual(codes, [0, 0, 0], err)
 
     def test_what_a_killed_job_has_left_is_not_read_by_the_next_one_of_its_name(self):
         for launcher in self.begin(nodes="2"):

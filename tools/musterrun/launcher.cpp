@@ -206,8 +206,12 @@ class Launcher {
   void apply(const CountSuccess& effect) { board_->count_success(effect.attempt); }
   void apply(const Unregister&) { board_->unregister(); }
   void apply(const ForwardSignal& effect) { guardian_.forward(effect.number); }
-  void apply(const EndRanks& effect) { guardian_.end(effect.grace, effect.were_told); }
   void apply(const Say& effect) { say(effect.importance, effect.text); }
+
+  void apply(const EndRanks& effect) {
+    may_start_ = false;
+    guardian_.end(effect.grace, effect.were_told);
+  }
 
   void apply(const Finish& effect) {
     exit_code_ = effect.exit_code;
@@ -216,6 +220,7 @@ class Launcher {
 
   void apply(const StartRanks& effect) {
     attempt_number_ = effect.plan.attempt;
+    may_start_ = true;
     AttemptPlace place;
     place.number = effect.plan.attempt;
     place.job_id = setup_.job_id;
@@ -245,7 +250,7 @@ class Launcher {
       return start(std::move(place));
     }
     board_->await_master(place.number, [this, place](const std::string& address) mutable {
-      if (attempt_number_ != place.number || attempt_) return;
+      if (attempt_number_ != place.number || !may_start_) return;
       const auto space = address.rfind(' ');
       place.master_addr = address.substr(0, space);
       place.master_port = std::atoi(address.c_str() + space + 1);
@@ -305,6 +310,7 @@ class Launcher {
   std::optional<Attempt> attempt_;
   HeldPort hold_;
   int attempt_number_ = -1;
+  bool may_start_ = false;  ///< its ranks, as soon as rank 0's address is known
   int exit_code_ = 1;
 };
 
