@@ -158,6 +158,14 @@ class Nodes(NodeCase):
         self.assertIn("missing: node 1", err)
         self.assertIn("1 of 2 nodes have come within 12 s", err)
 
+    def test_a_launcher_ends_whose_name_another_job_has_taken(self):
+        launcher = self.node("--join-timeout", "20s", "true")
+        self.await_keys("/node/")
+        self.ctl("set", "job/run", "another")
+        codes, _, err = self.end_of([launcher])
+        self.assertEqual(codes, [1])
+        self.assertIn("another one of its name may have begun", err)
+
     def test_two_nodes_of_one_rank_are_told(self):
         codes, _, err = self.end_of([self.node("--node-rank", 0, "true") for _ in range(2)])
         self.assertEqual(codes, [2, 2])

@@ -27,6 +27,7 @@ constexpr std::string_view shared_namespace = "musterrun";
 constexpr Duration long_time = std::chrono::hours(24 * 20);
 constexpr Duration run_lifetime = std::chrono::seconds(15);
 constexpr Duration short_time = std::chrono::seconds(30);
+constexpr Duration look_again = std::chrono::milliseconds(50);
 
 std::string key_of(std::string_view what, int attempt) {
   return std::string(what) + "/" + std::to_string(attempt);
@@ -87,11 +88,35 @@ struct Board::State : std::enable_shared_from_this<State> {
                           self->run = found;
                           return self->register_self();
                         }
-                        self->next_look.expires_after(std::chrono::milliseconds(50));
+                        self->next_look.expires_after(look_again);
                         self->next_look.async_wait([self](const asio::error_code& failed) {
                           if (!failed && !self->is_closed) self->enter();
                         });
                       });
+  }
+
+  /// What `key_of_run` has while the last launcher of the run takes its keys back.
+  std::string closed_run() const { return run + ".over"; }
+
+  /// Looks whether the run is still the job's, which is so for its lifetime then.
+  ///
+  /// then  hears true; false: it is over
+  void hold_run(std::function<void(bool)> then) {
+    muster::WriteOptions for_a_while;
+    for_a_while.ttl = run_lifetime;
+    auto self = shared_from_this();
+    store->compare_set_async(
+        key_of_run(), run, run, for_a_while, short_time,
+        [self, then](Result<muster::Compared> held) {
+          if (self->is_closed) return;
+          if (!held.has_value()) return self->lose(held.error());
+          if (held->applied || held->current != self->closed_run()) return then(held->applied);
+          // Who closes it may not have seen this launcher yet, and opens it again.
+          self->next_touch.expires_after(look_again);
+          self->next_touch.async_wait([self, then](const asio::error_code& failed) {
+            if (!failed && !self->is_closed) self->hold_run(then);
+          });
+        });
   }
 
   /// Each launcher keeps the run's key.
@@ -99,9 +124,8 @@ struct Board::State : std::enable_shared_from_this<State> {
     next_touch.expires_after(run_lifetime / 3);
     next_touch.async_wait([self = shared_from_this()](const asio::error_code& failed) {
       if (failed || self->is_closed) return;
-      self->store->touch_async(self->key_of_run(), run_lifetime, short_time, [self](auto touched) {
-        if (touched) return self->keep_run();
-        if (touched.error().code != ErrorCode::not_found) return self->lose(touched.error());
+      self->hold_run([self](bool is_held) {
+        if (is_held) return self->keep_run();
         self->tell(
             BoardLost{"the job ends: its launchers did not run for so long that another one "
                       "of its name may have begun"});
@@ -142,7 +166,6 @@ struct Board::State : std::enable_shared_from_this<State> {
 
   void register_self() {
     auto self = shared_from_this();
-    keep_run();
     store->add_async(own("count"), 1, options.connect_timeout, [self](Result<std::int64_t> number) {
       if (!number) return self->lose(number.error());
       self->options.self.number = static_cast<std::uint64_t>(*number);
@@ -152,11 +175,31 @@ struct Board::State : std::enable_shared_from_this<State> {
                              encode(self->options.self), bound, short_time,
                              [self](Result<bool> set) {
                                if (!set.has_value()) return self->lose(set.error());
-                               self->tell(Registered{self->options.self.number});
+                               self->confirm();
                              });
     });
-    await("ending", [self](const std::string& bytes) {
-      if (const auto ending = decode_ending(bytes)) self->tell(EndingSeen{*ending});
+  }
+
+  /// The last launcher of the run may have left it meanwhile, and taken back what is in it.
+  void confirm() {
+    hold_run([self = shared_from_this()](bool is_held) {
+      if (!is_held) return self->enter_anew();
+      self->keep_run();
+      self->await("ending", [self](const std::string& bytes) {
+        if (const auto ending = decode_ending(bytes)) self->tell(EndingSeen{*ending});
+      });
+      self->tell(Registered{self->options.self.number});
+    });
+  }
+
+  void enter_anew() {
+    const std::string node = own(key_of_node(std::exchange(options.self.number, 0)));
+    const std::string count = own("count");
+    auto self = shared_from_this();
+    store->multi_remove_async({node, count}, short_time, [self](Result<std::uint64_t> removed) {
+      if (self->is_closed) return;
+      if (!removed) return self->lose(removed.error());
+      self->enter();
     });
   }
 
@@ -221,6 +264,27 @@ struct Board::State : std::enable_shared_from_this<State> {
       if (!failed) self->look();
     });
     tell(seen);
+  }
+
+  /// Closes the run, so that nobody enters it while its keys go. Whoever has meanwhile goes on.
+  void close_run(std::function<void()> finish) {
+    change_run(run, closed_run(), finish, [self = shared_from_this(), finish] {
+      self->store->list_async(self->own("node/"), 0, short_time, [self, finish](auto page) {
+        if (!page) return finish();
+        if (page->keys.empty()) return self->remove_keys(finish);
+        self->change_run(self->closed_run(), self->run, finish, finish);
+      });
+    });
+  }
+
+  void change_run(const std::string& from, const std::string& to, std::function<void()> otherwise,
+                  std::function<void()> then) {
+    muster::WriteOptions for_a_while;
+    for_a_while.ttl = run_lifetime;
+    store->compare_set_async(key_of_run(), from, to, for_a_while, short_time,
+                             [otherwise, then](Result<muster::Compared> changed) {
+                               changed.has_value() && changed->applied ? then() : otherwise();
+                             });
   }
 
   /// All of the job's.
@@ -404,7 +468,7 @@ void Board::leave(std::function<void()> handler) {
   state_->store->list_async(state_->own("node/"), 0, short_time,
                             [self = state_, finish](auto page) {
                               if (!page || !page->keys.empty()) return finish();
-                              self->remove_keys(finish);
+                              self->close_run(finish);
                             });
 }
 

@@ -15,7 +15,9 @@ namespace musterrun {
 
 /// Where the launchers of a job meet: keys of a Muster server, in the namespace "musterrun".
 /// JOB/run has a name that was drawn when the first of them came; it is gone soon after the last
-/// one. All others begin with JOB/RUN, so what a run has left that was killed is never read:
+/// one, and another one while that takes its keys back. Who finds that its run has lost the name
+/// when it has registered looks for one anew. All other keys begin with JOB/RUN, so what a run has
+/// left that was killed is never read:
 ///
 ///     node/K        a launcher, as long as it lives; K is its number
 ///     plan/A        the ranks of attempt A
