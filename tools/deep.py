@@ -23,6 +23,7 @@ from tree_state import state_of_tree
 ROOT = Path(__file__).resolve().parent.parent
 STEP_LIMIT_S = 2400
 SEEDS_PER_STEP = 10_000
+JOB_SEEDS = 2_000_000
 ENDS_WITHIN_S = 60
 
 
@@ -43,12 +44,15 @@ def parts(commit):
         seeds[str(step + 1)] = (
             "tools/dev build tests/sim/simulate && build/dev/tests/sim/simulate --jobs $(nproc) "
             f"--seeds {first}-{first + SEEDS_PER_STEP - 1}")
+    seeds["job"] = (
+        "tools/dev build tests/sim/simulate && build/dev/tests/sim/simulate --of job "
+        f"--jobs $(nproc) --seeds {first_seed + 1}-{first_seed + JOB_SEEDS}")
     doubles = "tests/nccl/doubles"
     build_of_weights = "tools/dev build tools/musterd examples/weight_sync"
     kill_weights = ("/usr/bin/python3 examples/kill_weight_sync.py build/dev/examples/weight_sync "
                     f"build/dev/tools/musterd --seed {int(commit[:6], 16)} --slice-bytes 4000000")
     return {
-        "seeds": Part("100,000 seeds of the simulation, chosen by the commit", seeds),
+        "seeds": Part("seeds of the commit: 100,000 of the server, 2,000,000 of jobs", seeds),
         "zoo": Part("every planted bug is found", {
             page.stem: f"tools/dev zoo {page.stem}"
             for page in sorted(ROOT.glob("tests/zoo/*.txt"))}),

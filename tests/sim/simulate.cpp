@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cinttypes>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -19,8 +22,8 @@
 #include <utility>
 #include <vector>
 
+#include "subject.h"
 #include "support/scale.h"
-#include "world.h"
 
 namespace muster::sim {
 namespace {
@@ -28,7 +31,8 @@ namespace {
 constexpr const char* usage =
     "simulate --seed N [--trace]                one story, as a text of what happens\n"
     "simulate --seeds FIRST-LAST [--jobs N]     many, N at once\n"
-    "  --scaled   as many of them as MUSTER_TEST_SCALE says\n"
+    "  --of SUBJECT   server (the default), with its clients; or job, with its launchers\n"
+    "  --scaled       as many of them as MUSTER_TEST_SCALE says\n"
     "sim_zoo has bugs to plant.\n";
 
 /// Of the clock on the wall, for one story. Most take milliseconds.
@@ -39,50 +43,55 @@ struct Command {
   std::uint64_t last = 100;
   std::uint64_t jobs = 1;
   bool is_traced = false;
+  const Subject* subject = &subjects().front();
 };
 
 /// What one job has found.
 struct Sum {
   std::uint64_t seeds = 0;
   std::uint64_t failed = 0;
-  std::uint64_t calls = 0;
-  std::uint64_t rounds = 0;
-  std::uint64_t epochs = 0;
+  std::array<std::uint64_t, counts_max> counts{};
   double hours = 0;
 };
 
+void add(std::array<std::uint64_t, counts_max>& all,
+         const std::array<std::uint64_t, counts_max>& more) {
+  for (std::size_t index = 0; index < counts_max; ++index) all[index] += more[index];
+}
+
+void print_how_to_repeat(std::uint64_t seed, const Command& command) {
+  const bool is_first = command.subject == &subjects().front();
+  const std::string of = is_first ? "" : "--of " + std::string(command.subject->name) + " ";
+  std::printf("    simulate %s--seed %" PRIu64 " --trace\n", of.c_str(), seed);
+}
+
 void run_one(std::uint64_t seed, const Command& command, Sum& sum) {
-  World world(seed, command.is_traced);
   Outcome outcome;
   try {
-    outcome = world.run();
+    outcome = command.subject->run(seed, command.is_traced);
   } catch (const std::exception& error) {
     outcome.problems.push_back(error.what());
   }
   ++sum.seeds;
-  sum.calls += outcome.calls;
-  sum.rounds += outcome.rounds;
-  sum.epochs += outcome.epochs;
+  add(sum.counts, outcome.counts);
   sum.hours += static_cast<double>(outcome.passed.count()) / 3.6e9;
   if (command.is_traced) std::printf("hash %016" PRIx64 "\n", outcome.hash);
   if (outcome.problems.empty()) return;
   ++sum.failed;
-  std::printf("seed %" PRIu64 ": %s\n    simulate --seed %" PRIu64 " --trace\n", seed,
-              outcome.problems.front().c_str(), seed);
+  std::printf("seed %" PRIu64 ": %s\n", seed, outcome.problems.front().c_str());
+  print_how_to_repeat(seed, command);
   std::fflush(stdout);
 }
 
 /// The same seed must tell the same story.
-bool is_deterministic(std::uint64_t seed) {
-  return World(seed, false).run().hash == World(seed, false).run().hash;
+bool is_deterministic(std::uint64_t seed, const Subject& subject) {
+  return subject.run(seed, false).hash == subject.run(seed, false).hash;
 }
 
 void add(Sum& all, const Sum& sum) {
   all.seeds += sum.seeds;
   all.failed += sum.failed;
-  all.calls += sum.calls;
-  all.rounds += sum.rounds;
-  all.epochs += sum.epochs;
+  add(all.counts, sum.counts);
   all.hours += sum.hours;
 }
 
@@ -144,7 +153,8 @@ void end(Job& job, const Command& command, Sum& all) {
     std::printf("seed %" PRIu64 ": the process ends by %s %d", seed,
                 signal != 0 ? "signal" : "status", signal != 0 ? signal : WEXITSTATUS(status));
   }
-  std::printf("\n    simulate --seed %" PRIu64 " --trace\n", seed);
+  std::printf("\n");
+  print_how_to_repeat(seed, command);
   job.next = seed + command.jobs;
   if (job.next <= command.last) begin(job, command);
 }
@@ -199,6 +209,9 @@ std::optional<int> read_arguments(int count, char** arguments, Command& command)
     } else if (name == "--jobs" && std::atoi(value) > 0) {
       command.jobs = static_cast<std::uint64_t>(std::atoi(value));
       ++index;
+    } else if (name == "--of" && subject_of(value) != nullptr) {
+      command.subject = subject_of(value);
+      ++index;
     } else if (name == "--scaled") {
       is_scaled = true;
     } else if (name == "--help") {
@@ -213,24 +226,46 @@ std::optional<int> read_arguments(int count, char** arguments, Command& command)
   return std::nullopt;
 }
 
+void print(const Sum& sum, const Subject& subject) {
+  const bool is_list = subject.counts.size() > 10;
+  std::printf("%" PRIu64 " seeds, %" PRIu64 " failed", sum.seeds, sum.failed);
+  for (std::size_t index = 0; index < subject.counts.size(); ++index) {
+    if (is_list && sum.seeds == 1) continue;
+    std::printf("%s%" PRIu64 " %s", is_list ? "\n  " : ", ", sum.counts[index],
+                subject.counts[index]);
+  }
+  std::printf("%s%.1f virtual hours", is_list ? "\n" : ", ", sum.hours);
+}
+
+/// Whether the seeds have reached all that they are to reach, if they are enough for that.
+bool do_cover(const Sum& sum, const Subject& subject) {
+  if (subject.covering == 0 || sum.seeds < subject.covering) return true;
+  bool is_reached = true;
+  for (std::size_t index = 0; index < subject.counts.size(); ++index) {
+    if (sum.counts[index] != 0) continue;
+    std::printf("never reached: %s\n", subject.counts[index]);
+    is_reached = false;
+  }
+  return is_reached;
+}
+
 int run(int count, char** arguments) {
   Command command;
   if (const auto status = read_arguments(count, arguments, command)) return *status;
   const auto began = std::chrono::steady_clock::now();
   const Sum sum = run_all(command);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-  std::printf("%" PRIu64 " seeds, %" PRIu64 " failed, %" PRIu64 " calls, %" PRIu64
-              " rounds, %" PRIu64 " epochs, %.1f virtual hours",
-              sum.seeds, sum.failed, sum.calls, sum.rounds, sum.epochs, sum.hours);
+  print(sum, *command.subject);
   // A trace is the same bytes whenever it is told.
   if (!command.is_traced) {
     std::printf(", %.1f seeds per second", static_cast<double>(sum.seeds) / took.count());
   }
   std::printf("\n");
   if (command.is_traced || sum.failed != 0) return sum.failed == 0 ? 0 : 1;
+  if (!do_cover(sum, *command.subject)) return 1;
   for (std::uint64_t seed = command.first; seed <= command.last && seed < command.first + 10;
        ++seed) {
-    if (is_deterministic(seed)) continue;
+    if (is_deterministic(seed, *command.subject)) continue;
     std::printf("seed %" PRIu64 " does not repeat itself\n", seed);
     return 1;
   }

@@ -101,9 +101,8 @@ Outcome World::run() {
   outcome.problems = oracle_.problems();
   outcome.hash = trace_.hash();
   outcome.passed = scheduler_.now().time_since_epoch() - 1000s;
-  outcome.calls = oracle_.calls_ended_count;
-  outcome.rounds = oracle_.groups.rounds_done_count;
-  outcome.epochs = oracle_.groups.epochs_count();
+  outcome.counts = {oracle_.calls_ended_count, oracle_.groups.rounds_done_count,
+                    oracle_.groups.epochs_count()};
   return outcome;
 }
 

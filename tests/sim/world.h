@@ -4,27 +4,17 @@
 #include <deque>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "oracle.h"
 #include "plan.h"
 #include "process.h"
+#include "subject.h"
 #include "sweeper.h"
 #include "trace.h"
 #include "weather.h"
 #include "witness.h"
 
 namespace muster::sim {
-
-/// What became of one seed.
-struct Outcome {
-  std::vector<std::string> problems;
-  std::uint64_t hash = 0;
-  Duration passed{};
-  std::uint64_t calls = 0;
-  std::uint64_t rounds = 0;
-  std::uint64_t epochs = 0;
-};
 
 /// One story: a server and the processes of an application, from their start to their end.
 class World {

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "base/planted.h"
-#include "world.h"
+#include "subject.h"
 
 namespace muster::sim {
 namespace {
@@ -25,15 +25,13 @@ constexpr const char* usage =
     "sim_zoo                                   all, each within its budget of seeds\n"
     "sim_zoo --bug NAME [--seed N [--trace]]   one; a seed as a text of what happens\n";
 
-constexpr std::uint64_t budget = 500;
 /// A story that never ends has found nothing: it may only have become slow.
 constexpr unsigned budget_s = 240;
 
 /// The first problem of a seed; empty: none. What a bug makes unreadable is one, too.
-std::string problem_of(std::uint64_t seed, bool is_traced) {
-  World world(seed, is_traced);
+std::string problem_of(std::uint64_t seed, const Subject& subject, bool is_traced) {
   try {
-    const Outcome outcome = world.run();
+    const Outcome outcome = subject.run(seed, is_traced);
     return outcome.problems.empty() ? "" : outcome.problems.front();
   } catch (const std::exception& error) {
     return error.what();
@@ -46,7 +44,7 @@ struct Catch {
 };
 
 /// In a process of its own, since a bug may end it.
-Catch hunt(Bug bug, std::uint64_t seeds) {
+Catch hunt(Bug bug, const Subject& subject) {
   int ends[2];
   if (pipe(ends) != 0) std::abort();
   std::fflush(stdout);
@@ -55,10 +53,10 @@ Catch hunt(Bug bug, std::uint64_t seeds) {
     alarm(budget_s);
     base::planted = bug;
     Catch caught;
-    for (std::uint64_t seed = 1; seed <= seeds && caught.why[0] == '\0'; ++seed) {
+    for (std::uint64_t seed = 1; seed <= subject.seeds_for_bug && caught.why[0] == '\0'; ++seed) {
       caught.seed = seed;
       if (write(ends[1], &caught, sizeof caught) < 0) _exit(1);  // in case that it ends here
-      const std::string problem = problem_of(seed, false);
+      const std::string problem = problem_of(seed, subject, false);
       std::snprintf(caught.why, sizeof caught.why, "%s", problem.c_str());
     }
     if (caught.why[0] == '\0') caught.seed = 0;
@@ -84,33 +82,40 @@ int run_zoo() {
   int planted = 0;
   int escaped = 0;
   for (const base::PlantedBug& entry : base::planted_bugs) {
-    if (!entry.is_simulated) continue;
+    const Subject* const subject = subject_of(entry.subject);
+    if (subject == nullptr) continue;
     ++planted;
-    const Catch caught = hunt(entry.bug, budget);
+    const Catch caught = hunt(entry.bug, *subject);
     const bool is_caught = caught.why[0] != '\0';
     std::printf("%-36s %4" PRIu64 "  %s\n", entry.name, caught.seed,
                 is_caught ? caught.why : "NOT CAUGHT");
     std::fflush(stdout);
     if (!is_caught) ++escaped;
   }
-  const Catch wrongly = hunt(Bug::none, budget);
-  if (wrongly.why[0] != '\0') {
+  bool is_well = true;
+  for (const Subject& subject : subjects()) {
+    const Catch wrongly = hunt(Bug::none, subject);
+    if (wrongly.why[0] == '\0') continue;
+    is_well = false;
     std::printf("without a bug seed %" PRIu64 " fails: %s\n", wrongly.seed, wrongly.why);
   }
   std::printf("%d bugs, %d not caught\n", planted, escaped);
-  return escaped == 0 && wrongly.why[0] == '\0' ? 0 : 1;
+  return escaped == 0 && is_well ? 0 : 1;
 }
 
 int run_one(std::string_view name, std::uint64_t seed, bool is_traced) {
   for (const base::PlantedBug& entry : base::planted_bugs) {
     if (entry.name != name) continue;
+    // What no simulation has to find may be looked for all the same.
+    const Subject* const its = subject_of(entry.subject);
+    const Subject& subject = its != nullptr ? *its : subjects().front();
     if (seed == 0) {
-      const Catch caught = hunt(entry.bug, budget);
+      const Catch caught = hunt(entry.bug, subject);
       std::printf("seed %" PRIu64 ": %s\n", caught.seed, caught.why);
       return caught.why[0] != '\0' ? 0 : 1;
     }
     base::planted = entry.bug;
-    const std::string problem = problem_of(seed, is_traced);
+    const std::string problem = problem_of(seed, subject, is_traced);
     std::printf("seed %" PRIu64 ": %s\n", seed, problem.c_str());
     return problem.empty() ? 1 : 0;
   }

@@ -31,8 +31,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SWITCH = re.compile(r"\bplanted\((\w+)\)")
-# Where the simulation goes; the rest of the product is not in it.
-SIMULATED = ("src/core/", "src/client/protocol/", "src/wire/")
+# Where the simulation goes, by its subjects; the rest of the product is not in it.
+SIMULATED = {"server": ("src/core/", "src/client/protocol/", "src/wire/"), "job": ("src/launch/",)}
 
 
 class Wrong(Exception):
@@ -47,6 +47,13 @@ class Bug:
     is_simulated: bool
     is_survivor: bool
     files: list = field(default_factory=list)
+
+    def subject(self):
+        """What the simulation is about that finds it; None if there is no such."""
+        if not self.is_simulated:
+            return None
+        return next((subject for subject, folders in SIMULATED.items()
+                     if all(file.startswith(folders) for file in self.files)), None)
 
 
 @dataclass
@@ -112,7 +119,7 @@ def read_bugs():
     for bug in bugs.values():
         if not bug.what:
             raise Wrong(f"{bug.page}.txt: what does {bug.name} break?")
-        bug.is_simulated = bug.is_simulated and all(f.startswith(SIMULATED) for f in bug.files)
+        bug.is_simulated = bug.subject() is not None
     by_file = {}
     for edit in edits:
         by_file.setdefault(edit.file, []).append(edit)
@@ -153,7 +160,7 @@ def planted_text(file, edits):
 def header_text(bugs):
     """base/planted.h of the copy."""
     rows = "".join(
-        f'    {{Bug::{bug.name}, "{bug.name}", {str(bug.is_simulated).lower()}}},\n'
+        f'    {{Bug::{bug.name}, "{bug.name}", "{bug.subject() or ""}"}},\n'
         for bug in bugs.values())
     return f"""#pragma once
 
@@ -172,7 +179,7 @@ enum class Bug : std::uint16_t {{
 struct PlantedBug {{
   Bug bug;
   const char* name;
-  bool is_simulated;  ///< the simulation has to find it
+  std::string_view subject;  ///< of the simulation that has to find it; empty: none
 }};
 
 inline constexpr PlantedBug planted_bugs[] = {{
