@@ -9,10 +9,10 @@ tools/dev zoo --list      the bugs
 
 One build in build/zoo has all of them: a copy of the project with the edits of tests/zoo/*.txt (see
 tests/zoo/plant.py). A run looks for each bug first in its room's own test and suites, then in the
-others, and ends at the first test that fails. A bug of the core or of the client's protocol has to
-be found by the simulation as well, unless it is marked. Results are kept by the tree's state in
-build/zoo/results, so a run that was stopped goes on. Fails if a bug lives of which that is not
-known, or if one is found that is marked as a survivor.
+others, and ends at the first test that fails. A bug of the core, of the client's protocol or of the
+launcher's decisions has to be found by the simulation as well, unless it is marked. Results are
+kept by the tree's state in build/zoo/results, so a run that was stopped goes on. Fails if a bug
+lives of which that is not known, or if one is found that is marked as a survivor.
 """
 
 import json
@@ -44,6 +44,7 @@ SUITES = {
     "communicator": [["nccl", "gloo"], ["unit"]],
     "nccl": [["nccl"], ["unit"]],
     "gloo": [["gloo"]],
+    "launch": [["script"]],
     "leaks": [["stress"]],
     "runtime": [["runtime", "script"]],
     "tensors": [["runtime"], ["script"]],
