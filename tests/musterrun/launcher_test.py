@@ -324,6 +324,21 @@ class Files(JobCase):
         self.assertEqual(sorted(out.splitlines()),
                          [f"[trainer{rank}]: {line}" for rank in (0, 1) for line in "ab"])
 
+    def test_nothing_is_lost_of_a_rank_that_ends_while_its_reader_is_slow(self):
+        # As much as musterrun and a pipe hold at least: the end is in the pipe when the rank ends,
+        # or has been read just before. So there are several.
+        launchers = [self.start("-n", 1, "sh", "-c",
+                                f"head -c 1088k /dev/zero; touch {self.folder}/written-{number}")
+                     for number in range(4)]
+        end = time.monotonic() + job_case.KILL_TIMEOUT_S
+        for number, launcher in enumerate(launchers):
+            self.await_file(f"written-{number}")
+            while job_case.children_of(launcher.pid):  # then it waits for its reader alone
+                self.assertLess(time.monotonic(), end, "the job does not end")
+                time.sleep(0.01)
+            out, _ = launcher.communicate(timeout=job_case.KILL_TIMEOUT_S)
+            self.assertEqual(len(out), 1088 << 10)
+
     def test_standard_input_is_for_rank_0_alone(self):
         launcher = self.start("--tee", 1, "sh", "-c", 'read x; echo "got <$x>"',
                               stdin=subprocess.PIPE)

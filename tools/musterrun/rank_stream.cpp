@@ -116,7 +116,10 @@ RankStream::RankStream(asio::io_context& context, Console& console, StreamTarget
 }
 
 RankStream::~RankStream() {
-  if (state_->pipe.is_open()) state_->pipe.close();
+  drain();  // it was not read while who reads musterrun's output was slow
+  if (!state_->pipe.is_open()) return;
+  state_->show(std::exchange(state_->line, {}));
+  state_->pipe.close();
 }
 
 void RankStream::read(const std::shared_ptr<State>& state) {

@@ -28,6 +28,7 @@ class RankStream {
  public:
   /// errno  is set if it is not open then
   RankStream(asio::io_context& context, Console& console, StreamTarget target);
+  /// Passes on what the rank has written.
   ~RankStream();
   RankStream(const RankStream&) = delete;
   RankStream& operator=(const RankStream&) = delete;
