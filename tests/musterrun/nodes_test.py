@@ -142,9 +142,11 @@ class Nodes(NodeCase):
         self.assertEqual(err.count("\nwhy\n"), 2)
 
     def test_all_ranks_of_all_nodes_restart(self):
+        # Rank 3 fails when all have told: who is ended before cannot.
         script = ("echo $RANK in $TORCHELASTIC_RESTART_COUNT $MUSTER_NAMESPACE; "
-                  "test $TORCHELASTIC_RESTART_COUNT = 1 && exit 0; test $RANK = 3 && exit 1; "
-                  "sleep 60")
+                  "test $TORCHELASTIC_RESTART_COUNT = 1 && exit 0; touch {0}/told-$RANK; "
+                  "while test $(ls {0} | grep -c told) != 4; do sleep 0.02; done; "
+                  "test $RANK = 3 && exit 1; sleep 60").format(self.folder)
         codes, out, err = self.end_of(self.nodes(2, script, "--tee", 1, "--max-restarts", 1))
         self.assertEqual(codes, [0, 0], err)
         told = {line.split(": ")[1] for line in out.splitlines()}

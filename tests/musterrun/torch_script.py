@@ -20,7 +20,7 @@ dist.all_reduce(total)
 restart = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
 place = f"rank {dist.get_rank()} of {dist.get_world_size()}"
 print(f"{place}: {int(total[0])} in {restart}", flush=True)
+dist.barrier()  # who is ended before could not tell
 if restart == 0 and dist.get_rank() == 3:
     sys.exit(1)
-dist.barrier()
 dist.destroy_process_group()
