@@ -33,6 +33,7 @@ LAYERS = {
     "core/groups": {"base", "wire", "core/memory", "core/session"},
     "core": {"base", "wire", "core/memory", "core/session", "core/keys", "core/groups"},
     "net": {"base", "wire"},
+    "tls": {"base", "net"},  # a library of its own, which knows the headers of net/tls alone
     "client/protocol": {"base", "wire"},
     "client": {"base", "wire", "net", "client/protocol"},
     "server": {"base", "wire", "net", "core", "core/memory", "core/session"},

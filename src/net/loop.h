@@ -117,6 +117,8 @@ class Loop {
 
   /// Where reads go; what is in it is used up before the next one.
   std::array<char, 64 * 1024> read_buffer;
+  /// What a record of TLS holds; likewise.
+  std::array<char, 16 * 1024> record_buffer;
 
   /// From 1; that of the one in hand, or of the last one.
   std::uint64_t turn_number() const { return turn_number_; }

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "net/tls/clear_queue.h"
+#include "net/tls/library.h"
+
+namespace muster::net::tls {
+
+/// The TLS of one stream, with what waits on its way out: first in clear, then encrypted.
+class Encryption {
+ public:
+  Encryption(Loop& loop, std::unique_ptr<TlsSession> session)
+      : session_(std::move(session)), queue_(loop) {}
+
+  /// See Table; what is for the other side is among `out`.
+  Read read(std::string_view came, std::span<char> plain);
+  void add(std::string_view bytes) { queue_.add(bytes); }
+  void add(SharedBytes bytes) { queue_.add(std::move(bytes)); }
+  /// Makes records until so many bytes are encrypted, if that can be.
+  void encrypt(std::size_t encrypted_bytes);
+  /// Says that nothing more comes.
+  void end() { session_->end(out_); }
+
+  /// For the other side.
+  std::string& out() { return out_; }
+  const ClearQueue& queue() const { return queue_; }
+  void drop_queue() { queue_.clear(); }
+
+  Phase phase() const { return phase_; }
+  /// Whether both sides have shown who they are.
+  bool is_established() const { return phase_ == Phase::open || phase_ == Phase::ended; }
+  bool can_encrypt() const { return phase_ == Phase::open && queue_.bytes() > 0; }
+  const TlsSession& session() const { return *session_; }
+
+ private:
+  const std::unique_ptr<TlsSession> session_;
+  Phase phase_ = Phase::handshaking;
+  ClearQueue queue_;
+  std::string out_;
+};
+
+}  // namespace muster::net::tls

@@ -1,0 +1,202 @@
+#include "net/tls/library.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "net/failure.h"
+
+namespace muster::net::tls {
+
+namespace {
+
+constexpr const char* soname = "libmuster-tls.so.0";
+constexpr const char* entry = "muster_tls_table";
+
+using Entry = const Table* (*)();
+
+Error failure(ErrorCode code, std::string detail) {
+  Error error;
+  error.code = code;
+  error.operation = "tls";
+  error.detail = std::move(detail);
+  return error;
+}
+
+/// Beside this library, else where the system looks.
+void* load(std::string& why) {
+  // Deep: what the host has loaded under the same names is not meant. It is never unloaded.
+  constexpr int mode = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
+  Dl_info own{};
+  if (::dladdr(reinterpret_cast<const void*>(&load), &own) != 0 && own.dli_fname != nullptr) {
+    const std::string path = own.dli_fname;
+    const auto slash = path.rfind('/');
+    if (slash != path.npos)
+      if (void* const found = ::dlopen((path.substr(0, slash + 1) + soname).c_str(), mode))
+        return found;
+  }
+  void* const found = ::dlopen(soname, mode);
+  if (found == nullptr) why = ::dlerror();
+  return found;
+}
+
+Result<const Table*> find_table() {
+  std::string why;
+  Entry found = muster_tls_table;  // of a program that has linked the static form
+  if (found == nullptr) {
+    void* const library = load(why);
+    if (library != nullptr) found = reinterpret_cast<Entry>(::dlsym(library, entry));
+  }
+  if (found == nullptr) {
+    return failure(ErrorCode::unsupported, std::string("a credential needs ") + soname +
+                                               ", which cannot be loaded: " + why +
+                                               "; install it beside libmuster, with OpenSSL 3");
+  }
+  const Table* const table = found();
+  if (table == nullptr)
+    return failure(ErrorCode::unsupported, "OpenSSL in libmuster-tls cannot be set up");
+  if (table->version != table_version)
+    return failure(ErrorCode::unsupported, "libmuster-tls is of another version of Muster");
+  return table;
+}
+
+void append(void* to, const char* bytes, std::size_t size) {
+  static_cast<std::string*>(to)->append(bytes, size);
+}
+
+const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
+
+Certificates certificates_of(const CertificateFiles& files) {
+  return {or_null(files.certificate), or_null(files.key.empty() ? files.certificate : files.key),
+          or_null(files.authorities), files.trusts_system ? 1 : 0};
+}
+
+}  // namespace
+
+Secret::~Secret() { ::explicit_bzero(bytes_.data(), bytes_.size()); }
+
+Secret::Secret(Secret&& other) noexcept : bytes_(other.bytes_) {
+  ::explicit_bzero(other.bytes_.data(), other.bytes_.size());
+}
+
+Secret& Secret::operator=(Secret&& other) noexcept {
+  if (this == &other) return *this;
+  bytes_ = other.bytes_;
+  ::explicit_bzero(other.bytes_.data(), other.bytes_.size());
+  return *this;
+}
+
+Result<const Table*> table() {
+  static const Result<const Table*> found = find_table();
+  return found;
+}
+
+Result<Secret> derive(std::string_view key, std::string_view info) {
+  const auto loaded = table();
+  if (!loaded) return loaded.error();
+  Secret secret;
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(key.data());
+  if ((*loaded)->derive(bytes, key.size(), info.data(), info.size(), secret.data()) == 0)
+    return failure(ErrorCode::unsupported, "OpenSSL derives no secret");
+  return secret;
+}
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::server(FindSecret find_secret,
+                                                             const CertificateFiles& files) {
+  const auto loaded = table();
+  if (!loaded) return loaded.error();
+  const std::shared_ptr<TlsContext> made(new TlsContext(**loaded));
+  made->find_secret_ = std::move(find_secret);
+  ServerContext options{};
+  if (made->find_secret_) {
+    options.find_secret = [](void* user, const unsigned char* id, std::size_t id_size,
+                             unsigned char* secret) {
+      const std::string_view text(reinterpret_cast<const char*>(id), id_size);
+      return (*static_cast<const FindSecret*>(user))(text, secret) ? 1 : 0;
+    };
+    options.user = &made->find_secret_;
+  }
+  options.certificates = certificates_of(files);
+  char why[256] = "";
+  made->context_ = made->table_.make_server(&options, why, sizeof why);
+  if (made->context_ == nullptr) return failure(ErrorCode::invalid_argument, why);
+  return std::shared_ptr<const TlsContext>(made);
+}
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::client(std::string_view id,
+                                                             const Secret& secret) {
+  const auto loaded = table();
+  if (!loaded) return loaded.error();
+  const std::shared_ptr<TlsContext> made(new TlsContext(**loaded));
+  ClientContext options{};
+  options.id = reinterpret_cast<const unsigned char*>(id.data());
+  options.id_size = id.size();
+  options.secret = secret.data();
+  char why[256] = "";
+  made->context_ = made->table_.make_client(&options, why, sizeof why);
+  if (made->context_ == nullptr) return failure(ErrorCode::invalid_argument, why);
+  return std::shared_ptr<const TlsContext>(made);
+}
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::client(const std::string& server_name,
+                                                             const CertificateFiles& files) {
+  const auto loaded = table();
+  if (!loaded) return loaded.error();
+  const std::shared_ptr<TlsContext> made(new TlsContext(**loaded));
+  ClientContext options{};
+  options.server_name = server_name.c_str();
+  options.certificates = certificates_of(files);
+  char why[256] = "";
+  made->context_ = made->table_.make_client(&options, why, sizeof why);
+  if (made->context_ == nullptr) return failure(ErrorCode::invalid_argument, why);
+  return std::shared_ptr<const TlsContext>(made);
+}
+
+TlsContext::~TlsContext() { table_.free_context(context_); }
+
+TlsSession::TlsSession(std::shared_ptr<const TlsContext> context, Session* session)
+    : context_(std::move(context)), session_(session) {}
+
+TlsSession::~TlsSession() { context_->table_.free_session(session_); }
+
+std::unique_ptr<TlsSession> TlsSession::create(std::shared_ptr<const TlsContext> context) {
+  Session* const session = context->table_.make_session(context->context_);
+  if (session == nullptr) return nullptr;
+  return std::unique_ptr<TlsSession>(new TlsSession(std::move(context), session));
+}
+
+Read TlsSession::read(std::string_view came, char* plain, std::size_t plain_size,
+                      std::string& out) {
+  return context_->table_.read(session_, came.data(), came.size(), plain, plain_size,
+                               {append, &out});
+}
+
+bool TlsSession::write(std::string_view plain, std::string& out) {
+  return context_->table_.write(session_, plain.data(), plain.size(), {append, &out}) != 0;
+}
+
+void TlsSession::end(std::string& out) { context_->table_.end(session_, {append, &out}); }
+
+std::string TlsSession::peer_id() const {
+  unsigned char id[id_bytes_max];
+  const std::size_t size = context_->table_.peer_id(session_, id, sizeof id);
+  return std::string(reinterpret_cast<const char*>(id), std::min(size, sizeof id));
+}
+
+std::vector<std::string> TlsSession::peer_names() const {
+  std::string all(context_->table_.peer_names(session_, nullptr, 0), '\0');
+  context_->table_.peer_names(session_, all.data(), all.size());
+  std::vector<std::string> names;
+  for (std::size_t begin = 0; begin < all.size();) {
+    const std::size_t end = std::min(all.find('\0', begin), all.size());
+    names.push_back(all.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
+
+std::string TlsSession::failure() const { return context_->table_.failure(session_); }
+
+}  // namespace muster::net::tls

@@ -1,0 +1,225 @@
+#include "net/tls/stream.h"
+
+#include <algorithm>
+#include <utility>
+
+// Life cycle: as a Connection's, see there. What comes is decrypted at once, a record at a time,
+// into the loop's buffer or to where the owner wants it; while the owner reads nothing it stays
+// encrypted. A stream that lingers still shakes hands, so that what it has can leave.
+
+namespace muster::net::tls {
+
+namespace {
+
+constexpr std::size_t encrypted_bytes_max = 64 * 1024;  // that wait for the socket
+constexpr Duration alert_timeout = std::chrono::seconds(1);
+
+}  // namespace
+
+bool TlsStream::is_lingering() const {
+  return state_ == State::lingering || (state_ == State::closed && under_->is_lingering());
+}
+
+void TlsStream::begin() {
+  state_ = State::open;
+  self_ = shared_from_this();
+  under_->start(*this);
+  take({});
+}
+
+// Reading.
+
+std::size_t TlsStream::readable_bytes() {
+  if (state_ == State::lingering) return ~std::size_t{0};
+  return paused_ || owner_ == nullptr ? 0 : owner_->readable_bytes();
+}
+
+void TlsStream::received(std::string_view bytes) {
+  const auto self = shared_from_this();
+  if (rest_.empty()) return take(bytes);
+  rest_ += bytes;
+  take(std::exchange(rest_, {}));
+}
+
+void TlsStream::take(std::string_view came) {
+  in_callback_ = true;
+  const std::string_view left = take_some(came);
+  leave_callback();
+  if (state_ != State::open && state_ != State::lingering) return;
+  rest_ = left;
+  if (tls_.phase() == Phase::failed) {
+    fail(CloseCause::lost, tls_.session().failure());
+  } else if (tls_.phase() == Phase::ended) {
+    fail(CloseCause::by_peer, "the peer has closed the connection");
+  }
+  flush();
+}
+
+/// returns  what the owner does not read now
+std::string_view TlsStream::take_some(std::string_view came) {
+  while ((state_ == State::open && !paused_) || state_ == State::lingering) {
+    const std::size_t readable = readable_bytes();
+    if (readable == 0) {
+      pause_reading();
+      break;
+    }
+    const bool has_room = !room_.empty() && state_ == State::open;
+    std::span<char> into = has_room ? room_ : std::span<char>(loop_.record_buffer);
+    if (!has_room) into = into.first(std::min(readable, into.size()));
+    const Read done = tls_.read(came, into);
+    came.remove_prefix(done.taken);
+    if (done.plain > 0 && state_ == State::open) {
+      room_ = {};
+      owner_->received({into.data(), done.plain});
+    }
+    const bool is_over = done.phase == Phase::ended || done.phase == Phase::failed;
+    if (done.plain == 0 && (done.taken == 0 || is_over)) break;
+  }
+  return came;
+}
+
+void TlsStream::pause_reading() {
+  paused_ = true;
+  under_->pause_reading();
+}
+
+void TlsStream::resume_reading() {
+  paused_ = false;
+  if (state_ != State::open) return;
+  // What has come already is told of by the loop, too: the owner may be at work.
+  loop_.post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self != nullptr && self->state_ == State::open && !self->paused_)
+      self->take(std::exchange(self->rest_, {}));
+  });
+  under_->resume_reading();
+}
+
+void TlsStream::read_now() {
+  const auto self = shared_from_this();
+  if (state_ == State::open && !paused_) take(std::exchange(rest_, {}));
+  if (state_ == State::open && !paused_) under_->read_now();
+}
+
+// Writing.
+
+void TlsStream::send(std::string_view bytes) {
+  if (state_ != State::open && state_ != State::fresh) return;
+  tls_.add(bytes);
+  count();
+}
+
+void TlsStream::send(SharedBytes bytes) {
+  if (state_ != State::open && state_ != State::fresh) return;
+  tls_.add(std::move(bytes));
+  count();
+}
+
+void TlsStream::flush() {
+  if (state_ != State::open && state_ != State::lingering) return;
+  do {
+    const std::uint64_t waiting_bytes = under_->unsent_bytes();
+    if (waiting_bytes < encrypted_bytes_max) tls_.encrypt(encrypted_bytes_max - waiting_bytes);
+    pass_on();
+  } while (tls_.can_encrypt() && under_->unsent_bytes() == 0 && under_->is_open());
+  count();
+  if (state_ != State::lingering || tls_.queue().bytes() > 0) return;
+  // All is encrypted: the other channel sees to the rest.
+  tls_.end();
+  pass_on();
+  under_->close_after_flush(linger_at_most_);
+  let_go();
+}
+
+/// What is encrypted goes on its way.
+void TlsStream::pass_on() {
+  if (!tls_.out().empty()) under_->send(tls_.out());
+  tls_.out().clear();
+  under_->flush();
+}
+
+/// What has not left, here and below.
+void TlsStream::count() {
+  const std::uint64_t encrypted_bytes = under_->unsent_bytes() + tls_.out().size();
+  unsent_bytes_ = tls_.queue().bytes() + encrypted_bytes;
+  unsent_own_bytes_ = tls_.queue().own_bytes() + encrypted_bytes;
+  unsent_for_one_bytes_ = tls_.queue().for_one_bytes();
+  stalled_since_ = encrypted_bytes > 0 ? under_->stalled_since() : base::far_future;
+}
+
+void TlsStream::drained() {
+  const auto self = shared_from_this();
+  const std::uint64_t before_bytes = unsent_bytes_;
+  flush();
+  if (state_ != State::open || unsent_bytes_ == before_bytes) return;
+  in_callback_ = true;
+  owner_->drained();
+  leave_callback();
+  flush();
+}
+
+// The end.
+
+void TlsStream::leave_callback() {
+  in_callback_ = false;
+  if (state_ == State::closed || state_ == State::lingering) let_go_of_owner();
+}
+
+void TlsStream::closed(CloseCause cause, std::string detail) {
+  const auto self = shared_from_this();
+  if (state_ != State::open) return close();
+  if (!tls_.is_established()) detail = "before TLS was established: " + detail;
+  state_ = State::failing;
+  const auto callbacks = std::move(callbacks_);
+  ChannelOwner* const owner = owner_;
+  close();
+  owner->closed(cause, std::move(detail));
+}
+
+/// The owner hears of it from the loop. What the peer is still told, such as why it is refused,
+/// leaves meanwhile.
+void TlsStream::fail(CloseCause cause, std::string detail) {
+  if (state_ != State::open) return close();
+  state_ = State::failing;
+  pass_on();
+  under_->close_after_flush(alert_timeout);
+  loop_.post([self = shared_from_this(), cause, text = std::move(detail)]() mutable {
+    if (self->state_ != State::failing) return;
+    const auto callbacks = std::move(self->callbacks_);
+    ChannelOwner* const owner = self->owner_;
+    self->close();
+    owner->closed(cause, std::move(text));
+  });
+}
+
+void TlsStream::close() {
+  if (state_ == State::closed) return;
+  if (state_ != State::failing || under_->is_open()) under_->close();
+  let_go();
+}
+
+void TlsStream::let_go() {
+  const auto self = std::move(self_);
+  state_ = State::closed;
+  tls_.drop_queue();
+  rest_ = {};
+  count();
+  if (linger_) linger_->cancel();
+  if (!in_callback_) let_go_of_owner();
+}
+
+void TlsStream::close_after_flush(Duration at_most) {
+  if (state_ != State::open) return close();
+  state_ = State::lingering;
+  linger_at_most_ = at_most;
+  if (!in_callback_) let_go_of_owner();
+  linger_ = std::make_unique<Timer>(loop_);
+  linger_->set_after(at_most, [this] {
+    const auto self = shared_from_this();
+    close();
+  });
+  if (paused_) under_->resume_reading();
+  flush();
+}
+
+}  // namespace muster::net::tls

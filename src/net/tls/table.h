@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// What libmuster-tls does for whoever has loaded it. Plain types and functions: it may have been
+// built by another compiler, and OpenSSL stays in it.
+
+namespace muster::net::tls {
+
+inline constexpr std::uint32_t table_version = 1;
+inline constexpr std::size_t secret_bytes = 32;
+inline constexpr std::size_t id_bytes_max = 64;
+/// What one record carries at most.
+inline constexpr std::size_t record_bytes_max = 16 * 1024;
+
+/// Takes bytes for the other side.
+struct Sink {
+  void (*append)(void* to, const char* bytes, std::size_t size);
+  void* to;
+};
+
+/// A context: what all connections of a listener, or of a client, have in common.
+struct Context;
+/// TLS of one connection.
+struct Session;
+
+/// Files in the form PEM; null: there is none.
+struct Certificates {
+  const char* certificate_file;
+  const char* key_file;
+  const char* authorities_file;  ///< who is trusted; null: nobody, or whom the system trusts
+  int trusts_system;
+};
+
+struct ServerContext {
+  /// The secret of that id. Called on the thread of the connection.
+  ///
+  /// returns  0: nobody has this id
+  int (*find_secret)(void* user, const unsigned char* id, std::size_t id_size,
+                     unsigned char* secret);
+  void* user;
+  Certificates certificates;
+};
+
+struct ClientContext {
+  const unsigned char* id;  ///< null: by a certificate alone
+  std::size_t id_size;
+  const unsigned char* secret;
+  Certificates certificates;
+  const char* server_name;  ///< that its certificate must have; null with a secret
+};
+
+enum class Phase : int {
+  handshaking,
+  open,
+  ended,   ///< the other side has said that nothing more comes
+  failed,  ///< nothing of it counts any more; `sink` may have got an alert
+};
+
+struct Read {
+  std::size_t taken;  ///< of what came
+  std::size_t plain;  ///< that was put there
+  Phase phase;
+};
+
+struct Table {
+  std::uint32_t version;
+
+  // `why` takes a text of at most `why_size` bytes with its end when null is returned.
+  Context* (*make_server)(const ServerContext* options, char* why, std::size_t why_size);
+  Context* (*make_client)(const ClientContext* options, char* why, std::size_t why_size);
+  /// Sessions of it may live on.
+  void (*free_context)(Context* context);
+
+  /// returns  null: there is no memory
+  Session* (*make_session)(Context* context);
+  void (*free_session)(Session* session);
+  /// Takes of what came as much as one piece of plain bytes needs. To be called until nothing is
+  /// taken and nothing is put; also before anything came, for a client's first bytes.
+  Read (*read)(Session* session, const char* came, std::size_t came_size, char* plain,
+               std::size_t plain_size, Sink sink);
+  /// Makes one record of at most `record_bytes_max` bytes.
+  ///
+  /// returns  0: it is not open
+  int (*write)(Session* session, const char* plain, std::size_t size, Sink sink);
+  /// Says that nothing more comes.
+  void (*end)(Session* session, Sink sink);
+
+  /// Who the other side is, once it is open: the id of its secret, or the names in its certificate,
+  /// each ended by a zero byte: "dns:NAME", "uri:NAME" and last "cn:NAME".
+  ///
+  /// returns  how many bytes that are, of which as many as fit were put
+  std::size_t (*peer_id)(const Session* session, unsigned char* id, std::size_t size);
+  std::size_t (*peer_names)(const Session* session, char* names, std::size_t size);
+  /// Why it has failed, for the own log alone; "" before.
+  const char* (*failure)(const Session* session);
+
+  /// HKDF with SHA-256: `secret_bytes` of a key, for the purpose that `info` names.
+  ///
+  /// returns  0: it failed
+  int (*derive)(const unsigned char* key, std::size_t key_size, const char* info,
+                std::size_t info_size, unsigned char* secret);
+  /// returns  0: the system gives no random bytes
+  int (*random)(unsigned char* bytes, std::size_t size);
+  const char* (*library_version)();
+};
+
+}  // namespace muster::net::tls
+
+/// Of libmuster-tls. null: OpenSSL cannot be set up.
+extern "C" const muster::net::tls::Table* muster_tls_table() __attribute__((weak));

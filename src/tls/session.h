@@ -1,0 +1,71 @@
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "net/tls/table.h"
+#include "tls/library.h"
+
+namespace muster::tls {
+
+using net::tls::Phase;
+using net::tls::Sink;
+
+/// What OpenSSL reads from and writes to, during one call.
+struct Wire {
+  std::string_view came;
+  Sink sink{};
+};
+
+/// An id as it comes in a client's first bytes, and the secret that a client has for it.
+struct Id {
+  std::array<unsigned char, net::tls::id_bytes_max> bytes{};
+  std::size_t size = 0;
+};
+
+/// A client's own.
+struct OwnSecret {
+  Id id;
+  std::array<unsigned char, net::tls::secret_bytes> secret{};
+  OwnSecret() = default;
+  OwnSecret(const OwnSecret&) = delete;
+  OwnSecret& operator=(const OwnSecret&) = delete;
+  ~OwnSecret() { OPENSSL_cleanse(secret.data(), secret.size()); }
+};
+
+}  // namespace muster::tls
+
+namespace muster::net::tls {
+
+struct Context {
+  std::shared_ptr<Context> self;  ///< until whoever has made it lets it go
+  muster::tls::Owned<SSL_CTX> ssl;
+  ServerContext server{};  ///< whose files are not looked at any more
+  std::unique_ptr<const muster::tls::OwnSecret> secret;
+  bool is_server = false;
+  std::string server_name;
+};
+
+struct Session {
+  muster::tls::Owned<SSL> ssl;
+  std::shared_ptr<const Context> context;
+  muster::tls::Wire wire;
+  Phase phase = Phase::handshaking;
+  bool is_id_known = false;
+  muster::tls::Id offered;
+  std::array<char, 160> failure{};
+};
+
+}  // namespace muster::net::tls
+
+namespace muster::tls {
+
+/// A session with a secret in the form that OpenSSL takes. null: there is no memory.
+Owned<SSL_SESSION> session_of(SSL* ssl, const unsigned char* secret);
+net::tls::Session* session_of(const SSL* ssl);
+
+}  // namespace muster::tls

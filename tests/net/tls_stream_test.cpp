@@ -1,0 +1,217 @@
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "net/connection.h"
+#include "net/test_loop.h"
+#include "net/tls/stream.h"
+#include "net/unique_fd.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+using muster::net::Channel;
+using muster::net::CloseCause;
+using muster::net::Connection;
+using muster::net::SharedBytes;
+using muster::net::SocketAddress;
+using muster::net::UniqueFd;
+using muster::net::tls::derive;
+using muster::net::tls::Secret;
+using muster::net::tls::TlsContext;
+using muster::net::tls::TlsSession;
+using muster::net::tls::TlsStream;
+using muster::test::TestLoop;
+
+constexpr std::string_view key = "a key of a client that is 32 byte";
+
+/// Who has which key.
+using Keys = std::map<std::string, std::string>;
+
+std::shared_ptr<const TlsContext> server_context(Keys keys) {
+  auto made = TlsContext::server(
+      [keys = std::move(keys)](std::string_view id, unsigned char* secret) {
+        const auto found = keys.find(std::string(id));
+        if (found == keys.end()) return false;
+        const auto derived = derive(found->second, "test");
+        std::copy_n(derived->data(), muster::net::tls::secret_bytes, secret);
+        return true;
+      },
+      {});
+  REQUIRE_MESSAGE(made.has_value(), made.error().detail);
+  return *made;
+}
+
+std::shared_ptr<const TlsContext> client_context(const std::string& id, std::string_view own_key) {
+  const auto secret = derive(own_key, "test");
+  REQUIRE(secret.has_value());
+  auto made = TlsContext::client(id, *secret);
+  REQUIRE_MESSAGE(made.has_value(), made.error().detail);
+  return *made;
+}
+
+/// One end, and what its owner has heard.
+struct End {
+  void begin(TestLoop& loop, UniqueFd fd, const std::shared_ptr<const TlsContext>& context) {
+    const SocketAddress address = SocketAddress::local_of(fd.get());
+    auto session = TlsSession::create(context);
+    REQUIRE(session != nullptr);
+    connection = Connection::create(loop.loop(), std::move(fd), address, 5s);
+    stream = std::make_shared<TlsStream>(loop.loop(), connection, std::move(session));
+    stream->start({[this](std::string_view bytes) { received += bytes; },
+                   [this](CloseCause why, const std::string& how) {
+                     cause = why;
+                     detail = how;
+                   },
+                   [this] { ++drained_count; }});
+  }
+
+  std::shared_ptr<Connection> connection;
+  std::shared_ptr<TlsStream> stream;
+  std::string received;
+  std::optional<CloseCause> cause;
+  std::string detail;
+  int drained_count = 0;
+};
+
+struct Pair {
+  explicit Pair(TestLoop& loop, const Keys& keys = {{"alice", std::string(key)}},
+                const std::string& id = "alice", std::string_view own_key = key) {
+    int fds[2];
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+    server.begin(loop, UniqueFd(fds[0]), server_context(keys));
+    client.begin(loop, UniqueFd(fds[1]), client_context(id, own_key));
+  }
+  End server;
+  End client;
+};
+
+std::string pattern(std::size_t size) {
+  std::string bytes(size, '\0');
+  for (std::size_t index = 0; index < size; ++index)
+    bytes[index] = static_cast<char>(index * 7 + index / 251);
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("bytes go both ways, and each side knows the other") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.client.stream->send("hello");
+  pair.client.stream->flush();
+  loop.run_until([&] { return pair.server.received == "hello"; });
+  CHECK(pair.server.stream->tls().is_established());
+  CHECK(pair.server.stream->tls().session().peer_id() == "alice");
+  CHECK(pair.client.stream->tls().session().peer_id().empty());
+  pair.server.stream->send("welcome");
+  pair.server.stream->flush();
+  loop.run_until([&] { return pair.client.received == "welcome"; });
+  CHECK(pair.client.stream->unsent_bytes() == 0);
+  CHECK(pair.server.stream->unsent_bytes() == 0);
+}
+
+TEST_CASE("many bytes by reference, with short ones before, between and behind, keep their order") {
+  TestLoop loop;
+  Pair pair(loop);
+  const auto large = std::make_shared<const std::string>(pattern(3'000'000));
+  std::string expected;
+  for (int round = 0; round < 3; ++round) {
+    pair.server.stream->send("short");
+    pair.server.stream->send(SharedBytes{*large, large, round == 1});
+    expected += "short" + *large;
+  }
+  pair.server.stream->send("last");
+  expected += "last";
+  CHECK(pair.server.stream->unsent_bytes() >= expected.size());
+  CHECK(pair.server.stream->unsent_for_one_bytes() == large->size());
+  pair.server.stream->flush();
+  loop.run_until([&] { return pair.client.received.size() == expected.size(); });
+  CHECK(pair.client.received == expected);
+  CHECK(pair.server.stream->unsent_bytes() == 0);
+  CHECK(pair.server.stream->unsent_own_bytes() == 0);
+  CHECK(pair.server.stream->unsent_for_one_bytes() == 0);
+  CHECK(pair.server.drained_count > 0);
+  CHECK(large.use_count() == 1);
+}
+
+TEST_CASE("a wrong key and an unknown id fail in the same way, and nothing is told to the owner") {
+  TestLoop loop;
+  std::vector<std::string> details;
+  for (const std::string id : {"alice", "mallory"}) {
+    Pair pair(loop, {{"alice", std::string(key)}}, id, "another key of a client, of 32 byte");
+    pair.client.stream->send("not to be read");
+    pair.client.stream->flush();
+    loop.run_until([&] { return pair.server.cause && pair.client.cause; });
+    CHECK(pair.server.received.empty());
+    CHECK_FALSE(pair.server.stream->tls().is_established());
+    CHECK(pair.server.stream->tls().session().peer_id().empty());
+    details.push_back(pair.client.detail);
+    details.push_back(pair.server.detail);
+  }
+  CHECK(details[0] == details[2]);
+  CHECK(details[1] == details[3]);
+}
+
+TEST_CASE("what is no TLS, and what is cut or changed on the way, is refused") {
+  TestLoop loop;
+  for (const std::string& bytes : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(600, '\x16'),
+                                   std::string("\x8dMSTR\r\n\x1a", 8)}) {
+    int fds[2];
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+    const UniqueFd other(fds[1]);
+    End server;
+    server.begin(loop, UniqueFd(fds[0]), server_context({{"alice", std::string(key)}}));
+    REQUIRE(::send(fds[1], bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
+    ::shutdown(fds[1], SHUT_WR);
+    loop.run_until([&] { return server.cause.has_value(); });
+    CHECK(server.received.empty());
+  }
+}
+
+TEST_CASE("an end without TLS's own one is the peer's end") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.client.stream->send("x");
+  pair.client.stream->flush();
+  loop.run_until([&] { return pair.server.received == "x"; });
+  pair.client.connection->close();
+  loop.run_until([&] { return pair.server.cause.has_value(); });
+  CHECK(pair.server.cause == CloseCause::by_peer);
+}
+
+TEST_CASE("what is queued before the end arrives, also much of it") {
+  TestLoop loop;
+  Pair pair(loop);
+  const std::string bytes = pattern(2'000'000);
+  pair.server.stream->send(bytes);
+  pair.server.stream->close_after_flush(5s);
+  loop.run_until([&] { return pair.client.cause.has_value(); });
+  CHECK(pair.client.received == bytes);
+  CHECK(pair.client.cause == CloseCause::by_peer);
+  loop.run_until([&] { return !pair.server.stream->is_lingering(); });
+}
+
+TEST_CASE("a reader that pauses gets the rest when it goes on") {
+  TestLoop loop;
+  Pair pair(loop);
+  const std::string bytes = pattern(1'000'000);
+  pair.client.stream->send("x");
+  pair.client.stream->flush();
+  loop.run_until([&] { return pair.server.received == "x"; });
+  pair.client.stream->pause_reading();
+  pair.server.stream->send(bytes);
+  pair.server.stream->flush();
+  for (int turn = 0; turn < 20; ++turn) loop.loop().turn(1ms);
+  CHECK(pair.client.received.empty());
+  CHECK(pair.server.stream->unsent_bytes() > 0);
+  pair.client.stream->resume_reading();
+  loop.run_until([&] { return pair.client.received.size() == bytes.size(); });
+  CHECK(pair.client.received == bytes);
+}
