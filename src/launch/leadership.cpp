@@ -17,7 +17,8 @@ bool has_wanted_rank(const Node& node) { return node.wanted_rank.has_value(); }
 
 std::optional<Effect> Leadership::decide(const Situation& situation, const Roster& roster,
                                          Instant now) {
-  if (has_ended_job_) return {};
+  const int newest = situation.plan == nullptr ? -1 : situation.plan->attempt;
+  if (has_ended_job_ || decided_attempt_ > newest) return {};
   if (situation.plan == nullptr) return decide_first(roster, now);
   if (situation.verdict == nullptr) return grow(situation, roster);
   return decide_next(*situation.plan, *situation.verdict, roster, now);
@@ -74,7 +75,6 @@ std::optional<Effect> Leadership::grow(const Situation& situation, const Roster&
 
 /// Ranks that people have told count, if all nodes have one; else the order of arrival.
 std::optional<Effect> Leadership::plan(int attempt, int restarts_used, std::vector<Node> nodes) {
-  if (attempt <= decided_attempt_) return {};
   if (static_cast<int>(nodes.size()) > options_.nodes_max)
     nodes.resize(static_cast<std::size_t>(options_.nodes_max));
   if (std::all_of(nodes.begin(), nodes.end(), has_wanted_rank)) {

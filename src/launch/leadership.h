@@ -35,7 +35,8 @@ class Leadership {
   Effect end(int exit_code, std::string text);
 
   const JobOptions& options_;
-  int decided_attempt_ = -1;  ///< the last one whose plan was published
+  /// The last one whose plan was published. Nothing else is decided until that is seen.
+  int decided_attempt_ = -1;
   bool has_ended_job_ = false;
   bool was_short_of_nodes_ = false;  ///< since the last attempt
 };
