@@ -14,8 +14,8 @@ const std::vector<Subject>& subjects() {
        [](std::uint64_t seed, bool is_printed) { return World(seed, is_printed).run(); }},
       {"job",
        {job::count_names.begin(), job::count_names.end()},
-       2000,
-       2000,
+       10000,
+       50000,
        [](std::uint64_t seed, bool is_printed) { return job::World(seed, is_printed).run(); }},
   };
   return all;

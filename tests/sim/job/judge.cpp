@@ -51,11 +51,13 @@ void Judge::board_changed(const std::string& key, const std::string& value) {
   if (place == runs_.end()) return;
   Run& run = place->second;
   const std::uint64_t number = std::stoull(key.substr(found + part.size()));
+  const std::uint64_t first = run.there.empty() ? 0 : *run.there.begin();
   if (value.empty()) {
     run.there.erase(number);
   } else {
     run.there.insert(number);
   }
+  if (!run.there.empty() && *run.there.begin() != first) run.led_since = scheduler_.now();
   run.changed = scheduler_.now();
   look_at_left(run);
   stir();
@@ -71,10 +73,12 @@ void Judge::look_at_left(Run& run) {
     if (std::find(lost.begin(), lost.end(), number) == lost.end()) ++left;
   last.fewest_left = std::min(last.fewest_left, left);
   const bool is_short = left < static_cast<std::size_t>(options_.nodes_min);
+  if (!is_short && last.short_since) last.last_short = {*last.short_since, scheduler_.now()};
   if (!is_short) last.short_since.reset();
   if (is_short && !last.short_since) last.short_since = scheduler_.now();
   for (const launch::Node& node : last.plan.nodes)
-    if (run.there.count(node.number) == 0) last.misses_one = true;
+    if (run.there.count(node.number) == 0 && !last.misses_one_since)
+      last.misses_one_since = scheduler_.now();
   std::erase_if(last.stayed, [&](std::uint64_t number) { return run.there.count(number) == 0; });
 }
 

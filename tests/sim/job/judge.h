@@ -86,6 +86,7 @@ class Judge {
     int signals_count = 0;
     Instant signalled{};
     std::optional<Instant> signalled_again;
+    bool owes_departure = false;             ///< a verdict on an attempt that it was told to leave
     std::optional<int> ending;               ///< it knows of
     std::optional<launch::Plan> plan;        ///< the newest one that it knows
     std::optional<launch::Verdict> verdict;  ///< on it
@@ -106,6 +107,10 @@ class Judge {
     bool was_started = false;
     bool was_ended = false;
   };
+  struct Spell {
+    Instant since;
+    Instant until;
+  };
   struct Attempt {
     launch::Plan plan;
     Instant at{};
@@ -113,16 +118,18 @@ class Judge {
     std::map<std::uint64_t, NodeRanks> ranks;  ///< by the number of the node
     std::optional<launch::Verdict> verdict;
     Instant verdict_at{};
-    std::size_t fewest_left = 0;  ///< since the verdict, of those that are not lost
-    bool misses_one = false;      ///< since the verdict, of its nodes
+    std::size_t fewest_left = 0;              ///< since the verdict, of those that are not lost
+    std::optional<Instant> misses_one_since;  ///< of its nodes
     std::optional<Instant> short_since;
+    std::optional<Spell> last_short;
     std::set<std::uint64_t> stayed;  ///< those there all the time since the verdict
   };
   struct Run {
     std::string name;
     std::map<std::uint64_t, std::size_t> launchers;  ///< all that ever were, by their numbers
     std::set<std::uint64_t> there;
-    Instant changed{};  ///< that set, last
+    Instant changed{};    ///< that set, last
+    Instant led_since{};  ///< by the first of them
     std::deque<Attempt> attempts;
     std::optional<launch::Ending> ending;
     Instant ended{};
@@ -159,7 +166,9 @@ class Judge {
   void check_nodes(const Run& run, const launch::Plan& plan, const std::string& name);
   void check_begin(std::size_t who, const Run& run, const launch::Plan& plan);
   void check_next(std::size_t who, const Run& run, const Attempt& last, const launch::Plan& plan);
-  void check_restarts(const Attempt& last, const launch::Plan& plan, const std::string& name);
+  void check_restarts(std::size_t who, const Run& run, const launch::Plan& plan,
+                      const std::string& name);
+  bool was_short_for_long(std::size_t who, const Run& run, const Attempt& last) const;
   std::string why_not_over(std::size_t who, const Run& run, const launch::Ending& ending) const;
   void look_at_left(Run& run);
 

@@ -51,7 +51,7 @@ void Judge::plan_counts(std::size_t who, Run& run, const Plan& plan) {
     check_begin(who, run, plan);
   } else {
     check_next(who, run, run.attempts.back(), plan);
-    check_restarts(run.attempts.back(), plan, name);
+    check_restarts(who, run, plan, name);
   }
   Attempt& attempt = run.attempts.emplace_back();
   attempt.plan = plan;
@@ -115,7 +115,19 @@ void Judge::check_next(std::size_t who, const Run& run, const Attempt& last, con
   if (run.there.size() > plan.nodes.size()) count(Count::left_out);
 }
 
-void Judge::check_restarts(const Attempt& last, const Plan& plan, const std::string& name) {
+/// For so long that who leads knows, who has led all the time.
+bool Judge::was_short_for_long(std::size_t who, const Run& run, const Attempt& last) const {
+  if (!last.last_short) return false;
+  const Record& leader = records_[who];
+  const Instant since = std::max(last.last_short->since, last.verdict_at + options_.cause_timeout);
+  const bool is_informed = leader.disturbed_until < since && !leader.lost_session;
+  const bool has_led = run.led_since < since && *run.there.begin() == leader.number;
+  return is_informed && has_led && since + slack() < last.last_short->until;
+}
+
+void Judge::check_restarts(std::size_t who, const Run& run, const Plan& plan,
+                           const std::string& name) {
+  const Attempt& last = run.attempts.back();
   const int used = plan.restarts_used - last.plan.restarts_used;
   const auto nodes_min = static_cast<std::size_t>(options_.nodes_min);
   if (plan.restarts_used > options_.max_restarts)
@@ -126,8 +138,16 @@ void Judge::check_restarts(const Attempt& last, const Plan& plan, const std::str
   const bool was_short = last.fewest_left < nodes_min;
   if (used == 1 && !has_failed && !was_short)
     return problem(name + "a restart is used although no rank has failed and enough were left");
-  if (used == 0 && has_failed && !last.misses_one)
+  if (used == 0 && has_failed && !last.misses_one_since)
     return problem(name + "no restart is used although a rank has failed and no node is lost");
+  // One node alone does not fail for another's loss.
+  const bool is_effect = last.misses_one_since && last.plan.nodes.size() > 1 &&
+                         is_calm(records_[who]) &&
+                         *last.misses_one_since + slack() < scheduler_.now();
+  if (used == 1 && has_failed && is_effect && !was_short)
+    return problem(name + "a restart is used for the effect of a loss");
+  if (used == 0 && was_short_for_long(who, run, last))
+    return problem(name + "no restart is used although too few nodes were left");
   if (used == 1 && has_failed) count(Count::restarts);
   if (used == 0 && has_failed) count(Count::effects_of_loss);
   if (used == 0 && verdict.kind == Verdict::Kind::nodes_lost) count(Count::lost_without_restart);
@@ -161,6 +181,10 @@ void Judge::ending_counts(std::size_t who, Run& run, const Ending& ending) {
     problem(name_of(who) + " ends the job with " + std::to_string(ending.exit_code) + ": " + why);
   if (ending.exit_code == 2) count(Count::told_twice);
   if (run.attempts.empty() && ending.exit_code == 1) count(Count::too_few_came);
+  const bool has_verdict = !run.attempts.empty() && run.attempts.back().verdict;
+  if (has_verdict && ending.exit_code == 1 &&
+      run.attempts.back().verdict->kind == Verdict::Kind::scaled_up)
+    count(Count::grown_too_small);
   if (ending.text.find("no others have come") != ending.text.npos) count(Count::nobody_replaced);
   run.ending = ending;
   run.ended = scheduler_.now();
@@ -198,7 +222,7 @@ std::string Judge::why_not_over(std::size_t who, const Run& run, const Ending& e
     return "it was not awaited whether a node is lost";
   const bool was_short = last.fewest_left < nodes_min;
   if (!has_restart) {
-    if (has_failed && !last.misses_one) return "";
+    if (has_failed && !last.misses_one_since) return "";
     return was_short || has_failed ? "" : "no rank has failed, and enough nodes are left";
   }
   if (!was_short) return "a restart is left, and enough nodes are";

@@ -69,9 +69,6 @@ void Judge::look_at_running(const Run& run, const Attempt& attempt) {
     }
     takes_part = true;
     if (!record.is_there()) continue;  // that is not known yet
-    if (record.signal != 0 && record.plan && record.plan->attempt == attempt.plan.attempt)
-      due(std::max(attempt.at, record.signalled), slack(),
-          name + ": a node that was told to end does not say so");
     if (ranks.first_failure)
       due(*ranks.first_failure, slack(), name + ": nobody says that a rank has failed");
     if (options_.exit_grace && ranks.first_well && ranks.ended_well < node.process_count)
@@ -91,6 +88,7 @@ void Judge::look_at_running(const Run& run, const Attempt& attempt) {
 void Judge::look_at_launcher(std::size_t who, const Record& record) {
   const std::string name = name_of(who);
   const Duration ending = options_.shutdown_timeout + killing + slack();
+  if (record.owes_departure) problem(name + " was told to end and does not say so");
   if (board_died_ && record.signal == 0)
     due(*board_died_, 2 * story_.session_timeout + ending,
         name + " goes on although the board is gone");

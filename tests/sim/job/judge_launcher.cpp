@@ -24,6 +24,7 @@ void Judge::note(Record& record, const launch::PlanSeen& event) {
   record.verdict.reset();
   if (record.ranks_of && event.plan.rank_of(record.number)) count(Count::plans_early);
   if (!event.plan.rank_of(record.number)) count(Count::waited_beside);
+  if (event.plan.rank_of(record.number) && record.signal != 0) record.owes_departure = true;
 }
 
 void Judge::note(Record& record, const launch::VerdictSeen& event) {
@@ -52,6 +53,7 @@ void Judge::note(Record& record, const launch::Signalled& event) {
   } else {
     record.signal = event.number;
     record.signalled = scheduler_.now();
+    record.owes_departure = record.plan && record.plan->rank_of(record.number) && !record.verdict;
   }
   ++record.signals_count;
   stir();
@@ -160,7 +162,8 @@ void Judge::check(std::size_t who, const launch::PublishEnding& effect) {
 }
 
 void Judge::check(std::size_t who, const launch::PublishVerdict& effect) {
-  const Record& record = records_[who];
+  Record& record = records_[who];
+  record.owes_departure = false;
   const std::string name = name_of(who) + " says of " + of_attempt(effect.attempt) + ", ";
   Attempt* const its = attempt_of(record, effect.attempt);
   if (its == nullptr || !record.plan || record.plan->attempt != effect.attempt)

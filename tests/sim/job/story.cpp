@@ -39,6 +39,7 @@ void Story::draw_options(Random& random) {
   options.shutdown_timeout = random.one_in(8) ? Duration(90s) : random.between(1s, 10s);
   if (random.one_in(3)) options.exit_grace = random.between(1s, 10s);
   options.scale_up = random.one_in(3);
+  if (options.scale_up && random.one_in(2)) options.nodes_max = options.nodes_min + 2;
   session_timeout = random.one_in(2) ? Duration(15s) : Duration(5s);
   grace = random.one_in(4) ? Duration(500ms) : Duration(2s);
   form_timeout = random.one_in(2) ? Duration(60s) : Duration(10s);
@@ -55,7 +56,8 @@ void Story::draw_slots(Random& random) {
   is_hosted = random.one_in(6);
   for (std::uint64_t index = 0; index < count; ++index) {
     Slot slot;
-    slot.comes = random.one_in(3) ? random.between(0s, 30s) : random.between(0s, 1s);
+    const bool is_late = random.one_in(options.scale_up ? 2 : 3);
+    slot.comes = random.between(0s, is_late ? Duration(30s) : Duration(1s));
     if (is_hosted && index == 0) slot.comes = Duration(0);
     if (index > 0 && random.one_in(20)) slot.comes.reset();
     slot.process_count = is_uneven ? 1 + static_cast<int>(random.below(4)) : processes;
@@ -70,7 +72,7 @@ void Story::draw_strikes(Random& random) {
   const bool is_board_safe = !random.one_in(8);
   for (std::uint64_t left = 1 + random.below(6); left > 0; --left) {
     StrikePlan strike;
-    strike.what = static_cast<Strike>(random.below(9));
+    strike.what = static_cast<Strike>(random.below(10));
     if (strike.what == Strike::board && is_board_safe) strike.what = Strike::pause;
     if (strike.what == Strike::all && !random.one_in(3)) strike.what = Strike::rank;
     strike.moment = static_cast<Moment>(random.below(4));
@@ -83,6 +85,13 @@ void Story::draw_strikes(Random& random) {
                                     : random.between(10ms, session_timeout * 3 / 4);
     strikes.push_back(strike);
   }
+  // What ends to grow may be left with too few.
+  if (!options.scale_up || !random.one_in(4)) return;
+  StrikePlan strike;
+  strike.what = Strike::most;
+  strike.moment = Moment::at_verdict;
+  strike.after = random.between(0s, 1s);
+  strikes.insert(strikes.begin(), strike);
 }
 
 std::string Story::text() const {

@@ -24,6 +24,7 @@ enum class Strike : std::uint8_t {
   rank,       ///< is killed, one on each node
   board,      ///< is gone
   all,        ///< launchers are killed
+  most,       ///< all but one
 };
 
 /// When it does.

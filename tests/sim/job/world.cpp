@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace muster::sim::job {
 namespace {
@@ -67,7 +68,8 @@ void World::strike(const StrikePlan& plan, std::size_t publisher) {
            std::to_string(static_cast<int>(plan.victim)) + ", slot " + std::to_string(plan.slot);
   });
   if (plan.what == Strike::board) return lose_board();
-  if (plan.what == Strike::all || plan.what == Strike::rank) return strike_all(plan.what);
+  const bool is_single = plan.what < Strike::rank;
+  if (!is_single) return strike_all(plan.what);
   Launcher* victim = alive_in(plan.slot);
   if (plan.victim == Victim::publisher) victim = &launchers_[publisher];
   if (plan.victim == Victim::leader && victim != nullptr)
@@ -95,13 +97,15 @@ void World::strike_at(const StrikePlan& plan, Launcher& victim) {
     case Strike::signal: return victim.signal(15);
     case Strike::rank:
     case Strike::board:
-    case Strike::all: break;
+    case Strike::all:
+    case Strike::most: break;
   }
 }
 
 void World::strike_all(Strike what) {
+  bool is_spared = what == Strike::most;
   for (Launcher& launcher : launchers_) {
-    if (!launcher.is_alive()) continue;
+    if (!launcher.is_alive() || std::exchange(is_spared, false)) continue;
     if (what == Strike::rank) {
       launcher.ranks().kill_one();
     } else if (random_.one_in(2)) {
