@@ -39,11 +39,14 @@ Console::~Console() {
   if (thread_.joinable()) thread_.join();
 }
 
-bool Console::finish() {
+bool Console::finish(Patience patience) {
   std::unique_lock lock(mutex_);
   is_ending_ = true;
   changed_.notify_all();
-  return changed_.wait_for(lock, last_words, [this] { return has_ended_; });
+  const auto has_ended = [this] { return has_ended_; };
+  if (patience == Patience::brief) return changed_.wait_for(lock, last_words, has_ended);
+  changed_.wait(lock, has_ended);
+  return true;
 }
 
 void Console::write(Stream stream, std::string bytes) {

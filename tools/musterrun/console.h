@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -23,10 +24,14 @@ class Console {
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
-  /// Writes what is there, for a few seconds at most.
+  enum class Patience : std::uint8_t {
+    endless,  ///< as long as somebody may read, as any program has
+    brief,    ///< for a few seconds
+  };
+  /// Writes what is there.
   ///
   /// returns  whether all is written; if not, its thread is in a write that does not end
-  bool finish();
+  bool finish(Patience patience);
 
   void write(Stream stream, std::string bytes);
   /// Whether so much waits that no more is to be read of the ranks; then `resume` is called once,

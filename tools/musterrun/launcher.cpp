@@ -95,12 +95,14 @@ class Launcher {
       say(Importance::detail, "there is no PID namespace for the ranks: " + no_namespace_);
     open_board(loop->io_thread());
     context_.run();
+    signals_.clear();  // one ends this process, which may wait below for who reads
     guardian_.close();
     attempt_.reset();
     board_.reset();
     place_.reset();
     loop->stop();
-    if (!console_.finish()) ::_exit(exit_code_);
+    const auto patience = is_told_to_end_ ? Console::Patience::brief : Console::Patience::endless;
+    if (!console_.finish(patience)) ::_exit(exit_code_);
     return exit_code_;
   }
 
@@ -141,6 +143,7 @@ class Launcher {
     signals_.async_wait([this](const asio::error_code& failed, int number) {
       if (failed) return;
       if (ends_job(number)) {
+        is_told_to_end_ = true;
         handle(Signalled{number});
       } else {
         guardian_.forward(number);
@@ -292,7 +295,7 @@ class Launcher {
   int fail(const std::string& why) {
     say(Importance::failure, why);
     guardian_.close();
-    console_.finish();
+    console_.finish(Console::Patience::brief);
     return 1;
   }
 
@@ -310,7 +313,8 @@ class Launcher {
   std::optional<Attempt> attempt_;
   HeldPort hold_;
   int attempt_number_ = -1;
-  bool may_start_ = false;  ///< its ranks, as soon as rank 0's address is known
+  bool may_start_ = false;       ///< its ranks, as soon as rank 0's address is known
+  bool is_told_to_end_ = false;  ///< by a signal
   int exit_code_ = 1;
 };
 

@@ -115,8 +115,9 @@ RankStream::RankStream(asio::io_context& context, Console& console, StreamTarget
   read(state_);
 }
 
+/// The rank has ended, and what it wrote last may not have been read yet: the console was full.
 RankStream::~RankStream() {
-  drain();  // it was not read while who reads musterrun's output was slow
+  drain();
   if (!state_->pipe.is_open()) return;
   state_->show(std::exchange(state_->line, {}));
   state_->pipe.close();
