@@ -1,5 +1,6 @@
 // musterrun: starts the ranks of a job on this node, and ends all of them together.
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -57,6 +58,13 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/// So that no other descriptor gets their numbers, which ranks would read and write as theirs.
+bool open_closed_standard_streams() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(number, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != number) return false;
+  return true;
+}
+
 int fail(const char* what) {
   std::perror(what);
   return 1;
@@ -96,6 +104,7 @@ int launch(LaunchOptions options, Placement placement, muster::launch::Variables
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!open_closed_standard_streams()) return 1;
   muster::launch::Variables environment = own_environment();
   auto read = musterrun::read_command_line(argc, argv, environment);
   if (const auto* const exit = std::get_if<musterrun::Exit>(&read)) {

@@ -1,0 +1,29 @@
+"""musterrun where something is not as usual: who starts it, its limits, the room for files."""
+
+import os
+import sys
+import unittest
+
+import job_case
+from job_case import JobCase, PROGRAMS
+
+
+class Surroundings(JobCase):
+    def test_closed_standard_streams_become_no_other_files(self):
+        told = self.folder / "told"
+        script = (f"test $RANK = 0 && {{ readlink /proc/self/fd/0 > {told}.new; "
+                  f"mv {told}.new {told}; exit; }}; "
+                  f"while ! test -e {told}; do sleep 0.02; done; exit 3")
+        for closed in ([0], [1], [0, 1, 2]):
+            told.unlink(missing_ok=True)
+            launcher = self.start("sh", "-c", script, stdin=None, preexec_fn=lambda closed=closed: [
+                os.close(number) for number in closed])
+            launcher.communicate(timeout=job_case.KILL_TIMEOUT_S)
+            self.assertEqual(launcher.returncode, 3, closed)
+            if 0 in closed:
+                self.assertEqual(told.read_text(), "/dev/null\n")
+
+
+if __name__ == "__main__":
+    PROGRAMS["musterrun"] = sys.argv.pop(1)
+    unittest.main(verbosity=2)
