@@ -14,6 +14,11 @@ PROGRAMS = {}  # name -> path, as Meson gives them
 KILL_TIMEOUT_S = 60
 OUTER = re.compile("MUSTER|PET_|RANK$|WORLD_SIZE$|LOCAL_|NODE_RANK|MASTER_|CUDA_")
 
+# As from a terminal, also if these tests run under nohup or behind a shell's "&".
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
+
 
 def parents():
     """Of all processes: pid -> the parent's."""

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <iostream>
@@ -65,6 +66,18 @@ bool open_closed_standard_streams() {
   return true;
 }
 
+/// A signal that is ignored here stays so, such as SIGHUP under nohup, unless somebody asked for
+/// it.
+void leave_ignored_signals(LaunchOptions& options) {
+  if (options.given.count("signals-to-handle") != 0) return;
+  const auto is_ignored = [](int number) {
+    struct sigaction now {};
+    return ::sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+  };
+  auto& signals = options.signals;
+  signals.erase(std::remove_if(signals.begin(), signals.end(), is_ignored), signals.end());
+}
+
 int fail(const char* what) {
   std::perror(what);
   return 1;
@@ -80,6 +93,7 @@ int fail_without_guardian(const musterrun::LauncherSetup& setup, PidNamespace wa
 }
 
 int launch(LaunchOptions options, Placement placement, muster::launch::Variables environment) {
+  leave_ignored_signals(options);
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);
   musterrun::remember_descriptor_limit();
