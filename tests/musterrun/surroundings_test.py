@@ -1,6 +1,7 @@
 """musterrun where something is not as usual: who starts it, its limits, the room for files."""
 
 import os
+import resource
 import signal
 import sys
 import unittest
@@ -43,6 +44,40 @@ class Surroundings(JobCase):
                 go.touch()
             launcher.communicate(timeout=job_case.KILL_TIMEOUT_S)
             self.assertEqual(launcher.returncode, code)
+
+    def test_what_is_not_there_is_named(self):
+        script = self.folder / "script"
+        script.write_text("#!/nonexistent/interpreter\n")
+        script.chmod(0o755)
+        for arguments, environment, facts in (
+                (["x.py"], {"PYTHON_EXEC": "/nonexistent/python"}, ["/nonexistent/python"]),
+                (["-m", "x"], {"PYTHON_EXEC": "/nonexistent/python"}, ["/nonexistent/python"]),
+                ([script], {}, [str(script), "first line"])):
+            code, _, err = self.run_job("-n", 1, *arguments, env=environment)
+            self.assertEqual(code, 127)
+            for fact in facts:
+                self.assertIn(fact, err)
+
+    def test_too_few_descriptors_are_told_as_such(self):
+        code, _, err = self.run_job("-n", 60, "true", preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_NOFILE, (64, 64)))
+        self.assertEqual(code, 1)
+        self.assertIn("ulimit -n", err)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody who has no processes")
+    def test_too_few_processes_are_told_as_such(self):
+        def become_nobody():
+            user = 64000 + os.getpid() % 1000  # whose processes nobody else's add to
+            resource.setrlimit(resource.RLIMIT_NPROC, (10, 10))
+            os.setgroups([])
+            os.setgid(user)
+            os.setuid(user)
+
+        self.folder.chmod(0o755)
+        self.own.chmod(0o777)
+        code, _, err = self.run_job("-n", 20, "sleep", 60, preexec_fn=become_nobody)
+        self.assertEqual(code, 1, err)
+        self.assertIn("ulimit -u", err)
 
 
 if __name__ == "__main__":

@@ -87,11 +87,11 @@ std::string Attempt::start_rank(GuardianLink& guardian, int local_rank) {
   rank.output = std::make_unique<RankStream>(
       context_, console_, target_of(local_rank, Console::Stream::output, problem));
   if (!rank.output->is_open() || !problem.empty())
-    return problem.empty() ? std::string("its standard output: ") + std::strerror(errno) : problem;
+    return problem.empty() ? "its standard output: " + text_of_error(errno) : problem;
   rank.errors = std::make_unique<RankStream>(
       context_, console_, target_of(local_rank, Console::Stream::errors, problem));
   if (!rank.errors->is_open() || !problem.empty())
-    return problem.empty() ? std::string("its standard error: ") + std::strerror(errno) : problem;
+    return problem.empty() ? "its standard error: " + text_of_error(errno) : problem;
 
   RankPlace place;
   place.rank = rank_of(local_rank);
@@ -117,13 +117,14 @@ std::string Attempt::start_rank(GuardianLink& guardian, int local_rank) {
   start.arguments = command_of(options_, variables);
   const bool has_input = place.rank == 0;
   const muster::base::FileHandle none(has_input ? -1 : ::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!has_input && !none) return "/dev/null: " + text_of_error(errno);
   start.input = has_input ? STDIN_FILENO : none.get();
   start.output = rank.output->descriptor_of_rank();
   start.errors = rank.errors->descriptor_of_rank();
   const int error = guardian.start(local_rank, start);
   rank.output->release();
   rank.errors->release();
-  return error == 0 ? std::string() : std::string("there is no memory: ") + std::strerror(error);
+  return error == 0 ? std::string() : "its arguments and variables: " + text_of_error(error);
 }
 
 /// Whether each rank has a folder, which costs more than to start it.

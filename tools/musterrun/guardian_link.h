@@ -47,7 +47,7 @@ class GuardianLink {
                std::function<void(const Report&)> on_report,
                std::function<void(const std::string& how)> on_lost);
 
-  /// returns  errno: there is no memory for what it is started with; 0: it is ordered
+  /// returns  errno: what it is started with cannot be kept; 0: it is ordered
   int start(int local_rank, const ProcessStart& start);
   void forward(int signal);
   void end(std::chrono::nanoseconds grace, bool were_told);

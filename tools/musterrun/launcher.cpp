@@ -21,6 +21,7 @@
 #include "attempt.h"
 #include "board.h"
 #include "console.h"
+#include "launch/command.h"
 #include "launch/exit_status.h"
 #include "launch/job.h"
 #include "launch/log_names.h"
@@ -153,19 +154,12 @@ class Launcher {
   }
 
   void hear(const Report& report) {
-    const int number = attempt_number_;
     switch (report.kind) {
       case Report::Kind::started:
         say(Importance::detail, "rank " + std::to_string(attempt_->rank_of(report.local_rank)) +
                                     " runs as pid " + std::to_string(report.pid));
         break;
-      case Report::Kind::not_started: {
-        const ExitStatus as_of_shell{report.number == ENOENT ? 127 : 126, {}};
-        handle(NotStarted{
-            number, exit_code_of(as_of_shell, setup_.options.compat),
-            "'" + setup_.options.program.front() + "': " + std::strerror(report.number)});
-        break;
-      }
+      case Report::Kind::not_started: handle(not_started(report)); break;
       case Report::Kind::ended: hear_end(report); break;
       case Report::Kind::gone: {
         attempt_.reset();
@@ -178,6 +172,22 @@ class Launcher {
         break;
       }
     }
+  }
+
+  NotStarted not_started(const Report& report) const {
+    const std::string error = text_of_error(report.number);
+    if (report.step != Report::Step::execution)
+      return {
+          attempt_number_, 1,
+          "there is no process for local rank " + std::to_string(report.local_rank) + ": " + error};
+    const ExitStatus as_of_shell{report.number == ENOENT ? 127 : 126, {}};
+    // Of a script that is the interpreter's name.
+    const std::string name = command_of(setup_.options, setup_.environment).front();
+    const bool is_there = report.number == ENOENT && name.find('/') != std::string::npos &&
+                          ::access(name.c_str(), F_OK) == 0;
+    return {attempt_number_, exit_code_of(as_of_shell, setup_.options.compat),
+            "'" + name + "': " + error +
+                (is_there ? "; it is the program that its first line names" : "")};
   }
 
   void hear_end(const Report& report) {

@@ -8,6 +8,13 @@
 
 namespace musterrun {
 
+std::string text_of_error(int error) {
+  std::string text = std::strerror(error);
+  if (error == EAGAIN) text += "; this user may have too many processes (see ulimit -u)";
+  if (error == EMFILE) text += "; each rank needs some: raise the limit (ulimit -n)";
+  return text;
+}
+
 template <class Message>
 bool send_message(int socket, const Message& message, const int* descriptors,
                   std::size_t descriptor_count) {

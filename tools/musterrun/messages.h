@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/file_handle.h"
 
@@ -46,6 +47,9 @@ struct Report {
   std::int32_t number = 0;
   std::int32_t pid = 0;
 };
+
+/// What an errno of a process that could not be started says, and which limit it may be.
+std::string text_of_error(int error);
 
 /// Sends a message with descriptors; waits while the other side does not read.
 ///
