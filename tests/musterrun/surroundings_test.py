@@ -79,6 +79,17 @@ class Surroundings(JobCase):
         self.assertEqual(code, 1, err)
         self.assertIn("ulimit -u", err)
 
+    def test_a_file_that_takes_no_more_is_told_and_the_job_goes_on(self):
+        limit = 1 << 16
+        code, out, err = self.run_job(
+            "-n", 1, "--tee", 1, "--log-dir", self.folder / "logs", "sh", "-c",
+            "seq 30000", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE,
+                                                                     (limit, limit)))
+        self.assertEqual((code, len(out.splitlines())), (0, 30000), err)
+        log, = self.folder.glob("logs/*/attempt_0/0/stdout.log")
+        self.assertEqual(log.stat().st_size, limit)
+        self.assertEqual(err.count(f"{log} takes no more"), 1, err)
+
 
 if __name__ == "__main__":
     PROGRAMS["musterrun"] = sys.argv.pop(1)

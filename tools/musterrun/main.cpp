@@ -95,6 +95,7 @@ int fail_without_guardian(const musterrun::LauncherSetup& setup, PidNamespace wa
 int launch(LaunchOptions options, Placement placement, muster::launch::Variables environment) {
   leave_ignored_signals(options);
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);
   musterrun::remember_descriptor_limit();
   raise_descriptor_limit();

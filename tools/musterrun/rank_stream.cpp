@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include <asio/post.hpp>
@@ -48,6 +49,14 @@ struct RankStream::State {
     return true;
   }
 
+  /// Such as of a full disk: what follows is still shown.
+  void give_up_file(int error) {
+    file.close();
+    console.write(Console::Stream::errors, "musterrun: " + target.file +
+                                               " takes no more: " + std::strerror(error) +
+                                               "; what follows is shown, and not kept\n");
+  }
+
   void pass(const std::string& bytes) {
     tail += bytes;
     if (tail.size() > 2 * tail_bytes) {
@@ -57,7 +66,7 @@ struct RankStream::State {
     for (std::size_t done = 0; file && done < bytes.size();) {
       const ssize_t count = ::write(file.get(), bytes.data() + done, bytes.size() - done);
       if (count < 0 && errno == EINTR) continue;
-      if (count < 0) file.close();  // such as a full disk: it is still shown
+      if (count < 0) give_up_file(errno);
       done += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
     }
     if (!target.is_shown) return;

@@ -10,8 +10,8 @@
 namespace musterrun {
 
 /// Which ranks are not to inherit; signals that have handlers are as ever in a new program.
-inline constexpr int signals_ignored_by_guardian[] = {SIGINT,  SIGTERM, SIGHUP, SIGQUIT,
-                                                      SIGPIPE, SIGUSR1, SIGUSR2};
+inline constexpr int signals_ignored_by_guardian[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
+                                                      SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2};
 
 /// Of what `start_process` started.
 struct StartedProcess {
