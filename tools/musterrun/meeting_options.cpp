@@ -11,6 +11,7 @@ namespace {
 using muster::launch::LaunchOptions;
 
 constexpr int port_max = 65535;
+constexpr std::size_t job_id_bytes_max = 200;  ///< it is a part of names of files and keys
 
 std::string take_nodes(const std::string& value, const std::string&, Asked& to) {
   const auto colon = value.find(':');
@@ -43,6 +44,10 @@ std::string take_rendezvous(const std::string& value, const std::string&, Asked&
 }
 
 std::string take_job_id(const std::string& value, const std::string&, Asked& to) {
+  if (value.size() > job_id_bytes_max) {
+    return "a job id may have " + std::to_string(job_id_bytes_max) + " bytes, and this one has " +
+           std::to_string(value.size());
+  }
   to.options.job_id = value == "none" ? "" : value;  // torchrun's word for no id
   return {};
 }

@@ -59,19 +59,18 @@ Take number_into(Number LaunchOptions::*member, int least) {
 template Take number_into(int LaunchOptions::*, int);
 template Take number_into(std::optional<int> LaunchOptions::*, int);
 
-Take text_into(std::string LaunchOptions::*member) {
+template <class Text>
+Take text_into(Text LaunchOptions::*member) {
   return [member](const std::string& value, const std::string&, Asked& to) {
+    // Such as of a variable of the shell that is not set.
+    if (value.empty()) return std::string("its value is empty");
     to.options.*member = value;
     return std::string();
   };
 }
 
-Take text_into(std::optional<std::string> LaunchOptions::*member) {
-  return [member](const std::string& value, const std::string&, Asked& to) {
-    to.options.*member = value;
-    return std::string();
-  };
-}
+template Take text_into(std::string LaunchOptions::*);
+template Take text_into(std::optional<std::string> LaunchOptions::*);
 
 Take duration_into(Duration LaunchOptions::*member) {
   return [member](const std::string& value, const std::string&, Asked& to) {

@@ -80,8 +80,9 @@ std::string no(const std::string& value, const std::string& valid);
 template <class Number>
 Take number_into(Number muster::launch::LaunchOptions::*member, int least);
 
-Take text_into(std::string muster::launch::LaunchOptions::*member);
-Take text_into(std::optional<std::string> muster::launch::LaunchOptions::*member);
+/// Some text, also into an optional one.
+template <class Text>
+Take text_into(Text muster::launch::LaunchOptions::*member);
 Take duration_into(muster::Duration muster::launch::LaunchOptions::*member);
 Take switch_into(bool muster::launch::LaunchOptions::*member);
 Take switch_into(bool Asked::*member);

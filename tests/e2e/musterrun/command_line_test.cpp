@@ -51,6 +51,21 @@ TEST_CASE("a wrong name of a file is refused before anything starts") {
   CHECK(dry_run({"-n", "1", "--stdout", "out_{rank}", "true"}).exit_code == 0);
 }
 
+TEST_CASE("a text that is empty is refused, such as that of a variable that is not set") {
+  for (const char* option : {"--master-addr", "--local-addr", "--log-dir", "--role"}) {
+    const Launched refused = dry_run({"-n", "1", option, "", "true"});
+    CHECK(refused.exit_code == exit_usage);
+    CHECK(refused.tells(option));
+  }
+}
+
+TEST_CASE("a job id is no longer than files and keys can be named") {
+  CHECK(dry_run({"-n", "1", "--job-id", std::string(200, 'j'), "true"}).exit_code == 0);
+  const Launched refused = dry_run({"-n", "1", "--job-id", std::string(201, 'j'), "true"});
+  CHECK(refused.exit_code == exit_usage);
+  CHECK(refused.tells("201"));
+}
+
 // L29
 TEST_CASE("what stands behind the program is its own") {
   const Launched run = dry_run({"-n", "1", "prog", "-n", "5", "--bogus", "--", "--help", "-m"});
