@@ -20,6 +20,8 @@ enum class Right : std::uint8_t {
   join,       ///< groups, and all that their members do
   observe,    ///< the server, its sessions and its groups
   supervise,  ///< to end what others have: declare processes dead, drop namespaces
+  admin,      ///< the server's operation, and what belongs to other tenants; no operation yet
+  peer,       ///< to be a server beside this one; no operation yet
 };
 
 constexpr bool has_right(Role role, Right right) {
@@ -28,7 +30,9 @@ constexpr bool has_right(Role role, Right right) {
     case Right::write:
     case Right::observe: return true;
     case Right::join: return role != Role::observer;
-    case Right::supervise: return role == Role::supervisor;
+    case Right::supervise:
+    case Right::admin: return role == Role::supervisor;
+    case Right::peer: return false;
   }
   return false;
 }
