@@ -14,6 +14,7 @@ MESON = "files(\n'a.cpp',\n)\n"
 PLANTED = {
     "core includes net": ("src/core/a.h", '#include "net/loop.h"\n', 2, "layers"),
     "base includes wire": ("src/base/a.h", '#include "wire/frame.h"\n', 2, "layers"),
+    "auth includes core": ("src/auth/a.h", '#include "core/engine.h"\n', 2, "layers"),
     "client includes server": ("src/client/a.h", '#include "server/service.h"\n', 2, "layers"),
     "server includes client": ("src/server/a.h", '#include "client/link/link.h"\n', 2, "layers"),
     "server includes Store": ("src/server/a.h", '#include "muster/store.h"\n', 2, "layers"),
@@ -34,6 +35,9 @@ PLANTED = {
         "src/client/protocol/a.h", "#include <sys/socket.h>\n", 2, "purity"),
     "dice in core": ("src/core/a.h", '#include "base/random.h"\n', 2, "purity"),
     "a clock in core": ("src/core/a.h", "auto t = Clock::now();\n", 2, "clock"),
+    "a clock in auth": ("src/auth/a.h", "auto t = Clock::now();\n", 2, "clock"),
+    "files in auth": ("src/auth/a.h", "#include <fstream>\n", 2, "purity"),
+    "a throw in auth": ("src/auth/a.h", "void f() { throw 1; }\n", 2, "total"),
     "an assertion in wire": ("src/wire/a.h", "void f() { assert(ok); }\n", 2, "total"),
     "a throw in wire": ("src/wire/a.h", "void f() { throw 1; }\n", 2, "total"),
     "a bool parameter": (

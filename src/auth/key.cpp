@@ -1,0 +1,131 @@
+#include "auth/key.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <bitset>
+#include <optional>
+
+#include "base/failure.h"
+
+// Bytes of a key are only ever in a `Key`, but for the text that `base64` returns: what is read is
+// decoded into its place, and what is refused is overwritten with the key that it would have been.
+
+namespace muster::auth {
+namespace {
+
+constexpr std::string_view base64_digits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::string_view no_base64 =
+    "a key is base64 of 32 to 64 bytes, such as `musterctl keygen` makes";
+
+std::optional<std::uint32_t> value_of_digit(char digit) {
+  const std::size_t value = base64_digits.find(digit);
+  if (value == std::string_view::npos) return {};
+  return static_cast<std::uint32_t>(value);
+}
+
+/// The text without its padding; nothing if the padding is not what belongs to that length.
+std::optional<std::string_view> without_padding(std::string_view base64) {
+  const std::size_t digits_count = base64.find('=');
+  if (digits_count == std::string_view::npos) return base64;
+  const std::string_view padding = base64.substr(digits_count);
+  const bool is_right = base64.size() % 4 == 0 && (padding == "=" || padding == "==");
+  if (!is_right) return {};
+  return base64.substr(0, digits_count);
+}
+
+}  // namespace
+
+Key& Key::operator=(Key&& other) noexcept {
+  if (this == &other) return *this;
+  wipe_bytes();
+  take(other);
+  return *this;
+}
+
+Result<Key> Key::of(std::string_view bytes) {
+  if (bytes.size() > bytes_max) {
+    return base::failure(ErrorCode::invalid_argument, "a key has at most 64 bytes");
+  }
+  Key key;
+  std::copy(bytes.begin(), bytes.end(), key.bytes_.begin());
+  key.size_ = bytes.size();
+  if (const std::string_view why = key.weakness(); !why.empty()) {
+    return base::failure(ErrorCode::invalid_argument, std::string(why));
+  }
+  return key;
+}
+
+Result<Key> Key::read(std::string_view base64) {
+  const auto wrong = [] {
+    return base::failure(ErrorCode::invalid_argument, std::string(no_base64));
+  };
+  const auto digits = without_padding(base64);
+  if (!digits || digits->size() % 4 == 1 || digits->size() * 3 / 4 > bytes_max) return wrong();
+  Key key;
+  std::uint32_t bits = 0;
+  int bits_count = 0;
+  for (const char digit : *digits) {
+    const auto value = value_of_digit(digit);
+    if (!value) return wrong();
+    bits = (bits << 6U | *value) & 0xfffU;
+    bits_count += 6;
+    if (bits_count < 8) continue;
+    bits_count -= 8;
+    key.bytes_[key.size_] = static_cast<std::uint8_t>(bits >> bits_count & 0xffU);
+    ++key.size_;
+  }
+  // Else one key had several texts.
+  if ((bits & ((1U << bits_count) - 1U)) != 0) return wrong();
+  if (const std::string_view why = key.weakness(); !why.empty()) {
+    return base::failure(ErrorCode::invalid_argument, std::string(why));
+  }
+  return key;
+}
+
+std::string Key::base64() const {
+  std::string text;
+  text.reserve((size_ + 2) / 3 * 4);
+  for (std::size_t at = 0; at < size_; at += 3) {
+    const std::size_t count = std::min<std::size_t>(3, size_ - at);
+    std::uint32_t bits = 0;
+    for (std::size_t index = 0; index < 3; ++index) {
+      bits = bits << 8U | (index < count ? bytes_[at + index] : 0U);
+    }
+    for (std::size_t index = 0; index < 4; ++index) {
+      text += index <= count ? base64_digits[bits >> (18U - 6U * index) & 0x3fU] : '=';
+    }
+  }
+  return text;
+}
+
+bool operator==(const Key& a, const Key& b) {
+  if (a.size_ != b.size_) return false;
+  volatile std::uint8_t difference = 0;
+  for (std::size_t index = 0; index < a.size_; ++index) {
+    difference = static_cast<std::uint8_t>(difference | (a.bytes_[index] ^ b.bytes_[index]));
+  }
+  return difference == 0;
+}
+
+void Key::take(Key& other) noexcept {
+  bytes_ = other.bytes_;
+  size_ = other.size_;
+  other.wipe_bytes();
+}
+
+void Key::wipe_bytes() noexcept {
+  explicit_bzero(bytes_.data(), bytes_.size());
+  size_ = 0;
+}
+
+std::string_view Key::weakness() const {
+  if (size_ < bytes_min) return "a key has at least 32 bytes; `musterctl keygen` makes one";
+  std::bitset<256> seen;
+  for (std::size_t index = 0; index < size_; ++index) seen.set(bytes_[index]);
+  if (seen.count() >= different_bytes_min) return {};
+  return "a key has at least 8 different bytes; `musterctl keygen` makes a random one";
+}
+
+}  // namespace muster::auth

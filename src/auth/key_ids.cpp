@@ -1,0 +1,36 @@
+#include "auth/key_ids.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/failure.h"
+
+namespace muster::auth {
+
+Result<KeyIds> KeyIds::of(const Credentials& credentials, const Derive& derive) {
+  const std::vector<Credential>& all = credentials.all();
+  KeyIds ids;
+  for (std::size_t position = 0; position < all.size(); ++position) {
+    const auto* const key = std::get_if<Key>(&all[position].proof);
+    if (key != nullptr) ids.positions_.emplace_back(derive(*key), position);
+  }
+  std::sort(ids.positions_.begin(), ids.positions_.end());
+  const auto twice =
+      std::adjacent_find(ids.positions_.begin(), ids.positions_.end(),
+                         [](const auto& a, const auto& b) { return a.first == b.first; });
+  if (twice == ids.positions_.end()) return ids;
+  return base::failure(ErrorCode::invalid_argument,
+                       "the keys in lines " + std::to_string(all[twice->second].line) + " and " +
+                           std::to_string(all[std::next(twice)->second].line) +
+                           " have one id by chance; replace one of them");
+}
+
+std::optional<std::size_t> KeyIds::find(const KeyId& id) const {
+  const auto found = std::lower_bound(
+      positions_.begin(), positions_.end(), id,
+      [](const auto& position, const KeyId& wanted) { return position.first < wanted; });
+  if (found == positions_.end() || found->first != id) return {};
+  return found->second;
+}
+
+}  // namespace muster::auth
