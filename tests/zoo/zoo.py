@@ -35,6 +35,7 @@ SUITES_LIMIT_S = 900
 SIMULATION_LIMIT_S = 400
 # The suites that a bug of a room meets, by what its page's name begins with.
 SUITES = {
+    "auth": [["unit"]],
     "core": [["unit", "script"]],
     "client_protocol": [["unit", "script"]],
     "wire": [["unit", "script"], ["e2e"]],
@@ -54,6 +55,7 @@ SUITES = {
 OF_NCCL = [["unit_nccl"], ["nccl_blocking", "nccl_calls", "nccl_doubles", "nccl_rings",
                            "nccl_scaled", "nccl_unique_id"], ["nccl_communicator"]]
 OWN_TESTS = {
+    "auth": [["unit_auth"]],
     "communicator": OF_NCCL,
     "nccl": OF_NCCL,
     "tensors": [["runtime_tensor_parts"], ["runtime_tensors"]],
