@@ -16,6 +16,7 @@ void write(wire::Writer& out, const Node& node) {
   out.i32(node.process_count);
   out.bytes(node.role);
   out.i32(node.wanted_rank.value_or(-1));
+  out.bytes(node.terms);
 }
 
 Node read_node(wire::Reader& in) {
@@ -26,6 +27,7 @@ Node read_node(wire::Reader& in) {
   node.process_count = in.i32();
   node.role = in.bytes();
   if (const int rank = in.i32(); rank >= 0) node.wanted_rank = rank;
+  node.terms = in.bytes();
   return node;
 }
 

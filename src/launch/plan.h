@@ -18,6 +18,7 @@ struct Node {
   int process_count = 1;
   std::string role;                ///< of its ranks
   std::optional<int> wanted_rank;  ///< the node rank that a person has told it
+  std::string terms;               ///< what it was told that holds for all nodes, for people
 };
 
 /// One attempt to run the job: the same ranks of the same nodes from its beginning to its end.

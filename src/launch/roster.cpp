@@ -14,6 +14,9 @@ void Roster::begin_to_wait(Instant now) {
 void Roster::see(std::vector<Node> nodes, Instant now) {
   std::sort(nodes.begin(), nodes.end(),
             [](const Node& a, const Node& b) { return a.number < b.number; });
+  // Who was told otherwise than the first leaves: it is not counted on.
+  const auto is_other = [&nodes](const Node& node) { return node.terms != nodes.front().terms; };
+  nodes.erase(std::remove_if(nodes.begin(), nodes.end(), is_other), nodes.end());
   const bool are_same =
       std::equal(nodes.begin(), nodes.end(), nodes_.begin(), nodes_.end(),
                  [](const Node& a, const Node& b) { return a.number == b.number; });

@@ -16,6 +16,7 @@ class Roster {
 
   /// Nobody is known, until they are seen anew.
   void begin_to_wait(Instant now);
+  /// Those that have the terms of the first one.
   void see(std::vector<Node> nodes, Instant now);
 
   /// In the order of arrival.

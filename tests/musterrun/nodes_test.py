@@ -100,6 +100,17 @@ class Nodes(NodeCase):
         self.assertEqual(len({line[3] for line in lines}), 1)
         self.assertIn(self.address, lines[0][3])
 
+    def test_a_node_that_was_told_otherwise_than_the_first_leaves_and_the_others_go_on(self):
+        first = self.node("true")
+        self.await_keys("/node/")
+        for options, told in (([], {"nodes": "3"}), (["--max-restarts", 1], {})):
+            other = self.node(*options, "true", **told)
+            _, err = other.communicate(timeout=job_case.KILL_TIMEOUT_S)
+            self.assertEqual(other.returncode, 2, err)
+            self.assertIn("--nnodes 2 and --max-restarts 0", err)
+            self.assertIn(str(first.pid), err)
+        self.assertEqual(self.end_of([first, self.node("true")])[0], [0, 0])
+
     def test_nodes_of_different_sizes(self):
         script = "echo $RANK of $WORLD_SIZE on $NODE_RANK"
         first = self.node("-n", 1, "--node-rank", 0, "--tee", 1, "sh", "-c", script)

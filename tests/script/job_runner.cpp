@@ -15,9 +15,15 @@ int int_of(Arguments& words, std::string_view name, int otherwise) {
   return static_cast<int>(words.number(name).value_or(otherwise));
 }
 
-/// "2" is launcher 2 of host h2; "2:1" has been told node rank 1, "2*4" has four processes.
-Node node_of(const std::string& word, int process_count) {
+/// "2" is launcher 2 of host h2; "2:1" has been told node rank 1, "2*4" has four processes, "2!x"
+/// has other terms.
+Node node_of(std::string word, int process_count) {
   Node node;
+  const auto mark = word.find('!');
+  if (mark != word.npos) {
+    node.terms = word.substr(mark + 1);
+    word.erase(mark);
+  }
   const auto colon = word.find(':');
   const auto star = word.find('*');
   const std::string number = word.substr(0, std::min(colon, star));

@@ -68,6 +68,9 @@ JobOptions job_options_of(const LauncherSetup& setup) {
   job.nodes_max = options.nodes.max;
   job.scale_up = options.scale_up;
   job.self.wanted_rank = options.node_rank;
+  job.self.terms = "--nnodes " + std::to_string(job.nodes_min);
+  if (job.nodes_max > job.nodes_min) job.self.terms += ":" + std::to_string(job.nodes_max);
+  job.self.terms += " and --max-restarts " + std::to_string(job.max_restarts);
   return job;
 }
 
