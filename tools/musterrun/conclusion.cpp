@@ -101,6 +101,10 @@ class Conclusion {
       return where(option) + " is for nodes whose ranks are given by hand; with " +
              where("rendezvous") + " give --nnodes";
     }
+    if (options_.node_rank.value_or(0) >= options_.nodes.max) {
+      return where("node-rank") + ": node_rank(" + std::to_string(*options_.node_rank) +
+             ") must be less than nnodes(" + std::to_string(options_.nodes.max) + ")";
+    }
     // torchrun's default. Two jobs at one server must not meet, so elsewhere it is to be said.
     if (options_.job_id.empty() && is_torchrun()) options_.job_id = "none";
     if (options_.job_id.empty()) {

@@ -115,6 +115,10 @@ TEST_CASE("a rendezvous gives the ranks, so nobody else does") {
   CHECK(run.has("  LOCAL_RANK=0"));
   CHECK(run.output.find("  RANK=") == std::string::npos);
   CHECK(musterrun({"--rendezvous", "host:1", "--world-size", "4", "prog"}).exit_code == exit_usage);
+  const Launched beyond = musterrun(
+      {"--rendezvous", "host:1", "--job-id", "j", "--nnodes", "1:2", "--node-rank", "2", "prog"});
+  CHECK(beyond.exit_code == exit_usage);
+  CHECK(beyond.tells("node_rank(2) must be less than nnodes(2)"));
   CHECK(musterrun({"--rendezvous", "host:0", "--nnodes", "2", "prog"}).exit_code == exit_usage);
   CHECK(musterrun({"--standalone", "--nnodes", "2", "prog"}).exit_code == exit_usage);
   CHECK(musterrun({"--scale-up", "prog"}).exit_code == exit_usage);
