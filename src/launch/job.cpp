@@ -110,7 +110,8 @@ void Job::handle(const VerdictSeen& event, Instant now) {
   verdict_ = event.verdict;
   waiting_plan_.reset();
   const bool is_good = verdict_->kind == Verdict::Kind::succeeded;
-  if (!is_good && !verdict_->text.empty()) {
+  const bool is_own = signal_ != 0 && verdict_->kind == Verdict::Kind::node_left;  // it was said
+  if (!is_good && !is_own && !verdict_->text.empty()) {
     const bool is_notice = verdict_->kind == Verdict::Kind::scaled_up;
     say(is_notice ? Importance::notice : Importance::failure, verdict_->text);
   }
@@ -215,6 +216,8 @@ void Job::handle(const Signalled& event, Instant) {
     return;
   }
   signal_ = event.number;
+  say(Importance::failure,
+      "this node, " + list_of({options_.self}) + ", was told to end by " + name_of_signal(signal_));
   waiting_plan_.reset();
   if (plan_ && node_rank_ && !verdict_)
     effects_.push_back(departure_of(*plan_, *node_rank_, signal_));

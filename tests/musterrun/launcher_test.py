@@ -179,6 +179,17 @@ class Signals(JobCase):
     def test_l20_an_interrupt_ends_all(self):
         self.assertEqual(self.signalled(signal.SIGINT), 130)
 
+    def test_which_signal_it_was_is_told_once(self):
+        for script in ("exit 0", "sleep 0.3; exit 0"):
+            for rank in (0, 1):
+                (self.folder / f"at-{rank}").unlink(missing_ok=True)
+            launcher = self.start("sh", "-c", f'trap "{script}" QUIT; touch {self.folder}/at-$RANK; '
+                                  "while :; do sleep 0.05; done")
+            self.await_files("at-0", "at-1")
+            launcher.send_signal(signal.SIGQUIT)
+            _, err = launcher.communicate(timeout=job_case.KILL_TIMEOUT_S)
+            self.assertEqual((launcher.returncode, err.count("told to end by SIGQUIT")), (131, 1))
+
     STUBBORN = 'trap "" TERM; touch {folder}/at-$RANK; while :; do sleep 0.05; done'
 
     def test_l21_a_rank_that_ignores_the_signal_is_killed_in_time(self):
