@@ -58,6 +58,12 @@ class Surroundings(JobCase):
             for fact in facts:
                 self.assertIn(fact, err)
 
+    def test_a_file_that_cannot_be_written_is_named(self):
+        for option, file in (("--stdout", self.folder), ("--stderr", "/proc/nothing/x")):
+            code, _, err = self.run_job("-n", 2, option, file, "true")
+            self.assertEqual(code, 1)
+            self.assertIn(f"{file}: ", err)
+
     def test_too_few_descriptors_are_told_as_such(self):
         code, _, err = self.run_job("-n", 60, "true", preexec_fn=lambda: resource.setrlimit(
             resource.RLIMIT_NOFILE, (64, 64)))

@@ -84,14 +84,10 @@ std::string Attempt::start_rank(GuardianLink& guardian, int local_rank) {
   } else {
     rank.error_file = files_.unkept_error_of(place_.number, local_rank);
   }
-  rank.output = std::make_unique<RankStream>(
-      context_, console_, target_of(local_rank, Console::Stream::output, problem));
-  if (!rank.output->is_open() || !problem.empty())
-    return problem.empty() ? "its standard output: " + text_of_error(errno) : problem;
-  rank.errors = std::make_unique<RankStream>(
-      context_, console_, target_of(local_rank, Console::Stream::errors, problem));
-  if (!rank.errors->is_open() || !problem.empty())
-    return problem.empty() ? "its standard error: " + text_of_error(errno) : problem;
+  if (problem = open_stream(local_rank, Console::Stream::output, rank.output); !problem.empty())
+    return problem;
+  if (problem = open_stream(local_rank, Console::Stream::errors, rank.errors); !problem.empty())
+    return problem;
 
   RankPlace place;
   place.rank = rank_of(local_rank);
@@ -125,6 +121,21 @@ std::string Attempt::start_rank(GuardianLink& guardian, int local_rank) {
   rank.output->release();
   rank.errors->release();
   return error == 0 ? std::string() : "its arguments and variables: " + text_of_error(error);
+}
+
+/// returns  what has failed; empty: it is open
+std::string Attempt::open_stream(int local_rank, Console::Stream stream,
+                                 std::unique_ptr<RankStream>& opened) const {
+  std::string problem;
+  StreamTarget target = target_of(local_rank, stream, problem);
+  if (!problem.empty()) return problem;
+  const std::string file = target.file;
+  opened = std::make_unique<RankStream>(context_, console_, std::move(target));
+  if (opened->is_open()) return {};
+  const std::string error = text_of_error(errno);
+  return std::string("standard ") + (stream == Console::Stream::output ? "output" : "error") +
+         " of local rank " + std::to_string(local_rank) +
+         (file.empty() ? "" : ", the file " + file) + ": " + error;
 }
 
 /// Whether each rank has a folder, which costs more than to start it.

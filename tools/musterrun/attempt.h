@@ -60,6 +60,8 @@ class Attempt {
   StreamTarget target_of(int local_rank, Console::Stream stream, std::string& problem) const;
   bool keeps_files() const;
   std::string start_rank(GuardianLink& guardian, int local_rank);
+  std::string open_stream(int local_rank, Console::Stream stream,
+                          std::unique_ptr<RankStream>& opened) const;
 
   asio::io_context& context_;
   Console& console_;
