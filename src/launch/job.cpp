@@ -38,9 +38,10 @@ void Job::handle(const Registered& event, Instant now) {
 }
 
 void Job::handle(const NodesSeen& event, Instant now) {
-  const Node* const first = contradicting(event.nodes);
-  contradicted_since_ = first != nullptr ? std::min(contradicted_since_, now) : base::far_future;
-  if (first != nullptr && now - contradicted_since_ >= options_.cause_timeout) {
+  const bool may_leave = phase_ == Phase::joining && signal_ == 0 && number_;
+  const Node* const first =
+      may_leave ? roster_.contradicting(event.nodes, *number_, options_, now) : nullptr;
+  if (first != nullptr) {
     say(Importance::failure, "this node was told " + options_.self.terms + ", and " +
                                  list_of({*first}) + ", which came first, " + first->terms +
                                  ": all nodes of a job are told the same");
@@ -248,15 +249,6 @@ Instant Job::next_deadline() const {
   const bool waits = phase_ == Phase::running && options_.exit_grace && ended_well_ &&
                      running_count_ > 0 && !verdict_;
   return waits ? *ended_well_ + *options_.exit_grace : base::far_future;
-}
-
-const Node* Job::contradicting(const std::vector<Node>& nodes) const {
-  const auto is_own = [this](const Node& node) { return node.number == number_; };
-  if (phase_ != Phase::joining || signal_ != 0 || std::none_of(nodes.begin(), nodes.end(), is_own))
-    return nullptr;
-  const auto first = std::min_element(
-      nodes.begin(), nodes.end(), [](const Node& a, const Node& b) { return a.number < b.number; });
-  return first->terms == options_.self.terms ? nullptr : &*first;
 }
 
 /// Others may have come, or gone: they are looked for anew.

@@ -53,8 +53,6 @@ class Job {
   void handle(const Signalled& event, Instant now);
   void handle(const Advance& event, Instant now);
 
-  /// The one that came first, if it was told otherwise; null: it was not.
-  const Node* contradicting(const std::vector<Node>& nodes) const;
   bool is_of_this_attempt(int attempt) const { return plan_ && plan_->attempt == attempt; }
   void await_nodes(Instant now);
   void watch_nodes(Watch watch);
@@ -80,8 +78,6 @@ class Job {
   int running_count_ = 0;              ///< of own ranks
   std::optional<Instant> ended_well_;  ///< when the first of the own ranks had
   int signal_ = 0;                     ///< that ends this launcher
-  /// For so long the one that came first, which may be dead, has other terms.
-  Instant contradicted_since_ = base::far_future;
 };
 
 }  // namespace muster::launch

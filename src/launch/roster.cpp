@@ -8,6 +8,7 @@ namespace muster::launch {
 void Roster::begin_to_wait(Instant now) {
   waits_since_ = now;
   told_ = now;
+  contradicted_since_ = base::far_future;
   nodes_.clear();
 }
 
@@ -22,6 +23,18 @@ void Roster::see(std::vector<Node> nodes, Instant now) {
                  [](const Node& a, const Node& b) { return a.number == b.number; });
   if (!are_same) changed_ = now;
   nodes_ = std::move(nodes);
+}
+
+const Node* Roster::contradicting(const std::vector<Node>& seen, std::uint64_t own_number,
+                                  const JobOptions& options, Instant now) {
+  const auto is_own = [own_number](const Node& node) { return node.number == own_number; };
+  const auto first = std::min_element(
+      seen.begin(), seen.end(), [](const Node& a, const Node& b) { return a.number < b.number; });
+  const bool is_contradicted =
+      std::any_of(seen.begin(), seen.end(), is_own) && first->terms != options.self.terms;
+  contradicted_since_ = is_contradicted ? std::min(contradicted_since_, now) : base::far_future;
+  const bool is_sure = is_contradicted && now - contradicted_since_ >= options.cause_timeout;
+  return is_sure ? &*first : nullptr;
 }
 
 std::vector<Node> Roster::without(const std::vector<std::uint64_t>& numbers) const {

@@ -19,6 +19,11 @@ class Roster {
   /// Those that have the terms of the first one.
   void see(std::vector<Node> nodes, Instant now);
 
+  /// The one that came first, if it was told otherwise than this launcher, and is there for longer
+  /// than a dead one would be; null: it was not, or this one is not seen itself.
+  const Node* contradicting(const std::vector<Node>& seen, std::uint64_t own_number,
+                            const JobOptions& options, Instant now);
+
   /// In the order of arrival.
   const std::vector<Node>& nodes() const { return nodes_; }
   /// Those that are not in the list.
@@ -39,6 +44,7 @@ class Roster {
   Instant changed_;
   Instant waits_since_;
   Instant told_;
+  Instant contradicted_since_ = base::far_future;
 };
 
 /// "a (pid 5), b (pid 7)"; "nobody".

@@ -183,8 +183,8 @@ class Signals(JobCase):
         for script in ("exit 0", "sleep 0.3; exit 0"):
             for rank in (0, 1):
                 (self.folder / f"at-{rank}").unlink(missing_ok=True)
-            launcher = self.start("sh", "-c", f'trap "{script}" QUIT; touch {self.folder}/at-$RANK; '
-                                  "while :; do sleep 0.05; done")
+            launcher = self.start("sh", "-c", f'trap "{script}" QUIT; '
+                                  f"touch {self.folder}/at-$RANK; while :; do sleep 0.05; done")
             self.await_files("at-0", "at-1")
             launcher.send_signal(signal.SIGQUIT)
             _, err = launcher.communicate(timeout=job_case.KILL_TIMEOUT_S)
