@@ -45,6 +45,12 @@ class Surroundings(JobCase):
             launcher.communicate(timeout=job_case.KILL_TIMEOUT_S)
             self.assertEqual(launcher.returncode, code)
 
+    def test_more_ranks_start_than_orders_fit_between_musterrun_and_its_guardian(self):
+        code, out, err = self.run_job("-n", 500, "--stdout", self.folder / "all", "echo", "$RANK")
+        self.assertEqual((code, out), (0, "0\n"), err)
+        told = (self.folder / "all").read_text().split()
+        self.assertEqual(sorted(map(int, told)), list(range(1, 500)))
+
     def test_what_is_not_there_is_named(self):
         script = self.folder / "script"
         script.write_text("#!/nonexistent/interpreter\n")

@@ -1,6 +1,7 @@
 #include "guardian_link.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -119,15 +120,24 @@ int GuardianLink::start(int local_rank, const ProcessStart& start) {
   order.argument_count = static_cast<std::uint32_t>(start.arguments.size());
   order.string_count = static_cast<std::uint32_t>(start.arguments.size() + start.variables.size());
   const int descriptors[] = {text.get(), start.input, start.output, start.errors};
-  send_message(guardian_.socket.get(), order, descriptors, start_descriptor_count);
+  send(order, descriptors, start_descriptor_count);
   return 0;
+}
+
+/// Waits until the guardian, which never waits for musterrun, has read the orders before. If it is
+/// gone that is heard of where its reports are taken.
+void GuardianLink::send(const Order& order, const int* descriptors, std::size_t count) {
+  while (!send_message(guardian_.socket.get(), order, descriptors, count) && errno == EAGAIN) {
+    pollfd ready{guardian_.socket.get(), POLLOUT, 0};
+    ::poll(&ready, 1, -1);
+  }
 }
 
 void GuardianLink::forward(int signal) {
   Order order;
   order.kind = Order::Kind::forward;
   order.signal = signal;
-  send_message(guardian_.socket.get(), order);
+  send(order, nullptr, 0);
 }
 
 void GuardianLink::end(std::chrono::nanoseconds grace, bool were_told) {
@@ -135,7 +145,7 @@ void GuardianLink::end(std::chrono::nanoseconds grace, bool were_told) {
   order.kind = Order::Kind::end;
   order.grace_ns = grace.count();
   order.were_told = were_told ? 1 : 0;
-  send_message(guardian_.socket.get(), order);
+  send(order, nullptr, 0);
 }
 
 void GuardianLink::close() {

@@ -55,6 +55,7 @@ class GuardianLink {
   void close();
 
  private:
+  void send(const Order& order, const int* descriptors, std::size_t count);
   void await();
   void take();
   void lose();

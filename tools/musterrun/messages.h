@@ -51,9 +51,9 @@ struct Report {
 /// What an errno of a process that could not be started says, and which limit it may be.
 std::string text_of_error(int error);
 
-/// Sends a message with descriptors; waits while the other side does not read.
+/// Sends a message with descriptors.
 ///
-/// returns  whether the other side is there
+/// returns  whether it is sent; errno EAGAIN: the other side has not read those before
 template <class Message>
 bool send_message(int socket, const Message& message, const int* descriptors = nullptr,
                   std::size_t descriptor_count = 0);
