@@ -76,20 +76,29 @@ class Surroundings(JobCase):
         self.assertEqual(code, 1)
         self.assertIn("ulimit -n", err)
 
-    @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody who has no processes")
-    def test_too_few_processes_are_told_as_such(self):
+    def run_limited(self, limit, most, *arguments):
+        """As a user without rights, and without other processes whose resources would count."""
         def become_nobody():
-            user = 64000 + os.getpid() % 1000  # whose processes nobody else's add to
-            resource.setrlimit(resource.RLIMIT_NPROC, (10, 10))
+            user = 64000 + os.getpid() % 1000
+            resource.setrlimit(limit, (most, most))
             os.setgroups([])
             os.setgid(user)
             os.setuid(user)
 
         self.folder.chmod(0o755)
         self.own.chmod(0o777)
-        code, _, err = self.run_job("-n", 20, "sleep", 60, preexec_fn=become_nobody)
+        return self.run_job(*arguments, preexec_fn=become_nobody)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody else")
+    def test_too_few_processes_are_told_as_such(self):
+        code, _, err = self.run_limited(resource.RLIMIT_NPROC, 10, "-n", 20, "sleep", 60)
         self.assertEqual(code, 1, err)
         self.assertIn("ulimit -u", err)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody else")
+    def test_ranks_start_whose_descriptors_may_not_all_be_on_the_way_at_once(self):
+        self.assertEqual(self.run_limited(resource.RLIMIT_NOFILE, 560, "-n", 250, "true"),
+                         (0, "", ""))
 
     def test_a_file_that_takes_no_more_is_told_and_the_job_goes_on(self):
         limit = 1 << 16

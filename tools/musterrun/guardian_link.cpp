@@ -127,9 +127,15 @@ int GuardianLink::start(int local_rank, const ProcessStart& start) {
 /// Waits until the guardian, which never waits for musterrun, has read the orders before. If it is
 /// gone that is heard of where its reports are taken.
 void GuardianLink::send(const Order& order, const int* descriptors, std::size_t count) {
-  while (!send_message(guardian_.socket.get(), order, descriptors, count) && errno == EAGAIN) {
+  while (!send_message(guardian_.socket.get(), order, descriptors, count)) {
     pollfd ready{guardian_.socket.get(), POLLOUT, 0};
-    ::poll(&ready, 1, -1);
+    if (errno == EAGAIN) {
+      ::poll(&ready, 1, -1);
+    } else if (errno == ETOOMANYREFS) {
+      ::poll(nullptr, 0, 1);  // there is room, and nothing tells when fewer are on the way
+    } else {
+      return;
+    }
   }
 }
 

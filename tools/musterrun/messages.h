@@ -53,7 +53,8 @@ std::string text_of_error(int error);
 
 /// Sends a message with descriptors.
 ///
-/// returns  whether it is sent; errno EAGAIN: the other side has not read those before
+/// returns  whether it is sent; errno EAGAIN: the other side has not read those before;
+///          ETOOMANYREFS: descriptors on the way are too many for this user
 template <class Message>
 bool send_message(int socket, const Message& message, const int* descriptors = nullptr,
                   std::size_t descriptor_count = 0);
