@@ -38,12 +38,16 @@ int main(int count, char** words) {
   auto group = runtime.subgroup(all);
   if (!group) return ended(group.error());
   std::cout << "ready" << std::endl;
+  int received = 0;
   if (role == "aborts") {
-    int received = 0;
     sigwait(&signals, &received);
     runtime.abort(7, "the loss is nan");
   }
   muster::RankGroup& waits_in = role == "waits_in_group" ? *group : runtime.world();
   const auto met = waits_in.group()->barrier();
-  return met ? 1 : ended(met.error());
+  if (met) return 1;
+  const int code = ended(met.error());
+  // Whoever has heard of it first would leave the groups that others wait in: they would hear that.
+  sigwait(&signals, &received);
+  return code;
 }
