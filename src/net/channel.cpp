@@ -29,7 +29,11 @@ void Channel::start(ChannelOwner& owner) {
 }
 
 void Channel::start(Callbacks callbacks) {
-  callbacks_ = std::make_shared<OwnerOfFunctions>(std::move(callbacks));
+  start(std::shared_ptr<ChannelOwner>(std::make_shared<OwnerOfFunctions>(std::move(callbacks))));
+}
+
+void Channel::start(std::shared_ptr<ChannelOwner> owner) {
+  callbacks_ = std::move(owner);
   start(*callbacks_);
 }
 

@@ -62,6 +62,8 @@ class Channel {
 
   void start(ChannelOwner& owner);
   void start(Callbacks callbacks);
+  /// The channel holds its owner until it is over.
+  void start(std::shared_ptr<ChannelOwner> owner);
   /// From now on another owner is told.
   void pass_to(ChannelOwner& owner) { owner_ = &owner; }
 

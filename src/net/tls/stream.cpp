@@ -22,8 +22,7 @@ bool TlsStream::is_lingering() const {
 
 void TlsStream::begin() {
   state_ = State::open;
-  self_ = shared_from_this();
-  under_->start(*this);
+  under_->start(std::shared_ptr<ChannelOwner>(shared_from_this(), this));
   take({});
 }
 
@@ -124,6 +123,7 @@ void TlsStream::flush() {
   } while (tls_.can_encrypt() && under_->unsent_bytes() == 0 && under_->is_open());
   count();
   if (state_ != State::lingering || tls_.queue().bytes() > 0) return;
+  const auto self = weak_from_this().lock();
   // All is encrypted: the other channel sees to the rest.
   tls_.end();
   pass_on();
@@ -194,12 +194,12 @@ void TlsStream::fail(CloseCause cause, std::string detail) {
 
 void TlsStream::close() {
   if (state_ == State::closed) return;
+  const auto self = weak_from_this().lock();
   if (state_ != State::failing || under_->is_open()) under_->close();
   let_go();
 }
 
 void TlsStream::let_go() {
-  const auto self = std::move(self_);
   state_ = State::closed;
   tls_.drop_queue();
   rest_ = {};

@@ -71,7 +71,6 @@ class TlsStream final : public Channel,
   std::span<char> room_;
   std::unique_ptr<Timer> linger_;
   Duration linger_at_most_{};
-  std::shared_ptr<TlsStream> self_;  ///< while it may be read or written
   bool paused_ = false;
   bool in_callback_ = false;
 };
