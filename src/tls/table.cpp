@@ -1,10 +1,8 @@
 #include "tls/table.h"
 
 #include <openssl/core_names.h>
-#include <openssl/crypto.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
-#include <openssl/rand.h>
 
 #include "tls/library.h"
 #include "tls/session.h"
@@ -31,13 +29,7 @@ int derive(const unsigned char* key, std::size_t key_size, const char* info, std
 
 namespace {
 
-int fill_random(unsigned char* bytes, std::size_t size) {
-  return RAND_bytes_ex(library_context(), bytes, size, 0) == 1 ? 1 : 0;
-}
-
 const char* failure_of(const net::tls::Session* session) { return session->failure.data(); }
-
-const char* library_version() { return OpenSSL_version(OPENSSL_VERSION); }
 
 constexpr net::tls::Table table = {net::tls::table_version,
                                    make_server,
@@ -51,9 +43,7 @@ constexpr net::tls::Table table = {net::tls::table_version,
                                    peer_id,
                                    peer_names,
                                    failure_of,
-                                   derive,
-                                   fill_random,
-                                   library_version};
+                                   derive};
 
 }  // namespace
 }  // namespace muster::tls

@@ -101,9 +101,6 @@ struct Table {
   /// returns  0: it failed
   int (*derive)(const unsigned char* key, std::size_t key_size, const char* info,
                 std::size_t info_size, unsigned char* secret);
-  /// returns  0: the system gives no random bytes
-  int (*random)(unsigned char* bytes, std::size_t size);
-  const char* (*library_version)();
 };
 
 }  // namespace muster::net::tls
