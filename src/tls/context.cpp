@@ -25,10 +25,10 @@ using net::tls::Session;
 namespace {
 
 constexpr const char* cipher_suites = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
-constexpr const char* groups = "X25519";
 constexpr unsigned char first_suite[] = {0x13, 0x01};
 
 bool set_up(SSL_CTX* context) {
+  int groups[] = {NID_X25519};
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
                                    SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
@@ -36,7 +36,7 @@ bool set_up(SSL_CTX* context) {
   return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
          SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1 &&
          SSL_CTX_set_ciphersuites(context, cipher_suites) == 1 &&
-         SSL_CTX_set1_groups_list(context, groups) == 1 &&
+         SSL_CTX_set1_groups(context, groups, std::size(groups)) == 1 &&
          SSL_CTX_set_num_tickets(context, 0) == 1 && SSL_CTX_set_max_early_data(context, 0) == 1;
 }
 
