@@ -29,16 +29,17 @@ LAYERS = {
     "wire": {"base"},
     "auth": {"base", "wire"},
     "core/memory": {"base", "wire"},
-    "core/session": {"base", "wire", "core/memory"},
+    "core/session": {"base", "wire", "auth", "core/memory"},
     "core/keys": {"base", "wire", "core/memory", "core/session"},
-    "core/groups": {"base", "wire", "core/memory", "core/session"},
-    "core": {"base", "wire", "core/memory", "core/session", "core/keys", "core/groups"},
+    "core/groups": {"base", "wire", "auth", "core/memory", "core/session"},
+    "core": {"base", "wire", "auth", "core/memory", "core/session", "core/keys",
+             "core/groups"},
     "net": {"base", "wire"},
     "tls": {"base", "net"},  # a library of its own, which knows the headers of net/tls alone
     "client/protocol": {"base", "wire"},
-    "client": {"base", "wire", "net", "client/protocol"},
-    "server": {"base", "wire", "net", "core", "core/memory", "core/session"},
-    "embed": {"base", "wire", "net", "client", "server"},
+    "client": {"base", "wire", "auth", "net", "client/protocol"},
+    "server": {"base", "wire", "auth", "net", "core", "core/memory", "core/session"},
+    "embed": {"base", "wire", "auth", "net", "client", "server"},
     "launch": {"base", "wire"},
     "hosts": {"base", "net", "client", "communicator"},  # headers alone, for hosts' event loops
     # Libraries of their own: of the other folders of src/ they see what is inline.

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "auth/identity.h"
 #include "core/memory/charged_memory.h"
 #include "core/memory/server_memory.h"
 #include "core/session/connection.h"
@@ -21,6 +23,8 @@ struct Hello {
   wire::ClientHello hello;
   wire::ResumeToken fresh_token;
   std::string unit;  ///< whose shares it counts for
+  /// What was granted to whom the client has proved to be; null: the server asks nobody who he is.
+  std::shared_ptr<const auth::Grant> grant;
 };
 /// A client has sent back the token of its new session: it has read the hello that welcomed it.
 struct Echo {
