@@ -20,6 +20,7 @@
 #include <iostream>
 #include <list>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -186,10 +187,16 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
+  /// Of the lines that are numbers: NCCL prints lines of its own there.
   std::vector<double> numbers() {
     std::vector<double> numbers;
-    double number = 0;
-    while (std::fscanf(output_, "%lf", &number) == 1) numbers.push_back(number);
+    char* line = nullptr;
+    std::size_t bytes = 0;
+    while (::getline(&line, &bytes, output_) > 0) {
+      std::istringstream fields(line);
+      for (double number = 0; fields >> number;) numbers.push_back(number);
+    }
+    std::free(line);
     int status = 0;
     ::waitpid(pid_, &status, 0);
     if (status != 0) std::exit(1);

@@ -3,8 +3,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -36,6 +38,7 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* mark_of_rank = "--communicator-rank";
 constexpr const char* mark_of_server = "--communicator-server";
 constexpr int steps_at = 6;
+constexpr std::ptrdiff_t separators_min = 5;  ///< in a line of `say`
 constexpr Duration patience_of_calls = 20s;
 
 void wait_for_signal() {
@@ -429,6 +432,7 @@ Process::Options communicator_process(const CommunicatorProcess& wanted) {
   options.command.insert(options.command.end(), wanted.steps.begin(), wanted.steps.end());
   options.environment = wanted.environment;
   options.environment.emplace("NCCL_HOSTID", "rank " + std::to_string(wanted.rank));
+  options.environment.emplace("NCCL_DEBUG", "VERSION");
   return options;
 }
 
@@ -440,7 +444,10 @@ Process::Options server_process(int port) {
 }
 
 std::optional<Said> said_by(Process& process) {
-  const auto line = process.read_line(30s);
+  auto line = process.read_line(30s);
+  // NCCL prints lines of its own there.
+  while (line && std::count(line->begin(), line->end(), '|') < separators_min)
+    line = process.read_line(30s);
   if (!line) return std::nullopt;
   std::istringstream fields(*line);
   Said said;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -30,6 +31,16 @@ std::atomic<int>& version() {
   return number;
 }
 
+/// Once in a process that asks for NCCL's log, where NCCL prints it.
+void print_version() {
+  static const bool is_printed = [] {
+    if (std::getenv("NCCL_DEBUG") == nullptr) return false;
+    std::printf("NCCL version %d, a double\n", version().load());
+    return std::fflush(stdout) == 0;
+  }();
+  static_cast<void>(is_printed);
+}
+
 /// The same each time that NCCL is begun with in this process.
 int refuse_without_interface() {
   set_last_error("Bootstrap : no socket interface found");
@@ -40,6 +51,7 @@ int refuse_without_interface() {
 int initialize(void** handle, int rank_count, const UniqueId& id, int rank, const Config* config,
                OwnDevice own) {
   if (!has_interface()) return refuse_without_interface();
+  print_version();
   const Blocking blocking = blocking_of(config, {});
   if (blocking.result != success) return blocking.result;
   if (handle == nullptr || rank_count < 1 || rank < 0 || rank >= rank_count) {

@@ -38,6 +38,7 @@ void abort_frees_stream(Rank& rank) {
         communicator.abort();
       });
       aborting.join();
+      rank.note("aborted");
       stream.wait();
     }
     times.add(Clock::now() - began);
@@ -106,6 +107,7 @@ void abort_together(Rank& rank) {
       rank.expect(several.are_busy(), "a stream is idle though rank 1 does not call");
       const auto began = Clock::now();
       several.all.abort_all();
+      rank.note("aborted");
       several.wait();
       times.add(Clock::now() - began);
     }

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <utility>
+
 #include "muster/nccl_id.h"
 #include "nccl/functions.h"
 
@@ -38,7 +40,14 @@ Bare::Bare(Rank& rank, StatelessProcessGroup& group, nccl::Mode mode)
   if (result != 0) throw Failure("ncclCommInitRankConfig gave " + std::to_string(result));
 }
 
-Bare::~Bare() { functions_.comm_abort(handle_); }
+Bare::~Bare() {
+  if (handle_ != nullptr) functions_.comm_abort(handle_);
+}
+
+int Bare::destroy() {
+  const int finalized = settled(functions_.comm_finalize(handle_));
+  return finalized != 0 ? finalized : functions_.comm_destroy(std::exchange(handle_, nullptr));
+}
 
 int Bare::state() const {
   int state = 0;

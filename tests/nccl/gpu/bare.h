@@ -28,6 +28,8 @@ class Bare {
   /// ncclCommGetAsyncError.
   int state() const;
   int all_reduce(const Sum& sum) const;
+  /// Ends it in order, which else the destructor does not.
+  int destroy();
 
  private:
   const nccl::Functions& functions_;

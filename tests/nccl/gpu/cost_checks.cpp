@@ -92,16 +92,12 @@ struct Growth {
 }  // namespace
 
 // The first few leave something that later ones use again.
-void cycles(Rank& rank) {
+namespace {
+
+/// What is left when communicators have been made, used and closed one after the other.
+template <class Cycle>
+Growth growth_by(Rank& rank, StatelessProcessGroup& group, const Cycle& cycle) {
   constexpr int first_ones = 3;
-  const OnDevice current(rank.driver(), rank.device());
-  auto group = rank.join("g");
-  Numbers numbers(rank);
-  const auto cycle = [&] {
-    auto communicator = rank.create(group);
-    numbers.reduce(communicator);
-    require(communicator.close());
-  };
   for (int index = 0; index < first_ones; ++index) cycle();
   require(group.barrier());
   const Holdings before(rank.driver());
@@ -118,7 +114,35 @@ void cycles(Rank& rank) {
   rank.figure("cycles", static_cast<double>(done), "");
   rank.figure("one, median", times.median_us() / 1000, "ms");
   growth.tell(rank, "then more ");
+  return growth;
+}
+
+}  // namespace
+
+void cycles(Rank& rank) {
+  const OnDevice current(rank.driver(), rank.device());
+  auto group = rank.join("g");
+  Numbers numbers(rank);
+  const Growth growth = growth_by(rank, group, [&] {
+    auto communicator = rank.create(group);
+    numbers.reduce(communicator);
+    require(communicator.close());
+  });
   growth.judge(rank, Growth(Growth::Limits{2, 4, 64, 32}));
+  require(group.barrier());
+}
+
+/// What of that is NCCL's own.
+void cycles_bare(Rank& rank) {
+  const OnDevice current(rank.driver(), rank.device());
+  auto group = rank.join("g");
+  const Numbers numbers(rank);
+  growth_by(rank, group, [&] {
+    Bare bare(rank, group, rank.mode());
+    rank.expect(bare.all_reduce(numbers.sum()) == 0, "NCCL alone does not reduce");
+    numbers.stream().wait();
+    rank.expect(bare.destroy() == 0, "NCCL alone does not end well");
+  });
   require(group.barrier());
 }
 

@@ -49,6 +49,7 @@ const std::map<std::string, Part>& parts() {
       {"close_with_graph", close_with_graph},
       {"close_after_regroup", close_after_regroup},
       {"cycles", cycles},
+      {"cycles_bare", cycles_bare},
       {"many_alive", many_alive},
       {"failed_attempts", failed_attempts},
       {"capture", capture},

@@ -30,6 +30,7 @@ void close_with_graph(Rank& rank);
 void close_after_regroup(Rank& rank);
 // 9: what communicators cost, and what failed attempts leave
 void cycles(Rank& rank);
+void cycles_bare(Rank& rank);
 void many_alive(Rank& rank);
 void failed_attempts(Rank& rank);
 // 10: graphs

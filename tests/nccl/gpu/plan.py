@@ -128,6 +128,8 @@ def costs_and_graphs():
     yield from in_both_modes(9, "cycles", "100 communicators, one after the other, leave neither "
                              "memory nor threads nor descriptors", seconds=120,
                              settings={"times": 100}, small={"times": 5})
+    yield Part(9, "cycles_bare", "the same of NCCL alone: what is its own part",
+               seconds=60, settings={"times": 100}, small={"times": 5})
     yield Part(9, "many_alive", "24 communicators work at once", seconds=120,
                settings={"communicators": 24}, small={"communicators": 4})
     yield from in_both_modes(9, "failed_attempts", "8 attempts that fail inside NCCL leave each at "

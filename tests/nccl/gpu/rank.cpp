@@ -86,6 +86,10 @@ void Rank::expect(bool holds, const std::string& what) {
   std::cout << "fails|" << what << std::endl;
 }
 
+void Rank::note(const std::string& what) const {
+  std::cerr << "rank " << index_ << ": " << what << std::endl;
+}
+
 void Rank::figure(const std::string& name, double value, const std::string& unit) {
   constexpr int digits = 12;  // bytes in full
   std::cout << "figure|" << name << '|' << std::setprecision(digits) << value << '|' << unit
@@ -103,6 +107,7 @@ long Rank::agreed(long number) {
 
 bool Rank::has_more(bool is_wanted) {
   const bool is_late = Clock::now() >= until_;
+  note("time " + std::to_string(++times_));
   if (is_wanted && is_late && index_ == 0) std::cout << "short|" << std::endl;
   return agreed(is_wanted && !is_late ? 1 : 0) == 1;
 }

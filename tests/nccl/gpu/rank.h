@@ -71,6 +71,8 @@ class Rank {
   Communicator create(StatelessProcessGroup& group) { return create(group, options()); }
   Communicator create(StatelessProcessGroup& group, const nccl::Options& options);
 
+  /// Where it is: for the log of a rank that does not go on.
+  void note(const std::string& what) const;
   /// Says so if it does not hold.
   void expect(bool holds, const std::string& what);
   void figure(const std::string& name, double value, const std::string& unit);
@@ -87,6 +89,7 @@ class Rank {
   const int size_;
   const int device_;
   const Clock::time_point until_;
+  long times_ = 0;  ///< that `has_more` was asked
   const Driver& driver_;
   Store store_;
   int agreements_ = 0;

@@ -177,7 +177,7 @@ def run_once(place, part, seconds):
         fails, not_run, figures, is_short = ranks.found()
         if not ranks.children:
             not_run.append(TIME_IS_UP)
-        children = [ranks.server, *ranks.children] if fails else []
+        children = [ranks.server, *ranks.children] if fails or TIME_IS_UP in not_run else []
         log = [line for child in children for line in child.log()]
         return fails, not_run, figures, is_short, log
 
