@@ -67,7 +67,7 @@ void allow_descriptors() {
 }
 
 bool is_asked(const Arguments& given, const Question& question) {
-  if (given.questions.empty()) return true;
+  if (given.questions.empty()) return question.page.empty();
   return std::find(given.questions.begin(), given.questions.end(), question.name) !=
          given.questions.end();
 }
@@ -116,6 +116,7 @@ Json measure(const Arguments& given) {
   Json durations;
   for (const Question& question : all_questions()) {
     if (!is_asked(given, question)) continue;
+    if (!question.page.empty()) report["page"] = question.page;
     run.say(std::string(question.name) + ": " + std::string(question.what));
     const auto began = Clock::now();
     try {

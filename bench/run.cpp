@@ -18,8 +18,8 @@ bool Run::wants(const Json& parameters) const {
   });
 }
 
-std::unique_ptr<Subject> Run::start(Kind kind, std::vector<std::string> flags) const {
-  return std::make_unique<Subject>(kind, programs_, server_core(), std::move(flags));
+std::unique_ptr<Subject> Run::start(Kind kind, std::vector<std::string> flags, Wire wire) const {
+  return std::make_unique<Subject>(kind, programs_, server_core(), std::move(flags), wire);
 }
 
 std::vector<std::unique_ptr<Subject>> Run::start(std::initializer_list<Kind> kinds) const {

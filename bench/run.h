@@ -42,7 +42,8 @@ class Run {
 
   /// Those of these kinds that take part in this run, started.
   std::vector<std::unique_ptr<Subject>> start(std::initializer_list<Kind> kinds) const;
-  std::unique_ptr<Subject> start(Kind kind, std::vector<std::string> flags = {}) const;
+  std::unique_ptr<Subject> start(Kind kind, std::vector<std::string> flags = {},
+                                 Wire wire = Wire::clear) const;
   bool has(Kind kind) const;
   /// Whether the filter lets this case pass.
   bool wants(const Json& parameters) const;
@@ -78,6 +79,8 @@ struct Question {
   std::string_view name;
   std::string_view what;
   void (*measure)(Run& run);
+  /// It is asked when it is named, and its results are a page of this name; empty: with the others.
+  std::string_view page = {};
 };
 const std::vector<Question>& all_questions();
 

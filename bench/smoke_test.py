@@ -11,6 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 NEEDS_PEERS = {"stateless_groups"}
+PAGES = {"encryption"}
 GIVES_OTHERS = {"groups": {"start", "join", "barrier", "broadcast", "all_gather", "heartbeats"}}
 
 
@@ -19,7 +20,7 @@ def main():
     programs = [bench, "--echo-server", echo_server, "--musterd", musterd]
     listed = subprocess.run([*programs, "--list"], check=True, capture_output=True, text=True)
     wanted = set()
-    for question in {line.split()[0] for line in listed.stdout.splitlines()} - NEEDS_PEERS:
+    for question in {line.split()[0] for line in listed.stdout.splitlines()} - NEEDS_PEERS - PAGES:
         wanted |= GIVES_OTHERS.get(question, {question})
     with tempfile.TemporaryDirectory() as folder:
         found = Path(folder, "found.json")

@@ -12,6 +12,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "encryption.h"
+
 namespace muster::bench {
 namespace {
 
@@ -77,8 +79,9 @@ void pin_to(int core) {
 int server_core() { return nth_core(-1); }
 int client_core() { return nth_core(0); }
 
-Subject::Subject(Kind kind, const Programs& programs, int core, std::vector<std::string> flags)
-    : kind_(kind), flags_(std::move(flags)) {
+Subject::Subject(Kind kind, const Programs& programs, int core, std::vector<std::string> flags,
+                 Wire wire)
+    : kind_(kind), flags_(std::move(flags)), wire_(wire) {
   cpu_set_t before;
   ::sched_getaffinity(0, sizeof(before), &before);
   pin_to(core);  // the child inherits it, with all its threads
@@ -159,6 +162,11 @@ void Subject::start(const Programs& programs) {
     test::Process::Options options;
     options.command = command(programs);
     options.command.insert(options.command.end(), flags_.begin(), flags_.end());
+    if (wire_ == Wire::encrypted) {
+      const Encryption how = make_encryption(kind_, programs, port_);
+      options.command.insert(options.command.end(), how.flags.begin(), how.flags.end());
+      tls_ = how.client;
+    }
     options.take_errors = false;
     process_ = std::make_unique<test::Process>(options);
     learn_port();

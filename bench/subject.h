@@ -10,7 +10,14 @@
 #include "dialect.h"
 #include "support/process.h"
 
+namespace muster::net::tls {
+class TlsContext;
+}
+
 namespace muster::bench {
+
+/// What a server's connections are.
+enum class Wire { clear, encrypted };
 
 /// Where the programs are.
 struct Programs {
@@ -28,12 +35,17 @@ struct Programs {
 class Subject {
  public:
   /// flags  beside those that the questions need
-  Subject(Kind kind, const Programs& programs, int core, std::vector<std::string> flags = {});
+  Subject(Kind kind, const Programs& programs, int core, std::vector<std::string> flags = {},
+          Wire wire = Wire::clear);
   Subject(const Subject&) = delete;
   Subject& operator=(const Subject&) = delete;
 
   Kind kind() const { return kind_; }
-  std::string name() const { return std::string(name_of(kind_)); }
+  std::string name() const {
+    return std::string(name_of(kind_)) + (wire_ == Wire::encrypted ? ", TLS" : "");
+  }
+  /// What its clients encrypt by; null: nothing is encrypted.
+  const std::shared_ptr<const net::tls::TlsContext>& tls() const { return tls_; }
   std::uint16_t port() const { return port_; }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
 
@@ -55,6 +67,8 @@ class Subject {
 
   Kind kind_;
   std::vector<std::string> flags_;
+  Wire wire_;
+  std::shared_ptr<const net::tls::TlsContext> tls_;
   std::uint16_t port_ = 0;
   std::unique_ptr<test::Process> process_;
 };

@@ -43,6 +43,10 @@ Swarm::~Swarm() {
     if (peer.fd < 0) continue;
     std::string goodbye;
     peer.dialect->append_goodbye(goodbye);
+    if (peer.tls && peer.tls->is_open()) {
+      peer.tls->seal(goodbye);
+      goodbye = peer.tls->out;
+    }
     if (!goodbye.empty()) {
       ::send(peer.fd, goodbye.data(), goodbye.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     }
@@ -81,6 +85,20 @@ void Swarm::wait(OnEvent&& on_event) {
   }
 }
 
+/// Whether it is done, or nothing is to be done.
+bool Swarm::shake_hands(int peer, std::uint32_t events) {
+  Peer& self = peers_[index(peer)];
+  if (!subject_.tls()) return true;
+  if (!self.tls) {
+    self.tls = std::make_unique<Sealed>(subject_.tls());
+    watch(peer, EPOLLIN, EPOLL_CTL_MOD);
+  } else if ((events & EPOLLIN) != 0) {
+    receive_some(self);
+  }
+  if (!self.tls->is_open()) flush(peer);  // else its last bytes go with the greeting
+  return self.tls->is_open();
+}
+
 void Swarm::greet(int peer, Greeting greeting) {
   Peer& self = peers_[index(peer)];
   self.out = self.dialect->greeting();
@@ -110,6 +128,7 @@ std::vector<double> Swarm::connect(int count, int at_once, Greeting greeting) {
     const std::size_t at = index(peer - first);
     if ((events & (EPOLLERR | EPOLLHUP)) != 0) throw std::runtime_error("connecting failed");
     if (!is_greeted[at]) {
+      if (!shake_hands(peer, events)) return;
       is_greeted[at] = true;
       greet(peer, greeting);
       if (self.out.empty() && greeting_bytes_left[at] == 0 && greeting == Greeting::minimal) {
@@ -120,10 +139,10 @@ std::vector<double> Swarm::connect(int count, int at_once, Greeting greeting) {
     if ((events & EPOLLOUT) != 0) flush(peer);
     if ((events & EPOLLIN) == 0) return;
     if (greeting_bytes_left[at] == 0) return read(peer, [&](int, std::size_t) { finish(peer); });
-    const ssize_t got = ::recv(self.fd, buffer_.data(), greeting_bytes_left[at], 0);
-    if (got <= 0) throw std::runtime_error(subject_.name() + " refuses a connection");
-    self.dialect->greeted({buffer_.data(), static_cast<std::size_t>(got)});
-    greeting_bytes_left[at] -= static_cast<std::size_t>(got);
+    const std::string_view came = receive_some(self);
+    if (came.size() > greeting_bytes_left[at]) throw std::runtime_error("more than a greeting");
+    self.dialect->greeted(came);
+    greeting_bytes_left[at] -= came.size();
     if (greeting_bytes_left[at] == 0) finish(peer);
   };
   peers_.reserve(index(last));
@@ -143,15 +162,17 @@ std::vector<double> Swarm::connect(int count, int at_once, Greeting greeting) {
 
 void Swarm::flush(int peer) {
   Peer& self = peers_[index(peer)];
-  const ssize_t count = ::send(self.fd, self.out.data(), self.out.size(), MSG_NOSIGNAL);
+  if (self.tls && self.tls->is_open()) self.tls->seal(self.out);
+  std::string& out = self.tls ? self.tls->out : self.out;
+  const ssize_t count = ::send(self.fd, out.data(), out.size(), MSG_NOSIGNAL);
   if (count < 0 && errno != EAGAIN) fail("sending to " + subject_.name());
-  if (count == static_cast<ssize_t>(self.out.size())) {
-    self.out.clear();
+  if (count == static_cast<ssize_t>(out.size())) {
+    out.clear();
   } else if (count > 0) {
-    self.out.erase(0, static_cast<std::size_t>(count));
+    out.erase(0, static_cast<std::size_t>(count));
   }
-  if (self.waits_to_write == !self.out.empty()) return;
-  self.waits_to_write = !self.out.empty();
+  if (self.waits_to_write == !out.empty()) return;
+  self.waits_to_write = !out.empty();
   watch(peer, self.waits_to_write ? EPOLLIN | EPOLLOUT : EPOLLIN, EPOLL_CTL_MOD);
 }
 
@@ -161,14 +182,23 @@ void Swarm::flush_all() {
   }
 }
 
-void Swarm::read(int peer, const OnReplies& on_replies) {
-  Peer& self = peers_[index(peer)];
-  const ssize_t count = ::recv(self.fd, buffer_.data(), buffer_.size(), 0);
-  if (count < 0 && errno == EAGAIN) return;
+/// In clear; empty: nothing is there yet.
+std::string_view Swarm::receive_some(Peer& peer) {
+  const ssize_t count = ::recv(peer.fd, buffer_.data(), buffer_.size(), 0);
+  if (count < 0 && errno == EAGAIN) return {};
   if (count < 0) fail("receiving from " + subject_.name());
   if (count == 0) throw std::runtime_error(subject_.name() + " has closed a connection");
   bytes_received_ += static_cast<std::uint64_t>(count);
-  const std::size_t replies = self.dialect->take({buffer_.data(), static_cast<std::size_t>(count)});
+  const std::string_view came(buffer_.data(), static_cast<std::size_t>(count));
+  if (!peer.tls) return came;
+  clear_.clear();
+  peer.tls->take(came, clear_);
+  return clear_;
+}
+
+void Swarm::read(int peer, const OnReplies& on_replies) {
+  Peer& self = peers_[index(peer)];
+  const std::size_t replies = self.dialect->take(receive_some(self));
   if (replies > 0 && on_replies) on_replies(peer, replies);
   if (!self.out.empty() && !self.waits_to_write) flush(peer);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dialect.h"
+#include "encryption.h"
 #include "subject.h"
 
 namespace muster::bench {
@@ -59,15 +60,18 @@ class Swarm {
   struct Peer {
     int fd = -1;
     std::unique_ptr<Dialect> dialect;
-    std::string out;
+    std::unique_ptr<Sealed> tls;  ///< null: nothing is encrypted
+    std::string out;              ///< in clear
     bool waits_to_write = false;
   };
 
   static std::size_t index(int peer) { return static_cast<std::size_t>(peer); }
   void open(Peer& peer);
   void watch(int peer, std::uint32_t events, int how) const;
+  bool shake_hands(int peer, std::uint32_t events);
   void greet(int peer, Greeting greeting);
   void read(int peer, const OnReplies& on_replies);
+  std::string_view receive_some(Peer& peer);
   template <class OnEvent>
   void wait(OnEvent&& on_event);
 
@@ -75,6 +79,7 @@ class Swarm {
   int epoll_ = -1;
   std::vector<Peer> peers_;
   std::vector<char> buffer_;
+  std::string clear_;  ///< what the last read has brought
   std::uint64_t bytes_received_ = 0;
 };
 

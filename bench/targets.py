@@ -183,7 +183,29 @@ def launcher(figures):
                       ours.median("cpu_s_per_hour"), 1, " s")
 
 
+def encryption(figures):
+    """Of TLS, against the same without it."""
+    sealed = "muster, TLS"
+    for depth, limit in ((1, 1.4), (16, 1.15)):
+        for ours in figures.of("encrypted_operations", sealed, depth=depth):
+            clear = figures.one("encrypted_operations", **ours.parameters)
+            given = ours.parameters
+            yield at_most(f"server CPU of a {given['operation']} with TLS, {given['connections']} "
+                          f"connections, {depth} at a time",
+                          ours.median("server_us") / clear.median("server_us"), limit, " ×")
+    for ours in figures.of("encrypted_barrier", sealed):
+        clear = figures.one("encrypted_barrier", **ours.parameters)
+        yield at_most(f"barrier of {ours.parameters['ranks']:,} ranks with TLS",
+                      ours.median("wall_ms") / clear.median("wall_ms"), 1.4, " ×")
+    for ours in figures.of("encrypted_start", sealed, ranks=10_240):
+        yield at_most("10,240 ranks connect and join with TLS", ours.median("wall_ms") / 1e3, 6,
+                      " s")
+    for ours in figures.of("encrypted_memory", sealed):
+        yield at_most("memory per idle session with TLS",
+                      ours.median("bytes_per_connection") / 1024, 18, " KiB")
+
+
 def verdicts(figures):
     for judge in (operations, large_values, round_trips, many, groups, memory, expiry, runtime,
-                  launcher):
+                  launcher, encryption):
         yield from (verdict for verdict in judge(figures) if verdict is not None)

@@ -17,6 +17,8 @@ PAGES = {
                 "Each rank is a process of this machine."),
     "musterrun": ("What musterrun costs", "tools/dev bench --launch --peers",
                   "All ranks are on this machine."),
+    "encryption": ("What TLS costs", "tools/dev bench --encryption --peers",
+                   "Each server has one core, and its clients are one thread on another one."),
 }
 TITLES = {
     "synchronize_value": "A value of rank 0 for all ranks",
@@ -25,6 +27,10 @@ TITLES = {
     "start_ranks": "A start",
     "restart_ranks": "A restart",
     "idle_ranks": "A job that runs",
+    "encrypted_operations": "Operations",
+    "encrypted_barrier": "A barrier",
+    "encrypted_start": "To connect and join",
+    "encrypted_memory": "Memory of a session that does nothing",
 }
 NOTES = {
     "synchronize_value": [
@@ -56,6 +62,15 @@ NOTES = {
     "idle_ranks": [
         "The ranks wait. The processor time of the launcher alone, of musterrun with its guardian, "
         "within a minute, times 60."],
+    "encrypted_operations": [
+        "All connections are busy. Muster has a key of its own (TLS 1.3, PSK with X25519), redis a "
+        "certificate (TLS 1.3, P-256). Figures are of the server for one operation."],
+    "encrypted_barrier": [
+        "All ranks are one thread, which encrypts and decrypts for all of them, and is a good part "
+        "of the time."],
+    "encrypted_start": [
+        "From nothing: connections, handshakes, sessions, and one group that all join."],
+    "encrypted_memory": ["What the server has grown by, divided by the connections."],
 }
 # The columns of a question, each of every subject: name and head.
 COLUMNS = {
@@ -67,13 +82,23 @@ COLUMNS = {
               ("cpu_ms", "CPU ms, all processes")],
     "restart_ranks": [("again_ms", "again, ms")],
     "idle_ranks": [("cpu_s_per_hour", "CPU s of an hour")],
+    "encrypted_operations": [("server_us", "CPU µs"), ("p50_us", "p50, µs"), ("p99_us", "p99, µs")],
+    "encrypted_barrier": [("wall_ms", "ms"), ("server_ms", "CPU ms"),
+                          ("client_ms", "CPU ms of the clients")],
+    "encrypted_start": [("wall_ms", "ms"), ("server_ms", "CPU ms"),
+                        ("client_ms", "CPU ms of the clients")],
+    "encrypted_memory": [("bytes_per_connection", "bytes")],
 }
 OURS = {"synchronize_value": "muster", "all_reduce": "shared_memory", "gather": "shared_memory",
-        "start_ranks": "musterrun", "restart_ranks": "musterrun", "idle_ranks": "musterrun"}
+        "start_ranks": "musterrun", "restart_ranks": "musterrun", "idle_ranks": "musterrun",
+        "encrypted_operations": "muster", "encrypted_barrier": "muster",
+        "encrypted_start": "muster", "encrypted_memory": "muster"}
 # By which they are compared.
 COMPARED = {"synchronize_value": "alone_p50_us", "all_reduce": "round_us", "gather": "wall_ms",
             "start_ranks": "reported_ms", "restart_ranks": "again_ms",
-            "idle_ranks": "cpu_s_per_hour"}
+            "idle_ranks": "cpu_s_per_hour",
+            "encrypted_operations": "server_us", "encrypted_barrier": "wall_ms",
+            "encrypted_start": "wall_ms", "encrypted_memory": "bytes_per_connection"}
 
 
 def bytes_text(count):

@@ -22,6 +22,8 @@ const std::vector<Question>& all_questions() {
       {"expiry", "how late keys go that expire, and what others notice", measure_expiry},
       {"fairness", "what others notice of floods of small requests, and of large values",
        measure_fairness},
+      {"encryption", "what TLS costs: operations, a barrier, to begin, memory", measure_encryption,
+       "encryption"},
   };
   return questions;
 }

@@ -23,6 +23,7 @@ void measure_stateless_groups(Run& run);
 void measure_memory(Run& run);
 void measure_expiry(Run& run);
 void measure_fairness(Run& run);
+void measure_encryption(Run& run);
 
 /// Where the client runs; the server's core is always the same.
 enum class Cores { one, two };
