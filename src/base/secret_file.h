@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "muster/result.h"
+
+namespace muster::base {
+
+/// A text that is overwritten when it is let go. It never grows, so there is one copy of it.
+class SecretText {
+ public:
+  /// bytes  that it has room for
+  explicit SecretText(std::size_t bytes) : text_(bytes, '\0') {}
+  ~SecretText();
+  SecretText(SecretText&& other) noexcept;
+  SecretText& operator=(SecretText&&) = delete;
+  SecretText(const SecretText&) = delete;
+  SecretText& operator=(const SecretText&) = delete;
+
+  const std::string& text() const { return text_; }
+  /// To be written to.
+  char* data() { return text_.data(); }
+  /// Of what was written only so much counts.
+  void cut(std::size_t bytes) { text_.resize(bytes); }
+
+ private:
+  std::string text_;
+};
+
+/// Which file it is, and since when it is as it is.
+struct FileStamp {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t size_bytes = 0;
+  std::int64_t changed_ns = 0;  ///< its content or its mode, since 1970
+
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+
+/// Of the file that the path leads to, through any links; nothing: there is none.
+std::optional<FileStamp> stamp_of(const std::string& path);
+
+/// Reads all of a file that holds secrets: a regular one, owned by this user or by root, that
+/// neither others than its owner and its group can read, nor others than its owner can write.
+///
+/// errors  invalid_argument (it is no such file; `detail` says how it would be one),
+///         too_large (limit), unavailable (the system does not let it be read)
+Result<SecretText> read_secret_file(const std::string& path, std::size_t bytes_max);
+
+}  // namespace muster::base
