@@ -83,6 +83,7 @@ enum class LossCause : std::uint8_t {
   heartbeat = 2,  ///< nothing was received from it for the session timeout
   restarted = 3,  ///< a new process has joined with its rank
   reported = 4,   ///< a process called `report_dead`
+  revoked = 5,    ///< its credential was removed, or its right to take part in groups
 };
 
 MUSTER_API std::string_view name_of(LossCause cause);

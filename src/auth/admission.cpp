@@ -10,9 +10,7 @@
 namespace muster::auth {
 namespace {
 
-Refused refused(std::string logged) {
-  return {base::failure(ErrorCode::permission_denied, "not admitted"), std::move(logged)};
-}
+Refused refused(std::string logged) { return {not_admitted(), std::move(logged)}; }
 
 std::string_view name_of_role(wire::Role role) {
   switch (role) {
@@ -49,6 +47,8 @@ std::string shown_names(const CertificateNames& names) {
 }
 
 }  // namespace
+
+Error not_admitted() { return base::failure(ErrorCode::permission_denied, "not admitted"); }
 
 Admission admit(const Grant& grant, const Asked& asked, UtcTime now) {
   const std::string who = to_string(grant.identity);

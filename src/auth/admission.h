@@ -29,6 +29,9 @@ struct Refused {
   std::string logged;  ///< for the operator alone: who it was and which step has failed
 };
 
+/// What every peer is told that may not.
+Error not_admitted();
+
 using Admission = std::variant<Admitted, Refused>;
 
 /// Decides about a peer that has proved to be who the grant is for. It does not look at what there

@@ -72,6 +72,7 @@ class Engine {
   void on(const Advance& event);
   void on(const Late& event);
   void on(const Continue& event);
+  void on(const Regrant& event) { sessions_.regrant(event); }
   void on(const Stop& event) { sessions_.stop(event.reason); }
 
   /// Returns how much was done: one timer, or so many keys.
@@ -80,7 +81,7 @@ class Engine {
   static void give_back(FreedMemory& freed, EffectList& effects);
 
   // engine_requests.cpp
-  std::optional<Error> refusal(const RequestContext& context) const;
+  std::optional<Error> refusal(const RequestContext& context);
   bool is_to_execute(const RequestContext& context, Duration timeout);
   void turn_away(const Requested& event);
   void acknowledge(Session& session, const std::vector<std::uint64_t>& request_ids);

@@ -24,8 +24,14 @@ using wire::Operation;
 
 constexpr const char* blind = "a request before the echo of the server's hello";
 
-/// To a session whose role has not the right.
-const char* why_denied(Operation operation) {
+/// To a session that has not the right: its grant has not, or its role.
+std::string why_denied(const Session& session, Operation operation) {
+  const wire::Right right = wire::facts_of(operation).right;
+  if (session.grant != nullptr && !session.grant->rights.has(right)) {
+    return to_string(session.grant->identity) + " has not the right \"" +
+           to_string(auth::Rights{right}) +
+           "\"; ask who operates the server for a credential line that has it";
+  }
   if (operation == wire::operation<wire::ReportDead>) {
     return "only a supervisor may declare a process dead; connect as one";
   }
@@ -38,6 +44,40 @@ const char* why_denied(Operation operation) {
 /// "1 key", "2 keys".
 std::string counted(std::uint64_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+/// Of a namespace that `viewer` wants to drop; it names a process that he may know of.
+Error in_use_error(const NameSpace& name_space, const Session& viewer) {
+  std::string text = "namespace " + quoted(name_space.name) + " is in use by " +
+                     counted(name_space.sessions, "session");
+  for (const auto& [id, session] : name_space.sessions_by_id) {
+    if (!viewer.may_see(session->tenant())) continue;
+    text += ", the first of " + describe(session->process);
+    break;
+  }
+  return failure(ErrorCode::busy, text + ", and has " + counted(name_space.groups.size(), "group") +
+                                      "; end the sessions, or declare their processes dead");
+}
+
+Error denial(EngineServices& services, const RequestContext& context) {
+  const Session& session = context.session;
+  if (session.grant != nullptr) {
+    services.effects().log(LogLevel::warning,
+                           to_string(session.grant->identity) + " was refused " +
+                               std::string(wire::name_of(context.operation)) + " in session " +
+                               std::to_string(session.id) + " of " + describe(session.process),
+                           session.account.unit.name);
+  }
+  return failure(ErrorCode::permission_denied, why_denied(session, context.operation));
+}
+
+std::optional<Error> too_many_requests(Unit& unit, Instant now) {
+  const std::uint32_t per_second = unit.limits.requests_per_second;
+  if (unit.requests.take(now, per_second)) return std::nullopt;
+  return exhausted(unit.name +
+                       " has sent as many requests in this second as its credential line allows; "
+                       "send fewer",
+                   per_second, per_second);
 }
 
 constexpr std::uint64_t kept_answer_bytes = 256;  ///< with a short head, as nearly all have
@@ -167,7 +207,7 @@ bool Engine::is_to_execute(const RequestContext& context, Duration timeout) {
   }
   if (!wire::changes_state(context.operation)) return true;
   const wire::Right right = wire::facts_of(context.operation).right;
-  if (!wire::has_right(session.role, right)) return true;  // it is denied, as before
+  if (!session.rights.has(right)) return true;  // it is denied, as before
   services_.turn_away(context, failure(ErrorCode::resource_exhausted,
                                        "a request of this id was refused before, or its reply was "
                                        "acknowledged or abandoned; ask under a new id"));
@@ -188,12 +228,12 @@ void Engine::turn_away(const Requested& event) {
                                     nullptr});
 }
 
-std::optional<Error> Engine::refusal(const RequestContext& context) const {
+std::optional<Error> Engine::refusal(const RequestContext& context) {
   const Session& session = context.session;
   const Operation operation = context.operation;
-  const wire::Right right = wire::facts_of(operation).right;
-  if (!wire::has_right(session.role, right)) {
-    return failure(ErrorCode::permission_denied, why_denied(operation));
+  if (!session.rights.has(wire::facts_of(operation).right)) return denial(services_, context);
+  if (session.counts_requests) {
+    if (auto why = too_many_requests(session.account.unit, services_.now())) return why;
   }
   if (!wire::is_kept(operation)) return std::nullopt;
   // Answers to parked requests count against the parked ones: they come in bursts that the
@@ -227,7 +267,7 @@ void Engine::report_dead(const RequestContext& context, const wire::ReportDead& 
                           failure(ErrorCode::invalid_argument,
                                   "a process cannot report itself dead; close the store instead"));
   }
-  const std::vector<Session*> reported = sessions_.of_process(request.process, reporter.name_space);
+  const std::vector<Session*> reported = sessions_.of_process(request.process, reporter);
   if (reported.empty()) {
     return services_.fail(context,
                           failure(ErrorCode::not_found, "process " + to_string(request.process) +
@@ -235,13 +275,14 @@ void Engine::report_dead(const RequestContext& context, const wire::ReportDead& 
   }
   services_.answer(context, Answer{});
   Error why = failure(ErrorCode::fenced, "declared dead: " + quoted(request.reason));
-  why.decided_by = describe(reporter.process);
+  const std::string by = describe(reporter.process);
   for (Session* session : reported) {
     services_.effects().log(LogLevel::warning,
                             "session " + std::to_string(session->id) + " of " +
-                                describe(session->process) + " was declared dead by " +
-                                why.decided_by + ": " + quoted(request.reason),
+                                describe(session->process) + " was declared dead by " + by + ": " +
+                                quoted(request.reason),
                             reporter.account.unit.name);
+    why.decided_by = session->may_see(reporter.tenant()) ? by : "an operator";
     sessions_.end(*session, why, LossCause::reported);
   }
 }
@@ -249,8 +290,11 @@ void Engine::report_dead(const RequestContext& context, const wire::ReportDead& 
 /// Nobody may be in it: whoever is would find the keys gone that it has written.
 void Engine::drop_name_space(const RequestContext& context, const wire::DropNameSpace& request) {
   const std::string name = quoted(request.name);
+  const Session& supervisor = context.session;
   NameSpace* const found = name_spaces_.find(request.name);
-  if (found == nullptr) {
+  const bool is_there = found != nullptr && supervisor.may_see_name_space(request.name) &&
+                        !found->groups.has_others(supervisor);
+  if (!is_there) {
     return services_.fail(context, failure(ErrorCode::not_found, "there is no namespace " + name));
   }
   if (found == &context.session.name_space) {
@@ -259,18 +303,8 @@ void Engine::drop_name_space(const RequestContext& context, const wire::DropName
                                   "this store is in namespace " + name +
                                       " itself; drop it with one that is in another namespace"));
   }
-  if (found->sessions != 0) {
-    const Session& first = *found->sessions_by_id.begin()->second;
-    return services_.fail(
-        context,
-        failure(ErrorCode::busy, "namespace " + name + " is in use by " +
-                                     counted(found->sessions, "session") + ", the first " + "of " +
-                                     describe(first.process) + ", and has " +
-                                     counted(found->groups.size(), "group") +
-                                     "; end the sessions, or declare their processes " + "dead"));
-  }
+  if (found->sessions != 0) return services_.fail(context, in_use_error(*found, supervisor));
   const std::uint64_t keys_count = name_spaces_.drop(*found);
-  const Session& supervisor = context.session;
   services_.effects().log(LogLevel::info,
                           "namespace " + name + " was dropped with " + counted(keys_count, "key") +
                               " by " + describe(supervisor.process),

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -76,12 +77,18 @@ struct Late {
 struct Continue {
   std::uint32_t work_max = UINT32_MAX;
 };
+/// Who is known has changed: sessions that have the older grant have the newer one from now on.
+/// Those end at once whose newer one is null, or allows nothing in their namespace.
+struct Regrant {
+  using Grant = std::shared_ptr<const auth::Grant>;
+  std::vector<std::pair<Grant, Grant>> grants;  ///< the older and the newer one of each
+};
 /// The server stops: every client is told `reason`.
 struct Stop {
   std::string reason;
 };
 
 using Event = std::variant<Hello, Echo, Heard, Requested, Acknowledged, Abandoned, Heartbeat,
-                           Goodbye, Disconnected, Advance, Late, Continue, Stop>;
+                           Goodbye, Disconnected, Advance, Late, Continue, Regrant, Stop>;
 
 }  // namespace muster::core

@@ -35,9 +35,14 @@ void Inspector::sessions(const RequestContext& context, const wire::Sessions& re
   const auto& by_id = context.session.name_space.sessions_by_id;
   wire::SessionsReply reply;
   std::uint64_t bytes = 0;
+  std::uint64_t unseen_count = 0;
   for (auto next = by_id.upper_bound(request.after); next != by_id.end(); ++next) {
     if (bytes >= page_bytes_max) break;
     const Session& session = *next->second;
+    if (!context.session.may_see(session.tenant())) {
+      ++unseen_count;
+      continue;
+    }
     wire::SessionEntry& entry = reply.sessions.emplace_back();
     entry.id = session.id;
     entry.process = session.process;
@@ -47,7 +52,7 @@ void Inspector::sessions(const RequestContext& context, const wire::Sessions& re
     entry.waiting = static_cast<std::uint32_t>(session.parked.size());
     bytes += encoded_bytes(entry);
   }
-  services_.effects().spend(reply.sessions.size());
+  services_.effects().spend(reply.sessions.size() + unseen_count / unseen_per_step);
   services_.answer(context, answer_of(reply));
 }
 
@@ -60,6 +65,10 @@ void Inspector::waiters(const RequestContext& context, const wire::Waiters& requ
   std::uint64_t bytes = 0;
   for (const Session* session = waiting.after(request.after);
        session != nullptr && bytes < page_bytes_max; session = waiting.after(session->id)) {
+    if (!context.session.may_see(session->tenant())) {
+      services_.effects().spend(1);
+      continue;
+    }
     services_.effects().spend(session->parked.size());
     for (const Parked* parked : by_age(*session)) {
       if (bytes >= page_bytes_max) break;
@@ -74,21 +83,28 @@ void Inspector::waiters(const RequestContext& context, const wire::Waiters& requ
 }
 
 void Inspector::name_spaces(const RequestContext& context, const wire::NameSpaces& request) {
+  const Session& viewer = context.session;
   wire::NameSpacesReply reply;
   std::uint64_t bytes = 0;
+  std::uint64_t unseen_count = 0;
   for (const NameSpace* each = name_spaces_.after(request.after);
        each != nullptr && bytes < page_bytes_max; each = name_spaces_.after(each->name)) {
+    if (!viewer.may_see_name_space(each->name)) {
+      ++unseen_count;
+      continue;
+    }
     wire::NameSpaceEntry& entry = reply.name_spaces.emplace_back();
     entry.name = each->name;
     entry.keys = each->table.key_count();
     entry.memory_bytes = each->quota.used_bytes();
     entry.groups = static_cast<std::uint32_t>(each->groups.size());
     entry.sessions = each->sessions;
-    if (each->maker != nullptr) entry.maker = each->maker->name;
+    const bool may_see_maker = viewer.may_see_all() || each->maker == &viewer.account.unit;
+    if (each->maker != nullptr && may_see_maker) entry.maker = each->maker->name;
     if (each->sessions == 0) entry.idle = services_.now() - each->idle_since;
     bytes += encoded_bytes(entry);
   }
-  services_.effects().spend(reply.name_spaces.size());
+  services_.effects().spend(reply.name_spaces.size() + unseen_count / unseen_per_step);
   services_.answer(context, answer_of(reply));
 }
 

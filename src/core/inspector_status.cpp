@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "core/inspector.h"
@@ -65,14 +67,27 @@ void add_limits(Fields& fields, const Options& options) {
   fields.time("slow_round_log", options.slow_round_log);
 }
 
+/// Of all namespaces together: they tell of those that are not for everybody.
+void add_figures(Fields& fields, const Snapshot& numbers) {
+  for (const Figure& figure : figures) fields.number(std::string(figure.name), figure.of(numbers));
+}
+
 /// Where operators would find waits that they do not see from their own namespace.
-void add_waiting(Fields& fields, WaitingNames& names, const WaitingSessions& own) {
+void add_waiting(Fields& fields, WaitingNames& names, const Session& viewer) {
   constexpr std::size_t told_max = 16;
-  const std::uint64_t count = names.others_count(own);
-  std::string text;
-  for (const std::string_view name : names.others(own, told_max)) {
-    text += (text.empty() ? "" : ", ") + quoted(name);
+  const WaitingSessions& own = *viewer.waiting;
+  std::uint64_t count = names.others_count(own);
+  std::vector<std::string_view> told;
+  if (viewer.may_see_all()) {
+    told = names.others(own, told_max);
+  } else {
+    told = names.others(own, SIZE_MAX);
+    std::erase_if(told, [&](auto name) { return !viewer.may_see_name_space(name); });
+    count = told.size();
+    told.resize(std::min(told.size(), told_max));
   }
+  std::string text;
+  for (const std::string_view name : told) text += (text.empty() ? "" : ", ") + quoted(name);
   if (count > told_max) text += ", ...";
   fields.number("other_namespaces_waiting_count", count);
   fields.text("other_namespaces_waiting", std::move(text));
@@ -94,10 +109,10 @@ void Inspector::status(const RequestContext& context) {
   }
   fields.text("namespace", context.session.name_space.name);
   fields.number("namespace_memory_used_bytes", context.session.name_space.quota.used_bytes());
-  const Snapshot numbers = snapshot();
-  for (const Figure& figure : figures) fields.number(std::string(figure.name), figure.of(numbers));
-  add_waiting(fields, name_spaces_.waiting_names(), *context.session.waiting);
+  if (context.session.may_see_all()) add_figures(fields, snapshot());
+  add_waiting(fields, name_spaces_.waiting_names(), context.session);
   for (std::size_t index = 0; index < wire::operations_count; ++index) {
+    if (!context.session.may_see_all()) break;
     const std::string_view name = wire::operation_facts[index].name;
     fields.number("operations_" + std::string(name) + "_count", operation_counts_[index]);
   }

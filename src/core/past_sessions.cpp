@@ -6,8 +6,8 @@
 namespace muster::core {
 
 void PastSessions::add_blank(const Session& session, Instant deadline, Duration paused) {
-  blanks_.add(session.id,
-              Blank{session.token, session.role, session.name_space.name, deadline, paused});
+  blanks_.add(session.id, Blank{session.token, session.role, session.grant, session.name_space.name,
+                                deadline, paused});
 }
 
 const PastSessions::Blank* PastSessions::blank(std::uint64_t id, Instant now,
@@ -17,16 +17,16 @@ const PastSessions::Blank* PastSessions::blank(std::uint64_t id, Instant now,
   return now < blank->deadline + (paused - blank->paused) ? blank : nullptr;
 }
 
-Error PastSessions::reason(std::uint64_t id) const {
-  const std::string* const by = fenced_.find(id);
-  if (by == nullptr) {
-    return failure(ErrorCode::session_expired,
-                   "session " + std::to_string(id) + " is over; begin a new one");
-  }
+Error PastSessions::why_fenced(const Fenced& fenced) {
   Error error = failure(ErrorCode::fenced, "declared dead by ");
-  error.detail += *by;
-  error.decided_by = *by;
+  error.detail += fenced.by;
+  error.decided_by = fenced.by;
   return error;
+}
+
+Error PastSessions::why_over(std::uint64_t id) {
+  return failure(ErrorCode::session_expired,
+                 "session " + std::to_string(id) + " is over; begin a new one");
 }
 
 }  // namespace muster::core

@@ -20,7 +20,8 @@ constexpr std::uint64_t status_bytes = prompt_reply_bytes;
 /// many get, are sent from where they are.
 struct ReplyBytes {
   const Options& options;
-  const NameSpace& name_space;
+  const Session& session;
+  const NameSpace& name_space = session.name_space;
 
   std::uint64_t page() const {
     return page_bytes_max + entries_behind_page * (options.limits.key_bytes_max + 512);
@@ -46,7 +47,7 @@ struct ReplyBytes {
   std::uint64_t operator()(const wire::Sessions&) const { return page(); }
   std::uint64_t operator()(const wire::Groups&) const { return page(); }
   std::uint64_t operator()(const wire::InspectGroup& request) const {
-    return name_space.groups.bytes_of_group(request.group);
+    return name_space.groups.bytes_of_group(session, request.group);
   }
   std::uint64_t operator()(const wire::Waiters&) const { return page(); }
   std::uint64_t operator()(const wire::NameSpaces&) const { return page(); }
@@ -58,7 +59,7 @@ std::uint64_t bytes_of_reply(const Options& options, const Session& session,
                              const wire::Request& request) {
   const Answer* const kept = session.unacknowledged.find(request.id);
   const std::uint64_t kept_bytes = kept != nullptr ? kept->head.size() : 0;
-  const ReplyBytes of{options, session.name_space};
+  const ReplyBytes of{options, session};
   return std::max({short_reply_bytes, kept_bytes, std::visit(of, request.body)});
 }
 

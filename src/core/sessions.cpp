@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "auth/admission.h"
 #include "core/session/failure.h"
 
 // A session's life: begun by a hello -> its client shows that it has read the answer, by its echo;
@@ -25,12 +26,25 @@ bool same_token(const wire::ResumeToken& a, const wire::ResumeToken& b) {
   return difference == 0;
 }
 
-/// Why the hello cannot resume the session of this token and namespace.
-std::optional<Error> refusal_to_resume(const wire::ClientHello& hello,
-                                       const wire::ResumeToken& token,
-                                       const std::string& name_space) {
+/// Whether both were granted to one identity; it may have proved itself otherwise meanwhile.
+bool same_identity(const auth::Grant* a, const auth::Grant* b) {
+  if (a == nullptr || b == nullptr) return a == b;
+  return a->identity == b->identity;
+}
+
+/// Whether who says the hello is whose session it was. One answer tells all others that it is not.
+bool is_owner(const Hello& event, const wire::ResumeToken& token, const auth::Grant* grant) {
+  const bool has_token = same_token(token, event.hello.token);
+  const bool is_same = same_identity(grant, event.grant.get());
+  return has_token && is_same;
+}
+
+/// Why the hello cannot resume the session of this token, grant and namespace.
+std::optional<Error> refusal_to_resume(const Hello& event, const wire::ResumeToken& token,
+                                       const auth::Grant* grant, const std::string& name_space) {
+  const wire::ClientHello& hello = event.hello;
   const std::string session = "session " + std::to_string(hello.session_id);
-  if (!same_token(token, hello.token)) {
+  if (!is_owner(event, token, grant)) {
     return failure(ErrorCode::permission_denied, "the token is not that of " + session);
   }
   if (name_space != hello.name_space) {
@@ -53,6 +67,17 @@ constexpr std::size_t swept_per_session = 2;
 /// So many sessions of a unit are looked at for one that is bare.
 constexpr int looked_at_max = 32;
 
+/// When it is lost. Both sums leave out the time in which the server itself did not run.
+Instant expiry_of(EngineServices& services, const Session& session) {
+  const wire::ServerLimits& limits = services.options().limits;
+  const Instant silent = session.heard + limits.session_timeout +
+                         (services.clock().paused() - session.paused_when_heard);
+  if (session.connection != 0 || session.disconnect_cause != DisconnectCause::closed) return silent;
+  const Instant gone = session.disconnected + limits.grace +
+                       (services.clock().paused() - session.paused_when_disconnected);
+  return std::min(silent, gone);
+}
+
 /// Tells the client why its connection is closed.
 void tell_why(EffectList& effects, const Session& session, const Error& why) {
   auto body = std::make_shared<std::string>();
@@ -73,12 +98,17 @@ void Sessions::hello(const Hello& event) {
   if (Session* const session = connections_.session_on(event.connection)) {
     return break_off(*session, "a second hello came on one connection");
   }
-  if (auto why = refusal(event.hello)) return refuse(event, std::move(*why));
+  if (auto why = refusal(event)) return refuse(event, std::move(*why));
   if (event.hello.session_id != 0) return resume(event);
   if (begin(event, last_id_ + 1, event.fresh_token)) ++last_id_;
 }
 
-std::optional<Error> Sessions::refusal(const wire::ClientHello& hello) const {
+/// What is said of a grant does not depend on what there is in the server.
+std::optional<Error> Sessions::refusal(const Hello& event) const {
+  const wire::ClientHello& hello = event.hello;
+  if (event.grant != nullptr && !event.grant->namespaces.allows(hello.name_space)) {
+    return auth::not_admitted();
+  }
   if (is_stopping_) return failure(ErrorCode::unavailable, "the server is stopping");
   if (hello.version_min > wire::protocol_version || hello.version_max < wire::protocol_version) {
     Error error =
@@ -131,6 +161,7 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
   Session& session = *owned;
   session.token = token;
   session.role = event.hello.role;
+  session.set_grant(event.grant);
   session.process = event.hello.process;
   session.waiting = &name_space->waiting;
   name_space->sessions_by_id.emplace_hint(name_space->sessions_by_id.end(), session.id, &session);
@@ -141,8 +172,15 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
   name_space->accounts.sweep(name_spaces_.units(), swept_per_session);
   name_spaces_.units().session_came(account.unit);
   if (session.process.id != ProcessId{}) processes_[session.process.id].append(session.of_process);
+  if (session.grant != nullptr) {
+    services_.effects().log(session.role == wire::Role::observer ? LogLevel::debug : LogLevel::info,
+                            "session " + std::to_string(session.id) + " of " +
+                                describe(session.process) + " is that of " +
+                                to_string(session.grant->identity),
+                            account.unit.name);
+  }
   welcome(session, event);
-  services_.timers().arm(session.expiry, deadline_of(session));
+  services_.timers().arm(session.expiry, expiry_of(services_, session));
   return true;
 }
 
@@ -154,6 +192,11 @@ std::optional<Error> Sessions::refusal_to_begin(Unit& unit) {
         "memory is short: half of the reserve above memory_bytes_max is in use, and the "
         "rest is for sessions that are there already",
         memory.used_bytes(), memory.limit_bytes());
+  }
+  const std::uint32_t of_identity_max = unit.limits.sessions;
+  if (of_identity_max != 0 && unit.sessions_count >= of_identity_max) {
+    return full(unit.name + " has the sessions that its credential line allows",
+                unit.sessions_count, of_identity_max);
   }
   const std::uint32_t limit = services_.options().sessions_max;
   if (sessions_.size() < limit || make_room(unit)) return std::nullopt;
@@ -184,13 +227,14 @@ void Sessions::resume(const Hello& event) {
   const auto found = sessions_.find(event.hello.session_id);
   if (found == sessions_.end()) return resume_past(event);
   Session& session = *found->second;
-  auto why = refusal_to_resume(event.hello, session.token, session.name_space.name);
+  auto why = refusal_to_resume(event, session.token, session.grant.get(), session.name_space.name);
   if (why) return refuse(event, std::move(*why));
   if (session.connection != 0) {
-    connections_.close(session.connection, failure(ErrorCode::closed,
-                                                   "a newer connection of the same session "
-                                                   "has taken its place"));
+    connections_.close(
+        std::exchange(session.connection, 0),
+        failure(ErrorCode::closed, "a newer connection of the same session has taken its place"));
   }
+  change_grant(services_, session, event.grant);
   welcome(session, event);
   session.name_space.groups.resumed(session);
 }
@@ -199,8 +243,12 @@ void Sessions::resume(const Hello& event) {
 void Sessions::resume_past(const Hello& event) {
   const std::uint64_t id = event.hello.session_id;
   const auto* const blank = past_.blank(id, services_.now(), services_.clock().paused());
-  if (blank == nullptr) return refuse(event, past_.reason(id));
-  auto why = refusal_to_resume(event.hello, blank->token, blank->name_space);
+  if (blank == nullptr) {
+    const PastSessions::Fenced* const fenced = past_.fenced(id);
+    const bool is_told = fenced != nullptr && is_owner(event, fenced->token, fenced->grant.get());
+    return refuse(event, is_told ? PastSessions::why_fenced(*fenced) : PastSessions::why_over(id));
+  }
+  auto why = refusal_to_resume(event, blank->token, blank->grant.get(), blank->name_space);
   if (why) return refuse(event, std::move(*why));
   Hello again = event;
   again.hello.role = blank->role;
@@ -281,10 +329,10 @@ void Sessions::detach(Session& session, DisconnectCause cause) {
   session.paused_when_disconnected = services_.clock().paused();
   session.disconnect_cause = cause;
   if (session.last_request_id == 0) {  // it holds nothing, and nobody can fill the server with it
-    past_.add_blank(session, deadline_of(session), services_.clock().paused());
+    past_.add_blank(session, expiry_of(services_, session), services_.clock().paused());
     return end(session, LossCause::none);
   }
-  services_.timers().arm(session.expiry, deadline_of(session));
+  services_.timers().arm(session.expiry, expiry_of(services_, session));
   if (session.claimants > 0) session.name_space.groups.disconnected(session);
 }
 
@@ -297,19 +345,8 @@ void Sessions::stop(const std::string& reason) {
   }
 }
 
-/// Both sums leave out the time in which the server itself did not run.
-Instant Sessions::deadline_of(const Session& session) const {
-  const wire::ServerLimits& limits = services_.options().limits;
-  const Instant silent = session.heard + limits.session_timeout +
-                         (services_.clock().paused() - session.paused_when_heard);
-  if (session.connection != 0 || session.disconnect_cause != DisconnectCause::closed) return silent;
-  const Instant gone = session.disconnected + limits.grace +
-                       (services_.clock().paused() - session.paused_when_disconnected);
-  return std::min(silent, gone);
-}
-
 void Sessions::expire(Session& session) {
-  const Instant deadline = deadline_of(session);
+  const Instant deadline = expiry_of(services_, session);
   if (deadline > services_.now()) return services_.timers().arm(session.expiry, deadline);
   // What came to its end first: the grace, or the whole timeout?
   const Duration left = services_.options().limits.session_timeout - services_.silence(session);
@@ -329,7 +366,7 @@ void Sessions::expire(Session& session) {
 void Sessions::end(Session& session, Error why, LossCause cause) {
   if (session.ended) return;
   if (why.decided_by.empty()) why.decided_by = "server";
-  if (why.code == ErrorCode::fenced) past_.add_fenced(session.id, why.decided_by);
+  if (why.code == ErrorCode::fenced) past_.add_fenced(session, why.decided_by);
   if (session.connection != 0) {
     tell_why(services_.effects(), session, why);
     connections_.close(std::exchange(session.connection, 0), std::move(why));
@@ -378,11 +415,12 @@ void Sessions::bury() {
   }
 }
 
-std::vector<Session*> Sessions::of_process(const ProcessId& process, const NameSpace& name_space) {
+std::vector<Session*> Sessions::of_process(const ProcessId& process, const Session& viewer) {
   std::vector<Session*> found;
   if (const auto sessions = processes_.find(process); sessions != processes_.end()) {
     for (Session& session : sessions->second) {
-      if (&session.name_space == &name_space) found.push_back(&session);
+      if (&session.name_space != &viewer.name_space) continue;
+      if (viewer.may_see(session.tenant())) found.push_back(&session);
     }
   }
   return found;

@@ -17,6 +17,12 @@
 
 namespace muster::core {
 
+/// From now on the session may what its role and the grant allow: what it waits for without a right
+/// fails, and who may not take part in groups any more is lost to them. In
+/// core/sessions_grants.cpp.
+void change_grant(EngineServices& services, Session& session,
+                  std::shared_ptr<const auth::Grant> grant);
+
 /// The life of every session, which is told in core/sessions.cpp.
 class Sessions {
  public:
@@ -28,6 +34,8 @@ class Sessions {
   void echo(const Echo& event);
   void goodbye(const Goodbye& event);
   void disconnected(const Disconnected& event);
+  /// Others are known now: sessions have other rights, or end.
+  void regrant(const Regrant& event);
   /// Says goodbye to all; no session begins from then on.
   void stop(const std::string& reason);
   void expire(Session& session);
@@ -42,8 +50,8 @@ class Sessions {
   void heard(Session& session);
   SessionConnections& connections() { return connections_; }
 
-  /// Those of the process in the namespace.
-  std::vector<Session*> of_process(const ProcessId& process, const NameSpace& name_space);
+  /// Those of the process that `viewer` may know of, in its namespace.
+  std::vector<Session*> of_process(const ProcessId& process, const Session& viewer);
   void add_counts(Counts& counts) const;
   std::uint64_t begun_count() const { return last_id_; }
   std::uint64_t lost_count() const { return lost_count_; }
@@ -61,7 +69,7 @@ class Sessions {
     }
   };
 
-  std::optional<Error> refusal(const wire::ClientHello& hello) const;
+  std::optional<Error> refusal(const Hello& event) const;
   std::optional<Error> refusal_to_begin(Unit& unit);
   bool make_room(Unit& unit);
   void refuse(const Hello& event, Error why);
@@ -72,7 +80,6 @@ class Sessions {
   void welcome(Session& session, const Hello& event);
   void detach(Session& session, DisconnectCause cause);
   void end(Session& session, LossCause cause);
-  Instant deadline_of(const Session& session) const;
 
   EngineServices& services_;
   NameSpaces& name_spaces_;

@@ -90,7 +90,7 @@ inline constexpr auto operation_table = [] {
       Row<Join, FormedReply>          (32, "join",           join,      executed, later,   keeps),
       Row<Leave, EmptyReply>          (33, "leave",          join,      executed, at_once, frees),
       Row<Regroup, FormedReply>       (34, "regroup",        join,      executed, later,   keeps),
-      Row<Members, MembersReply>      (35, "members",        observe,   none,     at_once, reads),
+      Row<Members, MembersReply>      (35, "members",        join,      none,     at_once, reads),
       Row<ReportDead, EmptyReply>     (36, "report_dead",    supervise, executed, at_once, frees),
       Row<CancelRegroup, EmptyReply>  (37, "cancel_regroup", join,      executed, at_once, frees),
       // What the members of a group exchange.

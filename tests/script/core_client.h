@@ -20,6 +20,9 @@
 
 namespace muster::script {
 
+/// What a credential line grants; null: none, nobody asks who a client is.
+using Grant = std::shared_ptr<const auth::Grant>;
+
 /// A request together with the bytes that its views point to.
 class OwnedRequest {
  public:
@@ -57,6 +60,7 @@ struct GroupHandle {
 struct Client {
   std::string name;
   wire::ClientHello hello;  ///< what it says when it connects
+  Grant grant;              ///< of the credential that it proves
   std::string unit;
   core::ConnectionId connection = 0;
   core::ConnectionId closed_connection = 0;  ///< the last one that the server closed

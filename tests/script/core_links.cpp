@@ -48,7 +48,37 @@ void CoreRunner::say_hello(Client& client) {
   token.bytes.fill(0x55);
   token.bytes[0] = static_cast<std::uint8_t>(last_connection_);
   token.bytes[1] = static_cast<std::uint8_t>(last_connection_ >> 8);
-  apply(core::Hello{client.connection, client.hello, token, client.unit});
+  apply(core::Hello{client.connection, client.hello, token, client.unit, client.grant});
+}
+
+/// `TENANT/NAME NAMESPACES RIGHTS [sessions=] [groups=] [memory=] [requests=]`, as in a credentials
+/// file.
+Grant CoreRunner::grant_of(Arguments& arguments) {
+  auth::Grant grant;
+  const auto identity = auth::read_identity(arguments.next("an identity"));
+  const auto namespaces = auth::NamespacePatterns::read(arguments.next("namespaces"));
+  const auto rights = auth::read_rights(arguments.next("rights"));
+  if (!identity || !namespaces || !rights) throw ScriptError("no credential line is like that");
+  grant.identity = *identity;
+  grant.namespaces = *namespaces;
+  grant.rights = *rights;
+  const auto limit = [&](const char* name) {
+    return static_cast<std::uint32_t>(arguments.number(name).value_or(0));
+  };
+  grant.limits.sessions = limit("sessions");
+  grant.limits.groups = limit("groups");
+  grant.limits.requests_per_second = limit("requests");
+  grant.limits.memory_bytes = limit("memory");
+  return std::make_shared<const auth::Grant>(std::move(grant));
+}
+
+/// `by=LINE`; null: the client proves nothing.
+Grant CoreRunner::credential(Arguments& arguments) const {
+  const auto name = arguments.named("by");
+  if (!name) return nullptr;
+  const auto found = grants_.find(*name);
+  if (found == grants_.end()) throw ScriptError("there is no credential line " + *name);
+  return found->second;
 }
 
 /// What a client does at once: it shows that it has read the server's hello.
@@ -61,7 +91,10 @@ void CoreRunner::connect(Client& client, Arguments& arguments) {
   client = Client();
   client.name = std::move(name);
   client.hello = hello_of(arguments, client.name, processes_);
-  client.unit = arguments.named("unit").value_or("10.0.0.1");
+  client.grant = credential(arguments);
+  const std::string own = client.grant != nullptr ? "identity " + to_string(client.grant->identity)
+                                                  : std::string("10.0.0.1");
+  client.unit = arguments.named("unit").value_or(own);
   const bool echoes = !arguments.flag("without_echo");
   say_hello(client);
   client.silent = !echoes;
@@ -70,12 +103,16 @@ void CoreRunner::connect(Client& client, Arguments& arguments) {
 
 void CoreRunner::resume(Client& client, Arguments& arguments) {
   const wire::ClientHello honest = client.hello;
+  const Grant grant = client.grant;
+  if (const Grant other = credential(arguments)) client.grant = other;
+  if (arguments.flag("unproved")) client.grant = nullptr;
   client.hello = resuming_hello_of(arguments, honest);
   // A resume that is refused leaves the connection before it as it was.
   const core::ConnectionId before = client.connection;
   say_hello(client);
   if (client.connection == 0) {
     client.hello = honest;
+    client.grant = grant;
     client.connection = before;
   }
 }

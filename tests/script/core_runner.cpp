@@ -67,11 +67,28 @@ void CoreRunner::start_server(Arguments& arguments) {
   apply(core::Advance());
 }
 
+/// A line of that name: a new one, or another version of it.
+void CoreRunner::set_credential(Arguments& arguments) {
+  Grant& grant = grants_[arguments.next("the name of the line")];
+  const Grant older = std::exchange(grant, grant_of(arguments));
+  if (older != nullptr) apply(core::Regrant{{{older, grant}}});
+}
+
+void CoreRunner::revoke(Arguments& arguments) {
+  const auto found = grants_.extract(arguments.next("the name of the line"));
+  if (found.empty()) throw ScriptError("there is no such credential line");
+  apply(core::Regrant{{{found.mapped(), nullptr}}});
+}
+
 bool CoreRunner::run_server_step(const Step& step, Arguments& arguments) {
   if (step.verb == "server") {
     start_server(arguments);
   } else if (step.verb == "stop") {
     apply(core::Stop{arguments.bytes("reason").value_or("it is asked to")});
+  } else if (step.verb == "credential") {
+    set_credential(arguments);
+  } else if (step.verb == "revoke") {
+    revoke(arguments);
   } else if (step.verb == "puts_off") {
     puts_off_ = true;
   } else if (step.verb == "continue") {

@@ -21,6 +21,8 @@ class CoreRunner : public Runner {
  private:
   // Steps of nobody in particular.
   void start_server(Arguments& arguments);
+  void set_credential(Arguments& arguments);
+  void revoke(Arguments& arguments);
   void pass(Duration duration);
   /// Nothing is handled; for `gap` of it the process does not run.
   void pause(Duration duration, Duration gap);
@@ -28,6 +30,8 @@ class CoreRunner : public Runner {
   bool run_server_step(const Step& step, Arguments& arguments);
 
   // Steps of a client.
+  Grant credential(Arguments& arguments) const;
+  static Grant grant_of(Arguments& arguments);
   void connect(Client& client, Arguments& arguments);
   void resume(Client& client, Arguments& arguments);
   void disconnect(Client& client, core::DisconnectCause cause);
@@ -70,6 +74,7 @@ class CoreRunner : public Runner {
   std::uint64_t incarnation_ = 100;
   Duration heartbeat_{};
   std::map<std::string, Client> clients_;
+  std::map<std::string, Grant, std::less<>> grants_;  // by the names of credential lines
   std::map<core::ConnectionId, std::string> owners_;  // every connection that there was
   core::ConnectionId last_connection_ = 0;
   Processes processes_;

@@ -70,6 +70,7 @@ std::string_view name_of(LossCause cause) {
     case LossCause::heartbeat: return "heartbeat";
     case LossCause::restarted: return "restarted";
     case LossCause::reported: return "reported";
+    case LossCause::revoked: return "revoked";
   }
   return "unknown";
 }

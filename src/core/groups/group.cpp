@@ -60,9 +60,9 @@ Joiner::~Joiner() {
   while (!waits.empty()) waits.first().link.leave();
 }
 
-Group::Group(GroupsState& state, Account& account, std::string name)
-    : state_(state),
-      made_(account, state.services.held().groups),
+Group::Group(GroupsState& state, Account& account, std::string name, std::string_view tenant)
+    : origin(account, tenant, state.services.held().groups),
+      state_(state),
       name_(std::move(name)),
       joiners_(state.claimants) {}
 

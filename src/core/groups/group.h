@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/groups/epoch.h"
@@ -24,8 +25,8 @@ struct GroupsState;
 /// group_inspect.cpp tells operators.
 class Group {
  public:
-  /// `account` has made it, and is charged for its rounds and streams.
-  Group(GroupsState& state, Account& account, std::string name);
+  /// `account` has made it, and is charged for its rounds and streams. It belongs to `tenant`.
+  Group(GroupsState& state, Account& account, std::string name, std::string_view tenant);
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -61,6 +62,7 @@ class Group {
   /// Candidates in the order in which they came.
   std::vector<const Joiner*> candidates() const;
 
+  const MadeGroup origin;
   bool dirty = false;  ///< GroupsState's: it has work to do
 
  private:
@@ -98,7 +100,6 @@ class Group {
   std::uint32_t world_size() const;
 
   GroupsState& state_;
-  const MadeGroup made_;
   std::string name_;
   Joiners joiners_;
   std::optional<Formed> formed_;  ///< nothing: it forms

@@ -42,8 +42,9 @@ void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
   state_.services.effects().spend(seats.size());
   Epoch* const old = formed_ ? &formed_->epoch : nullptr;
   auto made = std::make_unique<Epoch>(
-      state_.services, made_.account, state_.objects, name_, state_.services.next_epoch(),
+      state_.services, origin.account, state_.objects, name_, state_.services.next_epoch(),
       old != nullptr ? old->roster.data_expiration : joiners_.forming().data_expiration());
+  made->roster.tenant = origin.tenant;
   std::vector<std::unique_ptr<Joiner>> joiners;
   for (const Seat& seat : seats) {
     if (seat.survivor != nullptr) {
@@ -85,7 +86,7 @@ void Group::supersede(Epoch& old, const std::vector<Seat>& seats, const Member* 
     Error fenced = old.roster.error(ErrorCode::fenced, "the others regrouped without this rank");
     fenced.decided_by = "rank " + std::to_string(decider->rank);
     old.roster.blame(fenced, *decider);
-    old.roster.fenced = make_failure(made_.account.quota, fenced);
+    old.roster.fenced = make_failure(origin.account.quota, fenced);
   }
   for (Member& member : old.roster.members) {
     if (member.live()) member.standing = Standing::fenced;

@@ -54,6 +54,11 @@ std::optional<Error> Groups::refusal(const wire::Join& request) const {
 
 /// Why `account` cannot have one more group.
 std::optional<Error> Groups::refusal_to_make(const Account& account) const {
+  const std::uint32_t of_identity_max = account.unit.limits.groups;
+  if (of_identity_max != 0 && account.unit.groups_count >= of_identity_max) {
+    return exhausted(account.unit.name + " has the groups that its credential line allows",
+                     account.unit.groups_count, of_identity_max);
+  }
   const std::uint32_t count_max = state_.services.options().groups_per_namespace_max;
   const std::size_t count = state_.groups.size();
   if (count >= count_max) {
@@ -77,17 +82,24 @@ std::optional<Error> Groups::refusal_to_make(const Account& account) const {
       server.used_bytes(), server.limit_bytes() + reserve_bytes);
 }
 
-/// The group of that name, made if need be; null when there are too many.
+/// The group of that name, made if need be; null when there are too many, or it belongs to others.
 Group* Groups::group_for(const RequestContext& context, std::string_view name) {
   const auto found = state_.groups.find(name);
-  if (found != state_.groups.end()) return found->second.get();
+  if (found != state_.groups.end()) {
+    if (found->second->origin.tenant == context.session.tenant()) return found->second.get();
+    Error error = failure(ErrorCode::permission_denied,
+                          "the group belongs to another tenant; choose another name");
+    error.group = name;
+    state_.services.turn_away(context, std::move(error));
+    return nullptr;
+  }
   Account& account = context.session.account;
   if (auto why = refusal_to_make(account)) {
     state_.services.fail(context, *std::move(why));
     return nullptr;
   }
   std::string key(name);
-  auto group = std::make_unique<Group>(state_, account, key);
+  auto group = std::make_unique<Group>(state_, account, key, context.session.tenant());
   return state_.groups.emplace(std::move(key), std::move(group)).first->second.get();
 }
 
@@ -259,18 +271,34 @@ void Groups::recover(const RequestContext& context, const wire::Recover& request
 void Groups::list(const RequestContext& context, const wire::Groups& request) {
   wire::GroupsReply reply;
   std::uint64_t bytes = 0;
+  std::uint64_t unseen_count = 0;
   for (auto next = state_.groups.upper_bound(request.after); next != state_.groups.end(); ++next) {
     if (bytes >= page_bytes_max) break;
+    if (!context.session.may_see(next->second->origin.tenant)) {
+      ++unseen_count;
+      continue;
+    }
     reply.groups.push_back(next->second->summary());
     bytes += encoded_bytes(reply.groups.back());
   }
-  state_.services.effects().spend(reply.groups.size());
+  state_.services.effects().spend(reply.groups.size() + unseen_count / unseen_per_step);
   state_.services.answer(context, answer_of(reply));
 }
 
+const Group* Groups::find(const Session& viewer, std::string_view name) const {
+  const auto found = state_.groups.find(name);
+  if (found == state_.groups.end() || !viewer.may_see(found->second->origin.tenant)) return nullptr;
+  return found->second.get();
+}
+
+bool Groups::has_others(const Session& viewer) const {
+  return std::any_of(state_.groups.begin(), state_.groups.end(),
+                     [&](const auto& each) { return !viewer.may_see(each.second->origin.tenant); });
+}
+
 void Groups::inspect(const RequestContext& context, const wire::InspectGroup& request) {
-  const auto found = state_.groups.find(request.group);
-  if (found != state_.groups.end()) return found->second->inspect(context);
+  const Group* const group = find(context.session, request.group);
+  if (group != nullptr) return group->inspect(context);
   Error error = failure(ErrorCode::not_found, "there is no group of that name in this namespace");
   error.group = request.group;
   state_.services.fail(context, std::move(error));
@@ -290,11 +318,11 @@ std::uint64_t Groups::bytes_of_members(std::uint64_t number) const {
   return bytes;
 }
 
-std::uint64_t Groups::bytes_of_group(std::string_view name) const {
-  const auto found = state_.groups.find(name);
-  if (found == state_.groups.end()) return 0;
-  const wire::GroupEntry group = found->second->summary();
-  return (std::uint64_t{group.world_size} + group.candidates) * member_entry_bytes_max;
+std::uint64_t Groups::bytes_of_group(const Session& viewer, std::string_view name) const {
+  const Group* const group = find(viewer, name);
+  if (group == nullptr) return 0;
+  const wire::GroupEntry summary = group->summary();
+  return (std::uint64_t{summary.world_size} + summary.candidates) * member_entry_bytes_max;
 }
 
 void Groups::list_objects(const RequestContext& context, const wire::List& request) {
@@ -342,6 +370,15 @@ void Groups::session_ended(Session& session, LossCause cause) {
     } else {
       group.lose(*member, cause);
     }
+  }
+  state_.reconsider(session);
+  state_.work();
+}
+
+void Groups::right_removed(Session& session) {
+  const std::vector<Member*> members = session.members;
+  for (Member* member : members) {
+    if (member->live()) epoch_of(member->roster.epoch)->group->lose(*member, LossCause::revoked);
   }
   state_.reconsider(session);
   state_.work();

@@ -43,7 +43,7 @@ class Groups {
   // What replies would take that tell of all members of an epoch, and of all who are in a group or
   // want to be.
   std::uint64_t bytes_of_members(std::uint64_t epoch) const;
-  std::uint64_t bytes_of_group(std::string_view name) const;
+  std::uint64_t bytes_of_group(const Session& viewer, std::string_view name) const;
 
   // What happens to sessions.
 
@@ -56,12 +56,16 @@ class Groups {
   void disconnected(Session& session);
   /// The session is over; its parked requests are gone already. `cause` none: it left in order.
   void session_ended(Session& session, LossCause cause);
+  /// The session may not take part in groups any more. What it waited for has failed already.
+  void right_removed(Session& session);
   /// A session resumed: it is told again of its broken epochs.
   void resumed(Session& session);
   /// A timer of kind objects or round has fired. Static: a timer's owner knows its namespace, the
   /// engine does not.
   static void fired(Timer& timer);
 
+  /// Whether there is a group that `viewer` may not know of.
+  bool has_others(const Session& viewer) const;
   std::size_t size() const { return state_.groups.size(); }
   /// Whether not even an epoch is left that ends in pieces.
   bool is_empty() const { return state_.groups.empty() && state_.ended.empty(); }
@@ -76,6 +80,8 @@ class Groups {
 
   std::optional<Error> refusal(const wire::Join& request) const;
   std::optional<Error> refusal_to_make(const Account& account) const;
+  /// Null: there is none that `viewer` may know of.
+  const Group* find(const Session& viewer, std::string_view name) const;
   Group* group_for(const RequestContext& context, std::string_view name);
   Epoch* epoch_of(std::uint64_t number) const;
   // They fail the request when the caller is nobody in the epoch; when it was lost or fenced; when

@@ -133,6 +133,7 @@ struct Roster {
 
   EngineServices& services;
   std::string group;
+  std::string tenant;  ///< whom the group belongs to
   std::uint64_t epoch;
   Duration data_expiration{};
   std::uint32_t hosting_rank = 0;

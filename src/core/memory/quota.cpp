@@ -5,6 +5,21 @@
 #include <cstdlib>
 
 namespace muster::core {
+namespace {
+
+/// Whether what stands beside an account, if anything does, would not pass its limit.
+bool has_room_beside(const Quota* beside, std::uint64_t bytes) {
+  if (beside == nullptr) return true;
+  const std::uint64_t limit_bytes = beside->limit_bytes();
+  return bytes <= limit_bytes && beside->used_bytes() <= limit_bytes - bytes;
+}
+
+/// The part of `bytes` that each sharer may have.
+std::uint64_t part_of(std::uint64_t bytes, std::uint32_t sharers_count) {
+  return bytes / std::max(sharers_count, std::uint32_t{1});
+}
+
+}  // namespace
 
 /// lent_bytes  of the root's reserve, on top of a limit that is no lower than the root's
 bool Quota::has_room(std::uint64_t bytes, std::uint64_t lent_bytes) const {
@@ -26,21 +41,16 @@ const Quota& Quota::root() const {
   return *quota;
 }
 
-/// The part of `bytes` that each sharer may have.
-std::uint64_t Quota::part_of(std::uint64_t bytes) const {
-  return bytes / std::max(sharers_count_, std::uint32_t{1});
-}
-
 /// Where little is left, and others want it too: the one of this and its unit that would pass its
 /// share. Null: neither.
 const Quota* Quota::over_its_share(std::uint64_t bytes) const {
   if (beside_ == nullptr) return nullptr;
   const Quota& all = root();
   if (all.used_bytes_ + bytes <= all.limit_bytes_ - all.reserve_bytes()) return nullptr;
-  const std::uint64_t share_bytes = all.part_of(all.limit_bytes_);
+  const std::uint64_t share_bytes = part_of(all.limit_bytes_, all.sharers_count_);
   if (all.is_shared() && beside_->used_bytes_ + bytes > share_bytes) return beside_;
   if (!beside_->is_shared()) return nullptr;
-  return used_bytes_ + bytes > beside_->part_of(share_bytes) ? this : nullptr;
+  return used_bytes_ + bytes > part_of(share_bytes, beside_->sharers_count_) ? this : nullptr;
 }
 
 /// What others have of the reserve does not count against a unit below its share, up to half of the
@@ -55,13 +65,15 @@ std::uint64_t Quota::assured_bytes() const {
   const Quota& all = root();
   if (beside_ == nullptr || !all.is_shared() || all.is_short_) return 0;
   const std::uint64_t end_bytes = all.limit_bytes_ + lent_bytes();
-  const std::uint64_t part_bytes = all.part_of(all.limit_bytes_);
+  const std::uint64_t part_bytes = part_of(all.limit_bytes_, all.sharers_count_);
+  const std::uint64_t own_bytes = std::min(part_bytes, beside_->limit_bytes_);
   return std::min(end_bytes - std::min(all.used_bytes_, end_bytes),
-                  part_bytes - std::min(beside_->used_bytes_, part_bytes));
+                  own_bytes - std::min(beside_->used_bytes_, own_bytes));
 }
 
 /// Whether nobody need look at shares or the reserve.
 bool Quota::is_plenty(std::uint64_t bytes) const {
+  if (!has_room_beside(beside_, bytes)) return false;
   const Quota* quota = this;
   for (; quota->parent_ != nullptr; quota = quota->parent_) {
     if (!quota->has_room(bytes)) return false;
@@ -76,6 +88,7 @@ bool Quota::charge(std::uint64_t bytes) {
     add(bytes);
     return true;
   }
+  if (!has_room_beside(beside_, bytes)) return false;
   const std::uint64_t lent = lent_bytes();
   for (const Quota* quota = this; quota != nullptr; quota = quota->parent_) {
     if (!quota->has_room(bytes, lent)) return false;
@@ -96,11 +109,15 @@ std::uint64_t Quota::of_reserve(std::uint64_t bytes) const {
 }
 
 bool Quota::has_reserve(std::uint64_t bytes) const {
+  const auto has_left = [bytes](const Quota& quota) {
+    const std::uint64_t limit = quota.limit_bytes_ + quota.reserve_bytes();
+    return quota.used_bytes_ <= limit && bytes <= limit - quota.used_bytes_;
+  };
   for (const Quota* quota = this; quota != nullptr; quota = quota->parent_) {
-    const std::uint64_t limit = quota->limit_bytes_ + quota->reserve_bytes();
-    if (quota->used_bytes_ > limit || bytes > limit - quota->used_bytes_) return false;
+    if (!has_left(*quota)) return false;
   }
   if (beside_ == nullptr) return true;
+  if (!has_left(*beside_)) return false;
   const std::uint64_t wanted_bytes = of_reserve(bytes);
   if (wanted_bytes == 0) return true;
   const Quota& all = root();
@@ -159,6 +176,7 @@ void Quota::release(std::uint64_t bytes) {
 
 /// A limit that is no lower than the root's is not what has to be raised.
 QuotaRefusal Quota::refusing(std::uint64_t bytes) const {
+  if (!has_room_beside(beside_, bytes)) return {*beside_, beside_->limit_bytes_, false, true};
   const Quota& all = root();
   for (const Quota* quota = this; quota != &all; quota = quota->parent_) {
     const bool is_lower = quota->limit_bytes_ < all.limit_bytes_;
@@ -166,8 +184,9 @@ QuotaRefusal Quota::refusing(std::uint64_t bytes) const {
   }
   const Quota* const sharer = all.has_room(bytes) ? over_its_share(bytes) : nullptr;
   if (sharer == nullptr) return {all, all.limit_bytes_, false};
-  const std::uint64_t of_unit_bytes = all.part_of(all.limit_bytes_);
-  return {*sharer, sharer == this ? beside_->part_of(of_unit_bytes) : of_unit_bytes, true};
+  const std::uint64_t of_unit_bytes = part_of(all.limit_bytes_, all.sharers_count_);
+  return {*sharer, sharer == this ? part_of(of_unit_bytes, beside_->sharers_count_) : of_unit_bytes,
+          true};
 }
 
 void Quota::give_back(char* memory, std::size_t bytes) {

@@ -16,7 +16,8 @@ class Quota;
 struct QuotaRefusal {
   const Quota& quota;
   std::uint64_t bytes_max;
-  bool is_share;  ///< no limit, but less, because others want it too
+  bool is_share;                ///< no limit, but less, because others want it too
+  bool is_of_identity = false;  ///< the limit of a unit
 };
 
 /// Counts bytes against a limit, and against those of others: of a parent, which has all bytes of
@@ -24,7 +25,7 @@ struct QuotaRefusal {
 /// it is given back.
 ///
 ///     account -> namespace -> server      the parents
-///        `-----> unit                     beside the account; it has no limit of its own
+///        `-----> unit                     beside the account; its limit is that of an identity
 ///
 /// Above the limit is a reserve of an eighth of it, for what must go on when values are refused.
 /// Units share both, and the accounts of a unit share what it has:
@@ -75,6 +76,9 @@ class Quota {
     return parent_ != nullptr && parent_->is_passed();
   }
 
+  /// What is charged already stays so.
+  void set_limit(std::uint64_t limit_bytes) { limit_bytes_ = limit_bytes; }
+
   std::uint64_t used_bytes() const { return used_bytes_; }
   std::uint64_t limit_bytes() const { return limit_bytes_; }
   std::uint64_t reserve_bytes() const { return limit_bytes_ / 8; }
@@ -109,7 +113,6 @@ class Quota {
   const Quota* over_its_share(std::uint64_t bytes) const;
   std::uint64_t of_reserve(std::uint64_t bytes) const;
   void add(std::uint64_t bytes);
-  std::uint64_t part_of(std::uint64_t bytes) const;
 
   std::uint64_t used_bytes_ = 0;
   std::uint64_t limit_bytes_;

@@ -1,15 +1,20 @@
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "auth/identity.h"
 #include "core/memory/chain.h"
 #include "core/memory/quota.h"
 #include "core/memory/tallied.h"
+#include "core/session/clock.h"
 
 // Who is charged for what: a unit for all that its connections have, and below it an account for
 // what they have in one namespace.
@@ -19,8 +24,31 @@ namespace muster::core {
 struct Session;
 class Units;
 
-/// Whose shares are counted together, such as all connections from one address. Stands as long as
-/// anything of it does.
+/// How many requests somebody may send: so many at once, and as many in each second.
+class RequestBucket {
+ public:
+  /// False: it is empty, and nothing was taken.
+  bool take(Instant now, std::uint32_t per_second) {
+    const Duration since = std::clamp(now - at_, Duration::zero(), second_);
+    at_ = now;
+    taken_ -= std::min(taken_, static_cast<std::uint64_t>(since.count()) * per_second);
+    if (taken_ + share_ > share_ * per_second) return false;
+    taken_ += share_;
+    return true;
+  }
+
+ private:
+  static constexpr Duration second_{std::chrono::seconds(1)};
+  /// What one request takes: in each tick of the clock as much comes back as there may be requests
+  /// in a second.
+  static constexpr std::uint64_t share_ = static_cast<std::uint64_t>(second_.count());
+
+  Instant at_{};
+  std::uint64_t taken_ = 0;
+};
+
+/// Whose shares are counted together, such as all connections from one address, or of one identity.
+/// Stands as long as anything of it does.
 struct Unit {
   Unit(std::string its_name, Quota& its_server)
       : name(std::move(its_name)), server(its_server), quota(UINT64_MAX) {
@@ -29,6 +57,11 @@ struct Unit {
   ~Unit() { server.remove_sharer(); }
   Unit(const Unit&) = delete;
   Unit& operator=(const Unit&) = delete;
+
+  void set_limits(const auth::Limits& its_limits) {
+    limits = its_limits;
+    quota.set_limit(limits.memory_bytes != 0 ? limits.memory_bytes : UINT64_MAX);
+  }
 
   /// Whether nothing of it is left.
   bool is_over() const { return accounts_count == 0 && name_spaces_count == 0; }
@@ -40,6 +73,9 @@ struct Unit {
   std::uint32_t name_spaces_count = 0;  ///< that it has made
   Chain<Session> sessions;              ///< those that may go first are in front
   std::uint32_t sessions_count = 0;
+  std::uint32_t groups_count = 0;  ///< that it has made
+  auth::Limits limits;             ///< of its identity; 0: those of the server
+  RequestBucket requests;
   ChainLink<Unit> place{*this};  ///< among those with as many sessions
 };
 
@@ -69,17 +105,23 @@ struct Account {
   std::uint32_t epochs_count = 0;  ///< of them, also those that are over
 };
 
-/// Counts a group for the account that has made it, and among all groups.
+/// Counts a group for the account that has made it, and among all groups; keeps whose it is.
 struct MadeGroup {
-  MadeGroup(Account& its_account, std::uint64_t& all_groups_count)
-      : account(its_account), among_all(all_groups_count) {
+  MadeGroup(Account& its_account, std::string_view its_tenant, std::uint64_t& all_groups_count)
+      : account(its_account), tenant(its_tenant), among_all(all_groups_count) {
     ++account.groups_count;
+    ++account.unit.groups_count;
   }
-  ~MadeGroup() { --account.groups_count; }
+  ~MadeGroup() {
+    --account.unit.groups_count;
+    --account.groups_count;
+  }
   MadeGroup(const MadeGroup&) = delete;
   MadeGroup& operator=(const MadeGroup&) = delete;
 
   Account& account;
+  /// Whom it belongs to: who may join, and look. Empty: who was not asked who he is.
+  std::string tenant;
   Tallied among_all;
 };
 

@@ -43,6 +43,11 @@ Error memory_exhausted(const Quota& quota, std::uint64_t bytes) {
   }
   const QuotaRefusal refusal = quota.refusing(bytes);
   std::string what = std::to_string(bytes) + " more bytes would pass ";
+  if (refusal.is_of_identity) {
+    what += "the memory that the credential line of this identity allows";
+    return exhausted(what + "; remove keys, or ask for a higher limit", refusal.quota.used_bytes(),
+                     refusal.bytes_max);
+  }
   if (refusal.is_share) {
     what += "this client's share: memory_bytes_max is nearly reached, and others have less";
   } else if (&refusal.quota == &quota.root()) {

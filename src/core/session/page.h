@@ -9,6 +9,9 @@ namespace muster::core {
 /// A page of a list ends behind the entry with which it becomes so long.
 inline constexpr std::uint64_t page_bytes_max = 64u << 10;
 
+/// So many entries that are not for who asks are passed over in one step.
+inline constexpr std::uint64_t unseen_per_step = 8;
+
 // What an entry takes on a page.
 
 inline std::uint64_t encoded_bytes(const ProcessInfo& process) {

@@ -1,5 +1,7 @@
 #include "core/session/session.h"
 
+#include <utility>
+
 namespace muster::core {
 
 Parked::Parked(Session& its_session, std::uint64_t its_request_id, wire::Operation its_operation)
@@ -19,5 +21,15 @@ Session::Session(std::uint64_t its_id, NameSpace& its_name_space, Account& its_a
       expiry(TimerKind::session, this) {}
 
 Session::~Session() = default;
+
+void Session::set_grant(std::shared_ptr<const auth::Grant> its_grant) {
+  grant = std::move(its_grant);
+  rights = auth::rights_of(role);
+  counts_requests = false;
+  if (grant == nullptr) return;
+  rights = rights & grant->rights;
+  counts_requests = grant->limits.requests_per_second != 0;
+  account.unit.set_limits(grant->limits);
+}
 
 }  // namespace muster::core

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "auth/identity.h"
 #include "core/memory/chain.h"
 #include "core/session/accounts.h"
 #include "core/session/answers.h"
@@ -61,11 +62,37 @@ struct Session {
   Session(std::uint64_t id, NameSpace& name_space, Account& account);
   ~Session();
 
+  /// From now on it may what its role and the grant allow.
+  void set_grant(std::shared_ptr<const auth::Grant> its_grant);
+  /// Whom its groups belong to; empty: nobody was asked.
+  std::string_view tenant() const {
+    return grant != nullptr ? std::string_view(grant->identity.tenant) : std::string_view();
+  }
+  /// Whether it operates the server, and so what belongs to other tenants, too.
+  bool is_admin() const {
+    return grant != nullptr ? grant->rights.has(wire::Right::admin)
+                            : rights.has(wire::Right::admin);
+  }
+  /// Whether it may know what belongs to that tenant.
+  bool may_see(std::string_view other_tenant) const {
+    return other_tenant == tenant() || is_admin();
+  }
+  /// Whether it may know what there is in all namespaces together.
+  bool may_see_all() const { return grant == nullptr || is_admin(); }
+  /// Whether it may know that there is a namespace of that name.
+  bool may_see_name_space(std::string_view name) const {
+    return may_see_all() || grant->namespaces.allows(name);
+  }
+
   std::uint64_t id;
   NameSpace& name_space;
   Account& account;
   wire::ResumeToken token;
   wire::Role role = wire::Role::client;
+  auth::Rights rights;           ///< of its role and of its grant
+  bool counts_requests = false;  ///< its grant has a limit of them
+  /// What its client may who has proved who he is; null: nobody was asked.
+  std::shared_ptr<const auth::Grant> grant;
   ProcessInfo process;
   ConnectionId connection = 0;   ///< 0: disconnected
   Instant heard{};               ///< last byte
