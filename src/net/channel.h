@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/time.h"
 
@@ -66,6 +67,11 @@ class Channel {
   void start(std::shared_ptr<ChannelOwner> owner);
   /// From now on another owner is told.
   void pass_to(ChannelOwner& owner) { owner_ = &owner; }
+  /// The same; the channel holds the new one until it is over.
+  void pass_to(std::shared_ptr<ChannelOwner> owner) {
+    callbacks_ = std::move(owner);
+    owner_ = callbacks_.get();
+  }
 
   /// Queues bytes behind what was queued before: a copy, or by reference when they are many.
   virtual void send(std::string_view bytes) = 0;

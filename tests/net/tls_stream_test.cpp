@@ -215,3 +215,53 @@ TEST_CASE("a reader that pauses gets the rest when it goes on") {
   loop.run_until([&] { return pair.client.received.size() == bytes.size(); });
   CHECK(pair.client.received == bytes);
 }
+
+TEST_CASE("a stream that waits for the last of its bytes to leave can be closed") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.client.stream->send("x");
+  pair.client.stream->flush();
+  loop.run_until([&] { return pair.server.received == "x"; });
+  pair.client.stream->pause_reading();  // so that it does not see the end
+  pair.server.stream->send("last");
+  pair.server.stream->close_after_flush(60s);
+  CHECK(pair.server.stream->is_lingering());
+  pair.server.stream->close();
+  CHECK_FALSE(pair.server.stream->is_lingering());
+  CHECK_FALSE(pair.server.connection->is_lingering());
+}
+
+TEST_CASE("a stream takes over a connection that has begun, with what came on it") {
+  TestLoop loop;
+  int fds[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+  const SocketAddress address = SocketAddress::local_of(fds[0]);
+  const auto under = Connection::create(loop.loop(), UniqueFd(fds[0]), address, 5s);
+  std::string first;
+  under->start({[&](std::string_view bytes) {
+                  first += bytes;
+                  under->pause_reading();
+                },
+                [](CloseCause, const std::string&) {},
+                {}});
+  End client;
+  client.begin(loop, UniqueFd(fds[1]), client_context("alice", key));
+  loop.run_until([&] { return !first.empty(); });
+
+  struct Owner final : muster::net::ChannelOwner {
+    void received(std::string_view bytes) override { all += bytes; }
+    void closed(CloseCause, std::string) override { is_over = true; }
+    void drained() override {}
+    std::string all;
+    bool is_over = false;
+  } owner;
+  const auto stream = std::make_shared<TlsStream>(
+      loop.loop(), under, TlsSession::create(server_context({{"alice", std::string(key)}})));
+  stream->take_over(owner, first);
+  client.stream->send("hello");
+  client.stream->flush();
+  loop.run_until([&] { return owner.all == "hello"; });
+  CHECK(stream->tls().session().peer_id() == "alice");
+  client.stream->close();
+  loop.run_until([&] { return owner.is_over; });
+}

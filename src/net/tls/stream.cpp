@@ -26,6 +26,15 @@ void TlsStream::begin() {
   take({});
 }
 
+void TlsStream::take_over(ChannelOwner& owner, std::string_view came) {
+  const auto self = shared_from_this();
+  owner_ = &owner;
+  state_ = State::open;
+  under_->pass_to(std::shared_ptr<ChannelOwner>(self, this));
+  take(came);
+  if (state_ == State::open && !paused_) under_->resume_reading();
+}
+
 // Reading.
 
 std::size_t TlsStream::readable_bytes() {
@@ -192,8 +201,12 @@ void TlsStream::fail(CloseCause cause, std::string detail) {
   });
 }
 
+/// One that has left what it had to the other channel closes that, too.
 void TlsStream::close() {
-  if (state_ == State::closed) return;
+  if (state_ == State::closed) {
+    if (under_->is_lingering()) under_->close();
+    return;
+  }
   const auto self = weak_from_this().lock();
   if (state_ != State::failing || under_->is_open()) under_->close();
   let_go();

@@ -22,10 +22,16 @@ class TlsStream final : public Channel,
                         private ChannelOwner,
                         public std::enable_shared_from_this<TlsStream> {
  public:
-  /// under  not started yet
+  /// under  not started yet, unless it is taken over
   TlsStream(Loop& loop, std::shared_ptr<Channel> under, std::unique_ptr<TlsSession> session)
       : loop_(loop), under_(std::move(under)), tls_(loop, std::move(session)) {}
-  ~TlsStream() override { close(); }
+  ~TlsStream() override {
+    if (state_ != State::closed) close();
+  }
+
+  /// Instead of `start`: the other channel is open, and `came` is what its owner has been told of.
+  /// Not within a call of that owner.
+  void take_over(ChannelOwner& owner, std::string_view came);
 
   void send(std::string_view bytes) override;
   void send(SharedBytes bytes) override;
