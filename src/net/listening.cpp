@@ -26,6 +26,7 @@ struct ListenTarget {
   std::string text;
   std::vector<SocketAddress> addresses;
   bool dual_stack = false;
+  Identities identities = Identities::asked;
 };
 
 SocketAddress any_address(int family, std::uint16_t port) {
@@ -54,10 +55,14 @@ Error failure_at(const SocketAddress& address, int number, const char* during) {
   return error;
 }
 
+constexpr std::string_view plain = "plain:";
+
 Result<ListenTarget> understand(const std::string& text) {
-  Result<Address> address = parse_address(text);
-  if (!address) return std::move(address).error();
   ListenTarget target{text, {}, false};
+  if (text.starts_with(plain)) target.identities = Identities::none;
+  Result<Address> address =
+      parse_address(target.identities == Identities::none ? text.substr(plain.size()) : text);
+  if (!address) return std::move(address).error();
   if (address->is_unix()) {
     target.addresses = {SocketAddress::unix_path(address->unix_path)};
   } else if (address->host.empty()) {
@@ -71,12 +76,23 @@ Result<ListenTarget> understand(const std::string& text) {
   return target;
 }
 
-Result<void> check_allowed(const SocketAddress& address, const ListenOptions& options) {
-  if (options.allow_unauthenticated || address.is_local_only()) return {};
-  Error error = failure(ErrorCode::permission_denied,
-                        "others than this machine could connect and nobody is authenticated; "
-                        "allow_unauthenticated, of musterd --allow-unauthenticated, says that "
-                        "this is meant");
+Result<void> check_allowed(const SocketAddress& address, Identities identities,
+                           const ListenOptions& options) {
+  std::string why;
+  if (identities == Identities::none) {
+    if (address.is_local_only() && !address.is_unix()) return {};
+    why = "\"plain:\" asks nobody who he is, and is for loopback addresses alone";
+  } else {
+    if (options.allow_unauthenticated || options.has_credentials || address.is_local_only()) {
+      return {};
+    }
+    why =
+        "others than this machine could connect and nobody is authenticated. Make a key by "
+        "`musterctl keygen > key`, start by `musterd --credentials key`, and give it to clients "
+        "by MUSTER_CREDENTIAL_FILE=key; or say by allow_unauthenticated, of musterd "
+        "--allow-unauthenticated, that this is meant";
+  }
+  Error error = failure(ErrorCode::permission_denied, why);
   error.where = to_string(address);
   return error;
 }
@@ -167,7 +183,7 @@ Result<std::vector<Listening>> listen_at(const std::vector<std::string>& address
   }
   for (const ListenTarget& target : targets) {
     for (const SocketAddress& address : target.addresses) {
-      Result<void> allowed = check_allowed(address, options);
+      Result<void> allowed = check_allowed(address, target.identities, options);
       if (!allowed) return std::move(allowed).error();
     }
   }
@@ -175,7 +191,8 @@ Result<std::vector<Listening>> listen_at(const std::vector<std::string>& address
   for (const ListenTarget& target : targets) {
     Result<std::vector<Listening>> bound = bind_target(target, options);
     if (!bound) return std::move(bound).error();
-    for (const Listening& listening : *bound) {
+    for (Listening& listening : *bound) {
+      listening.set_identities(target.identities);
       if (listening.address().family() != AF_UNSPEC) continue;
       return failure_at(target.addresses.front(), ENOBUFS, "asking for the port of");
     }
@@ -196,7 +213,7 @@ Result<Listening> listen_on(int fd, const ListenOptions& options) {
       address.family() == AF_INET || address.family() == AF_INET6 || address.family() == AF_UNIX;
   if (!is_stream || !is_known) return invalid("is no stream socket");
   if (int_option(fd, SO_ACCEPTCONN) != 1) return invalid("does not listen");
-  Result<void> allowed = check_allowed(address, options);
+  Result<void> allowed = check_allowed(address, Identities::asked, options);
   if (!allowed) return std::move(allowed).error();
   UniqueFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
   if (!copy) return failure_at(address, errno, "taking over the listening socket");

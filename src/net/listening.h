@@ -29,6 +29,9 @@ class SocketFile {
   ino_t inode_ = 0;
 };
 
+/// Whether those who come are asked who they are, by a server that has credentials.
+enum class Identities { asked, none };
+
 /// A socket that listens, before and while it is served.
 class Listening {
  public:
@@ -39,6 +42,8 @@ class Listening {
   Listening(UniqueFd fd, SocketFile file, Options options);
 
   Options options() const { return options_; }
+  Identities identities() const { return identities_; }
+  void set_identities(Identities identities) { identities_ = identities; }
   int fd() const { return fd_.get(); }
   int release_fd() { return fd_.release(); }
   /// As bound, the port filled in.
@@ -50,16 +55,19 @@ class Listening {
   UniqueFd fd_;
   SocketAddress address_;
   Options options_;
+  Identities identities_ = Identities::asked;
 };
 
 struct ListenOptions {
   int backlog = 4096;
   bool allow_unauthenticated = false;
+  bool has_credentials = false;
   Duration user_timeout{std::chrono::seconds(15)};  ///< of the connections
 };
 
 /// Binds and listens at everything that `addresses` name: all addresses of a host name, all of
-/// this machine for an empty host. Nothing is bound when one of them may not be.
+/// this machine for an empty host. One that begins with "plain:" asks nobody who he is, and is a
+/// loopback address. Nothing is bound when one of them may not be.
 ///
 /// Blocks for name look-ups.
 ///

@@ -11,14 +11,7 @@ namespace {
 
 constexpr std::size_t network_bytes = 8;  // of an IPv6 address: who has one has all of them
 constexpr std::size_t mapped_bytes = 12;  // of an IPv6 address that is an IPv4 one
-constexpr std::uint64_t unknown_user = ~std::uint64_t{0};
-
-std::uint64_t user_of(int fd) {
-  ucred user{};
-  socklen_t size = sizeof(user);
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &size) != 0) return unknown_user;
-  return user.uid;
-}
+constexpr std::uint32_t unknown_user = SystemUser().uid;
 
 UnitId unit_of_bytes(UnitId::Kind kind, const void* bytes, std::size_t count) {
   UnitId unit;
@@ -35,9 +28,16 @@ std::string address_text(int family, const void* bytes) {
 
 }  // namespace
 
+SystemUser user_of(int fd) {
+  ucred user{};
+  socklen_t size = sizeof(user);
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &size) != 0) return {};
+  return {user.uid, user.gid};
+}
+
 UnitId unit_of(int fd, const SocketAddress& peer) {
   using Kind = UnitId::Kind;
-  if (peer.is_unix()) return {Kind::user, user_of(fd)};
+  if (peer.is_unix()) return {Kind::user, user_of(fd).uid};
   if (peer.family() == AF_INET) {
     sockaddr_in whole{};
     std::memcpy(&whole, peer.data(), std::min<std::size_t>(sizeof(whole), peer.size()));
@@ -63,6 +63,7 @@ std::string to_string(const UnitId& unit) {
     }
     case UnitId::Kind::user:
       return "uid " + (unit.number == unknown_user ? "unknown" : std::to_string(unit.number));
+    case UnitId::Kind::identity: return "identity " + std::to_string(unit.number);
     case UnitId::Kind::none: break;
   }
   return "unknown";

@@ -10,21 +10,32 @@
 namespace muster::net {
 
 /// Whose shares a connection counts for: an IPv4 address, the /64 of an IPv6 address, or the user
-/// at the other end of a Unix socket. An IPv4 address in IPv6 is that IPv4 address.
+/// at the other end of a Unix socket; once it is known who has come, an identity. An IPv4 address
+/// in IPv6 is that IPv4 address.
 struct UnitId {
-  enum class Kind : std::uint8_t { none, ipv4, ipv6, user };
+  enum class Kind : std::uint8_t { none, ipv4, ipv6, user, identity };
 
   Kind kind = Kind::none;
-  std::uint64_t number = 0;  ///< the address, as it is on the wire, or the user
+  /// The address, as it is on the wire, the user, or a number of whoever knows the identities.
+  std::uint64_t number = 0;
 
   friend bool operator==(const UnitId&, const UnitId&) = default;
 };
+
+/// Whose process has connected to a Unix socket.
+struct SystemUser {
+  std::uint32_t uid = ~std::uint32_t{0};  ///< nobody's
+  std::uint32_t gid = ~std::uint32_t{0};
+};
+
+/// At the other end of a connected Unix socket; nobody, where the system does not say it.
+SystemUser user_of(int fd);
 
 /// fd    a connected socket; -1: its user is not known, and all Unix sockets are one unit
 /// peer  who is at its other end
 UnitId unit_of(int fd, const SocketAddress& peer);
 
-/// "10.0.0.7", "2001:db8:1:2::/64", or "uid 1000".
+/// "10.0.0.7", "2001:db8:1:2::/64", or "uid 1000"; of an identity its number.
 std::string to_string(const UnitId& unit);
 
 }  // namespace muster::net
