@@ -21,13 +21,29 @@ struct ServerOptions {
   /// Where to listen: "host:port", "[ipv6]:port", "unix:/path", or "unix:@name" without a file,
   /// which any user of this host may connect to. Port 0: any free port. A host
   /// name stands for all its addresses; an empty host (":29500") stands for all addresses of this
-  /// machine, IPv4 and IPv6.
+  /// machine, IPv4 and IPv6. With credentials, TCP is served by TLS, and at a Unix socket the
+  /// system tells who comes; "plain:127.0.0.1:29400" is without TLS and asks nobody who he is:
+  /// whoever reaches that loopback address has all rights.
   std::vector<std::string> listen = {"127.0.0.1:0"};
   /// A listening socket to use instead of `listen`; -1: none. The server takes ownership if the
   /// start succeeds.
   int listening_socket = -1;
-  /// Allows addresses that are not loopback, although the server authenticates nobody.
+  /// Allows addresses that are not loopback, although the server authenticates nobody. Not with
+  /// credentials.
   bool allow_unauthenticated = false;
+
+  /// The file of those who are known, docs/security.md; empty: none, and nobody is asked who he is.
+  /// It is read again when it changes.
+  std::string credentials_file;
+  /// The same as a text, for a process that has made the key itself. Not both.
+  std::string credentials;
+  /// Keys are good for the server of this name alone: clients name it, too. May be empty.
+  std::string server_name;
+  /// Of the server, for clients that have certificates, in the form PEM, with the key of it; and
+  /// who signs the certificates of clients.
+  std::string certificate_file;
+  std::string certificate_key_file;  ///< empty: it is in certificate_file
+  std::string client_authorities_file;
 
   Duration heartbeat{std::chrono::seconds(1)};
   Duration session_timeout{std::chrono::seconds(15)};  ///< 5 s to 600 s, at least 5 heartbeats
@@ -78,6 +94,13 @@ struct ServerOptions {
   bool standalone = false;
 };
 
+/// How the credentials differ from those that were read before: names of identities.
+struct CredentialChange {
+  std::vector<std::string> added;
+  std::vector<std::string> removed;
+  std::uint64_t identities_count = 0;  ///< that are known now
+};
+
 /// A server inside this process; `musterd` is a server in a process of its own. It keeps all data
 /// in memory: the data is lost when it stops, and its clients are told so.
 class MUSTER_API Server {
@@ -108,6 +131,14 @@ class MUSTER_API Server {
   /// returns  the number of other sessions that had not ended
   std::uint64_t stop(std::string_view reason, Duration timeout = Duration{0},
                      std::uint64_t own_sessions = 0);
+
+  /// Reads the credentials file and the certificates again. Sessions whose credential is gone end,
+  /// others go on with what they may now. After an error everything stays as it was.
+  ///
+  /// errors   invalid_argument (what is wrong with the file), too_large, unavailable (it cannot be
+  ///          read), unsupported (there is no file), forked
+  /// threads  any
+  Result<CredentialChange> reload_credentials();
 
   class Impl;
 

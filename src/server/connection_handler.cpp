@@ -5,12 +5,12 @@
 namespace muster::server {
 
 void ConnectionHandler::accepted(std::shared_ptr<net::Channel> connection,
-                                 const net::UnitId& unit_id) {
+                                 const net::UnitId& unit_id, const Arrival& arrival) {
   Unit& unit = connections_.unit(unit_id);
   if (log_.admits(unit.name, LogLevel::debug, driver_.now())) {
     log_.line(LogLevel::debug, connection->peer() + ": accepted");
   }
-  Newcomer& newcomer = connections_.add(std::move(connection), unit, driver_.now());
+  Newcomer& newcomer = connections_.add(std::move(connection), unit, arrival, driver_.now());
   if (connections_.are_too_many()) hellos_.turn_one_out();
   newcomer.connection->start(newcomer);
 }
@@ -39,7 +39,13 @@ void ConnectionHandler::read(core::ConnectionId id) {
 }
 
 void ConnectionHandler::received(Newcomer& newcomer, std::string_view bytes) {
+  using Stage = Newcomer::Stage;
   turns_.begin_turn();
+  if (newcomer.stage == Stage::first_flight) {
+    entrance_.received(newcomer, bytes);
+    return turns_.end_turn();
+  }
+  if (newcomer.stage == Stage::handshake) connections_.handshakes().succeeded(newcomer);
   const HelloReader::Read read = hellos_.received(newcomer, bytes);
   if (read.peer != nullptr && !read.rest.empty() && !read.peer->is_gone) {
     frames_.received_behind_hello(*read.peer, read.rest);
@@ -53,6 +59,7 @@ void ConnectionHandler::closed(Newcomer& newcomer, net::CloseCause cause,
   if (log_.admits(newcomer.unit->name, LogLevel::debug, driver_.now())) {
     log_.line(LogLevel::debug, newcomer.connection->peer() + ": ended: " + detail);
   }
+  if (newcomer.stage == Newcomer::Stage::handshake) entrance_.ended(newcomer, detail);
   ++(cause == net::CloseCause::by_peer ? driver_.counts().ended : driver_.counts().broken);
   connections_.forget(newcomer);
   turns_.end_turn();

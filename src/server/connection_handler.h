@@ -8,6 +8,7 @@
 #include "net/address/unit.h"
 #include "net/channel.h"
 #include "server/connection_manager.h"
+#include "server/door/entrance.h"
 #include "server/engine_driver.h"
 #include "server/frame_reader.h"
 #include "server/hello_reader.h"
@@ -30,16 +31,18 @@ class ConnectionHandler final : public ConnectionEvents {
   };
 
   ConnectionHandler(Turns& turns, EngineDriver& driver, ConnectionManager& connections,
-                    HelloReader& hellos, FrameReader& frames, WorkScheduler& work, ServerLog& log)
+                    Entrance& entrance, FrameReader& frames, WorkScheduler& work, ServerLog& log)
       : turns_(turns),
         driver_(driver),
         connections_(connections),
-        hellos_(hellos),
+        entrance_(entrance),
+        hellos_(entrance.hellos()),
         frames_(frames),
         work_(work),
         log_(log) {}
 
-  void accepted(std::shared_ptr<net::Channel> connection, const net::UnitId& unit_id);
+  void accepted(std::shared_ptr<net::Channel> connection, const net::UnitId& unit_id,
+                const Arrival& arrival);
 
   /// Goes on with peers that wait for their turn, as far as this one allows.
   ///
@@ -60,6 +63,7 @@ class ConnectionHandler final : public ConnectionEvents {
   Turns& turns_;
   EngineDriver& driver_;
   ConnectionManager& connections_;
+  Entrance& entrance_;
   HelloReader& hellos_;
   FrameReader& frames_;
   WorkScheduler& work_;

@@ -19,22 +19,22 @@ ConnectionManager::ConnectionManager(ConnectionEvents& events, const core::Optio
       newcomers_(limits_) {}
 
 Newcomer& ConnectionManager::add(std::shared_ptr<net::Channel> connection, Unit& unit,
-                                 base::Instant now) {
+                                 const Arrival& arrival, base::Instant now) {
   ++counts_.accepted;
-  Newcomer& newcomer = newcomers_.add(events_, std::move(connection), unit, now);
+  Newcomer& newcomer = newcomers_.add(events_, std::move(connection), unit, arrival, now);
   counts_.newcomers = newcomers_.count();
   return newcomer;
 }
 
-Peer& ConnectionManager::said_hello(Newcomer& newcomer) {
-  Peer& peer =
-      peers_.add(events_, newcomer.connection, UnitPlace(*newcomer.unit), quota_, frame_limits_);
+Peer& ConnectionManager::said_hello(Newcomer& newcomer, Unit& unit) {
+  Peer& peer = peers_.add(events_, newcomer.connection, UnitPlace(unit), quota_, frame_limits_);
   peer.connection->pass_to(peer);
   take(newcomer);
   return peer;
 }
 
 std::shared_ptr<net::Channel> ConnectionManager::take(Newcomer& newcomer) {
+  handshakes_.leave(newcomer);
   auto connection = std::move(newcomers_.take(newcomer)->connection);
   counts_.newcomers = newcomers_.count();
   return connection;

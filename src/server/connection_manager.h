@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string_view>
 
 #include "base/time.h"
 #include "core/memory/payload.h"
@@ -10,6 +11,7 @@
 #include "core/session/snapshot.h"
 #include "net/address/unit.h"
 #include "net/channel.h"
+#include "server/door/handshakes.h"
 #include "server/peer/newcomers.h"
 #include "server/peer/peers.h"
 #include "server/peer/units.h"
@@ -39,12 +41,15 @@ class ConnectionManager {
 
   /// Whose connection counts for the unit.
   Unit& unit(const net::UnitId& id) { return units_.find_or_make(id); }
+  Unit& unit(const net::UnitId& id, std::string_view name) { return units_.find_or_make(id, name); }
 
   /// A newcomer; its connection is not started yet.
-  Newcomer& add(std::shared_ptr<net::Channel> connection, Unit& unit, base::Instant now);
-  /// What the newcomer is from now on.
-  Peer& said_hello(Newcomer& newcomer);
+  Newcomer& add(std::shared_ptr<net::Channel> connection, Unit& unit, const Arrival& arrival,
+                base::Instant now);
+  /// What the newcomer is from now on, and for which unit it counts.
+  Peer& said_hello(Newcomer& newcomer, Unit& unit);
   const Newcomers& newcomers() const { return newcomers_; }
+  Handshakes& handshakes() { return handshakes_; }
   /// One of the newcomers has to go.
   bool are_too_many() const { return newcomers_.count() + peers_.count() > limits_.places(); }
   const Peers& peers() const { return peers_; }
@@ -91,6 +96,7 @@ class ConnectionManager {
   const FrameLimits frame_limits_;
   Units units_;
   Peers peers_;
+  Handshakes handshakes_;
   Newcomers newcomers_;
   std::deque<Leaving> leaving_;
   bool is_emptied_ = false;

@@ -15,6 +15,24 @@ namespace {
 
 constexpr int overdue_per_turn = 512;
 
+auth::CertificateNames names_of(const std::vector<std::string>& shown) {
+  auth::CertificateNames names;
+  for (const std::string& name : shown) {
+    const std::string text = name.substr(name.find(':') + 1);
+    if (name.starts_with("dns:")) names.dns.push_back(text);
+    if (name.starts_with("uri:")) names.uris.push_back(text);
+    if (name.starts_with("cn:")) names.common_name = text;
+  }
+  return names;
+}
+
+Proved proved_by(const Newcomer& newcomer) {
+  if (newcomer.tls == nullptr) return newcomer.arrival.user;
+  std::string id = newcomer.tls->session().peer_id();
+  if (!id.empty()) return KeyShown{std::move(id)};
+  return names_of(newcomer.tls->session().peer_names());
+}
+
 }  // namespace
 
 /// Most often all of it comes at once, and is read where it lies.
@@ -40,6 +58,11 @@ Peer* HelloReader::complete(Newcomer& newcomer, std::string_view bytes) {
     refuse(newcomer, hello.error());
     return nullptr;
   }
+  std::optional<Visitor> visitor;
+  if (newcomer.arrival.kind != Arrival::Kind::open) {
+    visitor = admit(newcomer, *hello);
+    if (!visitor) return nullptr;
+  }
   std::optional<wire::ResumeToken> token(std::in_place);
   if (hello->session_id == 0) token = tokens_.next();  // a resume has its session's
   if (!token) {
@@ -49,7 +72,8 @@ Peer* HelloReader::complete(Newcomer& newcomer, std::string_view bytes) {
     refuse(newcomer, error);
     return nullptr;
   }
-  Peer& peer = connections_.said_hello(newcomer);
+  Unit& unit = visitor ? connections_.unit(visitor->unit, visitor->unit_name) : *newcomer.unit;
+  Peer& peer = connections_.said_hello(newcomer, unit);
   if (log_.is_on()) peer.process = core::describe(hello->process);
   peer.is_observer = hello->role == wire::Role::observer;
   core::Hello event;
@@ -57,8 +81,46 @@ Peer* HelloReader::complete(Newcomer& newcomer, std::string_view bytes) {
   event.hello = *hello;
   event.unit = peer.unit->name;
   event.fresh_token = *token;
+  if (visitor) event.grant = std::move(visitor->grant);
   driver_.apply(event);
   return &peer;
+}
+
+/// Who comes is known; whether he may is decided here. Nobody who may not learns why.
+///
+/// returns  nothing: the newcomer is gone
+std::optional<Visitor> HelloReader::admit(Newcomer& newcomer, const wire::ClientHello& hello) {
+  auto decided = door_->admit(proved_by(newcomer), {hello.role, hello.name_space});
+  if (const auto* const refused = std::get_if<auth::Refused>(&decided)) {
+    log_refused(newcomer, LogLevel::warning, "not admitted: " + refused->logged);
+    send_refusal(newcomer, refused->told);
+    return std::nullopt;
+  }
+  Visitor& visitor = std::get<Visitor>(decided);
+  if (is_one_too_many(visitor, hello)) {
+    Error error;
+    error.code = ErrorCode::resource_exhausted;
+    error.limit = visitor.grant->limits.connections;
+    error.detail = visitor.unit_name + " has its " + std::to_string(error.limit) + " connections";
+    log_refused(newcomer, LogLevel::warning, "refused: " + error.detail);
+    send_refusal(newcomer, error);
+    return std::nullopt;
+  }
+  log_admitted(newcomer, visitor, hello.role);
+  return std::move(visitor);
+}
+
+/// A session that comes back is not: its old connection may not be over yet.
+bool HelloReader::is_one_too_many(const Visitor& visitor, const wire::ClientHello& hello) {
+  const std::uint32_t connections_max = visitor.grant->limits.connections;
+  if (connections_max == 0 || hello.session_id != 0) return false;
+  return connections_.unit(visitor.unit, visitor.unit_name).connections_count >= connections_max;
+}
+
+void HelloReader::log_admitted(const Newcomer& newcomer, const Visitor& visitor, wire::Role role) {
+  const LogLevel level = role == wire::Role::observer ? LogLevel::debug : LogLevel::info;
+  if (!log_.admits(visitor.unit_name, level, driver_.now())) return;
+  log_.line(level, newcomer.connection->peer() + ": admitted as " + visitor.unit_name);
 }
 
 void HelloReader::refuse_overdue() {
@@ -74,7 +136,14 @@ void HelloReader::refuse_overdue() {
 }
 
 void HelloReader::refuse(Newcomer& newcomer, const Error& why) {
-  tell_refused(newcomer, why);
+  log_refused(newcomer, LogLevel::debug, "refused: " + why.detail);
+  send_refusal(newcomer, why);
+}
+
+/// In the midst of a handshake it could not be read.
+void HelloReader::send_refusal(Newcomer& newcomer, const Error& why) {
+  if (newcomer.stage != Newcomer::Stage::hello) return connections_.close(newcomer);
+  newcomer.connection->send(refusal(why.code, why.detail));
   connections_.close_after_flush(newcomer);
 }
 
@@ -86,18 +155,19 @@ bool HelloReader::turn_one_out() {
   Error error;
   error.code = ErrorCode::busy;
   error.detail = "the server is full: newcomers without a hello made room for others";
-  tell_refused(newcomer, error);
-  newcomer.connection->flush();
+  log_refused(newcomer, LogLevel::debug, "refused: " + error.detail);
+  if (newcomer.stage == Newcomer::Stage::hello) {
+    newcomer.connection->send(refusal(error.code, error.detail));
+    newcomer.connection->flush();
+  }
   connections_.close(newcomer);
   return true;
 }
 
-void HelloReader::tell_refused(const Newcomer& newcomer, const Error& why) {
+void HelloReader::log_refused(const Newcomer& newcomer, LogLevel level, const std::string& why) {
   ++driver_.counts().refused;
-  if (log_.admits(newcomer.unit->name, LogLevel::debug, driver_.now())) {
-    log_.line(LogLevel::debug, newcomer.connection->peer() + ": refused: " + why.detail);
-  }
-  newcomer.connection->send(refusal(why.code, why.detail));
+  if (!log_.admits(newcomer.unit->name, level, driver_.now())) return;
+  log_.line(level, newcomer.connection->peer() + ": " + why);
 }
 
 std::string HelloReader::refusal(ErrorCode code, const std::string& detail) const {

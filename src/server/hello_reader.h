@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "server/connection_manager.h"
+#include "server/door/door.h"
 #include "server/engine_driver.h"
 #include "server/server_log.h"
 #include "server/token_source.h"
@@ -14,9 +16,10 @@ namespace muster::server {
 /// else, or nothing, is told why it is refused.
 class HelloReader {
  public:
+  /// door  null: nobody is asked who he is
   HelloReader(EngineDriver& driver, ConnectionManager& connections, ServerLog& log,
-              const core::Options& options)
-      : driver_(driver), connections_(connections), log_(log), options_(options) {}
+              const core::Options& options, Door* door)
+      : driver_(driver), connections_(connections), log_(log), options_(options), door_(door) {}
 
   struct Read {
     Peer* peer = nullptr;   ///< what the newcomer has become; null: none yet, or it is gone
@@ -36,12 +39,17 @@ class HelloReader {
 
  private:
   Peer* complete(Newcomer& newcomer, std::string_view bytes);
-  void tell_refused(const Newcomer& newcomer, const Error& why);
+  std::optional<Visitor> admit(Newcomer& newcomer, const wire::ClientHello& hello);
+  void log_admitted(const Newcomer& newcomer, const Visitor& visitor, wire::Role role);
+  bool is_one_too_many(const Visitor& visitor, const wire::ClientHello& hello);
+  void log_refused(const Newcomer& newcomer, LogLevel level, const std::string& why);
+  void send_refusal(Newcomer& newcomer, const Error& why);
 
   EngineDriver& driver_;
   ConnectionManager& connections_;
   ServerLog& log_;
   const core::Options& options_;
+  Door* const door_;
   TokenSource tokens_;
 };
 

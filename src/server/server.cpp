@@ -7,6 +7,7 @@
 #include <new>
 #include <system_error>
 
+#include "auth/wipe.h"
 #include "base/failure.h"
 #include "base/forked.h"
 #include "net/io_thread.h"
@@ -27,7 +28,7 @@ constexpr Duration patience_with_io_thread = std::chrono::seconds(5);
 Result<std::vector<net::Listening>> listen_as(const ServerOptions& options,
                                               const core::Options& core) {
   const net::ListenOptions how{options.listen_backlog, options.allow_unauthenticated,
-                               server::user_timeout_of(core)};
+                               server::has_credentials(options), server::user_timeout_of(core)};
   if (options.listening_socket < 0) return net::listen_at(options.listen, how);
   Result<net::Listening> given = net::listen_on(options.listening_socket, how);
   if (!given) return std::move(given).error();
@@ -54,6 +55,14 @@ Error refused(Error error) {
   return error;
 }
 
+CredentialChange change_of(const server::RollChange& change) {
+  CredentialChange told;
+  for (const auto& identity : change.added) told.added.push_back(to_string(identity));
+  for (const auto& identity : change.removed) told.removed.push_back(to_string(identity));
+  told.identities_count = change.identities_count;
+  return told;
+}
+
 Error unavailable(const std::string& detail) {
   return refused(failure(ErrorCode::unavailable, detail));
 }
@@ -62,12 +71,13 @@ Error unavailable(const std::string& detail) {
 
 class Server::Impl {
  public:
-  static Result<Server> start(const ServerOptions& options);
+  static Result<Server> start_or_fail(const ServerOptions& options);
 
   Impl(std::shared_ptr<IoThread> io_thread, server::Settings settings,
        std::vector<net::Listening> listenings)
       : io_thread_(std::move(io_thread)),
         incarnation_(settings.core.incarnation),
+        door_(settings.door),
         host_(std::make_shared<server::ServiceHost>(loop(), std::move(settings))) {
     for (const net::Listening& listening : listenings) {
       addresses_.push_back(to_string(listening.address()));
@@ -119,11 +129,14 @@ class Server::Impl {
     return is_there(io.may_run() ? Duration::zero() : patience) ? answer.get() : 0;
   }
 
+  Result<CredentialChange> reload_credentials();
+
   const std::vector<std::string>& addresses() const { return addresses_; }
   std::uint16_t port() const { return port_; }
   std::uint64_t incarnation() const { return incarnation_; }
 
  private:
+  static Result<Server> start(const ServerOptions& options);
   net::Loop& loop() { return io_thread_->impl().loop(); }
 
   /// The service ends on the I/O thread. A destructor cannot say that memory is out: it waits a
@@ -156,10 +169,43 @@ class Server::Impl {
 
   std::shared_ptr<IoThread> io_thread_;
   std::uint64_t incarnation_;
+  std::shared_ptr<const server::Door> door_;  ///< null: there are no credentials
   std::shared_ptr<server::ServiceHost> host_;
   std::vector<std::string> addresses_;
   std::uint16_t port_ = 0;
 };
+
+/// They are read here, and used on the I/O thread.
+Result<CredentialChange> Server::Impl::reload_credentials() {
+  const auto refuse = [](Error error) {
+    error.operation = "reload_credentials";
+    error.decided_by = "local";
+    return error;
+  };
+  IoThread::Impl& io = io_thread_->impl();
+  if (io.forked()) {
+    return refuse(failure(ErrorCode::forked, "the server belongs to the parent process"));
+  }
+  if (door_ == nullptr) {
+    return refuse(failure(ErrorCode::unsupported, "the server was started without credentials"));
+  }
+  Result<server::Door::Version> version = door_->read();
+  if (!version) return refuse(std::move(version).error());
+  if (io.on_io_thread()) return change_of(host_->service().change_credentials(std::move(*version)));
+  const auto shared = std::make_shared<server::Door::Version>(std::move(*version));
+  const auto promise = std::make_shared<std::promise<CredentialChange>>();
+  std::future<CredentialChange> answer = promise->get_future();
+  loop().post([host = host_, shared, promise] {
+    promise->set_value(change_of(host->service().change_credentials(std::move(*shared))));
+  });
+  const auto is_there = [&answer](Duration at_most) {
+    return answer.wait_for(at_most) == std::future_status::ready;
+  };
+  if (io.may_run())
+    io.run_until([&] { return is_there(Duration::zero()); }, patience_with_io_thread);
+  if (is_there(io.may_run() ? Duration::zero() : patience_with_io_thread)) return answer.get();
+  return refuse(failure(ErrorCode::unavailable, "the I/O thread does not run"));
+}
 
 Result<Server> Server::Impl::start(const ServerOptions& options) {
   if (options.io_thread && options.io_thread->impl().forked()) {
@@ -181,14 +227,20 @@ Result<Server> Server::Impl::start(const ServerOptions& options) {
   return server;
 }
 
-Result<Server> Server::start(ServerOptions options) {
+Result<Server> Server::Impl::start_or_fail(const ServerOptions& options) {
   try {
-    return Impl::start(options);
+    return start(options);
   } catch (const std::system_error& error) {
     return unavailable(error.what());
   } catch (const std::bad_alloc&) {
     return refused(failure(ErrorCode::resource_exhausted, "this process has no memory left"));
   }
+}
+
+Result<Server> Server::start(ServerOptions options) {
+  Result<Server> started = Impl::start_or_fail(options);
+  auth::wipe(options.credentials);
+  return started;
 }
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -199,6 +251,7 @@ Server& Server::operator=(Server&&) noexcept = default;
 const std::vector<std::string>& Server::addresses() const { return impl_->addresses(); }
 std::uint16_t Server::port() const { return impl_->port(); }
 std::uint64_t Server::incarnation() const { return impl_->incarnation(); }
+Result<CredentialChange> Server::reload_credentials() { return impl_->reload_credentials(); }
 
 std::uint64_t Server::stop(std::string_view reason, Duration timeout, std::uint64_t own_sessions) {
   return impl_->stop(std::string(reason), timeout, own_sessions, Impl::Waiting::for_clients);

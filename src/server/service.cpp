@@ -27,15 +27,16 @@ Service::Service(World& world, Settings settings)
       connections_(handler_, settings_.core, engine_.memory().all, engine_.memory().replies,
                    engine_.rim_counts(), sender_, work_),
       driver_(engine_, settings_, connections_, sender_, holdings_, log_),
-      hellos_(driver_, connections_, log_, settings_.core),
+      entrance_(world_, settings_.door.get(), driver_, connections_, settings_.core, log_),
       frames_(driver_, connections_, sender_, work_, holdings_, log_, settings_.core.connections),
-      handler_(*this, driver_, connections_, hellos_, frames_, work_, log_),
-      stopping_(world_, engine_, driver_, connections_, hellos_, log_) {}
+      handler_(*this, driver_, connections_, entrance_, frames_, work_, log_),
+      stopping_(world_, engine_, driver_, connections_, entrance_.hellos(), log_) {}
 
 Service::~Service() { close_everything(); }
 
 std::string Service::farewell() const {
-  return hellos_.refusal(ErrorCode::busy, "the server is full: it has no file descriptor left");
+  return entrance_.hellos().refusal(ErrorCode::busy,
+                                    "the server is full: it has no file descriptor left");
 }
 
 // Turns.
@@ -58,12 +59,14 @@ void Service::tick() {
   driver_.counts().long_turns = turns.long_count;
   log_.tell_left_out(last_tick_);
   driver_.apply(core::Advance{});
-  hellos_.refuse_overdue();
+  entrance_.hellos().refuse_overdue();
   driver_.let_slow_go();
   frames_.continue_postponed();
   connections_.look_at_leaving();
   sessions_may_have_ended_ = true;
   end_turn();
+  if (connections_.handshakes().has_waiting()) world_.wake_soon();
+  if (auto version = entrance_.look_for_credentials()) change_credentials(std::move(*version));
 }
 
 void Service::continue_turn() {
@@ -78,6 +81,9 @@ void Service::continue_turn() {
   if (work_.has_waiting()) world_.wake_soon();
   end_turn();
   for (const core::ConnectionId id : readers) handler_.read(id);
+  if (closed_) return;
+  entrance_.shake_hands();
+  set_timer();
 }
 
 /// A bounded piece; the next one follows in the next turn, so that others are served between.
@@ -88,15 +94,16 @@ void Service::do_backlog() {
   work_.spend(driver_.work() - before);
 }
 
-void Service::accepted(std::shared_ptr<net::Channel> connection, const net::UnitId& unit) {
+void Service::accepted(std::shared_ptr<net::Channel> connection, const net::UnitId& unit,
+                       const Arrival& arrival) {
   begin_turn();
-  handler_.accepted(std::move(connection), unit);
+  handler_.accepted(std::move(connection), unit, arrival);
   set_timer();
 }
 
 bool Service::make_room() {
   begin_turn();
-  return hellos_.turn_one_out();
+  return entrance_.hellos().turn_one_out();
 }
 
 /// Everything that was queued leaves, and the timer is right.
@@ -113,11 +120,24 @@ void Service::end_turn() {
 /// The timer is moved only to fire earlier: a turn that changes no deadline costs nothing here.
 void Service::set_timer() {
   const Duration tick = stopping_.has_told() ? tick_when_leaving : settings_.core.gap_max / 2;
-  const base::Instant next = std::min(
-      {engine_.next_deadline(), connections_.newcomers().next_deadline(), last_tick_ + tick});
+  const base::Instant next =
+      std::min({engine_.next_deadline(), connections_.newcomers().next_deadline(),
+                entrance_.next_time(), last_tick_ + tick});
   if (next >= timer_at_ || closed_) return;
   timer_at_ = next;
   world_.wake_at(next);
+}
+
+// Who is known.
+
+RollChange Service::change_credentials(Door::Version version) {
+  RollChange change = settings_.door->change_to(std::move(version));
+  log_.line(LogLevel::info, text_of(change));
+  if (change.regrant.empty() || closed_) return change;
+  begin_turn();
+  driver_.apply(core::Regrant{change.regrant});
+  end_turn();
+  return change;
 }
 
 // The end.

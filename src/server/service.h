@@ -10,9 +10,9 @@
 #include "net/channel.h"
 #include "server/connection_handler.h"
 #include "server/connection_manager.h"
+#include "server/door/entrance.h"
 #include "server/engine_driver.h"
 #include "server/frame_reader.h"
-#include "server/hello_reader.h"
 #include "server/lateness.h"
 #include "server/send_scheduler.h"
 #include "server/server_log.h"
@@ -47,7 +47,8 @@ class Service final : private ConnectionHandler::Turns {
 
   void tick();
   void continue_turn();
-  void accepted(std::shared_ptr<net::Channel> connection, const net::UnitId& unit);
+  void accepted(std::shared_ptr<net::Channel> connection, const net::UnitId& unit,
+                const Arrival& arrival = {});
   /// Gives up the descriptor of a newcomer; false: there is none.
   bool make_room();
   /// Ends it at once: something was thrown in the midst of its work, which cannot be trusted now.
@@ -55,6 +56,8 @@ class Service final : private ConnectionHandler::Turns {
 
   // What its owner calls.
 
+  /// From now on others are known, or other things of them: those who are there are judged anew.
+  RollChange change_credentials(Door::Version version);
   /// Waits until at most `own_sessions` are left, for `timeout` at most, and then for as long as
   /// the clients take to hear `reason`.
   ///
@@ -85,7 +88,7 @@ class Service final : private ConnectionHandler::Turns {
   WorkScheduler work_;
   ConnectionManager connections_;
   EngineDriver driver_;
-  HelloReader hellos_;
+  Entrance entrance_;
   FrameReader frames_;
   ConnectionHandler handler_;
   Stopping stopping_;

@@ -24,8 +24,37 @@ void ServiceHost::start(std::vector<net::Listening> listenings) {
   });
   const Duration busy_poll = service_.settings().busy_poll;
   if (busy_poll > Duration::zero()) loop_.begin_busy_poll(busy_poll);
+  tell_what_is_open(listenings);
   for (net::Listening& listening : listenings) listen(std::move(listening));
   service_.tick();
+}
+
+/// By what those who come there are known.
+Arrival::Kind ServiceHost::arrival_at(const net::Listening& listening) const {
+  const bool asks = service_.settings().door && listening.identities() == net::Identities::asked;
+  if (!asks) return Arrival::Kind::open;
+  return listening.address().is_unix() ? Arrival::Kind::user : Arrival::Kind::tls;
+}
+
+/// One line that an operator can trust.
+void ServiceHost::tell_what_is_open(const std::vector<net::Listening>& listenings) {
+  std::string open;
+  std::string by_tls;
+  std::string by_user;
+  for (const net::Listening& listening : listenings) {
+    const Arrival::Kind kind = arrival_at(listening);
+    std::string& to = kind == Arrival::Kind::tls    ? by_tls
+                      : kind == Arrival::Kind::user ? by_user
+                                                    : open;
+    to += (to.empty() ? "" : ", ") + to_string(listening.address());
+  }
+  const std::shared_ptr<Door>& door = service_.settings().door;
+  std::string line = door ? std::to_string(door->identities_count()) + " identities are known"
+                          : std::string("no credentials: nobody is asked who he is");
+  if (!by_tls.empty()) line += "; by TLS at " + by_tls;
+  if (!by_user.empty()) line += "; by the user of the system at " + by_user;
+  if (!open.empty()) line += "; whoever reaches it has all rights at " + open;
+  service_.log().line(LogLevel::info, line);
 }
 
 void ServiceHost::listen(net::Listening listening) {
@@ -33,13 +62,16 @@ void ServiceHost::listen(net::Listening listening) {
   log.line(LogLevel::info, "listening on " + to_string(listening.address()));
   const Duration user_timeout = user_timeout_of(service_.settings().core);
   const bool gives_options = listening.options() == net::Listening::Options::inherited;
-  const auto accepted = [this, user_timeout, gives_options](net::UniqueFd fd,
-                                                            const net::SocketAddress& address) {
+  const Arrival::Kind kind = arrival_at(listening);
+  const auto accepted = [this, user_timeout, gives_options, kind](
+                            net::UniqueFd fd, const net::SocketAddress& address) {
     const net::UnitId unit = net::unit_of(fd.get(), address);
+    Arrival arrival{kind};
+    if (kind == Arrival::Kind::user) arrival.user = net::user_of(fd.get());
     service_.accepted(gives_options
                           ? net::Connection::accepted(loop_, std::move(fd), address)
                           : net::Connection::create(loop_, std::move(fd), address, user_timeout),
-                      unit);
+                      unit, arrival);
   };
   const auto refused = [&log](const std::string& detail) {
     if (!log.admits("the system", LogLevel::warning, base::monotonic_now())) return;

@@ -31,9 +31,12 @@ class ServiceHost final : public World, public std::enable_shared_from_this<Serv
   void wake_at(base::Instant when) override;
   void wake_soon() override;
   void stop_listening() override;
+  net::Loop* loop() override { return &loop_; }
 
  private:
   void listen(net::Listening listening);
+  Arrival::Kind arrival_at(const net::Listening& listening) const;
+  void tell_what_is_open(const std::vector<net::Listening>& listenings);
 
   net::Loop& loop_;
   net::Timer timer_;

@@ -88,6 +88,42 @@ void check_limits(Check& check, const ServerOptions& options) {
   }
 }
 
+void check_credentials(Check& check, const ServerOptions& options) {
+  if (!has_credentials(options)) {
+    const auto needs = [&check](const char* option, const std::string& value) {
+      if (!value.empty()) check.fail(option, "it means nothing without credentials");
+    };
+    needs("server_name", options.server_name);
+    needs("certificate_file", options.certificate_file);
+    needs("certificate_key_file", options.certificate_key_file);
+    needs("client_authorities_file", options.client_authorities_file);
+    return;
+  }
+  if (!options.credentials_file.empty() && !options.credentials.empty()) {
+    check.fail("credentials", "the credentials are given twice: by a file and as a text");
+  }
+  if (options.allow_unauthenticated) {
+    check.fail("allow_unauthenticated", "there are credentials: whoever comes is asked who he is");
+  }
+  if (options.certificate_file.empty() != options.client_authorities_file.empty()) {
+    check.fail("certificate_file",
+               "clients with certificates need both a certificate of the server and "
+               "client_authorities_file");
+  }
+  if (options.certificate_file.empty() && !options.certificate_key_file.empty()) {
+    check.fail("certificate_key_file", "it needs certificate_file");
+  }
+}
+
+Result<std::shared_ptr<Door>> open_door(const ServerOptions& options) {
+  if (!has_credentials(options)) return std::shared_ptr<Door>();
+  DoorOptions door{options.credentials_file, options.credentials, options.server_name, {}};
+  door.certificates.certificate = options.certificate_file;
+  door.certificates.key = options.certificate_key_file;
+  door.certificates.authorities = options.client_authorities_file;
+  return Door::open(std::move(door));
+}
+
 wire::ServerLimits limits_of(const ServerOptions& options) {
   wire::ServerLimits limits;
   limits.key_bytes_max = options.key_bytes_max;
@@ -110,12 +146,20 @@ Duration user_timeout_of(const core::Options& options) {
                   options.connections.stall_time_max + std::chrono::seconds(5));
 }
 
+bool has_credentials(const ServerOptions& options) {
+  return !options.credentials_file.empty() || !options.credentials.empty();
+}
+
 Result<Settings> make_settings(const ServerOptions& options) {
   Check check;
   check_times(check, options);
   check_limits(check, options);
+  check_credentials(check, options);
   if (check.error()) return *check.error();
+  Result<std::shared_ptr<Door>> door = open_door(options);
+  if (!door) return std::move(door).error();
   Settings settings;
+  settings.door = std::move(*door);
   settings.busy_poll = options.busy_poll;
   settings.logger = options.logger;
   settings.is_short_of_memory = options.is_short_of_memory;

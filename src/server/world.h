@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/time.h"
+#include "net/loop.h"
 
 namespace muster::server {
 
@@ -32,6 +33,9 @@ class World {
   virtual void wake_at(base::Instant when) = 0;
   /// `Service::continue_turn` is called after everybody else has had a turn, once.
   virtual void wake_soon() = 0;
+
+  /// Of the connections; null: there is none, and nobody comes by TLS.
+  virtual net::Loop* loop() { return nullptr; }
 
   /// For ever: newcomers are refused by the system.
   virtual void stop_listening() = 0;

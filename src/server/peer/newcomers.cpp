@@ -10,11 +10,11 @@ Newcomers::~Newcomers() {
 }
 
 Newcomer& Newcomers::add(ConnectionEvents& events, std::shared_ptr<net::Channel> connection,
-                         Unit& unit, base::Instant now) {
+                         Unit& unit, const Arrival& arrival, base::Instant now) {
   const std::size_t count_of_unit = unit.newcomers_count + 1;
   while (with_count_.size() <= count_of_unit) with_count_.emplace_back();
-  auto made =
-      std::make_unique<Newcomer>(events, std::move(connection), unit, now + limits_.hello_time);
+  auto made = std::make_unique<Newcomer>(events, std::move(connection), unit, arrival,
+                                         now + limits_.hello_time);
   Newcomer& newcomer = *made.release();
   all_.append(newcomer.in_all);
   unit.newcomers.append(newcomer.in_unit);

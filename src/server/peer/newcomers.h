@@ -22,7 +22,7 @@ class Newcomers {
 
   /// The connection is not started yet.
   Newcomer& add(ConnectionEvents& events, std::shared_ptr<net::Channel> connection, Unit& unit,
-                base::Instant now);
+                const Arrival& arrival, base::Instant now);
   /// It has said its hello, or is gone: it is the caller's.
   std::unique_ptr<Newcomer> take(Newcomer& newcomer);
 

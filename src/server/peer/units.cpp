@@ -8,9 +8,10 @@ constexpr std::size_t units_kept = 256;
 
 }  // namespace
 
-Unit& Units::find_or_make(const net::UnitId& id) {
+Unit& Units::find_or_make(const net::UnitId& id, std::string_view name) {
   std::unique_ptr<Unit>& unit = units_[id];
-  if (!unit) unit = std::make_unique<Unit>(*this, id);
+  if (!unit)
+    unit = std::make_unique<Unit>(*this, id, name.empty() ? to_string(id) : std::string(name));
   return *unit;
 }
 

@@ -5,9 +5,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "base/time.h"
 #include "core/memory/chain.h"
 #include "net/address/unit.h"
 #include "server/peer/budget.h"
@@ -20,8 +22,8 @@ class Units;
 
 /// Whose connections are counted together, and what they have of what is shared.
 struct Unit {
-  Unit(Units& its_units, const net::UnitId& its_id)
-      : units(its_units), id(its_id), name(to_string(its_id)) {}
+  Unit(Units& its_units, const net::UnitId& its_id, std::string its_name)
+      : units(its_units), id(its_id), name(std::move(its_name)) {}
 
   Units& units;
   net::UnitId id;
@@ -30,6 +32,12 @@ struct Unit {
   core::Chain<Newcomer> newcomers;  ///< the oldest first
   std::size_t newcomers_count = 0;
   core::ChainLink<Unit> with_as_many{*this};  ///< among the units with as many newcomers
+
+  // See Handshakes.
+  core::Chain<Newcomer> at_door;              ///< the oldest first
+  core::ChainLink<Unit> in_door_turn{*this};  ///< among those of which somebody is there
+  std::size_t handshakes_count = 0;           ///< that are under way
+  base::Instant penalties_until{};            ///< it has paid for its failures
 
   // See WorkScheduler.
   Budget work;
@@ -59,7 +67,9 @@ class UnitPlace {
 /// The units that have connections, and some of those that had some.
 class Units {
  public:
-  Unit& find_or_make(const net::UnitId& id);
+  Unit& find_or_make(const net::UnitId& id) { return find_or_make(id, {}); }
+  /// name  of a new one; empty: as its id tells it
+  Unit& find_or_make(const net::UnitId& id, std::string_view name);
   std::size_t count() const { return units_.size(); }
 
  private:
@@ -68,7 +78,7 @@ class Units {
 
   struct Hash {
     std::size_t operator()(const net::UnitId& id) const {
-      return std::hash<std::uint64_t>()(id.number * 4 + static_cast<std::uint64_t>(id.kind));
+      return std::hash<std::uint64_t>()(id.number * 8 + static_cast<std::uint64_t>(id.kind));
     }
   };
   std::unordered_map<net::UnitId, std::unique_ptr<Unit>, Hash> units_;

@@ -61,7 +61,7 @@ muster::net::UnitId number(std::uint64_t last) { return {muster::net::UnitId::Ki
 
 struct Hall {
   Newcomer& come(std::uint64_t from) {
-    return newcomers.add(events, channel, units.find_or_make(number(from)), now);
+    return newcomers.add(events, channel, units.find_or_make(number(from)), {}, now);
   }
 
   muster::core::ConnectionLimits limits;

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "auth/admission.h"
+#include "base/secret_file.h"
+#include "base/time.h"
+#include "muster/result.h"
+#include "net/address/unit.h"
+#include "net/tls/library.h"
+#include "server/door/roll.h"
+
+namespace muster::server {
+
+/// Where the credentials are, and what the server shows of itself.
+struct DoorOptions {
+  std::string file;  ///< empty: the text is given
+  std::string text;  ///< of the credentials; wiped when it was read
+  std::string server_name;
+  net::tls::CertificateFiles certificates;
+};
+
+/// What a peer has proved: that it has the key with an id, that it is a process of a user, or that
+/// it has a certificate with these names.
+struct KeyShown {
+  std::string id;
+};
+using Proved = std::variant<KeyShown, net::SystemUser, auth::CertificateNames>;
+
+/// Who has come in.
+struct Visitor {
+  std::shared_ptr<const auth::Grant> grant;
+  net::UnitId unit;  ///< whose shares it counts for
+  std::string unit_name;
+};
+
+/// How two versions of the credentials differ.
+struct RollChange {
+  using Grants = std::shared_ptr<const auth::Grant>;
+
+  std::vector<auth::Identity> added;
+  std::vector<auth::Identity> removed;
+  std::size_t identities_count = 0;                ///< that are known now
+  std::vector<std::pair<Grants, Grants>> regrant;  ///< older and newer; null: it is gone
+};
+
+/// For the log: who was added and who was removed.
+std::string text_of(const RollChange& change);
+
+/// Who may come in: the credentials as they were read last, and TLS that asks for them. Used on the
+/// I/O thread, but for `read`.
+class Door {
+ public:
+  /// What was read at one time.
+  struct Version {
+    std::shared_ptr<const Roll> roll;
+    std::shared_ptr<const net::tls::TlsContext> tls;
+    std::optional<base::FileStamp> stamp;
+  };
+  /// What a client has named when it came, and whether anybody has it.
+  struct KeyNamed {
+    auth::KeyId id;
+    bool is_one = false;                  ///< it has the form of an id
+    std::optional<std::size_t> position;  ///< nothing: nobody has this key
+  };
+
+  /// errors  as `read`
+  static Result<std::shared_ptr<Door>> open(DoorOptions options);
+
+  /// Reads the file and the certificates again. On any thread.
+  ///
+  /// errors  invalid_argument (what is wrong with them), too_large, unavailable (a file cannot be
+  ///         read), unsupported (TLS is not there, or nothing can be read again)
+  Result<Version> read() const;
+  RollChange change_to(Version version);
+  /// Whether the file is another one than that which was read last, and is so for a second.
+  bool has_changed(base::Instant now);
+
+  const std::shared_ptr<const net::tls::TlsContext>& tls() const { return tls_; }
+  const DoorOptions& options() const { return options_; }
+  std::size_t identities_count() const { return known_->roll->identities_count(); }
+
+  std::variant<Visitor, auth::Refused> admit(const Proved& proved, const auth::Asked& asked);
+  /// By the last handshake that was begun; afterwards nothing was.
+  std::optional<KeyNamed> take_named() { return std::exchange(known_->named, std::nullopt); }
+  /// For the log: why the handshake that has named this key has failed.
+  std::string why_refused(const KeyNamed& named) const;
+
+ private:
+  using Grant = std::shared_ptr<const auth::Grant>;
+  /// What a context looks keys up in, also when it outlives the door.
+  struct Known {
+    std::shared_ptr<const Roll> roll;
+    std::optional<KeyNamed> named;
+
+    bool find_secret(std::string_view id, unsigned char* secret);
+  };
+  /// A user with his group, or the names of a certificate: by which line he came in depends on all
+  /// lines, so each of them has a grant of his own.
+  using Holder = std::variant<std::pair<std::uint32_t, std::uint32_t>, std::string>;
+  struct Issued {
+    Proved proved;
+    Grant grant;
+  };
+
+  explicit Door(DoorOptions options) : options_(std::move(options)) {}
+
+  Result<Version> read_text(std::string_view text) const;
+  std::variant<Grant, auth::Refused> find(const Proved& proved);
+  const auth::Credential* look_up(const Proved& proved) const;
+  Grant issue(Holder holder, const Proved& proved, const auth::Grant& granted);
+  void take_keys(const Roll& newer, RollChange& change);
+  void take_issued(RollChange& change);
+  void drop_unused();
+  std::uint64_t number_of(const auth::Identity& identity);
+
+  DoorOptions options_;
+  std::shared_ptr<Known> known_ = std::make_shared<Known>();
+  std::shared_ptr<const net::tls::TlsContext> tls_;
+  std::vector<Grant> grants_;        ///< of the roll, by position
+  std::map<Holder, Issued> issued_;  ///< to those without a key
+  std::size_t issued_max_ = 0;       ///< beyond it the unused ones go
+  std::map<auth::Identity, std::uint64_t> numbers_;
+  std::uint64_t last_number_ = 0;
+  std::optional<base::FileStamp> stamp_;       ///< that was read last
+  std::optional<base::FileStamp> seen_stamp_;  ///< that was seen last
+  base::Instant looked_{};
+};
+
+}  // namespace muster::server

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "auth/credentials.h"
+#include "auth/key_ids.h"
+#include "muster/result.h"
+#include "net/tls/library.h"
+
+namespace muster::server {
+
+/// Who is known, with what is derived of their keys for one server name. It never changes.
+class Roll {
+ public:
+  /// errors  invalid_argument, too_large (see `auth::Credentials::read`), unsupported (TLS is not
+  ///         there)
+  static Result<std::shared_ptr<const Roll>> read(std::string_view text,
+                                                  std::string_view server_name);
+
+  const auth::Credentials& credentials() const { return credentials_; }
+  /// The position in `credentials().all()`; nothing: nobody has the key with that id.
+  std::optional<std::size_t> find_key(std::string_view id) const;
+  /// Of the key at that position.
+  const net::tls::Secret& secret(std::size_t position) const { return secrets_[position]; }
+  std::size_t identities_count() const;
+
+ private:
+  Roll() = default;
+
+  auth::Credentials credentials_;
+  auth::KeyIds ids_;
+  std::vector<net::tls::Secret> secrets_;  ///< by position; of what is no key: not used
+};
+
+}  // namespace muster::server
