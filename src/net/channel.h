@@ -23,6 +23,7 @@ struct SharedBytes {
 enum class CloseCause : std::uint8_t {
   by_peer,  ///< FIN or RST
   lost,     ///< anything else: time-out of the kernel, no route
+  refused,  ///< one of both sides does not take who the other one is
 };
 
 /// Who is told what happens to a channel. Stands until the channel has called `closed`, or `close`

@@ -35,8 +35,37 @@ class Call {
   Wire& wire_;
 };
 
+/// OpenSSL tells an alert of the other side as a reason of its own numbers.
+bool is_refusal(int reason) {
+  const int alert = reason - SSL_AD_REASON_OFFSET;
+  return alert > SSL_AD_CLOSE_NOTIFY && alert != SSL_AD_INTERNAL_ERROR &&
+         alert != SSL_AD_USER_CANCELLED;
+}
+
+/// Of the error that OpenSSL has noted last, while hands are shaken.
+Trouble trouble_of_error(const Session& session) {
+  const unsigned long error = ERR_peek_last_error();
+  if (ERR_GET_LIB(error) != ERR_LIB_SSL) return Trouble::other;
+  switch (const int reason = ERR_GET_REASON(error)) {
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_HTTP_REQUEST:
+    case SSL_R_BAD_RECORD_TYPE: return Trouble::not_tls;
+    case SSL_R_CERTIFICATE_VERIFY_FAILED: return Trouble::untrusted;
+    default:
+      return !session.context->is_server && is_refusal(reason) ? Trouble::refused : Trouble::other;
+  }
+}
+
 void fail(Session& session, const char* during) {
-  take_error(session.failure.data(), session.failure.size(), during);
+  if (session.phase == Phase::handshaking) session.trouble = trouble_of_error(session);
+  const long verified = SSL_get_verify_result(session.ssl.get());
+  if (session.trouble == Trouble::untrusted && verified != X509_V_OK) {
+    std::snprintf(session.failure.data(), session.failure.size(), "%s: %s", during,
+                  X509_verify_cert_error_string(verified));
+    ERR_clear_error();
+  } else {
+    take_error(session.failure.data(), session.failure.size(), during);
+  }
   session.phase = Phase::failed;
 }
 
@@ -53,6 +82,7 @@ void shake_hands(Session& session) {
     } else {
       std::snprintf(session.failure.data(), session.failure.size(),
                     "the server does not have the secret of this credential");
+      session.trouble = Trouble::untrusted;
       session.phase = Phase::failed;
     }
     return;

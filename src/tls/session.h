@@ -14,6 +14,7 @@ namespace muster::tls {
 
 using net::tls::Phase;
 using net::tls::Sink;
+using net::tls::Trouble;
 
 /// What OpenSSL reads from and writes to, during one call.
 struct Wire {
@@ -58,6 +59,7 @@ struct Session {
   bool is_id_known = false;
   muster::tls::Id offered;
   std::array<char, 160> failure{};
+  Trouble trouble = Trouble::other;
 };
 
 }  // namespace muster::net::tls

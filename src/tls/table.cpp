@@ -31,6 +31,8 @@ namespace {
 
 const char* failure_of(const net::tls::Session* session) { return session->failure.data(); }
 
+net::tls::Trouble trouble_of(const net::tls::Session* session) { return session->trouble; }
+
 constexpr net::tls::Table table = {net::tls::table_version,
                                    make_server,
                                    make_client,
@@ -43,7 +45,8 @@ constexpr net::tls::Table table = {net::tls::table_version,
                                    peer_id,
                                    peer_names,
                                    failure_of,
-                                   derive};
+                                   derive,
+                                   trouble_of};
 
 }  // namespace
 }  // namespace muster::tls

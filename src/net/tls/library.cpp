@@ -25,10 +25,22 @@ Error failure(ErrorCode code, std::string detail) {
   return error;
 }
 
-/// Beside this library, else where the system looks.
+// What the host has under the same names, such as a TLS library that was linked into it, is not
+// meant: OpenSSL itself is asked first. Sanitizers allow no such thing.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MUSTER_OWN_NAMES_FIRST 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MUSTER_OWN_NAMES_FIRST 0
+#endif
+#endif
+#ifndef MUSTER_OWN_NAMES_FIRST
+#define MUSTER_OWN_NAMES_FIRST RTLD_DEEPBIND
+#endif
+
+/// Beside this library, else where the system looks. It is never unloaded.
 void* load(std::string& why) {
-  // Deep: what the host has loaded under the same names is not meant. It is never unloaded.
-  constexpr int mode = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
+  constexpr int mode = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | MUSTER_OWN_NAMES_FIRST;
   Dl_info own{};
   if (::dladdr(reinterpret_cast<const void*>(&load), &own) != 0 && own.dli_fname != nullptr) {
     const std::string path = own.dli_fname;
@@ -130,6 +142,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::client(std::string_view id
   const auto loaded = table();
   if (!loaded) return loaded.error();
   const std::shared_ptr<TlsContext> made(new TlsContext(**loaded));
+  made->is_client_ = true;
   ClientContext options{};
   options.id = reinterpret_cast<const unsigned char*>(id.data());
   options.id_size = id.size();
@@ -145,6 +158,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::client(const std::string& 
   const auto loaded = table();
   if (!loaded) return loaded.error();
   const std::shared_ptr<TlsContext> made(new TlsContext(**loaded));
+  made->is_client_ = true;
   ClientContext options{};
   options.server_name = server_name.c_str();
   options.certificates = certificates_of(files);

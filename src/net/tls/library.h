@@ -81,6 +81,7 @@ class TlsContext {
   const Table& table_;
   FindSecret find_secret_;
   Context* context_ = nullptr;
+  bool is_client_ = false;
 };
 
 /// TLS of one connection, without its socket.
@@ -101,6 +102,9 @@ class TlsSession {
   std::string peer_id() const;
   std::vector<std::string> peer_names() const;
   std::string failure() const;
+  /// Of one that has failed before it was open.
+  Trouble trouble() const { return context_->table_.trouble(session_); }
+  bool is_client() const { return context_->is_client_; }
 
  private:
   TlsSession(std::shared_ptr<const TlsContext> context, Session* session);

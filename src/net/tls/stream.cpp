@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "net/tls/failure.h"
+
 // Life cycle: as a Connection's, see there. What comes is decrypted at once, a record at a time,
 // into the loop's buffer or to where the owner wants it; while the owner reads nothing it stays
 // encrypted. A stream that lingers still shakes hands, so that what it has can leave.
@@ -56,7 +58,8 @@ void TlsStream::take(std::string_view came) {
   if (state_ != State::open && state_ != State::lingering) return;
   rest_ = left;
   if (tls_.phase() == Phase::failed) {
-    fail(CloseCause::lost, tls_.session().failure());
+    Failure failure = failure_of(tls_.session());
+    fail(failure.cause, std::move(failure.detail));
   } else if (tls_.phase() == Phase::ended) {
     fail(CloseCause::by_peer, "the peer has closed the connection");
   }
@@ -177,7 +180,7 @@ void TlsStream::leave_callback() {
 void TlsStream::closed(CloseCause cause, std::string detail) {
   const auto self = shared_from_this();
   if (state_ != State::open) return close();
-  if (!tls_.is_established()) detail = "before TLS was established: " + detail;
+  if (!tls_.is_established()) detail = unestablished(tls_.session(), detail);
   state_ = State::failing;
   const auto callbacks = std::move(callbacks_);
   ChannelOwner* const owner = owner_;

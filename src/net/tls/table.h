@@ -58,6 +58,14 @@ enum class Phase : int {
   failed,  ///< nothing of it counts any more; `sink` may have got an alert
 };
 
+/// What a session has failed of.
+enum class Trouble : int {
+  other,
+  refused,    ///< the other side says so: it does not take who this side is
+  untrusted,  ///< the other side has not shown that it is who it should be
+  not_tls,    ///< what has come is no TLS
+};
+
 struct Read {
   std::size_t taken;  ///< of what came
   std::size_t plain;  ///< that was put there
@@ -101,6 +109,9 @@ struct Table {
   /// returns  0: it failed
   int (*derive)(const unsigned char* key, std::size_t key_size, const char* info,
                 std::size_t info_size, unsigned char* secret);
+
+  /// Of one that has failed before it was open.
+  Trouble (*trouble)(const Session* session);
 };
 
 }  // namespace muster::net::tls
