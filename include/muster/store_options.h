@@ -62,6 +62,24 @@ struct StoreOptions {
   std::string name_space;
   /// Free text that errors at other ranks show, such as a pod's name; at most 64 bytes.
   std::string label;
+  /// A file with the key of who this process is, as `musterctl keygen` writes it; only its owner
+  /// and its group can read it. With a key every TCP connection is encrypted, and both sides show
+  /// that they have the key; it is never sent, and nothing falls back to a plain connection. The
+  /// file is read by `connect`, and anew when the store reconnects: of two keys the last one
+  /// counts. Empty: what the variable MUSTER_CREDENTIAL_FILE names, else the line that
+  /// MUSTER_CREDENTIAL holds, else none. At a Unix socket the system says who the process is, and
+  /// no file is read.
+  std::string credential_file;
+  /// In place of a key: a certificate and its key in the form PEM; the key may stand in the same
+  /// file. The server's certificate must be signed by an authority of `authorities_file`; empty: by
+  /// one that the system trusts.
+  std::string certificate_file;
+  std::string certificate_key_file;
+  std::string authorities_file;
+  /// Of the server or its cluster: keys are derived for it, so it is the same on both sides; empty:
+  /// what the variable MUSTER_SERVER_NAME says, else none. With certificates: the name that the
+  /// server's must have; empty: the variable's, else the host of the address.
+  std::string server_name;
   /// Timeout of calls with `default_timeout`.
   Duration timeout{std::chrono::seconds(300)};
   /// How long `connect` and `reopen` try on while nobody is there: nobody listens at the address,

@@ -88,7 +88,8 @@ bool ClientRunner::run_network_step(const std::string& verb, Arguments& argument
     apply(protocol::ConnectFailed{protocol::ConnectFailure::not_resolved,
                                   detail.empty() ? "no such host" : detail});
   } else if (verb == "lost") {
-    apply(protocol::Disconnected{true, detail, arguments.flag("attempt")});
+    const bool of_attempt = arguments.flag("attempt");
+    apply(protocol::Disconnected{true, detail, of_attempt, arguments.flag("not_admitted")});
   } else {
     return false;
   }

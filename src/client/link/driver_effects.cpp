@@ -51,7 +51,8 @@ void Driver::connected(World::Connected outcome) {
       state_.direct.forbid();
     }
     connections_.forget(made);
-    apply(protocol::Disconnected{cause == net::CloseCause::by_peer, std::move(why), is_attempt});
+    apply(protocol::Disconnected{cause == net::CloseCause::by_peer, std::move(why), is_attempt,
+                                 cause == net::CloseCause::refused});
   };
   made->start(std::move(callbacks));
   apply(protocol::Connected{made->peer()});

@@ -55,7 +55,10 @@ Result<std::shared_ptr<Link>> Link::create(std::string_view address, StoreOption
   if (!options.io_thread) {
     return failure(ErrorCode::resource_exhausted, "the system has no thread or descriptor left");
   }
-  auto world = std::make_unique<NetWorld>(options.io_thread, *std::move(parsed));
+  auto credential = Credential::of(options, *parsed, Handlers(options, *options.io_thread));
+  if (!credential) return std::move(credential).error();
+  auto world =
+      std::make_unique<NetWorld>(options.io_thread, *std::move(parsed), *std::move(credential));
   return create(std::string(address), std::move(options), std::move(world));
 }
 

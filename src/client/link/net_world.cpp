@@ -5,13 +5,16 @@
 #include "base/monotonic_now.h"
 #include "base/random.h"
 #include "net/io_thread.h"
+#include "net/tls/stream.h"
 
 namespace muster::client {
 
-NetWorld::NetWorld(std::shared_ptr<IoThread> io_thread, net::Address server)
+NetWorld::NetWorld(std::shared_ptr<IoThread> io_thread, net::Address server,
+                   std::unique_ptr<Credential> credential)
     : io_thread_(std::move(io_thread)),
       loop_(io_thread_->impl().loop()),
       server_(std::move(server)),
+      credential_(std::move(credential)),
       timer_(loop_) {}
 
 Instant NetWorld::now() const { return base::monotonic_now(); }
@@ -64,9 +67,22 @@ void NetWorld::cancel_wake() noexcept { timer_.cancel(); }
 
 void NetWorld::connect(std::function<void(Connected outcome)> handler) {
   if (!connector_) connector_ = net::Connector::create(loop_, server_, {});
-  connector_->connect([handler = std::move(handler)](net::Connector::Outcome outcome) {
-    std::visit([&](auto& came) { handler(std::move(came)); }, outcome);
+  connector_->connect([this, handler = std::move(handler)](net::Connector::Outcome outcome) {
+    if (auto* const error = std::get_if<net::ConnectError>(&outcome))
+      return handler(std::move(*error));
+    auto connection = std::get<std::shared_ptr<net::Connection>>(std::move(outcome));
+    if (!credential_) return handler(std::move(connection));
+    handler(secure(std::move(connection)));
   });
+}
+
+World::Connected NetWorld::secure(std::shared_ptr<net::Connection> connection) {
+  auto session = net::tls::TlsSession::create(credential_->refresh());
+  if (session == nullptr) {
+    connection->close();
+    return net::ConnectError{net::ConnectFailure::silent, "OpenSSL has no memory for a connection"};
+  }
+  return std::make_shared<net::tls::TlsStream>(loop_, std::move(connection), std::move(session));
 }
 
 void NetWorld::cancel_connect() {

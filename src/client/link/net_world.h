@@ -4,6 +4,7 @@
 #include <memory>
 #include <string_view>
 
+#include "client/link/credential.h"
 #include "client/link/world.h"
 #include "muster/io_thread.h"
 #include "net/address/address.h"
@@ -16,7 +17,9 @@ namespace muster::client {
 /// The world as it is: an I/O thread and the network.
 class NetWorld final : public World {
  public:
-  NetWorld(std::shared_ptr<IoThread> io_thread, net::Address server);
+  /// credential  null: connections are plain
+  NetWorld(std::shared_ptr<IoThread> io_thread, net::Address server,
+           std::unique_ptr<Credential> credential);
 
   Instant now() const override;
   std::uint64_t random() override;
@@ -43,9 +46,12 @@ class NetWorld final : public World {
   void mark_good() override;
 
  private:
+  Connected secure(std::shared_ptr<net::Connection> connection);
+
   const std::shared_ptr<IoThread> io_thread_;
   net::Loop& loop_;
   const net::Address server_;
+  const std::unique_ptr<Credential> credential_;
   std::shared_ptr<net::Connector> connector_;  ///< from the first attempt on
   net::Timer timer_;
 };

@@ -53,6 +53,8 @@ struct Disconnected {
   bool by_peer = true;  ///< FIN or RST; false: a local or network failure
   std::string detail;
   bool of_attempt = false;
+  /// The server does not take who we are, or has not shown to be who it should be.
+  bool is_refused = false;
 };
 struct Advance {};
 using Input = std::variant<Connected, ConnectFailed, Received, Disconnected, Advance>;

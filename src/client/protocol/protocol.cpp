@@ -36,6 +36,11 @@ Instant awaits_server_until(const Session& session, const ConnectionState& conne
   return base::deadline_after(connection.opened(), *wait);
 }
 
+/// Whether the server may have the session still.
+bool may_be_held(const Session& session, const Lease& lease, Instant now) {
+  return session.exists() && now < lease.proven() + session.server().limits.session_timeout;
+}
+
 /// The server does nothing for a new session before it knows that its client has read the hello.
 /// That goes out with what the client says first, and costs no packet.
 std::string echo_of(const wire::ResumeToken& token) {
@@ -150,6 +155,13 @@ void Protocol::on(const Disconnected& input, Instant now) {
   if (connection_.stands() && !input.of_attempt) {
     lose_connection(session_.error_of(ErrorCode::unavailable, "the connection was lost: " + detail),
                     now);
+  } else if (connection_.is_attempting() && input.is_refused) {
+    // A key that is exchanged may be known here first.
+    if (!may_be_held(session_, lease_, now)) {
+      return end_session(session_.error_of(ErrorCode::permission_denied, std::move(detail)), now);
+    }
+    fail_attempt(AttemptOutcome::answered,
+                 session_.error_of(ErrorCode::unavailable, std::move(detail)), now);
   } else if (connection_.is_attempting()) {
     fail_attempt(AttemptOutcome::silent,
                  session_.error_of(ErrorCode::unavailable, "closed before its hello: " + detail),
