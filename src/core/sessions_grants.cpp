@@ -29,11 +29,6 @@ std::vector<std::uint64_t> denied_of(const Session& session) {
   return ids;
 }
 
-std::string text_of_revocation(const Session& session) {
-  return "session " + std::to_string(session.id) + " of " + describe(session.process) +
-         " is lost: the credential of " + to_string(session.grant->identity) + " was removed";
-}
-
 }  // namespace
 
 void change_grant(EngineServices& services, Session& session,
@@ -71,7 +66,10 @@ void Sessions::regrant(const Regrant& event) {
       change_grant(services_, session, *newer);
       continue;
     }
-    services_.effects().log(LogLevel::warning, text_of_revocation(session),
+    services_.effects().log(LogLevel::warning,
+                            "session " + std::to_string(id) + " of " + describe(session.process) +
+                                " is lost: the credential of " +
+                                to_string(session.grant->identity) + " was removed",
                             session.account.unit.name);
     end(session, failure(ErrorCode::permission_denied, "its credential was removed"),
         LossCause::revoked);
