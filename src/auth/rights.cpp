@@ -27,6 +27,14 @@ constexpr Rights all_of_job() {
   return rights;
 }
 
+constexpr Rights all_of(wire::Role role) {
+  Rights rights;
+  for (const auto& [name, right] : names_of_rights) {
+    if (wire::has_right(role, right)) rights.add(right);
+  }
+  return rights;
+}
+
 Rights with(Rights rights, std::string_view name) {
   for (const auto& [known, right] : names_of_rights) {
     if (name == known || (name == name_of_all && all_of_job().has(right))) rights.add(right);
@@ -37,11 +45,11 @@ Rights with(Rights rights, std::string_view name) {
 }  // namespace
 
 Rights rights_of(wire::Role role) {
-  Rights rights;
-  for (const auto& [name, right] : names_of_rights) {
-    if (wire::has_right(role, right)) rights.add(right);
-  }
-  return rights;
+  static constexpr std::array by_role = {all_of(wire::Role::client), all_of(wire::Role::observer),
+                                         all_of(wire::Role::supervisor)};
+  static_assert(by_role.size() == static_cast<std::size_t>(wire::last_role) + 1);
+  const auto index = static_cast<std::size_t>(role);
+  return index < by_role.size() ? by_role[index] : Rights();
 }
 
 std::optional<Rights> read_rights(std::string_view text) {

@@ -30,9 +30,11 @@ class RequestBucket {
   /// False: it is empty, and nothing was taken.
   bool take(Instant now, std::uint32_t per_second) {
     const Duration since = std::clamp(now - at_, Duration::zero(), second_);
+    const std::uint64_t taken_max = share_ * per_second;
     at_ = now;
+    taken_ = std::min(taken_, taken_max);  // there were perhaps more
     taken_ -= std::min(taken_, static_cast<std::uint64_t>(since.count()) * per_second);
-    if (taken_ + share_ > share_ * per_second) return false;
+    if (taken_ + share_ > taken_max) return false;
     taken_ += share_;
     return true;
   }

@@ -136,3 +136,29 @@ TEST_CASE("a unit stands as long as one of its accounts, or a namespace that it 
   units.drop_if_over(unit);
   CHECK(units.size() == 0);
 }
+
+TEST_CASE("a bucket gives so many requests at once, and as many in each second") {
+  core::RequestBucket bucket;
+  core::Instant now(1000s);
+  const auto taken = [&](std::uint32_t per_second) {
+    int count = 0;
+    while (count < 1000 && bucket.take(now, per_second)) ++count;
+    return count;
+  };
+  CHECK(taken(3) == 3);
+  now += 333'333us;
+  CHECK(taken(3) == 0);
+  now += 1us;
+  CHECK(taken(3) == 1);
+  now += 24h;
+  CHECK(taken(3) == 3);
+  // Another rate counts from then on, what was taken with it.
+  CHECK(taken(5) == 2);
+  now += 1s;
+  CHECK(taken(1) == 1);
+  now += 999'999us;
+  CHECK(taken(1) == 0);
+  now += 1us;
+  CHECK(taken(1) == 1);
+  CHECK(taken(UINT32_MAX) == 1000);
+}

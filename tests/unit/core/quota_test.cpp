@@ -191,3 +191,33 @@ TEST_CASE("two parts are joined in their order") {
   Quota quota(1000);
   CHECK(make_payload_joined(quota, "ab", "cd")->view() == "abcd");
 }
+
+TEST_CASE("the limit of a unit holds for all of its accounts together") {
+  Quota server(10'000);
+  Quota unit(UINT64_MAX);
+  Quota one(UINT64_MAX, &server, &unit);
+  Quota two(UINT64_MAX, &server, &unit);
+  unit.set_limit(800);
+  CHECK(one.charge(500));
+  CHECK_FALSE(two.charge(301));
+  CHECK_FALSE(two.charge(~std::uint64_t{0}));
+  const QuotaRefusal refusal = two.refusing(301);
+  CHECK(&refusal.quota == &unit);
+  CHECK(refusal.is_of_identity);
+  CHECK(refusal.bytes_max == 800);
+  CHECK(two.charge(300));
+  CHECK(server.used_bytes() == 800);
+  // Groups go on for an eighth of it.
+  CHECK(two.charge_reserve(100));
+  CHECK_FALSE(one.charge_reserve(1));
+  CHECK_FALSE(one.has_reserve(1));
+  // What is there stays when the limit is lowered, and others are as before when there is none.
+  unit.set_limit(100);
+  CHECK_FALSE(one.charge(1));
+  one.release(500);
+  two.release(400);
+  CHECK(one.charge(100));
+  unit.set_limit(UINT64_MAX);
+  CHECK(two.charge(5000));
+  CHECK_FALSE(two.refusing(1).is_of_identity);
+}
