@@ -92,7 +92,7 @@ Peer* HelloReader::complete(Newcomer& newcomer, std::string_view bytes) {
 std::optional<Visitor> HelloReader::admit(Newcomer& newcomer, const wire::ClientHello& hello) {
   auto decided = door_->admit(proved_by(newcomer), {hello.role, hello.name_space});
   if (const auto* const refused = std::get_if<auth::Refused>(&decided)) {
-    log_refused(newcomer, LogLevel::warning, "not admitted: " + refused->logged);
+    log_not_admitted(newcomer, refused->logged);
     send_refusal(newcomer, refused->told);
     return std::nullopt;
   }
@@ -102,7 +102,7 @@ std::optional<Visitor> HelloReader::admit(Newcomer& newcomer, const wire::Client
     error.code = ErrorCode::resource_exhausted;
     error.limit = visitor.grant->limits.connections;
     error.detail = visitor.unit_name + " has its " + std::to_string(error.limit) + " connections";
-    log_refused(newcomer, LogLevel::warning, "refused: " + error.detail);
+    log_not_admitted(newcomer, error.detail);
     send_refusal(newcomer, error);
     return std::nullopt;
   }
@@ -136,7 +136,7 @@ void HelloReader::refuse_overdue() {
 }
 
 void HelloReader::refuse(Newcomer& newcomer, const Error& why) {
-  log_refused(newcomer, LogLevel::debug, "refused: " + why.detail);
+  log_refused(newcomer, why.detail);
   send_refusal(newcomer, why);
 }
 
@@ -155,7 +155,7 @@ bool HelloReader::turn_one_out() {
   Error error;
   error.code = ErrorCode::busy;
   error.detail = "the server is full: newcomers without a hello made room for others";
-  log_refused(newcomer, LogLevel::debug, "refused: " + error.detail);
+  log_refused(newcomer, error.detail);
   if (newcomer.stage == Newcomer::Stage::hello) {
     newcomer.connection->send(refusal(error.code, error.detail));
     newcomer.connection->flush();
@@ -164,10 +164,16 @@ bool HelloReader::turn_one_out() {
   return true;
 }
 
-void HelloReader::log_refused(const Newcomer& newcomer, LogLevel level, const std::string& why) {
+void HelloReader::log_refused(const Newcomer& newcomer, const std::string& why) {
   ++driver_.counts().refused;
-  if (!log_.admits(newcomer.unit->name, level, driver_.now())) return;
-  log_.line(level, newcomer.connection->peer() + ": " + why);
+  if (!log_.admits(newcomer.unit->name, LogLevel::debug, driver_.now())) return;
+  log_.line(LogLevel::debug, newcomer.connection->peer() + ": refused: " + why);
+}
+
+void HelloReader::log_not_admitted(const Newcomer& newcomer, const std::string& why) {
+  ++driver_.counts().refused;
+  if (!log_.admits(newcomer.unit->name, LogLevel::warning, driver_.now())) return;
+  log_.line(LogLevel::warning, newcomer.connection->peer() + ": not admitted: " + why);
 }
 
 std::string HelloReader::refusal(ErrorCode code, const std::string& detail) const {

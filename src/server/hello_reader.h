@@ -30,6 +30,8 @@ class HelloReader {
   /// Those whose time is over, so many of them at once.
   void refuse_overdue();
   void refuse(Newcomer& newcomer, const Error& why);
+  /// For the operator alone: which step has failed.
+  void log_not_admitted(const Newcomer& newcomer, const std::string& why);
   /// Makes room for another newcomer: one goes, at once.
   ///
   /// returns  false: there is none
@@ -42,7 +44,7 @@ class HelloReader {
   std::optional<Visitor> admit(Newcomer& newcomer, const wire::ClientHello& hello);
   void log_admitted(const Newcomer& newcomer, const Visitor& visitor, wire::Role role);
   bool is_one_too_many(const Visitor& visitor, const wire::ClientHello& hello);
-  void log_refused(const Newcomer& newcomer, LogLevel level, const std::string& why);
+  void log_refused(const Newcomer& newcomer, const std::string& why);
   void send_refusal(Newcomer& newcomer, const Error& why);
 
   EngineDriver& driver_;

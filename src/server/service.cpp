@@ -132,7 +132,7 @@ void Service::set_timer() {
 
 RollChange Service::change_credentials(Door::Version version) {
   RollChange change = settings_.door->change_to(std::move(version));
-  log_.line(LogLevel::info, text_of(change));
+  log_.line(LogLevel::info, "credentials were read: " + summary_of(change));
   if (change.regrant.empty() || closed_) return change;
   begin_turn();
   driver_.apply(core::Regrant{change.regrant});

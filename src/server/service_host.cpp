@@ -54,7 +54,7 @@ void ServiceHost::tell_what_is_open(const std::vector<net::Listening>& listening
   if (!by_tls.empty()) line += "; by TLS at " + by_tls;
   if (!by_user.empty()) line += "; by the user of the system at " + by_user;
   if (!open.empty()) line += "; whoever reaches it has all rights at " + open;
-  service_.log().line(LogLevel::info, line);
+  service_.log().line(LogLevel::info, "exposed: " + line);
 }
 
 void ServiceHost::listen(net::Listening listening) {

@@ -32,7 +32,7 @@ or in the file that --config (MUSTER_CONFIG) names, as lines of the form "sessio
 file. A variable MUSTER_... that nothing reads is told in the log. One line per address goes to the
 standard output: "musterd listening on HOST:PORT".
 SIGTERM and SIGINT end it in order, its clients are told; a second one ends it at once. SIGHUP ends
-nothing: there is nothing to reload.
+nothing: the credentials are read again.
 
 Exit codes:
   0  stopped in order, or printed what was asked for
@@ -40,8 +40,8 @@ Exit codes:
      or memory was out while it served and what it kept is lost
   2  a flag, a variable, a line of the file or a limit is wrong
   3  another program listens on an address
-  4  an address is not loopback and --allow-unauthenticated was not given, or the system does not
-     permit it)";
+  4  an address is not loopback and neither --credentials nor --allow-unauthenticated was given, or
+     the system does not permit it)";
 
 GivenByName read_environment() {
   GivenByName given;

@@ -97,7 +97,14 @@ Exit refusal_of(const Configuration& configuration, const muster::Error& error) 
   if (error.detail.starts_with("the listening socket ")) {
     return wrong(where_of(configuration, "listen-fd") + ": " + error.detail);
   }
+  const std::string& credentials = configuration.server.credentials_file;
+  if (!credentials.empty() && error.detail.starts_with(credentials + ": ")) {
+    return wrong(where_of(configuration, "credentials") + ": " + error.detail);
+  }
   std::string why = error.detail;
+  replace_word(why, "certificate_file", where_of(configuration, "tls-certificate"));
+  replace_word(why, "certificate_key_file", where_of(configuration, "tls-key"));
+  replace_word(why, "client_authorities_file", where_of(configuration, "tls-client-authorities"));
   for (const Setting& setting : settings()) {
     std::string option = setting.name;  // as ServerOptions calls it
     std::replace(option.begin(), option.end(), '-', '_');

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -145,14 +146,26 @@ bool write_port_file(const std::string& path, std::uint16_t port) {
   return std::rename(fresh.c_str(), path.c_str()) == 0;
 }
 
-void tell_of_hang_up(const muster::Logger& log) {
-  if (!has_hung_up.exchange(false) || !log) return;
+/// The credentials are read again; the server says what has changed.
+void answer_hang_up(muster::Server& server, const Configuration& configuration) {
+  if (!has_hung_up.exchange(false)) return;
+  const muster::Logger& log = configuration.server.logger;
   try {
-    log(muster::LogLevel::info,
-        "hang-up signal: there is nothing to reload; settings are read at the start");
-  } catch (const std::bad_alloc&) {  // nothing was to be done
+    if (configuration.server.credentials_file.empty()) {
+      if (!log) return;
+      return log(muster::LogLevel::info,
+                 "hang-up signal: there is nothing to reload; settings are read at the start");
+    }
+    const auto reloaded = server.reload_credentials();
+    if (reloaded || !log) return;
+    log(muster::LogLevel::error,
+        "hang-up signal: the credentials stay as they were: " + reloaded.error().detail);
+  } catch (const std::bad_alloc&) {  // the file is looked at again when it changes
   }
 }
+
+/// Nobody but root reads its memory, nor is any of it written when it crashes.
+void hide_memory() { ::prctl(PR_SET_DUMPABLE, 0); }
 
 /// On this thread: there is no other one, unless the log needs one.
 int serve(Configuration& configuration, musterd::MemoryReserve& reserve) {
@@ -181,7 +194,7 @@ int serve(Configuration& configuration, musterd::MemoryReserve& reserve) {
   std::cout.flush();
   serving = io_thread.get();
   io_thread->run_until([&] {
-    tell_of_hang_up(configuration.server.logger);
+    answer_hang_up(*server, configuration);
     return stop_signal != 0 || has_failed;
   });
   serving = nullptr;
@@ -207,6 +220,7 @@ int main(int argc, char** argv) {
     return exit->code;
   }
   auto& configuration = std::get<Configuration>(read);
+  if (!configuration.server.credentials_file.empty()) hide_memory();
   std::optional<musterd::LogQueue> log;
   if (configuration.log_level) log.emplace(STDERR_FILENO, *configuration.log_level);
   for (const std::string& variable :

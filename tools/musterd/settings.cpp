@@ -1,5 +1,8 @@
 #include "settings.h"
 
+#include <unistd.h>
+
+#include <cstdlib>
 #include <limits>
 
 #include "support/environment.h"
@@ -91,6 +94,24 @@ bool apply_port_file(const Values& values, Configuration& to) {
   return true;
 }
 
+/// A name without a slash is one of those that systemd hands over, if there is such a file.
+bool apply_credentials(const Values& values, Configuration& to) {
+  to.server.credentials_file = values.back();
+  if (values.back().empty()) return false;
+  const char* const folder = std::getenv("CREDENTIALS_DIRECTORY");
+  if (folder == nullptr || values.back().find('/') != std::string::npos) return true;
+  const std::string handed_over = std::string(folder) + "/" + values.back();
+  if (::access(handed_over.c_str(), F_OK) == 0) to.server.credentials_file = handed_over;
+  return true;
+}
+
+Setting::Apply into_text(std::string ServerOptions::*member) {
+  return [member](const Values& values, Configuration& to) {
+    to.server.*member = values.back();
+    return !values.back().empty();
+  };
+}
+
 bool apply_log_level(const Values& values, Configuration& to) {
   using muster::LogLevel;
   const std::string& word = values.back();
@@ -135,13 +156,27 @@ std::vector<Setting> make_settings() {
   return {
       {"listen", Kind::values, "ADDRESS", "address", "127.0.0.1:29400",
        "where to listen: host:port, [ipv6]:port, unix:/path, or :port for all of this machine; "
-       "port 0 is any free one; may be repeated",
+       "port 0 is any free one; may be repeated; with credentials plain:127.0.0.1:port asks nobody "
+       "who he is",
        apply_listen},
       {"listen-fd", Kind::value, "FD", "number of a file descriptor", "",
        "serve on this listening socket, instead of --listen", apply_listen_fd},
       {"allow-unauthenticated", Kind::on_off, "", "switch (write true or false)", "",
        "serve on addresses that other machines can reach, although nobody is authenticated",
        apply_allow},
+      {"credentials", Kind::value, "FILE", "file", "",
+       "who is known, and what he may: then TCP is served by TLS; read again when it changes",
+       apply_credentials},
+      {"server-name", Kind::value, "NAME", "name", "",
+       "keys are good for the server of this name alone; clients name it, too",
+       into_text(&O::server_name)},
+      {"tls-certificate", Kind::value, "FILE", "file", "",
+       "the server's certificate, for clients that have certificates",
+       into_text(&O::certificate_file)},
+      {"tls-key", Kind::value, "FILE", "file", "that of --tls-certificate",
+       "the key of the certificate", into_text(&O::certificate_key_file)},
+      {"tls-client-authorities", Kind::value, "FILE", "file", "",
+       "who signs the certificates of clients", into_text(&O::client_authorities_file)},
       {"port-file", Kind::value, "FILE", "file", "",
        "write the first TCP port there when it is open; removed at a clean stop", apply_port_file},
       {"log-level", Kind::value, "LEVEL", "level (write debug, info, warning, error or silent)",
@@ -201,7 +236,8 @@ const Setting* find_setting(const std::string& name) {
 }
 
 std::vector<std::string> unread_variables() {
-  std::vector<std::string> known = {"MUSTER_CONFIG", "MUSTER_SERVER", "MUSTER_NAMESPACE"};
+  std::vector<std::string> known = {"MUSTER_CONFIG", "MUSTER_SERVER", "MUSTER_NAMESPACE",
+                                    "MUSTER_CREDENTIAL_FILE", "MUSTER_CREDENTIAL"};
   for (const Setting& setting : settings()) known.push_back(setting.variable());
   return tools::unknown_variables(known);
 }

@@ -60,10 +60,9 @@ std::string all_of(const auth::CertificateNames& names) {
 
 }  // namespace
 
-std::string text_of(const RollChange& change) {
-  return "credentials were read: " + std::to_string(change.identities_count) +
-         " identities are known" + listed("added", change.added) +
-         listed("removed", change.removed) +
+std::string summary_of(const RollChange& change) {
+  return std::to_string(change.identities_count) + " identities are known" +
+         listed("added", change.added) + listed("removed", change.removed) +
          "; grants of sessions that changed: " + std::to_string(change.regrant.size());
 }
 

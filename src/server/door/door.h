@@ -53,7 +53,7 @@ struct RollChange {
 };
 
 /// For the log: who was added and who was removed.
-std::string text_of(const RollChange& change);
+std::string summary_of(const RollChange& change);
 
 /// Who may come in: the credentials as they were read last, and TLS that asks for them. Used on the
 /// I/O thread, but for `read`.

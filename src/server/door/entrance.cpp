@@ -59,7 +59,7 @@ void Entrance::shake_hands() {
   std::unique_ptr<net::tls::TlsSession> session = net::tls::TlsSession::create(door_->tls());
   net::Loop* const loop = world_.loop();
   if (session == nullptr || loop == nullptr) {
-    log_refused(*newcomer, LogLevel::warning, "there is no memory for its TLS");
+    hellos_.log_not_admitted(*newcomer, "there is no memory for its TLS");
     return connections_.close(*newcomer);
   }
   const auto stream =
@@ -87,8 +87,7 @@ std::optional<Door::Version> Entrance::look_for_credentials() {
 void Entrance::make_place() {
   Newcomer* const overdue = connections_.handshakes().overdue(driver_.now());
   if (overdue == nullptr) return;
-  ++driver_.counts().refused;
-  log_refused(*overdue, LogLevel::debug, "its handshake has taken too long while others waited");
+  hellos_.log_not_admitted(*overdue, "its handshake has taken too long while others waited");
   connections_.close(*overdue);
 }
 
@@ -98,13 +97,7 @@ void Entrance::ended(Newcomer& newcomer, const std::string& detail) {
 
 void Entrance::refuse_failed(Newcomer& newcomer, const std::string& why) {
   connections_.handshakes().failed(newcomer, driver_.now());
-  ++driver_.counts().refused;
-  log_refused(newcomer, LogLevel::warning, why);
-}
-
-void Entrance::log_refused(const Newcomer& newcomer, LogLevel level, const std::string& why) {
-  if (!log_.admits(newcomer.unit->name, level, driver_.now())) return;
-  log_.line(level, newcomer.connection->peer() + ": not admitted: " + why);
+  hellos_.log_not_admitted(newcomer, why);
 }
 
 }  // namespace muster::server

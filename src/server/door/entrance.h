@@ -49,7 +49,6 @@ class Entrance {
  private:
   void refuse_plain(Newcomer& newcomer);
   void refuse_failed(Newcomer& newcomer, const std::string& why);
-  void log_refused(const Newcomer& newcomer, LogLevel level, const std::string& why);
   void make_place();
 
   World& world_;
