@@ -21,7 +21,8 @@ _musterctl_names() {
 _musterctl() {
   local program=${1/#\~/$HOME} command='' argument=0 objects=0 current='' expects='' word name
   local place=() words=()
-  local flags=(--help --version --server --namespace --timeout --wait-for-server --json --watch)
+  local flags=(--help --version --server --namespace --credential-file --server-name --timeout
+    --wait-for-server --json --watch)
   # The line itself: the words that bash makes of it end at each ":".
   local line=${COMP_LINE:0:COMP_POINT}
   read -ra words <<< "$line"
@@ -33,10 +34,12 @@ _musterctl() {
     case $expects,$word in
       -s,* | --server,*) place+=(--server "$word") expects='' ;;
       -n,* | --namespace,*) place+=(--namespace "$word") expects='' ;;
+      --credential-file,* | --server-name,*) place+=("$expects" "$word") expects='' ;;
       -?*,*) expects='' ;;
       ,-s | ,--server | ,-n | ,--namespace | ,-t | ,--timeout | ,--wait-for-server | \
-        ,--ttl | ,--hung-for | ,--drop) expects=$word ;;
-      ,--server=* | ,--namespace=*) place+=("$word") ;;
+        ,--ttl | ,--hung-for | ,--drop | ,--credential-file | ,--server-name | ,--namespaces | \
+        ,--rights) expects=$word ;;
+      ,--server=* | ,--namespace=* | ,--credential-file=* | ,--server-name=*) place+=("$word") ;;
       ,--objects) objects=1 ;;
       ,-*) ;;
       *) if [[ -z $command ]]; then command=$word; else argument=$((argument + 1)); fi ;;
@@ -45,6 +48,7 @@ _musterctl() {
   COMPREPLY=()
   case $expects in
     -s | --server) mapfile -t COMPREPLY < <(compgen -A hostname -- "$current") && return ;;
+    --credential-file) mapfile -t COMPREPLY < <(compgen -f -- "$current") && return ;;
     -n | --namespace | --drop) ;;
     -*) return ;;
   esac
@@ -56,14 +60,23 @@ _musterctl() {
       ls) flags+=(--objects) ;;
       why) flags+=(--hung-for) ;;
       namespaces) flags+=(--drop) ;;
+      keygen) flags+=(--namespaces --rights) ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "${flags[*]}" -- "$current")
     return
   fi
   if [[ -z $command && -z $expects ]]; then
     local commands='get set add take append touch compare_set exists multi_get multi_set rm wait ls'
-    commands+=' report_dead status sessions groups waiters why namespaces'
+    commands+=' report_dead status sessions groups waiters why namespaces keygen credentials'
     mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current")
+    return
+  fi
+  if [[ $command == credentials ]]; then
+    if ((argument == 0)); then
+      mapfile -t COMPREPLY < <(compgen -W check -- "$current")
+    else
+      mapfile -t COMPREPLY < <(compgen -f -- "$current")
+    fi
     return
   fi
   local broken=${current%"${current##*[:=@]}"} # bash puts the completion behind it

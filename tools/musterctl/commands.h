@@ -26,6 +26,8 @@ enum Exit : int {
 struct Common {
   std::string server = "127.0.0.1:29400";
   std::string name_space;
+  std::string credential_file;  ///< empty: as the environment says
+  std::string server_name;
   std::optional<muster::Duration> timeout;  ///< of the whole command, once a server is there
   muster::Duration wait_for_server{0};      ///< while nobody is there
   std::optional<muster::Duration> watch;    ///< how often the command is repeated
@@ -63,7 +65,8 @@ enum class Kind {
 struct Chosen {
   Command command;
   Kind kind = Kind::changes;
-  muster::Role role = muster::Role::observer;  ///< what it connects as
+  muster::Role role = muster::Role::observer;           ///< what it connects as
+  std::function<Answer(const Common& common)> local{};  ///< in place of a command: without a server
 };
 
 /// Add subcommands to `app`; the one that is given ends up in `chosen`.
@@ -72,6 +75,7 @@ void add_store_commands(CLI::App& app, Chosen& chosen);
 void add_list_commands(CLI::App& app, Chosen& chosen);
 void add_namespace_commands(CLI::App& app, Chosen& chosen);
 void add_why_command(CLI::App& app, Chosen& chosen);
+void add_credential_commands(CLI::App& app, Chosen& chosen);
 
 /// Adds an option that is a time above zero, handed to `take`.
 CLI::Option* add_duration(CLI::App& app, const std::string& name, const std::string& help,

@@ -23,6 +23,9 @@ each line is {"time": ..., "answer": ...} then. On a terminal arrow and page key
 Environment:
   MUSTER_SERVER      as --server
   MUSTER_NAMESPACE   as --namespace
+  MUSTER_CREDENTIAL_FILE, MUSTER_SERVER_NAME
+                     as --credential-file and --server-name
+  MUSTER_CREDENTIAL  the line of a key itself, where there is no file
 
 Examples:
   musterctl status
@@ -53,6 +56,14 @@ void add_common(CLI::App& app, musterctl::Common& common, std::string& watch) {
       ->capture_default_str();
   app.add_option("-n,--namespace", common.name_space, "the namespace of keys and groups")
       ->envname("MUSTER_NAMESPACE")
+      ->type_name("NAME");
+  app.add_option("--credential-file", common.credential_file,
+                 "with the key of who asks, for a server that was started with --credentials")
+      ->envname("MUSTER_CREDENTIAL_FILE")
+      ->type_name("FILE");
+  app.add_option("--server-name", common.server_name,
+                 "as the server was told: keys are derived for it")
+      ->envname("MUSTER_SERVER_NAME")
       ->type_name("NAME");
   musterctl::add_duration(app, "-t,--timeout",
                           "of the whole command; with --watch of one repetition",
@@ -120,6 +131,7 @@ int main(int argc, char** argv) {
   musterctl::add_list_commands(app, chosen);
   musterctl::add_namespace_commands(app, chosen);
   musterctl::add_why_command(app, chosen);
+  musterctl::add_credential_commands(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,0 +1,208 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "auth/credentials.h"
+#include "auth/wipe.h"
+#include "base/random.h"
+#include "base/secret_file.h"
+#include "commands.h"
+#include "support/quotes.h"
+
+// What needs no server: making a key, and looking at a file of those who are known.
+
+namespace musterctl {
+namespace {
+
+namespace auth = muster::auth;
+namespace base = muster::base;
+
+struct KeygenArguments {
+  std::string id = "job";
+  std::string namespaces = "*";
+  std::string rights = "all";
+};
+
+Answer refused(std::string why) {
+  Answer answer;
+  answer.document = {{"error", {{"message", why}}}};
+  answer.complaint = std::move(why);
+  answer.exit_code = exit_refused;
+  return answer;
+}
+
+std::optional<auth::Key> fresh_key() {
+  unsigned char bytes[auth::Key::bytes_min];
+  if (!base::fill_random(bytes, sizeof bytes)) return std::nullopt;
+  auto key = auth::Key::of({reinterpret_cast<const char*>(bytes), sizeof bytes});
+  ::explicit_bzero(bytes, sizeof bytes);
+  if (!key) return std::nullopt;
+  return *std::move(key);
+}
+
+/// Before a word is written to it: a shell has made the file, in most places readable by everybody.
+///
+/// returns  what the user should know; empty: nothing
+std::string close_to_others(int output) {
+  constexpr mode_t others = S_IWGRP | S_IRWXO;
+  struct stat status {};
+  if (::fstat(output, &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  if ((status.st_mode & others) == 0) return {};
+  const mode_t kept = status.st_size == 0 ? S_IRWXU : ~others;  // a new file is the owner's alone
+  const mode_t closed = status.st_mode & kept & 07777;
+  if (::fchmod(output, closed) == 0) {
+    return "others could read or change the file of the standard output; that is over";
+  }
+  return "others can read or change the file of the standard output: make another key, in a file "
+         "of mode 0600";
+}
+
+Answer run_keygen(const KeygenArguments& arguments, const Common&) {
+  const auto key = fresh_key();
+  if (!key) return refused(std::string(base::no_random));
+  std::string secret = key->base64();
+  const std::string may = " " + arguments.namespaces + " " + arguments.rights;
+  Answer answer;
+  answer.complaint = close_to_others(STDOUT_FILENO);
+  answer.document = {{"identity", arguments.id},
+                     {"key", secret},
+                     {"namespaces", arguments.namespaces},
+                     {"rights", arguments.rights}};
+  answer.text = "# " + arguments.id +
+                ": whoever has this key is taken for it. The same line is for the server and for "
+                "the client.\n" +
+                arguments.id + " " + secret + may + "\n";
+  auth::wipe(secret);
+  return answer;
+}
+
+/// A check of CLI11 by what reads the field in a file.
+template <class Reads>
+CLI::Validator field(Reads reads, const std::string& what) {
+  return CLI::Validator(
+      [reads, what](const std::string& text) {
+        return reads(text) ? "" : tools::in_quotes(text) + " is no " + what;
+      },
+      "");
+}
+
+void add_keygen(CLI::App& app, Chosen& chosen) {
+  auto arguments = std::make_shared<KeygenArguments>();
+  auto* keygen = app.add_subcommand(
+      "keygen", "Prints a line with a fresh key, for the server's file and the client's.");
+  keygen->footer(
+      footer_with("  musterctl keygen > key && musterd --credentials key\n"
+                  "  musterctl keygen team/trainer --namespaces \"train-*\" >> credentials\n"));
+  keygen->add_option("ID", arguments->id, "who has the key: \"TENANT/NAME\", or \"NAME\"")
+      ->check(field([](const std::string& text) { return auth::read_identity(text).has_value(); },
+                    "identity (letters, digits, \"_\", \".\" and \"-\", with one \"/\" at most)"))
+      ->capture_default_str();
+  keygen
+      ->add_option("--namespaces", arguments->namespaces,
+                   "those that it may use, by commas: names, \"BEGINNING*\", \"*\" for all")
+      ->check(field(
+          [](const std::string& text) { return auth::NamespacePatterns::read(text).has_value(); },
+          "list of namespaces"))
+      ->type_name("PATTERNS")
+      ->capture_default_str();
+  keygen
+      ->add_option("--rights", arguments->rights,
+                   "by commas: read, write, join, observe, supervise, all (these five), admin, "
+                   "peer")
+      ->check(field([](const std::string& text) { return auth::read_rights(text).has_value(); },
+                    "list of rights"))
+      ->type_name("RIGHTS")
+      ->capture_default_str();
+  keygen->callback([=, &chosen] {
+    chosen.local = [=](const Common& common) { return run_keygen(*arguments, common); };
+  });
+}
+
+std::string text_of_proof(const auth::Proof& proof) {
+  if (std::holds_alternative<auth::Key>(proof)) return "key";
+  if (const auto* const user = std::get_if<auth::UnixUser>(&proof)) {
+    const bool is_user = user->kind == auth::UnixUser::Kind::user;
+    return (is_user ? "unix:uid=" : "unix:gid=") + std::to_string(user->number);
+  }
+  return "certificate:" + to_string(std::get<auth::CertificatePattern>(proof));
+}
+
+Answer answer_of(const auth::Credentials& credentials) {
+  Answer answer;
+  answer.document = Json::array();
+  std::vector<std::vector<std::string>> rows;
+  for (const auth::Credential& each : credentials.all()) {
+    const auth::Grant& grant = each.grant;
+    const std::string not_after = grant.not_after ? to_string(*grant.not_after) : "-";
+    rows.push_back({std::to_string(each.line), to_string(grant.identity), text_of_proof(each.proof),
+                    to_string(grant.namespaces), to_string(grant.rights), not_after});
+    answer.document.push_back({{"line", each.line},
+                               {"identity", to_string(grant.identity)},
+                               {"tenant", grant.identity.tenant},
+                               {"proof", text_of_proof(each.proof)},
+                               {"namespaces", to_string(grant.namespaces)},
+                               {"rights", to_string(grant.rights)},
+                               {"not_after", grant.not_after ? Json(not_after) : Json()}});
+  }
+  answer.text = table_of({"LINE", "IDENTITY", "PROOF", "NAMESPACES", "RIGHTS", "NOT AFTER"}, rows);
+  return answer;
+}
+
+/// All of them, in the order of lines.
+Answer answer_of(std::vector<auth::Problem> problems) {
+  std::stable_sort(problems.begin(), problems.end(),
+                   [](const auto& a, const auto& b) { return a.line < b.line; });
+  Answer answer;
+  Json lines = Json::array();
+  for (const auth::Problem& problem : problems) {
+    const std::string text = to_string(problem);
+    lines.push_back({{"line", problem.line}, {"message", text}});
+    answer.complaint += (answer.complaint.empty() ? "" : "\nmusterctl: ") + text;
+  }
+  answer.document = {{"problems", std::move(lines)}};
+  answer.exit_code = exit_refused;
+  return answer;
+}
+
+Answer run_check(const std::string& path) {
+  const auto file = base::read_secret_file(path, auth::credentials_bytes_max);
+  if (!file) return refused(file.error().detail);
+  const auto small_enough = auth::Credentials::read(file->text());
+  if (!small_enough && small_enough.error().code == muster::ErrorCode::too_large) {
+    return refused(path + ": " + small_enough.error().detail);
+  }
+  auto reading = auth::Credentials::read_with_problems(file->text());
+  if (!reading.problems.empty()) return answer_of(std::move(reading.problems));
+  return answer_of(reading.credentials);
+}
+
+void add_credentials(CLI::App& app, Chosen& chosen) {
+  auto path = std::make_shared<std::string>();
+  auto* credentials =
+      app.add_subcommand("credentials", "Looks at a file of those who may use a server.");
+  credentials->footer(footer_with("  musterctl credentials check /etc/muster/credentials\n"));
+  credentials->require_subcommand(1);
+  credentials->fallthrough();
+  auto* check = credentials->add_subcommand(
+      "check", "Lists who is known and what he may, without keys, or all that is wrong.");
+  check->add_option("FILE", *path, "as `musterd --credentials` takes it")->required();
+  check->callback([=, &chosen] { chosen.local = [=](const Common&) { return run_check(*path); }; });
+}
+
+}  // namespace
+
+void add_credential_commands(CLI::App& app, Chosen& chosen) {
+  add_keygen(app, chosen);
+  add_credentials(app, chosen);
+}
+
+}  // namespace musterctl
