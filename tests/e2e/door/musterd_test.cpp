@@ -66,8 +66,9 @@ Process::Options as_some_user(std::vector<std::string> flags, const CredentialsF
   if (::geteuid() != 0) return options;
   REQUIRE(::chmod(file.folder().c_str(), 0755) == 0);
   REQUIRE(::chown(file.path().c_str(), nobody, nobody) == 0);
-  options.command.insert(options.command.begin(),
-                         {"/usr/bin/setpriv", "--reuid=" + std::to_string(nobody), "--clear-groups"});
+  options.command.insert(
+      options.command.begin(),
+      {"/usr/bin/setpriv", "--reuid=" + std::to_string(nobody), "--clear-groups"});
   return options;
 }
 
