@@ -57,7 +57,8 @@ Trouble trouble_of_error(const Session& session) {
 }
 
 void fail(Session& session, const char* during) {
-  if (session.phase == Phase::handshaking) session.trouble = trouble_of_error(session);
+  // A server looks at a client's certificate when that is open already.
+  if (!session.has_heard) session.trouble = trouble_of_error(session);
   const long verified = SSL_get_verify_result(session.ssl.get());
   if (session.trouble == Trouble::untrusted && verified != X509_V_OK) {
     std::snprintf(session.failure.data(), session.failure.size(), "%s: %s", during,
@@ -94,7 +95,10 @@ void shake_hands(Session& session) {
 std::size_t read_plain(Session& session, char* plain, std::size_t plain_size) {
   std::size_t count = 0;
   const int done = SSL_read_ex(session.ssl.get(), plain, plain_size, &count);
-  if (done == 1) return count;
+  if (done == 1) {
+    session.has_heard = true;
+    return count;
+  }
   switch (SSL_get_error(session.ssl.get(), done)) {
     case SSL_ERROR_WANT_READ: break;
     case SSL_ERROR_ZERO_RETURN: session.phase = Phase::ended; break;

@@ -60,6 +60,7 @@ struct Session {
   muster::tls::Id offered;
   std::array<char, 160> failure{};
   Trouble trouble = Trouble::other;
+  bool has_heard = false;  ///< plain bytes
 };
 
 }  // namespace muster::net::tls

@@ -102,7 +102,7 @@ class TlsSession {
   std::string peer_id() const;
   std::vector<std::string> peer_names() const;
   std::string failure() const;
-  /// Of one that has failed before it was open.
+  /// Of one that has failed before it has heard anything.
   Trouble trouble() const { return context_->table_.trouble(session_); }
   bool is_client() const { return context_->is_client_; }
 

@@ -110,7 +110,7 @@ struct Table {
   int (*derive)(const unsigned char* key, std::size_t key_size, const char* info,
                 std::size_t info_size, unsigned char* secret);
 
-  /// Of one that has failed before it was open.
+  /// Of one that has failed before it has heard anything.
   Trouble (*trouble)(const Session* session);
 };
 
