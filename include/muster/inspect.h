@@ -122,7 +122,18 @@ struct NamespaceInfo {
   std::optional<Duration> idle;    ///< since its last session ended; none: it has sessions
 };
 
-// All of these calls but the last one inspect the store's own namespace. The server answers them at
+/// Whom the server takes a store for.
+struct WhoAmI {
+  /// "TENANT/NAME", or "NAME", which is its own tenant; empty: the server asks nobody who he is.
+  std::string identity;
+  std::string tenant;      ///< to which its groups belong
+  std::string namespaces;  ///< that its credential allows, as the server's file says it
+  std::string not_after;   ///< no session begins later (UTC); empty: no end
+  /// What the store may, by its role and its credential: names by commas, as in that file.
+  std::string rights;
+};
+
+// All of these calls but the last two inspect the store's own namespace. The server answers them at
 // once.
 //
 // errors   those of a store
@@ -153,5 +164,10 @@ MUSTER_API Result<std::vector<KeyInfo>> inspect_objects(Store& store, std::strin
 /// Lists all namespaces of the server, by name. `Store::drop_namespace` removes one.
 MUSTER_API Result<std::vector<NamespaceInfo>> inspect_namespaces(
     Store& store, Duration timeout = default_timeout);
+
+/// Tells whom the server takes this store for, and what it may. Every store may ask.
+///
+/// cost  one round trip
+MUSTER_API Result<WhoAmI> whoami(Store& store, Duration timeout = default_timeout);
 
 MUSTER_END_NAMESPACE

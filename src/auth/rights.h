@@ -11,7 +11,7 @@
 
 namespace muster::auth {
 
-/// A set of rights. Who has `admin` has all that a job needs, too.
+/// A set of rights. Who has `admin` has all that a job needs, too; `any` is in every set.
 class Rights {
  public:
   /// What a job needs.
@@ -29,7 +29,7 @@ class Rights {
     for (const wire::Right each : of_job) mask_ |= bit_of(each);
   }
   constexpr bool has(wire::Right right) const { return (mask_ & bit_of(right)) != 0; }
-  constexpr bool is_empty() const { return mask_ == 0; }
+  constexpr bool is_empty() const { return mask_ == bit_of(wire::Right::any); }
 
   /// Those that both have.
   friend constexpr Rights operator&(Rights a, Rights b) {
@@ -42,7 +42,7 @@ class Rights {
   static constexpr std::uint32_t bit_of(wire::Right right) {
     return std::uint32_t{1} << static_cast<unsigned>(right);
   }
-  std::uint32_t mask_ = 0;
+  std::uint32_t mask_ = bit_of(wire::Right::any);
 };
 
 /// What a session of that role may have at most.

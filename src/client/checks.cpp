@@ -157,6 +157,7 @@ void check(Checker&, const wire::Receive&) {}
 void check(Checker&, const wire::ExpireData&) {}
 void check(Checker&, const wire::Recover&) {}
 void check(Checker&, const wire::Status&) {}
+void check(Checker&, const wire::WhoAmI&) {}
 void check(Checker&, const wire::Sessions&) {}
 void check(Checker&, const wire::Groups&) {}
 void check(Checker&, const wire::InspectGroup&) {}

@@ -155,6 +155,7 @@ struct Engine::Dispatch {
   void operator()(const wire::DropNameSpace& request) const {
     engine.drop_name_space(context, request);
   }
+  void operator()(const wire::WhoAmI&) const { inspector.who_am_i(context); }
 };
 
 void Engine::on(const Requested& event) {

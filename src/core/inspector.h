@@ -21,6 +21,7 @@ class Inspector {
 
   // Requests.
   void status(const RequestContext& context);  // inspector_status.cpp
+  void who_am_i(const RequestContext& context);
   void sessions(const RequestContext& context, const wire::Sessions& request);
   void waiters(const RequestContext& context, const wire::Waiters& request);
   void name_spaces(const RequestContext& context, const wire::NameSpaces& request);

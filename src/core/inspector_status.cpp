@@ -122,4 +122,22 @@ void Inspector::status(const RequestContext& context) {
   services_.answer(context, answer_of(reply));
 }
 
+/// To who asks, of himself alone.
+void Inspector::who_am_i(const RequestContext& context) {
+  const Session& session = context.session;
+  Fields fields;
+  if (session.grant != nullptr) {
+    const auth::Grant& grant = *session.grant;
+    fields.text("identity", to_string(grant.identity));
+    fields.text("tenant", grant.identity.tenant);
+    fields.text("namespaces", to_string(grant.namespaces));
+    if (grant.not_after) fields.text("not_after", to_string(*grant.not_after));
+  }
+  fields.text("namespace", session.name_space.name);
+  fields.text("rights", to_string(session.rights));
+  const wire::StatusReply reply = fields.reply();
+  services_.effects().spend(reply.fields.size());
+  services_.answer(context, answer_of(reply));
+}
+
 }  // namespace muster::core

@@ -109,6 +109,7 @@ inline constexpr auto operation_table = [] {
       Row<Waiters, WaitersReply>      (68, "waiters",        observe,   none,     at_once, reads),
       Row<NameSpaces, NameSpacesReply>(69, "namespaces",     observe,   none,     at_once, reads),
       Row<DropNameSpace, NumberReply> (70, "drop_namespace", supervise, executed, at_once, frees),
+      Row<WhoAmI, StatusReply>        (71, "whoami",         any,       none,     at_once, reads),
   };
 }();
 // clang-format on

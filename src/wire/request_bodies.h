@@ -350,4 +350,7 @@ struct DropNameSpace {
 };
 void fields(auto& codec, Is<DropNameSpace> auto& m) { codec("name", m.name); }
 
+struct WhoAmI {};
+void fields(auto&, Is<WhoAmI> auto&) {}
+
 }  // namespace muster::wire

@@ -22,13 +22,15 @@ enum class Right : std::uint8_t {
   supervise,  ///< to end what others have: declare processes dead, drop namespaces
   admin,      ///< the server's operation, and what belongs to other tenants; no operation yet
   peer,       ///< to be a server beside this one; no operation yet
+  any,        ///< what everybody may who has a session; no credential names it
 };
 
 constexpr bool has_right(Role role, Right right) {
   switch (right) {
     case Right::read:
     case Right::write:
-    case Right::observe: return true;
+    case Right::observe:
+    case Right::any: return true;
     case Right::join: return role != Role::observer;
     case Right::supervise:
     case Right::admin: return role == Role::supervisor;

@@ -33,13 +33,14 @@ class Maker {
   }
 
   wire::RequestBody operators_request() {
-    switch (input_.below(7)) {
+    switch (input_.below(8)) {
       case 0: return wire::Status{};
       case 1: return wire::Sessions{small()};
       case 2: return wire::Groups{group()};
       case 3: return wire::InspectGroup{group()};
       case 4: return wire::NameSpaces{maybe_value()};
       case 5: return wire::DropNameSpace{name_space()};
+      case 6: return wire::WhoAmI{};
       default: return wire::Waiters{small()};
     }
   }

@@ -72,6 +72,7 @@ std::vector<Sample> group_request_samples() {
   add("request_namespaces", "Asks for the namespaces behind \"job7\".", wire::NameSpaces{"job7"});
   add("request_namespaces_all", "Asks for the namespaces from the first one on.",
       wire::NameSpaces{std::nullopt});
+  add("request_whoami", "Asks whom the server takes this client for.", wire::WhoAmI{});
   add("request_drop_namespace", "Removes a namespace with its keys.", wire::DropNameSpace{"job7"});
   return samples;
 }

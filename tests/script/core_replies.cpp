@@ -206,7 +206,8 @@ void tell_success(Line& line, const Asked& asked, std::string_view body, Client&
       return tell_round(line, decoded<wire::RoundReply>(body));
     case wire::operation<wire::Receive>:
       return tell_received(line, std::get<wire::Receive>(asked.owned.request.body), body, client);
-    case wire::operation<wire::Status>: {
+    case wire::operation<wire::Status>:
+    case wire::operation<wire::WhoAmI>: {
       for (const auto& [name, value] : decoded<wire::StatusReply>(body).fields) {
         line.further(std::string(name), name_or_quoted(value));
       }

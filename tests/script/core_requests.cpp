@@ -248,6 +248,7 @@ wire::RequestBody recover(Making& making) {
 }
 
 wire::RequestBody status(Making&) { return wire::Status{}; }
+wire::RequestBody whoami(Making&) { return wire::WhoAmI{}; }
 wire::RequestBody sessions(Making&) { return wire::Sessions{}; }
 wire::RequestBody groups(Making&) { return wire::Groups{}; }
 wire::RequestBody waiters(Making&) { return wire::Waiters{}; }
@@ -312,6 +313,7 @@ const std::map<std::string, Verb, std::less<>>& verbs() {
       {"namespaces", {namespaces}},
       {"drop_namespace", {drop_namespace}},
       {"status", {status}},
+      {"whoami", {whoami}},
   };
   return all;
 }

@@ -202,4 +202,19 @@ Result<std::vector<NamespaceInfo>> inspect_namespaces(Store& store, Duration tim
   });
 }
 
+Result<WhoAmI> whoami(Store& store, Duration timeout) {
+  const auto read = [](const wire::StatusReply& reply, const auto&) {
+    WhoAmI self;
+    for (const auto& [name, value] : reply.fields) {
+      if (name == "identity") self.identity = value;
+      if (name == "tenant") self.tenant = value;
+      if (name == "namespaces") self.namespaces = value;
+      if (name == "not_after") self.not_after = value;
+      if (name == "rights") self.rights = value;
+    }
+    return self;
+  };
+  return client::run(store.impl(), timeout, client::call<WhoAmI>(wire::WhoAmI{}, read));
+}
+
 MUSTER_END_NAMESPACE

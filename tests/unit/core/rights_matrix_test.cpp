@@ -28,7 +28,7 @@ constexpr std::string_view not_allowed = "secret";
 constexpr std::string_view not_there = "absent";
 
 /// As docs/protocol.md says, and not as the table does.
-constexpr std::array<std::pair<Right, std::string_view>, 5> operations_of_rights = {{
+constexpr std::array<std::pair<Right, std::string_view>, 6> operations_of_rights = {{
     {Right::read, "get exists wait multi_get list "},
     {Right::write, "set take add compare_set append remove multi_set touch cancel_take "},
     {Right::join,
@@ -36,6 +36,7 @@ constexpr std::array<std::pair<Right, std::string_view>, 5> operations_of_rights
      "recover interrupt "},
     {Right::observe, "status sessions groups inspect_group waiters namespaces "},
     {Right::supervise, "report_dead drop_namespace "},
+    {Right::any, "whoami "},
 }};
 
 std::shared_ptr<const auth::Grant> grant_of(Rights rights) {
