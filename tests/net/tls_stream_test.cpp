@@ -101,6 +101,18 @@ std::string pattern(std::size_t size) {
 
 }  // namespace
 
+TEST_CASE("clients with one key share their context, and others do not") {
+  const auto secret = derive(key, "test");
+  const auto other_secret = derive(key, "other");
+  REQUIRE(secret.has_value());
+  REQUIRE(other_secret.has_value());
+  auto first = TlsContext::client("alice", *secret);
+  REQUIRE(first.has_value());
+  CHECK(*TlsContext::client("alice", *secret) == *first);
+  CHECK(*TlsContext::client("alice", *other_secret) != *first);
+  CHECK(*TlsContext::client("bob", *secret) != *first);
+}
+
 TEST_CASE("bytes go both ways, and each side knows the other") {
   TestLoop loop;
   Pair pair(loop);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "net/failure.h"
@@ -78,6 +79,19 @@ void append(void* to, const char* bytes, std::size_t size) {
   static_cast<std::string*>(to)->append(bytes, size);
 }
 
+/// The client's context that was made last. In a forked child the mutex may be held for ever by a
+/// thread that is not there, so nobody waits for it.
+struct LastContext {
+  std::mutex mutex;
+  std::weak_ptr<const TlsContext> context;
+};
+
+/// Never let go: a store may live on while the process ends.
+LastContext& last_context() {
+  static LastContext& last = *new LastContext;
+  return last;
+}
+
 const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
 
 Certificates certificates_of(const CertificateFiles& files) {
@@ -101,7 +115,7 @@ Secret& Secret::operator=(Secret&& other) noexcept {
 }
 
 Result<const Table*> table() {
-  static const Result<const Table*> found = find_table();
+  static const auto& found = *new Result<const Table*>(find_table());  // as `last_context`
   return found;
 }
 
@@ -141,8 +155,15 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::client(std::string_view id
                                                              const Secret& secret) {
   const auto loaded = table();
   if (!loaded) return loaded.error();
+  const std::unique_lock lock(last_context().mutex, std::try_to_lock);
+  if (lock) {
+    const auto last = last_context().context.lock();
+    if (last != nullptr && last->is_for(id, secret)) return last;
+  }
   const std::shared_ptr<TlsContext> made(new TlsContext(**loaded));
   made->is_client_ = true;
+  made->id_ = id;
+  std::copy_n(secret.data(), secret_bytes, made->secret_.data());
   ClientContext options{};
   options.id = reinterpret_cast<const unsigned char*>(id.data());
   options.id_size = id.size();
@@ -150,7 +171,12 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::client(std::string_view id
   char why[256] = "";
   made->context_ = made->table_.make_client(&options, why, sizeof why);
   if (made->context_ == nullptr) return failure(ErrorCode::invalid_argument, why);
+  if (lock) last_context().context = made;
   return std::shared_ptr<const TlsContext>(made);
+}
+
+bool TlsContext::is_for(std::string_view id, const Secret& secret) const {
+  return id_ == id && std::equal(secret.data(), secret.data() + secret_bytes, secret_.data());
 }
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::client(const std::string& server_name,

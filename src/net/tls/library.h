@@ -64,6 +64,8 @@ class TlsContext {
   /// errors       as `table`; invalid_argument (a file cannot be used: `detail`)
   static Result<std::shared_ptr<const TlsContext>> server(FindSecret find_secret,
                                                           const CertificateFiles& files);
+  /// The one that was made last, if it is for the same secret and still used: a process with
+  /// thousands of stores has one.
   static Result<std::shared_ptr<const TlsContext>> client(std::string_view id,
                                                           const Secret& secret);
   /// server_name  that the server's certificate must have
@@ -78,10 +80,14 @@ class TlsContext {
   friend class TlsSession;
   explicit TlsContext(const Table& table) : table_(table) {}
 
+  bool is_for(std::string_view id, const Secret& secret) const;
+
   const Table& table_;
   FindSecret find_secret_;
   Context* context_ = nullptr;
   bool is_client_ = false;
+  std::string id_;  ///< of a client with a secret
+  Secret secret_;
 };
 
 /// TLS of one connection, without its socket.
