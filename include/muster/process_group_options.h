@@ -51,7 +51,9 @@ struct HostedGroupOptions : GroupOptions {
   /// Name of the group; empty: "default". A group with a name may join a server that runs already.
   std::string name;
   HostServer host_server = HostServer::automatic;
-  /// Allows rank 0 to listen on an address that is not loopback, without authentication.
+  /// Allows rank 0 to listen on an address that is not loopback, without authentication. With a key
+  /// (`store.credential_file`, or that of the environment) that is not needed: then rank 0 serves
+  /// those alone who have the same one, by TLS.
   bool allow_unauthenticated = false;
   /// A listening socket for rank 0, so that the process that chose the port also holds it; -1:
   /// none. `create` takes ownership, also when it fails.

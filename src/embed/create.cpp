@@ -74,6 +74,11 @@ std::optional<Error> refusal_of(std::string_view host, std::uint16_t port, int r
       !is_unix(host) && !(serves(rank, options) && options.listening_socket >= 0);
   if (needs_port && port == 0) return invalid_argument("port: above zero, all ranks must know it");
   if (is_unix(host) && port != 0) return invalid_argument("port: 0 with a Unix socket");
+  if (serves(rank, options) && !options.store.certificate_file.empty()) {
+    return invalid_argument(
+        "certificate_file: a server that rank 0 hosts knows its ranks by a key; give them one, or "
+        "use a musterd");
+  }
   if (options.timeout <= Duration::zero()) return invalid_argument("store_timeout: above zero");
   return std::nullopt;
 }

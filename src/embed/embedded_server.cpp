@@ -1,6 +1,21 @@
 #include "embed/embedded_server.h"
 
+#include "client/link/credential.h"
+
 namespace muster::embed {
+namespace {
+
+/// The other ranks have the same key as this one: who has it may join.
+void give_key(ServerOptions& to, const StoreOptions& from) {
+  client::KeySource source = client::key_source_of(from);
+  if (source.path.empty() && source.text.empty()) return;
+  to.credentials_file = std::move(source.path);
+  to.credentials = source.text;
+  to.server_name = client::server_name_of(from);
+  to.allow_unauthenticated = false;  // nobody is
+}
+
+}  // namespace
 
 Result<std::shared_ptr<EmbeddedServer>> EmbeddedServer::start(const std::string& address,
                                                               const HostedGroupOptions& options) {
@@ -8,6 +23,7 @@ Result<std::shared_ptr<EmbeddedServer>> EmbeddedServer::start(const std::string&
   settings.listen = {address};
   settings.listening_socket = options.listening_socket;
   settings.allow_unauthenticated = options.allow_unauthenticated;
+  if (address.rfind("unix:", 0) != 0) give_key(settings, options.store);
   settings.hosting_rank = 0;
   settings.label = options.store.label;
   settings.logger = options.store.logger;

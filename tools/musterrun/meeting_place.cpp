@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -62,6 +63,19 @@ bool is_of_this_host(const HostAndPort& there) {
   return socket && ::bind(socket.get(), found->ai_addr, found->ai_addrlen) == 0;
 }
 
+/// The launchers and ranks have it from the environment, so the server has it, too.
+void give_key(muster::ServerOptions& to) {
+  const auto variable = [](const char* name) {
+    const char* const text = std::getenv(name);
+    return std::string(text == nullptr ? "" : text);
+  };
+  to.credentials_file = variable("MUSTER_CREDENTIAL_FILE");
+  if (to.credentials_file.empty()) to.credentials = variable("MUSTER_CREDENTIAL");
+  if (to.credentials_file.empty() && to.credentials.empty()) return;
+  to.server_name = variable("MUSTER_SERVER_NAME");
+  to.allow_unauthenticated = false;  // nobody is
+}
+
 }  // namespace
 
 Result<MeetingPlace> MeetingPlace::open(const muster::launch::LaunchOptions& options,
@@ -81,6 +95,7 @@ Result<MeetingPlace> MeetingPlace::open(const muster::launch::LaunchOptions& opt
     server.listen = {options.rendezvous};
     server.allow_unauthenticated = options.allow_unauthenticated;
   }
+  give_key(server);
   auto started = muster::Server::start(std::move(server));
   if (!started) {
     if (!options.rendezvous.empty() && started.error().code == ErrorCode::address_in_use)

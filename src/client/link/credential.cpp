@@ -28,10 +28,6 @@ base::SecretText secret_text(std::string_view text) {
   return secret;
 }
 
-std::string server_name_of(const StoreOptions& options) {
-  return options.server_name.empty() ? std::string(variable(name_variable)) : options.server_name;
-}
-
 /// The last one of its identity: a new key stands behind the old one.
 ///
 /// errors  invalid_argument: there is no key, or keys of several identities
@@ -61,6 +57,17 @@ Error at(const std::string& where, Error error) {
 
 }  // namespace
 
+KeySource key_source_of(const StoreOptions& options) {
+  std::string path = options.credential_file;
+  if (path.empty()) path = variable(path_variable);
+  if (!path.empty()) return {std::move(path), {}};
+  return {{}, variable(text_variable)};
+}
+
+std::string server_name_of(const StoreOptions& options) {
+  return options.server_name.empty() ? std::string(variable(name_variable)) : options.server_name;
+}
+
 Result<std::unique_ptr<Credential>> Credential::of(const StoreOptions& options,
                                                    const net::Address& server,
                                                    const Handlers& handlers) {
@@ -85,14 +92,13 @@ Result<std::unique_ptr<Credential>> Credential::of(const StoreOptions& options,
 
 Result<std::unique_ptr<Credential>> Credential::of_key(const StoreOptions& options,
                                                        const Handlers& handlers) {
-  std::string path = options.credential_file;
-  if (path.empty()) path = variable(path_variable);
-  const std::string_view text = variable(text_variable);
-  if (path.empty() && text.empty()) return std::unique_ptr<Credential>();
-  std::unique_ptr<Credential> made(new Credential(path.empty() ? Kind::key_text : Kind::key_file,
-                                                  server_name_of(options), handlers));
-  if (path.empty()) made->text_.emplace(secret_text(text));
-  made->path_ = std::move(path);
+  KeySource source = key_source_of(options);
+  const bool is_file = !source.path.empty();
+  if (!is_file && source.text.empty()) return std::unique_ptr<Credential>();
+  std::unique_ptr<Credential> made(
+      new Credential(is_file ? Kind::key_file : Kind::key_text, server_name_of(options), handlers));
+  if (!is_file) made->text_.emplace(secret_text(source.text));
+  made->path_ = std::move(source.path);
   return made;
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/secret_file.h"
 #include "client/handlers.h"
@@ -12,6 +13,16 @@
 #include "net/tls/library.h"
 
 namespace muster::client {
+
+/// Where a store has its key from: a file, else a text; both empty: it has none.
+struct KeySource {
+  std::string path;
+  std::string_view text;  ///< in the environment
+};
+
+/// Of the options, and of the environment where they say nothing.
+KeySource key_source_of(const StoreOptions& options);
+std::string server_name_of(const StoreOptions& options);
 
 /// How a store shows its server who it is, and that server itself: with a key or a certificate,
 /// by TLS. A file is read anew when it has changed, so that a key can be exchanged while the store
