@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "musterctl.h"
 #include "support/process.h"
 
 // The commands of musterctl that need no server: a key is made, a file is looked at.
@@ -136,6 +137,15 @@ TEST_CASE("a file that others can read, or that is not there, is refused") {
   CHECK(musterctl({"credentials", "check", file.path}).exit_code == 0);
   REQUIRE(::chmod(file.path.c_str(), 0644) == 0);
   CHECK(musterctl({"credentials", "check", file.path}).exit_code == 1);
+}
+
+TEST_CASE("where nobody is asked who he is, musterctl has the rights of an observer") {
+  const muster::test::Musterctl with_server;
+  const Json self = Json::parse(with_server({"--json", "whoami"}).output);
+  CHECK(self["identity"].is_null());
+  CHECK(self["tenant"].is_null());
+  CHECK(self["rights"] == "read,write,observe");
+  CHECK(self["connection"] == "plain");
 }
 
 }  // namespace

@@ -153,6 +153,12 @@ void tell_received(Line& line, const wire::Receive& asked, std::string_view body
   move_on(asked, client);
 }
 
+void tell_fields(Line& line, const wire::StatusReply& reply) {
+  for (const auto& [name, value] : reply.fields) {
+    line.further(std::string(name), name_or_quoted(value));
+  }
+}
+
 /// Words and fields of a reply that succeeded.
 void tell_success(Line& line, const Asked& asked, std::string_view body, Client& client,
                   const Processes& processes) {
@@ -207,12 +213,7 @@ void tell_success(Line& line, const Asked& asked, std::string_view body, Client&
     case wire::operation<wire::Receive>:
       return tell_received(line, std::get<wire::Receive>(asked.owned.request.body), body, client);
     case wire::operation<wire::Status>:
-    case wire::operation<wire::WhoAmI>: {
-      for (const auto& [name, value] : decoded<wire::StatusReply>(body).fields) {
-        line.further(std::string(name), name_or_quoted(value));
-      }
-      return;
-    }
+    case wire::operation<wire::WhoAmI>: return tell_fields(line, decoded<wire::StatusReply>(body));
     case wire::operation<wire::Sessions>:
       return tell_sessions(line, decoded<wire::SessionsReply>(body), processes);
     case wire::operation<wire::Groups>: return tell_groups(line, decoded<wire::GroupsReply>(body));

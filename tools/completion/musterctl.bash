@@ -67,7 +67,8 @@ _musterctl() {
   fi
   if [[ -z $command && -z $expects ]]; then
     local commands='get set add take append touch compare_set exists multi_get multi_set rm wait ls'
-    commands+=' report_dead status sessions groups waiters why namespaces keygen credentials'
+    commands+=' report_dead status sessions groups waiters why namespaces whoami keygen'
+    commands+=' credentials'
     mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current")
     return
   fi

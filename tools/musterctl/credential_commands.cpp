@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <memory>
@@ -15,16 +16,19 @@
 #include "auth/wipe.h"
 #include "base/random.h"
 #include "base/secret_file.h"
+#include "bytes.h"
 #include "commands.h"
+#include "muster/inspect.h"
 #include "support/quotes.h"
 
-// What needs no server: making a key, and looking at a file of those who are known.
+// Who one is, and what needs no server: making a key, and looking at a file of those who are known.
 
 namespace musterctl {
 namespace {
 
 namespace auth = muster::auth;
 namespace base = muster::base;
+using muster::Result;
 
 struct KeygenArguments {
   std::string id = "job";
@@ -198,9 +202,46 @@ void add_credentials(CLI::App& app, Chosen& chosen) {
   check->callback([=, &chosen] { chosen.local = [=](const Common&) { return run_check(*path); }; });
 }
 
+/// What a store does with an address and a credential: nothing falls back.
+std::string connection_of(const Common& common) {
+  if (common.server.rfind("unix:", 0) == 0) return "unix";
+  const bool has_text = std::getenv("MUSTER_CREDENTIAL") != nullptr;
+  return common.credential_file.empty() && !has_text ? "plain" : "tls";
+}
+
+Result<Answer> run_whoami(Run& run) {
+  const auto self = muster::whoami(run.store, run.left());
+  if (!self) return self.error();
+  const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+  const bool is_known = !self->identity.empty();
+  const std::string connection = connection_of(run.common);
+  Answer answer;
+  answer.document = {{"identity", or_null(self->identity)},
+                     {"tenant", or_null(self->tenant)},
+                     {"namespaces", or_null(self->namespaces)},
+                     {"not_after", or_null(self->not_after)},
+                     {"rights", self->rights},
+                     {"connection", connection},
+                     {"server_name", or_null(run.common.server_name)}};
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [name, value] : answer.document.items()) {
+    if (!value.is_null()) rows.push_back({name, printable(value.get<std::string>())});
+  }
+  if (!is_known) answer.text = "The server asks nobody who he is.\n";
+  answer.text += table_of({"WHAT", "IS"}, rows);
+  return answer;
+}
+
+void add_whoami(CLI::App& app, Chosen& chosen) {
+  auto* whoami = app.add_subcommand("whoami", "Tells whom the server takes the caller for.");
+  whoami->footer(footer_with("  musterctl --credential-file key whoami\n"));
+  whoami->callback([&chosen] { chosen = {run_whoami, Kind::reads}; });
+}
+
 }  // namespace
 
 void add_credential_commands(CLI::App& app, Chosen& chosen) {
+  add_whoami(app, chosen);
   add_keygen(app, chosen);
   add_credentials(app, chosen);
 }

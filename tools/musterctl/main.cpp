@@ -85,7 +85,7 @@ int run(const musterctl::Chosen& chosen, musterctl::Common& common, std::string 
   if (chosen.kind != musterctl::Kind::reads) {
     return refuse(
         "--watch is for commands that only read and do not wait: get, exists, multi_get, ls, "
-        "status, sessions, groups, waiters, why, namespaces");
+        "status, sessions, groups, waiters, why, namespaces, whoami");
   }
   common.watch = tools::parse_duration(watch);
   return musterctl::watch(chosen.command, common);
