@@ -293,16 +293,16 @@ void Engine::drop_name_space(const RequestContext& context, const wire::DropName
   const std::string name = quoted(request.name);
   const Session& supervisor = context.session;
   NameSpace* const found = name_spaces_.find(request.name);
-  const bool is_there = found != nullptr && supervisor.may_see_name_space(request.name) &&
-                        !found->groups.has_others(supervisor);
-  if (!is_there) {
-    return services_.fail(context, failure(ErrorCode::not_found, "there is no namespace " + name));
-  }
-  if (found == &context.session.name_space) {
+  if (found == &supervisor.name_space) {
     return services_.fail(context,
                           failure(ErrorCode::invalid_argument,
                                   "this store is in namespace " + name +
                                       " itself; drop it with one that is in another namespace"));
+  }
+  const bool is_there = found != nullptr && supervisor.may_see_name_space(request.name) &&
+                        !found->groups.has_others(supervisor);
+  if (!is_there) {
+    return services_.fail(context, failure(ErrorCode::not_found, "there is no namespace " + name));
   }
   if (found->sessions != 0) return services_.fail(context, in_use_error(*found, supervisor));
   const std::uint64_t keys_count = name_spaces_.drop(*found);

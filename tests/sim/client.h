@@ -22,6 +22,7 @@ struct Identity {
   std::uint64_t process = 0;  ///< whose clients are in one namespace each
   std::string name_space;
   wire::Role role = wire::Role::client;
+  bool is_stranger = false;  ///< of another tenant
 };
 
 ProcessId id_of(const Identity& identity);

@@ -19,6 +19,7 @@ struct Life {
   std::uint64_t pid = 0;
   std::string name_space;
   wire::Role role = wire::Role::client;
+  bool is_stranger = false;  ///< of another tenant; what it is refused the witness judges
   std::string name;
   Instant born{};
   std::optional<Instant> died;

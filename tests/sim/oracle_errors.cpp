@@ -23,6 +23,7 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
   const bool is_quiet = life.is_calm(since, now()) && server_is_calm(ask.begun - 1s, now()) &&
                         !life.was_held(ask.begun - 1s, now());
   check_reports(ask.client, error);
+  if (life.is_stranger) return error.code != ErrorCode::internal;
   switch (error.code) {
     case ErrorCode::timed_out: return may_time_out(ask, error);
     case ErrorCode::outcome_unknown: {

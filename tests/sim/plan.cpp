@@ -59,6 +59,9 @@ Plan::Plan(std::uint64_t its_seed) : seed(its_seed) {
   options.hash_key = {random.next(), random.next()};
   options.incarnation = 1 + random.below(1000);
   // In every second story events put off most of what they may.
+  has_identities = options.hash_key[1] % 3 == 0;
+  reloads = has_identities ? 30 : 0;
+  if (has_identities) impostors = std::max<std::uint32_t>(impostors, 4);
   if (options.hash_key[0] % 2 == 0) options.work_per_event_max = 1 + options.hash_key[1] % 8;
 }
 
@@ -110,8 +113,8 @@ std::string Plan::text() const {
          ", delay up to " + seconds(delay_max) + ", " + std::to_string(groups[0].size()) +
          " groups" + (groups.size() > 1 ? ", two namespaces" : "") +
          (has_expiration() ? ", expiration" : "") + (has_observer ? ", an observer" : "") +
-         (has_store_work ? ", store" : "") + (has_group_work ? ", group" : "") +
-         (has_small_limits ? ", small limits" : "") +
+         (has_identities ? ", identities" : "") + (has_store_work ? ", store" : "") +
+         (has_group_work ? ", group" : "") + (has_small_limits ? ", small limits" : "") +
          "; per minute: " + std::to_string(short_cuts) + " short and " + std::to_string(long_cuts) +
          " long cuts, " + std::to_string(stops) + " stops, " + std::to_string(deaths) +
          " deaths, " + std::to_string(reports) + " reports, " + std::to_string(impostors) +

@@ -30,6 +30,7 @@ struct Plan {
   bool has_group_work = true;
   bool has_small_limits = false;
   bool has_observer = false;
+  bool has_identities = false;  ///< clients prove who they are; strangers are there, too
   /// By namespace; with a second one some processes are in both, and use the same names there.
   std::vector<std::vector<GroupPlan>> groups;
 
@@ -39,6 +40,7 @@ struct Plan {
   std::uint32_t stops = 0;       ///< of processes
   std::uint32_t deaths = 0;      ///< of processes; another one takes the rank
   std::uint32_t reports = 0;     ///< that a living process is dead
+  std::uint32_t reloads = 0;     ///< of the credentials, another version of them
   std::uint32_t impostors = 0;   ///< who want to resume the session of another
   std::uint32_t server_pauses = 0;
   std::uint32_t server_deaths = 0;

@@ -4,6 +4,7 @@
 
 #include "group_work.h"
 #include "store_work.h"
+#include "stranger_work.h"
 #include "watch_work.h"
 
 namespace muster::sim {
@@ -25,6 +26,10 @@ Process::Process(const Identity& identity, std::uint32_t slot, Town& town, Clock
     auto& held = town_.oracle.life(number()).held;
     std::erase_if(held, [now](const auto& each) { return each.second <= now; });
   };
+  if (identity.is_stranger) {
+    stranger_work_ = std::make_unique<StrangerWork>(*this);
+    return;
+  }
   if (identity.role == wire::Role::observer) {
     watch_work_ = std::make_unique<WatchWork>(*this);
     return;
@@ -47,6 +52,7 @@ void Process::begin() {
   life.pid = identity_.process;
   life.name_space = identity_.name_space;
   life.role = identity_.role;
+  life.is_stranger = identity_.is_stranger;
   town_.oracle.born(std::move(life));
   client_.logged = [this](const std::string& line) {
     town_.trace.note(town_.scheduler.now(), town_.oracle.life(number()).name, 7,
@@ -54,6 +60,7 @@ void Process::begin() {
   };
   client_.open();
   later(town_.random.between(0s, 300ms), [this] { reopen_if_over(); });
+  if (stranger_work_ != nullptr) return stranger_work_->begin();
   store_work_->begin();
   for (const auto& work : group_works_) work->begin();
   if (watch_work_) watch_work_->begin();
@@ -101,9 +108,10 @@ void Process::session_ended() {
 /// What an application does when its session is over: it begins another one.
 void Process::reopen_if_over() {
   const Error* why = client_.failure();
-  const bool is_session_over = why != nullptr && (why->code == ErrorCode::session_expired ||
-                                                  why->code == ErrorCode::server_restarted ||
-                                                  why->code == ErrorCode::fenced);
+  const bool is_session_over =
+      why != nullptr &&
+      (why->code == ErrorCode::session_expired || why->code == ErrorCode::server_restarted ||
+       why->code == ErrorCode::fenced || why->code == ErrorCode::permission_denied);
   if (is_session_over) {
     session_ended();
     client_.reopen();

@@ -9,11 +9,13 @@
 #include "client.h"
 #include "oracle.h"
 #include "plan.h"
+#include "registry.h"
 
 namespace muster::sim {
 
 class GroupWork;
 class StoreWork;
+class StrangerWork;
 class WatchWork;
 
 /// What all processes share.
@@ -25,6 +27,7 @@ struct Town {
   Server& server;
   Oracle& oracle;
   Trace& trace;
+  Registry& registry;
   bool is_closing = false;  ///< no new work
   std::uint64_t uses = 0;   ///< numbers that make values unique
 };
@@ -86,6 +89,7 @@ class Process {
   std::unique_ptr<StoreWork> store_work_;
   std::vector<std::unique_ptr<GroupWork>> group_works_;
   std::unique_ptr<WatchWork> watch_work_;
+  std::unique_ptr<StrangerWork> stranger_work_;
   Process* twin_ = nullptr;
 };
 

@@ -69,6 +69,15 @@ void Server::when_running(std::function<void()> what) {
   deferred_.push_back(std::move(what));
 }
 
+void Server::regrant(core::Regrant event) {
+  when_running([this, event = std::move(event)] {
+    if (!is_up()) return;
+    witness_->regranted(event);
+    apply(event);
+    witness_->check_rights();
+  });
+}
+
 void Server::accept(Network::ConnectionId connection) {
   peers_[connection].client = network_.client_of(connection);
   network_.set_end(
@@ -114,11 +123,12 @@ void Server::read_hello(Network::ConnectionId connection, std::string& bytes) {
   const auto hello = wire::decode_client_hello(bytes.substr(0, wire::client_hello_bytes));
   if (!hello) throw std::logic_error("the protocol said a hello that cannot be read");
   bytes.erase(0, wire::client_hello_bytes);
-  core::Hello event{connection, *hello, {}, hello->process.host};
+  core::Hello event{
+      connection, *hello, {}, hello->process.host, grant_of(peers_.at(connection).client)};
   for (std::uint8_t& byte : event.fresh_token.bytes) {
     byte = static_cast<std::uint8_t>(random_.next());
   }
-  hello_ = &event.hello;
+  hello_ = &event;
   witness_->hello_comes(event.hello.session_id);
   apply(event);
 }
@@ -284,7 +294,8 @@ void Server::carry_out_all(const std::vector<core::Effect>& effects) {
 }
 
 void Server::carry_out(const core::SendHello& effect) {
-  witness_->greeted(effect.connection, *hello_, *effect.hello);
+  witness_->greeted(effect.connection, hello_->hello, *effect.hello);
+  witness_->granted(effect.connection, *hello_);
   std::string bytes;
   wire::append_server_hello(bytes, *effect.hello);
   transmit(effect.connection, bytes);

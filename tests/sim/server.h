@@ -40,6 +40,12 @@ class Server {
   /// Who hears of all that is asked and said.
   void set_witness(Witness& witness) { witness_ = &witness; }
 
+  /// Others are known from now on.
+  void regrant(core::Regrant event);
+
+  /// What is granted to a client that says hello.
+  std::function<core::Regrant::Grant(std::uint64_t client)> grant_of;
+
   // Told of what this process sees of its clients.
   std::function<void(std::uint64_t client)> heard;
   std::function<void(std::uint64_t client)> lost_connection;
@@ -97,7 +103,7 @@ class Server {
   std::map<Network::ConnectionId, Peer> peers_;
   Alarm alarm_;
   Witness* witness_ = nullptr;
-  const wire::ClientHello* hello_ = nullptr;  ///< in hand
+  const core::Hello* hello_ = nullptr;  ///< in hand
   Instant last_event_{};
   Instant stopped_until_{};
   std::deque<std::function<void()>> deferred_;  ///< until this process runs again

@@ -23,6 +23,7 @@ void Weather::begin() {
   often(plan.reports, &Weather::report);
   often(plan.reports, &Weather::drop);
   often(plan.impostors, &Weather::impersonate);
+  often(plan.reloads, &Weather::reload);
   often(plan.server_pauses, &Weather::pause_server);
   often(plan.server_deaths, &Weather::kill_server);
 }
@@ -183,7 +184,12 @@ void Weather::report() {
   about.what = "report_dead " + life.name;
   about.timeout = 5s;
   process->ask(std::move(about), wire::ReportDead{life.process, "the simulation says so"},
-               [this, is_allowed, number = other->number()](const auto& reply, protocol::Fate) {
+               [this, is_allowed, number = other->number(),
+                is_foreign = process->identity().is_stranger != other->identity().is_stranger](
+                   const auto& reply, protocol::Fate) {
+                 if (reply && is_foreign) {
+                   return town_.oracle.problem("somebody declared a process of others dead");
+                 }
                  if (reply && !is_allowed) town_.oracle.problem("a client declared somebody dead");
                  if (reply) town_.oracle.reported(number);
                });
@@ -202,7 +208,13 @@ void Weather::drop() {
                });
 }
 
-/// Somebody wants to resume a session whose token it does not know.
+/// The credentials are another version now.
+void Weather::reload() {
+  note("the credentials change");
+  town_.server.regrant(town_.registry.change(town_.random));
+}
+
+/// Somebody wants to resume a session whose token it does not know, or as another identity.
 void Weather::impersonate() {
   Process* process = anyone();
   if (process == nullptr || !town_.server.is_up()) return;
@@ -211,18 +223,22 @@ void Weather::impersonate() {
   hello.session_id = process->client().session().session_id;
   hello.name_space = process->identity().name_space;
   if (hello.session_id == 0) return;
+  if (town_.registry.is_used() && town_.random.one_in(2)) {
+    hello.token = process->client().session().token;
+  }
   note("somebody pretends to be " + town_.oracle.life(process->number()).name);
   const auto connection = town_.network.open(0);
   const auto answer = std::make_shared<std::string>();
-  town_.network.set_end(connection, Side::client,
-                        {[this, answer](std::string_view bytes) {
-                           answer->append(bytes);
-                           if (answer->size() != wire::server_hello_bytes) return;
-                           const auto said = wire::decode_server_hello(*answer);
-                           if (said && said->status != 0) return;
-                           town_.oracle.problem("a session was resumed with a wrong token");
-                         },
-                         [] {}});
+  town_.network.set_end(
+      connection, Side::client,
+      {[this, answer](std::string_view bytes) {
+         answer->append(bytes);
+         if (answer->size() != wire::server_hello_bytes) return;
+         const auto said = wire::decode_server_hello(*answer);
+         if (said && said->status != 0) return;
+         town_.oracle.problem("a session was resumed with a wrong token or identity");
+       },
+       [] {}});
   town_.server.accept(connection);
   std::string bytes;
   wire::append_client_hello(bytes, hello);

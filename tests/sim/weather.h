@@ -36,6 +36,7 @@ class Weather {
   void report();
   void drop();
   void impersonate();
+  void reload();
   void pause_server();
   void kill_server();
 

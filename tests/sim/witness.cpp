@@ -235,6 +235,7 @@ void Witness::asked(Connection connection, const wire::Request& request) {
   const auto [place, is_new] = session->asked.try_emplace(request.id);
   Asked& asked = place->second;
   if (is_new) asked = describe(*session, request);
+  if (is_new) asked.had_right = has_right(*session, asked.operation);
   asked.is_owed = true;
   asked.is_repeated = !is_new;
   const bool is_begun = is_new || (!asked.is_open && may_differ(asked.operation));
@@ -280,6 +281,7 @@ void Witness::answered(const core::SendReply& reply) {
                    std::to_string(asked.epoch) + ", which was over, is done");
   }
   const bool is_first = asked.answer == 0;
+  check_right(*session, asked, reply.code);
   // Refused, as anything may be beyond the reserve, it is no leave.
   if (asked.operation == wire::operation<wire::Leave> && reply.code == 0) {
     leaves(session->id, asked.epoch);

@@ -38,6 +38,11 @@ class Witness {
   void closes(Connection connection);
   void greeted(Connection connection, const wire::ClientHello& hello,
                const wire::ServerHello& answer);
+  /// After a hello that was not refused: what it brings.
+  void granted(Connection connection, const core::Hello& hello);
+  /// Others are known: told before the event, and then what must hold after it.
+  void regranted(const core::Regrant& event);
+  void check_rights();
   void said_goodbye(Connection connection);
   void closed(Connection connection);
   void asked(Connection connection, const wire::Request& request);
@@ -61,6 +66,7 @@ class Witness {
     bool is_sure = true;  ///< of that: asked, or repeated, on the connection that stands
     bool is_owed = true;  ///< an answer
     bool is_repeated = false;
+    bool had_right = false;    ///< when it came first
     bool must_fail = false;    ///< its epoch was over for it when it came
     std::uint64_t answer = 0;  ///< hash of it
     Instant due{};
@@ -72,6 +78,9 @@ class Witness {
   struct Session {
     std::uint64_t id = 0;
     std::string name_space;
+    wire::Role role = wire::Role::client;
+    core::Regrant::Grant grant;  ///< null: nobody was asked
+    bool is_revoked = false;
     Connection connection = 0;
     std::unordered_map<std::uint64_t, Asked> asked;  ///< what is not acknowledged
     bool is_blank = true;                            ///< nothing was asked
@@ -163,6 +172,10 @@ class Witness {
   bool are_there(const Asked& asked, const std::string* also) const;
   void check_stream(const Stream& stream);
   std::optional<std::uint32_t> rank_of(std::uint64_t epoch, std::uint64_t session) const;
+
+  // Who may what: witness_rights.cpp.
+  static bool has_right(const Session& session, wire::Operation operation);
+  void check_right(const Session& session, const Asked& asked, std::uint16_t code);
 
   // What must form: witness_groups.cpp.
   void check_forming(const std::string& group);

@@ -17,10 +17,11 @@ World::World(std::uint64_t seed, bool is_printed)
       trace_(is_printed),
       random_(seed),
       network_(scheduler_, random_),
+      registry_(plan_.has_identities),
       server_(scheduler_, network_, random_, plan_.options, clock()),
       oracle_(scheduler_, trace_, terms_of(plan_)),
       witness_(oracle_, plan_.options),
-      town_{plan_, scheduler_, random_, network_, server_, oracle_, trace_},
+      town_{plan_, scheduler_, random_, network_, server_, oracle_, trace_, registry_},
       weather_(town_, {[this] {
                          std::vector<Process*> alive;
                          for (Process& process : processes_) {
@@ -31,6 +32,7 @@ World::World(std::uint64_t seed, bool is_printed)
                        [this](std::uint32_t slot) { spawn(slot); }}) {
   network_.set_delay_max(plan_.delay_max);
   server_.set_witness(witness_);
+  server_.grant_of = [this](std::uint64_t client) { return registry_.of(client); };
   scheduler_.set_after_each([this] {
     oracle_.check_deadlines();
     if (server_.is_up()) witness_.check_deadlines();
@@ -57,16 +59,25 @@ Clock World::clock() {
 
 wire::Role World::role_of(std::uint32_t slot) const {
   if (slot == plan_.ranks) return wire::Role::observer;
+  if (slot > plan_.ranks) return wire::Role::supervisor;
   return slot % 4 == 3 ? wire::Role::client : wire::Role::supervisor;
+}
+
+Line World::line_of(std::uint32_t slot) const {
+  if (slot < plan_.ranks) return Line::worker;
+  if (slot == plan_.ranks) return Line::observer;
+  return slot == plan_.ranks + 1 ? Line::one_stranger : Line::other_stranger;
 }
 
 void World::spawn(std::uint32_t slot) {
   const std::uint64_t number = processes_.size() + 1;
-  const Identity identity{number, number, "", role_of(slot)};
+  const Identity identity{number, number, "", role_of(slot), slot > plan_.ranks};
+  registry_.add(number, line_of(slot));
   const Clock its_clock = clock();
   Process& process = processes_.emplace_back(identity, slot, town_, its_clock);
   if (plan_.is_in_both(slot)) {
     const Identity other{number + 1, number, "b"};
+    registry_.add(number + 1, Line::worker);
     Process& twin = processes_.emplace_back(other, slot, town_, its_clock);
     process.set_twin(twin);
     process.begin();
@@ -85,6 +96,8 @@ Outcome World::run() {
   trace_.note(scheduler_.now(), "world", plan_.ranks, [&] { return plan_.text(); });
   for (std::uint32_t slot = 0; slot < plan_.ranks; ++slot) spawn(slot);
   if (plan_.has_observer) spawn(plan_.ranks);
+  if (plan_.has_identities) spawn(plan_.ranks + 1);
+  if (plan_.has_identities) spawn(plan_.ranks + 2);
   weather_.begin();
   look_again();
   pass(plan_.length);

@@ -28,6 +28,7 @@ class World {
 
  private:
   wire::Role role_of(std::uint32_t slot) const;
+  Line line_of(std::uint32_t slot) const;
   void spawn(std::uint32_t slot);
   void pass(Duration duration) { scheduler_.run_until(scheduler_.now() + duration); }
   void look_again();
@@ -44,6 +45,7 @@ class World {
   Scheduler scheduler_;
   Random random_;
   Network network_;
+  Registry registry_;
   Server server_;
   Oracle oracle_;
   Witness witness_;
