@@ -19,6 +19,7 @@ namespace {
 using muster::ErrorCode;
 using muster::Server;
 using muster::ServerOptions;
+using muster::net::tls::TlsContext;
 using muster::server::FirstFlight;
 using muster::server::judge_first_flight;
 using muster::test::HeardLog;
@@ -82,6 +83,11 @@ TEST_CASE("the client's first flight has room") {
   const std::string flight = client.first_flight();
   MESSAGE("it has ", flight.size(), " bytes");
   CHECK(judge_first_flight(flight) == FirstFlight::complete);
+  const std::string label(60, 'n');
+  TlsClient by_certificate(
+      server.addresses().front(),
+      TlsContext::client(label + '.' + label + '.' + label + ".example", {}).value());
+  CHECK(judge_first_flight(by_certificate.first_flight()) == FirstFlight::complete);
 }
 
 TEST_CASE("a handshake may come byte by byte") {

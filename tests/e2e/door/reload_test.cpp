@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <optional>
 #include <string>
 #include <thread>
@@ -23,6 +25,7 @@ using muster::test::must;
 using muster::test::must_fail;
 using muster::test::number_of;
 using muster::test::other_key;
+using muster::test::RawClient;
 using muster::test::start_disturbed_server;
 using muster::test::tls_context;
 using muster::test::TlsClient;
@@ -129,6 +132,23 @@ TEST_CASE("through 200 versions of the file a session goes on, and newcomers fin
     if (version % 10 == 0) CHECK(works(client));
     if (version % 20 == 0) CHECK(own.knows(trainer_key));
   }
+}
+
+TEST_CASE("a user who gets a line of his own has no session by that of his group any more") {
+  const std::string gid = std::to_string(::getgid());
+  const std::string uid = std::to_string(::getuid());
+  const CredentialsFile file("unix:gid=" + gid + " * all as=team/us\n");
+  ServerOptions options;
+  options.credentials_file = file.path();
+  options.listen = {"unix:" + file.folder() + "/socket"};
+  Server server = start_disturbed_server(std::move(options));
+  auto client = RawClient::with_session(server.addresses().front());
+  file.write("unix:gid=" + gid + " * all as=team/us\nunix:uid=54321 * all as=team/other\n");
+  must(server.reload_credentials());
+  CHECK(client.call(wire::Set{"key", "value", {}, false, false}).header.code == 0);
+  file.write("unix:gid=" + gid + " * all as=team/us\nunix:uid=" + uid + " * all as=team/me\n");
+  must(server.reload_credentials());
+  CHECK(client.is_closed());
 }
 
 TEST_CASE("without a file there is nothing to read again") {
