@@ -9,7 +9,8 @@ if [[ ! -e $libraries/libmuster-tls.so ]]; then
   exit 0
 fi
 [[ $(nm -D --defined-only "$libraries/libmuster-tls.so" | cut -d ' ' -f 3) == muster_tls_table ]]
-readelf -d "$libraries/libmuster-tls.so" | grep -q 'SONAME.*\[libmuster-tls\.so\.0\]'
+names=$(readelf -d "$libraries/libmuster-tls.so")
+grep -q 'SONAME.*\[libmuster-tls\.so\.0\]' <<< "$names"
 mkdir "$out"
 flags=$(pkg-config --cflags muster)
 linked=$(pkg-config --libs muster)
