@@ -277,10 +277,12 @@ void Engine::report_dead(const RequestContext& context, const wire::ReportDead& 
   services_.answer(context, Answer{});
   Error why = failure(ErrorCode::fenced, "declared dead: " + quoted(request.reason));
   const std::string by = describe(reporter.process);
+  std::string who = by;
+  if (reporter.grant != nullptr) who += " as " + to_string(reporter.grant->identity);
   for (Session* session : reported) {
     services_.effects().log(LogLevel::warning,
                             "session " + std::to_string(session->id) + " of " +
-                                describe(session->process) + " was declared dead by " + by + ": " +
+                                describe(session->process) + " was declared dead by " + who + ": " +
                                 quoted(request.reason),
                             reporter.account.unit.name);
     why.decided_by = session->may_see(reporter.tenant()) ? by : "an operator";

@@ -86,7 +86,16 @@ std::optional<Error> Groups::refusal_to_make(const Account& account) const {
 Group* Groups::group_for(const RequestContext& context, std::string_view name) {
   const auto found = state_.groups.find(name);
   if (found != state_.groups.end()) {
-    if (found->second->origin.tenant == context.session.tenant()) return found->second.get();
+    const Session& session = context.session;
+    if (found->second->origin.tenant == session.tenant()) return found->second.get();
+    if (session.grant != nullptr) {
+      state_.services.effects().log(LogLevel::warning,
+                                    to_string(session.grant->identity) + " was refused the group " +
+                                        quoted(name) + " of another tenant in session " +
+                                        std::to_string(session.id) + " of " +
+                                        describe(session.process),
+                                    session.account.unit.name);
+    }
     Error error = failure(ErrorCode::permission_denied,
                           "the group belongs to another tenant; choose another name");
     error.group = name;
