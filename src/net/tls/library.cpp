@@ -75,9 +75,30 @@ Result<const Table*> find_table() {
   return table;
 }
 
-void append(void* to, const char* bytes, std::size_t size) {
-  static_cast<std::string*>(to)->append(bytes, size);
-}
+/// Takes what is for the other side. OpenSSL calls it, so it throws nothing: `keep_promise` does.
+class Outgoing {
+ public:
+  explicit Outgoing(std::string& bytes) : bytes_(bytes) {}
+
+  Sink sink() { return {append, this}; }
+  /// throws  std::bad_alloc: something of it is lost
+  void keep_promise() const {
+    if (is_lost_) throw std::bad_alloc();
+  }
+
+ private:
+  static void append(void* to, const char* bytes, std::size_t size) noexcept {
+    auto& self = *static_cast<Outgoing*>(to);
+    try {
+      self.bytes_.append(bytes, size);
+    } catch (const std::bad_alloc&) {
+      self.is_lost_ = true;
+    }
+  }
+
+  std::string& bytes_;
+  bool is_lost_ = false;
+};
 
 /// The client's context that was made last. In a forked child the mutex may be held for ever by a
 /// thread that is not there, so nobody waits for it.
@@ -209,15 +230,25 @@ std::unique_ptr<TlsSession> TlsSession::create(std::shared_ptr<const TlsContext>
 
 Read TlsSession::read(std::string_view came, char* plain, std::size_t plain_size,
                       std::string& out) {
-  return context_->table_.read(session_, came.data(), came.size(), plain, plain_size,
-                               {append, &out});
+  Outgoing outgoing(out);
+  const Read done =
+      context_->table_.read(session_, came.data(), came.size(), plain, plain_size, outgoing.sink());
+  outgoing.keep_promise();
+  return done;
 }
 
 bool TlsSession::write(std::string_view plain, std::string& out) {
-  return context_->table_.write(session_, plain.data(), plain.size(), {append, &out}) != 0;
+  Outgoing outgoing(out);
+  const int done = context_->table_.write(session_, plain.data(), plain.size(), outgoing.sink());
+  outgoing.keep_promise();
+  return done != 0;
 }
 
-void TlsSession::end(std::string& out) { context_->table_.end(session_, {append, &out}); }
+void TlsSession::end(std::string& out) {
+  Outgoing outgoing(out);
+  context_->table_.end(session_, outgoing.sink());
+  outgoing.keep_promise();
+}
 
 std::string TlsSession::peer_id() const {
   unsigned char id[id_bytes_max];
