@@ -150,8 +150,8 @@ def offers(program, line, expected, environment=None):
 
 def check_bash(musterctl, program, helps):
     offers(musterctl, "musterctl ", program.commands)
-    offers(musterctl, "musterctl w", ["wait", "waiters", "why"])
-    offers(musterctl, "musterctl --json -n job7 wh", ["why"])
+    offers(musterctl, "musterctl w", ["wait", "waiters", "whoami", "why"])
+    offers(musterctl, "musterctl --json -n job7 why", ["why"])
     offers(musterctl, "musterctl --timeout ", [])
     offers(musterctl, "musterctl why ", [])
     offers(musterctl, "musterctl --on", [])
