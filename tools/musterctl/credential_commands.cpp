@@ -19,7 +19,6 @@
 #include "bytes.h"
 #include "commands.h"
 #include "muster/inspect.h"
-#include "support/fresh_key.h"
 #include "support/quotes.h"
 
 // Who one is, and what needs no server: making a key, and looking at a file of those who are known.
@@ -45,6 +44,15 @@ Answer refused(std::string why) {
   return answer;
 }
 
+std::optional<auth::Key> fresh_key() {
+  unsigned char bytes[auth::Key::bytes_min];
+  if (!base::fill_random(bytes, sizeof bytes)) return std::nullopt;
+  auto key = auth::Key::of({reinterpret_cast<const char*>(bytes), sizeof bytes});
+  ::explicit_bzero(bytes, sizeof bytes);
+  if (!key) return std::nullopt;
+  return *std::move(key);
+}
+
 /// Before a word is written to it: a shell has made the file, in most places readable by everybody.
 ///
 /// returns  what the user should know; empty: nothing
@@ -63,7 +71,7 @@ std::string close_to_others(int output) {
 }
 
 Answer run_keygen(const KeygenArguments& arguments, const Common&) {
-  const auto key = tools::fresh_key();
+  const auto key = fresh_key();
   if (!key) return refused(std::string(base::no_random));
   std::string secret = key->base64();
   const std::string may = " " + arguments.namespaces + " " + arguments.rights;

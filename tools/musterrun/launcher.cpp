@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -95,11 +94,6 @@ class Launcher {
     auto place = MeetingPlace::open(setup_.options, loop->io_thread());
     if (!place) return fail(place.error().message());
     place_ = *std::move(place);
-    if (const std::string& made = place_->made_credential(); !made.empty()) {
-      constexpr const char* name = "MUSTER_CREDENTIAL";  // of the ranks, and of the board here
-      setup_.environment[name] = made;
-      ::setenv(name, made.c_str(), 1);
-    }
     await_signals();
     if (!no_namespace_.empty())
       say(Importance::detail, "there is no PID namespace for the ranks: " + no_namespace_);

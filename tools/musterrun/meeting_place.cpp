@@ -12,9 +12,6 @@
 #include <memory>
 #include <utility>
 
-#include "auth/wipe.h"
-#include "support/fresh_key.h"
-
 namespace musterrun {
 
 using muster::Error;
@@ -79,15 +76,6 @@ void give_key(muster::ServerOptions& to) {
   to.allow_unauthenticated = false;  // nobody is
 }
 
-std::string line_with_fresh_key() {
-  const auto key = tools::fresh_key();
-  if (!key) return {};
-  std::string text = key->base64();
-  const std::string line = "job " + text + " * all";
-  muster::auth::wipe(text);
-  return line;
-}
-
 }  // namespace
 
 Result<MeetingPlace> MeetingPlace::open(const muster::launch::LaunchOptions& options,
@@ -108,14 +96,7 @@ Result<MeetingPlace> MeetingPlace::open(const muster::launch::LaunchOptions& opt
     server.allow_unauthenticated = options.allow_unauthenticated;
   }
   give_key(server);
-  const bool has_key = !server.credentials_file.empty() || !server.credentials.empty();
-  if (options.rendezvous.empty() && !has_key)
-    server.credentials = place.made_credential_ = line_with_fresh_key();
-  auto started = muster::Server::start(server);
-  if (!started && started.error().code == ErrorCode::unsupported && !has_key) {
-    server.credentials = place.made_credential_ = {};  // loopback alone needs no key
-    started = muster::Server::start(std::move(server));
-  }
+  auto started = muster::Server::start(std::move(server));
   if (!started) {
     if (!options.rendezvous.empty() && started.error().code == ErrorCode::address_in_use)
       return place;  // one stands there

@@ -16,8 +16,7 @@ namespace musterrun {
 class MeetingPlace {
  public:
   /// Hosts one on this host if the job has no rendezvous, or if that is an address of this host at
-  /// which nobody listens. One for this host alone has a key that is made for this job, unless the
-  /// environment has one, or there is no libmuster-tls.
+  /// which nobody listens.
   ///
   /// errors  those of Server::start
   static muster::Result<MeetingPlace> open(const muster::launch::LaunchOptions& options,
@@ -26,13 +25,10 @@ class MeetingPlace {
   const std::string& address() const { return address_; }
   /// This host as others of the job reach it.
   const std::string& own_host() const { return own_host_; }
-  /// A line with the key that was made for this job, for MUSTER_CREDENTIAL; empty: none was.
-  const std::string& made_credential() const { return made_credential_; }
 
  private:
   std::string address_;
   std::string own_host_ = "127.0.0.1";
-  std::string made_credential_;
   std::optional<muster::Server> server_;
 };
 
