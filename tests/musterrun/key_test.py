@@ -1,4 +1,4 @@
-"""The key of a job on one node: its ranks have it, and nobody else does."""
+"""A job whose environment has a key: its server asks for it."""
 
 import subprocess
 import sys
@@ -35,34 +35,24 @@ class KeyOfJob(JobCase):
             env=self.environment(**more), capture_output=True, text=True, check=False,
             timeout=job_case.KILL_TIMEOUT_S)
 
-    def test_ranks_use_the_store_and_a_stranger_does_not(self):
-        launcher, store, name_space = self.start_job()
-        for rank in (0, 1):
-            self.assertEqual((self.folder / f"said-{rank}").read_text(), "")
-        stranger = self.get(store, name_space)
-        self.assertNotEqual(stranger.returncode, 0)
-        self.assertEqual(stranger.stdout, "")
-        self.assertIn("permission_denied", stranger.stderr)
-        self.assertIn("MUSTER_CREDENTIAL_FILE", stranger.stderr)
-        self.end_job(launcher)
-
-    def test_another_key_is_none(self):
-        launcher, store, name_space = self.start_job()
-        stranger = self.get(store, name_space, MUSTER_CREDENTIAL=subprocess.run(
-            [PROGRAMS["musterctl"], "keygen"], capture_output=True, text=True, check=True).stdout)
-        self.assertEqual((stranger.returncode != 0, stranger.stdout), (True, ""))
-        self.assertIn("permission_denied", stranger.stderr)
-        self.end_job(launcher)
-
-    def test_a_key_that_is_there_is_the_jobs(self):
-        key = self.folder / "key"
-        with key.open("w") as file:
+    def key(self, name):
+        path = self.folder / name
+        with path.open("w") as file:
             subprocess.run([PROGRAMS["musterctl"], "keygen"], stdout=file, check=True,
                            stderr=subprocess.DEVNULL)
-        key.chmod(0o600)
-        launcher, store, name_space = self.start_job(env={"MUSTER_CREDENTIAL_FILE": str(key)})
-        operator = self.get(store, name_space, MUSTER_CREDENTIAL_FILE=str(key))
+        return {"MUSTER_CREDENTIAL_FILE": str(path)}
+
+    def test_who_has_the_key_uses_the_store_and_a_stranger_does_not(self):
+        key = self.key("key")
+        launcher, store, name_space = self.start_job(env=key)
+        for rank in (0, 1):
+            self.assertEqual((self.folder / f"said-{rank}").read_text(), "")
+        operator = self.get(store, name_space, **key)
         self.assertEqual((operator.returncode, operator.stdout), (0, "here"), operator.stderr)
+        for stranger in ({}, self.key("another")):
+            told = self.get(store, name_space, **stranger)
+            self.assertEqual((told.returncode != 0, told.stdout), (True, ""))
+            self.assertIn("permission_denied", told.stderr)
         self.end_job(launcher)
 
 
