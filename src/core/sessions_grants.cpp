@@ -14,6 +14,8 @@
 namespace muster::core {
 namespace {
 
+constexpr const char* right_is_gone = "its right was removed while it waited";
+
 bool allows(const Session& session, const auth::Grant& grant) {
   return grant.namespaces.allows(session.name_space.name) &&
          !(grant.rights & auth::rights_of(session.role)).is_empty();
@@ -39,8 +41,7 @@ void change_grant(EngineServices& services, Session& session,
   for (const std::uint64_t id : denied_of(session)) {
     const auto parked = session.parked.find(id);
     if (parked == session.parked.end()) continue;  // it went with one before it
-    services.fail(parked->second,
-                  failure(ErrorCode::permission_denied, "its right was removed while it waited"));
+    services.fail(parked->second, failure(ErrorCode::permission_denied, right_is_gone));
   }
   if (!session.rights.has(wire::Right::join)) session.name_space.groups.right_removed(session);
 }
