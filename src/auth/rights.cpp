@@ -45,8 +45,8 @@ Rights with(Rights rights, std::string_view name) {
 }  // namespace
 
 Rights rights_of(wire::Role role) {
-  static constexpr std::array by_role = {all_of(wire::Role::client), all_of(wire::Role::observer),
-                                         all_of(wire::Role::supervisor)};
+  static const std::array by_role = {all_of(wire::Role::client), all_of(wire::Role::observer),
+                                     all_of(wire::Role::supervisor)};
   static_assert(by_role.size() == static_cast<std::size_t>(wire::last_role) + 1);
   const auto index = static_cast<std::size_t>(role);
   return index < by_role.size() ? by_role[index] : Rights();
