@@ -41,8 +41,8 @@ void write_file(const std::string& path, Write write) {
 
 struct Authority::Pair {
   struct Free {
-    void operator()(X509* certificate) const { X509_free(certificate); }
-    void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+    void operator()(X509* made) const { X509_free(made); }
+    void operator()(EVP_PKEY* made) const { EVP_PKEY_free(made); }
   };
   std::unique_ptr<EVP_PKEY, Free> key;
   std::unique_ptr<X509, Free> certificate;

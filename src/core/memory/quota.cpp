@@ -9,9 +9,7 @@ namespace {
 
 /// Whether what stands beside an account, if anything does, would not pass its limit.
 bool has_room_beside(const Quota* beside, std::uint64_t bytes) {
-  if (beside == nullptr) return true;
-  const std::uint64_t limit_bytes = beside->limit_bytes();
-  return bytes <= limit_bytes && beside->used_bytes() <= limit_bytes - bytes;
+  return beside == nullptr || beside->used_bytes() + bytes <= beside->limit_bytes();
 }
 
 /// The part of `bytes` that each sharer may have.
