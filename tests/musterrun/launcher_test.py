@@ -359,12 +359,12 @@ class Files(JobCase):
 
     def test_who_reads_late_gets_all(self):
         # More than musterrun keeps, so that the last of it is in the pipe of a rank that has ended.
-        launcher = self.start("-n", 1, "sh", "-c", "head -c 1150000 /dev/zero; touch "
+        launcher = self.start("-n", 1, "sh", "-c", "head -c 1120000 /dev/zero; touch "
                               f"{self.folder}/written")
         self.await_file("written")
         time.sleep(6)  # longer than a job that a signal ends waits for its reader
         out, _ = launcher.communicate(timeout=job_case.KILL_TIMEOUT_S)
-        self.assertEqual((launcher.returncode, len(out)), (0, 1150000))
+        self.assertEqual((launcher.returncode, len(out)), (0, 1120000))
 
     def test_a_signal_ends_the_wait_for_who_reads_late(self):
         launcher = self.start("-n", 1, "sh", "-c", "head -c 200000 /dev/zero; "
