@@ -12,6 +12,7 @@
 
 #include "musterctl.h"
 #include "support/process.h"
+#include "support/temporary_folder.h"
 
 // The commands of musterctl that need no server: a key is made, a file is looked at.
 
@@ -44,16 +45,6 @@ Told musterctl(std::vector<std::string> arguments) {
 
 /// A folder with a file of mode 0600, both of which go.
 struct File {
-  File() {
-    char name[] = "/tmp/muster-file-XXXXXX";
-    REQUIRE(::mkdtemp(name) != nullptr);
-    folder = name;
-    path = folder + "/credentials";
-  }
-  ~File() { std::filesystem::remove_all(folder); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
   void write(const std::string& text) const {
     std::ofstream(path) << text;
     REQUIRE(::chmod(path.c_str(), 0600) == 0);
@@ -64,8 +55,8 @@ struct File {
     return status.st_mode & 07777;
   }
 
-  std::string folder;
-  std::string path;
+  muster::test::TemporaryFolder folder;
+  std::string path = folder / "credentials";
 };
 
 TEST_CASE("a fresh key is a line that a file of credentials takes") {

@@ -5,7 +5,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <stdexcept>
 
 #include <openssl/x509.h>
@@ -70,10 +69,6 @@ struct Authority::Pair {
 };
 
 Authority::Authority() {
-  char name[] = "/tmp/muster-authority-XXXXXX";
-  require(::mkdtemp(name) != nullptr);
-  folder_ = name;
-  path_ = folder_ + "/authority.pem";
   own_ = std::make_unique<Pair>("an authority", 1, nullptr);
   X509* const own = own_->certificate.get();
   add_extension(own, own, NID_basic_constraints, "critical,CA:TRUE");
@@ -81,10 +76,10 @@ Authority::Authority() {
   write_file(path_, [own](std::FILE* file) { return PEM_write_X509(file, own); });
 }
 
-Authority::~Authority() { std::filesystem::remove_all(folder_); }
+Authority::~Authority() = default;
 
 CertificateFile Authority::sign(const std::string& names) {
-  const std::string stem = folder_ + "/" + std::to_string(++signed_count_);
+  const std::string stem = folder_ / std::to_string(++signed_count_);
   Pair pair("somebody", 1 + signed_count_, own_.get());
   add_extension(pair.certificate.get(), own_->certificate.get(), NID_subject_alt_name, names);
   pair.finish(*own_);

@@ -3,6 +3,8 @@
 #include <memory>
 #include <string>
 
+#include "support/temporary_folder.h"
+
 namespace muster::test {
 
 /// Where a certificate and its key are, in the form PEM.
@@ -27,8 +29,8 @@ class Authority {
  private:
   struct Pair;
 
-  std::string folder_;
-  std::string path_;
+  TemporaryFolder folder_;
+  std::string path_ = folder_ / "authority.pem";
   std::unique_ptr<Pair> own_;
   int signed_count_ = 0;
 };

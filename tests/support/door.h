@@ -15,6 +15,7 @@
 
 #include "muster/server.h"
 #include "support/server.h"
+#include "support/temporary_folder.h"
 #include "support/tls_client.h"
 
 namespace muster::test {
@@ -27,18 +28,10 @@ inline const std::string other_key = "ZXhhbXBsZSAzLCBldmVyeWJvZHkga25vd3MgdGhpcy
 /// A credentials file in a folder of its own, which goes with it.
 class CredentialsFile {
  public:
-  explicit CredentialsFile(const std::string& text) {
-    char pattern[] = "/tmp/muster-door-XXXXXX";
-    REQUIRE(::mkdtemp(pattern) != nullptr);
-    folder_ = pattern;
-    write(text);
-  }
-  ~CredentialsFile() { std::filesystem::remove_all(folder_); }
-  CredentialsFile(const CredentialsFile&) = delete;
-  CredentialsFile& operator=(const CredentialsFile&) = delete;
+  explicit CredentialsFile(const std::string& text) { write(text); }
 
-  std::string path() const { return folder_ + "/credentials"; }
-  const std::string& folder() const { return folder_; }
+  std::string path() const { return folder_ / "credentials"; }
+  std::string folder() const { return folder_.path(); }
   /// It takes the place of the older one.
   void write(const std::string& text, mode_t mode = 0600) const {
     const std::string fresh = path() + ".new";
@@ -48,7 +41,7 @@ class CredentialsFile {
   }
 
  private:
-  std::string folder_;
+  TemporaryFolder folder_;
 };
 
 /// What a server has said.

@@ -12,26 +12,9 @@
 #include <doctest/doctest.h>
 
 #include "support/process.h"
+#include "support/temporary_folder.h"
 
 namespace muster::test {
-
-/// A folder of its own for a test; it goes with its content.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "muster-XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// The path of the program under test, from the build.
 inline std::string musterd_path() {

@@ -9,23 +9,14 @@
 #include <string>
 
 #include "support/credential_text.h"
+#include "support/temporary_folder.h"
 
 namespace muster::test {
 
 /// A file of a test with a client's key, which goes with it.
 class CredentialFile {
  public:
-  explicit CredentialFile(const std::string& text) {
-    char name[] = "/tmp/muster-credential-XXXXXX";
-    const int fd = ::mkstemp(name);
-    if (fd < 0) throw std::runtime_error("no file can be made in /tmp");
-    ::close(fd);
-    path_ = name;
-    write(text);
-  }
-  ~CredentialFile() { ::unlink(path_.c_str()); }
-  CredentialFile(const CredentialFile&) = delete;
-  CredentialFile& operator=(const CredentialFile&) = delete;
+  explicit CredentialFile(const std::string& text) { write(text); }
 
   /// As a careful writer does: another file takes its place.
   void write(const std::string& text) const {
@@ -39,7 +30,8 @@ class CredentialFile {
   const std::string& path() const { return path_; }
 
  private:
-  std::string path_;
+  TemporaryFolder folder_;
+  std::string path_ = folder_ / "key";
 };
 
 /// The line of a credentials file for `id` with the key of that number.

@@ -10,31 +10,24 @@
 
 #include <doctest/doctest.h>
 
+#include "support/temporary_folder.h"
+
 namespace {
 
 using muster::ErrorCode;
 using muster::base::read_secret_file;
 using muster::base::stamp_of;
 
-/// A folder of its own, which goes with it.
 struct Folder {
-  Folder() {
-    char pattern[] = "/tmp/muster-secret-XXXXXX";
-    REQUIRE(::mkdtemp(pattern) != nullptr);
-    path = pattern;
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
   std::string write(const std::string& name, const std::string& text, mode_t mode = 0600) const {
-    const std::string file = path + "/" + name;
+    const std::string file = folder / name;
     std::ofstream(file) << text;
     REQUIRE(::chmod(file.c_str(), mode) == 0);
     return file;
   }
 
-  std::string path;
+  muster::test::TemporaryFolder folder;
+  std::string path = folder.path();
 };
 
 }  // namespace
