@@ -20,7 +20,7 @@ enum class Right : std::uint8_t {
   join,       ///< groups, and all that their members do
   observe,    ///< the server, its sessions and its groups
   supervise,  ///< to end what others have: declare processes dead, drop namespaces
-  admin,      ///< the server's operation, and what belongs to other tenants; no operation yet
+  admin,      ///< what belongs to other tenants, too; no operation asks for it alone
   peer,       ///< to be a server beside this one; no operation yet
   any,        ///< what everybody may who has a session; no credential names it
 };
