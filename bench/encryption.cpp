@@ -50,7 +50,8 @@ Certificate made_certificate(const std::string& folder) {
   Certificate made{folder + "/certificate.pem", folder + "/key.pem"};
   if (std::filesystem::exists(made.file)) return made;
   test::Process::Options options;
-  options.command = {"openssl",
+  options.command = {"/usr/bin/env",
+                     "openssl",
                      "req",
                      "-x509",
                      "-newkey",

@@ -109,8 +109,11 @@ def bytes_text(count):
 
 
 def given(row):
-    return [bytes_text(value) if name == "bytes" else number(value)
-            for name, value in row.parameters.items()]
+    def text(name, value):
+        if isinstance(value, str):
+            return value
+        return bytes_text(value) if name == "bytes" else number(value)
+    return [text(name, value) for name, value in row.parameters.items()]
 
 
 def cases(figures, question):

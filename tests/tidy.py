@@ -52,7 +52,7 @@ LAYERS = {
 PURE_LAYERS = {"wire", "auth", "core", "core/memory", "core/session", "core/keys", "core/groups",
                "client/protocol", "launch"}
 # Folder of a tool -> what it may include of src/, beside the public headers.
-TOOL_LAYERS = {"tools/musterrun/": {"launch", "base"}, "tools/musterctl/": {"auth", "base"}}
+TOOL_LAYERS = {"tools/musterrun/": {"launch", "base", "auth"}, "tools/musterctl/": {"auth", "base"}}
 
 # Public header -> the layer that implements it; one that is not listed belongs to the client.
 PUBLIC_LAYERS = {

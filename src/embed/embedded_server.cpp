@@ -1,5 +1,8 @@
 #include "embed/embedded_server.h"
 
+#include <unistd.h>
+
+#include "auth/same_user.h"
 #include "client/link/credential.h"
 
 namespace muster::embed {
@@ -22,8 +25,12 @@ Result<std::shared_ptr<EmbeddedServer>> EmbeddedServer::start(const std::string&
   ServerOptions settings;
   settings.listen = {address};
   settings.listening_socket = options.listening_socket;
-  settings.allow_unauthenticated = options.allow_unauthenticated;
-  if (address.rfind("unix:", 0) != 0) give_key(settings, options.store);
+  if (address.rfind("unix:", 0) != 0) {
+    settings.allow_unauthenticated = options.allow_unauthenticated;
+    give_key(settings, options.store);
+  } else if (!options.allow_unauthenticated) {
+    settings.credentials = auth::credentials_of_user(::geteuid());
+  }
   settings.hosting_rank = 0;
   settings.label = options.store.label;
   settings.logger = options.store.logger;

@@ -6,6 +6,8 @@
 #include "base/failure.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "net/address/address.h"
+#include "net/address/socket_address.h"
 
 namespace muster::server {
 namespace {
@@ -115,9 +117,24 @@ void check_credentials(Check& check, const ServerOptions& options) {
   }
 }
 
+/// Whether somebody may come by TLS: at any address but a Unix socket's and a plain one.
+bool speaks_tls(const ServerOptions& options) {
+  if (options.listening_socket >= 0) {
+    return !net::SocketAddress::local_of(options.listening_socket).is_unix();
+  }
+  return std::any_of(options.listen.begin(), options.listen.end(), [](const std::string& address) {
+    const Result<net::Address> parsed = net::parse_address(address);
+    return !address.starts_with("plain:") && !(parsed && parsed->is_unix());
+  });
+}
+
 Result<std::shared_ptr<Door>> open_door(const ServerOptions& options) {
   if (!has_credentials(options)) return std::shared_ptr<Door>();
-  DoorOptions door{options.credentials_file, options.credentials, options.server_name, {}};
+  DoorOptions door;
+  door.file = options.credentials_file;
+  door.text = options.credentials;
+  door.server_name = options.server_name;
+  door.speaks_tls = speaks_tls(options);
   door.certificates.certificate = options.certificate_file;
   door.certificates.key = options.certificate_key_file;
   door.certificates.authorities = options.client_authorities_file;

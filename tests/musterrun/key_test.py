@@ -1,5 +1,6 @@
-"""A job whose environment has a key: its server asks for it."""
+"""Who reaches the server of a job: who has the key of its environment, or is its user."""
 
+import os
 import subprocess
 import sys
 import unittest
@@ -12,6 +13,9 @@ SET_AND_TELL = ('"$0" --server "$MUSTER_STORE" --namespace "$MUSTER_NAMESPACE" s
                 "echo $MUSTER_STORE $MUSTER_NAMESPACE > {folder}/where-$RANK.new; "
                 "mv {folder}/where-$RANK.new {folder}/where-$RANK; "
                 "while ! test -e {folder}/go; do sleep 0.02; done")
+
+
+NOBODY = 65534
 
 
 class KeyOfJob(JobCase):
@@ -28,11 +32,11 @@ class KeyOfJob(JobCase):
         out, err = launcher.communicate(timeout=job_case.KILL_TIMEOUT_S)
         self.assertEqual(launcher.returncode, 0, out + err)
 
-    def get(self, store, name_space, **more):
+    def get(self, store, name_space, *, user=None, **more):
         """What somebody beside the job is told."""
         return subprocess.run(
             [PROGRAMS["musterctl"], "--server", store, "--namespace", name_space, "get", "rank-1"],
-            env=self.environment(**more), capture_output=True, text=True, check=False,
+            env=self.environment(**more), user=user, capture_output=True, text=True, check=False,
             timeout=job_case.KILL_TIMEOUT_S)
 
     def key(self, name):
@@ -54,6 +58,19 @@ class KeyOfJob(JobCase):
             self.assertEqual((told.returncode != 0, told.stdout), (True, ""))
             self.assertIn("permission_denied", told.stderr)
         self.end_job(launcher)
+
+    def test_without_a_key_the_user_of_the_job_reaches_it_and_no_other_does(self):
+        launcher, store, name_space = self.start_job()
+        self.assertTrue(store.startswith("unix:@musterrun-"), store)
+        operator = self.get(store, name_space)
+        self.assertEqual((operator.returncode, operator.stdout), (0, "here"), operator.stderr)
+        if os.geteuid() == 0:
+            told = self.get(store, name_space, user=NOBODY)
+            self.assertEqual((told.returncode != 0, told.stdout), (True, ""))
+            self.assertIn("permission_denied", told.stderr)
+        self.end_job(launcher)
+        if os.geteuid() != 0:
+            self.skipTest("another user is tried by root alone")
 
 
 if __name__ == "__main__":

@@ -2,15 +2,21 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <utility>
+
+#include "auth/same_user.h"
+#include "base/random.h"
 
 namespace musterrun {
 
@@ -64,16 +70,35 @@ bool is_of_this_host(const HostAndPort& there) {
 }
 
 /// The launchers and ranks have it from the environment, so the server has it, too.
-void give_key(muster::ServerOptions& to) {
+///
+/// returns  whether there is one
+bool give_key(muster::ServerOptions& to) {
   const auto variable = [](const char* name) {
     const char* const text = std::getenv(name);
     return std::string(text == nullptr ? "" : text);
   };
   to.credentials_file = variable("MUSTER_CREDENTIAL_FILE");
   if (to.credentials_file.empty()) to.credentials = variable("MUSTER_CREDENTIAL");
-  if (to.credentials_file.empty() && to.credentials.empty()) return;
+  if (to.credentials_file.empty() && to.credentials.empty()) return false;
   to.server_name = variable("MUSTER_SERVER_NAME");
   to.allow_unauthenticated = false;  // nobody is
+  return true;
+}
+
+/// At a socket that leaves no file. The system tells whose process comes.
+Result<void> serve_this_user(muster::ServerOptions& to) {
+  const auto number = muster::base::random_u64();
+  if (!number) {
+    Error error;
+    error.code = ErrorCode::unavailable;
+    error.detail = muster::base::no_random;
+    return error;
+  }
+  char name[48];
+  std::snprintf(name, sizeof name, "unix:@musterrun-%016" PRIx64, *number);
+  to.listen = {name};
+  to.credentials = muster::auth::credentials_of_user(::geteuid());
+  return {};
 }
 
 }  // namespace
@@ -95,7 +120,9 @@ Result<MeetingPlace> MeetingPlace::open(const muster::launch::LaunchOptions& opt
     server.listen = {options.rendezvous};
     server.allow_unauthenticated = options.allow_unauthenticated;
   }
-  give_key(server);
+  if (!give_key(server) && options.rendezvous.empty()) {
+    if (auto served = serve_this_user(server); !served) return std::move(served).error();
+  }
   auto started = muster::Server::start(std::move(server));
   if (!started) {
     if (!options.rendezvous.empty() && started.error().code == ErrorCode::address_in_use)

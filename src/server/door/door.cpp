@@ -97,9 +97,11 @@ Result<Door::Version> Door::read() const {
 
 Result<Door::Version> Door::read_text(std::string_view text) const {
   Version version;
-  Result<std::shared_ptr<const Roll>> roll = Roll::read(text, options_.server_name);
+  Result<std::shared_ptr<const Roll>> roll = Roll::read(
+      text, options_.server_name, options_.speaks_tls ? Roll::Keys::used : Roll::Keys::unused);
   if (!roll) return std::move(roll).error();
   version.roll = std::move(*roll);
+  if (!options_.speaks_tls) return version;
   const auto find = [known = known_](std::string_view id, unsigned char* secret) {
     return known->find_secret(id, secret);
   };

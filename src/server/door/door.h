@@ -26,6 +26,7 @@ struct DoorOptions {
   std::string text;  ///< of the credentials; wiped when it was read
   std::string server_name;
   net::tls::CertificateFiles certificates;
+  bool speaks_tls = true;  ///< else all come by Unix sockets, where the system knows them
 };
 
 /// What a peer has proved: that it has the key with an id, that it is a process of a user, or that
@@ -84,6 +85,7 @@ class Door {
   /// Whether the file is another one than that which was read last, and is so for a second.
   bool has_changed(base::Instant now);
 
+  /// Null: it speaks no TLS.
   const std::shared_ptr<const net::tls::TlsContext>& tls() const { return tls_; }
   const DoorOptions& options() const { return options_; }
   std::size_t identities_count() const { return known_->roll->identities_count(); }

@@ -13,36 +13,42 @@ using net::tls::derive;
 using net::tls::Secret;
 
 Result<std::shared_ptr<const Roll>> Roll::read(std::string_view text,
-                                               std::string_view server_name) {
-  Result<const net::tls::Table*> table = net::tls::table();
-  if (!table) return std::move(table).error();
+                                               std::string_view server_name, Keys keys) {
   Result<auth::Credentials> credentials = auth::Credentials::read(text);
   if (!credentials) return std::move(credentials).error();
+  const std::shared_ptr<Roll> roll(new Roll);
+  roll->credentials_ = std::move(*credentials);
+  if (keys == Keys::used) {
+    if (auto failed = roll->derive_keys(server_name)) return *std::move(failed);
+  }
+  return std::shared_ptr<const Roll>(roll);
+}
+
+std::optional<Error> Roll::derive_keys(std::string_view server_name) {
+  Result<const net::tls::Table*> table = net::tls::table();
+  if (!table) return std::move(table).error();
   std::optional<Error> failed;
   const auto derived = [&failed](const auth::Key& key, const std::string& info) {
     Result<Secret> secret = derive(key.bytes(), info);
     if (!secret) failed = std::move(secret).error();
     return secret ? std::move(*secret) : Secret();
   };
-  const std::shared_ptr<Roll> roll(new Roll);
-  roll->credentials_ = std::move(*credentials);
   const std::string info_of_id = auth::info_of_id(server_name);
-  Result<auth::KeyIds> ids = auth::KeyIds::of(roll->credentials_, [&](const auth::Key& key) {
+  Result<auth::KeyIds> ids = auth::KeyIds::of(credentials_, [&](const auth::Key& key) {
     const Secret secret = derived(key, info_of_id);
     auth::KeyId id;
     std::memcpy(id.bytes.data(), secret.data(), id.bytes.size());
     return id;
   });
-  if (failed) return std::move(*failed);
+  if (failed) return failed;
   if (!ids) return std::move(ids).error();
-  roll->ids_ = std::move(*ids);
+  ids_ = std::move(*ids);
   const std::string info_of_secret = auth::info_of_secret(server_name);
-  for (const auth::Credential& each : roll->credentials_.all()) {
+  for (const auth::Credential& each : credentials_.all()) {
     const auto* const key = std::get_if<auth::Key>(&each.proof);
-    roll->secrets_.push_back(key != nullptr ? derived(*key, info_of_secret) : Secret());
+    secrets_.push_back(key != nullptr ? derived(*key, info_of_secret) : Secret());
   }
-  if (failed) return std::move(*failed);
-  return std::shared_ptr<const Roll>(roll);
+  return failed;
 }
 
 std::optional<std::size_t> Roll::find_key(std::string_view id) const {

@@ -16,10 +16,13 @@ namespace muster::server {
 /// Who is known, with what is derived of their keys for one server name. It never changes.
 class Roll {
  public:
+  /// Whether somebody may come by a key; else nothing is derived, and no TLS needed.
+  enum class Keys { used, unused };
+
   /// errors  invalid_argument, too_large (see `auth::Credentials::read`), unsupported (TLS is not
   ///         there)
   static Result<std::shared_ptr<const Roll>> read(std::string_view text,
-                                                  std::string_view server_name);
+                                                  std::string_view server_name, Keys keys);
 
   const auth::Credentials& credentials() const { return credentials_; }
   /// The position in `credentials().all()`; nothing: nobody has the key with that id.
@@ -30,6 +33,8 @@ class Roll {
 
  private:
   Roll() = default;
+
+  std::optional<Error> derive_keys(std::string_view server_name);
 
   auth::Credentials credentials_;
   auth::KeyIds ids_;

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace muster::auth {
+
+/// A credentials file for a server at a Unix socket that is one user's: his processes may do
+/// everything that a job needs, and so may root's, who can do all on this host anyway.
+std::string credentials_of_user(std::uint32_t uid);
+
+}  // namespace muster::auth
