@@ -102,6 +102,46 @@ Encryption make_encryption(Kind kind, const Programs& programs, std::uint16_t po
   return by_certificate(kind, programs, port);
 }
 
+namespace {
+
+/// Hands what came to a session, until it has taken all.
+void hand(net::tls::TlsSession& to, std::string& came, std::string& answer) {
+  std::array<char, net::tls::record_bytes_max> plain;
+  for (std::string_view left = came;;) {
+    const net::tls::Read read = to.read(left, plain.data(), plain.size(), answer);
+    left.remove_prefix(read.taken);
+    if (read.phase == net::tls::Phase::failed) throw std::runtime_error(to.failure());
+    if (read.taken == 0 && read.plain == 0) break;
+  }
+  came.clear();
+}
+
+}  // namespace
+
+std::vector<Ends> make_ends(int count) {
+  const net::tls::Secret secret = must(net::tls::derive(key_text, "a benchmark"));
+  const auto find = [&secret](std::string_view, unsigned char* found) {
+    std::copy_n(secret.data(), net::tls::secret_bytes, found);
+    return true;
+  };
+  const TlsContext server = must(net::tls::TlsContext::server(find, {}));
+  const TlsContext client = must(net::tls::TlsContext::client("everybody", secret));
+  std::vector<Ends> all(static_cast<std::size_t>(count));
+  for (Ends& ends : all) {
+    ends.server = net::tls::TlsSession::create(server);
+    ends.client = net::tls::TlsSession::create(client);
+    if (!ends.server || !ends.client) throw std::bad_alloc();
+    std::string to_client;
+    std::string to_server;
+    hand(*ends.client, to_client, to_server);  // begins
+    while (!to_server.empty() || !to_client.empty()) {
+      hand(*ends.server, to_server, to_client);
+      hand(*ends.client, to_client, to_server);
+    }
+  }
+  return all;
+}
+
 Sealed::Sealed(const TlsContext& context) : session_(net::tls::TlsSession::create(context)) {
   if (session_ == nullptr) throw std::bad_alloc();
   std::string nothing;

@@ -20,6 +20,13 @@ struct Encryption {
 };
 Encryption make_encryption(Kind kind, const Programs& programs, std::uint16_t port);
 
+/// The two ends of one connection, with a key and without a socket. They have shaken hands.
+struct Ends {
+  std::unique_ptr<net::tls::TlsSession> server;
+  std::unique_ptr<net::tls::TlsSession> client;
+};
+std::vector<Ends> make_ends(int count);
+
 /// TLS of one connection, without its socket.
 class Sealed {
  public:

@@ -13,6 +13,8 @@ namespace {
 /// Connections that are being made at a time. The system lets 4,096 wait to be accepted; more would
 /// wait for the kernel's second try, which Muster's own client does not.
 constexpr int connects_at_once = 2048;
+/// A server has so many handshakes of TLS under way, and who is slow with his loses his place.
+constexpr int handshakes_at_once = 256;
 
 std::string unused_group() {
   static int number = 0;
@@ -48,7 +50,8 @@ Json cost_of(const Subject& subject, const Swarm& swarm, int ranks, Work&& work)
 }  // namespace
 
 Json Ranks::connect(int count) {
-  return cost_of(subject_, swarm_, count, [&] { swarm_.connect(count, connects_at_once); });
+  const int at_once = subject_.tls() ? handshakes_at_once : connects_at_once;
+  return cost_of(subject_, swarm_, count, [&] { swarm_.connect(count, at_once); });
 }
 
 MusterDialect& Ranks::dialect(int rank) {

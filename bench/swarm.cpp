@@ -23,6 +23,13 @@ constexpr int patience_ms = 60'000;
   throw std::runtime_error(what + ": " + std::strerror(errno));
 }
 
+std::string error_of(int socket) {
+  int error = 0;
+  socklen_t size = sizeof(error);
+  ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size);
+  return std::strerror(error);
+}
+
 }  // namespace
 
 double own_processor_us() {
@@ -126,7 +133,10 @@ std::vector<double> Swarm::connect(int count, int at_once, Greeting greeting) {
     if (peer < first) return read(peer, {});
     Peer& self = peers_[index(peer)];
     const std::size_t at = index(peer - first);
-    if ((events & (EPOLLERR | EPOLLHUP)) != 0) throw std::runtime_error("connecting failed");
+    if ((events & (EPOLLERR | EPOLLHUP)) != 0) {
+      throw std::runtime_error(subject_.name() + ": connection " + std::to_string(at + 1) + " of " +
+                               std::to_string(count) + " ended: " + error_of(self.fd));
+    }
     if (!is_greeted[at]) {
       if (!shake_hands(peer, events)) return;
       is_greeted[at] = true;

@@ -30,6 +30,7 @@ TITLES = {
     "encrypted_operations": "Operations",
     "encrypted_barrier": "A barrier",
     "encrypted_start": "To connect and join",
+    "encrypted_records": "OpenSSL's part",
     "encrypted_memory": "Memory of a session that does nothing",
 }
 NOTES = {
@@ -70,6 +71,10 @@ NOTES = {
         "of the time."],
     "encrypted_start": [
         "From nothing: connections, handshakes, sessions, and one group that all join."],
+    "encrypted_records": [
+        "In memory, without a server: a record of each connection is read, and one written, one "
+        "connection after the other. This much of each request and its answer with TLS is "
+        "OpenSSL's. With many connections what it keeps of each is not in the processor's caches."],
     "encrypted_memory": ["What the server has grown by, divided by the connections."],
 }
 # The columns of a question, each of every subject: name and head.
@@ -87,18 +92,21 @@ COLUMNS = {
                           ("client_ms", "CPU ms of the clients")],
     "encrypted_start": [("wall_ms", "ms"), ("server_ms", "CPU ms"),
                         ("client_ms", "CPU ms of the clients")],
+    "encrypted_records": [("read_ns", "ns a record read"), ("write_ns", "ns a record written")],
     "encrypted_memory": [("bytes_per_connection", "bytes")],
 }
 OURS = {"synchronize_value": "muster", "all_reduce": "shared_memory", "gather": "shared_memory",
         "start_ranks": "musterrun", "restart_ranks": "musterrun", "idle_ranks": "musterrun",
         "encrypted_operations": "muster", "encrypted_barrier": "muster",
-        "encrypted_start": "muster", "encrypted_memory": "muster"}
+        "encrypted_start": "muster", "encrypted_records": "OpenSSL",
+        "encrypted_memory": "muster"}
 # By which they are compared.
 COMPARED = {"synchronize_value": "alone_p50_us", "all_reduce": "round_us", "gather": "wall_ms",
             "start_ranks": "reported_ms", "restart_ranks": "again_ms",
             "idle_ranks": "cpu_s_per_hour",
             "encrypted_operations": "server_us", "encrypted_barrier": "wall_ms",
-            "encrypted_start": "wall_ms", "encrypted_memory": "bytes_per_connection"}
+            "encrypted_start": "wall_ms", "encrypted_records": "read_ns",
+            "encrypted_memory": "bytes_per_connection"}
 
 
 def bytes_text(count):

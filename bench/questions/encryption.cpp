@@ -1,12 +1,22 @@
 // What TLS costs: operations, a barrier, to connect and join, and memory, each beside the same
 // without TLS in the same round. Asked for by name alone.
 
+#include "encryption.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
 #include "load.h"
 #include "questions.h"
 #include "ranks.h"
+#include "swarm.h"
 
 namespace muster::bench {
 namespace {
+
+constexpr std::size_t record_value_bytes = 100;
 
 using Subjects = std::vector<std::unique_ptr<Subject>>;
 
@@ -108,6 +118,44 @@ void measure_sessions(Run& run, int count) {
   }
 }
 
+/// What OpenSSL takes for a record, of a server: one after the other of each connection, as in a
+/// barrier.
+void measure_records(Run& run, int count) {
+  const Json parameters = {{"connections", count}, {"value_bytes", record_value_bytes}};
+  if (!run.wants(parameters)) return;
+  const std::vector<Ends> all = make_ends(count);
+  const std::string value(record_value_bytes, 'v');
+  std::vector<std::string> records(all.size());
+  std::array<char, net::tls::record_bytes_max> plain;
+  std::string answer;
+  const int turns = std::max(1, run.by_extent(64, 4096, 20'000) / count);
+  const auto time = [&](const auto& each) {
+    const double before_us = own_processor_us();
+    for (std::size_t index = 0; index < all.size(); ++index) each(all[index], records[index]);
+    return (own_processor_us() - before_us) * 1e3 / count;
+  };
+  for (int round = 0; round < run.rounds(); ++round) {
+    double read_ns = 0;
+    double write_ns = 0;
+    for (int turn = 0; turn < turns; ++turn) {
+      for (std::size_t index = 0; index < all.size(); ++index) {
+        records[index].clear();
+        all[index].client->write(value, records[index]);
+      }
+      read_ns += time([&](const Ends& ends, const std::string& record) {
+        ends.server->read(record, plain.data(), plain.size(), answer);
+      });
+      for (std::string& record : records) record.clear();
+      write_ns +=
+          time([&](const Ends& ends, std::string& record) { ends.server->write(value, record); });
+      for (std::size_t index = 0; index < all.size(); ++index)
+        all[index].client->read(records[index], plain.data(), plain.size(), answer);
+    }
+    run.record("encrypted_records", parameters, "OpenSSL",
+               {{"read_ns", read_ns / turns}, {"write_ns", write_ns / turns}});
+  }
+}
+
 }  // namespace
 
 void measure_encryption(Run& run) {
@@ -122,6 +170,7 @@ void measure_encryption(Run& run) {
   }
   measure_barrier(run, run.by_extent(8, 1024, 1024));
   measure_beginning(run, run.by_extent(16, 1024, 10'240));
+  for (const int count : {64, run.by_extent(128, 1024, 1024)}) measure_records(run, count);
   measure_sessions(run, run.by_extent(64, 2048, 4096));
 }
 

@@ -277,3 +277,59 @@ TEST_CASE("a stream takes over a connection that has begun, with what came on it
   client.stream->close();
   loop.run_until([&] { return owner.is_over; });
 }
+
+namespace {
+
+/// Reads so much the next time that it is asked, and then nothing.
+struct RationedOwner final : muster::net::ChannelOwner {
+  void received(std::string_view bytes) override { all += bytes; }
+  void closed(CloseCause, std::string) override {}
+  void drained() override {}
+  std::size_t readable_bytes() override {
+    ++asked_count;
+    return std::exchange(ration_bytes, 0);
+  }
+  std::string all;
+  std::size_t ration_bytes = 0;
+  int asked_count = 0;
+};
+
+}  // namespace
+
+TEST_CASE("an owner that reads in its turn alone is asked once, and gets what came in that turn") {
+  TestLoop loop;
+  int fds[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+  End client;
+  client.begin(loop, UniqueFd(fds[1]), client_context("alice", key));
+  RationedOwner owner;
+  const auto under =
+      Connection::create(loop.loop(), UniqueFd(fds[0]), SocketAddress::local_of(fds[0]), 5s);
+  const auto stream = std::make_shared<TlsStream>(
+      loop.loop(), under, TlsSession::create(server_context({{"alice", std::string(key)}})));
+  stream->start(owner);
+  const auto take_turn = [&](std::size_t ration_bytes) {
+    owner.ration_bytes = ration_bytes;
+    stream->resume_reading();
+    stream->read_now();
+    const int asked_count = owner.asked_count;
+    for (int turn = 0; turn < 3; ++turn) loop.run_ready();
+    CHECK(owner.asked_count - asked_count <= 1);  // what is not read pauses it
+  };
+  loop.run_until([&] {
+    take_turn(4096);
+    return client.stream->tls().is_established() && stream->tls().is_established();
+  });
+  client.stream->send("one");
+  client.stream->flush();
+  for (int turn = 0; turn < 3; ++turn) loop.run_ready();
+  CHECK(owner.all.empty());
+  take_turn(4096);
+  CHECK(owner.all == "one");
+
+  // A record that is read in parts, of which each takes a turn.
+  client.stream->send(pattern(100));
+  client.stream->flush();
+  for (int turn = 0; turn < 40 && owner.all.size() < 103; ++turn) take_turn(10);
+  CHECK(owner.all == "one" + pattern(100));
+}

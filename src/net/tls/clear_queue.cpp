@@ -10,6 +10,7 @@ namespace muster::net::tls {
 namespace {
 
 constexpr std::size_t by_reference_bytes_min = 2048;  // fewer are copied
+constexpr std::size_t dropped_pieces_min = 16;
 constexpr std::size_t own_bytes_max = 64 * 1024;      // then another piece begins
 
 }  // namespace
@@ -33,12 +34,13 @@ void ClearQueue::add(SharedBytes bytes) {
 }
 
 std::string_view ClearQueue::next_record(std::string& gathered) {
-  const std::string_view first = pieces_.front().view().substr(first_taken_bytes_);
-  if (first.size() >= record_bytes_max || pieces_.size() == 1)
+  const std::string_view first = pieces_[first_].view().substr(first_taken_bytes_);
+  if (first.size() >= record_bytes_max || pieces_.size() == first_ + 1)
     return first.substr(0, record_bytes_max);
   gathered = loop_.take_spare();
   gathered.append(first);
-  for (std::size_t index = 1; index < pieces_.size() && gathered.size() < record_bytes_max; ++index)
+  for (std::size_t index = first_ + 1;
+       index < pieces_.size() && gathered.size() < record_bytes_max; ++index)
     gathered.append(pieces_[index].view().substr(0, record_bytes_max - gathered.size()));
   return gathered;
 }
@@ -46,7 +48,7 @@ std::string_view ClearQueue::next_record(std::string& gathered) {
 void ClearQueue::took(std::size_t bytes) {
   bytes_ -= bytes;
   while (bytes > 0) {
-    Piece& piece = pieces_.front();
+    Piece& piece = pieces_[first_];
     const std::size_t step = std::min(bytes, piece.view().size() - first_taken_bytes_);
     if (!piece.shared.keep_alive) {
       own_bytes_ -= step;
@@ -57,14 +59,25 @@ void ClearQueue::took(std::size_t bytes) {
     bytes -= step;
     if (first_taken_bytes_ < piece.view().size()) return;
     if (!piece.shared.keep_alive) loop_.give_spare(std::move(piece.own));
-    pieces_.pop_front();
+    piece.shared = {};
+    ++first_;
     first_taken_bytes_ = 0;
   }
+  drop_taken();
+}
+
+/// Those that wait are moved only when as many have left.
+void ClearQueue::drop_taken() {
+  if (first_ < pieces_.size() && first_ < dropped_pieces_min) return;
+  if (first_ * 2 < pieces_.size()) return;
+  pieces_.erase(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(first_));
+  if (pieces_.empty() && pieces_.capacity() > dropped_pieces_min) pieces_.shrink_to_fit();
+  first_ = 0;
 }
 
 void ClearQueue::clear() {
   pieces_.clear();
-  first_taken_bytes_ = 0;
+  first_ = first_taken_bytes_ = 0;
   bytes_ = own_bytes_ = for_one_bytes_ = 0;
 }
 

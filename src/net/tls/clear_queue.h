@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "net/channel.h"
 #include "net/loop.h"
@@ -39,9 +39,12 @@ class ClearQueue {
     std::string_view view() const { return shared.keep_alive ? shared.view : own; }
   };
 
+  void drop_taken();
+
   Loop& loop_;
-  std::deque<Piece> pieces_;
-  std::size_t first_taken_bytes_ = 0;  ///< of the first piece
+  std::vector<Piece> pieces_;
+  std::size_t first_ = 0;              ///< that is not encrypted as a whole
+  std::size_t first_taken_bytes_ = 0;  ///< of that one
   std::uint64_t bytes_ = 0;
   std::uint64_t own_bytes_ = 0;
   std::uint64_t for_one_bytes_ = 0;

@@ -11,6 +11,7 @@ Read Encryption::read(std::string_view came, std::span<char> plain) {
 }
 
 void Encryption::encrypt(std::size_t encrypted_bytes) {
+  if (out_.empty() && can_encrypt()) out_ = loop_.take_spare();
   std::string gathered;
   while (can_encrypt() && out_.size() < encrypted_bytes) {
     const std::string_view record = queue_.next_record(gathered);
@@ -19,6 +20,12 @@ void Encryption::encrypt(std::size_t encrypted_bytes) {
     if (!gathered.empty()) queue_.give_back(std::move(gathered));
     gathered.clear();
   }
+}
+
+void Encryption::drop_out() {
+  out_.clear();
+  loop_.give_spare(std::move(out_));
+  out_ = {};
 }
 
 }  // namespace muster::net::tls

@@ -14,7 +14,7 @@ namespace muster::net::tls {
 class Encryption {
  public:
   Encryption(Loop& loop, std::unique_ptr<TlsSession> session)
-      : session_(std::move(session)), queue_(loop) {}
+      : loop_(loop), session_(std::move(session)), queue_(loop) {}
 
   /// See Table; what is for the other side is among `out`.
   Read read(std::string_view came, std::span<char> plain);
@@ -26,7 +26,8 @@ class Encryption {
   void end() { session_->end(out_); }
 
   /// For the other side.
-  std::string& out() { return out_; }
+  std::string_view out() const { return out_; }
+  void drop_out();
   const ClearQueue& queue() const { return queue_; }
   void drop_queue() { queue_.clear(); }
 
@@ -37,10 +38,11 @@ class Encryption {
   const TlsSession& session() const { return *session_; }
 
  private:
+  Loop& loop_;
   const std::unique_ptr<TlsSession> session_;
   Phase phase_ = Phase::handshaking;
   ClearQueue queue_;
-  std::string out_;
+  std::string out_;  ///< stays for a moment: its room is one that another stream has just used
 };
 
 }  // namespace muster::net::tls

@@ -7,7 +7,8 @@
 
 // Life cycle: as a Connection's, see there. What comes is decrypted at once, a record at a time,
 // into the loop's buffer or to where the owner wants it; while the owner reads nothing it stays
-// encrypted. A stream that lingers still shakes hands, so that what it has can leave.
+// encrypted. The owner is asked once how much it reads, as by a Connection: that holds until it was
+// given something. A stream that lingers still shakes hands, so that what it has can leave.
 
 namespace muster::net::tls {
 
@@ -41,14 +42,20 @@ void TlsStream::take_over(ChannelOwner& owner, std::string_view came) {
 
 std::size_t TlsStream::readable_bytes() {
   if (state_ == State::lingering) return ~std::size_t{0};
-  return paused_ || owner_ == nullptr ? 0 : owner_->readable_bytes();
+  if (paused_ || owner_ == nullptr) return 0;
+  if (granted_bytes_ == 0) granted_bytes_ = owner_->readable_bytes();
+  return granted_bytes_;
 }
 
 void TlsStream::received(std::string_view bytes) {
   const auto self = shared_from_this();
-  if (rest_.empty()) return take(bytes);
-  rest_ += bytes;
-  take(std::exchange(rest_, {}));
+  if (rest_.empty()) {
+    take(bytes);
+  } else {
+    rest_ += bytes;
+    take(std::exchange(rest_, {}));
+  }
+  granted_bytes_ = 0;
 }
 
 void TlsStream::take(std::string_view came) {
@@ -56,7 +63,7 @@ void TlsStream::take(std::string_view came) {
   const std::string_view left = take_some(came);
   leave_callback();
   if (state_ != State::open && state_ != State::lingering) return;
-  rest_ = left;
+  if (!left.empty() || !rest_.empty()) rest_ = left;
   if (tls_.phase() == Phase::failed) {
     Failure failure = failure_of(tls_.session());
     fail(failure.cause, std::move(failure.detail));
@@ -79,12 +86,16 @@ std::string_view TlsStream::take_some(std::string_view came) {
     if (!has_room) into = into.first(std::min(readable, into.size()));
     const Read done = tls_.read(came, into);
     came.remove_prefix(done.taken);
+    is_record_cut_ = done.plain == into.size();
     if (done.plain > 0 && state_ == State::open) {
       room_ = {};
+      granted_bytes_ -= std::min(granted_bytes_, done.plain);
       owner_->received({into.data(), done.plain});
     }
     const bool is_over = done.phase == Phase::ended || done.phase == Phase::failed;
     if (done.plain == 0 && (done.taken == 0 || is_over)) break;
+    // A record that has fitted in, and was the last one: no call is needed to hear that.
+    if (came.empty() && done.plain > 0 && !is_record_cut_) break;
   }
   return came;
 }
@@ -97,19 +108,27 @@ void TlsStream::pause_reading() {
 void TlsStream::resume_reading() {
   paused_ = false;
   if (state_ != State::open) return;
+  under_->resume_reading();
+  if (!has_undelivered()) return;
   // What has come already is told of by the loop, too: the owner may be at work.
   loop_.post([weak = weak_from_this()] {
     const auto self = weak.lock();
-    if (self != nullptr && self->state_ == State::open && !self->paused_)
-      self->take(std::exchange(self->rest_, {}));
+    if (self == nullptr) return;
+    self->deliver();
+    self->granted_bytes_ = 0;
   });
-  under_->resume_reading();
 }
 
 void TlsStream::read_now() {
   const auto self = shared_from_this();
-  if (state_ == State::open && !paused_) take(std::exchange(rest_, {}));
+  deliver();
   if (state_ == State::open && !paused_) under_->read_now();
+  granted_bytes_ = 0;
+}
+
+/// What has come and was not read.
+void TlsStream::deliver() {
+  if (state_ == State::open && !paused_ && has_undelivered()) take(std::exchange(rest_, {}));
 }
 
 // Writing.
@@ -145,8 +164,10 @@ void TlsStream::flush() {
 
 /// What is encrypted goes on its way.
 void TlsStream::pass_on() {
-  if (!tls_.out().empty()) under_->send(tls_.out());
-  tls_.out().clear();
+  if (!tls_.out().empty()) {
+    under_->send(tls_.out());
+    tls_.drop_out();
+  }
   under_->flush();
 }
 

@@ -63,6 +63,8 @@ class TlsStream final : public Channel,
 
   void take(std::string_view came);
   std::string_view take_some(std::string_view came);
+  void deliver();
+  bool has_undelivered() const { return !rest_.empty() || is_record_cut_; }
   void leave_callback();
   void pass_on();
   void count();
@@ -75,9 +77,11 @@ class TlsStream final : public Channel,
   State state_ = State::fresh;
   std::string rest_;  ///< that has come, and is not decrypted yet
   std::span<char> room_;
+  std::size_t granted_bytes_ = 0;  ///< that the owner reads, and has not been given yet
   std::unique_ptr<Timer> linger_;
   Duration linger_at_most_{};
   bool paused_ = false;
+  bool is_record_cut_ = false;  ///< the owner has read a part of the last record
   bool in_callback_ = false;
 };
 

@@ -85,7 +85,8 @@ struct Table {
   Session* (*make_session)(Context* context);
   void (*free_session)(Session* session);
   /// Takes of what came as much as one piece of plain bytes needs. To be called until nothing is
-  /// taken and nothing is put; also before anything came, for a client's first bytes.
+  /// taken and nothing is put, or all is taken and less is put than had room; also before anything
+  /// came, for a client's first bytes.
   Read (*read)(Session* session, const char* came, std::size_t came_size, char* plain,
                std::size_t plain_size, Sink sink);
   /// Makes one record of at most `record_bytes_max` bytes.
