@@ -53,8 +53,8 @@ struct HostedGroupOptions : GroupOptions {
   HostServer host_server = HostServer::automatic;
   /// Allows rank 0 to listen on an address that is not loopback, without authentication. With a key
   /// (`store.credential_file`, or that of the environment) that is not needed: then rank 0 serves
-  /// those alone who have the same one, by TLS. At a Unix socket it serves its user and root, and with
-  /// this everybody.
+  /// those alone who have the same one, by TLS. At a Unix socket it serves its user and root, and
+  /// with this everybody.
   bool allow_unauthenticated = false;
   /// A listening socket for rank 0, so that the process that chose the port also holds it; -1:
   /// none. `create` takes ownership, also when it fails.

@@ -1,8 +1,8 @@
 #include "meeting_place.h"
 
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <inttypes.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -16,8 +16,8 @@ namespace musterrun {
 class MeetingPlace {
  public:
   /// Hosts one on this host if the job has no rendezvous, or if that is an address of this host at
-  /// which nobody listens. One for this host alone asks for the key of the environment; without one it
-  /// is at a Unix socket, and serves this user and root.
+  /// which nobody listens. One for this host alone asks for the key of the environment; without one
+  /// it is at a Unix socket, and serves this user and root.
   ///
   /// errors  those of Server::start
   static muster::Result<MeetingPlace> open(const muster::launch::LaunchOptions& options,

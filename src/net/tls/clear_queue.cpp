@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t by_reference_bytes_min = 2048;  // fewer are copied
 constexpr std::size_t dropped_pieces_min = 16;
-constexpr std::size_t own_bytes_max = 64 * 1024;      // then another piece begins
+constexpr std::size_t own_bytes_max = 64 * 1024;  // then another piece begins
 
 }  // namespace
 
@@ -39,8 +39,8 @@ std::string_view ClearQueue::next_record(std::string& gathered) {
     return first.substr(0, record_bytes_max);
   gathered = loop_.take_spare();
   gathered.append(first);
-  for (std::size_t index = first_ + 1;
-       index < pieces_.size() && gathered.size() < record_bytes_max; ++index)
+  for (std::size_t index = first_ + 1; index < pieces_.size() && gathered.size() < record_bytes_max;
+       ++index)
     gathered.append(pieces_[index].view().substr(0, record_bytes_max - gathered.size()));
   return gathered;
 }

@@ -7,6 +7,7 @@ namespace muster::net::tls {
 Read Encryption::read(std::string_view came, std::span<char> plain) {
   const Read done = session_->read(came, plain.data(), plain.size(), out_);
   phase_ = done.phase;
+  is_record_cut_ = done.plain == plain.size();
   return done;
 }
 

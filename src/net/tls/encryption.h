@@ -31,6 +31,8 @@ class Encryption {
   const ClearQueue& queue() const { return queue_; }
   void drop_queue() { queue_.clear(); }
 
+  /// Whether there may be more of the record that was read last.
+  bool is_record_cut() const { return is_record_cut_; }
   Phase phase() const { return phase_; }
   /// Whether both sides have shown who they are.
   bool is_established() const { return phase_ == Phase::open || phase_ == Phase::ended; }
@@ -41,6 +43,7 @@ class Encryption {
   Loop& loop_;
   const std::unique_ptr<TlsSession> session_;
   Phase phase_ = Phase::handshaking;
+  bool is_record_cut_ = false;
   ClearQueue queue_;
   std::string out_;  ///< stays for a moment: its room is one that another stream has just used
 };

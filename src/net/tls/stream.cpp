@@ -86,7 +86,6 @@ std::string_view TlsStream::take_some(std::string_view came) {
     if (!has_room) into = into.first(std::min(readable, into.size()));
     const Read done = tls_.read(came, into);
     came.remove_prefix(done.taken);
-    is_record_cut_ = done.plain == into.size();
     if (done.plain > 0 && state_ == State::open) {
       room_ = {};
       granted_bytes_ -= std::min(granted_bytes_, done.plain);
@@ -95,7 +94,7 @@ std::string_view TlsStream::take_some(std::string_view came) {
     const bool is_over = done.phase == Phase::ended || done.phase == Phase::failed;
     if (done.plain == 0 && (done.taken == 0 || is_over)) break;
     // A record that has fitted in, and was the last one: no call is needed to hear that.
-    if (came.empty() && done.plain > 0 && !is_record_cut_) break;
+    if (came.empty() && done.plain > 0 && !tls_.is_record_cut()) break;
   }
   return came;
 }

@@ -64,7 +64,7 @@ class TlsStream final : public Channel,
   void take(std::string_view came);
   std::string_view take_some(std::string_view came);
   void deliver();
-  bool has_undelivered() const { return !rest_.empty() || is_record_cut_; }
+  bool has_undelivered() const { return !rest_.empty() || tls_.is_record_cut(); }
   void leave_callback();
   void pass_on();
   void count();
@@ -81,7 +81,6 @@ class TlsStream final : public Channel,
   std::unique_ptr<Timer> linger_;
   Duration linger_at_most_{};
   bool paused_ = false;
-  bool is_record_cut_ = false;  ///< the owner has read a part of the last record
   bool in_callback_ = false;
 };
 

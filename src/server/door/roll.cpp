@@ -12,8 +12,8 @@ namespace muster::server {
 using net::tls::derive;
 using net::tls::Secret;
 
-Result<std::shared_ptr<const Roll>> Roll::read(std::string_view text,
-                                               std::string_view server_name, Keys keys) {
+Result<std::shared_ptr<const Roll>> Roll::read(std::string_view text, std::string_view server_name,
+                                               Keys keys) {
   Result<auth::Credentials> credentials = auth::Credentials::read(text);
   if (!credentials) return std::move(credentials).error();
   const std::shared_ptr<Roll> roll(new Roll);
