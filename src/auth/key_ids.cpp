@@ -26,11 +26,18 @@ Result<KeyIds> KeyIds::of(const Credentials& credentials, const Derive& derive) 
 }
 
 std::optional<std::size_t> KeyIds::find(const KeyId& id) const {
+  const std::optional<Near> near = find_near(id);
+  if (!near || !near->has_id) return {};
+  return near->position;
+}
+
+std::optional<KeyIds::Near> KeyIds::find_near(const KeyId& id) const {
+  if (positions_.empty()) return {};
   const auto found = std::lower_bound(
       positions_.begin(), positions_.end(), id,
       [](const auto& position, const KeyId& wanted) { return position.first < wanted; });
-  if (found == positions_.end() || found->first != id) return {};
-  return found->second;
+  const auto& near = found == positions_.end() ? positions_.back() : *found;
+  return Near{near.second, near.first == id};
 }
 
 }  // namespace muster::auth

@@ -37,6 +37,15 @@ class KeyIds {
   /// The position in `Credentials::all()`; nothing: no key has that id.
   std::optional<std::size_t> find(const KeyId& id) const;
 
+  /// A position in `Credentials::all()`.
+  struct Near {
+    std::size_t position;
+    bool has_id;  ///< else the key there has another one
+  };
+  /// The same, and else the position of a key nearby: for who takes as long with an id that nobody
+  /// has. Nothing: there are no keys.
+  std::optional<Near> find_near(const KeyId& id) const;
+
  private:
   std::vector<std::pair<KeyId, std::size_t>> positions_;  ///< by ids
 };

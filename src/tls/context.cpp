@@ -65,11 +65,10 @@ int find_session(SSL* ssl, const unsigned char* id, std::size_t id_size, SSL_SES
   if (server.find_secret == nullptr) return 1;  // by certificates alone
   std::array<unsigned char, net::tls::secret_bytes> secret;
   if (RAND_bytes_ex(library_context(), secret.data(), secret.size(), 0) != 1) return 0;
-  session->is_id_known = id_size <= session->offered.bytes.size() &&
-                         server.find_secret(server.user, id, id_size, secret.data()) != 0;
-  if (session->is_id_known) {
-    std::memcpy(session->offered.bytes.data(), id, id_size);
-    session->offered.size = id_size;
+  if (id_size <= session->offered.bytes.size()) {
+    session->is_id_known = server.find_secret(server.user, id, id_size, secret.data()) != 0;
+    std::memcpy(session->offered.bytes.data(), id, id_size);  // takes as long if nobody has it
+    session->offered.size = session->is_id_known ? id_size : 0;
   }
   *found = session_of(ssl, secret.data()).release();
   OPENSSL_cleanse(secret.data(), secret.size());

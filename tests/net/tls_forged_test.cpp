@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <ctime>
 #include <map>
 #include <memory>
 #include <random>
@@ -240,68 +238,6 @@ TEST_CASE("a record with one bit turned ends its connection, and nothing of it i
   }
   CHECK(told == 0);
   CHECK(alive == 0);
-}
-
-double processor_ns() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
-}
-
-/// Welch's t of two samples, without the slowest twentieth of all, which an interrupt made slow.
-double t_of(std::vector<double> first, std::vector<double> second) {
-  std::vector<double> all = first;
-  all.insert(all.end(), second.begin(), second.end());
-  const auto limit = all.begin() + static_cast<std::ptrdiff_t>(all.size() * 19 / 20);
-  std::nth_element(all.begin(), limit, all.end());
-  struct Sample {
-    double mean = 0;
-    double variance = 0;
-    double count = 0;
-  };
-  const auto described = [most = *limit](std::vector<double>& values) {
-    values.erase(
-        std::remove_if(values.begin(), values.end(), [most](double value) { return value > most; }),
-        values.end());
-    Sample sample;
-    sample.count = static_cast<double>(values.size());
-    for (const double value : values) sample.mean += value / sample.count;
-    for (const double value : values) {
-      sample.variance += (value - sample.mean) * (value - sample.mean) / (sample.count - 1);
-    }
-    return sample;
-  };
-  const Sample one = described(first);
-  const Sample two = described(second);
-  MESSAGE("means, ns: ", one.mean, " and ", two.mean, "; deviations: ", std::sqrt(one.variance),
-          " and ", std::sqrt(two.variance));
-  return (one.mean - two.mean) / std::sqrt(one.variance / one.count + two.variance / two.count);
-}
-
-// Not a test of speed: of whether one of them takes longer than the other, however long that is.
-// It needs a quiet machine.
-TEST_CASE("an id that nobody has takes as long as a wrong key") {
-  constexpr int scale_min = 20;
-  if (muster::test::scaled(1) < scale_min) {
-    MESSAGE("skipped: MUSTER_TEST_SCALE is below ", scale_min);
-    return;
-  }
-  Dice dice = seeded();
-  const std::array flights = {first_flight(client_context(unknown_id, other_key)),
-                              first_flight(client_context(id, other_key))};
-  const int pairs = muster::test::scaled(500);
-  std::array<std::vector<double>, 2> took_ns;
-  for (int count = 0; count < 2 * pairs; ++count) {
-    const std::size_t which = dice() & 1U;
-    Side server(server_context());
-    const double before = processor_ns();
-    server.take(flights[which]);
-    took_ns[which].push_back(processor_ns() - before);
-    REQUIRE(server.phase == Phase::failed);
-  }
-  const double t = t_of(took_ns[0], took_ns[1]);
-  MESSAGE("t = ", t, " of ", 2 * pairs);
-  CHECK(std::abs(t) < 4.5);
 }
 
 }  // namespace

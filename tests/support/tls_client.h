@@ -16,14 +16,24 @@
 
 namespace muster::test {
 
-/// What a client shows that has that key, in base64.
-inline std::shared_ptr<const net::tls::TlsContext> tls_context(std::string_view key_text,
-                                                               std::string_view server_name = {}) {
+/// What a client names that has that key, in base64.
+inline std::string id_of(std::string_view key_text, std::string_view server_name = {}) {
   const auth::Key key = auth::Key::read(key_text).value();
   const auto id = net::tls::derive(key.bytes(), auth::info_of_id(server_name));
-  const auto secret = net::tls::derive(key.bytes(), auth::info_of_secret(server_name));
-  const auto* const id_bytes = reinterpret_cast<const char*>(id.value().data());
-  return net::tls::TlsContext::client(std::string(id_bytes, 8), secret.value()).value();
+  return std::string(reinterpret_cast<const char*>(id.value().data()), 8);
+}
+
+/// What it shows that it has.
+inline net::tls::Secret secret_of(std::string_view key_text, std::string_view server_name = {}) {
+  const auth::Key key = auth::Key::read(key_text).value();
+  return net::tls::derive(key.bytes(), auth::info_of_secret(server_name)).value();
+}
+
+inline std::shared_ptr<const net::tls::TlsContext> tls_context(std::string_view key_text,
+                                                               std::string_view server_name = {}) {
+  return net::tls::TlsContext::client(id_of(key_text, server_name),
+                                      secret_of(key_text, server_name))
+      .value();
 }
 
 /// A socket that speaks the protocol by hand over TLS, or breaks it.

@@ -57,7 +57,7 @@ struct CertificateFiles {
 /// they need of it.
 class TlsContext {
  public:
-  /// Puts the secret of an id, and says whether somebody has that id.
+  /// Puts the secret of an id, and says whether somebody has that id. Both should take as long.
   using FindSecret = std::function<bool(std::string_view id, unsigned char* secret)>;
 
   /// find_secret  empty: clients have certificates

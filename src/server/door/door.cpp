@@ -116,11 +116,9 @@ bool Door::Known::find_secret(std::string_view id, unsigned char* secret) {
   KeyNamed key;
   key.is_one = id.size() == key.id.bytes.size();
   if (key.is_one) std::copy(id.begin(), id.end(), key.id.bytes.begin());
-  key.position = roll->find_key(id);
+  key.position = roll->find_secret(id, secret);
   named = key;
-  if (!key.position) return false;
-  std::copy_n(roll->secret(*key.position).data(), net::tls::secret_bytes, secret);
-  return true;
+  return key.position.has_value();
 }
 
 std::string Door::why_refused(const KeyNamed& named) const {

@@ -58,6 +58,22 @@ std::optional<std::size_t> Roll::find_key(std::string_view id) const {
   return ids_.find(wanted);
 }
 
+std::optional<std::size_t> Roll::find_secret(std::string_view id, unsigned char* secret) const {
+  auth::KeyId wanted;
+  if (id.size() != wanted.bytes.size()) return std::nullopt;
+  std::memcpy(wanted.bytes.data(), id.data(), id.size());
+  const std::optional<auth::KeyIds::Near> near = ids_.find_near(wanted);
+  if (!near) return std::nullopt;
+  const unsigned char* const found = secrets_[near->position].data();
+  const auto kept = static_cast<unsigned char>(near->has_id ? 0x00 : 0xff);
+  for (std::size_t index = 0; index < net::tls::secret_bytes; ++index) {
+    const unsigned differs = secret[index] ^ found[index];
+    secret[index] = static_cast<unsigned char>(found[index] ^ (differs & kept));
+  }
+  if (!near->has_id) return std::nullopt;
+  return near->position;
+}
+
 std::size_t Roll::identities_count() const {
   std::set<auth::Identity> identities;
   for (const auth::Credential& each : credentials_.all()) identities.insert(each.grant.identity);

@@ -27,8 +27,9 @@ class Roll {
   const auth::Credentials& credentials() const { return credentials_; }
   /// The position in `credentials().all()`; nothing: nobody has the key with that id.
   std::optional<std::size_t> find_key(std::string_view id) const;
-  /// Of the key at that position.
-  const net::tls::Secret& secret(std::size_t position) const { return secrets_[position]; }
+  /// The same, and puts the secret of that key. With an id that nobody has it leaves `secret` as it
+  /// is, and takes as long.
+  std::optional<std::size_t> find_secret(std::string_view id, unsigned char* secret) const;
   std::size_t identities_count() const;
 
  private:
