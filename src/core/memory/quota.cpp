@@ -74,11 +74,11 @@ bool Quota::is_plenty(std::uint64_t bytes) const {
   if (!has_room_beside(beside_, bytes)) return false;
   const Quota* quota = this;
   for (; quota->parent_ != nullptr; quota = quota->parent_) {
-    if (!quota->has_room(bytes)) return false;
+    if (quota->used_bytes_ + bytes > quota->limit_bytes_) return false;
   }
+  // The root refuses what is so much that a sum above has come round.
   const std::uint64_t plenty_bytes = quota->limit_bytes_ - quota->reserve_bytes();
-  return quota->has_room(bytes) && bytes <= plenty_bytes &&
-         quota->used_bytes_ <= plenty_bytes - bytes;
+  return !quota->is_short_ && bytes <= plenty_bytes && quota->used_bytes_ + bytes <= plenty_bytes;
 }
 
 bool Quota::charge(std::uint64_t bytes) {
