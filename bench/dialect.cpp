@@ -14,6 +14,7 @@ std::string_view name_of(Kind kind) {
     case Kind::redis: return "redis";
     case Kind::memcached: return "memcached";
     case Kind::tcpstore: return "tcpstore";
+    case Kind::etcd: return "etcd";
   }
   return "";
 }
@@ -25,6 +26,7 @@ std::unique_ptr<Dialect> make_dialect(Kind kind) {
     case Kind::redis: return make_redis_dialect();
     case Kind::memcached: return make_memcached_dialect();
     case Kind::tcpstore: return make_tcpstore_dialect();
+    case Kind::etcd: return make_etcd_dialect();
   }
   return nullptr;
 }

@@ -8,7 +8,7 @@
 namespace muster::bench {
 
 /// The servers that are compared.
-enum class Kind { echo, muster, redis, memcached, tcpstore };
+enum class Kind { echo, muster, redis, memcached, tcpstore, etcd };
 
 std::string_view name_of(Kind kind);
 
@@ -69,6 +69,7 @@ std::unique_ptr<Dialect> make_echo_dialect();
 std::unique_ptr<Dialect> make_redis_dialect();
 std::unique_ptr<Dialect> make_memcached_dialect();
 std::unique_ptr<Dialect> make_tcpstore_dialect();
+std::unique_ptr<Dialect> make_etcd_dialect();
 
 /// Of the protocols that are text.
 inline constexpr std::string_view line_end = "\r\n";

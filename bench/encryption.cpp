@@ -92,6 +92,10 @@ Encryption by_certificate(Kind kind, const Programs& programs, std::uint16_t por
          "--tls-auth-clients", "no", "--tls-protocols", "TLSv1.3", "--tls-session-caching", "no"},
         client_of(certificate)};
   }
+  if (kind == Kind::etcd) {
+    return {{"--cert-file", certificate.file, "--key-file", certificate.key},
+            client_of(certificate)};
+  }
   throw std::runtime_error(std::string(name_of(kind)) + " is not started with TLS here");
 }
 

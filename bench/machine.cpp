@@ -63,6 +63,7 @@ Json describe_programs(const Programs& programs) {
   if (!programs.memcached.empty()) {
     versions["memcached"] = answer_of({programs.memcached, "--version"});
   }
+  if (!programs.etcd.empty()) versions["etcd"] = answer_of({programs.etcd, "--version"});
   if (!programs.tcpstore_server.empty()) {
     versions["tcpstore"] =
         "torch " + answer_of({programs.python, "-c", "import torch; print(torch.__version__)"});

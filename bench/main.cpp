@@ -31,7 +31,8 @@ struct Arguments {
 };
 
 void take_arguments(CLI::App& app, Arguments& given) {
-  app.add_option("QUESTION", given.questions, "Only these; --list tells which there are.");
+  app.add_option("QUESTION", given.questions,
+                 "Only these, or those of this page; --list tells which there are.");
   app.add_flag("--list", given.lists, "Lists the questions, and ends.");
   const std::map<std::string, Extent> extents = {
       {"tiny", Extent::tiny}, {"quick", Extent::quick}, {"full", Extent::full}};
@@ -45,6 +46,7 @@ void take_arguments(CLI::App& app, Arguments& given) {
   app.add_option("--musterd", programs.musterd, "The program.")->required();
   app.add_option("--redis", programs.redis, "redis-server; without it redis takes no part.");
   app.add_option("--memcached", programs.memcached, "The program; the same.");
+  app.add_option("--etcd", programs.etcd, "The program; the same.");
   app.add_option("--tcpstore-server", programs.tcpstore_server, "The script; the same.");
   app.add_option("--python", programs.python, "A Python that finds torch, for the script.")
       ->default_val("/usr/bin/python3");
@@ -54,6 +56,7 @@ std::vector<Kind> kinds_of(const Programs& programs) {
   std::vector<Kind> kinds = {Kind::echo, Kind::muster};
   if (!programs.redis.empty()) kinds.push_back(Kind::redis);
   if (!programs.memcached.empty()) kinds.push_back(Kind::memcached);
+  if (!programs.etcd.empty()) kinds.push_back(Kind::etcd);
   if (!programs.tcpstore_server.empty()) kinds.push_back(Kind::tcpstore);
   return kinds;
 }
@@ -68,8 +71,8 @@ void allow_descriptors() {
 
 bool is_asked(const Arguments& given, const Question& question) {
   if (given.questions.empty()) return question.page.empty();
-  return std::find(given.questions.begin(), given.questions.end(), question.name) !=
-         given.questions.end();
+  return std::any_of(given.questions.begin(), given.questions.end(),
+                     [&](const std::string& name) { return question.goes_by(name); });
 }
 
 std::string_view name_of(Extent extent) {
@@ -146,7 +149,7 @@ int run(int argc, char** argv) {
   for (const std::string& name : given.questions) {
     const auto& questions = all_questions();
     const bool is_known = std::any_of(questions.begin(), questions.end(),
-                                      [&](const Question& known) { return known.name == name; });
+                                      [&](const Question& known) { return known.goes_by(name); });
     if (!is_known) {
       std::cerr << "there is no question " << name << "; --list tells which there are\n";
       return 2;

@@ -79,8 +79,13 @@ struct Question {
   std::string_view name;
   std::string_view what;
   void (*measure)(Run& run);
-  /// It is asked when it is named, and its results are a page of this name; empty: with the others.
+  /// It is asked when it or its page is named, and its results are on that page; empty: it is asked
+  /// with the others.
   std::string_view page = {};
+
+  bool goes_by(std::string_view given) const {
+    return given == name || (!page.empty() && given == page);
+  }
 };
 const std::vector<Question>& all_questions();
 

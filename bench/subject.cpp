@@ -57,6 +57,33 @@ cpu_set_t allowed_cores() {
   return at_start;
 }
 
+/// Those of whom nobody can hear which one they have taken.
+bool is_told_its_port(Kind kind) {
+  return kind == Kind::redis || kind == Kind::memcached || kind == Kind::etcd;
+}
+
+/// A cluster of one, with an empty folder of its own.
+std::vector<std::string> etcd_command(const Programs& programs, std::uint16_t port, Wire wire) {
+  const std::string url =
+      (wire == Wire::encrypted ? "https://127.0.0.1:" : "http://127.0.0.1:") + std::to_string(port);
+  return {programs.etcd,
+          "--data-dir",
+          programs.folder + "/etcd-" + std::to_string(port),
+          "--unsafe-no-fsync",
+          "--listen-client-urls",
+          url,
+          "--advertise-client-urls",
+          url,
+          "--listen-peer-urls",
+          "http://127.0.0.1:0",
+          "--logger",
+          "zap",
+          "--log-level",
+          "error",
+          "--log-outputs",
+          programs.folder + "/etcd.log"};
+}
+
 int nth_core(int index) {
   const cpu_set_t set = allowed_cores();
   std::vector<int> cores;
@@ -152,13 +179,14 @@ std::vector<std::string> Subject::command(const Programs& programs) const {
               "-u",
               "root"};
     case Kind::tcpstore: return {programs.python, programs.tcpstore_server};
+    case Kind::etcd: return etcd_command(programs, port_, wire_);
   }
   return {};
 }
 
 void Subject::start(const Programs& programs) {
   for (int attempt = 0; attempt < starts_max; ++attempt) {
-    if (kind_ == Kind::redis || kind_ == Kind::memcached) port_ = free_port();
+    if (is_told_its_port(kind_)) port_ = free_port();
     test::Process::Options options;
     options.command = command(programs);
     options.command.insert(options.command.end(), flags_.begin(), flags_.end());
@@ -181,7 +209,7 @@ void Subject::start(const Programs& programs) {
 
 /// Those that choose it themselves end the first line that they print with it.
 void Subject::learn_port() {
-  if (kind_ == Kind::redis || kind_ == Kind::memcached) return;
+  if (is_told_its_port(kind_)) return;
   const auto line = process_->read_line();
   if (!line) throw std::runtime_error(name() + " does not say where it listens");
   const auto before = line->find_last_not_of("0123456789");

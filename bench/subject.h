@@ -25,6 +25,7 @@ struct Programs {
   std::string musterd;
   std::string redis;  ///< redis-server, under any name
   std::string memcached;
+  std::string etcd;
   std::string python;           ///< one that finds torch
   std::string tcpstore_server;  ///< the script
   std::string folder;           ///< for what they write

@@ -110,7 +110,9 @@ void Swarm::greet(int peer, Greeting greeting) {
   Peer& self = peers_[index(peer)];
   self.out = self.dialect->greeting();
   if (self.out.empty() && greeting == Greeting::answered) {
-    self.dialect->append_add(self.out, "greetings");
+    if (!self.dialect->append_add(self.out, "greetings")) {
+      self.dialect->append_get(self.out, "greetings", 0);
+    }
   }
   watch(peer, EPOLLIN, EPOLL_CTL_MOD);
   if (!self.out.empty()) flush(peer);

@@ -64,8 +64,12 @@ NOTES = {
         "The ranks wait. The processor time of the launcher alone, of musterrun with its guardian, "
         "within a minute, times 60."],
     "encrypted_operations": [
-        "All connections are busy. Muster has a key of its own (TLS 1.3, PSK with X25519), redis a "
-        "certificate (TLS 1.3, P-256). Figures are of the server for one operation."],
+        "All connections are busy. Muster has a key of its own (TLS 1.3, PSK with X25519), redis "
+        "and etcd a certificate (TLS 1.3, P-256). Figures are of the server for one operation.",
+        "",
+        "etcd is a cluster of one, without fsync, and is asked by its API in JSON over HTTP/1.1, "
+        "which is slower than gRPC: etcd turns each request into one by gRPC to itself, by TLS "
+        "where it has TLS. So what counts of it is what it costs with TLS against without."],
     "encrypted_barrier": [
         "All ranks are one thread, which encrypts and decrypts for all of them, and is a good part "
         "of the time."],
@@ -100,6 +104,7 @@ OURS = {"synchronize_value": "muster", "all_reduce": "shared_memory", "gather": 
         "encrypted_operations": "muster", "encrypted_barrier": "muster",
         "encrypted_start": "muster", "encrypted_records": "OpenSSL",
         "encrypted_memory": "muster"}
+SEALED = ", TLS"  # behind the name of a subject
 # By which they are compared.
 COMPARED = {"synchronize_value": "alone_p50_us", "all_reduce": "round_us", "gather": "wall_ms",
             "start_ranks": "reported_ms", "restart_ranks": "again_ms",
@@ -156,7 +161,7 @@ def table_by_case(figures, question):
 
 
 def table_by_row(figures, question):
-    """A line for each case and subject."""
+    """A line for each case and subject. With TLS, beside the same subject without it."""
     ours, compared = OURS[question], COMPARED[question]
     columns = COLUMNS[question]
     of_compared = next(head for name, head in columns if name == compared)
@@ -165,6 +170,12 @@ def table_by_row(figures, question):
     lines = [given(row) + [row.subject] + [number(row.median(name)) for name, _ in columns]
              + [times(rows.get(ours), row, compared)]
              for rows in cases(figures, question) for row in rows.values()]
+    if any(row.subject.endswith(SEALED) for row in figures.of(question)):
+        heads.append("against the same in clear")
+        in_clear = [times(rows.get(row.subject.removesuffix(SEALED)), row, compared)
+                    if row.subject.endswith(SEALED) else ""
+                    for rows in cases(figures, question) for row in rows.values()]
+        lines = [[*line, cell] for line, cell in zip(lines, in_clear)]
     return table(heads, lines)
 
 

@@ -20,10 +20,10 @@ constexpr std::size_t record_value_bytes = 100;
 
 using Subjects = std::vector<std::unique_ptr<Subject>>;
 
-/// Muster and redis, each in clear and encrypted.
+/// Muster, redis and etcd, each in clear and encrypted.
 Subjects start_pairs(const Run& run) {
   Subjects subjects;
-  for (const Kind kind : {Kind::muster, Kind::redis}) {
+  for (const Kind kind : {Kind::muster, Kind::redis, Kind::etcd}) {
     if (!run.has(kind)) continue;
     for (const Wire wire : {Wire::clear, Wire::encrypted}) {
       subjects.push_back(run.start(kind, {}, wire));
