@@ -25,6 +25,8 @@ class Dialect {
   virtual std::size_t greeting_reply_bytes() const { return 0; }
   /// A piece of that answer has come.
   virtual void greeted(std::string_view) {}
+  /// The next connection is a new one of the same session, if the protocol has sessions.
+  virtual void begin_again() {}
 
   /// time_to_live_ms  0: for good
   virtual bool append_set(std::string& out, std::string_view key, std::string_view value,

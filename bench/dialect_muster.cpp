@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "wire/error_body.h"
-#include "wire/hello.h"
 #include "wire/reply.h"
 
 namespace muster::bench {
@@ -38,26 +37,41 @@ std::int64_t count_of_keys(std::string_view body) {
 }  // namespace
 
 std::string MusterDialect::greeting() const {
-  static const std::string hello = [] {
-    wire::ClientHello client;
-    client.process.pid = 1;
-    client.process.host = "bench";
-    std::string bytes;
-    wire::append_client_hello(bytes, client);
-    return bytes;
-  }();
-  return hello;
+  wire::ClientHello client;
+  client.process.pid = 1;
+  client.process.host = "bench";
+  if (resumes_) {
+    client.incarnation = session_.incarnation;
+    client.session_id = session_.id;
+    client.token = session_.token;
+  }
+  std::string bytes;
+  wire::append_client_hello(bytes, client);
+  return bytes;
 }
 
 std::size_t MusterDialect::greeting_reply_bytes() const { return wire::server_hello_bytes; }
 
-void MusterDialect::greeted(std::string_view bytes) { hello_ += bytes; }
+void MusterDialect::greeted(std::string_view bytes) {
+  hello_ += bytes;
+  if (!resumes_ || hello_.size() < wire::server_hello_bytes) return;
+  const auto hello = wire::decode_server_hello(hello_);
+  if (!hello) throw std::runtime_error(hello.error().message());
+  if (!hello->resumed) throw std::runtime_error("a session has not come back: " + hello->detail);
+  hello_ = {};
+}
+
+void MusterDialect::begin_again() {
+  if (session_.id == 0) throw std::runtime_error("this session has not begun");
+  resumes_ = true;
+}
 
 void MusterDialect::append_echo_once(std::string& out) {
   if (hello_.empty()) return;
   const auto hello = wire::decode_server_hello(hello_);
   if (!hello) throw std::runtime_error(hello.error().message());
   wire::append_echo(out, hello->token);
+  session_ = {hello->incarnation, hello->session_id, hello->token};
   hello_ = {};
 }
 

@@ -8,6 +8,7 @@
 
 #include "dialect.h"
 #include "wire/frame.h"
+#include "wire/hello.h"
 #include "wire/request.h"
 
 namespace muster::bench {
@@ -19,6 +20,8 @@ class MusterDialect : public Dialect {
   std::string greeting() const override;
   std::size_t greeting_reply_bytes() const override;
   void greeted(std::string_view bytes) override;
+  /// Of a session that has sent something.
+  void begin_again() override;
 
   bool append_set(std::string& out, std::string_view key, std::string_view value,
                   std::int64_t time_to_live_ms) override;
@@ -48,11 +51,19 @@ class MusterDialect : public Dialect {
   /// The first frame says that the server's hello was read.
   void append_echo_once(std::string& out);
 
+  struct Session {
+    std::uint64_t incarnation = 0;
+    std::uint64_t id = 0;
+    wire::ResumeToken token;
+  };
+
   static constexpr Duration patience = std::chrono::seconds(300);
 
   static constexpr std::size_t in_flight_max = 4096;
 
-  std::string hello_;  ///< the server's, until its token was sent back
+  std::string hello_;  ///< the server's, until its token was sent back, or the session goes on
+  Session session_;    ///< from its first request on
+  bool resumes_ = false;
   std::uint64_t last_id_ = 0;
   std::array<bool, in_flight_max> is_kept_{};  ///< by id: its reply is to be acknowledged
   std::vector<std::uint64_t> unacknowledged_;

@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t key_id_bytes = 8;
 /// Known to everybody, as all of this is on loopback.
 constexpr std::string_view key_text = "bXVzdGVyX2JlbmNoLCBrbm93biB0byBldmVyeWJvZHku";
+constexpr std::string_view strangers_key_text = "bm9ib2R5IGhhcyB0aGlzIGtleSwgYnV0IGEgc3RyYW5nZXIu";
 
 template <class T>
 T must(Result<T> made) {
@@ -31,14 +32,18 @@ void write(const std::string& path, const std::string& text) {
   ::chmod(path.c_str(), S_IRUSR | S_IWUSR);
 }
 
-Encryption by_key(const Programs& programs) {
-  const std::string path = programs.folder + "/credentials";
-  write(path, "bench " + std::string(key_text) + " * all\n");
-  const auth::Key key = must(auth::Key::read(key_text));
+TlsContext client_of(std::string_view text) {
+  const auth::Key key = must(auth::Key::read(text));
   const auto id = must(net::tls::derive(key.bytes(), auth::info_of_id("")));
   const auto secret = must(net::tls::derive(key.bytes(), auth::info_of_secret("")));
   const std::string_view name(reinterpret_cast<const char*>(id.data()), key_id_bytes);
-  return {{"--credentials", path}, must(net::tls::TlsContext::client(name, secret))};
+  return must(net::tls::TlsContext::client(name, secret));
+}
+
+Encryption by_key(const Programs& programs) {
+  const std::string path = programs.folder + "/credentials";
+  write(path, "bench " + std::string(key_text) + " * all\n");
+  return {{"--credentials", path}, client_of(key_text)};
 }
 
 struct Certificate {
@@ -145,6 +150,10 @@ std::vector<Ends> make_ends(int count) {
   }
   return all;
 }
+
+std::string first_flight(const TlsContext& context) { return Sealed(context).out; }
+
+TlsContext make_stranger() { return client_of(strangers_key_text); }
 
 Sealed::Sealed(const TlsContext& context) : session_(net::tls::TlsSession::create(context)) {
   if (session_ == nullptr) throw std::bad_alloc();

@@ -27,6 +27,11 @@ struct Ends {
 };
 std::vector<Ends> make_ends(int count);
 
+/// What a client says first.
+std::string first_flight(const TlsContext& context);
+/// Of a client with a key that no server has.
+TlsContext make_stranger();
+
 /// TLS of one connection, without its socket.
 class Sealed {
  public:

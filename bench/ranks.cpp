@@ -54,6 +54,15 @@ Json Ranks::connect(int count) {
   return cost_of(subject_, swarm_, count, [&] { swarm_.connect(count, at_once); });
 }
 
+Json Ranks::reconnect() {
+  Times took_us;
+  Json found =
+      cost_of(subject_, swarm_, size(), [&] { took_us = swarm_.reconnect(connects_at_once); });
+  found["p50_ms"] = quantile(took_us, 0.5) / 1e3;
+  found["p99_ms"] = quantile(took_us, 0.99) / 1e3;
+  return found;
+}
+
 MusterDialect& Ranks::dialect(int rank) {
   return dynamic_cast<MusterDialect&>(swarm_.dialect(rank));
 }

@@ -34,6 +34,8 @@ class Ranks {
   /// Each rank's heartbeat is answered.
   Json heartbeats();
   void leave();
+  /// All connections are cut, and all ranks come back; throws if one is not in its session then.
+  Json reconnect();
 
  private:
   /// From the first request on, when each rank had its reply.

@@ -1,6 +1,6 @@
 """Test: the benchmarks run, the shortest they can, and a report can be made of what they find.
 
-smoke_test.py MUSTER_BENCH ECHO_SERVER MUSTERD MICRO_REPEAT RUNTIME_RANKS
+smoke_test.py MUSTER_BENCH ECHO_SERVER MUSTERD MICRO_REPEAT RUNTIME_RANKS [--tls]
 """
 
 import json
@@ -11,16 +11,17 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 NEEDS_PEERS = {"stateless_groups"}
-PAGES = {"encryption"}
+OF_A_PAGE = {"encryption", "encrypted_strangers", "encrypted_reconnect"}
 GIVES_OTHERS = {"groups": {"start", "join", "barrier", "broadcast", "all_gather", "heartbeats"}}
 
 
 def main():
-    bench, echo_server, musterd, micro_repeat, runtime_ranks = sys.argv[1:]
+    bench, echo_server, musterd, micro_repeat, runtime_ranks, *options = sys.argv[1:]
     programs = [bench, "--echo-server", echo_server, "--musterd", musterd]
     listed = subprocess.run([*programs, "--list"], check=True, capture_output=True, text=True)
     wanted = set()
-    for question in {line.split()[0] for line in listed.stdout.splitlines()} - NEEDS_PEERS - PAGES:
+    asked = {line.split()[0] for line in listed.stdout.splitlines()} - NEEDS_PEERS - OF_A_PAGE
+    for question in asked:
         wanted |= GIVES_OTHERS.get(question, {question})
     with tempfile.TemporaryDirectory() as folder:
         found = Path(folder, "found.json")
@@ -35,6 +36,16 @@ def main():
         if "## Targets" not in report or "## Barrier" not in report:
             print("the report lacks the targets, or a table")
             return 1
+        if "--tls" in options:
+            subprocess.run([*programs, "--extent", "tiny", "--output", str(found), "encryption"],
+                           check=True)
+            subprocess.run([sys.executable, str(HERE / "turns_report.py"), str(found), folder],
+                           check=True)
+            report = Path(folder, "encryption.md").read_text(encoding="utf-8")
+            titles = ("## Targets", "## Operations", "## Strangers", "## All connections")
+            if not all(title in report for title in titles):
+                print("encryption.md lacks the targets, or a table")
+                return 1
         build = Path(runtime_ranks).parents[1]
         for runs, page, titles in (("runtime", "runtime", ("## all_reduce", "## A gather")),
                                    ("launch", "musterrun", ("## A restart", "## A job that"))):

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 namespace muster::bench {
 namespace {
@@ -120,7 +121,25 @@ void Swarm::greet(int peer, Greeting greeting) {
 
 std::vector<double> Swarm::connect(int count, int at_once, Greeting greeting) {
   const int first = size();
-  const int last = first + count;
+  for (int i = 0; i < count; ++i) peers_.emplace_back().dialect = make_dialect(subject_.kind());
+  return make_connections(first, at_once, greeting);
+}
+
+std::vector<double> Swarm::reconnect(int at_once) {
+  for (Peer& peer : peers_) {
+    ::close(std::exchange(peer.fd, -1));
+    peer.tls.reset();
+    peer.out.clear();
+    peer.waits_to_write = false;
+    peer.dialect->begin_again();
+  }
+  return make_connections(0, at_once, Greeting::minimal);
+}
+
+/// Of all peers from this one on.
+std::vector<double> Swarm::make_connections(int first, int at_once, Greeting greeting) {
+  const int last = size();
+  const int count = last - first;
   std::vector<double> took_us;
   std::vector<Clock::time_point> began(index(count));
   std::vector<std::size_t> greeting_bytes_left(index(count));
@@ -157,11 +176,9 @@ std::vector<double> Swarm::connect(int count, int at_once, Greeting greeting) {
     greeting_bytes_left[at] -= came.size();
     if (greeting_bytes_left[at] == 0) finish(peer);
   };
-  peers_.reserve(index(last));
   while (done < count) {
     for (; opened < last && opened - first - done < at_once; ++opened) {
-      Peer& peer = peers_.emplace_back();
-      peer.dialect = make_dialect(subject_.kind());
+      Peer& peer = peers_[index(opened)];
       began[index(opened - first)] = Clock::now();
       greeting_bytes_left[index(opened - first)] = peer.dialect->greeting_reply_bytes();
       open(peer);

@@ -38,6 +38,9 @@ class Swarm {
   /// all are greeted. What each took, in microseconds, from its connect() on.
   std::vector<double> connect(int count, int at_once = 128, Greeting greeting = Greeting::minimal);
 
+  /// Closes all connections without a word, and makes them again, all sessions going on.
+  std::vector<double> reconnect(int at_once);
+
   int size() const { return static_cast<int>(peers_.size()); }
   Dialect& dialect(int peer) { return *peers_[index(peer)].dialect; }
   /// What is to be sent; a request is appended there, and goes with the next `flush`.
@@ -66,6 +69,7 @@ class Swarm {
   };
 
   static std::size_t index(int peer) { return static_cast<std::size_t>(peer); }
+  std::vector<double> make_connections(int first, int at_once, Greeting greeting);
   void open(Peer& peer);
   void watch(int peer, std::uint32_t events, int how) const;
   bool shake_hands(int peer, std::uint32_t events);

@@ -200,6 +200,15 @@ def encryption(figures):
     for ours in figures.of("encrypted_start", sealed, ranks=10_240):
         yield at_most("10,240 ranks connect and join with TLS", ours.median("wall_ms") / 1e3, 6,
                       " s")
+    for ours in figures.of("encrypted_strangers", sealed):
+        given = ours.parameters
+        if given["beside"] != "nobody":
+            yield at_most(f"p99 of {given['of']} beside 2,000 strangers a second "
+                          f"({given['beside']}), against alone", ours.median("p99_grows_by"), 2,
+                          " ×")
+    for ours in figures.of("encrypted_reconnect", sealed):
+        yield at_most(f"{ours.parameters['ranks']:,} clients are back that were cut at once, by "
+                      "TLS", ours.median("wall_ms") / 1e3, 2, " s")
     for ours in figures.of("encrypted_memory", sealed):
         yield at_most("memory per idle session with TLS",
                       ours.median("bytes_per_connection") / 1024, 18, " KiB")

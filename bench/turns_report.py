@@ -32,6 +32,8 @@ TITLES = {
     "encrypted_start": "To connect and join",
     "encrypted_records": "OpenSSL's part",
     "encrypted_memory": "Memory of a session that does nothing",
+    "encrypted_strangers": "Strangers who begin TLS two thousand times in a second",
+    "encrypted_reconnect": "All connections are cut at once",
 }
 NOTES = {
     "synchronize_value": [
@@ -80,6 +82,16 @@ NOTES = {
         "connection after the other. This much of each request and its answer with TLS is "
         "OpenSSL's. With many connections what it keeps of each is not in the processor's caches."],
     "encrypted_memory": ["What the server has grown by, divided by the connections."],
+    "encrypted_strangers": [
+        "64 members get a key, one of them every 0.5 ms, and 64 ranks meet in a barrier every 5 "
+        "ms. Beside them strangers connect from other addresses and send a ClientHello: its "
+        "headers and random bytes, one with a key that nobody has, or what a member has said. Each "
+        "is there for 250 ms. `KiB grown`: the server's resident memory, the most, above what it "
+        "was before the first stranger. Without TLS the server refuses each at once."],
+    "encrypted_reconnect": [
+        "The ranks of a group are cut off at the same moment, connect again and resume their "
+        "sessions; with TLS each has a handshake. Then all meet in a barrier of the same epoch, so "
+        "nobody was lost."],
 }
 # The columns of a question, each of every subject: name and head.
 COLUMNS = {
@@ -98,12 +110,20 @@ COLUMNS = {
                         ("client_ms", "CPU ms of the clients")],
     "encrypted_records": [("read_ns", "ns a record read"), ("write_ns", "ns a record written")],
     "encrypted_memory": [("bytes_per_connection", "bytes")],
+    "encrypted_strangers": [("p50_us", "p50, µs"), ("p99_us", "p99, µs"),
+                            ("p99_grows_by", "p99, against nobody beside"),
+                            ("server_share_of_wall", "CPU of the server"),
+                            ("others_per_s", "strangers, per s"),
+                            ("refused_per_s", "refused, per s"), ("grown_kib", "KiB grown")],
+    "encrypted_reconnect": [("wall_ms", "all are back, ms"), ("p50_ms", "p50, ms"),
+                            ("server_ms", "CPU ms"), ("client_ms", "CPU ms of the clients")],
 }
 OURS = {"synchronize_value": "muster", "all_reduce": "shared_memory", "gather": "shared_memory",
         "start_ranks": "musterrun", "restart_ranks": "musterrun", "idle_ranks": "musterrun",
         "encrypted_operations": "muster", "encrypted_barrier": "muster",
         "encrypted_start": "muster", "encrypted_records": "OpenSSL",
-        "encrypted_memory": "muster"}
+        "encrypted_memory": "muster",
+        "encrypted_strangers": "muster", "encrypted_reconnect": "muster"}
 SEALED = ", TLS"  # behind the name of a subject
 # By which they are compared.
 COMPARED = {"synchronize_value": "alone_p50_us", "all_reduce": "round_us", "gather": "wall_ms",
@@ -111,7 +131,8 @@ COMPARED = {"synchronize_value": "alone_p50_us", "all_reduce": "round_us", "gath
             "idle_ranks": "cpu_s_per_hour",
             "encrypted_operations": "server_us", "encrypted_barrier": "wall_ms",
             "encrypted_start": "wall_ms", "encrypted_records": "read_ns",
-            "encrypted_memory": "bytes_per_connection"}
+            "encrypted_memory": "bytes_per_connection",
+            "encrypted_strangers": "p99_us", "encrypted_reconnect": "wall_ms"}
 
 
 def bytes_text(count):

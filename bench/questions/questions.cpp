@@ -24,6 +24,10 @@ const std::vector<Question>& all_questions() {
        measure_fairness},
       {"encryption", "what TLS costs: operations, a barrier, to begin, memory", measure_encryption,
        "encryption"},
+      {"encrypted_strangers", "what members notice of strangers who begin TLS again and again",
+       measure_strangers, "encryption"},
+      {"encrypted_reconnect", "until all are back whose connections were cut at once",
+       measure_reconnect, "encryption"},
   };
   return questions;
 }

@@ -24,6 +24,8 @@ void measure_memory(Run& run);
 void measure_expiry(Run& run);
 void measure_fairness(Run& run);
 void measure_encryption(Run& run);
+void measure_strangers(Run& run);
+void measure_reconnect(Run& run);
 
 /// Where the client runs; the server's core is always the same.
 enum class Cores { one, two };
