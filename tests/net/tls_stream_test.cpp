@@ -163,12 +163,27 @@ TEST_CASE("a wrong key and an unknown id fail in the same way, and nothing is to
     loop.run_until([&] { return pair.server.cause && pair.client.cause; });
     CHECK(pair.server.received.empty());
     CHECK_FALSE(pair.server.stream->tls().is_established());
-    CHECK(pair.server.stream->tls().session().peer_id().empty());
     details.push_back(pair.client.detail);
     details.push_back(pair.server.detail);
   }
   CHECK(details[0] == details[2]);
   CHECK(details[1] == details[3]);
+}
+
+TEST_CASE("a stream that has failed lets TLS go, while why it has failed still leaves") {
+  TestLoop loop;
+  int fds[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+  const auto context = server_context({{"alice", std::string(key)}});
+  const UniqueFd client(fds[1]);  // reads nothing, and does not go
+  End server;
+  server.begin(loop, UniqueFd(fds[0]), context);
+  CHECK(context.use_count() == 2);
+  constexpr std::string_view no_tls = "GET / HTTP/1.1\r\n\r\n";
+  REQUIRE(::send(client.get(), no_tls.data(), no_tls.size(), 0) > 0);
+  loop.run_until([&] { return server.cause.has_value(); });
+  CHECK(server.stream->is_lingering());
+  CHECK(context.use_count() == 1);
 }
 
 TEST_CASE("what is no TLS, and what is cut or changed on the way, is refused") {

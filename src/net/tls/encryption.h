@@ -29,7 +29,12 @@ class Encryption {
   std::string_view out() const { return out_; }
   void drop_out();
   const ClearQueue& queue() const { return queue_; }
-  void drop_queue() { queue_.clear(); }
+  /// Nothing comes or goes any more: what TLS has kept is let go, though its stream may stay until
+  /// what it has said has left. There is no `session` then.
+  void let_go() {
+    queue_.clear();
+    session_.reset();
+  }
 
   /// Whether there may be more of the record that was read last.
   bool is_record_cut() const { return is_record_cut_; }
@@ -41,7 +46,7 @@ class Encryption {
 
  private:
   Loop& loop_;
-  const std::unique_ptr<TlsSession> session_;
+  std::unique_ptr<TlsSession> session_;
   Phase phase_ = Phase::handshaking;
   bool is_record_cut_ = false;
   ClearQueue queue_;

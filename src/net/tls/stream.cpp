@@ -237,7 +237,7 @@ void TlsStream::close() {
 
 void TlsStream::let_go() {
   state_ = State::closed;
-  tls_.drop_queue();
+  tls_.let_go();
   rest_ = {};
   count();
   if (linger_) linger_->cancel();
