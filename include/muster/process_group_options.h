@@ -31,6 +31,11 @@ struct GroupOptions {
   /// Text that the other members can read, such as the address of this rank's own server; at most
   /// `limits().value_bytes_max` bytes.
   std::string info;
+  /// Tenants whose processes may be in the group beside those of this one, at most 8, where the
+  /// server has credentials (docs/security.md); others are refused. With its own each rank names
+  /// the same tenants, in any order: who trains names who serves, and the other way round. Empty:
+  /// all ranks are of one tenant. A server without credentials asks nobody, and ignores them.
+  std::vector<std::string> other_tenants;
   /// Called, where handlers run, when ranks of this group are lost (rank_lost): once for each rank,
   /// with the cause. As every handler it may run after the group and the store were destroyed, so
   /// it must own what it uses.

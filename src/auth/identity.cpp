@@ -12,7 +12,9 @@ namespace {
 constexpr std::size_t identity_name_bytes_max = 64;
 constexpr std::string_view default_namespace = "\"\"";
 
-bool is_name(std::string_view text) {
+}  // namespace
+
+bool is_part_of_identity(std::string_view text) {
   const auto is_allowed = [](char byte) {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
            (byte >= '0' && byte <= '9') || byte == '_' || byte == '.' || byte == '-';
@@ -21,13 +23,11 @@ bool is_name(std::string_view text) {
          std::all_of(text.begin(), text.end(), is_allowed);
 }
 
-}  // namespace
-
 std::optional<Identity> read_identity(std::string_view text) {
   const std::size_t slash = text.find('/');
   const std::string_view tenant = text.substr(0, slash);
   const std::string_view name = slash == std::string_view::npos ? text : text.substr(slash + 1);
-  if (!is_name(tenant) || !is_name(name)) return {};
+  if (!is_part_of_identity(tenant) || !is_part_of_identity(name)) return {};
   return Identity{std::string(tenant), std::string(name)};
 }
 

@@ -22,6 +22,9 @@ struct Identity {
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
+/// Whether it may be a tenant, or a name in one.
+bool is_part_of_identity(std::string_view text);
+
 /// Reads "TENANT/NAME", or "NAME", which is its own tenant.
 std::optional<Identity> read_identity(std::string_view text);
 

@@ -1,10 +1,12 @@
 #include "client/checks.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include "auth/identity.h"
 #include "client/failure.h"
 
 namespace muster::client {
@@ -72,6 +74,15 @@ class Checker {
     note(too_large("world_size", size, limits_.world_size_max, "", "world_size_max"));
   }
 
+  void other_tenants(const std::vector<std::string_view>& tenants) {
+    if (tenants.size() > wire::other_tenants_max) {
+      note(invalid_argument("other_tenants: at most " + std::to_string(wire::other_tenants_max)));
+    }
+    if (!std::all_of(tenants.begin(), tenants.end(), auth::is_part_of_identity)) {
+      note(invalid_argument("other_tenants: 1 to 64 letters, digits, '_', '.' and '-' each"));
+    }
+  }
+
  private:
   void note(Refusal refusal) {
     if (!refusal_) refusal_ = std::move(refusal);
@@ -125,6 +136,7 @@ void check(Checker& checker, const wire::Join& body) {
   checker.text("the group's name", body.group);
   checker.value(body.info);
   checker.world_size(body.world_size);
+  checker.other_tenants(body.other_tenants);
 }
 void check(Checker& checker, const wire::Regroup& body) {
   if (body.new_size != wire::Regroup::everyone) checker.world_size(body.new_size);

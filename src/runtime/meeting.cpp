@@ -18,6 +18,12 @@ namespace {
 
 constexpr std::string_view init_operation = "Runtime::init";
 
+std::string text_of_names(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  return text;
+}
+
 std::string variable_or(const Environment& environment, std::string_view name,
                         std::string_view otherwise) {
   return std::string(environment.variable(name).value_or(otherwise));
@@ -93,6 +99,7 @@ Result<MeetingPoint> meeting_point(const Environment& environment, const Runtime
   point.kinds = *std::move(kinds);
   point.device = options.device;
   point.timeout = options.group.timeout;
+  point.other_tenants = options.group.other_tenants;
   point.data_expiration = options.group.data_expiration;
   point.name_space = options.group.store.name_space.empty()
                          ? variable_or(environment, "MUSTER_NAMESPACE", "")
@@ -136,6 +143,8 @@ std::string difference_of(const MeetingPoint& a, const MeetingPoint& b) {
         differ("the namespace", a.name_space, b.name_space), differ("group.name", a.group, b.group),
         differ("communicators", text_of(a.kinds), text_of(b.kinds)),
         differ("device", a.device.value_or(-1), b.device.value_or(-1)),
+        differ("group.other_tenants", text_of_names(a.other_tenants),
+               text_of_names(b.other_tenants)),
         differ("group.data_expiration (us)", a.data_expiration.count(), b.data_expiration.count()),
         differ("group.timeout (us)", a.timeout.count(), b.timeout.count())})
     if (!found.empty()) return found;

@@ -20,6 +20,7 @@ struct MeetingPoint {
   std::string group;
   CommunicatorKinds kinds;
   std::optional<int> device;
+  std::vector<std::string> other_tenants;
   Duration data_expiration{0};
   Duration timeout{0};
   int rank = 0;

@@ -181,6 +181,7 @@ Result<RankGroup> Runtime::Impl::subgroup(std::vector<int> world_ranks,
   if (auto checked = check_makers(*kinds, operation); !checked) return std::move(checked).error();
 
   GroupOptions of_group;
+  of_group.other_tenants = point_->other_tenants;
   of_group.data_expiration = point_->data_expiration;
   of_group.timeout = options.timeout == default_timeout ? point_->timeout : options.timeout;
   auto group = StatelessProcessGroup::create(

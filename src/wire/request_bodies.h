@@ -19,6 +19,8 @@ namespace muster::wire {
 inline constexpr std::uint32_t streams_per_recover_max = 65536;
 /// The most candidates that a list of members tells of, beside the members.
 inline constexpr std::uint32_t candidates_listed_max = 65536;
+/// The most tenants that a `Join` may name beside its own.
+inline constexpr std::uint32_t other_tenants_max = 8;
 /// The most entries on one page of a list, but for servers whose `keys_per_operation_max` is more.
 inline constexpr std::uint32_t list_entries_max = 4096;
 
@@ -155,9 +157,10 @@ struct Join {
   std::string_view group;
   std::uint32_t rank = 0;
   std::uint32_t world_size = 0;
-  Duration data_expiration{};  ///< zero: nothing expires
-  bool standby = false;        ///< wait as a candidate when the group is whole
-  std::string_view info;       ///< shown to the other members
+  Duration data_expiration{};                     ///< zero: nothing expires
+  bool standby = false;                           ///< wait as a candidate when the group is whole
+  std::string_view info;                          ///< shown to the other members
+  std::vector<std::string_view> other_tenants{};  ///< that may be in the group, beside its own
 };
 void fields(auto& codec, Is<Join> auto& m) {
   codec("group", m.group);
@@ -166,6 +169,7 @@ void fields(auto& codec, Is<Join> auto& m) {
   codec("data_expiration", m.data_expiration);
   codec("standby", m.standby);
   codec("info", m.info);
+  codec.further(1, "other_tenants", m.other_tenants);
 }
 
 struct Leave {

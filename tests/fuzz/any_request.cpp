@@ -131,6 +131,7 @@ class Maker {
     request.data_expiration = is_rare() ? duration() : Duration(2'000'000);
     request.standby = is_rare();
     request.info = is_rare() ? value() : keys[0];
+    if (request.standby) request.other_tenants.assign(input_.below(10), key());
     return request;
   }
   wire::CollectiveCall collective() {

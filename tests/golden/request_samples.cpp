@@ -44,6 +44,9 @@ std::vector<Sample> group_request_samples() {
   };
   add("request_join", "Joins a group of 4 as rank 2.",
       wire::Join{"tp0", 2, 4, 3600s, true, "gpu 5"});
+  add("request_join_tenants", "Joins a group that two other tenants may be in, too.",
+      wire::Join{"tp0", 2, 4, 3600s, false, "", {"serve", "eval"}});
+  samples.back().cut_may_decode = true;
   add("request_leave", "Leaves an epoch in order.", wire::Leave{7});
   add("request_regroup", "Asks for the next epoch with 4 ranks, or at least 3.",
       wire::Regroup{7, 1, 13, 4, 3});

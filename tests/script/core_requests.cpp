@@ -129,6 +129,11 @@ wire::RequestBody join(Making& making) {
   body.world_size = making.number<std::uint32_t>("of");
   body.data_expiration = making.arguments.duration("expiration").value_or(std::chrono::hours(1));
   if (auto info = making.arguments.bytes("info")) body.info = making.owned.keep(*info);
+  if (const auto tenants = making.arguments.named("tenants")) {
+    for (const std::string& tenant : items_of(*tenants)) {
+      body.other_tenants.push_back(making.owned.keep(tenant));
+    }
+  }
   return body;
 }
 

@@ -66,7 +66,8 @@ PreparedCall<std::shared_ptr<Group>> Group::join_call(std::shared_ptr<Link> link
                          static_cast<std::uint32_t>(world_size),
                          options.data_expiration,
                          options.standby,
-                         options.info};
+                         options.info,
+                         {options.other_tenants.begin(), options.other_tenants.end()}};
   made.refused = refusal_to_join(name, rank, world_size, options);
   if (!made.refused) made.refused = refusal_of(made.body, link->limits());
   const auto slot = std::make_shared<Slot::element_type>();

@@ -60,8 +60,8 @@ Joiner::~Joiner() {
   while (!waits.empty()) waits.first().link.leave();
 }
 
-Group::Group(GroupsState& state, Account& account, std::string name, std::string_view tenant)
-    : origin(account, tenant, state.services.held().groups),
+Group::Group(GroupsState& state, Account& account, std::string name, GroupTenants tenants)
+    : origin(account, std::move(tenants), state.services.held().groups),
       state_(state),
       name_(std::move(name)),
       joiners_(state.claimants) {}
@@ -72,7 +72,17 @@ JoinRules Group::rules() const {
   return {state_.services, name_, formed_ ? &formed_->epoch : nullptr, joiners_};
 }
 
+bool Group::is_known_to(const Session& viewer) const {
+  return formed_ ? formed_->epoch.roster.is_known_to(viewer)
+                 : viewer.may_see(origin.tenants.owner());
+}
+
 void Group::join(const RequestContext& context, const wire::Join& request) {
+  const GroupTenants given(context.session.tenant(), request.other_tenants);
+  if (!given.is_same_as(origin.tenants)) {
+    const std::string what = "tenants are " + origin.tenants.text() + ", not " + given.text();
+    return state_.services.fail(context, rules().mismatch_error(what));
+  }
   Verdict verdict = rules().judge(context.session, request);
   switch (verdict.kind) {
     case Verdict::Kind::refuse: return state_.services.fail(context, std::move(verdict.error));
@@ -113,8 +123,9 @@ void Group::admit(const RequestContext& context, const wire::Join& request) {
   auto joiner = std::make_unique<Joiner>(*this, context.session, request);
   Quota& quota = context.session.account.quota;
   joiner->info = make_payload(quota, request.info, Charging::reserve);
-  if (joiner->info == nullptr || !joiner->record.add(quota, joiner_record_bytes)) {
-    const std::uint64_t bytes = joiner_record_bytes + request.info.size();
+  const std::uint64_t record_bytes = joiner_record_bytes + origin.tenants.bytes();
+  if (joiner->info == nullptr || !joiner->record.add(quota, record_bytes)) {
+    const std::uint64_t bytes = record_bytes + request.info.size();
     return state_.services.fail(context, memory_exhausted(quota, bytes));
   }
   Parked* parked = state_.services.park(context);

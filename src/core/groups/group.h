@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/groups/epoch.h"
+#include "core/groups/group_origin.h"
 #include "core/groups/join_rules.h"
 #include "core/groups/joiners.h"
 #include "core/groups/regroups/regroups.h"
@@ -25,8 +26,8 @@ struct GroupsState;
 /// group_inspect.cpp tells operators.
 class Group {
  public:
-  /// `account` has made it, and is charged for its rounds and streams. It belongs to `tenant`.
-  Group(GroupsState& state, Account& account, std::string name, std::string_view tenant);
+  /// `account` has made it, and is charged for its rounds and streams.
+  Group(GroupsState& state, Account& account, std::string name, GroupTenants tenants);
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -56,6 +57,8 @@ class Group {
   /// The epoch from which this one was regrouped; 0: none.
   std::uint64_t epoch_before() const { return formed_ ? formed_->before : 0; }
   const std::string& name() const { return name_; }
+  /// Whether the session may know of it.
+  bool is_known_to(const Session& viewer) const;
   GroupsState& state() const { return state_; }
   wire::GroupEntry summary() const;
   void inspect(const RequestContext& context) const;
@@ -95,9 +98,6 @@ class Group {
                       Chain<RegroupWait>& waits);
   void unlink_older(Session& session);
   void let_go(Epoch& old);
-
-  // group_inspect.cpp
-  std::uint32_t world_size() const;
 
   GroupsState& state_;
   std::string name_;

@@ -44,7 +44,7 @@ void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
   auto made = std::make_unique<Epoch>(
       state_.services, origin.account, state_.objects, name_, state_.services.next_epoch(),
       old != nullptr ? old->roster.data_expiration : joiners_.forming().data_expiration());
-  made->roster.tenant = origin.tenant;
+  made->roster.tenant = origin.tenants.owner();
   std::vector<std::unique_ptr<Joiner>> joiners;
   for (const Seat& seat : seats) {
     if (seat.survivor != nullptr) {

@@ -69,14 +69,10 @@ void tell_of_epoch(const EngineServices& services, const Epoch& epoch,
 
 }  // namespace
 
-std::uint32_t Group::world_size() const {
-  return formed_ ? formed_->epoch.roster.world_size() : joiners_.forming().world_size();
-}
-
 wire::GroupEntry Group::summary() const {
   wire::GroupEntry entry;
   entry.name = name_;
-  entry.world_size = world_size();
+  entry.world_size = formed_ ? formed_->epoch.roster.world_size() : joiners_.forming().world_size();
   entry.candidates = static_cast<std::uint32_t>(joiners_.candidates().count());
   if (!formed_) {
     entry.live = joiners_.forming().seated_count();
@@ -95,7 +91,7 @@ wire::GroupEntry Group::summary() const {
 
 void Group::inspect(const RequestContext& context) const {
   wire::InspectGroupReply reply;
-  reply.world_size = world_size();
+  reply.world_size = summary().world_size;
   std::deque<std::string> calls;  // viewed by the reply
   if (!formed_) {
     tell_of_joiners(state_.services, joiners_, reply);

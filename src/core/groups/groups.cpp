@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "auth/identity.h"
 #include "core/groups/group_entries.h"
 #include "core/session/failure.h"
 #include "core/session/page.h"
@@ -43,6 +45,14 @@ std::optional<Error> Groups::refusal(const wire::Join& request) const {
                    std::to_string(request.world_size));
   }
   if (request.data_expiration < Duration::zero()) return invalid("a negative data expiration");
+  const std::vector<std::string_view>& tenants = request.other_tenants;
+  if (tenants.size() > wire::other_tenants_max) {
+    return invalid("a group names at most " + std::to_string(wire::other_tenants_max) +
+                   " other tenants");
+  }
+  if (!std::all_of(tenants.begin(), tenants.end(), auth::is_part_of_identity)) {
+    return invalid("the name of another tenant is not one");
+  }
   // The member list must fit a reply.
   const std::uint64_t info_bytes_max =
       std::min<std::uint64_t>(limits.value_bytes_max, limits.round_bytes_max / request.world_size);
@@ -83,11 +93,12 @@ std::optional<Error> Groups::refusal_to_make(const Account& account) const {
 }
 
 /// The group of that name, made if need be; null when there are too many, or it belongs to others.
-Group* Groups::group_for(const RequestContext& context, std::string_view name) {
+Group* Groups::group_for(const RequestContext& context, const wire::Join& request) {
+  const std::string_view name = request.group;
   const auto found = state_.groups.find(name);
   if (found != state_.groups.end()) {
     const Session& session = context.session;
-    if (found->second->origin.tenant == session.tenant()) return found->second.get();
+    if (found->second->origin.tenants.admits(session.tenant())) return found->second.get();
     if (session.grant != nullptr) {
       state_.services.effects().log(LogLevel::warning,
                                     to_string(session.grant->identity) + " was refused the group " +
@@ -108,7 +119,8 @@ Group* Groups::group_for(const RequestContext& context, std::string_view name) {
     return nullptr;
   }
   std::string key(name);
-  auto group = std::make_unique<Group>(state_, account, key, context.session.tenant());
+  GroupTenants tenants(context.session.tenant(), request.other_tenants);
+  auto group = std::make_unique<Group>(state_, account, key, std::move(tenants));
   return state_.groups.emplace(std::move(key), std::move(group)).first->second.get();
 }
 
@@ -164,7 +176,7 @@ void Groups::join(const RequestContext& context, const wire::Join& request) {
     why->group = request.group;
     return state_.services.fail(context, *std::move(why));
   }
-  Group* group = group_for(context, request.group);
+  Group* group = group_for(context, request);
   if (group == nullptr) return;
   group->join(context, request);
   state_.touch(*group);
@@ -283,7 +295,7 @@ void Groups::list(const RequestContext& context, const wire::Groups& request) {
   std::uint64_t unseen_count = 0;
   for (auto next = state_.groups.upper_bound(request.after); next != state_.groups.end(); ++next) {
     if (bytes >= page_bytes_max) break;
-    if (!context.session.may_see(next->second->origin.tenant)) {
+    if (!next->second->is_known_to(context.session)) {
       ++unseen_count;
       continue;
     }
@@ -296,13 +308,14 @@ void Groups::list(const RequestContext& context, const wire::Groups& request) {
 
 const Group* Groups::find(const Session& viewer, std::string_view name) const {
   const auto found = state_.groups.find(name);
-  if (found == state_.groups.end() || !viewer.may_see(found->second->origin.tenant)) return nullptr;
+  if (found == state_.groups.end() || !found->second->is_known_to(viewer)) return nullptr;
   return found->second.get();
 }
 
 bool Groups::has_others(const Session& viewer) const {
-  return std::any_of(state_.groups.begin(), state_.groups.end(),
-                     [&](const auto& each) { return !viewer.may_see(each.second->origin.tenant); });
+  return std::any_of(state_.groups.begin(), state_.groups.end(), [&](const auto& each) {
+    return !viewer.may_see(each.second->origin.tenants.owner());
+  });
 }
 
 void Groups::inspect(const RequestContext& context, const wire::InspectGroup& request) {

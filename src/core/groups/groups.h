@@ -82,7 +82,7 @@ class Groups {
   std::optional<Error> refusal_to_make(const Account& account) const;
   /// Null: there is none that `viewer` may know of.
   const Group* find(const Session& viewer, std::string_view name) const;
-  Group* group_for(const RequestContext& context, std::string_view name);
+  Group* group_for(const RequestContext& context, const wire::Join& request);
   Epoch* epoch_of(std::uint64_t number) const;
   // They fail the request when the caller is nobody in the epoch; when it was lost or fenced; when
   // any member was lost.

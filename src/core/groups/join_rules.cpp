@@ -112,9 +112,14 @@ Error JoinRules::error(ErrorCode code, std::string detail) const {
 
 Error JoinRules::mismatch_error(std::uint64_t expected, std::uint64_t actual,
                                 std::string detail) const {
-  Error mismatch = error(ErrorCode::group_mismatch, "the group's " + std::move(detail));
+  Error mismatch = mismatch_error(std::move(detail));
   mismatch.expected = expected;
   mismatch.actual = actual;
+  return mismatch;
+}
+
+Error JoinRules::mismatch_error(std::string detail) const {
+  Error mismatch = error(ErrorCode::group_mismatch, "the group's " + std::move(detail));
   for (const auto& [arrival, joiner] : joiners_.all()) {
     if (joiner->place != Joiner::Place::seat) continue;
     const Joiner& first = *joiner;

@@ -43,6 +43,8 @@ class JoinRules {
   Error in_use_error(const Session& holder, std::uint32_t rank) const;
   /// An error of the group, decided by the server.
   Error error(ErrorCode code, std::string detail) const;
+  /// `detail`: what of the group is other than it was given.
+  Error mismatch_error(std::string detail) const;
 
  private:
   Verdict judge_forming(const wire::Join& request) const;

@@ -52,7 +52,7 @@ void Objects::list(EngineServices& services, const RequestContext& context,
     const Object* object = slots_.at(index);
     if (object == nullptr) continue;
     const Shelf& shelf = object->shelf;
-    if (shelf.is_dropped(*object) || !context.session.may_see(shelf.roster_.tenant)) continue;
+    if (shelf.is_dropped(*object) || !shelf.roster_.is_known_to(context.session)) continue;
     std::string name = "group/" + shelf.roster_.group + "/epoch/" +
                        std::to_string(shelf.roster_.epoch) + "/" + path_of(object->place);
     if (!std::string_view(name).starts_with(request.prefix)) continue;

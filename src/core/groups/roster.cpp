@@ -101,6 +101,12 @@ Member* Roster::find(const Session& session) {
   return member.session == &session ? &member : nullptr;
 }
 
+bool Roster::is_known_to(const Session& session) {
+  if (session.may_see(tenant)) return true;
+  const Member* const member = find(session);
+  return member != nullptr && member->live();
+}
+
 void Roster::index_sessions() {
   rank_of_session_.reserve(members.size());
   for (const Member& member : members)

@@ -115,6 +115,9 @@ struct Roster {
   std::uint32_t world_size() const { return static_cast<std::uint32_t>(members.size()); }
   bool broken() const { return !lost.empty(); }
   bool whole() const { return lost.empty() && left.empty(); }
+  /// Whether the session may know what is in the group: it is a live member, of whichever tenant,
+  /// or may see what belongs to the group's.
+  bool is_known_to(const Session& session);
 
   /// An error of this epoch, decided by the server.
   Error error(ErrorCode code, std::string detail) const;

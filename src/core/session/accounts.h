@@ -13,7 +13,6 @@
 #include "auth/identity.h"
 #include "core/memory/chain.h"
 #include "core/memory/quota.h"
-#include "core/memory/tallied.h"
 #include "core/session/clock.h"
 
 // Who is charged for what: a unit for all that its connections have, and below it an account for
@@ -105,26 +104,6 @@ struct Account {
   std::uint32_t sessions_count = 0;
   std::uint32_t groups_count = 0;  ///< that it has made
   std::uint32_t epochs_count = 0;  ///< of them, also those that are over
-};
-
-/// Counts a group for the account that has made it, and among all groups; keeps whose it is.
-struct MadeGroup {
-  MadeGroup(Account& its_account, std::string_view its_tenant, std::uint64_t& all_groups_count)
-      : account(its_account), tenant(its_tenant), among_all(all_groups_count) {
-    ++account.groups_count;
-    ++account.unit.groups_count;
-  }
-  ~MadeGroup() {
-    --account.unit.groups_count;
-    --account.groups_count;
-  }
-  MadeGroup(const MadeGroup&) = delete;
-  MadeGroup& operator=(const MadeGroup&) = delete;
-
-  Account& account;
-  /// Whom it belongs to: who may join, and look. Empty: who was not asked who he is.
-  std::string tenant;
-  Tallied among_all;
 };
 
 /// The accounts of one namespace, in places that do not change while they stand.

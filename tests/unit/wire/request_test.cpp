@@ -81,13 +81,15 @@ TEST_CASE("the fields of store requests come back as they were") {
 }
 
 TEST_CASE("the fields of group requests come back as they were") {
-  const Join join = round_trip(Join{"tp0", 3, 8, 1h, true, "info"});
+  const Join join = round_trip(Join{"tp0", 3, 8, 1h, true, "info", {"serve", "eval"}});
   CHECK(join.group == "tp0");
   CHECK(join.rank == 3);
   CHECK(join.world_size == 8);
   CHECK(join.data_expiration == 1h);
   CHECK(join.standby);
   CHECK(join.info == "info");
+  REQUIRE(join.other_tenants.size() == 2);
+  CHECK(join.other_tenants[1] == "eval");
   const Regroup regroup = round_trip(Regroup{7, 1, 13, 4, 3});
   CHECK(regroup.epoch == 7);
   CHECK(regroup.attempt == 1);

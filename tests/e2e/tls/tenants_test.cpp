@@ -1,0 +1,80 @@
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "credential_file.h"
+#include "muster/codec_cereal.h"
+#include "muster/process_group.h"
+#include "muster/server.h"
+#include "support/ranks.h"
+
+// One group of ranks that have keys of several tenants.
+
+namespace muster::test {
+namespace {
+
+using Group = StatelessProcessGroup;
+
+/// A server that knows three tenants, and a store of each.
+struct Tenants {
+  Tenants() {
+    ServerOptions options;
+    options.credentials = key_line("trainer", 1) + key_line("server", 2) + key_line("stranger", 3);
+    running.emplace(start_disturbed_server(options));
+  }
+  Store store(const CredentialFile& file) const {
+    StoreOptions options;
+    options.credential_file = file.path();
+    return connect(*running, options);
+  }
+
+  const CredentialFile trainer{key_line("trainer", 1)};
+  const CredentialFile server{key_line("server", 2)};
+  const CredentialFile stranger{key_line("stranger", 3)};
+  std::optional<Server> running;
+};
+
+GroupOptions shared_with(std::vector<std::string> others) {
+  GroupOptions options;
+  options.timeout = 20s;
+  options.other_tenants = std::move(others);
+  return options;
+}
+
+TEST_CASE("ranks of two tenants form one group if both name the other, and a third is refused") {
+  const Tenants tenants;
+  run_ranks(3, [&](int rank) {
+    const bool trains = rank == 0;
+    Store store = tenants.store(trains ? tenants.trainer : tenants.server);
+    const GroupOptions options = shared_with({trains ? "server" : "trainer"});
+    auto group = must(Group::create(store, "weights", rank, 3, options));
+    CHECK(must(group.broadcast_obj(trains ? 42 : 0, 0)) == 42);
+    CHECK(must(group.members()).size() == 3);
+    if (rank == 2) {
+      Store stranger = tenants.store(tenants.stranger);
+      const GroupOptions all = shared_with({"trainer", "server"});
+      CHECK(must_fail(Group::create(stranger, "weights", 1, 3, all)).code ==
+            ErrorCode::permission_denied);
+      Store alone = tenants.store(tenants.server);
+      CHECK(must_fail(Group::create(alone, "weights", 1, 3, shared_with({}))).code ==
+            ErrorCode::group_mismatch);
+    }
+    must(group.barrier());
+  });
+}
+
+TEST_CASE("a tenant that nobody can have is refused before the server is asked") {
+  const Tenants tenants;
+  Store store = tenants.store(tenants.trainer);
+  CHECK(must_fail(Group::create(store, "g", 0, 1, shared_with({"a tenant"}))).code ==
+        ErrorCode::invalid_argument);
+  const std::vector<std::string> many(9, "server");
+  CHECK(must_fail(Group::create(store, "g", 0, 1, shared_with(many))).code ==
+        ErrorCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace muster::test
