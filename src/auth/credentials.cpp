@@ -59,6 +59,15 @@ Result<Credentials> Credentials::read(std::string_view text) {
   return std::move(reading.credentials);
 }
 
+std::string Credentials::only_tenant() const {
+  if (all_.empty()) return {};
+  const std::string& first = all_.front().grant.identity.tenant;
+  const bool is_only = std::all_of(all_.begin(), all_.end(), [&first](const Credential& each) {
+    return each.grant.identity.tenant == first;
+  });
+  return is_only ? first : std::string();
+}
+
 Credentials::Reading Credentials::read_with_problems(std::string_view text) {
   Reading reading;
   CredentialsReader reader;

@@ -64,6 +64,9 @@ class Credentials {
   /// In the order of their lines.
   const std::vector<Credential>& all() const { return all_; }
 
+  /// To which all identities belong; empty: to several, or there are none.
+  std::string only_tenant() const;
+
   /// The position in `all()` of the same proof; nothing: there is none.
   std::optional<std::size_t> find(const Proof& proof) const;
   /// The credential of a process with that user and that group; the user counts more. Null: none.

@@ -103,7 +103,8 @@ void Inspector::status(const RequestContext& context) {
   fields.number("incarnation", options.incarnation);
   fields.time("uptime", clock.now() - clock.start());
   fields.time("paused", clock.paused());
-  if (options.hosting_process.id != ProcessId{}) {
+  if (options.hosting_process.id != ProcessId{} &&
+      may_know_host(context.session, options.hosting_tenant)) {
     fields.text("hosting_process", describe(options.hosting_process));
     fields.text("hosting_rank", std::to_string(options.hosting_rank));
   }

@@ -202,6 +202,7 @@ Result<Settings> make_settings(const ServerOptions& options) {
   if (!options.standalone) {
     core.hosting_process = base::own_process(options.label);
     core.hosting_rank = options.hosting_rank;
+    if (settings.door != nullptr) core.hosting_tenant = settings.door->only_tenant();
   }
   return settings;
 }

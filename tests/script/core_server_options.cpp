@@ -62,6 +62,7 @@ core::Options server_options(Arguments& arguments, Processes& processes) {
     options.hosting_process.id = processes.id_of(*process);
     options.hosting_process.host = "h1";
     options.hosting_process.pid = 1;
+    options.hosting_tenant = arguments.named("hosting_tenant").value_or("");
   }
   return options;
 }

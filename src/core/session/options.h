@@ -44,6 +44,8 @@ struct Options {
   std::array<std::uint64_t, 2> hash_key{};
   ProcessInfo hosting_process;  ///< that embeds the server; zero: none
   std::int32_t hosting_rank = -1;
+  /// Where there are credentials: whose the hosting process is; empty: nobody knows.
+  std::string hosting_tenant;
 };
 
 }  // namespace muster::core

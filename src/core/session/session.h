@@ -121,6 +121,14 @@ struct Session {
   std::optional<LossCause> ended;         ///< how; its memory stays until the next event
 };
 
+/// Whether it may know of the process that hosts the server, as of members of that tenant.
+inline bool may_know_host(const Session& session, std::string_view hosting_tenant) {
+  if (session.grant == nullptr || session.is_admin()) return true;
+  const auth::Rights rights = session.rights;
+  return hosting_tenant == session.tenant() &&
+         (rights.has(wire::Right::join) || rights.has(wire::Right::observe));
+}
+
 /// One request in hand: everything about it but its body.
 struct RequestContext {
   Session& session;

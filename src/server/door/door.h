@@ -89,6 +89,8 @@ class Door {
   const std::shared_ptr<const net::tls::TlsContext>& tls() const { return tls_; }
   const DoorOptions& options() const { return options_; }
   std::size_t identities_count() const { return known_->roll->identities_count(); }
+  /// To which all identities belong; empty: to several.
+  std::string only_tenant() const { return known_->roll->credentials().only_tenant(); }
 
   std::variant<Visitor, auth::Refused> admit(const Proved& proved, const auth::Asked& asked);
   /// By the last handshake that was begun; afterwards nothing was.

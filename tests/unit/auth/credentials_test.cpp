@@ -86,6 +86,14 @@ TEST_CASE("comments, empty lines and spaces count for nothing, but lines are num
   CHECK(credentials_of("\n# nobody\n").all().empty());
 }
 
+TEST_CASE("the tenant of all identities is known, if it is one") {
+  const std::string first = "team/alice " + key_text(1) + " * all\n";
+  CHECK(credentials_of(first).only_tenant() == "team");
+  CHECK(credentials_of(first + "team/bob " + key_text(2) + " * all").only_tenant() == "team");
+  CHECK(credentials_of(first + "bob " + key_text(2) + " * all").only_tenant().empty());
+  CHECK(credentials_of("").only_tenant().empty());
+}
+
 TEST_CASE("two lines of one identity are two keys of it") {
   const Credentials read =
       credentials_of("a " + key_text(1) + " x all sessions=2\nb " + key_text(3) + " * all\na/a " +

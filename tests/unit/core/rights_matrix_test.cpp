@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <array>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -50,7 +52,7 @@ std::shared_ptr<const auth::Grant> grant_of(Rights rights) {
 class Matrix : public EngineDriver {
  public:
   /// In a server where somebody is in the namespaces that are there.
-  Matrix() {
+  explicit Matrix(core::Options options = {}) : EngineDriver(std::move(options)) {
     connect(std::string(allowed));
     connect(std::string(not_allowed));
   }
@@ -195,4 +197,26 @@ TEST_CASE("a right that another version of the line gives or takes holds from th
     });
   }
   MESSAGE(cells << " cells");
+}
+
+TEST_CASE("the status names the process that hosts the server to those who may know it") {
+  core::Options options;
+  options.hosting_process.id.bytes[0] = 1;
+  options.hosting_tenant = "team";
+  Matrix matrix(options);
+  const auto is_told = [&matrix](std::shared_ptr<const auth::Grant> grant) {
+    const auto connection = matrix.hello(allowed, Role::supervisor, std::move(grant));
+    const auto answer = matrix.reply(matrix.ask(connection, wire::Status{}));
+    REQUIRE(answer.has_value());
+    const auto status = wire::decode_body<wire::StatusReply>(answer->head).value();
+    return std::any_of(status.fields.begin(), status.fields.end(),
+                       [](const auto& field) { return field.first == "hosting_process"; });
+  };
+  auth::Grant stranger = *grant_of({Right::observe, Right::join});
+  stranger.identity.tenant = "other";
+  CHECK(is_told(nullptr));
+  CHECK(is_told(grant_of({Right::observe})));
+  CHECK_FALSE(is_told(std::make_shared<const auth::Grant>(stranger)));
+  stranger.rights = {Right::observe, Right::admin};
+  CHECK(is_told(std::make_shared<const auth::Grant>(stranger)));
 }

@@ -35,6 +35,20 @@ TEST_CASE("an embedded server names its process, a standalone one does not") {
   CHECK(standalone->core.hosting_rank == -1);
 }
 
+TEST_CASE("an embedded server is of the tenant of all its identities, if it is one") {
+  ServerOptions options;
+  options.listen = {"unix:@settings_test"};
+  options.credentials = "unix:uid=1 * all as=job/a\nunix:uid=2 * all as=job/b\n";
+  const auto of_one = make_settings(options);
+  REQUIRE(of_one);
+  CHECK(of_one->core.hosting_tenant == "job");
+  options.credentials += "unix:uid=3 * observe as=monitor\n";
+  const auto of_two = make_settings(options);
+  REQUIRE(of_two);
+  CHECK(of_two->core.hosting_tenant.empty());
+  CHECK(make_settings({})->core.hosting_tenant.empty());
+}
+
 TEST_CASE("an option out of its range is named") {
   const auto fault = [](auto change) {
     ServerOptions options;
