@@ -1,8 +1,11 @@
 #include <array>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "any_request.h"
@@ -14,7 +17,8 @@
 // repetition, resumes of their own and others' sessions, acknowledgements of anything; time passes,
 // also without the server. What holds whatever they do: one reply per request and in time, which
 // can be decoded; no reply that nobody waits for; counts that agree; nothing left when all are
-// gone.
+// gone. In every second play some of them prove who they are, and what they may changes: then
+// nothing is done without its right, and nobody resumes a session of another identity.
 
 using namespace muster;
 using namespace std::chrono_literals;
@@ -22,9 +26,10 @@ using fuzz::require;
 
 namespace {
 
-core::Options options(fuzz::Input& input) {
+constexpr std::uint8_t with_identities = 16;  ///< a bit of the first byte
+
+core::Options options(std::uint8_t choice) {
   core::Options options;
-  const std::uint8_t choice = input.byte();
   options.memory_bytes_max = (choice & 1) != 0 ? 30'000 : 1U << 20;
   options.namespace_memory_bytes_max = (choice & 2) != 0 ? 20'000 : 1U << 20;
   options.limits.cached_results_max = (choice & 4) != 0 ? 3 : 64;
@@ -61,12 +66,39 @@ bool is_reply_to(wire::Operation operation, std::string_view body) {
   return index && reply_decodes[*index](body);
 }
 
+using Grant = core::Regrant::Grant;
+
+/// A version of somebody's line.
+Grant any_grant(fuzz::Input& input, const auth::Identity& identity) {
+  constexpr std::array<const char*, 4> patterns = {"*", "*", "\"\"", "n"};
+  auth::Grant grant;
+  grant.identity = identity;
+  grant.namespaces = *auth::NamespacePatterns::read(patterns[input.below(patterns.size())]);
+  const std::uint8_t rights = input.byte();
+  for (const wire::Right right : auth::Rights::of_job) {
+    if ((rights >> static_cast<int>(right) & 1) == 0) grant.rights.add(right);
+  }
+  if (rights == 255) grant.rights.add(wire::Right::admin);
+  const std::uint8_t limits = input.byte();
+  if ((limits & 1) != 0) grant.limits.sessions = 1;
+  if ((limits & 2) != 0) grant.limits.groups = 1;
+  if ((limits & 4) != 0) grant.limits.requests_per_second = 1;
+  if ((limits & 8) != 0) grant.limits.memory_bytes = 4000;
+  return std::make_shared<const auth::Grant>(std::move(grant));
+}
+
 struct Session {
   std::uint64_t id = 0;
   wire::ResumeToken token;
   std::string name_space;
+  wire::Role role{};
+  Grant grant;  ///< null: nobody asked who it is
   core::ConnectionId connection = 0;
   std::vector<wire::Request> requests;  ///< all that were sent
+
+  bool has(wire::Right right) const {
+    return wire::has_right(role, right) && (grant == nullptr || grant->rights.has(right));
+  }
 };
 
 struct Expected {
@@ -78,7 +110,7 @@ struct Expected {
 
 class Play {
  public:
-  explicit Play(fuzz::Input& input) : input_(input), driver_(options(input)) {}
+  explicit Play(fuzz::Input& input) : Play(input, input.byte()) {}
 
   void step() {
     const std::size_t kind = input_.below(24);
@@ -94,6 +126,7 @@ class Play {
       case 11: return apply(core::Heartbeat{session.connection, input_.wild(), nullptr});
       case 12: return disconnect(session);
       case 13: return apply(core::Goodbye{session.connection});
+      case 14: return has_identities_ ? regrant() : ask(session);
       default: return ask(session);
     }
   }
@@ -126,6 +159,13 @@ class Play {
   }
 
  private:
+  Play(fuzz::Input& input, std::uint8_t choice)
+      : input_(input), driver_(options(choice)), has_identities_((choice & with_identities) != 0) {
+    for (std::size_t who = 0; has_identities_ && who < grants_.size(); ++who) {
+      grants_[who] = any_grant(input_, identities[who]);
+    }
+  }
+
   void apply(const core::Event& event) {
     driver_.apply(event);
     look();
@@ -147,8 +187,45 @@ class Play {
     }
   }
 
+  /// Proves who it is, or is not asked.
+  void prove(core::Hello& event, const Grant& grant) {
+    event.grant = grant;
+    if (grant != nullptr) event.unit = "identity " + to_string(grant->identity);
+  }
+  /// One of those who are known; null: by a way where nobody is asked.
+  Grant anybody() {
+    if (!has_identities_) return nullptr;
+    const std::size_t who = input_.below(4);
+    return who < grants_.size() ? grants_[who] : nullptr;
+  }
+  /// What somebody has now who had this; null: nothing any more.
+  Grant now_of(const Grant& grant) const {
+    for (const Grant& each : grants_) {
+      if (each != nullptr && each->identity == grant->identity) return each;
+    }
+    return nullptr;
+  }
+
+  /// Another version of a line; or it is removed, or back.
+  void regrant() {
+    const std::size_t who = input_.below(grants_.size());
+    const bool is_removed = grants_[who] != nullptr && input_.below(3) == 2;
+    const Grant newer = is_removed ? nullptr : any_grant(input_, identities[who]);
+    const Grant older = std::exchange(grants_[who], newer);
+    for (Session& session : sessions_) {
+      if (older != nullptr && session.grant == older && newer != nullptr) session.grant = newer;
+    }
+    apply(core::Regrant{{{older, newer}}});
+    for (const Session& session : sessions_) {
+      if (session.grant == nullptr || session.connection == 0) continue;
+      require(now_of(session.grant) == session.grant, "who was removed has gone");
+      require(session.grant->namespaces.allows(session.name_space), "it is where it may be");
+    }
+  }
+
   void connect() {
     core::Hello event;
+    prove(event, anybody());
     event.hello.name_space = fuzz::name_spaces[input_.below(16) == 15 ? 1 : 0];
     hello(std::move(event));
   }
@@ -160,6 +237,11 @@ class Play {
     event.hello.name_space = session.name_space;
     event.hello.token = session.token;
     if (input_.below(32) == 31) event.hello.token.bytes[1] = 1;
+    if (has_identities_ && input_.below(8) == 7) {
+      prove(event, anybody());
+    } else if (session.grant != nullptr) {
+      prove(event, now_of(session.grant));
+    }
     hello(std::move(event));
   }
 
@@ -188,6 +270,7 @@ class Play {
     expected.session = session.id;
     expected.is_owed = true;
     expected.operation = wire::operation_of(request.body);
+    if (session.has(wire::facts_of(expected.operation).right)) permitted_.insert(request.id);
     apply(core::Requested{session.connection, &request});
   }
 
@@ -275,7 +358,13 @@ class Play {
       session->id = effect.hello->session_id;
       session->token = effect.hello->token;
       session->name_space = said_.hello.name_space;
+      session->role = said_.hello.role;  // what it says when it comes back counts for nothing
+    } else {
+      require(is_same(session->grant, said_.grant), "nobody resumes a session of another identity");
     }
+    require(said_.grant == nullptr || said_.grant->namespaces.allows(session->name_space),
+            "a session is where its client may be");
+    session->grant = said_.grant;
     session->connection = effect.connection;
   }
   void look_at(const core::SendReply& reply) {
@@ -293,6 +382,7 @@ class Play {
       return;
     }
     require(is_reply_to(expected.operation, body), "a reply can be decoded");
+    require(permitted_.count(reply.request_id) != 0, "nothing is done without its right");
     if (expected.operation != wire::operation<wire::Join> &&
         expected.operation != wire::operation<wire::Regroup>)
       return;
@@ -307,6 +397,11 @@ class Play {
   void look_at(const core::SendGoodbye&) {}
   void look_at(const core::Log&) {}
   void look_at(const core::Postpone&) { require(false, "nothing waits to be sent here"); }
+
+  static bool is_same(const Grant& a, const Grant& b) {
+    if (a == nullptr || b == nullptr) return a == b;
+    return a->identity == b->identity;
+  }
 
   Session* find_session(std::uint64_t id) {
     for (Session& session : sessions_) {
@@ -325,13 +420,19 @@ class Play {
     }
   }
 
+  static inline const std::array<auth::Identity, 3> identities = {
+      {{"team", "a"}, {"team", "b"}, {"other", "c"}}};
+
   fuzz::Input& input_;
   test::EngineDriver driver_;
+  const bool has_identities_;
+  std::array<Grant, 3> grants_;        ///< of these identities; null: its line is not there
+  std::set<std::uint64_t> permitted_;  ///< requests whose session had the right when it asked
   std::vector<Session> sessions_;
   std::vector<std::uint64_t> epochs_;
   std::map<std::uint64_t, Expected> expected_;
   core::Hello said_;
-  core::ConnectionId last_connection_ = 1'000'000;  // beside those of EngineDriver::connect
+  core::ConnectionId last_connection_ = 8;  // beside those of EngineDriver::connect
   std::uint64_t last_request_ = 1'000'000;
   core::Instant last_gap_{};
 };
