@@ -25,7 +25,8 @@ struct Life {
   std::optional<Instant> died;
   bool said_goodbye = false;
   bool was_reported = false;
-  bool may_be_fenced = false;  ///< some regroup may have gone on without it
+  std::optional<Instant> revoked_until;  ///< when its credentials were back, the last time
+  bool may_be_fenced = false;            ///< some regroup may have gone on without it
 
   Instant runs_again{};  ///< after it was stopped
   Instant cut_since{};   ///< from its server, the last time
@@ -57,6 +58,11 @@ struct Life {
     Instant last{};
     for (const auto& each : held) last = std::max(last, each.second);
     return last;
+  }
+  /// Whether what it asked then may be denied, since its credentials were gone.
+  bool may_be_denied(Instant asked) const {
+    const Instant hears = std::max({held_until(), runs_again, finds_out, cut_until});
+    return revoked_until && asked <= std::max(*revoked_until, hears) + std::chrono::seconds(2);
   }
   bool is_calm(Instant from, Instant until) const {
     for (auto each = disturbances.rbegin(); each != disturbances.rend(); ++each) {

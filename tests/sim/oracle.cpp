@@ -113,14 +113,19 @@ void Oracle::look_after_restart(Instant since) {
   }
 }
 
-void Oracle::reported(std::uint64_t client) {
+void Oracle::revoked(std::uint64_t client, Instant until) {
+  lives_[client].revoked_until = until;
+  disturbed(client, now(), until + healing);
+}
+
+void Oracle::must_be_known_gone(std::uint64_t client) {
   const Duration latest = longer(500ms) + 4 * terms_.delay_max;
   scheduler_.after(latest, [this, client, since = now()] {
-    if (server_is_calm(since - 1s, now())) look_for_the_reported(client, since);
+    if (server_is_calm(since - 1s, now())) look_for_those_who_wait_for(client, since);
   });
 }
 
-void Oracle::look_for_the_reported(std::uint64_t client, Instant since) {
+void Oracle::look_for_those_who_wait_for(std::uint64_t client, Instant since) {
   for (const auto& [number, ask] : pending_) {
     const bool waits = ask.operation == wire::operation<wire::CollectiveCall> ||
                        ask.operation == wire::operation<wire::Receive>;
@@ -132,7 +137,7 @@ void Oracle::look_for_the_reported(std::uint64_t client, Instant since) {
     for (const auto& [rank, member] : groups.members(epoch)) {
       if (member != client) continue;
       return problem(lives_[ask.client].name + " " + ask.what + " waits although rank " +
-                     std::to_string(rank) + " was declared dead");
+                     std::to_string(rank) + "'s session was ended");
     }
   }
 }

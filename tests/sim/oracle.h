@@ -59,8 +59,10 @@ class Oracle {
   void server_stops(Instant until);
   void server_died();
   void server_started();
-  /// The server has said that this process is declared dead.
-  void reported(std::uint64_t client);
+  /// The server knows its credentials no more, until then.
+  void revoked(std::uint64_t client, Instant until);
+  /// The server has ended its session, as it says, and others hear of it at once.
+  void must_be_known_gone(std::uint64_t client);
 
   // What the server's process sees.
   void heard(std::uint64_t client);
@@ -127,7 +129,7 @@ class Oracle {
   void check_left(std::uint64_t client, const Error& error, bool of_regroup = false);
   void look_at(const Ask& ask);
   void look_for_the_server(const Ask& ask);
-  void look_for_the_reported(std::uint64_t client, Instant since);
+  void look_for_those_who_wait_for(std::uint64_t client, Instant since);
   void look_after_restart(Instant since);
   void look_at_end(const Ask& ask);
   void look_for_the_dead(const Ask& ask);

@@ -81,7 +81,7 @@ bool Oracle::is_cause(LossCause cause, const Life& life, const std::string& grou
     case LossCause::restarted:
       return groups.somebody_asked_for(group, static_cast<std::uint32_t>(report.rank), life.client);
     case LossCause::reported: return life.was_reported;
-    case LossCause::revoked: return life.is_stranger;
+    case LossCause::revoked: return life.is_stranger || life.revoked_until;
   }
   return false;
 }
@@ -90,6 +90,7 @@ bool Oracle::is_cause(LossCause cause, const Life& life, const std::string& grou
 bool Oracle::is_lost(const Life& life, const std::string& group, std::uint32_t rank) const {
   return silence_of(life) >= shorter(terms_.limits.session_timeout) ||
          absence_of(life) >= shorter(terms_.limits.grace) || life.was_reported ||
+         life.revoked_until ||
          life.is_stranger ||  // of its group of one, when it may not join any more
          (life.was_away && groups.somebody_asked_for(group, rank, life.client));
 }

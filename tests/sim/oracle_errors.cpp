@@ -30,9 +30,8 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
       const Duration apart = longer(ask.timeout) - ask.timeout + 6 * terms_.delay_max;
       return !is_quiet || apart > limits.slack;
     }
-    case ErrorCode::cancelled:
+    case ErrorCode::cancelled:  // who is a member and joins takes part in a regroup of its epoch
       if (ask.is_cancelled) return true;
-      // Who is a member and joins takes part in a regroup of its epoch.
       return !error.ranks.empty() &&
              groups.may_be_cancelled({ask.incarnation, error.epoch}, error.round);
     case ErrorCode::suspended: {
@@ -45,7 +44,7 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
     case ErrorCode::session_expired: {
       const Duration silent = life.heard ? running() - *life.heard : Duration(0);
       return std::max(life.longest_silence, silent) >= shorter(limits.session_timeout) ||
-             life.longest_closed >= shorter(limits.grace);
+             life.longest_closed >= shorter(limits.grace) || life.revoked_until;
     }
     case ErrorCode::server_restarted:
       return restarts_ > 0 && error.expected < error.actual &&
@@ -65,8 +64,9 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
     case ErrorCode::permission_denied: {
       const bool is_for_supervisors = ask.operation == wire::operation<wire::ReportDead> ||
                                       ask.operation == wire::operation<wire::DropNameSpace>;
-      return is_for_supervisors ? life.role != wire::Role::supervisor
-                                : life.role == wire::Role::observer;
+      return life.may_be_denied(ask.begun) ||
+             (is_for_supervisors ? life.role != wire::Role::supervisor
+                                 : life.role == wire::Role::observer);
     }
     case ErrorCode::resource_exhausted: return terms_.has_small_limits;
     case ErrorCode::not_found:

@@ -61,6 +61,7 @@ Plan::Plan(std::uint64_t its_seed) : seed(its_seed) {
   // In every second story events put off most of what they may.
   has_identities = options.hash_key[1] % 3 == 0;
   reloads = has_identities ? 30 : 0;
+  revocations = has_identities && options.hash_key[1] % 2 == 0 ? 4 : 0;
   if (has_identities) impostors = std::max<std::uint32_t>(impostors, 4);
   if (options.hash_key[0] % 2 == 0) options.work_per_event_max = 1 + options.hash_key[1] % 8;
 }
@@ -117,9 +118,10 @@ std::string Plan::text() const {
          (has_group_work ? ", group" : "") + (has_small_limits ? ", small limits" : "") +
          "; per minute: " + std::to_string(short_cuts) + " short and " + std::to_string(long_cuts) +
          " long cuts, " + std::to_string(stops) + " stops, " + std::to_string(deaths) +
-         " deaths, " + std::to_string(reports) + " reports, " + std::to_string(impostors) +
-         " impostors, " + std::to_string(server_pauses) + " server pauses, " +
-         std::to_string(server_deaths) + " server deaths";
+         " deaths, " + std::to_string(reports) + " reports, " + std::to_string(revocations) +
+         " revocations, " + std::to_string(impostors) + " impostors, " +
+         std::to_string(server_pauses) + " server pauses, " + std::to_string(server_deaths) +
+         " server deaths";
 }
 
 }  // namespace muster::sim

@@ -35,13 +35,14 @@ struct Plan {
   std::vector<std::vector<GroupPlan>> groups;
 
   // What goes wrong: how many times, on average, in a minute. 0: never.
-  std::uint32_t short_cuts = 0;  ///< of the network, below 0.8 of the session timeout
-  std::uint32_t long_cuts = 0;   ///< longer ones
-  std::uint32_t stops = 0;       ///< of processes
-  std::uint32_t deaths = 0;      ///< of processes; another one takes the rank
-  std::uint32_t reports = 0;     ///< that a living process is dead
-  std::uint32_t reloads = 0;     ///< of the credentials, another version of them
-  std::uint32_t impostors = 0;   ///< who want to resume the session of another
+  std::uint32_t short_cuts = 0;   ///< of the network, below 0.8 of the session timeout
+  std::uint32_t long_cuts = 0;    ///< longer ones
+  std::uint32_t stops = 0;        ///< of processes
+  std::uint32_t deaths = 0;       ///< of processes; another one takes the rank
+  std::uint32_t reports = 0;      ///< that a living process is dead
+  std::uint32_t reloads = 0;      ///< of the credentials, another version of them
+  std::uint32_t revocations = 0;  ///< of workers' credentials, which are back after a while
+  std::uint32_t impostors = 0;    ///< who want to resume the session of another
   std::uint32_t server_pauses = 0;
   std::uint32_t server_deaths = 0;
 

@@ -54,6 +54,9 @@ void Process::begin() {
   life.role = identity_.role;
   life.is_stranger = identity_.is_stranger;
   town_.oracle.born(std::move(life));
+  if (const auto until = town_.registry.revoked_until(number())) {
+    town_.oracle.revoked(number(), *until);
+  }
   client_.logged = [this](const std::string& line) {
     town_.trace.note(town_.scheduler.now(), town_.oracle.life(number()).name, 7,
                      [&] { return "  " + line; });

@@ -38,7 +38,7 @@ Registry::Grant stranger(const char* name, Rights rights) {
 }  // namespace
 
 Registry::Registry(bool is_used) : is_used_(is_used) {
-  at(Line::worker) = grant_of("team", "worker", "*", rights_of_job());
+  for (const Line line : {Line::worker, Line::other_worker}) restore(line);
   at(Line::observer) =
       grant_of("team", "observer", "*", {Right::read, Right::write, Right::observe});
   at(Line::one_stranger) = stranger("one", rights_of_job());
@@ -57,13 +57,37 @@ Registry::Grant Registry::of(std::uint64_t client) const {
   return grant != nullptr ? grant : nobody_;
 }
 
+core::Regrant Registry::revoke(Line line, Instant until) {
+  revoked_until_[line] = until;
+  return core::Regrant{{{std::exchange(at(line), nullptr), nullptr}}};
+}
+
+void Registry::restore(Line line) {
+  const char* const name = line == Line::worker ? "worker" : "other_worker";
+  at(line) = grant_of("team", name, "*", rights_of_job());
+}
+
+bool Registry::has(std::uint64_t client, Line line) const {
+  const auto found = lines_.find(client);
+  return found != lines_.end() && found->second == line;
+}
+
+std::optional<Instant> Registry::revoked_until(std::uint64_t client) const {
+  for (const auto& [line, until] : revoked_until_) {
+    if (has(client, line)) return until;
+  }
+  return {};
+}
+
 core::Regrant Registry::change(Random& random) {
   const auto changed = [this](Line line, Grant newer) {
     const Grant older = std::exchange(at(line), std::move(newer));
     return core::Regrant{{{older, at(line)}}};
   };
   switch (random.below(5)) {
-    case 0: return changed(Line::worker, std::make_shared<const auth::Grant>(*at(Line::worker)));
+    case 0:
+      if (is_revoked(Line::worker)) return {};
+      return changed(Line::worker, std::make_shared<const auth::Grant>(*at(Line::worker)));
     case 1: {
       Rights rights = some_rights(random) & Rights{Right::read, Right::write, Right::observe};
       rights.add(Right::read);

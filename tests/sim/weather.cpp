@@ -24,6 +24,7 @@ void Weather::begin() {
   often(plan.reports, &Weather::drop);
   often(plan.impostors, &Weather::impersonate);
   often(plan.reloads, &Weather::reload);
+  often(plan.revocations, &Weather::revoke);
   often(plan.server_pauses, &Weather::pause_server);
   often(plan.server_deaths, &Weather::kill_server);
 }
@@ -191,7 +192,7 @@ void Weather::report() {
                    return town_.oracle.problem("somebody declared a process of others dead");
                  }
                  if (reply && !is_allowed) town_.oracle.problem("a client declared somebody dead");
-                 if (reply) town_.oracle.reported(number);
+                 if (reply) town_.oracle.must_be_known_gone(number);
                });
 }
 
@@ -212,6 +213,27 @@ void Weather::drop() {
 void Weather::reload() {
   note("the credentials change");
   town_.server.regrant(town_.registry.change(town_.random));
+}
+
+/// The credentials of every second worker are gone for a while: their sessions end at once.
+void Weather::revoke() {
+  const Line line = town_.random.one_in(2) ? Line::worker : Line::other_worker;
+  const Duration away = town_.random.one_in(2) ? short_time() : long_time();
+  Server& server = town_.server;
+  if (town_.registry.is_revoked(line) || !server.is_up() || server.is_stopped()) return;
+  note("workers are revoked for " + in_seconds(away));
+  const Instant until = town_.scheduler.now() + away;
+  calm_at_ = std::max(calm_at_, until);
+  server.regrant(town_.registry.revoke(line, until));
+  for (const Life& life : town_.oracle.lives()) {
+    if (!town_.registry.has(life.client, line)) continue;
+    town_.oracle.revoked(life.client, until);
+    town_.oracle.must_be_known_gone(life.client);
+  }
+  town_.scheduler.at(until, [this, line] {
+    town_.registry.restore(line);
+    note("the workers are known again");
+  });
 }
 
 /// Somebody wants to resume a session whose token it does not know, or as another identity.

@@ -37,6 +37,7 @@ class Weather {
   void drop();
   void impersonate();
   void reload();
+  void revoke();
   void pause_server();
   void kill_server();
 

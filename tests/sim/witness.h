@@ -192,6 +192,7 @@ class Witness {
   void leaves(std::uint64_t session, std::uint64_t epoch);
   void is_gone(std::uint64_t epoch, std::uint32_t rank);
   void check_losses();
+  bool goes_now(const Epoch& epoch, std::uint32_t rank) const;
   void check_all_lost_are_named(const Epoch& epoch, const Error& error);
   void check_nobody_waits(std::uint64_t epoch, std::uint32_t rank);
   void check_tellings();

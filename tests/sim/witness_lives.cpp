@@ -107,10 +107,18 @@ void Witness::check_losses() {
   for (const auto& [number, rank] : std::exchange(lost_, {})) check_nobody_waits(number, rank);
 }
 
+/// Whether it goes in the event in hand, in which several may go, one after another: what the first
+/// of them ends names that one.
+bool Witness::goes_now(const Epoch& epoch, std::uint32_t rank) const {
+  return std::any_of(lost_.begin(), lost_.end(), [&](const auto& each) {
+    return each.second == rank && &epochs_.at(each.first) == &epoch;
+  });
+}
+
 /// R2: all of whom it is known by then, not only the first.
 void Witness::check_all_lost_are_named(const Epoch& epoch, const Error& error) {
   for (const std::uint32_t rank : epoch.gone) {
-    if (epoch.left.count(rank) != 0) continue;
+    if (epoch.left.count(rank) != 0 || goes_now(epoch, rank)) continue;
     const auto holds = [&](RankRange range) {
       return static_cast<int>(rank) >= range.first && static_cast<int>(rank) <= range.last;
     };

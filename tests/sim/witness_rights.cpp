@@ -58,7 +58,9 @@ void Witness::regranted(const core::Regrant& event) {
 
 /// Nobody waits for what he has no right to, and who was removed has gone.
 void Witness::check_rights() {
+  std::vector<std::uint64_t> over;
   for (const auto& [id, session] : sessions_) {
+    if (session.connection == 0 && session.is_revoked) over.push_back(id);
     if (session.connection == 0) continue;
     if (session.is_revoked) problem("a session goes on whose credential was removed");
     for (const auto& [request, asked] : session.asked) {
@@ -66,6 +68,8 @@ void Witness::check_rights() {
       problem(std::string(wire::name_of(asked.operation)) + " waits without its right");
     }
   }
+  for (const std::uint64_t id : over) is_over(id);
+  check_losses();
 }
 
 /// What was done in time may be told later, also that a right was missing.

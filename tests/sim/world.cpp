@@ -64,7 +64,7 @@ wire::Role World::role_of(std::uint32_t slot) const {
 }
 
 Line World::line_of(std::uint32_t slot) const {
-  if (slot < plan_.ranks) return Line::worker;
+  if (slot < plan_.ranks) return slot % 2 == 0 ? Line::worker : Line::other_worker;
   if (slot == plan_.ranks) return Line::observer;
   return slot == plan_.ranks + 1 ? Line::one_stranger : Line::other_stranger;
 }
@@ -77,7 +77,7 @@ void World::spawn(std::uint32_t slot) {
   Process& process = processes_.emplace_back(identity, slot, town_, its_clock);
   if (plan_.is_in_both(slot)) {
     const Identity other{number + 1, number, "b"};
-    registry_.add(number + 1, Line::worker);
+    registry_.add(number + 1, line_of(slot));
     Process& twin = processes_.emplace_back(other, slot, town_, its_clock);
     process.set_twin(twin);
     process.begin();
