@@ -62,9 +62,11 @@ def parts(commit):
             "all": "MUSTER_TEST_SCALE=1 .ci/run tsan"}),
         "failures": Part("every allocation and every socket call fails once", {
             "all": "MUSTER_TEST_SCALE=20 .ci/run failures"}),
-        "faults": Part("every fault in every phase four times, with the times that users have", {
-            str(seed): f"tools/dev faults --times default --parallel 32 --seed {seed}"
-            for seed in range(1, 5)}),
+        "faults": Part("every fault in every phase four times, with the times that users have, and "
+                       "once by TLS", {
+            **{str(seed): f"tools/dev faults --times default --parallel 32 --seed {seed}"
+               for seed in range(1, 5)},
+            "tls": "tools/dev faults --times default --parallel 32 --tls"}),
         "hostile": Part("every attack in full size: also the times of others hold", {
             "all": "tools/dev hostile --times"}),
         "fuzz": Part("every fuzzer for 400 s", {

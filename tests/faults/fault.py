@@ -36,6 +36,7 @@ class Fault:
     victim_waits: bool = True  # is in the call of its phase, too
     via: str = ""  # "proxy" or "network": what is between the victim and the server
     hosted: bool = False  # a rank embeds the server
+    only: str = ""  # "tls": in clear nobody would see it; "clear": with TLS it is no other one
     wrap_ms: int = 0
     wrap_of: tuple = ()
     phases: tuple = PHASES

@@ -1,14 +1,17 @@
 """The fault matrix: faults x phases on real processes, with what every run has to show.
 
     matrix.py BUILD [--runs N] [--seed N] [--parallel N] [--times short|default]
-              [--only FAULT[/PHASE]]... [--table FILE] [--list]
+              [--only FAULT[/PHASE]]... [--tls | --tls-too] [--table FILE] [--list]
 
+With --tls the server has credentials, and the ranks a key: all that they say is encrypted. With
+--tls-too each fault is also done so, in one phase.
 A run that fails is printed with the command that repeats exactly it. At the end there is a table of
 the times from a fault to what had to follow, and `N runs, N failed, N skipped`.
 """
 
 import argparse
 import asyncio
+import itertools
 import random
 import statistics
 import sys
@@ -19,14 +22,28 @@ from pathlib import Path
 
 from faults import FAULTS
 from processes import Absent, Violation, all_in_turn
-from scenario import DEFAULT, SHORT, Run
+from scenario import DEFAULT, SHORT, SHORT_BY_TLS, Run
 
-TIMES = {"short": SHORT, "default": DEFAULT}
+TIMES = {"short": (SHORT, SHORT_BY_TLS), "default": (DEFAULT, DEFAULT)}
 RUN_LIMIT_S = 150
 
 
-def cells():
-    return [(fault, phase) for fault in FAULTS for phase in fault.phases]
+def cells(is_tls):
+    return [(fault, phase) for fault in FAULTS for phase in fault.phases
+            if fault.only in ("", "tls" if is_tls else "clear")]
+
+
+def one_phase_of_each(chosen, seed):
+    """Of each fault one cell, which changes with the seed."""
+    phases = defaultdict(list)
+    for fault, phase in chosen:
+        phases[fault].append(phase)
+    dice = random.Random(f"phases {seed}")
+    return [(fault, dice.choice(of_it)) for fault, of_it in phases.items()]
+
+
+def named(fault, is_tls):
+    return f"`{fault.name}` by TLS" if is_tls and not fault.only else f"`{fault.name}`"
 
 
 class Matrix:
@@ -36,17 +53,20 @@ class Matrix:
         self.programs_of = {"musterd": build / "tools/musterd"}
         for name in ("fault_worker", "fault_raw_client", "fault_proxy", "libfault_wall_clock.so"):
             self.programs_of[name] = build / "tests/faults" / name
-        self.measured = defaultdict(list)  # (fault, times) -> seconds
+        self.programs_of["libmuster-tls"] = build / "src/tls/libmuster-tls.so.0"
+        self.measured = defaultdict(list)  # (fault, whether by TLS) -> seconds
         self.runs = defaultdict(int)
         self.failed = defaultdict(int)
         self.skipped = defaultdict(int)
         self.is_ended = False
 
     def plan(self):
-        """Runs, as (fault, phase, seed): all cells in turn, in an order of the seed's."""
-        chosen = [(fault, phase) for fault, phase in cells()
-                  if not self.options.only or fault.name in self.options.only
-                  or f"{fault.name}/{phase}" in self.options.only]
+        """Runs, as (fault, phase, seed, whether by TLS): all cells in turn, in an order of the
+        seed's."""
+        is_tls, seed = self.options.tls, self.options.seed
+        chosen = [(*cell, is_tls) for cell in self.chosen(is_tls)]
+        if self.options.tls_too:
+            chosen += [(*cell, True) for cell in one_phase_of_each(self.chosen(True), seed)]
         if not chosen:
             sys.exit("nothing is chosen; see --list")
         count = self.options.runs or len(chosen)
@@ -54,22 +74,27 @@ class Matrix:
         plan = []
         for seed in range(self.options.seed, self.options.seed + count):
             dice.shuffle(chosen)
-            plan += [(fault, phase, seed) for fault, phase in chosen]
+            plan += [(fault, phase, seed, is_tls) for fault, phase, is_tls in chosen]
             if len(plan) >= count:
                 return plan[:count]
         return plan
 
-    async def one(self, fault, phase, seed):
-        run = Run(fault, phase, seed, TIMES[self.options.times], self.programs_of,
-                  is_alone=self.options.parallel == 1)
-        key = (fault.name, self.options.times)
+    def chosen(self, is_tls):
+        return [(fault, phase) for fault, phase in cells(is_tls)
+                if not self.options.only or fault.name in self.options.only
+                or f"{fault.name}/{phase}" in self.options.only]
+
+    async def one(self, fault, phase, seed, is_tls):
+        run = Run(fault, phase, seed, TIMES[self.options.times][is_tls], self.programs_of,
+                  is_alone=self.options.parallel == 1, is_tls=is_tls)
+        key = (fault.name, is_tls)
         self.runs[key] += 1
         began = time.monotonic()
         try:
             await asyncio.wait_for(run.execute(), RUN_LIMIT_S)
             self.measured[key] += run.measured
             if self.options.verbose:
-                print(f"ok     {fault.name}/{phase} seed {seed} "
+                print(f"ok     {fault.name}/{phase} seed {seed}{' by TLS' if is_tls else ''} "
                       f"{time.monotonic() - began:.1f} s {run.state.get('told', '')}", flush=True)
             run.place.remove()
         except Absent as reason:
@@ -81,10 +106,11 @@ class Matrix:
         except Exception as error:
             self.failed[key] += 1
             what = str(error) if isinstance(error, Violation) else traceback.format_exc()
-            alone = " --parallel 1" if run.is_alone else ""
+            further = (" --parallel 1" if run.is_alone else "") + (
+                " --tls" if is_tls else "")
             print(f"FAILED {fault.name}/{phase}: {what}\n  logs: {run.place.folder}\n  again: "
                   f"tools/dev faults --times {self.options.times} --only {fault.name}/{phase} "
-                  f"--seed {seed}{alone}", flush=True)
+                  f"--seed {seed}{further}", flush=True)
 
     async def all(self):
         def end():
@@ -92,22 +118,21 @@ class Matrix:
         await all_in_turn(self.one, self.plan(), self.options.parallel, end)
 
     def table(self):
-        times = TIMES[self.options.times]
         yield "| fault | case | runs | failed | median | worst | bound |"
         yield "|---|---|---|---|---|---|---|"
-        for fault in FAULTS:
-            key = (fault.name, self.options.times)
+        for is_tls, fault in itertools.product((False, True), FAULTS):
+            key = (fault.name, is_tls)
             if not self.runs[key]:
                 continue
             seconds = self.measured[key]
             shown = ([f"{statistics.median(seconds):.3f} s", f"{max(seconds):.3f} s"]
                      if seconds else ["", ""])
-            bound = fault.bound_s(times)
+            bound = fault.bound_s(TIMES[self.options.times][is_tls])
             same = f"{bound:g} s"
             words = fault.promise if not bound or same in fault.promise else (
                 f"{fault.promise}: {same}")
-            yield (f"| `{fault.name}` | {fault.case} | {self.runs[key]} | {self.failed[key]} | "
-                   f"{shown[0]} | {shown[1]} | {words} |")
+            yield (f"| {named(fault, is_tls)} | {fault.case} | {self.runs[key]} "
+                   f"| {self.failed[key]} | {shown[0]} | {shown[1]} | {words} |")
 
 
 def main():
@@ -119,6 +144,11 @@ def main():
     parser.add_argument("--parallel", type=int, default=16, metavar="N", help="so many at once")
     parser.add_argument("--times", choices=sorted(TIMES), default="short",
                         help="the session timeout and the like that musterd is given")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--tls", action="store_true",
+                     help="with credentials: all that ranks and server say is encrypted")
+    how.add_argument("--tls-too", action="store_true",
+                     help="also each fault by TLS, in one phase that the seed draws")
     parser.add_argument("--only", action="append", default=[], metavar="FAULT[/PHASE]",
                         help="these alone; see --list")
     parser.add_argument("--table", metavar="FILE", help="writes the table there, too")
@@ -126,12 +156,13 @@ def main():
     parser.add_argument("--verbose", action="store_true", help="tells of each run")
     options = parser.parse_args()
     if options.list:
-        for fault, phase in cells():
+        for fault, phase in cells(options.tls):
             print(f"{fault.name}/{phase}")
         return 0
     matrix = Matrix(options)
     began = time.monotonic()
-    print(f"seed {options.seed}, {options.times} times, {options.parallel} at once", flush=True)
+    print(f"seed {options.seed}, {options.times} times, {options.parallel} at once"
+          f"{', by TLS' if options.tls else ''}", flush=True)
     asyncio.set_child_watcher(asyncio.PidfdChildWatcher())
     asyncio.run(matrix.all())
     table = "\n".join(matrix.table())

@@ -3,6 +3,7 @@
 import effects
 import member_effects
 from fault import CLOSED, LONG, SHORT, SILENT, STILL_HEARD, Fault
+from processes import Violation
 
 
 def proxy(*commands):
@@ -24,6 +25,20 @@ def refuse_and(command):
 async def cut_in_mid_frame(run):
     direction = run.dice.choice(["up", "down"])
     return await run.proxy.obey(f"cut {direction} {run.dice.randint(1, 15)}")
+
+
+async def flip(run):
+    """One bit of what passes next, of a record's header or of what it holds."""
+    direction = run.dice.choice(["up", "down"])
+    return await run.proxy.obey(f"flip {direction} {run.dice.randrange(8 * 200)}")
+
+
+async def another_connection(run):
+    """What was changed on the path is not taken: its connection ends."""
+    before = await run.proxy.accepted_count()
+    await effects.unnoticed(run)
+    if await run.proxy.accepted_count() == before:
+        raise Violation("the connection has gone on")
 
 
 async def delay(run):
@@ -62,6 +77,9 @@ PROXIED = [
     Fault("cut_in_mid_frame", "cut in the middle of a frame, and back at once",
           effects.unnoticed, cut_in_mid_frame, PASS, lasts_s=lambda t, dice: 3 * t.heartbeat,
           **BACK),
+    # Where it makes a record longer than it is, the connection is silent.
+    Fault("bit_flip", "a bit is flipped on the path, by TLS", another_connection, flip, PASS,
+          only="tls", **{**LOSING, "lasts_s": lambda t, dice: 2.5 * t.heartbeat}),
     Fault("delay", "each direction takes 50 to 400 ms longer", effects.unnoticed, delay, PASS,
           via="proxy", lasts_s=lambda t, dice: dice.uniform(1, 3), bound_s=lambda t: 3.0,
           promise="2 s and the delay: 3 s"),

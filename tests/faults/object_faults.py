@@ -142,6 +142,7 @@ OBJECTS = [
     Fault("two_senders", "two senders, one receiver", two_send, **AT_ONCE),
     Fault("object_expired", "an object expired before a slow receiver came", object_expires,
           prepare=let_objects_expire, **AT_ONCE),
-    Fault("lost_count", "a receiver lost count", receiver_loses_count, **AT_ONCE),
+    # The receiver speaks by hand, and in clear would be of another tenant.
+    Fault("lost_count", "a receiver lost count", receiver_loses_count, only="clear", **AT_ONCE),
     Fault("codecs_differ", "sender and receiver use different codecs", codecs_differ, **AT_ONCE),
 ]

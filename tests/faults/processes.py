@@ -5,6 +5,7 @@ over: `Place.leftovers` looks for it.
 """
 
 import asyncio
+import base64
 import ctypes
 import json
 import os
@@ -72,7 +73,8 @@ class Program:
         self.name = name
         self.command = [*prefix, *map(str, command)]
         self.is_wrapped = "unshare" in prefix
-        self.environment = {**os.environ, TAG: place.tag, **(environment or {})}
+        self.environment = {**os.environ, TAG: place.tag, **place.environment,
+                            **(environment or {})}
         self.errors = errors
         self.process = None
         self.pid = None  # of the program itself, whatever wraps it
@@ -232,12 +234,18 @@ class Rank(Program):
 
 
 class Server(Program):
-    """A musterd. It may be killed and started again on the same port."""
+    """A musterd. It may be killed and started again on the same port. With credentials it also
+    listens in clear, for who speaks the protocol by hand."""
 
     def __init__(self, place, flags, listen="127.0.0.1:0", **options):
-        super().__init__(place, "musterd", [place.programs_of["musterd"], "--listen", listen,
-                                            *flags], **options)
-        self.address = None
+        self.listens = [listen]
+        if place.credential_file is not None:
+            self.listens.append("plain:127.0.0.1:0")
+            flags = [*flags, "--credentials", place.credential_file]
+        super().__init__(place, "musterd", [
+            place.programs_of["musterd"], *(f"--listen={address}" for address in self.listens),
+            *flags], **options)
+        self.addresses = []
         self.listening = asyncio.Event()
         self.listens_at = None
         self.incarnation = 0
@@ -245,8 +253,17 @@ class Server(Program):
     def take(self, line):
         if line.startswith("musterd listening on "):
             self.listens_at = time.monotonic()
-            self.address = line.removeprefix("musterd listening on ")
-            self.listening.set()
+            self.addresses.append(line.removeprefix("musterd listening on "))
+            if len(self.addresses) == len(self.listens):
+                self.listening.set()
+
+    @property
+    def address(self):
+        return self.addresses[0]
+
+    @property
+    def plain_address(self):
+        return self.addresses[-1]
 
     async def start(self):
         await super().start()
@@ -255,7 +272,12 @@ class Server(Program):
         return self
 
     async def restart(self):
-        self.command[self.command.index("--listen") + 1] = self.address
+        for index, address in enumerate(self.addresses):
+            before = f"--listen={self.listens[index]}"
+            plain = "plain:" if self.listens[index].startswith("plain:") else ""
+            self.listens[index] = plain + address
+            self.command[self.command.index(before)] = f"--listen={plain}{address}"
+        self.addresses = []
         self.listening.clear()
         return await self.start()
 
@@ -301,6 +323,11 @@ class Proxy(Program):
         self.say(command)
         await within(PATIENCE_S, f"the proxy: {command}", self.answers.get())
         return now
+
+    async def accepted_count(self):
+        """How many connections there have been."""
+        self.say("accepted")
+        return int(await within(PATIENCE_S, "the proxy: accepted", self.answers.get()))
 
 
 class RawClient(Program):
@@ -385,10 +412,19 @@ class Namespaces:
 class Place:
     """All that one run has made on this machine."""
 
-    def __init__(self, tag, programs_of):
+    def __init__(self, tag, programs_of, is_tls=False):
         self.tag = tag
         self.programs_of = programs_of
         self.folder = Path(tempfile.mkdtemp(prefix=f"muster-{tag}-"))
+        self.credential_file = None
+        self.environment = {}
+        if is_tls:
+            self.credential_file = self.folder / "key"
+            self.credential_file.touch(0o600)
+            key = base64.b64encode(os.urandom(32)).decode()
+            self.credential_file.write_text(f"job/rank {key} * admin\n", encoding="utf-8")
+            self.environment = {"MUSTER_CREDENTIAL_FILE": str(self.credential_file),
+                                "LD_LIBRARY_PATH": str(programs_of["libmuster-tls"].parent)}
         self.programs = []
         self.namespaces = []
         self.children = []  # pids that a rank has made

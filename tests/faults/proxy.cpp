@@ -12,6 +12,9 @@
 //                           connections begin only when `up` lives
 //     refuse                closes what connects
 //     cut up|down BYTES     so many bytes of the next piece in that direction pass, then all ends
+//     flip up|down BIT      of the next piece in that direction this bit is another one; of a short
+//                           piece that one which the number leaves
+//     accepted              is answered by how many connections there have been
 //     reset                 all connections end with RST on both sides
 //
 // One thread polls. Each direction of a connection is a Pump: a queue of pieces with the time at
@@ -78,6 +81,8 @@ struct Harm {
   bool holds = false;
   std::optional<Direction> cut;
   std::size_t cut_after_bytes = 0;
+  std::optional<Direction> flip;
+  std::size_t flipped_bit = 0;
 };
 
 sockaddr_in address_of(const std::string& text) {
@@ -119,7 +124,8 @@ class Proxy {
 
   /// Returns false at the end of the commands.
   bool read_commands();
-  void obey(const std::string& line);
+  /// Returns the answer.
+  std::string obey(const std::string& line);
   void accept_one();
   void take(Connection& connection, Pump& pump);
   /// Passes on what is due; returns false when the connection is over.
@@ -136,6 +142,7 @@ class Proxy {
   Harm harm_;
   std::list<Connection> connections_;
   std::string commands_;
+  int accepted_count_ = 0;
 };
 
 bool Proxy::read_commands() {
@@ -144,14 +151,13 @@ bool Proxy::read_commands() {
   if (got <= 0) return false;
   commands_.append(buffer, static_cast<std::size_t>(got));
   for (std::size_t end; (end = commands_.find('\n')) != std::string::npos;) {
-    obey(commands_.substr(0, end));
+    say(obey(commands_.substr(0, end)));
     commands_.erase(0, end + 1);
-    say("done");
   }
   return true;
 }
 
-void Proxy::obey(const std::string& line) {
+std::string Proxy::obey(const std::string& line) {
   std::istringstream words(line);
   std::string command;
   std::string which;
@@ -170,7 +176,13 @@ void Proxy::obey(const std::string& line) {
     harm_.cut = which == "up" ? Direction::up : Direction::down;
     harm_.cut_after_bytes = static_cast<std::size_t>(number);
   }
+  if (command == "flip" && words >> which >> number) {
+    harm_.flip = which == "up" ? Direction::up : Direction::down;
+    harm_.flipped_bit = static_cast<std::size_t>(number);
+  }
   if (command == "reset") reset_all();
+  if (command == "accepted") return std::to_string(accepted_count_);
+  return "done";
 }
 
 void Proxy::accept_one() {
@@ -186,6 +198,7 @@ void Proxy::accept_one() {
   }
   prepare(client);
   prepare(server);
+  ++accepted_count_;
   Connection& connection = connections_.emplace_back();
   connection.up.from = connection.down.to = client;
   connection.up.to = connection.down.from = server;
@@ -207,6 +220,11 @@ void Proxy::take(Connection& connection, Pump& pump) {
     connection.up.has_ended = connection.down.has_ended = true;
     connection.up.has_lost = connection.down.has_lost = true;
     return;
+  }
+  if (harm_.flip == pump.direction && !bytes.empty()) {
+    const std::size_t bit = harm_.flipped_bit % (8 * bytes.size());
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
+    harm_.flip.reset();
   }
   pump.pieces.push_back({Clock::now() + harm_.delay, std::move(bytes)});
 }

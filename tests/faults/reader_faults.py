@@ -29,7 +29,7 @@ class Reader:
     def __init__(self, run, key, number):
         self.run = run
         self.number = number
-        self.client = RawClient(run.place, run.server.address, "takes_nothing", key)
+        self.client = RawClient(run.place, run.server.plain_address, "takes_nothing", key)
         self.address = None
 
     async def start(self):

@@ -11,7 +11,7 @@ import os
 import random
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from processes import (Absent, Namespaces, PATIENCE_S, Place, Proxy, Rank, RawClient, Server,
@@ -45,6 +45,8 @@ class Times:
 
 
 SHORT = Times(session=5, grace=0.3, slack=0.5, heartbeat=0.25)
+# To be back takes two more ways to and fro, on a machine that does many runs at once.
+SHORT_BY_TLS = replace(SHORT, grace=0.6)
 DEFAULT = Times(session=15, grace=2, slack=0.5, heartbeat=1)
 
 
@@ -68,14 +70,14 @@ def why_not(need):
 
 
 class Run:
-    def __init__(self, fault, phase, seed, times, programs_of, is_alone=False):
+    def __init__(self, fault, phase, seed, times, programs_of, is_alone=False, is_tls=False):
         self.fault = fault
         self.phase = phase
         self.seed = seed
         self.times = times
         self.is_alone = is_alone  # no other run shares the machine
         self.dice = random.Random(f"{fault.name} {phase} {seed}")
-        self.place = Place(f"{os.getpid():x}-{next(run_numbers)}", programs_of)
+        self.place = Place(f"{os.getpid():x}-{next(run_numbers)}", programs_of, is_tls)
         self.measured = []  # seconds from the fault to what had to follow
         self.server = None
         self.proxy = None
@@ -173,7 +175,8 @@ class Run:
             self.namespaces = Namespaces(self.place)
             await self.namespaces.make()
             listen = Namespaces.SERVER + ":0"
-            flags.append("--allow-unauthenticated")
+            if self.place.credential_file is None:
+                flags.append("--allow-unauthenticated")
         prefix, _ = self.prefix_of("server")
         self.server = Server(self.place, flags, listen, prefix=prefix,
                              errors=self.state.get("server_errors"),
