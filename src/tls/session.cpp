@@ -35,10 +35,12 @@ class Call {
   Wire& wire_;
 };
 
-/// OpenSSL tells an alert of the other side as a reason of its own numbers.
+/// OpenSSL tells an alert of the other side as a reason of its own numbers. Above them are reasons
+/// that are none of TLS, such as that there is no memory.
 bool is_refusal(int reason) {
+  constexpr int alert_max = 255;
   const int alert = reason - SSL_AD_REASON_OFFSET;
-  return alert > SSL_AD_CLOSE_NOTIFY && alert != SSL_AD_INTERNAL_ERROR &&
+  return alert > SSL_AD_CLOSE_NOTIFY && alert <= alert_max && alert != SSL_AD_INTERNAL_ERROR &&
          alert != SSL_AD_USER_CANCELLED;
 }
 
@@ -155,7 +157,7 @@ Session* make_session(Context* context) {
   made->ssl.reset(SSL_new(context->ssl.get()));
   if (made->ssl == nullptr || !make_bio(*made)) return nullptr;
   SSL* const ssl = made->ssl.get();
-  SSL_set_app_data(ssl, made.get());
+  if (SSL_set_app_data(ssl, made.get()) != 1) return nullptr;
   if (context->is_server) {
     SSL_set_accept_state(ssl);
     return made.release();

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "failures/failing_calls.h"
+#include "failures/key_file.h"
 #include "failures/scenario.h"
 #include "failures/shard.h"
 #include "muster/server.h"
@@ -43,6 +44,7 @@ Run run(FailurePlan plan) {
   options.session_timeout = plan.what == Fails::one_byte ? 60s : 5s;
   options.heartbeat = 500ms;
   options.grace = 100ms;
+  options.credentials_file = key_file();
   options.on_failure = [&server_has_failed](const Error&) { server_has_failed = true; };
   begin_failing(plan);
   {
@@ -59,7 +61,7 @@ Run run(FailurePlan plan) {
 
 /// Whether this failure may end in this error.
 bool is_clear(FailurePlan plan, const Error& error) {
-  const bool is_memory = plan.what == Fails::allocation;
+  const bool is_memory = plan.what == Fails::allocation || plan.what == Fails::openssl;
   const bool is_refused = is_memory || plan.what == Fails::no_memory ||  //
                           plan.what == Fails::no_descriptor;
   switch (error.code) {
@@ -71,6 +73,7 @@ bool is_clear(FailurePlan plan, const Error& error) {
     case ErrorCode::session_expired:
     case ErrorCode::rank_lost:
     case ErrorCode::timed_out: return is_refused || plan.what == Fails::connection_reset;
+    case ErrorCode::unsupported: return plan.what == Fails::openssl;  // it derives no secret
     case ErrorCode::rank_left:            // the other rank had no memory to go on with
     case ErrorCode::collective_mismatch:  // one of them had no memory to begin with
     // The session is about to be given up, and the collective that did not begin counts until then.
@@ -134,6 +137,9 @@ void each_fails(Fails what, std::uint64_t in_a_row, std::uint64_t ended_max) {
 TEST_CASE("each allocation fails once") { each_fails(Fails::allocation, 1, 400); }
 TEST_CASE("each allocation fails, and the next three with it") {
   each_fails(Fails::allocation, 4, 570);
+}
+TEST_CASE("each allocation of OpenSSL fails once" * doctest::skip(!is_tls())) {
+  each_fails(Fails::openssl, 1, 0);
 }
 TEST_CASE("each socket call is refused memory once") { each_fails(Fails::no_memory, 1, 4); }
 TEST_CASE("each descriptor is refused once") { each_fails(Fails::no_descriptor, 1, 0); }

@@ -34,9 +34,13 @@ std::atomic<const char*> failed_name{""};
 thread_local bool is_exempt = false;
 
 constexpr std::pair<Fails, const char*> names[] = {
-    {Fails::allocation, "allocation"},       {Fails::no_memory, "no_memory"},
-    {Fails::no_descriptor, "no_descriptor"}, {Fails::connection_reset, "connection_reset"},
-    {Fails::interrupted, "interrupted"},     {Fails::one_byte, "one_byte"},
+    {Fails::allocation, "allocation"},
+    {Fails::no_memory, "no_memory"},
+    {Fails::no_descriptor, "no_descriptor"},
+    {Fails::connection_reset, "connection_reset"},
+    {Fails::interrupted, "interrupted"},
+    {Fails::one_byte, "one_byte"},
+    {Fails::openssl, "openssl"},
 };
 
 /// Whether this call, which can fail as `what`, is to.
@@ -135,6 +139,8 @@ Failed end_failing() {
   std::free(texts);
   return failed;
 }
+
+bool fails_in_openssl() { return fails_now(Fails::openssl, "OpenSSL's allocation"); }
 
 Exempt::Exempt(bool exempt) : before_(std::exchange(is_exempt, exempt)) {}
 Exempt::~Exempt() { is_exempt = before_; }

@@ -16,6 +16,7 @@ enum class Fails : std::uint8_t {
   connection_reset,  ///< ECONNRESET; ECONNABORTED of accept
   interrupted,       ///< EINTR
   one_byte,          ///< reads and writes take one byte
+  openssl,           ///< what OpenSSL allocates: no memory
 };
 
 struct FailurePlan {
@@ -33,6 +34,9 @@ struct Failed {
   std::string where;  ///< the failed call, and from where it was made
 };
 Failed end_failing();
+
+/// Whether what OpenSSL asks for now is refused.
+bool fails_in_openssl();
 
 /// While it lives, what this thread calls is the test's own and does not count.
 class Exempt {

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "failures/failing_calls.h"
+#include "failures/key_file.h"
 #include "failures/scenario.h"
 #include "failures/shard.h"
 #include "support/process.h"
@@ -44,6 +45,7 @@ Run run(FailurePlan plan) {
   const std::string session_timeout = plan.what == Fails::one_byte ? "60s" : "5s";
   options.command = {std::getenv("MUSTERD_FAILING"), "--listen=127.0.0.1:0", "--grace=100ms",
                      "--session-timeout=" + session_timeout, "--heartbeat=500ms"};
+  if (!key_file().empty()) options.command.push_back("--credentials=" + key_file());
   options.environment = {{"MUSTER_TEST_FAILS", text_of(plan)}};
   Process musterd(options);
   Run run;
@@ -96,6 +98,11 @@ void check_refused(const Run& run) {
   }
 }
 
+/// OpenSSL has gone on without an algorithm that it could not load at the start.
+bool lets_nobody_in(const Run& run) {
+  return run.has_started && !run.server_serves && run.story.success_count == 0;
+}
+
 std::uint64_t count_of(Fails what) {
   const Run whole = telling_run({what, ~std::uint64_t{0}});
   check_survived(whole);
@@ -115,7 +122,11 @@ void each_fails_once(Fails what, const Check& check) {
     tally.struck += failed.has_struck ? 1 : 0;
     // What the listener needs is asked for when the address has been told.
     const bool has_refused = what != Fails::allocation && failed.ending.exit_code == 1;
-    if (failed.has_started && !has_refused) {
+    if (what == Fails::openssl && lets_nobody_in(failed)) {
+      check_promises(failed);
+      CHECK(failed.ending.exit_code == 0);
+      ++tally.refused;
+    } else if (failed.has_started && !has_refused) {
       check_survived(failed);
       for (const Error& error : failed.story.errors) check(error);
     } else {
@@ -147,6 +158,11 @@ void is_unnoticed(const Error& error) { CHECK_MESSAGE(false, error.message()); }
 
 TEST_CASE("musterd survives that any allocation fails") {
   each_fails_once(Fails::allocation, is_refused_for_now);
+}
+
+TEST_CASE("musterd survives that any allocation of OpenSSL fails, or does not start" *
+          doctest::skip(!is_tls())) {
+  each_fails_once(Fails::openssl, is_of_one_connection);
 }
 
 TEST_CASE("musterd survives that any socket call is refused memory, or does not start") {

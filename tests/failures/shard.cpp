@@ -6,12 +6,20 @@
 
 #include <doctest/doctest.h>
 
+#include "failures/key_file.h"
 #include "support/scale.h"
 
 namespace muster::test {
 namespace {
 
 constexpr double few = 4;  // of a small number that is drawn
+
+/// One in so many is tried on the scale 1. What TLS adds is a small part of what there is with it,
+/// and OpenSSL asks for memory thousands of times.
+std::uint64_t one_in(Fails what) {
+  if (what == Fails::openssl) return 500;
+  return is_tls() ? 100 : 20;
+}
 
 /// Of all that is chosen: given, or another one each day.
 std::uint64_t seed() {
@@ -42,7 +50,8 @@ std::vector<FailurePlan> plans(Fails what, std::uint64_t in_a_row, std::uint64_t
     part = std::strtoull(text, &end, 10);
     parts = std::strtoull(end + 1, nullptr, 10);
   }
-  const std::uint64_t tried_count = std::min(scaled((count + 19) / 20), count);
+  const std::uint64_t of_each = one_in(what);
+  const std::uint64_t tried_count = std::min(scaled((count + of_each - 1) / of_each), count);
   const std::uint64_t stride = (count + tried_count - 1) / tried_count;
   const std::uint64_t offset = seed() % stride * tried_count;
   MESSAGE("seed ", seed());
@@ -57,6 +66,7 @@ std::string again(FailurePlan plan) {
   if (const char* const musterd = std::getenv("MUSTERD_FAILING")) {
     command = std::string("MUSTERD_FAILING=") + musterd + " ";
   }
+  if (is_tls()) command += "MUSTER_TEST_TLS=1 ";
   command += "MUSTER_TEST_PLAN=" + text_of(plan) + " ";
   return command + std::filesystem::read_symlink("/proc/self/exe").string();
 }

@@ -114,6 +114,13 @@ LastContext& last_context() {
   return last;
 }
 
+/// Of a context that was not made: a file of it is wrong; where there is none, it is memory.
+Error no_context(const CertificateFiles& files, const char* why) {
+  const bool has_files =
+      !files.certificate.empty() || !files.authorities.empty() || files.trusts_system;
+  return failure(has_files ? ErrorCode::invalid_argument : ErrorCode::resource_exhausted, why);
+}
+
 const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
 
 Certificates certificates_of(const CertificateFiles& files) {
@@ -169,7 +176,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::server(FindSecret find_sec
   options.certificates = certificates_of(files);
   char why[256] = "";
   made->context_ = made->table_.make_server(&options, why, sizeof why);
-  if (made->context_ == nullptr) return failure(ErrorCode::invalid_argument, why);
+  if (made->context_ == nullptr) return no_context(files, why);
   return std::shared_ptr<const TlsContext>(made);
 }
 
@@ -192,7 +199,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::client(std::string_view id
   options.secret = secret.data();
   char why[256] = "";
   made->context_ = made->table_.make_client(&options, why, sizeof why);
-  if (made->context_ == nullptr) return failure(ErrorCode::invalid_argument, why);
+  if (made->context_ == nullptr) return no_context({}, why);
   if (lock) last_context().context = made;
   return std::shared_ptr<const TlsContext>(made);
 }
@@ -212,7 +219,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::client(const std::string& 
   options.certificates = certificates_of(files);
   char why[256] = "";
   made->context_ = made->table_.make_client(&options, why, sizeof why);
-  if (made->context_ == nullptr) return failure(ErrorCode::invalid_argument, why);
+  if (made->context_ == nullptr) return no_context(files, why);
   return std::shared_ptr<const TlsContext>(made);
 }
 

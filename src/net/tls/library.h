@@ -61,7 +61,8 @@ class TlsContext {
   using FindSecret = std::function<bool(std::string_view id, unsigned char* secret)>;
 
   /// find_secret  empty: clients have certificates
-  /// errors       as `table`; invalid_argument (a file cannot be used: `detail`)
+  /// errors       as `table`; invalid_argument (a file cannot be used: `detail`),
+  ///              resource_exhausted (there is no memory)
   static Result<std::shared_ptr<const TlsContext>> server(FindSecret find_secret,
                                                           const CertificateFiles& files);
   /// The one that was made last, if it is for the same secret and still used: a process with
