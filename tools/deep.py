@@ -67,6 +67,14 @@ def parts(commit):
             **{str(seed): f"tools/dev faults --times default --parallel 32 --seed {seed}"
                for seed in range(1, 5)},
             "tls": "tools/dev faults --times default --parallel 32 --tls"}),
+        "security": Part("a million forged flights and records, a cut at each byte, each "
+                         "allocation of OpenSSL", {
+            "forged": "tools/dev build tests/net_tls_forged && "
+                      "MUSTER_TEST_SCALE=200 build/dev/tests/net_tls_forged",
+            "path": "tools/dev build tests/e2e_path && "
+                    "MUSTER_TEST_SCALE=20 build/dev/tests/e2e_path",
+            "others": "MUSTER_TEST_SCALE=1 tools/dev test failures_handshake e2e_secrets e2e_tls "
+                      "e2e_door e2e_door_of_musterd net_tls_stream unit_auth stress_reloads"}),
         "hostile": Part("every attack in full size: also the times of others hold", {
             "all": "tools/dev hostile --times"}),
         "fuzz": Part("every fuzzer for 400 s", {
