@@ -103,11 +103,7 @@ void TlsRelay::accepted(net::UniqueFd fd, const net::SocketAddress& peer) {
     pair->server->flush();
   });
   pair->client->start({[this, pair](std::string_view bytes) { heard(pair, bytes); },
-                       [this, pair](net::CloseCause, const std::string& why) {
-                         if (pair->client->tls().phase() == net::tls::Phase::ended)
-                           ++ended_in_order_count_;
-                         end(pair, why);
-                       },
+                       [this, pair](net::CloseCause, const std::string& why) { end(pair, why); },
                        {}});
 }
 
@@ -123,6 +119,8 @@ void TlsRelay::heard(const std::shared_ptr<Pair>& pair, std::string_view bytes) 
 
 void TlsRelay::end(const std::shared_ptr<Pair>& pair, std::string_view) {
   if (std::exchange(pair->is_over, true)) return;
+  // The server, too, may be the first that is heard to end, when the client has said goodbye.
+  if (pair->client->tls().phase() == net::tls::Phase::ended) ++ended_in_order_count_;
   pair->connector->cancel();
   pair->client->close_after_flush(linger);
   if (pair->server) pair->server->close_after_flush(linger);
