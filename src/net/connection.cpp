@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -339,6 +340,11 @@ std::size_t Connection::offer(std::span<const std::string_view> pieces) {
 std::size_t Connection::send_now(int descriptor, std::string_view bytes) noexcept {
   const ssize_t sent = ::send(descriptor, bytes.data(), bytes.size(), send_flags);
   return sent > 0 ? static_cast<std::size_t>(sent) : 0;
+}
+
+bool Connection::has_gone(int descriptor) noexcept {
+  pollfd socket{descriptor, POLLRDHUP, 0};
+  return ::poll(&socket, 1, 0) == 1 && (socket.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 // The end.

@@ -53,6 +53,9 @@ class Connection final : public Channel,
   int descriptor() const override { return fd(); }
   /// returns  how many of `bytes` have left; what the rest waits for, `flush` finds out
   static std::size_t send_now(int descriptor, std::string_view bytes) noexcept;
+  /// Whether the other side of a connection has ended it, also while nothing is read. false: as far
+  /// as is known.
+  static bool has_gone(int descriptor) noexcept;
 
   void read_into(std::span<char> room) override { room_ = room; }
   void pause_reading() override;

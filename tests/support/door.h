@@ -53,10 +53,11 @@ class HeardLog {
       lines_.emplace_back(line);
     };
   }
-  bool has(std::string_view part) const {
+  bool has(std::string_view part) const { return count(part) > 0; }
+  std::ptrdiff_t count(std::string_view part) const {
     const std::lock_guard lock(mutex_);
-    return std::any_of(lines_.begin(), lines_.end(),
-                       [part](const std::string& line) { return line.find(part) != line.npos; });
+    return std::count_if(lines_.begin(), lines_.end(),
+                         [part](const std::string& line) { return line.find(part) != line.npos; });
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/failure.h"
+#include "net/connection.h"
 #include "net/tls/stream.h"
 #include "server/door/first_flight.h"
 #include "wire/hello.h"
@@ -56,6 +57,11 @@ void Entrance::shake_hands() {
   Newcomer* const newcomer = handshakes.take_next(driver_.now());
   if (newcomer == nullptr) return;
   if (handshakes.has_waiting()) world_.wake_soon();
+  if (net::Connection::has_gone(newcomer->connection->descriptor())) {
+    handshakes.spared();
+    ++driver_.counts().ended;
+    return connections_.close(*newcomer);
+  }
   std::unique_ptr<net::tls::TlsSession> session = net::tls::TlsSession::create(door_->tls());
   net::Loop* const loop = world_.loop();
   if (session == nullptr || loop == nullptr) {

@@ -5,9 +5,6 @@
 namespace muster::server {
 namespace {
 
-/// What a handshake takes the server, as it is paid for: five times of it, since all that are not
-/// known have a fifth of the time. What is paid for those who turn out to be known comes back.
-constexpr Duration price = 5 * std::chrono::microseconds(200);
 constexpr int prices_at_once = 200;
 
 /// What a failure costs a unit, which may owe so many.

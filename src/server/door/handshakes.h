@@ -19,6 +19,9 @@ class Handshakes {
  public:
   static constexpr std::size_t under_way_max = 256;
   static constexpr Duration look_interval{std::chrono::milliseconds(2)};
+  /// What a handshake takes the server, as it is paid for: five times of it, since all that are not
+  /// known have a fifth of the time. What is paid for those who turn out to be known comes back.
+  static constexpr Duration price{5 * std::chrono::microseconds(200)};
 
   /// All that its handshake begins with has come.
   void add(Newcomer& newcomer);
@@ -28,6 +31,8 @@ class Handshakes {
   bool has_waiting() const { return !units_.empty(); }
   /// The next one, whose handshake is under way from now on; null: nobody's turn has come.
   Newcomer* take_next(base::Instant now);
+  /// It is gone, and nothing was done for it: it is to be closed.
+  void spared() { paid_until_ -= price; }
   /// It is known who that is.
   void succeeded(Newcomer& newcomer);
   void failed(Newcomer& newcomer, base::Instant now);

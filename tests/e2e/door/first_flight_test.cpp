@@ -226,6 +226,30 @@ TEST_CASE("300 handshakes that nobody ends keep nobody out for long") {
   }
 }
 
+TEST_CASE("who has gone while he waited at the door is not shaken hands with") {
+  HeardLog log;
+  ServerOptions options;
+  options.logger = log.logger();
+  const Server server = start_guarded(std::move(options));
+  const auto wrong = tls_context(other_key);
+  std::deque<TlsClient> strangers;
+  std::deque<std::string> flights;
+  for (int count = 0; count < 50; ++count) {
+    strangers.emplace_back(server.addresses().front(), wrong, "127.0.0.2");
+    flights.push_back(strangers.back().first_flight());
+  }
+  // The first ones use up what their address may owe; the door is closed to it for a while.
+  for (std::size_t each = 0; each < 20; ++each) strangers[each].raw().send(flights[each]);
+  for (std::size_t each = 20; each < 50; ++each) strangers[each].raw().send(flights[each]);
+  while (strangers.size() > 20) strangers.pop_back();
+  for (TlsClient& each : strangers) CHECK(each.is_closed());
+  TlsClient last(server.addresses().front(), wrong, "127.0.0.2");
+  last.raw().send(last.first_flight());
+  CHECK(last.is_closed());  // behind those who have gone
+  CHECK(log.count("nobody has the key") >= 20);
+  CHECK(log.count("nobody has the key") <= 40);
+}
+
 TEST_CASE("failures of one address keep no other one out") {
   const Server server = start_guarded();
   const std::string& address = server.addresses().front();
