@@ -71,6 +71,8 @@ def parts(commit):
                          "allocation of OpenSSL", {
             "forged": "tools/dev build tests/net_tls_forged && "
                       "MUSTER_TEST_SCALE=200 build/dev/tests/net_tls_forged",
+            "timing": "tools/dev build tests/e2e_door && MUSTER_TEST_SCALE=100 "
+                      "build/dev/tests/e2e_door -tc='an id*,a namespace without*'",
             "path": "tools/dev build tests/e2e_path && "
                     "MUSTER_TEST_SCALE=20 build/dev/tests/e2e_path",
             "others": "MUSTER_TEST_SCALE=1 tools/dev test failures_handshake e2e_secrets e2e_tls "
