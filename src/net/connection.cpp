@@ -127,6 +127,22 @@ class Connection::Visit {
   Connection& connection_;
 };
 
+/// While the owner is told something he is not let go; afterwards he is, if that is due, also when
+/// he has thrown.
+class Connection::Callback {
+ public:
+  explicit Callback(Connection& of) : of_(of) { of_.in_callback_ = true; }
+  ~Callback() {
+    of_.in_callback_ = false;
+    if (of_.state_ == State::closed || of_.state_ == State::lingering) of_.let_go_of_owner();
+  }
+  Callback(const Callback&) = delete;
+  Callback& operator=(const Callback&) = delete;
+
+ private:
+  Connection& of_;
+};
+
 void Connection::on_ready(std::uint32_t events) {
   const Visit visit(*this);
   if ((events & ~std::uint32_t{EPOLLOUT}) != 0) on_readable();
@@ -152,12 +168,11 @@ void Connection::on_readable() {
 }
 
 void Connection::read_batch() {
-  in_callback_ = true;
+  const Callback callback(*this);
   std::size_t read_bytes = 0;
   for (std::size_t more = 1; more != 0 && read_bytes < read_bytes_per_turn; read_bytes += more) {
     more = read_once();
   }
-  leave_callback();
 }
 
 /// returns  how much was there if there may be more, else 0
@@ -320,9 +335,10 @@ void Connection::on_writable() {
   is_blocked_ = false;
   flush();
   if (state_ == State::open && unsent_bytes_ != before_bytes) {
-    in_callback_ = true;
-    owner_->drained();
-    leave_callback();
+    {
+      const Callback callback(*this);
+      owner_->drained();
+    }
     flush();
   }
   if (state_ == State::open || state_ == State::lingering) update_watch();
@@ -349,11 +365,6 @@ bool Connection::has_gone(int descriptor) noexcept {
 
 // The end.
 
-void Connection::leave_callback() {
-  in_callback_ = false;
-  if (state_ == State::closed || state_ == State::lingering) let_go_of_owner();
-}
-
 void Connection::fail(int error, const char* during) {
   if (state_ != State::open) return close();
   state_ = State::failing;
@@ -377,13 +388,12 @@ void Connection::fail(int error, const char* during) {
 /// same. It is bounded by the socket's buffer.
 void Connection::read_the_rest() {
   auto& buffer = loop().read_buffer;
-  in_callback_ = true;
+  const Callback callback(*this);
   while (state_ == State::failing && !paused_) {
     const ssize_t count = ::recv(fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (count <= 0) break;
     owner_->received({buffer.data(), static_cast<std::size_t>(count)});
   }
-  leave_callback();
 }
 
 void Connection::close() {

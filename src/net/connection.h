@@ -77,6 +77,7 @@ class Connection final : public Channel,
   };
 
   class Visit;
+  class Callback;
 
   void begin() override;
   void on_ready(std::uint32_t events) override;
@@ -96,7 +97,6 @@ class Connection final : public Channel,
   void reset_queue();
   void fail(int error, const char* during);
   void read_the_rest();
-  void leave_callback();
 
   InternetAddress address_;                       ///< the peer's; none: see `unix_peer_`
   std::unique_ptr<const std::string> unix_peer_;  ///< named when it came: nothing else keeps it

@@ -19,6 +19,22 @@ constexpr Duration alert_timeout = std::chrono::seconds(1);
 
 }  // namespace
 
+/// While the owner is told something he is not let go; afterwards he is, if that is due, also when
+/// he has thrown.
+class TlsStream::Callback {
+ public:
+  explicit Callback(TlsStream& of) : of_(of) { of_.in_callback_ = true; }
+  ~Callback() {
+    of_.in_callback_ = false;
+    if (of_.state_ == State::closed || of_.state_ == State::lingering) of_.let_go_of_owner();
+  }
+  Callback(const Callback&) = delete;
+  Callback& operator=(const Callback&) = delete;
+
+ private:
+  TlsStream& of_;
+};
+
 bool TlsStream::is_lingering() const {
   return state_ == State::lingering || (state_ == State::closed && under_->is_lingering());
 }
@@ -59,9 +75,7 @@ void TlsStream::received(std::string_view bytes) {
 }
 
 void TlsStream::take(std::string_view came) {
-  in_callback_ = true;
   const std::string_view left = take_some(came);
-  leave_callback();
   if (state_ != State::open && state_ != State::lingering) return;
   if (!left.empty() || !rest_.empty()) rest_ = left;
   if (tls_.phase() == Phase::failed) {
@@ -75,6 +89,7 @@ void TlsStream::take(std::string_view came) {
 
 /// returns  what the owner does not read now
 std::string_view TlsStream::take_some(std::string_view came) {
+  const Callback callback(*this);
   while ((state_ == State::open && !paused_) || state_ == State::lingering) {
     const std::size_t readable = readable_bytes();
     if (readable == 0) {
@@ -184,18 +199,14 @@ void TlsStream::drained() {
   const std::uint64_t before_bytes = unsent_bytes_;
   flush();
   if (state_ != State::open || unsent_bytes_ == before_bytes) return;
-  in_callback_ = true;
-  owner_->drained();
-  leave_callback();
+  {
+    const Callback callback(*this);
+    owner_->drained();
+  }
   flush();
 }
 
 // The end.
-
-void TlsStream::leave_callback() {
-  in_callback_ = false;
-  if (state_ == State::closed || state_ == State::lingering) let_go_of_owner();
-}
 
 void TlsStream::closed(CloseCause cause, std::string detail) {
   const auto self = shared_from_this();

@@ -54,6 +54,7 @@ class TlsStream final : public Channel,
 
  private:
   enum class State : std::uint8_t { fresh, open, failing, lingering, closed };
+  class Callback;
 
   void begin() override;
   void received(std::string_view bytes) override;
@@ -65,7 +66,6 @@ class TlsStream final : public Channel,
   std::string_view take_some(std::string_view came);
   void deliver();
   bool has_undelivered() const { return !rest_.empty() || tls_.is_record_cut(); }
-  void leave_callback();
   void pass_on();
   void count();
   void fail(CloseCause cause, std::string detail);
