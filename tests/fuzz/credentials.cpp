@@ -24,7 +24,7 @@ namespace {
 std::string told_of_any() {
   std::string told;
   for (int fault = 0; fault <= static_cast<int>(Fault::limits_differ); ++fault) {
-    told += to_string(Problem{1, static_cast<Fault>(fault), 0}) + "\n";
+    told += to_string(Problem{1, static_cast<Fault>(fault), 0}) + ";\n";  // as between two of them
   }
   return told;
 }
