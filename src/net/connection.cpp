@@ -127,22 +127,6 @@ class Connection::Visit {
   Connection& connection_;
 };
 
-/// While the owner is told something he is not let go; afterwards he is, if that is due, also when
-/// he has thrown.
-class Connection::Callback {
- public:
-  explicit Callback(Connection& of) : of_(of) { of_.in_callback_ = true; }
-  ~Callback() {
-    of_.in_callback_ = false;
-    if (of_.state_ == State::closed || of_.state_ == State::lingering) of_.let_go_of_owner();
-  }
-  Callback(const Callback&) = delete;
-  Callback& operator=(const Callback&) = delete;
-
- private:
-  Connection& of_;
-};
-
 void Connection::on_ready(std::uint32_t events) {
   const Visit visit(*this);
   if ((events & ~std::uint32_t{EPOLLOUT}) != 0) on_readable();
@@ -168,7 +152,7 @@ void Connection::on_readable() {
 }
 
 void Connection::read_batch() {
-  const Callback callback(*this);
+  const OwnerCall call(*this);
   std::size_t read_bytes = 0;
   for (std::size_t more = 1; more != 0 && read_bytes < read_bytes_per_turn; read_bytes += more) {
     more = read_once();
@@ -336,7 +320,7 @@ void Connection::on_writable() {
   flush();
   if (state_ == State::open && unsent_bytes_ != before_bytes) {
     {
-      const Callback callback(*this);
+      const OwnerCall call(*this);
       owner_->drained();
     }
     flush();
@@ -388,7 +372,7 @@ void Connection::fail(int error, const char* during) {
 /// same. It is bounded by the socket's buffer.
 void Connection::read_the_rest() {
   auto& buffer = loop().read_buffer;
-  const Callback callback(*this);
+  const OwnerCall call(*this);
   while (state_ == State::failing && !paused_) {
     const ssize_t count = ::recv(fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (count <= 0) break;

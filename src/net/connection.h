@@ -14,6 +14,7 @@
 #include "net/address/socket_address.h"
 #include "net/channel.h"
 #include "net/loop.h"
+#include "net/owner_call.h"
 #include "net/timer.h"
 #include "net/watcher.h"
 
@@ -77,7 +78,7 @@ class Connection final : public Channel,
   };
 
   class Visit;
-  class Callback;
+  friend class OwnerCall<Connection>;
 
   void begin() override;
   void on_ready(std::uint32_t events) override;

@@ -19,22 +19,6 @@ constexpr Duration alert_timeout = std::chrono::seconds(1);
 
 }  // namespace
 
-/// While the owner is told something he is not let go; afterwards he is, if that is due, also when
-/// he has thrown.
-class TlsStream::Callback {
- public:
-  explicit Callback(TlsStream& of) : of_(of) { of_.in_callback_ = true; }
-  ~Callback() {
-    of_.in_callback_ = false;
-    if (of_.state_ == State::closed || of_.state_ == State::lingering) of_.let_go_of_owner();
-  }
-  Callback(const Callback&) = delete;
-  Callback& operator=(const Callback&) = delete;
-
- private:
-  TlsStream& of_;
-};
-
 bool TlsStream::is_lingering() const {
   return state_ == State::lingering || (state_ == State::closed && under_->is_lingering());
 }
@@ -89,7 +73,7 @@ void TlsStream::take(std::string_view came) {
 
 /// returns  what the owner does not read now
 std::string_view TlsStream::take_some(std::string_view came) {
-  const Callback callback(*this);
+  const OwnerCall call(*this);
   while ((state_ == State::open && !paused_) || state_ == State::lingering) {
     const std::size_t readable = readable_bytes();
     if (readable == 0) {
@@ -200,7 +184,7 @@ void TlsStream::drained() {
   flush();
   if (state_ != State::open || unsent_bytes_ == before_bytes) return;
   {
-    const Callback callback(*this);
+    const OwnerCall call(*this);
     owner_->drained();
   }
   flush();

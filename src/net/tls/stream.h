@@ -8,6 +8,7 @@
 
 #include "net/channel.h"
 #include "net/loop.h"
+#include "net/owner_call.h"
 #include "net/timer.h"
 #include "net/tls/encryption.h"
 
@@ -54,7 +55,7 @@ class TlsStream final : public Channel,
 
  private:
   enum class State : std::uint8_t { fresh, open, failing, lingering, closed };
-  class Callback;
+  friend class OwnerCall<TlsStream>;
 
   void begin() override;
   void received(std::string_view bytes) override;
