@@ -1,6 +1,7 @@
 """Faults of a client that does not read its replies: it is let go, and the others are served."""
 
 import asyncio
+import datetime
 import functools
 import itertools
 import re
@@ -51,15 +52,17 @@ class Reader:
         return taken
 
     async def closed_for(self, reason):
-        """When the server has said in its log that it closes this connection, for this reason."""
+        """When the server closed this connection, for this reason, by its own log."""
         log = self.run.place.folder / "musterd.err"
         until = time.monotonic() + STALLED_S + PATIENCE_S
-        line = re.compile(rf" {re.escape(self.address)}, session \d+: closed: {reason}$", re.M)
-        while not line.search(log.read_text(encoding="utf-8")):
+        line = re.compile(rf"^(\S+) .* {re.escape(self.address)}, session \d+: closed: {reason}$",
+                          re.M)
+        while not (found := line.search(log.read_text(encoding="utf-8"))):
             if time.monotonic() > until:
                 raise Violation(f"the server does not say '{reason}' of {self.address}")
             await asyncio.sleep(0.02)
-        return time.monotonic()
+        said_at = datetime.datetime.fromisoformat(found[1].replace("Z", "+00:00"))
+        return time.monotonic() - (time.time() - said_at.timestamp())
 
 
 class Windows:
@@ -77,7 +80,7 @@ class Windows:
         return self
 
     async def measure(self, to, disturb):
-        """While the calls are made something happens."""
+        """While the calls are made something happens; says when it had."""
         call = self.meter.begin("adds", key="others", count=ADDS)
         await call.began_event.wait()
         happened = await disturb()
@@ -134,8 +137,9 @@ async def falls_behind(run):
 
     async def set_large(key):
         call = run.late.begin("set", 20.0, key=key, value_bytes=VALUE_BYTES)
-        run.expect_code(await call.result(), ["ok"], str(call))
-        return call.began
+        result = await call.result()
+        run.expect_code(result, ["ok"], str(call))
+        return result["t"]
     while not windows.are_enough():
         number = len(windows.quiet_us)
         key = f"large{number}"
@@ -145,9 +149,9 @@ async def falls_behind(run):
         await windows.measure(windows.quiet_us, functools.partial(set_large, f"other{number}"))
         closing = asyncio.create_task(
             reader.closed_for("it does not take its replies: more than 8 MiB wait"))
-        began = await windows.measure(windows.disturbed_us, functools.partial(set_large, key))
+        set_at = await windows.measure(windows.disturbed_us, functools.partial(set_large, key))
         closed_at = await closing
-        since = max(began, reader.last_taken())
+        since = max(set_at, reader.last_taken())
         run.measure(closed_at - since, 0.0, STALLED_WITH_MUCH_S + LOOKS_EVERY_S, "the closing")
     windows.judge()
     await nobody_else_notices(run)
