@@ -106,7 +106,7 @@ IMPURE_HEADER = re.compile(
     r"|stop_token|fstream|iostream|filesystem|ctime|time\.h|unistd\.h|poll\.h|fcntl\.h"
     r"|signal\.h|csignal|(sys|netinet|arpa|net)/.*|netdb\.h|ifaddrs\.h")
 IMPURE_BASE_HEADERS = {"base/forked.h", "base/futex.h", "base/monotonic_now.h", "base/random.h",
-                       "base/secret_file.h", "base/thread.h", "base/without_signals.h"}
+                       "base/secret/secret_file.h", "base/thread.h", "base/without_signals.h"}
 
 # Rule -> (where the path must begin, what to look for in code without comments and strings,
 # what to do).

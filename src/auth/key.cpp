@@ -1,9 +1,8 @@
 #include "auth/key.h"
 
-#include <string.h>
-
 #include <algorithm>
 #include <bitset>
+#include <cstdint>
 #include <optional>
 
 #include "base/failure.h"
@@ -37,20 +36,12 @@ std::optional<std::string_view> without_padding(std::string_view base64) {
 
 }  // namespace
 
-Key& Key::operator=(Key&& other) noexcept {
-  if (this == &other) return *this;
-  wipe_bytes();
-  take(other);
-  return *this;
-}
-
 Result<Key> Key::of(std::string_view bytes) {
   if (bytes.size() > bytes_max) {
     return base::failure(ErrorCode::invalid_argument, "a key has at most 64 bytes");
   }
-  Key key;
-  std::copy(bytes.begin(), bytes.end(), key.bytes_.begin());
-  key.size_ = bytes.size();
+  Key key(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), key.bytes_.data());
   if (const std::string_view why = key.weakness(); !why.empty()) {
     return base::failure(ErrorCode::invalid_argument, std::string(why));
   }
@@ -63,7 +54,8 @@ Result<Key> Key::read(std::string_view base64) {
   };
   const auto digits = without_padding(base64);
   if (!digits || digits->size() % 4 == 1 || digits->size() * 3 / 4 > bytes_max) return wrong();
-  Key key;
+  Key key(digits->size() * 3 / 4);
+  std::size_t size = 0;
   std::uint32_t bits = 0;
   int bits_count = 0;
   for (const char digit : *digits) {
@@ -73,8 +65,8 @@ Result<Key> Key::read(std::string_view base64) {
     bits_count += 6;
     if (bits_count < 8) continue;
     bits_count -= 8;
-    key.bytes_[key.size_] = static_cast<std::uint8_t>(bits >> bits_count & 0xffU);
-    ++key.size_;
+    key.bytes_.data()[size] = static_cast<unsigned char>(bits >> bits_count & 0xffU);
+    ++size;
   }
   // Else one key had several texts.
   if ((bits & ((1U << bits_count) - 1U)) != 0) return wrong();
@@ -85,13 +77,14 @@ Result<Key> Key::read(std::string_view base64) {
 }
 
 std::string Key::base64() const {
+  const std::size_t size = bytes_.size();
   std::string text;
-  text.reserve((size_ + 2) / 3 * 4);
-  for (std::size_t at = 0; at < size_; at += 3) {
-    const std::size_t count = std::min<std::size_t>(3, size_ - at);
+  text.reserve((size + 2) / 3 * 4);
+  for (std::size_t at = 0; at < size; at += 3) {
+    const std::size_t count = std::min<std::size_t>(3, size - at);
     std::uint32_t bits = 0;
     for (std::size_t index = 0; index < 3; ++index) {
-      bits = bits << 8U | (index < count ? bytes_[at + index] : 0U);
+      bits = bits << 8U | (index < count ? bytes_.data()[at + index] : 0U);
     }
     for (std::size_t index = 0; index < 4; ++index) {
       text += index <= count ? base64_digits[bits >> (18U - 6U * index) & 0x3fU] : '=';
@@ -101,29 +94,20 @@ std::string Key::base64() const {
 }
 
 bool operator==(const Key& a, const Key& b) {
-  if (a.size_ != b.size_) return false;
+  const std::size_t size = a.bytes_.size();
+  if (size != b.bytes_.size()) return false;
   volatile std::uint8_t difference = 0;
-  for (std::size_t index = 0; index < a.size_; ++index) {
-    difference = static_cast<std::uint8_t>(difference | (a.bytes_[index] ^ b.bytes_[index]));
+  for (std::size_t index = 0; index < size; ++index) {
+    difference =
+        static_cast<std::uint8_t>(difference | (a.bytes_.data()[index] ^ b.bytes_.data()[index]));
   }
   return difference == 0;
 }
 
-void Key::take(Key& other) noexcept {
-  bytes_ = other.bytes_;
-  size_ = other.size_;
-  other.wipe_bytes();
-}
-
-void Key::wipe_bytes() noexcept {
-  explicit_bzero(bytes_.data(), bytes_.size());
-  size_ = 0;
-}
-
 std::string_view Key::weakness() const {
-  if (size_ < bytes_min) return "a key has at least 32 bytes; `musterctl keygen` makes one";
+  if (bytes_.size() < bytes_min) return "a key has at least 32 bytes; `musterctl keygen` makes one";
   std::bitset<256> seen;
-  for (std::size_t index = 0; index < size_; ++index) seen.set(bytes_[index]);
+  for (std::size_t index = 0; index < bytes_.size(); ++index) seen.set(bytes_.data()[index]);
   if (seen.count() >= different_bytes_min) return {};
   return "a key has at least 8 different bytes; `musterctl keygen` makes a random one";
 }

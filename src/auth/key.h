@@ -1,19 +1,19 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "base/secret/secret_bytes.h"
 #include "muster/result.h"
 
 namespace muster::auth {
 
 /// Random bytes that two sides share, from which keys of connections are derived.
 ///
-/// There is one copy of them: a key is moved, and its source is empty afterwards. The bytes are
-/// overwritten when the key is moved from, replaced or destroyed. Nothing prints a key.
+/// There is one copy of them, which no core dump has: a key is moved, and its source is empty
+/// afterwards. The bytes are overwritten when the key is replaced or destroyed. Nothing prints a
+/// key.
 class Key {
  public:
   static constexpr std::size_t bytes_min = 32;
@@ -23,11 +23,8 @@ class Key {
 
   /// Empty: it is nobody's key.
   Key() = default;
-  Key(Key&& other) noexcept { take(other); }
-  Key& operator=(Key&& other) noexcept;
-  Key(const Key&) = delete;
-  Key& operator=(const Key&) = delete;
-  ~Key() { wipe_bytes(); }
+  Key(Key&& other) noexcept = default;
+  Key& operator=(Key&& other) noexcept = default;
 
   /// errors  invalid_argument: they are too few, too many, or no random ones. The detail has none
   ///         of them
@@ -37,9 +34,11 @@ class Key {
   /// errors  invalid_argument, as above. The detail has nothing of the text
   static Result<Key> read(std::string_view base64);
 
-  bool is_empty() const { return size_ == 0; }
-  /// As long as the key stays where it is.
-  std::string_view bytes() const { return {reinterpret_cast<const char*>(bytes_.data()), size_}; }
+  bool is_empty() const { return bytes_.size() == 0; }
+  /// As long as the key, or that to which it was moved, is there.
+  std::string_view bytes() const {
+    return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
+  }
   /// With padding; `wipe` it afterwards.
   std::string base64() const;
 
@@ -47,13 +46,12 @@ class Key {
   friend bool operator==(const Key& a, const Key& b);
 
  private:
-  void take(Key& other) noexcept;
-  void wipe_bytes() noexcept;
+  explicit Key(std::size_t size) : bytes_(size) {}
+
   /// The first rule that the bytes break; empty: none.
   std::string_view weakness() const;
 
-  std::array<std::uint8_t, bytes_max> bytes_{};
-  std::size_t size_ = 0;
+  base::SecretBytes bytes_;
 };
 
 }  // namespace muster::auth

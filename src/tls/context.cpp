@@ -77,10 +77,10 @@ int find_session(SSL* ssl, const unsigned char* id, std::size_t id_size, SSL_SES
 
 int use_session(SSL* ssl, const EVP_MD*, const unsigned char** id, std::size_t* id_size,
                 SSL_SESSION** used) {
-  const OwnSecret& own = *session_of(ssl)->context->secret;
-  *used = session_of(ssl, own.secret.data()).release();
-  *id = own.id.bytes.data();
-  *id_size = own.id.size;
+  const Context& context = *session_of(ssl)->context;
+  *used = session_of(ssl, context.secret).release();
+  *id = context.own_id.bytes.data();
+  *id_size = context.own_id.size;
   return *used != nullptr ? 1 : 0;
 }
 
@@ -137,12 +137,10 @@ Context* make_client(const ClientContext* options, char* why, std::size_t why_si
   // and a server that answers with one, since it has no such secret, is refused here.
   SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, nullptr);
   if (options->id != nullptr) {
-    auto own = std::make_unique<OwnSecret>();
-    if (options->id_size > own->id.bytes.size()) return nullptr;
-    std::memcpy(own->id.bytes.data(), options->id, options->id_size);
-    own->id.size = options->id_size;
-    std::memcpy(own->secret.data(), options->secret, own->secret.size());
-    made->secret = std::move(own);
+    if (options->id_size > made->own_id.bytes.size()) return nullptr;
+    std::memcpy(made->own_id.bytes.data(), options->id, options->id_size);
+    made->own_id.size = options->id_size;
+    made->secret = options->secret;
     SSL_CTX_set_psk_use_session_callback(ssl, use_session);
   }
   if (options->server_name != nullptr) made->server_name = options->server_name;

@@ -22,20 +22,10 @@ struct Wire {
   Sink sink{};
 };
 
-/// An id as it comes in a client's first bytes, and the secret that a client has for it.
+/// An id as it comes in a client's first bytes.
 struct Id {
   std::array<unsigned char, net::tls::id_bytes_max> bytes{};
   std::size_t size = 0;
-};
-
-/// A client's own.
-struct OwnSecret {
-  Id id;
-  std::array<unsigned char, net::tls::secret_bytes> secret{};
-  OwnSecret() = default;
-  OwnSecret(const OwnSecret&) = delete;
-  OwnSecret& operator=(const OwnSecret&) = delete;
-  ~OwnSecret() { OPENSSL_cleanse(secret.data(), secret.size()); }
 };
 
 }  // namespace muster::tls
@@ -45,8 +35,9 @@ namespace muster::net::tls {
 struct Context {
   std::shared_ptr<Context> self;  ///< until whoever has made it lets it go
   muster::tls::Owned<SSL_CTX> ssl;
-  ServerContext server{};  ///< whose files are not looked at any more
-  std::unique_ptr<const muster::tls::OwnSecret> secret;
+  ServerContext server{};                 ///< whose files are not looked at any more
+  muster::tls::Id own_id{};               ///< of a client with a secret
+  const unsigned char* secret = nullptr;  ///< a client's own
   bool is_server = false;
   std::string server_name;
 };

@@ -27,17 +27,23 @@ char unmasked(char byte) {
 struct Mapping {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
+  bool is_dumped = true;
 };
 
 std::vector<Mapping> writable_mappings() {
   std::vector<Mapping> mappings;
-  std::ifstream maps("/proc/self/maps");
+  std::ifstream maps("/proc/self/smaps");
+  bool is_listed = false;
   for (std::string line; std::getline(maps, line);) {
     unsigned long long begin = 0;
     unsigned long long end = 0;
     char flags[5] = "";
-    const bool is_read = std::sscanf(line.c_str(), "%llx-%llx %4s", &begin, &end, flags) == 3;
-    if (is_read && flags[0] == 'r' && flags[1] == 'w') mappings.push_back({begin, end});
+    if (std::sscanf(line.c_str(), "%llx-%llx %4s", &begin, &end, flags) == 3) {
+      is_listed = flags[0] == 'r' && flags[1] == 'w';
+      if (is_listed) mappings.push_back({begin, end});
+    } else if (is_listed && line.rfind("VmFlags:", 0) == 0) {
+      mappings.back().is_dumped = line.find(" dd") == line.npos;
+    }
   }
   return mappings;
 }
@@ -75,11 +81,12 @@ void SecretNeedles::find_in(std::string_view bytes, std::set<std::string>& found
   }
 }
 
-std::set<std::string> SecretNeedles::find_in_own_memory() const {
+std::set<std::string> SecretNeedles::find_in_own_memory(Memory memory_looked_in) const {
   std::set<std::string> found;
   const int memory = ::open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
   std::vector<char> chunk(chunk_bytes);
   for (const Mapping& mapping : writable_mappings()) {
+    if (memory_looked_in == Memory::dumped && !mapping.is_dumped) continue;
     // Chunks overlap by what a part could have in the one before.
     for (std::uint64_t at = mapping.begin; at < mapping.end; at += chunk_bytes - part_bytes) {
       const std::size_t wanted = std::min<std::uint64_t>(chunk_bytes, mapping.end - at);

@@ -24,15 +24,20 @@ class SecretNeedles {
   /// The names of those that stand there, whole or in part.
   std::set<std::string> find_in(std::string_view bytes) const;
   /// The same in all memory that this process can write to.
-  std::set<std::string> find_in_own_memory() const;
+  std::set<std::string> find_in_own_memory() const { return find_in_own_memory(Memory::all); }
+  /// The same in what of it a core dump would have.
+  std::set<std::string> find_in_own_dump() const { return find_in_own_memory(Memory::dumped); }
 
  private:
+  enum class Memory { all, dumped };
+
   struct Part {
     std::size_t secret;
     std::size_t begin;
   };
   bool is_at(const Part& part, const char* bytes) const;
   void find_in(std::string_view bytes, std::set<std::string>& found) const;
+  std::set<std::string> find_in_own_memory(Memory memory) const;
 
   std::vector<std::string> names_;
   std::vector<std::string> masked_;

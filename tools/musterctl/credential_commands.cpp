@@ -15,7 +15,7 @@
 #include "auth/credentials.h"
 #include "auth/wipe.h"
 #include "base/random.h"
-#include "base/secret_file.h"
+#include "base/secret/secret_file.h"
 #include "bytes.h"
 #include "commands.h"
 #include "muster/inspect.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/secret_file.h"
+#include "base/secret/secret_file.h"
 #include "client/handlers.h"
 #include "muster/result.h"
 #include "muster/store.h"

@@ -1,7 +1,6 @@
 #include "net/tls/library.h"
 
 #include <dlfcn.h>
-#include <string.h>
 
 #include <algorithm>
 #include <mutex>
@@ -130,19 +129,6 @@ Certificates certificates_of(const CertificateFiles& files) {
 
 }  // namespace
 
-Secret::~Secret() { ::explicit_bzero(bytes_.data(), bytes_.size()); }
-
-Secret::Secret(Secret&& other) noexcept : bytes_(other.bytes_) {
-  ::explicit_bzero(other.bytes_.data(), other.bytes_.size());
-}
-
-Secret& Secret::operator=(Secret&& other) noexcept {
-  if (this == &other) return *this;
-  bytes_ = other.bytes_;
-  ::explicit_bzero(other.bytes_.data(), other.bytes_.size());
-  return *this;
-}
-
 Result<const Table*> table() {
   static const auto& found = *new Result<const Table*>(find_table());  // as `last_context`
   return found;
@@ -196,7 +182,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::client(std::string_view id
   ClientContext options{};
   options.id = reinterpret_cast<const unsigned char*>(id.data());
   options.id_size = id.size();
-  options.secret = secret.data();
+  options.secret = made->secret_.data();
   char why[256] = "";
   made->context_ = made->table_.make_client(&options, why, sizeof why);
   if (made->context_ == nullptr) return no_context({}, why);

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/secret/secret_bytes.h"
 #include "muster/result.h"
 #include "net/tls/table.h"
 
@@ -17,21 +16,14 @@
 
 namespace muster::net::tls {
 
-/// An own secret, wiped when it is let go.
+/// An own secret.
 class Secret {
  public:
-  Secret() = default;
-  ~Secret();
-  Secret(const Secret&) = delete;
-  Secret& operator=(const Secret&) = delete;
-  Secret(Secret&& other) noexcept;
-  Secret& operator=(Secret&& other) noexcept;
-
   unsigned char* data() { return bytes_.data(); }
   const unsigned char* data() const { return bytes_.data(); }
 
  private:
-  std::array<unsigned char, secret_bytes> bytes_{};
+  base::SecretBytes bytes_{secret_bytes};
 };
 
 /// The functions of libmuster-tls.

@@ -46,7 +46,7 @@ struct ServerContext {
 struct ClientContext {
   const unsigned char* id;  ///< null: by a certificate alone
   std::size_t id_size;
-  const unsigned char* secret;
+  const unsigned char* secret;  ///< not copied: it stays there as long as the context's sessions
   Certificates certificates;
   const char* server_name;  ///< that its certificate must have; null with a secret
 };

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "auth/admission.h"
-#include "base/secret_file.h"
+#include "base/secret/secret_file.h"
 #include "base/time.h"
 #include "muster/result.h"
 #include "net/address/unit.h"

@@ -1,7 +1,7 @@
 #include "auth/key.h"
 
 #include <algorithm>
-#include <new>
+#include <memory>
 #include <string>
 #include <utility>
 #include <variant>
@@ -29,22 +29,15 @@ bool is_refused(const muster::Result<Key>& read) {
   return !read && read.error().code == ErrorCode::invalid_argument;
 }
 
-/// Whether any eight bytes of the key are still in the memory.
-bool has_part_of(const void* memory, std::size_t size, const std::string& key) {
-  const std::string held(static_cast<const char*>(memory), size);
+/// Whether any eight bytes of the key are still where it was. The page of its bytes stays.
+bool has_part_of_key(const char* there) {
+  const std::string key = different_bytes(32);
+  const std::string held(there, key.size());
   for (std::size_t at = 0; at + 8 <= key.size(); at += 8) {
     if (held.find(key.substr(at, 8)) != std::string::npos) return true;
   }
   return false;
 }
-
-/// Where a key is made, so that one can look what it leaves behind.
-struct Place {
-  alignas(Key) unsigned char memory[sizeof(Key)] = {};
-  Key* key = new (memory) Key(some_key());
-
-  bool has_key() const { return has_part_of(memory, sizeof memory, different_bytes(32)); }
-};
 
 TEST_CASE("base64 of every length is written and read again") {
   for (std::size_t size = Key::bytes_min; size <= Key::bytes_max; ++size) {
@@ -106,43 +99,31 @@ TEST_CASE("a refusal has nothing of the key") {
   }
 }
 
-TEST_CASE("a key that was moved from is empty, and its memory is overwritten") {
-  Place place;
-  REQUIRE(place.has_key());
-  const Key moved = std::move(*place.key);
+TEST_CASE("a key that is moved stays in its place, and its source is empty") {
+  Key key = some_key();
+  const char* const there = key.bytes().data();
+  REQUIRE(has_part_of_key(there));
+  Key moved = std::move(key);
+  CHECK(key.is_empty());
   CHECK(moved == some_key());
-  CHECK(place.key->is_empty());
-  CHECK_FALSE(place.has_key());
-  place.key->~Key();
-}
-
-TEST_CASE("a key that is assigned from is empty, and its memory is overwritten") {
-  Place place;
-  Key other;
-  other = std::move(*place.key);
-  CHECK(other == some_key());
-  CHECK(place.key->is_empty());
-  CHECK_FALSE(place.has_key());
-  place.key->~Key();
+  Key assigned;
+  assigned = std::move(moved);
+  CHECK(moved.is_empty());
+  CHECK(assigned == some_key());
+  CHECK(assigned.bytes().data() == there);
 }
 
 TEST_CASE("a key that is replaced or destroyed is overwritten") {
-  Place replaced;
-  *replaced.key = Key();
-  CHECK(replaced.key->is_empty());
-  CHECK_FALSE(replaced.has_key());
-  replaced.key->~Key();
-  Place destroyed;
-  destroyed.key->~Key();
-  CHECK_FALSE(destroyed.has_key());
-}
-
-TEST_CASE("a longer key leaves nothing behind a shorter one") {
-  alignas(Key) unsigned char memory[sizeof(Key)] = {};
-  Key* const key = new (memory) Key(Key::of(different_bytes(64)).value());
-  *key = Key::of(std::string(25, 'x') + "abcdefg").value();
-  CHECK_FALSE(has_part_of(memory, sizeof memory, different_bytes(64)));
-  key->~Key();
+  Key replaced = some_key();
+  const char* const there = replaced.bytes().data();
+  replaced = Key();
+  CHECK(replaced.is_empty());
+  CHECK_FALSE(has_part_of_key(there));
+  auto destroyed = std::make_unique<Key>(some_key());
+  const char* const its_place = destroyed->bytes().data();
+  REQUIRE(has_part_of_key(its_place));
+  destroyed.reset();
+  CHECK_FALSE(has_part_of_key(its_place));
 }
 
 TEST_CASE("a key that is assigned to itself stays") {

@@ -1,4 +1,4 @@
-#include "base/secret_file.h"
+#include "base/secret/secret_file.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

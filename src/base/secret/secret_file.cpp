@@ -1,7 +1,6 @@
-#include "base/secret_file.h"
+#include "base/secret/secret_file.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,13 +44,6 @@ std::string objection(const struct stat& status) {
 }
 
 }  // namespace
-
-SecretText::~SecretText() { ::explicit_bzero(text_.data(), text_.size()); }
-
-SecretText::SecretText(SecretText&& other) noexcept : text_(std::move(other.text_)) {
-  ::explicit_bzero(other.text_.data(), other.text_.size());
-  other.text_.clear();
-}
 
 std::optional<FileStamp> stamp_of(const std::string& path) {
   struct stat status {};

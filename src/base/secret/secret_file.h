@@ -4,30 +4,28 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "base/secret/secret_bytes.h"
 #include "muster/result.h"
 
 namespace muster::base {
 
-/// A text that is overwritten when it is let go. It never grows, so there is one copy of it.
+/// A text of secret bytes. It never grows, so there is one copy of it.
 class SecretText {
  public:
   /// bytes  that it has room for
-  explicit SecretText(std::size_t bytes) : text_(bytes, '\0') {}
-  ~SecretText();
-  SecretText(SecretText&& other) noexcept;
-  SecretText& operator=(SecretText&&) = delete;
-  SecretText(const SecretText&) = delete;
-  SecretText& operator=(const SecretText&) = delete;
+  explicit SecretText(std::size_t bytes) : bytes_(bytes), size_(bytes) {}
 
-  const std::string& text() const { return text_; }
+  std::string_view text() const { return {reinterpret_cast<const char*>(bytes_.data()), size_}; }
   /// To be written to.
-  char* data() { return text_.data(); }
+  char* data() { return reinterpret_cast<char*>(bytes_.data()); }
   /// Of what was written only so much counts.
-  void cut(std::size_t bytes) { text_.resize(bytes); }
+  void cut(std::size_t bytes) { size_ = bytes; }
 
  private:
-  std::string text_;
+  SecretBytes bytes_;
+  std::size_t size_;
 };
 
 /// Which file it is, and since when it is as it is.
