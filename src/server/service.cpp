@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "net/tls/failure.h"
+
 // Life cycle: turns -> `stop`, see Stopping -> everything is closed. When something is thrown in a
 // turn, such as for want of memory, the engine may have done half of what it was about to: then all
 // is closed at once, since a server that is gone is better than one that is wrong.
@@ -34,7 +36,8 @@ Service::Service(World& world, Settings settings)
 
 Service::~Service() { close_everything(); }
 
-std::string Service::farewell() const {
+std::string Service::farewell(Arrival::Kind kind) const {
+  if (kind == Arrival::Kind::tls) return net::tls::alert_of_unable();
   return entrance_.hellos().refusal(ErrorCode::busy,
                                     "the server is full: it has no file descriptor left");
 }

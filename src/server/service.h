@@ -40,8 +40,8 @@ class Service final : private ConnectionHandler::Turns {
   const Settings& settings() const { return settings_; }
   ServerLog& log() { return log_; }
   bool is_closed() const { return closed_; }
-  /// What a newcomer is told when there is no descriptor for it.
-  std::string farewell() const;
+  /// What a newcomer who comes in that way is told when there is no descriptor for it.
+  std::string farewell(Arrival::Kind kind) const;
 
   // What the world calls. Before the first `tick` nothing else.
 

@@ -77,7 +77,7 @@ void ServiceHost::listen(net::Listening listening) {
     if (!log.admits("the system", LogLevel::warning, base::monotonic_now())) return;
     log.line(LogLevel::warning, "out of resources: " + detail);
   };
-  listeners_.push_back(net::Listener::create(loop_, std::move(listening), service_.farewell()));
+  listeners_.push_back(net::Listener::create(loop_, std::move(listening), service_.farewell(kind)));
   listeners_.back()->start({accepted, refused, [this] { return service_.make_room(); }});
 }
 

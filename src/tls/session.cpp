@@ -37,11 +37,13 @@ class Call {
 
 /// OpenSSL tells an alert of the other side as a reason of its own numbers. Above them are reasons
 /// that are none of TLS, such as that there is no memory.
-bool is_refusal(int reason) {
+Trouble trouble_of_alert(int reason) {
   constexpr int alert_max = 255;
   const int alert = reason - SSL_AD_REASON_OFFSET;
-  return alert > SSL_AD_CLOSE_NOTIFY && alert <= alert_max && alert != SSL_AD_INTERNAL_ERROR &&
-         alert != SSL_AD_USER_CANCELLED;
+  if (alert == SSL_AD_INTERNAL_ERROR) return Trouble::unable;
+  const bool is_refusal =
+      alert > SSL_AD_CLOSE_NOTIFY && alert <= alert_max && alert != SSL_AD_USER_CANCELLED;
+  return is_refusal ? Trouble::refused : Trouble::other;
 }
 
 /// Of the error that OpenSSL has noted last, while hands are shaken.
@@ -53,8 +55,7 @@ Trouble trouble_of_error(const Session& session) {
     case SSL_R_HTTP_REQUEST:
     case SSL_R_BAD_RECORD_TYPE: return Trouble::not_tls;
     case SSL_R_CERTIFICATE_VERIFY_FAILED: return Trouble::untrusted;
-    default:
-      return !session.context->is_server && is_refusal(reason) ? Trouble::refused : Trouble::other;
+    default: return session.context->is_server ? Trouble::other : trouble_of_alert(reason);
   }
 }
 

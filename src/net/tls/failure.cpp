@@ -14,6 +14,8 @@ std::string_view step_of_client(Trouble trouble) {
     case Trouble::not_tls:
       return "the server speaks no TLS: it was started without --credentials, or this is its plain "
              "listener";
+    case Trouble::unable:
+      return "the server cannot shake hands now: it has no memory or no file descriptor left";
     case Trouble::other: break;
   }
   return {};
@@ -29,6 +31,12 @@ Failure failure_of(const TlsSession& session) {
   const std::string_view step = session.is_client() ? step_of_client(trouble) : std::string_view();
   if (!step.empty()) failure.detail = std::string(step) + " (" + failure.detail + ")";
   return failure;
+}
+
+std::string alert_of_unable() {
+  // A record of an alert, in clear as before hands are shaken (RFC 8446, 5.1 and 6): 2 bytes of it,
+  // fatal, internal_error.
+  return {0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x50};
 }
 
 std::string unestablished(const TlsSession& session, std::string_view why) {

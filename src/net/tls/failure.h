@@ -18,6 +18,9 @@ struct Failure {
 /// Of a session that has failed.
 Failure failure_of(const TlsSession& session);
 
+/// What a server that cannot shake hands says to whoever speaks TLS.
+std::string alert_of_unable();
+
 /// Of a session whose connection has ended before hands were shaken.
 std::string unestablished(const TlsSession& session, std::string_view why);
 

@@ -8,7 +8,7 @@
 
 namespace muster::net::tls {
 
-inline constexpr std::uint32_t table_version = 1;
+inline constexpr std::uint32_t table_version = 2;
 inline constexpr std::size_t secret_bytes = 32;
 inline constexpr std::size_t id_bytes_max = 64;
 /// What one record carries at most.
@@ -64,6 +64,7 @@ enum class Trouble : int {
   refused,    ///< the other side says so: it does not take who this side is
   untrusted,  ///< the other side has not shown that it is who it should be
   not_tls,    ///< what has come is no TLS
+  unable,     ///< the other side says that it cannot go on, whoever this side is
 };
 
 struct Read {

@@ -1,24 +1,32 @@
 #include "e2e/server/musterd.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 
 #include <doctest/doctest.h>
 
+#include "muster/store.h"
 #include "support/door.h"
+#include "support/server.h"
 
 // musterd with credentials.
 
 namespace {
 
+using namespace std::chrono_literals;
 using muster::test::CredentialsFile;
 using muster::test::evaluator_key;
 using muster::test::hello_for;
+using muster::test::must;
+using muster::test::must_fail;
 using muster::test::Musterd;
 using muster::test::musterd_options;
 using muster::test::Process;
@@ -92,6 +100,36 @@ TEST_CASE("its memory is its own, when there are credentials") {
   const Musterd guarded(as_some_user(with_credentials, file), 1);
   CHECK(owner(open) != 0);
   CHECK(owner(guarded) == 0);
+}
+
+/// So many descriptors a process may have if it is to open no further one.
+rlim_t none_further(pid_t pid) {
+  std::set<rlim_t> open;
+  const std::string folder = "/proc/" + std::to_string(pid) + "/fd";
+  for (const auto& each : std::filesystem::directory_iterator(folder)) {
+    open.insert(std::stoul(each.path().filename().string()));
+  }
+  rlim_t lowest_free = 0;
+  while (open.count(lowest_free) == 1) ++lowest_free;
+  return lowest_free;
+}
+
+TEST_CASE("a client for whom there is no descriptor hears so, by TLS, and comes in later") {
+  const CredentialsFile file(trainer);
+  const Musterd musterd({"--credentials", file.path()});
+  muster::StoreOptions options;
+  options.credential_file = file.path();
+  const auto first = must(muster::Store::connect(musterd.address(), options));
+  rlimit before{};
+  REQUIRE(::prlimit(musterd.pid(), RLIMIT_NOFILE, nullptr, &before) == 0);
+  const rlimit now{none_further(musterd.pid()), before.rlim_max};
+  REQUIRE(::prlimit(musterd.pid(), RLIMIT_NOFILE, &now, nullptr) == 0);
+  const auto error = must_fail(muster::Store::connect(musterd.address(), options, 1s));
+  CHECK(error.code == muster::ErrorCode::unavailable);
+  CHECK_MESSAGE(error.detail.find("no memory or no file descriptor left") != error.detail.npos,
+                error.detail);
+  REQUIRE(::prlimit(musterd.pid(), RLIMIT_NOFILE, &before, nullptr) == 0);
+  must(muster::Store::connect(musterd.address(), options));
 }
 
 TEST_CASE("systemd hands credentials over by a name") {
