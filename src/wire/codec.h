@@ -105,6 +105,7 @@ class Decoder {
   }
   template <class Item>
   void further(std::uint8_t tag, std::string_view, std::vector<Item>& items) {
+    items.clear();
     Reader rest = reader_;  // what is there is skipped later, with the tags that are not known
     while (!rest.at_end()) {
       const bool is_it = rest.u8() == tag;
@@ -152,11 +153,14 @@ class Decoder {
   void get(std::optional<Item>& item) {
     bool present = false;
     get(present);
-    if (present) get(item.emplace());
+    if (present) return get(item.emplace());
+    item.reset();
   }
   template <class Item>
   void get(std::vector<Item>& items) {
-    items.resize(reader_.count(item_bytes_min<Item>));
+    const std::uint32_t count = reader_.count(item_bytes_min<Item>);
+    if (count == 0) return items.clear();  // as the values of a barrier
+    items.resize(count);
     for (Item& item : items) get(item);
   }
   void get(std::vector<bool>& items) {

@@ -27,10 +27,13 @@ void get_ids(Reader& reader, std::vector<std::uint64_t>& ids) {
 
 using GetBody = void (*)(Reader&, RequestBody&);
 
+/// Of one that is there already, every field is read anew, and its memory used again.
 template <class Body>
 void get_body(Reader& reader, RequestBody& into) {
+  auto* body = std::get_if<Body>(&into);
+  if (body == nullptr) body = &into.emplace<Body>();
   Decoder decoder(reader);
-  fields(decoder, into.emplace<Body>());
+  fields(decoder, *body);
 }
 
 static_assert(every_request([]<class Body>(std::type_identity<Body>) {
@@ -95,7 +98,7 @@ Result<void> decode_request(const Frame& frame, Request& request) {
   request.timeout = duration_from_wire(reader.u64(), base::timeout_max);
   get_ids(reader, request.acknowledged);
   body_getters[*index](reader, request.body);
-  skip_optional_fields(reader);
+  if (!reader.at_end()) skip_optional_fields(reader);
   if (!reader.ok() || !within_limits(request.body)) {
     return protocol_error("the bytes are no " + std::string(operation_facts[*index].name) +
                           " request");

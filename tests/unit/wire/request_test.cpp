@@ -116,6 +116,35 @@ TEST_CASE("the fields of group requests come back as they were") {
   CHECK(round_trip(report).process == report.process);
 }
 
+/// What decoding both into one request, one after the other, leaves of the second one.
+template <class Body>
+std::string decoded_behind(const Body& first, const Body& second) {
+  Request request;
+  for (const Body& body : {first, second}) {
+    static std::vector<std::unique_ptr<const std::string>> kept;
+    kept.push_back(std::make_unique<const std::string>(bytes_of(body)));
+    const auto cut = cut_frame(*kept.back(), 1U << 24);
+    REQUIRE(decode_request(**cut, request).has_value());
+  }
+  return bytes_of(request.body);
+}
+
+TEST_CASE("nothing of an earlier request is left in the one that is decoded behind it") {
+  const auto leaves_nothing = [](const auto& first, const auto& second) {
+    CHECK(decoded_behind(first, second) == bytes_of(second));
+  };
+  leaves_nothing(Set{"key", "value", 60s, true, true}, Set{"k", "", std::nullopt, false, false});
+  leaves_nothing(CompareSet{"key", "old", "new", 3s}, CompareSet{"k", std::nullopt, "", {}});
+  leaves_nothing(Remove{{"a", "b", "c"}}, Remove{{"d"}});
+  leaves_nothing(MultiSet{{{"a", "1"}, {"b", "2"}}, 1us}, MultiSet{{}, std::nullopt});
+  leaves_nothing(Join{"tp0", 3, 8, 1h, true, "info", {"serve", "eval"}},
+                 Join{"dp", 0, 1, {}, false, {}, {}});
+  leaves_nothing(CollectiveCall{7, 12, Collective::scatter, 1, 2, {"a", "", "c"}},
+                 CollectiveCall{7, 13, Collective::barrier, 0, 0, {}});
+  leaves_nothing(Recover{7, 12, {{1, 99}, {2, 0}}}, Recover{7, 13, {}});
+  leaves_nothing(NameSpaces{"a"}, NameSpaces{std::nullopt});
+}
+
 TEST_CASE("a request put together from its encoded fields is the request") {
   const CompareSet body{"k", "old", "new", 3s};
   std::string fields_of_body;
