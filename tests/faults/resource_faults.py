@@ -36,7 +36,7 @@ async def leave_no_descriptor(run):
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (lowest, run.state["limits"][1]))
     newcomer = await run.new_rank(run.victims_rank, suffix="n")
     call = newcomer.begin("connect", 1.0, address=run.server.address)
-    # It is said in clear, which a client with a key does not take.
+    # By TLS it hears an alert.
     code = "busy" if run.place.credential_file is None else "unavailable"
     run.expect_code(await call.result(), [code], "a newcomer without a descriptor")
     run.state["newcomer"] = newcomer

@@ -13,7 +13,7 @@ namespace {
 
 using base::failure;
 
-constexpr std::uint32_t magic = 0x3C85F7CE;
+constexpr std::uint32_t validate_number = 0x3C85F7CE;
 constexpr std::size_t length_bytes = 8;
 
 /// What stands on the wire behind the byte of a command.
@@ -200,12 +200,12 @@ class RequestReader::Walk {
   }
 
   bool pass_magic() {
-    if (!has(sizeof magic)) return false;
-    if (base::from_little_endian<std::uint32_t>(bytes_.data() + progress_.at) != magic) {
+    if (!has(sizeof validate_number)) return false;
+    if (base::from_little_endian<std::uint32_t>(bytes_.data() + progress_.at) != validate_number) {
       return fail(
           failure(ErrorCode::protocol_error, "VALIDATE has another number than TCPStore's"));
     }
-    progress_.at += sizeof magic;
+    progress_.at += sizeof validate_number;
     return true;
   }
 
@@ -219,10 +219,10 @@ class RequestReader::Walk {
 
 /// A newest client begins with VALIDATE. In the first dialect these bytes are a key of a gigabyte.
 std::optional<Error> RequestReader::choose_dialect(std::string_view bytes) {
-  constexpr std::size_t validate_bytes = 1 + sizeof magic;
-  std::array<char, sizeof magic> numbers;
-  base::to_little_endian(magic, numbers.data());
-  const std::string_view begun = bytes.substr(1, sizeof magic);
+  constexpr std::size_t validate_bytes = 1 + sizeof validate_number;
+  std::array<char, sizeof validate_number> numbers;
+  base::to_little_endian(validate_number, numbers.data());
+  const std::string_view begun = bytes.substr(1, sizeof validate_number);
   const bool may_validate =
       bytes[0] == '\0' && begun == std::string_view(numbers.data(), begun.size());
   if (may_validate && bytes.size() < validate_bytes) {
