@@ -67,14 +67,12 @@ constexpr std::size_t swept_per_session = 2;
 /// So many sessions of a unit are looked at for one that is bare.
 constexpr int looked_at_max = 32;
 
-/// When it is lost. Both sums leave out the time in which the server itself did not run.
+/// When it is lost.
 Instant expiry_of(EngineServices& services, const Session& session) {
   const wire::ServerLimits& limits = services.options().limits;
-  const Instant silent = session.heard + limits.session_timeout +
-                         (services.clock().paused() - session.paused_when_heard);
+  const Instant silent = services.clock().after(session.heard, limits.session_timeout);
   if (session.connection != 0 || session.disconnect_cause != DisconnectCause::closed) return silent;
-  const Instant gone = session.disconnected + limits.grace +
-                       (services.clock().paused() - session.paused_when_disconnected);
+  const Instant gone = services.clock().after(session.disconnected, limits.grace);
   return std::min(silent, gone);
 }
 
@@ -305,8 +303,7 @@ Session* Sessions::speaker(ConnectionId connection, std::string_view doing) {
 }
 
 void Sessions::heard(Session& session) {
-  session.heard = services_.now();
-  session.paused_when_heard = services_.clock().paused();
+  session.heard = services_.clock().moment();
   if (session.claimants > 0) session.name_space.groups.heard(session);
 }
 
@@ -328,8 +325,7 @@ void Sessions::disconnected(const Disconnected& event) {
 void Sessions::detach(Session& session, DisconnectCause cause) {
   session.connection = 0;
   session.account.unit.sessions.prepend(session.of_unit);
-  session.disconnected = services_.now();
-  session.paused_when_disconnected = services_.clock().paused();
+  session.disconnected = services_.clock().moment();
   session.disconnect_cause = cause;
   if (session.last_request_id == 0) {  // it holds nothing, and nobody can fill the server with it
     past_.add_blank(session, expiry_of(services_, session), services_.clock().paused());

@@ -8,6 +8,12 @@ namespace muster::core {
 
 using base::Instant;
 
+/// When something was, to be measured without the gaps since.
+struct Moment {
+  Instant at{};
+  Duration paused{};  ///< the sum of all gaps until then
+};
+
 /// The engine's time: that of its last event, without the gaps in which the process did not run.
 class Clock {
  public:
@@ -15,9 +21,12 @@ class Clock {
   Instant start() const { return start_; }
   /// The sum of all gaps in which the process did not run.
   Duration paused() const { return paused_; }
-  /// `paused()` was `paused_then` at `then`: how long ago that is, not counting the gaps since.
-  Duration since(Instant then, Duration paused_then) const {
-    return now_ - then - (paused_ - paused_then);
+  Moment moment() const { return {now_, paused_}; }
+  /// How long ago that is, not counting the gaps since.
+  Duration since(const Moment& then) const { return now_ - after(then, Duration::zero()); }
+  /// When so much time has passed since then, if no further gap comes.
+  Instant after(const Moment& then, Duration duration) const {
+    return then.at + duration + (paused_ - then.paused);
   }
 
   /// An event has come at `now`; an earlier time than the last counts as that.

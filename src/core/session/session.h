@@ -11,6 +11,7 @@
 #include "core/memory/chain.h"
 #include "core/session/accounts.h"
 #include "core/session/answers.h"
+#include "core/session/clock.h"
 #include "core/session/connection.h"
 #include "core/session/timers.h"
 #include "core/session/wait.h"
@@ -94,11 +95,9 @@ struct Session {
   /// What its client may who has proved who he is; null: nobody was asked.
   std::shared_ptr<const auth::Grant> grant;
   ProcessInfo process;
-  ConnectionId connection = 0;   ///< 0: disconnected
-  Instant heard{};               ///< last byte
-  Duration paused_when_heard{};  ///< the engine's sum of gaps at that time
-  Instant disconnected{};
-  Duration paused_when_disconnected{};
+  ConnectionId connection = 0;  ///< 0: disconnected
+  Moment heard;                 ///< last byte
+  Moment disconnected;
   DisconnectCause disconnect_cause = DisconnectCause::closed;
   Timer expiry;                       ///< re-armed when it fires early: a byte only moves `heard`
   bool has_echoed = false;            ///< its client knows the token: it does not speak blindly
