@@ -23,6 +23,15 @@ constexpr int work_per_table_max = 64;  ///< keys of one table, then others have
 
 constexpr std::size_t given_back_bytes_per_step = 8192;
 
+/// As much as the event has copied, and as it may still do.
+void give_back(FreedMemory& freed, EffectList& effects) {
+  const std::size_t copied_bytes_max = effects.work() * LongCopies::bytes_per_step;
+  const std::size_t left_bytes =
+      static_cast<std::size_t>(effects.work_left()) * given_back_bytes_per_step;
+  effects.spend(freed.give_back(std::max(copied_bytes_max, left_bytes)) /
+                given_back_bytes_per_step);
+}
+
 }  // namespace
 
 Engine::Engine(Options options)
@@ -78,15 +87,6 @@ void Engine::on(const Continue& event) {
   effects.backlog().work(std::max(1, effects.work_left()));
   FreedMemory& freed = services_.memory().freed;
   if (!freed.empty()) give_back(freed, effects);
-}
-
-/// As much as the event has copied, and as it may still do.
-void Engine::give_back(FreedMemory& freed, EffectList& effects) {
-  const std::size_t copied_bytes_max = effects.work() * LongCopies::bytes_per_step;
-  const std::size_t left_bytes =
-      static_cast<std::size_t>(effects.work_left()) * given_back_bytes_per_step;
-  effects.spend(freed.give_back(std::max(copied_bytes_max, left_bytes)) /
-                given_back_bytes_per_step);
 }
 
 Instant Engine::next_deadline() const {

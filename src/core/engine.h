@@ -64,6 +64,7 @@ class Engine {
   void on(const Echo& event) { sessions_.echo(event); }
   void on(const Heard& event);
   void on(const Requested& event);
+  void on(const RequestedByGuest& event);
   void on(const Acknowledged& event);
   void on(const Abandoned& event);
   void on(const Heartbeat& event);
@@ -78,7 +79,6 @@ class Engine {
   /// Returns how much was done: one timer, or so many keys.
   int fire(Timer& timer, int work_max);
 
-  static void give_back(FreedMemory& freed, EffectList& effects);
 
   // engine_requests.cpp
   std::optional<Error> refusal(const RequestContext& context);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "auth/identity.h"
+#include "core/keys/guest_request.h"
 #include "core/memory/charged_memory.h"
 #include "core/memory/server_memory.h"
 #include "core/session/connection.h"
@@ -26,6 +27,9 @@ struct Hello {
   std::string unit;  ///< whose shares it counts for
   /// What was granted to whom the client has proved to be; null: the server asks nobody who he is.
   std::shared_ptr<const auth::Grant> grant;
+  /// It speaks another protocol, that knows no sessions: this one begins without an echo, keeps no
+  /// answers, may be silent, and ends with its connection.
+  bool is_guest = false;
 };
 /// A client has sent back the token of its new session: it has read the hello that welcomed it.
 struct Echo {
@@ -41,6 +45,13 @@ struct Requested {
   const wire::Request* request = nullptr;  ///< its views are read during `apply` only
   /// In which nothing is but the request; null: it lies elsewhere. Empty afterwards if it was kept.
   ChargedMemory* memory = nullptr;
+  UnsentReplies unsent{};
+};
+/// What only guests ask.
+struct RequestedByGuest {
+  ConnectionId connection = 0;
+  std::uint64_t request_id = 0;
+  const GuestRequest* request = nullptr;  ///< its views are read during `apply` only
   UnsentReplies unsent{};
 };
 struct Acknowledged {
@@ -88,7 +99,8 @@ struct Stop {
   std::string reason;
 };
 
-using Event = std::variant<Hello, Echo, Heard, Requested, Acknowledged, Abandoned, Heartbeat,
-                           Goodbye, Disconnected, Advance, Late, Continue, Regrant, Stop>;
+using Event =
+    std::variant<Hello, Echo, Heard, Requested, RequestedByGuest, Acknowledged, Abandoned,
+                 Heartbeat, Goodbye, Disconnected, Advance, Late, Continue, Regrant, Stop>;
 
 }  // namespace muster::core

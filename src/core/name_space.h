@@ -27,7 +27,7 @@ struct NameSpace {
         groups(services, accounts) {}
 
   /// Whether nobody would miss it.
-  bool is_empty() const { return sessions == 0 && table.key_count() == 0 && groups.is_empty(); }
+  bool is_empty() const { return sessions == 0 && table.is_empty() && groups.is_empty(); }
 
   std::string name;
   Unit* maker;  ///< for which it counts; null: none, as of the default one

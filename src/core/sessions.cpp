@@ -57,6 +57,7 @@ std::optional<Error> refusal_to_resume(const Hello& event, const wire::ResumeTok
 
 /// Whether nothing is lost with it.
 bool is_bare(const Session& session) {
+  if (session.is_guest) return false;  // its client could not begin another one
   const bool has_keys = session.bound_keys != nullptr && session.bound_keys->count != 0;
   return !has_keys && session.members.empty() && session.parked.empty() &&
          session.unacknowledged.size() == 0;
@@ -159,6 +160,7 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
   Session& session = *owned;
   session.token = token;
   session.role = event.hello.role;
+  session.is_guest = session.has_echoed = event.is_guest;
   session.set_grant(event.grant);
   session.process = event.hello.process;
   session.waiting = &name_space->waiting;
@@ -178,7 +180,7 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
                             account.unit.name);
   }
   welcome(session, event);
-  services_.timers().arm(session.expiry, expiry_of(services_, session));
+  if (!session.is_guest) services_.timers().arm(session.expiry, expiry_of(services_, session));
   return true;
 }
 
@@ -327,6 +329,7 @@ void Sessions::detach(Session& session, DisconnectCause cause) {
   session.account.unit.sessions.prepend(session.of_unit);
   session.disconnected = services_.clock().moment();
   session.disconnect_cause = cause;
+  if (session.is_guest) return end(session, LossCause::none);
   if (session.last_request_id == 0) {  // it holds nothing, and nobody can fill the server with it
     past_.add_blank(session, expiry_of(services_, session), services_.clock().paused());
     return end(session, LossCause::none);

@@ -65,6 +65,7 @@ KeyWait::~KeyWait() {
 void KeyWait::leave_keys() {
   for (std::size_t index = 0; index < standing_count; ++index) {
     WaitLink& link = links[index];
+    if (link.entry == nullptr) continue;
     link.at_key.leave();
     table.drop_if_unused(*link.entry);
   }
@@ -83,6 +84,13 @@ void KeyWait::stand_at(Entry& entry) {
   WaitLink& link = links[standing_count];
   link.wait = this;
   Waiting& waiting = entry.block.extras()->waiting;
+  if (parked.session.is_guest) {
+    link.entry = &entry;
+    waiting.guests.append(link.at_key);
+    ++standing_count;
+    ++missing_count;
+    return;
+  }
   if (parked.operation != wire::operation<wire::Take> && links.size() == 1) {
     if (waiting.readers == nullptr) {
       waiting.readers = std::make_unique<Readers>(parked.session.account.quota, &entry);
@@ -94,6 +102,12 @@ void KeyWait::stand_at(Entry& entry) {
   (links.size() > 1 ? waiting.several : waiting.takers).append(link.at_key);
   ++standing_count;
   if (!entry.has_value) ++missing_count;
+}
+
+bool KeyWait::has_come(WaitLink& link) {
+  link.at_key.leave();
+  link.entry = nullptr;
+  return --missing_count == 0;
 }
 
 void KeyWait::decide(Readers& decided) {
@@ -113,7 +127,8 @@ void KeyWait::each_missing(Instant at, Take take) const {
   if (is_decided()) return;
   if (readers != nullptr) return take(*readers->entry);
   for (const WaitLink& link : links.first(standing_count)) {
-    if (!is_present(*link.entry, at)) take(*link.entry);
+    if (link.entry == nullptr) continue;
+    if (parked.session.is_guest || !is_present(*link.entry, at)) take(*link.entry);
   }
 }
 

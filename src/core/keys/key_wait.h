@@ -22,7 +22,7 @@ struct TableState;
 /// One wait's place at one key.
 struct WaitLink {
   KeyWait* wait = nullptr;
-  Entry* entry = nullptr;  ///< null: it stands in a queue of readers
+  Entry* entry = nullptr;  ///< null: it stands in a queue of readers, or at its key no more
   ChainLink<WaitLink> at_key{*this};
 };
 
@@ -50,8 +50,11 @@ struct Waiting {
   std::unique_ptr<Readers> readers;  ///< get, wait: a value that comes serves all; null: none
   Chain<WaitLink> several;           ///< wait for several keys: it may serve some
   Chain<WaitLink> takers;            ///< take: it serves the first
+  Chain<WaitLink> guests;            ///< of guests: each leaves the key as soon as that comes
 
-  bool empty() const { return readers == nullptr && several.empty() && takers.empty(); }
+  bool empty() const {
+    return readers == nullptr && several.empty() && takers.empty() && guests.empty();
+  }
 };
 
 /// The error of a get, take or wait whose keys are not there; `timeout` is that of the call.
@@ -68,6 +71,9 @@ struct KeyWait final : Wait {
 
   /// Stands at one more key, behind those who came before.
   void stand_at(Entry& entry);
+  /// One of a guest's keys has come, or something in the key's queue: it waits for that key no
+  /// more, also if it goes again. Returns whether it was the last one.
+  bool has_come(WaitLink& link);
   /// All its keys are there, of which there are several: it leaves them for a queue of those who
   /// are yet to be told.
   void decide(Readers& decided);

@@ -29,23 +29,41 @@ void Serving::serve(std::span<Entry* const> appeared) {
   Decision decision;
   decide_readers(appeared, decision);
   decide_several(appeared, decision);
-  if (!decision.empty()) {
-    // Nobody is told before those for whom it was decided earlier.
-    int left = late_answers_.empty() ? table_.services.effects().work_left() : 0;
-    // To be told later they need values of their own. When there is no memory for them, all are
-    // told now.
-    if (table_.services.memory().room.left_bytes() == 0) {
-      late_answers_.work(INT_MAX);
-      left = INT_MAX;
-    }
-    if (decision.count() > static_cast<std::size_t>(left)) decision.keep_values(table_);
-    KeyWait* wait = decision.next();
-    for (; wait != nullptr && left > 0; wait = decision.next(), --left) {
-      table_.services.answer(wait->parked, decision.answer(*wait));
-    }
-    if (wait != nullptr) late_answers_.add(std::move(decision));
-  }
+  if (!decision.empty()) tell(std::move(decision));
   for (Entry* entry : appeared) serve_one_taker(*entry);
+}
+
+void Serving::serve_guests(Entry& entry) {
+  Decision decision;
+  Ready ready;
+  take_guests(entry, ready);
+  decide(ready, decision);
+  if (!decision.empty()) tell(std::move(decision));
+}
+
+void Serving::serve_one_guest(Entry& entry) {
+  const KeyExtras* const extras = entry.block.extras();
+  if (extras == nullptr || extras->waiting.guests.empty()) return;
+  WaitLink& link = extras->waiting.guests.first();
+  KeyWait& wait = *link.wait;
+  if (wait.has_come(link)) table_.services.answer(wait.parked, Answer{});
+}
+
+void Serving::tell(Decision decision) {
+  // Nobody is told before those for whom it was decided earlier.
+  int left = late_answers_.empty() ? table_.services.effects().work_left() : 0;
+  // To be told later they need values of their own. When there is no memory for them, all are
+  // told now.
+  if (table_.services.memory().room.left_bytes() == 0) {
+    late_answers_.work(INT_MAX);
+    left = INT_MAX;
+  }
+  if (decision.count() > static_cast<std::size_t>(left)) decision.keep_values(table_);
+  KeyWait* wait = decision.next();
+  for (; wait != nullptr && left > 0; wait = decision.next(), --left) {
+    table_.services.answer(wait->parked, decision.answer(*wait));
+  }
+  if (wait != nullptr) late_answers_.add(std::move(decision));
 }
 
 /// All who wait for one of these keys, and no other.
@@ -59,10 +77,10 @@ void Serving::decide_readers(std::span<Entry* const> appeared, Decision& decisio
   }
 }
 
-/// Those for whom these were the last of several keys.
+/// Those for whom these were the last of several keys, and guests.
 void Serving::decide_several(std::span<Entry* const> appeared, Decision& decision) {
-  std::vector<std::pair<std::uint64_t, KeyWait*>> ready;
-  for (const Entry* entry : appeared) {
+  Ready ready;
+  for (Entry* const entry : appeared) {
     const KeyExtras* const extras = entry->block.extras();
     if (extras == nullptr) continue;
     for (const WaitLink& link : extras->waiting.several) {
@@ -70,14 +88,31 @@ void Serving::decide_several(std::span<Entry* const> appeared, Decision& decisio
       if (wait.missing_count != 0 || std::exchange(wait.queued, true)) continue;
       ready.emplace_back(wait.number, &wait);
     }
+    if (!extras->waiting.guests.empty()) take_guests(*entry, ready);
   }
+  decide(ready, decision);
+}
+
+/// They stand at the key no more.
+void Serving::take_guests(Entry& entry, Ready& ready) {
+  const KeyExtras* const extras = entry.block.extras();
+  if (extras == nullptr) return;
+  while (!extras->waiting.guests.empty()) {
+    WaitLink& link = extras->waiting.guests.first();
+    KeyWait& wait = *link.wait;
+    if (wait.has_come(link)) ready.emplace_back(wait.number, &wait);
+  }
+  table_.drop_extras_if_unused(entry);
+}
+
+void Serving::decide(Ready& ready, Decision& decision) {
   if (ready.empty()) return;
   std::sort(ready.begin(), ready.end());
   Quota& quota = ready.front().second->parked.session.account.quota;
   auto told = std::make_unique<Readers>(quota, nullptr);
   for (const auto& [number, wait] : ready) {
     wait->queued = false;
-    if (complete(*wait)) wait->decide(*told);
+    if (wait->parked.session.is_guest || complete(*wait)) wait->decide(*told);
   }
   if (told->count != 0) decision.add(std::move(told), nullptr);
 }

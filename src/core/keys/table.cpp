@@ -183,7 +183,10 @@ void Table::session_ended(Session& session) {
 int Table::remove_dropped(int count_max) {
   int count = 0;
   for (; count < count_max && state_.entries.end() > 0; ++count) {
-    state_.remove(state_.entries[state_.entries.end() - 1]);
+    Entry& last = state_.entries[state_.entries.end() - 1];
+    const bool has_value = last.has_value;
+    state_.queues.drop(last);  // with which it may go
+    if (has_value) state_.remove(last);
   }
   return count;
 }

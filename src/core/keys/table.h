@@ -26,7 +26,7 @@ class Table {
   Table& operator=(const Table&) = delete;
 
   // Requests; each is answered through the host, now or (parked) later. table.cpp has those on one
-  // key, table_multi.cpp those on several.
+  // key, table_multi.cpp those on several, and GuestCalls those that only guests ask.
   void set(const RequestContext& context, const wire::Set& request);
   void get(const RequestContext& context, const wire::Get& request);
   void take(const RequestContext& context, const wire::Take& request);
@@ -56,8 +56,11 @@ class Table {
   int remove_dropped(int count_max);
 
   std::uint64_t key_count() const { return state_.key_count.value(); }
+  bool is_empty() const { return key_count() == 0 && state_.queues.count() == 0; }
 
  private:
+  friend class GuestCalls;
+
   /// What a write does to the time its key has left and to the session it goes with.
   struct Terms {
     enum class Binding { keep, clear, caller };

@@ -38,6 +38,7 @@ TableState::~TableState() {
     if (entry == nullptr) continue;
     deadlines.set(*entry, base::far_future);
     bind(*entry, nullptr);
+    if (KeyExtras* const extras = entry->block.extras()) extras->queue.reset();
     drop_extras_if_unused(*entry);
     free_charged(quota_of(*entry), entry->block);
     quota_of(*entry).release(entry_bytes);
@@ -164,14 +165,14 @@ void TableState::drop_if_unused(Entry& entry) {
   entries.erase(entry.slot);
 }
 
-Entry* TableState::make_place_to_wait(Account& payer, std::string_view key) {
+Entry* TableState::make_place(Account& payer, std::string_view key, Charging charging) {
   Spot spot = look(key);
   if (spot.entry == nullptr) {
-    spot.entry = make_entry(payer, spot, {}, Block::Extras::room, Charging::reserve);
+    spot.entry = make_entry(payer, spot, {}, Block::Extras::room, charging);
   }
   if (spot.entry == nullptr) return nullptr;
   if (spot.entry->block.extras() != nullptr) return spot.entry;
-  if (make_extras(*spot.entry, Charging::reserve)) return spot.entry;
+  if (make_extras(*spot.entry, charging)) return spot.entry;
   drop_if_unused(*spot.entry);
   return nullptr;
 }

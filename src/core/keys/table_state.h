@@ -13,6 +13,7 @@
 #include "core/keys/key_deadlines.h"
 #include "core/keys/key_index.h"
 #include "core/keys/key_wait.h"
+#include "core/keys/queues.h"
 #include "core/keys/serving.h"
 #include "core/memory/hash.h"
 #include "core/memory/slab.h"
@@ -23,16 +24,17 @@
 
 namespace muster::core {
 
-/// What few keys have: somebody who waits there, or a session that the key goes with.
+/// What few keys have: somebody who waits there, a session that the key goes with, or a queue.
 struct KeyExtras {
   KeyExtras(TableState& its_table, Entry& its_entry) : table(its_table), entry(its_entry) {}
-  bool used() const { return bound != nullptr || !waiting.empty(); }
+  bool used() const { return bound != nullptr || queue != nullptr || !waiting.empty(); }
 
   TableState& table;
   Entry& entry;
   Waiting waiting;
   BoundKeys* bound = nullptr;  ///< those with which it goes
   ChainLink<KeyExtras> among_bound{*this};
+  std::unique_ptr<Queue> queue;  ///< null: nothing is in it
 };
 
 // Checked by tests/unit/core/memory_test.cpp.
@@ -157,7 +159,11 @@ struct TableState {
 
   /// The entry, with extras, made without a value if need be; somebody must stand there soon, or
   /// `drop_if_unused`. Null: the quota's reserve is used up.
-  Entry* make_place_to_wait(Account& payer, std::string_view key);
+  Entry* make_place_to_wait(Account& payer, std::string_view key) {
+    return make_place(payer, key, Charging::reserve);
+  }
+  /// The same, for an item that is pushed there next.
+  Entry* make_place(Account& payer, std::string_view key, Charging charging);
   void drop_extras_if_unused(Entry& entry);
   void drop_if_unused(Entry& entry);
 
@@ -189,6 +195,7 @@ struct TableState {
   KeyIndex index{entries};
   KeyDeadlines deadlines{services, entries, this};
   KeyCount key_count;
+  Queues queues{*this};
   Serving serving{*this, services};
   GoneKeys gone_keys{*this};
 

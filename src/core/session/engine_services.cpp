@@ -160,7 +160,7 @@ void EngineServices::deliver(Session& session, std::uint64_t request_id, wire::O
   if (session.ended) return;
   const bool is_kept = wire::changes_state(operation) ||
                        !std::holds_alternative<std::monostate>(answer.on_acknowledged);
-  if (!is_kept) return effects_.send(session, request_id, std::move(answer));
+  if (!is_kept || session.is_guest) return effects_.send(session, request_id, std::move(answer));
   own_value(answer, session.account.quota);
   const Answer& kept = cache_.keep(session, request_id, std::move(answer));
   effects_.send_copy(session, request_id, kept);

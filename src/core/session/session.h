@@ -92,6 +92,7 @@ struct Session {
   wire::Role role = wire::Role::client;
   auth::Rights rights;           ///< of its role and of its grant
   bool counts_requests = false;  ///< its grant has a limit of them
+  bool is_guest = false;         ///< its client speaks another protocol; see Hello
   /// What its client may who has proved who he is; null: nobody was asked.
   std::shared_ptr<const auth::Grant> grant;
   ProcessInfo process;

@@ -1,0 +1,219 @@
+#include <doctest/doctest.h>
+
+#include "engine_driver.h"
+
+// Guests: sessions of clients that speak another protocol. Their waits, queues and barriers.
+
+using namespace muster;
+using namespace muster::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct GuestDriver : EngineDriver {
+  using EngineDriver::EngineDriver;
+
+  core::ConnectionId connect_guest(const std::string& name_space = "guests") {
+    core::Hello event;
+    event.connection = 1000 + ++guests_count;
+    event.hello.name_space = name_space;
+    event.is_guest = true;
+    apply(event);
+    return event.connection;
+  }
+  std::uint64_t ask_as_guest(core::ConnectionId connection, core::GuestRequest request) {
+    const std::uint64_t id = next_request_id();
+    apply(core::RequestedByGuest{connection, id, &request});
+    return id;
+  }
+  /// At once, or it fails.
+  std::string answer(core::ConnectionId connection, core::GuestRequest request) {
+    const auto told = reply(ask_as_guest(connection, std::move(request)));
+    REQUIRE(told);
+    REQUIRE(told->code == 0);
+    return body_of(*told);
+  }
+  std::int64_t number(core::ConnectionId connection, core::GuestRequest request) {
+    const std::string body = answer(connection, std::move(request));
+    return wire::decode_body<wire::NumberReply>(body.substr(0, 8)).value().number;
+  }
+  bool is_answered(std::uint64_t request_id) {
+    const auto told = reply(request_id);
+    if (told) CHECK(told->code == 0);
+    return told.has_value();
+  }
+
+  std::uint64_t guests_count = 0;
+};
+
+wire::Set set(std::string_view key) { return {key, "v", {}, false, false}; }
+
+TEST_CASE("a guest needs no echo, keeps no answers, may be silent, and ends with its connection") {
+  GuestDriver driver;
+  const auto guest = driver.connect_guest();
+  for (int count = 0; count < 200; ++count) {  // more than a client may leave unacknowledged
+    wire::Request request;
+    request.id = driver.next_request_id();
+    request.body = set("key");
+    driver.repeat(guest, request);
+    CHECK(driver.is_answered(request.id));
+  }
+  CHECK(driver.engine.counts().cached_results == 0);
+  driver.pass(10min);
+  CHECK(driver.engine.counts().sessions == 1);
+  CHECK(driver.number(guest, core::CountKeys{}) == 1);
+  driver.apply(core::Disconnected{guest, core::DisconnectCause::lost});
+  CHECK(driver.engine.counts().sessions == 0);
+  CHECK(driver.number(driver.connect_guest(), core::CountKeys{}) == 1);  // its keys stay
+}
+
+TEST_CASE("a guest waits until each key has been there, though not at one time") {
+  GuestDriver driver;
+  const auto guest = driver.connect_guest();
+  const auto other = driver.connect("guests");
+  driver.ask(other, set("there"));
+  const auto waits = driver.ask_as_guest(guest, core::AwaitKeys{{"there", "a", "b", "a"}});
+  CHECK_FALSE(driver.is_answered(waits));
+  driver.ask(other, set("a"));
+  driver.ask(other, wire::Remove{{"a", "there"}});
+  driver.ask(other, set("a"));
+  CHECK_FALSE(driver.is_answered(waits));
+  driver.ask(other, set("b"));
+  CHECK(driver.is_answered(waits));
+  CHECK(driver.is_answered(driver.ask_as_guest(guest, core::AwaitKeys{})));
+  CHECK(driver.is_answered(driver.ask_as_guest(guest, core::AwaitKeys{{"a", "b"}})));
+  CHECK(driver.engine.counts().waits == 0);
+}
+
+TEST_CASE("what a guest waits for goes when it goes, or gives up") {
+  GuestDriver driver;
+  const auto guest = driver.connect_guest();
+  const auto first = driver.ask_as_guest(guest, core::AwaitKeys{{"a", "b"}});
+  const auto second = driver.ask_as_guest(guest, core::AwaitKeys{{"a"}});
+  const std::vector<std::uint64_t> ids = {first};
+  driver.apply(core::Abandoned{guest, &ids});
+  CHECK(driver.engine.counts().waits == 1);
+  const auto other = driver.connect("guests");
+  driver.ask(other, set("a"));
+  CHECK_FALSE(driver.is_answered(first));
+  CHECK(driver.is_answered(second));
+  driver.ask(other, wire::Remove{{"a"}});
+  driver.ask_as_guest(guest, core::AwaitKeys{{"a", "c"}});
+  driver.apply(core::Disconnected{guest, core::DisconnectCause::closed});
+  CHECK(driver.engine.counts().waits == 0);
+  driver.ask(other, set("a"));
+  driver.apply(core::Goodbye{other});
+}
+
+TEST_CASE("a barrier of guests: who waits at a key is released with the others, all at once") {
+  GuestDriver driver;
+  std::vector<std::uint64_t> waits;
+  std::vector<core::ConnectionId> guests;
+  for (int rank = 0; rank < 5; ++rank) {
+    guests.push_back(driver.connect_guest());
+    driver.ask(guests.back(), wire::Add{"barrier", 1});  // the key is there, and they wait
+    waits.push_back(driver.ask_as_guest(guests.back(), core::AwaitRelease{"barrier"}));
+  }
+  for (const std::uint64_t id : waits) CHECK_FALSE(driver.is_answered(id));
+  driver.answer(guests[0], core::Release{"barrier"});
+  for (const std::uint64_t id : waits) CHECK(driver.is_answered(id));
+  driver.answer(guests[0], core::Release{"barrier"});
+  driver.answer(guests[0], core::Release{"nowhere"});
+}
+
+TEST_CASE("a queue stands beside the key's value, and its items leave in their order") {
+  GuestDriver driver;
+  const auto guest = driver.connect_guest();
+  CHECK(driver.number(guest, core::Pop{"q"}) == 0);
+  const std::string long_item(100'000, 'x');
+  CHECK(driver.number(guest, core::Push{"q", "first"}) == 1);
+  CHECK(driver.number(guest, core::Push{"q", long_item}) == 2);
+  CHECK(driver.number(guest, core::Push{"q", ""}) == 3);
+  CHECK(driver.number(guest, core::CountKeys{}) == 0);
+  CHECK(driver.answer(guest, core::CheckKeys{{"q"}}) == std::string(1, '\1'));
+  const auto other = driver.connect("guests");
+  driver.ask(other, set("q"));
+  driver.ask(other, wire::Remove{{"q"}});
+  CHECK(driver.number(guest, core::CountQueued{"q"}) == 3);
+  const auto popped = [&] { return driver.answer(guest, core::Pop{"q"}); };
+  const auto of_count = [](std::uint64_t count) {
+    std::string bytes(8, '\0');
+    bytes[0] = static_cast<char>(count);
+    return bytes;
+  };
+  CHECK(popped() == of_count(3) + "first");
+  CHECK(popped() == of_count(2) + long_item);
+  CHECK(popped() == of_count(1));
+  CHECK(popped() == of_count(0));
+  CHECK(driver.answer(guest, core::CheckKeys{{"q"}}) == std::string(1, '\0'));
+}
+
+TEST_CASE("an item wakes one of those who wait for its key, the first one") {
+  GuestDriver driver;
+  std::vector<std::uint64_t> waits;
+  for (int count = 0; count < 3; ++count) {
+    waits.push_back(driver.ask_as_guest(driver.connect_guest(), core::AwaitKeys{{"q"}}));
+  }
+  const auto guest = driver.connect_guest();
+  driver.number(guest, core::Push{"q", "1"});
+  CHECK(driver.is_answered(waits[0]));
+  CHECK_FALSE(driver.is_answered(waits[1]));
+  driver.number(guest, core::Push{"q", "2"});
+  CHECK(driver.is_answered(waits[1]));
+  CHECK_FALSE(driver.is_answered(waits[2]));
+  driver.ask(driver.connect("guests"), set("q"));
+  CHECK(driver.is_answered(waits[2]));
+}
+
+TEST_CASE("queues take memory of the server's, and give it back with their namespace") {
+  core::Options options;
+  options.memory_bytes_max = 1 << 20;
+  GuestDriver driver(options);
+  const auto guest = driver.connect_guest();
+  const std::string item(10'000, 'x');
+  std::optional<core::SendReply> told;
+  int taken = 0;
+  while ((told = driver.reply(driver.ask_as_guest(guest, core::Push{"q", item}))) &&
+         told->code == 0) {
+    ++taken;
+  }
+  CHECK(code_of(*told) == ErrorCode::resource_exhausted);
+  CHECK(taken > 90);
+  driver.number(guest, core::Pop{"q"});
+  driver.effects.clear();
+  CHECK(driver.number(guest, core::Push{"q", item}) == taken);
+  driver.apply(core::Disconnected{guest, core::DisconnectCause::closed});
+  const auto other = driver.connect("other", wire::Role::supervisor);
+  driver.effects.clear();
+  CHECK(code_of(*driver.reply(driver.ask(other, wire::DropNameSpace{"guests"}))) == ErrorCode{});
+  driver.pass(1s);
+  driver.effects.clear();
+  CHECK(driver.engine.counts().memory_bytes < 1000);
+}
+
+TEST_CASE("a namespace stays for what is in its queues, and goes when they are empty") {
+  GuestDriver driver;
+  const auto operates = driver.connect("", wire::Role::supervisor);
+  const auto drop = [&] {
+    return code_of(*driver.reply(driver.ask(operates, wire::DropNameSpace{"guests"})));
+  };
+  const auto guest = driver.connect_guest();
+  driver.number(guest, core::Push{"q", "item"});
+  driver.apply(core::Disconnected{guest, core::DisconnectCause::closed});
+  const auto next = driver.connect_guest();
+  CHECK(driver.number(next, core::Pop{"q"}) == 1);
+  driver.apply(core::Disconnected{next, core::DisconnectCause::closed});
+  CHECK(drop() == ErrorCode::not_found);
+}
+
+TEST_CASE("an engine can be destroyed with guests who wait, and with queues") {
+  GuestDriver driver;
+  const auto guest = driver.connect_guest();
+  driver.ask_as_guest(guest, core::AwaitKeys{{"a", "b", "c"}});
+  driver.ask_as_guest(guest, core::AwaitRelease{"a"});
+  driver.number(guest, core::Push{"q", "item"});
+  driver.number(guest, core::Push{"b", "item"});
+  driver.effects.clear();
+}
+
+}  // namespace
