@@ -79,7 +79,6 @@ class Engine {
   /// Returns how much was done: one timer, or so many keys.
   int fire(Timer& timer, int work_max);
 
-
   // engine_requests.cpp
   std::optional<Error> refusal(const RequestContext& context);
   bool is_to_execute(const RequestContext& context, Duration timeout);

@@ -29,7 +29,7 @@ void Serving::serve(std::span<Entry* const> appeared) {
   Decision decision;
   decide_readers(appeared, decision);
   decide_several(appeared, decision);
-  if (!decision.empty()) tell(std::move(decision));
+  if (!decision.empty()) tell(decision);
   for (Entry* entry : appeared) serve_one_taker(*entry);
 }
 
@@ -38,7 +38,7 @@ void Serving::serve_guests(Entry& entry) {
   Ready ready;
   take_guests(entry, ready);
   decide(ready, decision);
-  if (!decision.empty()) tell(std::move(decision));
+  if (!decision.empty()) tell(decision);
 }
 
 void Serving::serve_one_guest(Entry& entry) {
@@ -49,7 +49,7 @@ void Serving::serve_one_guest(Entry& entry) {
   if (wait.has_come(link)) table_.services.answer(wait.parked, Answer{});
 }
 
-void Serving::tell(Decision decision) {
+void Serving::tell(Decision& decision) {
   // Nobody is told before those for whom it was decided earlier.
   int left = late_answers_.empty() ? table_.services.effects().work_left() : 0;
   // To be told later they need values of their own. When there is no memory for them, all are

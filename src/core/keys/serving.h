@@ -33,7 +33,7 @@ class Serving {
   void decide_several(std::span<Entry* const> appeared, Decision& decision);
   void take_guests(Entry& entry, Ready& ready);
   void decide(Ready& ready, Decision& decision);
-  void tell(Decision decision);
+  void tell(Decision& decision);
   bool complete(KeyWait& wait);
   void serve_one_taker(Entry& entry);
 

@@ -16,6 +16,12 @@ void own_value(Answer& answer, Quota& quota) {
   answer.value = {};
 }
 
+/// None of its answers is kept. Apart, so that it costs others nothing.
+[[gnu::noinline]] void send_to_guest(EffectList& effects, const Session& session,
+                                     std::uint64_t request_id, Answer&& answer) {
+  effects.send(session, request_id, std::move(answer));
+}
+
 }  // namespace
 
 Answer error_answer(const Error& error) {
@@ -158,9 +164,10 @@ Payload EngineServices::keep_brought(Quota& quota, std::string_view bytes, Charg
 void EngineServices::deliver(Session& session, std::uint64_t request_id, wire::Operation operation,
                              Answer&& answer) {
   if (session.ended) return;
+  if (session.is_guest) return send_to_guest(effects_, session, request_id, std::move(answer));
   const bool is_kept = wire::changes_state(operation) ||
                        !std::holds_alternative<std::monostate>(answer.on_acknowledged);
-  if (!is_kept || session.is_guest) return effects_.send(session, request_id, std::move(answer));
+  if (!is_kept) return effects_.send(session, request_id, std::move(answer));
   own_value(answer, session.account.quota);
   const Answer& kept = cache_.keep(session, request_id, std::move(answer));
   effects_.send_copy(session, request_id, kept);
