@@ -46,7 +46,7 @@ struct GuestDriver : EngineDriver {
   std::uint64_t guests_count = 0;
 };
 
-wire::Set set(std::string_view key) { return {key, "v", {}, false, false}; }
+wire::Set set_to_v(std::string_view key) { return {key, "v", {}, false, false}; }
 
 TEST_CASE("a guest needs no echo, keeps no answers, may be silent, and ends with its connection") {
   GuestDriver driver;
@@ -54,7 +54,7 @@ TEST_CASE("a guest needs no echo, keeps no answers, may be silent, and ends with
   for (int count = 0; count < 200; ++count) {  // more than a client may leave unacknowledged
     wire::Request request;
     request.id = driver.next_request_id();
-    request.body = set("key");
+    request.body = set_to_v("key");
     driver.repeat(guest, request);
     CHECK(driver.is_answered(request.id));
   }
@@ -71,14 +71,14 @@ TEST_CASE("a guest waits until each key has been there, though not at one time")
   GuestDriver driver;
   const auto guest = driver.connect_guest();
   const auto other = driver.connect("guests");
-  driver.ask(other, set("there"));
+  driver.ask(other, set_to_v("there"));
   const auto waits = driver.ask_as_guest(guest, core::AwaitKeys{{"there", "a", "b", "a"}});
   CHECK_FALSE(driver.is_answered(waits));
-  driver.ask(other, set("a"));
+  driver.ask(other, set_to_v("a"));
   driver.ask(other, wire::Remove{{"a", "there"}});
-  driver.ask(other, set("a"));
+  driver.ask(other, set_to_v("a"));
   CHECK_FALSE(driver.is_answered(waits));
-  driver.ask(other, set("b"));
+  driver.ask(other, set_to_v("b"));
   CHECK(driver.is_answered(waits));
   CHECK(driver.is_answered(driver.ask_as_guest(guest, core::AwaitKeys{})));
   CHECK(driver.is_answered(driver.ask_as_guest(guest, core::AwaitKeys{{"a", "b"}})));
@@ -94,14 +94,14 @@ TEST_CASE("what a guest waits for goes when it goes, or gives up") {
   driver.apply(core::Abandoned{guest, &ids});
   CHECK(driver.engine.counts().waits == 1);
   const auto other = driver.connect("guests");
-  driver.ask(other, set("a"));
+  driver.ask(other, set_to_v("a"));
   CHECK_FALSE(driver.is_answered(first));
   CHECK(driver.is_answered(second));
   driver.ask(other, wire::Remove{{"a"}});
   driver.ask_as_guest(guest, core::AwaitKeys{{"a", "c"}});
   driver.apply(core::Disconnected{guest, core::DisconnectCause::closed});
   CHECK(driver.engine.counts().waits == 0);
-  driver.ask(other, set("a"));
+  driver.ask(other, set_to_v("a"));
   driver.apply(core::Goodbye{other});
 }
 
@@ -132,7 +132,7 @@ TEST_CASE("a queue stands beside the key's value, and its items leave in their o
   CHECK(driver.number(guest, core::CountKeys{}) == 0);
   CHECK(driver.answer(guest, core::CheckKeys{{"q"}}) == std::string(1, '\1'));
   const auto other = driver.connect("guests");
-  driver.ask(other, set("q"));
+  driver.ask(other, set_to_v("q"));
   driver.ask(other, wire::Remove{{"q"}});
   CHECK(driver.number(guest, core::CountQueued{"q"}) == 3);
   const auto popped = [&] { return driver.answer(guest, core::Pop{"q"}); };
@@ -161,7 +161,7 @@ TEST_CASE("an item wakes one of those who wait for its key, the first one") {
   driver.number(guest, core::Push{"q", "2"});
   CHECK(driver.is_answered(waits[1]));
   CHECK_FALSE(driver.is_answered(waits[2]));
-  driver.ask(driver.connect("guests"), set("q"));
+  driver.ask(driver.connect("guests"), set_to_v("q"));
   CHECK(driver.is_answered(waits[2]));
 }
 
