@@ -239,15 +239,20 @@ TEST_CASE("an address that refuses is followed by the next one of the name") {
 
 TEST_CASE("an address that has not answered until a cancel is not the next one's first") {
   TestLoop loop;
-  const Full full(loop);
-  const auto second = muster::net::listen_at({"127.0.0.2:" + full.port()}, {});
-  REQUIRE(second);
-  Attempt attempt(loop, "two.test:" + full.port(), with_attempt_timeout(1h));
+  std::optional<Full> full;
+  std::vector<Listening> second;
+  for (int tries = 0; tries < 100 && second.empty(); ++tries) {  // it may be somebody else's port
+    full.emplace(loop);
+    auto listenings = muster::net::listen_at({"127.0.0.2:" + full->port()}, {});
+    if (listenings) second = std::move(*listenings);
+  }
+  REQUIRE_FALSE(second.empty());
+  Attempt attempt(loop, "two.test:" + full->port(), with_attempt_timeout(1h));
   const int before = connect_count;
   attempt.connector->connect([](Outcome) { FAIL("nobody has answered"); });
   loop.run_until([&] { return connect_count > before; });
   attempt.connector->cancel();
-  CHECK(attempt.connected_to() == address_of((*second)[0]));
+  CHECK(attempt.connected_to() == address_of(second[0]));
 }
 
 TEST_CASE("after a cancel nobody is called") {
