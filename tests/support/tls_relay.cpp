@@ -14,6 +14,7 @@ namespace muster::test {
 namespace {
 
 constexpr Duration linger = std::chrono::seconds(1);
+constexpr Duration wait_for_client = std::chrono::seconds(2);
 
 template <class T>
 T have(Result<T> result) {
@@ -29,7 +30,8 @@ struct TlsRelay::Pair {
   int client_fd = -1;
   std::shared_ptr<net::Connector> connector;
   std::shared_ptr<net::Connection> server;
-  std::string waiting;  ///< for the server
+  std::string waiting;                      ///< for the server
+  std::unique_ptr<net::Timer> waiting_for;  ///< with a client whose server has ended
   bool is_established = false;
   bool is_over = false;
 };
@@ -64,6 +66,7 @@ TlsRelay::~TlsRelay() {
     pair->client->close();
     if (pair->connector) pair->connector->cancel();
     if (pair->server) pair->server->close();
+    pair->waiting_for.reset();
   }
   listener_->close();
 }
@@ -97,7 +100,7 @@ void TlsRelay::accepted(net::UniqueFd fd, const net::SocketAddress& peer) {
                            pair->client->send(bytes);
                            pair->client->flush();
                          },
-                         [this, pair](net::CloseCause, const std::string& why) { end(pair, why); },
+                         [this, pair](net::CloseCause, const std::string&) { server_ended(pair); },
                          {}});
     pair->server->send(std::exchange(pair->waiting, {}));
     pair->server->flush();
@@ -117,9 +120,17 @@ void TlsRelay::heard(const std::shared_ptr<Pair>& pair, std::string_view bytes) 
   pair->server->flush();
 }
 
+/// When the client has said goodbye its end is under way.
+void TlsRelay::server_ended(const std::shared_ptr<Pair>& pair) {
+  if (pair->is_over) return;
+  pair->waiting_for = std::make_unique<net::Timer>(loop_);
+  pair->waiting_for->set_after(wait_for_client,
+                               [this, pair] { end(pair, "the server has ended"); });
+}
+
 void TlsRelay::end(const std::shared_ptr<Pair>& pair, std::string_view) {
   if (std::exchange(pair->is_over, true)) return;
-  // The server, too, may be the first that is heard to end, when the client has said goodbye.
+  if (pair->waiting_for) pair->waiting_for->cancel();
   if (pair->client->tls().phase() == net::tls::Phase::ended) ++ended_in_order_count_;
   pair->connector->cancel();
   pair->client->close_after_flush(linger);

@@ -13,6 +13,7 @@
 #include "net/connector.h"
 #include "net/listener.h"
 #include "net/loop.h"
+#include "net/timer.h"
 #include "net/tls/stream.h"
 
 namespace muster::test {
@@ -52,6 +53,7 @@ class TlsRelay {
 
   void accepted(net::UniqueFd fd, const net::SocketAddress& peer);
   void heard(const std::shared_ptr<Pair>& pair, std::string_view bytes);
+  void server_ended(const std::shared_ptr<Pair>& pair);
   void end(const std::shared_ptr<Pair>& pair, std::string_view why);
 
   const Options options_;
