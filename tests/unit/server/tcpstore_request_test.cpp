@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -155,23 +157,28 @@ TEST_CASE("requests are the same wherever their bytes are cut") {
 
 TEST_CASE("a long list that comes in many pieces is looked at once") {
   constexpr RequestLimits wide{64, 256, 1 << 20};
-  constexpr std::uint64_t count = 100'000;
+  constexpr std::uint64_t count = 10'000;
   std::string bytes = "\x05"s + n(count);
   for (std::uint64_t index = 0; index < count; ++index) bytes += s("k" + std::to_string(index));
   RequestReader reader(Dialect::first, wide);
   Request request;
-  std::size_t calls = 0;
+  // What has been looked at is spoilt: whoever begins anew finds no length there.
+  constexpr std::ptrdiff_t item_bytes_max = 16;
+  std::string come;
   Result<std::size_t> size = 0;
-  for (std::size_t end = 1; end < bytes.size(); end += 64, ++calls) {  // quadratic: hours
-    size = reader.read(std::string_view(bytes).substr(0, end), request);
+  for (std::size_t end = 1; end < bytes.size(); end += 64) {
+    if (come.end() - come.begin() > item_bytes_max) {
+      std::fill(come.begin() + 1, come.end() - item_bytes_max, '\xff');
+    }
+    come += bytes.substr(come.size(), end - come.size());
+    size = reader.read(come, request);
     REQUIRE(size.has_value());
     REQUIRE(*size == 0);
   }
   size = reader.read(bytes, request);
   CHECK(size.value() == bytes.size());
   REQUIRE(request.keys.size() == count);
-  CHECK(request.keys.back() == "k99999");
-  CHECK(calls > 10'000);
+  CHECK(request.keys.back() == "k9999");
 }
 
 TEST_CASE("a client that begins with VALIDATE is of the newest dialect, others of the fallback") {
