@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "communicator/failure_notice.h"
 #include "communicator/gate.h"
 #include "communicator/timeouts.h"
 #include "muster/process_group.h"
@@ -74,16 +75,18 @@ class Agreement {
   }
 
   /// Runs `enter` (NCCL's or Gloo's part) and the vote, and commits. If any rank failed, no rank
-  /// keeps the communicator, and `abandon` runs.
+  /// keeps the communicator, and `abandon` runs. Those that are still in `enter` when the vote is
+  /// cancelled are told by `notice`.
   template <class Impl, class Enter, class Abandon>
-  Result<std::shared_ptr<Impl>> finish(std::shared_ptr<Impl> impl, const Enter& enter,
-                                       const Abandon& abandon) const {
+  Result<std::shared_ptr<Impl>> finish(std::shared_ptr<Impl> impl, FailureNotice& notice,
+                                       const Enter& enter, const Abandon& abandon) const {
     const Duration before = passed();
     const Result<void> entered = enter();
     const Duration library = passed() - before;
     std::optional<Error> failure;
     if (!entered) failure = entered.error();
     if (auto voted = vote(failure, impl->gate()); !voted) {
+      if (entered && voted.error().code == ErrorCode::cancelled) notice.post(voted.error(), left());
       abandon();
       impl->end(voted.error());
       return std::move(voted).error();

@@ -38,7 +38,8 @@ Engine::Engine(Options options)
     : services_(std::move(options)),
       name_spaces_(services_),
       sessions_(services_, name_spaces_),
-      inspector_(services_, name_spaces_, sessions_) {}
+      inspector_(services_, name_spaces_, sessions_),
+      operators_(services_, name_spaces_, sessions_) {}
 
 // Waits stand in tables and groups, leases in sessions, payloads in both: what sessions hold goes
 // first, then the namespaces, then the sessions.
@@ -53,9 +54,17 @@ std::vector<Effect>& Engine::apply(const Event& event, Instant now) {
   services_.begin_event(now);
   sessions_.bury();
   std::visit([this](const auto& one) { on(one); }, event);
+  operators_.draining.look();
   freed_pieces_.note(services_.effects().work());
   services_.memory().fit_kept();
   return services_.effects().all();
+}
+
+void Engine::on(const Hello& event) {
+  if (auto why = operators_.draining.refusal(event)) {
+    return sessions_.refuse(event, *std::move(why));
+  }
+  sessions_.hello(event);
 }
 
 void Engine::on(const Advance&) {
@@ -89,6 +98,11 @@ void Engine::on(const Continue& event) {
   if (!freed.empty()) give_back(freed, effects);
 }
 
+/// A server of many groups tells its operator alone, by the rim: whose group is meant is not known.
+void Engine::on(const Stranger& event) {
+  if (services_.options().hosting_rank >= 0) services_.stranger() = event.what;
+}
+
 Instant Engine::next_deadline() const {
   const Instant next = services_.timers().next_deadline();
   return next == base::far_future ? next : std::max(next, held_until_);
@@ -100,6 +114,7 @@ int Engine::fire(Timer& timer, int work_max) {
     case TimerKind::session: sessions_.expire(timer.owner<Session>()); break;
     case TimerKind::parked: timer.owner<Parked>().wait->timed_out(); break;
     case TimerKind::key: return 1 + Table::fired(timer, std::min(work_max, work_per_table_max));
+    case TimerKind::drain: timer.owner<Draining>().time_is_over(); break;
     case TimerKind::objects:
     case TimerKind::round: Groups::fired(timer); break;
   }

@@ -7,6 +7,7 @@
 #include "core/events.h"
 #include "core/inspector.h"
 #include "core/memory/freed_pieces.h"
+#include "core/operators.h"
 #include "core/session/effects.h"
 #include "core/session/snapshot.h"
 #include "core/sessions.h"
@@ -48,9 +49,8 @@ class Engine {
   std::uint64_t work() const { return services_.effects().work(); }
 
   Counts counts() const { return inspector_.counts(); }
-  /// With what the rim has counted.
-  Snapshot snapshot() const { return inspector_.snapshot(); }
-  RimCounts& rim_counts() { return inspector_.rim_counts(); }
+  /// Where operators find the numbers, and the rim counts its own.
+  Inspector& inspector() { return inspector_; }
 
   /// What all memory is charged to, also what the rim holds for its peers.
   ServerMemory& memory() { return services_.memory(); }
@@ -60,7 +60,7 @@ class Engine {
  private:
   struct Dispatch;
 
-  void on(const Hello& event) { sessions_.hello(event); }
+  void on(const Hello& event);
   void on(const Echo& event) { sessions_.echo(event); }
   void on(const Heard& event);
   void on(const Requested& event);
@@ -74,6 +74,8 @@ class Engine {
   void on(const Late& event);
   void on(const Continue& event);
   void on(const Regrant& event) { sessions_.regrant(event); }
+  void on(const Configure& event) { operators_.settings.configure(event); }
+  void on(const Stranger& event);
   void on(const Stop& event) { sessions_.stop(event.reason); }
 
   /// Returns how much was done: one timer, or so many keys.
@@ -84,14 +86,12 @@ class Engine {
   bool is_to_execute(const RequestContext& context, Duration timeout);
   void turn_away(const Requested& event);
   void acknowledge(Session& session, const std::vector<std::uint64_t>& request_ids);
-  void cancel_take(const RequestContext& context, const wire::CancelTake& request);
-  void report_dead(const RequestContext& context, const wire::ReportDead& request);
-  void drop_name_space(const RequestContext& context, const wire::DropNameSpace& request);
 
   EngineServices services_;
   NameSpaces name_spaces_;
   Sessions sessions_;
   Inspector inspector_;
+  Operators operators_;
   Instant held_until_{};  ///< no timer fires before; see Late
   FreedPieces freed_pieces_;
 };

@@ -38,25 +38,13 @@ std::string why_denied(const Session& session, Operation operation) {
   if (operation == wire::operation<wire::DropNameSpace>) {
     return "only a supervisor may drop a namespace; connect as one";
   }
-  return "an observer cannot take part in groups; connect as a client";
-}
-
-/// "1 key", "2 keys".
-std::string counted(std::uint64_t count, const char* what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
-/// Of a namespace that `viewer` wants to drop; it names a process that he may know of.
-Error in_use_error(const NameSpace& name_space, const Session& viewer) {
-  std::string text = "namespace " + quoted(name_space.name) + " is in use by " +
-                     counted(name_space.sessions, "session");
-  for (const auto& [id, session] : name_space.sessions_by_id) {
-    if (!viewer.may_see(session->tenant())) continue;
-    text += ", the first of " + describe(session->process);
-    break;
+  if (operation == wire::operation<wire::EndSession>) {
+    return "only a supervisor may end sessions; connect as one";
   }
-  return failure(ErrorCode::busy, text + ", and has " + counted(name_space.groups.size(), "group") +
-                                      "; end the sessions, or declare their processes dead");
+  if (wire::facts_of(operation).right == wire::Right::admin) {
+    return "only a supervisor may change the server; connect as one";
+  }
+  return "an observer cannot take part in groups; connect as a client";
 }
 
 Error denial(EngineServices& services, const RequestContext& context) {
@@ -71,10 +59,11 @@ Error denial(EngineServices& services, const RequestContext& context) {
   return failure(ErrorCode::permission_denied, why_denied(session, context.operation));
 }
 
-std::optional<Error> too_many_requests(Unit& unit, Instant now) {
+std::optional<Error> too_many_requests(Tallies& tallies, Unit& unit, Instant now) {
   const std::uint32_t per_second = unit.limits.requests_per_second;
   if (unit.requests.take(now, per_second)) return std::nullopt;
-  return exhausted(unit.name +
+  return exhausted(tallies, Limit::identity_requests,
+                   unit.name +
                        " has sent as many requests in this second as its credential line allows; "
                        "send fewer",
                    per_second, per_second);
@@ -86,18 +75,29 @@ constexpr std::size_t ids_per_step = 8;           ///< that are looked for and n
 /// Before anything is done: the answer is charged in any case. One answer of each session may be
 /// kept whatever others have, and shares do not count for what frees memory, so that that goes on.
 /// An answer to a parked request takes the place of its record.
-std::optional<Error> no_room_to_keep(const EngineServices& services,
-                                     const RequestContext& context) {
+std::optional<Error> no_room_to_keep(EngineServices& services, const RequestContext& context) {
   const Session& session = context.session;
   if (services.memory().all.used_reserve_bytes() == 0) return std::nullopt;
   if (session.unacknowledged.size() == 0) return std::nullopt;
   const bool has_value = context.operation == wire::operation<wire::Take> ||
+                         context.operation == wire::operation<wire::QueuePop> ||
                          context.operation == wire::operation<wire::CompareSet>;
   const std::uint64_t bytes = kept_answer_bytes + (has_value ? shared_value_bytes_min : 0);
   const bool frees = wire::facts_of(context.operation).memory == wire::Memory::frees;
   const Quota& quota = frees ? services.memory().all : session.account.quota;
   if (quota.has_reserve(bytes)) return std::nullopt;
   return memory_exhausted(quota, bytes);
+}
+
+/// It ends before this request does, with its value, or surely without.
+void cancel_take(EngineServices& services, const RequestContext& context,
+                 const wire::CancelTake& request) {
+  const auto found = context.session.parked.find(request.request);
+  const bool waits = found != context.session.parked.end() &&
+                     (found->second.operation == wire::operation<wire::Take> ||
+                      found->second.operation == wire::operation<wire::QueuePop>);
+  if (waits) services.fail(found->second, failure(ErrorCode::cancelled, ""));
+  services.answer(context, Answer{});
 }
 
 }  // namespace
@@ -122,7 +122,12 @@ struct Engine::Dispatch {
   void operator()(const wire::MultiGet& request) const { table.multi_get(context, request); }
   void operator()(const wire::MultiSet& request) const { table.multi_set(context, request); }
   void operator()(const wire::Touch& request) const { table.touch(context, request); }
-  void operator()(const wire::CancelTake& request) const { engine.cancel_take(context, request); }
+  void operator()(const wire::QueuePush& request) const { table.queue_push(context, request); }
+  void operator()(const wire::QueuePop& request) const { table.queue_pop(context, request); }
+  void operator()(const wire::QueueLength& request) const { table.queue_length(context, request); }
+  void operator()(const wire::CancelTake& request) const {
+    cancel_take(engine.services_, context, request);
+  }
   void operator()(const wire::List& request) const {
     if (request.kind == wire::ListKind::objects) return groups.list_objects(context, request);
     table.list_keys(context, request);
@@ -143,19 +148,17 @@ struct Engine::Dispatch {
   void operator()(const wire::Receive& request) const { groups.receive(context, request); }
   void operator()(const wire::ExpireData& request) const { groups.expire_data(context, request); }
   void operator()(const wire::Recover& request) const { groups.recover(context, request); }
-  void operator()(const wire::ReportDead& request) const { engine.report_dead(context, request); }
-  void operator()(const wire::Status&) const { inspector.status(context); }
-  void operator()(const wire::Sessions& request) const { inspector.sessions(context, request); }
   void operator()(const wire::Groups& request) const { groups.list(context, request); }
   void operator()(const wire::InspectGroup& request) const { groups.inspect(context, request); }
-  void operator()(const wire::Waiters& request) const { inspector.waiters(context, request); }
-  void operator()(const wire::NameSpaces& request) const {
-    inspector.name_spaces(context, request);
+  /// What operators ask and change, but for groups.
+  template <class Request>
+  void operator()(const Request& request) const {
+    if constexpr (requires(Operators & operators) { operators.ask(context, request); }) {
+      engine.operators_.ask(context, request);
+    } else {
+      inspector.tell(context, request);
+    }
   }
-  void operator()(const wire::DropNameSpace& request) const {
-    engine.drop_name_space(context, request);
-  }
-  void operator()(const wire::WhoAmI&) const { inspector.who_am_i(context); }
 };
 
 void Engine::on(const Requested& event) {
@@ -176,6 +179,7 @@ void Engine::on(const Requested& event) {
                                std::clamp(request.timeout, Duration::zero(), base::timeout_max),
                                services_.now()};
   if (!is_to_execute(context, request.timeout)) return;
+  if (session->offer != nullptr) session->name_space.table.end_offer(*session);
   services_.brings(event.memory);
   inspector_.count_request(request.body.index());
   if (auto why = refusal(context)) return services_.turn_away(context, *std::move(why));
@@ -234,7 +238,9 @@ std::optional<Error> Engine::refusal(const RequestContext& context) {
   const Operation operation = context.operation;
   if (!session.rights.has(wire::facts_of(operation).right)) return denial(services_, context);
   if (session.counts_requests) {
-    if (auto why = too_many_requests(session.account.unit, services_.now())) return why;
+    auto why =
+        too_many_requests(services_.counted().tallies, session.account.unit, services_.now());
+    if (why) return why;
   }
   if (!wire::is_kept(operation)) return std::nullopt;
   // Answers to parked requests count against the parked ones: they come in bursts that the
@@ -242,77 +248,16 @@ std::optional<Error> Engine::refusal(const RequestContext& context) {
   const wire::ServerLimits& limits = services_.options().limits;
   const std::size_t cached_count = session.unacknowledged.size() - session.cached_parked_count;
   if (cached_count >= limits.cached_results_max) {
-    return exhausted("cached_results_max answers are not acknowledged yet", cached_count,
+    return exhausted(services_.counted().tallies, Limit::cached_results,
+                     "cached_results_max answers are not acknowledged yet", cached_count,
                      limits.cached_results_max);
   }
   if (session.cached_bytes >= limits.cached_result_bytes_max) {
-    return exhausted("answers of cached_result_bytes_max bytes are not acknowledged yet",
+    return exhausted(services_.counted().tallies, Limit::cached_result_bytes,
+                     "answers of cached_result_bytes_max bytes are not acknowledged yet",
                      session.cached_bytes, limits.cached_result_bytes_max);
   }
   return no_room_to_keep(services_, context);
-}
-
-/// It ends before this request does, with its value, or surely without.
-void Engine::cancel_take(const RequestContext& context, const wire::CancelTake& request) {
-  const auto found = context.session.parked.find(request.request);
-  const bool waits = found != context.session.parked.end() &&
-                     found->second.operation == wire::operation<wire::Take>;
-  if (waits) services_.fail(found->second, failure(ErrorCode::cancelled, ""));
-  services_.answer(context, Answer{});
-}
-
-void Engine::report_dead(const RequestContext& context, const wire::ReportDead& request) {
-  const Session& reporter = context.session;
-  if (request.process == reporter.process.id) {
-    return services_.fail(context,
-                          failure(ErrorCode::invalid_argument,
-                                  "a process cannot report itself dead; close the store instead"));
-  }
-  const std::vector<Session*> reported = sessions_.of_process(request.process, reporter);
-  if (reported.empty()) {
-    return services_.fail(context,
-                          failure(ErrorCode::not_found, "process " + to_string(request.process) +
-                                                            " has no session in this namespace"));
-  }
-  services_.answer(context, Answer{});
-  Error why = failure(ErrorCode::fenced, "declared dead: " + quoted(request.reason));
-  const std::string by = describe(reporter.process);
-  std::string who = by;
-  if (reporter.grant != nullptr) who += " as " + to_string(reporter.grant->identity);
-  for (Session* session : reported) {
-    services_.effects().log(LogLevel::warning,
-                            "session " + std::to_string(session->id) + " of " +
-                                describe(session->process) + " was declared dead by " + who + ": " +
-                                quoted(request.reason),
-                            reporter.account.unit.name);
-    why.decided_by = session->may_see(reporter.tenant()) ? by : "an operator";
-    sessions_.end(*session, why, LossCause::reported);
-  }
-}
-
-/// Nobody may be in it: whoever is would find the keys gone that it has written.
-void Engine::drop_name_space(const RequestContext& context, const wire::DropNameSpace& request) {
-  const std::string name = quoted(request.name);
-  const Session& supervisor = context.session;
-  NameSpace* const found = name_spaces_.find(request.name);
-  if (found == &supervisor.name_space) {
-    return services_.fail(context,
-                          failure(ErrorCode::invalid_argument,
-                                  "this store is in namespace " + name +
-                                      " itself; drop it with one that is in another namespace"));
-  }
-  const bool is_there = found != nullptr && supervisor.may_see_name_space(request.name) &&
-                        !found->groups.has_others(supervisor);
-  if (!is_there) {
-    return services_.fail(context, failure(ErrorCode::not_found, "there is no namespace " + name));
-  }
-  if (found->sessions != 0) return services_.fail(context, in_use_error(*found, supervisor));
-  const std::uint64_t keys_count = name_spaces_.drop(*found);
-  services_.effects().log(LogLevel::info,
-                          "namespace " + name + " was dropped with " + counted(keys_count, "key") +
-                              " by " + describe(supervisor.process),
-                          supervisor.account.unit.name);
-  services_.answer(context, answer_of(wire::NumberReply{static_cast<std::int64_t>(keys_count)}));
 }
 
 void Engine::on(const Acknowledged& event) {

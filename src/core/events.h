@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -12,6 +13,7 @@
 #include "core/memory/charged_memory.h"
 #include "core/memory/server_memory.h"
 #include "core/session/connection.h"
+#include "core/session/options.h"
 #include "wire/hello.h"
 #include "wire/request.h"
 
@@ -19,6 +21,13 @@ namespace muster::core {
 
 // What happens to the engine. The rim says so in the order in which it happened.
 
+/// What holds for clients that speak another protocol, that knows no sessions: theirs begin without
+/// an echo, keep no answers, may be silent, and end with their connections.
+struct GuestTerms {
+  /// Their namespace goes with its keys when nobody has been there for so long; zero: as others.
+  Duration idle_lifetime{};
+  auth::Limits limits;  ///< of their unit; 0: those of the server
+};
 /// A client has said hello. `fresh_token` is random; it becomes the token of a new session.
 struct Hello {
   ConnectionId connection = 0;
@@ -27,9 +36,8 @@ struct Hello {
   std::string unit;  ///< whose shares it counts for
   /// What was granted to whom the client has proved to be; null: the server asks nobody who he is.
   std::shared_ptr<const auth::Grant> grant;
-  /// It speaks another protocol, that knows no sessions: this one begins without an echo, keeps no
-  /// answers, may be silent, and ends with its connection.
-  bool is_guest = false;
+  /// Nothing: it is no guest.
+  std::optional<GuestTerms> guest{};
 };
 /// A client has sent back the token of its new session: it has read the hello that welcomed it.
 struct Echo {
@@ -94,13 +102,24 @@ struct Regrant {
   using Grant = std::shared_ptr<const auth::Grant>;
   std::vector<std::pair<Grant, Grant>> grants;  ///< the older and the newer one of each
 };
+/// Who has started the server wants these of its settings to be as in `options`.
+struct Configure {
+  const Options* options = nullptr;  ///< read during `apply` only
+  std::vector<std::string> names;
+  std::string who;  ///< for the log
+};
+/// Somebody was sent away who cannot be in a group, but may be meant to be in that of the rank that
+/// hosts this server.
+struct Stranger {
+  std::string what;  ///< who, and why, for the error of a group that waits for somebody
+};
 /// The server stops: every client is told `reason`.
 struct Stop {
   std::string reason;
 };
 
-using Event =
-    std::variant<Hello, Echo, Heard, Requested, RequestedByGuest, Acknowledged, Abandoned,
-                 Heartbeat, Goodbye, Disconnected, Advance, Late, Continue, Regrant, Stop>;
+using Event = std::variant<Hello, Echo, Heard, Requested, RequestedByGuest, Acknowledged, Abandoned,
+                           Heartbeat, Goodbye, Disconnected, Advance, Late, Continue, Regrant,
+                           Configure, Stranger, Stop>;
 
 }  // namespace muster::core

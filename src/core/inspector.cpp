@@ -31,15 +31,16 @@ std::vector<const Parked*> by_age(const Session& session) {
 
 }  // namespace
 
-void Inspector::sessions(const RequestContext& context, const wire::Sessions& request) {
-  const auto& by_id = context.session.name_space.sessions_by_id;
+wire::SessionsReply Inspector::page(const NameSpace& name_space, const Viewer& viewer,
+                                    const wire::Sessions& request) {
+  const auto& by_id = name_space.sessions_by_id;
   wire::SessionsReply reply;
   std::uint64_t bytes = 0;
   std::uint64_t unseen_count = 0;
   for (auto next = by_id.upper_bound(request.after); next != by_id.end(); ++next) {
     if (bytes >= page_bytes_max) break;
     const Session& session = *next->second;
-    if (!context.session.may_see(session.tenant())) {
+    if (!viewer.may_see(session.tenant())) {
       ++unseen_count;
       continue;
     }
@@ -53,19 +54,24 @@ void Inspector::sessions(const RequestContext& context, const wire::Sessions& re
     bytes += encoded_bytes(entry);
   }
   services_.effects().spend(reply.sessions.size() + unseen_count / unseen_per_step);
-  services_.answer(context, answer_of(reply));
+  return reply;
+}
+
+void Inspector::tell(const RequestContext& context, const wire::Sessions& request) {
+  const Session& viewer = context.session;
+  services_.answer(context, answer_of(page(viewer.name_space, Viewer(viewer), request)));
 }
 
 /// A page ends with a session, so that the next one can begin behind it. Of one session no more is
 /// told than what fits a page.
-void Inspector::waiters(const RequestContext& context, const wire::Waiters& request) {
-  WaitingSessions& waiting = *context.session.waiting;
+wire::WaitersReply Inspector::page(NameSpace& name_space, const Viewer& viewer,
+                                   const wire::Waiters& request, std::deque<std::string>& targets) {
+  WaitingSessions& waiting = name_space.waiting;
   wire::WaitersReply reply;
-  std::deque<std::string> targets;  // viewed by the reply
   std::uint64_t bytes = 0;
   for (const Session* session = waiting.after(request.after);
        session != nullptr && bytes < page_bytes_max; session = waiting.after(session->id)) {
-    if (!context.session.may_see(session->tenant())) {
+    if (!viewer.may_see(session->tenant())) {
       services_.effects().spend(1);
       continue;
     }
@@ -75,15 +81,20 @@ void Inspector::waiters(const RequestContext& context, const wire::Waiters& requ
       reply.waiters.push_back({session->id, session->process, wire::name_of(parked->operation),
                                targets.emplace_back(parked->wait->target()),
                                services_.now() - parked->received,
-                               parked->deadline - services_.now()});
+                               parked->deadline() - services_.now()});
       bytes += encoded_bytes(reply.waiters.back());
     }
   }
-  services_.answer(context, answer_of(reply));
+  return reply;
 }
 
-void Inspector::name_spaces(const RequestContext& context, const wire::NameSpaces& request) {
+void Inspector::tell(const RequestContext& context, const wire::Waiters& request) {
+  std::deque<std::string> targets;
   const Session& viewer = context.session;
+  services_.answer(context, answer_of(page(viewer.name_space, Viewer(viewer), request, targets)));
+}
+
+wire::NameSpacesReply Inspector::page(const Viewer& viewer, const wire::NameSpaces& request) {
   wire::NameSpacesReply reply;
   std::uint64_t bytes = 0;
   std::uint64_t unseen_count = 0;
@@ -99,17 +110,28 @@ void Inspector::name_spaces(const RequestContext& context, const wire::NameSpace
     entry.memory_bytes = each->quota.used_bytes();
     entry.groups = static_cast<std::uint32_t>(each->groups.size());
     entry.sessions = each->sessions;
-    const bool may_see_maker = viewer.may_see_all() || each->maker == &viewer.account.unit;
+    const bool may_see_maker =
+        viewer.may_see_all() || (each->maker != nullptr && viewer.is_of(*each->maker));
     if (each->maker != nullptr && may_see_maker) entry.maker = each->maker->name;
     if (each->sessions == 0) entry.idle = services_.now() - each->idle_since;
     bytes += encoded_bytes(entry);
   }
   services_.effects().spend(reply.name_spaces.size() + unseen_count / unseen_per_step);
-  services_.answer(context, answer_of(reply));
+  return reply;
+}
+
+void Inspector::tell(const RequestContext& context, const wire::NameSpaces& request) {
+  services_.answer(context, answer_of(page(Viewer(context.session), request)));
+}
+
+void Inspector::tell(const RequestContext& context, const wire::History& request) {
+  const Session& viewer = context.session;
+  services_.answer(context, answer_of(name_spaces_.history().page(viewer.name_space.name,
+                                                                  Viewer(viewer), request)));
 }
 
 Counts Inspector::counts() const {
-  Counts counts = services_.held();
+  Counts counts = services_.counted().held;
   sessions_.add_counts(counts);
   counts.timers += services_.timers().armed_count();
   counts.memory_bytes += services_.memory().all.used_bytes();
@@ -121,9 +143,34 @@ Snapshot Inspector::snapshot() const {
   snapshot.core = counts();
   snapshot.name_spaces = name_spaces_.size();
   snapshot.sessions_begun = sessions_.begun_count();
-  snapshot.sessions_lost = sessions_.lost_count();
+  snapshot.sessions_lost = services_.counted().tallies.sessions_lost();
+  snapshot.history_bytes = name_spaces_.history().bytes();
   snapshot.rim = rim_counts_;
   return snapshot;
+}
+
+Report Inspector::report() const {
+  Report report;
+  report.snapshot = snapshot();
+  report.tallies = services_.counted().tallies;
+  report.guest_requests = guest_counts_;
+  report.group_states = services_.counted().group_states;
+  report.epochs_formed = services_.counted().epochs_formed;
+  report.rounds_undecided = services_.counted().open_rounds.count();
+  report.oldest_round = services_.counted().open_rounds.oldest(services_.now());
+  report.oldest_wait = services_.counted().parked.oldest(services_.now());
+  report.oldest_forming = services_.counted().forming_groups.oldest(services_.now());
+  report.oldest_broken = services_.counted().broken_groups.oldest(services_.now());
+  report.is_draining = services_.counted().is_draining;
+  report.uptime = services_.now() - services_.clock().start();
+  report.paused = services_.clock().paused();
+  const ServerMemory& memory = services_.memory();
+  report.memory_reserve_used_bytes = memory.all.used_reserve_bytes();
+  report.memory_reserve_bytes = memory.all.reserve_bytes();
+  report.reply_bytes = memory.replies.used_bytes();
+  report.kept_bytes = memory.freed.kept_bytes();
+  report.history_bytes_max = name_spaces_.history().bytes_max();
+  return report;
 }
 
 }  // namespace muster::core

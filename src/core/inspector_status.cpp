@@ -95,7 +95,7 @@ void add_waiting(Fields& fields, WaitingNames& names, const Session& viewer) {
 
 }  // namespace
 
-void Inspector::status(const RequestContext& context) {
+void Inspector::tell(const RequestContext& context, const wire::Status&) {
   const Options& options = services_.options();
   const Clock& clock = services_.clock();
   Fields fields;
@@ -118,13 +118,14 @@ void Inspector::status(const RequestContext& context) {
     fields.number("operations_" + std::string(name) + "_count", operation_counts_[index]);
   }
   add_limits(fields, options);
+  fields.number("history_bytes_max", name_spaces_.history().bytes_max());
   const wire::StatusReply reply = fields.reply();
   services_.effects().spend(reply.fields.size());
   services_.answer(context, answer_of(reply));
 }
 
 /// To who asks, of himself alone.
-void Inspector::who_am_i(const RequestContext& context) {
+void Inspector::tell(const RequestContext& context, const wire::WhoAmI&) {
   const Session& session = context.session;
   Fields fields;
   if (session.grant != nullptr) {

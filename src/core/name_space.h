@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "core/groups/groups.h"
@@ -17,14 +18,14 @@ namespace muster::core {
 /// session is left and nothing is in it.
 struct NameSpace {
   NameSpace(std::string its_name, Unit* its_maker, EngineServices& services,
-            WaitingNames& waiting_names)
+            WaitingNames& waiting_names, History& history)
       : name(std::move(its_name)),
         maker(its_maker),
         quota(services.options().namespace_memory_bytes_max, &services.memory().all),
         accounts(quota),
         waiting(waiting_names, name),
         table(services, accounts),
-        groups(services, accounts) {}
+        groups(services, accounts, {history, name}) {}
 
   /// Whether nobody would miss it.
   bool is_empty() const { return sessions == 0 && table.is_empty() && groups.is_empty(); }
@@ -34,11 +35,13 @@ struct NameSpace {
   Quota quota;
   Accounts accounts;
   WaitingSessions waiting;
-  std::map<std::uint64_t, const Session*> sessions_by_id;
+  std::map<std::uint64_t, Session*> sessions_by_id;
   Table table;
   Groups groups;
   std::uint32_t sessions = 0;
-  Instant idle_since{};                    ///< the end of its last session, if it has none
+  Instant idle_since{};  ///< the end of its last session, if it has none
+  /// Its own, in place of `name_space_idle_lifetime`.
+  std::optional<Duration> idle_lifetime;
   ChainLink<NameSpace> among_idle{*this};  ///< it is looked at now and then whether it is over
 };
 

@@ -76,18 +76,20 @@ std::optional<Error> NameSpaces::refusal_to_make(const std::string& name, const 
   if (name.empty()) return std::nullopt;  // the default one has a place of its own
   const Options& options = services_.options();
   if (unit.name_spaces_count >= options.name_spaces_per_unit_max) {
-    return full(unit.name + " has made namespaces_per_address_max namespaces that are in use",
+    return full(services_.counted().tallies, Limit::name_spaces_per_unit,
+                unit.name + " has made namespaces_per_address_max namespaces that are in use",
                 unit.name_spaces_count, options.name_spaces_per_unit_max);
   }
   const std::size_t count = name_spaces_.size() - name_spaces_.count(std::string_view());
   if (count < options.name_spaces_max) return std::nullopt;
-  return full("the server is full: it has reached its namespaces_max", count,
+  return full(services_.counted().tallies, Limit::name_spaces,
+              "the server is full: it has reached its namespaces_max", count,
               options.name_spaces_max);
 }
 
 NameSpace& NameSpaces::make(const std::string& name, Unit& unit) {
   Unit* const maker = name.empty() ? nullptr : &unit;
-  auto made = std::make_unique<NameSpace>(name, maker, services_, waiting_names_);
+  auto made = std::make_unique<NameSpace>(name, maker, services_, waiting_names_, history_);
   NameSpace& name_space = *name_spaces_.emplace(name, std::move(made)).first->second;
   if (maker != nullptr) ++maker->name_spaces_count;
   return name_space;
@@ -103,13 +105,19 @@ void NameSpaces::session_gone(NameSpace& name_space, Account& account) {
   }
 }
 
+void NameSpaces::change_memory_limit(std::uint64_t bytes_max) {
+  for (const auto& [name, name_space] : name_spaces_)
+    name_space->quota.set_limit(bytes_max, Lowering::with_use);
+}
+
 void NameSpaces::sweep() {
-  const Duration lifetime = services_.options().name_space_idle_lifetime;
   for (std::size_t count = swept_at_a_time; count > 0 && !idle_.empty(); --count) {
     NameSpace& name_space = idle_.first();
     name_space.among_idle.leave();
     if (name_space.sessions != 0) continue;
     const Duration idle = services_.now() - name_space.idle_since;
+    const Duration lifetime =
+        name_space.idle_lifetime.value_or(services_.options().name_space_idle_lifetime);
     const bool is_due = lifetime > Duration::zero() && idle >= lifetime;
     if (is_due || name_space.is_empty()) {
       drop(name_space);

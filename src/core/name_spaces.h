@@ -38,11 +38,13 @@ class DroppedNameSpaces final : public Backlog::Job {
 class NameSpaces {
  public:
   explicit NameSpaces(EngineServices& services)
-      : services_(services), units_(services.memory().all) {}
+      : services_(services), units_(services.memory().all), history_(services) {}
   NameSpaces(const NameSpaces&) = delete;
   NameSpaces& operator=(const NameSpaces&) = delete;
 
   Units& units() { return units_; }
+  /// Of the groups of all namespaces, also of those that are over.
+  const History& history() const { return history_; }
 
   /// Null: there is none.
   NameSpace* find(std::string_view name) const;
@@ -51,6 +53,9 @@ class NameSpaces {
   /// Why `unit` cannot make one more.
   std::optional<Error> refusal_to_make(const std::string& name, const Unit& unit);
   NameSpace& make(const std::string& name, Unit& unit);
+
+  /// From now on each has so much.
+  void change_memory_limit(std::uint64_t bytes_max);
 
   /// A session of the account has gone.
   void session_gone(NameSpace& name_space, Account& account);
@@ -75,6 +80,7 @@ class NameSpaces {
   EngineServices& services_;
   WaitingNames waiting_names_;
   Units units_;
+  History history_;
   Map name_spaces_;
   std::string swept_;      ///< the name of the one whose accounts were looked at last
   Chain<NameSpace> idle_;  ///< without sessions when they came here

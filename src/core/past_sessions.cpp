@@ -18,7 +18,8 @@ const PastSessions::Blank* PastSessions::blank(std::uint64_t id, Instant now,
 }
 
 Error PastSessions::why_fenced(const Fenced& fenced) {
-  Error error = failure(ErrorCode::fenced, "declared dead by ");
+  const bool was_ended = fenced.fencing == Fencing::ended;
+  Error error = failure(ErrorCode::fenced, was_ended ? "ended by " : "declared dead by ");
   error.detail += fenced.by;
   error.decided_by = fenced.by;
   return error;

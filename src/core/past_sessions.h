@@ -9,6 +9,9 @@
 
 namespace muster::core {
 
+/// Why a client cannot come back that lives.
+enum class Fencing : std::uint8_t { declared_dead, ended };
+
 /// What is remembered of sessions that are over, for clients that come back to them.
 class PastSessions {
  public:
@@ -22,15 +25,16 @@ class PastSessions {
     Duration paused{};   ///< the engine's sum of gaps at that time
   };
 
-  /// One that somebody has declared dead.
+  /// One that somebody has declared dead, or ended.
   struct Fenced {
     wire::ResumeToken token;
     std::shared_ptr<const auth::Grant> grant;
     std::string by;
+    Fencing fencing = Fencing::declared_dead;
   };
 
-  void add_fenced(const Session& session, const std::string& by) {
-    fenced_.add(session.id, Fenced{session.token, session.grant, by});
+  void add_fenced(const Session& session, const std::string& by, Fencing fencing) {
+    fenced_.add(session.id, Fenced{session.token, session.grant, by, fencing});
   }
   void add_blank(const Session& session, Instant deadline, Duration paused);
   /// It lives again.

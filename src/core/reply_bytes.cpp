@@ -44,6 +44,7 @@ struct ReplyBytes {
     return request.streams.size() * sizeof(std::uint64_t);
   }
   std::uint64_t operator()(const wire::Status&) const { return status_bytes; }
+  std::uint64_t operator()(const wire::GetSettings&) const { return status_bytes; }
   std::uint64_t operator()(const wire::Sessions&) const { return page(); }
   std::uint64_t operator()(const wire::Groups&) const { return page(); }
   std::uint64_t operator()(const wire::InspectGroup& request) const {
@@ -51,6 +52,7 @@ struct ReplyBytes {
   }
   std::uint64_t operator()(const wire::Waiters&) const { return page(); }
   std::uint64_t operator()(const wire::NameSpaces&) const { return page(); }
+  std::uint64_t operator()(const wire::History&) const { return page(); }
 };
 
 }  // namespace

@@ -84,6 +84,15 @@ void tell_why(EffectList& effects, const Session& session, const Error& why) {
   effects.send_event(session, wire::EventKind::session_ended, std::move(body));
 }
 
+/// The session is that of a guest.
+void receive_guest(Session& session, const GuestTerms& terms) {
+  session.is_guest = session.has_echoed = true;
+  session.account.unit.set_limits(terms.limits);
+  if (terms.idle_lifetime > Duration::zero()) {
+    session.name_space.idle_lifetime = terms.idle_lifetime;
+  }
+}
+
 }  // namespace
 
 Sessions::Sessions(EngineServices& services, NameSpaces& name_spaces)
@@ -160,8 +169,8 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
   Session& session = *owned;
   session.token = token;
   session.role = event.hello.role;
-  session.is_guest = session.has_echoed = event.is_guest;
   session.set_grant(event.grant);
+  if (event.guest) receive_guest(session, *event.guest);
   session.process = event.hello.process;
   session.waiting = &name_space->waiting;
   name_space->sessions_by_id.emplace_hint(name_space->sessions_by_id.end(), session.id, &session);
@@ -188,19 +197,22 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
 std::optional<Error> Sessions::refusal_to_begin(Unit& unit) {
   const Quota& memory = services_.memory().all;
   if (memory.used_reserve_bytes() > memory.reserve_bytes() / 2) {
-    return full(
-        "memory is short: half of the reserve above memory_bytes_max is in use, and the "
-        "rest is for sessions that are there already",
-        memory.used_bytes(), memory.limit_bytes());
+    return full(services_.counted().tallies, Limit::sessions_memory,
+                "memory is short: half of the reserve above memory_bytes_max is in use, and the "
+                "rest is for sessions that are there already",
+                memory.used_bytes(), memory.limit_bytes());
   }
   const std::uint32_t of_identity_max = unit.limits.sessions;
   if (of_identity_max != 0 && unit.sessions_count >= of_identity_max) {
-    return full(unit.name + " has the sessions that its credential line allows",
-                unit.sessions_count, of_identity_max);
+    return full(services_.counted().tallies, Limit::identity_sessions,
+                unit.name + " has the sessions that it may have", unit.sessions_count,
+                of_identity_max);
   }
   const std::uint32_t limit = services_.options().sessions_max;
-  if (sessions_.size() < limit || make_room(unit)) return std::nullopt;
-  return full("the server is full: it has reached its sessions_max", sessions_.size(), limit);
+  const bool has_place = sessions_.size() < limit || (sessions_.size() == limit && make_room(unit));
+  if (has_place) return std::nullopt;
+  return full(services_.counted().tallies, Limit::sessions,
+              "the server is full: it has reached its sessions_max", sessions_.size(), limit);
 }
 
 /// Ends a session that holds nothing: of the unit that has the most or, when `unit` has its share
@@ -365,10 +377,10 @@ void Sessions::expire(Session& session) {
   end(session, std::move(why), was_closed ? LossCause::closed : LossCause::heartbeat);
 }
 
-void Sessions::end(Session& session, Error why, LossCause cause) {
+void Sessions::end(Session& session, Error why, LossCause cause, Fencing fencing) {
   if (session.ended) return;
   if (why.decided_by.empty()) why.decided_by = "server";
-  if (why.code == ErrorCode::fenced) past_.add_fenced(session, why.decided_by);
+  if (why.code == ErrorCode::fenced) past_.add_fenced(session, why.decided_by, fencing);
   if (session.connection != 0) {
     tell_why(services_.effects(), session, why);
     connections_.close(std::exchange(session.connection, 0), std::move(why));
@@ -394,7 +406,7 @@ void Sessions::end(Session& session, LossCause cause) {
   session.of_unit.leave();
   const auto process = processes_.find(session.process.id);
   if (process != processes_.end() && process->second.empty()) processes_.erase(process);
-  if (cause != LossCause::none) ++lost_count_;
+  services_.counted().tallies.count_ended_session(cause);
   if (session.role == wire::Role::observer) --observers_count_;
 
   NameSpace& name_space = session.name_space;
@@ -434,12 +446,15 @@ void Sessions::add_counts(Counts& counts) const {
   counts.connections += connections_.count();
 }
 
+/// Those that have ended stay until groups have gone, too: when memory was out as one ended, its
+/// groups may not have heard of it.
 void Sessions::release() {
-  bury();
-  for (auto& [id, session] : sessions_) {
-    session->parked.clear();
-    session->unacknowledged.drain([](auto) {});
-  }
+  const auto release_one = [](Session& session) {
+    session.parked.clear();
+    session.unacknowledged.drain([](auto) {});
+  };
+  for (const auto& session : ended_) release_one(*session);
+  for (const auto& [id, session] : sessions_) release_one(*session);
 }
 
 }  // namespace muster::core

@@ -31,6 +31,8 @@ class Sessions {
   Sessions& operator=(const Sessions&) = delete;
 
   void hello(const Hello& event);
+  /// Instead of a session.
+  void refuse(const Hello& event, Error why);
   void echo(const Echo& event);
   void goodbye(const Goodbye& event);
   void disconnected(const Disconnected& event);
@@ -42,7 +44,9 @@ class Sessions {
   /// Closes the connection of a client that breaks the protocol. Its session has the grace.
   void break_off(Session& session, std::string breach);
   /// Ends a session as a loss does.
-  void end(Session& session, Error why, LossCause cause);
+  ///
+  /// fencing  of one that ends with `fenced`
+  void end(Session& session, Error why, LossCause cause, Fencing fencing = Fencing::declared_dead);
 
   /// The session that speaks on the connection, marked as heard. Null after a breach of the
   /// protocol, which closes the connection, and for connections that were closed before.
@@ -54,7 +58,6 @@ class Sessions {
   std::vector<Session*> of_process(const ProcessId& process, const Session& viewer);
   void add_counts(Counts& counts) const;
   std::uint64_t begun_count() const { return last_id_; }
-  std::uint64_t lost_count() const { return lost_count_; }
 
   /// Frees the sessions that the last event has ended.
   void bury();
@@ -72,7 +75,6 @@ class Sessions {
   std::optional<Error> refusal(const Hello& event) const;
   std::optional<Error> refusal_to_begin(Unit& unit);
   bool make_room(Unit& unit);
-  void refuse(const Hello& event, Error why);
   /// returns  whether it was begun; else its hello was refused
   bool begin(const Hello& event, std::uint64_t id, const wire::ResumeToken& token);
   void resume(const Hello& event);
@@ -85,7 +87,6 @@ class Sessions {
   NameSpaces& name_spaces_;
   bool is_stopping_ = false;
   std::uint64_t last_id_ = 0;
-  std::uint64_t lost_count_ = 0;
   std::uint64_t observers_count_ = 0;
   std::unordered_map<std::uint64_t, std::unique_ptr<Session>> sessions_;
   SessionConnections connections_;

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <link.h>
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -12,7 +13,8 @@ namespace {
 
 /// allreduce, which every Gloo since 2018 has.
 constexpr const char* name_to_look_for = "_ZN4gloo9allreduceERKNS_16AllreduceOptionsE";
-constexpr std::string_view own_library = "libgloo.so.0";
+constexpr std::string_view own_library = "libgloo";
+constexpr std::string_view own_version = ".so.0";
 
 std::vector<std::string> objects() {
   std::vector<std::string> paths;
@@ -23,11 +25,6 @@ std::vector<std::string> objects() {
       },
       &paths);
   return paths;
-}
-
-bool is_own(std::string_view path) {
-  const std::string_view name = path.substr(path.rfind('/') + 1);
-  return name.substr(0, own_library.size()) == own_library;
 }
 
 /// The object that defines the name, as one sees it who has that object's handle: it looks into
@@ -44,6 +41,21 @@ std::optional<std::string> definer(void* handle) {
 
 }  // namespace
 
+bool is_own_gloo(std::string_view path) {
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  if (name.substr(0, own_library.size()) != own_library) return false;
+  name.remove_prefix(own_library.size());
+  if (!name.empty() && name.front() == '-') {
+    const auto is_digit = [](char c) { return ('0' <= c && c <= '9') || ('a' <= c && c <= 'f'); };
+    constexpr std::size_t digits = 8;
+    const std::string_view digest = name.substr(1, digits);
+    if (digest.size() != digits || !std::all_of(digest.begin(), digest.end(), is_digit))
+      return false;
+    name.remove_prefix(1 + digits);
+  }
+  return name.substr(0, own_version.size()) == own_version;
+}
+
 std::optional<std::string> another_gloo() {
   for (const std::string& path : objects()) {
     // An empty path is that of the program itself.
@@ -51,7 +63,7 @@ std::optional<std::string> another_gloo() {
     if (handle == nullptr) continue;
     auto found = definer(handle);
     ::dlclose(handle);
-    if (found && !is_own(*found)) return found;
+    if (found && !is_own_gloo(*found)) return found;
   }
   return std::nullopt;
 }

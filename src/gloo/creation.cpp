@@ -13,7 +13,7 @@
 
 #include "base/digest.h"
 #include "client/failure.h"
-#include "communicator/failure_notice.h"
+#include "client/interruption.h"
 #include "communicator/messages.h"
 #include "communicator/timed_call.h"
 #include "gloo/another_gloo.h"
@@ -114,7 +114,8 @@ Result<std::vector<PreflightReport>> Creation::run_preflight(
 /// Connects on a thread of its own, because Gloo has no deadline while it waits for a connection.
 /// The thread may still run when this returns an error, until the mesh is given up.
 Result<void> Creation::connect(Impl& impl, const std::shared_ptr<Mesh>& mesh,
-                               std::vector<std::string> theirs) const {
+                               std::vector<std::string> theirs,
+                               communicator::FailureNotice& notice) const {
   const auto done = std::make_shared<std::promise<Result<void>>>();
   auto connected = done->get_future();
   const bool is_started = communicator::start_thread(
@@ -123,7 +124,7 @@ Result<void> Creation::connect(Impl& impl, const std::shared_ptr<Mesh>& mesh,
   if (!is_started) {
     return client::failure(ErrorCode::resource_exhausted, "the system has no thread left");
   }
-  communicator::FailureNotice notice(agreement_.group());
+  client::Interruption interruption;
   std::optional<Error> failure;
   while (connected.wait_for(between_looks) != std::future_status::ready) {
     if (auto posted = notice.poll()) failure = communicator::caused_elsewhere(*std::move(posted));
@@ -132,6 +133,7 @@ Result<void> Creation::connect(Impl& impl, const std::shared_ptr<Mesh>& mesh,
       failure = client::failure(ErrorCode::timed_out, "Gloo was still connecting to rank " +
                                                           std::to_string(mesh->waited_for()));
     }
+    if (!failure && interruption.is_there()) failure = client::Interruption::error();
     if (!failure) continue;
     mesh->begin_no_more();
     break;
@@ -146,13 +148,14 @@ Result<void> Creation::connect(Impl& impl, const std::shared_ptr<Mesh>& mesh,
 }
 
 Result<void> Creation::enter(Impl& impl, const std::shared_ptr<Mesh>& mesh,
-                             const std::vector<PreflightReport>& reports) const {
+                             const std::vector<PreflightReport>& reports,
+                             communicator::FailureNotice& notice) const {
   const auto pass = impl.gate().enter();
   if (!pass) return communicator::caused_elsewhere(pass.error());
   const auto own = static_cast<std::size_t>(agreement_.group().rank());
   std::vector<std::string> theirs;
   for (const PreflightReport& report : reports) theirs.push_back(report.addresses[own]);
-  return connect(impl, mesh, std::move(theirs));
+  return connect(impl, mesh, std::move(theirs), notice);
 }
 
 Result<std::shared_ptr<Impl>> Creation::run() {
@@ -165,11 +168,12 @@ Result<std::shared_ptr<Impl>> Creation::run() {
   for (const PreflightReport& report : *reports) membership.processes.push_back(report.process);
   const auto impl = std::make_shared<Impl>(options_, std::move(membership), prepared->mesh);
   impl->watch(group);
+  communicator::FailureNotice notice(group);
   bool has_failed = false;
   return agreement_.finish(
-      impl,
+      impl, notice,
       [&] {
-        auto entered = enter(*impl, prepared->mesh, *reports);
+        auto entered = enter(*impl, prepared->mesh, *reports, notice);
         has_failed = !entered;
         return entered;
       },

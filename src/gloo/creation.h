@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "communicator/agreement.h"
+#include "communicator/failure_notice.h"
 #include "gloo/communicator_impl.h"
 #include "gloo/preflight.h"
 
@@ -35,9 +36,10 @@ class Creation {
   Result<Prepared> prepare() const;
   Result<std::vector<PreflightReport>> run_preflight(const Result<Prepared>& prepared) const;
   Result<void> enter(Impl& impl, const std::shared_ptr<Mesh>& mesh,
-                     const std::vector<PreflightReport>& reports) const;
+                     const std::vector<PreflightReport>& reports,
+                     communicator::FailureNotice& notice) const;
   Result<void> connect(Impl& impl, const std::shared_ptr<Mesh>& mesh,
-                       std::vector<std::string> theirs) const;
+                       std::vector<std::string> theirs, communicator::FailureNotice& notice) const;
 
   const communicator::Agreement agreement_;
   const gloo::Options options_;

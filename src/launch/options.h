@@ -30,6 +30,19 @@ enum class PidNamespace {
   never,
 };
 
+/// Whether torch's ranks find a TCPStore at MASTER_ADDR and MASTER_PORT.
+enum class TcpStore {
+  automatic,  ///< where nobody reaches it who is not let to the job's own server
+  on,         ///< also where others do; else nothing starts
+  off,        ///< rank 0 of torch hosts one itself
+};
+
+/// What torch speaks there if it does not say VALIDATE, of which nothing tells one from the other.
+enum class TcpStoreDialect {
+  first,   ///< as PyTorch 1 and 2.0
+  second,  ///< as PyTorch 2.1
+};
+
 /// From how many to how many nodes a job may have.
 struct NodeRange {
   int min = 1;
@@ -54,6 +67,8 @@ struct LaunchOptions {
   /// job, so a job of one node does not use them.
   std::optional<std::string> inherited_master_addr;
   std::optional<int> inherited_master_port;
+  TcpStore tcpstore = TcpStore::automatic;
+  TcpStoreDialect tcpstore_dialect = TcpStoreDialect::first;
   /// Where the nodes meet, "host:port"; empty: their ranks are given by hand.
   std::string rendezvous;
   /// Others may connect to a server that this node hosts beyond loopback.

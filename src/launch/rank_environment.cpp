@@ -83,8 +83,7 @@ std::vector<std::pair<std::string, std::string>> variables_of(const RankPlace& p
   number("TORCHELASTIC_RESTART_COUNT", place.attempt);
   number("TORCHELASTIC_MAX_RESTARTS", place.max_restarts);
   text("TORCHELASTIC_ERROR_FILE", place.error_file);
-  // Rank 0 of torch listens at MASTER_PORT itself; the launcher has no store of torch.
-  all["TORCHELASTIC_USE_AGENT_STORE"] = "False";
+  all["TORCHELASTIC_USE_AGENT_STORE"] = place.has_agent_store ? "True" : "False";
   text("MUSTER_STORE", place.store);
   text("MUSTER_NAMESPACE", place.name_space);
   add_defaults(all, place, inherited);

@@ -23,6 +23,7 @@ struct RankPlace {
   std::optional<int> role_world_size;
   std::string master_addr;
   std::optional<int> master_port;
+  bool has_agent_store = false;  ///< a TCPStore is at that port, so rank 0 hosts none
   std::string job_id;
   int attempt = 0;  ///< how often the job was begun before
   int max_restarts = 0;

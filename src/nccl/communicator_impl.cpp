@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "client/failure.h"
+#include "client/interruption.h"
 #include "communicator/timed_call.h"
 #include "communicator/timeouts.h"
 #include "muster/codec.h"
@@ -90,6 +91,7 @@ Result<void> Impl::begin(const nccl::UniqueId& id, Clock::time_point until,
 
 Result<void> Impl::settle(Clock::time_point until,
                           const std::function<Result<void>()>& meanwhile) const {
+  client::Interruption interruption;
   std::chrono::microseconds pause = shortest_pause;
   for (;;) {
     if (gate().is_closed()) return *gate().reason();  // the handle may be destroyed
@@ -104,6 +106,7 @@ Result<void> Impl::settle(Clock::time_point until,
     if (meanwhile) {
       if (auto told = meanwhile(); !told) return told;
     }
+    if (interruption.is_there()) return client::Interruption::error();
     std::this_thread::sleep_for(pause);
     pause = std::min<std::chrono::microseconds>(2 * pause, longest_pause);
   }
@@ -146,6 +149,23 @@ void Impl::abort_all(const std::vector<std::shared_ptr<Communicator::Impl>>& com
   for (Impl* const each : ended) each->lifecycle().notify_host();
 }
 
+/// Calls ncclCommFinalize. One that blocks does so on a thread of its own: while a graph holds an
+/// operation of the communicator NCCL does not return, not even when it is aborted.
+Result<int> Impl::call_finalize(Clock::time_point until) {
+  const auto finalize = [self = self()]() -> Result<int> {
+    const auto pass = self->gate().enter();  // the caller may have left
+    if (!pass) return pass.error();
+    const Device::Current current(self->device());
+    const Inside mark(self->inside());
+    return self->functions().comm_finalize(self->handle_);
+  };
+  if (!is_blocking()) return finalize();
+  const auto left = std::max(until - Clock::now(), Clock::duration(0));
+  return communicator::call_with_timeout<int>(
+      "ncclCommFinalize", std::chrono::duration_cast<Duration>(left), finalize,
+      [](const Result<int>&) {}, [this] { return gate().is_closed(); });
+}
+
 /// Ends NCCL's operations, and takes the handle.
 Result<void> Impl::finalize(Clock::time_point until) {
   const auto pass = gate().enter();
@@ -157,14 +177,12 @@ Result<void> Impl::finalize(Clock::time_point until) {
   }
   lifecycle().begin_closing();
   const Device::Current current(device());
-  std::optional<Watchdog::Watch> watch;
-  if (is_blocking()) watch.emplace(shared_->watchdog, self(), until);
-  const auto finalize = [this] {
-    const Inside mark(inside());
-    return functions().comm_finalize(handle_);
-  };
-  const int result = finalize();
-  if (auto done = see_done({"close", "ncclCommFinalize"}, result, until); !done) {
+  const auto result = call_finalize(until);
+  if (!result) {
+    end(result.error());
+    return *gate().reason();
+  }
+  if (auto done = see_done({"close", "ncclCommFinalize"}, *result, until); !done) {
     end(done.error());  // also where NCCL has refused the call
     return done;
   }

@@ -115,6 +115,7 @@ class Impl final : public communicator::CommonImpl {
   /// Instead of its end.
   void drop(const OpenGroup& group, const Error& why);
   Result<void> see_done(const Names& names, int result, Clock::time_point until);
+  Result<int> call_finalize(Clock::time_point until);
   Result<void> finalize(Clock::time_point until);
   Result<void> destroy(Clock::time_point until);
 

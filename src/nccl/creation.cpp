@@ -8,7 +8,6 @@
 
 #include "base/digest.h"
 #include "client/failure.h"
-#include "communicator/failure_notice.h"
 #include "communicator/messages.h"
 #include "communicator/preflight.h"
 #include "communicator/timed_call.h"
@@ -132,10 +131,10 @@ Result<nccl::UniqueId> Creation::agree_on_id(const Prepared& prepared) const {
 }
 
 /// Inside the gate, because a loss may abort it at any moment.
-Result<void> Creation::enter(const std::shared_ptr<Impl>& impl, const nccl::UniqueId& id) const {
+Result<void> Creation::enter(const std::shared_ptr<Impl>& impl, const nccl::UniqueId& id,
+                             communicator::FailureNotice& notice) const {
   const auto pass = impl->gate().enter();
   if (!pass) return communicator::caused_elsewhere(pass.error());
-  communicator::FailureNotice notice(agreement_.group());
   const auto meanwhile = [&notice]() -> Result<void> {
     auto posted = notice.poll();
     if (!posted) return {};
@@ -168,8 +167,9 @@ Result<std::shared_ptr<Impl>> Creation::run() {
   impl->watch(group);
   const auto id = agree_on_id(*prepared);
   if (!id) return id.error();
+  communicator::FailureNotice notice(group);
   return agreement_.finish(
-      impl, [&] { return enter(impl, *id); },
+      impl, notice, [&] { return enter(impl, *id, notice); },
       [&] {
         ++failed_count;
         nccl::give_up(*id);  // does nothing where another process has made it

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "communicator/agreement.h"
+#include "communicator/failure_notice.h"
 #include "nccl/communicator_impl.h"
 #include "nccl/preflight.h"
 
@@ -27,7 +28,8 @@ class Creation {
   Result<Prepared> prepare() const;
   Result<std::vector<PreflightReport>> run_preflight(const Result<Prepared>& prepared) const;
   Result<nccl::UniqueId> agree_on_id(const Prepared& prepared) const;
-  Result<void> enter(const std::shared_ptr<Impl>& impl, const nccl::UniqueId& id) const;
+  Result<void> enter(const std::shared_ptr<Impl>& impl, const nccl::UniqueId& id,
+                     communicator::FailureNotice& notice) const;
 
   const communicator::Agreement agreement_;
   const int device_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "client/failure.h"
+#include "client/interruption.h"
 
 namespace muster::nccl_internal {
 namespace {
@@ -50,12 +51,14 @@ Result<DeviceLocks::Lock> DeviceLocks::acquire(int device, Role role, Clock::tim
     if (queue.holder == self) return true;
     return queue.holder == nobody && (role != Role::onlooker || queue.waiting_count == 0);
   };
+  client::Interruption interruption;
   while (!is_free()) {
     const auto now = Clock::now();
     if (now >= until) {
       return client::failure(ErrorCode::timed_out, "another thread is in a call on device " +
                                                        std::to_string(device) + " still");
     }
+    if (interruption.is_there()) return client::Interruption::error();
     ++queue.waiting_count;
     released_.wait_until(lock, std::min<Clock::time_point>(until, now + gate_poll_interval));
     --queue.waiting_count;

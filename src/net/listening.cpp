@@ -76,6 +76,11 @@ Result<ListenTarget> understand(const std::string& text) {
   return target;
 }
 
+constexpr const char* how_to_authenticate =
+    ". Make a key by `musterctl keygen > key`, start by `musterd --credentials key`, and give it "
+    "to clients by MUSTER_CREDENTIAL_FILE=key; or say by allow_unauthenticated, of musterd "
+    "--allow-unauthenticated, that this is meant";
+
 Result<void> check_allowed(const SocketAddress& address, Identities identities,
                            const ListenOptions& options) {
   std::string why;
@@ -86,11 +91,9 @@ Result<void> check_allowed(const SocketAddress& address, Identities identities,
     if (options.allow_unauthenticated || options.has_credentials || address.is_local_only()) {
       return {};
     }
-    why =
-        "others than this machine could connect and nobody is authenticated. Make a key by "
-        "`musterctl keygen > key`, start by `musterd --credentials key`, and give it to clients "
-        "by MUSTER_CREDENTIAL_FILE=key; or say by allow_unauthenticated, of musterd "
-        "--allow-unauthenticated, that this is meant";
+    why = "others than this machine could connect and nobody is authenticated" +
+          (options.how_to_allow.empty() ? std::string(how_to_authenticate)
+                                        : ". " + options.how_to_allow);
   }
   Error error = failure(ErrorCode::permission_denied, why);
   error.where = to_string(address);

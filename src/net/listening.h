@@ -63,6 +63,8 @@ struct ListenOptions {
   bool allow_unauthenticated = false;
   bool has_credentials = false;
   Duration user_timeout{std::chrono::seconds(15)};  ///< of the connections
+  /// What to do about an address that may not be; empty: the usual.
+  std::string how_to_allow{};
 };
 
 /// Binds and listens at everything that `addresses` name: all addresses of a host name, all of

@@ -146,6 +146,7 @@ void Loop::serve(int timeout) {
 void Loop::end_turn(base::Instant began) {
   const Duration took = base::monotonic_now() - began;
   longest_turn_ = std::max(took, longest_turn_);
+  turn_times_.add(took);
   if (took > long_turn_min) ++long_turns_count_;
 }
 

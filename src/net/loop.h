@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/histogram.h"
 #include "base/time.h"
 #include "net/doorbell.h"
 #include "net/socket_set.h"
@@ -26,6 +27,23 @@
 #include "net/watcher.h"
 
 namespace muster::net {
+
+/// Above 100 ms a turn is long.
+inline constexpr auto turn_bounds = std::to_array<Duration>({
+    std::chrono::microseconds(50),
+    std::chrono::microseconds(100),
+    std::chrono::microseconds(250),
+    std::chrono::milliseconds(1),
+    std::chrono::microseconds(2500),
+    std::chrono::milliseconds(5),
+    std::chrono::milliseconds(10),
+    std::chrono::milliseconds(25),
+    std::chrono::milliseconds(100),
+    std::chrono::milliseconds(500),
+    std::chrono::seconds(2),
+});
+/// How long turns of a loop have taken, without what it waited.
+using TurnTimes = base::Histogram<turn_bounds>;
 
 /// Hands work to a loop from threads that may outlive it.
 class Mailbox {
@@ -125,6 +143,7 @@ class Loop {
   /// From the end of a wait to the next one, since the start; those that were longer than 100 ms.
   Duration longest_turn() const { return longest_turn_; }
   std::uint64_t long_turns_count() const { return long_turns_count_; }
+  const TurnTimes& turn_times() const { return turn_times_; }
 
   /// Memory for bytes that are to be sent, so that a connection with nothing to send has none.
   std::string take_spare() noexcept;
@@ -184,6 +203,7 @@ class Loop {
   std::uint64_t turn_number_ = 0;
   Duration longest_turn_{};
   std::uint64_t long_turns_count_ = 0;
+  TurnTimes turn_times_;
   std::map<std::uint64_t, std::function<void(std::string_view why)>> failure_listeners_;
   std::uint64_t last_number_ = 0;
   std::vector<std::string> spares_;

@@ -14,6 +14,7 @@
 #include "wire/reply.h"
 #include "wire/request_bodies.h"
 #include "wire/rights.h"
+#include "wire/settings.h"
 
 // The operations, one row each. What client and server must agree on stands in the row. All else
 // that depends on the operation is derived from it: the decoders, which replies the server keeps
@@ -110,6 +111,16 @@ inline constexpr auto operation_table = [] {
       Row<NameSpaces, NameSpacesReply>(69, "namespaces",     observe,   none,     at_once, reads),
       Row<DropNameSpace, NumberReply> (70, "drop_namespace", supervise, executed, at_once, frees),
       Row<WhoAmI, StatusReply>        (71, "whoami",         any,       none,     at_once, reads),
+      Row<History, HistoryReply>      (72, "history",        observe,   none,     at_once, reads),
+      // Queues at keys.
+      Row<QueuePush, NumberReply>     (73, "queue_push",     write,     executed, at_once, keeps),
+      Row<QueuePop, ValueReply>       (74, "queue_pop",      write,     executed, later,   frees),
+      Row<QueueLength, NumberReply>   (75, "queue_length",   read,      none,     at_once, reads),
+      // What they change.
+      Row<GetSettings, SettingsReply> (80, "get_settings",   observe,   none,     at_once, reads),
+      Row<SetSetting, SettingsReply>  (81, "set_setting",    admin,     executed, at_once, frees),
+      Row<EndSession, NumberReply>    (82, "end_session",    supervise, executed, at_once, frees),
+      Row<Drain, NumberReply>         (83, "drain",          admin,     executed, at_once, frees),
   };
 }();
 // clang-format on

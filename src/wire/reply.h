@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "muster/error.h"
+#include "muster/group_event.h"
 #include "muster/result.h"
 #include "wire/fields.h"
 #include "wire/frame.h"
@@ -16,6 +17,11 @@
 // All views point into the frame. The fields stand in their order on the wire; after them come
 // optional fields in the form that requests have: unknown ones are skipped. A reply with another
 // code carries an Error as its body, see wire/error_body.h.
+
+MUSTER_BEGIN_NAMESPACE
+constexpr std::uint8_t first_number(GroupEventKind) { return 1; }
+constexpr std::uint8_t last_number(GroupEventKind) { return 8; }
+MUSTER_END_NAMESPACE
 
 namespace muster::wire {
 
@@ -38,7 +44,7 @@ void fields(auto& codec, Is<ValueReply> auto& m) { codec("value", m.value); }
 
 struct NumberReply {
   std::int64_t number = 0;  ///< add: new value; append: new length; remove, expire_data: how many
-                            ///< went; send: sequence
+                            ///< went; send: sequence; queue_push, queue_length: items
 };
 void fields(auto& codec, Is<NumberReply> auto& m) { codec("number", m.number); }
 
@@ -381,6 +387,46 @@ struct NameSpacesReply {
   std::vector<NameSpaceEntry> name_spaces;
 };
 void fields(auto& codec, Is<NameSpacesReply> auto& m) { codec("namespaces", m.name_spaces); }
+
+struct HistoryRecord {
+  std::uint64_t serial = 0;
+  GroupEventKind what = GroupEventKind::formed;
+  Duration age{};     ///< since the first time
+  Duration lasted{};  ///< from the first time to the last
+  std::uint64_t count = 0;
+  std::string_view group;
+  std::uint64_t epoch = 0;
+  std::uint32_t world_size = 0;
+  std::optional<ProcessInfo> process;
+  bool has_error = false;
+  std::optional<Error> error;  ///< only if `has_error`; without its group and epoch
+};
+template <>
+inline constexpr std::size_t item_bytes_min<HistoryRecord> = 51;
+void fields(auto& codec, Is<HistoryRecord> auto& m) {
+  codec("serial", m.serial);
+  codec("what", m.what);
+  codec("age", m.age);
+  codec("lasted", m.lasted);
+  codec("count", m.count);
+  codec("group", m.group);
+  codec("epoch", m.epoch);
+  codec("world_size", m.world_size);
+  codec("process", m.process);
+  codec("has_error", m.has_error);
+  if (m.has_error) codec("error", m.error);
+}
+
+struct HistoryReply {
+  std::vector<HistoryRecord> records;  ///< the oldest first
+  std::uint64_t forgotten = 0;         ///< older ones of the namespace, for which there is no place
+  Duration known_for{};
+};
+void fields(auto& codec, Is<HistoryReply> auto& m) {
+  codec("records", m.records);
+  codec("forgotten", m.forgotten);
+  codec("known_for", m.known_for);
+}
 
 // Both are instantiated for the structs above that are replies.
 

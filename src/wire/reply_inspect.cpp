@@ -1,4 +1,5 @@
 #include "wire/reply_body.h"
+#include "wire/settings.h"
 
 // What operators are told.
 
@@ -10,5 +11,7 @@ MUSTER_INSTANTIATE_REPLY(GroupsReply);
 MUSTER_INSTANTIATE_REPLY(InspectGroupReply);
 MUSTER_INSTANTIATE_REPLY(WaitersReply);
 MUSTER_INSTANTIATE_REPLY(NameSpacesReply);
+MUSTER_INSTANTIATE_REPLY(HistoryReply);
+MUSTER_INSTANTIATE_REPLY(SettingsReply);
 
 }  // namespace muster::wire

@@ -149,7 +149,7 @@ void fields(auto& codec, Is<Touch> auto& m) {
 }
 
 struct CancelTake {
-  std::uint64_t request = 0;  ///< the id of a Take of the same session
+  std::uint64_t request = 0;  ///< the id of a Take or a QueuePop of the same session
 };
 void fields(auto& codec, Is<CancelTake> auto& m) { codec("request", m.request); }
 
@@ -354,7 +354,57 @@ struct DropNameSpace {
 };
 void fields(auto& codec, Is<DropNameSpace> auto& m) { codec("name", m.name); }
 
+struct History {            ///< what has happened to the groups of the caller's namespace
+  std::string_view group;   ///< empty: to all
+  std::uint64_t after = 0;  ///< only what has a later serial
+};
+void fields(auto& codec, Is<History> auto& m) {
+  codec("group", m.group);
+  codec("after", m.after);
+}
+
 struct WhoAmI {};
 void fields(auto&, Is<WhoAmI> auto&) {}
+
+struct QueuePush {  ///< behind the others in the key's queue, which is beside its value
+  std::string_view key;
+  std::string_view item;
+};
+void fields(auto& codec, Is<QueuePush> auto& m) {
+  codec("key", m.key);
+  codec("item", m.item);
+}
+
+struct QueuePop {  ///< waits for an item until the timeout; zero asks once; one winner
+  std::string_view key;
+};
+void fields(auto& codec, Is<QueuePop> auto& m) { codec("key", m.key); }
+
+struct QueueLength {
+  std::string_view key;
+};
+void fields(auto& codec, Is<QueueLength> auto& m) { codec("key", m.key); }
+
+struct EndSession {
+  std::uint64_t session = 0;  ///< of the caller's namespace; 0: all of `process` there
+  ProcessId process;          ///< only if `session` is 0
+  std::string_view reason;
+};
+void fields(auto& codec, Is<EndSession> auto& m) {
+  codec("session", m.session);
+  codec("process", m.process);
+  codec("reason", m.reason);
+}
+
+struct Drain {
+  bool cancels = false;              ///< one that was begun
+  std::optional<Duration> time_max;  ///< then it is over, whoever is there; none: it waits for all
+  std::string_view reason;
+};
+void fields(auto& codec, Is<Drain> auto& m) {
+  codec("cancels", m.cancels);
+  codec("time_max", m.time_max);
+  codec("reason", m.reason);
+}
 
 }  // namespace muster::wire

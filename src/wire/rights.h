@@ -19,8 +19,8 @@ enum class Right : std::uint8_t {
   write,      ///< keys
   join,       ///< groups, and all that their members do
   observe,    ///< the server, its sessions and its groups
-  supervise,  ///< to end what others have: declare processes dead, drop namespaces
-  admin,      ///< what belongs to other tenants, too; no operation asks for it alone
+  supervise,  ///< to end what others have: processes, sessions, namespaces
+  admin,      ///< what belongs to other tenants, too, and to change the server itself
   peer,       ///< to be a server beside this one; no operation yet
   any,        ///< what everybody may who has a session; no credential names it
 };

@@ -37,8 +37,9 @@ class Writer {
   }
 
  private:
+  /// A compiler stops to inline it by itself when there are many kinds of messages.
   template <std::unsigned_integral Number>
-  void number(Number value) {
+  [[gnu::always_inline]] void number(Number value) {
     std::array<char, sizeof(Number)> bytes;
     base::to_little_endian(value, bytes.data());
     out_.append(bytes.data(), bytes.size());

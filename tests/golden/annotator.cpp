@@ -138,6 +138,16 @@ void Annotator::note(const std::string& name, wire::RoundState value) {
   number(name, index, 1, names[index]);
 }
 
+void Annotator::note(const std::string& name, GroupEventKind value) {
+  number(name, static_cast<std::uint8_t>(value), 1, name_of(value));
+}
+
+void Annotator::note(const std::string& name, SettingKind value) {
+  constexpr const char* names[] = {"number", "bytes", "duration", "level"};
+  const auto index = static_cast<std::uint8_t>(value);
+  number(name, index, 1, names[index]);
+}
+
 void Annotator::note(const std::string& name, const std::optional<Error>& error) {
   Annotator inner;
   inner.error_fields(*error);

@@ -86,6 +86,8 @@ class Annotator {
   void note(const std::string& name, wire::ListKind value);
   void note(const std::string& name, wire::MemberState value);
   void note(const std::string& name, wire::RoundState value);
+  void note(const std::string& name, GroupEventKind value);
+  void note(const std::string& name, SettingKind value);
 
  private:
   void add(const std::string& name, std::string_view bytes, std::string_view value);

@@ -46,6 +46,42 @@ wire::InspectGroupReply forming() {
   return reply;
 }
 
+wire::HistoryReply happened() {
+  wire::HistoryReply reply;
+  reply.records.push_back(
+      {42, GroupEventKind::formed, 90s, 0s, 1, "tp0", 7, 4, std::nullopt, false, {}});
+  wire::HistoryRecord lost{
+      43, GroupEventKind::rank_lost, 30s, 1s, 2, "tp0", 7, 4, std::nullopt, true, {}};
+  lost.error = Error{};
+  lost.error->code = ErrorCode::rank_lost;
+  lost.error->cause = LossCause::closed;
+  lost.error->rank_ranges = {{2, 3}};
+  reply.records.push_back(lost);
+  wire::HistoryRecord refused{
+      44, GroupEventKind::join_refused, 20s, 0s, 1, "tp0", 7, 4, sample_process(), true, {}};
+  refused.error = Error{};
+  refused.error->code = ErrorCode::rank_in_use;
+  refused.error->detail = "rank 1 is there";
+  reply.records.push_back(refused);
+  reply.forgotten = 5;
+  reply.known_for = 3600s;
+  return reply;
+}
+
+wire::SettingsReply settings() {
+  wire::SettingsReply reply;
+  reply.settings.push_back({"memory-bytes-max",
+                            SettingKind::bytes,
+                            1U << 30,
+                            1U << 20,
+                            std::uint64_t{1} << 50,
+                            123'456,
+                            {}});
+  reply.settings.push_back({"heartbeat", SettingKind::duration, 1'000'000, 10'000, 600'000'000,
+                            std::nullopt, "clients are told it when they connect"});
+  return reply;
+}
+
 /// With an optional field.
 Sample regrouped_sample(const wire::MemberEntry& live, const wire::MemberEntry& lost) {
   Sample sample = reply_sample("reply_members_regrouped",
@@ -70,8 +106,8 @@ std::vector<Sample> reply_samples() {
                    wire::AppliedReply{false, "rank 2"}),
       reply_sample("reply_value", "What get and take found.", wire::ValueReply{"llama"}),
       reply_sample("reply_number",
-                   "add: the sum; append: the length; remove, expire_data, drop_namespace: how "
-                   "many; send: the sequence.",
+                   "add: the sum; append: the length; remove, expire_data, drop_namespace, "
+                   "end_session, drain: how many; send: the sequence.",
                    wire::NumberReply{-3}),
       reply_sample("reply_presence", "exists: one byte per key.",
                    wire::PresenceReply{{true, false}}),
@@ -110,6 +146,10 @@ std::vector<Sample> reply_samples() {
       reply_sample("reply_namespaces", "One page of the namespaces: the default one and another.",
                    wire::NameSpacesReply{{{"", 12, 3456, 1, 2, "", std::nullopt},
                                           {"job7", 1, 234, 0, 0, "10.0.0.7", 3600s}}}),
+      reply_sample("reply_history", "What has happened to a group: it formed, and lost ranks.",
+                   happened()),
+      reply_sample("reply_settings",
+                   "Settings: one that changes at run time, and one that does not.", settings()),
   };
 }
 

@@ -32,6 +32,10 @@ std::vector<Sample> store_request_samples() {
   add("request_list_objects", "Asks for the payloads that groups hold.",
       wire::List{wire::ListKind::objects, "", 0, 0});
   add("request_touch", "Gives a key a new time to live.", wire::Touch{"lease", 10s});
+  add("request_queue_push", "Puts an item into a key's queue.", wire::QueuePush{"jobs", "one"});
+  add("request_queue_pop", "Takes the first item of a key's queue, waiting for one.",
+      wire::QueuePop{"jobs"});
+  add("request_queue_length", "Asks how many items a key's queue has.", wire::QueueLength{"jobs"});
   add("request_cancel_take", "Takes back a take, which waits as request 41.", wire::CancelTake{41});
   add("request_status", "Asks for the server's state.", wire::Status{});
   return samples;
@@ -75,8 +79,19 @@ std::vector<Sample> group_request_samples() {
   add("request_namespaces", "Asks for the namespaces behind \"job7\".", wire::NameSpaces{"job7"});
   add("request_namespaces_all", "Asks for the namespaces from the first one on.",
       wire::NameSpaces{std::nullopt});
+  add("request_history", "Asks what has happened to a group behind number 41.",
+      wire::History{"tp0", 41});
   add("request_whoami", "Asks whom the server takes this client for.", wire::WhoAmI{});
   add("request_drop_namespace", "Removes a namespace with its keys.", wire::DropNameSpace{"job7"});
+  add("request_get_settings", "Asks for one setting.", wire::GetSettings{"memory-bytes-max"});
+  add("request_set_setting", "Changes a setting.",
+      wire::SetSetting{"memory-bytes-max", std::uint64_t{2} << 30});
+  add("request_end_session", "Ends one session.", wire::EndSession{42, {}, "it hangs"});
+  add("request_end_session_process", "Ends all sessions of a process.",
+      wire::EndSession{0, sample_process_id(), "it hangs"});
+  add("request_drain", "Lets nobody in any more, and waits for ten minutes until all are gone.",
+      wire::Drain{false, 600s, "a newer version"});
+  add("request_drain_cancel", "Lets newcomers in again.", wire::Drain{true, std::nullopt, ""});
   return samples;
 }
 

@@ -156,6 +156,56 @@ void tell_waiters(Line& line, const wire::WaitersReply& reply, const Processes& 
   line.further("ages", joined(ages, ","));
 }
 
+/// "memory-bytes-max=1024"; "!heartbeat=1000000": it changes with a restart only.
+void tell_settings(Line& line, const wire::SettingsReply& reply) {
+  std::vector<std::string> settings;
+  std::vector<std::string> used;
+  std::vector<std::string> ranges;
+  for (const wire::SettingEntry& entry : reply.settings) {
+    settings.push_back((entry.fixed_because.empty() ? "" : "!") + std::string(entry.name) + "=" +
+                       std::to_string(entry.value));
+    used.push_back(entry.used ? std::to_string(*entry.used) : "none");
+    ranges.push_back(std::to_string(entry.least) + "-" + std::to_string(entry.most));
+  }
+  line.with("settings", joined(settings, ","));
+  line.further("used", joined(used, ","));
+  line.further("ranges", joined(ranges, ","));
+}
+
+/// "rank_lost:tp0@2of8(closed)#1-3x3": the ranks that are told of, and how many there were.
+void tell_history(Line& line, const wire::HistoryReply& reply, const Processes& processes) {
+  std::vector<std::string> records;
+  std::vector<std::string> serials;
+  std::vector<std::string> ages;
+  std::vector<std::string> lasted;
+  for (const wire::HistoryRecord& record : reply.records) {
+    std::string text(muster::name_of(record.what));
+    text += ":" + name_or_quoted(record.group) + "@" + std::to_string(record.epoch) + "of" +
+            std::to_string(record.world_size);
+    if (record.error) {
+      const Error& error = *record.error;
+      if (record.what == GroupEventKind::rank_lost) {
+        text += "(" + std::string(muster::name_of(error.cause)) + ")";
+      } else {
+        text += "(" + std::string(muster::name_of(error.code)) + ")";
+      }
+      if (!error.rank_ranges.empty()) text += "#" + ranks_or_none(error.rank_ranges);
+    }
+    if (record.process) text += "!" + processes.name_of(record.process->id);
+    if (record.count != 1) text += "x" + std::to_string(record.count);
+    records.push_back(std::move(text));
+    serials.push_back(std::to_string(record.serial));
+    ages.push_back(script::text_of(record.age));
+    lasted.push_back(script::text_of(record.lasted));
+  }
+  line.with("records", records.empty() ? "none" : joined(records, ";"));
+  line.further("serials", joined(serials, ","));
+  line.further("ages", joined(ages, ","));
+  line.further("lasted", joined(lasted, ","));
+  line.further("forgotten", std::to_string(reply.forgotten));
+  line.further("known_for", script::text_of(reply.known_for));
+}
+
 void tell_name_spaces(Line& line, const wire::NameSpacesReply& reply) {
   std::vector<std::string> names;
   std::vector<std::string> keys;

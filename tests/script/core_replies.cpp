@@ -153,6 +153,15 @@ void tell_received(Line& line, const wire::Receive& asked, std::string_view body
   move_on(asked, client);
 }
 
+void tell_interrupted(Line& line, const wire::Interrupt& asked, std::string_view body,
+                      Client& client) {
+  const auto round = static_cast<std::uint64_t>(decoded<wire::NumberReply>(body).number);
+  for (auto& [name, handle] : client.groups) {
+    if (handle.epoch == asked.epoch) handle.next_round = round + 1;
+  }
+  line.with("round", std::to_string(round));
+}
+
 void tell_fields(Line& line, const wire::StatusReply& reply) {
   for (const auto& [name, value] : reply.fields) {
     line.further(std::string(name), name_or_quoted(value));
@@ -175,27 +184,25 @@ void tell_success(Line& line, const Asked& asked, std::string_view body, Client&
   }
   switch (wire::operation_of(asked.owned.request.body)) {
     case wire::operation<wire::Get>:
-    case wire::operation<wire::Take>: {
+    case wire::operation<wire::Take>:
+    case wire::operation<wire::QueuePop>:
       line.with("value", quoted(decoded<wire::ValueReply>(body).value));
       return;
-    }
     case wire::operation<wire::Add>:
     case wire::operation<wire::Append>:
     case wire::operation<wire::Remove>:
+    case wire::operation<wire::QueuePush>:
+    case wire::operation<wire::QueueLength>:
     case wire::operation<wire::ExpireData>:
-    case wire::operation<wire::DropNameSpace>: {
+    case wire::operation<wire::DropNameSpace>:
+    case wire::operation<wire::EndSession>:
+    case wire::operation<wire::Drain>: {
       line.with("number", std::to_string(decoded<wire::NumberReply>(body).number));
       return;
     }
-    case wire::operation<wire::Interrupt>: {
-      const auto round = static_cast<std::uint64_t>(decoded<wire::NumberReply>(body).number);
-      const auto& asked_for = std::get<wire::Interrupt>(asked.owned.request.body);
-      for (auto& [name, handle] : client.groups) {
-        if (handle.epoch == asked_for.epoch) handle.next_round = round + 1;
-      }
-      line.with("round", std::to_string(round));
-      return;
-    }
+    case wire::operation<wire::Interrupt>:
+      return tell_interrupted(line, std::get<wire::Interrupt>(asked.owned.request.body), body,
+                              client);
     case wire::operation<wire::Send>: {
       line.further("sequence", std::to_string(decoded<wire::NumberReply>(body).number));
       return;
@@ -223,6 +230,11 @@ void tell_success(Line& line, const Asked& asked, std::string_view body, Client&
       return tell_waiters(line, decoded<wire::WaitersReply>(body), processes);
     case wire::operation<wire::NameSpaces>:
       return tell_name_spaces(line, decoded<wire::NameSpacesReply>(body));
+    case wire::operation<wire::History>:
+      return tell_history(line, decoded<wire::HistoryReply>(body), processes);
+    case wire::operation<wire::GetSettings>:
+    case wire::operation<wire::SetSetting>:
+      return tell_settings(line, decoded<wire::SettingsReply>(body));
     default: decoded<wire::EmptyReply>(body);
   }
 }

@@ -262,12 +262,56 @@ wire::RequestBody namespaces(Making& making) {
   if (const auto after = making.arguments.bytes("after")) body.after = making.owned.keep(*after);
   return body;
 }
+wire::RequestBody history(Making& making) {
+  wire::History body;
+  if (const auto word = making.arguments.next()) body.group = making.owned.keep(bytes_of(*word));
+  if (const auto after = making.arguments.number("after")) {
+    body.after = static_cast<std::uint64_t>(*after);
+  }
+  return body;
+}
+wire::RequestBody queue_push(Making& making) {
+  const auto key = making.key();
+  return wire::QueuePush{key, making.value()};
+}
 /// `drop_namespace ""`: the default one.
 wire::RequestBody drop_namespace(Making& making) {
   return wire::DropNameSpace{making.owned.keep(bytes_of(making.arguments.next("a namespace")))};
 }
 wire::RequestBody inspect(Making& making) {
   return wire::InspectGroup{making.owned.keep(bytes_of(making.arguments.next("a group")))};
+}
+
+/// `settings [NAME]`
+wire::RequestBody settings(Making& making) {
+  wire::GetSettings body;
+  if (const auto word = making.arguments.next()) body.name = making.owned.keep(*word);
+  return body;
+}
+wire::RequestBody set_setting(Making& making) {
+  wire::SetSetting body;
+  body.name = making.owned.keep(making.arguments.next("a setting"));
+  body.value = static_cast<std::uint64_t>(number_of(making.arguments.next("a number")));
+  return body;
+}
+/// `end_session NUMBER|process=P [reason=]`
+wire::RequestBody end_session(Making& making) {
+  wire::EndSession body;
+  if (const auto process = making.arguments.named("process")) {
+    body.process = making.processes.id_of(*process);
+  } else {
+    body.session = static_cast<std::uint64_t>(number_of(making.arguments.next("a session")));
+  }
+  body.reason = making.owned.keep(making.arguments.named("reason").value_or("it hangs"));
+  return body;
+}
+/// `drain [time=] [reason=]`, `drain cancel`
+wire::RequestBody drain(Making& making) {
+  wire::Drain body;
+  body.cancels = making.arguments.flag("cancel");
+  body.time_max = making.arguments.duration("time");
+  body.reason = making.owned.keep(making.arguments.named("reason").value_or(""));
+  return body;
 }
 
 struct Verb {
@@ -282,6 +326,9 @@ const std::map<std::string, Verb, std::less<>>& verbs() {
       {"set", {set}},
       {"get", {one_key<wire::Get>}},
       {"take", {one_key<wire::Take>}},
+      {"queue_push", {queue_push}},
+      {"queue_pop", {one_key<wire::QueuePop>}},
+      {"queue_length", {one_key<wire::QueueLength>}},
       {"add", {add}},
       {"compare_set", {compare_set}},
       {"append", {append}},
@@ -316,7 +363,12 @@ const std::map<std::string, Verb, std::less<>>& verbs() {
       {"inspect", {inspect}},
       {"waiters", {waiters}},
       {"namespaces", {namespaces}},
+      {"history", {history}},
       {"drop_namespace", {drop_namespace}},
+      {"settings", {settings}},
+      {"set_setting", {set_setting}},
+      {"end_session", {end_session}},
+      {"drain", {drain}},
       {"status", {status}},
       {"whoami", {whoami}},
   };

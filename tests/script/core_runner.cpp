@@ -85,6 +85,8 @@ bool CoreRunner::run_server_step(const Step& step, Arguments& arguments) {
     start_server(arguments);
   } else if (step.verb == "stop") {
     apply(core::Stop{arguments.bytes("reason").value_or("it is asked to")});
+  } else if (step.verb == "stranger") {
+    apply(core::Stranger{arguments.bytes("what").value_or("somebody")});
   } else if (step.verb == "credential") {
     set_credential(arguments);
   } else if (step.verb == "revoke") {
@@ -97,6 +99,8 @@ bool CoreRunner::run_server_step(const Step& step, Arguments& arguments) {
     shows_logs_ = true;
   } else if (step.verb == "counts") {
     tell_counts(arguments);
+  } else if (step.verb == "figures") {
+    tell_figures();
   } else {
     return false;
   }
@@ -129,12 +133,19 @@ void CoreRunner::tell_counts(Arguments& arguments) {
   const core::Counts counts = engine().counts();
   const bool all = arguments.flag("all");
   const std::pair<const char*, std::uint64_t> named[] = {
-      {"sessions", counts.sessions}, {"connections", counts.connections},
-      {"keys", counts.keys},         {"objects", counts.objects},
-      {"groups", counts.groups},     {"epochs", counts.epochs},
-      {"rounds", counts.rounds},     {"streams", counts.streams},
-      {"waits", counts.waits},       {"cached_results", counts.cached_results},
-      {"timers", counts.timers},     {"memory_bytes", counts.memory_bytes},
+      {"sessions", counts.sessions},
+      {"connections", counts.connections},
+      {"keys", counts.keys},
+      {"queues", counts.queues},
+      {"objects", counts.objects},
+      {"groups", counts.groups},
+      {"epochs", counts.epochs},
+      {"rounds", counts.rounds},
+      {"streams", counts.streams},
+      {"waits", counts.waits},
+      {"cached_results", counts.cached_results},
+      {"timers", counts.timers},
+      {"memory_bytes", counts.memory_bytes},
   };
   Line& line = this->line("counts");
   bool any = false;
@@ -266,6 +277,19 @@ void CoreRunner::tell(const core::SendGoodbye& effect) {
 
 void CoreRunner::tell(const core::Postpone& effect) {
   line_at(effect.connection, "postponed").with("bytes", std::to_string(effect.bytes));
+}
+
+void CoreRunner::tell(const core::ForHost& effect) {
+  if (const auto* const drained = std::get_if<core::Drained>(&effect.what)) {
+    line("drained").further("reason", quoted(drained->reason));
+    return;
+  }
+  if (const auto* const drains = std::get_if<core::Drains>(&effect.what)) {
+    line("drains").further("reason", quoted(drains->reason));
+    return;
+  }
+  const auto lowest = std::get<core::SetLogLevel>(effect.what).lowest;
+  line("log_level").with("lowest", lowest ? std::to_string(static_cast<int>(*lowest)) : "none");
 }
 
 void CoreRunner::tell(const core::Close& effect) {

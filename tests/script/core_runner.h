@@ -27,6 +27,7 @@ class CoreRunner : public Runner {
   /// Nothing is handled; for `gap` of it the process does not run.
   void pause(Duration duration, Duration gap);
   void tell_counts(Arguments& arguments);
+  void tell_figures();
   bool run_server_step(const Step& step, Arguments& arguments);
 
   // Steps of a client.
@@ -59,6 +60,7 @@ class CoreRunner : public Runner {
   void tell(const core::Postpone& effect);
   void tell(const core::Close& effect);
   void tell(const core::Log& effect);
+  void tell(const core::ForHost& effect);
   Line& line(std::string words);
   Line& line_at(core::ConnectionId connection, std::string words);
   Client& client_at(core::ConnectionId connection);

@@ -37,6 +37,7 @@ core::Options server_options(Arguments& arguments, Processes& processes) {
   read(arguments, "namespace_idle_lifetime", options.name_space_idle_lifetime);
   read(arguments, "groups_per_namespace_max", options.groups_per_namespace_max);
   read(arguments, "open_rounds_max", options.open_rounds_max);
+  read(arguments, "history_bytes_max", options.history_bytes_max);
   read(arguments, "list_slots_per_page", options.list_slots_per_page);
   read(arguments, "waits_for_several_max", options.waits_for_several_max);
   read(arguments, "work_per_event_max", options.work_per_event_max);

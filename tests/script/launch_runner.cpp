@@ -111,6 +111,8 @@ launch::RankPlace place_in(const std::vector<std::string>& words) {
       place.node_count = int_of(value);
     } else if (key == "master_port") {
       place.master_port = int_of(value);
+    } else if (key == "has_agent_store") {
+      place.has_agent_store = int_of(value) != 0;
     } else if (key == "role_rank") {
       place.role_rank = int_of(value);
     } else if (key == "role_world_size") {

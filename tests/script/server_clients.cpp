@@ -78,6 +78,11 @@ bool ServerRunner::run_frame_step(const std::string& verb, ConnectedClient& one,
   std::string bytes;
   if (verb == "bytes") {
     bytes = bytes_of(arguments.next("which bytes"));
+  } else if (verb == "says") {
+    if (one.connection == nullptr || one.connection->guest == nullptr) {
+      throw ScriptError(one.client.name + " is no client of TCPStore's");
+    }
+    bytes = one.connection->guest->says(arguments);
   } else if (verb == "writes_later") {
     one.writes_later = true;
   } else if (verb == "sends") {
@@ -105,6 +110,7 @@ bool ServerRunner::run_frame_step(const std::string& verb, ConnectedClient& one,
 void ServerRunner::connect(ConnectedClient& one, Arguments& arguments) {
   const std::string host = arguments.named("from").value_or("127.0.0.1");
   const bool stays = arguments.flag("stays");
+  const auto port = arguments.named("tcpstore");
   if (!world_.is_listening) throw ScriptError("the server does not listen any more");
   Connection& connection = *connections_.emplace_back(std::make_unique<Connection>());
   connection.owner = one.client.name;
@@ -121,7 +127,15 @@ void ServerRunner::connect(ConnectedClient& one, Arguments& arguments) {
   one.connection = &connection;
   one.writes_later = false;
   one.later.clear();
-  service().accepted(connection.channel, unit_of(host));
+  if (!port) return service().accepted(connection.channel, unit_of(host));
+  connection.guest = std::make_unique<GuestTalk>();
+  const std::vector<server::tcpstore::Port>& open = service().settings().tcpstore;
+  for (std::uint16_t number = 0; number < open.size(); ++number) {
+    if (open[number].name_space != *port) continue;
+    return service().accepted(connection.channel, unit_of(host),
+                              {server::Arrival::Kind::tcpstore, number});
+  }
+  throw ScriptError("the server has no port for TCPStore's clients of namespace " + *port);
 }
 
 void ServerRunner::say_hello(ConnectedClient& one) {

@@ -57,6 +57,7 @@ void ServerRunner::start_server(Arguments& arguments) {
   server::Settings settings;
   settings.core = server_options(arguments, processes_);
   settings.core.incarnation = ++incarnation_;
+  settings.tcpstore = tcpstore_ports(arguments, settings.core);
   settings.is_short_of_memory = [this] { return memory_is_short_; };
   settings.logger = [this](LogLevel level, std::string_view text) {
     constexpr const char* levels[] = {"debug", "info", "warning", "error"};
@@ -202,8 +203,16 @@ Line& ServerRunner::line_of(const Connection& connection, const std::string& wor
 
 void ServerRunner::took(Connection& connection, std::string_view bytes) {
   ++connection.writes;
+  if (connection.guest != nullptr) return took_as_guest(connection, bytes);
   connection.received += bytes;
   while (connection.has_hello ? read_frame(connection) : read_hello(connection)) {
+  }
+}
+
+void ServerRunner::took_as_guest(Connection& connection, std::string_view bytes) {
+  for (Line& told : connection.guest->takes(bytes)) {
+    told.further("write", std::to_string(connection.writes));
+    line_of(connection, told.words).fields = std::move(told.fields);
   }
 }
 

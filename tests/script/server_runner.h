@@ -10,6 +10,7 @@
 #include "core_client.h"
 #include "script.h"
 #include "server/service.h"
+#include "server_guests.h"
 #include "server_world.h"
 
 // Runs scripts against server::Service: connections, clients and the time are imagined here.
@@ -25,7 +26,8 @@ struct Connection {
   std::uint64_t parts_count = 0;
   int writes = 0;  ///< of the service, in this step
   bool has_hello = false;
-  std::string echo;  ///< that its client has to send before anything else
+  std::string echo;                  ///< that its client has to send before anything else
+  std::unique_ptr<GuestTalk> guest;  ///< of a client of TCPStore's; null: it is of Muster's
 };
 
 /// A client of the scripts of core, with what it has to do with connections.
@@ -69,6 +71,7 @@ class ServerRunner : public Runner {
 
   // What comes of it.
   void took(Connection& connection, std::string_view bytes);
+  void took_as_guest(Connection& connection, std::string_view bytes);
   bool read_hello(Connection& connection);
   bool read_frame(Connection& connection);
   void tell(Connection& connection, const wire::ServerHello& hello);

@@ -21,6 +21,7 @@ bool may_be_parked(wire::Operation operation) {
   switch (operation) {
     case wire::operation<wire::Get>:
     case wire::operation<wire::Take>:
+    case wire::operation<wire::QueuePop>:
     case wire::operation<wire::Wait>:
     case wire::operation<wire::Join>:
     case wire::operation<wire::Regroup>:
@@ -34,7 +35,12 @@ bool may_be_parked(wire::Operation operation) {
 }  // namespace
 
 Oracle::Oracle(Scheduler& scheduler, Trace& trace, Terms terms)
-    : keys(*this), groups(*this), scheduler_(scheduler), trace_(trace), terms_(terms) {
+    : keys(*this),
+      queues(*this),
+      groups(*this),
+      scheduler_(scheduler),
+      trace_(trace),
+      terms_(terms) {
   lives_.emplace_back();  // clients are counted from 1
 }
 

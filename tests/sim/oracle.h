@@ -12,6 +12,7 @@
 #include "key_model.h"
 #include "life.h"
 #include "muster/error.h"
+#include "queue_model.h"
 #include "scheduler.h"
 #include "trace.h"
 #include "wire/hello.h"
@@ -79,6 +80,9 @@ class Oracle {
   /// What a member is said to be, to whom, and when that one has asked.
   void check_entry(std::uint64_t client, const std::string& group, const wire::MemberEntry& entry,
                    Instant asked);
+  /// What is told of a group's past, to whom, and by which server.
+  void check_record(std::uint64_t client, const wire::HistoryRecord& record,
+                    std::uint64_t incarnation);
   /// Somebody regroups with those who come.
   void may_fence();
 
@@ -104,6 +108,7 @@ class Oracle {
   Duration shorter(Duration duration) const;  ///< the same
 
   KeyModel keys;
+  QueueModel queues;
   GroupModel groups;
   std::uint64_t calls_ended_count = 0;
 
@@ -113,8 +118,9 @@ class Oracle {
   bool may_time_out(const Ask& ask, const Error& error);
   bool may_be_refused(const Ask& ask, const Error& error) const;
   void check_elapsed(const Ask& ask, const Error& error);
-  void check_reports(std::uint64_t client, const Error& error);
-  void check_ranges(const Error& error);
+  void check_reports(std::uint64_t client, const Error& error,
+                     std::size_t in_full_max = wire::ranks_in_full_max);
+  void check_ranges(const Error& error, std::size_t in_full_max);
   void check_places(const Error& error, std::uint64_t incarnation, std::uint64_t client);
   void check_missing(const Ask& ask, const Error& error);
   void check_callers(const Ask& ask, const Error& error);

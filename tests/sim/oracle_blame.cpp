@@ -9,11 +9,18 @@ namespace muster::sim {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+/// So many ranks of an error stay in what is told of a group's past.
+constexpr std::size_t history_in_full_max = 8;
+
+}  // namespace
+
 /// R2: each rank with its process, and when that was last heard.
-void Oracle::check_reports(std::uint64_t client, const Error& error) {
+void Oracle::check_reports(std::uint64_t client, const Error& error, std::size_t in_full_max) {
   const wire::ServerLimits& limits = terms_.limits;
   if (error.decided_by == "client") return;
-  check_ranges(error);
+  check_ranges(error, in_full_max);
   for (const RankReport& report : error.ranks) {
     const bool is_known = report.process.id != ProcessId{};
     if (!report.joined || report.rank < 0) {
@@ -141,6 +148,24 @@ void Oracle::check_entry(std::uint64_t client, const std::string& group,
       if (life->died && *life->died < asked && is_surely_lost(*life)) wrong("there");
       break;
   }
+}
+
+void Oracle::check_record(std::uint64_t client, const wire::HistoryRecord& record,
+                          std::uint64_t incarnation) {
+  const std::size_t before = problems_.size();
+  Error error = record.error.value_or(Error());
+  error.group = record.group;
+  switch (record.what) {
+    case GroupEventKind::formed:
+    case GroupEventKind::regrouped:
+      if (!groups.may_have_size({incarnation, record.epoch}, record.world_size))
+        problem("it has formed in another size");
+      break;
+    case GroupEventKind::rank_lost: check_loss(client, error); break;
+    case GroupEventKind::rank_left: check_left(client, error); break;
+    default: check_reports(client, error, history_in_full_max); break;
+  }
+  if (problems_.size() != before) problem("that is the history of group " + error.group);
 }
 
 }  // namespace muster::sim

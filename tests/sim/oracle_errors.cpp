@@ -5,6 +5,14 @@
 // Which error may come when: each has a cause that the oracle must know of.
 
 namespace muster::sim {
+namespace {
+
+bool ends_a_process(wire::Operation operation) {
+  return operation == wire::operation<wire::ReportDead> ||
+         operation == wire::operation<wire::EndSession>;
+}
+
+}  // namespace
 
 using namespace std::chrono_literals;
 
@@ -62,16 +70,16 @@ bool Oracle::is_allowed(const Ask& ask, const Error& error) {
     case ErrorCode::interrupted: return groups.may_be_interrupted(epoch, error);
     case ErrorCode::expired: return terms_.has_expiration || groups.may_be_expired(epoch);
     case ErrorCode::permission_denied: {
-      const bool is_for_supervisors = ask.operation == wire::operation<wire::ReportDead> ||
-                                      ask.operation == wire::operation<wire::DropNameSpace>;
+      const bool is_for_supervisors =
+          ends_a_process(ask.operation) || ask.operation == wire::operation<wire::DropNameSpace>;
       return life.may_be_denied(ask.begun) ||
              (is_for_supervisors ? life.role != wire::Role::supervisor
                                  : life.role == wire::Role::observer);
     }
     case ErrorCode::resource_exhausted: return terms_.has_small_limits;
     case ErrorCode::not_found:
-      return ask.operation == wire::operation<wire::ReportDead> ||
-             ask.timeout == Duration::zero() || ask.operation == wire::operation<wire::Touch> ||
+      return ends_a_process(ask.operation) || ask.timeout == Duration::zero() ||
+             ask.operation == wire::operation<wire::Touch> ||
              ask.operation == wire::operation<wire::InspectGroup>;
     case ErrorCode::rank_in_use: return may_be_in_use(ask, error);
     case ErrorCode::group_closed:

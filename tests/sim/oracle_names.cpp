@@ -10,7 +10,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t in_full_max = 64;
 /// Nobody joins with a higher one.
 constexpr int rank_max = 1000;
 
@@ -29,7 +28,7 @@ bool is_named_as_absent(const Error& error, std::uint32_t rank) {
 }  // namespace
 
 /// All ranks at fault are in the ranges, by their order, and the first of them are told of in full.
-void Oracle::check_ranges(const Error& error) {
+void Oracle::check_ranges(const Error& error, std::size_t in_full_max) {
   std::vector<int> named;
   for (const RankRange range : error.rank_ranges) {
     const int least = named.empty() ? 0 : named.back() + 1;

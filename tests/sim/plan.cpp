@@ -63,6 +63,13 @@ Plan::Plan(std::uint64_t its_seed) : seed(its_seed) {
   reloads = has_identities ? 30 : 0;
   revocations = has_identities && options.hash_key[1] % 2 == 0 ? 4 : 0;
   if (has_identities) impostors = std::max<std::uint32_t>(impostors, 4);
+  has_queues = options.hash_key[0] / 32 % 3 == 0;
+  // So that stories without guests are what they were.
+  if (options.hash_key[0] / 2 % 4 == 0) {
+    guests = 1 + static_cast<std::uint32_t>(options.hash_key[0] / 8 % 4);
+    guests_idle_lifetime = 1s + Duration(options.hash_key[0] % 4'000'000);
+    options.list_slots_per_page = 40;
+  }
   if (options.hash_key[0] % 2 == 0) options.work_per_event_max = 1 + options.hash_key[1] % 8;
 }
 
@@ -114,8 +121,10 @@ std::string Plan::text() const {
          ", delay up to " + seconds(delay_max) + ", " + std::to_string(groups[0].size()) +
          " groups" + (groups.size() > 1 ? ", two namespaces" : "") +
          (has_expiration() ? ", expiration" : "") + (has_observer ? ", an observer" : "") +
+         (guests != 0 ? ", " + std::to_string(guests) + " guests" : "") +
          (has_identities ? ", identities" : "") + (has_store_work ? ", store" : "") +
-         (has_group_work ? ", group" : "") + (has_small_limits ? ", small limits" : "") +
+         (has_queues ? ", queues" : "") + (has_group_work ? ", group" : "") +
+         (has_small_limits ? ", small limits" : "") +
          "; per minute: " + std::to_string(short_cuts) + " short and " + std::to_string(long_cuts) +
          " long cuts, " + std::to_string(stops) + " stops, " + std::to_string(deaths) +
          " deaths, " + std::to_string(reports) + " reports, " + std::to_string(revocations) +

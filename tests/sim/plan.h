@@ -27,9 +27,12 @@ struct Plan {
   Duration delay_max{};     ///< of the network
   Duration thinking_max{};  ///< between two calls of one process
   bool has_store_work = true;
+  bool has_queues = false;  ///< somebody pushes and pops
   bool has_group_work = true;
   bool has_small_limits = false;
   bool has_observer = false;
+  std::uint32_t guests = 0;  ///< clients of TCPStore's
+  Duration guests_idle_lifetime{};
   bool has_identities = false;  ///< clients prove who they are; strangers are there, too
   /// By namespace; with a second one some processes are in both, and use the same names there.
   std::vector<std::vector<GroupPlan>> groups;

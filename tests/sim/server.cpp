@@ -39,12 +39,14 @@ void Server::start() {
   engine_ = std::make_unique<core::Engine>(options_);
   last_event_ = clock_.shows(scheduler_.now());
   if (witness_ != nullptr) witness_->started();
+  if (guest_model_ != nullptr) guest_model_->started();
+  looks_again_ = {};
   arm();
 }
 
 void Server::die() {
-  engine_.reset();
   peers_.clear();
+  engine_.reset();
   deferred_.clear();
   stopped_until_ = {};
   alarm_.unset();
@@ -80,6 +82,10 @@ void Server::regrant(core::Regrant event) {
 
 void Server::accept(Network::ConnectionId connection) {
   peers_[connection].client = network_.client_of(connection);
+  set_end(connection);
+}
+
+void Server::set_end(Network::ConnectionId connection) {
   network_.set_end(
       connection, Side::server,
       {[this, connection](std::string_view bytes) {
@@ -91,19 +97,25 @@ void Server::accept(Network::ConnectionId connection) {
 }
 
 void Server::lost(Network::ConnectionId connection) {
-  const auto found = peers_.extract(connection);
+  auto found = peers_.extract(connection);
   if (found.empty()) return;
   engine_->memory().replies.release(found.mapped().unsent_bytes);
+  if (found.mapped().guest != nullptr)
+    guest_model_->gone(connection, clock_.shows(scheduler_.now()));
   // One that has said no hello is no session's yet.
   if (lost_connection && found.mapped().has_said_hello) lost_connection(found.mapped().client);
   witness_->closed(connection);
-  apply(core::Disconnected{connection, core::DisconnectCause::closed});
+  observe_time();
+  handle(core::Disconnected{connection, core::DisconnectCause::closed});
+  found = {};  // what it holds goes last
+  finish_event();
   continue_postponed();
 }
 
 void Server::received(Network::ConnectionId connection, std::string_view bytes) {
   const auto found = peers_.find(connection);
   if (found == peers_.end()) return;
+  if (found->second.guest != nullptr) return received_of_guest(connection, bytes);
   found->second.bytes.append(bytes);
   // Whose session it is, is known when the hello is there as a whole.
   const bool is_unknown = !found->second.has_said_hello;
@@ -124,7 +136,8 @@ void Server::read_hello(Network::ConnectionId connection, std::string& bytes) {
   if (!hello) throw std::logic_error("the protocol said a hello that cannot be read");
   bytes.erase(0, wire::client_hello_bytes);
   core::Hello event{
-      connection, *hello, {}, hello->process.host, grant_of(peers_.at(connection).client)};
+      connection,  *hello, {}, hello->process.host, grant_of(peers_.at(connection).client),
+      std::nullopt};
   for (std::uint8_t& byte : event.fresh_token.bytes) {
     byte = static_cast<std::uint8_t>(random_.next());
   }
@@ -197,7 +210,7 @@ bool Server::let_heaviest_go(Network::ConnectionId asker) {
   const bool is_other = heaviest->second.unsent_bytes > 0 && heaviest->first != asker;
   if (!is_other) return false;
   const Network::ConnectionId connection = heaviest->first;
-  if (lets_go) lets_go(heaviest->second.client);
+  if (lets_go && heaviest->second.guest == nullptr) lets_go(heaviest->second.client);
   network_.close(connection, Side::server);
   lost(connection);
   return true;
@@ -216,7 +229,9 @@ void Server::continue_postponed() {
   for (auto& [id, peer] : peers_) {
     if (std::exchange(peer.is_postponed, false)) waiting.push_back(id);
   }
-  for (const Network::ConnectionId id : waiting) read_frames(id);
+  for (const Network::ConnectionId id : waiting) {
+    guest_on(id) != nullptr ? read_guest(id) : read_frames(id);
+  }
 }
 
 void Server::charge(Peer& peer) {
@@ -270,18 +285,23 @@ void Server::observe_time() {
   const Instant now = clock_.shows(scheduler_.now());
   const Duration late = now - std::exchange(last_event_, now);
   // To handle an event takes no time here, so whenever it is late the process did not run.
-  if (late > options_.gap_max) handle(core::Late{late, late});
+  if (late <= options_.gap_max) return;
+  looks_again_ = now + options_.drain_after_gap;
+  handle(core::Late{late, late});
 }
 
 void Server::apply(const core::Event& event) {
   observe_time();
   handle(event);
+  const bool looks = std::holds_alternative<core::Advance>(event) && last_event_ >= looks_again_;
+  if (looks) guest_model_->looked_at(last_event_);
   finish_event();
 }
 
 void Server::finish_event() {
   while (engine_->has_backlog()) handle(core::Continue{});
-  witness_->check(engine_->counts());
+  witness_->check(engine_->counts(), guest_model_->counts());
+  guest_model_->check();
   arm();
 }
 
@@ -294,6 +314,8 @@ void Server::carry_out_all(const std::vector<core::Effect>& effects) {
 }
 
 void Server::carry_out(const core::SendHello& effect) {
+  if (Guest* const guest = guest_on(effect.connection)) return welcome_guest(*guest, effect);
+  if (is_neighbour(effect.connection)) return;
   witness_->greeted(effect.connection, hello_->hello, *effect.hello);
   witness_->granted(effect.connection, *hello_);
   std::string bytes;
@@ -302,6 +324,9 @@ void Server::carry_out(const core::SendHello& effect) {
 }
 
 void Server::carry_out(const core::SendReply& effect) {
+  if (Guest* const guest = guest_on(effect.connection)) return answer_guest(*guest, effect);
+  if (answer_neighbour(effect)) return;
+  guest_model_->answers_other(effect.connection);
   witness_->answered(effect);
   wire::FrameHeader header;
   header.type = wire::FrameType::reply;
@@ -338,6 +363,8 @@ void Server::carry_out(const core::Close& effect) {
   witness_->closes(effect.connection);
   if (const auto found = peers_.extract(effect.connection)) {
     engine_->memory().replies.release(found.mapped().unsent_bytes);
+    if (!found.mapped().is_neighbour) guest_model_->closed_by_engine(effect.connection);
+    guest_model_->gone(effect.connection, last_event_);
   }
   network_.close(effect.connection, Side::server);
 }

@@ -33,7 +33,7 @@ void StoreWork::work() {
   // A key belongs to one start of the server, so calls are made when it is known.
   if (process_.client().incarnation() == 0 || process_.client().failure() != nullptr) return;
   const auto burst = random().one_in(200) ? 80 : 1;  // more than may be in flight
-  const auto kind = random().below(24);
+  const auto kind = random().below(town().plan.has_queues ? 32 : 24);
   for (int count = 0; count < burst; ++count) {
     switch (kind) {
       case 0:
@@ -59,7 +59,12 @@ void StoreWork::work() {
       case 20: bind(); break;
       case 21:
       case 22: wait_for_items(); break;
-      default: look_at_bound(); break;
+      case 23: look_at_bound(); break;
+      case 24:
+      case 25:
+      case 26: push_item(); break;
+      case 27: look_at_queue(); break;
+      default: pop_item(); break;
     }
   }
 }
@@ -174,6 +179,45 @@ void StoreWork::take_item() {
   cancel_perhaps(call);
   if (!random().one_in(6)) return;
   process_.later(random().between(Duration(1), 2s), [this, call] { process_.take_back(call); });
+}
+
+void StoreWork::push_item() {
+  const Key at = queue();
+  const std::string item = unique("q");
+  queues().push_begins(at, item);
+  cancel_perhaps(ask("queue_push " + at.second + " " + item, wire::QueuePush{at.second, item},
+                     patience(), [this, at, item](const Reply& reply, Fate fate) {
+                       if (!reply) return queues().push_failed(at, item, fate == Fate::in_doubt);
+                       queues().pushed(at, item, body_of<wire::NumberReply>(*reply).number);
+                     }));
+}
+
+void StoreWork::pop_item() {
+  const Key at = queue();
+  const auto begun = queues().pop_begins(at);
+  const std::uint64_t call = ask("queue_pop " + at.second, wire::QueuePop{at.second},
+                                 random().one_in(3) ? Duration(0) : patience(),
+                                 [this, at, begun](const Reply& reply, Fate fate) {
+                                   if (reply) return queues().popped(at, begun, value_in(reply));
+                                   const bool is_decided = fate != Fate::in_doubt;
+                                   const bool is_over =
+                                       is_decided && reply.error().code == ErrorCode::timed_out;
+                                   if (is_absent(reply) || is_over)
+                                     return queues().popped_nothing(at, begun);
+                                   queues().pop_failed(at, !is_decided);
+                                 });
+  cancel_perhaps(call);
+  if (!random().one_in(6)) return;
+  process_.later(random().between(Duration(1), 2s), [this, call] { process_.take_back(call); });
+}
+
+void StoreWork::look_at_queue() {
+  const Key at = queue();
+  const auto before = queues().look_begins(at);
+  ask("queue_length " + at.second, wire::QueueLength{at.second}, patience(),
+      [this, at, before](const Reply& reply, Fate) {
+        if (reply) queues().counted(at, before, body_of<wire::NumberReply>(*reply).number);
+      });
 }
 
 void StoreWork::look_at_item() {

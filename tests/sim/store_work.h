@@ -43,13 +43,18 @@ class StoreWork {
   void still_lives(const Key& key);
   void write_pair();
   void read_pair();
+  void push_item();
+  void pop_item();
+  void look_at_queue();
   void bind();
   void look_at_bound();
 
   Town& town() { return process_.town(); }
   KeyModel& keys() { return process_.town().oracle.keys; }
+  QueueModel& queues() { return process_.town().oracle.queues; }
   Random& random() { return process_.town().random; }
   Key key(std::string name);
+  Key queue() { return key("queue/" + std::to_string(random().below(2))); }
   std::string unique(std::string_view what);
   Duration patience();
   std::uint64_t ask(const std::string& what, const wire::RequestBody& body, Duration timeout,

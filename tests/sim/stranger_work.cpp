@@ -91,6 +91,13 @@ void StrangerWork::look_at_groups() {
       if (!entry.name.starts_with("own")) problem("it is told of a group of another tenant");
     }
   });
+  ask<wire::HistoryReply>("history", wire::History{}, 5s, [this](const auto& reply) {
+    for (const wire::HistoryRecord& record : reply.records) {
+      if (!record.group.starts_with("own"))
+        problem("it is told of the past of a group of another tenant");
+      if (record.process) check_process(*record.process);
+    }
+  });
   ask<wire::NameSpacesReply>("namespaces", wire::NameSpaces{}, 5s, [this](const auto& reply) {
     for (const wire::NameSpaceEntry& entry : reply.name_spaces) {
       if (!entry.name.empty()) problem("it is told of a namespace that is not for it");

@@ -8,9 +8,9 @@ namespace muster::sim {
 const std::vector<Subject>& subjects() {
   static const std::vector<Subject> all{
       {"server",
-       {"calls", "rounds", "epochs"},
+       {"calls", "rounds", "epochs", "requests of guests"},
        0,
-       500,
+       1000,
        [](std::uint64_t seed, bool is_printed) { return World(seed, is_printed).run(); }},
       {"job",
        {job::count_names.begin(), job::count_names.end()},

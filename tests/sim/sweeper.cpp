@@ -33,6 +33,7 @@ void Sweeper::ask(const wire::RequestBody& body, Use use) {
 void Sweeper::begin() {
   client_.open();
   read_back();
+  read_queues();
   list(0);
 }
 
@@ -63,6 +64,27 @@ void Sweeper::read_back() {
       keys.item_seen(at, before, body_of<wire::PresenceReply>(body).present.at(0));
     });
   }
+}
+
+void Sweeper::read_queues() {
+  QueueModel& queues = town_.oracle.queues;
+  const std::uint64_t table = table_of(town_.server.incarnation(), name_space_);
+  for (const auto& key : queues.queues()) {
+    if (key.first != table) continue;
+    const auto before = queues.look_begins(key);
+    ask(wire::QueueLength{key.second}, [this, before, at = key](const std::string& body) {
+      const std::int64_t count = body_of<wire::NumberReply>(body).number;
+      town_.oracle.queues.counted(at, before, count);
+      for (std::int64_t left = then_ == Then::removes ? count : 0; left > 0; --left) pop(at);
+    });
+  }
+}
+
+void Sweeper::pop(const KeyModel::Key& key) {
+  const auto begun = town_.oracle.queues.pop_begins(key);
+  ask(wire::QueuePop{key.second}, [this, begun, key](const std::string& body) {
+    town_.oracle.queues.popped(key, begun, std::string(body_of<wire::ValueReply>(body).value));
+  });
 }
 
 void Sweeper::list(std::uint64_t cursor) {

@@ -28,6 +28,8 @@ class Sweeper {
 
   void ask(const wire::RequestBody& body, Use use);
   void read_back();
+  void read_queues();
+  void pop(const KeyModel::Key& key);
   void list(std::uint64_t cursor);
   void remove();
 

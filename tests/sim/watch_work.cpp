@@ -20,7 +20,7 @@ void WatchWork::work() {
   if (town().is_closing) return;
   plan();
   if (process_.client().incarnation() == 0 || process_.client().failure() != nullptr) return;
-  switch (town().random.below(9)) {
+  switch (town().random.below(10)) {
     case 0: return look_at_status();
     case 1: return look_at_sessions();
     case 2: return look_at_waiters();
@@ -28,6 +28,7 @@ void WatchWork::work() {
     case 4: return try_to_declare_dead();
     case 5: return look_at_name_spaces();
     case 6: return try_to_drop();
+    case 7: return look_at_history();
     default: return look_at_group();
   }
 }
@@ -43,12 +44,23 @@ void WatchWork::look(const std::string& what, const wire::RequestBody& body, Use
                });
 }
 
+/// 0: there is none of that name.
+std::uint64_t WatchWork::number_of(const wire::StatusReply& status, std::string_view name) {
+  for (const auto& [each, value] : status.fields) {
+    if (each == name) return std::stoull(std::string(value));
+  }
+  return 0;
+}
+
 void WatchWork::look_at_status() {
   const std::string incarnation = std::to_string(process_.client().incarnation());
   look<wire::StatusReply>("status", wire::Status{}, [this, incarnation](const auto& status) {
     const std::pair<std::string_view, std::string_view> expected("incarnation", incarnation);
     const auto found = std::find(status.fields.begin(), status.fields.end(), expected);
     if (found == status.fields.end()) problem("the status is that of another server");
+    if (number_of(status, "history_bytes") > number_of(status, "history_bytes_max")) {
+      problem("the history is over its limit");
+    }
   });
 }
 
@@ -77,6 +89,24 @@ void WatchWork::look_at_waiters() {
       if (life == nullptr || entry.operation.empty() || entry.target.empty()) {
         problem("nobody waits, or for nothing");
       }
+    }
+  });
+}
+
+/// In their order, each of a group that is meant, and of what may have been.
+void WatchWork::look_at_history() {
+  const std::uint64_t asked_of = process_.client().incarnation();
+  look<wire::HistoryReply>("history", wire::History{}, [this, asked_of](const auto& reply) {
+    if (process_.client().incarnation() != asked_of) return;
+    std::uint64_t before = 0;
+    for (const wire::HistoryRecord& record : reply.records) {
+      if (record.serial <= before) problem("the history is out of order");
+      before = record.serial;
+      if (record.group.empty() || record.count == 0) problem("a record of nothing");
+      const bool is_formed =
+          record.what == GroupEventKind::formed || record.what == GroupEventKind::regrouped;
+      if (is_formed && (record.epoch == 0 || record.world_size == 0)) problem("formed of nobody");
+      town().oracle.check_record(process_.number(), record, asked_of);
     }
   });
 }

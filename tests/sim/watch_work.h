@@ -20,6 +20,8 @@ class WatchWork {
   void look_at_sessions();
   void look_at_group();
   void look_at_waiters();
+  static std::uint64_t number_of(const wire::StatusReply& status, std::string_view name);
+  void look_at_history();
   void look_at_name_spaces();
   void try_to_join();
   void try_to_declare_dead();

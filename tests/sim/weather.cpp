@@ -182,9 +182,12 @@ void Weather::report() {
   const bool is_allowed = process->identity().role == wire::Role::supervisor;
   if (is_allowed) life.was_reported = true;
   Ask about;
-  about.what = "report_dead " + life.name;
+  const bool is_report = town_.random.one_in(2);
+  about.what = (is_report ? "report_dead " : "end_session ") + life.name;
   about.timeout = 5s;
-  process->ask(std::move(about), wire::ReportDead{life.process, "the simulation says so"},
+  wire::RequestBody body = wire::ReportDead{life.process, "the simulation says so"};
+  if (!is_report) body = wire::EndSession{0, life.process, "the simulation says so"};
+  process->ask(std::move(about), body,
                [this, is_allowed, number = other->number(),
                 is_foreign = process->identity().is_stranger != other->identity().is_stranger](
                    const auto& reply, protocol::Fate) {

@@ -32,6 +32,10 @@ bool keeps_answer(Operation operation) {
     case wire::operation<wire::MultiGet>:
     case wire::operation<wire::List>:
     case wire::operation<wire::Members>: return false;
+    case wire::operation<wire::DropNameSpace>:
+    case wire::operation<wire::QueuePush>:
+    case wire::operation<wire::QueuePop>:
+    case wire::operation<wire::EndSession>: return true;
     default: return operation < wire::operation<wire::Status>;
   }
 }
@@ -392,7 +396,7 @@ Witness::Asked* Witness::waiting(const Place& place) {
   return found->second.is_open && found->second.is_sure ? &found->second : nullptr;
 }
 
-void Witness::check(const core::Counts& counts) {
+void Witness::check(const core::Counts& counts, const core::Counts& of_guests) {
   if (fresh_) {
     if (Asked* const asked = waiting({fresh_->session, fresh_->request})) {
       deadlines_.push(*fresh_);
@@ -400,18 +404,21 @@ void Witness::check(const core::Counts& counts) {
     }
     fresh_.reset();
   }
-  session_count_ = counts.sessions;
+  session_count_ = counts.sessions - of_guests.sessions;
   check_losses();
   check_writes();
   for (const std::string& group : std::exchange(touched_groups_, {})) check_forming(group);
   hand_ = nullptr;
   resuming_ = 0;
-  check_counts(counts);
+  check_counts(counts, of_guests);
   check_limits(counts);
 }
 
 /// R8: the server holds as much as follows from what it was asked and has said.
-void Witness::check_counts(const core::Counts& counts) {
+void Witness::check_counts(core::Counts counts, const core::Counts& of_guests) {
+  counts.connections -= of_guests.connections;
+  counts.sessions -= of_guests.sessions;
+  counts.waits -= of_guests.waits;
   if (counts.connections != connected_.size()) problem("another number of connections");
   if (counts.sessions < connected_.size() || counts.sessions > sessions_.size()) {
     problem("another number of sessions");
@@ -424,8 +431,9 @@ void Witness::check_counts(const core::Counts& counts) {
   }
   if (counts.waits < sure_count_) problem("a request neither waits nor is answered");
   if (counts.waits > sure_count_ + unsure_count_) problem("more requests wait than were asked");
-  const bool holds_anything = counts.sessions + counts.keys + counts.objects + counts.groups +
-                                  counts.epochs + counts.cached_results + counts.waits !=
+  const bool holds_anything = counts.sessions + counts.keys + counts.queues + counts.objects +
+                                  counts.groups + counts.epochs + counts.cached_results +
+                                  counts.waits + of_guests.sessions !=
                               0;
   if (!holds_anything && counts.memory_bytes != 0) problem("bytes are charged for nothing");
   if (counts.epochs == 0 && counts.rounds + counts.streams + counts.objects != 0) {

@@ -50,8 +50,8 @@ class Witness {
   void abandoned(Connection connection, const std::vector<std::uint64_t>& ids);
   void answered(const core::SendReply& reply);
   void told(const core::SendEvent& event);
-  /// What must hold after each event.
-  void check(const core::Counts& counts);
+  /// What must hold after each event. Of guests it knows no more than their counts.
+  void check(const core::Counts& counts, const core::Counts& of_guests);
   /// Whether a request waits that should have been answered by now, a session is there that should
   /// be over, or somebody was not told of one that is.
   void check_deadlines();
@@ -198,7 +198,7 @@ class Witness {
   void check_tellings();
   void check_telling(const Telling& telling);
 
-  void check_counts(const core::Counts& counts);
+  void check_counts(core::Counts counts, const core::Counts& of_guests);
   void check_limits(const core::Counts& counts);
   void problem(const std::string& what);
 

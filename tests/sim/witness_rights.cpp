@@ -14,8 +14,12 @@ wire::Right right_for(wire::Operation operation) {
     case wire::operation<wire::Exists>:
     case wire::operation<wire::Wait>:
     case wire::operation<wire::MultiGet>:
-    case wire::operation<wire::List>: return wire::Right::read;
+    case wire::operation<wire::List>:
+    case wire::operation<wire::QueueLength>: return wire::Right::read;
+    case wire::operation<wire::QueuePush>:
+    case wire::operation<wire::QueuePop>: return wire::Right::write;
     case wire::operation<wire::ReportDead>:
+    case wire::operation<wire::EndSession>:
     case wire::operation<wire::DropNameSpace>: return wire::Right::supervise;
     default: break;
   }

@@ -10,6 +10,10 @@ Oracle::Terms terms_of(const Plan& plan) {
           plan.has_expiration()};
 }
 
+GuestModel::Terms guest_terms_of(const Plan& plan) {
+  return {plan.guests_idle_lifetime, plan.options.limits.parked_waits_max, plan.has_small_limits};
+}
+
 }  // namespace
 
 World::World(std::uint64_t seed, bool is_printed)
@@ -21,6 +25,7 @@ World::World(std::uint64_t seed, bool is_printed)
       server_(scheduler_, network_, random_, plan_.options, clock()),
       oracle_(scheduler_, trace_, terms_of(plan_)),
       witness_(oracle_, plan_.options),
+      guest_model_(oracle_, trace_, guest_terms_of(plan_)),
       town_{plan_, scheduler_, random_, network_, server_, oracle_, trace_, registry_},
       weather_(town_, {[this] {
                          std::vector<Process*> alive;
@@ -32,6 +37,7 @@ World::World(std::uint64_t seed, bool is_printed)
                        [this](std::uint32_t slot) { spawn(slot); }}) {
   network_.set_delay_max(plan_.delay_max);
   server_.set_witness(witness_);
+  server_.set_guest_model(guest_model_);
   server_.grant_of = [this](std::uint64_t client) { return registry_.of(client); };
   scheduler_.set_after_each([this] {
     oracle_.check_deadlines();
@@ -98,6 +104,9 @@ Outcome World::run() {
   if (plan_.has_observer) spawn(plan_.ranks);
   if (plan_.has_identities) spawn(plan_.ranks + 1);
   if (plan_.has_identities) spawn(plan_.ranks + 2);
+  for (std::uint32_t number = 0; number < plan_.guests; ++number) {
+    guests_.emplace_back(number, town_, guest_model_).begin();
+  }
   weather_.begin();
   look_again();
   pass(plan_.length);
@@ -115,7 +124,7 @@ Outcome World::run() {
   outcome.hash = trace_.hash();
   outcome.passed = scheduler_.now().time_since_epoch() - 1000s;
   outcome.counts = {oracle_.calls_ended_count, oracle_.groups.rounds_done_count,
-                    oracle_.groups.epochs_count()};
+                    oracle_.groups.epochs_count(), guest_model_.requests_count()};
   return outcome;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "guest_work.h"
 #include "oracle.h"
 #include "plan.h"
 #include "process.h"
@@ -49,8 +50,10 @@ class World {
   Server server_;
   Oracle oracle_;
   Witness witness_;
+  GuestModel guest_model_;
   Town town_;
   std::deque<Process> processes_;
+  std::deque<GuestWork> guests_;
   Weather weather_;
   std::deque<Sweeper> sweepers_;
   std::deque<Dropper> droppers_;

@@ -16,15 +16,16 @@ constexpr Duration gathered_for = std::chrono::milliseconds(100);
 
 }  // namespace
 
-Epoch::Epoch(EngineServices& its_services, Account& its_account, Objects& objects,
-             const std::string& group_name, std::uint64_t number, Duration data_expiration)
+Epoch::Epoch(EngineServices& its_services, Recorder recorder, Account& its_account,
+             Objects& objects, const std::string& group_name, std::uint64_t number,
+             Duration data_expiration)
     : services(its_services),
       account(its_account),
-      roster(its_services, group_name, number),
+      roster(its_services, recorder, group_name, number),
       shelf(its_services, account.quota, objects, expiry, roster),
       rounds(its_services, account.quota, roster, shelf),
       streams(its_services, account.quota, roster, shelf),
-      tallied_(its_services.held().epochs) {
+      tallied_(its_services.counted().held.epochs) {
   roster.data_expiration = data_expiration;
   ++account.epochs_count;
 }
@@ -55,13 +56,17 @@ void Epoch::complete() {
 
 void Epoch::lose(Member& member, LossCause cause) {
   member.cause = cause;
+  services.counted().tallies.count_lost_rank(cause);
   roster.lost.push_back(member.rank);
   member.silence_at_end = services.silence(*member.session);
   member.standing = Standing::lost;
   --roster.live_count;
   if (member.session->ended) member.unlink();
+  roster.record(GroupEventKind::rank_lost, nullptr, &member);
 
   if (roster.lost.size() == 1) {  // from then on nothing new waits
+    roster.broken_at = services.now();
+    ++services.counted().tallies.epochs_broken;
     const Failure failure = roster.loss(account.quota);
     rounds.break_off(failure);
     streams.ends.close(failure);
@@ -75,6 +80,7 @@ void Epoch::leave(Member& member) {
   member.silence_at_end = services.silence(*member.session);
   member.standing = Standing::left;
   --roster.live_count;
+  roster.record(GroupEventKind::rank_left, nullptr, &member);
   member.unlink();
 
   if (rounds.undecided() != nullptr) rounds.decide_failed(roster.leave_error());

@@ -20,7 +20,7 @@ class Group;
 /// lost: broken, every call fails -> the members regroup, or the last of them goes: over. It stays
 /// until no session refers to it, so that late callers are told why it is over.
 struct Epoch {
-  Epoch(EngineServices& its_services, Account& account, Objects& objects,
+  Epoch(EngineServices& its_services, Recorder recorder, Account& account, Objects& objects,
         const std::string& group_name, std::uint64_t number, Duration data_expiration);
   ~Epoch();
   Epoch(const Epoch&) = delete;

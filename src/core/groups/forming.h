@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "core/session/tallies/waiting_line.h"
 #include "muster/error.h"
 #include "muster/types.h"
 
@@ -30,6 +31,9 @@ class Forming {
   std::uint32_t seated_count() const { return seated_count_; }
   std::uint32_t world_size() const { return world_size_; }
   Duration data_expiration() const { return data_expiration_; }
+
+  /// Among all groups that form: since when it does.
+  WaitingLine::Place since;
 
   /// Why a joiner that waits for the others has to give up: who is missing.
   void blame_absent(Error& timeout);

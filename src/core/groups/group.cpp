@@ -61,10 +61,12 @@ Joiner::~Joiner() {
 }
 
 Group::Group(GroupsState& state, Account& account, std::string name, GroupTenants tenants)
-    : origin(account, std::move(tenants), state.services.held().groups),
+    : origin(account, std::move(tenants), state.services.counted().held.groups),
       state_(state),
       name_(std::move(name)),
-      joiners_(state.claimants) {}
+      joiners_(state.claimants) {
+  state_.services.counted().forming_groups.enter(joiners_.forming().since, state_.services.now());
+}
 
 Group::~Group() = default;
 
@@ -72,20 +74,24 @@ JoinRules Group::rules() const {
   return {state_.services, name_, formed_ ? &formed_->epoch : nullptr, joiners_};
 }
 
-bool Group::is_known_to(const Session& viewer) const {
-  return formed_ ? formed_->epoch.roster.is_known_to(viewer)
+bool Group::is_known_to(const Viewer& viewer) const {
+  if (viewer.session() == nullptr) return true;
+  return formed_ ? formed_->epoch.roster.is_known_to(*viewer.session())
                  : viewer.may_see(origin.tenants.owner());
 }
 
 void Group::join(const RequestContext& context, const wire::Join& request) {
   const GroupTenants given(context.session.tenant(), request.other_tenants);
-  if (!given.is_same_as(origin.tenants)) {
-    const std::string what = "tenants are " + origin.tenants.text() + ", not " + given.text();
-    return state_.services.fail(context, rules().mismatch_error(what));
-  }
-  Verdict verdict = rules().judge(context.session, request);
+  const bool is_same = given.is_same_as(origin.tenants);
+  const auto other_tenants = [&] {
+    return rules().mismatch_error("tenants are " + origin.tenants.text() + ", not " + given.text());
+  };
+  Verdict verdict =
+      is_same ? rules().judge(context.session, request) : Verdict::refusal(other_tenants());
   switch (verdict.kind) {
-    case Verdict::Kind::refuse: return state_.services.fail(context, std::move(verdict.error));
+    case Verdict::Kind::refuse:
+      record(*this, GroupEventKind::join_refused, verdict.error, &context.session.process);
+      return state_.services.fail(context, std::move(verdict.error));
     case Verdict::Kind::same_answer:
       return state_.services.answer(context, formed_answer(*verdict.member));
     case Verdict::Kind::regroup:
@@ -152,6 +158,7 @@ std::unique_ptr<Joiner> Group::give_up(Joiner& joiner) {
 }
 
 void Group::fail(Joiner& joiner, const Error& error) {
+  record(*this, GroupEventKind::join_refused, error, &joiner.session.process);
   const std::unique_ptr<Joiner> owned = give_up(joiner);
   while (!owned->waits.empty()) state_.services.fail(owned->waits.first().parked, error);
 }
@@ -160,6 +167,7 @@ void Group::timed_out(JoinWait& wait) {
   Joiner& joiner = wait.joiner;
   const Session& session = joiner.session;
   Error error = timeout_error(joiner);
+  record(*this, GroupEventKind::join_timed_out, error, nullptr);
   const bool last = &joiner.waits.first() == &joiner.waits.last();
   // It has been there: nobody who waits on is told that it never came.
   if (last && joiner.place == Joiner::Place::seat) joiners_.give_up(joiner);
@@ -179,6 +187,8 @@ Error Group::timeout_error(const Joiner& joiner) {
              [&] { return report_of(state_.services, joiner.rank, *joiner.holder); });
   } else {
     joiners_.forming().blame_absent(timeout);
+    const std::string& stranger = state_.services.stranger();
+    if (!stranger.empty()) timeout.detail += "; " + stranger;
   }
   return timeout;
 }
@@ -191,6 +201,11 @@ void Group::abandoned(JoinWait& wait) {
 
 void Group::lose(Member& member, LossCause cause) {
   formed_->epoch.lose(member, cause);
+  if (!formed_->among_broken) {
+    Counted& counted = state_.services.counted();
+    formed_->among_broken.emplace(counted.group_states.broken);
+    counted.broken_groups.enter(formed_->broken_place, state_.services.now());
+  }
   formed_->regroups.departed(member);
 }
 
@@ -203,6 +218,12 @@ void Group::regroup_deadline(const Member& decider, Duration timeout) {
   if (const auto seats = formed_->regroups.seats_at_deadline(decider, timeout)) {
     form_epoch(*seats, &decider);
   }
+}
+
+void record(const Group& group, GroupEventKind what, const Error& why, const ProcessInfo* process) {
+  const wire::GroupEntry now = group.summary();
+  group.state().recorder.record({what, group.name(), group.origin.tenants.owner(), now.epoch,
+                                 now.world_size, &why, nullptr, process});
 }
 
 }  // namespace muster::core

@@ -13,11 +13,15 @@
 #include "core/groups/joiners.h"
 #include "core/groups/regroups/regroups.h"
 #include "core/memory/chain.h"
+#include "core/memory/tallied.h"
+#include "core/session/tallies/waiting_line.h"
+#include "core/session/watch/viewer.h"
 #include "wire/reply.h"
 #include "wire/request.h"
 
 namespace muster::core {
 
+struct GroupGlance;
 struct GroupsState;
 
 /// Who is in a group, who wants to be, and how its next epoch comes about. core/groups/join_rules.h
@@ -58,10 +62,13 @@ class Group {
   std::uint64_t epoch_before() const { return formed_ ? formed_->before : 0; }
   const std::string& name() const { return name_; }
   /// Whether the session may know of it.
-  bool is_known_to(const Session& viewer) const;
+  bool is_known_to(const Viewer& viewer) const;
   GroupsState& state() const { return state_; }
   wire::GroupEntry summary() const;
-  void inspect(const RequestContext& context) const;
+  /// Whether somebody waits in it: in a round, a regroup, for an object, or to be let in.
+  bool has_waiters() const;
+  /// An encoded wire::InspectGroupReply.
+  std::string report() const;
   /// Candidates in the order in which they came.
   std::vector<const Joiner*> candidates() const;
 
@@ -69,15 +76,21 @@ class Group {
   bool dirty = false;  ///< GroupsState's: it has work to do
 
  private:
+  friend GroupGlance glance_of(const Group& group);
+
   /// What a group has while it is formed; what it has while it forms is in core/groups/forming.h.
   struct Formed {
     Formed(Group& group, Epoch& its_epoch, std::uint64_t its_before)
         : epoch(its_epoch),
           before(its_before),
-          regroups(group, epoch, group.joiners_.candidates()) {}
+          regroups(group, epoch, group.joiners_.candidates()),
+          among_formed(its_epoch.services.counted().group_states.formed) {}
     Epoch& epoch;
     std::uint64_t before;  ///< the epoch from which this one was regrouped; 0: none
     Regroups regroups;
+    Tallied among_formed;
+    std::optional<Tallied> among_broken;  ///< nothing: nobody was lost
+    WaitingLine::Place broken_place;
   };
 
   // group.cpp
@@ -96,7 +109,6 @@ class Group {
   void answer_members(const std::vector<Seat>& seats,
                       const std::vector<std::unique_ptr<Joiner>>& joiners,
                       Chain<RegroupWait>& waits);
-  void unlink_older(Session& session);
   void let_go(Epoch& old);
 
   GroupsState& state_;
@@ -104,5 +116,10 @@ class Group {
   Joiners joiners_;
   std::optional<Formed> formed_;  ///< nothing: it forms
 };
+
+/// Keeps what happened to those who wanted to come in, for those who ask later.
+///
+/// process  whose join was refused; null: of another kind
+void record(const Group& group, GroupEventKind what, const Error& why, const ProcessInfo* process);
 
 }  // namespace muster::core

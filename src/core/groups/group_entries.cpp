@@ -42,7 +42,7 @@ wire::CandidateEntry entry_of(const EngineServices& services, const Joiner& join
   entry.standby = joiner.standby;
   entry.waits_for_holder = joiner.place == Joiner::Place::claimant;
   entry.age = now - joiner.waits.first().parked.received;
-  entry.left = joiner.waits.last().parked.deadline - now;
+  entry.left = joiner.waits.last().parked.deadline() - now;
   return entry;
 }
 

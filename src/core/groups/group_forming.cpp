@@ -10,6 +10,20 @@
 // then the old one is closed, then everybody is told, in the order of the new ranks.
 
 namespace muster::core {
+namespace {
+
+/// A session is in one epoch of a group only, also when it was fenced in an older one.
+void unlink_older(GroupsState& state, Session& session, const Roster& newest) {
+  const std::vector<Member*> all = session.members;
+  for (Member* member : all) {
+    const Roster& roster = member->roster;
+    if (roster.group != newest.group || roster.epoch == newest.epoch) continue;
+    state.over.push_back(roster.epoch);
+    member->unlink();
+  }
+}
+
+}  // namespace
 
 void Group::work() {
   for (;;) {
@@ -35,6 +49,7 @@ void Group::form_from_joiners() {
     seats.push_back({joiner->rank, &joiner->session, nullptr, joiner});
   }
   form_epoch(seats, nullptr);
+  state_.services.stranger().clear();
 }
 
 /// Seat i becomes rank i. `decider`: whose deadline decided that the absent stay outside.
@@ -42,7 +57,8 @@ void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
   state_.services.effects().spend(seats.size());
   Epoch* const old = formed_ ? &formed_->epoch : nullptr;
   auto made = std::make_unique<Epoch>(
-      state_.services, origin.account, state_.objects, name_, state_.services.next_epoch(),
+      state_.services, state_.recorder, origin.account, state_.objects, name_,
+      state_.services.next_epoch(),
       old != nullptr ? old->roster.data_expiration : joiners_.forming().data_expiration());
   made->roster.tenant = origin.tenants.owner();
   std::vector<std::unique_ptr<Joiner>> joiners;
@@ -60,13 +76,16 @@ void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
   }
   made->complete();
   made->group = this;
+  made->roster.record(old == nullptr ? GroupEventKind::formed : GroupEventKind::regrouped);
 
   Chain<RegroupWait> waits;
   if (formed_) formed_->regroups.hand_over(waits);
   formed_.emplace(*this, *made, old != nullptr ? old->roster.epoch : 0);
+  joiners_.forming().since.leave();
   state_.epochs.emplace(made->roster.epoch, std::move(made));
+  if (old != nullptr) ++state_.services.counted().tallies.epochs_regrouped;
   if (old != nullptr) supersede(*old, seats, decider);
-  for (const Seat& seat : seats) unlink_older(*seat.session);
+  for (const Seat& seat : seats) unlink_older(state_, *seat.session, formed_->epoch.roster);
   answer_members(seats, joiners, waits);
   for (const auto& [arrival, joiner] : joiners_.all()) {
     if (joiner->place == Joiner::Place::claimant) judge_again(*joiner);  // ranks have moved
@@ -95,20 +114,11 @@ void Group::supersede(Epoch& old, const std::vector<Seat>& seats, const Member* 
   let_go(old);
 }
 
-/// A session is in one epoch of a group only, also when it was fenced in an older one.
-void Group::unlink_older(Session& session) {
-  const std::vector<Member*> all = session.members;
-  for (Member* member : all) {
-    const Roster& roster = member->roster;
-    if (roster.group != name_ || roster.epoch == formed_->epoch.roster.epoch) continue;
-    state_.over.push_back(roster.epoch);
-    member->unlink();
-  }
-}
-
 void Group::end_epoch() {
   Epoch& old = formed_->epoch;
+  old.roster.record(GroupEventKind::ended);
   formed_.reset();
+  state_.services.counted().forming_groups.enter(joiners_.forming().since, state_.services.now());
   let_go(old);
   for (const auto& [arrival, joiner] : joiners_.all()) {
     if (joiner->place != Joiner::Place::none) judge_again(*joiner);

@@ -89,7 +89,17 @@ wire::GroupEntry Group::summary() const {
   return entry;
 }
 
-void Group::inspect(const RequestContext& context) const {
+bool Group::has_waiters() const {
+  if (!formed_) return true;
+  const Epoch& epoch = formed_->epoch;
+  if (epoch.rounds.undecided() != nullptr || epoch.rounds.confirming() != nullptr) return true;
+  if (formed_->regroups.entry() || !epoch.streams.receivers().empty()) return true;
+  return std::any_of(joiners_.all().begin(), joiners_.all().end(), [](const auto& each) {
+    return each.second->place != Joiner::Place::seat && !each.second->waits.empty();
+  });
+}
+
+std::string Group::report() const {
   wire::InspectGroupReply reply;
   reply.world_size = summary().world_size;
   std::deque<std::string> calls;  // viewed by the reply
@@ -107,7 +117,9 @@ void Group::inspect(const RequestContext& context) const {
   for (wire::MemberEntry& member : reply.members) member.info = {};  // might not fit
   state_.services.effects().spend(reply.members.size() + reply.candidates.size() +
                                   reply.receivers.size());
-  state_.services.answer(context, answer_of(reply));
+  std::string body;
+  wire::append_body(body, reply);
+  return body;
 }
 
 }  // namespace muster::core

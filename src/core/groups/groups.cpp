@@ -66,19 +66,22 @@ std::optional<Error> Groups::refusal(const wire::Join& request) const {
 std::optional<Error> Groups::refusal_to_make(const Account& account) const {
   const std::uint32_t of_identity_max = account.unit.limits.groups;
   if (of_identity_max != 0 && account.unit.groups_count >= of_identity_max) {
-    return exhausted(account.unit.name + " has the groups that its credential line allows",
+    return exhausted(state_.services.counted().tallies, Limit::identity_groups,
+                     account.unit.name + " has the groups that its credential line allows",
                      account.unit.groups_count, of_identity_max);
   }
   const std::uint32_t count_max = state_.services.options().groups_per_namespace_max;
   const std::size_t count = state_.groups.size();
   if (count >= count_max) {
     return exhausted(
+        state_.services.counted().tallies, Limit::groups,
         "groups_per_namespace_max groups are there already; end some, or raise the limit", count,
         count_max);
   }
   const std::size_t share = count_max / state_.accounts.size();
   if (count >= count_max - count_max / 8 && account.groups_count >= share) {
-    return exhausted("the namespace is nearly full of groups, and " + account.unit.name +
+    return exhausted(state_.services.counted().tallies, Limit::groups_share,
+                     "the namespace is nearly full of groups, and " + account.unit.name +
                          " has its share of groups_per_namespace_max",
                      account.groups_count, share);
   }
@@ -86,10 +89,10 @@ std::optional<Error> Groups::refusal_to_make(const Account& account) const {
   const std::uint64_t used_bytes = server.used_reserve_bytes();
   const std::uint64_t reserve_bytes = server.reserve_bytes() - server.reserve_bytes() / 4;
   if (used_bytes <= reserve_bytes) return std::nullopt;
-  return exhausted(
-      "memory is short: the reserve above memory_bytes_max is for groups that are "
-      "there already; remove keys, or start the server with a higher limit",
-      server.used_bytes(), server.limit_bytes() + reserve_bytes);
+  return exhausted(state_.services.counted().tallies, Limit::groups_memory,
+                   "memory is short: the reserve above memory_bytes_max is for groups that are "
+                   "there already; remove keys, or start the server with a higher limit",
+                   server.used_bytes(), server.limit_bytes() + reserve_bytes);
 }
 
 /// The group of that name, made if need be; null when there are too many, or it belongs to others.
@@ -110,6 +113,7 @@ Group* Groups::group_for(const RequestContext& context, const wire::Join& reques
     Error error = failure(ErrorCode::permission_denied,
                           "the group belongs to another tenant; choose another name");
     error.group = name;
+    record(*found->second, GroupEventKind::join_refused, error, &session.process);
     state_.services.turn_away(context, std::move(error));
     return nullptr;
   }
@@ -289,13 +293,13 @@ void Groups::recover(const RequestContext& context, const wire::Recover& request
   caller.epoch->rounds.recover(context, *caller.member, request.round, std::move(next_sequences));
 }
 
-void Groups::list(const RequestContext& context, const wire::Groups& request) {
+wire::GroupsReply Groups::page(const Viewer& viewer, std::string_view after) const {
   wire::GroupsReply reply;
   std::uint64_t bytes = 0;
   std::uint64_t unseen_count = 0;
-  for (auto next = state_.groups.upper_bound(request.after); next != state_.groups.end(); ++next) {
+  for (auto next = state_.groups.upper_bound(after); next != state_.groups.end(); ++next) {
     if (bytes >= page_bytes_max) break;
-    if (!next->second->is_known_to(context.session)) {
+    if (!next->second->is_known_to(viewer)) {
       ++unseen_count;
       continue;
     }
@@ -303,10 +307,14 @@ void Groups::list(const RequestContext& context, const wire::Groups& request) {
     bytes += encoded_bytes(reply.groups.back());
   }
   state_.services.effects().spend(reply.groups.size() + unseen_count / unseen_per_step);
-  state_.services.answer(context, answer_of(reply));
+  return reply;
 }
 
-const Group* Groups::find(const Session& viewer, std::string_view name) const {
+void Groups::list(const RequestContext& context, const wire::Groups& request) {
+  state_.services.answer(context, answer_of(page(Viewer(context.session), request.after)));
+}
+
+const Group* Groups::find(const Viewer& viewer, std::string_view name) const {
   const auto found = state_.groups.find(name);
   if (found == state_.groups.end() || !found->second->is_known_to(viewer)) return nullptr;
   return found->second.get();
@@ -319,8 +327,12 @@ bool Groups::has_others(const Session& viewer) const {
 }
 
 void Groups::inspect(const RequestContext& context, const wire::InspectGroup& request) {
-  const Group* const group = find(context.session, request.group);
-  if (group != nullptr) return group->inspect(context);
+  const Group* const group = find(Viewer(context.session), request.group);
+  if (group != nullptr) {
+    Answer answer;
+    answer.head = group->report();
+    return state_.services.answer(context, std::move(answer));
+  }
   Error error = failure(ErrorCode::not_found, "there is no group of that name in this namespace");
   error.group = request.group;
   state_.services.fail(context, std::move(error));
@@ -341,7 +353,7 @@ std::uint64_t Groups::bytes_of_members(std::uint64_t number) const {
 }
 
 std::uint64_t Groups::bytes_of_group(const Session& viewer, std::string_view name) const {
-  const Group* const group = find(viewer, name);
+  const Group* const group = find(Viewer(viewer), name);
   if (group == nullptr) return 0;
   const wire::GroupEntry summary = group->summary();
   return (std::uint64_t{summary.world_size} + summary.candidates) * member_entry_bytes_max;

@@ -19,7 +19,8 @@ namespace muster::core {
 /// -> the last member goes: the group is deleted.
 class Groups {
  public:
-  Groups(EngineServices& services, const Accounts& accounts) : state_(services, accounts) {}
+  Groups(EngineServices& services, const Accounts& accounts, Recorder recorder)
+      : state_(services, accounts, recorder) {}
   Groups(const Groups&) = delete;
   Groups& operator=(const Groups&) = delete;
 
@@ -38,6 +39,8 @@ class Groups {
   void recover(const RequestContext& context, const wire::Recover& request);
   void list(const RequestContext& context, const wire::Groups& request);
   void inspect(const RequestContext& context, const wire::InspectGroup& request);
+  /// A page of it, for whoever may see so much.
+  wire::GroupsReply page(const Viewer& viewer, std::string_view after) const;
   void list_objects(const RequestContext& context, const wire::List& request);
 
   // What replies would take that tell of all members of an epoch, and of all who are in a group or
@@ -66,6 +69,8 @@ class Groups {
 
   /// Whether there is a group that `viewer` may not know of.
   bool has_others(const Session& viewer) const;
+  /// For those who look at them from the server's own process.
+  const GroupsState& state() const { return state_; }
   std::size_t size() const { return state_.groups.size(); }
   /// Whether not even an epoch is left that ends in pieces.
   bool is_empty() const { return state_.groups.empty() && state_.ended.empty(); }
@@ -81,7 +86,7 @@ class Groups {
   std::optional<Error> refusal(const wire::Join& request) const;
   std::optional<Error> refusal_to_make(const Account& account) const;
   /// Null: there is none that `viewer` may know of.
-  const Group* find(const Session& viewer, std::string_view name) const;
+  const Group* find(const Viewer& viewer, std::string_view name) const;
   Group* group_for(const RequestContext& context, const wire::Join& request);
   Epoch* epoch_of(std::uint64_t number) const;
   // They fail the request when the caller is nobody in the epoch; when it was lost or fenced; when

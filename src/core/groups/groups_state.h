@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/groups/group.h"
+#include "core/groups/history/history.h"
 
 namespace muster::core {
 
@@ -29,8 +30,11 @@ class EndedEpochs final : public Backlog::Job {
 
 /// All groups of one namespace, and what they share.
 struct GroupsState {
-  GroupsState(EngineServices& its_services, const Accounts& its_accounts)
-      : services(its_services), accounts(its_accounts), ended(its_services.effects()) {}
+  GroupsState(EngineServices& its_services, const Accounts& its_accounts, Recorder its_recorder)
+      : services(its_services),
+        accounts(its_accounts),
+        recorder(its_recorder),
+        ended(its_services.effects()) {}
   GroupsState(const GroupsState&) = delete;
   GroupsState& operator=(const GroupsState&) = delete;
 
@@ -42,6 +46,7 @@ struct GroupsState {
 
   EngineServices& services;
   const Accounts& accounts;
+  const Recorder recorder;
   Objects objects;
   std::unordered_map<std::uint64_t, std::unique_ptr<Epoch>> epochs;
   EndedEpochs ended;

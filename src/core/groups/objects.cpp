@@ -81,7 +81,7 @@ Object* Shelf::store(const ObjectPlace& place, std::uint32_t codec, std::string_
 Object& Shelf::put(const ObjectPlace& place, std::uint32_t codec, Payload value, HeldBytes record) {
   Object& object = objects_.slots_.emplace(*this, place, codec, std::move(value), std::move(record),
                                            services_.now());
-  ++services_.held().objects;
+  ++services_.counted().held.objects;
   const auto* const in_stream = std::get_if<StreamPlace>(&place);
   if (in_stream != nullptr) ++roster_.members[in_stream->destination].incoming_objects_count;
   return object;
@@ -96,7 +96,7 @@ bool Shelf::is_dropped(const Object& object) const {
 void Shelf::remove(Object& object) {
   const auto* const place = std::get_if<StreamPlace>(&object.place);
   if (!is_dropped(object)) {
-    --services_.held().objects;
+    --services_.counted().held.objects;
     if (place != nullptr) --roster_.members[place->destination].incoming_objects_count;
   }
   objects_.slots_.erase(object.slot);

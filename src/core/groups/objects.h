@@ -86,7 +86,7 @@ class Shelf {
   /// rounds are never dropped.
   bool is_dropped(const Object& object) const;
   /// So many objects are dropped from now on.
-  void count_dropped(std::uint64_t count) { services_.held().objects -= count; }
+  void count_dropped(std::uint64_t count) { services_.counted().held.objects -= count; }
 
   /// From now on the object can expire.
   void let_age(Object& object);

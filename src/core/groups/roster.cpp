@@ -83,8 +83,12 @@ RankReport report_of_absent(std::uint32_t rank) {
   return report;
 }
 
-Roster::Roster(EngineServices& its_services, std::string its_group, std::uint64_t its_epoch)
-    : services(its_services), group(std::move(its_group)), epoch(its_epoch) {}
+Roster::Roster(EngineServices& its_services, Recorder its_recorder, std::string its_group,
+               std::uint64_t its_epoch)
+    : services(its_services),
+      recorder(its_recorder),
+      group(std::move(its_group)),
+      epoch(its_epoch) {}
 
 Member* Roster::find(const Session& session) {
   if (session.members.size() <= members_looked_at_max) {
@@ -154,6 +158,10 @@ const Failure& Roster::loss(Quota& quota) {
     lost_in_loss_ = lost.size();
   }
   return loss_;
+}
+
+void Roster::record(GroupEventKind what, const Error* why, const Member* member) const {
+  recorder.record({what, group, tenant, epoch, world_size(), why, member, nullptr});
 }
 
 std::string text_of(const Roster& roster) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/rank_ranges.h"
+#include "core/groups/history/history.h"
 #include "core/memory/chain.h"
 #include "core/memory/held_bytes.h"
 #include "core/session/engine_services.h"
@@ -107,7 +108,8 @@ RankReport report_of(EngineServices& services, const Member& member);
 RankReport report_of_absent(std::uint32_t rank);
 
 struct Roster {
-  Roster(EngineServices& services, std::string its_group, std::uint64_t its_epoch);
+  Roster(EngineServices& services, Recorder its_recorder, std::string its_group,
+         std::uint64_t its_epoch);
 
   /// The member that `session` is, of any standing but `moved` and `left`; null: none.
   Member* find(const Session& session);
@@ -134,11 +136,17 @@ struct Roster {
   /// After the last member was added.
   void index_sessions();
 
+  /// What happens to the epoch is kept for those who ask later.
+  void record(GroupEventKind what, const Error* why = nullptr,
+              const Member* member = nullptr) const;
+
   EngineServices& services;
+  const Recorder recorder;
   std::string group;
   std::string tenant;  ///< whom the group belongs to
   std::uint64_t epoch;
   Duration data_expiration{};
+  Instant broken_at{};  ///< when the first was lost
   std::uint32_t hosting_rank = 0;
   std::deque<Member> members;  ///< by rank; they never move
   std::uint32_t live_count = 0;

@@ -74,7 +74,7 @@ Streams::Streams(EngineServices& services, Quota& quota, Roster& roster, Shelf& 
       active_(0, StreamKeyHash{services.options().hash_key}) {}
 
 Streams::~Streams() {
-  services_.held().streams -= next_.size();
+  services_.counted().held.streams -= next_.size();
   for (auto& [key, stream] : active_) {
     while (!stream.objects.empty()) shelf_.remove(stream.objects.first());
   }
@@ -113,7 +113,7 @@ void Streams::send(const RequestContext& context, Member& source, const wire::Se
     drop_if_idle(stream);
     return services_.fail(context, memory_exhausted(quota_, request.value.size()));
   }
-  if (next == 0) ++services_.held().streams;
+  if (next == 0) ++services_.counted().held.streams;
   counters_.absorb(counter);
   stream.record.absorb(record);
   counter_of_key = stream.next = next + 1;
@@ -226,7 +226,7 @@ int Streams::forget(int work_max) {
   int forgotten = 0;
   for (; ended + forgotten < work_max && !next_.empty(); ++forgotten) {
     next_.erase(next_.begin());
-    --services_.held().streams;
+    --services_.counted().held.streams;
   }
   services_.effects().spend(static_cast<std::uint64_t>(forgotten));
   return ended + forgotten;

@@ -1,6 +1,5 @@
 #include "core/keys/guest_calls.h"
 
-#include <optional>
 #include <utility>
 #include <variant>
 
@@ -23,6 +22,12 @@ bool GuestCalls::has_come(std::string_view key) {
   return spot.has_value() || Queues::size_at(spot.entry) != 0;
 }
 
+/// If there is one for him.
+void GuestCalls::keep_item(Session& guest, std::string_view key) {
+  Entry* const entry = table_.state_.look(key).entry;
+  if (Queues::free_at(entry) != 0) table_.state_.queues.offer(*entry, guest);
+}
+
 void GuestCalls::ask(const RequestContext& context, const AwaitKeys& request) {
   table_.services_.effects().spend(request.keys.size());
   Table::Keys absent;
@@ -31,8 +36,9 @@ void GuestCalls::ask(const RequestContext& context, const AwaitKeys& request) {
     if (error) return table_.services_.fail(context, *std::move(error));
     if (!has_come(key)) absent.push_back(key);
   }
-  if (absent.empty()) return table_.services_.answer(context, Answer{});
-  table_.park(context, absent);
+  if (!absent.empty()) return table_.park(context, absent);
+  if (request.keys.size() == 1) keep_item(context.session, request.keys.front());
+  table_.services_.answer(context, Answer{});
 }
 
 void GuestCalls::ask(const RequestContext& context, const AwaitRelease& request) {
@@ -61,21 +67,7 @@ void GuestCalls::ask(const RequestContext& context, const CountKeys&) {
 }
 
 void GuestCalls::ask(const RequestContext& context, const Push& request) {
-  std::optional<Error> error = table_.check_key(request.key);
-  if (!error) error = table_.check_value(request.key, request.item.size());
-  if (error) return table_.services_.fail(context, *std::move(error));
-  Account& payer = context.session.account;
-  Payload item = table_.services_.keep_brought(payer.quota, request.item, Charging::normal);
-  Entry* const entry =
-      item == nullptr ? nullptr : table_.state_.make_place(payer, request.key, Charging::normal);
-  if (entry == nullptr) {
-    const std::uint64_t refused_bytes =
-        request.key.size() + request.item.size() + entry_bytes + extras_bytes;
-    return table_.services_.fail(context, memory_exhausted(payer.quota, refused_bytes));
-  }
-  const std::size_t count = table_.state_.queues.push(*entry, std::move(item));
-  table_.services_.answer(context, number_answer(count));
-  table_.state_.serving.serve_one_guest(*entry);
+  table_.queue_push(context, {request.key, request.item});
 }
 
 void GuestCalls::ask(const RequestContext& context, const Pop& request) {

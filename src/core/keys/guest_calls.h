@@ -29,6 +29,7 @@ class GuestCalls {
 
  private:
   bool has_come(std::string_view key);
+  void keep_item(Session& guest, std::string_view key);
 
   Table& table_;
 };

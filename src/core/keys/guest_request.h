@@ -14,7 +14,8 @@ namespace muster::core {
 struct AwaitKeys {
   std::vector<std::string_view> keys;
 };
-/// Until somebody releases those who wait at the key.
+/// Until somebody releases those who wait at the key. Neither this nor `Release` is postponed: each
+/// follows at once on what its guest has done before.
 struct AwaitRelease {
   std::string_view key;
 };

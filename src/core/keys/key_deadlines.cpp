@@ -4,7 +4,7 @@
 
 namespace muster::core {
 
-KeyDeadlines::~KeyDeadlines() { services_.held().timers -= counted_; }
+KeyDeadlines::~KeyDeadlines() { services_.counted().held.timers -= counted_; }
 
 void KeyDeadlines::set(Entry& entry, Instant deadline) {
   if (deadline == entry.deadline) return;
@@ -42,7 +42,7 @@ void KeyDeadlines::rearm() {
 /// The timer stands for all of them among the engine's.
 void KeyDeadlines::count() {
   const std::uint64_t count = wheel_->armed_count() - (timer_.armed() ? 1 : 0);
-  services_.held().timers += count - counted_;
+  services_.counted().held.timers += count - counted_;
   counted_ = count;
 }
 

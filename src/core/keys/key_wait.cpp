@@ -30,11 +30,27 @@ Error absent_error(ErrorCode code, const std::vector<std::string_view>& missing,
   return failure(code, std::move(detail));
 }
 
+Error no_item_error(ErrorCode code, std::string_view key, Duration timeout) {
+  std::string detail = "the queue " + quoted(key) + " is empty";
+  if (code == ErrorCode::timed_out) {
+    detail += " after " + in_seconds(timeout) + "; did the process start that pushes there?";
+  }
+  return failure(code, std::move(detail));
+}
+
 Readers::Readers(Quota& its_quota, Entry* its_entry) : quota(its_quota), entry(its_entry) {
   quota.charge_always(readers_bytes);
 }
 
-Readers::~Readers() { quota.release(readers_bytes); }
+Readers::~Readers() {
+  // Nobody stands here any more, but after an event that ended for want of memory.
+  while (!waits.empty()) {
+    KeyWait& wait = *waits.first().wait;
+    waits.first().at_key.leave();
+    wait.readers = nullptr;
+  }
+  quota.release(readers_bytes);
+}
 
 void Readers::append(WaitLink& link) {
   waits.append(link.at_key);
@@ -80,17 +96,26 @@ void KeyWait::leave_readers() {
   table.drop_if_unused(entry);
 }
 
+bool KeyWait::pops() const { return parked.operation == wire::operation<wire::QueuePop>; }
+
 void KeyWait::stand_at(Entry& entry) {
   WaitLink& link = links[standing_count];
   link.wait = this;
-  Waiting& waiting = entry.block.extras()->waiting;
+  KeyExtras& extras = *entry.block.extras();
+  if (pops()) {
+    link.entry = &entry;
+    extras.of_guests().pops.append(link.at_key);
+    ++standing_count;
+    return;
+  }
   if (parked.session.is_guest) {
     link.entry = &entry;
-    waiting.guests.append(link.at_key);
+    extras.of_guests().waits.append(link.at_key);
     ++standing_count;
     ++missing_count;
     return;
   }
+  Waiting& waiting = extras.waiting;
   if (parked.operation != wire::operation<wire::Take> && links.size() == 1) {
     if (waiting.readers == nullptr) {
       waiting.readers = std::make_unique<Readers>(parked.session.account.quota, &entry);
@@ -128,7 +153,7 @@ void KeyWait::each_missing(Instant at, Take take) const {
   if (readers != nullptr) return take(*readers->entry);
   for (const WaitLink& link : links.first(standing_count)) {
     if (link.entry == nullptr) continue;
-    if (parked.session.is_guest || !is_present(*link.entry, at)) take(*link.entry);
+    if (parked.session.is_guest || pops() || !is_present(*link.entry, at)) take(*link.entry);
   }
 }
 
@@ -136,6 +161,10 @@ void KeyWait::timed_out() {
   if (is_decided()) return table.services.answer(parked, decided_answer());
   std::vector<std::string_view> missing;
   each_missing(table.services.now(), [&](const Entry& entry) { missing.push_back(entry.key()); });
+  if (pops()) {
+    return table.services.fail(
+        parked, no_item_error(ErrorCode::timed_out, missing.front(), parked.timeout));
+  }
   table.services.fail(parked, absent_error(ErrorCode::timed_out, missing, parked.timeout));
 }
 

@@ -11,7 +11,7 @@
 #include "core/memory/chain.h"
 #include "core/session/session.h"
 
-// How parked get, take and wait requests stand at the keys that they wait for.
+// How parked get, take, wait and queue_pop requests stand at the keys that they wait for.
 
 namespace muster::core {
 
@@ -50,20 +50,20 @@ struct Waiting {
   std::unique_ptr<Readers> readers;  ///< get, wait: a value that comes serves all; null: none
   Chain<WaitLink> several;           ///< wait for several keys: it may serve some
   Chain<WaitLink> takers;            ///< take: it serves the first
-  Chain<WaitLink> guests;            ///< of guests: each leaves the key as soon as that comes
 
-  bool empty() const {
-    return readers == nullptr && several.empty() && takers.empty() && guests.empty();
-  }
+  bool empty() const { return readers == nullptr && several.empty() && takers.empty(); }
 };
 
 /// The error of a get, take or wait whose keys are not there; `timeout` is that of the call.
 Error absent_error(ErrorCode code, const std::vector<std::string_view>& missing, Duration timeout);
 
-/// A parked get, take or wait. Life: stands at all its keys, counting those that are missing ->
-/// the last of them comes (checked: has another expired meanwhile?): it is decided -> answered; or
-/// the deadline, an abandon, or the session's end destroys it first. A deadline that passes when it
-/// is decided finds the answer. Its destructor leaves all lists.
+/// The error of a pop that finds nothing in the queue of the key.
+Error no_item_error(ErrorCode code, std::string_view key, Duration timeout);
+
+/// A parked get, take, wait or queue_pop. Life: stands at all its keys, counting those that are
+/// missing -> the last of them comes (checked: has another expired meanwhile?): it is decided ->
+/// answered; or the deadline, an abandon, or the session's end destroys it first. A deadline that
+/// passes when it is decided finds the answer. Its destructor leaves all lists.
 struct KeyWait final : Wait {
   /// Takes over a charge of `charged_bytes(key_count)` that was made already.
   KeyWait(TableState& its_table, Parked& its_parked, std::size_t key_count);
@@ -96,6 +96,7 @@ struct KeyWait final : Wait {
   bool queued = false;             ///< about to be served, see TableState::serve
 
  private:
+  bool pops() const;
   template <class Take>
   void each_missing(Instant at, Take take) const;
   void leave_keys();

@@ -25,31 +25,8 @@ bool Serving::complete(KeyWait& wait) {
   return wait.missing_count == 0;
 }
 
-void Serving::serve(std::span<Entry* const> appeared) {
-  Decision decision;
-  decide_readers(appeared, decision);
-  decide_several(appeared, decision);
-  if (!decision.empty()) tell(decision);
-  for (Entry* entry : appeared) serve_one_taker(*entry);
-}
-
-void Serving::serve_guests(Entry& entry) {
-  Decision decision;
-  Ready ready;
-  take_guests(entry, ready);
-  decide(ready, decision);
-  if (!decision.empty()) tell(decision);
-}
-
-void Serving::serve_one_guest(Entry& entry) {
-  const KeyExtras* const extras = entry.block.extras();
-  if (extras == nullptr || extras->waiting.guests.empty()) return;
-  WaitLink& link = extras->waiting.guests.first();
-  KeyWait& wait = *link.wait;
-  if (wait.has_come(link)) table_.services.answer(wait.parked, Answer{});
-}
-
-void Serving::tell(Decision& decision) {
+/// Within its callers: of few waits a call would be a good part.
+[[gnu::always_inline]] inline void Serving::tell(Decision& decision) {
   // Nobody is told before those for whom it was decided earlier.
   int left = late_answers_.empty() ? table_.services.effects().work_left() : 0;
   // To be told later they need values of their own. When there is no memory for them, all are
@@ -64,6 +41,50 @@ void Serving::tell(Decision& decision) {
     table_.services.answer(wait->parked, decision.answer(*wait));
   }
   if (wait != nullptr) late_answers_.add(std::move(decision));
+}
+
+void Serving::serve(std::span<Entry* const> appeared) {
+  Decision decision;
+  decide_readers(appeared, decision);
+  decide_several(appeared, decision);
+  if (!decision.empty()) tell(decision);
+  for (Entry* entry : appeared) serve_one_taker(*entry);
+}
+
+void Serving::serve_guests(Entry& entry) {
+  Decision decision;
+  Ready ready;
+  take_guests(entry, ready);
+  if (!ready.empty()) decide(ready, decision);
+  if (!decision.empty()) tell(decision);
+}
+
+void Serving::serve_queue(Entry& entry) {
+  const KeyExtras* const extras = entry.block.extras();
+  if (extras == nullptr || extras->guests == nullptr) return;
+  const Chain<WaitLink>& waits = extras->guests->waits;
+  const Chain<WaitLink>& pops = extras->guests->pops;
+  if (!waits.empty()) {
+    const bool is_guests_turn =
+        pops.empty() || waits.first().wait->number < pops.first().wait->number;
+    if (is_guests_turn) serve_one_guest(entry);
+  }
+  // A guest who waits for other keys, too, has not been told, so that it is for the next one.
+  if (pops.empty() || Queues::free_at(&entry) == 0) return;
+  Parked& winner = pops.first().wait->parked;
+  table_.services.answer(winner, value_answer(table_.queues.pop(entry)));
+}
+
+/// An item that was told of is kept for him who was told.
+void Serving::serve_one_guest(Entry& entry) {
+  const Chain<WaitLink>& waits = entry.block.extras()->guests->waits;
+  KeyWait& wait = *waits.first().wait;
+  // Who has named the key more than once stands there as often, in a row.
+  do {
+    if (!wait.has_come(waits.first())) continue;
+    table_.queues.offer(entry, wait.parked.session);
+    return table_.services.answer(wait.parked, Answer{});
+  } while (!waits.empty() && waits.first().wait == &wait);
 }
 
 /// All who wait for one of these keys, and no other.
@@ -88,25 +109,26 @@ void Serving::decide_several(std::span<Entry* const> appeared, Decision& decisio
       if (wait.missing_count != 0 || std::exchange(wait.queued, true)) continue;
       ready.emplace_back(wait.number, &wait);
     }
-    if (!extras->waiting.guests.empty()) take_guests(*entry, ready);
+    if (extras->guests != nullptr) take_guests(*entry, ready);
   }
-  decide(ready, decision);
+  if (!ready.empty()) decide(ready, decision);
 }
 
 /// They stand at the key no more.
 void Serving::take_guests(Entry& entry, Ready& ready) {
   const KeyExtras* const extras = entry.block.extras();
-  if (extras == nullptr) return;
-  while (!extras->waiting.guests.empty()) {
-    WaitLink& link = extras->waiting.guests.first();
+  if (extras == nullptr || extras->guests == nullptr) return;
+  Chain<WaitLink>& waits = extras->guests->waits;
+  while (!waits.empty()) {
+    WaitLink& link = waits.first();
     KeyWait& wait = *link.wait;
     if (wait.has_come(link)) ready.emplace_back(wait.number, &wait);
   }
   table_.drop_extras_if_unused(entry);
 }
 
+/// There are some.
 void Serving::decide(Ready& ready, Decision& decision) {
-  if (ready.empty()) return;
   std::sort(ready.begin(), ready.end());
   Quota& quota = ready.front().second->parked.session.account.quota;
   auto told = std::make_unique<Readers>(quota, nullptr);

@@ -19,8 +19,9 @@ class Serving {
   void serve(std::span<Entry* const> appeared);
   /// All guests who wait at the key, which is there, are served: its barrier is complete.
   void serve_guests(Entry& entry);
-  /// Something has come into the key's queue: it serves the guest who came first.
-  void serve_one_guest(Entry& entry);
+  /// An item has come into the key's queue, or is for others now. It serves the one who came first
+  /// of the guests, who are told, and of those who pop.
+  void serve_queue(Entry& entry);
 
   std::uint64_t last_wait = 0;          ///< the number of the one that came last
   std::uint64_t places_of_several = 0;  ///< that waits for several keys have at keys
@@ -35,6 +36,7 @@ class Serving {
   void decide(Ready& ready, Decision& decision);
   void tell(Decision& decision);
   bool complete(KeyWait& wait);
+  void serve_one_guest(Entry& entry);
   void serve_one_taker(Entry& entry);
 
   TableState& table_;

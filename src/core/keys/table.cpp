@@ -177,6 +177,7 @@ void Table::touch(const RequestContext& context, const wire::Touch& request) {
 }
 
 void Table::session_ended(Session& session) {
+  if (session.offer != nullptr) end_offer(session);
   if (session.bound_keys != nullptr) state_.let_go(std::move(session.bound_keys));
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/keys/prefix_counts.h"
 #include "core/keys/table_state.h"
 #include "core/session/engine_services.h"
 #include "core/session/session.h"
@@ -26,7 +27,8 @@ class Table {
   Table& operator=(const Table&) = delete;
 
   // Requests; each is answered through the host, now or (parked) later. table.cpp has those on one
-  // key, table_multi.cpp those on several, and GuestCalls those that only guests ask.
+  // key, table_multi.cpp those on several, table_queues.cpp those on queues, and GuestCalls those
+  // that only guests ask.
   void set(const RequestContext& context, const wire::Set& request);
   void get(const RequestContext& context, const wire::Get& request);
   void take(const RequestContext& context, const wire::Take& request);
@@ -40,6 +42,14 @@ class Table {
   void multi_set(const RequestContext& context, const wire::MultiSet& request);
   void list_keys(const RequestContext& context, const wire::List& request);
   void touch(const RequestContext& context, const wire::Touch& request);
+  void queue_push(const RequestContext& context, const wire::QueuePush& request);
+  void queue_pop(const RequestContext& context, const wire::QueuePop& request);
+  void queue_length(const RequestContext& context, const wire::QueueLength& request);
+
+  /// Counts the keys in so many slots from `slot` on.
+  ///
+  /// returns  the slot behind them; 0: there is none
+  std::uint32_t count_prefixes(std::uint32_t slot, std::uint32_t slots_max, PrefixCounts& counts);
 
   /// What a reply with the values of these keys would take.
   std::uint64_t bytes_of(const std::vector<std::string_view>& keys) const;
@@ -47,6 +57,8 @@ class Table {
   /// A timer of kind key has fired: keys go whose time has passed. It is armed again if others
   /// follow. Returns how much was done, about as many removals, at most `work_max`.
   static int fired(Timer& timer, int work_max);
+  /// The item that is kept for a guest, if any, is for others now.
+  void end_offer(Session& guest);
   /// The keys that are bound to the session are absent from now on.
   void session_ended(Session& session);
 
@@ -74,7 +86,7 @@ class Table {
 
   // Each returns what is wrong with its argument.
   std::optional<Error> check_key(std::string_view key) const;
-  std::optional<Error> check_key_count(std::size_t count) const;
+  std::optional<Error> check_key_count(std::size_t count, std::uint32_t limit) const;
   std::optional<Error> check_keys(const Keys& keys) const;
   std::optional<Error> check_places(const Session& session, std::size_t count) const;
   std::optional<Error> check_value(std::string_view key, std::uint64_t value_bytes) const;

@@ -11,18 +11,17 @@
 
 namespace muster::core {
 
-std::optional<Error> Table::check_key_count(std::size_t count) const {
+std::optional<Error> Table::check_key_count(std::size_t count, std::uint32_t limit) const {
   if (count == 0) return failure(ErrorCode::invalid_argument, "no keys were given");
-  const std::uint32_t limit = options_.limits.keys_per_operation_max;
   if (count <= limit) return std::nullopt;
   return too_large("the request", count, "keys", limit, "keys_per_operation_max");
 }
 
 std::optional<Error> Table::check_keys(const Keys& keys) const {
-  if (auto error = check_key_count(keys.size())) return error;
-  const std::uint32_t limit = options_.limits.key_bytes_max;
+  const wire::ServerLimits& limits = options_.limits;
+  if (auto error = check_key_count(keys.size(), limits.keys_per_operation_max)) return error;
   for (const std::string_view key : keys) {
-    if (key.empty() || key.size() > limit) return check_key(key);
+    if (key.empty() || key.size() > limits.key_bytes_max) return check_key(key);
   }
   return std::nullopt;
 }
@@ -65,7 +64,8 @@ std::optional<Error> Table::check_places(const Session& session, std::size_t cou
   const std::uint64_t taken = state_.serving.places_of_several + count;
   const std::uint64_t own = session.places_of_several + count;
   if (taken <= limit && own <= limit - taken) return std::nullopt;
-  return exhausted("waits_for_several_max: waits for several keys stand at so many keys already",
+  return exhausted(services_.counted().tallies, Limit::waits_for_several,
+                   "waits_for_several_max: waits for several keys stand at so many keys already",
                    state_.serving.places_of_several, limit);
 }
 
@@ -187,7 +187,9 @@ Answer Table::values_answer_later(Quota& quota, const Keys& keys) {
 
 void Table::multi_set(const RequestContext& context, const wire::MultiSet& request) {
   services_.effects().spend(request.entries.size());
-  std::optional<Error> error = check_key_count(request.entries.size());
+  const std::uint32_t keys_max =
+      context.session.is_guest ? options_.guest_keys_max : options_.limits.keys_per_operation_max;
+  std::optional<Error> error = check_key_count(request.entries.size(), keys_max);
   if (!error) error = check_ttl(request.ttl);
   for (auto pair = request.entries.begin(); !error && pair != request.entries.end(); ++pair) {
     error = check_key(pair->key);
@@ -247,6 +249,18 @@ void Table::list_keys(const RequestContext& context, const wire::List& request) 
   if (slot < end) reply.cursor = slot;
   services_.effects().spend(reply.entries.size());
   services_.answer(context, answer_of(reply));
+}
+
+std::uint32_t Table::count_prefixes(std::uint32_t slot, std::uint32_t slots_max,
+                                    PrefixCounts& counts) {
+  const std::uint32_t end = state_.entries.end();
+  for (std::uint32_t looked_at = 0; slot < end && looked_at < slots_max; ++looked_at) {
+    const Entry* const entry = state_.entries.at(slot);
+    slot = state_.entries.after(slot);
+    if (entry == nullptr || !is_present(*entry, services_.now())) continue;
+    counts.add(entry->key(), entry->value().size());
+  }
+  return slot < end ? slot : 0;
 }
 
 }  // namespace muster::core

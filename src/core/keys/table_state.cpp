@@ -15,6 +15,25 @@ namespace {
 constexpr int moves_per_removal = 8;  ///< in the wheel, that take as long
 constexpr std::uint64_t places_per_step = 16;
 
+std::uint64_t bytes_of(const KeyExtras& extras) {
+  return extras_bytes + (extras.guests != nullptr ? guest_extras_bytes : 0);
+}
+
+[[gnu::noinline]] void give_back(Quota& quota, KeyExtras* extras) {
+  const std::uint64_t bytes = bytes_of(*extras);
+  delete extras;
+  quota.release(bytes);
+}
+
+/// What the entry takes beside its block is the payer's from now on. Apart, since it is rare.
+[[gnu::noinline]] void charge_to(Accounts& accounts, Entry& entry, const Account& payer) {
+  const KeyExtras* const extras = entry.block.extras();
+  const std::uint64_t bytes = entry_bytes + (extras != nullptr ? bytes_of(*extras) : 0);
+  accounts[entry.account].quota.release(bytes);
+  entry.account = payer.index & Entry::account_bits;
+  accounts[entry.account].quota.charge_always(bytes);
+}
+
 }  // namespace
 
 Draft::Draft(Draft&& other) noexcept
@@ -33,12 +52,15 @@ Draft::~Draft() {
 }
 
 TableState::~TableState() {
+  services.counted().held.queues -= queues.count();
   for (std::uint32_t slot = 0; slot < entries.end(); ++slot) {
     Entry* entry = entries.at(slot);
     if (entry == nullptr) continue;
     deadlines.set(*entry, base::far_future);
     bind(*entry, nullptr);
-    if (KeyExtras* const extras = entry->block.extras()) extras->queue.reset();
+    if (KeyExtras* const extras = entry->block.extras(); extras != nullptr && extras->guests) {
+      extras->guests->queue.clear();
+    }
     drop_extras_if_unused(*entry);
     free_charged(quota_of(*entry), entry->block);
     quota_of(*entry).release(entry_bytes);
@@ -81,16 +103,20 @@ Payload TableState::join_later(Quota& quota, const Spot& spot, std::string_view 
   return services.effects().long_copies().begin(quota, std::move(parts), Charging::normal);
 }
 
+GuestExtras& KeyExtras::of_guests() {
+  if (guests == nullptr) {
+    guests = std::make_unique<GuestExtras>();
+    table.accounts[entry.account].quota.charge_always(guest_extras_bytes);
+  }
+  return *guests;
+}
+
 void TableState::replace_block(Entry& entry, const Account& payer, Block block) {
   KeyExtras* const extras = entry.block.extras();
   if (extras != nullptr) block.set_extras(extras);
   free_charged(quota_of(entry), entry.block);
   entry.block = block;
-  if (entry.account == payer.index) return;
-  const std::uint64_t bytes = entry_bytes + (extras != nullptr ? extras_bytes : 0);
-  quota_of(entry).release(bytes);
-  entry.account = payer.index & Entry::account_bits;
-  quota_of(entry).charge_always(bytes);
+  if (entry.account != payer.index) charge_to(accounts, entry, payer);
 }
 
 Entry* TableState::make_entry(Account& payer, const Spot& spot, const NewValue& value,
@@ -151,8 +177,7 @@ void TableState::drop_extras_if_unused(Entry& entry) {
   KeyExtras* const extras = entry.block.extras();
   if (extras == nullptr || extras->used()) return;
   entry.block.set_extras(nullptr);
-  delete extras;
-  quota_of(entry).release(extras_bytes);
+  give_back(quota_of(entry), extras);
 }
 
 void TableState::drop_if_unused(Entry& entry) {

@@ -24,17 +24,33 @@
 
 namespace muster::core {
 
+/// What only guests have at a key, and its queue.
+struct GuestExtras {
+  bool empty() const { return waits.empty() && pops.empty() && queue.empty(); }
+
+  Chain<WaitLink> waits;  ///< of guests; each leaves the key as soon as that comes
+  Chain<WaitLink>
+      pops;  ///< for an item that is for nobody else: there is none as long as they wait
+  Queue queue;
+  Chain<Offer> offers;  ///< that guests have, of items in the queue
+  std::size_t offers_count = 0;
+};
+
 /// What few keys have: somebody who waits there, a session that the key goes with, or a queue.
 struct KeyExtras {
   KeyExtras(TableState& its_table, Entry& its_entry) : table(its_table), entry(its_entry) {}
-  bool used() const { return bound != nullptr || queue != nullptr || !waiting.empty(); }
+  bool used() const {
+    return bound != nullptr || !waiting.empty() || (guests != nullptr && !guests->empty());
+  }
+  /// Made if there is none, and charged in any case.
+  GuestExtras& of_guests();
 
   TableState& table;
   Entry& entry;
   Waiting waiting;
   BoundKeys* bound = nullptr;  ///< those with which it goes
   ChainLink<KeyExtras> among_bound{*this};
-  std::unique_ptr<Queue> queue;  ///< null: nothing is in it
+  std::unique_ptr<GuestExtras> guests;  ///< null: they have nothing here
 };
 
 // Checked by tests/unit/core/memory_test.cpp.
@@ -42,6 +58,7 @@ struct KeyExtras {
 /// What a key takes beside its block: its slot, its place in the index, and room to grow of both.
 inline constexpr std::uint64_t entry_bytes = sizeof(Entry) + 8;
 inline constexpr std::uint64_t extras_bytes = sizeof(KeyExtras) + 16;
+inline constexpr std::uint64_t guest_extras_bytes = sizeof(GuestExtras) + 16;
 inline constexpr std::uint64_t readers_bytes = sizeof(Readers) + 16;
 
 /// Whether it went with a session that has ended.
@@ -105,7 +122,7 @@ struct TableState {
       : services(its_services),
         accounts(its_accounts),
         hash_key(its_services.options().hash_key),
-        key_count(its_services.held().keys) {}
+        key_count(its_services.counted().held.keys) {}
   TableState(const TableState&) = delete;
   TableState& operator=(const TableState&) = delete;
   ~TableState();

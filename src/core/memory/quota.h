@@ -1,14 +1,41 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include "core/memory/freed_memory.h"
+#include "core/memory/limit.h"
 
 namespace muster::core {
 
 /// How far past its limit a quota goes, see there.
 enum class Charging : std::uint8_t { normal, reserve, always };
+
+/// How a limit becomes lower than what is used: at once; or it sinks with that, so that there is
+/// always a reserve above it, and what needs it goes on.
+enum class Lowering : std::uint8_t { at_once, with_use };
+
+/// A number of bytes, which may have to become lower.
+class SinkingLimit {
+ public:
+  explicit SinkingLimit(std::uint64_t bytes) : bytes_(bytes), wanted_bytes_(bytes) {}
+  operator std::uint64_t() const { return bytes_; }
+
+  void set(std::uint64_t bytes, std::uint64_t used_bytes, Lowering lowering) {
+    wanted_bytes_ = bytes;
+    if (lowering == Lowering::at_once || bytes > bytes_) bytes_ = bytes;
+    follow(used_bytes);
+  }
+  /// Less is used now.
+  void follow(std::uint64_t used_bytes) {
+    if (bytes_ > wanted_bytes_) bytes_ = std::max(wanted_bytes_, std::min(bytes_, used_bytes));
+  }
+
+ private:
+  std::uint64_t bytes_;
+  std::uint64_t wanted_bytes_;
+};
 
 class Quota;
 
@@ -18,6 +45,18 @@ struct QuotaRefusal {
   std::uint64_t bytes_max;
   bool is_share;                ///< no limit, but less, because others want it too
   bool is_of_identity = false;  ///< the limit of a unit
+};
+
+/// How many share a quota.
+class Sharers {
+ public:
+  void add() { ++count_; }
+  void remove() { --count_; }
+  bool are_several() const { return count_ > 1; }
+  std::uint32_t count() const { return count_; }
+
+ private:
+  std::uint32_t count_ = 0;
 };
 
 /// Counts bytes against a limit, and against those of others: of a parent, which has all bytes of
@@ -77,7 +116,9 @@ class Quota {
   }
 
   /// What is charged already stays so.
-  void set_limit(std::uint64_t limit_bytes) { limit_bytes_ = limit_bytes; }
+  void set_limit(std::uint64_t limit_bytes, Lowering lowering = Lowering::at_once) {
+    limit_bytes_.set(limit_bytes, used_bytes_, lowering);
+  }
 
   std::uint64_t used_bytes() const { return used_bytes_; }
   std::uint64_t limit_bytes() const { return limit_bytes_; }
@@ -93,14 +134,17 @@ class Quota {
   }
   /// Who of this and the others refuses `bytes` more.
   QuotaRefusal refusing(std::uint64_t bytes) const;
+  /// Of the root: from now on `count_refusal` counts there; it outlives the quota.
+  void count_refusals_in(Refusals& refusals) { refusals_ = &refusals; }
+  /// Something was refused, and somebody is told so.
+  void count_refusal(Limit limit) const {
+    if (Refusals* const refusals = root().refusals_) refusals->count(limit);
+  }
   /// The one that has all bytes.
   const Quota& root() const;
   Quota& root();
 
-  /// Of the server: a unit has come or gone. Of a unit: an account.
-  void add_sharer() { ++sharers_count_; }
-  void remove_sharer() { --sharers_count_; }
-  bool is_shared() const { return sharers_count_ > 1; }
+  Sharers sharers;  ///< of the server: the units; of a unit: its accounts
 
   /// The system itself has no memory: as long as that is so, `charge` refuses.
   void set_short(bool is_short);
@@ -115,13 +159,13 @@ class Quota {
   void add(std::uint64_t bytes);
 
   std::uint64_t used_bytes_ = 0;
-  std::uint64_t limit_bytes_;
+  SinkingLimit limit_bytes_;
   Quota* parent_;
   Quota* beside_;
-  FreedMemory* freed_memory_;  ///< of the root
+  FreedMemory* freed_memory_;     ///< of the root
+  Refusals* refusals_ = nullptr;  ///< likewise
   /// Of the root's reserve; what is released pays it back. Of the root: what units have of it.
   std::uint64_t from_reserve_bytes_ = 0;
-  std::uint32_t sharers_count_ = 0;
   bool is_short_ = false;
 };
 

@@ -53,9 +53,9 @@ class RequestBucket {
 struct Unit {
   Unit(std::string its_name, Quota& its_server)
       : name(std::move(its_name)), server(its_server), quota(UINT64_MAX) {
-    server.add_sharer();
+    server.sharers.add();
   }
-  ~Unit() { server.remove_sharer(); }
+  ~Unit() { server.sharers.remove(); }
   Unit(const Unit&) = delete;
   Unit& operator=(const Unit&) = delete;
 
@@ -85,10 +85,10 @@ struct Account {
   Account(std::uint16_t its_index, Unit& its_unit, Quota& name_space)
       : index(its_index), unit(its_unit), quota(UINT64_MAX, &name_space, &its_unit.quota) {
     ++unit.accounts_count;
-    unit.quota.add_sharer();
+    unit.quota.sharers.add();
   }
   ~Account() {
-    unit.quota.remove_sharer();
+    unit.quota.sharers.remove();
     --unit.accounts_count;
   }
   Account(const Account&) = delete;

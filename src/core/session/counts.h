@@ -10,6 +10,7 @@ struct Counts {
   std::uint64_t observers = 0;  ///< of them
   std::uint64_t connections = 0;
   std::uint64_t keys = 0;
+  std::uint64_t queues = 0;   ///< keys that have one
   std::uint64_t objects = 0;  ///< payloads of streams and rounds
   std::uint64_t groups = 0;
   std::uint64_t epochs = 0;

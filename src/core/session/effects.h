@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -64,7 +65,27 @@ struct Log {
   std::string unit;  ///< that has caused it; empty: none alone has
 };
 
+/// From now on the log has no line below this level; none: no line.
+struct SetLogLevel {
+  std::optional<LogLevel> lowest;
+};
+/// An operator has asked for the server's end: nobody begins a session any more. No reason: it was
+/// cancelled.
+struct Drains {
+  std::string reason;
+};
+/// An operator has asked for the server's end, and everybody has gone, or the time is over. Nobody
+/// begins a session any more.
+struct Drained {
+  std::string reason;
+};
+
+/// For whoever has started the server.
+struct ForHost {
+  std::variant<SetLogLevel, Drains, Drained> what;
+};
+
 using Effect = std::variant<SendHello, SendReply, SendEvent, SendHeartbeatReply, SendGoodbye, Close,
-                            Log, Postpone>;
+                            Log, Postpone, ForHost>;
 
 }  // namespace muster::core

@@ -19,7 +19,7 @@ void own_value(Answer& answer, Quota& quota) {
 /// None of its answers is kept. Apart, so that it costs others nothing.
 [[gnu::noinline]] void send_to_guest(EffectList& effects, const Session& session,
                                      std::uint64_t request_id, Answer&& answer) {
-  effects.send(session, request_id, std::move(answer));
+  if (!session.ended) effects.send(session, request_id, std::move(answer));
 }
 
 }  // namespace
@@ -34,14 +34,15 @@ Answer error_answer(const Error& error) {
 EngineServices::EngineServices(Options options)
     : options_(std::move(options)), memory_(options_.memory_bytes_max) {
   memory_.freed.set_kept_max(options_.kept_memory_bytes_max);
+  memory_.all.count_refusals_in(known_.counted.tallies.refusals);
 }
 
 EngineServices::~EngineServices() = default;
 
 void EngineServices::begin_event(Instant now) {
   effects_.begin_event(options_.work_per_event_max);
-  brought_in_ = nullptr;
-  brought_.reset();
+  brought_.memory = nullptr;
+  brought_.kept.reset();
   clock_.observe(now);
 }
 
@@ -50,7 +51,8 @@ Parked* EngineServices::park(const RequestContext& context) {
   const std::uint32_t limit = options_.limits.parked_waits_max;
   const std::size_t actual = session.parked.size() + session.cached_parked_count;
   if (actual >= limit) {
-    fail(context, exhausted("parked_waits_max requests of this session wait already, or their "
+    fail(context, exhausted(known_.counted.tallies, Limit::parked_waits,
+                            "parked_waits_max requests of this session wait already, or their "
                             "answers are not acknowledged yet; wait for some, or raise the limit",
                             actual, limit));
     return nullptr;
@@ -64,14 +66,14 @@ Parked* EngineServices::park(const RequestContext& context) {
   Parked& parked = session.parked.try_emplace(id, session, id, context.operation).first->second;
   parked.received = now();
   parked.timeout = context.timeout;
-  parked.deadline = base::deadline_after(now(), context.timeout);
-  ++held_.waits;
-  timers_.arm(parked.timer, parked.deadline);
+  ++known_.counted.held.waits;
+  known_.counted.parked.enter(parked.place, now());
+  timers_.arm(parked.timer, base::deadline_after(now(), context.timeout));
   return &parked;
 }
 
 EngineServices::TakenParked EngineServices::take(Parked& parked) {
-  --held_.waits;
+  --known_.counted.held.waits;
   parked.session.waiting->remove(1);
   return parked.session.parked.extract(parked.request_id);
 }
@@ -82,8 +84,7 @@ bool EngineServices::repeats(Session& session, std::uint64_t request_id, Duratio
     // when the request was long on its way.
     Parked& parked = waits->second;
     const Instant deadline = base::deadline_after(now(), timeout);
-    if (deadline >= parked.deadline) return true;
-    parked.deadline = deadline;
+    if (deadline >= parked.deadline()) return true;
     timers_.arm(parked.timer, deadline);
     return true;
   }
@@ -99,12 +100,18 @@ void EngineServices::abandon(Session& session, std::uint64_t request_id) {
   const auto found = session.parked.find(request_id);
   if (found == session.parked.end()) return;
   const TakenParked taken = take(found->second);
+  if (!session.is_guest) known_.counted.tallies.outcomes.count_abandoned(taken.mapped().operation);
   taken.mapped().wait->abandoned();
 }
 
 void EngineServices::forget(Session& session) {
   effects_.spend(session.parked.size() + session.unacknowledged.size());
-  held_.waits -= session.parked.size();
+  known_.counted.held.waits -= session.parked.size();
+  if (!session.is_guest) {
+    for (const auto& [id, parked] : session.parked) {
+      known_.counted.tallies.outcomes.count_abandoned(parked.operation);
+    }
+  }
   session.waiting->remove(session.parked.size());
   session.parked.clear();
   session.waiting->forget(session);
@@ -124,11 +131,13 @@ void EngineServices::fail(const RequestContext& context, Error error) {
 void EngineServices::turn_away(const RequestContext& context, Error error) {
   error.operation = wire::name_of(context.operation);
   error.decided_by = "server";
+  known_.counted.tallies.outcomes.count(context.operation, static_cast<std::uint16_t>(error.code));
   effects_.send(context.session, context.request_id, error_answer(error));
 }
 
 void EngineServices::answer(Parked& parked, Answer&& answer) {
   answer.was_parked = true;
+  known_.counted.tallies.count_wait(parked.operation, now() - parked.received);
   const TakenParked taken = take(parked);
   deliver(parked.session, parked.request_id, parked.operation, std::move(answer));
 }
@@ -142,29 +151,30 @@ void EngineServices::fail(Parked& parked, Error error) {
 }
 
 Payload EngineServices::keep_brought(Quota& quota, std::string_view bytes, Charging charging) {
-  if (brought_in_ != nullptr && brought_in_->is_mostly(bytes)) {
-    brought_ = brought_in_->take_over(quota, bytes, charging);
-    return brought_;
+  if (brought_.memory != nullptr && brought_.memory->is_mostly(bytes)) {
+    brought_.kept = brought_.memory->take_over(quota, bytes, charging);
+    return brought_.kept;
   }
   const bool may_be_kept =
-      brought_ != nullptr || (brought_in_ != nullptr && brought_in_->has(bytes));
+      brought_.kept != nullptr || (brought_.memory != nullptr && brought_.memory->has(bytes));
   if (effects_.may_copy(bytes.size()) || !may_be_kept) {
     effects_.spend_on_copying(bytes.size());
     return make_payload(quota, bytes, charging);
   }
   // Until the copy is made, all that the request has brought is kept.
-  if (brought_ == nullptr)
-    brought_ = brought_in_->take_over(memory_.all, brought_in_->all(), charging);
-  if (brought_ == nullptr) return nullptr;
+  if (brought_.kept == nullptr)
+    brought_.kept = brought_.memory->take_over(memory_.all, brought_.memory->all(), charging);
+  if (brought_.kept == nullptr) return nullptr;
   std::vector<CopyPart> parts(1);
-  parts[0].value = part_of(brought_, bytes);
+  parts[0].value = part_of(brought_.kept, bytes);
   return effects_.long_copies().begin(quota, std::move(parts), charging);
 }
 
 void EngineServices::deliver(Session& session, std::uint64_t request_id, wire::Operation operation,
                              Answer&& answer) {
-  if (session.ended) return;
   if (session.is_guest) return send_to_guest(effects_, session, request_id, std::move(answer));
+  known_.counted.tallies.outcomes.count(operation, answer.code);
+  if (session.ended) return;
   const bool is_kept = wire::changes_state(operation) ||
                        !std::holds_alternative<std::monostate>(answer.on_acknowledged);
   if (!is_kept) return effects_.send(session, request_id, std::move(answer));

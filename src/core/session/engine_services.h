@@ -1,16 +1,18 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/memory/charged_memory.h"
 #include "core/memory/server_memory.h"
 #include "core/session/answer_cache.h"
 #include "core/session/clock.h"
-#include "core/session/counts.h"
 #include "core/session/effect_list.h"
 #include "core/session/options.h"
 #include "core/session/session.h"
+#include "core/session/tallies/counted.h"
 #include "core/session/timers.h"
 
 namespace muster::core {
@@ -38,7 +40,7 @@ class EngineServices {
   Duration silence(const Session& session) const { return clock_.since(session.heard); }
 
   /// A number that was never given before under this incarnation.
-  std::uint64_t next_epoch() { return ++last_epoch_; }
+  std::uint64_t next_epoch() { return ++known_.counted.epochs_formed; }
 
   /// Parks the request: it will be answered later, at the latest at its deadline. Null when the
   /// session has parked too many; the request has been answered `resource_exhausted` then.
@@ -60,19 +62,23 @@ class EngineServices {
   /// system.
   Payload keep_brought(Quota& quota, std::string_view bytes, Charging charging);
 
+  /// Who came last and cannot be in a group, for groups that miss somebody; empty: nobody.
+  std::string& stranger() { return known_.stranger; }
+
   /// For events and log lines; answers go through here.
   EffectList& effects() { return effects_; }
   const EffectList& effects() const { return effects_; }
 
-  /// What is held, counted where it comes and goes; the engine adds sessions and memory.
-  Counts& held() { return held_; }
-  const Counts& held() const { return held_; }
+  /// What is held, counted where it comes and goes, and what happens, where it does; the engine
+  /// adds sessions and memory.
+  Counted& counted() { return known_.counted; }
+  const Counted& counted() const { return known_.counted; }
 
   // For the engine.
 
   /// Begins an event: what the last one left is forgotten, time goes on.
   void begin_event(Instant now);
-  void brings(ChargedMemory* memory) { brought_in_ = memory; }
+  void brings(ChargedMemory* memory) { brought_.memory = memory; }
   /// Whether the request came before: then it waits where it waited, or gets the answer that it
   /// got.
   bool repeats(Session& session, std::uint64_t request_id, Duration timeout);
@@ -83,6 +89,16 @@ class EngineServices {
   void forget(Session& session);
 
  private:
+  friend class LiveSettings;  // which changes options
+  struct Known {
+    Counted counted;
+    std::string stranger;
+  };
+  /// Of the request in hand.
+  struct Brought {
+    ChargedMemory* memory = nullptr;  ///< where it lies; null: elsewhere
+    Payload kept;                     ///< all of it, if it is kept: its views lie there
+  };
   using TakenParked = ParkedByRequest::node_type;
   TakenParked take(Parked& parked);
   void deliver(Session& session, std::uint64_t request_id, wire::Operation operation,
@@ -92,12 +108,10 @@ class EngineServices {
   ServerMemory memory_;
   TimerWheel timers_;
   Clock clock_;
-  std::uint64_t last_epoch_ = 0;
-  Counts held_;
-  AnswerCache cache_{held_.cached_results};
+  Known known_;
+  AnswerCache cache_{known_.counted.held.cached_results};
   EffectList effects_;
-  ChargedMemory* brought_in_ = nullptr;  ///< where the request in hand lies; null: elsewhere
-  Payload brought_;                      ///< all of it, if it is kept: its views lie there
+  Brought brought_;
 };
 
 /// The answer that `error` is.

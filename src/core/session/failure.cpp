@@ -3,6 +3,16 @@
 #include "muster/log.h"
 
 namespace muster::core {
+namespace {
+
+Error limited(ErrorCode code, std::string what, std::uint64_t actual, std::uint64_t limit) {
+  Error error = failure(code, std::move(what));
+  error.actual = actual;
+  error.limit = limit;
+  return error;
+}
+
+}  // namespace
 
 std::string describe(const ProcessInfo& process) {
   std::string text = process.host.empty() ? to_string(process.id) : printable(process.host);
@@ -23,40 +33,43 @@ Error too_large(std::string_view what, std::uint64_t actual, std::string_view un
   return error;
 }
 
-Error exhausted(std::string what, std::uint64_t actual, std::uint64_t limit) {
-  Error error = failure(ErrorCode::resource_exhausted, std::move(what));
-  error.actual = actual;
-  error.limit = limit;
-  return error;
+Error exhausted(Tallies& tallies, Limit which, std::string what, std::uint64_t actual,
+                std::uint64_t limit) {
+  tallies.refusals.count(which);
+  return limited(ErrorCode::resource_exhausted, std::move(what), actual, limit);
 }
 
-Error full(std::string what, std::uint64_t actual, std::uint64_t limit) {
-  Error error = failure(ErrorCode::busy, std::move(what));
-  error.actual = actual;
-  error.limit = limit;
-  return error;
+Error full(Tallies& tallies, Limit which, std::string what, std::uint64_t actual,
+           std::uint64_t limit) {
+  tallies.refusals.count(which);
+  return limited(ErrorCode::busy, std::move(what), actual, limit);
 }
 
 Error memory_exhausted(const Quota& quota, std::uint64_t bytes) {
   if (quota.is_short()) {
+    quota.count_refusal(Limit::system_memory);
     return failure(ErrorCode::resource_exhausted, std::string(out_of_system_memory));
   }
   const QuotaRefusal refusal = quota.refusing(bytes);
   std::string what = std::to_string(bytes) + " more bytes would pass ";
+  std::string advice = "; remove keys, or start the server with a higher limit";
+  Limit which = Limit::name_space_memory;
   if (refusal.is_of_identity) {
-    what += "the memory that the credential line of this identity allows";
-    return exhausted(what + "; remove keys, or ask for a higher limit", refusal.quota.used_bytes(),
-                     refusal.bytes_max);
-  }
-  if (refusal.is_share) {
+    which = Limit::identity_memory;
+    what += "the memory that this identity, or this port for TCPStore, may have";
+    advice = "; remove keys, or ask for a higher limit";
+  } else if (refusal.is_share) {
+    which = Limit::memory_share;
     what += "this client's share: memory_bytes_max is nearly reached, and others have less";
   } else if (&refusal.quota == &quota.root()) {
+    which = Limit::memory;
     what += "the limit memory_bytes_max";
   } else {
     what += "the limit namespace_memory_bytes_max";
   }
-  return exhausted(what + "; remove keys, or start the server with a higher limit",
-                   refusal.quota.used_bytes(), refusal.bytes_max);
+  quota.count_refusal(which);
+  return limited(ErrorCode::resource_exhausted, what + advice, refusal.quota.used_bytes(),
+                 refusal.bytes_max);
 }
 
 }  // namespace muster::core

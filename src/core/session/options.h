@@ -2,8 +2,10 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "core/session/connection_limits.h"
+#include "muster/log.h"
 #include "muster/types.h"
 #include "wire/hello.h"
 
@@ -22,6 +24,7 @@ struct Options {
   std::uint32_t name_spaces_per_unit_max = 256;  ///< made by one unit
   /// A namespace without sessions goes after this time, with its keys; zero: never.
   Duration name_space_idle_lifetime{};
+  std::uint32_t guest_keys_max = 65536;  ///< as keys_per_operation_max, of guests
   std::uint32_t groups_per_namespace_max = 4096;
   std::uint32_t open_rounds_max = 1024;      ///< per group
   std::uint32_t list_slots_per_page = 1024;  ///< work of one page, matching or not
@@ -39,7 +42,12 @@ struct Options {
   /// How often an undecided round is logged with its missing ranks.
   Duration slow_round_log{std::chrono::seconds(10)};
 
+  /// What the rim logs at least; none: nothing. It does so: the engine only has the value.
+  std::optional<LogLevel> log_level = LogLevel::debug;
+
   std::uint64_t incarnation = 1;  ///< random, one per start
+  /// Of what has happened to groups; beside `memory_bytes_max`.
+  std::uint64_t history_bytes_max = 4u << 20;
   /// Random, one per start, told to nobody: with it clients cannot choose keys that collide.
   std::array<std::uint64_t, 2> hash_key{};
   ProcessInfo hosting_process;  ///< that embeds the server; zero: none

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/session/failure.h"
+
 namespace muster::core {
 
 Parked::Parked(Session& its_session, std::uint64_t its_request_id, wire::Operation its_operation)
@@ -21,6 +23,12 @@ Session::Session(std::uint64_t its_id, NameSpace& its_name_space, Account& its_a
       expiry(TimerKind::session, this) {}
 
 Session::~Session() = default;
+
+std::string who_is(const Session& session) {
+  std::string who = describe(session.process);
+  if (session.grant != nullptr) who += " as " + to_string(session.grant->identity);
+  return who;
+}
 
 void Session::set_grant(std::shared_ptr<const auth::Grant> its_grant) {
   grant = std::move(its_grant);

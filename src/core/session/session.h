@@ -13,6 +13,7 @@
 #include "core/session/answers.h"
 #include "core/session/clock.h"
 #include "core/session/connection.h"
+#include "core/session/tallies/ages.h"
 #include "core/session/timers.h"
 #include "core/session/wait.h"
 #include "core/session/waiting.h"
@@ -43,9 +44,11 @@ struct Parked {
   wire::Operation operation;
   Instant received{};
   Duration timeout{};  ///< as the client gave it
-  Instant deadline{};
-  Timer timer;  ///< TimerKind::parked
+  Timer timer;         ///< TimerKind::parked
+  Ages::Place place;
   std::unique_ptr<Wait> wait;
+
+  Instant deadline() const { return timer.at(); }
 };
 
 /// The keys that go with a session. When it ends all of them are gone at once, and are removed in
@@ -54,6 +57,13 @@ struct BoundKeys {
   Chain<KeyExtras> keys;
   std::uint64_t count = 0;
   bool are_gone = false;
+};
+
+/// An item in the queue of a key of which a guest was told. It is kept for him until his next
+/// request has been carried out, or his session ends.
+struct Offer {
+  KeyExtras* key = nullptr;  ///< as long as it is linked
+  ChainLink<Offer> at_key{*this};
 };
 
 using ParkedByRequest = std::unordered_map<std::uint64_t, Parked>;
@@ -115,11 +125,15 @@ struct Session {
   std::vector<Member*> members;           ///< one per epoch that it has not moved on from
   std::uint32_t claimants = 0;            ///< joiners that wait for a sign of life of this session
   std::unique_ptr<BoundKeys> bound_keys;  ///< null: there were none
+  std::unique_ptr<Offer> offer;           ///< null: there was none
   std::uint64_t places_of_several = 0;    ///< that its waits for several keys have at them
   ChainLink<Session> of_process{*this};   ///< among the sessions of its process
   ChainLink<Session> of_unit{*this};      ///< among those of its unit
   std::optional<LossCause> ended;         ///< how; its memory stays until the next event
 };
+
+/// Its process, and its identity if it has one: who has done something, for the log.
+std::string who_is(const Session& session);
 
 /// Whether it may know of the process that hosts the server, as of members of that tenant.
 inline bool may_know_host(const Session& session, std::string_view hosting_tenant) {

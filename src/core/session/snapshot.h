@@ -12,11 +12,12 @@ namespace muster::core {
 struct RimCounts {
   // Connections since the start, and why the server or the peer ended them.
   std::uint64_t accepted = 0;
-  std::uint64_t refused = 0;   ///< the server was full, or no hello came that it takes
-  std::uint64_t ended = 0;     ///< by the peer, in any way that the kernel tells
-  std::uint64_t broken = 0;    ///< by the network
-  std::uint64_t breaches = 0;  ///< by the server: the peer broke the protocol
-  std::uint64_t too_slow = 0;  ///< by the server: the peer did not take its replies
+  std::uint64_t refused = 0;           ///< the server was full, or no hello came that it takes
+  std::uint64_t tcpstore_refused = 0;  ///< of these, clients of TCPStore
+  std::uint64_t ended = 0;             ///< by the peer, in any way that the kernel tells
+  std::uint64_t broken = 0;            ///< by the network
+  std::uint64_t breaches = 0;          ///< by the server: the peer broke the protocol
+  std::uint64_t too_slow = 0;          ///< by the server: the peer did not take its replies
 
   // At the moment.
   std::uint64_t newcomers = 0;     ///< have not said hello
@@ -38,6 +39,7 @@ struct Snapshot {
   std::uint64_t name_spaces = 0;
   std::uint64_t sessions_begun = 0;
   std::uint64_t sessions_lost = 0;
+  std::uint64_t history_bytes = 0;  ///< of what has happened to groups
   RimCounts rim;
 };
 
@@ -53,6 +55,7 @@ inline constexpr auto figures = std::to_array<Figure>({
     {"observers_count", [](const Snapshot& all) { return all.core.observers; }},
     {"connections_count", [](const Snapshot& all) { return all.core.connections; }},
     {"keys_count", [](const Snapshot& all) { return all.core.keys; }},
+    {"queues_count", [](const Snapshot& all) { return all.core.queues; }},
     {"objects_count", [](const Snapshot& all) { return all.core.objects; }},
     {"groups_count", [](const Snapshot& all) { return all.core.groups; }},
     {"epochs_count", [](const Snapshot& all) { return all.core.epochs; }},
@@ -65,8 +68,11 @@ inline constexpr auto figures = std::to_array<Figure>({
     {"namespaces_count", [](const Snapshot& all) { return all.name_spaces; }},
     {"sessions_begun_count", [](const Snapshot& all) { return all.sessions_begun; }},
     {"sessions_lost_count", [](const Snapshot& all) { return all.sessions_lost; }},
+    {"history_bytes", [](const Snapshot& all) { return all.history_bytes; }},
     {"connections_accepted_count", [](const Snapshot& all) { return all.rim.accepted; }},
     {"connections_refused_count", [](const Snapshot& all) { return all.rim.refused; }},
+    {"tcpstore_clients_refused_count",
+     [](const Snapshot& all) { return all.rim.tcpstore_refused; }},
     {"connections_ended_count", [](const Snapshot& all) { return all.rim.ended; }},
     {"connections_broken_count", [](const Snapshot& all) { return all.rim.broken; }},
     {"connections_in_breach_count", [](const Snapshot& all) { return all.rim.breaches; }},

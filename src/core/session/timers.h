@@ -14,6 +14,7 @@ enum class TimerKind : std::uint8_t {
   key,      ///< owner: TableState: the next of its keys' TTLs
   objects,  ///< owner: Epoch: its objects' expiration, and what else it waits for
   round,    ///< owner: Round: log who is missing
+  drain,    ///< owner: Draining: its time is over
 };
 
 /// One armed deadline, a member of what it belongs to. Disarms itself when destroyed.

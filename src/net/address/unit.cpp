@@ -64,6 +64,7 @@ std::string to_string(const UnitId& unit) {
     case UnitId::Kind::user:
       return "uid " + (unit.number == unknown_user ? "unknown" : std::to_string(unit.number));
     case UnitId::Kind::identity: return "identity " + std::to_string(unit.number);
+    case UnitId::Kind::port: return "port " + std::to_string(unit.number);
     case UnitId::Kind::none: break;
   }
   return "unknown";

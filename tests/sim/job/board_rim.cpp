@@ -8,6 +8,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration look_again = 50ms;
+constexpr Duration silence = 1s;
+constexpr Duration roll_call_interval = 1s;
 
 std::string key_of(const char* what, int attempt) {
   return std::string(what) + "/" + std::to_string(attempt);
@@ -69,6 +71,11 @@ void BoardRim::set_once(const std::string& key, const std::string& value, Publis
       [](bool) {});
 }
 
+void BoardRim::open() {
+  opened_ = land_.scheduler.now();
+  enter();
+}
+
 void BoardRim::enter() {
   const std::string own_run = "r" + std::to_string(who_);
   ask([this, own_run] { return land_.board.set_once("job/run", own_run, run_lifetime); },
@@ -86,8 +93,19 @@ void BoardRim::enter_after(const std::string& found) {
           run_ = found;
           return register_self();
         }
-        later(look_again, [this] { enter(); });
+        enter_later();
       });
+}
+
+void BoardRim::enter_later() {
+  const Duration waited = land_.scheduler.now() - opened_;
+  if (waited > land_.story.options.join_timeout + run_lifetime) {
+    land_.judge.loses_run(who_);
+    return lose();
+  }
+  if (waited > silence && !std::exchange(has_told_of_waiting_, true))
+    land_.judge.count(Count::runs_awaited);
+  later(look_again, [this] { enter(); });
 }
 
 void BoardRim::register_self() {
@@ -270,6 +288,28 @@ void BoardRim::begin(const launch::Plan& plan, int node_rank) {
                        answer(when, [this, attempt, news] { hear(attempt, news); });
                      });
   });
+  watch_forming(plan);
+}
+
+/// Until the group is there, whether all of its launchers still are.
+void BoardRim::watch_forming(const launch::Plan& plan) {
+  later(roll_call_interval, [this, plan] {
+    if (!is_forming(plan.attempt)) return;
+    ask([this] { return land_.board.list(own("node/")); },
+        [this, plan](const std::vector<std::string>& keys) {
+          if (is_forming(plan.attempt)) call_roll(plan, {keys.begin(), keys.end()});
+        });
+  });
+}
+
+void BoardRim::call_roll(const launch::Plan& plan, const std::set<std::string>& there) {
+  launch::NodesLost lost{plan.attempt, {}, "its launcher has gone before it began the attempt"};
+  for (std::size_t rank = 0; rank < plan.nodes.size(); ++rank)
+    if (there.count(own(key_of_node(plan.nodes[rank].number))) == 0)
+      lost.node_ranks.push_back(static_cast<int>(rank));
+  if (lost.node_ranks.empty()) return watch_forming(plan);
+  land_.judge.count(Count::lost_while_forming);
+  ears_.hear(lost);
 }
 
 void BoardRim::hear(int attempt, const GroupNews& news) {

@@ -25,7 +25,7 @@ class BoardRim {
   };
   BoardRim(Land& land, std::size_t who, launch::Node self, Ears ears);
 
-  void open() { enter(); }
+  void open();
   void watch_nodes(launch::Watch watch);
   void await_plan(int attempt);
   void await_verdict(int attempt);
@@ -72,6 +72,7 @@ class BoardRim {
   void set_once(const std::string& key, const std::string& value, Published what);
   void enter();
   void enter_after(const std::string& found);
+  void enter_later();
   void register_self();
   void confirm();
   void enter_anew();
@@ -81,6 +82,9 @@ class BoardRim {
   void look();
   void tell_nodes(const std::vector<std::pair<std::string, std::string>>& found);
   void await_next_node();
+  void watch_forming(const launch::Plan& plan);
+  void call_roll(const launch::Plan& plan, const std::set<std::string>& there);
+  bool is_forming(int attempt) const { return attempt == attempt_ && group_.empty(); }
   void hear(int attempt, const GroupNews& news);
   bool is_empty();
   bool change_run(const std::string& from, const std::string& to);
@@ -102,6 +106,8 @@ class BoardRim {
   std::uint64_t looks_ = 0;
   bool is_leaving_ = false;
   bool is_closed_ = false;
+  base::Instant opened_{};
+  bool has_told_of_waiting_ = false;
   std::map<std::string, launch::Node> known_;
   std::uint64_t awaited_ = 0;
 };

@@ -45,6 +45,8 @@ enum class Count : std::uint8_t {
   ended_runs_entered,
   runs_entered_anew,
   runs_opened_again,
+  runs_awaited,
+  lost_while_forming,
   masters_late,
 };
 
@@ -86,6 +88,8 @@ inline constexpr std::array count_names{
     "launchers that came to a job that had ended",
     "launchers whose run was over when they were in it",
     "runs that somebody entered while the last one left",
+    "waits for an earlier run that somebody heard of",
+    "nodes lost while the launchers' group formed",
     "addresses of rank 0 seen after the end of the ranks",
 };
 

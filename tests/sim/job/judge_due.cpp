@@ -64,7 +64,8 @@ void Judge::look_at_running(const Run& run, const Attempt& attempt) {
                           record.is_there() && !record.lost_session;
     last_well = std::max(last_well, ranks.last_well);
     if (run.there.count(node.number) == 0) {
-      due(attempt.at, story_.form_timeout + ending, name + ": nobody says that a node is gone");
+      due(std::max(attempt.at, run.changed), 2s + ending,
+          name + ": nobody says that a node is gone");
       continue;
     }
     takes_part = true;

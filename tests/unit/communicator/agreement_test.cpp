@@ -48,8 +48,9 @@ Outcome finish(StatelessProcessGroup& group, const Enter& enter, Duration timeou
   const auto impl = std::make_shared<FakeImpl>();
   int abandoned_count = 0;
   const Agreement agreement(group, codec_id::nccl_communicator, timeout);
+  FailureNotice notice(group);
   auto made = agreement.finish(
-      impl, [&] { return enter(*impl); }, [&] { ++abandoned_count; });
+      impl, notice, [&] { return enter(*impl); }, [&] { ++abandoned_count; });
   return {std::move(made), impl, abandoned_count};
 }
 

@@ -17,7 +17,7 @@ struct GuestDriver : EngineDriver {
     core::Hello event;
     event.connection = 1000 + ++guests_count;
     event.hello.name_space = name_space;
-    event.is_guest = true;
+    event.guest.emplace();
     apply(event);
     return event.connection;
   }
@@ -165,6 +165,127 @@ TEST_CASE("an item wakes one of those who wait for its key, the first one") {
   CHECK(driver.is_answered(waits[2]));
 }
 
+TEST_CASE("one item is enough for a guest who has named its key twice, and no more than one") {
+  GuestDriver driver;
+  const auto twice = driver.ask_as_guest(driver.connect_guest(), core::AwaitKeys{{"q", "q"}});
+  const auto other = driver.ask_as_guest(driver.connect_guest(), core::AwaitKeys{{"q"}});
+  driver.number(driver.connect_guest(), core::Push{"q", "item"});
+  CHECK(driver.is_answered(twice));
+  CHECK_FALSE(driver.is_answered(other));
+}
+
+std::string value_of(const std::optional<core::SendReply>& told) {
+  REQUIRE(told);
+  REQUIRE(told->code == 0);
+  return std::string(wire::decode_body<wire::ValueReply>(body_of(*told)).value().value);
+}
+
+TEST_CASE("what guests push others pop, and the other way round") {
+  GuestDriver driver;
+  const auto guest = driver.connect_guest();
+  const auto other = driver.connect("guests");
+  driver.number(guest, core::Push{"q", "of a guest"});
+  const auto pushed = driver.reply(driver.ask(other, wire::QueuePush{"q", "of another"}));
+  CHECK(wire::decode_body<wire::NumberReply>(body_of(*pushed)).value().number == 2);
+  CHECK(value_of(driver.reply(driver.ask(other, wire::QueuePop{"q"}))) == "of a guest");
+  CHECK(driver.answer(guest, core::Pop{"q"}).substr(8) == "of another");
+}
+
+TEST_CASE("an item is for the one who came first, whether a guest or another one") {
+  GuestDriver driver;
+  const auto guest = driver.connect_guest();
+  const auto other = driver.connect("guests");
+  const auto first = driver.ask(other, wire::QueuePop{"q"}, 10s);
+  const auto second = driver.ask_as_guest(guest, core::AwaitKeys{{"q"}});
+  const auto third = driver.ask(other, wire::QueuePop{"q"}, 10s);
+  const auto pusher = driver.connect_guest();
+  driver.number(pusher, core::Push{"q", "1"});
+  CHECK(value_of(driver.reply(first)) == "1");
+  CHECK_FALSE(driver.is_answered(second));
+  driver.number(pusher, core::Push{"q", "2"});
+  CHECK(driver.is_answered(second));
+  CHECK_FALSE(driver.is_answered(third));
+  CHECK(driver.answer(guest, core::Pop{"q"}).substr(8) == "2");
+  driver.number(pusher, core::Push{"q", "3"});
+  CHECK(value_of(driver.reply(third)) == "3");
+  CHECK(driver.engine.counts().waits == 0);
+}
+
+TEST_CASE("an item that a guest was told of is kept for it until it goes on, or goes") {
+  GuestDriver driver;
+  const auto guest = driver.connect_guest();
+  const auto other = driver.connect("guests");
+  const auto told = driver.ask_as_guest(guest, core::AwaitKeys{{"q"}});
+  driver.number(driver.connect_guest(), core::Push{"q", "1"});
+  CHECK(driver.is_answered(told));
+  CHECK(code_of(*driver.reply(driver.ask(other, wire::QueuePop{"q"}))) == ErrorCode::not_found);
+  const auto waits = driver.ask(other, wire::QueuePop{"q"}, 10s);
+  CHECK_FALSE(driver.reply(waits));
+  SUBCASE("it pops") {
+    CHECK(driver.answer(guest, core::Pop{"q"}).substr(8) == "1");
+    CHECK_FALSE(driver.reply(waits));
+    driver.number(guest, core::Push{"q", "2"});
+    CHECK(value_of(driver.reply(waits)) == "2");
+  }
+  SUBCASE("it asks for something else") {
+    driver.number(guest, core::CountKeys{});
+    CHECK(value_of(driver.reply(waits)) == "1");
+  }
+  SUBCASE("it asks for something else that others ask, too") {
+    driver.ask(guest, wire::Get{"key"});
+    CHECK(value_of(driver.reply(waits)) == "1");
+  }
+  SUBCASE("it goes") {
+    driver.apply(core::Disconnected{guest, core::DisconnectCause::closed});
+    CHECK(value_of(driver.reply(waits)) == "1");
+  }
+  SUBCASE("another guest takes it, and then comes another item") {
+    CHECK(driver.answer(driver.connect_guest(), core::Pop{"q"}).substr(8) == "1");
+    driver.number(driver.connect_guest(), core::Push{"q", "2"});
+    CHECK(value_of(driver.reply(waits)) == "2");
+    CHECK(driver.number(guest, core::Pop{"q"}) == 0);
+  }
+  CHECK(driver.engine.counts().waits == 0);
+}
+
+TEST_CASE("a guest that waits for other keys, too, is not told, and leaves the item to the next") {
+  GuestDriver driver;
+  const auto guest = driver.ask_as_guest(driver.connect_guest(), core::AwaitKeys{{"q", "key"}});
+  const auto waits = driver.ask(driver.connect("guests"), wire::QueuePop{"q"}, 10s);
+  driver.number(driver.connect_guest(), core::Push{"q", "1"});
+  CHECK_FALSE(driver.is_answered(guest));
+  CHECK(value_of(driver.reply(waits)) == "1");
+}
+
+TEST_CASE("an item that is there when a guest asks is kept for it, too") {
+  GuestDriver driver;
+  const auto guest = driver.connect_guest();
+  const auto other = driver.connect("guests");
+  driver.ask(other, wire::QueuePush{"q", "1"});
+  CHECK(driver.is_answered(driver.ask_as_guest(guest, core::AwaitKeys{{"q"}})));
+  CHECK(code_of(*driver.reply(driver.ask(other, wire::QueuePop{"q"}))) == ErrorCode::not_found);
+  driver.ask(other, wire::QueuePush{"q", "2"});
+  CHECK(value_of(driver.reply(driver.ask(other, wire::QueuePop{"q"}))) == "1");
+  CHECK(driver.answer(guest, core::Pop{"q"}).substr(8) == "2");
+}
+
+TEST_CASE("the second half of a barrier is not postponed, whatever waits to be sent") {
+  GuestDriver driver;
+  const core::UnsentReplies no_room{1, 0, UINT64_MAX / 4, 0};
+  const auto is_postponed = [&](const core::GuestRequest& request) {
+    driver.effects.clear();
+    driver.apply(core::RequestedByGuest{driver.connect_guest(), driver.next_request_id(), &request,
+                                        no_room});
+    return std::holds_alternative<core::Postpone>(driver.effects.back());
+  };
+  CHECK(is_postponed(core::CountKeys{}));
+  CHECK(is_postponed(core::AwaitKeys{{"key"}}));
+  CHECK_FALSE(is_postponed(core::AwaitRelease{"key"}));
+  CHECK(driver.engine.counts().waits == 1);
+  CHECK_FALSE(is_postponed(core::Release{"key"}));
+  CHECK(driver.engine.counts().waits == 0);
+}
+
 TEST_CASE("queues take memory of the server's, and give it back with their namespace") {
   core::Options options;
   options.memory_bytes_max = 1 << 20;
@@ -213,6 +334,9 @@ TEST_CASE("an engine can be destroyed with guests who wait, and with queues") {
   driver.ask_as_guest(guest, core::AwaitRelease{"a"});
   driver.number(guest, core::Push{"q", "item"});
   driver.number(guest, core::Push{"b", "item"});
+  driver.ask_as_guest(driver.connect_guest(), core::AwaitKeys{{"q"}});  // the item is kept for it
+  driver.ask(driver.connect("guests"), wire::QueuePop{"q"}, 10s);
+  driver.ask(driver.connect("guests"), wire::QueuePop{"other"}, 10s);
   driver.effects.clear();
 }
 

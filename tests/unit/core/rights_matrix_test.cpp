@@ -30,14 +30,17 @@ constexpr std::string_view not_allowed = "secret";
 constexpr std::string_view not_there = "absent";
 
 /// As docs/protocol.md says, and not as the table does.
-constexpr std::array<std::pair<Right, std::string_view>, 6> operations_of_rights = {{
-    {Right::read, "get exists wait multi_get list "},
-    {Right::write, "set take add compare_set append remove multi_set touch cancel_take "},
+constexpr std::array<std::pair<Right, std::string_view>, 7> operations_of_rights = {{
+    {Right::read, "get exists wait multi_get list queue_length "},
+    {Right::write,
+     "set take add compare_set append remove multi_set touch cancel_take queue_push queue_pop "},
     {Right::join,
      "join leave regroup members cancel_regroup collective cancel_round send receive expire_data "
      "recover interrupt "},
-    {Right::observe, "status sessions groups inspect_group waiters namespaces "},
-    {Right::supervise, "report_dead drop_namespace "},
+    {Right::observe,
+     "status sessions groups inspect_group waiters namespaces history get_settings "},
+    {Right::supervise, "report_dead drop_namespace end_session "},
+    {Right::admin, "set_setting drain "},
     {Right::any, "whoami "},
 }};
 

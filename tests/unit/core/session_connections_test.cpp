@@ -18,7 +18,8 @@ struct Server {
   core::EngineServices services{core::Options{}};
   core::WaitingNames names;
   core::Unit unit{"10.0.0.1", services.memory().all};
-  core::NameSpace name_space{"", &unit, services, names};
+  core::History history{services};
+  core::NameSpace name_space{"", &unit, services, names, history};
   core::Account& account = name_space.accounts.find_or_make(unit);
 };
 

@@ -275,7 +275,7 @@ TEST_CASE("a long frame is read to where it is stored, and may be taken over fro
   const auto* const frame = std::get_if<wire::Frame>(&*next);
   REQUIRE(frame != nullptr);
   CHECK(frame->header.id == 1);
-  muster::core::ChargedMemory* const memory = frames.memory_of_frame();
+  muster::core::ChargedMemory* const memory = frames.memory_of_last();
   REQUIRE(memory != nullptr);
   const std::string_view body = frame->body;
   CHECK(memory->is_mostly(body));
@@ -301,12 +301,12 @@ TEST_CASE("memory in which more than the frame lies is not handed over") {
   const auto next = frames.next();
   REQUIRE(next);
   REQUIRE(std::holds_alternative<wire::Frame>(*next));
-  CHECK(frames.memory_of_frame() == nullptr);
+  CHECK(frames.memory_of_last() == nullptr);
   CHECK(cut_all(frames).size() == 1);
   const std::string one = set_request(3, "lies in the piece");
   frames.give(one);
   REQUIRE(frames.next());
-  CHECK(frames.memory_of_frame() == nullptr);
+  CHECK(frames.memory_of_last() == nullptr);
 }
 
 TEST_CASE("there is no room for what was but declared, for what ends soon, and without memory") {

@@ -153,4 +153,33 @@ TEST_CASE(
   CHECK(channel.taken.size() - before_bytes == Outbox::part_bytes_max + wire::frame_header_bytes);
 }
 
+TEST_CASE("bare bytes leave in their order and without headers, however short and long ones mix") {
+  std::mt19937_64 random(7);
+  for (int run = 0; run < 12; ++run) {
+    TightChannel channel;
+    Outbox outbox(channel);
+    std::string sent;
+    for (int step = 0; step < 40; ++step) {
+      const std::string bytes =
+          text_of(random() % 4 == 0 ? random() % 900'000 : random() % 50, random);
+      sent += bytes;
+      if (random() % 2 == 0) {
+        outbox.send_bare(bytes);
+      } else {
+        outbox.send_bare(shared(bytes));
+      }
+      channel.room += random() % 300'000;
+      if (random() % 3 == 0) outbox.flush(random() % 2 == 0 ? 4'000'000 : 0);
+      CHECK(outbox.unsent_bytes() + channel.taken.size() == sent.size());
+    }
+    while (outbox.unsent_bytes() != 0) {
+      channel.room += 100'000;
+      outbox.flush(4'000'000);
+    }
+    CHECK(channel.taken == sent);
+    CHECK_FALSE(outbox.has_long());
+    CHECK(outbox.own_bytes() == 0);
+  }
+}
+
 }  // namespace

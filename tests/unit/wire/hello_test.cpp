@@ -1,7 +1,10 @@
 #include "wire/hello.h"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
+#include "wire/foreign.h"
 #include "wire/reply.h"
 #include "wire/request.h"
 #include "wire/writer.h"
@@ -208,6 +211,29 @@ TEST_CASE("others who knock at the port are named in the error") {
   CHECK(names(detail_for(std::string(512, 'x')), "does not speak"));
   const auto answer = decode_server_hello("HTTP/1.1 400 Bad Request\r\n\r\n");
   CHECK(names(answer.error().detail, "HTTP"));
+}
+
+TEST_CASE("a client of TCPStore is known by its first request, of any version") {
+  const std::string_view add = "\x03\x05\0\0\0\0\0\0\0init/"sv;
+  const std::string_view set = "\x00\x02\0\0\0\0\0\0\0/a"sv;
+  for (const std::string_view request : {"\x00\xce\xf7\x85\x3c"sv, add, set}) {
+    CHECK(foreign_protocol(request) == tcpstore_name);
+    for (std::size_t size = 1; size < std::min<std::size_t>(request.size(), 10); ++size) {
+      CHECK(may_become_tcpstore(request.substr(0, size)));
+      CHECK(foreign_protocol(request.substr(0, size)).empty());
+    }
+  }
+  for (const std::string_view asks :
+       {"\x00\xce\xf7\x85\x3c\x0dMSTR"sv, "\x00\xce\xf7\x85\x3c\x07"sv}) {
+    CHECK(foreign_protocol(asks) != tcpstore_name);  // our own clients do, before they are answered
+    CHECK_FALSE(foreign_protocol(asks).empty());
+  }
+  CHECK_FALSE(may_become_tcpstore(""));
+  CHECK_FALSE(may_become_tcpstore(add));
+  CHECK_FALSE(may_become_tcpstore("\x04"));
+  CHECK_FALSE(may_become_tcpstore("GET "));
+  CHECK_FALSE(may_become_tcpstore("\x00\x00\x00\x08\x04\xd2\x16\x2f"sv));  // PostgreSQL
+  CHECK(foreign_protocol("\x03\x05\0\0\0\0\0\0\0xyz"sv).empty());
 }
 
 TEST_CASE("a hello that is still short of its first bytes can become one") {

@@ -111,6 +111,7 @@ std::optional<Error> Regroups::refusal(const RequestContext& context, const Memb
   }
   if (decided_.size() > options.open_rounds_max && !called(member) &&
       member.next_attempt == attempt_.number) {
+    epoch_.services.counted().tallies.refusals.count(Limit::open_rounds);
     Error full = epoch_.roster.error(
         ErrorCode::resource_exhausted,
         "open_rounds_max: members have yet to take part in older regroups; wait for them");
@@ -291,10 +292,10 @@ void RegroupWait::abandoned() { group.regroups().abandoned(*this); }
 std::string RegroupWait::target() const { return text_of(member.roster); }
 
 void Regroups::abandoned(RegroupWait& wait) {
-  attempt_.abandoned.push_back({wait.parked.deadline, wait.parked.timeout, wait.member.rank});
+  attempt_.abandoned.push_back({wait.parked.deadline(), wait.parked.timeout, wait.member.rank});
   Timer& timer = epoch_.abandoned;
-  if (!timer.armed() || wait.parked.deadline < timer.at()) {
-    services_.timers().arm(timer, wait.parked.deadline);
+  if (!timer.armed() || wait.parked.deadline() < timer.at()) {
+    services_.timers().arm(timer, wait.parked.deadline());
   }
   wait.parked.wait.reset();
 }

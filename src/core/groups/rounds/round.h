@@ -9,6 +9,7 @@
 #include "core/groups/rounds/round_call.h"
 #include "core/groups/rounds/round_values.h"
 #include "core/memory/tallied.h"
+#include "core/session/tallies/ages.h"
 
 namespace muster::core {
 
@@ -70,6 +71,7 @@ struct Round {
   AbandonedDeadline abandoned;  ///< the earliest
   HeldBytes record;
   Tallied tallied;
+  Ages::Place place;  ///< among those of all groups that are not decided
 };
 
 }  // namespace muster::core

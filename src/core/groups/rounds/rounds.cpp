@@ -116,6 +116,7 @@ std::unique_ptr<Round> Rounds::make_round(const RequestContext& context, std::ui
   const std::uint32_t open_max = services_.options().open_rounds_max;
   // Failed rounds beyond the limit are kept too, for those who come late; not for ever.
   if (open_.size() >= 2 * std::uint64_t{open_max}) {
+    services_.counted().tallies.refusals.count(Limit::open_rounds);
     Error error = roster_.error(
         ErrorCode::resource_exhausted,
         "open_rounds_max: ranks have yet to take part in older rounds; wait for them");
@@ -125,13 +126,15 @@ std::unique_ptr<Round> Rounds::make_round(const RequestContext& context, std::ui
     services_.fail(context, std::move(error));
     return nullptr;
   }
-  auto round = std::make_unique<Round>(*this, shelf_, number, call, services_.held().rounds);
+  auto round =
+      std::make_unique<Round>(*this, shelf_, number, call, services_.counted().held.rounds);
   if (!round->record.add(quota_, round_record_bytes)) {
     services_.fail(context, memory_exhausted(quota_, round_record_bytes));
     return nullptr;
   }
   round->unacknowledged_count = roster_.live_count;
   round->opened = context.now;
+  services_.counted().open_rounds.enter(round->place, context.now);
   round->log_next = context.now + services_.options().slow_round_log;
   services_.timers().arm(round->timer, round->log_next);
   return round;

@@ -56,6 +56,7 @@ class Rounds {
     Failure failure;  ///< none: no round has failed
     RoundCall call;
     Instant at{};
+    bool is_last = false;  ///< no round has succeeded since
   };
   const LastFailure& last_failure() const { return last_failure_; }
   /// Ends the undecided round, if any, for all with one error that counts as its outcome.

@@ -36,9 +36,11 @@ void Rounds::decide_failed(Error error) {
 
 void Rounds::fail(Round& round, Error error) {
   error.round = round.number;
+  const bool is_told_anyway = error.code == ErrorCode::rank_left;
+  if (!is_told_anyway) roster_.record(GroupEventKind::round_failed, &error);
   round.failure = make_failure(quota_, error);
   round.state = Round::State::failed;
-  last_failure_ = {round.failure, round.call, services_.now()};
+  last_failure_ = {round.failure, round.call, services_.now(), true};
   round.values.clear();
   settle(round);
 }
@@ -72,12 +74,14 @@ void Rounds::close(const Failure& failure) {
 void Rounds::finish(Round& round) {
   if (round.call.gathers() && !round.values.gather(round.number, round.call)) {
     quota_.set_short(true);
+    services_.counted().tallies.refusals.count(Limit::system_memory);
     Error error = answers_.error(ErrorCode::resource_exhausted, round);
     error.detail = "the system gives the server no memory for the values of all ranks";
     error.actual = round.values.bytes();
     return fail(round, std::move(error));
   }
   round.state = Round::State::done;
+  last_failure_.is_last = false;
   round.values.let_age();
   settle(round);
 }
@@ -85,6 +89,7 @@ void Rounds::finish(Round& round) {
 /// Answers all who wait, but the rank that leaves a barrier last.
 void Rounds::settle(Round& round) {
   round.timer.disarm();
+  round.place.leave();
   Chain<RoundWait> waits;
   waits.append_all(round.waits);
   while (!waits.empty()) {
@@ -182,8 +187,8 @@ void Rounds::timed_out(RoundWait& wait) {
 void Rounds::abandoned(RoundWait& wait) {
   Round& round = wait.round;
   const bool counts = round.is_open() && wait.recovery == nullptr;
-  if (counts && wait.parked.deadline < round.abandoned.at) {
-    round.abandoned = {wait.parked.deadline, wait.parked.timeout, wait.member.rank};
+  if (counts && wait.parked.deadline() < round.abandoned.at) {
+    round.abandoned = {wait.parked.deadline(), wait.parked.timeout, wait.member.rank};
     services_.timers().arm(round.timer, std::min(round.log_next, round.abandoned.at));
   }
   wait.parked.wait.reset();

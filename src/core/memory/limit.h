@@ -1,0 +1,75 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace muster::core {
+
+/// What there was no room below, for something that was refused. An option of the server has its
+/// name. What is too large by itself is refused for its own size, and is none of these.
+enum class Limit : std::uint8_t {
+  // Of memory.
+  memory,
+  memory_share,  ///< as much as others leave to this unit
+  name_space_memory,
+  identity_memory,
+  system_memory,  ///< the system gives no more
+  // Of one session.
+  parked_waits,
+  cached_results,
+  cached_result_bytes,
+  identity_requests,  ///< of an identity, in one second
+  // Of a namespace.
+  waits_for_several,
+  groups,
+  groups_share,
+  identity_groups,
+  groups_memory,  ///< of the reserve, for new groups
+  open_rounds,
+  // Of the server.
+  sessions,
+  identity_sessions,
+  sessions_memory,  ///< of the reserve, for new sessions
+  name_spaces,
+  name_spaces_per_unit,
+};
+
+/// In their order.
+inline constexpr auto limit_names = std::to_array<std::string_view>({
+    "memory_bytes_max",
+    "memory_share",
+    "namespace_memory_bytes_max",
+    "identity_memory",
+    "system_memory",
+    "parked_waits_max",
+    "cached_results_max",
+    "cached_result_bytes_max",
+    "identity_requests",
+    "waits_for_several_max",
+    "groups_per_namespace_max",
+    "groups_share",
+    "identity_groups",
+    "groups_memory",
+    "open_rounds_max",
+    "sessions_max",
+    "identity_sessions",
+    "sessions_memory",
+    "namespaces_max",
+    "namespaces_per_address_max",
+});
+inline constexpr std::size_t limits_count = limit_names.size();
+static_assert(static_cast<std::size_t>(Limit::name_spaces_per_unit) + 1 == limits_count);
+
+/// How often something was refused, by the limit. Plain data.
+class Refusals {
+ public:
+  void count(Limit limit) { ++counts_[static_cast<std::size_t>(limit)]; }
+  std::uint64_t of(std::size_t limit) const { return counts_[limit]; }
+
+ private:
+  std::array<std::uint64_t, limits_count> counts_{};
+};
+
+}  // namespace muster::core

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "key_model.h"
+
+namespace muster::sim {
+
+/// What queues can give, given who pushed what and who was answered what: each item once, those
+/// that were pushed first before the others. The order of beginnings and ends of calls is that of
+/// `tick`.
+class QueueModel {
+ public:
+  using Key = KeyModel::Key;
+  using Tick = KeyModel::Tick;
+
+  explicit QueueModel(Oracle& oracle) : oracle_(oracle) {}
+
+  // Each item is pushed by one call only.
+  void push_begins(const Key& key, const std::string& item);
+  void pushed(const Key& key, const std::string& item, std::int64_t count);
+  void push_failed(const Key& key, const std::string& item, bool in_doubt);
+  Tick pop_begins(const Key& key);
+  void popped(const Key& key, Tick begun, const std::string& item);
+  /// It found nothing, until its time was up.
+  void popped_nothing(const Key& key, Tick begun);
+  void pop_failed(const Key& key, bool in_doubt);
+  /// What is known when somebody begins to ask how many there are: as many at least are in it, or
+  /// have been popped meanwhile.
+  struct Seen {
+    std::int64_t pushed = 0;
+    std::int64_t popped = 0;
+  };
+  Seen look_begins(const Key& key) const;
+  void counted(const Key& key, Seen before, std::int64_t count) const;
+
+  std::set<Key> queues() const;
+
+ private:
+  struct Item {
+    Tick begun = 0;
+    Tick pushed = 0;  ///< 0: not, as far as anybody knows
+    Tick popped = 0;  ///< 0: by nobody who knows it
+    bool refused = false;
+  };
+  struct Queue {
+    std::map<std::string, Item> items;
+    std::int64_t pushed = 0;
+    std::int64_t popped = 0;
+    std::int64_t may_be_pushed = 0;  ///< with those in doubt
+    std::int64_t pops_pending = 0;
+    std::int64_t pops_in_doubt = 0;
+  };
+
+  void problem(const Key& key, const std::string& what) const;
+
+  Oracle& oracle_;
+  Tick tick_ = 0;
+  std::map<Key, Queue> queues_;
+};
+
+}  // namespace muster::sim
