@@ -34,7 +34,8 @@ struct Options : CommunicatorOptions {
   Mode mode = Mode::nonblocking;
   /// Runs one small collective before `create` returns. NCCL makes the connections for collectives
   /// in the first one only, which waits for all ranks: in groups that overlap in a ring, where each
-  /// rank first calls the one that is its own, that would be for ever. The same on all ranks.
+  /// rank first calls the one that is its own, that would be for ever. It does so anew in the first
+  /// one that takes another of its algorithms, as one of another size may. The same on all ranks.
   bool warm_up = true;
   /// The most CTAs that NCCL may use for one operation; 0: NCCL decides. The same on all ranks.
   int ctas_max = 0;

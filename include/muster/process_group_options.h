@@ -13,6 +13,7 @@
 
 #include "muster/config.h"
 #include "muster/error.h"
+#include "muster/inspected.h"
 #include "muster/result.h"
 #include "muster/store_options.h"
 #include "muster/types.h"
@@ -65,25 +66,6 @@ struct HostedGroupOptions : GroupOptions {
   /// none. `create` takes ownership, also when it fails.
   int listening_socket = -1;
   StoreOptions store;
-};
-
-enum class MemberState {
-  live,
-  silent,  ///< nothing was received from it for more than 3 heartbeats
-  lost,
-  left,
-  candidate,  ///< not a member of this epoch: waits for the next one
-  away,       ///< its connection has ended; it is lost unless it reconnects within the grace
-};
-
-struct MemberInfo {
-  int rank = 0;
-  MemberState state = MemberState::live;
-  ProcessInfo process;
-  Duration silence{0};  ///< since the server received its last byte
-  std::string info;     ///< GroupOptions::info
-  /// Its rank in the epoch that has regrouped into this one; -1: it was not there.
-  int previous_rank = -1;
 };
 
 /// Created by `StatelessProcessGroup::watch`. Its handler runs only while it exists: when the

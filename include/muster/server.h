@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,10 +12,28 @@
 #include "muster/error.h"
 #include "muster/io_thread.h"
 #include "muster/log.h"
+#include "muster/metrics.h"
 #include "muster/result.h"
 #include "muster/types.h"
+#include "muster/watch.h"
 
 MUSTER_BEGIN_NAMESPACE
+
+/// A port for programs that use PyTorch's TCPStore: it speaks their protocol and asks nobody who he
+/// is, whatever the credentials say. docs/tcpstore.md tells what it serves.
+struct TcpStorePort {
+  /// A TCP address in the form of `ServerOptions::listen`; port 0: any free port.
+  std::string address = "127.0.0.1:0";
+  /// The keys of the programs that come here are in this namespace.
+  std::string name_space = "tcpstore";
+};
+
+/// How the commands of TCPStore are numbered.
+enum class TcpStoreDialect : std::uint8_t {
+  first,   ///< as PyTorch 1 and 2.0 do
+  newest,  ///< as PyTorch 2.2 and later do, whose clients say VALIDATE before anything else
+  second,  ///< as PyTorch 2.1 does
+};
 
 /// Every setting of a server; docs/operations.md explains how to size them.
 struct ServerOptions {
@@ -44,6 +63,19 @@ struct ServerOptions {
   std::string certificate_file;
   std::string certificate_key_file;  ///< empty: it is in certificate_file
   std::string client_authorities_file;
+
+  /// More ports, for programs that use TCPStore; none by default.
+  std::vector<TcpStorePort> tcpstore;
+  /// Allows addresses in `tcpstore` that are not loopback, also with credentials.
+  bool allow_unauthenticated_tcpstore = false;
+  /// What a client of such a port speaks that does not begin with VALIDATE; `newest`: it is
+  /// refused.
+  TcpStoreDialect tcpstore_dialect = TcpStoreDialect::first;
+  /// A namespace of these ports goes with its keys when its last connection has been gone for so
+  /// long: the next job does not find the keys of the last one. Zero: as `namespace_idle_lifetime`.
+  Duration tcpstore_idle_lifetime{std::chrono::seconds(30)};
+  /// For the keys and values of each of these ports; 0: a quarter of `memory_bytes_max`.
+  std::uint64_t tcpstore_memory_bytes_max = 0;
 
   Duration heartbeat{std::chrono::seconds(1)};
   Duration session_timeout{std::chrono::seconds(15)};  ///< 5 s to 600 s, at least 5 heartbeats
@@ -76,6 +108,14 @@ struct ServerOptions {
   /// thread, the longest time counts.
   Duration busy_poll{0};
   Logger logger;
+  /// The least important level that `logger` is given; none: nothing. Operators may change it.
+  std::optional<LogLevel> log_level = LogLevel::debug;
+  /// How long a collective waits for some of its ranks before that is logged, and how often it is
+  /// logged again; 100 ms to an hour.
+  Duration slow_round_log{std::chrono::seconds(10)};
+  /// How many lines `logger` was given and could not write, since the start. Called on the I/O
+  /// thread, at most twice a second, while somebody looks at `metrics()`. May be empty.
+  std::function<std::uint64_t()> log_lines_dropped;
   /// Called on the I/O thread before each request, so it must be quick. While it returns true, the
   /// server refuses requests that store something (`resource_exhausted`) and serves all others.
   /// For a program that notices early that memory is short, as `musterd` does. May be empty.
@@ -84,6 +124,13 @@ struct ServerOptions {
   /// or the system refused a resource that it needs. Its data is lost and its connections are
   /// closed. The `Server` must still be destroyed, but not inside this call. May be empty.
   std::function<void(const Error& why)> on_failure;
+  /// Called on the I/O thread when an operator asks for the server's end (`muster::drain`):
+  /// newcomers are refused from now on. With an empty reason when that is cancelled. May be empty.
+  std::function<void(const std::string& reason)> on_draining;
+  /// Called on the I/O thread when an operator has asked for the server's end (`muster::drain`) and
+  /// all sessions have ended, or the time for that is over. The server serves on, and refuses
+  /// newcomers, until it is stopped, but not inside this call. May be empty.
+  std::function<void(const std::string& reason)> on_drained;
   /// This process's rank in the group for which it hosts the server; -1: none. Errors at other
   /// processes name it.
   int hosting_rank = -1;
@@ -123,6 +170,8 @@ class MUSTER_API Server {
   const std::vector<std::string>& addresses() const;
   /// The port of the first TCP address; 0: there is no TCP address.
   std::uint16_t port() const;
+  /// The ports of `ServerOptions::tcpstore`, in its order.
+  const std::vector<std::uint16_t>& tcpstore_ports() const;
   std::uint64_t incarnation() const;
 
   /// Waits for at most `timeout` until all sessions have ended except observers and as many as
@@ -139,6 +188,30 @@ class MUSTER_API Server {
   ///          read), unsupported (there is no file), forked
   /// threads  any
   Result<CredentialChange> reload_credentials();
+
+  /// Changes settings of the running server to what they are in `options`. The log tells which have
+  /// changed, and which do so with a restart only.
+  ///
+  /// names    of the settings that are meant, as musterd's flags: "memory-bytes-max"; of others
+  ///          nothing is looked at but whether `options` are valid
+  /// errors   invalid_argument (names an option that is wrong), forked
+  /// threads  any
+  Result<void> change_settings(const ServerOptions& options, const std::vector<std::string>& names);
+
+  /// What it counts, as Prometheus reads it.
+  ///
+  /// threads  any
+  Metrics metrics() const;
+
+  /// What is going on in it.
+  ///
+  /// threads  any
+  Watch watch() const;
+
+  /// Gives the logger a line of the program's own, if its level is logged.
+  ///
+  /// threads  any
+  void log(LogLevel level, std::string_view line) const;
 
   class Impl;
 

@@ -143,6 +143,36 @@ class MUSTER_API Store {
   /// cost     one round trip
   Result<bool> exists(std::string_view key, Duration timeout = default_timeout);
 
+  // The queue of a key, beside its value: neither knows of the other, and `exists`, `remove` and
+  // `list` see values alone. Programs that use TCPStore at a port of the server have the same
+  // queues.
+
+  /// Puts `item` behind the others in the queue of `key`. Applied exactly once; after an error with
+  /// `Happened::maybe`, once or not at all.
+  ///
+  /// item     0 to `limits().value_bytes_max` bytes
+  /// returns  how many items there are then, before those who wait have popped one
+  /// cost     one round trip; the server keeps the item until it is popped
+  Result<std::uint64_t> queue_push(std::string_view key, std::string_view item,
+                                   Duration timeout = default_timeout);
+
+  /// Removes the first item from the queue of `key` and returns it.
+  ///
+  /// Blocks until there is one. With a timeout of zero it does not wait. If several callers wait,
+  /// exactly one gets the item: the one whose request came first. A client of TCPStore that is told
+  /// of an item has it kept for it until its next request. After an error with `Happened::maybe`
+  /// the item may be gone. When it is cancelled, it still gives the item if the server has handed
+  /// that out.
+  ///
+  /// errors   timed_out, not_found (zero timeout)
+  /// cost     one round trip; nothing is polled
+  Result<std::string> queue_pop(std::string_view key, Duration timeout = default_timeout);
+
+  /// How many items are in the queue of `key`.
+  ///
+  /// cost     one round trip
+  Result<std::uint64_t> queue_length(std::string_view key, Duration timeout = default_timeout);
+
   // Many keys: at most `limits().keys_per_operation_max` keys, and `limits().round_bytes_max`
   // bytes of values, per call.
 
@@ -204,6 +234,10 @@ class MUSTER_API Store {
                    Handler<void> handler);
   Call remove_async(std::string_view key, Duration timeout, Handler<bool> handler);
   Call exists_async(std::string_view key, Duration timeout, Handler<bool> handler);
+  Call queue_push_async(std::string_view key, std::string_view item, Duration timeout,
+                        Handler<std::uint64_t> handler);
+  Call queue_pop_async(std::string_view key, Duration timeout, Handler<std::string> handler);
+  Call queue_length_async(std::string_view key, Duration timeout, Handler<std::uint64_t> handler);
   Call multi_remove_async(const Keys& keys, Duration timeout, Handler<std::uint64_t> handler);
   Call multi_exists_async(const Keys& keys, Duration timeout, Handler<std::vector<bool>> handler);
   Call wait_async(const Keys& keys, Duration timeout, Handler<void> handler);
@@ -253,8 +287,8 @@ class MUSTER_API Store {
   /// Ends all pending calls with `cancelled`. Changes that were sent may have happened, see
   /// `Error::happened`. A pending collective or regroup is cancelled for all ranks: its call here
   /// ends when the server has confirmed that, or with `outcome_unknown` after 2 s without an
-  /// answer. So does a pending `take`, since only the server knows whether it had a value. Does not
-  /// affect later calls.
+  /// answer. So does a pending `take` or `queue_pop`, since only the server knows whether it had a
+  /// value. Does not affect later calls.
   ///
   /// threads  any, and signal handlers: async-signal-safe
   void cancel() noexcept;
@@ -275,6 +309,10 @@ class MUSTER_API Store {
   /// errors   as `connect`
   Result<void> reopen(Duration timeout = default_timeout);
   Call reopen_async(Duration timeout, Handler<void> handler);
+
+  /// A further handle of the same session, which lasts as long as the last of its handles and
+  /// groups. `close`, `cancel` and `reopen` of one are those of all.
+  Store share() const;
 
   /// The server's limits, from its last hello.
   Limits limits() const;

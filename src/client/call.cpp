@@ -1,10 +1,13 @@
 #include "client/call.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <utility>
 
 #include "base/monotonic_now.h"
 #include "client/failure.h"
+#include "muster/interruptible.h"
 
 namespace muster::client {
 namespace {
@@ -23,24 +26,48 @@ void relax() {
 #endif
 }
 
+/// returns  whether it was given meanwhile
 template <class T>
-void spin_for(const Waiter<T>& waiter) {
+bool spin_for(const Waiter<T>& waiter) {
   const auto until = std::chrono::steady_clock::now() + spin_time;
   while (!waiter.is_given()) {
     for (int count = 0; count < 16; ++count) relax();
-    if (std::chrono::steady_clock::now() >= until) return;
+    if (std::chrono::steady_clock::now() >= until) return waiter.is_given();
   }
+  return true;
+}
+
+/// request  the index of its alternative in wire::RequestBody
+template <class T>
+void look_for(const Waiter<T>& waiter, Spinners& spinners, std::size_t request) {
+  if (spinners.begin(request)) spinners.end(request, spin_for(waiter));
+}
+
+/// Waits, and asks once in a while whether the call is to be cancelled; then it is, and its end is
+/// waited for.
+template <class T, class Cancel>
+bool wait_interruptibly(Waiter<T>& waiter, Instant deadline, const Interruptible& interruptible,
+                        const Cancel& cancel) {
+  while (true) {
+    const Instant next = std::min(base::monotonic_now() + interruptible.period(), deadline);
+    if (waiter.wait_until(next)) return true;
+    if (next == deadline) return false;
+    if (interruptible.is_interrupted()) break;
+  }
+  cancel();
+  return waiter.wait_until(deadline);
 }
 
 /// A process that was stopped beyond the deadline has a little more time: its I/O thread was
 /// stopped, too, and the answer may be there.
-template <class T>
-bool wait_until(Waiter<T>& waiter, Instant deadline, Link& link) {
-  if (link.spinners().begin()) {
-    spin_for(waiter);
-    link.spinners().end();
+template <class T, class Cancel>
+bool wait_until(Waiter<T>& waiter, Instant deadline, const Cancel& cancel) {
+  const Interruptible* const interruptible = Interruptible::current();
+  if (interruptible != nullptr) {
+    if (wait_interruptibly(waiter, deadline, *interruptible, cancel)) return true;
+  } else if (waiter.wait_until(deadline)) {
+    return true;
   }
-  if (waiter.wait_until(deadline)) return true;
   const Instant now = base::monotonic_now();
   const bool was_stopped = now - deadline > Link::patience;
   return was_stopped && waiter.wait_until(now + wake_patience);
@@ -152,6 +179,7 @@ Ticket completing(Ticket ticket, OutcomeWaiter& waiter) {
 Waiting::Waiting(Link& link, const wire::RequestBody& body, Duration timeout, Ticket ticket)
     : link_(link),
       until_(last_resort(link, timeout)),
+      request_(body.index()),
       call_(link.submit(body, timeout, completing(std::move(ticket), place_))) {}
 
 Waiting::~Waiting() {
@@ -160,7 +188,9 @@ Waiting::~Waiting() {
 
 Outcome Waiting::outcome() {
   is_over_ = true;
-  if (!wait_until(place_, until_, link_)) link_.give_up(call_);
+  const auto cancel = [this] { link_.handle_of(call_).cancel(); };
+  look_for(place_, link_.spinners(), request_);
+  if (!wait_until(place_, until_, cancel)) link_.give_up(call_);
   std::optional<Outcome> outcome = place_.take();
   if (!outcome) return {let_go(), protocol::Fate::in_doubt};
   return *std::move(outcome);
@@ -170,8 +200,8 @@ Result<void> establish_and_wait(Link& link, Duration timeout) {
   using SharedWaiter = std::shared_ptr<Waiter<std::optional<Result<void>>>>;
   const SharedWaiter waiter = std::make_shared<SharedWaiter::element_type>();
   const Instant until = last_resort(link, timeout);
-  link.establish(timeout, Completion<Result<void>, SharedWaiter>(waiter));
-  if (wait_until(*waiter, until, link)) {
+  Call call = link.establish(timeout, Completion<Result<void>, SharedWaiter>(waiter));
+  if (wait_until(*waiter, until, [&call] { call.cancel(); })) {
     std::optional<Result<void>> result = waiter->take();
     if (!result) return let_go();
     return *std::move(result);

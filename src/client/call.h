@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -107,6 +108,7 @@ class Waiting {
   Link& link_;
   Waiter<std::optional<Outcome>> place_;  ///< nothing: nobody completed the call
   const Instant until_;
+  const std::size_t request_;  ///< what kind, as an index
   const Link::Submitted call_;
   bool is_over_ = false;
 };

@@ -127,6 +127,12 @@ void check(Checker& checker, const wire::MultiSet& body) {
   checker.sum(sum);
   checker.ttl(body.ttl);
 }
+void check(Checker& checker, const wire::QueuePush& body) {
+  checker.key(body.key);
+  checker.value(body.item);
+}
+void check(Checker& checker, const wire::QueuePop& body) { checker.key(body.key); }
+void check(Checker& checker, const wire::QueueLength& body) { checker.key(body.key); }
 void check(Checker& checker, const wire::List& body) { checker.text("the prefix", body.prefix); }
 void check(Checker& checker, const wire::Touch& body) {
   checker.key(body.key);
@@ -143,6 +149,16 @@ void check(Checker& checker, const wire::Regroup& body) {
 }
 void check(Checker& checker, const wire::ReportDead& body) {
   checker.text("the reason", body.reason);
+}
+void check(Checker& checker, const wire::EndSession& body) {
+  checker.text("the reason", body.reason);
+}
+void check(Checker& checker, const wire::Drain& body) { checker.text("the reason", body.reason); }
+void check(Checker& checker, const wire::SetSetting& body) {
+  checker.text("the setting's name", body.name);
+}
+void check(Checker& checker, const wire::GetSettings& body) {
+  checker.text("the setting's name", body.name);
 }
 void check(Checker& checker, const wire::Interrupt& body) {
   checker.text("the reason", body.reason);
@@ -175,6 +191,7 @@ void check(Checker&, const wire::Groups&) {}
 void check(Checker&, const wire::InspectGroup&) {}
 void check(Checker&, const wire::Waiters&) {}
 void check(Checker&, const wire::NameSpaces&) {}
+void check(Checker&, const wire::History&) {}
 
 static_assert(wire::every_request([]<class Body>(std::type_identity<Body>) {
                 return requires(Checker & checker, const Body& body) { check(checker, body); };

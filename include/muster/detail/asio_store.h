@@ -110,6 +110,25 @@ auto async_exists(Store& store, std::string key, Duration timeout, Token&& token
 }
 
 template <class Token>
+auto async_queue_push(Store& store, std::string key, std::string item, Duration timeout,
+                      Token&& token) {
+  return detail::asio_call<std::uint64_t>(&Store::queue_push_async, std::forward<Token>(token),
+                                          &store, std::move(key), std::move(item), timeout);
+}
+
+template <class Token>
+auto async_queue_pop(Store& store, std::string key, Duration timeout, Token&& token) {
+  return detail::asio_call<std::string>(&Store::queue_pop_async, std::forward<Token>(token), &store,
+                                        std::move(key), timeout);
+}
+
+template <class Token>
+auto async_queue_length(Store& store, std::string key, Duration timeout, Token&& token) {
+  return detail::asio_call<std::uint64_t>(&Store::queue_length_async, std::forward<Token>(token),
+                                          &store, std::move(key), timeout);
+}
+
+template <class Token>
 auto async_multi_remove(Store& store, std::vector<std::string> keys, Duration timeout,
                         Token&& token) {
   return detail::asio_call<std::uint64_t>(&Store::multi_remove_async, std::forward<Token>(token),

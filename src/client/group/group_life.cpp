@@ -4,7 +4,7 @@
 
 #include "client/decode.h"
 #include "client/group/group_call.h"
-#include "client/members.h"
+#include "wire/forms/public_form.h"
 
 // Joining, the next epoch, leaving, and what became of calls without an answer.
 
@@ -162,7 +162,8 @@ PreparedCall<std::vector<MemberInfo>> Group::members_call(Duration timeout) {
   made.decode = decoder<Members, wire::Members>([](const wire::MembersReply& reply, const auto&) {
     Members members;
     members.reserve(reply.members.size());
-    for (const wire::MemberEntry& entry : reply.members) members.push_back(public_form(entry));
+    for (const wire::MemberEntry& entry : reply.members)
+      members.push_back(wire::public_form(entry));
     const std::size_t count = std::min(members.size(), reply.previous_ranks.size());
     for (std::size_t index = 0; index < count; ++index) {
       const auto& rank = reply.previous_ranks[index];

@@ -4,8 +4,8 @@
 
 #include "base/monotonic_now.h"
 #include "client/decode.h"
-#include "client/members.h"
 #include "client/store/store_call.h"
+#include "wire/forms/public_form.h"
 
 // The calls of operators. Lists come in pages, each from the last entry of the one before;
 // that of objects is one of keys, which have a cursor.
@@ -13,83 +13,15 @@
 namespace muster::client {
 namespace {
 
-SessionInfo public_form(const wire::SessionEntry& entry) {
-  return {entry.id, entry.process, entry.connected, entry.silence, entry.groups, entry.waiting};
-}
-
-GroupInfo public_form(const wire::GroupEntry& entry) {
-  return {std::string(entry.name),
-          entry.epoch,
-          static_cast<int>(entry.world_size),
-          static_cast<int>(entry.live),
-          static_cast<int>(entry.candidates),
-          entry.round,
-          entry.round_age};
-}
-
-WaiterInfo public_form(const wire::WaiterEntry& entry) {
-  return {entry.session, entry.process, std::string(entry.operation), std::string(entry.target),
-          entry.age,     entry.left};
-}
-
-NamespaceInfo public_form(const wire::NameSpaceEntry& entry) {
-  return {std::string(entry.name),  entry.keys, entry.memory_bytes, entry.groups, entry.sessions,
-          std::string(entry.maker), entry.idle};
-}
-
-WaitingRound public_form(const wire::RoundEntry& entry) {
-  return {entry.number, std::string(entry.call), entry.age,
-          entry.called, entry.missing,           static_cast<int>(entry.older_rounds)};
-}
-
-WaitingRegroup public_form(const wire::RegroupEntry& entry) {
-  const bool is_everyone = entry.new_size == wire::Regroup::everyone;
-  return {is_everyone ? 0 : static_cast<int>(entry.new_size),
-          is_everyone,
-          static_cast<int>(entry.min_size),
-          entry.age,
-          entry.called,
-          entry.missing};
-}
-
-WaitingReceiver public_form(const wire::ReceiverEntry& entry) {
-  return {static_cast<int>(entry.rank), static_cast<int>(entry.source), entry.tag, entry.sequence,
-          entry.age};
-}
-
-WaitingCandidate public_form(const wire::CandidateEntry& entry) {
-  return {client::public_form(entry.member),
-          static_cast<int>(entry.world_size),
-          entry.standby,
-          entry.waits_for_holder,
-          entry.age,
-          entry.left};
-}
-
-GroupReport report_of(const wire::InspectGroupReply& reply, std::string_view name) {
-  GroupReport report;
-  report.name = name;
-  report.epoch = reply.epoch;
-  report.world_size = static_cast<int>(reply.world_size);
-  report.age = reply.age;
-  for (const wire::MemberEntry& member : reply.members) {
-    report.members.push_back(client::public_form(member));
+constexpr auto read_history = [](const wire::HistoryReply& reply, const auto&) {
+  History page;
+  page.forgotten = reply.forgotten;
+  page.known_for = reply.known_for;
+  for (const wire::HistoryRecord& record : reply.records) {
+    page.events.push_back(wire::public_form(record));
   }
-  report.missing = reply.missing;
-  for (const wire::CandidateEntry& candidate : reply.candidates) {
-    report.candidates.push_back(public_form(candidate));
-  }
-  if (reply.round) report.round = public_form(*reply.round);
-  if (reply.confirming) report.confirming = public_form(*reply.confirming);
-  if (reply.regroup) report.regroup = public_form(*reply.regroup);
-  for (const wire::ReceiverEntry& receiver : reply.receivers) {
-    report.receivers.push_back(public_form(receiver));
-  }
-  if (reply.failed) report.failure = reply.failure;
-  report.failure_age = reply.failure_age;
-  report.failure_call = reply.failure_call;
-  return report;
-}
+  return page;
+};
 
 /// One page: what `entries` of the reply are, in their public form.
 template <class T, class Request, class Entry>
@@ -100,7 +32,7 @@ Result<std::vector<T>> page(Store& store, const Request& request,
   call.body = request;
   call.decode = decoder<std::vector<T>, Request>([entries](const auto& reply, const auto&) {
     std::vector<T> read;
-    for (const Entry& entry : reply.*entries) read.push_back(public_form(entry));
+    for (const Entry& entry : reply.*entries) read.push_back(wire::public_form(entry));
     return read;
   });
   return run(store.impl(), timeout, std::move(call));
@@ -142,6 +74,23 @@ Result<std::vector<T>> all_pages(Ask ask) {
 
 MUSTER_BEGIN_NAMESPACE
 
+Result<History> inspect_history(Store& store, std::string_view group, std::uint64_t after,
+                                Duration timeout) {
+  const client::TimeoutOfAll all(store, timeout);
+  History history;
+  for (;;) {
+    Result<History> page =
+        client::run(store.impl(), all.left(),
+                    client::call<History>(wire::History{group, after}, client::read_history));
+    if (!page) return page;
+    history.forgotten = page->forgotten;
+    history.known_for = page->known_for;
+    if (page->events.empty()) return history;
+    after = page->events.back().serial;
+    for (GroupEvent& event : page->events) history.events.push_back(std::move(event));
+  }
+}
+
 Result<std::vector<SessionInfo>> inspect_sessions(Store& store, Duration timeout) {
   const client::TimeoutOfAll all(store, timeout);
   return client::all_pages<SessionInfo>([&](const SessionInfo* last) {
@@ -172,7 +121,7 @@ Result<GroupReport> inspect_group(Store& store, std::string_view name, Duration 
   call.body = wire::InspectGroup{name};
   call.decode = client::decoder<GroupReport, wire::InspectGroup>(
       [name = std::string(name)](const wire::InspectGroupReply& reply, const std::string&) {
-        return client::report_of(reply, name);
+        return wire::public_form(reply, name);
       });
   return client::run(store.impl(), timeout, std::move(call));
 }

@@ -109,6 +109,8 @@ Store::~Store() = default;
 Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
 
+Store Store::share() const { return Store(impl_); }
+
 void Store::cancel() noexcept {
   if (impl_) impl_->link()->cancel();
 }

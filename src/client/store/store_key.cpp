@@ -67,6 +67,20 @@ PreparedCall<bool> exists_call(std::string_view key) {
   });
 }
 
+PreparedCall<std::uint64_t> queue_push_call(std::string_view key, std::string_view item) {
+  return call<std::uint64_t>(wire::QueuePush{key, item}, read_count);
+}
+
+PreparedCall<std::string> queue_pop_call(std::string_view key) {
+  auto made = call<std::string>(wire::QueuePop{key}, read_value);
+  made.ticket.cancellation = wire::CancelTake{};
+  return made;
+}
+
+PreparedCall<std::uint64_t> queue_length_call(std::string_view key) {
+  return call<std::uint64_t>(wire::QueueLength{key}, read_count);
+}
+
 }  // namespace
 }  // namespace muster::client
 
@@ -155,6 +169,33 @@ Result<bool> Store::exists(std::string_view key, Duration timeout) {
 
 Call Store::exists_async(std::string_view key, Duration timeout, Handler<bool> handler) {
   return run(impl_, timeout, client::exists_call(key), std::move(handler));
+}
+
+Result<std::uint64_t> Store::queue_push(std::string_view key, std::string_view item,
+                                        Duration timeout) {
+  return run(impl_, timeout, client::queue_push_call(key, item));
+}
+
+Call Store::queue_push_async(std::string_view key, std::string_view item, Duration timeout,
+                             Handler<std::uint64_t> handler) {
+  return run(impl_, timeout, client::queue_push_call(key, item), std::move(handler));
+}
+
+Result<std::string> Store::queue_pop(std::string_view key, Duration timeout) {
+  return run(impl_, timeout, client::queue_pop_call(key));
+}
+
+Call Store::queue_pop_async(std::string_view key, Duration timeout, Handler<std::string> handler) {
+  return run(impl_, timeout, client::queue_pop_call(key), std::move(handler));
+}
+
+Result<std::uint64_t> Store::queue_length(std::string_view key, Duration timeout) {
+  return run(impl_, timeout, client::queue_length_call(key));
+}
+
+Call Store::queue_length_async(std::string_view key, Duration timeout,
+                               Handler<std::uint64_t> handler) {
+  return run(impl_, timeout, client::queue_length_call(key), std::move(handler));
 }
 
 MUSTER_END_NAMESPACE

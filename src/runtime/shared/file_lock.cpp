@@ -14,6 +14,7 @@
 #include "base/failure.h"
 #include "base/forked.h"
 #include "base/host_pid.h"
+#include "client/interruption.h"
 #include "runtime/shared/locked_file.h"
 
 // A lock's file is there while the lock is held. Who wants the lock opens the file, or makes it,
@@ -193,6 +194,7 @@ Result<FileLock> FileLock::acquire(const std::string& path, const FileLockOption
   if (auto refused = refused_path(acquiring, path)) return *std::move(refused);
   const auto deadline = LockClock::now() + std::min(options.timeout, longest_wait);
   const bool may_wait = options.timeout > Duration::zero();
+  client::Interruption interruption;
   std::chrono::milliseconds pause(1);
   for (int count = 1;; ++count) {
     auto locked = try_to_lock(path);
@@ -221,6 +223,9 @@ Result<FileLock> FileLock::acquire(const std::string& path, const FileLockOption
     if (!goes_on)
       return held_by(locked.file ? read_owner(locked.file) : std::nullopt, path, options);
     if (!may_wait) continue;
+    if (interruption.is_there())
+      return lock_error(acquiring, path, ErrorCode::cancelled,
+                        client::Interruption::error().detail);
     std::this_thread::sleep_for(std::min<LockClock::duration>(pause, left));
     pause = std::min(2 * pause, std::chrono::milliseconds(50));
   }

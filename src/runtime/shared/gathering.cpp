@@ -10,6 +10,7 @@
 
 #include "base/failure.h"
 #include "base/rank_ranges.h"
+#include "client/interruption.h"
 #include "muster/codec_raw.h"
 #include "runtime/shared/bundle.h"
 
@@ -263,6 +264,7 @@ Result<SharedStateView> Gathering::Impl::take_from_folder(const Offer& offer,
   constexpr Duration patience = std::chrono::seconds(5);
   constexpr Duration pause = std::chrono::milliseconds(20);
   const auto give_up_at = std::min(deadline, Clock::now() + patience);
+  client::Interruption interruption;
   for (;;) {
     auto loaded = runtime::load_bundle(options_.folder, offer.file);
     if (loaded) {
@@ -276,6 +278,7 @@ Result<SharedStateView> Gathering::Impl::take_from_folder(const Offer& offer,
       error.detail += ". Give all ranks a folder that they share";
       return error;
     }
+    if (interruption.is_there()) return client::Interruption::error();
     std::this_thread::sleep_for(pause);
     runtime::refresh_folder(options_.folder);
   }

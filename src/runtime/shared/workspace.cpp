@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "client/interruption.h"
 #include "muster/shared.h"
 #include "runtime/shared/bundle.h"
 #include "runtime/shared/file_error.h"
@@ -103,6 +104,7 @@ Result<SharedState> SharedWorkspace::read(int rank, const SharedReadOptions& opt
   if (auto refusal = refusal_of_workspace(folder_, rank))
     return about_workspace(operation, *std::move(refusal));
   const auto begun = std::chrono::steady_clock::now();
+  client::Interruption interruption;
   Duration pause = std::chrono::milliseconds(1);
   for (;;) {
     auto loaded = runtime::load_bundle(*folder_, state_file_of(rank),
@@ -118,7 +120,8 @@ Result<SharedState> SharedWorkspace::read(int rank, const SharedReadOptions& opt
       error.elapsed = waited;
       return blame_rank(about_workspace(operation, std::move(error)), rank);
     }
-    std::this_thread::sleep_for(std::min(pause, options.timeout - waited));
+    if (interruption.is_there()) return about_workspace(operation, client::Interruption::error());
+    std::this_thread::sleep_for(interruption.cut(std::min(pause, options.timeout - waited)));
     pause = std::min(2 * pause, pause_max);
     runtime::refresh_folder(*folder_);
   }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/failure.h"
+#include "client/interruption.h"
 #include "muster/log.h"
 #include "runtime/signal/signal_call.h"
 
@@ -102,6 +103,7 @@ class LeaderWait {
 };
 
 Result<void> LeaderWait::run() {
+  client::Interruption interruption;
   for (int count = 1;; ++count) {
     auto look = look_at(call_);
     if (!look) return std::move(look).error();
@@ -111,6 +113,8 @@ Result<void> LeaderWait::run() {
     }
     if (is_dead(*look)) return lost(*look->record);
     if (auto error = given_up()) return *std::move(error);
+    if (interruption.is_there())
+      return call_.error(ErrorCode::cancelled, client::Interruption::error().detail);
     if (dead_count_ > 0 || count % polls_per_refresh == 0) refresh(call_.folder);
     std::this_thread::sleep_for(poll_pause);
   }

@@ -10,6 +10,7 @@
 #include "base/failure.h"
 #include "base/host_pid.h"
 #include "base/without_signals.h"
+#include "client/interruption.h"
 #include "muster/log.h"
 #include "runtime/signal/signal_call.h"
 
@@ -128,10 +129,11 @@ std::vector<int> LeaderFile::missing() const {
 
 std::vector<int> LeaderFile::await_readers() const {
   const auto until = SignalCall::Clock::now() + call_.options.silence_max;
+  client::Interruption interruption;
   for (std::chrono::milliseconds pause(2);; pause = std::min(2 * pause, decltype(pause)(20))) {
     std::vector<int> ranks = missing();
     const auto left = until - SignalCall::Clock::now();
-    if (ranks.empty() || left <= left.zero()) return ranks;
+    if (ranks.empty() || left <= left.zero() || interruption.is_there()) return ranks;
     std::this_thread::sleep_for(std::min<SignalCall::Clock::duration>(pause, left));
   }
 }

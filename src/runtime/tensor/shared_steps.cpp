@@ -17,6 +17,7 @@
 
 #include "base/failure.h"
 #include "base/rank_ranges.h"
+#include "client/interruption.h"
 #include "muster/codec.h"
 
 // The memory's life: rank 0 makes a segment and tells its name; the others open it; when all have
@@ -235,6 +236,7 @@ bool SharedSteps::arrive(std::uint32_t step) {
 
 Result<void> SharedSteps::wait_for(std::uint32_t step, Clock::time_point deadline) {
   const State& state = memory().state;
+  client::Interruption interruption;
   for (int spin = 0;; ++spin) {
     const std::uint32_t turn = memory().turn.load(std::memory_order_acquire);
     const std::uint64_t found = state.load(std::memory_order_acquire);
@@ -246,10 +248,11 @@ Result<void> SharedSteps::wait_for(std::uint32_t step, Clock::time_point deadlin
     if (spin < spins_) continue;
     const Clock::time_point now = Clock::now();
     if (now >= deadline) return give_up(step, timed_out(step, group_.rank()));
+    if (interruption.is_there()) return give_up(step, client::Interruption::error());
     if (turn == step) continue;
-    sleep_on(
-        memory().turn, turn,
-        std::min(look_again, std::chrono::duration_cast<Duration>(deadline - now) + Duration(1)));
+    sleep_on(memory().turn, turn,
+             interruption.cut(std::min(
+                 look_again, std::chrono::duration_cast<Duration>(deadline - now) + Duration(1))));
   }
 }
 
@@ -279,7 +282,7 @@ Error SharedSteps::ended_by(int rank, std::uint32_t step) {
   if (code == ErrorCode::timed_out) return timed_out(step, rank);
   // It has been told that the group has ended; this rank is about to be told the same.
   const Clock::time_point give_up_at = Clock::now() + std::chrono::seconds(2);
-  while (Clock::now() < give_up_at) {
+  while (code != ErrorCode::cancelled && Clock::now() < give_up_at) {
     if (auto error = noticed()) return *std::move(error);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
