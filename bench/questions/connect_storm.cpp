@@ -24,6 +24,8 @@ double syns_sent_again() {
   return 0;
 }
 
+}  // namespace
+
 Json storm(const Subject& subject, int connections) {
   Swarm swarm(subject);
   const double syns_before = syns_sent_again();
@@ -42,8 +44,6 @@ Json storm(const Subject& subject, int connections) {
           {"slowest_ms", *std::max_element(took_us.begin(), took_us.end()) / 1e3},
           {"syns_sent_again", syns_sent_again() - syns_before}};
 }
-
-}  // namespace
 
 void measure_connect_storm(Run& run) {
   const auto subjects = run.start(all_kinds);

@@ -47,16 +47,7 @@ void measure_operation(Run& run, const Subjects& subjects, const std::string& op
       dialect.append_get(out, nth_key(peer), value.size());
     }
   };
-  std::vector<std::unique_ptr<Swarm>> swarms;
-  for (const auto& subject : subjects) {
-    auto& swarm = swarms.emplace_back(std::make_unique<Swarm>(*subject));
-    swarm->connect(connections);
-    for (int peer = 0; peer < swarm->size(); ++peer) {
-      swarm->dialect(peer).append_set(swarm->out(peer), nth_key(peer), value, 0);
-    }
-    swarm->flush_all();
-    swarm->receive(static_cast<std::size_t>(swarm->size()));
-  }
+  const auto swarms = swarms_with_keys(subjects, connections, value);
   LoadOptions options;
   options.depth = depth;
   options.duration = std::chrono::milliseconds(run.by_extent(10, 100, 300));

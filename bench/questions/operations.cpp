@@ -115,16 +115,7 @@ void measure_case(Run& run, const std::string& question, std::chrono::millisecon
   LoadOptions options;
   options.depth = asked.depth;
   options.duration = duration;
-  std::vector<std::unique_ptr<Swarm>> swarms;
-  for (const auto& subject : subjects) {
-    auto& swarm = swarms.emplace_back(std::make_unique<Swarm>(*subject));
-    swarm->connect(asked.connections);
-    for (int peer = 0; peer < swarm->size(); ++peer) {  // what is there to be read; warms up, too
-      swarm->dialect(peer).append_set(swarm->out(peer), nth_key(peer), value, 0);
-    }
-    swarm->flush_all();
-    swarm->receive(static_cast<std::size_t>(swarm->size()));
-  }
+  const auto swarms = swarms_with_keys(subjects, asked.connections, value);
   take_turns(run.rounds(), subjects.size(), [&](std::size_t i) {
     if (asked.value_bytes >= mebibyte) pass_once(*swarms[i], issue);
     const Json found = load(*subjects[i], *swarms[i], issue, options);

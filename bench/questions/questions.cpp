@@ -28,6 +28,8 @@ const std::vector<Question>& all_questions() {
        measure_strangers, "encryption"},
       {"encrypted_reconnect", "until all are back whose connections were cut at once",
        measure_reconnect, "encryption"},
+      {"tcpstore", "the port for programs that use TCPStore, beside TCPStore's own servers",
+       measure_tcpstore, "tcpstore"},
   };
   return questions;
 }

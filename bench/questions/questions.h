@@ -26,6 +26,16 @@ void measure_fairness(Run& run);
 void measure_encryption(Run& run);
 void measure_strangers(Run& run);
 void measure_reconnect(Run& run);
+void measure_tcpstore(Run& run);
+
+// What more than one question asks of a subject.
+
+/// All but the last connection wait for a key; that one sets it.
+Json wake_all(const Subject& subject, Swarm& swarm, const std::string& key);
+/// So many connect at once, and each has an answer.
+Json storm(const Subject& subject, int connections);
+/// vLLM's barrier on TCPStore, once. Each has a number of its own.
+Json stateless_barrier(const Subject& subject, int ranks, int number);
 
 /// Where the client runs; the server's core is always the same.
 enum class Cores { one, two };

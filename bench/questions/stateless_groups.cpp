@@ -131,7 +131,7 @@ class StatelessRanks {
       case Step::What::add: return store.append_add(out, step.key);
       case Step::What::remove: return store.append_remove(out, step.key);
       default:
-        TcpStoreDialect::append_bare_set(out, step.key, std::string(small_value_bytes, 'v'));
+        store.append_bare_set(out, step.key, std::string(small_value_bytes, 'v'));
         return false;
     }
   }
@@ -186,6 +186,11 @@ void measure_both(Run& run, const Subject& tcpstore, const Subject& muster, int 
 }
 
 }  // namespace
+
+Json stateless_barrier(const Subject& subject, int ranks, int number) {
+  StatelessRanks stateless(subject, ranks);
+  return stateless.run(barrier(ranks, number));
+}
 
 void measure_stateless_groups(Run& run) {
   if (!run.has(Kind::tcpstore)) return;

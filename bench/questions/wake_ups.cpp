@@ -5,8 +5,6 @@
 #include "questions.h"
 
 namespace muster::bench {
-namespace {
-
 /// All but the last connection wait; that one wakes them.
 Json wake_all(const Subject& subject, Swarm& swarm, const std::string& key) {
   const int waker = swarm.size() - 1;
@@ -32,7 +30,7 @@ Json wake_all(const Subject& subject, Swarm& swarm, const std::string& key) {
           is_waker_answered = true;
           return;
         }
-        if (subject.kind() == Kind::tcpstore && !knows[static_cast<std::size_t>(peer)]) {
+        if (speaks_tcpstore(subject.kind()) && !knows[static_cast<std::size_t>(peer)]) {
           // It is told that there is a value, not which.
           knows[static_cast<std::size_t>(peer)] = true;
           swarm.dialect(peer).append_get(swarm.out(peer), key, small_value_bytes);
@@ -50,6 +48,8 @@ Json wake_all(const Subject& subject, Swarm& swarm, const std::string& key) {
           {"server_us", (subject.processor_us() - server_before_us) / waiters},
           {"client_us", client_us / waiters}};
 }
+
+namespace {
 
 void measure_waiters(Run& run, const std::vector<std::unique_ptr<Subject>>& subjects, int waiters,
                      Cores cores) {

@@ -101,6 +101,7 @@ std::string Attempt::start_rank(GuardianLink& guardian, int local_rank) {
   place.role_world_size = place_.role_world_size;
   place.master_addr = place_.master_addr;
   place.master_port = place_.master_port;
+  place.has_agent_store = place_.has_agent_store;
   place.attempt = place_.number;
   place.max_restarts = options_.max_restarts;
   place.job_id = place_.job_id;

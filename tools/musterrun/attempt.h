@@ -28,8 +28,9 @@ struct AttemptPlace {
   std::optional<int> role_world_size;
   std::string master_addr;
   int master_port = 0;
-  std::string store;       ///< MUSTER_STORE; empty: as inherited
-  std::string name_space;  ///< MUSTER_NAMESPACE, with `store`
+  bool has_agent_store = false;  ///< there is a TCPStore
+  std::string store;             ///< MUSTER_STORE; empty: as inherited
+  std::string name_space;        ///< MUSTER_NAMESPACE, with `store`
   std::string job_id;
 };
 

@@ -1,16 +1,14 @@
-#include "board.h"
-
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include <asio/post.hpp>
-#include <asio/steady_timer.hpp>
 
-#include "muster/process_group.h"
-#include "muster/store.h"
+#include "board_state.h"
 
 namespace musterrun {
 
@@ -25,9 +23,9 @@ namespace {
 /// Of all jobs: a store cannot remove its own namespace, so a job's keys go one by one.
 constexpr std::string_view shared_namespace = "musterrun";
 constexpr Duration long_time = std::chrono::hours(24 * 20);
-constexpr Duration run_lifetime = std::chrono::seconds(15);
-constexpr Duration short_time = std::chrono::seconds(30);
-constexpr Duration look_again = std::chrono::milliseconds(50);
+constexpr Duration roll_call_interval = std::chrono::seconds(1);
+
+}  // namespace
 
 std::string key_of(std::string_view what, int attempt) {
   return std::string(what) + "/" + std::to_string(attempt);
@@ -40,307 +38,137 @@ std::string key_of_node(std::uint64_t number) {
   return text.data();
 }
 
-}  // namespace
+void Board::State::lose(const Error& error) {
+  if (is_closed || error.code == ErrorCode::closed || error.code == ErrorCode::cancelled) return;
+  std::string who = "the server at " + options.address;
+  if (!error.ranks.empty() && !error.ranks.front().process.host.empty())
+    who += " on host " + error.ranks.front().process.host;
+  tell(BoardLost{"the job ends: its meeting place, " + who + ", is gone: " + error.message()});
+}
 
-/// Lives as long as a call of it is pending.
-struct Board::State : std::enable_shared_from_this<State> {
-  State(asio::io_context& its_context, std::shared_ptr<muster::IoThread> its_thread,
-        Options its_options, std::function<void(const Event&)> handler)
-      : context(its_context),
-        io_thread(std::move(its_thread)),
-        options(std::move(its_options)),
-        on_event(std::move(handler)),
-        own_run(options.run),
-        next_look(its_context),
-        next_touch(its_context),
-        patience(its_context) {}
+void Board::State::await(const std::string& key, std::function<void(const std::string&)> handler) {
+  if (!store) return;
+  auto self = shared_from_this();
+  store->get_async(own(key), long_time, [self, key, handler](Result<std::string> value) {
+    if (self->is_closed) return;
+    if (value) return handler(*value);
+    if (value.error().code == ErrorCode::timed_out) return self->await(key, handler);
+    self->lose(value.error());
+  });
+}
 
-  void tell(const Event& event) {
-    if (!is_closed) on_event(event);
-  }
+void Board::State::publish(const std::string& key, const std::string& value) {
+  if (!store) return;
+  muster::SetOptions once;
+  once.only_if_absent = true;
+  auto self = shared_from_this();
+  store->set_async(own(key), value, once, short_time, [self](Result<bool> set) {
+    if (!set.has_value()) self->lose(set.error());
+  });
+}
 
-  std::string own(const std::string& key) const { return options.job + "/" + run + "/" + key; }
-  std::string key_of_run() const { return options.job + "/run"; }
+void Board::State::look() {
+  if (!watches || is_closed || !store || is_looking) return;
+  is_looking = true;
+  list_nodes([self = shared_from_this()](auto keys) { self->read_nodes(std::move(keys)); });
+}
 
-  /// Enters the run of the job in which launchers are, or begins one. Of a run whose launchers were
-  /// all killed nothing counts; its key is gone soon.
-  void enter() {
-    muster::WriteOptions for_a_while;
-    for_a_while.ttl = run_lifetime;
-    auto self = shared_from_this();
-    store->compare_set_async(key_of_run(), std::nullopt, own_run, for_a_while,
-                             options.connect_timeout, [self](Result<muster::Compared> entered) {
-                               if (!entered.has_value()) return self->lose(entered.error());
-                               if (!entered->applied) return self->enter_after(*entered->current);
-                               self->run = self->own_run;
-                               self->register_self();
-                             });
-  }
+void Board::State::list_nodes(KeysHandler handler, std::uint64_t cursor,
+                              std::vector<std::string> before) {
+  if (!store) return;
+  auto self = shared_from_this();
+  store->list_async(own("node/"), cursor, short_time,
+                    [self, handler, before](Result<muster::KeyPage> page) {
+                      if (!page) return self->lose(page.error());
+                      std::vector<std::string> all = before;
+                      for (const muster::KeyInfo& key : page->keys) all.push_back(key.key);
+                      if (page->cursor != 0)
+                        return self->list_nodes(handler, page->cursor, std::move(all));
+                      if (!self->is_closed) handler(std::move(all));
+                    });
+}
 
-  /// If somebody is in that run.
-  void enter_after(const std::string& found) {
-    auto self = shared_from_this();
-    store->list_async(options.job + "/" + found + "/node/", 0, short_time,
-                      [self, found](Result<muster::KeyPage> page) {
-                        if (self->is_closed) return;
-                        if (!page) return self->lose(page.error());
-                        if (!page->keys.empty()) {
-                          self->run = found;
-                          return self->register_self();
-                        }
-                        self->next_look.expires_after(look_again);
-                        self->next_look.async_wait([self](const asio::error_code& failed) {
-                          if (!failed && !self->is_closed) self->enter();
-                        });
-                      });
-  }
+void Board::State::watch_forming(const Plan& plan) {
+  next_roll_call.expires_after(roll_call_interval);
+  next_roll_call.async_wait([self = shared_from_this(), plan](const asio::error_code& failed) {
+    if (failed || !self->is_forming(plan.attempt)) return;
+    self->list_nodes([self, plan](const std::vector<std::string>& keys) {
+      if (self->is_forming(plan.attempt)) self->call_roll(plan, keys);
+    });
+  });
+}
 
-  /// What `key_of_run` has while the last launcher of the run takes its keys back.
-  std::string closed_run() const { return run + ".over"; }
+void Board::State::call_roll(const Plan& plan, const std::vector<std::string>& keys) {
+  const std::set<std::string> there(keys.begin(), keys.end());
+  NodesLost lost;
+  lost.attempt = plan.attempt;
+  for (std::size_t rank = 0; rank < plan.nodes.size(); ++rank)
+    if (there.count(own(key_of_node(plan.nodes[rank].number))) == 0)
+      lost.node_ranks.push_back(static_cast<int>(rank));
+  if (lost.node_ranks.empty()) return watch_forming(plan);
+  lost.why = "its launcher has gone before it began the attempt";
+  tell(lost);
+}
 
-  /// Looks whether the run is still the job's, which is so for its lifetime then.
-  ///
-  /// then  hears true; false: it is over
-  void hold_run(std::function<void(bool)> then) {
-    muster::WriteOptions for_a_while;
-    for_a_while.ttl = run_lifetime;
-    auto self = shared_from_this();
-    store->compare_set_async(
-        key_of_run(), run, run, for_a_while, short_time,
-        [self, then](Result<muster::Compared> held) {
-          if (self->is_closed) return;
-          if (!held.has_value()) return self->lose(held.error());
-          if (held->applied || held->current != self->closed_run()) return then(held->applied);
-          // Who closes it may not have seen this launcher yet, and opens it again.
-          self->next_touch.expires_after(look_again);
-          self->next_touch.async_wait([self, then](const asio::error_code& failed) {
-            if (!failed && !self->is_closed) self->hold_run(then);
-          });
-        });
-  }
-
-  /// Each launcher keeps the run's key.
-  void keep_run() {
-    next_touch.expires_after(run_lifetime / 3);
-    next_touch.async_wait([self = shared_from_this()](const asio::error_code& failed) {
-      if (failed || self->is_closed) return;
-      self->hold_run([self](bool is_held) {
-        if (is_held) return self->keep_run();
-        self->tell(
-            BoardLost{"the job ends: its launchers did not run for so long that another one "
-                      "of its name may have begun"});
+void Board::State::read_nodes(std::vector<std::string> keys) {
+  std::vector<std::string_view> unknown;
+  for (const std::string& key : keys)
+    if (known.count(key) == 0) unknown.push_back(key);
+  if (unknown.empty()) return tell_nodes(keys);
+  auto self = shared_from_this();
+  store->multi_get_async(
+      unknown, Duration::zero(),
+      [self, keys](Result<std::vector<std::optional<std::string>>> values) {
+        if (!values && values.error().code != ErrorCode::not_found)
+          return self->lose(values.error());
+        std::size_t index = 0;
+        for (const std::string& key : keys) {
+          if (self->known.count(key) != 0) continue;
+          const bool is_there = values && index < values->size() && (*values)[index];
+          const auto node = is_there ? decode_node(*(*values)[index]) : std::nullopt;
+          if (node) self->known[key] = *node;
+          ++index;
+        }
+        self->tell_nodes(keys);
       });
-    });
-  }
+}
 
-  void lose(const Error& error) {
-    if (is_closed || error.code == ErrorCode::closed || error.code == ErrorCode::cancelled) return;
-    std::string who = "the server at " + options.address;
-    if (!error.ranks.empty() && !error.ranks.front().process.host.empty())
-      who += " on host " + error.ranks.front().process.host;
-    tell(BoardLost{"the job ends: its meeting place, " + who + ", is gone: " + error.message()});
-  }
+void Board::State::await_next_node() {
+  const std::uint64_t next = (known.empty() ? 0 : known.rbegin()->second.number) + 1;
+  if (next <= awaited) return;
+  awaited = next;
+  await(key_of_node(next), [self = shared_from_this()](const std::string&) { self->look(); });
+}
 
-  /// Calls back with the value when the key is there, however long that takes.
-  void await(const std::string& key, std::function<void(const std::string&)> handler) {
-    if (!store) return;
-    auto self = shared_from_this();
-    store->get_async(own(key), long_time, [self, key, handler](Result<std::string> value) {
-      if (self->is_closed) return;
-      if (value) return handler(*value);
-      if (value.error().code == ErrorCode::timed_out) return self->await(key, handler);
-      self->lose(value.error());
-    });
-  }
+void Board::State::tell_nodes(const std::vector<std::string>& keys) {
+  is_looking = false;
+  NodesSeen seen;
+  for (const std::string& key : keys)
+    if (const auto node = known.find(key); node != known.end()) seen.nodes.push_back(node->second);
+  if (!watches || is_closed) return;
+  await_next_node();
+  next_look.expires_after(std::chrono::seconds(1));
+  next_look.async_wait([self = shared_from_this()](const asio::error_code& failed) {
+    if (!failed) self->look();
+  });
+  tell(seen);
+}
 
-  /// What was set first stays.
-  void publish(const std::string& key, const std::string& value) {
-    if (!store) return;
-    muster::SetOptions once;
-    once.only_if_absent = true;
-    auto self = shared_from_this();
-    store->set_async(own(key), value, once, short_time, [self](Result<bool> set) {
-      if (!set.has_value()) self->lose(set.error());
-    });
-  }
-
-  void register_self() {
-    auto self = shared_from_this();
-    store->add_async(own("count"), 1, options.connect_timeout, [self](Result<std::int64_t> number) {
-      if (!number) return self->lose(number.error());
-      self->options.self.number = static_cast<std::uint64_t>(*number);
-      muster::SetOptions bound;
-      bound.bind_to_session = true;
-      self->store->set_async(self->own(key_of_node(self->options.self.number)),
-                             encode(self->options.self), bound, short_time,
-                             [self](Result<bool> set) {
-                               if (!set.has_value()) return self->lose(set.error());
-                               self->confirm();
-                             });
-    });
-  }
-
-  /// The last launcher of the run may have left it meanwhile, and taken back what is in it.
-  void confirm() {
-    hold_run([self = shared_from_this()](bool is_held) {
-      if (!is_held) return self->enter_anew();
-      self->keep_run();
-      self->await("ending", [self](const std::string& bytes) {
-        if (const auto ending = decode_ending(bytes)) self->tell(EndingSeen{*ending});
-      });
-      self->tell(Registered{self->options.self.number});
-    });
-  }
-
-  void enter_anew() {
-    const std::string node = own(key_of_node(std::exchange(options.self.number, 0)));
-    const std::string count = own("count");
-    auto self = shared_from_this();
-    store->multi_remove_async({node, count}, short_time, [self](Result<std::uint64_t> removed) {
-      if (self->is_closed) return;
-      if (!removed) return self->lose(removed.error());
-      self->enter();
-    });
-  }
-
-  void look() {
-    if (!watches || is_closed || !store || is_looking) return;
-    is_looking = true;
-    look_at_page(0, {});
-  }
-
-  void look_at_page(std::uint64_t cursor, std::vector<std::string> keys) {
-    auto self = shared_from_this();
-    store->list_async(own("node/"), cursor, short_time, [self, keys](Result<muster::KeyPage> page) {
-      if (!page) return self->lose(page.error());
-      std::vector<std::string> all = keys;
-      for (const muster::KeyInfo& key : page->keys) all.push_back(key.key);
-      if (page->cursor != 0) return self->look_at_page(page->cursor, std::move(all));
-      self->read_nodes(std::move(all));
-    });
-  }
-
-  void read_nodes(std::vector<std::string> keys) {
-    std::vector<std::string_view> unknown;
-    for (const std::string& key : keys)
-      if (known.count(key) == 0) unknown.push_back(key);
-    if (unknown.empty()) return tell_nodes(keys);
-    auto self = shared_from_this();
-    store->multi_get_async(
-        unknown, Duration::zero(),
-        [self, keys](Result<std::vector<std::optional<std::string>>> values) {
-          if (!values && values.error().code != ErrorCode::not_found)
-            return self->lose(values.error());
-          std::size_t index = 0;
-          for (const std::string& key : keys) {
-            if (self->known.count(key) != 0) continue;
-            const bool is_there = values && index < values->size() && (*values)[index];
-            const auto node = is_there ? decode_node(*(*values)[index]) : std::nullopt;
-            if (node) self->known[key] = *node;
-            ++index;
-          }
-          self->tell_nodes(keys);
-        });
-  }
-
-  /// Looks at once when another one comes.
-  void await_next_node() {
-    const std::uint64_t next = (known.empty() ? 0 : known.rbegin()->second.number) + 1;
-    if (next <= awaited) return;
-    awaited = next;
-    await(key_of_node(next), [self = shared_from_this()](const std::string&) { self->look(); });
-  }
-
-  void tell_nodes(const std::vector<std::string>& keys) {
-    is_looking = false;
-    NodesSeen seen;
-    for (const std::string& key : keys)
-      if (const auto node = known.find(key); node != known.end())
-        seen.nodes.push_back(node->second);
-    if (!watches || is_closed) return;
-    await_next_node();
-    next_look.expires_after(std::chrono::seconds(1));
-    next_look.async_wait([self = shared_from_this()](const asio::error_code& failed) {
-      if (!failed) self->look();
-    });
-    tell(seen);
-  }
-
-  /// Closes the run, so that nobody enters it while its keys go. Whoever has meanwhile goes on.
-  void close_run(std::function<void()> finish) {
-    change_run(run, closed_run(), finish, [self = shared_from_this(), finish] {
-      self->store->list_async(self->own("node/"), 0, short_time, [self, finish](auto page) {
-        if (!page) return finish();
-        if (page->keys.empty()) return self->remove_keys(finish);
-        self->change_run(self->closed_run(), self->run, finish, finish);
-      });
-    });
-  }
-
-  void change_run(const std::string& from, const std::string& to, std::function<void()> otherwise,
-                  std::function<void()> then) {
-    muster::WriteOptions for_a_while;
-    for_a_while.ttl = run_lifetime;
-    store->compare_set_async(key_of_run(), from, to, for_a_while, short_time,
-                             [otherwise, then](Result<muster::Compared> changed) {
-                               changed.has_value() && changed->applied ? then() : otherwise();
-                             });
-  }
-
-  /// All of the job's.
-  void remove_keys(std::function<void()> finish) {
-    auto self = shared_from_this();
-    store->list_async(own(""), 0, short_time, [self, finish](Result<muster::KeyPage> page) {
-      if (!page) return finish();
-      if (page->keys.empty()) {
-        self->store->remove_async(self->key_of_run(), short_time,
-                                  [finish](Result<bool>) { finish(); });
-        return;
-      }
-      std::vector<std::string_view> keys;
-      for (const muster::KeyInfo& key : page->keys) keys.push_back(key.key);
-      self->store->multi_remove_async(keys, short_time,
-                                      [self, finish](Result<std::uint64_t> removed) {
-                                        if (!removed) return finish();
-                                        self->remove_keys(finish);
-                                      });
-    });
-  }
-
-  void lose_nodes(int of_attempt, const Error& error) {
-    NodesLost lost;
-    lost.attempt = of_attempt;
-    for (const muster::RankRange& range : error.rank_ranges)
-      for (int rank = range.first; rank <= range.last; ++rank) lost.node_ranks.push_back(rank);
-    if (lost.node_ranks.empty())
-      for (const muster::RankReport& report : error.ranks) lost.node_ranks.push_back(report.rank);
-    lost.why = error.code == ErrorCode::rank_left   ? "it has left"
-               : error.code == ErrorCode::timed_out ? "it has not begun the attempt"
-               : error.cause == muster::LossCause::heartbeat
-                   ? "it is not heard any more (the host or its network is down)"
-                   : "its launcher is dead";
-    if (lost.node_ranks.empty()) return lose(error);
-    tell(lost);
-  }
-
-  asio::io_context& context;
-  const std::shared_ptr<muster::IoThread> io_thread;
-  Options options;
-  std::function<void(const Event&)> on_event;
-  std::optional<muster::Store> store;
-  std::optional<muster::StatelessProcessGroup> group;
-  int attempt = -1;  ///< that began last
-  bool watches = false;
-  bool is_looking = false;
-  bool is_closed = false;
-  std::map<std::string, Node> known;
-  std::uint64_t awaited = 0;  ///< the number of the next node that is waited for
-  const std::string own_run;  ///< the name of a run that this launcher would begin
-  std::string run;            ///< the one that it is in
-  asio::steady_timer next_look;
-  asio::steady_timer next_touch;
-  asio::steady_timer patience;
-};
+void Board::State::lose_nodes(int of_attempt, const Error& error) {
+  NodesLost lost;
+  lost.attempt = of_attempt;
+  for (const muster::RankRange& range : error.rank_ranges)
+    for (int rank = range.first; rank <= range.last; ++rank) lost.node_ranks.push_back(rank);
+  if (lost.node_ranks.empty())
+    for (const muster::RankReport& report : error.ranks) lost.node_ranks.push_back(report.rank);
+  lost.why = error.code == ErrorCode::rank_left   ? "it has left"
+             : error.code == ErrorCode::timed_out ? "it has not begun the attempt"
+             : error.cause == muster::LossCause::heartbeat
+                 ? "it is not heard any more (the host or its network is down)"
+                 : "its launcher is dead";
+  if (lost.node_ranks.empty()) return lose(error);
+  tell(lost);
+}
 
 Board::Board(asio::io_context& context, std::shared_ptr<muster::IoThread> io_thread,
              Options options, std::function<void(const Event&)> on_event)
@@ -364,6 +192,7 @@ void Board::open() {
                                  if (self->is_closed) return;
                                  if (!store) return self->lose(store.error());
                                  self->store = *std::move(store);
+                                 self->opened_at = std::chrono::steady_clock::now();
                                  self->enter();
                                });
 }
@@ -437,6 +266,7 @@ void Board::begin(const Plan& plan, int node_rank) {
         if (!group) return self->lose_nodes(attempt, group.error());
         self->group = *std::move(group);
       });
+  state_->watch_forming(plan);
 }
 
 void Board::end_attempt() {
@@ -458,6 +288,7 @@ void Board::leave(std::function<void()> handler) {
   state_->watches = false;
   state_->next_look.cancel();
   state_->next_touch.cancel();
+  state_->next_roll_call.cancel();
   if (!state_->store || state_->run.empty()) return asio::post(state_->context, finish);
   state_->patience.expires_after(std::chrono::seconds(1));
   state_->patience.async_wait([finish](const asio::error_code& failed) {

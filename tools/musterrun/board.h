@@ -21,7 +21,7 @@ namespace musterrun {
 ///
 ///     node/K        a launcher, as long as it lives; K is its number
 ///     plan/A        the ranks of attempt A
-///     master/A      MASTER_ADDR and MASTER_PORT of attempt A
+///     master/A      MASTER_ADDR and MASTER_PORT of attempt A, and "tcpstore" if there is one
 ///     verdict/A     how attempt A has ended
 ///     ending        how the job has
 ///
@@ -38,6 +38,7 @@ class Board {
     muster::Duration connect_timeout{};
     muster::Duration form_timeout{};
     std::string label;
+    std::function<void(std::string text)> on_notice;  ///< hears what people are to know
   };
 
   /// io_thread  is served by the context

@@ -29,7 +29,7 @@ class Conclusion {
     for (const Step step : {&Conclusion::conclude_form, &Conclusion::conclude_rendezvous,
                             &Conclusion::conclude_configuration, &Conclusion::read_shutdown_timeout,
                             &Conclusion::count_processes, &Conclusion::read_variables_of_composer,
-                            &Conclusion::check_place}) {
+                            &Conclusion::check_place, &Conclusion::conclude_tcpstore}) {
       std::string complaint = (this->*step)();
       if (!complaint.empty()) return complaint;
     }
@@ -243,6 +243,23 @@ class Conclusion {
     if (!options_.rendezvous.empty()) return {};
     auto placed = muster::launch::placement_of(options_);
     return placed ? std::string() : std::move(placed).error().detail;
+  }
+
+  std::string conclude_tcpstore() {
+    using muster::launch::TcpStore;
+    const std::string* const is_unwanted = variable("TORCH_DISABLE_SHARE_RDZV_TCP_STORE");
+    if (!is_given("tcpstore") && is_unwanted != nullptr && *is_unwanted == "1")
+      options_.tcpstore = TcpStore::off;
+    if (!options_.rendezvous.empty()) return {};
+    const auto placed = muster::launch::placement_of(options_);
+    if (!placed || !placed->is_multi_node) return {};
+    if (options_.tcpstore == TcpStore::on) {
+      return where("tcpstore") +
+             ": nodes that are numbered by hand do not meet, so one could not tell the others of "
+             "its TCPStore; give --rendezvous HOST:PORT";
+    }
+    options_.tcpstore = TcpStore::off;
+    return {};
   }
 
   Asked& asked_;

@@ -48,6 +48,8 @@ RankPlace place_of(const LaunchOptions& options, const Placement& placement, int
 }
 
 bool is_open(const LaunchOptions& options, std::string_view name) {
+  if (name == "TORCHELASTIC_USE_AGENT_STORE")
+    return options.tcpstore != muster::launch::TcpStore::off;
   return !options.rendezvous.empty() &&
          std::find(decided_there.begin(), decided_there.end(), name) != decided_there.end();
 }

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include <asio/io_context.hpp>
@@ -18,6 +19,7 @@
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 
+#include "agent_store.h"
 #include "attempt.h"
 #include "board.h"
 #include "console.h"
@@ -74,6 +76,19 @@ JobOptions job_options_of(const LauncherSetup& setup) {
   return job;
 }
 
+/// As the other nodes are told.
+std::string text_of_master(const AttemptPlace& place) {
+  return place.master_addr + " " + std::to_string(place.master_port) +
+         (place.has_agent_store ? " tcpstore" : "");
+}
+
+void read_master(const std::string& text, AttemptPlace& to) {
+  std::istringstream words(text);
+  std::string store;
+  words >> to.master_addr >> to.master_port >> store;
+  to.has_agent_store = store == "tcpstore";
+}
+
 class Launcher {
  public:
   explicit Launcher(LauncherSetup setup)
@@ -97,13 +112,16 @@ class Launcher {
     await_signals();
     if (!no_namespace_.empty())
       say(Importance::detail, "there is no PID namespace for the ranks: " + no_namespace_);
-    open_board(loop->io_thread());
+    io_thread_ = loop->io_thread();
+    open_board();
     context_.run();
     signals_.clear();  // one ends this process, which may wait below for who reads
     guardian_.close();
     attempt_.reset();
+    agent_store_.reset();
     board_.reset();
     place_.reset();
+    io_thread_.reset();
     loop->stop();
     const auto patience = is_told_to_end_ ? Console::Patience::brief : Console::Patience::endless;
     if (!console_.finish(patience)) ::_exit(exit_code_);
@@ -111,7 +129,7 @@ class Launcher {
   }
 
  private:
-  void open_board(const std::shared_ptr<muster::IoThread>& io_thread) {
+  void open_board() {
     Board::Options options;
     options.address = place_->address();
     options.job = setup_.job_id;
@@ -120,7 +138,8 @@ class Launcher {
     options.connect_timeout = setup_.options.join_timeout;
     options.form_timeout = std::chrono::seconds(60);
     options.label = "musterrun";
-    board_.emplace(context_, io_thread, std::move(options),
+    options.on_notice = [this](const std::string& text) { say(Importance::notice, text); };
+    board_.emplace(context_, io_thread_, std::move(options),
                    [this](const Event& event) { handle(event); });
     board_->open();
   }
@@ -167,6 +186,7 @@ class Launcher {
       case Report::Kind::gone: {
         attempt_.reset();
         hold_.close();
+        agent_store_.reset();
         board_->end_attempt();
         std::string stuck;
         if (report.number > 0)
@@ -259,28 +279,74 @@ class Launcher {
     place.name_space = namespace_of_attempt(setup_.job_id, place.number);
     board_->begin(effect.plan, effect.node_rank);
     if (effect.node_rank == 0) {
-      if (!hold_port(place)) return;
-      if (effect.plan.nodes.size() > 1)
-        board_->publish_master(place.number,
-                               place.master_addr + " " + std::to_string(place.master_port));
+      const bool has_other_nodes = effect.plan.nodes.size() > 1;
+      if (!open_master(place, has_other_nodes)) return;
+      if (has_other_nodes) board_->publish_master(place.number, text_of_master(place));
       return start(std::move(place));
     }
-    board_->await_master(place.number, [this, place](const std::string& address) mutable {
+    board_->await_master(place.number, [this, place](const std::string& text) mutable {
       if (attempt_number_ != place.number || !may_start_) return;
-      const auto space = address.rfind(' ');
-      place.master_addr = address.substr(0, space);
-      place.master_port = std::atoi(address.c_str() + space + 1);
+      read_master(text, place);
       start(std::move(place));
     });
+  }
+
+  /// At MASTER_ADDR and MASTER_PORT there is a TCPStore for torch or, where none may be, nobody.
+  ///
+  /// returns  whether the attempt may begin
+  bool open_master(AttemptPlace& place, bool has_other_nodes) {
+    const LaunchOptions& options = setup_.options;
+    place.master_addr =
+        options.master_addr.value_or(options.local_addr.value_or(place_->own_host()));
+    place.master_port = options.master_port.value_or(0);
+    if (options.tcpstore == TcpStore::off) return hold_port(place);
+    AgentStore::Options wanted;
+    wanted.host = place.master_addr;
+    wanted.port = place.master_port;
+    wanted.has_other_nodes = has_other_nodes;
+    wanted.others_may_reach = others_may_reach_store();
+    wanted.dialect = options.tcpstore_dialect;
+    wanted.io_thread = io_thread_;
+    wanted.say = [this](Importance importance, const std::string& text) { say(importance, text); };
+    auto opened = AgentStore::open(std::move(wanted));
+    if (!opened) return go_on_without_store(opened.error(), place);
+    agent_store_.emplace(*std::move(opened));
+    place.master_port = agent_store_->port();
+    place.has_agent_store = true;
+    say(Importance::detail, "the TCPStore of torch is at " + place.master_addr + " port " +
+                                std::to_string(place.master_port) + "; musterctl --server " +
+                                agent_store_->address() + " looks into it");
+    return true;
+  }
+
+  /// A TCPStore asks nobody who he is. Beyond this host one is opened where the job's server asks
+  /// nobody either, or somebody has said so.
+  bool others_may_reach_store() const {
+    const LaunchOptions& options = setup_.options;
+    return options.tcpstore == TcpStore::on ||
+           (!has_key() && (options.allow_unauthenticated || !options.rendezvous.empty()));
+  }
+
+  bool go_on_without_store(const muster::Error& error, AttemptPlace& place) {
+    std::string why = error.message();
+    if (error.code == muster::ErrorCode::permission_denied && !others_may_reach_store())
+      why = "others reach " + place.master_addr +
+            ", and it asks nobody who he is; --tcpstore on opens it";
+    // A rank could not listen there either.
+    const bool is_vital =
+        setup_.options.tcpstore == TcpStore::on || error.code == muster::ErrorCode::address_in_use;
+    if (is_vital) {
+      handle(NotStarted{place.number, 1, "the TCPStore of torch: " + why});
+      return false;
+    }
+    if (!std::exchange(has_told_of_store_, true))
+      say(Importance::notice, "there is no TCPStore for torch, whose rank 0 hosts it: " + why);
+    return hold_port(place);
   }
 
   /// MASTER_PORT is this job's until a rank listens there: the socket has the port, and does not
   /// listen, so one that may share the address can.
   bool hold_port(AttemptPlace& place) {
-    const LaunchOptions& options = setup_.options;
-    place.master_addr =
-        options.master_addr.value_or(options.local_addr.value_or(place_->own_host()));
-    place.master_port = setup_.options.master_port.value_or(0);
     auto held = HeldPort::hold(place.master_port);
     if (!held) {
       handle(NotStarted{place.number, 1, held.error().detail});
@@ -325,9 +391,12 @@ class Launcher {
   std::optional<Board> board_;
   std::optional<Attempt> attempt_;
   HeldPort hold_;
+  std::shared_ptr<muster::IoThread> io_thread_;  ///< of the loop of `run`
+  std::optional<AgentStore> agent_store_;
   int attempt_number_ = -1;
   bool may_start_ = false;       ///< its ranks, as soon as rank 0's address is known
   bool is_told_to_end_ = false;  ///< by a signal
+  bool has_told_of_store_ = false;
   int exit_code_ = 1;
 };
 

@@ -30,6 +30,23 @@ std::string take_master_port(const std::string& value, const std::string&, Asked
   return {};
 }
 
+std::string take_tcpstore(const std::string& value, const std::string&, Asked& to) {
+  using muster::launch::TcpStore;
+  if (value != "auto" && value != "on" && value != "off")
+    return no(value, "choice of a TCPStore; write auto, on or off");
+  to.options.tcpstore = value == "on"    ? TcpStore::on
+                        : value == "off" ? TcpStore::off
+                                         : TcpStore::automatic;
+  return {};
+}
+
+std::string take_dialect(const std::string& value, const std::string&, Asked& to) {
+  using muster::launch::TcpStoreDialect;
+  if (value != "first" && value != "second") return no(value, "dialect; write first or second");
+  to.options.tcpstore_dialect = value == "first" ? TcpStoreDialect::first : TcpStoreDialect::second;
+  return {};
+}
+
 std::string take_rendezvous(const std::string& value, const std::string&, Asked& to) {
   const auto colon = value.rfind(':');
   const auto bracket = value.rfind(']');
@@ -156,6 +173,21 @@ std::vector<Option> place_options() {
        "several",
        "",
        take_master_port},
+      {{"tcpstore"},
+       "",
+       "",
+       "WHEN",
+       "auto, on or off: torch's ranks find a TCPStore at that address and port, else rank 0 hosts "
+       "one; auto: where nobody reaches it who is not let to the job's own server",
+       "auto",
+       take_tcpstore},
+      {{"tcpstore-dialect"},
+       "",
+       "",
+       "DIALECT",
+       "what torch speaks there: second for PyTorch 2.1, first for all others",
+       "first",
+       take_dialect},
   };
 }
 

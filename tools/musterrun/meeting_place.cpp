@@ -69,14 +69,15 @@ bool is_of_this_host(const HostAndPort& there) {
   return socket && ::bind(socket.get(), found->ai_addr, found->ai_addrlen) == 0;
 }
 
+std::string variable(const char* name) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? "" : text;
+}
+
 /// The launchers and ranks have it from the environment, so the server has it, too.
 ///
 /// returns  whether there is one
 bool give_key(muster::ServerOptions& to) {
-  const auto variable = [](const char* name) {
-    const char* const text = std::getenv(name);
-    return std::string(text == nullptr ? "" : text);
-  };
   to.credentials_file = variable("MUSTER_CREDENTIAL_FILE");
   if (to.credentials_file.empty()) to.credentials = variable("MUSTER_CREDENTIAL");
   if (to.credentials_file.empty() && to.credentials.empty()) return false;
@@ -85,7 +86,12 @@ bool give_key(muster::ServerOptions& to) {
   return true;
 }
 
-/// At a socket that leaves no file. The system tells whose process comes.
+}  // namespace
+
+bool has_key() {
+  return !variable("MUSTER_CREDENTIAL_FILE").empty() || !variable("MUSTER_CREDENTIAL").empty();
+}
+
 Result<void> serve_this_user(muster::ServerOptions& to) {
   const auto number = muster::base::random_u64();
   if (!number) {
@@ -100,8 +106,6 @@ Result<void> serve_this_user(muster::ServerOptions& to) {
   to.credentials = muster::auth::credentials_of_user(::geteuid());
   return {};
 }
-
-}  // namespace
 
 Result<MeetingPlace> MeetingPlace::open(const muster::launch::LaunchOptions& options,
                                         const std::shared_ptr<muster::IoThread>& io_thread) {

@@ -12,6 +12,14 @@
 
 namespace musterrun {
 
+/// Whether the environment has a key, which the job's server then asks for.
+bool has_key();
+
+/// At a socket that leaves no file. The system tells whose process comes.
+///
+/// errors  unavailable (the system has no random numbers)
+muster::Result<void> serve_this_user(muster::ServerOptions& to);
+
 /// The Muster server of a job: one that stands elsewhere, or one that this process hosts.
 class MeetingPlace {
  public:

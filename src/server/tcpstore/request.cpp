@@ -64,6 +64,10 @@ static_assert(facts_are_in_order());
 constexpr std::array first_dialect = {
     Command::set,  Command::compare_set, Command::get,       Command::add,       Command::check,
     Command::wait, Command::count_keys,  Command::watch_key, Command::delete_key};
+constexpr std::array second_dialect = {
+    Command::set,    Command::compare_set, Command::get,        Command::add,
+    Command::check,  Command::wait,        Command::count_keys, Command::delete_key,
+    Command::append, Command::multi_get,   Command::multi_set,  Command::cancel_wait};
 constexpr std::array newest_dialect = {
     Command::validate,     Command::set,       Command::compare_set, Command::get,
     Command::add,          Command::check,     Command::wait,        Command::count_keys,
@@ -75,7 +79,12 @@ std::optional<Command> command_of(Dialect dialect, unsigned char number) {
   const auto find = [number](const auto& commands) {
     return number < commands.size() ? std::optional(commands[number]) : std::nullopt;
   };
-  return dialect == Dialect::first ? find(first_dialect) : find(newest_dialect);
+  switch (dialect) {
+    case Dialect::first: return find(first_dialect);
+    case Dialect::second: return find(second_dialect);
+    case Dialect::newest: break;
+  }
+  return find(newest_dialect);
 }
 
 std::string named(Command command) { return std::string(name_of(command)); }
@@ -90,6 +99,20 @@ Error too_large(const std::string& what, std::uint64_t actual, std::uint64_t lim
 }  // namespace
 
 std::string_view name_of(Command command) { return facts_of(command).name; }
+
+bool only_asks(Command command) {
+  switch (command) {
+    case Command::get:
+    case Command::check:
+    case Command::wait:
+    case Command::count_keys:
+    case Command::multi_get:
+    case Command::ping:
+    case Command::queue_length:
+    case Command::list_keys: return true;
+    default: return false;
+  }
+}
 
 /// Looks at one request as far as its bytes have come, and keeps its parts if somebody wants them.
 class RequestReader::Walk {
@@ -139,6 +162,10 @@ class RequestReader::Walk {
 
   bool has(std::size_t count) {
     wanted_ = count;
+    if (progress_.at + count > limits_.request_bytes_max) {
+      return fail(too_large("the bytes of " + named(progress_.command), progress_.at + count,
+                            limits_.request_bytes_max));
+    }
     return bytes_.size() - progress_.at >= count;
   }
 
@@ -217,7 +244,7 @@ class RequestReader::Walk {
   std::size_t wanted_ = 1;
 };
 
-/// A newest client begins with VALIDATE. In the first dialect these bytes are a key of a gigabyte.
+/// A newest client begins with VALIDATE. In the older dialects these bytes are a key of a gigabyte.
 std::optional<Error> RequestReader::choose_dialect(std::string_view bytes) {
   constexpr std::size_t validate_bytes = 1 + sizeof validate_number;
   std::array<char, sizeof validate_number> numbers;
@@ -242,6 +269,7 @@ Result<std::size_t> RequestReader::read(std::string_view bytes, Request& into) {
     if (auto wrong = choose_dialect(bytes)) return *std::move(wrong);
     if (!dialect_) return 0;
   }
+  into.dialect = *dialect_;
   const auto command = command_of(*dialect_, static_cast<unsigned char>(bytes[0]));
   if (!command) {
     return failure(ErrorCode::protocol_error,

@@ -40,9 +40,13 @@ enum class Command : std::uint8_t {
 /// As PyTorch's sources name it.
 std::string_view name_of(Command command);
 
+/// Whether the command changes nothing, so that it is for its answer alone.
+bool only_asks(Command command);
+
 /// How clients number their commands.
 enum class Dialect : std::uint8_t {
-  first,   ///< of PyTorch 1
+  first,   ///< of PyTorch 1 and 2.0
+  second,  ///< of PyTorch 2.1: other numbers from 7 on
   newest,  ///< which says VALIDATE before anything else
 };
 
@@ -50,11 +54,13 @@ struct RequestLimits {
   std::uint32_t key_bytes_max = 0;
   std::uint32_t value_bytes_max = 0;
   std::uint32_t keys_max = 0;  ///< of one request
+  std::uint64_t request_bytes_max = UINT64_MAX;
 };
 
 /// One request. Its views point into the bytes that it was read from.
 struct Request {
   Command command = Command::ping;
+  Dialect dialect = Dialect::newest;
   std::vector<std::string_view> keys;
   std::vector<std::string_view> values;  ///< of each key; of compare_set: expected, desired
   std::int64_t number = 0;               ///< what is added, a barrier's world_size, a ping's nonce
@@ -78,6 +84,8 @@ class RequestReader {
 
   /// How many bytes the request that is not whole yet has at least.
   std::size_t bytes_min() const { return progress_.at + wanted_; }
+  /// Of them, those of the field that is not whole yet.
+  std::size_t field_bytes() const { return wanted_; }
 
  private:
   /// How far a request has been looked at.
