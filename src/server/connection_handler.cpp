@@ -45,6 +45,11 @@ void ConnectionHandler::received(Newcomer& newcomer, std::string_view bytes) {
     entrance_.received(newcomer, bytes);
     return turns_.end_turn();
   }
+  if (newcomer.arrival.kind == Arrival::Kind::tcpstore) {
+    Peer* const guest = hellos_.receive_guest(newcomer);
+    if (guest != nullptr && !guest->is_gone) frames_.received_behind_hello(*guest, bytes);
+    return turns_.end_turn();
+  }
   if (newcomer.stage == Stage::handshake) connections_.handshakes().succeeded(newcomer);
   const HelloReader::Read read = hellos_.received(newcomer, bytes);
   if (read.peer != nullptr && !read.rest.empty() && !read.peer->is_gone) {

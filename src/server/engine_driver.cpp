@@ -4,14 +4,24 @@
 #include <vector>
 
 #include "base/text.h"
+#include "server/tcpstore/peer_replies.h"
 #include "wire/error_body.h"
 #include "wire/hello.h"
+#include "wire/operation_table.h"
 
 namespace muster::server {
 namespace {
 
 constexpr std::size_t copied_head_bytes_max = 16 * 1024;  // longer heads are sent where they are
 constexpr std::uint64_t header_bytes = wire::frame_header_bytes;
+
+void tell_of_memory(const ServerLog& log, bool is_short) {
+  if (is_short) {
+    log.line(LogLevel::warning, "the system gives no more memory: writes are refused");
+  } else {
+    log.line(LogLevel::info, "there is memory again: writes are taken");
+  }
+}
 
 }  // namespace
 
@@ -33,7 +43,7 @@ void EngineDriver::apply(const core::Event& event) {
 void EngineDriver::apply_one(const core::Event& event) {
   const bool is_short = settings_.is_short_of_memory && settings_.is_short_of_memory();
   engine_.memory().all.set_short(is_short);
-  if (is_short != was_short_) tell_of_memory(is_short);
+  if (std::exchange(was_short_, is_short) != is_short) tell_of_memory(log_, is_short);
   postponed_bytes_ = 0;
   std::vector<core::Effect>& effects = engine_.apply(event, now_);
   work_ += engine_.work();
@@ -63,26 +73,20 @@ void EngineDriver::tell_of_lost() {
   }
 }
 
-void EngineDriver::tell_of_memory(bool is_short) {
-  was_short_ = is_short;
-  if (is_short) {
-    log_.line(LogLevel::warning, "the system gives no more memory: writes are refused");
-  } else {
-    log_.line(LogLevel::info, "there is memory again: writes are taken");
-  }
-}
-
 // Effects. What is for a connection that is over is for nobody.
 
 void EngineDriver::carry_out(core::SendHello& effect) {
   Peer* const peer = connections_.peers().find(effect.connection);
   if (peer == nullptr) return;
-  scratch_.clear();
-  wire::append_server_hello(scratch_, *effect.hello);
-  peer->connection->send(scratch_);
-  sender_.mark_dirty(*peer);
+  if (peer->guest == nullptr) {
+    scratch_.clear();
+    wire::append_server_hello(scratch_, *effect.hello);
+    peer->connection->send(scratch_);
+    sender_.mark_dirty(*peer);
+  }
   if (effect.hello->status != 0) return;
-  peer->frames.charge_to(*effect.quota);
+  peer->intake->charge_to(*effect.quota);
+  if (peer->guest != nullptr) peer->guest->conversation.charge_to(*effect.quota);
   peer->session = "session " + std::to_string(effect.hello->session_id);
   const LogLevel level = peer->is_observer ? LogLevel::debug : LogLevel::info;
   if (!log_.admits(peer->unit->name, level, now_)) return;
@@ -91,7 +95,18 @@ void EngineDriver::carry_out(core::SendHello& effect) {
 }
 
 void EngineDriver::carry_out(core::SendReply& effect) {
-  if (Peer* const peer = connections_.peers().find(effect.connection)) send_reply(*peer, effect);
+  Peer* const peer = connections_.peers().find(effect.connection);
+  if (peer == nullptr) return;
+  if (peer->guest == nullptr) return send_reply(*peer, effect);
+  tcpstore::PeerReplies out(*peer, sender_);
+  const auto why = peer->guest->conversation.answered(effect, out);
+  if (!why) return;
+  // Its client knows no errors: the connection ends.
+  if (log_.admits(peer->unit->name, LogLevel::warning, now_)) {
+    log_.line(LogLevel::warning, name_of(*peer) + ": closed: " + why->message());
+  }
+  connections_.close_after_flush(*peer);
+  lost_.push_back(peer->id);
 }
 
 void EngineDriver::send_reply(Peer& peer, core::SendReply& effect) {
@@ -124,6 +139,7 @@ void EngineDriver::carry_out(core::SendEvent& effect) {
 }
 
 void EngineDriver::send_event(Peer& peer, wire::EventKind kind, std::string_view body) {
+  if (peer.guest != nullptr) return;
   wire::FrameHeader header;
   header.type = wire::FrameType::event;
   header.code = static_cast<std::uint16_t>(kind);
@@ -141,7 +157,7 @@ void EngineDriver::carry_out(core::SendHeartbeatReply& effect) {
 
 void EngineDriver::carry_out(core::SendGoodbye& effect) {
   Peer* const peer = connections_.peers().find(effect.connection);
-  if (peer == nullptr) return;
+  if (peer == nullptr || peer->guest != nullptr) return;
   scratch_.clear();
   wire::append_goodbye(scratch_, effect.reason);
   peer->connection->send(scratch_);
@@ -178,15 +194,28 @@ void EngineDriver::carry_out(core::Log& effect) {
   if (log_.admits(unit, effect.level, now_)) log_.line(effect.level, effect.line);
 }
 
+void EngineDriver::carry_out(core::ForHost& effect) {
+  if (const auto* const level = std::get_if<core::SetLogLevel>(&effect.what)) {
+    log_.set_lowest(level->lowest);
+  } else if (const auto* const drains = std::get_if<core::Drains>(&effect.what)) {
+    if (settings_.on_draining) settings_.on_draining(drains->reason);
+  } else if (settings_.on_drained) {
+    settings_.on_drained(std::get<core::Drained>(effect.what).reason);
+  }
+}
+
 void EngineDriver::send(Peer& peer, wire::FrameHeader header, std::string_view body) {
   header.body_bytes = static_cast<std::uint32_t>(body.size());
   peer.outbox.send(header, body);
   sender_.mark_dirty(peer, header_bytes + body.size());
 }
 
-void EngineDriver::reply_error(Peer& peer, std::uint64_t request_id, const Error& error) {
+void EngineDriver::reply_error(Peer& peer, const wire::FrameHeader& request, const Error& error) {
+  if (wire::find_operation(request.code)) {
+    engine_.inspector().count_refused(static_cast<wire::Operation>(request.code), error.code);
+  }
   core::SendReply reply;
-  reply.request_id = request_id;
+  reply.request_id = request.id;
   reply.code = static_cast<std::uint16_t>(error.code);
   wire::append_error(reply.head, error);
   send_reply(peer, reply);

@@ -24,7 +24,7 @@ class EngineDriver {
   /// A turn begins: everything in it happens now.
   void begin_turn(base::Instant now) { now_ = now; }
   base::Instant now() const { return now_; }
-  core::RimCounts& counts() { return engine_.rim_counts(); }
+  core::RimCounts& counts() { return engine_.inspector().rim_counts(); }
   /// What all events together have cost so far, in steps of the engine.
   std::uint64_t work() const { return work_; }
 
@@ -38,8 +38,8 @@ class EngineDriver {
   /// sent, or who have most, if it has waited for long. It may go itself.
   void make_room_for(Peer& peer);
 
-  /// What the engine would have said.
-  void reply_error(Peer& peer, std::uint64_t request_id, const Error& error);
+  /// Refuses the request of that header as the engine would have done.
+  void reply_error(Peer& peer, const wire::FrameHeader& request, const Error& error);
   void send_event(Peer& peer, wire::EventKind kind, std::string_view body);
 
   /// Ends the connections of peers that have taken nothing for too long.
@@ -53,7 +53,6 @@ class EngineDriver {
   void tell_of_lost();
   void let_go(Peer& peer, const std::string& why);
   void lose(Peer& peer, const std::string& why);
-  void tell_of_memory(bool is_short);
   void carry_out(core::SendHello& effect);
   void carry_out(core::SendReply& effect);
   void carry_out(core::SendEvent& effect);
@@ -61,6 +60,7 @@ class EngineDriver {
   void carry_out(core::SendGoodbye& effect);
   void carry_out(core::Close& effect);
   void carry_out(core::Log& effect);
+  void carry_out(core::ForHost& effect);
   void carry_out(core::Postpone& effect) { postponed_bytes_ = effect.bytes; }
   void send_reply(Peer& peer, core::SendReply& effect);
   void send(Peer& peer, wire::FrameHeader header, std::string_view body);

@@ -8,12 +8,12 @@
 namespace muster::server {
 void FrameReader::received(Peer& peer, std::string_view bytes) {
   work_.spend_bytes(peer, bytes.size());
-  peer.frames.give(bytes);
+  peer.intake->give(bytes);
   if (!cut_frames(peer)) driver_.apply(core::Heard{peer.id});
 }
 
 void FrameReader::received_behind_hello(Peer& peer, std::string_view bytes) {
-  peer.frames.give(bytes);
+  peer.intake->give(bytes);
   cut_frames(peer);
 }
 
@@ -28,30 +28,61 @@ bool FrameReader::cut_frames(Peer& peer) {
       hold(peer, before_bytes);
       break;
     }
-    if (!peer.frames.empty() && !work_.may_work(peer) && !peer.frames.has_part_only()) {
+    if (!peer.intake->empty() && !work_.may_work(peer) && !has_part_only(peer)) {
       wait_for_turn(peer);
       break;
     }
-    Result<FrameAssembler::Next> next = peer.frames.next();
-    if (!next) {
-      break_off(peer, next.error());
-    } else if (std::holds_alternative<FrameAssembler::Incomplete>(*next)) {
-      peer.connection->read_into(peer.frames.room());
-      break;
-    } else {
-      handle_in_turn(peer, *next);
-      if (driver_.postponed_bytes() == 0 || peer.is_gone) continue;
-      postpone(peer, driver_.postponed_bytes());
-      break;
-    }
+    const Cut cut = peer.guest == nullptr ? cut_frame(peer) : cut_request(peer);
+    if (cut == Cut::handled) continue;
+    if (cut == Cut::postponed) postpone(peer, driver_.postponed_bytes());
+    break;
   }
-  if (!peer.is_gone && (peer.frames.stored_bytes() | peer.stored_bytes) != 0) holdings_.weigh(peer);
+  if (!peer.is_gone && (peer.intake->stored_bytes() | peer.stored_bytes) != 0) {
+    holdings_.weigh(peer);
+  }
   return any;
 }
 
+FrameReader::Cut FrameReader::cut_frame(Peer& peer) {
+  Result<FrameAssembler::Next> next = peer.frames.next();
+  if (!next) {
+    break_off(peer, next.error());
+  } else if (std::holds_alternative<FrameAssembler::Incomplete>(*next)) {
+    peer.connection->read_into(peer.frames.room());
+    return Cut::nothing;
+  } else {
+    handle_in_turn(peer, *next);
+    if (driver_.postponed_bytes() != 0 && !peer.is_gone) return Cut::postponed;
+  }
+  return Cut::handled;
+}
+
+/// The same with a guest.
+FrameReader::Cut FrameReader::cut_request(Peer& peer) {
+  using Read = tcpstore::GuestReader::Read;
+  const Result<Read> read = guests_.read(peer, std::exchange(was_postponed_, false));
+  if (!read) {
+    break_off(peer, read.error());
+    return Cut::handled;
+  }
+  if (*read == Read::postponed) return Cut::postponed;
+  if (*read == Read::handled) return Cut::handled;
+  if (*read == Read::nothing) {
+    peer.connection->read_into(peer.guest->requests.room());
+  } else {
+    peer.intake->put_back();
+    wait_for_turn(peer);
+  }
+  return Cut::nothing;
+}
+
+bool FrameReader::has_part_only(const Peer& peer) {
+  return peer.guest == nullptr ? peer.frames.has_part_only() : peer.guest->requests.has_part_only();
+}
+
 void FrameReader::postpone(Peer& peer, std::uint64_t bytes) {
-  peer.frames.put_back();
-  peer.frames.keep();
+  peer.intake->put_back();
+  peer.intake->keep();
   holdings_.postpone(peer, bytes, driver_.now());
   peer.connection->read_into({});
   peer.connection->pause_reading();
@@ -90,7 +121,7 @@ void FrameReader::continue_postponed() {
 void FrameReader::handle_in_turn(Peer& peer, const FrameAssembler::Next& next) {
   const std::uint64_t before = driver_.work();
   if (const auto* frame = std::get_if<wire::Frame>(&next)) {
-    handle(peer, *frame, peer.frames.memory_of_frame());
+    handle(peer, *frame, peer.frames.memory_of_last());
   } else {
     handle_unstorable(peer, std::get<FrameAssembler::Unstorable>(next));
   }
@@ -100,7 +131,7 @@ void FrameReader::handle_in_turn(Peer& peer, const FrameAssembler::Next& next) {
 void FrameReader::wait_for_turn(Peer& peer) {
   work_.wait(peer);
   peer.connection->read_into({});
-  peer.frames.keep();
+  peer.intake->keep();
   peer.connection->pause_reading();
 }
 
@@ -112,8 +143,8 @@ bool FrameReader::take_turn(Peer& peer) {
 void FrameReader::hold(Peer& peer, std::uint64_t before_bytes) {
   sender_.hold(peer, before_bytes);
   peer.connection->read_into({});
-  peer.frames.keep();
-  if (!limits_.reads_held(peer.frames.stored_bytes())) peer.connection->pause_reading();
+  peer.intake->keep();
+  if (!limits_.reads_held(peer.intake->stored_bytes())) peer.connection->pause_reading();
 }
 
 void FrameReader::drained(Peer& peer) {
@@ -134,7 +165,7 @@ void FrameReader::go_on(Peer& peer) {
 }
 
 void FrameReader::handle_stored(Peer& peer) {
-  peer.frames.give({});
+  peer.intake->give({});
   cut_frames(peer);
 }
 
@@ -173,7 +204,7 @@ void FrameReader::handle_request(Peer& peer, const wire::Frame& frame,
 void FrameReader::refuse(Peer& peer, const wire::FrameHeader& header, Error why) {
   why.operation = wire::name_of(static_cast<wire::Operation>(header.code));
   why.decided_by = "server";
-  driver_.reply_error(peer, header.id, why);
+  driver_.reply_error(peer, header, why);
 }
 
 void FrameReader::handle_echo(Peer& peer, const wire::Frame& frame) {

@@ -8,13 +8,15 @@
 #include "server/engine_driver.h"
 #include "server/send_scheduler.h"
 #include "server/server_log.h"
+#include "server/tcpstore/guest_reader.h"
 #include "server/work_scheduler.h"
 #include "wire/frame.h"
 #include "wire/request.h"
 
 namespace muster::server {
 
-/// Bytes of peers to events of the engine. Every complete frame that the bytes hold is handled.
+/// Bytes of peers to events of the engine. Every complete frame that the bytes hold is handled, and
+/// of guests every request.
 ///
 /// A peer that asks faster than it takes the answers is held: its frames wait, stored, until little
 /// is queued behind the reply that is being sent. One large reply alone holds nothing up: a rank
@@ -32,7 +34,8 @@ class FrameReader {
         work_(work),
         holdings_(holdings),
         log_(log),
-        limits_(limits) {}
+        limits_(limits),
+        guests_(driver, sender, work, holdings) {}
 
   void received(Peer& peer, std::string_view bytes);
   /// What came behind the hello; it proves nothing that the hello does not.
@@ -52,7 +55,13 @@ class FrameReader {
   bool take_turn(Peer& peer);
 
  private:
+  /// What has become of what was to be read next.
+  enum class Cut { nothing, handled, postponed };
+
   bool cut_frames(Peer& peer);
+  Cut cut_frame(Peer& peer);
+  Cut cut_request(Peer& peer);
+  static bool has_part_only(const Peer& peer);
   void hold(Peer& peer, std::uint64_t before_bytes);
   void postpone(Peer& peer, std::uint64_t bytes);
   void wait_for_turn(Peer& peer);
@@ -72,6 +81,7 @@ class FrameReader {
   Holdings& holdings_;
   ServerLog& log_;
   const core::ConnectionLimits& limits_;
+  tcpstore::GuestReader guests_;
   bool was_postponed_ = false;  ///< the request in hand, and is the first that waits
   wire::Request request_;       ///< in hand; both keep their memory
   std::vector<std::uint64_t> request_ids_;

@@ -5,9 +5,11 @@
 #include <optional>
 #include <utility>
 
+#include "base/failure.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "core/session/failure.h"
+#include "wire/foreign.h"
 #include "wire/hello.h"
 
 namespace muster::server {
@@ -33,6 +35,12 @@ Proved proved_by(const Newcomer& newcomer) {
   return names_of(newcomer.tls->session().peer_names());
 }
 
+/// In the midst of a handshake it could not be read, and guests read nothing of Muster's.
+bool can_be_told(const Newcomer& newcomer) {
+  return newcomer.stage == Newcomer::Stage::hello &&
+         newcomer.arrival.kind != Arrival::Kind::tcpstore;
+}
+
 }  // namespace
 
 /// Most often all of it comes at once, and is read where it lies.
@@ -48,14 +56,15 @@ HelloReader::Read HelloReader::received(Newcomer& newcomer, std::string_view byt
   newcomer.hello_bytes_count += static_cast<std::uint32_t>(count);
   const std::string_view hello(newcomer.hello->data(), newcomer.hello_bytes_count);
   if (hello.size() == size) return {complete(newcomer, hello), bytes.substr(count)};
-  if (const auto known = wire::check_magic(hello); !known) refuse(newcomer, known.error());
+  const auto known = wire::check_magic(hello);
+  if (!known && !wire::may_become_tcpstore(hello)) refuse_speaker(newcomer, hello, known.error());
   return {};
 }
 
 Peer* HelloReader::complete(Newcomer& newcomer, std::string_view bytes) {
   const auto hello = wire::decode_client_hello(bytes);
   if (!hello) {
-    refuse(newcomer, hello.error());
+    refuse_speaker(newcomer, bytes, hello.error());
     return nullptr;
   }
   std::optional<Visitor> visitor;
@@ -82,6 +91,29 @@ Peer* HelloReader::complete(Newcomer& newcomer, std::string_view bytes) {
   event.unit = peer.unit->name;
   event.fresh_token = *token;
   if (visitor) event.grant = std::move(visitor->grant);
+  driver_.apply(event);
+  return &peer;
+}
+
+Peer* HelloReader::receive_guest(Newcomer& newcomer) {
+  const std::optional<wire::ResumeToken> token = tokens_.next();  // so that nobody can resume it
+  if (!token) {
+    refuse(newcomer, base::failure(ErrorCode::unavailable, std::string(base::no_random)));
+    return nullptr;
+  }
+  const tcpstore::Port& port = tcpstore_[newcomer.arrival.port];
+  Unit& unit = connections_.unit(port.unit, port.unit_name);
+  Peer& peer = connections_.said_hello(newcomer, unit);
+  peer.receive(port);
+  core::Hello event;
+  event.connection = peer.id;
+  event.hello.name_space = port.name_space;
+  event.hello.process.host = peer.connection->peer().substr(0, wire::name_bytes_max);
+  event.hello.process.label = "TCPStore";
+  event.unit = peer.unit->name;
+  event.fresh_token = *token;
+  event.guest = port.terms;
+  if (log_.is_on()) peer.process = core::describe(event.hello.process);
   driver_.apply(event);
   return &peer;
 }
@@ -123,10 +155,14 @@ void HelloReader::log_admitted(const Newcomer& newcomer, const Visitor& visitor,
   log_.line(level, newcomer.connection->peer() + ": admitted as " + visitor.unit_name);
 }
 
-void HelloReader::refuse_overdue() {
+void HelloReader::judge_overdue() {
   for (int count = 0; count < overdue_per_turn; ++count) {
     Newcomer* const newcomer = connections_.newcomers().overdue(driver_.now());
     if (newcomer == nullptr) return;
+    if (newcomer->arrival.kind == Arrival::Kind::tcpstore) {
+      receive_guest(*newcomer);
+      continue;
+    }
     Error error;
     error.code = ErrorCode::timed_out;
     error.detail =
@@ -140,9 +176,24 @@ void HelloReader::refuse(Newcomer& newcomer, const Error& why) {
   send_refusal(newcomer, why);
 }
 
-/// In the midst of a handshake it could not be read.
+/// A client of TCPStore hears nothing, since it would take our words for an answer: its connection
+/// ends. It is likely to be a rank of this very group, one that has not moved to Muster.
+void HelloReader::refuse_speaker(Newcomer& newcomer, std::string_view greeting, const Error& why) {
+  if (wire::foreign_protocol(greeting) != wire::tcpstore_name) return refuse(newcomer, why);
+  ++driver_.counts().refused;
+  ++driver_.counts().tcpstore_refused;
+  const std::string peer = newcomer.connection->peer();
+  if (log_.admits(newcomer.unit->name, LogLevel::warning, driver_.now())) {
+    log_.line(LogLevel::warning,
+              peer + ": refused: a client of TCPStore, which is not served at this port");
+  }
+  connections_.close(newcomer);
+  driver_.apply(core::Stranger{"a client of PyTorch's TCPStore at " + peer +
+                               " was refused: it may be a rank that does not use Muster's group"});
+}
+
 void HelloReader::send_refusal(Newcomer& newcomer, const Error& why) {
-  if (newcomer.stage != Newcomer::Stage::hello) return connections_.close(newcomer);
+  if (!can_be_told(newcomer)) return connections_.close(newcomer);
   newcomer.connection->send(refusal(why.code, why.detail));
   connections_.close_after_flush(newcomer);
 }
@@ -156,7 +207,7 @@ bool HelloReader::turn_one_out() {
   error.code = ErrorCode::busy;
   error.detail = "the server is full: newcomers without a hello made room for others";
   log_refused(newcomer, error.detail);
-  if (newcomer.stage == Newcomer::Stage::hello) {
+  if (can_be_told(newcomer)) {
     newcomer.connection->send(refusal(error.code, error.detail));
     newcomer.connection->flush();
   }

@@ -3,11 +3,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/connection_manager.h"
 #include "server/door/door.h"
 #include "server/engine_driver.h"
 #include "server/server_log.h"
+#include "server/settings.h"
 #include "server/token_source.h"
 
 namespace muster::server {
@@ -16,10 +18,15 @@ namespace muster::server {
 /// else, or nothing, is told why it is refused.
 class HelloReader {
  public:
-  /// door  null: nobody is asked who he is
+  /// The settings outlive it.
   HelloReader(EngineDriver& driver, ConnectionManager& connections, ServerLog& log,
-              const core::Options& options, Door* door)
-      : driver_(driver), connections_(connections), log_(log), options_(options), door_(door) {}
+              const Settings& settings)
+      : driver_(driver),
+        connections_(connections),
+        log_(log),
+        options_(settings.core),
+        door_(settings.door.get()),
+        tcpstore_(settings.tcpstore) {}
 
   struct Read {
     Peer* peer = nullptr;   ///< what the newcomer has become; null: none yet, or it is gone
@@ -27,9 +34,14 @@ class HelloReader {
   };
   /// Bytes of a newcomer, which may be gone afterwards.
   Read received(Newcomer& newcomer, std::string_view bytes);
-  /// Those whose time is over, so many of them at once.
-  void refuse_overdue();
+  /// A newcomer that says no hello: it speaks TCPStore's protocol. The peer may be gone, since the
+  /// engine may not let it in; null: the newcomer is.
+  Peer* receive_guest(Newcomer& newcomer);
+  /// Those whose time is over, so many of them at once. Guests may say nothing.
+  void judge_overdue();
   void refuse(Newcomer& newcomer, const Error& why);
+  /// The same of one who has begun with these bytes, which are no hello.
+  void refuse_speaker(Newcomer& newcomer, std::string_view greeting, const Error& why);
   /// For the operator alone: which step has failed.
   void log_not_admitted(const Newcomer& newcomer, const std::string& why);
   /// Makes room for another newcomer: one goes, at once.
@@ -52,6 +64,7 @@ class HelloReader {
   ServerLog& log_;
   const core::Options& options_;
   Door* const door_;
+  const std::vector<tcpstore::Port>& tcpstore_;
   TokenSource tokens_;
 };
 

@@ -37,9 +37,31 @@ Result<std::vector<net::Listening>> listen_as(const ServerOptions& options,
   return listenings;
 }
 
+/// Nobody is asked who he is there, so other machines must be allowed expressly.
+Result<std::vector<server::ServiceHost::TcpStoreListening>> listen_for_tcpstore(
+    const ServerOptions& options, const core::Options& core) {
+  net::ListenOptions how;
+  how.backlog = options.listen_backlog;
+  how.allow_unauthenticated =
+      options.allow_unauthenticated || options.allow_unauthenticated_tcpstore;
+  how.user_timeout = server::user_timeout_of(core);
+  how.how_to_allow =
+      "clients of TCPStore cannot say who they are: keep it to loopback, or say by "
+      "allow_unauthenticated_tcpstore, of musterd --allow-unauthenticated-tcpstore, that this is "
+      "meant";
+  std::vector<server::ServiceHost::TcpStoreListening> all;
+  for (std::size_t port = 0; port < options.tcpstore.size(); ++port) {
+    auto listenings = net::listen_at({options.tcpstore[port].address}, how);
+    if (!listenings) return std::move(listenings).error();
+    for (net::Listening& listening : *listenings) all.push_back({std::move(listening), port});
+  }
+  return all;
+}
+
 void tell_of_backlog(const ServerOptions& options) {
   const int system_max = net::backlog_max_of_system();
-  if (!options.logger || system_max == 0 || system_max >= options.listen_backlog) return;
+  const bool is_told = options.logger && options.log_level && *options.log_level <= LogLevel::info;
+  if (!is_told || system_max == 0 || system_max >= options.listen_backlog) return;
   options.logger(LogLevel::info, "the system cuts the backlog of " +
                                      std::to_string(options.listen_backlog) + " newcomers to " +
                                      std::to_string(system_max) +
@@ -74,19 +96,28 @@ class Server::Impl {
   static Result<Server> start_or_fail(const ServerOptions& options);
 
   Impl(std::shared_ptr<IoThread> io_thread, server::Settings settings,
-       std::vector<net::Listening> listenings)
+       std::vector<net::Listening> listenings,
+       std::vector<server::ServiceHost::TcpStoreListening> of_tcpstore)
       : io_thread_(std::move(io_thread)),
         incarnation_(settings.core.incarnation),
         door_(settings.door),
+        metrics_(settings.metrics),
+        watch_(settings.watch),
         host_(std::make_shared<server::ServiceHost>(loop(), std::move(settings))) {
     for (const net::Listening& listening : listenings) {
       addresses_.push_back(to_string(listening.address()));
       if (port_ == 0) port_ = listening.address().port();
     }
+    tcpstore_ports_.resize(host_->service().settings().tcpstore.size());
+    for (const auto& open : of_tcpstore) {
+      tcpstore_ports_[open.port] = open.listening.address().port();
+    }
     auto shared = std::make_shared<std::vector<net::Listening>>(std::move(listenings));
-    loop().post([host = host_, shared] {
+    auto shared_of_tcpstore = std::make_shared<std::vector<server::ServiceHost::TcpStoreListening>>(
+        std::move(of_tcpstore));
+    loop().post([host = host_, shared, shared_of_tcpstore] {
       try {
-        host->start(std::move(*shared));
+        host->start(std::move(*shared), std::move(*shared_of_tcpstore));
       } catch (const std::bad_alloc& thrown) {
         net::insist([&] { host->service().fail(thrown.what()); });
       }
@@ -130,9 +161,17 @@ class Server::Impl {
   }
 
   Result<CredentialChange> reload_credentials();
+  Result<void> change_settings(const ServerOptions& options, const std::vector<std::string>& names);
+  void log(LogLevel level, std::string_view line) const {
+    if (!io_thread_->impl().forked()) host_->service().log().line(level, std::string(line));
+  }
+
+  Metrics metrics() const { return Metrics(metrics_); }
+  Watch watch() const { return Watch(watch_); }
 
   const std::vector<std::string>& addresses() const { return addresses_; }
   std::uint16_t port() const { return port_; }
+  const std::vector<std::uint16_t>& tcpstore_ports() const { return tcpstore_ports_; }
   std::uint64_t incarnation() const { return incarnation_; }
 
  private:
@@ -170,9 +209,12 @@ class Server::Impl {
   std::shared_ptr<IoThread> io_thread_;
   std::uint64_t incarnation_;
   std::shared_ptr<const server::Door> door_;  ///< null: there are no credentials
+  const std::shared_ptr<Metrics::Source> metrics_;
+  const std::shared_ptr<Watch::Source> watch_;
   std::shared_ptr<server::ServiceHost> host_;
   std::vector<std::string> addresses_;
   std::uint16_t port_ = 0;
+  std::vector<std::uint16_t> tcpstore_ports_;
 };
 
 /// They are read here, and used on the I/O thread.
@@ -207,6 +249,32 @@ Result<CredentialChange> Server::Impl::reload_credentials() {
   return refuse(failure(ErrorCode::unavailable, "the I/O thread does not run"));
 }
 
+/// They are checked here, and changed on the I/O thread.
+Result<void> Server::Impl::change_settings(const ServerOptions& options,
+                                           const std::vector<std::string>& names) {
+  const auto refuse = [](Error error) {
+    error.operation = "change_settings";
+    error.decided_by = "local";
+    return error;
+  };
+  IoThread::Impl& io = io_thread_->impl();
+  if (io.forked()) {
+    return refuse(failure(ErrorCode::forked, "the server belongs to the parent process"));
+  }
+  auto core = server::make_core_options(options);
+  if (!core) return refuse(std::move(core).error());
+  const auto shared = std::make_shared<const core::Options>(*std::move(core));
+  const auto change = [host = host_, shared, names] {
+    host->service().configure(core::Configure{shared.get(), names, "the program that has it"});
+  };
+  if (io.on_io_thread()) {
+    change();
+  } else {
+    loop().post(change);
+  }
+  return {};
+}
+
 Result<Server> Server::Impl::start(const ServerOptions& options) {
   if (options.io_thread && options.io_thread->impl().forked()) {
     return refused(
@@ -217,12 +285,14 @@ Result<Server> Server::Impl::start(const ServerOptions& options) {
   if (!settings) return refused(std::move(settings).error());
   Result<std::vector<net::Listening>> listenings = listen_as(options, settings->core);
   if (!listenings) return refused(std::move(listenings).error());
+  auto of_tcpstore = listen_for_tcpstore(options, settings->core);
+  if (!of_tcpstore) return refused(std::move(of_tcpstore).error());
   tell_of_backlog(options);
   std::shared_ptr<IoThread> io_thread = options.io_thread;
   if (!io_thread) io_thread = IoThread::create("muster-server");
   if (!io_thread) return unavailable("the system has no thread or descriptor left");
-  Server server(
-      std::make_unique<Impl>(std::move(io_thread), std::move(*settings), std::move(*listenings)));
+  Server server(std::make_unique<Impl>(std::move(io_thread), std::move(*settings),
+                                       std::move(*listenings), std::move(*of_tcpstore)));
   if (options.listening_socket >= 0) ::close(options.listening_socket);
   return server;
 }
@@ -250,7 +320,16 @@ Server& Server::operator=(Server&&) noexcept = default;
 
 const std::vector<std::string>& Server::addresses() const { return impl_->addresses(); }
 std::uint16_t Server::port() const { return impl_->port(); }
+const std::vector<std::uint16_t>& Server::tcpstore_ports() const { return impl_->tcpstore_ports(); }
 std::uint64_t Server::incarnation() const { return impl_->incarnation(); }
+Result<void> Server::change_settings(const ServerOptions& options,
+                                     const std::vector<std::string>& names) {
+  return impl_->change_settings(options, names);
+}
+Metrics Server::metrics() const { return impl_->metrics(); }
+
+Watch Server::watch() const { return impl_->watch(); }
+void Server::log(LogLevel level, std::string_view line) const { impl_->log(level, line); }
 Result<CredentialChange> Server::reload_credentials() { return impl_->reload_credentials(); }
 
 std::uint64_t Server::stop(std::string_view reason, Duration timeout, std::uint64_t own_sessions) {

@@ -28,7 +28,7 @@ constexpr Allowance of_all{4096, std::chrono::milliseconds(10)};
 }  // namespace
 
 void ServerLog::line(LogLevel level, const std::string& text) const {
-  if (!logger_) return;
+  if (!has(level)) return;
   try {
     logger_(level, printable(text));
   } catch (...) {  // a logger has nobody to complain to
@@ -42,12 +42,13 @@ ServerLog::Account& ServerLog::account_of(std::string_view unit) {
 }
 
 bool ServerLog::admits(std::string_view unit, LogLevel level, base::Instant now) {
-  if (!logger_) return false;
+  if (!has(level)) return false;
   const auto place = static_cast<std::size_t>(level);
   Account& account = account_of(unit);
   if (of_unit.spend(account.paid_until[place], now) && of_all.spend(all_.paid_until[place], now)) {
     return true;
   }
+  ++left_out_count_;
   ++account.left_out_count;
   account.left_out_level = std::max(account.left_out_level, level);
   return false;

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -21,10 +23,15 @@ namespace muster::server {
 /// units that not each has an account, those that came last share one.
 class ServerLog {
  public:
-  explicit ServerLog(Logger logger) : logger_(std::move(logger)) {}
+  /// lowest  the least important level that is logged; none: nothing is
+  explicit ServerLog(Logger logger, std::optional<LogLevel> lowest = LogLevel::debug)
+      : logger_(std::move(logger)), lowest_(number_of(lowest)) {}
 
   /// Whether it is worth making a line.
-  bool is_on() const { return static_cast<bool>(logger_); }
+  bool is_on() const { return logger_ && lowest_ != number_of(std::nullopt); }
+  void set_lowest(std::optional<LogLevel> lowest) { lowest_ = number_of(lowest); }
+  /// threads  any
+  bool has(LogLevel level) const { return logger_ && static_cast<int>(level) >= lowest_; }
 
   /// Of the server itself, or one that was admitted.
   void line(LogLevel level, const std::string& text) const;
@@ -32,6 +39,9 @@ class ServerLog {
   /// Whether a line that `unit` has caused may be written; if it may not it is counted. It is best
   /// made only then.
   bool admits(std::string_view unit, LogLevel level, base::Instant now);
+
+  /// How many may not, since the start.
+  std::uint64_t left_out_count() const { return left_out_count_; }
 
   /// Tells of the lines that were left out, unless it has just done so.
   void tell_left_out(base::Instant now);
@@ -51,14 +61,20 @@ class ServerLog {
     }
   };
 
+  static int number_of(std::optional<LogLevel> level) {
+    return level ? static_cast<int>(*level) : static_cast<int>(levels);
+  }
+
   Account& account_of(std::string_view unit);
   void tell(const std::string& unit, Account& account) const;
 
   Logger logger_;
+  std::atomic<int> lowest_;  ///< `levels`: nothing
   std::unordered_map<std::string, Account, Hash, std::equal_to<>> accounts_;
   Account others_;  ///< of units without an account of their own
   Account all_;
   base::Instant told_{};
+  std::uint64_t left_out_count_ = 0;
 };
 
 }  // namespace muster::server

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "net/tls/failure.h"
+#include "server/metrics/publish.h"
 
 // Life cycle: turns -> `stop`, see Stopping -> everything is closed. When something is thrown in a
 // turn, such as for want of memory, the engine may have done half of what it was about to: then all
@@ -13,6 +14,7 @@ namespace muster::server {
 namespace {
 
 constexpr Duration tick_when_leaving = std::chrono::milliseconds(10);
+constexpr Duration tick_when_watched = std::chrono::milliseconds(125);
 
 }  // namespace
 
@@ -20,23 +22,29 @@ Service::Service(World& world, Settings settings)
     : world_(world),
       lateness_(world),
       settings_(std::move(settings)),
-      log_(settings_.logger),
+      log_(settings_.logger, settings_.core.log_level),
       engine_(settings_.core),
-      holdings_(engine_.memory().room, engine_.rim_counts()),
-      sender_(world_, engine_.memory().replies, holdings_, engine_.rim_counts(),
+      holdings_(engine_.memory().room, engine_.inspector().rim_counts()),
+      sender_(world_, engine_.memory().replies, holdings_, engine_.inspector().rim_counts(),
               settings_.core.connections),
-      work_(world_, engine_.rim_counts(), settings_.core.connections),
+      work_(world_, engine_.inspector().rim_counts(), settings_.core.connections),
       connections_(handler_, settings_.core, engine_.memory().all, engine_.memory().replies,
-                   engine_.rim_counts(), sender_, work_),
+                   engine_.inspector().rim_counts(), sender_, work_),
       driver_(engine_, settings_, connections_, sender_, holdings_, log_),
-      entrance_(world_, settings_.door.get(), driver_, connections_, settings_.core, log_),
+      entrance_(world_, settings_, driver_, connections_, log_),
       frames_(driver_, connections_, sender_, work_, holdings_, log_, settings_.core.connections),
       handler_(*this, driver_, connections_, entrance_, frames_, work_, log_),
-      stopping_(world_, engine_, driver_, connections_, entrance_.hellos(), log_) {}
+      stopping_(world_, engine_, driver_, connections_, entrance_.hellos(), log_),
+      watch_(settings_.watch) {}
 
-Service::~Service() { close_everything(); }
+Service::~Service() {
+  close_everything();
+  if (settings_.metrics) settings_.metrics->publisher.close();
+  watch_.close();
+}
 
 std::string Service::farewell(Arrival::Kind kind) const {
+  if (kind == Arrival::Kind::tcpstore) return {};  // it has no word for that
   if (kind == Arrival::Kind::tls) return net::tls::alert_of_unable();
   return entrance_.hellos().refusal(ErrorCode::busy,
                                     "the server is full: it has no file descriptor left");
@@ -52,17 +60,21 @@ void Service::begin_turn() {
 }
 
 void Service::tick() {
-  if (closed_) return;
+  if (is_closed()) return;
   begin_turn();
-  timer_at_ = base::far_future;
-  last_tick_ = driver_.now();
+  ticks_.next = base::far_future;
+  ticks_.last = driver_.now();
   lateness_.ticks();
   const World::Turns turns = world_.turns();
   driver_.counts().turn_us_max = static_cast<std::uint64_t>(turns.longest.count());
   driver_.counts().long_turns = turns.long_count;
-  log_.tell_left_out(last_tick_);
+  log_.tell_left_out(ticks_.last);
   driver_.apply(core::Advance{});
-  entrance_.hellos().refuse_overdue();
+  publish_figures(settings_, engine_.inspector(), log_, turns.times, ticks_.last);
+  watch_.tick(engine_.inspector(), ticks_.last,
+              [&] { return make_figures(settings_, engine_.inspector(), log_, turns.times); });
+  if (watch_.go_on(engine_.inspector(), ticks_.last)) world_.wake_soon();
+  entrance_.hellos().judge_overdue();
   driver_.let_slow_go();
   frames_.continue_postponed();
   connections_.look_at_leaving();
@@ -73,18 +85,19 @@ void Service::tick() {
 }
 
 void Service::continue_turn() {
-  if (closed_) return;
+  if (is_closed()) return;
   begin_turn();
   for (Peer* peer : sender_.take_continuing()) {
     if (!peer->is_gone) frames_.go_on(*peer);
   }
   if (frames_.may_continue_postponed()) frames_.continue_postponed();
   do_backlog();
+  if (watch_.go_on(engine_.inspector(), driver_.now())) world_.wake_soon();
   const std::vector<core::ConnectionId> readers = handler_.handle_waiting();
   if (work_.has_waiting()) world_.wake_soon();
   end_turn();
   for (const core::ConnectionId id : readers) handler_.read(id);
-  if (closed_) return;
+  if (is_closed()) return;
   entrance_.shake_hands();
   set_timer();
 }
@@ -122,12 +135,13 @@ void Service::end_turn() {
 
 /// The timer is moved only to fire earlier: a turn that changes no deadline costs nothing here.
 void Service::set_timer() {
-  const Duration tick = stopping_.has_told() ? tick_when_leaving : settings_.core.gap_max / 2;
+  Duration tick = stopping_.has_told() ? tick_when_leaving : settings_.core.gap_max / 2;
+  if (watch_.is_watched(ticks_.last)) tick = std::min(tick, tick_when_watched);
   const base::Instant next =
       std::min({engine_.next_deadline(), connections_.newcomers().next_deadline(),
-                entrance_.next_time(), last_tick_ + tick});
-  if (next >= timer_at_ || closed_) return;
-  timer_at_ = next;
+                entrance_.next_time(), ticks_.last + tick});
+  if (next >= ticks_.next || is_closed()) return;
+  ticks_.next = next;
   world_.wake_at(next);
 }
 
@@ -136,18 +150,25 @@ void Service::set_timer() {
 RollChange Service::change_credentials(Door::Version version) {
   RollChange change = settings_.door->change_to(std::move(version));
   log_.line(LogLevel::info, "credentials were read: " + summary_of(change));
-  if (change.regrant.empty() || closed_) return change;
+  if (change.regrant.empty() || is_closed()) return change;
   begin_turn();
   driver_.apply(core::Regrant{change.regrant});
   end_turn();
   return change;
 }
 
+void Service::configure(const core::Configure& event) {
+  if (is_closed()) return;
+  begin_turn();
+  driver_.apply(event);
+  end_turn();
+}
+
 // The end.
 
 void Service::stop(std::string reason, Duration timeout, std::uint64_t own_sessions,
                    Stopping::Done done) {
-  if (closed_ || stopping_.has_begun()) return done(0);
+  if (is_closed() || stopping_.has_begun()) return done(0);
   begin_turn();
   stopping_.begin(std::move(reason), timeout, own_sessions, std::move(done));
   sessions_may_have_ended_ = true;
@@ -155,13 +176,13 @@ void Service::stop(std::string reason, Duration timeout, std::uint64_t own_sessi
 }
 
 void Service::continue_stopping() {
-  if (closed_ || !stopping_.has_begun() || !stopping_.is_over()) return;
+  if (is_closed() || !stopping_.has_begun() || !stopping_.is_over()) return;
   close_everything();
   stopping_.finish(stopping_.left());
 }
 
 std::uint64_t Service::stop_now(const std::string& reason, std::uint64_t own_sessions) {
-  if (closed_) return 0;
+  if (is_closed()) return 0;
   begin_turn();
   stopping_.tell(reason, own_sessions);
   close_everything();
@@ -170,8 +191,8 @@ std::uint64_t Service::stop_now(const std::string& reason, std::uint64_t own_ses
 
 /// May throw in its midst, and be called again.
 void Service::fail(std::string_view why) {
-  if (closed_ && !is_failing_) return;
-  closed_ = is_failing_ = true;
+  if (state_ == State::closed) return;
+  state_ = State::failing;
   const std::string line = "the server has ended, and what it kept is lost: " + std::string(why);
   Error error;
   error.code = ErrorCode::resource_exhausted;
@@ -179,15 +200,15 @@ void Service::fail(std::string_view why) {
   error.detail.assign(line);
   release_everything();
   connections_.bury();
-  is_failing_ = false;
+  state_ = State::closed;
   log_.line(LogLevel::error, line);
   stopping_.finish(0);
   if (settings_.on_failure) settings_.on_failure(error);
 }
 
 void Service::close_everything() {
-  if (closed_) return;
-  closed_ = true;
+  if (is_closed()) return;
+  state_ = State::closed;
   log_.tell_left_out(base::far_future);
   release_everything();
 }

@@ -18,6 +18,7 @@
 #include "server/server_log.h"
 #include "server/settings.h"
 #include "server/stopping.h"
+#include "server/watch/keeper.h"
 #include "server/work_scheduler.h"
 #include "server/world.h"
 
@@ -39,7 +40,7 @@ class Service final : private ConnectionHandler::Turns {
 
   const Settings& settings() const { return settings_; }
   ServerLog& log() { return log_; }
-  bool is_closed() const { return closed_; }
+  bool is_closed() const { return state_ != State::serving; }
   /// What a newcomer who comes in that way is told when there is no descriptor for it.
   std::string farewell(Arrival::Kind kind) const;
 
@@ -58,6 +59,8 @@ class Service final : private ConnectionHandler::Turns {
 
   /// From now on others are known, or other things of them: those who are there are judged anew.
   RollChange change_credentials(Door::Version version);
+  /// Changes settings, as core::Configure.
+  void configure(const core::Configure& event);
   /// Waits until at most `own_sessions` are left, for `timeout` at most, and then for as long as
   /// the clients take to hear `reason`.
   ///
@@ -69,6 +72,8 @@ class Service final : private ConnectionHandler::Turns {
   std::uint64_t stop_now(const std::string& reason, std::uint64_t own_sessions);
 
  private:
+  enum class State { serving, failing, closed };  ///< failing: what it holds is not released yet
+
   void begin_turn() override;
   void end_turn() override;
   void do_backlog();
@@ -92,13 +97,16 @@ class Service final : private ConnectionHandler::Turns {
   FrameReader frames_;
   ConnectionHandler handler_;
   Stopping stopping_;
+  WatchKeeper watch_;
 
-  base::Instant timer_at_ = base::far_future;  ///< when the next tick is due
-  base::Instant last_tick_{};
+  struct Ticks {
+    base::Instant next = base::far_future;
+    base::Instant last{};
+  };
+  Ticks ticks_;
 
   bool sessions_may_have_ended_ = false;
-  bool closed_ = false;
-  bool is_failing_ = false;  ///< what it holds is not released yet
+  State state_ = State::serving;
 };
 
 }  // namespace muster::server

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/monotonic_now.h"
+#include "core/session/failure.h"
 #include "net/address/unit.h"
 #include "net/connection.h"
 
@@ -17,7 +18,8 @@ ServiceHost::~ServiceHost() {
   loop_.end_busy_poll(service_.settings().busy_poll);
 }
 
-void ServiceHost::start(std::vector<net::Listening> listenings) {
+void ServiceHost::start(std::vector<net::Listening> listenings,
+                        std::vector<TcpStoreListening> of_tcpstore) {
   if (service_.is_closed()) return;  // before it came to that
   failure_number_ = loop_.on_failure([weak = weak_from_this()](auto why) {
     if (const auto self = weak.lock()) self->service_.fail(why);
@@ -25,7 +27,15 @@ void ServiceHost::start(std::vector<net::Listening> listenings) {
   const Duration busy_poll = service_.settings().busy_poll;
   if (busy_poll > Duration::zero()) loop_.begin_busy_poll(busy_poll);
   tell_what_is_open(listenings);
-  for (net::Listening& listening : listenings) listen(std::move(listening));
+  for (net::Listening& listening : listenings) {
+    const Arrival arrival{arrival_at(listening)};
+    listen(std::move(listening), arrival);
+  }
+  for (TcpStoreListening& open : of_tcpstore) {
+    tell_of_tcpstore(open);
+    const Arrival arrival{Arrival::Kind::tcpstore, static_cast<std::uint16_t>(open.port)};
+    listen(std::move(open.listening), arrival);
+  }
   service_.tick();
 }
 
@@ -57,17 +67,25 @@ void ServiceHost::tell_what_is_open(const std::vector<net::Listening>& listening
   service_.log().line(LogLevel::info, "exposed: " + line);
 }
 
-void ServiceHost::listen(net::Listening listening) {
+void ServiceHost::tell_of_tcpstore(const TcpStoreListening& open) {
+  const tcpstore::Port& port = service_.settings().tcpstore[open.port];
+  service_.log().line(LogLevel::info,
+                      "exposed: TCPStore at " + to_string(open.listening.address()) +
+                          ": nobody is asked who he is, and whoever reaches it may read and write "
+                          "all keys of namespace " +
+                          core::quoted(port.name_space));
+}
+
+void ServiceHost::listen(net::Listening listening, const Arrival& how) {
   ServerLog& log = service_.log();
   log.line(LogLevel::info, "listening on " + to_string(listening.address()));
   const Duration user_timeout = user_timeout_of(service_.settings().core);
   const bool gives_options = listening.options() == net::Listening::Options::inherited;
-  const Arrival::Kind kind = arrival_at(listening);
-  const auto accepted = [this, user_timeout, gives_options, kind](
+  const auto accepted = [this, user_timeout, gives_options, how](
                             net::UniqueFd fd, const net::SocketAddress& address) {
     const net::UnitId unit = net::unit_of(fd.get(), address);
-    Arrival arrival{kind};
-    if (kind == Arrival::Kind::user) arrival.user = net::user_of(fd.get());
+    Arrival arrival = how;
+    if (how.kind == Arrival::Kind::user) arrival.user = net::user_of(fd.get());
     service_.accepted(gives_options
                           ? net::Connection::accepted(loop_, std::move(fd), address)
                           : net::Connection::create(loop_, std::move(fd), address, user_timeout),
@@ -77,7 +95,8 @@ void ServiceHost::listen(net::Listening listening) {
     if (!log.admits("the system", LogLevel::warning, base::monotonic_now())) return;
     log.line(LogLevel::warning, "out of resources: " + detail);
   };
-  listeners_.push_back(net::Listener::create(loop_, std::move(listening), service_.farewell(kind)));
+  listeners_.push_back(
+      net::Listener::create(loop_, std::move(listening), service_.farewell(how.kind)));
   listeners_.back()->start({accepted, refused, [this] { return service_.make_room(); }});
 }
 
@@ -86,7 +105,7 @@ base::Instant ServiceHost::now() const { return base::monotonic_now(); }
 Duration ServiceHost::worked() const { return base::worked(); }
 
 server::World::Turns ServiceHost::turns() const {
-  return {loop_.longest_turn(), loop_.long_turns_count()};
+  return {loop_.longest_turn(), loop_.long_turns_count(), loop_.turn_times()};
 }
 
 void ServiceHost::wake_at(base::Instant when) {

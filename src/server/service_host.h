@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -21,7 +22,12 @@ class ServiceHost final : public World, public std::enable_shared_from_this<Serv
   ServiceHost(net::Loop& loop, Settings settings);
   ~ServiceHost() override;
 
-  void start(std::vector<net::Listening> listenings);
+  /// A socket at which those come who use TCPStore.
+  struct TcpStoreListening {
+    net::Listening listening;
+    std::size_t port;  ///< of the settings
+  };
+  void start(std::vector<net::Listening> listenings, std::vector<TcpStoreListening> of_tcpstore);
   Service& service() { return service_; }
 
   base::Instant now() const override;
@@ -34,9 +40,10 @@ class ServiceHost final : public World, public std::enable_shared_from_this<Serv
   net::Loop* loop() override { return &loop_; }
 
  private:
-  void listen(net::Listening listening);
+  void listen(net::Listening listening, const Arrival& arrival);
   Arrival::Kind arrival_at(const net::Listening& listening) const;
   void tell_what_is_open(const std::vector<net::Listening>& listenings);
+  void tell_of_tcpstore(const TcpStoreListening& open);
 
   net::Loop& loop_;
   net::Timer timer_;

@@ -18,6 +18,8 @@ using std::chrono::seconds;
 constexpr Duration session_timeout_min = seconds(5);
 constexpr Duration session_timeout_max = seconds(600);
 constexpr int heartbeats_per_session_timeout = 5;
+/// In a request of TCPStore's: the lengths of a key and of its value.
+constexpr std::uint64_t bytes_beside_key = 16;
 constexpr Duration heartbeat_min = std::chrono::milliseconds(10);
 
 /// Collects the first thing that is wrong.
@@ -59,6 +61,8 @@ void check_times(Check& check, const ServerOptions& options) {
   }
   check.duration("grace", options.grace, Duration::zero(), options.session_timeout);
   check.duration("slack", options.slack, std::chrono::milliseconds(1), minutes(1));
+  check.duration("slow_round_log", options.slow_round_log, std::chrono::milliseconds(100),
+                 std::chrono::hours(1));
   check.duration("busy_poll", options.busy_poll, Duration::zero(), busy_poll_max);
 }
 
@@ -117,6 +121,27 @@ void check_credentials(Check& check, const ServerOptions& options) {
   }
 }
 
+void check_tcpstore(Check& check, const ServerOptions& options) {
+  for (const TcpStorePort& port : options.tcpstore) {
+    const Result<net::Address> parsed = net::parse_address(port.address);
+    if (!parsed) {
+      check.fail("tcpstore", parsed.error().detail);
+    } else if (parsed->is_unix()) {
+      check.fail("tcpstore", "its clients know TCP addresses alone, not " + port.address);
+    }
+    const std::size_t bytes = port.name_space.size();
+    if (bytes == 0 || bytes > wire::name_bytes_max) {
+      check.fail("tcpstore", "the name of a namespace has 1 to " +
+                                 std::to_string(wire::name_bytes_max) + " bytes, not " +
+                                 std::to_string(bytes));
+    }
+  }
+  check.duration("tcpstore_idle_lifetime", options.tcpstore_idle_lifetime, Duration::zero(),
+                 std::chrono::hours(24 * 365));
+  check.number("tcpstore_memory_bytes_max", options.tcpstore_memory_bytes_max, 0,
+               options.memory_bytes_max);
+}
+
 /// Whether somebody may come by TLS: at any address but a Unix socket's and a plain one.
 bool speaks_tls(const ServerOptions& options) {
   if (options.listening_socket >= 0) {
@@ -156,6 +181,39 @@ wire::ServerLimits limits_of(const ServerOptions& options) {
   return limits;
 }
 
+tcpstore::Dialect dialect_of(TcpStoreDialect dialect) {
+  switch (dialect) {
+    case TcpStoreDialect::first: return tcpstore::Dialect::first;
+    case TcpStoreDialect::second: return tcpstore::Dialect::second;
+    case TcpStoreDialect::newest: break;
+  }
+  return tcpstore::Dialect::newest;
+}
+
+std::vector<tcpstore::Port> tcpstore_ports_of(const ServerOptions& options,
+                                              const core::Options& core) {
+  std::vector<tcpstore::Port> ports;
+  for (const TcpStorePort& option : options.tcpstore) {
+    tcpstore::Port& port = ports.emplace_back();
+    port.name_space = option.name_space;
+    port.unit = {net::UnitId::Kind::port, ports.size()};
+    port.unit_name = "TCPStore port of namespace " + option.name_space;
+    port.terms.idle_lifetime = options.tcpstore_idle_lifetime;
+    port.terms.limits.memory_bytes = options.tcpstore_memory_bytes_max != 0
+                                         ? options.tcpstore_memory_bytes_max
+                                         : options.memory_bytes_max / 4;
+    port.terms.limits.sessions = std::max<std::uint32_t>(options.connections_max / 2, 1);
+    port.fallback = dialect_of(options.tcpstore_dialect);
+    port.limits.key_bytes_max = options.key_bytes_max;
+    port.limits.value_bytes_max = options.value_bytes_max;
+    port.limits.keys_max = core.guest_keys_max;
+    port.limits.request_bytes_max =
+        options.value_bytes_max +
+        std::uint64_t{core.guest_keys_max} * (options.key_bytes_max + bytes_beside_key);
+  }
+  return ports;
+}
+
 }  // namespace
 
 Duration user_timeout_of(const core::Options& options) {
@@ -167,21 +225,12 @@ bool has_credentials(const ServerOptions& options) {
   return !options.credentials_file.empty() || !options.credentials.empty();
 }
 
-Result<Settings> make_settings(const ServerOptions& options) {
+Result<core::Options> make_core_options(const ServerOptions& options) {
   Check check;
   check_times(check, options);
   check_limits(check, options);
-  check_credentials(check, options);
   if (check.error()) return *check.error();
-  Result<std::shared_ptr<Door>> door = open_door(options);
-  if (!door) return std::move(door).error();
-  Settings settings;
-  settings.door = std::move(*door);
-  settings.busy_poll = options.busy_poll;
-  settings.logger = options.logger;
-  settings.is_short_of_memory = options.is_short_of_memory;
-  settings.on_failure = options.on_failure;
-  core::Options& core = settings.core;
+  core::Options core;
   core.limits = limits_of(options);
   core.memory_bytes_max = options.memory_bytes_max;
   core.kept_memory_bytes_max = options.memory_bytes_max / 4;
@@ -194,6 +243,34 @@ Result<Settings> make_settings(const ServerOptions& options) {
   core.groups_per_namespace_max = options.groups_per_namespace_max;
   core.name_spaces_per_unit_max = options.namespaces_per_address_max;
   core.name_space_idle_lifetime = options.namespace_idle_lifetime;
+  core.slow_round_log = options.slow_round_log;
+  core.log_level = options.log_level;
+  return core;
+}
+
+Result<Settings> make_settings(const ServerOptions& options) {
+  Result<core::Options> core_options = make_core_options(options);
+  if (!core_options) return std::move(core_options).error();
+  Check check;
+  check_credentials(check, options);
+  check_tcpstore(check, options);
+  if (check.error()) return *check.error();
+  Result<std::shared_ptr<Door>> door = open_door(options);
+  if (!door) return std::move(door).error();
+  Settings settings;
+  settings.core = *std::move(core_options);
+  settings.door = std::move(*door);
+  settings.busy_poll = options.busy_poll;
+  settings.logger = options.logger;
+  settings.is_short_of_memory = options.is_short_of_memory;
+  settings.on_failure = options.on_failure;
+  settings.log_lines_dropped = options.log_lines_dropped;
+  settings.on_draining = options.on_draining;
+  settings.on_drained = options.on_drained;
+  settings.metrics = std::make_shared<Metrics::Source>();
+  settings.watch = std::make_shared<Watch::Source>();
+  core::Options& core = settings.core;
+  settings.tcpstore = tcpstore_ports_of(options, core);
   const auto incarnation = base::random_u64();
   if (!incarnation || !base::fill_random(core.hash_key.data(), sizeof(core.hash_key))) {
     return base::failure(ErrorCode::unavailable, std::string(base::no_random));

@@ -15,6 +15,7 @@ class World {
   struct Turns {
     Duration longest{};
     std::uint64_t long_count = 0;  ///< in which others waited for long
+    net::TurnTimes times;
   };
 
   World() = default;

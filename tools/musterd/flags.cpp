@@ -30,9 +30,10 @@ Each flag can also be given as an environment variable (--session-timeout: MUSTE
 or in the file that --config (MUSTER_CONFIG) names, as lines of the form "session-timeout = 15s";
 "#" begins a comment, "listen" may be repeated. A flag wins over the environment, that over the
 file. A variable MUSTER_... that nothing reads is told in the log. One line per address goes to the
-standard output: "musterd listening on HOST:PORT".
+standard output: "musterd listening on HOST:PORT", and one for --http.
 SIGTERM and SIGINT end it in order, its clients are told; a second one ends it at once. SIGHUP ends
-nothing: the credentials are read again.
+nothing: the file of settings, the credentials, and the tokens and the certificate of --http are
+read again, and what can change while it runs does.
 
 Exit codes:
   0  stopped in order, or printed what was asked for
@@ -124,7 +125,11 @@ std::variant<Configuration, Exit> read_configuration(int argc, const char* const
     if (auto* const exit = std::get_if<Exit>(&given)) return std::move(*exit);
     chosen.merge(std::get<GivenByName>(given));
   }
-  return configuration_of(chosen);
+  auto understood = configuration_of(chosen);
+  if (auto* const configuration = std::get_if<Configuration>(&understood)) {
+    configuration->file = from_flags.file;
+  }
+  return understood;
 }
 
 }  // namespace musterd

@@ -43,6 +43,18 @@ void replace_word(std::string& text, const std::string& word, const std::string&
   }
 }
 
+/// returns  what is given without what it belongs to; empty: nothing
+std::string missing_for_http(const Configuration& configuration) {
+  const auto is_given = [&](const char* name) { return configuration.given.contains(name); };
+  for (const char* name : {"http-host", "http-tokens", "http-cert", "http-key", "http-client-ca"})
+    if (is_given(name) && !is_given("http"))
+      return where_of(configuration, name) + ": it needs --http HOST:PORT";
+  for (const char* name : {"http-key", "http-client-ca"})
+    if (is_given(name) && !is_given("http-cert"))
+      return where_of(configuration, name) + ": it needs --http-cert FILE";
+  return {};
+}
+
 }  // namespace
 
 Exit wrong(const std::string& why) {
@@ -80,13 +92,17 @@ std::variant<Configuration, Exit> configuration_of(const GivenByName& chosen) {
   }
   Configuration configuration;
   configuration.server.standalone = true;
+  configuration.server.log_level = muster::LogLevel::info;
   configuration.server.listen = {find_setting("listen")->fallback};
   for (const auto& [name, given] : chosen) {
     const Setting& setting = *find_setting(name);
     configuration.given[name] = given.where;
+    configuration.values[name] = given.values;
     if (!given.values.empty() && setting.apply(given.values, configuration)) continue;
     return wrong(given.where + ": " + last_of(given.values) + " is no " + setting.valid);
   }
+  const std::string missing = missing_for_http(configuration);
+  if (!missing.empty()) return wrong(missing);
   return configuration;
 }
 

@@ -24,16 +24,6 @@ constexpr std::size_t queued_bytes_max = 1U << 20;
 constexpr auto thread_linger = std::chrono::seconds(1);
 constexpr auto last_lines_time = std::chrono::milliseconds(300);
 
-std::string_view word_for(muster::LogLevel level) {
-  switch (level) {
-    case muster::LogLevel::debug: return "debug  ";
-    case muster::LogLevel::info: return "info   ";
-    case muster::LogLevel::warning: return "warning";
-    case muster::LogLevel::error: return "error  ";
-  }
-  return "?      ";
-}
-
 /// "2026-01-31T12:00:00.123Z"; for people: nothing is decided by it.
 std::string timestamp() {
   timespec now{};
@@ -47,29 +37,27 @@ std::string timestamp() {
   return text.data();
 }
 
-std::string text_of(muster::LogLevel level, std::string_view line) {
-  std::string text = timestamp();
-  text.append(" ").append(word_for(level)).append(" ");
-  text += muster::printable(line);
-  return text += '\n';
-}
-
 }  // namespace
 
 struct LogQueue::State : std::enable_shared_from_this<State> {
-  State(int descriptor, muster::LogLevel its_lowest) : outlet(descriptor), lowest(its_lowest) {}
+  State(int descriptor, LogFormat its_format) : outlet(descriptor), format(its_format) {}
 
   const Outlet outlet;
-  const muster::LogLevel lowest;
+  const LogFormat format;
   std::mutex mutex;
   std::condition_variable wake;
   std::condition_variable written;
   std::string queued;
   std::uint64_t queued_lines_count = 0;
   std::uint64_t dropped_count = 0;
-  bool has_thread = false;  ///< which writes what is queued
+  std::uint64_t told_count = 0;  ///< of those dropped
+  bool has_thread = false;       ///< which writes what is queued
   bool is_writing = false;
   bool is_stopping = false;
+
+  std::string text_of(muster::LogLevel level, std::string_view line) const {
+    return log_line(format, timestamp(), level, line);
+  }
 
   void add(std::string_view text) {
     if (queued.size() + text.size() > queued_bytes_max) {
@@ -92,7 +80,7 @@ struct LogQueue::State : std::enable_shared_from_this<State> {
       queued.erase(0, static_cast<std::size_t>(count));
       if (!queued.empty()) return start_thread();
       queued_lines_count = 0;
-      if (dropped_count > 0) tell_of_dropped();
+      if (dropped_count != told_count) tell_of_dropped();
     }
   }
 
@@ -121,7 +109,7 @@ struct LogQueue::State : std::enable_shared_from_this<State> {
       lock.lock();
       is_writing = false;
       if (!is_written) dropped_count += lines_count;
-      if (is_written && dropped_count > 0) tell_of_dropped();
+      if (is_written && dropped_count != told_count) tell_of_dropped();
       written.notify_all();
     }
     has_thread = false;
@@ -134,18 +122,18 @@ struct LogQueue::State : std::enable_shared_from_this<State> {
 
   void tell_of_dropped() noexcept {
     try {
-      queued += text_of(muster::LogLevel::warning,
-                        std::to_string(dropped_count) + " lines were dropped: nobody took them");
+      queued += text_of(muster::LogLevel::warning, std::to_string(dropped_count - told_count) +
+                                                       " lines were dropped: nobody took them");
     } catch (const std::bad_alloc&) {
       return;  // told behind the next line
     }
-    dropped_count = 0;
+    told_count = dropped_count;
     ++queued_lines_count;
   }
 };
 
-LogQueue::LogQueue(int descriptor, muster::LogLevel lowest)
-    : state_(std::make_shared<State>(descriptor, lowest)) {}
+LogQueue::LogQueue(int descriptor, LogFormat format)
+    : state_(std::make_shared<State>(descriptor, format)) {}
 
 LogQueue::~LogQueue() {
   std::unique_lock lock(state_->mutex);
@@ -156,10 +144,14 @@ LogQueue::~LogQueue() {
 }
 
 void LogQueue::add(muster::LogLevel level, std::string_view line) {
-  if (level < state_->lowest) return;
-  const std::string text = text_of(level, line);
+  const std::string text = state_->text_of(level, line);
   const std::lock_guard lock(state_->mutex);
   state_->add(text);
+}
+
+std::uint64_t LogQueue::dropped_count() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->dropped_count;
 }
 
 }  // namespace musterd

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
+#include "log_format.h"
 #include "muster/log.h"
 
 namespace musterd {
@@ -13,13 +15,15 @@ namespace musterd {
 /// since a disk may be slow and nothing says so beforehand.
 class LogQueue {
  public:
-  LogQueue(int descriptor, muster::LogLevel lowest);
+  LogQueue(int descriptor, LogFormat format);
   /// Waits a moment for the last lines, not for a descriptor that takes nothing.
   ~LogQueue();
   LogQueue(const LogQueue&) = delete;
   LogQueue& operator=(const LogQueue&) = delete;
 
   void add(muster::LogLevel level, std::string_view line);
+  /// Lines that were not written, since the start.
+  std::uint64_t dropped_count() const;
 
  private:
   struct State;

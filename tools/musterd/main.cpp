@@ -9,12 +9,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <new>
 
 #include "flags.h"
 #include "given.h"
+#include "http_front.h"
 #include "log_queue.h"
 #include "memory_reserve.h"
 #include "muster/io_thread.h"
@@ -95,7 +98,7 @@ std::uint64_t raise_descriptor_limit() {
 /// Newcomers take what those with sessions leave, and have some in any case.
 ///
 /// returns  what is wrong; empty: nothing
-std::string fit_connections(Configuration& configuration, musterd::LogQueue* log) {
+std::string fit_connections(Configuration& configuration, const muster::Logger& log) {
   std::uint32_t& connections_max = configuration.server.connections_max;
   std::uint32_t& newcomers_max = configuration.server.hello_connections_max;
   const std::uint64_t limit = raise_descriptor_limit();
@@ -113,9 +116,7 @@ std::string fit_connections(Configuration& configuration, musterd::LogQueue* log
                            " file descriptors; the limit (ulimit -Hn) is " + std::to_string(limit);
   if (configuration.connections_max_is_given || free <= newcomers_max) return what;
   connections_max = static_cast<std::uint32_t>(free - newcomers_max);
-  if (log != nullptr) {
-    log->add(muster::LogLevel::warning, what + "; reduced to " + std::to_string(connections_max));
-  }
+  log(muster::LogLevel::warning, what + "; reduced to " + std::to_string(connections_max));
   return {};
 }
 
@@ -135,40 +136,137 @@ int tell_of_refusal(const Configuration& configuration, const muster::Error& err
   return code;
 }
 
-/// Appears whole or not at all: who waits for it finds the port in it.
-bool write_port_file(const std::string& path, std::uint16_t port) {
+/// Appears whole or not at all: who waits for it finds the ports in it, one per line.
+bool write_port_file(const std::string& path, const muster::Server& server,
+                     const musterd::HttpFront* front) {
   const std::string fresh = path + ".new";
   {
     std::ofstream file(fresh, std::ios::trunc);
-    file << port << '\n';
+    file << server.port() << '\n';
+    for (const std::uint16_t port : server.tcpstore_ports()) file << port << '\n';
+    if (front != nullptr) file << front->port() << '\n';
     if (!file.flush()) return false;
   }
   return std::rename(fresh.c_str(), path.c_str()) == 0;
 }
 
-/// The credentials are read again; the server says what has changed.
-void answer_hang_up(muster::Server& server, const Configuration& configuration) {
-  if (!has_hung_up.exchange(false)) return;
-  const muster::Logger& log = configuration.server.logger;
-  try {
-    if (configuration.server.credentials_file.empty()) {
-      if (!log) return;
-      return log(muster::LogLevel::info,
-                 "hang-up signal: there is nothing to reload; settings are read at the start");
+/// What of the file, the variables and the flags has changed since they were read last.
+class Reloading {
+ public:
+  Reloading(int argc, const char* const* argv, Configuration& configuration)
+      : argc_(argc), argv_(argv), configuration_(configuration) {}
+
+  /// The settings, the credentials and what HTTP has of files are read again; the log says what has
+  /// changed.
+  void answer_hang_up(muster::Server& server, musterd::HttpFront* front) {
+    if (!has_hung_up.exchange(false)) return;
+    const bool has_credentials = !configuration_.server.credentials_file.empty();
+    try {
+      const bool has_file = has_file_to_read_again();
+      const bool has_files_of_http = front != nullptr && front->reload();
+      if (!has_file && !has_credentials && !has_files_of_http) {
+        return server.log(muster::LogLevel::info,
+                          "hang-up signal: there is nothing to reload; settings are read at the "
+                          "start");
+      }
+      if (has_file) reload_settings(server);
+      if (has_credentials) reload_credentials(server);
+    } catch (const std::bad_alloc&) {  // who wants it sends the signal again
     }
-    const auto reloaded = server.reload_credentials();
-    if (reloaded || !log) return;
-    log(muster::LogLevel::error,
-        "hang-up signal: the credentials stay as they were: " + reloaded.error().detail);
-  } catch (const std::bad_alloc&) {  // the file is looked at again when it changes
   }
-}
+
+ private:
+  /// A pipe would have to be written again, and is waited for.
+  bool has_file_to_read_again() const {
+    if (configuration_.file.empty()) return false;
+    std::error_code ignored;
+    const auto type = std::filesystem::status(configuration_.file, ignored).type();
+    return type == std::filesystem::file_type::regular ||
+           type == std::filesystem::file_type::not_found;  // that is told
+  }
+
+  void reload_settings(muster::Server& server) {
+    auto read = musterd::read_configuration(argc_, argv_);
+    if (const auto* const exit = std::get_if<musterd::Exit>(&read)) {
+      return tell_of_mistake(server, exit->text);
+    }
+    auto& fresh = std::get<Configuration>(read);
+    std::vector<std::string> names;
+    for (const musterd::Setting& setting : musterd::settings()) {
+      const auto before = configuration_.values.find(setting.name);
+      const auto now = fresh.values.find(setting.name);
+      const bool was_given = before != configuration_.values.end();
+      const bool is_given = now != fresh.values.end();
+      if (!was_given && !is_given) continue;
+      const bool is_same = was_given && is_given && before->second == now->second;
+      if (setting.is_of_server) {
+        names.push_back(setting.name);
+      } else if (!is_same) {
+        server.log(muster::LogLevel::warning,
+                   "hang-up signal: " + setting.name + " changes with a restart only");
+      }
+    }
+    const auto changed = server.change_settings(fresh.server, names);
+    if (!changed) {
+      return tell_of_mistake(server, musterd::refusal_of(fresh, changed.error()).text);
+    }
+    configuration_.given = std::move(fresh.given);
+    configuration_.values = std::move(fresh.values);
+    server.log(muster::LogLevel::info, "hang-up signal: the settings were read again");
+  }
+
+  /// As the start would have said it, without what is for a terminal.
+  static void tell_of_mistake(const muster::Server& server, std::string text) {
+    text = text.substr(0, text.find('\n'));
+    const std::string detail = text.substr(std::min(text.size(), std::size(own_name) - 1));
+    server.log(muster::LogLevel::error,
+               "hang-up signal: the settings stay as they were: " + detail);
+  }
+
+  static void reload_credentials(muster::Server& server) {
+    const auto reloaded = server.reload_credentials();
+    if (reloaded) return;
+    server.log(muster::LogLevel::error,
+               "hang-up signal: the credentials stay as they were: " + reloaded.error().detail);
+  }
+
+  static constexpr char own_name[] = "musterd: ";
+
+  int argc_;
+  const char* const* argv_;
+  Configuration& configuration_;
+};
 
 /// Nobody but root reads its memory, nor is any of it written when it crashes.
 void hide_memory() { ::prctl(PR_SET_DUMPABLE, 0); }
 
-/// On this thread: there is no other one, unless the log needs one.
-int serve(Configuration& configuration, musterd::MemoryReserve& reserve) {
+/// The front of HTTP, if one is asked for.
+muster::Result<std::unique_ptr<musterd::HttpFront>> start_front(const Configuration& configuration,
+                                                                const muster::Logger& log) {
+  if (configuration.http.address.empty()) return std::unique_ptr<musterd::HttpFront>();
+  return musterd::HttpFront::start(configuration, log);
+}
+
+/// What can be connected to.
+void tell_of_addresses(const Configuration& configuration, const muster::Server& server,
+                       const musterd::HttpFront* front) {
+  for (const std::string& address : server.addresses()) {
+    std::cout << "musterd listening on " << address << '\n';
+  }
+  for (std::size_t index = 0; index < server.tcpstore_ports().size(); ++index) {
+    std::cout << "musterd serves TCPStore in namespace "
+              << configuration.server.tcpstore[index].name_space << " on port "
+              << server.tcpstore_ports()[index] << '\n';
+  }
+  if (front != nullptr) std::cout << "musterd serves HTTP at " << front->url() << '\n';
+  std::cout.flush();
+}
+
+/// On this thread: there is no other one, unless the log or HTTP needs one.
+///
+/// log  until the server is there, which has a log of its own
+int serve(Configuration& configuration, musterd::MemoryReserve& reserve, Reloading reloading,
+          const muster::Logger& log) {
   bool has_failed = false;
   std::string failure = "memory was out";
   configuration.server.is_short_of_memory = [&reserve] { return reserve.is_spent(); };
@@ -179,28 +277,44 @@ int serve(Configuration& configuration, musterd::MemoryReserve& reserve) {
     } catch (const std::bad_alloc&) {  // it was logged, too
     }
   };
+  std::string drained;  ///< why; empty: it is not
+  musterd::HttpFront* http = nullptr;
+  configuration.server.on_draining = [&http](const std::string& reason) {
+    if (http != nullptr) http->drains(reason);
+  };
+  configuration.server.on_drained = [&drained](const std::string& reason) { drained = reason; };
+  const muster::Server* running = nullptr;
+  const muster::Logger log_of_front = [&](muster::LogLevel level, std::string_view line) {
+    running == nullptr ? log(level, line) : running->log(level, line);
+  };
+  // Before there is anything that its thread should not have.
+  const auto front = start_front(configuration, log_of_front);
+  if (!front) return fail(exit_code_for(front.error().code), front.error().detail);
+  http = front->get();
   const auto io_thread = muster::IoThread::create_for_caller();
   if (!io_thread) return fail(musterd::exit_failed, "the system has no descriptor left");
   configuration.server.io_thread = io_thread;
   auto server = muster::Server::start(configuration.server);
   if (!server) return tell_of_refusal(configuration, server.error());
+  running = &*server;
   if (!configuration.port_file.empty() &&
-      !write_port_file(configuration.port_file, server->port())) {
+      !write_port_file(configuration.port_file, *server, http)) {
     return fail(musterd::exit_failed, "cannot write the port file " + configuration.port_file);
   }
-  for (const std::string& address : server->addresses()) {
-    std::cout << "musterd listening on " << address << '\n';
-  }
-  std::cout.flush();
+  if (http != nullptr) http->serves(*server);
+  tell_of_addresses(configuration, *server, http);
   serving = io_thread.get();
   io_thread->run_until([&] {
-    answer_hang_up(*server, configuration);
-    return stop_signal != 0 || has_failed;
+    if (http != nullptr) http->turned();
+    reloading.answer_hang_up(*server, http);
+    return stop_signal != 0 || has_failed || !drained.empty();
   });
   serving = nullptr;
+  if (http != nullptr) http->ends("it ends");
   if (!has_failed) {
-    server->stop(stop_signal == SIGTERM ? "musterd was stopped (SIGTERM)"
-                                        : "musterd was stopped (SIGINT)");
+    server->stop(!drained.empty()         ? drained
+                 : stop_signal == SIGTERM ? "musterd was stopped (SIGTERM)"
+                                          : "musterd was stopped (SIGINT)");
   }
   if (!configuration.port_file.empty()) ::unlink(configuration.port_file.c_str());
   if (has_failed) return fail(musterd::exit_failed, failure);
@@ -220,23 +334,26 @@ int main(int argc, char** argv) {
     return exit->code;
   }
   auto& configuration = std::get<Configuration>(read);
-  if (!configuration.server.credentials_file.empty()) hide_memory();
-  std::optional<musterd::LogQueue> log;
-  if (configuration.log_level) log.emplace(STDERR_FILENO, *configuration.log_level);
-  for (const std::string& variable :
-       log ? musterd::unread_variables() : std::vector<std::string>()) {
-    log->add(muster::LogLevel::warning, "nothing reads the variable " + variable);
+  if (!configuration.server.credentials_file.empty() ||
+      !configuration.http.certificate_file.empty())
+    hide_memory();
+  musterd::LogQueue queue(STDERR_FILENO, configuration.log_format);
+  const muster::Logger log = [&](muster::LogLevel level, std::string_view line) {
+    const auto lowest = configuration.server.log_level;
+    if (lowest && level >= *lowest) queue.add(level, line);
+  };
+  for (const std::string& variable : musterd::unread_variables()) {
+    log(muster::LogLevel::warning, "nothing reads the variable " + variable);
   }
-  const std::string problem = fit_connections(configuration, log ? &*log : nullptr);
+  const std::string problem = fit_connections(configuration, log);
   if (!problem.empty()) {
     const auto given = configuration.given.find("connections-max");
     return fail(musterd::exit_usage,
                 given == configuration.given.end() ? problem : given->second + ": " + problem);
   }
-  if (log) {
-    configuration.server.logger = [&log](muster::LogLevel level, std::string_view line) {
-      log->add(level, line);
-    };
-  }
-  return serve(configuration, reserve);
+  configuration.server.logger = [&queue](muster::LogLevel level, std::string_view line) {
+    queue.add(level, line);  // the server knows what is logged
+  };
+  configuration.server.log_lines_dropped = [&queue] { return queue.dropped_count(); };
+  return serve(configuration, reserve, Reloading(argc, argv, configuration), log);
 }

@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 #include <limits>
+#include <string_view>
+#include <utility>
 
 #include "support/environment.h"
 #include "support/units.h"
@@ -89,6 +91,41 @@ bool apply_allow(const Values& values, Configuration& to) {
   return true;
 }
 
+/// "ADDRESS" or "ADDRESS=NAMESPACE".
+bool apply_tcpstore(const Values& values, Configuration& to) {
+  to.server.tcpstore.clear();
+  for (const std::string& value : values) {
+    muster::TcpStorePort port;
+    const auto equals = value.find('=');
+    port.address = value.substr(0, equals);
+    if (equals != std::string::npos) port.name_space = value.substr(equals + 1);
+    if (port.address.empty() || port.name_space.empty()) return false;
+    to.server.tcpstore.push_back(std::move(port));
+  }
+  return true;
+}
+
+bool apply_allow_tcpstore(const Values& values, Configuration& to) {
+  const auto parsed = parse_switch(values.back());
+  if (!parsed) return false;
+  to.server.allow_unauthenticated_tcpstore = *parsed;
+  return true;
+}
+
+bool apply_dialect(const Values& values, Configuration& to) {
+  using muster::TcpStoreDialect;
+  constexpr std::pair<std::string_view, TcpStoreDialect> dialects[] = {
+      {"first", TcpStoreDialect::first},
+      {"second", TcpStoreDialect::second},
+      {"newest", TcpStoreDialect::newest}};
+  for (const auto& [name, dialect] : dialects) {
+    if (values.back() != name) continue;
+    to.server.tcpstore_dialect = dialect;
+    return true;
+  }
+  return false;
+}
+
 bool apply_port_file(const Values& values, Configuration& to) {
   to.port_file = values.back();
   return true;
@@ -112,11 +149,35 @@ Setting::Apply into_text(std::string ServerOptions::*member) {
   };
 }
 
+Setting http_file(std::string name, std::string HttpConfiguration::*member, std::string fallback,
+                  std::string help) {
+  return {std::move(name),
+          Kind::value,
+          "FILE",
+          "file",
+          std::move(fallback),
+          std::move(help),
+          [member](const Values& values, Configuration& to) {
+            to.http.*member = values.back();
+            return !values.back().empty();
+          }};
+}
+
+bool apply_http(const Values& values, Configuration& to) {
+  to.http.address = values.back();
+  return values.back().find(':') != std::string::npos;
+}
+
+bool apply_http_names(const Values& values, Configuration& to) {
+  to.http.names = values;
+  return true;
+}
+
 bool apply_log_level(const Values& values, Configuration& to) {
   using muster::LogLevel;
   const std::string& word = values.back();
   if (word == "silent") {
-    to.log_level.reset();
+    to.server.log_level.reset();
     return true;
   }
   const std::vector<std::pair<std::string, LogLevel>> levels = {{"debug", LogLevel::debug},
@@ -125,10 +186,17 @@ bool apply_log_level(const Values& values, Configuration& to) {
                                                                 {"error", LogLevel::error}};
   for (const auto& [name, level] : levels) {
     if (name != word) continue;
-    to.log_level = level;
+    to.server.log_level = level;
     return true;
   }
   return false;
+}
+
+bool apply_log_format(const Values& values, Configuration& to) {
+  const std::string& word = values.back();
+  if (word != "text" && word != "json") return false;
+  to.log_format = word == "json" ? LogFormat::json : LogFormat::text;
+  return true;
 }
 
 Setting connections_max() {
@@ -151,7 +219,8 @@ Setting hello_connections_max() {
   return setting;
 }
 
-std::vector<Setting> make_settings() {
+/// Where it serves, whom, and what it says.
+std::vector<Setting> service_settings() {
   using O = ServerOptions;
   return {
       {"listen", Kind::values, "ADDRESS", "address", "127.0.0.1:29400",
@@ -178,17 +247,74 @@ std::vector<Setting> make_settings() {
       {"tls-client-authorities", Kind::value, "FILE", "file", "",
        "who signs the certificates of clients", into_text(&O::client_authorities_file)},
       {"port-file", Kind::value, "FILE", "file", "",
-       "write the first TCP port there when it is open; removed at a clean stop", apply_port_file},
+       "write the first TCP port there when it is open, below it those of --tcpstore, and last "
+       "that of --http; removed at a clean stop",
+       apply_port_file},
       {"log-level", Kind::value, "LEVEL", "level (write debug, info, warning, error or silent)",
-       "info", "debug, info, warning, error or silent", apply_log_level},
+       "info", "debug, info, warning, error or silent", apply_log_level, true},
+      {"log-format", Kind::value, "FORMAT", "format (write text or json)", "text",
+       "text, or json: one object in each line", apply_log_format},
+  };
+}
+
+/// For programs that use PyTorch's TCPStore.
+std::vector<Setting> tcpstore_settings() {
+  using O = ServerOptions;
+  return {
+      {"tcpstore", Kind::values, "ADDRESS[=NAMESPACE]",
+       "address (host:port or host:port=namespace)", "",
+       "serve programs that use PyTorch's TCPStore there, in a namespace of that name (tcpstore), "
+       "without asking who they are; may be repeated",
+       apply_tcpstore},
+      {"allow-unauthenticated-tcpstore", Kind::on_off, "", "switch (write true or false)", "",
+       "--tcpstore may be where other machines can reach it", apply_allow_tcpstore},
+      {"tcpstore-dialect", Kind::value, "DIALECT", "dialect (write first, second or newest)",
+       "first",
+       "what clients of --tcpstore speak that do not say VALIDATE: first, as PyTorch 1 and 2.0; "
+       "second, as PyTorch 2.1; newest: they are refused",
+       apply_dialect},
+      duration("tcpstore-idle-lifetime", &O::tcpstore_idle_lifetime, "30s",
+               "a namespace of --tcpstore that nobody has been in for so long is emptied; 0s: it "
+               "stays"),
+      bytes("tcpstore-memory-bytes-max", &O::tcpstore_memory_bytes_max,
+            "a quarter of --memory-bytes-max", "memory for the keys of each --tcpstore"),
+  };
+}
+
+/// For browsers and monitoring.
+std::vector<Setting> http_settings() {
+  using H = HttpConfiguration;
+  return {
+      {"http", Kind::value, "HOST:PORT", "address (host:port)", "",
+       "answer by HTTP there; other machines may reach it with TLS and tokens or certificates "
+       "of clients, or with --allow-unauthenticated; port 0 is any free one",
+       apply_http},
+      {"http-host", Kind::values, "NAME", "name", "",
+       "the name by which --http is asked for, beside localhost and its address; may be repeated",
+       apply_http_names},
+      http_file("http-tokens", &H::tokens_file, "",
+                "--http asks for one of these tokens (musterctl keygen --http); read again at "
+                "SIGHUP"),
+      http_file("http-cert", &H::certificate_file, "",
+                "--http speaks TLS, with this certificate; read again at SIGHUP"),
+      http_file("http-key", &H::key_file, "that of --http-cert", "the key of that certificate"),
+      http_file("http-client-ca", &H::authorities_file, "",
+                "--http asks for a certificate that one of these has signed"),
+  };
+}
+
+/// Times and limits.
+std::vector<Setting> limit_settings() {
+  using O = ServerOptions;
+  std::vector<Setting> settings = {
       duration("heartbeat", &O::heartbeat, "1s", "time between two heartbeats of a client"),
       duration("session-timeout", &O::session_timeout, "15s",
                "silence after which a session is lost; 5s to 600s, at least 5 heartbeats"),
       duration("grace", &O::grace, "2s", "time to reconnect after a connection was closed"),
       duration("slack", &O::slack, "500ms",
                "how long clients wait after a deadline for the decision"),
-      duration("busy-poll", &O::busy_poll, "0s",
-               "how long to poll for the next event before sleeping; at most 100ms"),
+      duration("slow-round-log", &O::slow_round_log, "10s",
+               "how long a collective waits for ranks before that is logged; 100ms to 1h"),
       connections_max(),
       bytes("memory-bytes-max", &O::memory_bytes_max, "1GiB",
             "memory for all that the server keeps"),
@@ -207,9 +333,22 @@ std::vector<Setting> make_settings() {
       duration("namespace-idle-lifetime", &O::namespace_idle_lifetime, "0s",
                "a namespace in which nobody has been for so long goes with its keys; 0s: it stays"),
       hello_connections_max(),
-      number("listen-backlog", &O::listen_backlog, "4096",
-             "connections that the system queues; at most net.core.somaxconn"),
   };
+  for (Setting& setting : settings) setting.is_of_server = true;
+  settings.push_back(
+      duration("busy-poll", &O::busy_poll, "0s",
+               "how long to poll for the next event before sleeping; at most 100ms"));
+  settings.push_back(number("listen-backlog", &O::listen_backlog, "4096",
+                            "connections that the system queues; at most net.core.somaxconn"));
+  return settings;
+}
+
+std::vector<Setting> make_settings() {
+  std::vector<Setting> all = service_settings();
+  for (auto& further : {tcpstore_settings(), http_settings(), limit_settings()}) {
+    all.insert(all.end(), further.begin(), further.end());
+  }
+  return all;
 }
 
 }  // namespace

@@ -21,6 +21,8 @@ struct Setting {
   std::string fallback;  ///< as the help shows it
   std::string help;
   Apply apply;
+  /// Whether the server has it under this name: then it says whether it can change while it runs.
+  bool is_of_server = false;
 
   std::string flag() const { return "--" + name; }
   std::string variable() const;

@@ -6,6 +6,7 @@
 #include "net/connection.h"
 #include "net/tls/stream.h"
 #include "server/door/first_flight.h"
+#include "wire/foreign.h"
 #include "wire/hello.h"
 
 // Life cycle of a newcomer here: its first flight comes -> it waits at the door, unread -> its
@@ -37,6 +38,7 @@ void Entrance::refuse_plain(Newcomer& newcomer) {
   const std::string& first = newcomer.by_tls->first_flight;
   const Result<void> known = wire::check_magic(first);
   if (known && first.size() < wire::magic.size()) return;  // it may become one
+  if (wire::may_become_tcpstore(first)) return;
   Error why = base::failure(ErrorCode::permission_denied,
                             "this server speaks TLS and asks who comes: set "
                             "MUSTER_CREDENTIAL_FILE to the file with a key that it knows");
@@ -47,7 +49,7 @@ void Entrance::refuse_plain(Newcomer& newcomer) {
                                                        " bytes");
   }
   newcomer.stage = Stage::hello;
-  hellos_.refuse(newcomer, why);
+  hellos_.refuse_speaker(newcomer, first, why);
 }
 
 void Entrance::shake_hands() {

@@ -21,14 +21,15 @@ namespace muster::server {
 /// come: see Handshakes. Whoever says something else is told what this is, if he can hear it.
 class Entrance {
  public:
-  /// door  null: nobody comes by TLS, and nobody is asked who he is
-  Entrance(World& world, Door* door, EngineDriver& driver, ConnectionManager& connections,
-           const core::Options& options, ServerLog& log)
+  /// The settings outlive it; without credentials nobody comes by TLS, and nobody is asked who he
+  /// is.
+  Entrance(World& world, const Settings& settings, EngineDriver& driver,
+           ConnectionManager& connections, ServerLog& log)
       : world_(world),
-        door_(door),
+        door_(settings.door.get()),
         driver_(driver),
         connections_(connections),
-        hellos_(driver, connections, log, options, door),
+        hellos_(driver, connections, log, settings),
         log_(log) {}
 
   /// Who reads what they say then.

@@ -27,7 +27,7 @@ bool Holdings::waits(const Peer& peer) {
 
 /// A long frame that is under way is charged as what it brings, and refused when there is no room.
 std::uint64_t Holdings::waiting_frames_bytes(const Peer& peer) {
-  const std::uint64_t stored_bytes = peer.frames.stored_bytes();
+  const std::uint64_t stored_bytes = peer.intake->stored_bytes();
   const bool is_short = stored_bytes <= core::freeing_body_bytes_always + wire::frame_header_bytes;
   return waits(peer) || is_short ? stored_bytes : 0;
 }
@@ -48,12 +48,12 @@ void Holdings::forget(Peer& peer) {
 /// send at once leave something. A peer that has its share may send little at once, and what is too
 /// much of it is refused when it has come.
 std::uint64_t Holdings::readable_bytes(const Peer& peer, std::uint64_t bytes) const {
-  const std::uint64_t assured_bytes = peer.frames.assured_bytes();
+  const std::uint64_t assured_bytes = peer.intake->assured_bytes();
   if (assured_bytes >= core::frame_read_bytes_min) return std::min(assured_bytes, bytes);
-  const bool has_share = peer.frames.has_share(bytes);
+  const bool has_share = peer.intake->has_share(bytes);
   const std::uint64_t part_bytes = has_share ? room_.free_bytes(frames_bytes_) / 16 : 0;
   if (part_bytes >= bytes) return bytes;
-  const std::uint64_t skipped_bytes = peer.frames.skipped_bytes();
+  const std::uint64_t skipped_bytes = peer.intake->skipped_bytes();
   if (skipped_bytes >= core::frame_read_bytes_min) return std::min(skipped_bytes, bytes);
   const std::uint64_t less_bytes =
       std::min(std::max(part_bytes, core::frame_read_bytes_min), bytes);
@@ -64,7 +64,7 @@ std::uint64_t Holdings::readable_bytes(const Peer& peer, std::uint64_t bytes) co
 /// Whether it is read although there is no room: what comes is refused and does not wait, or nobody
 /// else could make room for it.
 bool Holdings::is_read_on(const Peer& peer, bool has_share) const {
-  const bool has_begun_long_frame = waiting_frames_bytes(peer) == 0 && !peer.frames.empty();
+  const bool has_begun_long_frame = waiting_frames_bytes(peer) == 0 && !peer.intake->empty();
   if (!waits(peer) && (!has_share || has_begun_long_frame)) return true;
   return room_.is_empty() && frames_bytes_ == peer.stored_bytes;
 }
@@ -72,7 +72,7 @@ bool Holdings::is_read_on(const Peer& peer, bool has_share) const {
 /// Whether so many bytes more may wait, if each has `part_bytes` of what is free.
 bool Holdings::may_wait(const Peer& peer, std::uint64_t more_bytes, std::uint64_t part_bytes) {
   const std::uint64_t allowed_bytes =
-      peer.frames.has_spent_its_reserve() ? core::frame_read_bytes_min : core::frame_bytes_allowed;
+      peer.intake->has_spent_its_reserve() ? core::frame_read_bytes_min : core::frame_bytes_allowed;
   const std::uint64_t bytes_max = std::max(allowed_bytes, 8 * part_bytes);
   return waiting_frames_bytes(peer) + more_bytes <= bytes_max;
 }

@@ -11,6 +11,8 @@ namespace {
 constexpr std::uint64_t ahead_bytes = 256 * 1024;
 /// The most parts of one that leave in one write.
 constexpr std::size_t offered_parts_max = 17;
+/// Short bare bytes behind long ones are gathered in pieces of this size.
+constexpr std::size_t bare_bytes = 4096;
 
 }  // namespace
 
@@ -18,6 +20,30 @@ void Outbox::send_in_parts(wire::FrameHeader header, net::SharedBytes head, net:
   long_.push_back({header, std::move(head), std::move(tail)});
   long_bytes_ += long_.back().bytes();
   long_for_one_bytes_ += long_.back().for_one_bytes();
+}
+
+void Outbox::send_bare(std::string_view bytes) {
+  if (bytes.empty()) return;
+  if (!has_long()) return connection_.send(bytes);
+  if (bare_ == nullptr || long_.back().head.keep_alive != bare_ ||
+      bare_->size() + bytes.size() > bare_->capacity()) {
+    bare_ = std::make_shared<std::string>();
+    bare_->reserve(std::max(bytes.size(), bare_bytes));
+    long_.push_back({std::nullopt, {{bare_->data(), 0}, bare_, true}, {}});
+  }
+  bare_->append(bytes);  // what is there stays where it is
+  std::string_view& last = long_.back().head.view;
+  last = {last.data(), last.size() + bytes.size()};
+  long_bytes_ += bytes.size();
+  long_for_one_bytes_ += bytes.size();
+}
+
+void Outbox::send_bare(net::SharedBytes bytes) {
+  if (bytes.view.empty()) return;
+  if (!has_long() && bytes.view.size() <= part_bytes_max) return connection_.send(std::move(bytes));
+  long_bytes_ += bytes.view.size();
+  if (bytes.is_for_one) long_for_one_bytes_ += bytes.view.size();
+  long_.push_back({std::nullopt, std::move(bytes), {}});
 }
 
 void Outbox::flush(std::uint64_t long_bytes) {
@@ -38,13 +64,14 @@ Outbox::Part Outbox::part_at(std::uint64_t offset) const {
   const std::uint64_t rest = reply.bytes() - offset;
   const bool is_last = rest <= part_bytes_max;
   const std::uint64_t count = std::min(rest, part_bytes_max);
-  wire::FrameHeader header = reply.header;
+  if (!reply.header) return {{}, 0, count, is_last};
+  wire::FrameHeader header = *reply.header;
   if (!is_last) {
     header.type = wire::FrameType::part;
     header.code = 0;
   }
   header.body_bytes = static_cast<std::uint32_t>(count);
-  return {wire::encode_frame_header(header), count, is_last};
+  return {wire::encode_frame_header(header), wire::frame_header_bytes, count, is_last};
 }
 
 /// Offers the socket so many bytes of the first long reply, in whole parts. Of a part that it has
@@ -66,7 +93,7 @@ bool Outbox::offer_parts(std::uint64_t bytes) {
     part = part_at(offset);
     const std::uint64_t of_head = std::min<std::uint64_t>(offset, reply.head.view.size());
     const std::string_view head = reply.head.view.substr(of_head, part.body_bytes);
-    add({part.header.data(), part.header.size()});
+    add(part.header());
     add(head);
     add(reply.tail.view.substr(offset - of_head, part.body_bytes - head.size()));
     offset += part.body_bytes;
@@ -84,10 +111,10 @@ bool Outbox::offer_parts(std::uint64_t bytes) {
 std::uint64_t Outbox::send_part(std::uint64_t left_bytes) {
   const Part part = part_at(0);
   const std::uint64_t part_left_bytes = std::min(left_bytes, part.bytes());
-  std::string_view header(part.header.data(), part.header.size());
+  std::string_view header = part.header();
   header.remove_prefix(std::min<std::uint64_t>(left_bytes, header.size()));
   if (!header.empty()) connection_.send(header);
-  std::uint64_t body_left_bytes = part_left_bytes - (part.header.size() - header.size());
+  std::uint64_t body_left_bytes = part_left_bytes - (part.header_bytes_count - header.size());
   std::uint64_t count = part.body_bytes;
   long_bytes_ -= count;
   send_some(long_.front().head, count, body_left_bytes);

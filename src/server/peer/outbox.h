@@ -1,7 +1,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -34,6 +38,11 @@ class Outbox {
   /// A long reply, whose body is `head` and then `tail`; either may be empty.
   void send_in_parts(wire::FrameHeader header, net::SharedBytes head, net::SharedBytes tail);
 
+  /// Bytes of a protocol that has no frames: behind all that was sent before. Long ones leave as
+  /// parts of a reply do, without headers.
+  void send_bare(std::string_view bytes);
+  void send_bare(net::SharedBytes bytes);
+
   /// Writes what the socket takes, of long replies about so many bytes; 0: none of them.
   void flush(std::uint64_t long_bytes);
   bool has_long() const { return !long_.empty(); }
@@ -43,6 +52,7 @@ class Outbox {
   /// Lets go of the long replies.
   void clear() {
     long_.clear();
+    bare_ = nullptr;
     long_bytes_ = long_for_one_bytes_ = 0;
   }
 
@@ -59,8 +69,8 @@ class Outbox {
 
  private:
   struct LongReply {
-    wire::FrameHeader header;
-    net::SharedBytes head;  ///< what has not been passed on
+    std::optional<wire::FrameHeader> header;  ///< of its last part; nothing: it has no frames
+    net::SharedBytes head;                    ///< what has not been passed on
     net::SharedBytes tail;
     std::uint64_t bytes() const { return head.view.size() + tail.view.size(); }
     std::uint64_t for_one_bytes() const {
@@ -69,10 +79,12 @@ class Outbox {
   };
 
   struct Part {
-    std::array<char, wire::frame_header_bytes> header;
+    std::array<char, wire::frame_header_bytes> header_bytes;
+    std::size_t header_bytes_count;  ///< none where there are no frames
     std::uint64_t body_bytes;
     bool is_last;
-    std::uint64_t bytes() const { return header.size() + body_bytes; }
+    std::string_view header() const { return {header_bytes.data(), header_bytes_count}; }
+    std::uint64_t bytes() const { return header_bytes_count + body_bytes; }
   };
 
   Part part_at(std::uint64_t offset) const;
@@ -84,6 +96,7 @@ class Outbox {
   std::vector<LongReply> long_;   ///< few; an empty deque would take half a kilobyte
   std::uint64_t long_bytes_ = 0;  ///< of all in `long_`
   std::uint64_t long_for_one_bytes_ = 0;
+  std::shared_ptr<std::string> bare_;  ///< the last bare bytes that were gathered
 };
 
 }  // namespace muster::server

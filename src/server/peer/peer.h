@@ -16,6 +16,8 @@
 #include "server/peer/frame_assembler.h"
 #include "server/peer/outbox.h"
 #include "server/peer/units.h"
+#include "server/tcpstore/guest.h"
+#include "server/tcpstore/port.h"
 
 namespace muster::server {
 
@@ -34,6 +36,12 @@ struct Peer final : net::ChannelOwner {
         outbox(*connection),
         frames(quota, limits) {}
 
+  /// It speaks TCPStore's protocol. Nothing was read from it yet.
+  void receive(const tcpstore::Port& port) {
+    guest = std::make_unique<tcpstore::Guest>(frames.quota(), port.fallback, port.limits);
+    intake = &guest->requests;
+  }
+
   void received(std::string_view bytes) override { events.received(*this, bytes); }
   void closed(net::CloseCause cause, std::string detail) override {
     events.closed(*this, cause, detail);
@@ -47,14 +55,16 @@ struct Peer final : net::ChannelOwner {
   UnitPlace unit;
   Outbox outbox;
   FrameAssembler frames;
-  std::string session;              ///< as the log names it; empty: none was begun
-  std::string process;              ///< whose it is, as the log names it
-  std::uint64_t charged_bytes = 0;  ///< to the quota, for what waits to be sent
-  std::uint64_t counted_bytes = 0;  ///< for operators: all that waits to be sent
-  std::uint64_t asked_bytes = 0;    ///< that wait because of the frames behind which it was held
-  bool is_observer = false;         ///< its coming and going concerns nobody
-  bool is_held = false;             ///< its frames wait until it has taken its replies
-  bool is_gone = false;             ///< its connection is over; it is buried when the turn ends
+  std::unique_ptr<tcpstore::Guest> guest;  ///< null: it is a client of Muster
+  Intake* intake = &frames;                ///< of whichever it is
+  std::string session;                     ///< as the log names it; empty: none was begun
+  std::string process;                     ///< whose it is, as the log names it
+  std::uint64_t charged_bytes = 0;         ///< to the quota, for what waits to be sent
+  std::uint64_t counted_bytes = 0;         ///< for operators: all that waits to be sent
+  std::uint64_t asked_bytes = 0;  ///< that wait because of the frames behind which it was held
+  bool is_observer = false;       ///< its coming and going concerns nobody
+  bool is_held = false;           ///< its frames wait until it has taken its replies
+  bool is_gone = false;           ///< its connection is over; it is buried when the turn ends
 
   /// It is over, but the last frames have not had their turn yet.
   struct End {

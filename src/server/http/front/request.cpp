@@ -1,0 +1,106 @@
+#include "server/http/front/request.h"
+
+#include <algorithm>
+
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+
+namespace muster::server::http {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace field_names = boost::beast::http;
+
+using Parser = field_names::request_parser<field_names::empty_body>;
+using Fields = field_names::fields;
+using Field = field_names::field;
+
+/// As a request has one or none of.
+enum class Count { none, one, more };
+
+Count count_of(const Fields& fields, Field name) {
+  const auto count = fields.count(name);
+  return count == 0 ? Count::none : count == 1 ? Count::one : Count::more;
+}
+
+std::string text_of(const Fields& fields, Field name) {
+  const auto value = fields[name];
+  return std::string(value.data(), value.size());
+}
+
+int status_for(const beast::error_code& error) {
+  return error == field_names::error::bad_version ? 505 : 400;
+}
+
+/// returns  nothing: it cannot be said, or it is more than anything may have
+std::optional<std::size_t> body_bytes_of(const Fields& fields) {
+  if (count_of(fields, Field::transfer_encoding) != Count::none) return {};
+  const Count count = count_of(fields, Field::content_length);
+  if (count == Count::none) return 0;
+  const std::string text = text_of(fields, Field::content_length);
+  const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
+  if (count == Count::more || text.empty() || text.size() > 6 ||
+      !std::all_of(text.begin(), text.end(), is_digit))
+    return {};
+  return std::stoul(text);
+}
+
+}  // namespace
+
+std::optional<std::size_t> end_of_head(std::string_view bytes, std::size_t looked_at) {
+  // Lines that end without a carriage return are refused, but not waited behind.
+  for (std::size_t at = std::max<std::size_t>(looked_at, 2) - 2;
+       (at = bytes.find('\n', at)) != bytes.npos; ++at) {
+    if (bytes.substr(at + 1, 1) == "\n") return at + 2;
+    if (bytes.substr(at + 1, 2) == "\r\n") return at + 3;
+  }
+  return {};
+}
+
+bool may_be_request(std::string_view bytes) {
+  if (bytes.empty()) return true;
+  // The longest method that is registered has 17 letters.
+  const auto word = bytes.substr(0, std::min<std::size_t>(bytes.find(' '), 20));
+  return word.size() < 20 && !word.empty() &&
+         std::all_of(word.begin(), word.end(),
+                     [](char letter) { return (letter >= 'A' && letter <= 'Z') || letter == '-'; });
+}
+
+std::variant<Request, Refused> read_head(std::string_view head, std::size_t target_bytes_max) {
+  Parser parser;
+  parser.header_limit(static_cast<std::uint32_t>(head.size()) + 1);
+  parser.skip(true);  // a body is refused, not read
+  beast::error_code error;
+  const std::size_t used = parser.put(asio::buffer(head.data(), head.size()), error);
+  if (error && error != field_names::error::need_more) return Refused{status_for(error)};
+  if (!parser.is_header_done() || used != head.size()) return Refused{400};
+  const auto& message = parser.get();
+  const Fields& fields = message;
+  Request request;
+  request.is_get = message.method() == field_names::verb::get;
+  request.is_head = message.method() == field_names::verb::head;
+  const auto target = message.target();
+  if (target.size() > target_bytes_max) return Refused{414};
+  request.target.assign(target.data(), target.size());
+  if (message.version() != 10 && message.version() != 11) return Refused{505};
+  request.is_1_1 = message.version() == 11;
+  request.keeps_alive = message.keep_alive();
+  request.is_post = message.method() == field_names::verb::post;
+  request.body_bytes = body_bytes_of(fields);
+  request.has_body = request.body_bytes != std::optional<std::size_t>(0);
+  const Count hosts = count_of(fields, Field::host);
+  if (hosts == Count::more || (hosts == Count::none && request.is_1_1)) return Refused{400};
+  if (hosts == Count::one) request.host = text_of(fields, Field::host);
+  if (count_of(fields, Field::authorization) == Count::more) return Refused{400};
+  request.authorization = text_of(fields, Field::authorization);
+  request.accept = text_of(fields, Field::accept);
+  request.cookies = text_of(fields, Field::cookie);
+  request.origin = text_of(fields, Field::origin);
+  request.content_type = text_of(fields, Field::content_type);
+  const auto site = fields["Sec-Fetch-Site"];
+  request.fetch_site.assign(site.data(), site.size());
+  return request;
+}
+
+}  // namespace muster::server::http

@@ -1,0 +1,201 @@
+#include "http_front.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/failure.h"
+#include "base/secret/secret_file.h"
+#include "given.h"
+
+namespace musterd {
+namespace {
+
+using muster::Error;
+using muster::LogLevel;
+using muster::Result;
+namespace http = muster::server::http;
+
+constexpr std::size_t pem_bytes_max = 1U << 20;
+
+/// The flag, the variable or the line that has named it.
+std::string where_given(const Configuration& configuration, const std::string& name) {
+  const auto given = configuration.given.find(name);
+  return given == configuration.given.end() ? "--" + name : given->second;
+}
+
+Error at(const Configuration& configuration, const std::string& name, Error error) {
+  error.detail = where_given(configuration, name) + ": " + error.detail;
+  return error;
+}
+
+Result<std::string> read_file(const Configuration& configuration, const std::string& name,
+                              const std::string& path) {
+  if (path.empty()) return std::string();
+  std::ifstream file(path, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  if (!file.is_open() || file.bad())
+    return at(configuration, name,
+              muster::base::failure(muster::ErrorCode::unavailable, path + ": cannot be read"));
+  return text;
+}
+
+Result<http::Certificates> read_certificates(const Configuration& configuration) {
+  const HttpConfiguration& wanted = configuration.http;
+  http::Certificates certificates;
+  if (wanted.certificate_file.empty()) return certificates;
+  auto certificate = read_file(configuration, "http-cert", wanted.certificate_file);
+  if (!certificate) return std::move(certificate).error();
+  auto authorities = read_file(configuration, "http-client-ca", wanted.authorities_file);
+  if (!authorities) return std::move(authorities).error();
+  const bool has_own_file = !wanted.key_file.empty();
+  const auto key = muster::base::read_secret_file(
+      has_own_file ? wanted.key_file : wanted.certificate_file, pem_bytes_max);
+  if (!key) return at(configuration, has_own_file ? "http-key" : "http-cert", key.error());
+  certificates.certificate = std::move(*certificate);
+  certificates.authorities = std::move(*authorities);
+  certificates.key = key->text();
+  return certificates;
+}
+
+Result<std::vector<http::TokenHolder>> read_token_file(const Configuration& configuration) {
+  const std::string& path = configuration.http.tokens_file;
+  if (path.empty()) return std::vector<http::TokenHolder>();
+  const auto text = muster::base::read_secret_file(path, http::tokens_file_bytes_max);
+  if (!text) return at(configuration, "http-tokens", text.error());
+  auto tokens = http::read_tokens(text->text());
+  if (!tokens) {
+    Error error = std::move(tokens).error();
+    error.detail = path + ": " + error.detail;
+    return at(configuration, "http-tokens", std::move(error));
+  }
+  return tokens;
+}
+
+/// Prometheus asks for OpenMetrics first; a browser does not know it.
+muster::MetricsFormat format_for(std::string_view accept) {
+  return accept.find("application/openmetrics-text") == accept.npos
+             ? muster::MetricsFormat::prometheus
+             : muster::MetricsFormat::openmetrics;
+}
+
+Api::Facts facts_of(const Configuration& configuration) {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  const bool has_credentials = !configuration.server.credentials_file.empty();
+  return {MUSTER_VERSION, host.data(), ::getpid(), has_credentials};
+}
+
+}  // namespace
+
+class HttpFront::Shown {
+ public:
+  void set(muster::Metrics metrics) {
+    const std::lock_guard lock(mutex_);
+    metrics_ = std::move(metrics);
+  }
+
+  /// Waits for nothing, but for the first figures.
+  http::Answer metrics(const http::Question& question) {
+    std::optional<muster::Metrics> metrics;
+    {
+      const std::lock_guard lock(mutex_);
+      metrics = metrics_;
+    }
+    const muster::MetricsFormat format = format_for(question.accept);
+    std::string text = metrics ? metrics->text(format, first_figures_time) : std::string();
+    if (text.empty()) return {503, "text/plain; charset=utf-8", "The server tells no figures.\n"};
+    return {200, std::string(content_type_of(format)), std::move(text)};
+  }
+
+ private:
+  /// The server tells them in its next tick.
+  static constexpr auto first_figures_time = std::chrono::milliseconds(700);
+
+  std::mutex mutex_;
+  std::optional<muster::Metrics> metrics_;  ///< none: the server has not started yet
+};
+
+HttpFront::HttpFront(const Configuration& configuration, const muster::Logger& log,
+                     std::shared_ptr<Shown> shown, std::shared_ptr<Api> api)
+    : configuration_(configuration), log_(log), shown_(std::move(shown)), api_(std::move(api)) {}
+
+Result<std::unique_ptr<HttpFront>> HttpFront::start(const Configuration& configuration,
+                                                    const muster::Logger& log) {
+  auto certificates = read_certificates(configuration);
+  if (!certificates) return std::move(certificates).error();
+  auto tokens = read_token_file(configuration);
+  if (!tokens) return std::move(tokens).error();
+  http::FrontOptions options;
+  options.address = configuration.http.address;
+  options.names = configuration.http.names;
+  options.allows_unauthenticated = configuration.server.allow_unauthenticated;
+  options.certificates = std::move(*certificates);
+  options.asks_for_token = !configuration.http.tokens_file.empty();
+  options.tokens = std::move(*tokens);
+  auto shown = std::make_shared<Shown>();
+  auto api = std::make_shared<Api>(facts_of(configuration));
+  options.routes = api->routes();
+  options.routes.push_back({"/metrics", http::Right::read, [shown](const http::Question& question) {
+                              return shown->metrics(question);
+                            }});
+  auto front = http::Front::start(std::move(options));
+  if (!front) return at(configuration, "http", std::move(front).error());
+  std::unique_ptr<HttpFront> made(
+      new HttpFront(configuration, log, std::move(shown), std::move(api)));
+  made->front_ = std::move(*front);
+  log(LogLevel::info, "exposed: " + made->front_->exposure());
+  return made;
+}
+
+void HttpFront::log_lines() {
+  const auto taken = front_->take_lines();
+  for (const auto& line : taken.lines) log_(line.level, line.text);
+  if (taken.dropped_count == 0) return;
+  log_(LogLevel::warning, std::to_string(taken.dropped_count) + " lines of http were dropped");
+}
+
+void HttpFront::serves(const muster::Server& server) {
+  shown_->set(server.metrics());
+  api_->set(server.watch());
+  front_->set_phase(http::Phase::serving, {});
+}
+
+void HttpFront::drains(std::string_view reason) {
+  api_->set_draining(!reason.empty());
+  if (reason.empty()) return front_->set_phase(http::Phase::serving, {});
+  // Whoever asks may be anybody: what operators say of it is in the log.
+  front_->set_phase(http::Phase::ending, "it is being drained");
+}
+
+void HttpFront::ends(std::string_view reason) { front_->set_phase(http::Phase::ending, reason); }
+
+bool HttpFront::reload() {
+  if (!configuration_.http.tokens_file.empty()) {
+    const auto tokens = read_token_file(configuration_);
+    if (tokens) {
+      front_->set_tokens(*tokens);
+      log_(LogLevel::info, "tokens for http were read: " + std::to_string(tokens->size()));
+    } else {
+      log_(LogLevel::error, "the tokens for http stay as they were: " + tokens.error().detail);
+    }
+  }
+  if (configuration_.http.certificate_file.empty()) return !configuration_.http.tokens_file.empty();
+  const auto certificates = read_certificates(configuration_);
+  const auto changed =
+      certificates ? front_->set_certificates(*certificates) : Result<void>(certificates.error());
+  if (changed) {
+    log_(LogLevel::info, "the certificate for http was read");
+  } else {
+    log_(LogLevel::error, "the certificate for http stays as it was: " + changed.error().detail);
+  }
+  return true;
+}
+
+}  // namespace musterd
