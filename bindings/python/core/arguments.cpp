@@ -1,0 +1,152 @@
+#include "arguments.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace muster::python {
+
+namespace {
+
+/// Longer times count as 30 days anyway.
+constexpr double seconds_max = 1e10;
+
+Duration from_seconds(double seconds) {
+  if (!std::isfinite(seconds)) {
+    if (seconds > 0) return Duration(std::chrono::hours(24 * 365));
+    throw py::value_error("a time is a finite number of seconds, or math.inf");
+  }
+  if (seconds < 0) throw py::value_error("a time is not negative");
+  const double counted = std::min(seconds, seconds_max) * 1e6;
+  return Duration(static_cast<Duration::rep>(std::ceil(counted)));
+}
+
+}  // namespace
+
+Bytes::~Bytes() { release(); }
+
+Bytes::Bytes(Bytes&& other) noexcept
+    : view_(std::exchange(other.view_, {})),
+      text_(std::move(other.text_)),
+      buffer_(std::exchange(other.buffer_, Py_buffer{})) {}
+
+Bytes& Bytes::operator=(Bytes&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  view_ = std::exchange(other.view_, {});
+  text_ = std::move(other.text_);
+  buffer_ = std::exchange(other.buffer_, Py_buffer{});
+  return *this;
+}
+
+void Bytes::release() noexcept {
+  if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
+}
+
+Bytes Bytes::of(py::handle object) {
+  Bytes bytes;
+  if (PyUnicode_Check(object.ptr())) {
+    Py_ssize_t size = 0;
+    const char* const data = PyUnicode_AsUTF8AndSize(object.ptr(), &size);
+    if (data == nullptr) throw py::error_already_set();
+    bytes.text_ = py::reinterpret_borrow<py::object>(object);
+    bytes.view_ = {data, static_cast<std::size_t>(size)};
+    return bytes;
+  }
+  if (PyObject_CheckBuffer(object.ptr()) == 0) {
+    throw py::type_error("bytes, another object with a buffer, or a str; not " +
+                         std::string(Py_TYPE(object.ptr())->tp_name));
+  }
+  if (PyObject_GetBuffer(object.ptr(), &bytes.buffer_, PyBUF_SIMPLE) != 0)
+    throw py::error_already_set();
+  bytes.view_ = {static_cast<const char*>(bytes.buffer_.buf),
+                 static_cast<std::size_t>(bytes.buffer_.len)};
+  return bytes;
+}
+
+OptionalBytes OptionalBytes::of(py::handle object) {
+  if (object.is_none()) return {};
+  return {Bytes::of(object)};
+}
+
+ManyBytes ManyBytes::of(py::handle iterable) {
+  if (PyUnicode_Check(iterable.ptr()) != 0 || PyObject_CheckBuffer(iterable.ptr()) != 0)
+    throw py::type_error("several keys or objects, such as a list of them; not one by itself");
+  ManyBytes many;
+  for (const py::handle element : py::iter(iterable)) many.all.push_back(Bytes::of(element));
+  return many;
+}
+
+Entries Entries::of(py::handle pairs) {
+  Entries entries;
+  for (const py::handle pair : py::iter(pairs)) {
+    const auto both = py::reinterpret_borrow<py::tuple>(pair);
+    if (!PyTuple_Check(pair.ptr()) || both.size() != 2)
+      throw py::type_error("pairs of a key and a value, such as a dict");
+    entries.all.emplace_back(Bytes::of(both[0]), Bytes::of(both[1]));
+  }
+  return entries;
+}
+
+WriteChoice WriteChoice::of(py::handle ttl) {
+  WriteChoice choice;
+  choice.options.ttl = optional_duration_of(ttl);
+  return choice;
+}
+
+SetChoice SetChoice::of(py::handle tuple) {
+  const auto given = py::cast<py::tuple>(tuple);
+  SetChoice choice;
+  choice.options.ttl = optional_duration_of(given[0]);
+  choice.options.only_if_absent = py::cast<bool>(given[1]);
+  choice.options.bind_to_session = py::cast<bool>(given[2]);
+  return choice;
+}
+
+RegroupChoice RegroupChoice::of(py::handle tuple) {
+  const auto given = py::cast<py::tuple>(tuple);
+  RegroupChoice choice;
+  choice.options.new_size = py::cast<int>(given[0]);
+  choice.options.everyone = py::cast<bool>(given[1]);
+  choice.options.min_size = py::cast<int>(given[2]);
+  return choice;
+}
+
+RankChoice RankChoice::of(py::handle number) { return {Rank(py::cast<int>(number))}; }
+
+TagChoice TagChoice::of(py::handle number) { return {Tag(py::cast<std::uint64_t>(number))}; }
+
+std::optional<std::string_view> taken(const OptionalBytes& bytes) {
+  if (!bytes.bytes) return std::nullopt;
+  return std::string_view(*bytes.bytes);
+}
+
+std::vector<std::string_view> taken(const ManyBytes& bytes) {
+  return {bytes.all.begin(), bytes.all.end()};
+}
+
+std::vector<std::pair<std::string_view, std::string_view>> taken(const Entries& entries) {
+  return {entries.all.begin(), entries.all.end()};
+}
+
+Duration duration_of(py::handle object, Duration otherwise) {
+  if (object.is_none()) return otherwise;
+  if (PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr()))
+    return from_seconds(PyFloat_AsDouble(object.ptr()));
+  if (py::hasattr(object, "total_seconds"))
+    return from_seconds(py::cast<double>(object.attr("total_seconds")()));
+  const double seconds = PyFloat_AsDouble(object.ptr());
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    throw py::type_error("a time is a number of seconds or a timedelta; not " +
+                         std::string(Py_TYPE(object.ptr())->tp_name));
+  }
+  return from_seconds(seconds);
+}
+
+std::optional<Duration> optional_duration_of(py::handle object) {
+  if (object.is_none()) return std::nullopt;
+  return duration_of(object, Duration(0));
+}
+
+}  // namespace muster::python

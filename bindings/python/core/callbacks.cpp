@@ -1,0 +1,166 @@
+#include "callbacks.h"
+
+#include <unistd.h>
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "errors.h"
+#include "without_signals.h"
+
+namespace muster::python {
+
+namespace {
+
+/// Held while a thread comes to the interpreter or leaves it. A fork in that moment would leave the
+/// child with a lock of the interpreter that nobody releases (CPython 3.11), so it waits for this.
+/// Taken without the GIL, which whoever holds it may wait for. Never destroyed, as `runner`.
+std::mutex& coming_and_going() {
+  static auto* const mutex = new std::mutex;
+  return *mutex;
+}
+
+/// The thread is known to the interpreter all the time, and has the GIL only when it takes it.
+class Attached {
+ public:
+  Attached() {
+    const std::lock_guard lock(coming_and_going());
+    state_ = PyGILState_Ensure();
+    thread_ = PyEval_SaveThread();
+  }
+  ~Attached() {
+    const std::lock_guard lock(coming_and_going());
+    PyEval_RestoreThread(thread_);
+    PyGILState_Release(state_);
+  }
+  Attached(const Attached&) = delete;
+  Attached& operator=(const Attached&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+  PyThreadState* thread_;
+};
+
+/// Runs work one after the other, each with the GIL.
+class Runner {
+ public:
+  ~Runner() { end(); }
+
+  /// From any thread, without the GIL. Dropped when it has ended.
+  void post(std::function<void()> work) {
+    const std::lock_guard lock(mutex_);
+    if (is_over_) return;
+    works_.push_back(std::move(work));
+    if (!thread_.joinable()) {
+      const WithoutSignals blocked;
+      thread_ = std::thread([this] { run(); });
+    }
+    wake_.notify_one();
+  }
+
+  /// Without the GIL.
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+      wake_.notify_one();
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void run() {
+    const Attached attached;
+    while (const auto work = next()) {
+      const py::gil_scoped_acquire acquired;
+      try {
+        work();
+      } catch (py::error_already_set& thrown) {
+        thrown.discard_as_unraisable("a handler of Muster's events");
+      }
+    }
+  }
+
+  std::function<void()> next() {
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [this] { return is_over_ || !works_.empty(); });
+    if (is_over_) return {};
+    auto work = std::move(works_.front());
+    works_.pop_front();
+    return work;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> works_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
+/// That of this process: a forked child has none of the parent's threads. Never destroyed, because
+/// Muster's threads may end after it.
+Runner& runner() {
+  static std::mutex mutex;
+  static Runner* current = nullptr;
+  static pid_t owner = 0;
+  const std::lock_guard lock(mutex);
+  if (current == nullptr || owner != ::getpid()) {
+    current = new Runner;
+    owner = ::getpid();
+  }
+  return *current;
+}
+
+/// A reference that any thread may drop, without the GIL.
+std::shared_ptr<PyObject> held(const py::object& object) {
+  return {py::object(object).release().ptr(),
+          [](PyObject* reference) { runner().post([reference] { Py_DECREF(reference); }); }};
+}
+
+/// What a weak reference refers to; None: nothing any more.
+py::object referred(const std::shared_ptr<PyObject>& reference) {
+  return py::reinterpret_borrow<py::object>(reference.get())();
+}
+
+}  // namespace
+
+std::function<void(const Error& error)> error_callback(const py::object& reference,
+                                                       const char* method) {
+  if (reference.is_none()) return {};
+  return [reference = held(reference), method](const Error& error) {
+    runner().post([reference, method, error] {
+      const py::object object = referred(reference);
+      if (!object.is_none()) object.attr(method)(exception_of(error));
+    });
+  };
+}
+
+Logger logger_of(const py::object& reference) {
+  if (reference.is_none()) return {};
+  return [reference = held(reference)](LogLevel level, std::string_view line) {
+    const int number = 10 * (static_cast<int>(level) + 1);  // as logging has them
+    runner().post([reference, number, line = std::string(line)] {
+      const py::object object = referred(reference);
+      if (!object.is_none()) object.attr("log")(number, text_of(line));
+    });
+  };
+}
+
+void begin_fork() {
+  const py::gil_scoped_release released;
+  coming_and_going().lock();
+}
+
+void end_fork() { coming_and_going().unlock(); }
+
+void end_callbacks() {
+  const py::gil_scoped_release released;
+  runner().end();
+}
+
+}  // namespace muster::python

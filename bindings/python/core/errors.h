@@ -1,0 +1,33 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include "muster/error.h"
+
+// Errors as exceptions of muster/errors.py.
+
+namespace muster::python {
+
+namespace py = pybind11;
+
+/// The exception of an error, with all of its fields. Needs the GIL.
+py::object exception_of(const Error& error);
+
+/// Throws it.
+[[noreturn]] void raise(const Error& error);
+/// Of an argument: invalid_argument, before anything was done.
+[[noreturn]] void refuse(std::string_view argument, std::string_view reason);
+/// Of what belongs to a runtime that has been shut down: closed.
+[[noreturn]] void raise_shut_down();
+
+py::object process_of(const ProcessInfo& process);
+py::list ranks_of(const std::vector<RankRange>& ranges);
+/// Seconds, or None.
+py::object seconds_of(const std::optional<Duration>& duration);
+inline double seconds_of(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+/// Text that another process gave: what is no UTF-8 in it is replaced.
+py::str text_of(std::string_view text);
+
+}  // namespace muster::python

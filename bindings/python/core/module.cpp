@@ -1,0 +1,67 @@
+#include <memory>
+
+#include <pybind11/pybind11.h>
+
+#include "bind.h"
+#include "callbacks.h"
+#include "communicators.h"
+#include "completions.h"
+#include "waiting.h"
+
+// The module muster._core: Muster's calls with the least that Python needs around them. The package
+// muster gives them names, defaults and types; nobody else imports this.
+
+namespace muster::python {
+
+namespace {
+
+void refuse_subinterpreters() {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return;
+  throw py::import_error(
+      "muster works in the main interpreter alone: its threads would not know in which "
+      "subinterpreter a handler runs. Import it there, or in a process of its own");
+}
+
+void bind_completions(py::module_& module) {
+  py::class_<Completions, std::shared_ptr<Completions>>(module, "Completions")
+      .def(py::init<>())
+      .def("descriptor", &Completions::descriptor)
+      .def("take_all", &Completions::take_all);
+}
+
+/// Before the interpreter ends, while all of it is there.
+void end() {
+  abort_calls_in_progress();
+  end_waiting();
+  end_callbacks();
+}
+
+}  // namespace
+
+void bind(py::module_& module) {
+  // Not in the module's own beginning, which runs in the first interpreter alone.
+  module.def("refuse_subinterpreters", &refuse_subinterpreters);
+  bind_completions(module);
+  bind_store(module);
+  bind_inspect(module);
+  bind_group(module);
+  bind_server(module);
+  bind_environment(module);
+  bind_tensors(module);
+  bind_communicators(module);
+  bind_runtime(module);
+  bind_turns(module);
+  bind_runtime_values(module);
+  bind_tensor_calls(module);
+  bind_shared(module);
+  bind_files(module);
+  py::module_::import("atexit").attr("register")(py::cpp_function(&end));
+  py::module_::import("os").attr("register_at_fork")(
+      py::arg("before") = py::cpp_function(&begin_fork),
+      py::arg("after_in_parent") = py::cpp_function(&end_fork),
+      py::arg("after_in_child") = py::cpp_function(&end_fork));
+}
+
+}  // namespace muster::python
+
+PYBIND11_MODULE(_core, module) { muster::python::bind(module); }

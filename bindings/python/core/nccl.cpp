@@ -1,0 +1,186 @@
+#include "muster/nccl.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "arguments.h"
+#include "bind.h"
+#include "calls.h"
+#include "communicators.h"
+#include "muster/nccl_id.h"
+#include "muster/runtime_nccl.h"
+
+namespace muster::python {
+
+namespace {
+
+nccl::Mode mode_of(const std::string& name) {
+  if (name == "nonblocking") return nccl::Mode::nonblocking;
+  if (name == "blocking") return nccl::Mode::blocking;
+  throw py::value_error("mode: nonblocking or blocking; not " + name);
+}
+
+nccl::Options nccl_options_of(const py::dict& given) {
+  nccl::Options options;
+  set_communicator_options(options, given);
+  options.mode = mode_of(py::cast<std::string>(given["mode"]));
+  options.warm_up = py::cast<bool>(given["warm_up"]);
+  options.ctas_max = py::cast<int>(given["ctas_max"]);
+  options.nccl_library = py::cast<std::string>(given["nccl_library"]);
+  options.cuda_library = py::cast<std::string>(given["cuda_library"]);
+  return options;
+}
+
+py::object handle_of(Communicator&& communicator) {
+  return py::cast(CommunicatorHandle{shared(std::move(communicator))});
+}
+
+/// One that its owner has too.
+py::object handle_of_shared(std::shared_ptr<Communicator> communicator) {
+  if (!communicator) return py::none();
+  return py::cast(CommunicatorHandle{std::move(communicator)});
+}
+
+py::object create_nccl(const GroupHandle& group, int device, const py::dict& given) {
+  const nccl::Options options = nccl_options_of(given);
+  StatelessProcessGroup& of = group.object();
+  return block([&] { return nccl::create(of, device, options); }, handle_of);
+}
+
+nccl::UniqueId id_of(py::handle given) {
+  const Bytes bytes = Bytes::of(given);
+  const std::string_view view = bytes;
+  nccl::UniqueId id{};
+  if (view.size() != id.size()) {
+    throw py::value_error("id: 128 bytes, not " + std::to_string(view.size()));
+  }
+  std::copy(view.begin(), view.end(), id.begin());
+  return id;
+}
+
+py::object object_of_id(const nccl::UniqueId& id) { return bytes_of({id.data(), id.size()}); }
+
+py::object unique_id(const GroupHandle& group, py::handle timeout, py::handle id,
+                     const std::string& library) {
+  const Duration duration = duration_of(timeout, Duration(0));
+  nccl::IdOptions options;
+  options.library = library;
+  if (!id.is_none()) options.id = id_of(id);
+  StatelessProcessGroup& of = group.object();
+  return block([&] { return nccl::unique_id(of, duration, options); }, object_of_id);
+}
+
+bool give_up(py::handle given) {
+  const nccl::UniqueId id = id_of(given);
+  const py::gil_scoped_release released;
+  return nccl::give_up(id);
+}
+
+template <class T>
+T must_be(Result<T> result) {
+  if (!result.has_value()) raise(result.error());
+  return *std::move(result);
+}
+
+struct CommunicatorsHandle {
+  std::shared_ptr<nccl::Communicators> all;
+};
+
+py::object create_kept(const CommunicatorsHandle& self, const GroupHandle& group, int device,
+                       const py::dict& given) {
+  const nccl::Options options = nccl_options_of(given);
+  StatelessProcessGroup& of = group.object();
+  return block([&] { return self.all->create(of, device, options); }, handle_of_shared);
+}
+
+/// Each a communicator or an exception.
+py::list create_all(const CommunicatorsHandle& self, const py::list& given) {
+  std::vector<nccl::Request> requests;
+  for (const py::handle each : given) {
+    const auto fields = py::cast<py::tuple>(each);
+    nccl::Request request;
+    request.group = &py::cast<GroupHandle&>(fields[0]).object();
+    request.device = py::cast<int>(fields[1]);
+    request.options = nccl_options_of(py::cast<py::dict>(fields[2]));
+    requests.push_back(std::move(request));
+  }
+  Waiting waiting;
+  auto made = waiting.run([&] { return self.all->create_all(requests); });
+  if (waiting.is_interrupted()) waiting.raise(nullptr, py::none());
+  py::list outcomes;
+  for (auto& each : made)
+    outcomes.append(each.has_value() ? handle_of_shared(*std::move(each))
+                                     : exception_of(each.error()));
+  return outcomes;
+}
+
+py::list all_of(const CommunicatorsHandle& self) {
+  py::list list;
+  for (auto& each : self.all->all()) list.append(handle_of_shared(std::move(each)));
+  return list;
+}
+
+void bind_kept(py::module_& module) {
+  using Self = CommunicatorsHandle;
+  py::class_<Self>(module, "NcclCommunicators")
+      .def(py::init([] { return Self{shared(nccl::Communicators())}; }))
+      .def("create", &create_kept)
+      .def("create_all", &create_all)
+      .def("all", &all_of)
+      .def("find",
+           [](const Self& self, const GroupHandle& group) {
+             return handle_of_shared(self.all->find(group.object()));
+           })
+      .def("drop",
+           [](const Self& self, const GroupHandle& group) {
+             StatelessProcessGroup& of = group.object();
+             const py::gil_scoped_release released;
+             self.all->drop(of);
+           })
+      .def("drop_ended",
+           [](const Self& self) {
+             const py::gil_scoped_release released;
+             return self.all->drop_ended();
+           })
+      .def("count", [](const Self& self) { return self.all->count(); })
+      .def("abort_all", [](const Self& self) {
+        const py::gil_scoped_release released;
+        self.all->abort_all();
+      });
+}
+
+}  // namespace
+
+CommunicatorMaker nccl_maker_of(const py::object& given) {
+  return nccl_maker(given.is_none() ? nccl::Options() : nccl_options_of(py::cast<py::dict>(given)));
+}
+
+void bind_nccl(py::module_& module) {
+  module.def("nccl_create", &create_nccl);
+  module.def("nccl_unique_id", &unique_id);
+  module.def("nccl_give_up", &give_up);
+  module.def("nccl_device", [](const CommunicatorHandle& communicator) {
+    return must_be(nccl::device(communicator.object()));
+  });
+  module.def("nccl_native_handle", [](const CommunicatorHandle& communicator) {
+    const nccl::Handle handle = must_be(nccl::native_handle(communicator.object()));
+    return reinterpret_cast<std::uintptr_t>(handle);
+  });
+  module.def("nccl_release_issuer", [](const CommunicatorHandle& communicator) {
+    if (auto released = nccl::release_issuer(communicator.object()); !released)
+      raise(released.error());
+  });
+  module.def("nccl_failed_attempts", &nccl::failed_attempts);
+  module.def("nccl_forgive_attempts", &nccl::forgive_attempts);
+  module.def("nccl_given_up_handles", &nccl::given_up_handles);
+  bind_kept(module);
+}
+
+}  // namespace muster::python

@@ -1,0 +1,196 @@
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "arguments.h"
+#include "bind.h"
+#include "calls.h"
+#include "communicators.h"
+#include "muster/environment.h"
+#include "muster/mesh.h"
+#include "muster/runtime.h"
+#include "runtime.h"
+
+namespace muster::python {
+
+namespace {
+
+struct RuntimeHandle {
+  std::shared_ptr<Runtime> runtime;
+  /// Of what the world has lent.
+  std::shared_ptr<bool> is_over = std::make_shared<bool>(false);
+
+  template <class T>
+  Lent<T> lend(T& part) const {
+    return Lent<T>(std::shared_ptr<T>(runtime, &part), is_over);
+  }
+};
+
+RuntimeHandle make_runtime(const Environment& environment) {
+  return {shared_of(std::make_unique<Runtime>(environment))};
+}
+
+RuntimeOptions runtime_options_of(const py::dict& given) {
+  RuntimeOptions options;
+  options.group = hosted_group_options_of(py::cast<py::dict>(given["group"]),
+                                          py::cast<py::dict>(given["of_store"]));
+  options.store = py::cast<std::string>(given["store"]);
+  options.host = py::cast<std::string>(given["host"]);
+  options.host_at_master_address = py::cast<bool>(given["host_at_master_address"]);
+  options.communicators = py::cast<std::string>(given["communicators"]);
+  if (!given["device"].is_none()) options.device = py::cast<int>(given["device"]);
+  options.makers = makers_of(given["nccl"], given["gloo"]);
+  return options;
+}
+
+py::object init(const RuntimeHandle& self, const py::dict& given) {
+  const RuntimeOptions options = runtime_options_of(given);
+  return block([&] { return self.runtime->init(options); });
+}
+
+/// What was lent is over in any case.
+py::object shut_down(RuntimeHandle& self, Timeout timeout) {
+  const Duration patience =
+      timeout.duration == default_timeout ? Duration(std::chrono::seconds(60)) : timeout.duration;
+  if (self.runtime->is_initialized()) {
+    *self.is_over = true;
+    self.is_over = std::make_shared<bool>(false);
+  }
+  return block([&] { return self.runtime->shutdown(patience); });
+}
+
+void abort(const RuntimeHandle& self, int code, const std::string& reason) {
+  const py::gil_scoped_release released;
+  self.runtime->abort(code, reason);
+}
+
+py::object place_of(const JobPlace& place) {
+  return py::make_tuple(place.rank, place.local_rank, place.local_world_size, place.node_rank,
+                        process_of(place.process));
+}
+
+py::list places_of(const std::vector<JobPlace>& places) {
+  py::list list;
+  for (const JobPlace& place : places) list.append(place_of(place));
+  return list;
+}
+
+SubgroupOptions subgroup_options_of(const std::string& name, const std::string& communicators,
+                                    Timeout timeout) {
+  SubgroupOptions options;
+  options.name = name;
+  options.communicators = communicators;
+  options.timeout = timeout.duration;
+  return options;
+}
+
+py::object subgroup(const RuntimeHandle& self, const std::vector<int>& ranks,
+                    const std::string& name, const std::string& communicators, Timeout timeout) {
+  const SubgroupOptions options = subgroup_options_of(name, communicators, timeout);
+  return block([&] { return self.runtime->subgroup(ranks, options); }, value_of_ranks);
+}
+
+py::object number(const RuntimeHandle& self, const std::string& name, const std::string& rule) {
+  auto found = self.runtime->number(job_number_of(name), environment_rule_of(rule));
+  if (!found) raise(found.error());
+  return found_number(*found);
+}
+
+py::object group_or_none(const RanksHandle& self) {
+  StatelessProcessGroup* const group = self.ranks->group();
+  if (group == nullptr) return py::none();
+  return py::cast(GroupHandle{self.ranks.part(*group)});
+}
+
+py::object communicator_or_none(const RanksHandle& self, const std::string& device) {
+  Communicator* const communicator = self.ranks->communicator(device);
+  if (communicator == nullptr) return py::none();
+  return py::cast(CommunicatorHandle{self.ranks.part(*communicator)});
+}
+
+/// The group is moved there: its handle of Python's has to be given that one.
+py::object ranks_of_group(const GroupHandle& group, const Environment& environment,
+                          Timeout timeout) {
+  StatelessProcessGroup& given = group.object();
+  return block([&] { return RankGroup::of(std::move(given), environment, timeout.duration); },
+               value_of_ranks);
+}
+
+void bind_ranks(py::module_& module) {
+  py::class_<RanksHandle>(module, "RankGroup")
+      .def("group", &group_or_none)
+      .def("world_ranks", [](const RanksHandle& self) { return self.ranks->world_ranks(); })
+      .def("places", [](const RanksHandle& self) { return places_of(self.ranks->places()); })
+      .def("rank_of", [](const RanksHandle& self, int rank) { return self.ranks->rank_of(rank); })
+      .def("communicator", &communicator_or_none);
+  module.def("ranks_of_group", &ranks_of_group);
+  module.def("group_of", [](const RanksHandle& ranks) {
+    return GroupHandle{ranks.ranks.part(group_of(py::cast(ranks)))};
+  });
+}
+
+void bind_mesh(py::module_& module) {
+  py::class_<Mesh>(module, "Mesh")
+      .def(py::init(
+          [](const std::vector<std::pair<std::string, int>>& given, const std::vector<int>& ranks) {
+            std::vector<MeshDimension> dimensions;
+            for (const auto& [name, size] : given) dimensions.push_back({name, size});
+            auto mesh = Mesh::create(std::move(dimensions), ranks);
+            if (!mesh) raise(mesh.error());
+            return *std::move(mesh);
+          }))
+      .def("dimensions",
+           [](const Mesh& self) {
+             py::list list;
+             for (const MeshDimension& dimension : self.dimensions())
+               list.append(py::make_tuple(dimension.name, dimension.size));
+             return list;
+           })
+      .def("ranks", [](const Mesh& self) { return self.ranks(); })
+      .def("coordinates", [](const Mesh& self, int rank) { return self.coordinates(rank); })
+      .def("ranks_along", [](const Mesh& self, const std::string& dimension, int rank) {
+        auto ranks = self.ranks_along(dimension, rank);
+        if (!ranks) raise(ranks.error());
+        return *std::move(ranks);
+      });
+}
+
+}  // namespace
+
+py::object value_of_ranks(RankGroup&& ranks) {
+  return py::cast(RanksHandle{shared(std::move(ranks))});
+}
+
+void bind_runtime(py::module_& module) {
+  bind_ranks(module);
+  bind_mesh(module);
+  using Self = RuntimeHandle;
+  py::class_<Self>(module, "Runtime")
+      .def(py::init(&make_runtime))
+      .def("init", &init)
+      .def("shutdown", &shut_down)
+      .def("abort", &abort)
+      .def("subgroup", &subgroup)
+      .def("number", &number)
+      .def("is_initialized", [](const Self& self) { return self.runtime->is_initialized(); })
+      .def("environment", [](const Self& self) { return self.runtime->environment(); })
+      .def("rank", [](const Self& self) { return self.runtime->rank(); })
+      .def("world_size", [](const Self& self) { return self.runtime->world_size(); })
+      .def("local_rank", [](const Self& self) { return self.runtime->local_rank(); })
+      .def("local_world_size", [](const Self& self) { return self.runtime->local_world_size(); })
+      .def("node_rank", [](const Self& self) { return self.runtime->node_rank(); })
+      .def("node_count", [](const Self& self) { return self.runtime->node_count(); })
+      .def("places", [](const Self& self) { return places_of(self.runtime->places()); })
+      .def("world", [](const Self& self) { return RanksHandle{self.lend(self.runtime->world())}; })
+      .def("store", [](const Self& self) -> py::object {
+        Store* const store = self.runtime->store();
+        if (store == nullptr) return py::none();
+        return py::cast(StoreHandle{self.lend(*store)});
+      });
+}
+
+}  // namespace muster::python

@@ -1,0 +1,202 @@
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "arguments.h"
+#include "bind.h"
+#include "calls.h"
+#include "muster/shared.h"
+#include "runtime.h"
+#include "tensors.h"
+
+// What ranks share. A gathering is begun and ended here by its two parts, so that the tensors which
+// Python has of it can keep its memory: those that outlive the scope do no harm.
+
+namespace muster::python {
+
+namespace {
+
+/// A state that Python gives, as long as a call needs it: a tuple of bytes and a dict.
+struct GivenState {
+  Bytes config;
+  std::vector<Tensor> kept;
+  std::vector<NamedTensorView> tensors;
+
+  SharedStateView view() const { return {config, tensors}; }
+};
+
+GivenState state_of(const py::tuple& given) {
+  GivenState state;
+  state.config = Bytes::of(given[0]);
+  for (const auto& [key, value] : py::cast<py::dict>(given[1])) {
+    const std::string name = py::cast<std::string>(key);
+    state.kept.push_back(
+        tensor_of_argument(value, "tensors['" + name + "']", Use::read, Layout::any, nullptr));
+    state.tensors.push_back({name, state.kept.back().view()});
+  }
+  return state;
+}
+
+/// A tuple of bytes and a dict.
+py::object object_of_state(SharedState state) {
+  py::dict tensors;
+  for (NamedTensor& each : state.tensors)
+    tensors[text_of(each.name)] = object_of(std::move(each.tensor));
+  return py::make_tuple(bytes_of(state.config), std::move(tensors));
+}
+
+struct WorkspaceHandle {
+  std::shared_ptr<SharedWorkspace> workspace;
+};
+
+WorkspaceHandle make_workspace(const std::optional<std::string>& folder, int rank) {
+  return {std::make_shared<SharedWorkspace>(folder, rank)};
+}
+
+py::object write(const WorkspaceHandle& self, std::uint64_t generation, const py::tuple& given) {
+  const GivenState state = state_of(given);
+  const SharedStateView view = state.view();
+  return block([&] { return self.workspace->write(generation, view); });
+}
+
+py::object read(const WorkspaceHandle& self, int rank, std::uint64_t generation_min,
+                const std::optional<std::uint64_t>& generation_max, py::handle timeout) {
+  SharedReadOptions options;
+  options.generation_min = generation_min;
+  if (generation_max) options.generation_max = *generation_max;
+  options.timeout = duration_of(timeout, options.timeout);
+  return block([&] { return self.workspace->read(rank, options); }, object_of_state);
+}
+
+GatherOptions gather_options_of(const py::dict& given) {
+  GatherOptions options;
+  options.ranks = py::cast<std::vector<int>>(given["ranks"]);
+  options.folder = py::cast<std::string>(given["folder"]);
+  options.equal_tensors = py::cast<bool>(given["equal_tensors"]);
+  options.timeout = duration_of(given["timeout"], options.timeout);
+  options.body_timeout = duration_of(given["body_timeout"], options.body_timeout);
+  return options;
+}
+
+/// A gathering, with what this rank has given to it.
+struct Kept {
+  RanksHandle ranks;
+  GivenState own;
+  Tensor tensor;
+  std::optional<detail::Gathering> gathering;
+};
+
+/// It may be ended by any thread, with or without the GIL.
+std::shared_ptr<Kept> make_kept(const RanksHandle& ranks) {
+  std::shared_ptr<Kept> kept(new Kept, [](Kept* old) {
+    old->gathering.reset();
+    if (Py_IsInitialized() == 0) return;  // with the interpreter goes what it has of Python's
+    const py::gil_scoped_acquire acquired;
+    delete old;
+  });
+  kept->ranks = ranks;
+  return kept;
+}
+
+class GatheringHandle {
+ public:
+  explicit GatheringHandle(std::shared_ptr<Kept> kept) : kept_(std::move(kept)) {}
+
+  py::list tensors() const {
+    py::list list;
+    for (const TensorView& view : kept_->gathering->tensors()) list.append(object_of(view, kept_));
+    return list;
+  }
+
+  py::list states() const {
+    py::list list;
+    for (const std::optional<SharedStateView>& state : kept_->gathering->states()) {
+      if (!state) {
+        list.append(py::none());
+        continue;
+      }
+      py::dict named;
+      for (const NamedTensorView& each : state->tensors)
+        named[text_of(each.name)] = object_of(each.tensor, kept_);
+      list.append(py::make_tuple(bytes_of(state->config), std::move(named)));
+    }
+    return list;
+  }
+
+  /// failure  what the body has raised, as text
+  py::object end(const std::optional<std::string>& failure) const {
+    detail::TurnOutcome own;
+    own.failure = failure;
+    return block([&] { return kept_->gathering->end(own); });
+  }
+
+ private:
+  std::shared_ptr<Kept> kept_;
+};
+
+template <class Open>
+GatheringHandle open(const std::shared_ptr<Kept>& kept, const Open& open_gathering) {
+  std::optional<detail::Gathering>& place = kept->gathering;
+  block([&]() -> Result<void> {
+    auto opened = open_gathering();
+    if (!opened) return std::move(opened).error();
+    place.emplace(*std::move(opened));
+    return {};
+  });
+  return GatheringHandle(kept);
+}
+
+GatheringHandle gather_tensors(const RanksHandle& ranks, py::handle given,
+                               const py::dict& options_given) {
+  const GatherOptions options = gather_options_of(options_given);
+  const auto kept = make_kept(ranks);
+  kept->tensor = tensor_of_argument(given, "tensor", Use::read, Layout::any, nullptr);
+  RankGroup& group = ranks.object();
+  return open(kept,
+              [&] { return detail::Gathering::of_tensors(group, kept->tensor.view(), options); });
+}
+
+GatheringHandle gather_states(const RanksHandle& ranks, const py::object& given,
+                              const py::dict& options_given) {
+  const GatherOptions options = gather_options_of(options_given);
+  const auto kept = make_kept(ranks);
+  std::optional<SharedStateView> state;
+  if (!given.is_none()) {
+    kept->own = state_of(py::cast<py::tuple>(given));
+    state = kept->own.view();
+  }
+  RankGroup& group = ranks.object();
+  return open(kept, [&] { return detail::Gathering::of_states(group, state, options); });
+}
+
+}  // namespace
+
+void bind_shared(py::module_& module) {
+  py::class_<WorkspaceHandle>(module, "SharedWorkspace")
+      .def(py::init(&make_workspace))
+      .def("is_initialized",
+           [](const WorkspaceHandle& self) { return self.workspace->is_initialized(); })
+      .def("write", &write)
+      .def("read", &read)
+      .def("remove",
+           [](const WorkspaceHandle& self) {
+             return block([&] { return self.workspace->remove(); });
+           })
+      .def("path_of", [](const WorkspaceHandle& self, int rank) {
+        return text_of(self.workspace->path_of(rank));
+      });
+  py::class_<GatheringHandle>(module, "Gathering")
+      .def("tensors", &GatheringHandle::tensors)
+      .def("states", &GatheringHandle::states)
+      .def("end", &GatheringHandle::end);
+  module.def("gather_tensors", &gather_tensors);
+  module.def("gather_states", &gather_states);
+}
+
+}  // namespace muster::python

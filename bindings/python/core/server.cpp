@@ -1,0 +1,69 @@
+#include "muster/server.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "arguments.h"
+#include "bind.h"
+#include "callbacks.h"
+#include "calls.h"
+
+namespace muster::python {
+
+namespace {
+
+ServerOptions server_options_of(const py::dict& given) {
+  ServerOptions options;
+  options.listen = py::cast<std::vector<std::string>>(given["listen"]);
+  options.allow_unauthenticated = py::cast<bool>(given["allow_unauthenticated"]);
+  options.credentials_file = py::cast<std::string>(given["credentials_file"]);
+  options.server_name = py::cast<std::string>(given["server_name"]);
+  options.certificate_file = py::cast<std::string>(given["certificate_file"]);
+  options.certificate_key_file = py::cast<std::string>(given["certificate_key_file"]);
+  options.client_authorities_file = py::cast<std::string>(given["client_authorities_file"]);
+  options.label = py::cast<std::string>(given["label"]);
+  options.session_timeout = duration_of(given["session_timeout"], options.session_timeout);
+  options.heartbeat = duration_of(given["heartbeat"], options.heartbeat);
+  options.grace = duration_of(given["grace"], options.grace);
+  if (!given["memory_bytes_max"].is_none())
+    options.memory_bytes_max = py::cast<std::uint64_t>(given["memory_bytes_max"]);
+  if (!given["value_bytes_max"].is_none())
+    options.value_bytes_max = py::cast<std::uint32_t>(given["value_bytes_max"]);
+  options.logger = logger_of(given["logger"]);
+  return options;
+}
+
+struct ServerHandle {
+  std::shared_ptr<Server> server;
+};
+
+ServerHandle start(const py::dict& given) {
+  const ServerOptions options = server_options_of(given);
+  auto started = [&] {
+    const py::gil_scoped_release released;
+    return Server::start(options);
+  }();
+  if (!started) raise(started.error());
+  return {shared(*std::move(started))};
+}
+
+}  // namespace
+
+void bind_server(py::module_& module) {
+  py::class_<ServerHandle>(module, "Server")
+      .def("addresses", [](const ServerHandle& self) { return self.server->addresses(); })
+      .def("port", [](const ServerHandle& self) { return self.server->port(); })
+      .def("incarnation", [](const ServerHandle& self) { return self.server->incarnation(); })
+      .def("stop", [](const ServerHandle& self, const std::string& reason, py::handle timeout) {
+        const Duration patience = duration_of(timeout, Duration(0));
+        const py::gil_scoped_release released;
+        return self.server->stop(reason, patience);
+      });
+  module.def("start_server", &start);
+}
+
+}  // namespace muster::python

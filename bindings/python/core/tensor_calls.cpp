@@ -1,0 +1,214 @@
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <pybind11/pybind11.h>
+
+#include "arguments.h"
+#include "aside.h"
+#include "bind.h"
+#include "calls.h"
+#include "communicators.h"
+#include "muster/tensor.h"
+#include "runtime.h"
+#include "tensors.h"
+
+namespace muster::python {
+
+namespace {
+
+TensorWay way_of(const std::string& name) {
+  for (const TensorWay way : {TensorWay::automatic, TensorWay::store, TensorWay::shared_memory,
+                              TensorWay::gloo, TensorWay::nccl})
+    if (name_of(way) == name) return way;
+  throw py::value_error("way: automatic, store, shared_memory, gloo or nccl; not " + name);
+}
+
+/// A call that gives nothing.
+constexpr auto nothing = [](auto&&...) -> py::object { return py::none(); };
+
+/// One call on tensors: its options, and a function of Python's that gives memory.
+class TensorCall {
+ public:
+  TensorCall(py::handle ranks, const py::dict& given) : ranks_(tensor_ranks_of(ranks)) {
+    if (py::isinstance<RanksHandle>(ranks)) rank_group_ = &py::cast<RanksHandle&>(ranks).object();
+    options_.way = way_of(py::cast<std::string>(given["way"]));
+    options_.store_bytes_max = py::cast<std::uint64_t>(given["store_bytes_max"]);
+    options_.stream = stream_of(given["stream"]);
+    options_.tag = Tag(py::cast<std::uint64_t>(given["tag"]));
+    options_.timeout = duration_of(given["timeout"], options_.timeout);
+    options_.bucket_bytes = py::cast<std::uint64_t>(given["bucket_bytes"]);
+    allocate_ = given["allocate"];
+    if (allocate_.is_none()) return;
+    options_.allocate = [this](Device device, Dtype dtype, const std::vector<std::int64_t>& shape) {
+      return allocate(device, dtype, shape);
+    };
+  }
+
+  const TensorRanks& ranks() const { return ranks_; }
+  const StateDictOptions& options() const { return options_; }
+
+  Tensor argument(py::handle object, const std::string& name, Use use) {
+    Tensor tensor = tensor_of_argument(object, name, use, Layout::any, options_.stream);
+    is_in_host_memory_ = is_in_host_memory_ && tensor.view().device.is_host();
+    return tensor;
+  }
+
+  template <class Call, class Convert>
+  py::object make(const Call& call, const Convert& convert) {
+    Communicator* const gloo = gloo_of_ranks();
+    const CallInProgress in_progress(gloo);
+    if (gloo == nullptr || !allocate_.is_none() || !Waiting::is_in_main_thread())
+      return block_with_work(call, convert, [this] { raise_again(); });
+    // Gloo looks for no signals, so this thread does.
+    return block([&] { return made_aside(call, [gloo] { gloo->abort(); }); }, convert);
+  }
+
+ private:
+  Communicator* gloo_of_ranks() const {
+    if (rank_group_ == nullptr || !is_in_host_memory_) return nullptr;
+    Communicator* const found = rank_group_->communicator("cpu");
+    return found != nullptr && found->kind() == "gloo" ? found : nullptr;
+  }
+
+  Result<Tensor> allocate(Device device, Dtype dtype, const std::vector<std::int64_t>& shape) {
+    const py::gil_scoped_acquire acquired;
+    try {
+      const py::object given = allocate_(to_string(device), to_string(dtype), shape_of(shape));
+      return tensor_of_argument(given, "what allocate gives", Use::write, Layout::any,
+                                options_.stream);
+    } catch (const py::error_already_set& raised) {
+      raised_ = raised;
+      throw Raised(text_of_raised(raised));
+    }
+  }
+
+  void raise_again() {
+    if (!raised_) return;
+    const py::error_already_set raised = *std::move(raised_);
+    raised_.reset();
+    throw raised;
+  }
+
+  const TensorRanks ranks_;
+  RankGroup* rank_group_ = nullptr;
+  bool is_in_host_memory_ = true;  // else they go by NCCL, whose calls are those of one thread
+  StateDictOptions options_;
+  py::object allocate_;
+  std::optional<py::error_already_set> raised_;
+};
+
+py::object all_reduce(py::handle ranks, py::handle given, const std::string& op,
+                      const py::dict& options) {
+  TensorCall call(ranks, options);
+  const ReduceOp operation = reduce_op_of(op);
+  const Tensor tensor = call.argument(given, "tensor", Use::write);
+  return call.make(
+      [&] { return all_reduce_tensor(call.ranks(), tensor.view(), operation, call.options()); },
+      nothing);
+}
+
+py::object broadcast(py::handle ranks, py::handle given, RankChoice root, const py::dict& options) {
+  TensorCall call(ranks, options);
+  const bool is_root =
+      call.ranks().group() != nullptr && call.ranks().group()->rank() == root.rank.number;
+  const Tensor tensor = call.argument(given, "tensor", is_root ? Use::read : Use::write);
+  return call.make(
+      [&] { return broadcast_tensor(call.ranks(), tensor.view(), root.rank, call.options()); },
+      nothing);
+}
+
+py::object all_gather(py::handle ranks, py::handle given, const py::dict& options) {
+  TensorCall call(ranks, options);
+  const Tensor tensor = call.argument(given, "tensor", Use::read);
+  return call.make([&] { return all_gather_tensor(call.ranks(), tensor.view(), call.options()); },
+                   [](std::vector<Tensor> all) -> py::object {
+                     py::list list;
+                     for (Tensor& each : all) list.append(object_of(std::move(each)));
+                     return list;
+                   });
+}
+
+py::object reduce_scatter(py::handle ranks, py::handle send, py::handle receive,
+                          const std::string& op, const py::dict& options) {
+  TensorCall call(ranks, options);
+  const ReduceOp operation = reduce_op_of(op);
+  const Tensor sent = call.argument(send, "send", Use::read);
+  const Tensor received = call.argument(receive, "receive", Use::write);
+  return call.make(
+      [&] {
+        return reduce_scatter_tensor(call.ranks(), sent.view(), received.view(), operation,
+                                     call.options());
+      },
+      nothing);
+}
+
+py::object send(py::handle ranks, RankChoice destination, py::handle given,
+                const py::dict& options) {
+  TensorCall call(ranks, options);
+  const Tensor tensor = call.argument(given, "tensor", Use::read);
+  return call.make(
+      [&] { return send_tensor(call.ranks(), destination.rank, tensor.view(), call.options()); },
+      nothing);
+}
+
+py::object recv(py::handle ranks, RankChoice source, const std::string& device_name,
+                const py::dict& options) {
+  TensorCall call(ranks, options);
+  const Device device = device_of(device_name);
+  return call.make([&] { return recv_tensor(call.ranks(), source.rank, call.options(), device); },
+                   [](Tensor tensor) { return object_of(std::move(tensor)); });
+}
+
+py::object recv_into(py::handle ranks, RankChoice source, py::handle given,
+                     const py::dict& options) {
+  TensorCall call(ranks, options);
+  const Tensor tensor = call.argument(given, "tensor", Use::write);
+  return call.make(
+      [&] { return recv_tensor_into(call.ranks(), source.rank, tensor.view(), call.options()); },
+      nothing);
+}
+
+/// tensors  a dict; None: this is not the root
+py::object state_dict(py::handle ranks, const py::object& given, RankChoice root,
+                      const py::dict& options) {
+  TensorCall call(ranks, options);
+  std::vector<Tensor> kept;
+  std::vector<NamedTensorView> views;
+  if (!given.is_none()) {
+    for (const auto& [key, value] : py::cast<py::dict>(given)) {
+      const std::string name = py::cast<std::string>(key);
+      kept.push_back(call.argument(value, "tensors['" + name + "']", Use::read));
+      views.push_back({name, kept.back().view()});
+    }
+  }
+  return call.make(
+      [&] {
+        std::optional<Span<const NamedTensorView>> tensors;
+        if (!given.is_none()) tensors = Span<const NamedTensorView>(views);
+        return broadcast_state_dict(call.ranks(), tensors, root.rank, call.options());
+      },
+      [](std::vector<NamedTensor> all) -> py::object {
+        py::dict named;
+        for (NamedTensor& each : all) named[text_of(each.name)] = object_of(std::move(each.tensor));
+        return named;
+      });
+}
+
+}  // namespace
+
+void bind_tensor_calls(py::module_& module) {
+  module.def("all_reduce_tensor", &all_reduce);
+  module.def("broadcast_tensor", &broadcast);
+  module.def("all_gather_tensor", &all_gather);
+  module.def("reduce_scatter_tensor", &reduce_scatter);
+  module.def("send_tensor", &send);
+  module.def("recv_tensor", &recv);
+  module.def("recv_tensor_into", &recv_into);
+  module.def("broadcast_state_dict", &state_dict);
+}
+
+}  // namespace muster::python

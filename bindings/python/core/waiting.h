@@ -1,0 +1,67 @@
+#pragma once
+
+#include <chrono>
+
+#include <pybind11/pybind11.h>
+
+#include "muster/error.h"
+#include "muster/interruptible.h"
+
+// A blocking call, while it waits:
+//
+// - It does not hold the GIL.
+// - In the main thread, the handlers of signals run meanwhile. If one raises, as that of Ctrl-C
+//   does, the call is cancelled; what was raised is raised again, and tells what became of the
+//   call.
+// - When the interpreter ends, the calls of all other threads are cancelled, and it waits for them:
+//   a thread that came back later would find no interpreter.
+
+namespace muster::python {
+
+namespace py = pybind11;
+
+class Waiting {
+ public:
+  static constexpr Duration look_period{std::chrono::milliseconds(20)};
+
+  Waiting();
+  ~Waiting();
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+  /// Once; with the GIL, which it gives back meanwhile.
+  template <class Call>
+  auto run(const Call& call) {
+    const py::gil_scoped_release released;
+    const Interruptible interruptible(&Waiting::look, this, look_period);
+    return call();
+  }
+
+  /// Whether this thread is the one that runs the handlers of signals.
+  static bool is_in_main_thread();
+
+  bool is_interrupted() const { return raised_type_ != nullptr; }
+
+  /// Raises what the handler of a signal has raised.
+  ///
+  /// error  of the call; null: it has given `value`
+  [[noreturn]] void raise(const Error* error, py::object value);
+
+ private:
+  static bool look(void* self) noexcept;
+  bool run_signal_handlers() noexcept;
+
+  const bool is_main_thread_;
+  PyObject* raised_type_ = nullptr;
+  PyObject* raised_ = nullptr;
+  PyObject* raised_trace_ = nullptr;
+};
+
+/// Whether the interpreter ends.
+bool is_ending_soon();
+
+/// The interpreter ends: cancels what waits, and waits for it, at most for some seconds. Calls that
+/// begin later end at once.
+void end_waiting();
+
+}  // namespace muster::python

@@ -1,0 +1,46 @@
+"""Objects through a codec, with errors that say which call they are of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from muster import _core
+from muster.codecs import Codec
+from muster.errors import CodecFailure, RankReport
+
+
+def encoded(codec: Codec, obj: Any, operation: str) -> Any:
+    """What the codec makes of an object: bytes or what has a buffer. Raises CodecFailure; nothing
+    was done."""
+    try:
+        return codec.encode(obj)
+    except (TypeError, ValueError, OverflowError, RecursionError) as wrong:
+        raise CodecFailure(
+            f"{operation}: {wrong}", code="codec_failure", number=6, operation=operation,
+            happened="no", detail=str(wrong), decided_by="client",
+        ) from wrong
+
+
+def decoded(codec: Codec, data: bytes, operation: str, rank: int) -> Any:
+    """The object of a rank. Raises CodecFailure, which names the rank."""
+    try:
+        return codec.decode(data)
+    except (TypeError, ValueError, OverflowError, RecursionError) as wrong:
+        raise CodecFailure(
+            f"{operation}: the object of rank {rank}: {wrong}", code="codec_failure", number=6,
+            operation=operation, detail=str(wrong), decided_by="client", rank_numbers=[rank],
+            ranks=[RankReport(rank, True, "", 0, "", "", None, "", "")],
+            happened="no" if operation == "recv_obj" else "maybe",
+        ) from wrong
+
+
+def accepted(codec: Codec, delivery: _core.Delivery, rank: int) -> tuple[Any, int]:
+    """The object that has come, and its number. It is received when it has been decoded: what
+    cannot be, stays, and the next call gets it again.
+    """
+    try:
+        obj = decoded(codec, delivery.bytes(), "recv_obj", rank)
+    except BaseException:
+        delivery.refuse()  # the exception's frames keep it
+        raise
+    return obj, delivery.accept()

@@ -1,0 +1,100 @@
+"""The calls of a loop that are under way."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from muster import _core
+from muster.errors import MusterError
+
+
+class CallCancelled(asyncio.CancelledError):
+    """The task was cancelled while it awaited a call, and so was the call."""
+
+    error: MusterError | None
+    """How the call ended; None: it has worked."""
+    value: Any
+    """If it has worked: what it has given."""
+
+    def __init__(self, error: MusterError | None, value: Any) -> None:
+        super().__init__("the call has worked" if error is None else str(error))
+        self.error = error
+        self.value = value
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the call may have changed what it was to change, and this is not known."""
+        return self.error is not None and self.error.in_doubt
+
+
+class _Calls:
+    """The calls of one loop that are under way. Muster's threads put their ends where the loop
+    looks."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._completions = _core.Completions()
+        self._futures: dict[int, asyncio.Future[Any]] = {}
+        self._last = 0
+        loop.add_reader(self._completions.descriptor(), self._take)
+
+    async def run(self, begin: Callable[..., _core.Call], *arguments: Any) -> Any:
+        """Begins a call, and waits for its end."""
+        future = asyncio.get_running_loop().create_future()
+        self._last += 1
+        token = self._last
+        self._futures[token] = future
+        try:
+            call = begin(*arguments, self._completions, token)
+        except BaseException:
+            del self._futures[token]
+            raise
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if future.cancelled():
+                call.cancel()
+                future = await self._end_of(token)
+            error = future.exception()
+            assert error is None or isinstance(error, MusterError)
+            raise CallCancelled(error, None if error else future.result()) from None
+
+    async def _end_of(self, token: int) -> asyncio.Future[Any]:
+        """Waits for a call that was cancelled, 2 s at most, whoever cancels the task again
+        meanwhile."""
+        future = self._futures[token]
+        if future.cancelled():
+            future = self._futures[token] = asyncio.get_running_loop().create_future()
+        while not future.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([future])
+        self._futures.pop(token, None)
+        return future
+
+    def _take(self) -> None:
+        for token, is_value, outcome in self._completions.take_all():
+            future = self._futures[token]
+            if future.cancelled():
+                # Its task has not run since: it finds the end when it does.
+                self._futures[token] = future = future.get_loop().create_future()
+            else:
+                del self._futures[token]
+            if is_value:
+                future.set_result(outcome)
+            else:
+                future.set_exception(outcome)
+
+
+_calls: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Calls] = weakref.WeakKeyDictionary()
+
+
+def here() -> _Calls:
+    """The calls of the loop that runs."""
+    loop = asyncio.get_running_loop()
+    calls = _calls.get(loop)
+    if calls is None:
+        calls = _calls[loop] = _Calls(loop)
+    return calls

@@ -1,0 +1,89 @@
+"""A server inside this process. ``musterd`` is a server in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from muster import _core
+from muster._events import as_logger
+from muster.store import Time
+
+__all__ = ["Server"]
+
+
+class Server:
+    """Keeps keys and groups in memory: they are lost when it stops, and its clients are told so."""
+
+    __slots__ = ("_handle",)
+
+    def __init__(
+        self,
+        listen: str | Sequence[str] = "127.0.0.1:0",
+        *,
+        allow_unauthenticated: bool = False,
+        credentials_file: str = "",
+        server_name: str = "",
+        certificate_file: str = "",
+        certificate_key_file: str = "",
+        client_authorities_file: str = "",
+        label: str = "",
+        session_timeout: Time = 15.0,
+        heartbeat: Time = 1.0,
+        grace: Time = 2.0,
+        memory_bytes_max: int | None = None,
+        value_bytes_max: int | None = None,
+    ) -> None:
+        """Starts to listen, and serves on a thread of Muster's.
+
+        listen  "host:port" (port 0: any free one), "unix:/path", "unix:@name", or several of these
+        errors  AddressInUse, PermissionDenied (not loopback and nobody is asked who he is),
+                InvalidArgument
+        other arguments  as in ``muster::ServerOptions``
+        """
+        self._handle = _core.start_server({
+            "listen": [listen] if isinstance(listen, str) else list(listen),
+            "allow_unauthenticated": allow_unauthenticated,
+            "credentials_file": credentials_file,
+            "server_name": server_name,
+            "certificate_file": certificate_file,
+            "certificate_key_file": certificate_key_file,
+            "client_authorities_file": client_authorities_file,
+            "label": label,
+            "session_timeout": session_timeout,
+            "heartbeat": heartbeat,
+            "grace": grace,
+            "memory_bytes_max": memory_bytes_max,
+            "value_bytes_max": value_bytes_max,
+            "logger": as_logger(),
+        })
+
+    @property
+    def addresses(self) -> list[str]:
+        """Where it listens, with the ports, as ``Store`` takes them."""
+        return self._handle.addresses()
+
+    @property
+    def port(self) -> int:
+        """Of the first TCP address; 0: there is none."""
+        return self._handle.port()
+
+    @property
+    def incarnation(self) -> int:
+        return self._handle.incarnation()
+
+    def stop(self, reason: str = "the server was stopped", *, timeout: Time = 0.0) -> int:
+        """Waits until all sessions have ended, then tells those that have not ``reason``, and
+        stops.
+
+        returns  the number of sessions that had not ended
+        """
+        return self._handle.stop(reason, timeout)
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"<muster.Server at {', '.join(self.addresses)}>"

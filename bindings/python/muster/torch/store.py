@@ -1,0 +1,298 @@
+"""A Store of torch.distributed that is kept by a server of Muster's."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any, Union
+
+import torch.distributed as dist
+
+import muster
+from muster._comparing import compare_set
+from muster.errors import MusterError, NotFound, TimedOut
+from muster.store import Time
+from muster.torch import _ranks
+from muster.torch._errors import QueueEmptyError, as_torch, time_is_up
+
+__all__ = ["Store"]
+
+Text = Union[str, bytes, "list[int]"]
+"""As torch gives it: from C++ it comes as bytes, or as a list of them in old versions."""
+
+SLASH = b"/"
+
+
+@contextlib.contextmanager
+def in_torchs_form() -> Iterator[None]:
+    try:
+        yield
+    except MusterError as error:
+        raise as_torch(error) from error
+
+
+def key_of(key: str | bytes) -> bytes:
+    return SLASH + (key.encode() if isinstance(key, str) else key)
+
+
+def bytes_of(text: Text) -> bytes:
+    return text.encode() if isinstance(text, str) else bytes(text)
+
+
+class _Shared:
+    """The session of a store and of its clones, and what keeps them: C++ refers to a store without
+    Python's knowing, and calls what only the object in Python has."""
+
+    __slots__ = ("presence", "session", "stores", "world_size")
+
+    def __init__(
+        self, session: muster.Store, presence: _ranks.Presence | None, world_size: int | None
+    ) -> None:
+        self.session = session
+        self.presence = presence
+        self.world_size = world_size
+        self.stores: list[Store] = []
+
+
+_open: set[_Shared] = set()
+
+
+class Store(dist.Store):  # type: ignore[misc]
+    """A store for ``init_process_group``, ``PrefixStore`` and all else that takes one of torch's.
+
+    Its keys are those of a namespace, each with a "/" before it, as TCPStore's clients put it: a
+    program with a TCPStore at a port of that namespace has the same ones. Any number of threads
+    may use it at once, also those of a backend, and nobody waits for another one.
+
+    ``timeout`` and ``set_timeout`` are of what waits for keys: ``get``, ``wait``, ``multi_get``.
+    What a key does not come in time for raises torch's error of a time-out, with who is missing
+    and who died; its ``__cause__`` is Muster's error, as that of all other errors. Where torch has
+    the classes (2.2 and later) they are DistStoreError, and DistNetworkError of connections; else
+    RuntimeError.
+
+    A store is open until ``close`` or the end of the process, even if nothing in Python refers to
+    it: what C++ has of it cannot be seen.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        namespace: str,
+        rank: int | None = None,
+        world_size: int | None = None,
+        timeout: Time = 300.0,
+        label: str = "",
+        credential_file: str = "",
+        certificate_file: str = "",
+        certificate_key_file: str = "",
+        authorities_file: str = "",
+        server_name: str = "",
+    ) -> None:
+        """Connects to a server, and does not wait for other ranks.
+
+        rank             that of this process: others then learn from their time-outs whether it
+                         has come, or died; two stores of a namespace do not have the same one
+        world_size       how many ranks there will be: those that have not come are then named
+        timeout          of connecting, of calls that do not wait for keys, and at first of those
+                         that do
+        other arguments  as in ``muster.Store``
+        errors           ValueError (no such rank); DistNetworkError
+        """
+        if rank is not None and not 0 <= rank < (rank + 1 if world_size is None else world_size):
+            raise ValueError(f"there is no rank {rank} of {world_size}")
+        super().__init__()
+        if not label and rank is not None:
+            label = f"rank {rank}" if world_size is None else f"rank {rank} of {world_size}"
+        with in_torchs_form():
+            session = muster.Store(
+                address, namespace=namespace, label=label, connect_timeout=timeout,
+                timeout=timeout, credential_file=credential_file,
+                certificate_file=certificate_file, certificate_key_file=certificate_key_file,
+                authorities_file=authorities_file, server_name=server_name,
+            )
+            presence = None if rank is None else _ranks.Presence(session, rank)
+            if presence is not None:
+                presence.enter()
+        self._share(_Shared(session, presence, world_size), timeout)
+
+    def _share(self, shared: _Shared, timeout: Time) -> None:
+        self._shared = shared
+        shared.stores.append(self)
+        _open.add(shared)
+        whole = timeout if isinstance(timeout, timedelta) else timedelta(seconds=timeout)
+        self.set_timeout(whole)
+
+    # What torch calls, from Python and from C++.
+
+    def set(self, key: str, value: Text) -> None:
+        with in_torchs_form():
+            self._shared.session.set(key_of(key), bytes_of(value))
+
+    def get(self, key: str) -> bytes:
+        """The value of ``key``, which it waits for. One round trip."""
+        name = key_of(key)
+        with self._waiting([name]) as timeout:
+            return self._shared.session.get(name, timeout=timeout)
+
+    def add(self, key: str, value: int) -> int:
+        with in_torchs_form():
+            return self._shared.session.add(key_of(key), value)
+
+    def compare_set(self, key: str, expected_value: Text, desired_value: Text) -> bytes:
+        """As TCPStore's: returns the value afterwards; of a key that is not there and was expected
+        to be, ``expected_value``. An empty one also stands for a key that is not there."""
+        with in_torchs_form():
+            return compare_set(
+                self._shared.session, key_of(key), bytes_of(expected_value), bytes_of(desired_value)
+            )
+
+    def delete_key(self, key: str) -> bool:
+        with in_torchs_form():
+            return self._shared.session.remove(key_of(key))
+
+    def num_keys(self) -> int:
+        """The keys of the namespace, without those in which ranks say that they are there.
+
+        cost  a round trip for each page of keys
+        """
+        with in_torchs_form():
+            every = self._shared.session.keys()
+            return sum(not info.key.startswith(_ranks.PREFIX) for info in every)
+
+    def check(self, keys: Sequence[str]) -> bool:
+        """Whether all keys have a value, or something in their queue."""
+        with in_torchs_form():
+            return self._are_there([key_of(key) for key in keys])
+
+    def wait(self, keys: Sequence[str], timeout: Time | None = None) -> None:
+        """Waits until all keys have a value at the same instant; returns at once if ``check`` says
+        that they are there. One round trip if they have values, else three."""
+        names = [key_of(key) for key in keys]
+        with self._waiting(names, timeout) as remaining:
+            if not self._are_there(names):
+                self._shared.session.wait(names, timeout=remaining)
+
+    def _are_there(self, names: list[bytes]) -> bool:
+        session = self._shared.session
+        found = session.multi_exists(names) if names else []
+        return all(has_value or session.queue_len(name) > 0
+                   for name, has_value in zip(names, found))
+
+    def has_extended_api(self) -> bool:
+        return True
+
+    def append(self, key: str, value: Text) -> None:
+        with in_torchs_form():
+            self._shared.session.append(key_of(key), bytes_of(value))
+
+    def multi_get(self, keys: Sequence[str]) -> list[bytes]:
+        """The values of the keys, all read at one instant, when all are there."""
+        names = [key_of(key) for key in keys]
+        found: list[bytes] = []
+        with self._waiting(names) as timeout:
+            deadline = time.monotonic() + timeout.total_seconds()
+            while len(found) < len(names):
+                values = self._shared.session.multi_get(names)
+                found = [value for value in values if value is not None]
+                if len(found) < len(names):
+                    remaining = max(0.0, deadline - time.monotonic())
+                    self._shared.session.wait(names, timeout=remaining)
+        return found
+
+    def multi_set(self, keys: Sequence[str], values: Sequence[Text]) -> None:
+        if len(keys) != len(values):
+            raise ValueError(f"{len(keys)} keys and {len(values)} values")
+        entries = [(key_of(key), bytes_of(value)) for key, value in zip(keys, values)]
+        if entries:
+            with in_torchs_form():
+                self._shared.session.multi_set(entries)
+
+    def list_keys(self) -> list[str]:
+        """The keys that stores have set, in no order."""
+        with in_torchs_form():
+            found = self._shared.session.keys(SLASH)
+            return [info.key[len(SLASH):].decode(errors="surrogateescape") for info in found]
+
+    # Queues, as TCPStore has them from torch 2.7 on; C++ cannot call them.
+
+    def queue_push(self, key: str, value: Text) -> None:
+        """Puts ``value`` behind the others in the queue of ``key``, which is beside its value."""
+        with in_torchs_form():
+            self._shared.session.queue_push(key_of(key), bytes_of(value))
+
+    def queue_pop(self, key: str, block: bool = True) -> bytes:
+        """Removes the first item from the queue of ``key``, which it waits for. One round trip.
+
+        block   False: it does not wait
+        errors  QueueEmptyError (``block`` is False; before torch 2.8 DistStoreError)
+        """
+        name = key_of(key)
+        if not block:
+            try:
+                return self._shared.session.queue_pop(name, timeout=0)
+            except NotFound as error:
+                raise QueueEmptyError(str(error)) from error
+            except MusterError as error:
+                raise as_torch(error) from error
+        with self._waiting([name]) as timeout:
+            return self._shared.session.queue_pop(name, timeout=timeout)
+
+    def queue_len(self, key: str) -> int:
+        with in_torchs_form():
+            return self._shared.session.queue_len(key_of(key))
+
+    def clone(self) -> Store:
+        """A store with the same session, and a time-out of its own."""
+        other = type(self).__new__(type(self))
+        dist.Store.__init__(other)
+        other.__dict__.update(self.__dict__)
+        other._share(self._shared, self.timeout)
+        return other
+
+    # The same, by the names that C++ calls.
+    getNumKeys = num_keys
+    deleteKey = delete_key
+
+    # Beside torch's.
+
+    def close(self) -> None:
+        """Ends the session, also for clones; what still waits fails. Takes 1.1 s at most."""
+        if self._shared.presence is not None:
+            self._shared.presence.leave()
+        self._shared.session.close()
+        self._shared.stores.clear()
+        _open.discard(self._shared)
+
+    @property
+    def session(self) -> muster.Store:
+        """What it is kept by. Its keys are those of the program with a "/" before them."""
+        return self._shared.session
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<muster.torch.Store at {self._shared.session.address}>"
+
+    @contextlib.contextmanager
+    def _waiting(
+        self, names: Iterable[bytes], timeout: Time | None = None
+    ) -> Iterator[timedelta]:
+        """Gives the time-out of a wait for keys, and raises torch's error when that is over."""
+        given: Any = self.timeout if timeout is None else timeout
+        whole = given if isinstance(given, timedelta) else timedelta(seconds=given)
+        try:
+            yield whole
+        except (NotFound, TimedOut) as error:
+            addition = _ranks.report(self._shared.session, self._shared.world_size)
+            milliseconds = whole // timedelta(milliseconds=1)
+            raise time_is_up(names, milliseconds, addition) from error
+        except MusterError as error:
+            raise as_torch(error) from error
+

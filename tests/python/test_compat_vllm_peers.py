@@ -1,0 +1,254 @@
+"""muster.compat.vllm beside the original: ranks that use it, and its class in this process."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import os
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import muster
+import pytest
+from conftest import PATIENCE, in_threads
+from muster.compat._peers import speaks_tcpstore
+from muster.compat.vllm import StatelessProcessGroup
+from vllm_groups import held, listening
+
+# Ranks that use the original.
+
+
+def until_closed(port: int, pieces: list[bytes]) -> tuple[bytes, str]:
+    """What the server says to a client, and that one's address."""
+    with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        name = "{}:{}".format(*connection.getsockname())
+        for piece in pieces:
+            connection.sendall(piece)
+        try:
+            return connection.recv(1000), name
+        except ConnectionResetError:
+            return b"", name
+
+
+@pytest.mark.parametrize("pieces", [
+    [b"\x00\xce\xf7\x85\x3c"],
+    [b"\x03", (5).to_bytes(8, "little"), b"init/"],
+    [b"\x00", (6).to_bytes(8, "little"), b"/a"],
+], ids=["validate", "add", "set"])
+def test_a_client_of_tcpstore_is_refused_at_once_and_named(
+    pieces: list[bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    serving, port = listening()
+    seen: list[tuple[bytes, str, float]] = []
+
+    def stranger() -> None:
+        began = time.monotonic()
+        seen.append((*until_closed(port, pieces), time.monotonic() - began))
+
+    thread = threading.Thread(target=stranger)
+    thread.start()
+    with caplog.at_level(logging.WARNING, "muster"), pytest.raises(muster.TimedOut) as raised:
+        StatelessProcessGroup.create(
+            "127.0.0.1", port, 0, 2, store_timeout=2, listen_socket=serving
+        )
+    thread.join(PATIENCE)
+    (answer, name, took), = seen
+    assert answer == b"" and took < 1.5
+    assert raised.value.rank_numbers == [1]
+    assert name in str(raised.value) and "TCPStore" in str(raised.value)
+    lines = [record.getMessage() for record in caplog.records]
+    assert any(name in line and "TCPStore" in line for line in lines)
+
+
+def serve_as_tcpstore(answers: dict[bytes, bytes]) -> tuple[socket.socket, int]:
+    """A server that answers these requests, and ends every other connection."""
+    serving, port = listening()
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = serving.accept()
+            except OSError:
+                return
+            with connection:
+                connection.settimeout(PATIENCE)
+                request = connection.recv(1000)
+                for start, answer in answers.items():
+                    if request.startswith(start):
+                        connection.sendall(answer or request[6:10])
+
+    threading.Thread(target=serve, daemon=True).start()
+    return serving, port
+
+
+VALIDATE = b"\x00\xce\xf7\x85\x3c"
+
+
+@pytest.mark.parametrize("answers", [
+    {VALIDATE + b"\x0d": b""}, {VALIDATE + b"\x07": (3).to_bytes(8, "little")},
+    {b"\x06": (3).to_bytes(8, "little")},
+], ids=["2.5", "2.2", "1.13"])
+def test_a_rank_0_that_uses_the_original_is_named_at_once(answers: dict[bytes, bytes]) -> None:
+    serving, port = serve_as_tcpstore(answers)
+    began = time.monotonic()
+    with pytest.raises(muster.ProtocolBroken, match="TCPStore") as raised:
+        StatelessProcessGroup.create("127.0.0.1", port, 1, 2, store_timeout=60)
+    serving.close()
+    assert isinstance(raised.value, RuntimeError) and raised.value.rank_numbers == [0]
+    assert time.monotonic() - began < 10
+
+
+def test_who_waits_for_rank_0_is_no_stranger_to_it() -> None:
+    """It asks a socket that listens, and that nobody serves yet, what it speaks."""
+    serving, port = listening()
+
+    def late() -> None:
+        with pytest.raises(muster.MusterError):
+            StatelessProcessGroup.create("127.0.0.1", port, 2, 3, store_timeout=4)
+
+    waiting = threading.Thread(target=late)
+    waiting.start()
+    assert speaks_tcpstore("127.0.0.1", port) is False
+    with pytest.raises(muster.TimedOut) as raised:
+        StatelessProcessGroup.create(
+            "127.0.0.1", port, 0, 3, store_timeout=1, listen_socket=serving
+        )
+    waiting.join(PATIENCE)
+    assert "TCPStore" not in str(raised.value)
+
+
+def test_a_server_of_another_kind_is_not_called_tcpstore() -> None:
+    serving, port = serve_as_tcpstore({})
+    with pytest.raises(muster.MusterError) as raised:
+        StatelessProcessGroup.create("127.0.0.1", port, 1, 2, store_timeout=3)
+    serving.close()
+    assert "TCPStore" not in str(raised.value)
+
+
+def test_a_rank_0_that_starts_late_is_waited_for() -> None:
+    serving, port = held()
+
+    def work(rank: int) -> list[Any]:
+        if rank == 0:
+            assert is_waiting.wait(PATIENCE)
+        else:
+            threading.Timer(1.0, is_waiting.set).start()
+        group = StatelessProcessGroup.create(
+            "127.0.0.1", port, rank, 2, store_timeout=20,
+            listen_socket=serving if rank == 0 else None,
+        )
+        kept.append(group)
+        return group.all_gather_obj(rank)
+
+    is_waiting = threading.Event()
+    kept: list[StatelessProcessGroup] = []
+    assert in_threads(2, work) == [[0, 1], [0, 1]]
+    for group in kept:
+        group.store = None
+
+
+# vLLM itself, or what stands for it.
+
+
+@pytest.fixture
+def with_vllm(
+    tmp_path: Any, process: Callable[..., Any]
+) -> Callable[[str], str]:
+    """Runs a program where a package vllm is, whose class is a stub, and returns what it prints."""
+    package = tmp_path / "vllm" / "distributed"
+    package.mkdir(parents=True)
+    (tmp_path / "vllm" / "__init__.py").write_text("")
+    (package / "__init__.py").write_text(
+        "from vllm.distributed.utils import StatelessProcessGroup\n"
+    )
+    (package / "utils.py").write_text(
+        "import dataclasses\n"
+        "@dataclasses.dataclass\n"
+        "class StatelessProcessGroup:\n"
+        "    rank: int\n"
+        "    world_size: int\n"
+        "    store: object\n"
+        "    socket: object\n"
+        "    data_expiration_seconds: int = 3600\n"
+        "    def send_obj(self, obj, dst):\n"
+        "        return 'original'\n"
+    )
+    (tmp_path / "user.py").write_text(
+        "from vllm.distributed.utils import StatelessProcessGroup as Group\n"
+        "def is_group(one):\n"
+        "    return isinstance(one, Group)\n"
+    )
+
+    def run(program: str) -> str:
+        head = f"sys.path.insert(0, {os.fspath(tmp_path)!r})\n"
+        one = process(head + inspect.cleandoc(program))
+        out, errors = one.communicate(timeout=PATIENCE)
+        assert one.returncode == 0, errors
+        return str(out)
+
+    return run
+
+
+def test_our_groups_are_groups_of_vllms_class(with_vllm: Callable[[str], str]) -> None:
+    with_vllm("""
+        import user
+        from muster.compat.vllm import StatelessProcessGroup
+        ours = StatelessProcessGroup(0, 2, None)
+        assert type(ours) is not user.Group and user.is_group(ours)
+        assert ours.socket is None and ours.data_expiration_seconds == 3600
+        assert hash(ours) and ours == ours and ours != StatelessProcessGroup(0, 2, None)
+    """)
+
+
+def test_patch_reaches_who_has_the_class_already_and_is_undone(
+    with_vllm: Callable[[str], str],
+) -> None:
+    with_vllm("""
+        import user
+        import vllm.distributed, vllm.distributed.utils
+        original = user.Group
+        before = original(0, 1, None, None)
+        import muster.compat.vllm as compat
+        ours = compat.StatelessProcessGroup
+        with compat.patch():
+            assert user.Group is vllm.distributed.StatelessProcessGroup is ours
+            assert vllm.distributed.utils.StatelessProcessGroup is ours
+            assert user.is_group(before) and user.is_group(user.Group(0, 1, None))
+            assert compat.StatelessProcessGroup is ours
+            inner = compat.patch(allow_unauthenticated=True)
+            inner.undo()
+            assert compat.unauthenticated_allowed
+            assert user.Group is ours
+            import types
+            late = types.ModuleType("late")
+            exec("from vllm.distributed.utils import StatelessProcessGroup", late.__dict__)
+            sys.modules["late"] = late
+        assert user.Group is original
+        assert vllm.distributed.StatelessProcessGroup is original
+        assert late.StatelessProcessGroup is original
+        assert compat.StatelessProcessGroup is ours
+        assert user.is_group(before) and user.is_group(ours(0, 1, None))
+    """)
+
+
+def test_without_vllm_the_class_is_a_plain_one(
+    process: Callable[..., subprocess.Popen[str]],
+) -> None:
+    one = process("""
+        sys.modules["vllm"] = None  # as if it were not installed, also where it is
+        from muster.compat.vllm import StatelessProcessGroup, patch
+        modules = {base.__module__ for base in StatelessProcessGroup.__mro__}
+        assert modules == {"muster.compat.vllm", "builtins"}, modules
+        try:
+            patch()
+        except ImportError:
+            print("it cannot be put in the place of a class that is not there")
+    """)
+    out, errors = one.communicate(timeout=PATIENCE)
+    assert one.returncode == 0, errors
+    assert out.startswith("it cannot be put")

@@ -1,0 +1,267 @@
+"""How objects, threads and processes end."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+
+import muster
+import pytest
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+def test_a_forked_child_is_told_and_its_parent_goes_on(process: Start) -> None:
+    one = process("""
+        import os
+        store = muster.Store(address)
+        group = muster.StatelessProcessGroup(store, "fork", 0, 1)
+        child = os.fork()
+        if child == 0:
+            for call in (lambda: store.get("k"), group.barrier):
+                try:
+                    call()
+                    os._exit(1)
+                except muster.Forked:
+                    pass
+            with muster.Store(address, namespace="child") as own:
+                own.set("k", "v")
+            del group, store
+            os._exit(0)
+        status = os.waitpid(child, 0)[1]
+        group.barrier()
+        print(os.waitstatus_to_exitcode(status), flush=True)
+    """)
+    out, errors = one.communicate(timeout=60)
+    assert out.strip() == "0", errors
+    assert one.returncode == 0
+
+
+def test_a_forked_child_has_handlers_of_its_own(process: Start, address: str) -> None:
+    one = process("""
+        import os, threading
+        told = threading.Event()
+        with muster.Store(address, on_session_end=lambda error: told.set()) as lost:
+            print(lost.process.id, flush=True)
+            told.wait(20)  # so the thread of handlers is there
+        child = os.fork()
+        if child == 0:
+            told.clear()
+            own = muster.Store(address, on_session_end=lambda error: told.set())
+            print(own.process.id, flush=True)
+            os._exit(0 if told.wait(20) else 1)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    """)
+    assert one.stdout is not None
+    with muster.Store(address, role="supervisor") as supervisor:
+        for _ in range(2):
+            supervisor.report_dead(one.stdout.readline().strip(), "its handler is told")
+    out, errors = one.communicate(timeout=60)
+    assert out.strip() == "0", errors
+
+
+def test_a_forked_child_drops_a_scope_of_its_parents(process: Start) -> None:
+    one = process("""
+        import os
+        import muster.runtime
+        job = muster.runtime.Runtime({})
+        job.init()
+        turn = job.rank_zero()
+        turn.__enter__()  # a with would keep it
+        child = os.fork()
+        if child == 0:
+            del turn
+            print("dropped", flush=True)
+            os._exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        turn.__exit__(None, None, None)
+        print("goes on", flush=True)
+    """)
+    out, errors = one.communicate(timeout=60)
+    assert out.split("\n")[:3] == ["dropped", "0", "goes on"], errors
+
+
+def spawned(address: str, namespace: str, rank: int) -> None:
+    with muster.Store(address, namespace=namespace) as store:
+        group = muster.StatelessProcessGroup(store, "spawned", rank, 2)
+        assert group.all_gather_obj(os.getpid())[rank] == os.getpid()
+        group.barrier()
+
+
+def test_spawned_processes_are_ranks(address: str, namespace: str) -> None:
+    context = multiprocessing.get_context("spawn")
+    processes = [
+        context.Process(target=spawned, args=(address, namespace, rank)) for rank in range(2)
+    ]
+    for one in processes:
+        one.start()
+    for one in processes:
+        one.join(60)
+        assert one.exitcode == 0
+
+
+@pytest.mark.parametrize("daemon", [True, False])
+def test_the_interpreter_ends_while_calls_wait(process: Start, daemon: bool) -> None:
+    one = process(f"""
+        import threading, time
+        store = muster.Store(address, timeout=30, on_session_end=print)
+        group = muster.StatelessProcessGroup(store, "exit-{daemon}", 0, 1, on_loss=print)
+        def wait():
+            try:
+                store.get("never", timeout={30 if daemon else 0.3})
+            except muster.MusterError:
+                pass
+        for _ in range(8):
+            threading.Thread(target=wait, daemon={daemon}).start()
+        time.sleep(0.1)
+        print("ends", flush=True)
+    """)
+    began = time.monotonic()
+    out, errors = one.communicate(timeout=60)
+    assert out.strip() == "ends"
+    assert one.returncode == 0, errors
+    assert errors == ""
+    assert time.monotonic() - began < 25
+
+
+def test_an_event_loop_ends_while_calls_wait(process: Start) -> None:
+    one = process("""
+        import asyncio
+        from muster import aio
+        loop = asyncio.new_event_loop()
+        store = loop.run_until_complete(aio.Store.connect(address))
+        tasks = [loop.create_task(store.get("never", timeout=0.05)) for _ in range(100)]
+        loop.run_until_complete(asyncio.sleep(0))
+        import logging
+        logging.disable()
+    """)
+    out, errors = one.communicate(timeout=60)
+    assert one.returncode == 0, errors
+
+
+def test_a_subinterpreter_is_refused_with_a_sentence(process: Start) -> None:
+    one = process("""
+        import _xxsubinterpreters as interpreters
+        number = interpreters.create()
+        try:
+            interpreters.run_string(number, "import muster")
+        except interpreters.RunFailedError as refused:
+            print(refused, flush=True)
+    """)
+    out, errors = one.communicate(timeout=60)
+    assert "main interpreter alone" in out, errors
+
+
+def test_a_cycle_with_a_handler_is_collected(address: str, namespace: str) -> None:
+    class Owner:
+        def __init__(self) -> None:
+            self.store = muster.Store(address, namespace=namespace, on_session_end=self.ended)
+            self.group = muster.StatelessProcessGroup(self.store, "cycle", 0, 1, on_loss=self.lost)
+            self.watch = self.group.watch(self.lost)
+
+        def ended(self, error: muster.MusterError) -> None: ...
+
+        def lost(self, error: muster.MusterError) -> None: ...
+
+    owner = Owner()
+    gone = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert gone() is None
+    with muster.Store(address, namespace=namespace) as store:
+        until = time.monotonic() + 20
+        while store.status()["sessions_count"] != "1" and time.monotonic() < until:
+            time.sleep(0.01)
+
+
+def resident_kib() -> int:
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
+def test_groups_leave_nothing_behind(address: str, namespace: str) -> None:
+    """10,000 groups, one after the other: no object, thread, descriptor or memory is left."""
+    count = int(os.environ.get("MUSTER_PYTHON_GROUPS", "10000"))
+    with muster.Store(address, namespace=namespace) as store:
+
+        def churn(groups: int) -> None:
+            for _ in range(groups):
+                group = muster.StatelessProcessGroup(store, "churn", 0, 1, on_loss=print)
+                watch = group.watch(print)
+                assert group.all_gather_obj({"k": 1}) == [{"k": 1}]
+                watch.close()
+                group.leave()
+
+        churn(count // 10)
+        gc.collect()
+        objects, threads = len(gc.get_objects()), threading.active_count()
+        descriptors, memory = len(os.listdir("/proc/self/fd")), resident_kib()
+        natives = len(os.listdir("/proc/self/task"))
+        churn(count - count // 10)
+        gc.collect()
+        assert len(gc.get_objects()) <= objects + 50
+        assert threading.active_count() == threads
+        assert len(os.listdir("/proc/self/fd")) == descriptors
+        assert len(os.listdir("/proc/self/task")) <= natives
+        if "asan" not in os.environ.get("LD_PRELOAD", ""):  # which keeps what is freed
+            assert resident_kib() <= memory + 2048
+
+
+def test_a_peer_that_is_killed_is_named(process: Start, address: str) -> None:
+    peer = process("""
+        store = muster.Store(address, namespace="killed", label="the victim")
+        group = muster.StatelessProcessGroup(store, "g", 1, 2)
+        print("ready", flush=True)
+        group.barrier()
+        group.recv_obj(0)
+    """)
+    with muster.Store(address, namespace="killed") as store:
+        group = muster.StatelessProcessGroup(store, "g", 0, 2)
+        group.barrier()
+        peer.send_signal(signal.SIGKILL)
+        with pytest.raises(muster.RankLost) as raised:
+            group.barrier(timeout=60)
+        assert raised.value.ranks[0].pid == peer.pid
+        assert raised.value.ranks[0].label == "the victim"
+        assert raised.value.cause == "closed"
+        assert group.regroup().world_size == 1
+
+
+def test_errors_travel_between_processes() -> None:
+    import pickle
+
+    error = muster.RankLost("gone", code="rank_lost", rank_numbers=[3], happened="maybe")
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is muster.RankLost
+    assert str(again) == "gone"
+    assert again.rank_numbers == [3]
+    assert again.in_doubt
+
+
+def test_every_error_code_has_its_class() -> None:
+    from muster.errors import _CLASSES
+
+    assert len(set(_CLASSES.values())) == len(_CLASSES)
+    for code, kind in _CLASSES.items():
+        error = kind(f"about {code}", code=code)
+        assert str(error) == f"about {code}"
+        assert kind.__name__ in muster.__all__
+        with pytest.raises(muster.MusterError):
+            raise error
+
+
+def test_the_import_pulls_in_little() -> None:
+    text = (
+        "import sys; import muster; "
+        "print('imported', *sorted(set(sys.modules) & {'asyncio', 'numpy', 'torch'}))"
+    )
+    out = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    assert out.stdout.strip() == "imported", out.stderr

@@ -1,0 +1,238 @@
+"""Keys and values, from Python."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from subprocess import Popen
+
+import muster
+import pytest
+
+
+def test_what_was_set_is_got(store: muster.Store) -> None:
+    assert store.set("k", b"v") is True
+    assert store.get("k") == b"v"
+    assert store.set("k", "ü", only_if_absent=True) is False
+    assert store.get(b"k") == b"v"
+    assert store.exists("k")
+    assert store.remove("k")
+    assert not store.remove("k")
+
+
+@pytest.mark.parametrize("value", [b"a\0b", bytearray(b"ab"), memoryview(b"xabx")[1:3], "ü"])
+def test_any_bytes_are_a_value_and_a_key(store: muster.Store, value: object) -> None:
+    store.set(value, value)  # type: ignore[arg-type]
+    expected = value.encode() if isinstance(value, str) else bytes(value)  # type: ignore
+    assert store.get(expected) == expected
+
+
+def test_a_buffer_is_given_back_when_its_call_has_ended(store: muster.Store) -> None:
+    value = bytearray(b"four")
+    store.set("k", value)
+    value += b" more"  # it could not grow while somebody has its buffer
+    store.multi_set({"a": value, "b": value})
+    store.compare_set("k", value, value)
+    value.clear()
+    assert store.get("a") == b"four more"
+
+
+def test_what_is_no_bytes_is_refused_by_name(store: muster.Store) -> None:
+    with pytest.raises(TypeError, match="int"):
+        store.set("k", 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="several keys"):
+        store.multi_get("keys")
+    with pytest.raises(TypeError, match="seconds or a timedelta"):
+        store.get("k", timeout="3")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="negative"):
+        store.get("k", timeout=-1)
+    with pytest.raises(BufferError):
+        store.set("k", memoryview(b"abcdef")[::2])
+
+
+def test_times_are_seconds_or_timedeltas(store: muster.Store) -> None:
+    store.set("k", b"v", ttl=timedelta(hours=1))
+    assert 3590 < (store.list("k").keys[0].ttl or 0) <= 3600
+    store.touch("k", 7.5)
+    assert 6 < (store.list("k").keys[0].ttl or 0) <= 7.5
+    store.touch("k", None)
+    assert store.list("k").keys[0].ttl is None
+    with pytest.raises(muster.TimedOut) as raised:
+        store.get("nobody sets it", timeout=timedelta(milliseconds=20))
+    assert isinstance(raised.value, TimeoutError)
+    assert raised.value.operation == "get"
+    assert raised.value.elapsed >= 0.02
+
+
+def test_a_get_waits_for_another_thread(store: muster.Store) -> None:
+    setter = threading.Timer(0.05, store.set, ("late", b"v"))
+    setter.start()
+    assert store.get("late", timeout=20) == b"v"
+    setter.join()
+    assert store.take("late") == b"v"
+    with pytest.raises(muster.NotFound) as raised:
+        store.take("late", timeout=0)
+    assert raised.value.code == "not_found"
+    assert isinstance(raised.value, LookupError)
+
+
+def test_queues(store: muster.Store) -> None:
+    assert store.queue_len("q") == 0
+    with pytest.raises(muster.NotFound) as raised:
+        store.queue_pop("q", timeout=0)
+    assert raised.value.operation == "queue_pop"
+    assert [store.queue_push("q", "one"), store.queue_push("q", b"\0\xff")] == [1, 2]
+    assert store.queue_len("q") == 2
+    assert not store.exists("q")
+    assert [store.queue_pop("q"), store.queue_pop("q", timeout=0)] == [b"one", b"\0\xff"]
+    with pytest.raises(muster.TimedOut) as late:
+        store.queue_pop("q", timeout=0.02)
+    assert late.value.happened == "no"
+
+
+def test_each_item_is_popped_once(store: muster.Store, address: str, namespace: str) -> None:
+    popped: list[bytes] = []
+
+    def pop() -> None:
+        with muster.Store(address, namespace=namespace) as other:
+            popped.extend(other.queue_pop("q", timeout=20) for _ in range(20))
+
+    threads = [threading.Thread(target=pop) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(80):
+        store.queue_push("q", str(number))
+    for thread in threads:
+        thread.join(20)
+    assert sorted(popped, key=int) == [str(number).encode() for number in range(80)]
+    assert store.queue_len("q") == 0
+
+
+def test_numbers(store: muster.Store) -> None:
+    assert store.add("n") == 1
+    assert store.add("n", -5) == -4
+    store.set("n", "x")
+    with pytest.raises(muster.NotANumber) as raised:
+        store.add("n")
+    assert raised.value.happened == "no"
+    assert not raised.value.in_doubt
+
+
+def test_compare_set_and_append(store: muster.Store) -> None:
+    assert store.compare_set("k", None, "a") == (True, None)
+    assert store.compare_set("k", None, "b") == (False, b"a")
+    assert store.compare_set("k", "a", "c", ttl=60).applied
+    assert store.append("k", b"de") == 3
+    assert store.get("k") == b"cde"
+
+
+def test_many_keys(store: muster.Store) -> None:
+    store.multi_set({"a": b"1", "b": b"2"})
+    store.multi_set([(f"k{index}", b"v") for index in range(3)], ttl=60)
+    assert store.multi_get(["a", "x", "b"]) == [b"1", None, b"2"]
+    assert store.multi_exists(key for key in ("a", "x")) == [True, False]
+    store.wait(["a", "b"], timeout=0)
+    assert sorted(info.key for info in store.keys("k")) == [b"k0", b"k1", b"k2"]
+    assert store.multi_remove(["a", "b", "x"]) == 2
+
+
+def test_who_asks_is_told(store: muster.Store, namespace: str) -> None:
+    assert int(store.status()["sessions_count"]) >= 1
+    assert store.whoami().identity == ""
+    assert store.limits.value_bytes_max == 16 << 20
+    assert store.process.pid > 0
+    assert len(store.process.id) == 32
+    assert store.incarnation != 0
+
+
+def test_what_the_server_knows_can_be_looked_at(address: str, namespace: str) -> None:
+    with muster.Store(address, namespace=namespace) as store:
+        store.set("k", b"v")
+        group = muster.StatelessProcessGroup(store, "g", 0, 1)
+        assert "sessions_count" in store.inspect("status")
+        assert [session["pid"] for session in store.inspect("sessions")] == [store.process.pid]
+        assert [each["group"] for each in store.inspect("groups")] == ["g"]
+        assert store.inspect("waiters") == store.inspect("objects") == []
+        assert namespace in [each["namespace"] for each in store.inspect("namespaces")]
+        assert store.inspect("group", "g")["world_size"] == 1
+        with pytest.raises(muster.NotFound):
+            store.inspect("group", "nobody's")
+        group.leave()
+        history = store.inspect("history", "g")
+        assert [event["what"] for event in history["events"]] == ["formed", "rank_left", "ended"]
+        assert history["known_for_s"] > 0
+
+
+def test_a_supervisor_declares_a_process_dead(
+    address: str, store: muster.Store, namespace: str, process: Callable[..., Popen[str]]
+) -> None:
+    victim = process("""
+        store = muster.Store(address, namespace="victims")
+        store.set("k", "v")
+        print(store.process.id, flush=True)
+        try:
+            store.get("never", timeout=60)
+        except muster.Fenced as fenced:
+            print(fenced.detail, flush=True)
+    """)
+    assert victim.stdout is not None
+    name = victim.stdout.readline().strip()
+    with muster.Store(address, role="supervisor", namespace="victims") as supervisor:
+        supervisor.report_dead(name, "its node is gone")
+        assert "its node is gone" in victim.stdout.readline()
+        assert victim.wait(20) == 0
+        with pytest.raises(muster.InvalidArgument):
+            supervisor.drop_namespace("victims")  # its own
+    with muster.Store(address, role="supervisor", namespace=namespace) as supervisor:
+        assert supervisor.drop_namespace("victims") == 1
+        with pytest.raises(ValueError, match="32 hexadecimal digits"):
+            supervisor.report_dead("x", "why")
+        with pytest.raises(muster.NotFound):
+            supervisor.report_dead("0" * 31 + "1", "why")
+    with pytest.raises(muster.PermissionDenied) as raised:
+        store.report_dead(store.process.id, "why")
+    assert isinstance(raised.value, PermissionError)
+
+
+def test_a_closed_store_says_so(address: str) -> None:
+    store = muster.Store(address)
+    store.close()
+    with pytest.raises(muster.Closed):
+        store.get("k")
+
+
+def test_nobody_listens() -> None:
+    with pytest.raises(muster.Unavailable) as raised:
+        muster.Store("unix:@muster-nobody", connect_timeout=5, wait_for_server=0)
+    assert isinstance(raised.value, ConnectionError)
+    with pytest.raises(ValueError, match="role"):
+        muster.Store("unix:@muster-nobody", role="king")  # type: ignore[arg-type]
+
+
+def test_cancel_ends_the_calls_of_other_threads(store: muster.Store) -> None:
+    ended: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            store.take("nobody sets it", timeout=60)
+        except muster.MusterError as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    while not ended:
+        store.cancel()
+        thread.join(0.01)
+    thread.join(20)
+    assert type(ended[0]) is muster.Cancelled
+
+
+def test_a_server_in_this_process() -> None:
+    with muster.Server(heartbeat=0.5) as server:
+        thread = muster.IoThread("shared")
+        with muster.Store(server.addresses[0], io_thread=thread) as store:
+            store.set("k", "v")
+            assert store.incarnation == server.incarnation
+    with pytest.raises(muster.PermissionDenied):
+        muster.Server("0.0.0.0:0")
