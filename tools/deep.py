@@ -56,6 +56,11 @@ def parts(commit):
         "zoo": Part("every planted bug is found", {
             page.stem: f"tools/dev zoo {page.stem}"
             for page in sorted(ROOT.glob("tests/zoo/*.txt"))}),
+        "viewers": Part("what 10 viewers of 10,240 ranks cost the server, and what strangers do", {
+            "cost": "tools/dev build tools/musterd tests/http/http_crowd && "
+                    "/usr/bin/python3 tests/http/cost.py build/dev",
+            "strangers": "tools/dev build tools/musterd tests/http/http_crowd && "
+                         "/usr/bin/python3 tests/http/strangers.py build/dev"}),
         "asan": Part("all tests with ASan and UBSan, with all repetitions", {
             "all": "MUSTER_TEST_SCALE=1 .ci/run asan"}),
         "tsan": Part("all tests of what has threads with ThreadSanitizer, with all repetitions", {
@@ -77,6 +82,8 @@ def parts(commit):
                     "MUSTER_TEST_SCALE=20 build/dev/tests/e2e_path",
             "others": "MUSTER_TEST_SCALE=1 tools/dev test failures_handshake e2e_secrets e2e_tls "
                       "e2e_door e2e_door_of_musterd net_tls_stream unit_auth stress_reloads"}),
+        "page": Part("updates of 10,240 ranks in Chromium, each within 50 ms", {
+            "speed": "tools/dev page --speed 120"}),
         "hostile": Part("every attack in full size: also the times of others hold", {
             "all": "tools/dev hostile --times"}),
         "fuzz": Part("every fuzzer for 400 s", {

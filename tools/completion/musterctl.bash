@@ -13,7 +13,7 @@ _musterctl_names() {
       ;;
     ,why,0) _musterctl_ask --json groups | sed -n 's/^ *"group": "\(.*\)",$/\1/p' ;;
     ,get,0 | ,take,0 | ,set,0 | ,add,0 | ,append,0 | ,touch,0 | ,compare_set,0 | ,rm,* | ,wait,* | \
-      ,exists,* | ,multi_get,*) _musterctl_ask ls -- "$current" | cut -f 4- ;;
+      ,exists,* | ,multi_get,* | ,queue_push,0 | ,queue_pop,0 | ,queue_length,0) _musterctl_ask ls -- "$current" | cut -f 4- ;;
     ,ls,0) if ((! objects)); then _musterctl_ask ls -- "$current" | cut -f 4-; fi ;;
   esac | grep -v '\\' # an escaped name is not the name
 }
@@ -38,7 +38,7 @@ _musterctl() {
       -?*,*) expects='' ;;
       ,-s | ,--server | ,-n | ,--namespace | ,-t | ,--timeout | ,--wait-for-server | \
         ,--ttl | ,--hung-for | ,--drop | ,--credential-file | ,--server-name | ,--namespaces | \
-        ,--rights) expects=$word ;;
+        ,--rights | ,--right | ,--for | ,-o | ,--output) expects=$word ;;
       ,--server=* | ,--namespace=* | ,--credential-file=* | ,--server-name=*) place+=("$word") ;;
       ,--objects) objects=1 ;;
       ,-*) ;;
@@ -49,27 +49,40 @@ _musterctl() {
   case $expects in
     -s | --server) mapfile -t COMPREPLY < <(compgen -A hostname -- "$current") && return ;;
     --credential-file) mapfile -t COMPREPLY < <(compgen -f -- "$current") && return ;;
+    --right) mapfile -t COMPREPLY < <(compgen -W 'read admin' -- "$current") && return ;;
     -n | --namespace | --drop) ;;
     -*) return ;;
   esac
   if [[ $current == -* ]]; then
     case $command in
-      get | take) flags+=(--wait) ;;
+      get | take | queue_pop) flags+=(--wait) ;;
       touch | compare_set | multi_set) flags+=(--ttl) ;;
       set) flags+=(--ttl --only-if-absent) ;;
       ls) flags+=(--objects) ;;
       why) flags+=(--hung-for) ;;
       namespaces) flags+=(--drop) ;;
-      keygen) flags+=(--namespaces --rights) ;;
+      export) flags+=(--output) ;;
+      import) flags+=(--if-absent) ;;
+      drain) flags+=(--for --cancel) ;;
+      keygen) flags+=(--namespaces --rights --http --right) ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "${flags[*]}" -- "$current")
     return
   fi
   if [[ -z $command && -z $expects ]]; then
     local commands='get set add take append touch compare_set exists multi_get multi_set rm wait ls'
-    commands+=' report_dead status sessions groups waiters why namespaces whoami keygen'
-    commands+=' credentials'
+    commands+=' queue_push queue_pop queue_length'
+    commands+=' report_dead status sessions groups waiters events why namespaces whoami'
+    commands+=' keygen credentials export import kill config drain'
     mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current")
+    return
+  fi
+  if [[ $command == config && $argument == 0 ]]; then
+    mapfile -t COMPREPLY < <(compgen -W 'get set' -- "$current")
+    return
+  fi
+  if [[ $command == import ]]; then
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
     return
   fi
   if [[ $command == credentials ]]; then

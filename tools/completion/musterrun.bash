@@ -9,6 +9,8 @@ _musterrun_values() {
     -r | --redirects | -t | --tee) compgen -W '0 1 2 3' -- "$2" ;;
     --compat) compgen -W 'composer torchrun' -- "$2" ;;
     --pid-namespace) compgen -W 'auto always never' -- "$2" ;;
+    --tcpstore) compgen -W 'auto on off' -- "$2" ;;
+    --tcpstore-dialect) compgen -W 'first second' -- "$2" ;;
     --rdzv-backend) compgen -W 'static c10d' -- "$2" ;;
     --rdzv-conf) compgen -W 'join_timeout= last_call_timeout= timeout=' -- "$2" ;;
     --start-method) compgen -W 'spawn fork forkserver' -- "$2" ;;
@@ -45,7 +47,7 @@ _musterrun() {
       -m | --module | --module-mode) is_module=1 ;;
       -n | -r | -t | --nproc | --nproc-per-node | --compat | --max-restarts | --shutdown-timeout | \
         --exit-grace | --signals-to-handle | --pid-namespace | --nnodes | --node-rank | --base-rank | --world-size | \
-        --master-addr | --master-port | --rendezvous | --rdzv-endpoint | --job-id | --rdzv-id | \
+        --master-addr | --master-port | --tcpstore | --tcpstore-dialect | --rendezvous | --rdzv-endpoint | --job-id | --rdzv-id | \
         --join-timeout | --last-call | --role | --local-addr | --rdzv-backend | --rdzv-conf | \
         --stdout | --stderr | --log-dir | --redirects | --tee | --local-ranks-filter | \
         --monitor-interval | --start-method | --event-log-handler | --duplicate-stdout-filters | \
@@ -75,7 +77,8 @@ _musterrun_options() {
   local options='--help --version --nproc --nproc-per-node --module --module-mode --command-mode'
   options+=' --no-python --no-expand --compat --max-restarts --shutdown-timeout --exit-grace'
   options+=' --signals-to-handle --pid-namespace --dry-run --verbose --nnodes --node-rank --base-rank'
-  options+=' --world-size --master-addr --master-port --rendezvous --rdzv-endpoint --allow-unauthenticated'
+  options+=' --world-size --master-addr --master-port --tcpstore --tcpstore-dialect'
+  options+=' --rendezvous --rdzv-endpoint --allow-unauthenticated'
   options+=' --job-id --rdzv-id --join-timeout --last-call --scale-up --role --local-addr'
   options+=' --standalone --rdzv-backend --rdzv-conf --stdout --stderr --log-dir --redirects --tee'
   options+=' --local-ranks-filter --run-path --monitor-interval --start-method --event-log-handler'

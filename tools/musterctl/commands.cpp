@@ -1,8 +1,8 @@
 #include "commands.h"
 
 #include <algorithm>
+#include <charconv>
 
-#include "bytes.h"
 #include "support/quotes.h"
 #include "support/units.h"
 
@@ -15,6 +15,17 @@ Duration Run::left() const {
   const auto left = deadline - std::chrono::steady_clock::now();
   return std::max<Duration>(std::chrono::duration_cast<Duration>(left),
                             std::chrono::milliseconds(1));
+}
+
+std::optional<muster::ProcessId> parse_process(std::string_view digits) {
+  muster::ProcessId id;
+  if (digits.size() != 2 * id.bytes.size()) return std::nullopt;
+  for (std::size_t index = 0; index < id.bytes.size(); ++index) {
+    const char* const begin = digits.data() + 2 * index;
+    const auto [end, error] = std::from_chars(begin, begin + 2, id.bytes[index], 16);
+    if (error != std::errc{} || end != begin + 2) return std::nullopt;
+  }
+  return id;
 }
 
 std::string refusal_of_duration(const std::string& text, Duration least) {

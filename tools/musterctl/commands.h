@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 
@@ -76,10 +77,14 @@ void add_list_commands(CLI::App& app, Chosen& chosen);
 void add_namespace_commands(CLI::App& app, Chosen& chosen);
 void add_why_command(CLI::App& app, Chosen& chosen);
 void add_credential_commands(CLI::App& app, Chosen& chosen);
+void add_operate_commands(CLI::App& app, Chosen& chosen);
+void add_copy_commands(CLI::App& app, Chosen& chosen);
 
 /// Adds an option that is a time above zero, handed to `take`.
 CLI::Option* add_duration(CLI::App& app, const std::string& name, const std::string& help,
                           std::function<void(muster::Duration)> take);
+/// Of 32 hexadecimal digits; none: they are not that.
+std::optional<muster::ProcessId> parse_process(std::string_view digits);
 /// Why `text` is no time of at least `least`; empty: it is one. A number alone is seconds.
 std::string refusal_of_duration(const std::string& text, muster::Duration least);
 

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -16,9 +17,10 @@
 #include "auth/wipe.h"
 #include "base/random.h"
 #include "base/secret/secret_file.h"
-#include "bytes.h"
 #include "commands.h"
 #include "muster/inspect.h"
+#include "server/http/library.h"
+#include "server/http/tokens.h"
 #include "support/quotes.h"
 
 // Who one is, and what needs no server: making a key, and looking at a file of those who are known.
@@ -28,12 +30,15 @@ namespace {
 
 namespace auth = muster::auth;
 namespace base = muster::base;
+namespace http = muster::server::http;
 using muster::Result;
 
 struct KeygenArguments {
   std::string id = "job";
   std::string namespaces = "*";
   std::string rights = "all";
+  bool is_for_http = false;
+  std::string right = "read";  ///< for HTTP
 };
 
 Answer refused(std::string why) {
@@ -89,6 +94,29 @@ Answer run_keygen(const KeygenArguments& arguments, const Common&) {
   return answer;
 }
 
+/// The server has no more of it than its digest.
+Answer run_keygen_for_http(const KeygenArguments& arguments, const Common&) {
+  if (!http::is_token_name(arguments.id))
+    return refused(tools::in_quotes(arguments.id) +
+                   " is no name of a token (letters, digits, \"_\", \".\" and \"-\", at most 64)");
+  std::array<unsigned char, http::token_random_bytes> random;
+  if (!base::fill_random(random.data(), random.size()))
+    return refused(std::string(base::no_random));
+  std::string token = http::token_of(random);
+  ::explicit_bzero(random.data(), random.size());
+  const auto digest = http::digest_of(token);
+  if (!digest) return refused(digest.error().detail);
+  const std::string line =
+      line_of(http::TokenHolder{arguments.id, *http::read_right(arguments.right), *digest});
+  Answer answer;
+  answer.complaint = close_to_others(STDOUT_FILENO);
+  answer.document = {
+      {"name", arguments.id}, {"token", token}, {"right", arguments.right}, {"line", line}};
+  answer.text = token + "\n" + line + "\n";
+  auth::wipe(token);
+  return answer;
+}
+
 /// A check of CLI11 by what reads the field in a file.
 template <class Reads>
 CLI::Validator field(Reads reads, const std::string& what) {
@@ -105,10 +133,19 @@ void add_keygen(CLI::App& app, Chosen& chosen) {
       "keygen", "Prints a line with a fresh key, for the server's file and the client's.");
   keygen->footer(
       footer_with("  musterctl keygen > key && musterd --credentials key\n"
-                  "  musterctl keygen team/trainer --namespaces \"train-*\" >> credentials\n"));
+                  "  musterctl keygen team/trainer --namespaces \"train-*\" >> credentials\n"
+                  "  musterctl keygen --http prometheus\n"));
   keygen->add_option("ID", arguments->id, "who has the key: \"TENANT/NAME\", or \"NAME\"")
       ->check(field([](const std::string& text) { return auth::read_identity(text).has_value(); },
                     "identity (letters, digits, \"_\", \".\" and \"-\", with one \"/\" at most)"))
+      ->capture_default_str();
+  auto* for_http = keygen->add_flag("--http", arguments->is_for_http,
+                                    "prints a token for musterd --http and, below it, the line for "
+                                    "the file of its --http-tokens");
+  keygen->add_option("--right", arguments->right, "of the token: read, or admin")
+      ->check(field([](const std::string& text) { return http::read_right(text).has_value(); },
+                    "right of HTTP: read or admin"))
+      ->needs(for_http)
       ->capture_default_str();
   keygen
       ->add_option("--namespaces", arguments->namespaces,
@@ -117,6 +154,7 @@ void add_keygen(CLI::App& app, Chosen& chosen) {
           [](const std::string& text) { return auth::NamespacePatterns::read(text).has_value(); },
           "list of namespaces"))
       ->type_name("PATTERNS")
+      ->excludes(for_http)
       ->capture_default_str();
   keygen
       ->add_option("--rights", arguments->rights,
@@ -125,9 +163,13 @@ void add_keygen(CLI::App& app, Chosen& chosen) {
       ->check(field([](const std::string& text) { return auth::read_rights(text).has_value(); },
                     "list of rights"))
       ->type_name("RIGHTS")
+      ->excludes(for_http)
       ->capture_default_str();
   keygen->callback([=, &chosen] {
-    chosen.local = [=](const Common& common) { return run_keygen(*arguments, common); };
+    chosen.local = [=](const Common& common) {
+      return arguments->is_for_http ? run_keygen_for_http(*arguments, common)
+                                    : run_keygen(*arguments, common);
+    };
   });
 }
 
@@ -216,13 +258,9 @@ Result<Answer> run_whoami(Run& run) {
   const bool is_known = !self->identity.empty();
   const std::string connection = connection_of(run.common);
   Answer answer;
-  answer.document = {{"identity", or_null(self->identity)},
-                     {"tenant", or_null(self->tenant)},
-                     {"namespaces", or_null(self->namespaces)},
-                     {"not_after", or_null(self->not_after)},
-                     {"rights", self->rights},
-                     {"connection", connection},
-                     {"server_name", or_null(run.common.server_name)}};
+  answer.document = json_of(*self);
+  answer.document["connection"] = connection;
+  answer.document["server_name"] = or_null(run.common.server_name);
   std::vector<std::vector<std::string>> rows;
   for (const auto& [name, value] : answer.document.items()) {
     if (!value.is_null()) rows.push_back({name, printable(value.get<std::string>())});

@@ -1,7 +1,6 @@
 #include <memory>
 #include <vector>
 
-#include "bytes.h"
 #include "commands.h"
 #include "input.h"
 #include "support/units.h"

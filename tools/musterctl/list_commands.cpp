@@ -2,10 +2,9 @@
 #include <memory>
 #include <vector>
 
-#include "bytes.h"
 #include "commands.h"
+#include "json/why.h"
 #include "muster/inspect.h"
-#include "why.h"
 
 // The commands that list: keys and objects, the server's numbers, sessions, groups, waits.
 
@@ -13,19 +12,11 @@ namespace musterctl {
 namespace {
 
 using muster::Result;
+using muster::json::explain;
 
 std::string line_of(const muster::KeyInfo& info) {
   return std::to_string(info.value_bytes) + '\t' + (info.ttl ? text_of(*info.ttl) : "-") + '\t' +
          (info.bound ? "bound" : "-") + '\t' + printable(info.key) + '\n';
-}
-
-Json key_json(const muster::KeyInfo& info) {
-  Json json;
-  add_bytes(json, "key", info.key);
-  json["value_bytes"] = info.value_bytes;
-  json["bound"] = info.bound;
-  json["ttl_s"] = info.ttl ? Json(seconds_of(*info.ttl)) : Json();
-  return json;
 }
 
 Result<std::vector<muster::KeyInfo>> list_keys(Run& run, const std::string& prefix) {
@@ -55,7 +46,7 @@ Result<Answer> run_list(Run& run, const ListArguments& arguments) {
   answer.document = Json::array();
   for (const muster::KeyInfo& info : *listed) {
     if (run.common.json) {
-      answer.document.push_back(key_json(info));
+      answer.document.push_back(json_of(info));
     } else {
       answer.text += line_of(info);
     }
@@ -78,24 +69,14 @@ void add_list(CLI::App& app, Chosen& chosen) {
   });
 }
 
-/// Numbers as numbers, as far as every reader of JSON has them exactly.
-Json status_json(const std::string& name, const std::string& value) {
-  constexpr std::size_t digits_max = 15;
-  const bool is_text = name == "version" || name == "incarnation" || name == "namespace";
-  const bool is_number = !is_text && !value.empty() && value.size() <= digits_max &&
-                         value.find_first_not_of("0123456789") == std::string::npos;
-  return is_number ? Json(std::stoull(value)) : Json(value);
-}
-
 Result<Answer> run_status(Run& run) {
   const auto status = run.store.status(run.left());
   if (!status) return status.error();
   Answer answer;
   std::size_t width = 0;
   for (const auto& field : *status) width = std::max(width, field.first.size());
-  answer.document = Json::object();
+  answer.document = muster::json::json_of_status(*status);
   for (const auto& [name, value] : *status) {
-    answer.document[name] = status_json(name, value);
     answer.text += name + std::string(width - name.size() + 2, ' ') + printable(value) + '\n';
   }
   return answer;
@@ -105,20 +86,14 @@ Result<Answer> run_sessions(Run& run) {
   const auto sessions = muster::inspect_sessions(run.store, run.left());
   if (!sessions) return sessions.error();
   Answer answer;
-  answer.document = Json::array();
+  answer.document = muster::json::list_of(*sessions);
   std::vector<std::vector<std::string>> rows;
   for (const muster::SessionInfo& session : *sessions) {
-    Json json = {{"session", session.id}};
-    add_process(json, session.process);
-    json["connected"] = session.connected;
-    json["silence_s"] = seconds_of(session.silence);
-    json["groups"] = session.groups;
-    json["waiting"] = session.waiting;
-    answer.document.push_back(std::move(json));
     rows.push_back({std::to_string(session.id), printable(session.process.host),
-                    std::to_string(session.process.pid), printable(session.process.label),
-                    session.connected ? "connected" : "away", text_of(session.silence),
-                    std::to_string(session.groups), std::to_string(session.waiting)});
+                    session.process.pid != 0 ? std::to_string(session.process.pid) : "-",
+                    printable(session.process.label), session.connected ? "connected" : "away",
+                    text_of(session.silence), std::to_string(session.groups),
+                    std::to_string(session.waiting)});
   }
   answer.text =
       table_of({"SESSION", "HOST", "PID", "LABEL", "STATE", "SILENT", "GROUPS", "WAITING"}, rows);
@@ -140,19 +115,9 @@ Result<Answer> run_groups(Run& run) {
   const auto groups = muster::inspect_groups(run.store, run.left());
   if (!groups) return groups.error();
   Answer answer;
-  answer.document = Json::array();
+  answer.document = muster::json::list_of(*groups);
   std::vector<std::vector<std::string>> rows;
   for (const muster::GroupInfo& group : *groups) {
-    Json json;
-    add_bytes(json, "group", group.name);
-    json["state"] = group.epoch == 0 ? "forming" : "formed";
-    json["epoch"] = group.epoch;
-    json["world_size"] = group.world_size;
-    json["live"] = group.live;
-    json["candidates"] = group.candidates;
-    json["round"] = group.round;
-    json["round_age_s"] = seconds_of(group.round_age);
-    answer.document.push_back(std::move(json));
     rows.push_back(row_of(group));
   }
   answer.text = table_of({"GROUP", "EPOCH", "RANKS", "CANDIDATES", "WAITS IN"}, rows);
@@ -163,12 +128,43 @@ Result<Answer> run_waiters(Run& run) {
   const auto waiters = muster::inspect_waiters(run.store, run.left());
   if (!waiters) return waiters.error();
   Answer answer;
-  answer.document = Json::array();
-  for (const muster::WaiterInfo& waiter : *waiters) {
-    answer.document.push_back(json_of(waiter));
-    answer.text += explain(waiter) + '\n';
-  }
+  answer.document = muster::json::list_of(*waiters);
+  for (const muster::WaiterInfo& waiter : *waiters) answer.text += explain(waiter) + '\n';
   return answer;
+}
+
+std::vector<std::string> row_of(const muster::GroupEvent& entry) {
+  return {text_of(entry.age) + " ago", printable(entry.group),
+          entry.epoch == 0 ? "-" : std::to_string(entry.epoch), explain(entry)};
+}
+
+Result<Answer> run_events(Run& run, const std::string& group) {
+  const auto history = muster::inspect_history(run.store, group, 0, run.left());
+  if (!history) return history.error();
+  Answer answer;
+  answer.document = json_of(*history);
+  std::vector<std::vector<std::string>> rows;
+  for (const muster::GroupEvent& entry : history->events) rows.push_back(row_of(entry));
+  answer.text = table_of({"WHEN", "GROUP", "EPOCH", "WHAT"}, rows);
+  if (history->forgotten != 0) {
+    answer.text += "older ones, forgotten: " + std::to_string(history->forgotten) + '\n';
+  }
+  answer.text += "the server knows of the last " + text_of(history->known_for) + '\n';
+  return answer;
+}
+
+void add_events(CLI::App& app, Chosen& chosen) {
+  auto group = std::make_shared<std::string>();
+  auto* events = app.add_subcommand(
+      "events",
+      "What happened to groups: formed, lost ranks and why, failed rounds, refused joins.");
+  events->footer(
+      footer_with("  musterctl events trainer\n"
+                  "  musterctl --json events | jq '.events[] | select(.what == \"rank_lost\")'\n"));
+  events->add_option("GROUP", *group, "its name; without it all of the namespace");
+  events->callback([=, &chosen] {
+    chosen = {[=](Run& run) { return run_events(run, *group); }, Kind::reads};
+  });
 }
 
 void add(CLI::App& app, Chosen& chosen, const char* name, const char* help, const char* examples,
@@ -191,6 +187,7 @@ void add_list_commands(CLI::App& app, Chosen& chosen) {
   add(app, chosen, "waiters", "Lists the calls that wait: whose, for what, how long.",
       "  musterctl waiters\n  musterctl --json waiters | jq '.[] | select(.age_s > 60)'\n",
       run_waiters);
+  add_events(app, chosen);
 }
 
 }  // namespace musterctl

@@ -85,7 +85,7 @@ int run(const musterctl::Chosen& chosen, musterctl::Common& common, std::string 
   if (chosen.kind != musterctl::Kind::reads) {
     return refuse(
         "--watch is for commands that only read and do not wait: get, exists, multi_get, ls, "
-        "status, sessions, groups, waiters, why, namespaces, whoami");
+        "status, sessions, groups, waiters, events, why, namespaces, whoami, config get");
   }
   common.watch = tools::parse_duration(watch);
   return musterctl::watch(chosen.command, common);
@@ -132,6 +132,8 @@ int main(int argc, char** argv) {
   musterctl::add_namespace_commands(app, chosen);
   musterctl::add_why_command(app, chosen);
   musterctl::add_credential_commands(app, chosen);
+  musterctl::add_operate_commands(app, chosen);
+  musterctl::add_copy_commands(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -2,7 +2,6 @@
 #include <string>
 #include <vector>
 
-#include "bytes.h"
 #include "commands.h"
 #include "muster/inspect.h"
 
@@ -16,26 +15,13 @@ using muster::Result;
 /// The name as a shell takes it.
 std::string shown(const std::string& name) { return name.empty() ? "\"\"" : printable(name); }
 
-Json namespace_json(const muster::NamespaceInfo& info) {
-  Json json;
-  add_bytes(json, "namespace", info.name);
-  json["keys"] = info.keys;
-  json["memory_bytes"] = info.memory_bytes;
-  json["groups"] = info.groups;
-  json["sessions"] = info.sessions;
-  json["made_by"] = info.made_by.empty() ? Json() : Json(info.made_by);
-  json["idle_s"] = info.idle ? Json(seconds_of(*info.idle)) : Json();
-  return json;
-}
-
 Result<Answer> run_namespaces(Run& run) {
   const auto namespaces = muster::inspect_namespaces(run.store, run.left());
   if (!namespaces) return namespaces.error();
   Answer answer;
-  answer.document = Json::array();
+  answer.document = muster::json::list_of(*namespaces);
   std::vector<std::vector<std::string>> rows;
   for (const muster::NamespaceInfo& info : *namespaces) {
-    answer.document.push_back(namespace_json(info));
     rows.push_back({shown(info.name), std::to_string(info.keys), std::to_string(info.memory_bytes),
                     std::to_string(info.groups), std::to_string(info.sessions),
                     info.made_by.empty() ? "-" : printable(info.made_by),

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "bytes.h"
+#include "output.h"
 
 namespace musterctl {
 namespace {

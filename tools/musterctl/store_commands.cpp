@@ -1,16 +1,14 @@
-#include <charconv>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "bytes.h"
 #include "commands.h"
 #include "input.h"
 #include "support/quotes.h"
 
 // The calls of a store that key_commands.cpp has not: take, append, touch, compare_set, exists,
-// those of many keys, and report_dead.
+// those of many keys and of queues, and report_dead.
 
 namespace musterctl {
 namespace {
@@ -51,6 +49,59 @@ void add_append(CLI::App& app, Chosen& chosen) {
       const auto length = run.store.append(*key, bytes, run.left());
       if (!length) return length.error();
       return Answer{{{"value_bytes", *length}}, std::to_string(*length) + '\n', "", exit_ok};
+    };
+  });
+}
+
+Answer count_of(std::uint64_t count) {
+  return Answer{{{"count", count}}, std::to_string(count) + '\n', "", exit_ok};
+}
+
+void add_queue_push(CLI::App& app, Chosen& chosen) {
+  auto key = std::make_shared<std::string>();
+  auto item = std::make_shared<std::string>();
+  auto* push = app.add_subcommand("queue_push", "Puts an item into a key's queue.");
+  push->footer(footer_with("  musterctl queue_push jobs \"build 7\"\n"));
+  push->add_option("KEY", *key, "any bytes")->required();
+  push->add_option("ITEM", *item, "\"-\": from standard input")->required();
+  push->callback([=, &chosen] {
+    chosen.command = [=](Run& run) -> Result<Answer> {
+      std::string bytes = *item;
+      if (auto unreadable = read_if_dash(bytes, run)) return *std::move(unreadable);
+      const auto count = run.store.queue_push(*key, bytes, run.left());
+      if (!count) return count.error();
+      return count_of(*count);
+    };
+  });
+}
+
+void add_queue_pop(CLI::App& app, Chosen& chosen) {
+  auto key = std::make_shared<std::string>();
+  auto wait = std::make_shared<bool>(false);
+  auto* pop =
+      app.add_subcommand("queue_pop", "Prints the first item of a key's queue and removes it.");
+  pop->footer(footer_with("  musterctl queue_pop --wait --timeout 1h jobs\n"));
+  pop->add_option("KEY", *key, "any bytes")->required();
+  pop->add_flag("-w,--wait", *wait, "wait for an item until the timeout");
+  pop->callback([=, &chosen] {
+    chosen.command = [=](Run& run) -> Result<Answer> {
+      auto item = run.store.queue_pop(*key, *wait ? run.left() : Duration{0});
+      if (!item) return std::move(item).error();
+      return value_of(run, *std::move(item));
+    };
+  });
+}
+
+void add_queue_length(CLI::App& app, Chosen& chosen) {
+  auto key = std::make_shared<std::string>();
+  auto* length = app.add_subcommand("queue_length", "Prints how many items a key's queue has.");
+  length->footer(footer_with("  musterctl queue_length jobs\n"));
+  length->add_option("KEY", *key, "any bytes")->required();
+  length->callback([=, &chosen] {
+    chosen.command = [=](Run& run) -> Result<Answer> {
+      const auto count = run.store.queue_length(*key, run.left());
+      if (!count) return count.error();
+      return count_of(*count);
     };
   });
 }
@@ -210,18 +261,6 @@ void add_multi_set(CLI::App& app, Chosen& chosen) {
   });
 }
 
-/// Of 32 hexadecimal digits; none: they are not that.
-std::optional<muster::ProcessId> parse_process(std::string_view digits) {
-  muster::ProcessId id;
-  if (digits.size() != 2 * id.bytes.size()) return std::nullopt;
-  for (std::size_t index = 0; index < id.bytes.size(); ++index) {
-    const char* const begin = digits.data() + 2 * index;
-    const auto [end, error] = std::from_chars(begin, begin + 2, id.bytes[index], 16);
-    if (error != std::errc{} || end != begin + 2) return std::nullopt;
-  }
-  return id;
-}
-
 void add_report_dead(CLI::App& app, Chosen& chosen) {
   auto process = std::make_shared<std::string>();
   auto reason = std::make_shared<std::string>("an operator says so");
@@ -260,6 +299,9 @@ void add_store_commands(CLI::App& app, Chosen& chosen) {
   add_exists(app, chosen);
   add_multi_get(app, chosen);
   add_multi_set(app, chosen);
+  add_queue_push(app, chosen);
+  add_queue_pop(app, chosen);
+  add_queue_length(app, chosen);
   add_report_dead(app, chosen);
 }
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "ask.h"
-#include "bytes.h"
 #include "interrupts.h"
 #include "keyboard.h"
 #include "screen.h"

@@ -4,10 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "bytes.h"
 #include "commands.h"
+#include "json/why.h"
 #include "muster/inspect.h"
-#include "why.h"
 
 // `why GROUP` explains one group; `why` all in which somebody waits, and who waits for keys.
 
@@ -17,10 +16,10 @@ namespace {
 using muster::GroupInfo;
 using muster::Result;
 using muster::WaiterInfo;
-
-bool waits_for_keys(const WaiterInfo& waiter) {
-  return waiter.operation == "get" || waiter.operation == "take" || waiter.operation == "wait";
-}
+using muster::json::explain;
+using muster::json::hangs;
+using muster::json::has_waiters;
+using muster::json::waits_for_keys;
 
 std::string joined(const std::vector<std::string>& lines) {
   std::string text;
