@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OPTION = re.compile(r"option\('(\w+)', type: 'feature', value: '(\w+)'")
-BUILT = {"tools", "tls"}  # which are installed; the other libraries have no option
+BUILT = {"tools", "tls", "http", "c"}  # which are installed; the other libraries have no option
 
 
 def main():

@@ -19,12 +19,12 @@ OF_STORES = "docs/embedding.md"
 HEADING_OF_STORES = "## What a store logs"
 SOURCES_OF_STORES = ("src/client", "src/embed")
 REASON_SOURCES = ("src/core/sessions.cpp", "src/core/sessions_grants.cpp",
-                  "src/core/past_sessions.cpp", "src/core/name_spaces.cpp",
+                  "src/core/draining.cpp", "src/core/past_sessions.cpp", "src/core/name_spaces.cpp",
                   "src/server/service.cpp", "src/server/hello_reader.cpp",
                   "src/server/engine_driver.cpp")
 
 GAP = "\0"  # what is put in when the line is made
-LOG_CALL = re.compile(r"\b(?:line|log|logger|write_log|add|text_of)\s*\(")
+LOG_CALL = re.compile(r"\b(?:line|log_?|logger|write_log|add|text_of)\s*\(")
 LEVEL = re.compile(r"LogLevel::(\w+)")
 REASON_CALL = re.compile(r"\b(?:failure|lose|let_go|refusal|full|break_off)\s*\(|\bdetail =")
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -105,8 +105,9 @@ def reasons():
         source = path.read_text(encoding="utf-8")
         for call in REASON_CALL.finditer(source):
             arguments = top_level_parts(source[call.end():], ",")
-            is_first = call.group().endswith("=") or call.group().startswith("full")
-            expression = arguments[0] if is_first else arguments[-1]
+            is_first = call.group().endswith("=")
+            place = 0 if is_first else 2 if call.group().startswith("full") else -1
+            expression = arguments[min(place, len(arguments) - 1)]
             for text in texts_of(expression, source[:call.start()]):
                 if len(text.strip(GAP).split()) > 1:
                     found.add(text.strip(GAP + " "))

@@ -24,6 +24,8 @@ PLANTED = {
         "include/muster/types.h", '#include "muster/store.h"\n', 2, "layers"),
     "a public header shows the inside": (
         "include/muster/store.h", '#include "client/link/link.h"\n', 2, "layers"),
+    "a binding looks inside": (
+        "bindings/python/core/a.h", '#include "client/failure.h"\n', 2, "layers"),
     "an example looks inside": ("examples/a.h", '#include "base/random.h"\n', 2, "layers"),
     "Asio in the library": ("src/net/a.h", "#include <asio/post.hpp>\n", 2, "third-party"),
     "Gloo outside of its folder": (

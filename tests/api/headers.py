@@ -10,6 +10,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 THIRD_PARTY = re.compile(r"/(asio|boost|cereal|nlohmann|CLI|doctest|nccl|cuda)[^/]*[/.]")
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wold-style-cast", "-Werror"]
@@ -47,15 +48,16 @@ def main():
         if header in arguments.linked and not with_nccl:
             print(f"{header}: not compiled, there is no nccl.h here")
             continue
-        result = compiles(arguments.compiler, arguments.include, header,
-                          *WARNINGS, *NCCL, "-fsyntax-only")
+        with tempfile.NamedTemporaryFile("r") as rule:
+            result = compiles(arguments.compiler, arguments.include, header,
+                              *WARNINGS, *NCCL, "-fsyntax-only", "-MD", "-MF", rule.name)
+            included = rule.read().split()
         if result.returncode != 0:
             problems += 1
             print(f"{header}: does not compile alone as C++17\n{result.stderr}")
             continue
         if header not in arguments.plain:
             continue
-        included = compiles(arguments.compiler, arguments.include, header, "-M").stdout.split()
         for name in included:
             if THIRD_PARTY.search(name) and not name.startswith(f"{arguments.include}/"):
                 problems += 1

@@ -42,6 +42,12 @@ TEST_CASE("every call of a store has its command") {
   CHECK(document({"append", "log", "two"})["value_bytes"] == 7);
   CHECK(musterctl({"take", "log"}).output == "one two");
   CHECK(musterctl({"take", "log"}).exit_code == 3);
+  CHECK(musterctl({"queue_push", "q", "one"}).output == "1\n");
+  CHECK(document({"queue_push", "q", "two"})["count"] == 2);
+  CHECK(musterctl({"queue_pop", "q"}).output == "one");
+  CHECK(musterctl({"queue_length", "q"}).output == "1\n");
+  CHECK(document({"queue_pop", "--wait", "q"})["value"] == "two");
+  CHECK(musterctl({"queue_pop", "q"}).exit_code == 3);
   CHECK(musterctl({"multi_set", "a", "1", "b", "2", "--ttl", "1h"}).exit_code == 0);
   CHECK(musterctl({"multi_get", "a", "b"}).output == "a\t1\nb\t2\n");
   CHECK(musterctl({"multi_get", "a", "none"}).exit_code == 3);

@@ -52,7 +52,9 @@ Run run(FailurePlan plan) {
     run.has_server = server.has_value();
     if (server) run.story = play(server->addresses().front(), timeout_of(plan));
     run.failed = end_failing();
-    if (server) run.server_serves = serves(server->addresses().front());
+    if (server) {
+      run.server_serves = serves(server->addresses().front(), server->incarnation());
+    }
     run.server_has_failed = server_has_failed;
   }
   end_failing();

@@ -285,11 +285,12 @@ bool was_only_late(const Story& story) {
   return !story.errors.empty();
 }
 
-bool serves(const std::string& address) {
+bool serves(const std::string& address, std::optional<std::uint64_t> incarnation) {
   StoreOptions options;
   options.timeout = 5s;
   auto store = Store::connect(address, options, 5s);
-  if (!store || !store->set("newcomer", "1").has_value()) return false;
+  if (!store || (incarnation && store->incarnation() != *incarnation)) return false;
+  if (!store->set("newcomer", "1").has_value()) return false;
   const auto got = store->get("newcomer", Duration{0});
   return got && *got == "1";
 }

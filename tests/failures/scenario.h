@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,9 @@ Duration timeout_of(FailurePlan plan);
 bool was_only_late(const Story& story);
 
 /// Whether a newcomer can write and read at `address`.
-bool serves(const std::string& address);
+///
+/// incarnation  of the server that is to be there; another one may have the port of one that has
+///              ended. None: it is not known
+bool serves(const std::string& address, std::optional<std::uint64_t> incarnation = std::nullopt);
 
 }  // namespace muster::test

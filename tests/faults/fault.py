@@ -42,6 +42,7 @@ class Fault:
     phases: tuple = PHASES
     needs: tuple = ()
     wait_s: Callable = field(default=lambda times: 90.0)
+    times: Callable = field(default=lambda times: times)  # those of its runs, of those of all
 
 
 CLOSED = {"cause": ("closed",), "least_s": lambda t: t.grace - 0.05,

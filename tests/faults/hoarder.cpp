@@ -120,11 +120,18 @@ class Feeder {
   }
   /// Its session stays, however long the others take to come.
   void show_life() { client_.call(wire::Exists{{"short"}}); }
+  /// The same, without waiting for a server that is busy.
+  void send_heartbeat() {
+    std::string heartbeat;
+    wire::append_ids(heartbeat, wire::FrameType::heartbeat, ++heartbeats_count_, {});
+    client_.send_some(heartbeat);
+  }
   /// Those who wait for it have it now.
   void set_late() { client_.call(wire::Set{"late", short_value_, {}, false, false}); }
 
  private:
   RawClient client_;
+  std::uint64_t heartbeats_count_ = 0;
   const std::string short_value_ = std::string(1900, 's');
   const std::string value_ = std::string(50'000, 'r');
   std::vector<std::string> listed_;
@@ -227,6 +234,7 @@ int hoard_all(std::deque<Deaf>& all, Feeder& feeder) {
       feeder.set_late();
       has_set_late = true;
     }
+    feeder.send_heartbeat();
     bool any = false;
     for (Deaf& deaf : all) {
       if (deaf.is_over) continue;

@@ -1,10 +1,11 @@
 """The fault matrix: faults x phases on real processes, with what every run has to show.
 
     matrix.py BUILD [--runs N] [--seed N] [--parallel N] [--times short|default]
-              [--only FAULT[/PHASE]]... [--tls | --tls-too] [--table FILE] [--list]
+              [--only FAULT[/PHASE]]... [--tls | --tls-too] [--viewed] [--table FILE] [--list]
 
 With --tls the server has credentials, and the ranks a key: all that they say is encrypted. With
---tls-too each fault is also done so, in one phase.
+--tls-too each fault is also done so, in one phase. With --viewed somebody has the live page of each
+musterd open, but for those in network namespaces.
 A run that fails is printed with the command that repeats exactly it. At the end there is a table of
 the times from a fault to what had to follow, and `N runs, N failed, N skipped`.
 """
@@ -58,6 +59,7 @@ class Matrix:
         self.runs = defaultdict(int)
         self.failed = defaultdict(int)
         self.skipped = defaultdict(int)
+        self.seen_events = 0
         self.is_ended = False
 
     def plan(self):
@@ -85,8 +87,10 @@ class Matrix:
                 or f"{fault.name}/{phase}" in self.options.only]
 
     async def one(self, fault, phase, seed, is_tls):
-        run = Run(fault, phase, seed, TIMES[self.options.times][is_tls], self.programs_of,
-                  is_alone=self.options.parallel == 1, is_tls=is_tls)
+        times = fault.times(TIMES[self.options.times][is_tls])
+        run = Run(fault, phase, seed, times, self.programs_of,
+                  is_alone=self.options.parallel == 1, is_tls=is_tls,
+                  is_viewed=self.options.viewed)
         key = (fault.name, is_tls)
         self.runs[key] += 1
         began = time.monotonic()
@@ -106,11 +110,13 @@ class Matrix:
         except Exception as error:
             self.failed[key] += 1
             what = str(error) if isinstance(error, Violation) else traceback.format_exc()
-            further = (" --parallel 1" if run.is_alone else "") + (
-                " --tls" if is_tls else "")
+            further = "".join(flag for flag, holds in (
+                (" --parallel 1", run.is_alone), (" --tls", is_tls),
+                (" --viewed", self.options.viewed)) if holds)
             print(f"FAILED {fault.name}/{phase}: {what}\n  logs: {run.place.folder}\n  again: "
                   f"tools/dev faults --times {self.options.times} --only {fault.name}/{phase} "
                   f"--seed {seed}{further}", flush=True)
+        self.seen_events += run.place.seen_events
 
     async def all(self):
         def end():
@@ -149,6 +155,8 @@ def main():
                      help="with credentials: all that ranks and server say is encrypted")
     how.add_argument("--tls-too", action="store_true",
                      help="also each fault by TLS, in one phase that the seed draws")
+    parser.add_argument("--viewed", action="store_true",
+                        help="with the live page of each server open, but in network namespaces")
     parser.add_argument("--only", action="append", default=[], metavar="FAULT[/PHASE]",
                         help="these alone; see --list")
     parser.add_argument("--table", metavar="FILE", help="writes the table there, too")
@@ -172,7 +180,10 @@ def main():
     runs, failed, skipped = (sum(counts.values())
                              for counts in (matrix.runs, matrix.failed, matrix.skipped))
     print(f"{runs} runs, {failed} failed, {skipped} skipped, in {time.monotonic() - began:.0f} s")
-    return 1 if failed or runs == skipped or matrix.is_ended else 0
+    if options.viewed:
+        print(f"{matrix.seen_events} events were seen on live pages")
+    is_blind = options.viewed and matrix.seen_events == 0
+    return 1 if failed or runs == skipped or is_blind or matrix.is_ended else 0
 
 
 if __name__ == "__main__":

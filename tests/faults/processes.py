@@ -16,6 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from viewer import Viewer
+
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_PDEATHSIG = 1
 TAG = "MUSTER_FAULT_RUN"  # in the environment of everything that a run starts
@@ -242,15 +244,22 @@ class Server(Program):
         if place.credential_file is not None:
             self.listens.append("plain:127.0.0.1:0")
             flags = [*flags, "--credentials", place.credential_file]
+        if place.is_viewed:
+            flags = [*flags, "--http", "127.0.0.1:0"]
         super().__init__(place, "musterd", [
             place.programs_of["musterd"], *(f"--listen={address}" for address in self.listens),
             *flags], **options)
         self.addresses = []
+        self.tcpstore_address = None
         self.listening = asyncio.Event()
         self.listens_at = None
         self.incarnation = 0
 
     def take(self, line):
+        if line.startswith("musterd serves TCPStore "):
+            self.tcpstore_address = "127.0.0.1:" + line.split()[-1]
+        if line.startswith("musterd serves HTTP at "):
+            self.place.viewers.append(Viewer(line.split()[-1]))
         if line.startswith("musterd listening on "):
             self.listens_at = time.monotonic()
             self.addresses.append(line.removeprefix("musterd listening on "))
@@ -351,8 +360,12 @@ class RawClient(Program):
         if line.done():
             return line.result()
         line.cancel()
-        what = "has ended" if self.process.returncode is not None else f"not within {limit_s:.1f} s"
-        raise Violation(f"a line of {self.name}: {what}")
+        if not self.ends.is_set():
+            raise Violation(f"a line of {self.name}: not within {limit_s:.1f} s")
+        await self.gone()
+        words = (self.place.folder / f"{self.name}.err").read_text(errors="replace").split("\n")
+        raise Violation(f"a line of {self.name}: it has ended with {self.process.returncode}: "
+                        f"{' | '.join(words[-4:])}")
 
 
 class Namespaces:
@@ -412,7 +425,7 @@ class Namespaces:
 class Place:
     """All that one run has made on this machine."""
 
-    def __init__(self, tag, programs_of, is_tls=False):
+    def __init__(self, tag, programs_of, is_tls=False, is_viewed=False):
         self.tag = tag
         self.programs_of = programs_of
         self.folder = Path(tempfile.mkdtemp(prefix=f"muster-{tag}-"))
@@ -425,12 +438,16 @@ class Place:
             self.credential_file.write_text(f"job/rank {key} * admin\n", encoding="utf-8")
             self.environment = {"MUSTER_CREDENTIAL_FILE": str(self.credential_file),
                                 "LD_LIBRARY_PATH": str(programs_of["libmuster-tls"].parent)}
+        self.is_viewed = is_viewed
+        self.viewers = []
+        self.seen_events = 0  # by all viewers that have ended
         self.programs = []
         self.namespaces = []
         self.children = []  # pids that a rank has made
         self.mounts = []
 
     async def clear(self):
+        self.seen_events = sum([await viewer.end() for viewer in self.viewers])
         for pid in self.children:
             try:
                 os.kill(pid, signal.SIGKILL)

@@ -7,6 +7,7 @@ import resource
 import socket
 import subprocess
 import time
+from dataclasses import replace
 
 import effects
 from fault import CLOSED, Fault
@@ -391,6 +392,8 @@ RESOURCES = [
           heal=give_descriptors, **QUIET, **BRIEF),
     Fault("rank_no_descriptors", "reset, and without a descriptor to come back", via="proxy",
           inject=leave_the_rank_none, heal=give_the_rank_some,
+          # A machine that is busy must not take all of the grace by itself.
+          times=lambda t: replace(t, grace=max(t.grace, 1.0)),
           lasts_s=lambda t, dice: t.grace * dice.uniform(0.1, 0.3), **QUIET),
     Fault("memory_limit", "the memory limit is reached", inject=fill_memory, heal=free_memory,
           prepare=limit_memory, **QUIET, **BRIEF),

@@ -70,14 +70,17 @@ def why_not(need):
 
 
 class Run:
-    def __init__(self, fault, phase, seed, times, programs_of, is_alone=False, is_tls=False):
+    def __init__(self, fault, phase, seed, times, programs_of, is_alone=False, is_tls=False,
+                 is_viewed=False):
         self.fault = fault
         self.phase = phase
         self.seed = seed
         self.times = times
         self.is_alone = is_alone  # no other run shares the machine
         self.dice = random.Random(f"{fault.name} {phase} {seed}")
-        self.place = Place(f"{os.getpid():x}-{next(run_numbers)}", programs_of, is_tls)
+        is_near = fault.via != "network"  # else the server is in another network namespace
+        self.place = Place(f"{os.getpid():x}-{next(run_numbers)}", programs_of, is_tls,
+                           is_viewed and is_near)
         self.measured = []  # seconds from the fault to what had to follow
         self.server = None
         self.proxy = None

@@ -33,7 +33,7 @@ class Maker {
   }
 
   wire::RequestBody operators_request() {
-    switch (input_.below(8)) {
+    switch (input_.below(16)) {
       case 0: return wire::Status{};
       case 1: return wire::Sessions{small()};
       case 2: return wire::Groups{group()};
@@ -41,6 +41,16 @@ class Maker {
       case 4: return wire::NameSpaces{maybe_value()};
       case 5: return wire::DropNameSpace{name_space()};
       case 6: return wire::WhoAmI{};
+      case 7: return wire::History{flag() ? group() : std::string_view(), small()};
+      case 8: return wire::QueuePush{key(), value()};
+      case 9: return wire::QueuePop{key()};
+      case 10: return wire::QueueLength{key()};
+      case 11: return wire::GetSettings{setting()};
+      case 12:
+        return wire::SetSetting{setting(),
+                                flag() ? input_.wild() : std::uint64_t{1} << input_.below(40)};
+      case 13: return wire::EndSession{small(), process(), value()};
+      case 14: return wire::Drain{flag(), ttl(), value()};
       default: return wire::Waiters{small()};
     }
   }
@@ -69,6 +79,13 @@ class Maker {
 
  private:
   bool flag() { return input_.below(2) == 1; }
+  std::string_view setting() {
+    constexpr std::string_view names[] = {
+        "",          "memory-bytes-max", "namespace-memory-bytes-max", "connections-max",
+        "log-level", "parked-waits-max", "groups-per-namespace-max",   "namespace-idle-lifetime",
+        "heartbeat", "slow_round_log",   "namespaces-per-address-max", "none"};
+    return names[input_.below(std::size(names))];
+  }
   std::uint32_t number() { return static_cast<std::uint32_t>(input_.wild()); }
   std::uint32_t small() {
     return is_rare() ? number() : static_cast<std::uint32_t>(input_.below(3));

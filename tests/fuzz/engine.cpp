@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -142,15 +143,17 @@ class Play {
     }
     wait(8s);
     for (const std::string_view name_space : fuzz::name_spaces) {
-      const core::ConnectionId cleaner = driver_.connect(std::string(name_space));
+      const core::ConnectionId cleaner =
+          driver_.connect(std::string(name_space), wire::Role::supervisor);
       driver_.ask(cleaner, wire::Remove{{fuzz::keys.begin(), fuzz::keys.end()}});
       driver_.apply(core::Goodbye{cleaner});
       driver_.effects.clear();
     }
+    if (driver_.engine.counts().queues != 0) drop_queues();
     wait(12s);
     const core::Counts counts = driver_.engine.counts();
     require(counts.sessions == 0 && counts.connections == 0, "no session is left");
-    require(counts.keys == 0, "no key is left");
+    require(counts.keys == 0 && counts.queues == 0, "no key is left");
     require(counts.groups == 0 && counts.epochs == 0, "no group is left");
     require(counts.rounds == 0 && counts.streams == 0 && counts.objects == 0, "no object is left");
     require(counts.waits == 0 && counts.cached_results == 0, "no request is left");
@@ -169,6 +172,16 @@ class Play {
   void apply(const core::Event& event) {
     driver_.apply(event);
     look();
+  }
+
+  /// With the namespaces, in which nobody is any more.
+  void drop_queues() {
+    const core::ConnectionId cleaner = driver_.connect("cleaner", wire::Role::supervisor);
+    for (const std::string_view name_space : fuzz::name_spaces) {
+      driver_.ask(cleaner, wire::DropNameSpace{name_space});
+    }
+    driver_.apply(core::Goodbye{cleaner});
+    driver_.effects.clear();
   }
 
   void hello(core::Hello event) {
@@ -345,7 +358,10 @@ class Play {
     const core::Counts counts = driver_.engine.counts();
     require(counts.connections == connected, "the connections are those that stand");
     require(counts.sessions >= connected, "each has a session");
-    require(counts.sessions <= driver_.engine.options().sessions_max, "sessions are bounded");
+    // Those that were there when an operator has lowered the limit stay.
+    const std::uint64_t sessions_max = driver_.engine.options().sessions_max;
+    require(counts.sessions <= std::max(sessions_max, sessions_before_), "sessions are bounded");
+    sessions_before_ = counts.sessions;
   }
 
   void look_at(const core::SendHello& effect) {
@@ -396,6 +412,7 @@ class Play {
   void look_at(const core::SendHeartbeatReply&) {}
   void look_at(const core::SendGoodbye&) {}
   void look_at(const core::Log&) {}
+  void look_at(const core::ForHost&) {}
   void look_at(const core::Postpone&) { require(false, "nothing waits to be sent here"); }
 
   static bool is_same(const Grant& a, const Grant& b) {
@@ -432,6 +449,7 @@ class Play {
   std::vector<std::uint64_t> epochs_;
   std::map<std::uint64_t, Expected> expected_;
   core::Hello said_;
+  std::uint64_t sessions_before_ = 0;
   core::ConnectionId last_connection_ = 8;  // beside those of EngineDriver::connect
   std::uint64_t last_request_ = 1'000'000;
   core::Instant last_gap_{};

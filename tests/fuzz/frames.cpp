@@ -93,7 +93,7 @@ class Pieces {
  private:
   void look_at(const wire::Frame& frame) {
     fuzz::require(expected(frame.header).body == frame.body, "the same body comes out");
-    core::ChargedMemory* const memory = assembler_.memory_of_frame();
+    core::ChargedMemory* const memory = assembler_.memory_of_last();
     if (memory == nullptr || !memory->is_mostly(frame.body)) return;
     if (core::Payload kept = memory->take_over(quota_, frame.body, core::Charging::normal))
       kept_.push_back(std::move(kept));

@@ -1,4 +1,9 @@
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -64,7 +69,8 @@ Heard hear(std::string_view bytes, std::size_t piece_bytes, Dialect fallback) {
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(data, size);
   const std::size_t piece_bytes = 1 + input.below(32);
-  const Dialect fallback = input.below(2) == 0 ? Dialect::first : Dialect::newest;
+  constexpr std::array fallbacks = {Dialect::first, Dialect::newest, Dialect::second};
+  const Dialect fallback = fallbacks[input.below(fallbacks.size())];
   const Heard at_once = hear(input.rest(), input.rest().size() + 1, fallback);
   const Heard in_pieces = hear(input.rest(), piece_bytes, fallback);
   fuzz::require(at_once.requests == in_pieces.requests, "pieces say the same");

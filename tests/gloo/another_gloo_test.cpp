@@ -31,5 +31,17 @@ TEST_CASE("a Gloo that another library brings is found, and nothing is made besi
   test::must(gloo::create(group));
 }
 
+TEST_CASE("Debian's Gloo and the copy of it in a wheel are no other Gloo") {
+  CHECK(is_own_gloo("/usr/lib/libgloo.so.0"));
+  CHECK(is_own_gloo("libgloo.so.0.5.0"));
+  CHECK(is_own_gloo("/venv/site-packages/muster.libs/libgloo-0a1b2c3d.so.0.5.0"));
+  CHECK_FALSE(is_own_gloo("/usr/lib/libgloo.so.1"));
+  CHECK_FALSE(is_own_gloo("/usr/lib/libgloo_cuda.so.0"));
+  CHECK_FALSE(is_own_gloo("libgloo-0a1b2c3.so.0"));
+  CHECK_FALSE(is_own_gloo("libgloo-0A1B2C3D.so.0"));
+  CHECK_FALSE(is_own_gloo("/torch/lib/libtorch_cpu.so"));
+  CHECK_FALSE(is_own_gloo(""));
+}
+
 }  // namespace
 }  // namespace muster::gloo_internal

@@ -21,10 +21,14 @@ struct Answered {
   std::vector<std::string> theirs;
 };
 
-inline Result<Answered> answer_roll(StatelessProcessGroup& group, Duration timeout) {
+/// address  where it listens; empty: as `create` does
+inline Result<Answered> answer_roll(StatelessProcessGroup& group, Duration timeout,
+                                    const std::string& address = {}) {
   const int rank = group.rank();
   const int world_size = group.world_size();
-  const auto endpoint = gloo_internal::find_endpoint({}, group.store().address());
+  gloo::Options options;
+  options.address = address;
+  const auto endpoint = gloo_internal::find_endpoint(options, group.store().address());
   if (!endpoint) return endpoint.error();
   auto mesh = gloo_internal::Mesh::open(*endpoint, rank, world_size);
   if (!mesh) return mesh.error();

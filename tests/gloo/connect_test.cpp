@@ -1,8 +1,12 @@
+#include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +17,8 @@
 #include "gloo/by_hand.h"
 #include "gloo/communicator_impl.h"
 #include "gloo/machine.h"
+#include "muster/inspect.h"
+#include "muster/interruptible.h"
 #include "support/ranks.h"
 
 // A rank that has said where it listens, and does not go on: what Gloo alone would wait for.
@@ -85,6 +91,80 @@ TEST_CASE("a rank that leaves while the others connect lets them go at once") {
     CHECK(error.rank_ranges == std::vector<RankRange>{{1, 1}});
     CHECK(error.elapsed < 10s);
   }
+}
+
+/// Whether a thread of this process connects, as Gloo's part does.
+bool is_connecting() noexcept {
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream file(thread.path() / "comm");
+    std::string name;
+    if (std::getline(file, name) && name == "muster-connect") return true;
+  }
+  return false;
+}
+
+/// Of two ranks that with the lower address waits until the other one comes.
+constexpr const char* higher_address = "127.0.0.2";
+
+TEST_CASE("who waits for a connection can be interrupted, and tells the others") {
+  auto server = test::start_server();
+  std::optional<test::Answered> answered;  // lives on while rank 0 lets go
+  test::run_ranks(2, [&](int rank) {
+    auto store = test::connect(server);
+    auto group = test::join(store, "g", rank, 2);
+    if (rank == 0) {
+      const auto is_asked = [](void* asked) noexcept {
+        bool& was_asked = *static_cast<bool*>(asked);
+        return !was_asked && (was_asked = is_connecting());  // once: the vote goes its way
+      };
+      bool was_asked = false;
+      const Interruptible interruptible(is_asked, &was_asked, 20ms);
+      const auto began = Clock::now();
+      CHECK(must_fail(gloo::create(group, test::within(60s))).code == ErrorCode::cancelled);
+      CHECK(Clock::now() - began < 20s);
+      must(group.barrier());
+      return;
+    }
+    answered = must(test::answer_roll(group, 20s, higher_address));
+    must(test::vote(group, 20s));  // in which rank 0 tells its failure
+    must(group.barrier());
+  });
+  CHECK(test::holds_soon([] { return !is_connecting(); }));
+}
+
+TEST_CASE("who is interrupted in the vote lets those go that still connect") {
+  auto server = test::start_server();
+  std::atomic<bool> is_voting = false;
+  std::optional<test::Answered> answered;
+  test::run_ranks(3, [&](int rank) {
+    auto store = test::connect(server);
+    auto group = test::join(store, "g", rank, 3);
+    if (rank == 2) {
+      // With rank 0 it connects, with rank 1 it does not.
+      answered = must(test::answer_roll(group, 20s, higher_address));
+      must(test::connect_to(*answered, 1));
+      test::await([&] {
+        const auto report = must(inspect_group(store, "g"));
+        return report.round && report.round->called == std::vector<RankRange>{{0, 0}};
+      });
+      is_voting = true;
+      CHECK(must_fail(test::vote(group, 20s)).code == ErrorCode::cancelled);
+      must(group.barrier());  // it stays, so that nobody hears of its end instead
+      return;
+    }
+    const auto is_asked = [](void* asked) noexcept {
+      return static_cast<std::atomic<bool>*>(asked)->load();
+    };
+    std::optional<Interruptible> interruptible;
+    if (rank == 0) interruptible.emplace(is_asked, &is_voting, 20ms);
+    const auto began = Clock::now();
+    const Error error = must_fail(gloo::create(group, test::within(60s)));
+    interruptible.reset();
+    CHECK(error.code == ErrorCode::cancelled);
+    CHECK(Clock::now() - began < 15s);
+    must(group.barrier());
+  });
+  CHECK(test::holds_soon([] { return !is_connecting(); }));
 }
 
 TEST_CASE("a rank that has failed resets nobody who just connects to it") {

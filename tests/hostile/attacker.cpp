@@ -78,6 +78,12 @@ const std::map<std::string, Attack> attacks = {
     {"unacknowledged", unacknowledged},
     {"observer", observer},
     {"names", names},
+    {"tcpstore_parts", tcpstore_parts},
+    {"tcpstore_garbage", tcpstore_garbage},
+    {"tcpstore_multi_set", tcpstore_multi_set},
+    {"tcpstore_non_readers", tcpstore_non_readers},
+    {"tcpstore_lists", tcpstore_lists},
+    {"tcpstore_waits", tcpstore_waits},
 };
 
 /// As many descriptors as may be, and `wanted` where that is allowed.

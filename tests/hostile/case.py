@@ -50,4 +50,5 @@ class Case:
     memory_bytes_max: int = 64 * MIB
     flags: tuple = ()
     addresses: int = 1  # of the attack
+    is_at_tcpstore: bool = False  # at the port for programs that use it
     window_s: float = 4.0

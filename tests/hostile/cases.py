@@ -57,6 +57,14 @@ def answered(run):
     yield at_least("answered", run.did["answered"], 1)
 
 
+def ended(run):
+    yield at_least("ended", run.did["ended"], 1)
+
+
+def served(run):
+    yield at_least("bytes received", run.did["received_bytes"], 8)
+
+
 def nothing_executed(run):
     yield exactly("executed", run.did["executed"], run.did.get("expected", 0))
 
@@ -163,4 +171,17 @@ CASES = [
          "executed", "old_ids", {}, {}, nothing_executed),
     Case("unacknowledged", "1,000 kept replies that are not acknowledged",
          "an error that was not documented", "unacknowledged", {"count": 1000}, {}, kept_limited),
+    *(Case(f"tcpstore_{attack}", what, "–", f"tcpstore_{attack}", arguments, small, counted,
+           is_at_tcpstore=True) for attack, what, arguments, small, counted in (
+        ("parts", "2,000 clients of TCPStore send a part of a value of 16 MiB and stop",
+         {"count": 2000}, {"count": 300}, None),
+        ("garbage", "what no client of TCPStore says, in a loop", {}, {}, ended),
+        ("multi_set", "10 clients of TCPStore set 16,384 keys by a request, in a loop",
+         {"connections": 10, "keys": 16_384}, {"keys": 2000}, served),
+        ("non_readers", "500 clients of TCPStore pipeline gets of 30 kB and never read",
+         {"connections": 500, "value_bytes": 30_000}, {"connections": 100}, None),
+        ("lists", "10 clients of TCPStore list 50,000 keys in a loop",
+         {"connections": 10, "keys": 50_000}, {"keys": 5000}, served),
+        ("waits", "64 clients of TCPStore wait for 1,000 keys each, and go, in a loop",
+         {"connections": 64, "each": 1000}, {"each": 100}, None))),
 ]

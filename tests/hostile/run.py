@@ -100,6 +100,8 @@ class Run:
 
     async def begin(self):
         flags = ["--memory-bytes-max", str(self.case.memory_bytes_max), *self.case.flags]
+        if self.case.is_at_tcpstore:
+            flags += ["--tcpstore", "127.0.0.1:0"]
         self.turns = self.place.folder / "turns"
         self.turns.write_bytes(bytes(8))
         watched = {"LD_PRELOAD": str(self.place.programs_of["libhostile_turns.so"]),
@@ -129,7 +131,7 @@ class Run:
         words = [f"{name}={value}" for name, value in self.arguments.items()]
         attacker = await Speaker(
             self.place, "attacker", [self.place.programs_of["hostile_attacker"],
-                                     self.server.address, self.case.attack, *words],
+                                     self.attacked_address, self.case.attack, *words],
             self.prefix("attacker")).start()
         await attacker.next("ready", PREPARATION_LIMIT_S)
         before = self.count_lines()
@@ -148,6 +150,10 @@ class Run:
         for speaker in self.speakers.values():
             await speaker.kill()
         await self.server.stop()
+
+    @property
+    def attacked_address(self):
+        return self.server.tcpstore_address if self.case.is_at_tcpstore else self.server.address
 
     async def ask_status(self):
         self.speakers["status"].say("0")

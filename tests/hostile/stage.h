@@ -72,4 +72,12 @@ Figures unacknowledged(Stage& stage);
 Figures observer(Stage& stage);
 Figures names(Stage& stage);
 
+// At the port for programs that use TCPStore.
+Figures tcpstore_parts(Stage& stage);
+Figures tcpstore_garbage(Stage& stage);
+Figures tcpstore_multi_set(Stage& stage);
+Figures tcpstore_non_readers(Stage& stage);
+Figures tcpstore_lists(Stage& stage);
+Figures tcpstore_waits(Stage& stage);
+
 }  // namespace muster::hostile

@@ -9,11 +9,11 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent
 FOLDERS = ("musterrun", "e2e/musterrun", "runtime", "script/launch", "script/runtime")
-LENGTHS = {"L": 29, "C": 7, "T": 26}
-ROW = re.compile(r"^\| ([LCT]\d+) \| [^|]+ \| [^|]+ \|$", re.MULTILINE)
-IN_TEXT = re.compile(r'\bdef test_([lct]\d+)_|^ *(?://|#) ([LCT]\d+)\b|^TEST_CASE\("([LCT]\d+): ',
-                     re.MULTILINE)
-IN_NAME = re.compile(r"_([lct]\d+)(?=[_.])")
+LENGTHS = {"L": 29, "C": 7, "T": 26, "S": 10}
+ROW = re.compile(r"^\| ([LCTS]\d+) \| [^|]+ \| [^|]+ \|$", re.MULTILINE)
+IN_TEXT = re.compile(r'\bdef test_([lcts]\d+)_|^ *(?://|#) ([LCTS]\d+)\b|'
+                     r'^TEST_CASE\("([LCTS]\d+): ', re.MULTILINE)
+IN_NAME = re.compile(r"_([lcts]\d+)(?=[_.])")
 
 
 def number_of(text):

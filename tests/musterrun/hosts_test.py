@@ -6,12 +6,14 @@ import subprocess
 import sys
 import time
 import unittest
+from pathlib import Path
 
 import job_case
 from job_case import PROGRAMS, JobCase
 
 SKIPPED = 77
 PORT = 29400
+CLIENT = Path(__file__).resolve().parent / "tcpstore_client.py"
 
 
 def ip(*words):
@@ -94,6 +96,16 @@ class Hosts(JobCase):
         codes, out, err = self.end_of([first, second])
         self.assertEqual(codes, [0, 0], err)
         self.assertEqual({line.split(": ")[1] for line in out.splitlines()}, {"10.77.0.2"})
+
+    # S8
+    def test_the_store_of_torch_is_at_the_node_of_rank_0_and_the_other_host_reaches_it(self):
+        self.serve()
+        told = ("--tee", 1, sys.executable, CLIENT, "told")
+        codes, out, err = self.end_of([self.node(host, "--node-rank", host - 1, *told)
+                                       for host in (1, 2)])
+        self.assertEqual((codes, err), ([0, 0], ""))
+        self.assertEqual({line.split(": ")[1] for line in out.splitlines()},
+                         {"10.77.0.2 True True"})
 
     def test_the_first_node_hosts_the_meeting_place(self):
         refused = self.node(1, "--node-rank", 0, "true", meet="10.77.0.2")

@@ -312,7 +312,7 @@ class Files(JobCase):
                    "own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)\n"
                    "own.bind(('', port))\nown.listen()\nprint('listens')\n")
         (self.folder / "port.py").write_text(program)
-        code, out, err = self.run_job("-n", 1, self.folder / "port.py",
+        code, out, err = self.run_job("-n", 1, "--tcpstore", "off", self.folder / "port.py",
                                       env={"PYTHON_EXEC": sys.executable})
         self.assertEqual((code, out), (0, "held\nlistens\n"), err)
 
@@ -404,7 +404,7 @@ class Ranks(JobCase):
                 "ROLE_NAME": "r", "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2, "GROUP_WORLD_SIZE": 1,
                 "ROLE_WORLD_SIZE": 2, "NODE_RANK": 0, "NUM_NODES": 1, "MASTER_ADDR": "127.0.0.1",
                 "TORCHELASTIC_RESTART_COUNT": 0, "TORCHELASTIC_MAX_RESTARTS": 3,
-                "TORCHELASTIC_RUN_ID": "run", "TORCHELASTIC_USE_AGENT_STORE": "False",
+                "TORCHELASTIC_RUN_ID": "run", "TORCHELASTIC_USE_AGENT_STORE": "True",
                 "NCCL_ASYNC_ERROR_HANDLING": 0, "TORCH_NCCL_ASYNC_ERROR_HANDLING": 0,
                 "OMP_NUM_THREADS": 1, "PYTHONUNBUFFERED": 1, "MUSTER_NAMESPACE": "run/0"}
             found = {name: ranks[rank].get(name) for name in expected}

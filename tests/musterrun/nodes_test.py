@@ -274,6 +274,42 @@ class LostNodes(NodeCase):
         codes, _, err = self.end_of(launchers)
         self.assertEqual(codes, [0, 0, 0], err)
 
+    def test_a_node_that_dies_as_the_attempt_begins_is_missed_at_once(self):
+        """The group of the launchers, which tells of the dead, is not there yet; it would be waited
+        for until a minute has passed."""
+        def begin():
+            return self.node("sh", "-c", "sleep 60", nodes="3")
+        launchers = [begin()]
+        self.await_keys("/node/")
+        launchers.append(begin())
+        self.await_keys("/node/", 2)
+        launchers[1].send_signal(signal.SIGSTOP)
+        launchers.append(begin())
+        self.await_keys("/plan/0")
+        self.kill_node(launchers[1])
+        killed = time.monotonic()
+        codes, _, err = self.end_of(launchers)
+        self.assertLess(time.monotonic() - killed, 30)
+        self.assertEqual(codes, [1, -signal.SIGKILL, 1], err)
+        self.assertIn("its launcher has gone before it began the attempt", err)
+
+    def test_a_node_says_that_it_waits_for_an_earlier_run_and_how_long(self):
+        script = f"trap '' TERM; touch {self.folder}/begun; while :; do sleep 0.1; done"
+        first = self.node("--shutdown-timeout", "60s", "sh", "-c", script, nodes="1")
+        self.await_file("begun")
+        first.send_signal(signal.SIGTERM)
+        end = time.monotonic() + job_case.KILL_TIMEOUT_S
+        while "/node/" in self.ctl("ls"):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+        second = self.node("--join-timeout", "1s", "true", nodes="1")
+        codes, _, err = self.end_of([second])
+        self.assertEqual(codes, [1], err)
+        self.assertIn("waits until an earlier run of this job is over", err)
+        self.assertIn("is not over: its launchers still end their ranks", err)
+        first.send_signal(signal.SIGTERM)  # a second time: now
+        self.assertEqual(self.end_of([first])[0], [143])
+
     def test_what_a_killed_job_has_left_is_not_read_by_the_next_one_of_its_name(self):
         for launcher in self.begin(nodes="2"):
             self.kill_node(launcher)

@@ -1,10 +1,11 @@
 """A program of torch that knows nothing of musterrun: all ranks add, and in the first attempt one
-of them fails after that. torch_test.py runs it.
+of them is killed after that. torch_test.py runs it.
 
 torch_script.py [INIT_METHOD]   the ranks meet there, as they were told, or by torch's env://
 """
 
 import os
+import signal
 import sys
 
 import torch
@@ -19,8 +20,9 @@ total = torch.ones(4) * (dist.get_rank() + 1)
 dist.all_reduce(total)
 restart = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
 place = f"rank {dist.get_rank()} of {dist.get_world_size()}"
-print(f"{place}: {int(total[0])} in {restart}", flush=True)
+agent = os.environ["TORCHELASTIC_USE_AGENT_STORE"]
+print(f"{place}: {int(total[0])} in {restart} by {agent}", flush=True)
 dist.barrier()  # who is ended before could not tell
 if restart == 0 and dist.get_rank() == 3:
-    sys.exit(1)
+    os.kill(os.getpid(), signal.SIGKILL)
 dist.destroy_process_group()

@@ -1,5 +1,5 @@
 """An unmodified program of torch under musterrun: of four ranks, on one node and on two, and again
-after a restart. Skips itself where Python has no torch."""
+after a rank was killed. Skips itself where Python has no torch."""
 
 import importlib.util
 import sys
@@ -21,18 +21,28 @@ class Torch(NodeCase):
         self.adds(self.start("-n", 4, *self.OPTIONS, SCRIPT, "tcp://$MASTER_ADDR:$MASTER_PORT",
                              env=self.ENVIRONMENT))
 
+    # S1
     def test_t24_init_process_group_by_variables_on_one_node(self):
         self.adds(self.start("-n", 4, *self.OPTIONS, SCRIPT, env=self.ENVIRONMENT))
 
     def test_init_process_group_on_two_nodes(self):
         self.adds(*(self.node(*self.OPTIONS, SCRIPT, env=self.ENVIRONMENT) for _ in range(2)))
 
-    def adds(self, *launchers):
+    def test_s2_two_jobs_of_torch_at_once(self):
+        jobs = [self.start("-n", 4, *self.OPTIONS, SCRIPT, env=self.ENVIRONMENT) for _ in range(2)]
+        for job in jobs:
+            self.adds(job)
+
+    def test_init_process_group_where_rank_0_hosts_the_store(self):
+        self.adds(self.start("-n", 4, *self.OPTIONS, "--tcpstore", "off", SCRIPT,
+                             env=self.ENVIRONMENT), agent=False)
+
+    def adds(self, *launchers, agent=True):
         """Each rank has the sum, in the first attempt and in that after it."""
         codes, out, err = self.end_of(launchers)
         self.assertEqual(codes, [0] * len(launchers), err)
         told = sorted(line.split("]: ")[1] for line in out.splitlines() if "]: rank" in line)
-        self.assertEqual(told, sorted(f"rank {rank} of 4: 10 in {restart}"
+        self.assertEqual(told, sorted(f"rank {rank} of 4: 10 in {restart} by {agent}"
                                       for rank in range(4) for restart in (0, 1)))
 
 

@@ -160,6 +160,49 @@ TEST_CASE_FIXTURE(Machine, "an end in order that NCCL does not come to the end o
                     });
 }
 
+/// What a close tells in which NCCL hangs, whatever happens, as it does while a graph holds an
+/// operation of the communicator.
+Error close_hanging(Communicator& communicator, Duration timeout) {
+  REQUIRE(nccl().fault("finalize:hang@0*1") == 0);
+  std::promise<void> closed;
+  auto letting_go = std::async(std::launch::async, [is_closed = closed.get_future()] {
+    is_closed.wait_for(leeway);
+    nccl().clear_faults();
+  });
+  const auto began = Clock::now();
+  const auto result = communicator.close(timeout);
+  CHECK(Clock::now() - began < leeway);
+  closed.set_value();
+  letting_go.get();
+  return must_fail(result);
+}
+
+TEST_CASE_FIXTURE(Machine, "an end in order that no abort cuts short is left at its deadline") {
+  run_communicators(team_size, blocking(),
+                    [](Communicator& communicator, StatelessProcessGroup& group) {
+                      if (communicator.rank() == 0) {
+                        const auto began = Clock::now();
+                        CHECK(close_hanging(communicator, 300ms).code == ErrorCode::timed_out);
+                        CHECK(Clock::now() - began >= 300ms);
+                      }
+                      must(group.barrier());
+                    });
+}
+
+TEST_CASE_FIXTURE(Machine, "an abort brings back who closes, though NCCL does not return") {
+  run_communicators(team_size, blocking(),
+                    [](Communicator& communicator, StatelessProcessGroup& group) {
+                      if (communicator.rank() == 0) {
+                        auto aborting = std::async(std::launch::async, [&] {
+                          let_pass(50ms);
+                          communicator.abort();
+                        });
+                        CHECK(close_hanging(communicator, 60s).code == ErrorCode::aborted);
+                      }
+                      must(group.barrier());
+                    });
+}
+
 TEST_CASE_FIXTURE(Machine,
                   "an abort waits for the host's own work on the handle, up to its limit") {
   nccl::Options options = blocking();

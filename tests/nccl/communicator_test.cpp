@@ -1,11 +1,15 @@
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <future>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "muster/inspect.h"
+#include "muster/interruptible.h"
 #include "muster/nccl.h"
 #include "nccl/communicator_machine.h"
 #include "support/ranks.h"
@@ -144,6 +148,56 @@ TEST_CASE_FIXTURE(Machine, "what NCCL does not finish ends at the deadline, on a
     must(group.barrier());
   });
   CHECK(nccl::failed_attempts() == 3);
+}
+
+TEST_CASE_FIXTURE(Machine, "who waits for NCCL can be interrupted, and the others hear of it") {
+  auto server = start_server();
+  REQUIRE(nccl().fault("ready:forever@0") == 0);
+  run_ranks(2, [&](int rank) {
+    auto store = connect(server);
+    auto group = join(store, "g", rank, 2);
+    std::optional<Interruptible> interruptible;
+    const auto is_in_nccl = [](void*) noexcept { return nccl().count("communicators") == 2; };
+    if (rank == 0) interruptible.emplace(is_in_nccl, nullptr, 20ms);
+    const Error error = must_fail(nccl::create(group, rank, doubled(60s)));
+    interruptible.reset();
+    CHECK(error.code == ErrorCode::cancelled);
+    must(group.barrier());
+  });
+  CHECK(nccl::failed_attempts() == 2);
+}
+
+TEST_CASE_FIXTURE(Machine, "who is interrupted in the vote lets those go that wait for NCCL") {
+  auto server = start_server();
+  REQUIRE(nccl().fault("ready:forever@1") == 0);
+  std::atomic<bool> is_voting = false;
+  std::atomic<bool> is_over = false;
+  auto watching = std::async(std::launch::async, [&] {
+    auto store = connect(server);
+    while (!is_voting && !is_over) {
+      const auto report = inspect_group(store, "g");
+      is_voting = nccl().count("communicators") == 2 && report && report->round &&
+                  report->round->called == std::vector<RankRange>{{0, 0}};
+    }
+  });
+  run_ranks(2, [&](int rank) {
+    auto store = connect(server);
+    auto group = join(store, "g", rank, 2);
+    const auto is_asked = [](void* asked) noexcept {
+      return static_cast<std::atomic<bool>*>(asked)->load();
+    };
+    std::optional<Interruptible> interruptible;
+    if (rank == 0) interruptible.emplace(is_asked, &is_voting, 20ms);
+    const auto began = std::chrono::steady_clock::now();
+    const Error error = must_fail(nccl::create(group, rank, doubled(60s)));
+    interruptible.reset();
+    CHECK(error.code == ErrorCode::cancelled);
+    CHECK(std::chrono::steady_clock::now() - began < 20s);
+    must(group.barrier());
+  });
+  is_over = true;
+  watching.get();
+  CHECK(is_voting);
 }
 
 TEST_CASE_FIXTURE(Machine, "rings of overlapping groups are made at once") {

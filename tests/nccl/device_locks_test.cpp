@@ -14,6 +14,7 @@
 #include <doctest/doctest.h>
 
 #include "client/failure.h"
+#include "muster/interruptible.h"
 #include "support/await.h"
 #include "support/server.h"
 
@@ -49,6 +50,28 @@ TEST_CASE("a thread that waits for a device sees that its gate was closed") {
   gate.close(client::failure(ErrorCode::rank_lost, ""));
   CHECK(waiting.wait_for(30s) == std::future_status::ready);
   CHECK(waiting.get() == ErrorCode::rank_lost);
+}
+
+TEST_CASE("a thread that waits for a device can be interrupted, and takes nothing") {
+  DeviceLocks locks;
+  const Gate open;
+  const auto is_asked = [](void* asked) noexcept {
+    return static_cast<std::atomic<bool>*>(asked)->load();
+  };
+  std::atomic<bool> is_interrupted = false;
+  {
+    const auto held = test::must(locks.acquire(0, Role::anyone, Clock::now(), open));
+    auto waiting = std::async(std::launch::async, [&] {
+      const Interruptible interruptible(is_asked, &is_interrupted, 5ms);
+      return refused(locks, 0, Role::anyone, 60s, open);
+    });
+    CHECK(waiting.wait_for(50ms) == std::future_status::timeout);  // nobody has asked yet
+    is_interrupted = true;
+    CHECK(waiting.wait_for(30s) == std::future_status::ready);
+    CHECK(waiting.get() == ErrorCode::cancelled);
+  }
+  CHECK(
+      elsewhere([&] { return locks.acquire(0, Role::onlooker, Clock::now(), open).has_value(); }));
 }
 
 TEST_CASE("a free device is not locked for a communicator whose gate is closed") {

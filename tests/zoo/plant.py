@@ -14,14 +14,16 @@ files *.txt of this folder, in paragraphs:
     + if (planted(NAME)) return;
     + a line of the product, which stands there once
 
-`- ` lines are replaced by `+ ` lines; indentation does not count. More lines `in FILE` follow, or
-`and` for a further edit of the same file. Bugs that share a line share a paragraph. `bug NAME !`:
-the simulation has no story that could show it; the test suites have to find it. `bug NAME ?`: it is
-known that no test finds it; docs/reliability.md lists it, and it is left out of samples.
+`- ` lines are replaced by `+ ` lines; indentation does not count. In a file of Python `+ ` lines
+are indented as the first of the `- ` lines, and by what stands before them. More lines `in FILE`
+follow, or `and` for a further edit of the same file. Bugs that share a line share a paragraph. `bug
+NAME !`: the simulation has no story that could show it; the test suites have to find it. `bug NAME
+?`: it is known that no test finds it; docs/reliability.md lists it.
 
 All bugs are in one build, which plants none until the environment says MUSTER_PLANTED=NAME.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -31,8 +33,13 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SWITCH = re.compile(r"\bplanted\((\w+)\)")
+PLANTED = "src/base/planted.h"
+IN_CPP = r"(::muster::base::planted == ::muster::base::Bug::\1)"
+IN_PYTHON = r'(__import__("os").environ.get("MUSTER_PLANTED") == "\1")'
 # Where the simulation goes, by its subjects; the rest of the product is not in it.
-SIMULATED = {"server": ("src/core/", "src/client/protocol/", "src/wire/"), "job": ("src/launch/",)}
+SIMULATED = {"server": ("src/core/", "src/client/protocol/", "src/wire/",
+                        "src/server/tcpstore/conversation.", "src/server/tcpstore/request"),
+             "job": ("src/launch/",)}
 
 
 class Wrong(Exception):
@@ -144,16 +151,21 @@ def planted_text(file, edits):
                         "\n  ".join(old))
         found.append((places[0], places[0] + len(old), edit))
     found.sort(key=lambda entry: entry[0])
+    is_python = file.endswith(".py")
     for (_, end, edit), (begin, _, other) in zip(found, found[1:]):
         if begin < end:
             raise Wrong(f"{edit.place} and {other.place} change the same line of {file}; "
                         "bugs that share a line share an edit")
     for begin, end, edit in reversed(found):
-        lines[begin:end] = [
-            SWITCH.sub(r"(::muster::base::planted == ::muster::base::Bug::\1)", line)
-            for line in edit.new]
-    first = next(at for at, line in enumerate(lines) if line.startswith("#include"))
-    lines.insert(first, '#include "base/planted.h"')
+        margin = lines[begin][:len(lines[begin]) - len(stripped[begin])] if is_python else ""
+        switch = IN_PYTHON if is_python else IN_CPP
+        lines[begin:end] = [SWITCH.sub(switch, margin + line) for line in edit.new]
+    if not is_python:
+        first = next(at for at, line in enumerate(lines) if line.startswith("#include"))
+        header = "base/planted.h"
+        if file.startswith(("bindings/", "include/")):  # src is not in the path of who has these
+            header = os.path.relpath(PLANTED, Path(file).parent)
+        lines.insert(first, f'#include "{header}"')
     return "\n".join(lines) + "\n"
 
 
@@ -219,7 +231,7 @@ def plant(folder):
     """Writes the project with the bugs into the folder; returns the bugs by name."""
     bugs, edits = read_bugs()
     texts = {file: planted_text(file, of_file).encode() for file, of_file in edits.items()}
-    texts["src/base/planted.h"] = header_text(bugs).encode()
+    texts[PLANTED] = header_text(bugs).encode()
     wanted = set(texts)
     for name in files_of_project():
         wanted.add(name)

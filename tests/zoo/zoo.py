@@ -1,8 +1,7 @@
 """Plants known bugs one at a time and prints which of them live through the quick tests.
 
 tools/dev zoo             every bug: the test suites, then the simulation
-tools/dev zoo --sample    some of those that the simulation has to find: MUSTER_TEST_SCALE says how
-                          many, MUSTER_TEST_SEED which
+tools/dev zoo --simulated those that the simulation has to find, by it alone
 tools/dev zoo NAME...     these bugs, whatever is known of them, or all of these pages (core_keys)
 tools/dev zoo --table     what is known of this commit, as a table; runs nothing
 tools/dev zoo --list      the bugs
@@ -17,11 +16,12 @@ lives of which that is not known, or if one is found that is marked as a survivo
 
 import json
 import os
-import random
 import re
+import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import plant
 
@@ -31,20 +31,29 @@ import deep
 FOLDER = plant.ROOT / "build" / "zoo"
 TREE, BUILD = FOLDER / "tree", FOLDER / "build"
 RESULTS = FOLDER / "results"
+# Not with assertions of the build's own: what a test checks has to find the bug.
+OPTIONS = ["--wrap-mode=nodownload", "-Doptimization=1", "-Ddebug=false",
+           "-Ddefault_library=static", "-Dunity=on", "-Dunity_size=1000", "-Dtests=enabled",
+           "-Dexamples=enabled", "-Dgloo=auto", "-Dpython=auto"]
 SUITES_LIMIT_S = 900
 SIMULATION_LIMIT_S = 400
 # The suites that a bug of a room meets, by what its page's name begins with.
 SUITES = {
     "auth": [["unit"]],
+    "bindings_c": [["c"]],
+    "bindings_python": [["python"]],
     "core": [["unit", "script"]],
     "client_protocol": [["unit", "script"]],
+    "figures": [["unit", "script"], ["http"]],
     "wire": [["unit", "script"], ["e2e"]],
     "net": [["net"], ["unit", "script"], ["api", "e2e"]],
     "server": [["unit", "script"], ["net"], ["e2e"]],
+    "server_http": [["unit"], ["http"]],
     "client": [["unit", "script"], ["api", "net"], ["e2e"], ["stress"]],
     "communicator": [["nccl", "gloo"], ["unit"]],
     "nccl": [["nccl"], ["unit"]],
     "gloo": [["gloo"]],
+    "json": [["unit"], ["c"], ["e2e"]],
     "launch": [["script"]],
     "leaks": [["stress"]],
     "runtime": [["runtime", "script"]],
@@ -57,7 +66,9 @@ OF_NCCL = [["unit_nccl"], ["nccl_blocking", "nccl_calls", "nccl_doubles", "nccl_
 OWN_TESTS = {
     "auth": [["unit_auth"]],
     "communicator": OF_NCCL,
+    "json": [["unit_json"], ["e2e_musterctl"]],
     "nccl": OF_NCCL,
+    "server_http": [["unit_http", "unit_live", "unit_server"]],
     "tensors": [["runtime_tensor_parts"], ["runtime_tensors"]],
     "shared": [["runtime_shared", "runtime_file_lock"]],
 }
@@ -75,30 +86,28 @@ def programs_of(suites):
     info = BUILD / "meson-info"
     files = {target["id"]: target["filename"]
              for target in json.loads((info / "intro-targets.json").read_text())}
+    made = {file for all_of_target in files.values() for file in all_of_target}
     needed = set()
     for test in json.loads((info / "intro-tests.json").read_text()):
         of_test = {suite.split(":")[-1] for suite in test["suite"]}
         if "sources" in of_test or not suites & of_test:
             continue
         needed.update(file for target in test["depends"] for file in files[target])
-        needed.update(test["cmd"])
-    inside = (os.path.relpath(file, BUILD) for file in needed if file.startswith("/"))
-    return sorted(file for file in inside if file != "." and not file.startswith("../"))
+        needed.update(made.intersection(test["cmd"]))
+    return sorted(os.path.relpath(file, BUILD) for file in needed)
 
 
-def build(bugs):
+def build(bugs, suites):
     """Plants all, configures, and builds what is needed to look for these bugs."""
     plant.plant(TREE)
-    if not (BUILD / "build.ninja").is_file():
-        # Not with assertions of the build's own: what a test checks has to find the bug.
-        subprocess.run(
-            ["meson", "setup", str(BUILD), str(TREE), "--wrap-mode=nodownload", "-Doptimization=1",
-             "-Ddebug=false", "-Ddefault_library=static", "-Dunity=on", "-Dunity_size=1000",
-             "-Dtests=enabled", "-Dexamples=enabled", "-Dgloo=auto"],
-            check=True, stdout=subprocess.DEVNULL)
+    options = BUILD / "zoo-options"
+    if not options.is_file() or options.read_text() != "\n".join(OPTIONS):
+        shutil.rmtree(BUILD, ignore_errors=True)
+        subprocess.run(["meson", "setup", str(BUILD), str(TREE), *OPTIONS],
+                       check=True, stdout=subprocess.DEVNULL)
+        options.write_text("\n".join(OPTIONS))
     subprocess.run(["ninja", "-C", str(BUILD), "build.ninja"], check=True,
                    stdout=subprocess.DEVNULL)
-    suites = {suite for bug in bugs for group in suites_of(bug.page) for suite in group}
     programs = programs_of(suites)
     if any(bug.is_simulated for bug in bugs):
         programs.append("tests/sim/sim_zoo")
@@ -178,13 +187,19 @@ def known_results(path):
     return {result["bug"]: result for result in results}
 
 
-def sample_of(bugs):
-    scale = float(os.environ.get("MUSTER_TEST_SCALE", "1"))
-    count = max(1, round(scale * len(bugs)))
-    dice = random.Random(os.environ.get("MUSTER_TEST_SEED", "0"))
-    known = sorted(name for name, bug in bugs.items()
-                   if bug.is_simulated and not bug.is_survivor)
-    return sorted(dice.sample(known, min(count, len(known))))
+def hunt_simulated(bugs):
+    """By the simulation alone, whose seeds are always the same."""
+    build(bugs, set())
+    alive = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for bug, seed in zip(bugs, pool.map(lambda bug: run_simulation(bug.name), bugs)):
+            print(f"{bug.page:16} {bug.name:36} {seed or 'LIVES'}", flush=True)
+            if not seed:
+                alive.append(bug)
+    for bug in alive:
+        print(f"{bug.name} lives: {bug.what}")
+    print(f"{len(bugs)} bugs, {len(alive)} live")
+    return 1 if alive else 0
 
 
 def print_table(bugs, results):
@@ -229,7 +244,7 @@ def main(arguments):
     if arguments == ["--list"]:
         return plant.main(["--list"])
     if any(argument.startswith("-") for argument in arguments) and arguments not in (
-            ["--sample"], ["--table"]):
+            ["--simulated"], ["--table"]):
         print(__doc__)
         return 0 if arguments == ["--help"] else 2
     try:
@@ -237,14 +252,18 @@ def main(arguments):
             bugs = plant.read_bugs()[0]
             return print_table(bugs, known_results(RESULTS / f"{deep.state_of_tree()}.jsonl"))
         bugs = plant.read_bugs()[0]
-        for unknown in set(arguments) - {"--sample"} - set(bugs) - {b.page for b in bugs.values()}:
+        known = {"--simulated", *bugs, *(bug.page for bug in bugs.values())}
+        for unknown in set(arguments) - known:
             raise plant.Wrong(f"there is no bug and no page {unknown}; see tools/dev zoo --list")
+        if arguments == ["--simulated"]:
+            return hunt_simulated([bug for bug in bugs.values()
+                                   if bug.is_simulated and not bug.is_survivor])
         wanted = list(bugs)
-        if arguments == ["--sample"]:
-            wanted = sample_of(bugs)
-        elif arguments:
+        if arguments:
             wanted = [name for name, bug in bugs.items() if {name, bug.page} & set(arguments)]
-        build([bugs[name] for name in wanted])
+        of_wanted = [bugs[name] for name in wanted]
+        build(of_wanted, {suite for bug in of_wanted for group in suites_of(bug.page)
+                          for suite in group})
         return hunt(bugs, wanted, bool(set(arguments) & set(bugs)))
     except plant.Wrong as wrong:
         print(wrong, file=sys.stderr)

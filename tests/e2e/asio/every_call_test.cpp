@@ -38,6 +38,9 @@ awaitable<void> use_keys(Store& store) {
   CHECK(must(co_await async_exists(store, "b", 20s, use_awaitable)));
   CHECK(must(co_await async_take(store, "b", 20s, use_awaitable)) == "2");
   CHECK_FALSE(must(co_await async_remove(store, "b", 20s, use_awaitable)));
+  CHECK(must(co_await async_queue_push(store, "q", "item", 20s, use_awaitable)) == 1);
+  CHECK(must(co_await async_queue_length(store, "q", 20s, use_awaitable)) == 1);
+  CHECK(must(co_await async_queue_pop(store, "q", 20s, use_awaitable)) == "item");
 
   // g++ 12 takes no braced lists in what is awaited.
   const std::vector<std::pair<std::string, std::string>> entries{{"c", "3"}, {"d", "4"}};

@@ -49,10 +49,10 @@ TEST_CASE("each operation has a callback form") {
   auto server = start_server();
   auto store = connect(server);
   std::promise<Result<bool>> set, removed, exists;
-  std::promise<Result<std::string>> got, taken;
+  std::promise<Result<std::string>> got, taken, popped;
   std::promise<Result<std::int64_t>> added;
   std::promise<Result<Compared>> compared;
-  std::promise<Result<std::uint64_t>> appended, all_removed;
+  std::promise<Result<std::uint64_t>> appended, all_removed, pushed, counted;
   std::promise<Result<void>> touched, waited, all_set;
   std::promise<Result<std::vector<bool>>> present;
   std::promise<Result<std::vector<std::optional<std::string>>>> values;
@@ -75,6 +75,9 @@ TEST_CASE("each operation has a callback form") {
   store.list_async("a", 0, 10s, into(page));
   store.remove_async("a", 10s, into(removed));
   store.multi_remove_async({"a", "b"}, 10s, into(all_removed));
+  store.queue_pop_async("q", 10s, into(popped));
+  store.queue_push_async("q", "item", 10s, into(pushed));
+  store.queue_length_async("q", 10s, into(counted));
   store.status_async(10s, into(status));
 
   CHECK(must(result_of(set)));
@@ -92,6 +95,9 @@ TEST_CASE("each operation has a callback form") {
   CHECK(must(result_of(page)).keys.size() == 1);
   CHECK(must(result_of(removed)));
   CHECK(must(result_of(all_removed)) == 1);
+  CHECK(must(result_of(popped)) == "item");
+  CHECK(must(result_of(pushed)) == 1);
+  CHECK(must(result_of(counted)) == 0);
   CHECK(!must(result_of(status)).empty());
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "muster/operate.h"
 #include "support/frame_proxy.h"
 #include "support/ranks.h"
 #include "support/raw_client.h"
@@ -97,11 +98,31 @@ Calls changes_of_keys() {
       {"multi_set", begun_by<void>([](Subject& on, Handler<void> handler) {
          return on.store.multi_set_async(entries, {}, on.timeout, std::move(handler));
        })},
+      {"queue_push", begun_by<std::uint64_t>([](Subject& on, Handler<std::uint64_t> handler) {
+         return on.store.queue_push_async("q", "item", on.timeout, std::move(handler));
+       })},
+      {"queue_pop", begun_by<std::string>([](Subject& on, Handler<std::string> handler) {
+         return on.store.queue_pop_async("never", on.timeout, std::move(handler));
+       })},
       {"report_dead", begun_by<void>([](Subject& on, Handler<void> handler) {
          return on.store.report_dead_async({{1}}, "", on.timeout, std::move(handler));
        })},
       {"drop_namespace", begun_by<std::uint64_t>([](Subject& on, Handler<std::uint64_t> handler) {
          return on.store.drop_namespace_async("another", on.timeout, std::move(handler));
+       })},
+  };
+}
+
+Calls changes_of_operators() {
+  return {
+      {"set_setting", begun_by<SettingInfo>([](Subject& on, Handler<SettingInfo> handler) {
+         return set_setting_async(on.store, "log-level", 0, on.timeout, std::move(handler));
+       })},
+      {"end_session", begun_by<std::uint64_t>([](Subject& on, Handler<std::uint64_t> handler) {
+         return end_session_async(on.store, 1, "", on.timeout, std::move(handler));
+       })},
+      {"drain", begun_by<std::uint64_t>([](Subject& on, Handler<std::uint64_t> handler) {
+         return drain_async(on.store, std::nullopt, "", on.timeout, std::move(handler));
        })},
   };
 }
@@ -170,6 +191,9 @@ Calls reads() {
       {"list", begun_by<KeyPage>([](Subject& on, Handler<KeyPage> handler) {
          return on.store.list_async("", 0, on.timeout, std::move(handler));
        })},
+      {"get_settings", begun_by<std::vector<SettingInfo>>([](Subject& on, auto handler) {
+         return inspect_settings_async(on.store, {}, on.timeout, std::move(handler));
+       })},
       {"members", begun_by<std::vector<MemberInfo>>([](Subject& on, auto handler) {
          return on.group.members_async(on.timeout, std::move(handler));
        })},
@@ -181,6 +205,7 @@ Calls reads() {
 
 Calls all_calls() {
   Calls all = changes_of_keys();
+  all.merge(changes_of_operators());
   all.merge(changes_of_groups());
   all.merge(reads());
   return all;
@@ -384,6 +409,9 @@ TEST_CASE("a call that the server refuses did not happen") {
   check_refused(must_fail(store.take("none", 20ms)), ErrorCode::timed_out);
   check_refused(must_fail(store.report_dead({{1}}, "")), ErrorCode::permission_denied);
   check_refused(must_fail(store.drop_namespace("another")), ErrorCode::permission_denied);
+  check_refused(must_fail(set_setting(store, "parked-waits-max", 1)), ErrorCode::permission_denied);
+  check_refused(must_fail(end_session(store, 1, "")), ErrorCode::permission_denied);
+  check_refused(must_fail(drain(store, std::nullopt, "")), ErrorCode::permission_denied);
   check_refused(must_fail(Group::create(store, "g", 0, 2, patience(20ms))), ErrorCode::timed_out);
 
   run_ranks(2, [&](int rank) {

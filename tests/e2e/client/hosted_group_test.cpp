@@ -108,6 +108,32 @@ TEST_CASE("a rank 0 that nobody joins names the missing and stops serving") {
   must(again.barrier());
 }
 
+TEST_CASE("a rank 0 to whom a client of TCPStore comes names it beside the missing") {
+  const BoundSocket socket;
+  HostedGroupOptions options;
+  options.listening_socket = socket.fd;
+  auto group = std::async(std::launch::async, [&] {
+    return Group::create("127.0.0.1", socket.port, 0, 2, 3600s, 2s, options);
+  });
+  const int stranger = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(socket.port);
+  REQUIRE(::connect(stranger, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+  REQUIRE(::send(stranger, "\x00\xce\xf7\x85\x3c", 5, MSG_NOSIGNAL) == 5);
+  char answer = 0;
+  CHECK(::recv(stranger, &answer, 1, 0) <= 0);
+  socklen_t size = sizeof(address);
+  REQUIRE(::getsockname(stranger, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  ::close(stranger);
+  const Error error = must_fail(group.get());
+  CHECK(error.code == ErrorCode::timed_out);
+  CHECK(error.rank_ranges == std::vector<RankRange>{{1, 1}});
+  const std::string name = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  CHECK(error.detail.find(name) != std::string::npos);
+}
+
 TEST_CASE("a rank whose group nobody serves names rank 0") {
   const Error error = must_fail(Group::create(free_unix_address(), 0, 1, 2, 3600s, 1s));
   CHECK(error.code == ErrorCode::unavailable);

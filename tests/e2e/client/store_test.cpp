@@ -333,5 +333,34 @@ TEST_CASE("after the server was restarted every call says so until the store is 
   must(store.reopen());  // nothing to do
 }
 
+TEST_CASE("a further handle is of the same session, and keeps it") {
+  auto server = start_server();
+  std::optional<Store> store = connect(server);
+  SetOptions bound;
+  bound.bind_to_session = true;
+  must(store->set("k", "v", bound));
+  Store further = store->share();
+  store.reset();
+  CHECK(must(further.get("k", 0ms)) == "v");
+  Store last = further.share();
+  further.close();
+  CHECK(must_fail(last.get("k", 0ms)).code == ErrorCode::closed);
+  Store moved = std::move(last);
+  CHECK(must_fail(last.share().get("k", 0ms)).code == ErrorCode::closed);
+}
+
+TEST_CASE("a further handle of a group's store outlives the group") {
+  auto server = start_server();
+  std::optional<StatelessProcessGroup> group;
+  {
+    auto store = connect(server);
+    group = join(store, "g", 0, 1);
+  }
+  Store further = group->store().share();
+  must(group->close());
+  group.reset();
+  must(further.set("k", "v"));
+}
+
 }  // namespace
 }  // namespace muster::test

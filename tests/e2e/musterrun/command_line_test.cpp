@@ -207,6 +207,21 @@ TEST_CASE("what has no effect is told") {
   CHECK(inherited.tells("MASTER_PORT"));
 }
 
+TEST_CASE("whether there is a store for torch is told before ranks start where that is known") {
+  const std::string none = "  TORCHELASTIC_USE_AGENT_STORE=False";
+  CHECK(dry_run({"-n", "1", "--tcpstore", "off", "prog"}).has(none));
+  CHECK(dry_run({"-n", "1", "prog"}, {{"TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1"}}).has(none));
+  const auto by_hand = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"-n", "1", "--nnodes", "2", "--node-rank", "0", "--master-addr",
+                               "127.0.0.1", "--master-port", "29500"});
+    return more;
+  };
+  CHECK(dry_run(by_hand({"prog"})).has(none));
+  CHECK(musterrun(by_hand({"--tcpstore", "on", "prog"})).exit_code == exit_usage);
+  CHECK(dry_run({"-n", "1", "prog"}).output.find("USE_AGENT_STORE") == std::string::npos);
+  CHECK(musterrun({"-n", "1", "--tcpstore", "perhaps", "prog"}).tells("--tcpstore"));
+}
+
 TEST_CASE("with torchrun's options torchrun's defaults hold") {
   for (const char* letter : {"-n", "-c", "-v"}) {
     const Launched refused = musterrun({"--compat", "torchrun", letter, "1", "prog"});

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "e2e/server/musterd.h"
 #include "support/await.h"
@@ -207,6 +208,48 @@ TEST_CASE("a line of the log is text, whatever a client calls itself") {
   CHECK(client.say_hello(hello).status == 0);
   end(musterd);
   CHECK(musterd.read_errors().find("(a\\x0a\\xc2\\x9b\\xe2\\x80\\xae\\xff)") != std::string::npos);
+}
+
+/// Those of the log whose message has `part`.
+std::vector<nlohmann::json> objects_with(const std::string& part, const std::string& log) {
+  std::vector<nlohmann::json> found;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
+    nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
+    REQUIRE(object.is_object());
+    CHECK(object.at("time").get<std::string>().size() == 24);
+    const std::string message = object.at("message");
+    if (message.find(part) != std::string::npos) found.push_back(std::move(object));
+  }
+  return found;
+}
+
+TEST_CASE("in JSON each line is an object with the fields of its message, whoever it is about") {
+  Musterd musterd({"--log-level", "debug", "--log-format", "json"});
+  {
+    RawClient client(musterd.address());
+    wire::ClientHello hello;
+    hello.process.id.bytes[0] = 1;
+    hello.process.label = "\"a\\\n begun from 9.9.9.9:9";
+    CHECK(client.say_hello(hello).status == 0);
+    client.finish_sending();
+    CHECK(client.is_closed());
+  }
+  end(musterd);
+  const std::string log = musterd.read_errors();
+  const auto begun = objects_with("\\x0a begun from 9.9.9.9:9)", log);
+  REQUIRE(begun.size() >= 1);
+  CHECK(begun[0].at("level") == "info");
+  CHECK(begun[0].at("session") == 1);
+  CHECK(begun[0].at("peer").get<std::string>().starts_with("127.0.0.1:"));
+  const auto ended = objects_with(": ended: ", log);
+  REQUIRE(ended.size() == 1);
+  CHECK(ended[0].at("session") == 1);
+  CHECK(ended[0].at("peer") == begun[0].at("peer"));
+  const auto stopping = objects_with("stopping: ", log);
+  REQUIRE(stopping.size() == 1);
+  CHECK(stopping[0].size() == 3);
 }
 
 TEST_CASE("a log that nobody takes stops nothing, and what was dropped is counted") {

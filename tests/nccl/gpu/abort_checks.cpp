@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <list>
 #include <string>
 #include <thread>
@@ -17,6 +19,27 @@ namespace {
 /// As long as a kernel takes to begin, several times over.
 constexpr auto until_kernels_run = 50ms;
 
+bool is_aborting() {
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    if (std::getline(std::ifstream(thread.path() / "comm"), name) && name == "muster-abort") {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// An abort goes on when the streams are idle: NCCL frees what it had. The driver does that when
+/// nothing runs on the device any more, and lets nobody in until then. So who issues what waits for
+/// another rank, and then does not come to abort it, hangs.
+void await_aborts() {
+  const auto until = Clock::now() + patience;
+  while (is_aborting()) {
+    if (Clock::now() > until) throw Failure("an abort was not over after 60 s");
+    let_pass(1ms);
+  }
+}
+
 }  // namespace
 
 void abort_frees_stream(Rank& rank) {
@@ -25,6 +48,7 @@ void abort_frees_stream(Rank& rank) {
   const Stream stream(rank.driver());
   const Memory memory(rank.driver(), rank.bytes());
   Times times;
+  Times ends;
   const long wanted = rank.number("times");
   while (rank.has_more(static_cast<long>(times.count()) < wanted)) {
     auto communicator = rank.create(group);
@@ -44,11 +68,14 @@ void abort_frees_stream(Rank& rank) {
     times.add(Clock::now() - began);
     require(group.barrier());
     communicator.abort();
+    await_aborts();
+    ends.add(Clock::now() - began);
   }
   rank.figure("times", static_cast<double>(times.count()), "");
   if (rank.index() != 0) return;
   rank.figure("from the abort to an idle stream, median", times.median_us() / 1000, "ms");
   rank.figure("longest", times.longest_us() / 1000, "ms");
+  rank.figure("to the end of the abort, median", ends.median_us() / 1000, "ms");
   rank.expect(times.longest_us() / 1000 <= static_cast<double>(rank.number("limit_ms")),
               "a stream was not idle after " + rank.text("limit_ms") + " ms");
 }
@@ -92,6 +119,7 @@ void abort_together(Rank& rank) {
   auto everybody = rank.join("everybody");
   const Memory memory(rank.driver(), rank.bytes());
   Times times;
+  Times ends;
   int largest = 0;
   const long most = rank.number("communicators");
   for (int count = 2; rank.has_more(count <= most); ++count) {
@@ -110,6 +138,8 @@ void abort_together(Rank& rank) {
       rank.note("aborted");
       several.wait();
       times.add(Clock::now() - began);
+      await_aborts();
+      ends.add(Clock::now() - began);
     }
     largest = count;
     require(everybody.barrier());
@@ -121,6 +151,7 @@ void abort_together(Rank& rank) {
   rank.figure("at most together", largest, "");
   if (rank.index() != 0) return;
   rank.figure("until all streams were idle, longest", times.longest_us() / 1000, "ms");
+  rank.figure("until the aborts were over, longest", ends.longest_us() / 1000, "ms");
 }
 
 }  // namespace muster::test::gpu

@@ -95,8 +95,13 @@ struct Growth {
 namespace {
 
 /// What is left when communicators have been made, used and closed one after the other.
+struct Left {
+  Growth growth;
+  long cycles;
+};
+
 template <class Cycle>
-Growth growth_by(Rank& rank, StatelessProcessGroup& group, const Cycle& cycle) {
+Left left_by(Rank& rank, StatelessProcessGroup& group, const Cycle& cycle) {
   constexpr int first_ones = 3;
   for (int index = 0; index < first_ones; ++index) cycle();
   require(group.barrier());
@@ -114,8 +119,12 @@ Growth growth_by(Rank& rank, StatelessProcessGroup& group, const Cycle& cycle) {
   rank.figure("cycles", static_cast<double>(done), "");
   rank.figure("one, median", times.median_us() / 1000, "ms");
   growth.tell(rank, "then more ");
-  return growth;
+  return {growth, done};
 }
+
+/// NCCL 2.28 alone was seen to leave 105 MiB of the host's memory in 100 cycles, the first of which
+/// leave more. Where Muster left half a MiB more in each, 100 would be over this.
+double host_mib_max(long cycles) { return 32 + 1.25 * static_cast<double>(cycles); }
 
 }  // namespace
 
@@ -123,12 +132,12 @@ void cycles(Rank& rank) {
   const OnDevice current(rank.driver(), rank.device());
   auto group = rank.join("g");
   Numbers numbers(rank);
-  const Growth growth = growth_by(rank, group, [&] {
+  const Left left = left_by(rank, group, [&] {
     auto communicator = rank.create(group);
     numbers.reduce(communicator);
     require(communicator.close());
   });
-  growth.judge(rank, Growth(Growth::Limits{2, 4, 64, 32}));
+  left.growth.judge(rank, Growth(Growth::Limits{2, 4, host_mib_max(left.cycles), 32}));
   require(group.barrier());
 }
 
@@ -137,7 +146,7 @@ void cycles_bare(Rank& rank) {
   const OnDevice current(rank.driver(), rank.device());
   auto group = rank.join("g");
   const Numbers numbers(rank);
-  growth_by(rank, group, [&] {
+  left_by(rank, group, [&] {
     Bare bare(rank, group, rank.mode());
     rank.expect(bare.all_reduce(numbers.sum()) == 0, "NCCL alone does not reduce");
     numbers.stream().wait();

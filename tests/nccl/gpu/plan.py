@@ -126,8 +126,8 @@ def rings_and_ends():
 
 def costs_and_graphs():
     yield from in_both_modes(9, "cycles", "100 communicators, one after the other, leave neither "
-                             "memory nor threads nor descriptors", seconds=120,
-                             settings={"times": 100}, small={"times": 5})
+                             "threads nor descriptors, nor more memory than NCCL alone does",
+                             seconds=120, settings={"times": 100}, small={"times": 5})
     yield Part(9, "cycles_bare", "the same of NCCL alone: what is its own part",
                seconds=60, settings={"times": 100}, small={"times": 5})
     yield Part(9, "many_alive", "24 communicators work at once", seconds=120,
