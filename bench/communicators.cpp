@@ -105,6 +105,8 @@ void make(const weight_sync::Backend& backend, const Part& part) {
       one_ms.push_back(Milliseconds(each->creation_times().total).count());
       library_ms.push_back(Milliseconds(each->creation_times().library).count());
     }
+    // An abort would go on in the background, also while the process ends.
+    for (const auto& each : made) require(each->close(patience));
     require(everybody.barrier(patience));
   }
   std::printf("%f %f %f\n", median(all_ms), median(one_ms), median(library_ms));
@@ -166,7 +168,7 @@ int run_part(const Part& part) {
 /// This program again, as one rank. It dies with its parent.
 class Child {
  public:
-  Child(const char* program, const Part& part) {
+  Child(const char* program, const Part& part) : index_(part.index) {
     std::array<int, 2> ends{};
     if (::pipe(ends.data()) != 0) std::exit(1);
     pid_ = ::fork();
@@ -199,11 +201,18 @@ class Child {
     std::free(line);
     int status = 0;
     ::waitpid(pid_, &status, 0);
-    if (status != 0) std::exit(1);
+    if (status != 0) {
+      std::cerr << "process " << index_ << " ended with "
+                << (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))
+                                        : std::to_string(WEXITSTATUS(status)))
+                << '\n';
+      std::exit(1);
+    }
     return numbers;
   }
 
  private:
+  const int index_;
   pid_t pid_ = 0;
   std::FILE* output_ = nullptr;
 };

@@ -13,7 +13,9 @@ std::string_view name_of(Kind kind) {
     case Kind::muster: return "muster";
     case Kind::redis: return "redis";
     case Kind::memcached: return "memcached";
+    case Kind::muster_tcpstore: return "muster_tcpstore";
     case Kind::tcpstore: return "tcpstore";
+    case Kind::tcpstore_libuv: return "tcpstore_libuv";
     case Kind::etcd: return "etcd";
   }
   return "";
@@ -26,6 +28,8 @@ std::unique_ptr<Dialect> make_dialect(Kind kind) {
     case Kind::redis: return make_redis_dialect();
     case Kind::memcached: return make_memcached_dialect();
     case Kind::tcpstore: return make_tcpstore_dialect();
+    case Kind::muster_tcpstore:
+    case Kind::tcpstore_libuv: return make_newest_tcpstore_dialect();
     case Kind::etcd: return make_etcd_dialect();
   }
   return nullptr;

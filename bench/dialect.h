@@ -8,7 +8,21 @@
 namespace muster::bench {
 
 /// The servers that are compared.
-enum class Kind { echo, muster, redis, memcached, tcpstore, etcd };
+enum class Kind {
+  echo,
+  muster,
+  muster_tcpstore,  ///< its port for programs that use TCPStore
+  redis,
+  memcached,
+  tcpstore,        ///< of PyTorch 1
+  tcpstore_libuv,  ///< of a newer one
+  etcd
+};
+
+/// Whether its clients are those of TCPStore.
+inline bool speaks_tcpstore(Kind kind) {
+  return kind == Kind::tcpstore || kind == Kind::tcpstore_libuv || kind == Kind::muster_tcpstore;
+}
 
 std::string_view name_of(Kind kind);
 
@@ -70,7 +84,9 @@ std::unique_ptr<Dialect> make_dialect(Kind kind);
 std::unique_ptr<Dialect> make_echo_dialect();
 std::unique_ptr<Dialect> make_redis_dialect();
 std::unique_ptr<Dialect> make_memcached_dialect();
+/// Of PyTorch 1, whose numbers differ from those of later ones.
 std::unique_ptr<Dialect> make_tcpstore_dialect();
+std::unique_ptr<Dialect> make_newest_tcpstore_dialect();
 std::unique_ptr<Dialect> make_etcd_dialect();
 
 /// Of the protocols that are text.

@@ -7,35 +7,50 @@
 namespace muster::bench {
 namespace {
 
-enum class Query : std::uint8_t {
-  set,
-  compare_set,
-  get,
-  add,
-  check,
-  wait,
-  count_keys,
-  watch_key,
-  remove,
-};
-
-void append_query(std::string& out, Query query) { append_number(out, query); }
+constexpr std::uint32_t validate_number = 0x3C85F7CE;
 
 void append_bytes(std::string& out, std::string_view bytes) {
   append_number(out, static_cast<std::uint64_t>(bytes.size()));
   out += bytes;
 }
 
-void append_keys(std::string& out, Query query, std::string_view key) {
+}  // namespace
+
+/// Newer clients count VALIDATE as 0, and know no WATCH_KEY.
+void TcpStoreDialect::append_query(std::string& out, Query query) const {
+  const auto number = static_cast<std::uint8_t>(query);
+  const bool moved = version_ == Version::newest && query < Query::watch_key;
+  append_number(out, static_cast<std::uint8_t>(moved ? number + 1 : number));
+}
+
+void TcpStoreDialect::append_keys(std::string& out, Query query, std::string_view key) const {
   append_query(out, query);
   append_number(out, std::uint64_t{1});
   append_bytes(out, key);
 }
 
-}  // namespace
+std::string TcpStoreDialect::greeting() const {
+  std::string out;
+  if (version_ == Version::first) return out;
+  append_number(out, std::uint8_t{0});
+  append_number(out, validate_number);
+  return out;
+}
+
+bool TcpStoreDialect::append_multi_set(std::string& out, int count, std::string_view value) {
+  if (version_ == Version::first) return false;
+  append_number(out, std::uint8_t{11});
+  append_number(out, static_cast<std::uint64_t>(count));
+  for (int i = 0; i < count; ++i) {
+    append_bytes(out, nth_key(i));
+    append_bytes(out, value);
+  }
+  append_count(out);  // a MULTI_SET has no reply
+  return true;
+}
 
 void TcpStoreDialect::append_bare_set(std::string& out, std::string_view key,
-                                      std::string_view value) {
+                                      std::string_view value) const {
   append_query(out, Query::set);
   append_bytes(out, key);
   append_bytes(out, value);
@@ -117,6 +132,12 @@ Dialect::Piece TcpStoreDialect::piece_of(std::string_view begin) {
   return piece;
 }
 
-std::unique_ptr<Dialect> make_tcpstore_dialect() { return std::make_unique<TcpStoreDialect>(); }
+std::unique_ptr<Dialect> make_tcpstore_dialect() {
+  return std::make_unique<TcpStoreDialect>(TcpStoreDialect::Version::first);
+}
+
+std::unique_ptr<Dialect> make_newest_tcpstore_dialect() {
+  return std::make_unique<TcpStoreDialect>(TcpStoreDialect::Version::newest);
+}
 
 }  // namespace muster::bench

@@ -18,6 +18,22 @@ class Begun {
 
 }  // namespace
 
+std::vector<std::unique_ptr<Swarm>> swarms_with_keys(
+    const std::vector<std::unique_ptr<Subject>>& subjects, int connections,
+    std::string_view value) {
+  std::vector<std::unique_ptr<Swarm>> swarms;
+  for (const auto& subject : subjects) {
+    auto& swarm = swarms.emplace_back(std::make_unique<Swarm>(*subject));
+    swarm->connect(connections);
+    for (int peer = 0; peer < swarm->size(); ++peer) {
+      swarm->dialect(peer).append_set(swarm->out(peer), nth_key(peer), value, 0);
+    }
+    swarm->flush_all();
+    swarm->receive(static_cast<std::size_t>(swarm->size()));
+  }
+  return swarms;
+}
+
 Json load(const Subject& subject, Swarm& swarm, const Issue& issue, const LoadOptions& options) {
   const auto depth = static_cast<std::size_t>(options.depth);
   std::vector<Begun> begun(static_cast<std::size_t>(swarm.size()), Begun(depth));

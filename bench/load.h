@@ -1,13 +1,21 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "measure.h"
 #include "run.h"
 #include "swarm.h"
 
 namespace muster::bench {
+
+/// Connections to each of the subjects, each of which has set a key of its own, `nth_key` of its
+/// number: there is something to get, and all are warm.
+std::vector<std::unique_ptr<Swarm>> swarms_with_keys(
+    const std::vector<std::unique_ptr<Subject>>& subjects, int connections, std::string_view value);
 
 /// Appends one request of this peer to `out`.
 using Issue = std::function<void(Dialect& dialect, int peer, std::string& out)>;

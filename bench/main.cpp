@@ -48,6 +48,8 @@ void take_arguments(CLI::App& app, Arguments& given) {
   app.add_option("--memcached", programs.memcached, "The program; the same.");
   app.add_option("--etcd", programs.etcd, "The program; the same.");
   app.add_option("--tcpstore-server", programs.tcpstore_server, "The script; the same.");
+  app.add_option("--libuv-python", programs.libuv_python,
+                 "A Python that finds a torch with a TCPStore by libuv, for the script; the same.");
   app.add_option("--python", programs.python, "A Python that finds torch, for the script.")
       ->default_val("/usr/bin/python3");
 }
@@ -57,7 +59,11 @@ std::vector<Kind> kinds_of(const Programs& programs) {
   if (!programs.redis.empty()) kinds.push_back(Kind::redis);
   if (!programs.memcached.empty()) kinds.push_back(Kind::memcached);
   if (!programs.etcd.empty()) kinds.push_back(Kind::etcd);
+  kinds.push_back(Kind::muster_tcpstore);
   if (!programs.tcpstore_server.empty()) kinds.push_back(Kind::tcpstore);
+  if (!programs.tcpstore_server.empty() && !programs.libuv_python.empty()) {
+    kinds.push_back(Kind::tcpstore_libuv);
+  }
   return kinds;
 }
 

@@ -11,7 +11,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 NEEDS_PEERS = {"stateless_groups"}
-OF_A_PAGE = {"encryption", "encrypted_strangers", "encrypted_reconnect"}
+OF_A_PAGE = {"encryption", "encrypted_strangers", "encrypted_reconnect", "tcpstore"}
+OF_TCPSTORE = {f"tcpstore_{what}" for what in ("operations", "multi_set", "barrier", "wake_ups",
+                                               "storm")}
 GIVES_OTHERS = {"groups": {"start", "join", "barrier", "broadcast", "all_gather", "heartbeats"}}
 
 
@@ -46,6 +48,15 @@ def main():
             if not all(title in report for title in titles):
                 print("encryption.md lacks the targets, or a table")
                 return 1
+        subprocess.run([*programs, "--extent", "tiny", "--output", str(found), "tcpstore"],
+                       check=True)
+        rows = json.loads(found.read_text(encoding="utf-8"))["rows"]
+        missing = OF_TCPSTORE - {row["question"] for row in rows}
+        if missing:
+            print("nothing was measured of:", *sorted(missing))
+            return 1
+        subprocess.run([sys.executable, str(HERE / "turns_report.py"), str(found), folder],
+                       check=True)
         build = Path(runtime_ranks).parents[1]
         for runs, page, titles in (("runtime", "runtime", ("## all_reduce", "## A gather")),
                                    ("launch", "musterrun", ("## A restart", "## A job that"))):

@@ -116,28 +116,36 @@ Subject::Subject(Kind kind, const Programs& programs, int core, std::vector<std:
   ::sched_setaffinity(0, sizeof(before), &before);
 }
 
+/// Sessions that send no heartbeats, values of 64 MiB in numbers, a million keys.
+std::vector<std::string> Subject::musterd_command(const Programs& programs) const {
+  std::vector<std::string> command = {programs.musterd,
+                                      "--listen",
+                                      "127.0.0.1:0",
+                                      "--log-level",
+                                      "silent",
+                                      "--session-timeout",
+                                      "600s",
+                                      "--heartbeat",
+                                      "60s",
+                                      "--memory-bytes-max",
+                                      "4GiB",
+                                      "--value-bytes-max",
+                                      "64MiB",
+                                      "--connections-max",
+                                      "16384",
+                                      "--round-bytes-max",
+                                      "1GiB"};
+  if (kind_ == Kind::muster_tcpstore) {
+    command.insert(command.end(), {"--tcpstore", "127.0.0.1:0"});
+  }
+  return command;
+}
+
 std::vector<std::string> Subject::command(const Programs& programs) const {
   switch (kind_) {
     case Kind::echo: return {programs.echo_server};
     case Kind::muster:
-      // Sessions that send no heartbeats, values of 64 MiB in numbers, a million keys.
-      return {programs.musterd,
-              "--listen",
-              "127.0.0.1:0",
-              "--log-level",
-              "silent",
-              "--session-timeout",
-              "600s",
-              "--heartbeat",
-              "60s",
-              "--memory-bytes-max",
-              "4GiB",
-              "--value-bytes-max",
-              "64MiB",
-              "--connections-max",
-              "16384",
-              "--round-bytes-max",
-              "1GiB"};
+    case Kind::muster_tcpstore: return musterd_command(programs);
     case Kind::redis:
       return {programs.redis,
               "--port",
@@ -179,6 +187,7 @@ std::vector<std::string> Subject::command(const Programs& programs) const {
               "-u",
               "root"};
     case Kind::tcpstore: return {programs.python, programs.tcpstore_server};
+    case Kind::tcpstore_libuv: return {programs.libuv_python, programs.tcpstore_server, "libuv"};
     case Kind::etcd: return etcd_command(programs, port_, wire_);
   }
   return {};
@@ -207,10 +216,12 @@ void Subject::start(const Programs& programs) {
   throw std::runtime_error(name() + " does not start");
 }
 
-/// Those that choose it themselves end the first line that they print with it.
+/// Those that choose it themselves end a line that they print with it: the first one, musterd's
+/// port for TCPStore the second.
 void Subject::learn_port() {
   if (is_told_its_port(kind_)) return;
-  const auto line = process_->read_line();
+  auto line = process_->read_line();
+  if (kind_ == Kind::muster_tcpstore) line = process_->read_line();
   if (!line) throw std::runtime_error(name() + " does not say where it listens");
   const auto before = line->find_last_not_of("0123456789");
   port_ = static_cast<std::uint16_t>(

@@ -27,6 +27,7 @@ struct Programs {
   std::string memcached;
   std::string etcd;
   std::string python;           ///< one that finds torch
+  std::string libuv_python;     ///< one that finds a torch with libuv
   std::string tcpstore_server;  ///< the script
   std::string folder;           ///< for what they write
 };
@@ -64,6 +65,7 @@ class Subject {
   std::vector<std::string> threads() const;
   void start(const Programs& programs);
   std::vector<std::string> command(const Programs& programs) const;
+  std::vector<std::string> musterd_command(const Programs& programs) const;
   void learn_port();
 
   Kind kind_;

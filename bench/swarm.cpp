@@ -110,7 +110,7 @@ bool Swarm::shake_hands(int peer, std::uint32_t events) {
 void Swarm::greet(int peer, Greeting greeting) {
   Peer& self = peers_[index(peer)];
   self.out = self.dialect->greeting();
-  if (self.out.empty() && greeting == Greeting::answered) {
+  if (self.dialect->greeting_reply_bytes() == 0 && greeting == Greeting::answered) {
     if (!self.dialect->append_add(self.out, "greetings")) {
       self.dialect->append_get(self.out, "greetings", 0);
     }

@@ -214,7 +214,65 @@ def encryption(figures):
                       ours.median("bytes_per_connection") / 1024, 18, " KiB")
 
 
+def beside_tcpstore(figures, question, what, limit, value, **asked):
+    """At most so many times what each of TCPStore's servers takes."""
+    for ours in figures.of(question, "muster_tcpstore", **asked):
+        for rival in ("tcpstore", "tcpstore_libuv"):
+            other = figures.one(question, rival, **ours.parameters)
+            if other:
+                yield at_most(what.format(**ours.parameters) + f", against {rival}",
+                              ours.median(value) / other.median(value), limit, " ×")
+
+
+def tcpstore(figures):
+    """Of the port for programs that use TCPStore."""
+    for connections, depth, limit in ((1, 1, 0.9), (64, 1, 0.75), (64, 32, 0.2)):
+        yield from beside_tcpstore(
+            figures, "tcpstore_operations", "server CPU of a {operation}, {connections} "
+            "connections, {depth} at a time", limit, "server_us", connections=connections,
+            depth=depth)
+    yield from beside_tcpstore(figures, "tcpstore_wake_ups", "last of {waiters:,} awake", 1,
+                               "last_us")
+    yield from beside_tcpstore(figures, "tcpstore_storm", "{connections:,} connect at once", 1,
+                               "wall_ms")
+    yield from beside_tcpstore(figures, "tcpstore_multi_set", "MULTI_SET of {keys:,} keys", 0.05,
+                               "wall_ms")
+    yield from beside_tcpstore(figures, "tcpstore_barrier", "vLLM's barrier of {ranks} ranks", 0.8,
+                               "wall_ms")
+
+
+def python(figures):
+    """Of calls from Python: against C++, and the bindings that programs of Python use."""
+    for question, name in (("python_calls", "{operation}"),
+                           ("python_barrier", "barrier of {processes}")):
+        for ours in figures.of(question, "muster"):
+            for rival, limit in (("muster_cpp", 1.6), ("tcpstore", 1), ("redis", 1)):
+                other = figures.one(question, rival, **ours.parameters)
+                if other:
+                    yield at_most("client CPU of a " + name.format(**ours.parameters) +
+                                  f" from Python, against {rival}",
+                                  ours.median("processor_us") / other.median("processor_us"),
+                                  limit, " ×")
+    for ours in figures.of("python_import", "muster"):
+        yield at_most("import muster", ours.median("wall_ms"), 50, " ms")
+
+
+def drop_ins(figures):
+    """Of what stands in the place of others' classes."""
+    for ours in figures.of("vllm_group", "muster"):
+        given = ours.parameters
+        least = {8: 3, 64: 15}.get(given["processes"])
+        if least:
+            yield as_fast(f"{given['call']} of {given['processes']}, against vLLM's class", least,
+                          ours, [figures.one("vllm_group", "tcpstore", **given)], "wall_us")
+    for ours in figures.of("init_process_group", "muster"):
+        other = figures.one("init_process_group", "tcpstore", **ours.parameters)
+        if other and ours.parameters["ranks"] == 32:
+            yield at_most("init_process_group of 32 ranks, against tcpstore",
+                          ours.median("wall_ms") / other.median("wall_ms"), 1, " ×")
+
+
 def verdicts(figures):
     for judge in (operations, large_values, round_trips, many, groups, memory, expiry, runtime,
-                  launcher, encryption):
+                  launcher, encryption, tcpstore, python, drop_ins):
         yield from (verdict for verdict in judge(figures) if verdict is not None)

@@ -19,6 +19,12 @@ PAGES = {
                   "All ranks are on this machine."),
     "encryption": ("What TLS costs", "tools/dev bench --encryption --peers",
                    "Each server has one core, and its clients are one thread on another one."),
+    "tcpstore": ("Programs that use TCPStore", "tools/dev bench --tcpstore --peers",
+                 "Each server has one core, and its clients are one thread on another one."),
+    "python": ("Calls from Python", "tools/dev bench --python --peers",
+               "Each client is a process of this machine; the servers share its last processor."),
+    "drop_ins": ("In the place of others' classes", "tools/dev bench --drop-ins --peers",
+                 "All processes are on this machine."),
 }
 TITLES = {
     "synchronize_value": "A value of rank 0 for all ranks",
@@ -34,6 +40,16 @@ TITLES = {
     "encrypted_memory": "Memory of a session that does nothing",
     "encrypted_strangers": "Strangers who begin TLS two thousand times in a second",
     "encrypted_reconnect": "All connections are cut at once",
+    "tcpstore_operations": "Operations",
+    "tcpstore_wake_ups": "Until the last of many who wait is awake",
+    "tcpstore_storm": "Many who connect at once",
+    "tcpstore_multi_set": "Many keys at once",
+    "tcpstore_barrier": "vLLM's barrier on TCPStore",
+    "python_calls": "One call after the other",
+    "python_barrier": "A barrier of processes",
+    "python_import": "An import",
+    "vllm_group": "vLLM's StatelessProcessGroup",
+    "init_process_group": "torch.distributed's init_process_group",
 }
 NOTES = {
     "synchronize_value": [
@@ -92,6 +108,40 @@ NOTES = {
         "The ranks of a group are cut off at the same moment, connect again and resume their "
         "sessions; with TLS each has a handshake. Then all meet in a barrier of the same epoch, so "
         "nobody was lost."],
+    "tcpstore_operations": [
+        "muster_tcpstore: musterd at its port for them. tcpstore: the server of PyTorch 1; "
+        "tcpstore_libuv: that of a newer one. A set has no reply: a CHECK of the key follows it in "
+        "the same write, and counts as part of it. Figures are of the server for one operation."],
+    "tcpstore_wake_ups": [
+        "Each waits for one key, and gets it when it is told that it is there. `last`: from the "
+        "set until the last one has the value."],
+    "tcpstore_storm": ["Until all are connected and have an answer."],
+    "tcpstore_multi_set": [
+        "One MULTI_SET of values of 64 bytes, and a count of the keys, which is answered when it "
+        "is done. PyTorch 1 has no such command."],
+    "tcpstore_barrier": [
+        "Request for request as vLLM's stateless group has it, all ranks simulated by one "
+        "thread, which is a good part of the time."],
+    "python_calls": [
+        "One process, values of 64 bytes. `CPU` is that of the client, with all of its threads. "
+        "muster: the package. muster_cpp: the blocking calls of C++, in a program of C++. "
+        "tcpstore: torch's own binding. redis: redis-py."],
+    "python_barrier": [
+        "Figures are medians over the processes. tcpstore: a counter, and a key that the last one "
+        "sets and all wait for. redis: a counter, and a list that the last one fills and all pop."],
+    "vllm_group": [
+        "muster: the class of `muster.compat.vllm`. tcpstore: the algorithm of vLLM's class on "
+        "torch's TCPStore. In both rank 0 hosts the server. Each process is a rank, and calls "
+        "without a pause; figures are medians over the ranks. send_recv: an object to the next "
+        "rank, and one from the rank before. `CPU` is that of a rank with all of its threads but "
+        "the server's. The original's send does not wait until the server has the object; ours "
+        "does."],
+    "init_process_group": [
+        "With Gloo, on a store that is given: muster: `muster.torch.Store`. tcpstore: torch's. "
+        "Each with a server in a process of Python of its own. Until the last rank has its group, "
+        "the median of the calls. `CPU` is that of all ranks together. Connected: until the last "
+        "of the ranks, which begin together, has its store."],
+    "python_import": ["Of an interpreter that runs already, which has imported nothing else."],
 }
 # The columns of a question, each of every subject: name and head.
 COLUMNS = {
@@ -117,13 +167,32 @@ COLUMNS = {
                             ("refused_per_s", "refused, per s"), ("grown_kib", "KiB grown")],
     "encrypted_reconnect": [("wall_ms", "all are back, ms"), ("p50_ms", "p50, ms"),
                             ("server_ms", "CPU ms"), ("client_ms", "CPU ms of the clients")],
+    "tcpstore_operations": [("server_us", "CPU µs"), ("p50_us", "p50, µs"), ("p99_us", "p99, µs")],
+    "tcpstore_wake_ups": [("last_us", "last, µs"), ("p50_us", "p50, µs"),
+                          ("server_us", "CPU µs of each")],
+    "tcpstore_storm": [("wall_ms", "ms"), ("server_us", "CPU µs of each"),
+                       ("slowest_ms", "slowest, ms")],
+    "tcpstore_multi_set": [("wall_ms", "ms"), ("server_ms", "CPU ms")],
+    "tcpstore_barrier": [("wall_ms", "ms"), ("server_ms", "CPU ms"),
+                         ("client_ms", "CPU ms of the clients")],
+    "python_calls": [("processor_us", "CPU µs"), ("wall_us", "µs")],
+    "python_barrier": [("processor_us", "CPU µs"), ("wall_us", "µs")],
+    "python_import": [("wall_ms", "ms")],
+    "vllm_group": [("wall_us", "µs"), ("processor_us", "CPU µs"),
+                   ("server_us", "CPU µs of the server")],
+    "init_process_group": [("wall_ms", "ms"), ("processor_ms", "CPU ms"),
+                           ("connect_ms", "connected, ms")],
 }
 OURS = {"synchronize_value": "muster", "all_reduce": "shared_memory", "gather": "shared_memory",
         "start_ranks": "musterrun", "restart_ranks": "musterrun", "idle_ranks": "musterrun",
         "encrypted_operations": "muster", "encrypted_barrier": "muster",
         "encrypted_start": "muster", "encrypted_records": "OpenSSL",
         "encrypted_memory": "muster",
-        "encrypted_strangers": "muster", "encrypted_reconnect": "muster"}
+        "encrypted_strangers": "muster", "encrypted_reconnect": "muster",
+        **dict.fromkeys(("tcpstore_operations", "tcpstore_wake_ups", "tcpstore_storm",
+                         "tcpstore_multi_set", "tcpstore_barrier"), "muster_tcpstore"),
+        **dict.fromkeys(("python_calls", "python_barrier", "python_import", "vllm_group",
+                         "init_process_group"), "muster")}
 SEALED = ", TLS"  # behind the name of a subject
 # By which they are compared.
 COMPARED = {"synchronize_value": "alone_p50_us", "all_reduce": "round_us", "gather": "wall_ms",
@@ -132,7 +201,13 @@ COMPARED = {"synchronize_value": "alone_p50_us", "all_reduce": "round_us", "gath
             "encrypted_operations": "server_us", "encrypted_barrier": "wall_ms",
             "encrypted_start": "wall_ms", "encrypted_records": "read_ns",
             "encrypted_memory": "bytes_per_connection",
-            "encrypted_strangers": "p99_us", "encrypted_reconnect": "wall_ms"}
+            "encrypted_strangers": "p99_us", "encrypted_reconnect": "wall_ms",
+            "tcpstore_operations": "server_us", "tcpstore_wake_ups": "last_us",
+            "tcpstore_storm": "wall_ms", "tcpstore_multi_set": "wall_ms",
+            "tcpstore_barrier": "wall_ms",
+            "python_calls": "processor_us", "python_barrier": "processor_us",
+            "python_import": "wall_ms", "vllm_group": "wall_us",
+            "init_process_group": "wall_ms"}
 
 
 def bytes_text(count):

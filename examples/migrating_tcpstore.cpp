@@ -75,16 +75,13 @@ std::size_t num_keys(Store& store, const std::string& prefix) {
   return count;
 }
 
-/// queue_push: any number of pushers.
-void queue_push(Store& store, const std::string& queue, const std::string& value) {
-  const auto place = require(store.add(queue + "/tail", 1));
-  require(store.set(queue + "/" + std::to_string(place), value));
-}
-
-/// queue_pop: any number of poppers; each value is taken once.
-std::string queue_pop(Store& store, const std::string& queue) {
-  const auto place = require(store.add(queue + "/head", 1));
-  return require(store.take(queue + "/" + std::to_string(place), 10s));
+/// queue_push, queue_pop, queue_len: any number of pushers and poppers, each item is popped once.
+void queues(Store& store) {
+  require(store.queue_push("queue", "work"));
+  require(require(store.queue_length("queue")) == 1, "it is not popped yet");
+  require(require(store.queue_pop("queue", 10s)) == "work", "it waits for an item");
+  const auto none = store.queue_pop("queue", 0s);
+  require(!none && none.error().code == ErrorCode::not_found, "zero asks once");
 }
 
 }  // namespace
@@ -101,12 +98,11 @@ int main() {
       compare_and_set(store);
       many_keys(store);
     }
-    if (rank == 1) queue_push(store, "queue", "work");
-    if (rank == 2) require(queue_pop(store, "queue") == "work", "taken once");
+    if (rank == 1) queues(store);
     require(workers.barrier(30s));
   });
   auto store = connect(address, "job 7");
-  require(num_keys(store, "queue/") == 2, "the head and the tail");
+  require(num_keys(store, "queue") == 0, "a queue is no key that has a value");
   auto other = connect(address, "job 8");
   require(num_keys(other, "") == 0, "namespaces do not see each other");
   std::cout << "migrating from a TCPStore: as promised\n";

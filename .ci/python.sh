@@ -1,0 +1,42 @@
+# Of `.ci/run`, which sources it: the gate of the Python package.
+
+# The wheel of the source distribution, unpacked where there is no git and no network, in a bare
+# environment; and what mypy says of the package, of its examples and tests, and of the stub of the
+# extension. It is hardly optimized: that takes a fraction of the time, and the gate `release` sees
+# what the compiler says of optimized code.
+gate_python() {
+  local module out=$root/build/ci-python alone=()
+  for module in build mesonpy pybind11 mypy ensurepip; do
+    /usr/bin/python3 -c "import $module" || skip "Debian's Python has no $module"
+  done
+  rm -rf "$out"/{dist,source,build}
+  mkdir -p "$out"/{dist,source,build}
+  if unshare --map-root-user --net ip link set lo up; then  # which is down there at first
+    alone=(unshare --map-root-user --net bash -c 'ip link set lo up && exec "$@"' _)
+  fi
+  rm -f .mesonpy-native-file.ini
+  /usr/bin/python3 -m build --no-isolation --sdist --outdir "$out/dist" . > "$out/sdist.log" ||
+    { cat "$out/sdist.log"; return 1; }
+  tar -xf "$out"/dist/muster-*.tar.gz -C "$out/source" --strip-components=1
+  (
+    cd "$out/source"
+    export GIT_DIR=/nonexistent
+    building_log=$root/build/ci-building building "${alone[@]}" /usr/bin/python3 -m build \
+      --no-isolation --wheel --outdir "$out/dist" -C builddir="$out/build" \
+      -C setup-args=-Dwerror=true -C setup-args=-Doptimization=1 \
+      -C setup-args=-Dcpp_args="$anywhere" . > "$out/wheel.log" ||
+      { cat "$out/wheel.log"; return 1; }
+  )
+  "${alone[@]}" /usr/bin/python3 tests/install/python/wheel.py "$out"/dist/muster-*.whl \
+    "$out/installed"
+  check_types "$out/installed/venv/lib/python3"*/site-packages
+}
+
+# The same package, installed in the FOLDER given, has the extension beside its stub.
+check_types() {
+  local mypy=(/usr/bin/python3 -m mypy --strict --cache-dir "$root/build/ci-python/mypy")
+  "${mypy[@]}" bindings/python/muster
+  MYPYPATH=bindings/python:tests/python "${mypy[@]}" {examples,tests}/python/*.py
+  /usr/bin/python3 tests/python/stubs.py "$1"
+}
+export -f check_types
