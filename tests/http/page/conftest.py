@@ -129,6 +129,16 @@ class View:
         field.send_keys(text)
         self.frame()
 
+    def leave(self, act: Callable[[], None]) -> None:
+        """Acts, and waits for the document that takes the place of this one."""
+        self.js("window.isOld = true")
+        act()
+        self.until(lambda: not self.js("return window.isOld ?? false"), "it is the same document")
+
+    def send_form(self, selector: str, text: str) -> None:
+        field = self.driver.find_element("css selector", selector)
+        self.leave(lambda: field.send_keys(text + Keys.ENTER))
+
     def look(self, name: str) -> None:
         """Keeps a picture of it for people to look at, where a folder is given for them."""
         self.frame()

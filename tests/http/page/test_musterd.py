@@ -12,7 +12,6 @@ import pytest
 from conftest import View
 from double import PAGE, policy_of
 from selenium import webdriver
-from selenium.webdriver.common.keys import Keys
 
 MUSTERD, MUSTERCTL = os.environ.get("MUSTERD", ""), os.environ.get("MUSTERCTL", "")
 RANKS = os.environ.get("HTTP_RANKS", "")
@@ -189,14 +188,14 @@ def test_log_in_from_a_link_and_out(serve: Callable[..., Real], tmp_path: Path) 
     view.form("trainer", 1)
     view.open("#group=trainer")
     view.look("musterd-log-in")
-    view.type_in("[name=token]", "muster-http-wrong" + Keys.ENTER)
-    view.until(lambda: view.driver.current_url.endswith("/login"), "the form is not sent")
-    view.type_in("[name=token]", token + Keys.ENTER)
+    view.send_form("[name=token]", "muster-http-wrong")
+    assert view.driver.current_url.endswith("/login")
+    view.send_form("[name=token]", token)
     view.read("group \"trainer\"", "#part-why")
     assert view.driver.current_url == view.url + "#group=trainer"
     assert token not in view.driver.page_source
     view.until(lambda: view.is_shown("#log-out"), "there is no way out")
-    view.click("#log-out")
+    view.leave(view.driver.find_element("css selector", "#log-out").click)
     view.until(lambda: view.driver.find_elements("css selector", "[name=token]"), "still in")
 
 
