@@ -169,6 +169,12 @@ def test_a_wrong_question_is_told_so(server):
         assert api(server, f"prefixes?{query}", 400)["error"]["code"] == "invalid_argument"
     for query in ("after=x", "group=%f", "namespace=%"):
         assert api(server, f"events?{query}", 400)["error"]["code"] == "invalid_argument"
+    for query, word in (("namespce=x", "namespce"), ("namespace=a&namespace=b", "twice"),
+                        ("depth=1&a=b&depth=1", "'a'"), ("depth=9", "1 to 4")):
+        error = api(server, f"prefixes?{query}", 400)["error"]
+        assert error["code"] == "invalid_argument" and word in error["detail"], error
+    assert api(server, "server?x", 400)["error"]["code"] == "invalid_argument"
+    assert api(server, "groups?&namespace=&") == []
     assert ask(server, "/api/v1/none")[0] == 404
     assert ask(server, "/api/v1/")[0] == 404
     assert ask(server, "/api/v1/groups/x")[0] == 404

@@ -91,12 +91,19 @@ def test_there_is_a_limit_per_address_and_one_for_all(host):
         def connect(source):
             return stack.enter_context(server.raw(source))
 
-        held = [connect("127.0.0.1") for _ in range(8)]
+        def hold(source):
+            one = connect(source)
+            one.send(GET)
+            assert one.answer()[0] == 200
+            return one
+
+        held = [hold("127.0.0.1") for _ in range(8)]
         refused = connect("127.0.0.1")
-        status, fields, _ = refused.answer()
+        status, fields, why = refused.answer()
         assert (status, fields["connection"]) == (503, "close")
-        held += [connect("127.0.0.2") for _ in range(8)]
-        held += [connect("127.0.0.3") for _ in range(4)]
+        assert b"20 connections" in why and b"8 of an address" in why
+        held += [hold("127.0.0.2") for _ in range(8)]
+        held += [hold("127.0.0.3") for _ in range(4)]
         assert connect("127.0.0.4").answer()[0] == 503
         # How the server is, is told all the same: to be full is not to hang.
         for path, expected in (("/healthz", 200), ("/large?1", 503)):
@@ -108,6 +115,30 @@ def test_there_is_a_limit_per_address_and_one_for_all(host):
         until(lambda: is_served(server, "127.0.0.4", "/echo"))
         held[1].send(GET)
         assert held[1].answer()[0] == 200
+
+
+def test_who_has_asked_for_nothing_longest_yields(host):
+    server = host("connections_max=20", "connections_per_address_max=8", "head_ms=600000")
+    with contextlib.ExitStack() as stack:
+        def connect(source):
+            return stack.enter_context(server.raw(source))
+
+        settled = connect("127.0.0.1")
+        settled.send(GET)
+        assert settled.answer()[0] == 200
+        silent = [connect("127.0.0.1") for _ in range(3)]
+        halves = [connect("127.0.0.1") for _ in range(4)]
+        for one in halves:
+            one.send("GET /healthz HTTP/1.1\r\n")
+        for count in range(1, 31):  # each that comes is served, and one of those before goes
+            assert is_served(server, path="/echo"), count
+            if count == 1:
+                assert silent[0].is_ended_within(PATIENCE)
+        crowd = [connect(f"127.0.0.{2 + number // 8}") for number in range(60)]
+        assert is_served(server, "127.0.0.99", "/echo")
+        settled.send(GET)
+        assert settled.answer()[0] == 200
+        assert crowd[0].is_ended_within(PATIENCE)
 
 
 def barriers(bystanders):

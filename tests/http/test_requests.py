@@ -65,7 +65,11 @@ def test_every_answer_has_the_fields_that_protect_browsers(server):
     ("GET /healthz HTTP/1.1\r\nHost:", 421),
     ("GET /healthz HTTP/2.0\r\nHost: localhost", 505),
     ("GET /healthz HTTP/1.7\r\nHost: localhost", 505),
-    ("GET http://localhost/healthz HTTP/1.1\r\nHost: localhost", 400),
+    ("GET http://localhost/healthz HTTP/1.1\r\nHost: localhost", 200),
+    ("GET http://localhost:80/healthz HTTP/1.1\r\nHost: somebody.example", 200),
+    ("GET http://somebody.example/healthz HTTP/1.1\r\nHost: localhost", 421),
+    ("GET http://localhost HTTP/1.1\r\nHost: localhost", 400),
+    ("GET ftp://localhost/healthz HTTP/1.1\r\nHost: localhost", 400),
     ("GET /%zz HTTP/1.1\r\nHost: localhost", 400),
     ("GET /%00 HTTP/1.1\r\nHost: localhost", 400),
     ("GET /%0d%0aa HTTP/1.1\r\nHost: localhost", 400),
@@ -86,6 +90,25 @@ def test_every_answer_has_the_fields_that_protect_browsers(server):
 def test_a_request_gets_its_status(server, head, status):
     assert server.status(head) == status
     assert server.status(GET) == 200
+
+
+@pytest.mark.parametrize("head, words", [
+    ("DELETE / HTTP/1.1\r\nHost: localhost", b"GET and HEAD"),
+    (GET + "\r\nContent-Length: 5", b"no body"),
+    ("GET /none HTTP/1.1\r\nHost: localhost", b"/api/v1/openapi.json"),
+    ("GET / HTTP/1.1\r\nHost: somebody.example", b"--http-host"),
+    ("GET /%zz HTTP/1.1\r\nHost: localhost", b"escape"),
+    ("GET / HTTP/1.1", b"Host: NAME"),
+    ("GET / HTTP/2.0\r\nHost: localhost", b"HTTP/1.1"),
+    ("GET /" + "a" * 4096 + " HTTP/1.1\r\nHost: localhost", b"4096 bytes"),
+    (GET + "\r\nA: " + "a" * 9000, b"8192 bytes"),
+    (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"TLS"),
+    (b"\0\0\0\0", b"METHOD TARGET HTTP/1.1"),
+])
+def test_a_refusal_says_what_is_wrong(server, head, words):
+    if isinstance(head, str):
+        head = head.encode("latin-1")
+    assert words in server.say_once(head + b"\r\n\r\n")
 
 
 def test_other_methods_are_told_which_there_are(server):

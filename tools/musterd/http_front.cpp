@@ -78,11 +78,18 @@ Result<std::vector<http::TokenHolder>> read_token_file(const Configuration& conf
   return tokens;
 }
 
-/// Prometheus asks for OpenMetrics first; a browser does not know it.
+constexpr std::string_view openmetrics_type = "application/openmetrics-text";
+
+/// Prometheus asks for OpenMetrics first; a browser does not know it. Who gives it no weight (";q=0")
+/// does not want it.
 muster::MetricsFormat format_for(std::string_view accept) {
-  return accept.find("application/openmetrics-text") == accept.npos
-             ? muster::MetricsFormat::prometheus
-             : muster::MetricsFormat::openmetrics;
+  const std::size_t at = accept.find(openmetrics_type);
+  if (at == accept.npos) return muster::MetricsFormat::prometheus;
+  const std::string_view wanted = accept.substr(at, accept.find(',', at) - at);
+  const std::size_t weight = wanted.find("q=");
+  const bool is_unwanted = weight != wanted.npos &&
+                           wanted.substr(weight + 2).find_first_not_of("0. ") == wanted.npos;
+  return is_unwanted ? muster::MetricsFormat::prometheus : muster::MetricsFormat::openmetrics;
 }
 
 Api::Facts facts_of(const Configuration& configuration) {

@@ -1,7 +1,9 @@
 #include "server/http/front.h"
 
 #include <string.h>
+#include <unistd.h>
 
+#include <array>
 #include <new>
 
 #include "base/failure.h"
@@ -32,6 +34,17 @@ void wipe(std::string& secret) {
   secret.clear();
 }
 
+bool is_everywhere(std::string_view address) {
+  return address.starts_with("0.0.0.0:") || address.starts_with("[::]:");
+}
+
+/// As the machine calls itself; empty: it does not.
+std::string own_host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return {};
+  return name.data();
+}
+
 Error error_of(const PlainFailure& failure) {
   return base::failure(static_cast<ErrorCode>(failure.code), failure.why);
 }
@@ -51,6 +64,8 @@ Result<void> Front::begin() {
   table_ = *loaded;
   PlainOptions plain_options{};
   plain_options.address = plain(options_.address);
+  const std::string own = own_host_name();
+  if (!own.empty()) options_.names.push_back(own);
   std::vector<PlainText> names;
   for (const std::string& name : options_.names) names.push_back(plain(name));
   plain_options.names = names.data();
@@ -86,7 +101,11 @@ Front::~Front() {
 
 std::string Front::url() const {
   const bool has_tls = !options_.certificates.certificate.empty();
-  return (has_tls ? "https://" : "http://") + std::string(table_->address(front_)) + "/";
+  std::string address = table_->address(front_);
+  // By that of all addresses nobody connects.
+  if (is_everywhere(address) && !options_.names.empty())
+    address = options_.names.front() + ":" + std::to_string(port());
+  return (has_tls ? "https://" : "http://") + address + "/";
 }
 
 std::uint16_t Front::port() const { return table_->port(front_); }
@@ -95,7 +114,8 @@ std::string Front::exposure() const {
   std::string who = options_.asks_for_token ? "whoever has a token" : "whoever reaches it";
   if (!options_.certificates.authorities.empty())
     who += options_.asks_for_token ? " and a certificate" : " with a certificate";
-  return "http at " + url() + ": " + who +
+  const char* const where = is_everywhere(table_->address(front_)) ? " (all addresses)" : "";
+  return "http at " + url() + where + ": " + who +
          (options_.asks_for_token ? " may ask what its right allows" : " may read what it shows");
 }
 

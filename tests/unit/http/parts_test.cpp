@@ -75,11 +75,40 @@ TEST_CASE("places are given back, by unit and of all") {
   first.reset();
   CHECK(places.take("a"));
   CHECK(places.take("c"));
-  std::vector<Places::Place> refusals;
+  std::vector<std::shared_ptr<void>> refusals;
   while (auto place = places.take_for_refusal()) refusals.push_back(place);
   CHECK(refusals.size() == 64);
   refusals.pop_back();
   CHECK(places.take_for_refusal());
+}
+
+TEST_CASE("who has waited longest gives up his place, where that helps") {
+  Places places(3, 2);
+  std::vector<std::string> yielded;
+  std::vector<Places::Place> seats;
+  const auto waits = [&](const std::string& unit) {
+    seats.push_back(places.take(unit));
+    REQUIRE(seats.back());
+    seats.back()->wait([&, at = seats.size() - 1, unit] {
+      yielded.push_back(unit + std::to_string(at));
+      seats[at].reset();
+    });
+  };
+  waits("b");  // 0
+  waits("a");  // 1
+  waits("a");  // 2
+  waits("a");  // 3: its unit is full, so one of it goes
+  CHECK(yielded == std::vector<std::string>{"a1"});
+  waits("c");  // 4: all are taken, so the one goes who has waited longest
+  CHECK(yielded == std::vector<std::string>{"a1", "b0"});
+  seats[2]->settle();
+  seats[3]->settle();
+  CHECK(!places.take("a"));
+  CHECK(places.take("d"));
+  CHECK(yielded == std::vector<std::string>{"a1", "b0", "c4"});
+  seats[3].reset();
+  seats[2].reset();
+  CHECK(places.count() == 0);
 }
 
 TEST_CASE("names are compared without their port, and capitals do not matter") {
@@ -101,6 +130,12 @@ TEST_CASE("a target is a path without escapes, and a query as it came") {
   REQUIRE(target);
   CHECK(target->path == "/a b/\xc3\xbc");
   CHECK(target->query == "c=%20?d");
-  for (const char* wrong : {"", "a", "*", "http://a/", "/%", "/%4", "/%4g", "/%00", "/%7f", "/%0A"})
+  const auto whole = read_target("http://a.example:80/b?c");
+  REQUIRE(whole);
+  CHECK(whole->host == "a.example:80");
+  CHECK(whole->path == "/b");
+  CHECK(!target->host);
+  for (const char* wrong : {"", "a", "*", "http://a", "http://a?b", "ftp://a/", "/%", "/%4", "/%4g",
+                            "/%00", "/%7f", "/%0A"})
     CHECK(!read_target(wrong));
 }

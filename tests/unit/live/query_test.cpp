@@ -16,6 +16,14 @@ TEST_CASE("a parameter is found by its name, without its escapes") {
   CHECK_FALSE(Query("").has(""));
 }
 
+TEST_CASE("what nobody asked for, or twice, is a problem") {
+  CHECK(Query("").problem({}).empty());
+  CHECK(Query("a=1&&b&").problem({"a", "b"}).empty());
+  CHECK(Query("a=1&a=2").problem({"a"}) == "the parameter a is there twice");
+  CHECK(Query("c=1").problem({"a", "b"}) == "there is no parameter 'c' here, but a and b");
+  CHECK(Query("c\n").problem({}) == "there is no parameter 'c\\x0a' here");
+}
+
 TEST_CASE("a wrong escape is no value") {
   for (const char* text : {"n=%", "n=%1", "n=%g0", "n=a%0g", "n=%%"}) {
     CHECK(Query(text).has("n"));

@@ -40,9 +40,12 @@ http::Answer failed(int status, ErrorCode code, std::string detail) {
   return answer_of({{"error", json_of(error)}}, status);
 }
 
-http::Answer invalid(const char* name) {
-  return failed(400, ErrorCode::invalid_argument,
-                std::string("the parameter ") + name + " is missing, or wrong");
+http::Answer invalid(std::string why) {
+  return failed(400, ErrorCode::invalid_argument, std::move(why));
+}
+
+http::Answer invalid_name_space() {
+  return invalid("the parameter namespace has an escape that is wrong: %2F and the like are right");
 }
 
 http::Answer answer_of(const Error& error) {
@@ -61,7 +64,11 @@ std::optional<std::string> name_space_in(const Query& query) {
 }
 
 http::Answer page_answer(const http::Question& question) {
-  if (question.path != "/") return {404, "text/plain; charset=utf-8", "Not Found\n"};
+  if (question.path != "/") {
+    return {404, "text/plain; charset=utf-8",
+            "There is nothing at this path: /, /metrics, /healthz, /readyz, and what "
+            "/api/v1/openapi.json describes.\n"};
+  }
   return {200, "text/html; charset=utf-8", std::string(page()), std::string(page_policy())};
 }
 
@@ -78,10 +85,12 @@ void Api::set_draining(bool is_draining) {
 }
 
 std::vector<http::Route> Api::routes() {
-  const auto route = [this](const char* path, Handler handler) {
-    return http::Route{
-        std::string("/api/v1/") + path, http::Right::read,
-        [this, handler](const Question& question) { return answer(handler, question); }};
+  using Names = std::vector<std::string_view>;
+  const auto route = [this](const char* path, Handler handler, const Names& parameters = {}) {
+    return http::Route{std::string("/api/v1/") + path, http::Right::read,
+                       [this, handler, parameters](const Question& question) {
+                         return answer(handler, parameters, question);
+                       }};
   };
   std::vector<http::Route> routes = {
       {"/", http::Right::read, page_answer},
@@ -91,20 +100,23 @@ std::vector<http::Route> Api::routes() {
        }},
       route("server", &Api::server),
       route("namespaces", &Api::namespaces),
-      route("sessions", &Api::sessions),
-      route("groups", &Api::groups),
-      route("group", &Api::group),
-      route("why", &Api::why),
-      route("waiters", &Api::waiters),
-      route("events", &Api::events),
-      route("prefixes", &Api::prefixes),
+      route("sessions", &Api::sessions, {"namespace"}),
+      route("groups", &Api::groups, {"namespace"}),
+      route("group", &Api::group, {"namespace", "name"}),
+      route("why", &Api::why, {"namespace", "name"}),
+      route("waiters", &Api::waiters, {"namespace"}),
+      route("events", &Api::events, {"namespace", "group", "after"}),
+      route("prefixes", &Api::prefixes, {"namespace", "depth"}),
       route("stream", &Api::stream),
   };
   routes.back().goes_on = true;
   return routes;
 }
 
-http::Answer Api::answer(Handler handler, const Question& question) {
+http::Answer Api::answer(Handler handler, const std::vector<std::string_view>& parameters,
+                         const Question& question) {
+  std::string problem = Query(question.query).problem(parameters);
+  if (!problem.empty()) return invalid(std::move(problem));
   std::optional<muster::Watch> watch;
   {
     const std::lock_guard lock(mutex_);
@@ -139,14 +151,14 @@ http::Answer Api::namespaces(const muster::Watch& watch, const Question&) {
 
 http::Answer Api::sessions(const muster::Watch& watch, const Question& question) {
   const auto name_space = name_space_in(Query(question.query));
-  if (!name_space) return invalid("namespace");
+  if (!name_space) return invalid_name_space();
   return answer_of_list(watch.sessions(*name_space, nothing));
 }
 
 http::Answer Api::groups(const muster::Watch& watch, const Question& question) {
   const Query query(question.query);
   const auto name_space = name_space_in(query);
-  if (!name_space) return invalid("namespace");
+  if (!name_space) return invalid_name_space();
   if (query.has("namespace")) return answer_of_list(watch.groups(*name_space, nothing));
   const auto all = watch.all_groups(nothing);
   if (!all) return answer_of(all.error());
@@ -162,9 +174,11 @@ http::Answer Api::groups(const muster::Watch& watch, const Question& question) {
 http::Answer Api::group(const muster::Watch& watch, const Question& question) {
   const Query query(question.query);
   const auto name_space = name_space_in(query);
-  if (!name_space) return invalid("namespace");
+  if (!name_space) return invalid_name_space();
   const auto name = query.value("name");
-  if (!name || name->empty()) return invalid("name");
+  if (!name || name->empty())
+    return invalid(
+        "the parameter name, that of the group, is missing, or an escape in it is wrong");
   const auto report = watch.group(*name_space, *name, nothing);
   if (!report) return answer_of(report.error());
   return answer_of(json_of(*report, hangs_after));
@@ -174,7 +188,7 @@ http::Answer Api::why(const muster::Watch& watch, const Question& question) {
   const Query query(question.query);
   if (query.has("name")) return group(watch, question);
   const auto name_space = name_space_in(query);
-  if (!name_space) return invalid("namespace");
+  if (!name_space) return invalid_name_space();
   const auto reports = watch.waiting_groups(*name_space, nothing);
   const auto waiters = watch.waiters(*name_space, nothing);  // both are asked for at once
   if (!reports) return answer_of(reports.error());
@@ -192,18 +206,21 @@ http::Answer Api::why(const muster::Watch& watch, const Question& question) {
 
 http::Answer Api::waiters(const muster::Watch& watch, const Question& question) {
   const auto name_space = name_space_in(Query(question.query));
-  if (!name_space) return invalid("namespace");
+  if (!name_space) return invalid_name_space();
   return answer_of_list(watch.waiters(*name_space, nothing));
 }
 
 http::Answer Api::events(const muster::Watch& watch, const Question& question) {
   const Query query(question.query);
   const auto name_space = name_space_in(query);
-  if (!name_space) return invalid("namespace");
+  if (!name_space) return invalid_name_space();
   const auto group = query.has("group") ? query.value("group") : std::string();
-  if (!group) return invalid("group");
+  if (!group)
+    return invalid("the parameter group has an escape that is wrong: %2F and the like are right");
   const auto after = query.has("after") ? query.number("after") : 0;
-  if (!after) return invalid("after");
+  if (!after)
+    return invalid(
+        "the parameter after is the number of an event, such as the last one that you have");
   const auto history = watch.history(*name_space, *group, *after, nothing);
   return history ? answer_of(json_of(*history)) : answer_of(history.error());
 }
@@ -211,9 +228,10 @@ http::Answer Api::events(const muster::Watch& watch, const Question& question) {
 http::Answer Api::prefixes(const muster::Watch& watch, const Question& question) {
   const Query query(question.query);
   const auto name_space = name_space_in(query);
-  if (!name_space) return invalid("namespace");
+  if (!name_space) return invalid_name_space();
   const auto depth = query.has("depth") ? query.number("depth") : 1;
-  if (!depth || *depth < 1 || *depth > depth_max) return invalid("depth");
+  if (!depth || *depth < 1 || *depth > depth_max)
+    return invalid("the parameter depth is 1 to " + std::to_string(depth_max));
   const auto prefixes = watch.prefixes(*name_space, static_cast<int>(*depth), nothing);
   return prefixes ? answer_of(json_of(*prefixes)) : answer_of(prefixes.error());
 }

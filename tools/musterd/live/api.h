@@ -44,7 +44,8 @@ class Api {
   using Question = muster::server::http::Question;
   using Handler = Answer (Api::*)(const muster::Watch& watch, const Question& question);
 
-  Answer answer(Handler handler, const Question& question);
+  Answer answer(Handler handler, const std::vector<std::string_view>& parameters,
+                const Question& question);
   Json server_document(const muster::Overview& overview) const;
 
   Answer server(const muster::Watch& watch, const Question& question);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/text.h"
+
 namespace musterd {
 namespace {
 
@@ -24,6 +26,26 @@ std::optional<std::string_view> Query::raw(std::string_view name) const {
     return field.substr(std::min(field.size(), own.size() + 1));
   }
   return std::nullopt;
+}
+
+std::string Query::problem(const std::vector<std::string_view>& names) const {
+  std::vector<std::string_view> seen;
+  for (std::string_view rest = text_; !rest.empty();) {
+    const std::string_view field = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(std::min(rest.size(), field.size() + 1));
+    const std::string_view own = field.substr(0, field.find('='));
+    if (own.empty()) continue;
+    if (std::find(names.begin(), names.end(), own) == names.end()) {
+      std::string text = "there is no parameter " + muster::base::quoted(own) + " here";
+      for (std::size_t at = 0; at < names.size(); ++at)
+        text.append(at == 0 ? ", but " : at + 1 == names.size() ? " and " : ", ").append(names[at]);
+      return text;
+    }
+    if (std::find(seen.begin(), seen.end(), own) != seen.end())
+      return "the parameter " + std::string(own) + " is there twice";
+    seen.push_back(own);
+  }
+  return {};
 }
 
 bool Query::has(std::string_view name) const { return raw(name).has_value(); }

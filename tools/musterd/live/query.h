@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace musterd {
 
@@ -16,6 +17,8 @@ class Query {
   /// The same, as a number; nothing also: it is none.
   std::optional<unsigned long long> number(std::string_view name) const;
   bool has(std::string_view name) const;
+  /// What is wrong if these are the parameters that there may be, each once; empty: nothing.
+  std::string problem(const std::vector<std::string_view>& names) const;
 
  private:
   std::optional<std::string_view> raw(std::string_view name) const;

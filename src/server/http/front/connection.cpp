@@ -40,11 +40,16 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
         pause_(stream_.get_executor()),
         limits_(site.limits()),
         place_(std::move(arrived.place)),
-        has_place_(arrived.caller.has_place),
+        refusal_(std::move(arrived.refusal)),
         conversation_(site, std::move(arrived.caller)) {}
 
   void begin() {
-    limit(has_place_ ? Milliseconds(limits_.head_ms) : time_without_place);
+    limit(place_ ? Milliseconds(limits_.head_ms) : time_without_place);
+    if (place_) {
+      place_->wait([weak = this->weak_from_this()] {
+        if (const auto self = weak.lock()) self->yield();
+      });
+    }
     if constexpr (has_tls) {
       stream_.async_handshake(Stream::server, [self = this->shared_from_this()](Failure failure) {
         if (failure) return self->close();
@@ -60,6 +65,7 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
 
   void go_on() {
     auto output = conversation_.go_on(moment());
+    if (output && place_) place_->settle();
     if (output && output->bytes.empty() && !output->is_last) return pause(*output->goes_on_in);
     if (output) return write(std::move(*output));
     is_reading_ = true;
@@ -152,8 +158,7 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
 
   void time_out() {
     if (is_reading_) {
-      auto output =
-          has_place_ ? conversation_.time_out(moment()) : Conversation::farewell(503, moment());
+      auto output = conversation_.time_out(moment());
       if (output) {
         Failure ignored;
         is_reading_ = false;
@@ -165,6 +170,12 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
     Failure ignored;
     if (is_writing_) stream_.lowest_layer().set_option(Socket::linger(true, 0), ignored);
     close();
+  }
+
+  /// To somebody who may have something to ask.
+  void yield() {
+    close();
+    place_.reset();
   }
 
   void close() {
@@ -179,7 +190,7 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   net::steady_timer pause_;
   const Limits limits_;
   Places::Place place_;
-  const bool has_place_;
+  std::shared_ptr<void> refusal_;
   Conversation conversation_;
   std::array<char, 4096> came_;
   Conversation::Output output_;

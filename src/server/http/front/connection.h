@@ -14,7 +14,8 @@ namespace muster::server::http {
 struct Arrived {
   boost::asio::ip::tcp::socket socket;
   Caller caller;
-  Places::Place place;
+  Places::Place place;            ///< null: it is told that there is none
+  std::shared_ptr<void> refusal;  ///< its place then
 };
 
 /// Serves one connection until it ends; it holds itself. On the front's thread alone, as all here.

@@ -60,20 +60,27 @@ std::string text_of(const Reply& reply, std::time_t date, Body body, After after
   return text;
 }
 
+/// To bytes that begin no request.
+Reply refusal_of_other_protocol(std::string_view bytes) {
+  const bool is_tls = bytes.front() == '\x16';
+  return Site::refusal(400, is_tls ? "TLS is not spoken at this port: the address is http://..."
+                                   : "A request begins with METHOD TARGET HTTP/1.1.");
+}
+
 /// That is asked again.
 constexpr std::chrono::milliseconds soon(50);
 
 }  // namespace
 
-Conversation::Output Conversation::farewell(int status, Moment moment) {
-  return {text_of(Site::refusal(status), moment.date, Body::whole, After::end), true};
+Conversation::Output Conversation::farewell(const Reply& reply, Moment moment) {
+  return {text_of(reply, moment.date, Body::whole, After::end), true};
 }
 
-Conversation::Output Conversation::give_up(int status, Moment moment) {
+Conversation::Output Conversation::give_up(const Reply& refusal, Moment moment) {
   has_ended_ = true;
   open_.reset();
   bytes_.clear();
-  return farewell(status, moment);
+  return farewell(refusal, moment);
 }
 
 void Conversation::take(std::string_view bytes) {
@@ -88,16 +95,19 @@ std::optional<Conversation::Output> Conversation::go_on(Moment moment) {
   if (open_) return answer(moment);
   if (has_ended_ || bytes_.empty()) return {};
   const Limits& limits = site_.limits();
-  if (!may_be_request(bytes_)) return give_up(400, moment);
+  if (!may_be_request(bytes_)) return give_up(refusal_of_other_protocol(bytes_), moment);
   const auto end = end_of_head(bytes_, std::exchange(looked_at_, bytes_.size()));
   if (!end && bytes_.size() < limits.head_bytes_max) return {};
   if (!end || *end > limits.head_bytes_max) {
     const bool has_line = bytes_.find('\n') < limits.head_bytes_max;
-    return give_up(has_line ? 431 : 414, moment);
+    return give_up(
+        Site::refusal(has_line ? 431 : 414, "The head of a request has at most " +
+                                                std::to_string(limits.head_bytes_max) + " bytes."),
+        moment);
   }
   auto read = read_head(std::string_view(bytes_).substr(0, *end), limits.target_bytes_max);
   if (const auto* const refused = std::get_if<Refused>(&read))
-    return give_up(refused->status, moment);
+    return give_up(Site::refusal(refused->status, refused->why), moment);
   looked_at_ = 0;
   Request& request = std::get<Request>(read);
   const bool takes_body = site_.takes_body(request);
@@ -131,7 +141,7 @@ Conversation::Output Conversation::answer(Moment moment) {
   if (reply.answer.status == later) {
     const bool may_wait = moment.now - open.since < std::chrono::milliseconds(limits.answer_ms);
     if (may_wait) return Output{{}, false, soon};
-    reply = Site::refusal(503);
+    reply = Site::refusal(503, "The server has not told it in time: is it paused, or hung?");
   }
   if (reply.answer.goes_on_at != 0 && open.place != nullptr) return begin_stream(reply, moment);
   const After after = open.is_last ? After::end : After::more;
@@ -171,12 +181,12 @@ Conversation::Output Conversation::go_on_with_stream(const Reply& reply, Moment 
 }
 
 Conversation::Output Conversation::refuse_stream(Moment moment) {
-  Reply reply = Site::refusal(503);
+  const Limits& limits = site_.limits();
+  Reply reply = Site::refusal(
+      503, "All streams are taken: there are " + std::to_string(limits.streams_max) + ", and " +
+               std::to_string(limits.streams_per_address_max) + " of an address.");
   reply.more_head = "Retry-After: 10\r\n";
-  has_ended_ = true;
-  open_.reset();
-  bytes_.clear();
-  return {text_of(reply, moment.date, Body::whole, After::end), true};
+  return give_up(reply, moment);
 }
 
 Conversation::Output Conversation::end_stream() {
@@ -195,8 +205,11 @@ std::string Conversation::piece(std::string_view body) {
 }
 
 std::optional<Conversation::Output> Conversation::time_out(Moment moment) const {
+  if (!caller_.has_place) return farewell(site_.reply_to_crowd(), moment);
   if (!is_in_request()) return {};
-  return farewell(408, moment);
+  return farewell(Site::refusal(408, "The request did not come whole in " +
+                                         std::to_string(site_.limits().head_ms) + " ms."),
+                  moment);
 }
 
 }  // namespace muster::server::http

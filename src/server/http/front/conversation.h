@@ -43,7 +43,7 @@ class Conversation {
   bool is_in_stream() const { return open_ && open_->has_begun; }
 
   /// What is said instead of anything else.
-  static Output farewell(int status, Moment moment);
+  static Output farewell(const Reply& reply, Moment moment);
 
  private:
   /// Counts what is on its way.
@@ -78,7 +78,7 @@ class Conversation {
     Held held = {};
   };
 
-  Output give_up(int status, Moment moment);
+  Output give_up(const Reply& refusal, Moment moment);
   Output answer(Moment moment);
   Output begin_stream(const Reply& reply, Moment moment);
   Output go_on_with_stream(const Reply& reply, Moment moment);

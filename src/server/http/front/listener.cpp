@@ -158,12 +158,13 @@ void Listener::receive(Tcp::socket socket) {
   const ip::address peer = plain_address(from.address());
   Caller caller{text_of(peer), unit_of(peer), text_of(plain_address(to.address()))};
   Places::Place place = places_.take(caller.unit);
+  std::shared_ptr<void> refusal;
   if (place == nullptr) {
-    place = places_.take_for_refusal();
-    if (place == nullptr || tls_) return;  // a word by TLS would cost a handshake
+    refusal = places_.take_for_refusal();
+    if (refusal == nullptr || tls_) return;  // a word by TLS would cost a handshake
     caller.has_place = false;
   }
-  Arrived arrived{std::move(socket), std::move(caller), std::move(place)};
+  Arrived arrived{std::move(socket), std::move(caller), std::move(place), std::move(refusal)};
   if (tls_) return serve_by_tls(std::move(arrived), site_, tls_);
   serve(std::move(arrived), site_);
 }

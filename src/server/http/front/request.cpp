@@ -29,8 +29,11 @@ std::string text_of(const Fields& fields, Field name) {
   return std::string(value.data(), value.size());
 }
 
-int status_for(const beast::error_code& error) {
-  return error == field_names::error::bad_version ? 505 : 400;
+constexpr const char* versions = "HTTP/1.0 and HTTP/1.1 are spoken here.";
+
+Refused refused_for(const beast::error_code& error) {
+  if (error == field_names::error::bad_version) return {505, versions};
+  return {400, "This is no head of a request: " + error.message() + "."};
 }
 
 /// returns  nothing: it cannot be said, or it is more than anything may have
@@ -73,26 +76,30 @@ std::variant<Request, Refused> read_head(std::string_view head, std::size_t targ
   parser.skip(true);  // a body is refused, not read
   beast::error_code error;
   const std::size_t used = parser.put(asio::buffer(head.data(), head.size()), error);
-  if (error && error != field_names::error::need_more) return Refused{status_for(error)};
-  if (!parser.is_header_done() || used != head.size()) return Refused{400};
+  if (error && error != field_names::error::need_more) return refused_for(error);
+  if (!parser.is_header_done() || used != head.size())
+    return Refused{400, "A line of the head is not whole."};
   const auto& message = parser.get();
   const Fields& fields = message;
   Request request;
   request.is_get = message.method() == field_names::verb::get;
   request.is_head = message.method() == field_names::verb::head;
   const auto target = message.target();
-  if (target.size() > target_bytes_max) return Refused{414};
+  if (target.size() > target_bytes_max)
+    return Refused{414, "A target has at most " + std::to_string(target_bytes_max) + " bytes."};
   request.target.assign(target.data(), target.size());
-  if (message.version() != 10 && message.version() != 11) return Refused{505};
+  if (message.version() != 10 && message.version() != 11) return Refused{505, versions};
   request.is_1_1 = message.version() == 11;
   request.keeps_alive = message.keep_alive();
   request.is_post = message.method() == field_names::verb::post;
   request.body_bytes = body_bytes_of(fields);
   request.has_body = request.body_bytes != std::optional<std::size_t>(0);
   const Count hosts = count_of(fields, Field::host);
-  if (hosts == Count::more || (hosts == Count::none && request.is_1_1)) return Refused{400};
+  if (hosts == Count::more || (hosts == Count::none && request.is_1_1))
+    return Refused{400, "A request has one line \"Host: NAME\"."};
   if (hosts == Count::one) request.host = text_of(fields, Field::host);
-  if (count_of(fields, Field::authorization) == Count::more) return Refused{400};
+  if (count_of(fields, Field::authorization) == Count::more)
+    return Refused{400, "A request has one line of Authorization at most."};
   request.authorization = text_of(fields, Field::authorization);
   request.accept = text_of(fields, Field::accept);
   request.cookies = text_of(fields, Field::cookie);

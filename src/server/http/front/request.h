@@ -32,6 +32,7 @@ struct Request {
 /// A request that is none: what to answer before the connection ends.
 struct Refused {
   int status;
+  std::string why;
 };
 
 /// Where the head ends, with its empty line; nothing: it is not there yet.

@@ -66,8 +66,8 @@ void Site::see_turns(std::uint64_t turns, base::Instant now) {
   last_turn_ = now;
 }
 
-Reply Site::refusal(int status) {
-  Reply reply = short_reply(status, std::string(phrase_of(status)));
+Reply Site::refusal(int status, std::string_view why) {
+  Reply reply = short_reply(status, std::string(why));
   if (status == 405) reply.more_head = "Allow: GET, HEAD\r\n";
   return reply;
 }
@@ -75,17 +75,21 @@ Reply Site::refusal(int status) {
 Reply Site::reply(const Request& request, const Caller& caller, base::Instant now,
                   std::uint64_t position) {
   const bool is_form = takes_body(request);
-  if (!request.is_get && !request.is_head && !is_form) return refusal(405);
-  if (request.has_body && !is_form) return refusal(413);
+  if (!request.is_get && !request.is_head && !is_form)
+    return refusal(405, "Nothing is changed by HTTP: GET and HEAD are what is answered.");
+  if (request.has_body && !is_form) return refusal(413, "A request has no body here.");
   const auto target = read_target(request.target);
-  if (!target) return refusal(400);
-  if (request.host && !names_.is_ours(*request.host, caller.came_to)) {
-    return short_reply(421, "This server is not known by that name: see --http-host.");
+  if (!target) {
+    return refusal(400, "The target is no /PATH?QUERY, or an escape of its path (%20) is wrong.");
+  }
+  const auto& host = target->host ? target->host : request.host;
+  if (host && !names_.is_ours(*host, caller.came_to)) {
+    return refusal(421, "This server is not known by that name: see --http-host.");
   }
   if (is_form && caller.has_place) return reply_to_form(request, caller, now);
   if (target->path == "/healthz") return reply_of_health(now);
   if (target->path == "/readyz") return reply_of_readiness(now);
-  if (!caller.has_place) return refusal(503);
+  if (!caller.has_place) return reply_to_crowd();
   Right right = Right::read;
   std::string_view more_head;
   if (sessions_) {
@@ -97,6 +101,15 @@ Reply Site::reply(const Request& request, const Caller& caller, base::Instant no
   }
   Reply reply = reply_of_routes(*target, request, right, position);
   reply.more_head += more_head;
+  return reply;
+}
+
+Reply Site::reply_to_crowd() const {
+  Reply reply =
+      refusal(503, "All places are taken: " + std::to_string(limits_.connections_max) +
+                       " connections are served at a time, and " +
+                       std::to_string(limits_.connections_per_address_max) + " of an address.");
+  reply.more_head = "Retry-After: 10\r\n";
   return reply;
 }
 
@@ -130,21 +143,21 @@ bool Site::takes_body(const Request& request) const {
 /// What changes something here; so it has to come from a page of this server.
 Reply Site::reply_to_form(const Request& request, const Caller& caller, base::Instant now) {
   if (!is_own_page(request.origin, request.fetch_site, request.host.value_or("")))
-    return refusal(403);
+    return refusal(403, "A form is taken from a page of this server alone.");
   if (request.target == "/login") return log_in(request, caller, now);
   sessions_->end(cookie_in(request.cookies, cookie_name()));
   return with_cookie("", std::chrono::seconds(0));
 }
 
 Reply Site::log_in(const Request& request, const Caller& caller, base::Instant now) {
-  if (!request.content_type.starts_with("application/x-www-form-urlencoded")) return refusal(400);
-  const auto token = field_of_form(request.body, "token");
-  if (!token) return refusal(400);
+  const bool is_form = request.content_type.starts_with("application/x-www-form-urlencoded");
+  const auto token = is_form ? field_of_form(request.body, "token") : std::nullopt;
+  if (!token) return refusal(400, "The form has to be urlencoded, with a field \"token\".");
   const Guard::Judgement judgement = guard_.judge_token(*token, caller.unit, now);
   if (judgement.verdict != Guard::Verdict::known)
     return reply_of_stranger(judgement, caller, request);
   const auto name = sessions_->begin(judgement.digest, now);
-  if (!name) return refusal(500);
+  if (!name) return refusal(500, "The system gives no random bytes, or no memory.");
   return with_cookie(*name, Sessions::lifetime);
 }
 
@@ -154,7 +167,7 @@ std::string_view Site::cookie_name() const {
 }
 
 Reply Site::with_cookie(std::string_view value, std::chrono::seconds age) const {
-  Reply reply = refusal(303);
+  Reply reply = refusal(303, "The page is at /.");
   reply.more_head = "Location: /\r\nSet-Cookie: " + std::string(cookie_name()) + "=";
   reply.more_head.append(value).append("; Path=/; Max-Age=" + std::to_string(age.count()));
   reply.more_head.append("; HttpOnly; SameSite=Strict");
@@ -165,13 +178,16 @@ Reply Site::with_cookie(std::string_view value, std::chrono::seconds age) const 
 Reply Site::reply_of_stranger(const Guard::Judgement& judgement, const Caller& caller,
                               const Request& request) const {
   if (judgement.verdict == Guard::Verdict::too_many) {
-    Reply reply = refusal(429);
+    Reply reply =
+        refusal(429, "Too many wrong tokens have come from this address: wait for a minute.");
     reply.more_head = "Retry-After: 60\r\n";
     return reply;
   }
   if (judgement.is_to_be_told)
     log(LogLevel::warning, "http: a wrong token came from " + caller.address);
-  Reply reply = refusal(401);
+  Reply reply = refusal(401,
+                        "A token is asked for, as a line of the head: Authorization: Bearer TOKEN. "
+                        "musterctl keygen --http makes one.");
   reply.more_head = "WWW-Authenticate: Bearer realm=\"muster\"\r\n";
   if (request.accept.find("text/html") != std::string::npos) {
     reply.answer.type = "text/html; charset=utf-8";
@@ -200,12 +216,12 @@ bool Site::may_go_on(const Request& request) const {
 Reply Site::reply_of_routes(const Target& target, const Request& request, Right right,
                             std::uint64_t position) const {
   const Route* const found = route_for(target.path);
-  if (found == nullptr) return refusal(404);
-  if (right < found->needs) return refusal(403);
+  if (found == nullptr) return refusal(404, "There is nothing at this path.");
+  if (right < found->needs) return refusal(403, "The token has no right to this.");
   try {
     return {found->handler({target.path, target.query, request.accept, right, position})};
   } catch (const std::exception&) {
-    return refusal(500);
+    return refusal(500, "The answer could not be made: memory may be short.");
   }
 }
 

@@ -67,8 +67,12 @@ class Site {
   Places::Place take_stream(const Caller& caller) { return streams_->take(caller.unit); }
   /// So much is on its way to those who have a stream.
   std::uint64_t& stream_bytes() { return *stream_bytes_; }
+  /// To who has no place.
+  Reply reply_to_crowd() const;
   /// To what is no request.
-  static Reply refusal(int status);
+  ///
+  /// why  a sentence: what is wrong, and what to do
+  static Reply refusal(int status, std::string_view why);
 
  private:
   void log(LogLevel level, std::string_view line) const { log_(level, line); }

@@ -37,11 +37,19 @@ std::optional<std::string> without_escapes(std::string_view text) {
 }
 
 std::optional<Target> read_target(std::string_view text) {
+  std::optional<std::string> host;
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!text.starts_with(scheme)) continue;
+    text.remove_prefix(scheme.size());
+    host = text.substr(0, text.find_first_of("/?"));
+    text.remove_prefix(host->size());
+    if (!text.starts_with('/')) return {};
+  }
   if (!text.starts_with('/')) return {};
   const std::size_t mark = std::min(text.find('?'), text.size());
   auto path = without_escapes(text.substr(0, mark));
   if (!path || std::any_of(path->begin(), path->end(), is_control)) return {};
-  Target target{std::move(*path), {}};
+  Target target{std::move(*path), {}, std::move(host)};
   if (mark < text.size()) target.query = text.substr(mark + 1);
   return target;
 }
