@@ -3,12 +3,13 @@
 //     http_ranks HOST:PORT NAMESPACE GROUP RANK WORLD_SIZE
 //
 // Prints "joined" when the group is formed. Each line of its standard input is a call, which is
-// done on a thread of its own: "barrier", "receive RANK", "regroup", "set KEY VALUE", "wait KEY".
-// Prints "ok", or the name of the error, when one has ended. Ends with the standard input.
+// done on a thread of its own: "barrier [MS]", "receive RANK", "regroup", "set KEY VALUE", "wait
+// KEY". Prints "ok", or the name of the error, when one has ended. Ends with the standard input.
 
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <iostream>
 #include <mutex>
 #include <optional>
@@ -42,7 +43,9 @@ bool do_call(muster::Store& store, Group& group, std::istringstream& line) {
   std::string name;
   line >> name;
   if (name == "barrier") {
-    tell_of(group.barrier());
+    std::int64_t time_ms = 600'000;
+    if (!(line >> time_ms)) time_ms = 600'000;
+    tell_of(group.barrier(std::chrono::milliseconds(time_ms)));
   } else if (name == "receive") {
     int source = 0;
     line >> source;

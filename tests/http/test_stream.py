@@ -174,6 +174,19 @@ def test_a_loss_is_told_with_its_cause_and_a_regroup_ends_it(server, ranks):
         assert viewer.groups["", "g"]["world_size"] == 2
 
 
+def test_what_has_happened_before_is_told_again(server, ranks):
+    members = form(server, ranks, "g", 2)
+    with Viewer(server) as viewer:
+        serials = set()
+        for count in (1, 2, 3):
+            members[0].call("barrier 50")
+            viewer.read_until(lambda: any(
+                event["what"] == "round_failed" and event["count"] == count
+                for event in viewer.events.values()))
+            serials |= {event["serial"] for event in viewer.events.values()}
+        assert len(serials) == 2  # it formed, and what happened three times is one event
+
+
 def test_a_group_that_is_gone_is_told_so_and_may_come_again(server, ranks):
     with Viewer(server) as viewer:
         for _ in range(2):
