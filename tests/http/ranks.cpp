@@ -43,7 +43,7 @@ bool do_call(muster::Store& store, Group& group, std::istringstream& line) {
   std::string name;
   line >> name;
   if (name == "barrier") {
-    std::int64_t time_ms = 600'000;
+    std::int64_t time_ms = 0;
     if (!(line >> time_ms)) time_ms = 600'000;
     tell_of(group.barrier(std::chrono::milliseconds(time_ms)));
   } else if (name == "receive") {

@@ -151,6 +151,8 @@ def test_what_the_server_knows_can_be_looked_at(address: str, namespace: str) ->
         store.set("k", b"v")
         group = muster.StatelessProcessGroup(store, "g", 0, 1)
         assert "sessions_count" in store.inspect("status")
+        with pytest.raises(ValueError, match="'why'.*history"):
+            store.inspect("why")  # type: ignore[arg-type]
         assert [session["pid"] for session in store.inspect("sessions")] == [store.process.pid]
         assert [each["group"] for each in store.inspect("groups")] == ["g"]
         assert store.inspect("waiters") == store.inspect("objects") == []

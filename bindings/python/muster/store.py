@@ -39,6 +39,13 @@ SUBJECTS: dict[Subject, int] = {
     "group": 7, "history": 9,
 }
 
+
+def number_of(subject: Subject) -> int:
+    if subject not in SUBJECTS:
+        raise ValueError(f"there is no subject {subject!r} to inspect: {', '.join(SUBJECTS)}")
+    return SUBJECTS[subject]
+
+
 IoThread = _core.IoThread
 """A thread that does the input and output of many stores: ``IoThread(name)``."""
 
@@ -378,7 +385,7 @@ class Store:
         errors   NotFound (no such group)
         cost     a round trip for each page of a list
         """
-        return json.loads(_core.inspect(self._handle, SUBJECTS[subject], name, timeout))
+        return json.loads(_core.inspect(self._handle, number_of(subject), name, timeout))
 
     @property
     def operate(self) -> Operator:

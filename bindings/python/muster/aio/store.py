@@ -13,8 +13,8 @@ from muster.aio._calls import here
 from muster.aio.operate import Operator
 from muster.errors import MusterError
 from muster.store import (
-    SUBJECTS, AnyKey, Compared, Key, KeyInfo, KeyPage, Limits, Process, Role, Subject, Time,
-    Timeout, Value, WhoAmI, store_options,
+    AnyKey, Compared, Key, KeyInfo, KeyPage, Limits, Process, Role, Subject, Time,
+    Timeout, Value, WhoAmI, number_of, store_options,
 )
 
 
@@ -203,7 +203,7 @@ class Store:
 
     async def inspect(self, subject: Subject, name: str = "", *, timeout: Timeout = None) -> Any:
         loop = asyncio.get_running_loop()
-        asked = (self._handle, SUBJECTS[subject], name, timeout)
+        asked = (self._handle, number_of(subject), name, timeout)
         return json.loads(await loop.run_in_executor(None, _core.inspect, *asked))
 
     @property
