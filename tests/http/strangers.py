@@ -4,7 +4,7 @@ strangers.py BUILD [--ranks 64] [--rate 100] [--seconds 5] [--rounds 7]
 
 BUILD has tools/musterd and tests/http/http_crowd. A group passes barriers at a server without a
 port of HTTP, and another one at a server that has it: in turn nobody is there, or 50 programs ask
-for /metrics once a second each while 1,000 connections have begun a request that they never end.
+for /metrics once a second each, by a new connection, while 1,000 connections have begun a request that they never end.
 Tells the processor time of the thread that serves per barrier of each, the ratios of the medians,
 and the longest turn.
 """
@@ -71,33 +71,37 @@ class Case:
 
 
 class Strangers:
-    """Half-open connections, which are made again where they are refused, and scrapers."""
+    """Half-open connections, which are made again where they are ended, and scrapers."""
 
     def __init__(self, port: int):
         self.port = port
         self.ends = threading.Event()
         self.answered = 0
-        self.refused = 0
-        # They keep their connections, as Prometheus does; those who come later get no place.
-        scrapers = [http.client.HTTPConnection("127.0.0.1", port, timeout=10,
-                                               source_address=(f"127.0.2.{index + 1}", 0))
-                    for index in range(SCRAPERS)]
-        for scraper in scrapers:
-            scraper.connect()
+        self.unanswered = 0
+        self.ended = 0
         self.threads = [threading.Thread(target=self.half_open),
-                        *(threading.Thread(target=self.scrape, args=(index, scraper))
-                          for index, scraper in enumerate(scrapers))]
+                        *(threading.Thread(target=self.scrape, args=(index,))
+                          for index in range(SCRAPERS))]
         for thread in self.threads:
             thread.start()
 
-    def scrape(self, index: int, scraper: http.client.HTTPConnection) -> None:
+    def scrape(self, index: int) -> None:
+        """By a new connection each time, so that it needs a place."""
         self.ends.wait(index / SCRAPERS)
         while not self.ends.wait(1):
-            scraper.request("GET", "/metrics")
-            answer = scraper.getresponse()
-            answer.read()
-            self.answered += answer.status == 200
-        scraper.close()
+            scraper = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10,
+                                                 source_address=(f"127.0.2.{index + 1}", 0))
+            status = 0
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                scraper.request("GET", "/metrics")
+                answer = scraper.getresponse()
+                answer.read()
+                status = answer.status
+            scraper.close()
+            if status == 200:
+                self.answered += 1
+            else:
+                self.unanswered += 1
 
     def half_open(self) -> None:
         with selectors.DefaultSelector() as ready:
@@ -108,7 +112,7 @@ class Strangers:
                     assert isinstance(key.fileobj, socket.socket)
                     ready.unregister(key.fileobj)
                     key.fileobj.close()
-                    self.refused += 1
+                    self.ended += 1
                     if not self.ends.wait(0.002):
                         self.begin(ready, key.data)
             for key in list(ready.get_map().values()):
@@ -142,7 +146,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, object]:
     without: list[float] = []
     alone: list[float] = []
     beside: list[float] = []
-    answered = refused = 0
+    answered = unanswered = ended = 0
     with case(arguments, False) as bare, case(arguments, True) as measured:
         for _ in range(arguments.rounds):
             without.append(bare.us_per_barrier(arguments.seconds))
@@ -152,7 +156,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, object]:
             beside.append(measured.us_per_barrier(arguments.seconds))
             strangers.end()
             answered += strangers.answered
-            refused += strangers.refused
+            unanswered += strangers.unanswered
+            ended += strangers.ended
             time.sleep(2)
         longest = figures(measured.port)["muster_longest_turn_seconds"]
     return {
@@ -164,7 +169,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, object]:
         "nobody there to without": round(statistics.median(alone) / statistics.median(without), 3),
         "strangers to nobody there": round(statistics.median(beside) / statistics.median(alone), 3),
         "scrapes answered": answered,
-        "half-open connections refused": refused,
+        "scrapes not answered": unanswered,
+        "half-open connections ended": ended,
         "longest turn, ms": round(1000 * longest, 2),
     }
 
