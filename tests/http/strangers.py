@@ -5,8 +5,8 @@ strangers.py BUILD [--ranks 64] [--rate 100] [--seconds 5] [--rounds 7]
 BUILD has tools/musterd and tests/http/http_crowd. A group passes barriers at a server without a
 port of HTTP, and another one at a server that has it: in turn nobody is there, or 50 programs ask
 for /metrics once a second each, by a new connection, while 1,000 connections have begun a request
-that they never end. Tells the processor time of the thread that serves per barrier of each, the ratios of the medians, and
-the longest turn.
+that they never end. Tells the processor time of the thread that serves per barrier of each, the
+ratios of the medians, and the longest turn.
 """
 
 from __future__ import annotations

@@ -80,8 +80,8 @@ Result<std::vector<http::TokenHolder>> read_token_file(const Configuration& conf
 
 constexpr std::string_view openmetrics_type = "application/openmetrics-text";
 
-/// Prometheus asks for OpenMetrics first; a browser does not know it. Who gives it no weight (";q=0")
-/// does not want it.
+/// Prometheus asks for OpenMetrics first; a browser does not know it. Who gives it no weight
+/// (";q=0") does not want it.
 muster::MetricsFormat format_for(std::string_view accept) {
   const std::size_t at = accept.find(openmetrics_type);
   if (at == accept.npos) return muster::MetricsFormat::prometheus;
