@@ -43,6 +43,9 @@ Result<std::string> read_file(const Configuration& configuration, const std::str
   if (!file.is_open() || file.bad())
     return at(configuration, name,
               muster::base::failure(muster::ErrorCode::unavailable, path + ": cannot be read"));
+  if (text.empty())
+    return at(configuration, name,
+              muster::base::failure(muster::ErrorCode::invalid_argument, path + ": it is empty"));
   return text;
 }
 
@@ -55,12 +58,19 @@ Result<http::Certificates> read_certificates(const Configuration& configuration)
   auto authorities = read_file(configuration, "http-client-ca", wanted.authorities_file);
   if (!authorities) return std::move(authorities).error();
   const bool has_own_file = !wanted.key_file.empty();
-  const auto key = muster::base::read_secret_file(
-      has_own_file ? wanted.key_file : wanted.certificate_file, pem_bytes_max);
-  if (!key) return at(configuration, has_own_file ? "http-key" : "http-cert", key.error());
+  const std::string key_flag = has_own_file ? "http-key" : "http-cert";
+  const std::string& key_file = has_own_file ? wanted.key_file : wanted.certificate_file;
+  const auto key = muster::base::read_secret_file(key_file, pem_bytes_max);
+  if (!key) return at(configuration, key_flag, key.error());
   certificates.certificate = std::move(*certificate);
   certificates.authorities = std::move(*authorities);
   certificates.key = key->text();
+  const auto name = [&](const std::string& flag, const std::string& path) {
+    return where_given(configuration, flag) + ": " + path;
+  };
+  certificates.certificate_name = name("http-cert", wanted.certificate_file);
+  certificates.key_name = name(key_flag, key_file);
+  certificates.authorities_name = name("http-client-ca", wanted.authorities_file);
   return certificates;
 }
 
@@ -76,6 +86,15 @@ Result<std::vector<http::TokenHolder>> read_token_file(const Configuration& conf
     return at(configuration, "http-tokens", std::move(error));
   }
   return tokens;
+}
+
+/// Of the address, unless it names the file that is wrong.
+Error at_address(const Configuration& configuration, Error error) {
+  for (const char* name : {"http-cert", "http-key", "http-client-ca"}) {
+    const bool is_given = configuration.given.contains(name);
+    if (is_given && error.detail.starts_with(where_given(configuration, name) + ": ")) return error;
+  }
+  return at(configuration, "http", std::move(error));
 }
 
 /// Prometheus asks for OpenMetrics first; a browser does not know it.
@@ -146,7 +165,7 @@ Result<std::unique_ptr<HttpFront>> HttpFront::start(const Configuration& configu
                               return shown->metrics(question);
                             }});
   auto front = http::Front::start(std::move(options));
-  if (!front) return at(configuration, "http", std::move(front).error());
+  if (!front) return at_address(configuration, std::move(front).error());
   std::unique_ptr<HttpFront> made(
       new HttpFront(configuration, log, std::move(shown), std::move(api)));
   made->front_ = std::move(*front);
