@@ -175,6 +175,22 @@ def test_tokens_are_read_again_at_a_hang_up(musterd, tmp_path):
     assert status(server, new) == 404
 
 
+def test_a_file_without_tokens_is_told(musterd, tmp_path):
+    token, line = keygen("one")
+    path = tmp_path / "tokens"
+    server = musterd("--http-tokens", write_secret(path, "# none yet"), errors=subprocess.PIPE)
+    said = f"{path} has no token: nobody may ask at --http; musterctl keygen --http makes one"
+    assert "warning" in until_logged(server, said)
+    assert status(server, token) == 401
+    write_secret(path, line)
+    server.process.send_signal(signal.SIGHUP)
+    assert "read: 1" in until_logged(server, "tokens for http were read")
+    assert status(server, token) == 404
+    write_secret(path)
+    server.process.send_signal(signal.SIGHUP)
+    assert "warning" in until_logged(server, said)
+
+
 @pytest.mark.parametrize("lines, mode, said", [
     (["one read"], 0o600, "line 1: "),
     (["# none", "one write sha256:" + "0" * 64], 0o600, "line 2: "),

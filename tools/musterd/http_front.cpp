@@ -88,6 +88,11 @@ Result<std::vector<http::TokenHolder>> read_token_file(const Configuration& conf
   return tokens;
 }
 
+void warn_of_no_token(const muster::Logger& log, const std::string& path) {
+  log(LogLevel::warning,
+      path + " has no token: nobody may ask at --http; musterctl keygen --http makes one");
+}
+
 /// Of the address, unless it names the file that is wrong.
 Error at_address(const Configuration& configuration, Error error) {
   for (const char* name : {"http-cert", "http-key", "http-client-ca"}) {
@@ -151,12 +156,14 @@ Result<std::unique_ptr<HttpFront>> HttpFront::start(const Configuration& configu
   if (!certificates) return std::move(certificates).error();
   auto tokens = read_token_file(configuration);
   if (!tokens) return std::move(tokens).error();
+  const std::string& tokens_file = configuration.http.tokens_file;
+  if (tokens->empty() && !tokens_file.empty()) warn_of_no_token(log, tokens_file);
   http::FrontOptions options;
   options.address = configuration.http.address;
   options.names = configuration.http.names;
   options.allows_unauthenticated = configuration.server.allow_unauthenticated;
   options.certificates = std::move(*certificates);
-  options.asks_for_token = !configuration.http.tokens_file.empty();
+  options.asks_for_token = !tokens_file.empty();
   options.tokens = std::move(*tokens);
   auto shown = std::make_shared<Shown>();
   auto api = std::make_shared<Api>(facts_of(configuration));
@@ -201,6 +208,7 @@ bool HttpFront::reload() {
     if (tokens) {
       front_->set_tokens(*tokens);
       log_(LogLevel::info, "tokens for http were read: " + std::to_string(tokens->size()));
+      if (tokens->empty()) warn_of_no_token(log_, configuration_.http.tokens_file);
     } else {
       log_(LogLevel::error, "the tokens for http stay as they were: " + tokens.error().detail);
     }
