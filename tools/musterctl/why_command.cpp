@@ -40,7 +40,7 @@ std::string names_of(const std::vector<GroupInfo>& groups) {
   return text;
 }
 
-/// There is no such group: which there are, and whether it is the name of keys.
+/// There is no such group: which there are, whether it is the name of keys, or of one that is over.
 Result<Answer> tell_of_others(Run& run, const std::string& name, const muster::Error& error) {
   const auto groups = muster::inspect_groups(run.store, run.left());
   if (!groups) return groups.error();
@@ -73,6 +73,10 @@ Result<Answer> tell_of_others(Run& run, const std::string& name, const muster::E
     answer.complaint += "; groups of other namespaces: --namespace";
   }
   answer.document["waiters"] = std::move(of_keys);
+  const auto history = muster::inspect_history(run.store, name, 0, run.left());
+  if (history && !history->events.empty()) {
+    answer.complaint += "; it was there: musterctl events " + quoted(name);
+  }
   return answer;
 }
 
