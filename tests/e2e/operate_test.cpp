@@ -37,6 +37,13 @@ TEST_CASE("musterctl config shows settings, changes them, and says what needs a 
   CHECK(all.exit_code == 0);
   CHECK(all.output.find("memory-bytes-max") != std::string::npos);
   CHECK(musterctl({"config", "get", "heartbeat"}).output == "1s\n");
+  CHECK(musterctl({"config", "get", "busy-poll"}).output == "0s\n");
+  CHECK(musterctl({"config", "get", "listen-backlog"}).output == "4096\n");
+  CHECK(musterctl({"config", "get", "tcpstore-idle-lifetime"}).output == "30s\n");
+  CHECK(musterctl({"config", "get", "tcpstore-memory-bytes-max"}).output == "268435456\n");
+  const Said not_told = musterctl({"config", "get", "log-format"});
+  CHECK(not_told.exit_code == 2);
+  CHECK(not_told.errors.find("MUSTER_LOG_FORMAT") != std::string::npos);
   CHECK(musterctl({"config", "set", "memory-bytes-max", "2GiB"}).exit_code == 0);
   CHECK(musterctl({"config", "get", "memory-bytes-max"}).output == "2147483648\n");
   CHECK(musterctl({"config", "set", "log-level", "warning"}).exit_code == 0);
@@ -55,6 +62,7 @@ TEST_CASE("musterctl config shows settings, changes them, and says what needs a 
     return OperateJson::parse(musterctl(with_json).output)["error"]["code"];
   };
   CHECK(error_of({"config", "set", "heartbeat", "2s"}) == "invalid_argument");
+  CHECK(error_of({"config", "set", "busy-poll", "1ms"}) == "invalid_argument");
   CHECK(error_of({"config", "set", "listen", "127.0.0.1:1"}) == "invalid_argument");
   CHECK(error_of({"config", "set", "nothing", "1"}) == "not_found");
   CHECK(error_of({"config", "set", "parked-waits-max", "0"}) == "invalid_argument");
