@@ -194,9 +194,11 @@ class MUSTER_API Server {
   ///
   /// names    of the settings that are meant, as musterd's flags: "memory-bytes-max"; of others
   ///          nothing is looked at but whether `options` are valid
+  /// who      changes them, for the log; empty: the program that has the server
   /// errors   invalid_argument (names an option that is wrong), forked
   /// threads  any
-  Result<void> change_settings(const ServerOptions& options, const std::vector<std::string>& names);
+  Result<void> change_settings(const ServerOptions& options, const std::vector<std::string>& names,
+                               std::string_view who = {});
 
   /// What it counts, as Prometheus reads it.
   ///

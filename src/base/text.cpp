@@ -40,21 +40,24 @@ Character first_of(std::string_view bytes) {
   return {size, point, true};
 }
 
-/// Ends lines, moves a terminal's cursor, or turns the direction of text.
-bool is_obeyed(std::uint32_t point) {
+/// Ends lines, moves a terminal's cursor, or turns the direction of text; or nobody sees it.
+bool is_hidden(std::uint32_t point) {
   const auto is_within = [point](std::uint32_t first, std::uint32_t last) {
     return first <= point && point <= last;
   };
-  return point < 0x20 || is_within(0x7f, 0x9f) || is_within(0x2028, 0x202e) ||
-         is_within(0x2066, 0x2069);
+  return point < 0x20 || is_within(0x7f, 0x9f) || point == 0xad || point == 0x61c ||
+         point == 0x180e || is_within(0x200b, 0x200f) || is_within(0x2028, 0x202e) ||
+         is_within(0x2060, 0x206f) || point == 0xfeff;
 }
 
-void append_escaped(std::string& text, std::string_view bytes) {
+/// A byte as "\x1b", another character as "\u200b"; none that is escaped lies above U+FFFF.
+void append_escaped(std::string& text, Character character, std::string_view bytes) {
   constexpr char digits[] = "0123456789abcdef";
-  for (std::size_t index = 0; index < bytes.size(); ++index) {
-    const std::uint32_t byte = byte_at(bytes, index);
-    text += {'\\', 'x', digits[byte >> 4U], digits[byte & 15U]};
-  }
+  const bool is_byte = character.size == 1;
+  const std::uint32_t point = is_byte ? byte_at(bytes, 0) : character.point;
+  text += is_byte ? "\\x" : "\\u";
+  for (unsigned bits = is_byte ? 8 : 16; bits != 0; bits -= 4)
+    text += digits[point >> (bits - 4) & 15U];
 }
 
 /// also_escaped  characters of ASCII
@@ -67,12 +70,12 @@ bool append_printable(std::string& text, std::string_view bytes, std::string_vie
     const std::string_view rest = bytes.substr(shown);
     const Character next = first_of(rest);
     if (shown + next.size > shown_max) return false;
-    const bool is_plain = next.is_valid && !is_obeyed(next.point) &&
+    const bool is_plain = next.is_valid && !is_hidden(next.point) &&
                           also_escaped.find(rest[0]) == std::string_view::npos;
     if (is_plain) {
       text += rest.substr(0, next.size);
     } else {
-      append_escaped(text, rest.substr(0, next.size));
+      append_escaped(text, next, rest);
     }
     shown += next.size;
   }
@@ -109,17 +112,39 @@ std::string in_seconds(Duration duration) {
   return seconds + " s";
 }
 
+namespace {
+
+constexpr std::size_t shown_bytes_max = 128;
+
+}  // namespace
+
 std::string shown(std::string_view name) {
-  constexpr std::size_t shown_bytes_max = 128;
   std::string text;
   if (!append_printable(text, name, {}, shown_bytes_max)) text += "...";
   return text;
 }
 
+std::string shown_in_quotes(std::string_view name) {
+  std::string text = "\"";
+  std::size_t left = shown_bytes_max;
+  while (!name.empty()) {
+    const std::size_t size = std::min(name.find_first_of("\"\\"), name.size());
+    if (!append_printable(text, name.substr(0, size), {}, left)) return text += "\"...";
+    left -= size;
+    name.remove_prefix(size);
+    if (name.empty()) break;
+    if (left == 0) return text += "\"...";
+    text += {'\\', name[0]};
+    name.remove_prefix(1);
+    --left;
+  }
+  return text += '"';
+}
+
 std::string quoted(std::string_view bytes) {
-  constexpr std::size_t shown_bytes_max = 64;
+  constexpr std::size_t quoted_bytes_max = 64;
   std::string text = "'";
-  const bool is_whole = append_printable(text, bytes, "'\\", shown_bytes_max);
+  const bool is_whole = append_printable(text, bytes, "'\\", quoted_bytes_max);
   text += is_whole ? "'" : "'...";
   return text;
 }

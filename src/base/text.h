@@ -18,6 +18,8 @@ std::string in_seconds(Duration duration);
 
 /// A name as `printable` writes it, at most 128 bytes of it.
 std::string shown(std::string_view name);
+/// The same in double quotes: its own, and backslashes, have a backslash before them, as in JSON.
+std::string shown_in_quotes(std::string_view name);
 
 /// `bytes` in single quotes, at most 64 of them, as `printable` writes them; quotes and backslashes
 /// as \xNN, too.

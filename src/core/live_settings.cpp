@@ -17,6 +17,7 @@ namespace {
 constexpr std::string_view clients_are_told = "clients are told it when they connect";
 constexpr std::string_view is_for_frames = "clients are told it, and frames are read by it";
 constexpr std::string_view made_at_start = "as many places are made at the start";
+constexpr std::string_view read_at_start = "it is read at the start";
 
 constexpr std::uint64_t microseconds_of(Duration duration) {
   return static_cast<std::uint64_t>(duration.count());
@@ -57,7 +58,7 @@ struct LiveSettings::Known {
   void (*store)(Options& options, std::uint64_t value) = nullptr;
   void (LiveSettings::*follow)(std::uint64_t value) = nullptr;  ///< in place of `store`
 
-  static const std::array<Known, 19> all;
+  static const std::array<Known, 23> all;
 };
 
 #define MUSTER_SETTING_NUMBER(MEMBER) \
@@ -69,7 +70,7 @@ struct LiveSettings::Known {
     options.MEMBER = static_cast<decltype(options.MEMBER)>(value); \
   }
 
-const std::array<LiveSettings::Known, 19> LiveSettings::Known::all = {{
+const std::array<LiveSettings::Known, 23> LiveSettings::Known::all = {{
     {"memory-bytes-max",
      SettingKind::bytes,
      MUSTER_SETTING_NUMBER(memory_bytes_max),
@@ -153,6 +154,12 @@ const std::array<LiveSettings::Known, 19> LiveSettings::Known::all = {{
      clients_are_told},
     {"hello-connections-max", SettingKind::number,
      MUSTER_SETTING_NUMBER(connections.hello_connections_max), made_at_start},
+    {"busy-poll", SettingKind::duration, MUSTER_SETTING_TIME(busy_poll), read_at_start},
+    {"listen-backlog", SettingKind::number, MUSTER_SETTING_NUMBER(listen_backlog), read_at_start},
+    {"tcpstore-idle-lifetime", SettingKind::duration, MUSTER_SETTING_TIME(tcpstore_idle_lifetime),
+     read_at_start},
+    {"tcpstore-memory-bytes-max", SettingKind::bytes,
+     MUSTER_SETTING_NUMBER(tcpstore_memory_bytes_max), read_at_start},
 }};
 
 #undef MUSTER_SETTING_NUMBER

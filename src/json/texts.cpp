@@ -8,6 +8,15 @@
 
 namespace muster::json {
 
+std::string quoted(std::string_view name) {
+  std::string escaped;
+  for (const char letter : name) {
+    if (letter == '"' || letter == '\\') escaped += '\\';
+    escaped += letter;
+  }
+  return '"' + printable(escaped) + '"';
+}
+
 std::string text_of(Duration duration) {
   const auto milliseconds = std::max<std::int64_t>(duration / std::chrono::milliseconds(1), 0);
   if (milliseconds < 1000) return std::to_string(milliseconds) + " ms";

@@ -161,7 +161,8 @@ class Server::Impl {
   }
 
   Result<CredentialChange> reload_credentials();
-  Result<void> change_settings(const ServerOptions& options, const std::vector<std::string>& names);
+  Result<void> change_settings(const ServerOptions& options, const std::vector<std::string>& names,
+                               std::string_view who);
   void log(LogLevel level, std::string_view line) const {
     if (!io_thread_->impl().forked()) host_->service().log().line(level, std::string(line));
   }
@@ -251,7 +252,8 @@ Result<CredentialChange> Server::Impl::reload_credentials() {
 
 /// They are checked here, and changed on the I/O thread.
 Result<void> Server::Impl::change_settings(const ServerOptions& options,
-                                           const std::vector<std::string>& names) {
+                                           const std::vector<std::string>& names,
+                                           std::string_view who) {
   const auto refuse = [](Error error) {
     error.operation = "change_settings";
     error.decided_by = "local";
@@ -264,8 +266,9 @@ Result<void> Server::Impl::change_settings(const ServerOptions& options,
   auto core = server::make_core_options(options);
   if (!core) return refuse(std::move(core).error());
   const auto shared = std::make_shared<const core::Options>(*std::move(core));
-  const auto change = [host = host_, shared, names] {
-    host->service().configure(core::Configure{shared.get(), names, "the program that has it"});
+  const std::string by(who.empty() ? "the program that has it" : who);
+  const auto change = [host = host_, shared, names, by] {
+    host->service().configure(core::Configure{shared.get(), names, by});
   };
   if (io.on_io_thread()) {
     change();
@@ -323,8 +326,8 @@ std::uint16_t Server::port() const { return impl_->port(); }
 const std::vector<std::uint16_t>& Server::tcpstore_ports() const { return impl_->tcpstore_ports(); }
 std::uint64_t Server::incarnation() const { return impl_->incarnation(); }
 Result<void> Server::change_settings(const ServerOptions& options,
-                                     const std::vector<std::string>& names) {
-  return impl_->change_settings(options, names);
+                                     const std::vector<std::string>& names, std::string_view who) {
+  return impl_->change_settings(options, names, who);
 }
 Metrics Server::metrics() const { return impl_->metrics(); }
 

@@ -198,10 +198,8 @@ std::vector<tcpstore::Port> tcpstore_ports_of(const ServerOptions& options,
     port.name_space = option.name_space;
     port.unit = {net::UnitId::Kind::port, ports.size()};
     port.unit_name = "TCPStore port of namespace " + option.name_space;
-    port.terms.idle_lifetime = options.tcpstore_idle_lifetime;
-    port.terms.limits.memory_bytes = options.tcpstore_memory_bytes_max != 0
-                                         ? options.tcpstore_memory_bytes_max
-                                         : options.memory_bytes_max / 4;
+    port.terms.idle_lifetime = core.tcpstore_idle_lifetime;
+    port.terms.limits.memory_bytes = core.tcpstore_memory_bytes_max;
     port.terms.limits.sessions = std::max<std::uint32_t>(options.connections_max / 2, 1);
     port.fallback = dialect_of(options.tcpstore_dialect);
     port.limits.key_bytes_max = options.key_bytes_max;
@@ -245,6 +243,12 @@ Result<core::Options> make_core_options(const ServerOptions& options) {
   core.name_space_idle_lifetime = options.namespace_idle_lifetime;
   core.slow_round_log = options.slow_round_log;
   core.log_level = options.log_level;
+  core.busy_poll = options.busy_poll;
+  core.listen_backlog = options.listen_backlog;
+  core.tcpstore_idle_lifetime = options.tcpstore_idle_lifetime;
+  core.tcpstore_memory_bytes_max = options.tcpstore_memory_bytes_max != 0
+                                       ? options.tcpstore_memory_bytes_max
+                                       : options.memory_bytes_max / 4;
   return core;
 }
 
@@ -260,7 +264,6 @@ Result<Settings> make_settings(const ServerOptions& options) {
   Settings settings;
   settings.core = *std::move(core_options);
   settings.door = std::move(*door);
-  settings.busy_poll = options.busy_poll;
   settings.logger = options.logger;
   settings.is_short_of_memory = options.is_short_of_memory;
   settings.on_failure = options.on_failure;

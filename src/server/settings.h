@@ -23,7 +23,6 @@ struct Settings {
   core::Options core;
   std::shared_ptr<Door> door;            ///< null: nobody is asked who he is
   std::vector<tcpstore::Port> tcpstore;  ///< in the order of the options
-  Duration busy_poll{0};
   Logger logger;
   std::function<std::uint64_t()> log_lines_dropped;
   std::function<bool()> is_short_of_memory;

@@ -37,6 +37,13 @@ TEST_CASE("musterctl config shows settings, changes them, and says what needs a 
   CHECK(all.exit_code == 0);
   CHECK(all.output.find("memory-bytes-max") != std::string::npos);
   CHECK(musterctl({"config", "get", "heartbeat"}).output == "1s\n");
+  CHECK(musterctl({"config", "get", "busy-poll"}).output == "0s\n");
+  CHECK(musterctl({"config", "get", "listen-backlog"}).output == "4096\n");
+  CHECK(musterctl({"config", "get", "tcpstore-idle-lifetime"}).output == "30s\n");
+  CHECK(musterctl({"config", "get", "tcpstore-memory-bytes-max"}).output == "268435456\n");
+  const Said not_told = musterctl({"config", "get", "log-format"});
+  CHECK(not_told.exit_code == 2);
+  CHECK(not_told.errors.find("MUSTER_LOG_FORMAT") != std::string::npos);
   CHECK(musterctl({"config", "set", "memory-bytes-max", "2GiB"}).exit_code == 0);
   CHECK(musterctl({"config", "get", "memory-bytes-max"}).output == "2147483648\n");
   CHECK(musterctl({"config", "set", "log-level", "warning"}).exit_code == 0);
@@ -55,6 +62,7 @@ TEST_CASE("musterctl config shows settings, changes them, and says what needs a 
     return OperateJson::parse(musterctl(with_json).output)["error"]["code"];
   };
   CHECK(error_of({"config", "set", "heartbeat", "2s"}) == "invalid_argument");
+  CHECK(error_of({"config", "set", "busy-poll", "1ms"}) == "invalid_argument");
   CHECK(error_of({"config", "set", "listen", "127.0.0.1:1"}) == "invalid_argument");
   CHECK(error_of({"config", "set", "nothing", "1"}) == "not_found");
   CHECK(error_of({"config", "set", "parked-waits-max", "0"}) == "invalid_argument");
@@ -158,6 +166,57 @@ TEST_CASE("an export has every key but those of sessions, and an import sets the
   REQUIRE(listed[0].ttl.has_value());
   CHECK(*listed[0].ttl > 50min);
   CHECK(*listed[0].ttl <= 1h);
+}
+
+TEST_CASE("events and an export of a namespace that is not there are a mistake, not empty") {
+  const Musterctl musterctl;
+  const TemporaryFolder folder;
+  const std::string path = folder / "keys.jsonl";
+  std::ofstream(path) << "of yesterday\n";
+  const std::string said = "musterctl: there is no namespace \"jbo\\\"7\" at " +
+                           musterctl.address() +
+                           ": musterctl namespaces lists those that there are\n";
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"events"}, {"events", "trainer"}, {"export"}, {"export", "a/", "--output", path}}) {
+    std::vector<std::string> arguments = {"-n", "jbo\"7"};
+    arguments.insert(arguments.end(), command.begin(), command.end());
+    const Said told = musterctl(arguments);
+    CHECK(told.exit_code == 3);
+    CHECK(told.errors == said);
+    CHECK(told.output.empty());
+    arguments.insert(arguments.begin(), "--json");
+    if (command != std::vector<std::string>{"export"}) {
+      CHECK(OperateJson::parse(musterctl(arguments).output)["error"]["code"] == "not_found");
+    }
+  }
+  std::string kept;
+  std::getline(std::ifstream(path), kept);
+  CHECK(kept == "of yesterday");
+  CHECK(musterctl({"events"}).exit_code == 0);  // the default one is always there
+  CHECK(musterctl({"export"}).exit_code == 0);
+
+  const auto expect = [&](const char* name_space) {
+    CAPTURE(name_space);
+    CHECK(musterctl({"-n", name_space, "events"}).exit_code == 0);
+    CHECK(musterctl({"-n", name_space, "events", "never"}).exit_code == 0);
+    CHECK(musterctl({"-n", name_space, "export", "--output", path}).exit_code == 0);
+  };
+  const Store empty = connect(musterctl.address(), at_namespace("empty"));
+  expect("empty");
+  must(connect(musterctl.address(), at_namespace("keys")).set("k", "v"));
+  expect("keys");
+  must(connect(musterctl.address(), at_namespace("queue")).queue_push("q", "item"));
+  expect("queue");
+  {
+    Store store = connect(musterctl.address(), at_namespace("over"));
+    const auto group = join(store, "g", 0, 1);
+  }
+  await([&] {
+    const auto list = OperateJson::parse(musterctl({"--json", "namespaces"}).output);
+    return std::none_of(list.begin(), list.end(),
+                        [](const auto& each) { return each["namespace"] == "over"; });
+  });
+  expect("over");
 }
 
 TEST_CASE("an import stops at the line that is none, and says which") {

@@ -209,8 +209,22 @@ TEST_CASE("for a name that is no group the groups are named, and who waits for s
   const Said said = hang.musterctl({"why", "k"});
   CHECK(said.errors.find("there: \"g\"") != std::string::npos);
   CHECK(said.errors.find("1 call waits for keys") != std::string::npos);
+  CHECK(said.errors.find("musterctl events") == std::string::npos);
   hang.stores[0].cancel();
   got.get_future().wait();
+}
+
+TEST_CASE("of a group that is over, it is told where to ask what happened to it") {
+  Hang hang;
+  hang.form();
+  hang.groups.clear();
+  Said said;
+  await([&] {
+    said = hang.musterctl({"why", "g"});
+    return said.exit_code == 3;
+  });
+  CHECK(said.errors.find("no group is there") != std::string::npos);
+  CHECK(said.errors.find("it was there: musterctl events \"g\"") != std::string::npos);
 }
 
 TEST_CASE("a receive that waits: for whose object") {

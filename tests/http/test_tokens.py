@@ -46,6 +46,11 @@ def refusal(*flags):
     return told.returncode, told.stderr
 
 
+def until_logged(server, text):
+    """The next line of its log that has the text."""
+    return next(line for line in server.process.stderr if text in line)
+
+
 def test_keygen_prints_a_token_and_the_line_for_it():
     token, line = keygen("prometheus")
     assert token.startswith("muster-http-") and len(token) == len("muster-http-") + 43
@@ -170,6 +175,22 @@ def test_tokens_are_read_again_at_a_hang_up(musterd, tmp_path):
     assert status(server, new) == 404
 
 
+def test_a_file_without_tokens_is_told(musterd, tmp_path):
+    token, line = keygen("one")
+    path = tmp_path / "tokens"
+    server = musterd("--http-tokens", write_secret(path, "# none yet"), errors=subprocess.PIPE)
+    said = f"{path} has no token: nobody may ask at --http; musterctl keygen --http makes one"
+    assert "warning" in until_logged(server, said)
+    assert status(server, token) == 401
+    write_secret(path, line)
+    server.process.send_signal(signal.SIGHUP)
+    assert "read: 1" in until_logged(server, "tokens for http were read")
+    assert status(server, token) == 404
+    write_secret(path)
+    server.process.send_signal(signal.SIGHUP)
+    assert "warning" in until_logged(server, said)
+
+
 @pytest.mark.parametrize("lines, mode, said", [
     (["one read"], 0o600, "line 1: "),
     (["# none", "one write sha256:" + "0" * 64], 0o600, "line 2: "),
@@ -281,10 +302,41 @@ def test_a_key_that_is_wrong_is_refused(certificates, tmp_path):
                 write_secret(tmp_path / "key", "nonsense")):
         code, errors = refusal("--http", "127.0.0.1:0", "--http-cert", certificates["server"],
                                "--http-key", key)
-        assert code == 2 and "--http" in errors
+        assert code == 2 and f"--http-key: {key}: " in errors
     open_key = tmp_path / "open"
     open_key.write_text(Path(certificates["server_key"]).read_text())
     open_key.chmod(0o644)
     code, errors = refusal("--http", "127.0.0.1:0", "--http-cert", certificates["server"],
                            "--http-key", str(open_key))
     assert code == 2 and "chmod 600" in errors
+
+
+@pytest.mark.parametrize("flag", ["--http-cert", "--http-key", "--http-client-ca"])
+@pytest.mark.parametrize("text", ["", "nonsense\n", "-----BEGIN CERTIFICATE-----\nnonsense\n"])
+def test_a_file_of_tls_that_cannot_be_used_is_named(certificates, tmp_path, flag, text):
+    files = {"--http-cert": certificates["server"], "--http-key": certificates["server_key"],
+             "--http-client-ca": certificates["authority"]}
+    files[flag] = str(tmp_path / "file of nonsense")
+    Path(files[flag]).write_text(text)
+    Path(files[flag]).chmod(0o600)
+    code, errors = refusal("--http", "127.0.0.1:0", *(word for pair in files.items()
+                                                      for word in pair))
+    assert code == 2 and f"{flag}: {files[flag]}: " in errors
+    assert len(errors.splitlines()) == 1
+
+
+def test_a_file_of_tls_that_cannot_be_used_is_named_when_it_is_read_again(musterd, certificates,
+                                                                          tmp_path):
+    both = tmp_path / "both"
+    write_secret(both, Path(certificates["server"]).read_text(),
+                 Path(certificates["server_key"]).read_text())
+    server = musterd("--http-cert", str(both), errors=subprocess.PIPE)
+    said = "the certificate for http stays as it was: --http-cert: " + str(both) + ": "
+    both.write_text("")
+    server.process.send_signal(signal.SIGHUP)
+    assert until_logged(server, said)
+    write_secret(both, Path(certificates["server"]).read_text(),
+                 Path(certificates["client_key"]).read_text())
+    server.process.send_signal(signal.SIGHUP)
+    assert until_logged(server, said)
+    assert https(server, ssl.create_default_context(cafile=certificates["authority"]))[0] == 200

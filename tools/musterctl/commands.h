@@ -89,6 +89,9 @@ std::optional<muster::ProcessId> parse_process(std::string_view digits);
 std::string refusal_of_duration(const std::string& text, muster::Duration least);
 
 Answer answer_of(const muster::Error& error, Kind kind);
+/// For who has found nothing in the run's namespace: the answer that there is no such namespace;
+/// none: there is or was one, or the server does not tell.
+std::optional<Answer> no_such_namespace(Run& run, Kind kind);
 /// Of a command that prints a value byte for byte.
 Answer value_of(const Run& run, std::string value);
 

@@ -98,12 +98,20 @@ class Export {
  public:
   Export(Run& run, const ExportArguments& arguments) : run_(run), arguments_(arguments) {}
 
+  /// A file is opened, and emptied, when it is known that there is something to copy from.
   Result<Answer> all() {
-    if (!out_.open(arguments_.output)) return failed_with("unwritable_output", out_.complaint());
     std::uint64_t cursor = 0;
     do {
       auto page = run_.store.list(arguments_.prefix, cursor, time_for_request(run_));
       if (!page) return page.error();
+      if (cursor == 0) {
+        if (page->keys.empty() && page->cursor == 0) {
+          if (auto absent = no_such_namespace(run_, Kind::waits)) return *std::move(absent);
+        }
+        if (!out_.open(arguments_.output)) {
+          return failed_with("unwritable_output", out_.complaint());
+        }
+      }
       std::erase_if(page->keys, [this](const KeyInfo& key) {
         bound_count_ += key.bound ? 1 : 0;
         return key.bound;

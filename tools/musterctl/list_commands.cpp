@@ -141,6 +141,9 @@ std::vector<std::string> row_of(const muster::GroupEvent& entry) {
 Result<Answer> run_events(Run& run, const std::string& group) {
   const auto history = muster::inspect_history(run.store, group, 0, run.left());
   if (!history) return history.error();
+  if (history->events.empty()) {
+    if (auto absent = no_such_namespace(run, Kind::reads)) return *std::move(absent);
+  }
   Answer answer;
   answer.document = json_of(*history);
   std::vector<std::vector<std::string>> rows;

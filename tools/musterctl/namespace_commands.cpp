@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,11 @@ using muster::Result;
 
 /// The name as a shell takes it.
 std::string shown(const std::string& name) { return name.empty() ? "\"\"" : printable(name); }
+
+/// The session that asks makes the namespace, if there is none: then there is nothing else in it.
+bool is_only_of_this_session(const muster::NamespaceInfo& info) {
+  return info.sessions <= 1 && info.keys == 0 && info.groups == 0 && info.memory_bytes == 0;
+}
 
 Result<Answer> run_namespaces(Run& run) {
   const auto namespaces = muster::inspect_namespaces(run.store, run.left());
@@ -56,6 +63,25 @@ Result<Answer> run_drop(Run& run, const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+std::optional<Answer> no_such_namespace(Run& run, Kind kind) {
+  const std::string& name = run.common.name_space;
+  if (name.empty()) return std::nullopt;  // the default one is always there
+  const auto namespaces = muster::inspect_namespaces(run.store, run.left());
+  if (!namespaces) return std::nullopt;
+  const auto own = std::find_if(namespaces->begin(), namespaces->end(),
+                                [&](const auto& info) { return info.name == name; });
+  if (own == namespaces->end() || !is_only_of_this_session(*own)) return std::nullopt;
+  const auto history = muster::inspect_history(run.store, {}, 0, run.left());
+  if (!history || !history->events.empty() || history->forgotten != 0) return std::nullopt;
+  muster::Error error;
+  error.code = muster::ErrorCode::not_found;
+  error.detail = "there is no namespace " + quoted(name) + " at " + printable(run.common.server) +
+                 ": musterctl namespaces lists those that there are";
+  Answer answer = answer_of(error, kind);
+  answer.complaint = std::move(error.detail);
+  return answer;
+}
 
 void add_namespace_commands(CLI::App& app, Chosen& chosen) {
   auto dropped = std::make_shared<std::vector<std::string>>();

@@ -80,9 +80,19 @@ Error of_start(Error error, const std::string& name) {
   return error;
 }
 
+/// The same, of one who asks what it is: servers tell numbers and levels.
+Error of_start_alone(Error error, const std::string& name) {
+  const musterd::Setting* const setting = musterd::find_setting(name);
+  if (error.code != ErrorCode::not_found || setting == nullptr) return error;
+  error.code = ErrorCode::invalid_argument;
+  error.detail = "the server does not tell " + name + "; see " + setting->flag() + ", " +
+                 setting->variable() + " or the file of --config where musterd was started";
+  return error;
+}
+
 Result<Answer> run_config_get(Run& run, const std::string& name) {
   const auto settings = muster::inspect_settings(run.store, name, run.left());
-  if (!settings) return of_start(settings.error(), name);
+  if (!settings) return of_start_alone(settings.error(), name);
   Answer answer;
   answer.document = Json::array();
   std::vector<std::vector<std::string>> rows;

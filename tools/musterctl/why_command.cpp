@@ -32,7 +32,7 @@ std::string names_of(const std::vector<GroupInfo>& groups) {
   constexpr std::size_t named_max = 8;
   std::string text;
   for (std::size_t index = 0; index < std::min(groups.size(), named_max); ++index) {
-    text += (index == 0 ? "\"" : ", \"") + printable(groups[index].name) + '"';
+    text += (index == 0 ? "" : ", ") + quoted(groups[index].name);
   }
   if (groups.size() > named_max) {
     text += " and " + std::to_string(groups.size() - named_max) + " more";
@@ -40,15 +40,15 @@ std::string names_of(const std::vector<GroupInfo>& groups) {
   return text;
 }
 
-/// There is no such group: which there are, and whether it is the name of keys.
+/// There is no such group: which there are, whether it is the name of keys, or of one that is over.
 Result<Answer> tell_of_others(Run& run, const std::string& name, const muster::Error& error) {
   const auto groups = muster::inspect_groups(run.store, run.left());
   if (!groups) return groups.error();
   const auto waiters = muster::inspect_waiters(run.store, run.left());
   if (!waiters) return waiters.error();
   Answer answer = answer_of(error, Kind::reads);
-  answer.complaint = "there is no group \"" + printable(name) + "\" in namespace \"" +
-                     printable(run.common.name_space) + "\"; " +
+  answer.complaint = "there is no group " + quoted(name) + " in namespace " +
+                     quoted(run.common.name_space) + "; " +
                      (groups->empty() ? "no group is there" : "there: " + names_of(*groups));
   Json names = Json::array();
   Json exact = Json::array();
@@ -73,6 +73,10 @@ Result<Answer> tell_of_others(Run& run, const std::string& name, const muster::E
     answer.complaint += "; groups of other namespaces: --namespace";
   }
   answer.document["waiters"] = std::move(of_keys);
+  const auto history = muster::inspect_history(run.store, name, 0, run.left());
+  if (history && !history->events.empty()) {
+    answer.complaint += "; it was there: musterctl events " + quoted(name);
+  }
   return answer;
 }
 
@@ -153,7 +157,7 @@ Result<Answer> explain_all(Run& run, const WhyArguments& arguments) {
   Answer answer;
   const auto told = add_groups(run, arguments, *groups, answer);
   if (!told) return told.error();
-  const std::string place = " in namespace \"" + printable(run.common.name_space) + "\", in " +
+  const std::string place = " in namespace " + quoted(run.common.name_space) + ", in " +
                             std::to_string(groups->size()) +
                             (groups->size() == 1 ? " group" : " groups");
   if (arguments.hung_for) {

@@ -43,6 +43,9 @@ Result<std::string> read_file(const Configuration& configuration, const std::str
   if (!file.is_open() || file.bad())
     return at(configuration, name,
               muster::base::failure(muster::ErrorCode::unavailable, path + ": cannot be read"));
+  if (text.empty())
+    return at(configuration, name,
+              muster::base::failure(muster::ErrorCode::invalid_argument, path + ": it is empty"));
   return text;
 }
 
@@ -55,12 +58,19 @@ Result<http::Certificates> read_certificates(const Configuration& configuration)
   auto authorities = read_file(configuration, "http-client-ca", wanted.authorities_file);
   if (!authorities) return std::move(authorities).error();
   const bool has_own_file = !wanted.key_file.empty();
-  const auto key = muster::base::read_secret_file(
-      has_own_file ? wanted.key_file : wanted.certificate_file, pem_bytes_max);
-  if (!key) return at(configuration, has_own_file ? "http-key" : "http-cert", key.error());
+  const std::string key_flag = has_own_file ? "http-key" : "http-cert";
+  const std::string& key_file = has_own_file ? wanted.key_file : wanted.certificate_file;
+  const auto key = muster::base::read_secret_file(key_file, pem_bytes_max);
+  if (!key) return at(configuration, key_flag, key.error());
   certificates.certificate = std::move(*certificate);
   certificates.authorities = std::move(*authorities);
   certificates.key = key->text();
+  const auto name = [&](const std::string& flag, const std::string& path) {
+    return where_given(configuration, flag) + ": " + path;
+  };
+  certificates.certificate_name = name("http-cert", wanted.certificate_file);
+  certificates.key_name = name(key_flag, key_file);
+  certificates.authorities_name = name("http-client-ca", wanted.authorities_file);
   return certificates;
 }
 
@@ -76,6 +86,20 @@ Result<std::vector<http::TokenHolder>> read_token_file(const Configuration& conf
     return at(configuration, "http-tokens", std::move(error));
   }
   return tokens;
+}
+
+void warn_of_no_token(const muster::Logger& log, const std::string& path) {
+  log(LogLevel::warning,
+      path + " has no token: nobody may ask at --http; musterctl keygen --http makes one");
+}
+
+/// Of the address, unless it names the file that is wrong.
+Error at_address(const Configuration& configuration, Error error) {
+  for (const char* name : {"http-cert", "http-key", "http-client-ca"}) {
+    const bool is_given = configuration.given.contains(name);
+    if (is_given && error.detail.starts_with(where_given(configuration, name) + ": ")) return error;
+  }
+  return at(configuration, "http", std::move(error));
 }
 
 constexpr std::string_view openmetrics_type = "application/openmetrics-text";
@@ -139,12 +163,14 @@ Result<std::unique_ptr<HttpFront>> HttpFront::start(const Configuration& configu
   if (!certificates) return std::move(certificates).error();
   auto tokens = read_token_file(configuration);
   if (!tokens) return std::move(tokens).error();
+  const std::string& tokens_file = configuration.http.tokens_file;
+  if (tokens->empty() && !tokens_file.empty()) warn_of_no_token(log, tokens_file);
   http::FrontOptions options;
   options.address = configuration.http.address;
   options.names = configuration.http.names;
   options.allows_unauthenticated = configuration.server.allow_unauthenticated;
   options.certificates = std::move(*certificates);
-  options.asks_for_token = !configuration.http.tokens_file.empty();
+  options.asks_for_token = !tokens_file.empty();
   options.tokens = std::move(*tokens);
   auto shown = std::make_shared<Shown>();
   auto api = std::make_shared<Api>(facts_of(configuration));
@@ -153,7 +179,7 @@ Result<std::unique_ptr<HttpFront>> HttpFront::start(const Configuration& configu
                               return shown->metrics(question);
                             }});
   auto front = http::Front::start(std::move(options));
-  if (!front) return at(configuration, "http", std::move(front).error());
+  if (!front) return at_address(configuration, std::move(front).error());
   std::unique_ptr<HttpFront> made(
       new HttpFront(configuration, log, std::move(shown), std::move(api)));
   made->front_ = std::move(*front);
@@ -189,6 +215,7 @@ bool HttpFront::reload() {
     if (tokens) {
       front_->set_tokens(*tokens);
       log_(LogLevel::info, "tokens for http were read: " + std::to_string(tokens->size()));
+      if (tokens->empty()) warn_of_no_token(log_, configuration_.http.tokens_file);
     } else {
       log_(LogLevel::error, "the tokens for http stay as they were: " + tokens.error().detail);
     }

@@ -206,7 +206,8 @@ class Reloading {
                    "hang-up signal: " + setting.name + " changes with a restart only");
       }
     }
-    const auto changed = server.change_settings(fresh.server, names);
+    const std::string who = "the file " + configuration_.file + ", read again (SIGHUP)";
+    const auto changed = server.change_settings(fresh.server, names, who);
     if (!changed) {
       return tell_of_mistake(server, musterd::refusal_of(fresh, changed.error()).text);
     }

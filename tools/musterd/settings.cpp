@@ -71,6 +71,11 @@ Setting number(std::string name, Member ServerOptions::*member, std::string fall
           into(member, parse_number)};
 }
 
+Setting of_server(Setting setting) {
+  setting.is_of_server = true;
+  return setting;
+}
+
 bool apply_listen(const Values& values, Configuration& to) {
   to.server.listen = values;
   return true;
@@ -273,11 +278,12 @@ std::vector<Setting> tcpstore_settings() {
        "what clients of --tcpstore speak that do not say VALIDATE: first, as PyTorch 1 and 2.0; "
        "second, as PyTorch 2.1; newest: they are refused",
        apply_dialect},
-      duration("tcpstore-idle-lifetime", &O::tcpstore_idle_lifetime, "30s",
-               "a namespace of --tcpstore that nobody has been in for so long is emptied; 0s: it "
-               "stays"),
-      bytes("tcpstore-memory-bytes-max", &O::tcpstore_memory_bytes_max,
-            "a quarter of --memory-bytes-max", "memory for the keys of each --tcpstore"),
+      of_server(
+          duration("tcpstore-idle-lifetime", &O::tcpstore_idle_lifetime, "30s",
+                   "a namespace of --tcpstore that nobody has been in for so long is emptied; 0s: "
+                   "it stays")),
+      of_server(bytes("tcpstore-memory-bytes-max", &O::tcpstore_memory_bytes_max,
+                      "a quarter of --memory-bytes-max", "memory for the keys of each --tcpstore")),
   };
 }
 
@@ -334,12 +340,12 @@ std::vector<Setting> limit_settings() {
                "a namespace in which nobody has been for so long goes with its keys; 0s: it stays"),
       hello_connections_max(),
   };
-  for (Setting& setting : settings) setting.is_of_server = true;
   settings.push_back(
       duration("busy-poll", &O::busy_poll, "0s",
                "how long to poll for the next event before sleeping; at most 100ms"));
   settings.push_back(number("listen-backlog", &O::listen_backlog, "4096",
                             "connections that the system queues; at most net.core.somaxconn"));
+  for (Setting& setting : settings) setting.is_of_server = true;
   return settings;
 }
 

@@ -49,7 +49,7 @@ std::string subject_of(const Error& error) {
   }
   std::string group;
   if (!error.group.empty()) {
-    group = (error.operation.empty() ? "group \"" : "of group \"") + base::shown(error.group) + '"';
+    group = (error.operation.empty() ? "group " : "of group ") + base::shown_in_quotes(error.group);
   }
   return joined({base::shown(error.operation), group, numbers.empty() ? "" : "(" + numbers + ")",
                  error.elapsed > Duration::zero() ? "after " + base::rounded(error.elapsed) : ""},

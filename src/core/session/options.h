@@ -42,8 +42,14 @@ struct Options {
   /// How often an undecided round is logged with its missing ranks.
   Duration slow_round_log{std::chrono::seconds(10)};
 
-  /// What the rim logs at least; none: nothing. It does so: the engine only has the value.
-  std::optional<LogLevel> log_level = LogLevel::debug;
+  // What the rim does: the engine only has the values.
+
+  std::optional<LogLevel> log_level = LogLevel::debug;  ///< logged at least; none: nothing is
+  Duration busy_poll{0};                                ///< before it sleeps
+  int listen_backlog = 4096;                            ///< connections that the system queues
+  // Of the namespaces of guests.
+  Duration tcpstore_idle_lifetime{std::chrono::seconds(30)};
+  std::uint64_t tcpstore_memory_bytes_max = 1ull << 28;
 
   std::uint64_t incarnation = 1;  ///< random, one per start
   /// Of what has happened to groups; beside `memory_bytes_max`.

@@ -34,6 +34,7 @@ void wipe(std::string& secret) {
   secret.clear();
 }
 
+<<<<<<< HEAD
 bool is_everywhere(std::string_view address) {
   return address.starts_with("0.0.0.0:") || address.starts_with("[::]:");
 }
@@ -47,6 +48,23 @@ std::string own_host_name() {
 
 Error error_of(const PlainFailure& failure) {
   return base::failure(static_cast<ErrorCode>(failure.code), failure.why);
+=======
+std::string name_of(CertificatePart part, const Certificates& certificates) {
+  switch (part) {
+    case CertificatePart::certificate: return certificates.certificate_name;
+    case CertificatePart::key: return certificates.key_name;
+    case CertificatePart::authorities: return certificates.authorities_name;
+    case CertificatePart::none: break;
+  }
+  return {};
+}
+
+Error error_of(const PlainFailure& failure, const Certificates& certificates) {
+  const auto part = static_cast<CertificatePart>(failure.part);
+  const std::string name = name_of(part, certificates);
+  return base::failure(static_cast<ErrorCode>(failure.code),
+                       (name.empty() ? name : name + ": ") + failure.why);
+>>>>>>> 7dd9facfc3b29d68a815086a37f490b6de4a9745
 }
 
 }  // namespace
@@ -91,7 +109,7 @@ Result<void> Front::begin() {
   PlainFailure failure{};
   front_ = table_->start(&plain_options, &failure);
   wipe(options_.certificates.key);
-  if (front_ == nullptr) return error_of(failure);
+  if (front_ == nullptr) return error_of(failure, options_.certificates);
   return {};
 }
 
@@ -165,7 +183,7 @@ void Front::set_tokens(const std::vector<TokenHolder>& tokens) {
 Result<void> Front::set_certificates(const Certificates& certificates) {
   const PlainCertificates all = plain(certificates);
   PlainFailure failure{};
-  if (table_->set_certificates(front_, &all, &failure) == 0) return error_of(failure);
+  if (table_->set_certificates(front_, &all, &failure) == 0) return error_of(failure, certificates);
   return {};
 }
 

@@ -22,6 +22,10 @@ struct Certificates {
   std::string certificate;
   std::string key;
   std::string authorities;  ///< who signs the certificates of clients; empty: none is asked for
+  // Where each comes from, for messages; empty: it is not told.
+  std::string certificate_name{};
+  std::string key_name{};
+  std::string authorities_name{};
 };
 
 struct FrontOptions {
@@ -43,7 +47,8 @@ class Front {
   /// Loads libmuster-http, and returns when it listens.
   ///
   /// errors  unsupported (there is no such library), address_in_use, permission_denied (other
-  ///         machines could reach it, and nobody would be asked who he is), invalid_argument,
+  ///         machines could reach it, and nobody would be asked who he is), invalid_argument (of
+  ///         a certificate, a key or authorities `detail` begins with the name),
   ///         unavailable (any other failure of the system)
   static Result<std::unique_ptr<Front>> start(FrontOptions options);
   /// Closes its connections.

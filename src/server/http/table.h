@@ -8,7 +8,7 @@
 
 namespace muster::server::http {
 
-inline constexpr std::uint32_t table_version = 2;
+inline constexpr std::uint32_t table_version = 3;
 
 /// A text that belongs to the other side and is there as long as the call.
 struct PlainText {
@@ -104,9 +104,12 @@ struct PlainOptions {
   void (*log)(void* user, int level, PlainText line);
 };
 
+enum class CertificatePart : int { none, certificate, key, authorities };
+
 /// Why it does not start.
 struct PlainFailure {
   int code;  ///< an ErrorCode
+  int part;  ///< a CertificatePart: which of them is wrong
   char why[400];
 };
 

@@ -90,7 +90,8 @@ TEST_CASE(
   CHECK(client.call(wire::Get{"k"}, 0s).header.code == static_cast<int>(ErrorCode::not_found));
   CHECK(value_of_setting(client, "parked-waits-max") == 20);
   const std::string log = log_of(musterd);
-  CHECK(log.find("setting parked-waits-max was changed from 10 to 20") != std::string::npos);
+  CHECK(log.find("setting parked-waits-max was changed from 10 to 20 by the file " + path +
+                 ", read again (SIGHUP)") != std::string::npos);
   CHECK(log.find("grace changes with a restart only") != std::string::npos);
   CHECK(log.find("hang-up signal: log-format changes with a restart only") != std::string::npos);
   CHECK(log.find("the settings stay as they were: ") != std::string::npos);

@@ -223,7 +223,7 @@ TEST_CASE("a message is one line whatever names other processes gave") {
   error.ranks = {report_of(2, "host\t", 1, "\x7f\u009b\u202e")};
   CHECK(error.message() ==
         "rank_in_use: group \"a\\x0ab\": held by rank 2 (host host\\x09, pid 1, "
-        "label \\x7f\\xc2\\x9b\\xe2\\x80\\xae); "
+        "label \\x7f\\u009b\\u202e); "
         "end that process, or choose another rank");
 }
 

@@ -39,10 +39,13 @@ TEST_CASE("what a terminal obeys is made visible, and so is what is no UTF-8; th
   CHECK(printable("a\nb\x7f\x1b[31m") == "a\\x0ab\\x7f\\x1b[31m");
   CHECK(printable(std::string_view("\0", 1)) == "\\x00");
   CHECK(printable("Zürich 東京 🚀 \\ '") == "Zürich 東京 🚀 \\ '");
-  CHECK(printable("\u0080\u009b\u009f\u00a0") == "\\xc2\\x80\\xc2\\x9b\\xc2\\x9f\u00a0");
-  CHECK(printable("\u2027\u2028\u2029") == "\u2027\\xe2\\x80\\xa8\\xe2\\x80\\xa9");
-  CHECK(printable("\u202a\u202e\u202f") == "\\xe2\\x80\\xaa\\xe2\\x80\\xae\u202f");
-  CHECK(printable("\u2065\u2066\u2069\u206a") == "\u2065\\xe2\\x81\\xa6\\xe2\\x81\\xa9\u206a");
+  CHECK(printable("\u0080\u009b\u009f\u00a0") == "\\u0080\\u009b\\u009f\u00a0");
+  CHECK(printable("\u2027\u2028\u2029") == "\u2027\\u2028\\u2029");
+  CHECK(printable("\u202a\u202e\u202f") == "\\u202a\\u202e\u202f");
+  CHECK(printable("\u205f\u2060\u2066\u2069\u206f\u2070") ==
+        "\u205f\\u2060\\u2066\\u2069\\u206f\u2070");
+  CHECK(printable("\u200a\u200b\u200d\u200f\u2010") == "\u200a\\u200b\\u200d\\u200f\u2010");
+  CHECK(printable("\u00ac\u00ad\u061c\u180e\ufeff") == "\u00ac\\u00ad\\u061c\\u180e\\ufeff");
   CHECK(printable("a\xff"
                   "b\xc3") ==
         "a\\xff"
@@ -50,6 +53,17 @@ TEST_CASE("what a terminal obeys is made visible, and so is what is no UTF-8; th
   CHECK(printable("\xc0\x8a") == "\\xc0\\x8a");           // a line end in too many bytes
   CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");  // half of a pair
   CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");
+}
+
+TEST_CASE(
+    "a name in double quotes has a backslash before its own, and at most 128 bytes are shown") {
+  CHECK(base::shown_in_quotes("") == "\"\"");
+  CHECK(base::shown_in_quotes("a\"b\\") == "\"a\\\"b\\\\\"");
+  CHECK(base::shown_in_quotes("\x1b\u200b") == "\"\\x1b\\u200b\"");
+  const std::string most(128, 'a');
+  CHECK(base::shown_in_quotes(most) == '"' + most + '"');
+  CHECK(base::shown_in_quotes(most + '"') == '"' + most + "\"...");
+  CHECK(base::shown_in_quotes('"' + most) == "\"\\\"" + most.substr(1) + "\"...");
 }
 
 TEST_CASE("what was made printable stays as it is") {
@@ -60,7 +74,7 @@ TEST_CASE("what was made printable stays as it is") {
 TEST_CASE("quoted bytes are printable and at most 64 of them are shown") {
   CHECK(base::quoted("it's") == "'it\\x27s'");
   CHECK(base::quoted("\xff\\") == "'\\xff\\x5c'");
-  CHECK(base::quoted("Zürich\n\u202e") == "'Zürich\\x0a\\xe2\\x80\\xae'");
+  CHECK(base::quoted("Zürich\n\u202e") == "'Zürich\\x0a\\u202e'");
   CHECK(base::quoted(std::string(63, 'a') + "ü") == "'" + std::string(63, 'a') + "'...");
   CHECK(base::quoted(std::string(64, 'a')) == "'" + std::string(64, 'a') + "'");
   CHECK(base::quoted(std::string(65, 'a')) == "'" + std::string(64, 'a') + "'...");

@@ -28,6 +28,15 @@ GroupReport formed() {
   return report;
 }
 
+TEST_CASE("a name in quotes ends where it ends, and hides nothing") {
+  GroupReport report = formed();
+  report.name = "a\"b\\\u200b\u202e\n";
+  const std::string name = "group \"a\\\"b\\\\\\u200b\\u202e\\x0a\": ";
+  CHECK(tells(explain(report, 10s), name + "epoch 3"));
+  report.epoch = 0;
+  CHECK(tells(explain(report, 10s), name + "forms"));
+}
+
 TEST_CASE("a group hangs where somebody is held up, and not where a spare process is idle") {
   GroupReport report = formed();
   CHECK_FALSE(has_waiters(report));

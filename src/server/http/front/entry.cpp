@@ -58,18 +58,21 @@ void fail(PlainFailure* failure, const Error& error) {
   std::snprintf(failure->why, sizeof failure->why, "%s", error.detail.c_str());
 }
 
-Result<std::shared_ptr<TlsContext>> tls_of(const PlainCertificates& certificates) {
-  std::string why;
+/// returns  null: `failure` says why
+std::shared_ptr<TlsContext> tls_of(const PlainCertificates& certificates, PlainFailure* failure) {
+  TlsRefusal refusal;
   Certificates files{owned(certificates.certificate), owned(certificates.key),
                      owned(certificates.authorities)};
-  auto made = make_tls_context(files, why);
+  auto made = make_tls_context(files, refusal);
   OPENSSL_cleanse(files.key.data(), files.key.size());
-  if (made == nullptr)
-    return base::failure(ErrorCode::invalid_argument, "HTTP cannot use TLS: " + why);
+  if (made == nullptr) {
+    fail(failure, base::failure(ErrorCode::invalid_argument, refusal.why));
+    failure->part = static_cast<int>(refusal.part);
+  }
   return made;
 }
 
-Result<ThreadOptions> owned(const PlainOptions& options) {
+ThreadOptions owned(const PlainOptions& options) {
   ThreadOptions made;
   made.address = owned(options.address);
   for (std::size_t at = 0; at < options.names_count; ++at)
@@ -87,10 +90,6 @@ Result<ThreadOptions> owned(const PlainOptions& options) {
   made.log = [log = options.log, user = options.user](LogLevel level, std::string_view line) {
     log(user, static_cast<int>(level), lent(line));
   };
-  if (options.certificates.certificate.size == 0) return made;
-  auto tls = tls_of(options.certificates);
-  if (!tls) return std::move(tls).error();
-  made.tls = std::move(*tls);
   made.asks_for_certificate = options.certificates.authorities.size != 0;
   return made;
 }
@@ -109,8 +108,11 @@ auto guarded(PlainFailure* failure, const Work& work) noexcept -> decltype(work(
 FrontHandle* start(const PlainOptions* options, PlainFailure* failure) {
   return guarded(failure, [&]() -> FrontHandle* {
     auto read = owned(*options);
-    auto started = read ? FrontThread::start(std::move(*read))
-                        : Result<std::unique_ptr<FrontThread>>(std::move(read).error());
+    if (options->certificates.certificate.size != 0) {
+      read.tls = tls_of(options->certificates, failure);
+      if (read.tls == nullptr) return nullptr;
+    }
+    auto started = FrontThread::start(std::move(read));
     if (started) return new FrontHandle{std::move(*started)};
     fail(failure, started.error());
     return nullptr;
@@ -145,13 +147,10 @@ void set_tokens(FrontHandle* front, const PlainToken* tokens, std::size_t count)
 int set_certificates(FrontHandle* front, const PlainCertificates* certificates,
                      PlainFailure* failure) {
   return guarded(failure, [&] {
-    auto tls = tls_of(*certificates);
-    if (tls) {
-      front->thread->set_tls(std::move(*tls));
-      return 1;
-    }
-    fail(failure, tls.error());
-    return 0;
+    auto tls = tls_of(*certificates, failure);
+    if (tls == nullptr) return 0;
+    front->thread->set_tls(std::move(tls));
+    return 1;
   });
 }
 

@@ -11,10 +11,16 @@ namespace muster::server::http {
 
 using TlsContext = boost::asio::ssl::context;
 
+/// What is wrong with certificates.
+struct TlsRefusal {
+  CertificatePart part = CertificatePart::none;
+  std::string why;
+};
+
 /// TLS 1.3 with these certificates.
 ///
-/// returns  null: `why` says what is wrong with them
-std::shared_ptr<TlsContext> make_tls_context(const Certificates& certificates, std::string& why);
+/// returns  null: `refusal` says what is wrong with them
+std::shared_ptr<TlsContext> make_tls_context(const Certificates& certificates, TlsRefusal& refusal);
 
 /// Sets OpenSSL up, without the system's openssl.cnf and without an end of its own. Once, before
 /// all else.
