@@ -86,7 +86,7 @@ def has_hung_up(connection):
 
 
 def test_there_is_a_limit_per_address_and_one_for_all(host):
-    server = host("connections_max=20", "connections_per_address_max=8")
+    server = host("connections_max=20", "connections_per_address_max=8", "idle_ms=600000")
     with contextlib.ExitStack() as stack:
         def connect(source):
             return stack.enter_context(server.raw(source))
@@ -118,7 +118,8 @@ def test_there_is_a_limit_per_address_and_one_for_all(host):
 
 
 def test_who_has_asked_for_nothing_longest_yields(host):
-    server = host("connections_max=20", "connections_per_address_max=8", "head_ms=600000")
+    server = host("connections_max=20", "connections_per_address_max=8", "head_ms=600000",
+                  "idle_ms=600000")
     with contextlib.ExitStack() as stack:
         def connect(source):
             return stack.enter_context(server.raw(source))

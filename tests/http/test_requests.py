@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email.utils
 import http.client
+import socket
 import time
 
 import pytest
@@ -186,6 +187,19 @@ def test_the_address_that_was_connected_to_is_a_name(musterd):
     server = musterd(http="127.0.0.7:0")
     assert server.status("GET /healthz HTTP/1.1\r\nHost: 127.0.0.7") == 200
     assert server.status("GET /healthz HTTP/1.1\r\nHost: 127.0.0.8") == 421
+
+
+def test_the_machine_is_known_by_its_name_where_it_listens_everywhere(musterd):
+    own = socket.gethostname()
+    everywhere = musterd("--allow-unauthenticated", http="0.0.0.0:0")
+    assert everywhere.host == own.lower()
+    everywhere.host = "127.0.0.1"
+    assert everywhere.status(f"GET /healthz HTTP/1.1\r\nHost: {own}:1") == 200
+    if own.lower() != "localhost":
+        alone = musterd(http="127.0.0.1:0")
+        assert alone.status(f"GET /healthz HTTP/1.1\r\nHost: {own}") == 421
+    named = musterd("--http-host", "muster.example:80", "--allow-unauthenticated", http="0.0.0.0:0")
+    assert named.host == "muster.example"
 
 
 def test_handlers_are_found_by_their_paths(host):

@@ -183,6 +183,7 @@ def test_what_has_happened_before_is_told_again(server, ranks):
             viewer.read_until(lambda: any(
                 event["what"] == "round_failed" and event["count"] == count
                 for event in viewer.events.values()))
+            assert members[0].heard() == "timed_out"
             serials |= {event["serial"] for event in viewer.events.values()}
         assert len(serials) == 2  # it formed, and what happened three times is one event
 

@@ -296,7 +296,8 @@ std::vector<Setting> http_settings() {
        "of clients, or with --allow-unauthenticated; port 0 is any free one",
        apply_http},
       {"http-host", Kind::values, "NAME", "name", "",
-       "the name by which --http is asked for, beside localhost and its address; may be repeated",
+       "a name by which --http is asked for, beside localhost, the host of --http and the address "
+       "itself; at all addresses also the machine's name; may be repeated",
        apply_http_names},
       http_file("http-tokens", &H::tokens_file, "",
                 "--http asks for one of these tokens (musterctl keygen --http); read again at "

@@ -34,9 +34,16 @@ void wipe(std::string& secret) {
   secret.clear();
 }
 
-<<<<<<< HEAD
+/// Whether "HOST:PORT" means all addresses of the machine.
 bool is_everywhere(std::string_view address) {
-  return address.starts_with("0.0.0.0:") || address.starts_with("[::]:");
+  return address.starts_with("0.0.0.0:") || address.starts_with("[::]:") ||
+         address.starts_with(":");
+}
+
+/// "NAME", "NAME:PORT" or "[ADDRESS]:PORT" -> as it stands in a URL before the port.
+std::string_view without_port(std::string_view name) {
+  const std::size_t end = name.starts_with('[') ? name.find(']') : name.find(':');
+  return name.substr(0, end == name.npos ? end : name.starts_with('[') ? end + 1 : end);
 }
 
 /// As the machine calls itself; empty: it does not.
@@ -46,9 +53,6 @@ std::string own_host_name() {
   return name.data();
 }
 
-Error error_of(const PlainFailure& failure) {
-  return base::failure(static_cast<ErrorCode>(failure.code), failure.why);
-=======
 std::string name_of(CertificatePart part, const Certificates& certificates) {
   switch (part) {
     case CertificatePart::certificate: return certificates.certificate_name;
@@ -64,7 +68,6 @@ Error error_of(const PlainFailure& failure, const Certificates& certificates) {
   const std::string name = name_of(part, certificates);
   return base::failure(static_cast<ErrorCode>(failure.code),
                        (name.empty() ? name : name + ": ") + failure.why);
->>>>>>> 7dd9facfc3b29d68a815086a37f490b6de4a9745
 }
 
 }  // namespace
@@ -82,8 +85,8 @@ Result<void> Front::begin() {
   table_ = *loaded;
   PlainOptions plain_options{};
   plain_options.address = plain(options_.address);
-  const std::string own = own_host_name();
-  if (!own.empty()) options_.names.push_back(own);
+  // That it is known by to those who have named it so, or who see its machine's name.
+  options_.names.push_back(is_everywhere(options_.address) ? own_host_name() : options_.address);
   std::vector<PlainText> names;
   for (const std::string& name : options_.names) names.push_back(plain(name));
   plain_options.names = names.data();
@@ -121,8 +124,8 @@ std::string Front::url() const {
   const bool has_tls = !options_.certificates.certificate.empty();
   std::string address = table_->address(front_);
   // By that of all addresses nobody connects.
-  if (is_everywhere(address) && !options_.names.empty())
-    address = options_.names.front() + ":" + std::to_string(port());
+  const std::string name(without_port(options_.names.front()));
+  if (is_everywhere(address) && !name.empty()) address = name + ":" + std::to_string(port());
   return (has_tls ? "https://" : "http://") + address + "/";
 }
 

@@ -130,7 +130,7 @@ TEST_CASE("a target is a path without escapes, and a query as it came") {
   REQUIRE(target);
   CHECK(target->path == "/a b/\xc3\xbc");
   CHECK(target->query == "c=%20?d");
-  const auto whole = read_target("http://a.example:80/b?c");
+  const auto whole = read_target("HTTP://a.example:80/b?c");
   REQUIRE(whole);
   CHECK(whole->host == "a.example:80");
   CHECK(whole->path == "/b");

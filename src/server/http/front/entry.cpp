@@ -48,7 +48,8 @@ Handler handler_of(const PlainRoute& route) {
                           },
                           &answer};
     if (route.answer(route.user, &asked, sink) == 0)
-      answer = {500, "text/plain; charset=utf-8", "Internal Server Error\n"};
+      answer = {500, "text/plain; charset=utf-8",
+                "The answer could not be made: memory may be short.\n"};
     return answer;
   };
 }

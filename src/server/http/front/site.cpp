@@ -185,9 +185,10 @@ Reply Site::reply_of_stranger(const Guard::Judgement& judgement, const Caller& c
   }
   if (judgement.is_to_be_told)
     log(LogLevel::warning, "http: a wrong token came from " + caller.address);
-  Reply reply = refusal(401,
-                        "A token is asked for, as a line of the head: Authorization: Bearer TOKEN. "
-                        "musterctl keygen --http makes one.");
+  Reply reply =
+      refusal(401,
+              "No token, or a wrong one: a line of the head is Authorization: Bearer TOKEN. "
+              "musterctl keygen --http makes one.");
   reply.more_head = "WWW-Authenticate: Bearer realm=\"muster\"\r\n";
   if (request.accept.find("text/html") != std::string::npos) {
     reply.answer.type = "text/html; charset=utf-8";

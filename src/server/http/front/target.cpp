@@ -12,6 +12,15 @@ int value_of_digit(char digit) {
   return -1;
 }
 
+/// prefix  in small letters
+bool starts_with_in_any_case(std::string_view text, std::string_view prefix) {
+  return text.size() >= prefix.size() &&
+         std::equal(prefix.begin(), prefix.end(), text.begin(), [](char small, char letter) {
+           return letter == small ||
+                  (letter >= 'A' && letter <= 'Z' && letter - 'A' + 'a' == small);
+         });
+}
+
 bool is_control(char byte) {
   const auto code = static_cast<unsigned char>(byte);
   return code < 0x20 || code == 0x7f;
@@ -39,7 +48,7 @@ std::optional<std::string> without_escapes(std::string_view text) {
 std::optional<Target> read_target(std::string_view text) {
   std::optional<std::string> host;
   for (const std::string_view scheme : {"http://", "https://"}) {
-    if (!text.starts_with(scheme)) continue;
+    if (!starts_with_in_any_case(text, scheme)) continue;
     text.remove_prefix(scheme.size());
     host = text.substr(0, text.find_first_of("/?"));
     text.remove_prefix(host->size());
