@@ -129,11 +129,11 @@ std::string shown_in_quotes(std::string_view name) {
   std::size_t left = shown_bytes_max;
   while (!name.empty()) {
     const std::size_t size = std::min(name.find_first_of("\"\\"), name.size());
-    if (!append_printable(text, name.substr(0, size), {}, left)) return text += "\"...";
+    if (!append_printable(text, name.substr(0, size), {}, left)) return text += "...\"";
     left -= size;
     name.remove_prefix(size);
     if (name.empty()) break;
-    if (left == 0) return text += "\"...";
+    if (left == 0) return text += "...\"";
     text += {'\\', name[0]};
     name.remove_prefix(1);
     --left;

@@ -383,9 +383,9 @@ void Sessions::end(Session& session, Error why, LossCause cause, Fencing fencing
   if (why.code == ErrorCode::fenced) past_.add_fenced(session, why.decided_by, fencing);
   if (session.connection != 0) {
     tell_why(services_.effects(), session, why);
-    connections_.close(std::exchange(session.connection, 0), std::move(why));
+    connections_.close(std::exchange(session.connection, 0), why);
   }
-  end(session, cause);
+  end(session, cause, cause == LossCause::reported ? &why : nullptr);
 }
 
 void Sessions::break_off(Session& session, std::string breach) {
@@ -397,7 +397,7 @@ void Sessions::break_off(Session& session, std::string breach) {
 }
 
 /// Touches only what the session owns.
-void Sessions::end(Session& session, LossCause cause) {
+void Sessions::end(Session& session, LossCause cause, const Error* why) {
   const auto owned = sessions_.find(session.id);
   session.ended = cause;
   session.expiry.disarm();
@@ -415,7 +415,7 @@ void Sessions::end(Session& session, LossCause cause) {
   ended_.push_back(std::move(owned->second));
   sessions_.erase(owned);
   name_space.table.session_ended(session);
-  name_space.groups.session_ended(session, cause);
+  name_space.groups.session_ended(session, cause, why);
 }
 
 void Sessions::bury() {

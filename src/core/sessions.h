@@ -81,7 +81,8 @@ class Sessions {
   void resume_past(const Hello& event);
   void welcome(Session& session, const Hello& event);
   void detach(Session& session, DisconnectCause cause);
-  void end(Session& session, LossCause cause);
+  /// why  for those who ask what happened; null: the cause says it
+  void end(Session& session, LossCause cause, const Error* why = nullptr);
 
   EngineServices& services_;
   NameSpaces& name_spaces_;

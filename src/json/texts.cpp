@@ -8,7 +8,7 @@
 
 namespace muster::json {
 
-std::string quoted(std::string_view name) {
+std::string quoted_name(std::string_view name) {
   std::string escaped;
   for (const char letter : name) {
     if (letter == '"' || letter == '\\') escaped += '\\';

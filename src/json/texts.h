@@ -11,7 +11,7 @@
 namespace muster::json {
 
 /// `name` in quotes, as `printable` writes it; its own quotes and backslashes as JSON does: "a\"b".
-std::string quoted(std::string_view name);
+std::string quoted_name(std::string_view name);
 
 /// "340 ms", "12.5 s", "3 min 20 s", "2 h 5 min".
 std::string text_of(Duration duration);

@@ -138,7 +138,7 @@ void add_verdict(std::vector<std::string>& lines, const GroupReport& report, Dur
 
 void explain_forming(std::vector<std::string>& lines, const GroupReport& report,
                      Duration hung_for) {
-  lines.push_back("group " + quoted(report.name) + ": forms; " +
+  lines.push_back("group " + quoted_name(report.name) + ": forms; " +
                   std::to_string(report.members.size()) + " of " +
                   std::to_string(report.world_size) + " ranks are there, the first for " +
                   text_of(report.age));
@@ -238,7 +238,7 @@ void explain_waits(std::vector<std::string>& lines, const GroupReport& report) {
 }
 
 void explain_formed(std::vector<std::string>& lines, const GroupReport& report, Duration hung_for) {
-  lines.push_back("group " + quoted(report.name) + ": epoch " + std::to_string(report.epoch) +
+  lines.push_back("group " + quoted_name(report.name) + ": epoch " + std::to_string(report.epoch) +
                   ", " + std::to_string(report.world_size) + " ranks, formed " +
                   text_of(report.age) + " ago");
   add_verdict(lines, report, hung_for);

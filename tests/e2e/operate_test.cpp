@@ -102,6 +102,31 @@ TEST_CASE("musterctl kill ends a session, or a process, and its client is told")
   CHECK(must_fail(store.set("k", "v")).code == ErrorCode::fenced);
 }
 
+TEST_CASE("musterctl events tells of a rank that was ended who did and why") {
+  const Musterctl musterctl;
+  Store store = connect(musterctl.address());
+  const auto group = join(store, "g", 0, 1);
+  const auto sessions = OperateJson::parse(musterctl({"--json", "sessions"}).output);
+  const auto own = std::find_if(sessions.begin(), sessions.end(), [](const OperateJson& each) {
+    return each["label"] != "musterctl";
+  });
+  REQUIRE(own != sessions.end());
+  const std::string process = (*own)["process"];
+  CHECK(musterctl({"kill", process, "it holds\nthe lock"}).exit_code == 0);
+  const auto events = OperateJson::parse(musterctl({"--json", "events", "g"}).output)["events"];
+  const auto lost = std::find_if(events.begin(), events.end(), [](const OperateJson& each) {
+    return each["what"] == "rank_lost";
+  });
+  REQUIRE(lost != events.end());
+  const OperateJson& error = (*lost)["error"];
+  CHECK(error["cause"] == "reported");
+  CHECK(error["detail"] == "ended by an operator: 'it holds\\x0athe lock'");
+  CHECK(error["decided_by"].get<std::string>().ends_with("(musterctl)"));
+  const std::string told = musterctl({"events", "g"}).output;
+  CHECK(told.find("(musterctl)") != std::string::npos);
+  CHECK(told.find("ended by an operator: 'it holds\\x0athe lock'") != std::string::npos);
+}
+
 TEST_CASE("musterctl drain keeps newcomers out, and --cancel lets them in again") {
   const Musterctl musterctl;
   Store store = connect(musterctl.address());

@@ -178,6 +178,7 @@ void tell_history(Line& line, const wire::HistoryReply& reply, const Processes& 
   std::vector<std::string> serials;
   std::vector<std::string> ages;
   std::vector<std::string> lasted;
+  std::vector<std::string> details;
   for (const wire::HistoryRecord& record : reply.records) {
     std::string text(muster::name_of(record.what));
     text += ":" + name_or_quoted(record.group) + "@" + std::to_string(record.epoch) + "of" +
@@ -194,6 +195,9 @@ void tell_history(Line& line, const wire::HistoryReply& reply, const Processes& 
     if (record.process) text += "!" + processes.name_of(record.process->id);
     if (record.count != 1) text += "x" + std::to_string(record.count);
     records.push_back(std::move(text));
+    if (record.error && !record.error->detail.empty()) {
+      details.push_back(record.error->decided_by + ": " + record.error->detail);
+    }
     serials.push_back(std::to_string(record.serial));
     ages.push_back(script::text_of(record.age));
     lasted.push_back(script::text_of(record.lasted));
@@ -202,6 +206,7 @@ void tell_history(Line& line, const wire::HistoryReply& reply, const Processes& 
   line.further("serials", joined(serials, ","));
   line.further("ages", joined(ages, ","));
   line.further("lasted", joined(lasted, ","));
+  line.further("details", quoted(joined(details, "; ")));
   line.further("forgotten", std::to_string(reply.forgotten));
   line.further("known_for", script::text_of(reply.known_for));
 }

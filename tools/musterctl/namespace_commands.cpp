@@ -76,8 +76,8 @@ std::optional<Answer> no_such_namespace(Run& run, Kind kind) {
   if (!history || !history->events.empty() || history->forgotten != 0) return std::nullopt;
   muster::Error error;
   error.code = muster::ErrorCode::not_found;
-  error.detail = "there is no namespace " + quoted(name) + " at " + printable(run.common.server) +
-                 ": musterctl namespaces lists those that there are";
+  error.detail = "there is no namespace " + quoted_name(name) + " at " +
+                 printable(run.common.server) + ": musterctl namespaces lists those that there are";
   Answer answer = answer_of(error, kind);
   answer.complaint = std::move(error.detail);
   return answer;

@@ -22,7 +22,7 @@ using muster::json::is_utf8;
 using muster::json::Json;
 using muster::json::json_of;
 using muster::json::json_of_value;
-using muster::json::quoted;
+using muster::json::quoted_name;
 using muster::json::seconds_of;
 using muster::json::text_of;
 

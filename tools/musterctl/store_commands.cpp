@@ -255,7 +255,7 @@ void add_multi_set(CLI::App& app, Chosen& chosen) {
     if (arguments->words.size() % 2 != 0) {
       throw CLI::ValidationError(
           "musterctl multi_set",
-          "the last key, " + quoted(arguments->words.back()) + ", has no value");
+          "the last key, " + quoted_name(arguments->words.back()) + ", has no value");
     }
     chosen.command = [=](Run& run) { return run_multi_set(run, *arguments); };
   });

@@ -32,7 +32,7 @@ std::string names_of(const std::vector<GroupInfo>& groups) {
   constexpr std::size_t named_max = 8;
   std::string text;
   for (std::size_t index = 0; index < std::min(groups.size(), named_max); ++index) {
-    text += (index == 0 ? "" : ", ") + quoted(groups[index].name);
+    text += (index == 0 ? "" : ", ") + quoted_name(groups[index].name);
   }
   if (groups.size() > named_max) {
     text += " and " + std::to_string(groups.size() - named_max) + " more";
@@ -47,8 +47,8 @@ Result<Answer> tell_of_others(Run& run, const std::string& name, const muster::E
   const auto waiters = muster::inspect_waiters(run.store, run.left());
   if (!waiters) return waiters.error();
   Answer answer = answer_of(error, Kind::reads);
-  answer.complaint = "there is no group " + quoted(name) + " in namespace " +
-                     quoted(run.common.name_space) + "; " +
+  answer.complaint = "there is no group " + quoted_name(name) + " in namespace " +
+                     quoted_name(run.common.name_space) + "; " +
                      (groups->empty() ? "no group is there" : "there: " + names_of(*groups));
   Json names = Json::array();
   Json exact = Json::array();
@@ -75,7 +75,7 @@ Result<Answer> tell_of_others(Run& run, const std::string& name, const muster::E
   answer.document["waiters"] = std::move(of_keys);
   const auto history = muster::inspect_history(run.store, name, 0, run.left());
   if (history && !history->events.empty()) {
-    answer.complaint += "; it was there: musterctl events " + quoted(name);
+    answer.complaint += "; it was there: musterctl events " + quoted_name(name);
   }
   return answer;
 }
@@ -157,7 +157,7 @@ Result<Answer> explain_all(Run& run, const WhyArguments& arguments) {
   Answer answer;
   const auto told = add_groups(run, arguments, *groups, answer);
   if (!told) return told.error();
-  const std::string place = " in namespace " + quoted(run.common.name_space) + ", in " +
+  const std::string place = " in namespace " + quoted_name(run.common.name_space) + ", in " +
                             std::to_string(groups->size()) +
                             (groups->size() == 1 ? " group" : " groups");
   if (arguments.hung_for) {

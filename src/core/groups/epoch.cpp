@@ -54,15 +54,15 @@ void Epoch::complete() {
   }
 }
 
-void Epoch::lose(Member& member, LossCause cause) {
+void Epoch::lose(Member& member, LossCause cause, const Error* why) {
   member.cause = cause;
   services.counted().tallies.count_lost_rank(cause);
   roster.lost.push_back(member.rank);
   member.silence_at_end = services.silence(*member.session);
   member.standing = Standing::lost;
   --roster.live_count;
+  record_loss(member, why);
   if (member.session->ended) member.unlink();
-  roster.record(GroupEventKind::rank_lost, nullptr, &member);
 
   if (roster.lost.size() == 1) {  // from then on nothing new waits
     roster.broken_at = services.now();
@@ -73,6 +73,14 @@ void Epoch::lose(Member& member, LossCause cause) {
   }
   rounds.member_gone(member);
   tell_of_one_more(roster.lost.size());
+}
+
+/// Who may know of the session may know who has ended it; who may know of the group, may not.
+void Epoch::record_loss(const Member& member, const Error* why) const {
+  if (why == nullptr) return roster.record(GroupEventKind::rank_lost, nullptr, &member);
+  Error told = *why;
+  if (member.session->tenant() != roster.tenant) told.decided_by = "an operator";
+  roster.record(GroupEventKind::rank_lost, &told, &member);
 }
 
 void Epoch::leave(Member& member) {

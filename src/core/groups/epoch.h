@@ -32,7 +32,9 @@ struct Epoch {
   void complete();
 
   /// A live member is lost. Its session refers to the epoch no more when it is over.
-  void lose(Member& member, LossCause cause);
+  ///
+  /// why  for those who ask later; null: the cause says it
+  void lose(Member& member, LossCause cause, const Error* why);
   /// A live member leaves.
   void leave(Member& member);
   /// A live member ends what the others wait for, in rounds and of its objects. The epoch goes on.
@@ -62,6 +64,7 @@ struct Epoch {
   Streams streams;
 
  private:
+  void record_loss(const Member& member, const Error* why) const;
   void tell_of_one_more(std::size_t count);
   void tell_all(const wire::Event& event);
 

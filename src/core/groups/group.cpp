@@ -199,8 +199,8 @@ void Group::abandoned(JoinWait& wait) {
   state_.reconsider(session);
 }
 
-void Group::lose(Member& member, LossCause cause) {
-  formed_->epoch.lose(member, cause);
+void Group::lose(Member& member, LossCause cause, const Error* why) {
+  formed_->epoch.lose(member, cause, why);
   if (!formed_->among_broken) {
     Counted& counted = state_.services.counted();
     formed_->among_broken.emplace(counted.group_states.broken);

@@ -45,7 +45,7 @@ class Group {
   void regroup_deadline(const Member& decider, Duration timeout);
 
   // What happens to members and joiners; `work` sees to what follows.
-  void lose(Member& member, LossCause cause);
+  void lose(Member& member, LossCause cause, const Error* why = nullptr);
   void leave(Member& member);
   /// Something was heard of the session that a claimant waits for, or it is gone.
   void judge_again(Joiner& joiner);

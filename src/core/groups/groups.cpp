@@ -389,7 +389,7 @@ void Groups::disconnected(Session& session) {
   state_.work();
 }
 
-void Groups::session_ended(Session& session, LossCause cause) {
+void Groups::session_ended(Session& session, LossCause cause, const Error* why) {
   const std::vector<Member*> members = session.members;
   for (Member* member : members) {
     const std::uint64_t number = member->roster.epoch;
@@ -402,7 +402,7 @@ void Groups::session_ended(Session& session, LossCause cause) {
     if (cause == LossCause::none) {
       group.leave(*member);
     } else {
-      group.lose(*member, cause);
+      group.lose(*member, cause, why);
     }
   }
   state_.reconsider(session);

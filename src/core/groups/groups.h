@@ -58,7 +58,8 @@ class Groups {
   /// A session that others may wait to see die has lost its connection (`claimants` > 0).
   void disconnected(Session& session);
   /// The session is over; its parked requests are gone already. `cause` none: it left in order.
-  void session_ended(Session& session, LossCause cause);
+  /// why  of a loss, for those who ask later; null: the cause says it
+  void session_ended(Session& session, LossCause cause, const Error* why);
   /// The session may not take part in groups any more. What it waited for has failed already.
   void right_removed(Session& session);
   /// A session resumed: it is told again of its broken epochs.

@@ -62,8 +62,8 @@ TEST_CASE(
   CHECK(base::shown_in_quotes("\x1b\u200b") == "\"\\x1b\\u200b\"");
   const std::string most(128, 'a');
   CHECK(base::shown_in_quotes(most) == '"' + most + '"');
-  CHECK(base::shown_in_quotes(most + '"') == '"' + most + "\"...");
-  CHECK(base::shown_in_quotes('"' + most) == "\"\\\"" + most.substr(1) + "\"...");
+  CHECK(base::shown_in_quotes(most + '"') == '"' + most + "...\"");
+  CHECK(base::shown_in_quotes('"' + most) == "\"\\\"" + most.substr(1) + "...\"");
 }
 
 TEST_CASE("what was made printable stays as it is") {

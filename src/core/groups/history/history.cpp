@@ -78,9 +78,15 @@ std::uint64_t History::Record::bytes() const {
 }
 
 std::optional<Error> History::Record::told_error() const {
-  if (!ranks.empty()) return error_of(what, ranks);
-  if (!has_error) return std::nullopt;
-  return wire::decode_error(static_cast<std::uint16_t>(code), error);
+  const auto why = has_error ? wire::decode_error(static_cast<std::uint16_t>(code), error)
+                             : std::optional<Error>();
+  if (ranks.empty()) return why;
+  Error of_ranks = error_of(what, ranks);
+  if (why) {
+    of_ranks.decided_by = why->decided_by;
+    of_ranks.detail = why->detail;
+  }
+  return of_ranks;
 }
 
 History::Record History::made_of(const Occurrence& occurrence) const {
@@ -105,6 +111,11 @@ bool History::repeats(const Record& last, const Occurrence& occurrence) const {
   const ProcessId by = occurrence.process != nullptr ? occurrence.process->id : ProcessId{};
   const ProcessId last_by = last.process ? last.process->id : ProcessId{};
   const ErrorCode code = occurrence.why != nullptr ? occurrence.why->code : ErrorCode{};
+  // Of ranks that somebody has ended, who and why is the same for all that a record counts.
+  if (is_of_ranks(occurrence.what)) {
+    const std::string why = occurrence.why != nullptr ? kept(*occurrence.why) : std::string();
+    if (last.error != why) return false;
+  }
   return may_repeat(occurrence.what) && last.what == occurrence.what &&
          last.epoch == occurrence.epoch && last.code == code && last_by == by &&
          services_.now() - last.last <= gap_max(occurrence.what);

@@ -80,7 +80,7 @@ class History {
     bool has_error = false;
     ErrorCode code{};
     std::string error;              ///< encoded
-    std::vector<RankReport> ranks;  ///< of rank_lost and rank_left, in place of an error
+    std::vector<RankReport> ranks;  ///< of rank_lost and rank_left, of whom an error may say more
     std::optional<ProcessInfo> process;
 
     std::uint64_t bytes() const;
