@@ -169,7 +169,7 @@ TEST_CASE("a name is cut where it is long") {
   error.group = std::string(2000, 'g');
   error.where = std::string(2000, 'w');
   CHECK(error.message() == "not_found: inspect_group of group \"" + std::string(128, 'g') +
-                               "\"...: at " + std::string(128, 'w') + "...");
+                               "...\": at " + std::string(128, 'w') + "...");
 }
 
 TEST_CASE("the error of a change says whether it happened, that of a read says nothing of it") {
