@@ -111,8 +111,8 @@ muster::MetricsFormat format_for(std::string_view accept) {
   if (at == accept.npos) return muster::MetricsFormat::prometheus;
   const std::string_view wanted = accept.substr(at, accept.find(',', at) - at);
   const std::size_t weight = wanted.find("q=");
-  const bool is_unwanted = weight != wanted.npos &&
-                           wanted.substr(weight + 2).find_first_not_of("0. ") == wanted.npos;
+  const bool is_unwanted =
+      weight != wanted.npos && wanted.substr(weight + 2).find_first_not_of("0. ") == wanted.npos;
   return is_unwanted ? muster::MetricsFormat::prometheus : muster::MetricsFormat::openmetrics;
 }
 
