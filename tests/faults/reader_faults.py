@@ -127,7 +127,7 @@ async def takes_nothing(run):
         if windows.are_enough():
             break
         await reader.client.kill()
-    # Where the reader's kernel makes more room when it is probed, the 10 s begin again, and the
+    # Where the reader's kernel makes some more room when it is probed, the 10 s begin again, and the
     # limit of the server's own kernel, 15 s from the first probe, may come first.
     closed_at = await reader.closed_for("it has taken nothing of its replies for 10 s",
                                         "reading: Connection timed out")
