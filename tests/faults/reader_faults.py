@@ -62,7 +62,11 @@ class Reader:
                           re.M)
         while not (found := line.search(log.read_text(encoding="utf-8"))):
             if time.monotonic() > until:
-                raise Violation(f"the server does not say '{reason}' of {self.address}")
+                said = [each for each in log.read_text(encoding="utf-8").splitlines()
+                        if f" {self.address}, " in each or each.endswith(f" {self.address}")]
+                raise Violation(f"the server does not say '{reason}' of {self.address}, whose "
+                                f"socket took bytes at {self.last_taken(until):.3f}, waited for "
+                                f"until {until:.3f}; it says {said}")
             await asyncio.sleep(0.02)
         said_at = datetime.datetime.fromisoformat(found[1].replace("Z", "+00:00"))
         return time.monotonic() - (time.time() - said_at.timestamp())
