@@ -23,8 +23,8 @@ class MUSTER_API Call {
   /// Ends that call, and no other, as `Store::cancel` would: its handler gets `cancelled`, or what
   /// became of the call before. A collective or regroup is cancelled for all ranks. That, a `take`
   /// and a `queue_pop` end as soon as the server has answered; when it does not within 2 s, with
-  /// `outcome_unknown` here.
-  /// Never blocks, and never runs a handler itself. Nothing happens when the call is over.
+  /// `outcome_unknown` here. Never blocks, and never runs a handler itself. Nothing happens when
+  /// the call is over.
   ///
   /// threads  any, also from handlers; not from signal handlers
   void cancel() noexcept;

@@ -19,8 +19,8 @@ using Logger = std::function<void(LogLevel level, std::string_view line)>;
 /// sees. Bytes that are no UTF-8, U+0000 to U+001F and U+007F are written as "\x1b". As "\u200b"
 /// are written: U+0080 to U+009F, U+2028, U+2029; what turns the direction of text or has no width,
 /// U+00AD, U+061C, U+180E, U+200B to U+200F, U+202A to U+202E, U+2060 to U+206F and U+FEFF. Applied
-/// again, it changes nothing. Muster's log lines and `Error::message()` have it
-/// applied; names, labels and values that other processes gave have not.
+/// again, it changes nothing. Muster's log lines and `Error::message()` have it applied; names,
+/// labels and values that other processes gave have not.
 MUSTER_API std::string printable(std::string_view text);
 
 MUSTER_END_NAMESPACE

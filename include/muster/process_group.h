@@ -361,11 +361,10 @@ class MUSTER_API StatelessProcessGroup : public detail::ObjectCallbacks<Stateles
   /// `GroupOptions::on_loss` and `on_leave`.
   ///
   /// handler  called as those are, with rank_lost, rank_left and interrupted (which does not end
-  ///          the epoch), and when this handle is over:
-  ///          closed (it has left), stale_epoch (it has regrouped), or why its session ended, such
-  ///          as server_restarted. Called at once if it, or a loss, has happened already. Runs on
-  ///          the store's I/O thread, or on the thread whose call ends the handle; it must not
-  ///          block
+  ///          the epoch), and when this handle is over: closed (it has left), stale_epoch (it has
+  ///          regrouped), or why its session ended, such as server_restarted. Called at once if it,
+  ///          or a loss, has happened already. Runs on the store's I/O thread, or on the thread
+  ///          whose call ends the handle; it must not block
   /// threads  any
   [[nodiscard]] GroupWatch watch(std::function<void(const Error& error)> handler);
 

@@ -38,11 +38,11 @@ enum class TcpStoreDialect : std::uint8_t {
 /// Every setting of a server; docs/operations.md explains how to size them.
 struct ServerOptions {
   /// Where to listen: "host:port", "[ipv6]:port", "unix:/path", or "unix:@name" without a file,
-  /// which any user of this host may connect to. Port 0: any free port. A host
-  /// name stands for all its addresses; an empty host (":29500") stands for all addresses of this
-  /// machine, IPv4 and IPv6. With credentials, TCP is served by TLS, and at a Unix socket the
-  /// system tells who comes; "plain:127.0.0.1:29400" is without TLS and asks nobody who he is:
-  /// whoever reaches that loopback address has all rights.
+  /// which any user of this host may connect to. Port 0: any free port. A host name stands for all
+  /// its addresses; an empty host (":29500") stands for all addresses of this machine, IPv4 and
+  /// IPv6. With credentials, TCP is served by TLS, and at a Unix socket the system tells who comes;
+  /// "plain:127.0.0.1:29400" is without TLS and asks nobody who he is: whoever reaches that
+  /// loopback address has all rights.
   std::vector<std::string> listen = {"127.0.0.1:0"};
   /// A listening socket to use instead of `listen`; -1: none. The server takes ownership if the
   /// start succeeds.

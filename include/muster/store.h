@@ -58,10 +58,9 @@ class MUSTER_API Store {
   ///          file (Linux calls it abstract)
   /// timeout  of the whole call: name look-up, all attempts, hello
   /// errors   unavailable (`detail`: the last reason, and the number of attempts until the
-  /// timeout), busy (the server
-  ///          refused new sessions until the timeout), protocol_error (something other than a
-  ///          Muster server answered), unsupported, permission_denied, resource_exhausted (in this
-  ///          process), invalid_argument
+  ///          timeout), busy (the server refused new sessions until the timeout), protocol_error
+  ///          (something other than a Muster server answered), unsupported, permission_denied,
+  ///          resource_exhausted (in this process), invalid_argument
   /// threads  any, but not from an inline handler
   static Result<Store> connect(std::string_view address, StoreOptions options = {},
                                Duration timeout = std::chrono::seconds(30));

@@ -269,12 +269,11 @@ class TensorRanks {
 // Strided tensors are packed on their way, but for NCCL, which takes contiguous ones.
 //
 // errors   of all: invalid_argument (ranks: who refused; `detail`: why), mismatch (ranks: those
-//          that differ from rank 0), way_missing (`detail`: why),
-//          resource_exhausted (there is no memory for it), too_large (an element does not fit into
-//          what the server takes at once), not_initialized (a RankGroup of no ranks), those of a
-//          collective of the group and, with Gloo and NCCL, those of the communicator. After
-//          timed_out and errors of a lost rank in shared memory, the tensors that were to be
-//          written may be partly written
+//          that differ from rank 0), way_missing (`detail`: why), resource_exhausted (there is no
+//          memory for it), too_large (an element does not fit into what the server takes at once),
+//          not_initialized (a RankGroup of no ranks), those of a collective of the group and, with
+//          Gloo and NCCL, those of the communicator. After timed_out and errors of a lost rank in
+//          shared memory, the tensors that were to be written may be partly written
 // threads  one of these at a time on one group, and no other collective of it: of ranks that share
 //          memory, some in one of these and others in a barrier wait for each other until their
 //          timeouts; not from an inline handler
@@ -286,8 +285,8 @@ class TensorRanks {
 ///
 /// Every rank gets the same to the last bit, through every way but NCCL: elements are combined in
 /// the order of ranks, or by Gloo in an order of its own. What is too large for float8, also an
-/// infinity, becomes its largest number. float16, bfloat16 and float8 are combined
-/// in float32, and rounded once. Integers wrap around.
+/// infinity, becomes its largest number. float16, bfloat16 and float8 are combined in float32, and
+/// rounded once. Integers wrap around.
 ///
 /// operation  sum, product, max, min: of integers and floating-point numbers; average: of the
 ///            latter; bit_and, bit_or, bit_xor: of integers and bools; max and min also of bools.

@@ -60,9 +60,8 @@ struct Overview {
   GroupView::Time now{};
   GroupView::Time started{};
   Duration known_for{0};  ///< of what has happened to groups
-  std::vector<std::shared_ptr<const GroupView>>
-      groups;                      ///< by namespace and name; one that has not
-                                   ///< changed is the same object as before
+  /// By namespace and name. A group that has not changed is the same object as before.
+  std::vector<std::shared_ptr<const GroupView>> groups;
   std::uint64_t groups_count = 0;  ///< more than there are in `groups`: others had no place
   std::vector<LimitUse> limits;
   std::uint64_t sessions = 0;
@@ -98,8 +97,7 @@ struct KeyPrefixes {
 ///
 /// wait_max  how long to wait for what is no older than a second; zero: what there is, or nothing
 /// errors    of all calls: unavailable (it is not there yet: ask again in some 100 ms; or the
-/// server
-///           is gone), not_found (no such namespace or group), too_large (more than 16 MiB)
+///           server is gone), not_found (no such namespace or group), too_large (more than 16 MiB)
 /// threads   any
 class MUSTER_API Watch {
  public:

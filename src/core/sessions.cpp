@@ -11,9 +11,8 @@
 // resume bring another one, or a resume replaces a connection that seems to live -> over: after
 // its time-out (shorter: the grace, after FIN or RST), by a goodbye, or fenced by somebody.
 // A blank session, which has never asked for anything, is over when its connection is; who comes
-// back in time begins it anew, and nobody can tell the difference.
-// Its expiry timer is armed once and moves itself when it fires early, so that a byte costs no
-// work on timers.
+// back in time begins it anew, and nobody can tell the difference. Its expiry timer is armed once
+// and moves itself when it fires early, so that a byte costs no work on timers.
 
 namespace muster::core {
 namespace {

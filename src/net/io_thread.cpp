@@ -11,10 +11,10 @@
 
 // Life cycle: the constructor starts the I/O thread, which runs the loop until it is stopped; or
 // the caller's thread is that, and runs it when it likes; or a host's loop runs it, whose thread is
-// the I/O thread for the time of a turn, and leaves it at rest.
-// The destructor lets the handler thread finish its queue and stops the I/O thread. Each thread
-// shares the ownership of what it runs on, so that the destructor may leave a thread behind that
-// it cannot wait for, which is itself or, from the I/O thread, the handlers of the application.
+// the I/O thread for the time of a turn, and leaves it at rest. The destructor lets the handler
+// thread finish its queue and stops the I/O thread. Each thread shares the ownership of what it
+// runs on, so that the destructor may leave a thread behind that it cannot wait for, which is
+// itself or, from the I/O thread, the handlers of the application.
 //
 // What an application's handler throws stops there. Anything else that reaches the loop, such as
 // that memory is out, may have left work half done: everything that lives on the loop ends, tells

@@ -43,8 +43,8 @@ constexpr std::array starts = {
     Start{validate, tcpstore_name},
 };
 
-// How it begins before PyTorch 2.2: SET, COMPARE_SET, GET or ADD, the length of a
-// key, and a key, which is of a user or counts who has come ("init/").
+// How it begins before PyTorch 2.2: SET, COMPARE_SET, GET or ADD, the length of a key, and a key,
+// which is of a user or counts who has come ("init/").
 constexpr unsigned char command_max = 3;
 constexpr std::size_t length_bytes = 8;
 constexpr std::size_t short_length_bytes = 2;

@@ -138,11 +138,10 @@ void fields(auto& codec, Is<MembersReply> auto& m) {
 }
 
 struct RoundReply {
-  std::vector<RankRange> unconfirmed;    ///< barrier at the hosting rank
-  std::vector<std::string_view> values;  ///< all_gather, gather at the root: by rank;
-                                         ///< broadcast, scatter: one (the root: none);
-                                         ///< barrier: none.
-                                         ///< Last, so that a shared payload can follow a head
+  std::vector<RankRange> unconfirmed;  ///< barrier at the hosting rank
+  /// all_gather, gather at the root: by rank; broadcast, scatter: one (the root: none); barrier:
+  /// none. Last, so that a shared payload can follow a head.
+  std::vector<std::string_view> values;
 };
 void fields(auto& codec, Is<RoundReply> auto& m) {
   codec("unconfirmed", m.unconfirmed);

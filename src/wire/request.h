@@ -41,8 +41,8 @@ void append_request(std::string& out, const Request& request, Operation operatio
 /// Decodes a request frame into `request`, whose memory is used again.
 ///
 /// errors  unsupported (unknown operation: answered, the connection goes on, and `decode_ids` still
-///         tells what the frame acknowledges),
-///         protocol_error (the bytes do not match the operation: the connection is closed)
+///         tells what the frame acknowledges), protocol_error (the bytes do not match the
+///         operation: the connection is closed)
 Result<void> decode_request(const Frame& frame, Request& request);
 
 /// The one-way frames that carry a list of request ids: acknowledge, abandon, heartbeat.

@@ -6,8 +6,8 @@
 // its reason: "serving", "ending it is late", or "turn", which counts a turn of its server.
 //
 // /echo tells path, query, accepted type and right; /large has as many bytes as its query says;
-// /throws throws; /ticks and /quiet go on; /later is there when it
-// was asked for often enough; /below/ has all below it; /admin needs the right to operate.
+// /throws throws; /ticks and /quiet go on; /later is there when it was asked for often enough;
+// /below/ has all below it; /admin needs the right to operate.
 
 #include <cstdint>
 #include <iostream>

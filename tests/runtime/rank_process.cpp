@@ -8,11 +8,9 @@
 // One process of a job: `runtime_rank ROLE`, told its place by the environment.
 //
 //     aborts   ends itself by Runtime::abort when it is in the world, and in a group of all ranks,
-//     and gets
-//              SIGUSR1
+//              and gets SIGUSR1
 //     waits    waits in the world's barrier, or (waits_in_group) in that group's, and prints why
-//     that
-//              has ended
+//              that has ended
 
 namespace {
 

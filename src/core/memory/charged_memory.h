@@ -29,8 +29,8 @@ class ChargedMemory {
   /// Makes it longer; what is in it stays. When it has to move, it moves to where it can grow to
   /// `later_bytes` without being copied again: those that are not used are no memory of the
   /// system's. It may become longer than asked for, since what was in use before is charged whole.
-  /// False: the quota refuses, or the system, and all is as before. What is charged
-  /// always throws std::bad_alloc instead.
+  /// False: the quota refuses, or the system, and all is as before. What is charged always throws
+  /// std::bad_alloc instead.
   bool grow(std::size_t size_bytes, std::size_t later_bytes, Charging charging);
   void release();
 

@@ -10,15 +10,14 @@
 namespace muster::net {
 
 /// Whose shares a connection counts for: an IPv4 address, the /64 of an IPv6 address, or the user
-/// at the other end of a Unix socket; once it is known who has come, an identity; of a port
-/// that has one unit for all who come there, that port. An IPv4 address
-/// in IPv6 is that IPv4 address.
+/// at the other end of a Unix socket; once it is known who has come, an identity; of a port that
+/// has one unit for all who come there, that port. An IPv4 address in IPv6 is that IPv4 address.
 struct UnitId {
   enum class Kind : std::uint8_t { none, ipv4, ipv6, user, identity, port };
 
   Kind kind = Kind::none;
-  /// The address, as it is on the wire, the user, or a number of whoever knows the
-  /// identities or the ports.
+  /// The address, as it is on the wire, the user, or a number of whoever knows the identities or
+  /// the ports.
   std::uint64_t number = 0;
 
   friend bool operator==(const UnitId&, const UnitId&) = default;
@@ -37,8 +36,7 @@ SystemUser user_of(int fd);
 /// peer  who is at its other end
 UnitId unit_of(int fd, const SocketAddress& peer);
 
-/// "10.0.0.7", "2001:db8:1:2::/64", or "uid 1000"; of an identity or a port its
-/// number.
+/// "10.0.0.7", "2001:db8:1:2::/64", or "uid 1000"; of an identity or a port its number.
 std::string to_string(const UnitId& unit);
 
 }  // namespace muster::net

@@ -47,9 +47,9 @@ class Front {
   /// Loads libmuster-http, and returns when it listens.
   ///
   /// errors  unsupported (there is no such library), address_in_use, permission_denied (other
-  ///         machines could reach it, and nobody would be asked who he is), invalid_argument (of
-  ///         a certificate, a key or authorities `detail` begins with the name),
-  ///         unavailable (any other failure of the system)
+  ///         machines could reach it, and nobody would be asked who he is), invalid_argument (of a
+  ///         certificate, a key or authorities `detail` begins with the name), unavailable (any
+  ///         other failure of the system)
   static Result<std::unique_ptr<Front>> start(FrontOptions options);
   /// Closes its connections.
   ~Front();

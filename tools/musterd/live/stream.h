@@ -23,8 +23,8 @@ using muster::json::Json;
 /// know. Each has a version of it; what has changed since one is written once for all who have it.
 ///
 /// Life: somebody asks -> the server's overview is looked at, and what differs in it gets the next
-/// version -> he gets the text from his version to that one. The clock on the wall
-/// tells it whether an overview is young. On one thread.
+/// version -> he gets the text from his version to that one. The clock on the wall tells it whether
+/// an overview is young. On one thread.
 class Stream {
  public:
   /// server  its document, which may change
