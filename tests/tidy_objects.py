@@ -1,4 +1,4 @@
-"""Finds the classes of a C++ text and counts what each declares. For tidy.py."""
+"""Finds the classes of a C++ text and counts the data members of each. For tidy.py."""
 
 import re
 
@@ -6,49 +6,72 @@ import tidy_text
 
 HEAD = re.compile(r"\b(class|struct|union)\s+(?:\[\[[^\]]*\]\]\s*)?(?:alignas\s*\([^)]*\)\s*)?"
                   r"([A-Za-z_][\w:]*)\s*(?:final\s*)?(?::[^;{}()]*(?:<[^;{}]*>[^;{}()]*)*)?\{")
-# Neither data nor a function: types, friends, and what only forbids or takes the default.
-NOT_A_MEMBER = re.compile(
-    r"(public|private|protected)\s*:|^\s*(using|typedef|friend|static_assert|template\s*<[^;{]*>\s*"
-    r"(using|friend)|enum|class|struct|union)\b|=\s*(default|delete)\s*$")
 ACCESS = re.compile(r"\b(public|private|protected)\s*:(?!:)")
+TYPE = re.compile(r"\s*(template\s*<.*>\s*)?(enum|class|struct|union)\b", re.DOTALL)
+INITIALIZERS = re.compile(r"\)\s*:(?!:)")  # of a constructor
+BODY_FOLLOWS = re.compile(
+    r"(\)|&|\b(const|noexcept|override|final))\s*$|\)[^()=]*(->|\brequires\b)")
+# What takes no room in an object.
+NOT_DATA = re.compile(r"(template\s*<.*>\s*)?(using|typedef|friend|static_assert"
+                      r"|(inline\s+)?static)\b|.*\boperator\b", re.DOTALL)
+POINTER_TO_FUNCTION = re.compile(r"\(\s*(?:\w+::)*\*\s*(?:const\s*)?(\w*)[^()]*\)\s*\([^()]*\)")
+SPECIFIER = re.compile(
+    r"\[\[[^\]]*\]\]|\b(alignas|decltype|explicit)\s*\(([^()]|\([^()]*\))*\)")
+PARENTHESES = re.compile(r"\([^()]*\)")
+ARGUMENTS = re.compile(r"<[^<>]*>")
+
+
+def is_body(head):
+    """Whether the brace behind `head` begins the body of a function."""
+    head = ACCESS.sub("", head)
+    if TYPE.match(head) and "(" not in head:
+        return False
+    if INITIALIZERS.search(head):
+        return head.rstrip().endswith((")", "}"))
+    return BODY_FOLLOWS.search(head) is not None
 
 
 def declarations(body):
-    """The declarations of a class's body, without what stands in their braces."""
+    """The declarations of a class's body, each with {} for what stands in its braces."""
     text, place = "", 0
-    while place < len(body):
-        character = body[place]
-        if character == "{":
-            end = tidy_text.closing(body, place)
-            rest = body[end + 1:].lstrip()
-            is_function = text.rstrip().endswith((")", "const", "noexcept", "override", "final"))
-            is_type = NOT_A_MEMBER.search(text) is not None
-            place = end + 1
-            # A function's body ends its declaration; an initializer goes on to its semicolon.
-            if (is_function or re.search(r"\)\s*:[^:]|->", text)) and not is_type:
-                yield text
-                text = ""
-                if rest.startswith(";"):
-                    place = body.index(";", place) + 1
+    for mark in re.compile(r"[{;]").finditer(body):
+        if mark.start() < place:
             continue
-        if character == ";":
-            yield text
+        head = text + body[place:mark.start()]
+        place = mark.end()
+        if mark[0] == "{":
+            place = tidy_text.closing(body, mark.start()) + 1
+            text = head + "{}"
+        if mark[0] == ";" or is_body(head):
+            yield head
             text = ""
-        else:
-            text += character
-        place += 1
+
+
+def without(pattern, text, replacement=""):
+    """`text` without what matches, the innermost first."""
+    count = 1
+    while count > 0:
+        text, count = pattern.subn(replacement, text)
+    return text
+
+
+def data_members(declaration):
+    """How many data members it declares."""
+    text = ACCESS.sub("", declaration).strip()
+    if not text or NOT_DATA.match(text) or (TYPE.match(text) and not re.search(r"\}\s*\w", text)):
+        return 0
+    text = POINTER_TO_FUNCTION.sub(r"\1", SPECIFIER.sub("", text))
+    text = without(ARGUMENTS, without(PARENTHESES, text, "@"))
+    names = [part.partition("=")[0] for part in text.split(",")]
+    return 0 if "@" in names[0] else len(names)
 
 
 def objects(code):
-    """(name, line, count of members) of each class in code without comments and strings."""
+    """(name, line, count of data members) of each class in code without comments and strings."""
     for match in HEAD.finditer(code):
         if re.search(r"(enum\s+|<[^>]*)$", code[max(0, match.start() - 40):match.start()]):
             continue
         begin = match.end() - 1
         body = code[begin + 1:tidy_text.closing(code, begin)]
-        count = 0
-        for declaration in declarations(body):
-            declaration = ACCESS.sub("", declaration).strip()
-            if declaration and not NOT_A_MEMBER.search(declaration):
-                count += 1
+        count = sum(data_members(declaration) for declaration in declarations(body))
         yield match[2], tidy_text.line_of(code, match.start()), count

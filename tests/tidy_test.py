@@ -8,6 +8,49 @@ from pathlib import Path
 import tidy
 
 LONG_FUNCTION = "int f() {\n" + "  work();\n" * 69 + "}\n"
+# Eleven, between functions and types.
+DATA_MEMBERS = """
+  std::function<void(int a, int b)> handler_;
+  void (*free_)(void* memory, int bytes) = nullptr;
+  A() : handler_(nullptr), count_{1} {}
+  std::map<int, std::pair<int, int>> pairs_ = {{1, {2, 3}}};
+  alignas(64) std::atomic<bool> is_done_{false};
+  [[no_unique_address]] Clock clock_;
+  enum class Kind { one, two } kind_ = Kind::one;
+  const std::function<int()> get_ = [] { return 1; };
+  B& b() const { return b_; }
+  B& b_;
+  std::uint8_t few_ : 3;
+  auto find(int a = 1, int b = 2) -> B { return {a, b}; }
+  decltype(f()) result_;
+  struct Nested {
+    int a, b, c;
+  };
+  Nested nested_;
+"""
+# Four data members, and what is none.
+FEW_DATA_MEMBERS = """
+  using Map = std::map<int, int>;
+  friend class B;
+  enum class Kind { one, two };
+  struct Nested {
+    int a, b, c;
+  };
+  static constexpr int size = 3;
+  A() : a_{1}, b_(2) {}
+  explicit A(int a) : a_(a) { b_ = 1; }
+  A(const A&) = delete;
+  bool operator==(const A&) const = default;
+  template <class T>
+  T get(T a, T b = {}) const& {
+    return a;
+  }
+  std::function<void(int)> handler() const;
+  void run(std::function<void(int a, int b)> f, int count = 3) noexcept { f(count, 1); }
+  int a_, b_;
+  std::pair<int, int> c_ = {1, 2};
+  std::array<int, 3> d_{1, 2, 3};
+"""
 MESON = "files(\n'a.cpp',\n)\n"
 
 # What is wrong -> the file it is planted in, its text, the finding's line and rule.
@@ -62,9 +105,14 @@ PLANTED = {
     "trailing space": ("docs/a.md", "word \n", 1, "trailing-space"),
     "a tab": ("src/base/a.h", "\tint a;\n", 2, "tab"),
     "a namespace for all": ("src/base/a.h", "using namespace std;\n", 2, "using-namespace"),
-    "a class of 41 members": (
-        "src/base/a.h", "class A {\n" + "  void f();\n" * 20 + "  int a;\n" * 21 + "};\n", 2,
-        "object-members"),
+    "a class of 21 data members": (
+        "src/base/a.h", "class A {\n" + "  int a;\n" * 21 + "};\n", 2, "data-members"),
+    "a struct of a tool": (
+        "tools/a.h", "struct A : B {\n" + "  int a, b = f(1, 2), c[3];\n" * 7 + "};\n", 2,
+        "data-members"),
+    "data members of every form": (
+        "src/base/a.h", "class A {\n public:\n" + DATA_MEMBERS + " private:\n" + DATA_MEMBERS +
+        "};\n", 2, "data-members"),
     "a source that no one compiles": ("src/base/b.cpp", "int a;\n", 1, "listed"),
 }
 
@@ -84,6 +132,13 @@ ALLOWED = {
         "src/base/a.h", "constexpr A table[] = {\n" + "    {1, f(2)},\n" * 80 + "};\n"),
     "a function of 70 lines": (
         "src/base/a.h", "int f() {\n" + "  work();\n" * 68 + "}\n"),
+    "a class of many functions": (
+        "src/base/a.h", "class A {\n" + "  void f();\n" * 60 + "  int a;\n" * 20 + "};\n"),
+    "what is no data member": (
+        "src/base/a.h", "class A {\n public:\n" + FEW_DATA_MEMBERS * 5 + "};\n"),
+    "a base's data members": (
+        "src/base/a.h", "struct A : B {\n" + "  int a;\n" * 20 + "};\nstruct C : A {\n" +
+        "  int a;\n" * 20 + "};\n"),
     "bool as a result": ("include/muster/a.h", "Result<bool> f(Span<const bool> a);\n"),
     "digits apart and letters": ("src/base/a.h", "int a = 1'000'000; char b = '{';\n"),
 }
@@ -116,7 +171,20 @@ class TidyTest(unittest.TestCase):
     def test_an_exception_without_its_class_is_found(self):
         found = self.findings("src/base/a.h", "class A {\n  int a;\n};\n", ["src/base/a.h:B"])
         self.assertEqual(len(found), 1, found)
-        self.assertTrue(found[0].startswith("src/base/a.h:1: object-members: "), found)
+        self.assertTrue(found[0].startswith("src/base/a.h:1: data-members: "), found)
+
+    def test_an_exception_that_is_none_is_found(self):
+        found = self.findings("src/base/a.h", "class A {\n  int a;\n};\n", ["src/base/a.h:A"])
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith("src/base/a.h:2: data-members: "), found)
+
+    def test_the_largest_folders_are_reported(self):
+        with tempfile.TemporaryDirectory() as root:
+            for folder, count in (("src/a", 1), ("src/a/b", 3), ("tests", 9)):
+                Path(root, folder).mkdir(parents=True, exist_ok=True)
+                for number in range(count):
+                    Path(root, folder, f"{number}.h").write_text("", encoding="utf-8")
+            self.assertEqual(tidy.Tidy(root).largest_folders(), [("src/a/b", 3), ("src/a", 1)])
 
     def test_every_rule_is_planted(self):
         planted = {rule for _, _, _, rule in PLANTED.values()}
