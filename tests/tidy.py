@@ -4,6 +4,7 @@ tidy.py [ROOT]   prints `file:line: rule: what to do` for each finding, and exit
                  if there is none, prints the largest folders of src/ with their number of files
 """
 
+import functools
 import os
 import re
 import sys
@@ -118,6 +119,8 @@ THIRD_PARTIES = {
     "benchmark": ("bench/",),
 }
 
+THIRD_PARTY = re.compile(r"(\w+)(/|\.hpp)")
+
 IMPURE_HEADER = re.compile(
     r"thread|mutex|shared_mutex|atomic|condition_variable|future|semaphore|latch|barrier"
     r"|stop_token|fstream|iostream|filesystem|ctime|time\.h|unistd\.h|poll\.h|fcntl\.h"
@@ -138,7 +141,7 @@ CODE_RULES = {
         "bytes from the network never throw and never assert; return an error"),
     "sleep": (
         ("tests/",),
-        re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\s*\(|(?<![\w.>])sleep\s*\("),
+        re.compile(r"(sleep_for|sleep_until|usleep|nanosleep|sleep(?<![\w.>].....))\s*\("),
         "wait for the event itself"),
     "bool-parameter": (
         ("include/muster/",),
@@ -153,18 +156,19 @@ CODE_RULES = {
 # Rule -> where it does not hold: C gives results by pointers alone.
 EXEMPT = {"bool-parameter": ("include/muster/c/",)}
 
-# As CODE_RULES, but for whole lines, comments included, of every file.
+# As CODE_RULES, but with comments and strings, for every file. A pattern that begins with a letter
+# is several times as fast as one that looks at what is before it first.
 LINE_RULES = {
     "unfinished": (
-        re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b"),
+        re.compile(r"(TO" r"DO(?<!\w....)|FIX" r"ME(?<!\w.....)|XX" r"X(?<!\w...))\b"),
         "do it, or open an issue"),
     "silenced": (
         re.compile(r"NO" r"LINT|pragma (GCC|clang) diag|clang-format" r" off|no_sani" r"tize"),
         "mend the cause"),
     "machine-path": (
-        re.compile(r"(?<![\w.~/])/(root|home|work)/\w"),
+        re.compile(r"/(?<![\w.~/].)(root|home|work)/\w"),
         "no paths of one machine in the project"),
-    "trailing-space": (re.compile(r"[ \t]+$"), "remove it"),
+    "trailing-space": (re.compile(r"[ \t]$", re.MULTILINE), "remove it"),
     "tab": (re.compile(r"\t"), "indent with spaces"),
 }
 
@@ -191,7 +195,8 @@ LARGE_OBJECTS = {
 }
 
 TEST_NAME = re.compile(r'TEST_CASE(?:_FIXTURE|_TEMPLATE)?\s*\([^"]*"([^"]*)"')
-INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
+PRAGMA_ONCE = re.compile(r"^#pragma once$", re.MULTILINE)
 
 
 class Tidy:
@@ -200,22 +205,26 @@ class Tidy:
         self.large_objects = large_objects
         self.objects = set()
         self.findings = []
+        self.names_in_builds = set()  # what the meson.build files name, as paths from the root
+        self.files = list(self.find_files())
 
     def find(self, path, line, rule, advice):
         self.findings.append(f"{path}:{line}: {rule}: {advice}")
 
-    def files(self):
+    def find_files(self):
         for folder, folders, names in os.walk(self.root):
             folders[:] = sorted(set(folders) - SKIPPED_FOLDERS)
             for name in sorted(names):
-                path = Path(folder, name).relative_to(self.root).as_posix()
-                if Path(name).suffix in TEXT_SUFFIXES or path in SCRIPTS:
+                path = os.path.relpath(os.path.join(folder, name), self.root)
+                if os.path.splitext(name)[1] in TEXT_SUFFIXES or path in SCRIPTS:
                     yield path
 
     def check(self):
-        for path in self.files():
+        for path in self.files:
             text = (self.root / path).read_text(encoding="utf-8", errors="replace")
             self.check_text(path, text)
+            if path.endswith("meson.build"):
+                self.note_names(path, text)
             if path.endswith((".h", ".cpp", ".c")):
                 self.check_cpp(path, text)
         for name in sorted(set(self.large_objects) - self.objects):
@@ -225,21 +234,23 @@ class Tidy:
 
     def check_text(self, path, text):
         lines = text.split("\n")
-        is_code = Path(path).suffix in CODE_SUFFIXES or path in SCRIPTS
-        if is_code and len(lines) - 1 > FILE_LINES_MAX:
-            self.find(path, FILE_LINES_MAX + 1, "file-length",
-                      f"{len(lines) - 1} lines; split it, at most {FILE_LINES_MAX}")
-        for number, line in enumerate(lines, 1):
-            if is_code and len(line) > LINE_COLUMNS_MAX:
-                self.find(path, number, "line-length",
-                          f"{len(line)} columns; at most {LINE_COLUMNS_MAX}")
-            for rule, (pattern, advice) in LINE_RULES.items():
-                allowed = ALLOWED_LINES.get((path, rule))
-                if pattern.search(line) and not (allowed and allowed.search(line)):
+        if os.path.splitext(path)[1] in CODE_SUFFIXES or path in SCRIPTS:
+            if len(lines) - 1 > FILE_LINES_MAX:
+                self.find(path, FILE_LINES_MAX + 1, "file-length",
+                          f"{len(lines) - 1} lines; split it, at most {FILE_LINES_MAX}")
+            for number, line in enumerate(lines, 1):
+                if len(line) > LINE_COLUMNS_MAX:
+                    self.find(path, number, "line-length",
+                              f"{len(line)} columns; at most {LINE_COLUMNS_MAX}")
+        for rule, (pattern, advice) in LINE_RULES.items():
+            allowed = ALLOWED_LINES.get((path, rule))
+            numbers = {tidy_text.line_of(text, match.start()) for match in pattern.finditer(text)}
+            for number in sorted(numbers):
+                if not (allowed and allowed.search(lines[number - 1])):
                     self.find(path, number, rule, advice)
 
     def check_cpp(self, path, text):
-        if path.endswith(".h") and not re.search(r"^#pragma once$", text, re.MULTILINE):
+        if path.endswith(".h") and not PRAGMA_ONCE.search(text):
             self.find(path, 1, "pragma-once", "begin the header with #pragma once")
         code = tidy_text.without_comments_and_strings(text)
         for rule, (places, pattern, advice) in CODE_RULES.items():
@@ -252,11 +263,11 @@ class Tidy:
                           f"{last - first + 1} lines; at most {FUNCTION_LINES_MAX}")
         if path.startswith(COUNTED_PLACES):
             self.check_objects(path, code)
-        for number, line in enumerate(text.split("\n"), 1):
-            if match := INCLUDE.match(line):
-                self.check_include(path, number, match[1], match[2])
+        for match in INCLUDE.finditer(text):
+            number = tidy_text.line_of(text, match.start())
+            self.check_include(path, number, match[1], match[2])
         if path.startswith("tests/"):
-            for place in re.finditer(r"\bTEST_CASE", code):
+            for place in re.finditer("TEST_CASE", code):
                 name = TEST_NAME.match(text, place.start())
                 if name and len(name[1].split()) < 2:
                     self.find(path, tidy_text.line_of(text, place.start()), "test-name",
@@ -273,10 +284,10 @@ class Tidy:
                           f"{name} has {count}; at most {DATA_MEMBERS_MAX}: group them by meaning")
 
     def check_include(self, path, number, quote, name):
-        for party, places in THIRD_PARTIES.items():
-            if re.match(rf"{party}(/|\.hpp)", name) and not path.startswith(places):
-                self.find(path, number, "third-party",
-                          f"<{name}> is for {', '.join(places)} alone")
+        party = THIRD_PARTY.match(name)
+        places = THIRD_PARTIES.get(party[1]) if party else None
+        if places and not path.startswith(places):
+            self.find(path, number, "third-party", f"<{name}> is for {', '.join(places)} alone")
         own = layer_of(path)
         target = layer_of_include(name)
         if own in PURE_LAYERS and quote == "<" and IMPURE_HEADER.fullmatch(name):
@@ -295,24 +306,19 @@ class Tidy:
 
     def largest_folders(self):
         """(folder, number of files) of the largest folders of src/."""
-        counts = Counter(path.rpartition("/")[0] for path in self.files()
+        counts = Counter(path.rpartition("/")[0] for path in self.files
                          if path.startswith("src/"))
         return counts.most_common(LARGEST_FOLDERS_COUNT)
 
-    def listed_names(self):
-        """What the meson.build files name, as paths from the root."""
-        names = set()
-        for build_file in self.files():
-            if Path(build_file).name == "meson.build":
-                text = (self.root / build_file).read_text(encoding="utf-8")
-                for name in re.findall(r"'([^'\n]+)'", text):
-                    names.add(os.path.normpath(Path(build_file).parent / name))
-        return names
+    def note_names(self, path, text):
+        folder = os.path.dirname(path)
+        for name in re.findall(r"'([^'\n]+)'", text):
+            self.names_in_builds.add(os.path.normpath(os.path.join(folder, name)))
 
     def check_listed(self):
         """A source that no meson.build names is compiled and run by no one."""
-        names = self.listed_names()
-        for path in self.files():
+        names = self.names_in_builds
+        for path in self.files:
             if path.startswith("tests/install/"):  # built by .ci/run, against what is installed
                 continue
             if path.endswith((".cpp", ".c")) and not names & {path, path.rpartition(".")[0]}:
@@ -326,6 +332,7 @@ def layer_of(path):
     return layer_of_include(path.removeprefix("src/")) if path.startswith("src/") else None
 
 
+@functools.cache
 def layer_of_include(name):
     if name.startswith("muster/"):
         return PUBLIC_LAYERS.get(name.removeprefix("muster/"), "client")

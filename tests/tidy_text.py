@@ -4,26 +4,29 @@ import re
 
 TOKEN = re.compile(
     r"""(?P<comment>//[^\n]*|/\*.*?\*/)
-    |(?P<raw>R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)")
-    |(?P<string>"(?:\\.|[^"\\\n])*")
-    |(?P<number>\b\d(?:'?[\w.])*)
-    |(?P<character>'(?:\\.|[^'\\\n])+')""",
+    |R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"
+    |"(?:\\.|[^"\\\n])*"
+    |'(?<![\da-fA-F].)(?:\\.|[^'\\\n])+'  # not what separates digits""",
     re.VERBOSE | re.DOTALL)
 
 CONTAINER = re.compile(
     r"\b(namespace|class|struct|union|enum)\b|\bextern\s*\"|\bTEST_SUITE(_BEGIN)?\s*\(")
 
 
+BRACE = re.compile(r"[{}]")
+MARK = re.compile(r"[();{}]")
+
+
 def blank(text):
-    return re.sub(r"[^\n]", " ", text)
+    if "\n" not in text:
+        return " " * len(text)
+    return "\n".join(" " * len(line) for line in text.split("\n"))
 
 
 def without_comments_and_strings(text):
     """The same lines and columns, with comments and the insides of strings blanked."""
 
     def replace(match):
-        if match["number"]:
-            return match[0]
         if match["comment"]:
             return blank(match[0])
         return match[0][0] + blank(match[0][1:-1]) + match[0][-1]
@@ -43,7 +46,7 @@ def without_directives(code):
 def closing(code, opening):
     """Where the brace at `opening` is closed."""
     depth = 0
-    for match in re.compile(r"[{}]").finditer(code, opening):
+    for match in BRACE.finditer(code, opening):
         depth += 1 if match[0] == "{" else -1
         if depth == 0:
             return match.start()
@@ -60,23 +63,23 @@ def is_container(head):
 def functions(code):
     """First and last line of each function outside of all others; `code` is without comments."""
     code = without_directives(code)
-    position = head_start = 0
-    parentheses = 0
-    while position < len(code):
-        letter = code[position]
-        if letter in "();{}":
-            head = code[head_start:position].strip()
-            if letter in "()":
-                parentheses += 1 if letter == "(" else -1
-            elif letter == "{" and (parentheses > 0 or not is_container(head)):
-                end = closing(code, position)
-                is_function = parentheses == 0 and "(" in head and not head.endswith("=")
-                if is_function or (parentheses == 0 and head == ""):
-                    first = head_start + code[head_start:position].find(head)
-                    yield line_of(code, first if head else position), line_of(code, end)
-                position = end
-                if parentheses == 0:
-                    head_start = end + 1
-            elif parentheses == 0:
-                head_start = position + 1
-        position += 1
+    head_start = parentheses = 0
+    next_mark = 0
+    while mark := MARK.search(code, next_mark):
+        position, letter = mark.start(), mark[0]
+        next_mark = position + 1
+        if letter in "()":
+            parentheses += 1 if letter == "(" else -1
+            continue
+        head = code[head_start:position].strip() if letter == "{" else ""
+        if letter == "{" and (parentheses > 0 or not is_container(head)):
+            end = closing(code, position)
+            next_mark = end + 1
+            is_function = parentheses == 0 and "(" in head and not head.endswith("=")
+            if is_function or (parentheses == 0 and head == ""):
+                first = head_start + code[head_start:position].find(head)
+                yield line_of(code, first if head else position), line_of(code, end)
+            if parentheses == 0:
+                head_start = next_mark
+        elif parentheses == 0:
+            head_start = position + 1
