@@ -180,7 +180,7 @@ void Engine::on(const Requested& event) {
                                services_.now()};
   if (!is_to_execute(context, request.timeout)) return;
   if (session->offer != nullptr) session->name_space.table.end_offer(*session);
-  services_.brings(event.memory);
+  services_.set_request_memory(event.memory);
   inspector_.count_request(request.body.index());
   if (auto why = refusal(context)) return services_.turn_away(context, *std::move(why));
   static_assert(wire::every_request([]<class Body>(std::type_identity<Body>) {

@@ -73,7 +73,7 @@ void Objects::list(EngineServices& services, const RequestContext& context,
 Object* Shelf::store(const ObjectPlace& place, std::uint32_t codec, std::string_view value) {
   HeldBytes record;
   if (!record.add(quota_, sizeof(Object))) return nullptr;
-  Payload payload = services_.keep_brought(quota_, value, Charging::reserve);
+  Payload payload = services_.retain(quota_, value, Charging::reserve);
   if (payload == nullptr) return nullptr;
   return &put(place, codec, std::move(payload), std::move(record));
 }

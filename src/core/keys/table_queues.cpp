@@ -21,7 +21,7 @@ void Table::queue_push(const RequestContext& context, const wire::QueuePush& req
   if (!error) error = check_value(request.key, request.item.size());
   if (error) return services_.fail(context, *std::move(error));
   Account& payer = context.session.account;
-  Payload item = services_.keep_brought(payer.quota, request.item, Charging::normal);
+  Payload item = services_.retain(payer.quota, request.item, Charging::normal);
   Entry* const entry =
       item == nullptr ? nullptr : state_.make_place(payer, request.key, Charging::normal);
   if (entry == nullptr) {

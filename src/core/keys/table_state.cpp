@@ -78,7 +78,7 @@ std::optional<NewValue> TableState::make_value(Account& payer, const Spot& spot,
   if (bytes < shared_value_bytes_min) return NewValue{first, second, nullptr};
   Payload payload;
   if (first.empty() || second.empty()) {
-    payload = services.keep_brought(payer.quota, first.empty() ? second : first, Charging::normal);
+    payload = services.retain(payer.quota, first.empty() ? second : first, Charging::normal);
   } else if (services.effects().may_copy(bytes)) {
     services.effects().spend_on_copying(bytes);
     if (spot.has_value()) whole_value(*spot.entry);
@@ -98,7 +98,7 @@ Payload TableState::join_later(Quota& quota, const Spot& spot, std::string_view 
   } else {
     parts[0].text = first;
   }
-  parts[1].value = services.keep_brought(quota, second, Charging::normal);
+  parts[1].value = services.retain(quota, second, Charging::normal);
   if (parts[1].value == nullptr) return nullptr;
   return services.effects().long_copies().begin(quota, std::move(parts), Charging::normal);
 }

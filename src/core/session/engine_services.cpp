@@ -34,15 +34,15 @@ Answer error_answer(const Error& error) {
 EngineServices::EngineServices(Options options)
     : options_(std::move(options)), memory_(options_.memory_bytes_max) {
   memory_.freed.set_kept_max(options_.kept_memory_bytes_max);
-  memory_.all.count_refusals_in(known_.counted.tallies.refusals);
+  memory_.all.count_refusals_in(counted_.tallies.refusals);
 }
 
 EngineServices::~EngineServices() = default;
 
 void EngineServices::begin_event(Instant now) {
   effects_.begin_event(options_.work_per_event_max);
-  brought_.memory = nullptr;
-  brought_.kept.reset();
+  request_memory_.received = nullptr;
+  request_memory_.retained.reset();
   clock_.observe(now);
 }
 
@@ -51,7 +51,7 @@ Parked* EngineServices::park(const RequestContext& context) {
   const std::uint32_t limit = options_.limits.parked_waits_max;
   const std::size_t actual = session.parked.size() + session.cached_parked_count;
   if (actual >= limit) {
-    fail(context, exhausted(known_.counted.tallies, Limit::parked_waits,
+    fail(context, exhausted(counted_.tallies, Limit::parked_waits,
                             "parked_waits_max requests of this session wait already, or their "
                             "answers are not acknowledged yet; wait for some, or raise the limit",
                             actual, limit));
@@ -66,14 +66,14 @@ Parked* EngineServices::park(const RequestContext& context) {
   Parked& parked = session.parked.try_emplace(id, session, id, context.operation).first->second;
   parked.received = now();
   parked.timeout = context.timeout;
-  ++known_.counted.held.waits;
-  known_.counted.parked.enter(parked.place, now());
+  ++counted_.held.waits;
+  counted_.parked.enter(parked.place, now());
   timers_.arm(parked.timer, base::deadline_after(now(), context.timeout));
   return &parked;
 }
 
 EngineServices::TakenParked EngineServices::take(Parked& parked) {
-  --known_.counted.held.waits;
+  --counted_.held.waits;
   parked.session.waiting->remove(1);
   return parked.session.parked.extract(parked.request_id);
 }
@@ -100,16 +100,16 @@ void EngineServices::abandon(Session& session, std::uint64_t request_id) {
   const auto found = session.parked.find(request_id);
   if (found == session.parked.end()) return;
   const TakenParked taken = take(found->second);
-  if (!session.is_guest) known_.counted.tallies.outcomes.count_abandoned(taken.mapped().operation);
+  if (!session.is_guest) counted_.tallies.outcomes.count_abandoned(taken.mapped().operation);
   taken.mapped().wait->abandoned();
 }
 
 void EngineServices::forget(Session& session) {
   effects_.spend(session.parked.size() + session.unacknowledged.size());
-  known_.counted.held.waits -= session.parked.size();
+  counted_.held.waits -= session.parked.size();
   if (!session.is_guest) {
     for (const auto& [id, parked] : session.parked) {
-      known_.counted.tallies.outcomes.count_abandoned(parked.operation);
+      counted_.tallies.outcomes.count_abandoned(parked.operation);
     }
   }
   session.waiting->remove(session.parked.size());
@@ -131,13 +131,13 @@ void EngineServices::fail(const RequestContext& context, Error error) {
 void EngineServices::turn_away(const RequestContext& context, Error error) {
   error.operation = wire::name_of(context.operation);
   error.decided_by = "server";
-  known_.counted.tallies.outcomes.count(context.operation, static_cast<std::uint16_t>(error.code));
+  counted_.tallies.outcomes.count(context.operation, static_cast<std::uint16_t>(error.code));
   effects_.send(context.session, context.request_id, error_answer(error));
 }
 
 void EngineServices::answer(Parked& parked, Answer&& answer) {
   answer.was_parked = true;
-  known_.counted.tallies.count_wait(parked.operation, now() - parked.received);
+  counted_.tallies.count_wait(parked.operation, now() - parked.received);
   const TakenParked taken = take(parked);
   deliver(parked.session, parked.request_id, parked.operation, std::move(answer));
 }
@@ -150,30 +150,29 @@ void EngineServices::fail(Parked& parked, Error error) {
   answer(parked, error_answer(error));
 }
 
-Payload EngineServices::keep_brought(Quota& quota, std::string_view bytes, Charging charging) {
-  if (brought_.memory != nullptr && brought_.memory->is_mostly(bytes)) {
-    brought_.kept = brought_.memory->take_over(quota, bytes, charging);
-    return brought_.kept;
+Payload EngineServices::retain(Quota& quota, std::string_view bytes, Charging charging) {
+  auto& [received, retained] = request_memory_;
+  if (received != nullptr && received->is_mostly(bytes)) {
+    retained = received->take_over(quota, bytes, charging);
+    return retained;
   }
-  const bool may_be_kept =
-      brought_.kept != nullptr || (brought_.memory != nullptr && brought_.memory->has(bytes));
-  if (effects_.may_copy(bytes.size()) || !may_be_kept) {
+  const bool may_be_retained = retained != nullptr || (received != nullptr && received->has(bytes));
+  if (effects_.may_copy(bytes.size()) || !may_be_retained) {
     effects_.spend_on_copying(bytes.size());
     return make_payload(quota, bytes, charging);
   }
-  // Until the copy is made, all that the request has brought is kept.
-  if (brought_.kept == nullptr)
-    brought_.kept = brought_.memory->take_over(memory_.all, brought_.memory->all(), charging);
-  if (brought_.kept == nullptr) return nullptr;
+  // All that the request brought is retained until the copy is made.
+  if (retained == nullptr) retained = received->take_over(memory_.all, received->all(), charging);
+  if (retained == nullptr) return nullptr;
   std::vector<CopyPart> parts(1);
-  parts[0].value = part_of(brought_.kept, bytes);
+  parts[0].value = part_of(retained, bytes);
   return effects_.long_copies().begin(quota, std::move(parts), charging);
 }
 
 void EngineServices::deliver(Session& session, std::uint64_t request_id, wire::Operation operation,
                              Answer&& answer) {
   if (session.is_guest) return send_to_guest(effects_, session, request_id, std::move(answer));
-  known_.counted.tallies.outcomes.count(operation, answer.code);
+  counted_.tallies.outcomes.count(operation, answer.code);
   if (session.ended) return;
   const bool is_kept = wire::changes_state(operation) ||
                        !std::holds_alternative<std::monostate>(answer.on_acknowledged);

@@ -40,7 +40,7 @@ class EngineServices {
   Duration silence(const Session& session) const { return clock_.since(session.heard); }
 
   /// A number that was never given before under this incarnation.
-  std::uint64_t next_epoch() { return ++known_.counted.epochs_formed; }
+  std::uint64_t next_epoch() { return ++counted_.epochs_formed; }
 
   /// Parks the request: it will be answered later, at the latest at its deadline. Null when the
   /// session has parked too many; the request has been answered `resource_exhausted` then.
@@ -57,13 +57,13 @@ class EngineServices {
   void answer(Parked& parked, Answer&& answer);
   void fail(Parked& parked, Error error);
 
-  /// What the request in hand brings, to be kept: a copy, or all the memory that it came in. A copy
-  /// that is too long for the event is made by later ones. Null when the quota refuses, or the
-  /// system.
-  Payload keep_brought(Quota& quota, std::string_view bytes, Charging charging);
+  /// Retains `bytes` of the current request: as a copy, or with all the memory that the request
+  /// arrived in. A copy that is too long for this event is made by later ones. Null when the quota
+  /// or the system refuses.
+  Payload retain(Quota& quota, std::string_view bytes, Charging charging);
 
   /// Who came last and cannot be in a group, for groups that miss somebody; empty: nobody.
-  std::string& stranger() { return known_.stranger; }
+  std::string& stranger() { return stranger_; }
 
   /// For events and log lines; answers go through here.
   EffectList& effects() { return effects_; }
@@ -71,14 +71,15 @@ class EngineServices {
 
   /// What is held, counted where it comes and goes, and what happens, where it does; the engine
   /// adds sessions and memory.
-  Counted& counted() { return known_.counted; }
-  const Counted& counted() const { return known_.counted; }
+  Counted& counted() { return counted_; }
+  const Counted& counted() const { return counted_; }
 
   // For the engine.
 
   /// Begins an event: what the last one left is forgotten, time goes on.
   void begin_event(Instant now);
-  void brings(ChargedMemory* memory) { brought_.memory = memory; }
+  /// The current request arrived in `memory`; null: it cannot be retained.
+  void set_request_memory(ChargedMemory* memory) { request_memory_.received = memory; }
   /// Whether the request came before: then it waits where it waited, or gets the answer that it
   /// got.
   bool repeats(Session& session, std::uint64_t request_id, Duration timeout);
@@ -90,14 +91,11 @@ class EngineServices {
 
  private:
   friend class LiveSettings;  // which changes options
-  struct Known {
-    Counted counted;
-    std::string stranger;
-  };
-  /// Of the request in hand.
-  struct Brought {
-    ChargedMemory* memory = nullptr;  ///< where it lies; null: elsewhere
-    Payload kept;                     ///< all of it, if it is kept: its views lie there
+  /// The memory that the current request arrived in. The request's long values are not copied: they
+  /// retain this memory.
+  struct RequestMemory {
+    ChargedMemory* received = nullptr;  ///< null: it cannot be retained
+    Payload retained;                   ///< all of it; the request's views stay valid
   };
   using TakenParked = ParkedByRequest::node_type;
   TakenParked take(Parked& parked);
@@ -108,10 +106,11 @@ class EngineServices {
   ServerMemory memory_;
   TimerWheel timers_;
   Clock clock_;
-  Known known_;
-  AnswerCache cache_{known_.counted.held.cached_results};
+  Counted counted_;
+  std::string stranger_;
+  AnswerCache cache_{counted_.held.cached_results};
   EffectList effects_;
-  Brought brought_;
+  RequestMemory request_memory_;
 };
 
 /// The answer that `error` is.
