@@ -62,18 +62,18 @@ void Service::begin_turn() {
 void Service::tick() {
   if (is_closed()) return;
   begin_turn();
-  ticks_.next = base::far_future;
-  ticks_.last = driver_.now();
+  next_tick_ = base::far_future;
+  last_tick_ = driver_.now();
   lateness_.ticks();
   const World::Turns turns = world_.turns();
   driver_.counts().turn_us_max = static_cast<std::uint64_t>(turns.longest.count());
   driver_.counts().long_turns = turns.long_count;
-  log_.tell_left_out(ticks_.last);
+  log_.tell_left_out(last_tick_);
   driver_.apply(core::Advance{});
-  publish_figures(settings_, engine_.inspector(), log_, turns.times, ticks_.last);
-  watch_.tick(engine_.inspector(), ticks_.last,
+  publish_figures(settings_, engine_.inspector(), log_, turns.times, last_tick_);
+  watch_.tick(engine_.inspector(), last_tick_,
               [&] { return make_figures(settings_, engine_.inspector(), log_, turns.times); });
-  if (watch_.go_on(engine_.inspector(), ticks_.last)) world_.wake_soon();
+  if (watch_.go_on(engine_.inspector(), last_tick_)) world_.wake_soon();
   entrance_.hellos().judge_overdue();
   driver_.let_slow_go();
   frames_.continue_postponed();
@@ -136,12 +136,12 @@ void Service::end_turn() {
 /// The timer is moved only to fire earlier: a turn that changes no deadline costs nothing here.
 void Service::set_timer() {
   Duration tick = stopping_.has_told() ? tick_when_leaving : settings_.core.gap_max / 2;
-  if (watch_.is_watched(ticks_.last)) tick = std::min(tick, tick_when_watched);
+  if (watch_.is_watched(last_tick_)) tick = std::min(tick, tick_when_watched);
   const base::Instant next =
       std::min({engine_.next_deadline(), connections_.newcomers().next_deadline(),
-                entrance_.next_time(), ticks_.last + tick});
-  if (next >= ticks_.next || is_closed()) return;
-  ticks_.next = next;
+                entrance_.next_time(), last_tick_ + tick});
+  if (next >= next_tick_ || is_closed()) return;
+  next_tick_ = next;
   world_.wake_at(next);
 }
 

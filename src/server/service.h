@@ -99,12 +99,8 @@ class Service final : private ConnectionHandler::Turns {
   Stopping stopping_;
   WatchKeeper watch_;
 
-  struct Ticks {
-    base::Instant next = base::far_future;
-    base::Instant last{};
-  };
-  Ticks ticks_;
-
+  base::Instant next_tick_ = base::far_future;
+  base::Instant last_tick_{};
   bool sessions_may_have_ended_ = false;
   State state_ = State::serving;
 };
