@@ -45,10 +45,10 @@ const Quota* Quota::over_its_share(std::uint64_t bytes) const {
   if (beside_ == nullptr) return nullptr;
   const Quota& all = root();
   if (all.used_bytes_ + bytes <= all.limit_bytes_ - all.reserve_bytes()) return nullptr;
-  const std::uint64_t share_bytes = part_of(all.limit_bytes_, all.sharers.count());
-  if (all.sharers.are_several() && beside_->used_bytes_ + bytes > share_bytes) return beside_;
-  if (!beside_->sharers.are_several()) return nullptr;
-  return used_bytes_ + bytes > part_of(share_bytes, beside_->sharers.count()) ? this : nullptr;
+  const std::uint64_t share_bytes = part_of(all.limit_bytes_, all.sharers_count_);
+  if (all.is_shared() && beside_->used_bytes_ + bytes > share_bytes) return beside_;
+  if (!beside_->is_shared()) return nullptr;
+  return used_bytes_ + bytes > part_of(share_bytes, beside_->sharers_count_) ? this : nullptr;
 }
 
 /// What others have of the reserve does not count against a unit below its share, up to half of the
@@ -61,9 +61,9 @@ std::uint64_t Quota::lent_bytes() const {
 
 std::uint64_t Quota::assured_bytes() const {
   const Quota& all = root();
-  if (beside_ == nullptr || !all.sharers.are_several() || all.is_short_) return 0;
+  if (beside_ == nullptr || !all.is_shared() || all.is_short_) return 0;
   const std::uint64_t end_bytes = all.limit_bytes_ + lent_bytes();
-  const std::uint64_t part_bytes = part_of(all.limit_bytes_, all.sharers.count());
+  const std::uint64_t part_bytes = part_of(all.limit_bytes_, all.sharers_count_);
   const std::uint64_t own_bytes = std::min(part_bytes, beside_->limit_bytes());
   return std::min(end_bytes - std::min(all.used_bytes_, end_bytes),
                   own_bytes - std::min(beside_->used_bytes_, own_bytes));
@@ -184,9 +184,9 @@ QuotaRefusal Quota::refusing(std::uint64_t bytes) const {
   }
   const Quota* const sharer = all.has_room(bytes) ? over_its_share(bytes) : nullptr;
   if (sharer == nullptr) return {all, all.limit_bytes_, false};
-  const std::uint64_t of_unit_bytes = part_of(all.limit_bytes_, all.sharers.count());
-  return {*sharer,
-          sharer == this ? part_of(of_unit_bytes, beside_->sharers.count()) : of_unit_bytes, true};
+  const std::uint64_t of_unit_bytes = part_of(all.limit_bytes_, all.sharers_count_);
+  return {*sharer, sharer == this ? part_of(of_unit_bytes, beside_->sharers_count_) : of_unit_bytes,
+          true};
 }
 
 void Quota::give_back(char* memory, std::size_t bytes) {

@@ -47,18 +47,6 @@ struct QuotaRefusal {
   bool is_of_identity = false;  ///< the limit of a unit
 };
 
-/// How many share a quota.
-class Sharers {
- public:
-  void add() { ++count_; }
-  void remove() { --count_; }
-  bool are_several() const { return count_ > 1; }
-  std::uint32_t count() const { return count_; }
-
- private:
-  std::uint32_t count_ = 0;
-};
-
 /// Counts bytes against a limit, and against those of others: of a parent, which has all bytes of
 /// several quotas, and of one that stands beside it. Charged where memory is taken, released where
 /// it is given back.
@@ -144,7 +132,10 @@ class Quota {
   const Quota& root() const;
   Quota& root();
 
-  Sharers sharers;  ///< of the server: the units; of a unit: its accounts
+  /// The server's quota is shared by units, and a unit's by its accounts.
+  void add_sharer() { ++sharers_count_; }
+  void remove_sharer() { --sharers_count_; }
+  bool is_shared() const { return sharers_count_ > 1; }
 
   /// The system itself has no memory: as long as that is so, `charge` refuses.
   void set_short(bool is_short);
@@ -158,6 +149,7 @@ class Quota {
   std::uint64_t of_reserve(std::uint64_t bytes) const;
   void add(std::uint64_t bytes);
 
+  std::uint32_t sharers_count_ = 0;
   std::uint64_t used_bytes_ = 0;
   SinkingLimit limit_bytes_;
   Quota* parent_;

@@ -56,7 +56,7 @@ class ReplyRoom {
   /// Of what is for them, not taken by anything.
   std::uint64_t left_bytes() const {
     const std::uint64_t left_bytes = server_.left_bytes();
-    if (!server_.sharers.are_several()) return left_bytes;
+    if (!server_.is_shared()) return left_bytes;
     const std::uint64_t reserve_bytes = server_.reserve_bytes();
     const std::uint64_t below_limit_bytes = left_bytes - std::min(left_bytes, reserve_bytes);
     return std::min(left_bytes, std::max(below_limit_bytes, reserve_bytes / 2));

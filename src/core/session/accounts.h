@@ -53,9 +53,9 @@ class RequestBucket {
 struct Unit {
   Unit(std::string its_name, Quota& its_server)
       : name(std::move(its_name)), server(its_server), quota(UINT64_MAX) {
-    server.sharers.add();
+    server.add_sharer();
   }
-  ~Unit() { server.sharers.remove(); }
+  ~Unit() { server.remove_sharer(); }
   Unit(const Unit&) = delete;
   Unit& operator=(const Unit&) = delete;
 
@@ -85,10 +85,10 @@ struct Account {
   Account(std::uint16_t its_index, Unit& its_unit, Quota& name_space)
       : index(its_index), unit(its_unit), quota(UINT64_MAX, &name_space, &its_unit.quota) {
     ++unit.accounts_count;
-    unit.quota.sharers.add();
+    unit.quota.add_sharer();
   }
   ~Account() {
-    unit.quota.sharers.remove();
+    unit.quota.remove_sharer();
     --unit.accounts_count;
   }
   Account(const Account&) = delete;

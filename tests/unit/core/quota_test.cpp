@@ -70,7 +70,7 @@ struct Sharing {
 
 TEST_CASE("whoever is alone may take everything") {
   Sharing quotas;
-  quotas.server.sharers.add();
+  quotas.server.add_sharer();
   CHECK(quotas.one.charge(8000));
   CHECK(quotas.one_unit.used_bytes() == 8000);
   quotas.one.release(8000);
@@ -79,8 +79,8 @@ TEST_CASE("whoever is alone may take everything") {
 
 TEST_CASE("of two units the one above its share leaves the last eighth to the other") {
   Sharing quotas;
-  quotas.server.sharers.add();
-  quotas.server.sharers.add();
+  quotas.server.add_sharer();
+  quotas.server.add_sharer();
   CHECK(quotas.one.charge(7000));
   CHECK_FALSE(quotas.one.charge(1));
   CHECK(&quotas.one.refusing(1).quota == &quotas.one_unit);
@@ -93,9 +93,9 @@ TEST_CASE("of two units the one above its share leaves the last eighth to the ot
 TEST_CASE("the accounts of a unit share what it may have") {
   Sharing quotas;
   Quota second(UINT64_MAX, &quotas.server, &quotas.one_unit);
-  quotas.server.sharers.add();
-  quotas.one_unit.sharers.add();
-  quotas.one_unit.sharers.add();
+  quotas.server.add_sharer();
+  quotas.one_unit.add_sharer();
+  quotas.one_unit.add_sharer();
   CHECK(quotas.one.charge(7000));
   CHECK_FALSE(quotas.one.charge(1));
   CHECK(&quotas.one.refusing(1).quota == &quotas.one);
@@ -117,8 +117,8 @@ TEST_CASE("a unit takes of the reserve as much as it leaves free") {
 
 TEST_CASE("what a unit above its share takes of the last eighth is a part of the reserve") {
   Sharing quotas;
-  quotas.server.sharers.add();
-  quotas.server.sharers.add();
+  quotas.server.add_sharer();
+  quotas.server.add_sharer();
   CHECK(quotas.one.charge_reserve(7000));
   CHECK(quotas.one.charge_reserve(333));
   CHECK_FALSE(quotas.one.charge_reserve(2));
@@ -134,8 +134,8 @@ TEST_CASE("what a unit above its share takes of the last eighth is a part of the
 
 TEST_CASE("what a unit above its share had to be charged is no less of the reserve for others") {
   Sharing quotas;
-  quotas.server.sharers.add();
-  quotas.server.sharers.add();
+  quotas.server.add_sharer();
+  quotas.server.add_sharer();
   quotas.one.charge_always(7900);
   CHECK_FALSE(quotas.one.charge_reserve(100));
   CHECK(quotas.other.charge(100));
@@ -146,8 +146,8 @@ TEST_CASE("what others had to be charged leaves the values of a unit below its s
   Sharing quotas;
   Quota strict(1000, &quotas.server);
   Quota in_strict(UINT64_MAX, &strict, &quotas.other_unit);
-  quotas.server.sharers.add();
-  quotas.server.sharers.add();
+  quotas.server.add_sharer();
+  quotas.server.add_sharer();
   strict.charge_always(1000);
   quotas.one.charge_always(7400);
   CHECK_FALSE(in_strict.charge(1));  // a lower limit is one

@@ -323,5 +323,5 @@ TEST_CASE("a unit that has gone shares nothing any more when what it left has en
   driver.apply(core::Heard{stays});
   driver.apply(core::Advance{});
   CHECK(driver.engine.counts().epochs == 0);
-  CHECK_FALSE(driver.engine.memory().all.sharers.are_several());
+  CHECK_FALSE(driver.engine.memory().all.is_shared());
 }
