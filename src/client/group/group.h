@@ -77,11 +77,6 @@ class Group final : public EpochWatcher, public std::enable_shared_from_this<Gro
                                                         const GroupOptions& options);
 
  private:
-  struct Root {
-    int rank = 0;
-    std::uint32_t codec = 0;
-  };
-
   Group(std::shared_ptr<Link> link, std::string name, const GroupOptions& options,
         const wire::FormedReply& formed);
 
