@@ -1,8 +1,8 @@
 #include "net/loop.h"
 
 #include <sched.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,9 +20,6 @@
 // and then looks for work once more, so one of the two sees the other. The wake-up descriptor is
 // edge-triggered and never read; that it was rung says nothing by itself, the work is looked for.
 //
-// The clock is set again only before a sleep, and only to ring earlier: most timers are moved on or
-// cancelled before they are due.
-//
 // Where another loop waits for this one's epoll set, it is always as if asleep between two turns:
 // `rest` does what a turn does before it sleeps, and rings where that would not have slept. Until a
 // turn has looked at the set, the ring stays in it.
@@ -30,7 +27,6 @@
 namespace muster::net {
 namespace {
 
-constexpr Duration long_turn_min = std::chrono::milliseconds(100);
 constexpr std::size_t spares_max = 64;
 constexpr std::size_t spare_bytes_min = 64;
 constexpr std::size_t spare_bytes_max = 16 * 1024;
@@ -55,12 +51,10 @@ void Mailbox::shut() {
 Loop::Loop()
     : epoll_(require(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
       wake_(require(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd")),
-      clock_(
-          require(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create")),
       bell_(wake_.get()),
       mailbox_(std::make_shared<Mailbox>(*this)) {
   add_own(wake_.get(), EPOLLIN | EPOLLET, &wake_);
-  add_own(clock_.get(), EPOLLIN, &clock_);
+  add_own(timers_.descriptor(), EPOLLIN, &timers_);
   sockets_.add(epoll_.get());
   spares_.reserve(spares_max);
 }
@@ -72,7 +66,7 @@ Loop::~Loop() {
   for (;;) {
     drop_tasks();
     if (!timers_.empty()) {
-      timers_.begin()->second->cancel();
+      timers_.first().cancel();
     } else if (Watcher* const watcher = first_watcher_) {
       dismiss(*watcher);
       watcher->fd_.reset();
@@ -113,50 +107,40 @@ void Loop::run() {
 void Loop::turn(Duration wait_max) { serve(timeout_ms(wait_max)); }
 
 bool Loop::turn_now() {
-  is_polling_ = false;
-  prepare_clock();
+  busy_polling_.pause();
+  timers_.prepare();
   const bool has_work_left = has_work();
   serve(0);
-  return has_work_left || event_count_ > 0 || has_run_posted_;
+  return has_work_left || !ready_.empty() || has_run_posted_;
 }
 
 void Loop::rest() noexcept {
-  prepare_clock();
+  timers_.prepare();
   is_asleep_.store(true);
   if (has_work() && is_asleep_.exchange(false)) wake();
 }
 
 void Loop::serve(int timeout) {
-  const int count =
-      ::epoll_wait(epoll_.get(), events_.data(), static_cast<int>(events_.size()), timeout);
+  ready_.wait(epoll_.get(), timeout);
   const base::Instant began = base::monotonic_now();
   ++turn_number_;
   is_asleep_.store(false, std::memory_order_relaxed);
-  next_event_ = 0;
-  event_count_ = static_cast<std::size_t>(std::max(count, 0));
-  if (is_polling_ && event_count_ == 0) ::sched_yield();  // who shares the core goes first
+  if (busy_polling_.is_active() && ready_.empty())
+    ::sched_yield();  // who shares the core goes first
   run_ready();
-  if (is_clock_due_) run_timers();
+  if (timers_.is_due()) timers_.run();
   if (bell_.has_rung()) bell_.answer();
   has_run_posted_ = !tasks_.empty() || posted_.load(std::memory_order_relaxed) != nullptr;
   run_posted();
-  end_turn(began);
-}
-
-void Loop::end_turn(base::Instant began) {
-  const Duration took = base::monotonic_now() - began;
-  longest_turn_ = std::max(took, longest_turn_);
-  turn_times_.add(took);
-  if (took > long_turn_min) ++long_turns_count_;
+  turn_stats_.add(base::monotonic_now() - began);
 }
 
 /// How long the set may be waited for: not at all while there is work.
 int Loop::timeout_ms(Duration wait_max) {
-  is_polling_ = false;
-  prepare_clock();
+  busy_polling_.pause();
+  timers_.prepare();
   if (has_work()) return 0;
-  is_polling_ = shall_poll();
-  if (is_polling_) return 0;
+  if (busy_polling_.poll(!ready_.empty() || has_run_posted_)) return 0;
   is_asleep_.store(true);
   if (has_work()) return 0;
   if (wait_max > std::chrono::hours(1)) return -1;
@@ -164,69 +148,19 @@ int Loop::timeout_ms(Duration wait_max) {
 }
 
 bool Loop::has_work() const {
-  return is_clock_due_ || !tasks_.empty() || posted_.load() != nullptr || bell_.has_rung() ||
+  return timers_.is_due() || !tasks_.empty() || posted_.load() != nullptr || bell_.has_rung() ||
          is_stopped_;
 }
 
-/// Whether an event was seen so short a time ago that the next one is worth looking for.
-bool Loop::shall_poll() {
-  if (busy_polls_.empty()) return false;
-  const base::Instant now = base::monotonic_now();
-  if (event_count_ > 0 || has_run_posted_) polls_until_ = now + *busy_polls_.rbegin();
-  return now < polls_until_;
-}
-
-void Loop::begin_busy_poll(Duration wish) { busy_polls_.insert(wish); }
-
-void Loop::end_busy_poll(Duration wish) noexcept {
-  const auto found = busy_polls_.find(wish);
-  if (found != busy_polls_.end()) busy_polls_.erase(found);
-}
-
 void Loop::run_ready() {
-  while (next_event_ < event_count_) {
-    const epoll_event event = events_[next_event_++];
-    if (event.data.ptr == &clock_) {
-      is_clock_due_ = true;
+  while (ready_.has_next()) {
+    const epoll_event event = ready_.take_next();
+    if (event.data.ptr == &timers_) {
+      timers_.note_due();
     } else if (event.data.ptr != nullptr && event.data.ptr != &wake_) {
       static_cast<Watcher*>(event.data.ptr)->on_ready(event.events);
     }
   }
-}
-
-void Loop::prepare_clock() {
-  if (!timers_.empty() && timers_.begin()->first < clock_set_for_) await_timers();
-}
-
-/// The first timer is due in the next turn, or when the clock says so.
-void Loop::await_timers() {
-  is_clock_due_ = !timers_.empty() && timers_.begin()->first <= earliest_timer_;
-  if (!is_clock_due_) set_clock();
-}
-
-/// Sets the clock to the first timer; to none is to stop it.
-void Loop::set_clock() {
-  clock_set_for_ = timers_.empty() ? base::far_future : timers_.begin()->first;
-  itimerspec when{};
-  if (clock_set_for_ < base::far_future) {
-    const auto since_boot = std::max(clock_set_for_.time_since_epoch(), Duration(1));
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since_boot);
-    when.it_value.tv_sec = seconds.count();
-    when.it_value.tv_nsec = std::chrono::nanoseconds(since_boot - seconds).count();
-  }
-  ::timerfd_settime(clock_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
-}
-
-void Loop::run_timers() {
-  const base::Instant now = base::monotonic_now();
-  earliest_timer_ = now + base::Instant::duration(1);
-  while (!timers_.empty() && timers_.begin()->first <= now) {
-    Timer& timer = *timers_.begin()->second;
-    const auto work = std::exchange(timer.work_, nullptr);
-    timer.cancel();
-    work();
-  }
-  await_timers();
 }
 
 void Loop::take_posted() {
@@ -304,9 +238,7 @@ int Loop::change(Watcher& watcher, std::uint32_t events) noexcept {
 void Loop::dismiss(Watcher& watcher) noexcept {
   if (watcher.watched_ != 0) {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, watcher.fd(), nullptr);
-    for (std::size_t place = next_event_; place < event_count_; ++place) {
-      if (events_[place].data.ptr == &watcher) events_[place].data.ptr = nullptr;
-    }
+    ready_.forget(&watcher);
   }
   sockets_.remove(watcher.fd());
   if (watcher.next_ != nullptr) watcher.next_->previous_ = watcher.previous_;
@@ -320,19 +252,6 @@ void Loop::add_own(int fd, std::uint32_t events, void* mark) {
   event.data.ptr = mark;
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return;
   throw std::system_error(errno, std::generic_category(), "epoll_ctl");
-}
-
-// Failures.
-
-std::uint64_t Loop::on_failure(std::function<void(std::string_view why)> end) {
-  failure_listeners_.emplace(++last_number_, std::move(end));
-  return last_number_;
-}
-
-void Loop::fail(std::string_view why) noexcept {
-  for (const auto& [number, end] : failure_listeners_) {
-    insist([&run = end, why] { run(why); });
-  }
 }
 
 }  // namespace muster::net

@@ -29,7 +29,7 @@ class Timer {
   void cancel() noexcept;
 
  private:
-  friend class Loop;
+  friend class TimerQueue;
 
   Loop& loop_;
   std::function<void()> work_;

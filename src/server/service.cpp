@@ -65,7 +65,7 @@ void Service::tick() {
   next_tick_ = base::far_future;
   last_tick_ = driver_.now();
   lateness_.ticks();
-  const World::Turns turns = world_.turns();
+  const net::TurnStats turns = world_.turn_stats();
   driver_.counts().turn_us_max = static_cast<std::uint64_t>(turns.longest.count());
   driver_.counts().long_turns = turns.long_count;
   log_.tell_left_out(last_tick_);

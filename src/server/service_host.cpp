@@ -15,7 +15,7 @@ ServiceHost::ServiceHost(net::Loop& loop, Settings settings)
 ServiceHost::~ServiceHost() {
   if (failure_number_ == 0) return;
   loop_.forget(failure_number_);
-  loop_.end_busy_poll(service_.settings().core.busy_poll);
+  loop_.busy_polling().end(service_.settings().core.busy_poll);
 }
 
 void ServiceHost::start(std::vector<net::Listening> listenings,
@@ -25,7 +25,7 @@ void ServiceHost::start(std::vector<net::Listening> listenings,
     if (const auto self = weak.lock()) self->service_.fail(why);
   });
   const Duration busy_poll = service_.settings().core.busy_poll;
-  if (busy_poll > Duration::zero()) loop_.begin_busy_poll(busy_poll);
+  if (busy_poll > Duration::zero()) loop_.busy_polling().begin(busy_poll);
   tell_what_is_open(listenings);
   for (net::Listening& listening : listenings) {
     const Arrival arrival{arrival_at(listening)};
@@ -103,10 +103,6 @@ void ServiceHost::listen(net::Listening listening, const Arrival& how) {
 base::Instant ServiceHost::now() const { return base::monotonic_now(); }
 
 Duration ServiceHost::worked() const { return base::worked(); }
-
-server::World::Turns ServiceHost::turns() const {
-  return {loop_.longest_turn(), loop_.long_turns_count(), loop_.turn_times()};
-}
 
 void ServiceHost::wake_at(base::Instant when) {
   if (when == base::far_future) return timer_.cancel();

@@ -32,7 +32,7 @@ class ServiceHost final : public World, public std::enable_shared_from_this<Serv
 
   base::Instant now() const override;
   Duration worked() const override;
-  Turns turns() const override;
+  net::TurnStats turn_stats() const override { return loop_.turn_stats(); }
   std::uint64_t turn() const override { return loop_.turn_number(); }
   void wake_at(base::Instant when) override;
   void wake_soon() override;

@@ -11,13 +11,6 @@ namespace muster::server {
 /// loop has both (service_host.h); scripts have a world of their own.
 class World {
  public:
-  /// The turns of the thread that serves, since the start.
-  struct Turns {
-    Duration longest{};
-    std::uint64_t long_count = 0;  ///< in which others waited for long
-    net::TurnTimes times;
-  };
-
   World() = default;
   virtual ~World() = default;
   World(const World&) = delete;
@@ -26,7 +19,8 @@ class World {
   virtual base::Instant now() const = 0;
   /// How long this thread has had a processor, since some point in time.
   virtual Duration worked() const = 0;
-  virtual Turns turns() const = 0;
+  /// Of the thread that serves.
+  virtual net::TurnStats turn_stats() const = 0;
   /// The number of the loop's turn, from 1.
   virtual std::uint64_t turn() const = 0;
   /// `Service::tick` is called at `when`, once, instead of when it was to be called before;

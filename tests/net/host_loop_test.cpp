@@ -160,13 +160,13 @@ TEST_CASE("a ring from anywhere is answered in the next turn") {
 TEST_CASE("busy polling does not keep a turn from ending, nor the descriptor from being readable") {
   const auto io = IoThread::create_for_host_loop();
   auto& loop = io->impl().loop();
-  io->impl().run_here([&] { loop.begin_busy_poll(muster::busy_poll_max); });
+  io->impl().run_here([&] { loop.busy_polling().begin(muster::busy_poll_max); });
   bool is_done = false;
   loop.post([] {});
   CHECK(io->serve_ready());
   loop.post([&] { is_done = true; });
   serve_until(*io, [&] { return is_done; });
-  io->impl().run_here([&] { loop.end_busy_poll(muster::busy_poll_max); });
+  io->impl().run_here([&] { loop.busy_polling().end(muster::busy_poll_max); });
 }
 
 TEST_CASE("one thread serves at a time, which may be another one each time") {

@@ -97,7 +97,7 @@ TEST_CASE("work of other threads is done in the order of each thread's posts") {
 
 TEST_CASE("work that is posted while the loop falls asleep keeps it awake") {
   TestLoop loop;
-  loop.loop().begin_busy_poll(1us);  // so that it reads the clock on its way to sleep
+  loop.loop().busy_polling().begin(1us);  // so that it reads the clock on its way to sleep
   loop.run_ready();
   bool is_done = false;
   const auto began = std::chrono::steady_clock::now();
@@ -349,13 +349,13 @@ TEST_CASE("a closed connection of which a forked child has a copy costs no proce
 
 TEST_CASE("a loop that polls sleeps when nothing has come for as long as was wished") {
   TestLoop loop;
-  loop.loop().begin_busy_poll(1ms);
-  loop.loop().begin_busy_poll(1h);
+  loop.loop().busy_polling().begin(1ms);
+  loop.loop().busy_polling().begin(1h);
   bool is_done = false;
   loop.loop().post([&] { is_done = true; });
   loop.run_until([&] { return is_done; });
   for (int turn = 0; turn < 20; ++turn) loop.loop().turn(1h);  // comes back from each at once
-  loop.loop().end_busy_poll(1h);
+  loop.loop().busy_polling().end(1h);
   // It polls on until the hour is over, or until something comes.
   loop.loop().post([] {});
   loop.run_ready();

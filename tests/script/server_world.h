@@ -99,7 +99,7 @@ class FakeWorld final : public server::World {
  public:
   base::Instant now() const override { return time; }
   Duration worked() const override { return work; }
-  Turns turns() const override { return all_turns; }
+  net::TurnStats turn_stats() const override { return all_turns; }
   std::uint64_t turn() const override { return turn_number; }
   void wake_at(base::Instant when) override { timer = when; }
   void wake_soon() override { is_woken = true; }
@@ -107,7 +107,7 @@ class FakeWorld final : public server::World {
 
   base::Instant time{std::chrono::seconds(1000)};
   Duration work{};  ///< what the thread has done so far
-  Turns all_turns;
+  net::TurnStats all_turns;
   std::uint64_t turn_number = 1;
   base::Instant timer = base::far_future;
   bool is_woken = false;

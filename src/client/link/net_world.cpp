@@ -55,9 +55,9 @@ std::uint64_t NetWorld::on_failure(std::function<void(std::string_view why)> lis
 
 void NetWorld::forget_failure(std::uint64_t number) { loop_.forget(number); }
 
-void NetWorld::begin_busy_poll(Duration wish) { loop_.begin_busy_poll(wish); }
+void NetWorld::begin_busy_poll(Duration wish) { loop_.busy_polling().begin(wish); }
 
-void NetWorld::end_busy_poll(Duration wish) noexcept { loop_.end_busy_poll(wish); }
+void NetWorld::end_busy_poll(Duration wish) noexcept { loop_.busy_polling().end(wish); }
 
 void NetWorld::wake_at(Instant when, std::function<void()> work) {
   timer_.set(when, std::move(work));
