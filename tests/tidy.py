@@ -189,7 +189,6 @@ LARGE_OBJECTS = {
     "src/core/session/options.h:Options": "",
     "src/core/session/session.h:Session": "",
     "src/launch/options.h:LaunchOptions": "",
-    "src/server/peer/peer.h:Peer": "",
     "tools/musterrun/launcher.cpp:Launcher": "",
 }
 

@@ -20,7 +20,7 @@ std::vector<core::ConnectionId> ConnectionHandler::handle_waiting() {
   while (Peer* const peer = work_.take_next()) {
     const bool has_none_left = frames_.take_turn(*peer);
     // Also of one that is held, or whose request waits for room: it never takes its replies.
-    if (peer->end && !peer->is_gone && !peer->in_unit.linked()) {
+    if (peer->end && !peer->is_gone && !peer->work.in_unit.linked()) {
       end(*peer);
     } else if (has_none_left) {
       readers.push_back(peer->id);
@@ -33,7 +33,7 @@ std::vector<core::ConnectionId> ConnectionHandler::handle_waiting() {
 void ConnectionHandler::read(core::ConnectionId id) {
   Peer* const peer = connections_.peers().find(id);
   if (peer == nullptr) return;
-  peer->has_turn = true;
+  peer->work.has_turn = true;
   peer->connection->resume_reading();
   peer->connection->read_now();
 }
@@ -86,7 +86,7 @@ void ConnectionHandler::drained(Peer& peer) {
 void ConnectionHandler::closed(Peer& peer, net::CloseCause cause, const std::string& detail) {
   turns_.begin_turn();
   peer.end = std::make_unique<Peer::End>(Peer::End{cause, detail});
-  if (!peer.in_unit.linked()) end(peer);
+  if (!peer.work.in_unit.linked()) end(peer);
   turns_.end_turn();
 }
 

@@ -238,7 +238,7 @@ void EngineDriver::lose(Peer& peer, const std::string& why) {
 
 void EngineDriver::make_room_for(Peer& peer) {
   const core::ConnectionLimits& limits = settings_.core.connections;
-  const bool is_patient = now_ - peer.postponed_since < limits.postponed_time_max;
+  const bool is_patient = now_ - peer.postponed.since < limits.postponed_time_max;
   while (!peer.is_gone && !holdings_.has_room_for(peer)) {
     Peer* const heaviest = holdings_.heaviest();
     if (heaviest == nullptr) return;

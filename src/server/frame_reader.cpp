@@ -37,7 +37,7 @@ bool FrameReader::cut_frames(Peer& peer) {
     if (cut == Cut::postponed) postpone(peer, driver_.postponed_bytes());
     break;
   }
-  if (!peer.is_gone && (peer.intake->stored_bytes() | peer.stored_bytes) != 0) {
+  if (!peer.is_gone && (peer.intake->stored_bytes() | peer.memory.stored_bytes) != 0) {
     holdings_.weigh(peer);
   }
   return any;
@@ -110,7 +110,7 @@ void FrameReader::continue_postponed() {
     driver_.make_room_for(*first);
     if (first->is_gone) continue;
     if (!holdings_.has_room_for(*first)) return;
-    was_postponed_ = first->postponed_bytes != 0;
+    was_postponed_ = first->postponed.bytes != 0;
     holdings_.postpone_no_more(*first);
     first->connection->resume_reading();
     handle_stored(*first);
@@ -137,7 +137,8 @@ void FrameReader::wait_for_turn(Peer& peer) {
 
 bool FrameReader::take_turn(Peer& peer) {
   handle_stored(peer);
-  return !peer.is_gone && !peer.is_held && !peer.in_unit.linked() && !peer.in_postponed.linked();
+  return !peer.is_gone && !peer.is_held && !peer.work.in_unit.linked() &&
+         !peer.postponed.link.linked();
 }
 
 void FrameReader::hold(Peer& peer, std::uint64_t before_bytes) {

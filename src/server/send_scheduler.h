@@ -111,7 +111,8 @@ void SendScheduler::judge_slow(base::Instant now, const LetGo& let_go) {
     delist(peer);
     const base::Instant since = peer.connection->stalled_since();
     if (since == base::far_future) continue;
-    const bool has_too_much = limits_.is_overfull(peer.outbox.waiting_bytes(), peer.asked_bytes);
+    const bool has_too_much =
+        limits_.is_overfull(peer.outbox.waiting_bytes(), peer.sending.asked_bytes);
     const core::SlowPeer judged = limits_.judge(now - since, has_too_much, holdings_.room());
     if (judged == core::SlowPeer::may_stay) {
       enlist(peer);

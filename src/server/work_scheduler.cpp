@@ -31,7 +31,7 @@ void WorkScheduler::spend(Peer& peer, std::uint64_t work) {
   note(*peer.unit);
   all_.spend(work);
   peer.unit->work.spend(work);
-  peer.work.spend(work);
+  peer.work.budget.spend(work);
 }
 
 bool WorkScheduler::may_work(Peer& peer) {
@@ -45,7 +45,7 @@ bool WorkScheduler::is_behind_others(const Peer& peer) {
 }
 
 std::size_t WorkScheduler::readable_bytes(Peer& peer) {
-  const bool has_turn = std::exchange(peer.has_turn, false);
+  const bool has_turn = std::exchange(peer.work.has_turn, false);
   if (!has_turn && (is_behind_others(peer) || !may_work(peer))) {
     wait(peer);
     return 0;
@@ -54,13 +54,13 @@ std::size_t WorkScheduler::readable_bytes(Peer& peer) {
 }
 
 void WorkScheduler::wait(Peer& peer) {
-  if (peer.in_unit.linked()) return;
+  if (peer.work.in_unit.linked()) return;
   Unit& unit = *peer.unit;
   if (unit.waiting.empty()) {
     units_.append(unit.in_turn);
     ++units_count_;
   }
-  unit.waiting.append(peer.in_unit);
+  unit.waiting.append(peer.work.in_unit);
   ++counts_.waiting;
   world_.wake_soon();
 }
@@ -83,14 +83,14 @@ Peer* WorkScheduler::take_next_of(Unit& unit) {
   for (int count = 0; count < debtors_per_turn && left(unit) > 0; ++count) {
     Peer& peer = unit.waiting.first();
     if (left(peer) > 0) return &peer;
-    unit.waiting.append(peer.in_unit);
+    unit.waiting.append(peer.work.in_unit);
   }
   return nullptr;
 }
 
 void WorkScheduler::forget(Peer& peer) {
-  if (!peer.in_unit.linked()) return;
-  peer.in_unit.leave();
+  if (!peer.work.in_unit.linked()) return;
+  peer.work.in_unit.leave();
   --counts_.waiting;
   Unit& unit = *peer.unit;
   if (!unit.waiting.empty()) return;

@@ -53,7 +53,7 @@ class WorkScheduler {
 
   std::int64_t left() { return left_of(all_, limits_.work_per_turn); }
   std::int64_t left(Unit& unit) { return left_of(unit.work, limits_.work_per_unit); }
-  std::int64_t left(Peer& peer) { return left_of(peer.work, limits_.work_per_connection); }
+  std::int64_t left(Peer& peer) { return left_of(peer.work.budget, limits_.work_per_connection); }
   std::int64_t left_of(Budget& budget, std::uint32_t per_turn) const {
     return budget.left(world_.turn(), part_of(per_turn));
   }

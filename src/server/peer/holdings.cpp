@@ -9,20 +9,20 @@
 namespace muster::server {
 
 void Weights::put(Peer& peer, std::uint64_t bytes) {
-  const std::uint64_t before_bytes = std::exchange(peer.weight_bytes, bytes);
+  const std::uint64_t before_bytes = std::exchange(peer.memory.weight_bytes, bytes);
   if (std::bit_width(bytes) == std::bit_width(before_bytes)) return;
-  peer.by_weight.leave();
+  peer.memory.by_weight.leave();
   if (before_bytes != 0 && chains_[class_of(before_bytes)].empty()) {
     used_ &= ~(std::uint64_t{1} << class_of(before_bytes));
   }
   if (bytes == 0) return;
-  chains_[class_of(bytes)].append(peer.by_weight);
+  chains_[class_of(bytes)].append(peer.memory.by_weight);
   used_ |= std::uint64_t{1} << class_of(bytes);
 }
 
 /// Whether frames that have come from the peer are not handled yet, although they are complete.
 bool Holdings::waits(const Peer& peer) {
-  return peer.is_held || peer.in_unit.linked() || peer.postponed_bytes != 0;
+  return peer.is_held || peer.work.in_unit.linked() || peer.postponed.bytes != 0;
 }
 
 /// A long frame that is under way is charged as what it brings, and refused when there is no room.
@@ -34,12 +34,12 @@ std::uint64_t Holdings::waiting_frames_bytes(const Peer& peer) {
 
 void Holdings::weigh(Peer& peer) {
   const std::uint64_t stored_bytes = waiting_frames_bytes(peer);
-  frames_bytes_ += stored_bytes - std::exchange(peer.stored_bytes, stored_bytes);
+  frames_bytes_ += stored_bytes - std::exchange(peer.memory.stored_bytes, stored_bytes);
   weights_.put(peer, peer.outbox.own_bytes() + stored_bytes);
 }
 
 void Holdings::forget(Peer& peer) {
-  frames_bytes_ -= std::exchange(peer.stored_bytes, 0);
+  frames_bytes_ -= std::exchange(peer.memory.stored_bytes, 0);
   weights_.put(peer, 0);
   postpone_no_more(peer);
 }
@@ -66,7 +66,7 @@ std::uint64_t Holdings::readable_bytes(const Peer& peer, std::uint64_t bytes) co
 bool Holdings::is_read_on(const Peer& peer, bool has_share) const {
   const bool has_begun_long_frame = waiting_frames_bytes(peer) == 0 && !peer.intake->empty();
   if (!waits(peer) && (!has_share || has_begun_long_frame)) return true;
-  return room_.is_empty() && frames_bytes_ == peer.stored_bytes;
+  return room_.is_empty() && frames_bytes_ == peer.memory.stored_bytes;
 }
 
 /// Whether so many bytes more may wait, if each has `part_bytes` of what is free.
@@ -78,25 +78,25 @@ bool Holdings::may_wait(const Peer& peer, std::uint64_t more_bytes, std::uint64_
 }
 
 void Holdings::postpone(Peer& peer, std::uint64_t bytes, base::Instant now) {
-  peer.postponed_bytes = bytes;
-  peer.postponed_since = now;
+  peer.postponed.bytes = bytes;
+  peer.postponed.since = now;
   postponed_bytes_ += bytes;
   ++counts_.postponed;
-  postponed_.append(peer.in_postponed);
+  postponed_.append(peer.postponed.link);
 }
 
 void Holdings::postpone_reading(Peer& peer, base::Instant now) { postpone(peer, 0, now); }
 
 void Holdings::postpone_no_more(Peer& peer) {
-  if (!peer.in_postponed.linked()) return;
-  peer.in_postponed.leave();
-  postponed_bytes_ -= std::exchange(peer.postponed_bytes, 0);
+  if (!peer.postponed.link.linked()) return;
+  peer.postponed.link.leave();
+  postponed_bytes_ -= std::exchange(peer.postponed.bytes, 0);
   --counts_.postponed;
 }
 
 bool Holdings::has_room_for(const Peer& peer) const {
-  if (peer.postponed_bytes == 0) return readable_bytes(peer, core::frame_read_bytes_min) != 0;
-  return room_.has(peer.postponed_bytes, unsent(peer, true));
+  if (peer.postponed.bytes == 0) return readable_bytes(peer, core::frame_read_bytes_min) != 0;
+  return room_.has(peer.postponed.bytes, unsent(peer, true));
 }
 
 }  // namespace muster::server

@@ -21,6 +21,49 @@
 
 namespace muster::server {
 
+struct Peer;
+
+/// What WorkScheduler keeps with a peer.
+struct PeerWork {
+  explicit PeerWork(Peer& peer) : in_unit(peer) {}
+
+  Budget budget;
+  core::ChainLink<Peer> in_unit;  ///< among those of its unit that wait
+  bool has_turn = false;          ///< to be read once, whatever was done meanwhile
+};
+
+/// What SendScheduler keeps with a peer: its unsent bytes, and its places in the lists.
+struct PeerSending {
+  explicit PeerSending(Peer& peer) : dirty(peer), continuing(peer), slow(peer) {}
+
+  std::uint64_t charged_bytes = 0;  ///< to the quota, for unsent bytes
+  std::uint64_t counted_bytes = 0;  ///< for operators: all unsent bytes
+  std::uint64_t asked_bytes = 0;    ///< unsent because of the frames behind which it was held
+  core::ChainLink<Peer> dirty;
+  core::ChainLink<Peer> continuing;
+  core::ChainLink<Peer> slow;
+  bool is_next = false;  ///< its turn to be sent long replies has come
+};
+
+/// What Holdings keeps with a peer: the memory that is held for it.
+struct PeerMemory {
+  explicit PeerMemory(Peer& peer) : by_weight(peer) {}
+
+  std::uint64_t weight_bytes = 0;  ///< held for it alone
+  std::uint64_t stored_bytes = 0;  ///< of its frames that wait, as they were counted
+  core::ChainLink<Peer> by_weight;
+};
+
+/// A peer's request that waits until there is room for its reply, or reading that waits until there
+/// is room for the rest of a frame. Holdings keeps it with the peer.
+struct Postponement {
+  explicit Postponement(Peer& peer) : link(peer) {}
+
+  std::uint64_t bytes = 0;  ///< of the reply for which there was no room; 0: no request waits
+  base::Instant since{};
+  core::ChainLink<Peer> link;
+};
+
 /// One connection as the server sees it, from its hello on.
 ///
 /// A peer that has to go is marked and stays until the turn ends, so whoever has a reference to it
@@ -59,12 +102,9 @@ struct Peer final : net::ChannelOwner {
   Intake* intake = &frames;                ///< of whichever it is
   std::string session;                     ///< as the log names it; empty: none was begun
   std::string process;                     ///< whose it is, as the log names it
-  std::uint64_t charged_bytes = 0;         ///< to the quota, for what waits to be sent
-  std::uint64_t counted_bytes = 0;         ///< for operators: all that waits to be sent
-  std::uint64_t asked_bytes = 0;  ///< that wait because of the frames behind which it was held
-  bool is_observer = false;       ///< its coming and going concerns nobody
-  bool is_held = false;           ///< its frames wait until it has taken its replies
-  bool is_gone = false;           ///< its connection is over; it is buried when the turn ends
+  bool is_observer = false;                ///< its coming and going concerns nobody
+  bool is_held = false;                    ///< its frames wait until it has taken its replies
+  bool is_gone = false;  ///< its connection is over; it is buried when the turn ends
 
   /// It is over, but the last frames have not had their turn yet.
   struct End {
@@ -73,24 +113,10 @@ struct Peer final : net::ChannelOwner {
   };
   std::unique_ptr<End> end;
 
-  // See WorkScheduler.
-  Budget work;
-  core::ChainLink<Peer> in_unit{*this};  ///< among those of its unit that wait
-  bool has_turn = false;                 ///< to be read once, whatever was done meanwhile
-
-  // See SendScheduler: its places in the lists, and that its turn to be sent long replies has come.
-  core::ChainLink<Peer> dirty{*this};
-  core::ChainLink<Peer> continuing{*this};
-  core::ChainLink<Peer> slow{*this};
-  bool is_next = false;
-
-  // See Holdings.
-  std::uint64_t weight_bytes = 0;  ///< held for it alone
-  std::uint64_t stored_bytes = 0;  ///< of its frames that wait, as they were counted
-  core::ChainLink<Peer> by_weight{*this};
-  std::uint64_t postponed_bytes = 0;  ///< of the reply for which there was no room
-  base::Instant postponed_since{};
-  core::ChainLink<Peer> in_postponed{*this};
+  PeerWork work{*this};
+  PeerSending sending{*this};
+  PeerMemory memory{*this};
+  Postponement postponed{*this};
 };
 
 /// As the log names it.
