@@ -100,13 +100,14 @@ void Epoch::leave(Member& member) {
 
 void Epoch::interrupt(const RequestContext& context, Member& member,
                       const wire::Interrupt& request) {
-  if (request.number == member.interruptions && request.number != 0) {  // its answer did not come
-    const auto round = static_cast<std::int64_t>(member.interrupted_round);
+  // The answer to the last one did not arrive.
+  if (request.number == member.interruptions.count && request.number != 0) {
+    const auto round = static_cast<std::int64_t>(member.interruptions.failed_round);
     return services.answer(context, answer_of(wire::NumberReply{round}));
   }
-  if (request.number != member.interruptions + 1) {
+  if (request.number != member.interruptions.count + 1) {
     Error gap = roster.error(ErrorCode::sequence_gap, "interruptions are called in their order");
-    gap.expected = member.interruptions + 1;
+    gap.expected = member.interruptions.count + 1;
     gap.actual = request.number;
     return services.fail(context, std::move(gap));
   }
@@ -120,9 +121,9 @@ void Epoch::interrupt(const RequestContext& context, Member& member,
   roster.blame(why, member);
   const std::uint64_t round = rounds.interrupt(context, member, why);
   if (round == 0) return;
-  member.interruptions = request.number;
-  member.interrupted_round = round;
-  member.interruption = make_failure(account.quota, why);
+  member.interruptions.count = request.number;
+  member.interruptions.failed_round = round;
+  member.interruptions.last = make_failure(account.quota, why);
   services.answer(context, answer_of(wire::NumberReply{static_cast<std::int64_t>(round)}));
   streams.ends.interrupted(member);
   if (interruption_.epoch == roster.epoch && interruption_.error.round == round) return;  // known

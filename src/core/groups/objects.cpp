@@ -83,7 +83,8 @@ Object& Shelf::put(const ObjectPlace& place, std::uint32_t codec, Payload value,
                                            services_.now());
   ++services_.counted().held.objects;
   const auto* const in_stream = std::get_if<StreamPlace>(&place);
-  if (in_stream != nullptr) ++roster_.members[in_stream->destination].incoming_objects_count;
+  if (in_stream != nullptr)
+    ++roster_.members[in_stream->destination].streams.incoming_objects_count;
   return object;
 }
 
@@ -97,7 +98,7 @@ void Shelf::remove(Object& object) {
   const auto* const place = std::get_if<StreamPlace>(&object.place);
   if (!is_dropped(object)) {
     --services_.counted().held.objects;
-    if (place != nullptr) --roster_.members[place->destination].incoming_objects_count;
+    if (place != nullptr) --roster_.members[place->destination].streams.incoming_objects_count;
   }
   objects_.slots_.erase(object.slot);
 }

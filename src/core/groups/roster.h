@@ -42,6 +42,25 @@ struct Failure {
   explicit operator bool() const { return body != nullptr; }
 };
 
+/// The interruptions of the epoch by one member.
+struct MemberInterruptions {
+  std::uint64_t count = 0;
+  std::uint64_t failed_round = 0;  ///< the round that the last one has failed
+  std::uint64_t passed_from = 0;   ///< the first round that the member did not call because of it
+  Failure last;
+};
+
+/// The streams from and to one member.
+struct MemberStreams {
+  Chain<Object> sent;                        ///< objects of its streams, oldest first
+  Chain<Stream> incoming;                    ///< streams to it that have something in them
+  std::uint64_t incoming_objects_count = 0;  ///< of them, while it may receive them
+  Chain<StreamWait> awaiting;                ///< receivers that wait for its objects
+  /// When its streams ended: a number in the order in which members left; 0: with all others.
+  std::uint32_t ended = 0;
+  std::uint32_t interrupted = 0;  ///< in the same order; 0: they were not
+};
+
 /// A session's part in an epoch. Stays until the epoch goes, for the errors that name it.
 struct Member {
   Member(Roster& its_roster, std::uint32_t its_rank, Session& its_session);
@@ -52,7 +71,7 @@ struct Member {
   bool live() const { return standing == Standing::live; }
   /// Whether it has interrupted the round, or a later one, in place of calling it.
   bool has_passed(std::uint64_t round) const {
-    return round >= passed_from && round <= interrupted_round;
+    return round >= interruptions.passed_from && round <= interruptions.failed_round;
   }
   /// The session has nothing to do with this epoch any more.
   void unlink();
@@ -68,20 +87,12 @@ struct Member {
   LossCause cause = LossCause::none;     ///< of its loss
   std::uint64_t next_round = 1;          ///< number of its next collective
   std::uint64_t acknowledged_round = 0;  ///< it has the outcomes up to this one
-  std::uint64_t interruptions = 0;       ///< how often it has interrupted the epoch
-  std::uint64_t interrupted_round = 0;   ///< that its last interruption has failed
-  std::uint64_t passed_from = 0;         ///< the first round that it has passed by that
-  Failure interruption;                  ///< the last one
-  std::uint64_t next_attempt = 1;        ///< number of its next regroup
-  std::uint64_t join_attempts = 0;       ///< those of them that were joins: clients do not count
+  MemberInterruptions interruptions;
+  std::uint64_t next_attempt = 1;   ///< number of its next regroup
+  std::uint64_t join_attempts = 0;  ///< those of them that were joins: clients do not count
   std::optional<std::uint32_t> previous_rank;  ///< in the epoch that has regrouped into this one
   std::uint64_t from_attempt = 0;              ///< the client's regroup that led here; 0: none did
-  Chain<Object> sent;                          ///< objects of its streams, oldest first
-  Chain<Stream> incoming;                      ///< streams to it that have something in them
-  std::uint64_t incoming_objects_count = 0;    ///< of them, while it may receive them
-  Chain<StreamWait> awaiting;                  ///< receivers that wait for its objects
-  std::uint32_t streams_ended = 0;             ///< as which of those who left; 0: with all others
-  std::uint32_t streams_interrupted = 0;       ///< in the same order; 0: they were not
+  MemberStreams streams;
 };
 
 Failure make_failure(Quota& quota, const Error& error);

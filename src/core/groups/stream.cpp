@@ -46,8 +46,8 @@ StreamWait::StreamWait(Stream& its_stream, Parked& its_parked, std::uint32_t its
   stream.waiting = this;
   stream.streams.waits_.append(link);
   Member& source = stream.streams.roster_.members[stream.key.source];
-  source.awaiting.append(of_source);
-  interruptions_before = source.interruptions;
+  source.streams.awaiting.append(of_source);
+  interruptions_before = source.interruptions.count;
 }
 
 StreamWait::~StreamWait() {
@@ -118,7 +118,7 @@ void Streams::send(const RequestContext& context, Member& source, const wire::Se
   stream.record.absorb(record);
   counter_of_key = stream.next = next + 1;
   stream.objects.append(object->in_stream);
-  source.sent.append(object->of_source);
+  source.streams.sent.append(object->of_source);
   shelf_.let_age(*object);
   services_.answer(context, answer_of(wire::NumberReply{static_cast<std::int64_t>(next)}));
   if (stream.waiting == nullptr) return;
@@ -204,8 +204,9 @@ void Streams::expired(Object& object) {
 
 void Streams::expire_own(const RequestContext& context, Member& source, Duration older_than) {
   std::int64_t count = 0;
-  for (std::uint32_t left = wire::expired_objects_max; left > 0 && !source.sent.empty(); --left) {
-    Object& oldest = source.sent.first();
+  for (std::uint32_t left = wire::expired_objects_max; left > 0 && !source.streams.sent.empty();
+       --left) {
+    Object& oldest = source.streams.sent.first();
     if (context.now - oldest.stored < older_than) break;
     // What was handed out already is with its receiver, though not acknowledged: it goes uncounted.
     const bool is_kept = sequence_of(oldest) >= find(key_of(oldest))->asked;
@@ -239,7 +240,7 @@ std::string Streams::nothing_sent(const StreamKey& key) const {
   constexpr std::size_t tags_told_max = 4;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> counts;  // of objects, by tag
   int looked_at = 0;
-  for (const Object& object : roster_.members[key.source].sent) {
+  for (const Object& object : roster_.members[key.source].streams.sent) {
     if (++looked_at > objects_looked_at_max) break;
     const StreamKey other = key_of(object);
     if (other.destination != key.destination || other.tag == key.tag) continue;
@@ -275,7 +276,7 @@ Stream& Streams::activate(const StreamKey& key) {
   Stream& stream = place->second;
   if (made) {
     stream.next = stream.taken = stream.asked = next_sequence(key);
-    roster_.members[key.destination].incoming.append(stream.to_destination);
+    roster_.members[key.destination].streams.incoming.append(stream.to_destination);
   }
   return stream;
 }

@@ -18,16 +18,16 @@ std::size_t StreamKeyHash::operator()(const StreamKey& key) const {
 
 void StreamEnds::member_left(Member& member) {
   if (closed_) return;
-  member.streams_ended = ++ended_count_;
+  member.streams.ended = ++ended_count_;
   drop_objects_to(member);
-  if (member.incoming.empty() && member.awaiting.empty()) return;
+  if (member.streams.incoming.empty() && member.streams.awaiting.empty()) return;
   gone_.push_back(&member);
   put_off();
 }
 
 void StreamEnds::interrupted(Member& member) {
-  if (closed_ || member.awaiting.empty()) return;
-  member.streams_interrupted = ++ended_count_;
+  if (closed_ || member.streams.awaiting.empty()) return;
+  member.streams.interrupted = ++ended_count_;
   gone_.push_back(&member);
   put_off();
 }
@@ -41,8 +41,8 @@ void StreamEnds::close(const Failure& failure) {
 }
 
 void StreamEnds::drop_objects_to(Member& member) {
-  dropped_count_ += member.incoming_objects_count;
-  shelf_.count_dropped(std::exchange(member.incoming_objects_count, 0));
+  dropped_count_ += member.streams.incoming_objects_count;
+  shelf_.count_dropped(std::exchange(member.streams.incoming_objects_count, 0));
 }
 
 /// Does what this event may still do; the backlog does the rest.
@@ -77,14 +77,14 @@ bool StreamEnds::do_one() {
 }
 
 bool StreamEnds::do_one_for(Member& gone) {
-  const bool any_waits = !gone.awaiting.empty();
+  const bool any_waits = !gone.streams.awaiting.empty();
   if (gone.live()) {  // it has interrupted: who waited before comes first
-    if (!any_waits || !is_interrupted(gone.awaiting.first())) return false;
-    tell(gone.awaiting.first());
-  } else if (!gone.incoming.empty()) {
-    drop_one_of(gone.incoming.first());
+    if (!any_waits || !is_interrupted(gone.streams.awaiting.first())) return false;
+    tell(gone.streams.awaiting.first());
+  } else if (!gone.streams.incoming.empty()) {
+    drop_one_of(gone.streams.incoming.first());
   } else if (any_waits) {
-    tell(gone.awaiting.first());
+    tell(gone.streams.awaiting.first());
   } else {
     return false;
   }
@@ -105,17 +105,17 @@ bool StreamEnds::has_ended(const StreamWait& wait) const {
 }
 
 bool StreamEnds::is_interrupted(const StreamWait& wait) const {
-  return roster_.members[wait.stream.key.source].interruptions != wait.interruptions_before;
+  return roster_.members[wait.stream.key.source].interruptions.count != wait.interruptions_before;
 }
 
 /// As was decided first, whatever has become of source and receiver since.
 void StreamEnds::tell(StreamWait& wait) {
   const Member& source = roster_.members[wait.stream.key.source];
   const Member& receiver = roster_.members[wait.stream.key.destination];
-  const std::uint32_t left = receiver.streams_ended;
-  if (is_interrupted(wait) && (left == 0 || left > source.streams_interrupted)) {
+  const std::uint32_t left = receiver.streams.ended;
+  if (is_interrupted(wait) && (left == 0 || left > source.streams.interrupted)) {
     const Duration elapsed = services_.now() - wait.parked.received;
-    return services_.answer(wait.parked, answer_of_failure(source.interruption, elapsed));
+    return services_.answer(wait.parked, answer_of_failure(source.interruptions.last, elapsed));
   }
   if (const Member* const gone = first_to_leave(source, receiver)) {
     return services_.fail(wait.parked, roster_.leave_error(*gone));
@@ -128,9 +128,9 @@ void StreamEnds::tell(StreamWait& wait) {
 
 /// Of those who have left while the streams were open; null: neither has.
 const Member* StreamEnds::first_to_leave(const Member& source, const Member& receiver) {
-  if (source.streams_ended == 0) return receiver.streams_ended != 0 ? &receiver : nullptr;
+  if (source.streams.ended == 0) return receiver.streams.ended != 0 ? &receiver : nullptr;
   const bool is_receiver =
-      receiver.streams_ended != 0 && receiver.streams_ended < source.streams_ended;
+      receiver.streams.ended != 0 && receiver.streams.ended < source.streams.ended;
   return is_receiver ? &receiver : &source;
 }
 
