@@ -62,7 +62,7 @@ void SendScheduler::continue_soon(Peer& peer, core::Chain<Peer>& behind) {
 std::vector<Peer*> SendScheduler::take_continuing() {
   waiting_.append_all(continuing_);
   std::vector<Peer*> taken;
-  while (!waiting_.empty() && taken.size() < limits_.writes_per_turn) {
+  while (!waiting_.empty() && taken.size() < limits_.turn.writes_per_turn) {
     Peer& peer = waiting_.first();
     peer.sending.continuing.leave();
     peer.sending.is_next = true;

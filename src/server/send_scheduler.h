@@ -74,7 +74,7 @@ class SendScheduler {
   static constexpr std::uint64_t long_bytes_per_turn = 4 * 1024 * 1024;
 
   std::int64_t steps_per_turn() const {
-    return static_cast<std::int64_t>(steps_per_write * limits_.writes_per_turn);
+    return static_cast<std::int64_t>(steps_per_write * limits_.turn.writes_per_turn);
   }
   std::int64_t left_steps() { return written_.left(world_.turn(), steps_per_turn()); }
   bool may_write() { return left_steps() > 0; }

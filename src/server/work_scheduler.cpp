@@ -22,7 +22,7 @@ constexpr std::uint64_t work_of_a_turn = 8;
 /// A unit that has gone and come again may be taken for the last one: then a turn is longer once.
 void WorkScheduler::note(const Unit& unit) {
   if (last_unit_ != nullptr && last_unit_ != &unit) {
-    shared_until_turn_ = world_.turn() + limits_.shared_turns;
+    shared_until_turn_ = world_.turn() + limits_.turn.shared_turns;
   }
   last_unit_ = &unit;
 }
@@ -41,7 +41,7 @@ bool WorkScheduler::may_work(Peer& peer) {
 bool WorkScheduler::is_behind_others(const Peer& peer) {
   if (units_.empty()) return false;
   if (!peer.unit->waiting.empty()) return true;
-  return left() <= part_of(limits_.work_per_turn) / 2;
+  return left() <= part_of(limits_.turn.work_per_turn) / 2;
 }
 
 std::size_t WorkScheduler::readable_bytes(Peer& peer) {

@@ -41,7 +41,7 @@ class WorkScheduler {
   /// How much of what the engine has put off may be done in a turn, so that it cannot take all of
   /// the next one.
   std::uint32_t backlog_work_max() const {
-    return static_cast<std::uint32_t>(part_of(limits_.work_per_turn) / 2);
+    return static_cast<std::uint32_t>(part_of(limits_.turn.work_per_turn) / 2);
   }
   bool has_waiting() const { return !units_.empty(); }
 
@@ -51,15 +51,17 @@ class WorkScheduler {
  private:
   static constexpr std::size_t bytes_per_step = 1024;
 
-  std::int64_t left() { return left_of(all_, limits_.work_per_turn); }
-  std::int64_t left(Unit& unit) { return left_of(unit.work, limits_.work_per_unit); }
-  std::int64_t left(Peer& peer) { return left_of(peer.work.budget, limits_.work_per_connection); }
+  std::int64_t left() { return left_of(all_, limits_.turn.work_per_turn); }
+  std::int64_t left(Unit& unit) { return left_of(unit.work, limits_.turn.work_per_unit); }
+  std::int64_t left(Peer& peer) {
+    return left_of(peer.work.budget, limits_.turn.work_per_connection);
+  }
   std::int64_t left_of(Budget& budget, std::uint32_t per_turn) const {
     return budget.left(world_.turn(), part_of(per_turn));
   }
   /// Of what may be done in a turn, how much while it is shared as it is now.
   std::int64_t part_of(std::uint32_t per_turn) const {
-    return world_.turn() < shared_until_turn_ ? per_turn / limits_.shared_part : per_turn;
+    return world_.turn() < shared_until_turn_ ? per_turn / limits_.turn.shared_part : per_turn;
   }
   void note(const Unit& unit);
   bool is_behind_others(const Peer& peer);

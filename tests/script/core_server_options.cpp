@@ -47,12 +47,12 @@ core::Options server_options(Arguments& arguments, Processes& processes) {
   core::ConnectionLimits& connections = options.connections;
   read(arguments, "connections_max", connections.connections_max);
   read(arguments, "hello_connections_max", connections.hello_connections_max);
-  read(arguments, "work_per_connection", connections.work_per_connection);
-  read(arguments, "work_per_unit", connections.work_per_unit);
-  read(arguments, "work_per_turn", connections.work_per_turn);
-  read(arguments, "shared_part", connections.shared_part);
-  read(arguments, "shared_turns", connections.shared_turns);
-  read(arguments, "writes_per_turn", connections.writes_per_turn);
+  read(arguments, "work_per_connection", connections.turn.work_per_connection);
+  read(arguments, "work_per_unit", connections.turn.work_per_unit);
+  read(arguments, "work_per_turn", connections.turn.work_per_turn);
+  read(arguments, "shared_part", connections.turn.shared_part);
+  read(arguments, "shared_turns", connections.turn.shared_turns);
+  read(arguments, "writes_per_turn", connections.turn.writes_per_turn);
   read(arguments, "leaving_connections_max", connections.leaving_connections_max);
   read(arguments, "waiting_bytes_max", connections.waiting_bytes_max);
   read(arguments, "hold_bytes", connections.hold_bytes);

@@ -16,6 +16,21 @@ enum class SlowPeer : std::uint8_t {
   is_overfull,             ///< more waits for it than may, and it has stalled for a moment
 };
 
+/// How much is done in one turn of the loop. The rest waits for the next turn.
+struct TurnLimits {
+  // In the engine's steps: for a connection, for all connections of its unit, and for all together.
+  std::uint32_t work_per_connection = 2048;
+  std::uint32_t work_per_unit = 4096;
+  std::uint32_t work_per_turn = 8192;
+  /// While several units have work, all of this is divided by this number: turns are short, so that
+  /// no client waits for long. Turns of one unit alone are longer, which costs it less.
+  std::uint32_t shared_part = 16;
+  /// Several units count as having work until so many turns after the last change between units.
+  std::uint32_t shared_turns = 256;
+  /// The number of peers that are written to, or fewer if they are sent much.
+  std::uint32_t writes_per_turn = 512;
+};
+
 /// What connections may take and how long they may wait. The rim counts bytes and looks at the
 /// clock; what follows from them is decided here.
 struct ConnectionLimits {
@@ -53,18 +68,7 @@ struct ConnectionLimits {
   std::uint64_t continue_bytes = 256u << 10;
   std::uint64_t held_bytes_max = 64u << 10;
 
-  /// Work in one turn of the loop, in the engine's steps: of a connection, of all connections of
-  /// its unit, of all together. What is beyond it waits for the next turn.
-  std::uint32_t work_per_connection = 2048;
-  std::uint32_t work_per_unit = 4096;
-  std::uint32_t work_per_turn = 8192;
-  /// While several units have work, all of this is so small a part: turns are short, so that nobody
-  /// waits for long. Turns of one unit alone are longer, which costs it less. Several have it for
-  /// so many turns after the last change from one to another.
-  std::uint32_t shared_part = 16;
-  std::uint32_t shared_turns = 256;
-  /// So many peers are written to in one turn, or fewer if they are sent much.
-  std::uint32_t writes_per_turn = 512;
+  TurnLimits turn;
 
   std::size_t places() const { return std::size_t{connections_max} + hello_connections_max; }
   /// Whether a peer's frames have to wait for its replies to leave. `own_bytes` are held for it
