@@ -27,7 +27,8 @@ struct SamplerOptions {
 };
 
 /// Shares the elements of a data set among ranks, as torch's DistributedSampler: with the same
-/// numbers each rank gets the same elements in the same order, also shuffled.
+/// numbers each rank gets the same elements in the same order, also shuffled. From 214,748,364
+/// elements on the shuffled order is that of torch 2.6 and later; older versions give another.
 ///
 /// A value. It needs neither group nor environment.
 ///

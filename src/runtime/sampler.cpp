@@ -1,5 +1,8 @@
 #include "muster/sampler.h"
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -9,9 +12,14 @@
 
 #include "muster/error.h"
 
-// The order of an epoch is that of torch.randperm on a processor: Fisher and Yates's, whose i-th
-// step swaps element i with one of those from i on. What torch draws is known by its results, which
-// tests/unit/runtime/sampler_test.cpp holds.
+// The order of an epoch is that of torch.randperm on a CPU since torch 2.6, which has two shuffles:
+//
+//   below `inside_out_from`  Fisher and Yates's: step i swaps place i with a place from i on, by a
+//                            draw of 32 bits
+//   from there on            its inside-out form: step i moves the element at a place up to i to
+//                            place i and puts element i there, by a draw of 64 bits
+//
+// tests/runtime/sampler_test.cpp has orders that torch printed.
 
 namespace muster {
 inline namespace v1 {
@@ -21,21 +29,47 @@ namespace {
 /// Above, sums would overflow.
 constexpr std::uint64_t count_max = std::uint64_t{1} << 62;
 
-/// From so many elements on torch draws 64 bits for each: a twentieth of 2^32 - 1.
-constexpr std::uint64_t wide_draws_from = std::numeric_limits<std::uint32_t>::max() / 20;
+/// A twentieth of 2^32 - 1: draws of 32 bits modulo a larger count would be biased.
+constexpr std::uint64_t inside_out_from = std::numeric_limits<std::uint32_t>::max() / 20;
 
-/// Index: what holds each number below `count`.
+/// Calls `step(i, place(i))` for each i below the size of `order`, in turn. Memory of the places is
+/// requested some steps ahead: in a long order it is in no cache.
+template <class Index, class Place, class Step>
+void for_each_place(const std::vector<Index>& order, Place place, Step step) {
+  std::array<std::uint64_t, 64> places{};
+  for (std::uint64_t first = 0; first < order.size(); first += places.size()) {
+    const auto size = std::min<std::uint64_t>(places.size(), order.size() - first);
+    for (std::uint64_t k = 0; k < size; ++k) {
+      places[k] = place(first + k);
+      __builtin_prefetch(&order[places[k]], 1);
+    }
+    for (std::uint64_t k = 0; k < size; ++k) step(first + k, places[k]);
+  }
+}
+
+/// Index: an unsigned type that holds each number below `count`.
 template <class Index>
 std::vector<Index> permutation(std::uint64_t count, std::uint64_t seed) {
   std::vector<Index> order(count);
-  std::iota(order.begin(), order.end(), Index{0});
   // torch keeps 32 bits of the seed.
-  std::mt19937 draws(static_cast<std::uint32_t>(seed));
-  for (std::uint64_t i = 0; i + 1 < count; ++i) {
-    std::uint64_t draw = draws();
-    if (count >= wide_draws_from) draw = draw << 32 | draws();
-    std::swap(order[i], order[i + draw % (count - i)]);
+  std::mt19937 draw(static_cast<std::uint32_t>(seed));
+  if (count < inside_out_from) {
+    std::iota(order.begin(), order.end(), Index{0});
+    for_each_place(
+        order, [&](std::uint64_t i) { return i + draw() % (count - i); },
+        [&](std::uint64_t i, std::uint64_t place) { std::swap(order[i], order[place]); });
+    return order;
   }
+  for_each_place(
+      order,
+      [&](std::uint64_t i) {
+        const std::uint64_t high = draw();
+        return (high << 32 | draw()) % (i + 1);
+      },
+      [&](std::uint64_t i, std::uint64_t place) {
+        order[i] = order[place];
+        order[place] = static_cast<Index>(i);
+      });
   return order;
 }
 

@@ -1,25 +1,28 @@
-"""Prints what sampler_test.cpp holds of torch's shuffled orders, by the torch that is installed.
+"""Prints the shuffled orders of the installed torch, for sampler_test.cpp.
 
-torch_order.py   takes 5 GB of memory and a minute. Newer torch draws 64 bits for an element, and
-                 no longer 32, from the last of these counts on; 1.13 does not.
+torch_order.py   takes 5 GB of memory and a minute. Before torch 2.6 the last line is another.
 """
 
 import torch
 
-COUNTS = [1_000, 214_748_363, 214_748_364]
+# The number of elements, and of ranks.
+CASES = [(1_000, 1), (214_748_363, 16), (214_748_364, 16)]
 SEED = 7
+RANK = 0
 
 
 def main():
     print(f"torch {torch.__version__}")
-    for count in COUNTS:
+    for count, ranks in CASES:
         generator = torch.Generator()
         generator.manual_seed(SEED)
-        order = torch.randperm(count, generator=generator)
+        elements = torch.randperm(count, generator=generator)
+        # torch's DistributedSampler takes elements from the beginning until the ranks are even.
+        elements = torch.cat([elements, elements[: -count % ranks]])[RANK::ranks]
         # Of 64 bits, as it wraps.
-        checksum = int((order * torch.arange(1, count + 1)).sum()) % (1 << 64)
-        first = ", ".join(str(int(element)) for element in order[:8])
-        print(f"    {{{count}, {{{first}}}, {checksum}u}},")
+        checksum = int((elements * torch.arange(1, len(elements) + 1)).sum()) % (1 << 64)
+        first = ", ".join(str(int(element)) for element in elements[:8])
+        print(f"    {{{count}, {ranks}, {{{first}}}, {checksum}u}},")
 
 
 main()

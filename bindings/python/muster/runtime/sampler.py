@@ -12,8 +12,9 @@ __all__ = ["DistributedSampler"]
 
 class DistributedSampler:
     """Shares the elements of a data set among ranks, as torch's DistributedSampler: with the same
-    numbers each rank gets the same elements in the same order, also shuffled. It needs neither
-    group nor torch, and is a ``sampler`` for ``torch.utils.data.DataLoader``.
+    numbers each rank gets the same elements in the same order, also shuffled. From 214,748,364
+    elements on the shuffled order is that of torch 2.6 and later; older versions give another. It
+    needs neither group nor torch, and is a ``sampler`` for ``torch.utils.data.DataLoader``.
 
     Iterating gives the elements of the epoch that is set then. Shuffled, it takes 4 bytes for each
     element of the data set, from 2^32 elements on 8; and 8 bytes for each that is given.
