@@ -22,12 +22,26 @@ Sweeper::Sweeper(const Identity& identity, Town& town, Clock clock, Then then)
 }
 
 void Sweeper::ask(const wire::RequestBody& body, Use use) {
+  ++calls_pending_;
   client_.call(body, 10s, [this, use = std::move(use)](const auto& reply, protocol::Fate) {
-    if (reply) return use(*reply);
-    const bool is_absent = reply.error().code == ErrorCode::not_found;
-    if (is_absent) return use("");
-    town_.oracle.problem("sweeper: " + reply.error().message());
+    --calls_pending_;
+    if (reply) {
+      use(*reply);
+    } else if (reply.error().code == ErrorCode::not_found) {
+      use("");
+    } else {
+      town_.oracle.problem("sweeper: " + reply.error().message());
+    }
+    close_if_done();
   });
+}
+
+/// A call that is pending when its store is closed fails with `closed`, so the sweeper waits for
+/// all of its calls first.
+void Sweeper::close_if_done() {
+  if (!is_swept_ || calls_pending_ != 0 || is_done_) return;
+  is_done_ = true;
+  client_.close();
 }
 
 void Sweeper::begin() {
@@ -101,15 +115,14 @@ void Sweeper::list(std::uint64_t cursor) {
     }
     if (page.cursor != 0) return list(page.cursor);
     if (then_ == Then::removes) return remove();
-    is_done_ = true;
-    client_.close();
+    is_swept_ = true;
   });
 }
 
 void Sweeper::remove() {
   if (listed_.empty()) {
-    is_done_ = true;
-    return client_.close();
+    is_swept_ = true;
+    return;
   }
   wire::Remove request;
   std::set<std::string> removed;

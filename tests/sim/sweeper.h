@@ -32,12 +32,15 @@ class Sweeper {
   void pop(const KeyModel::Key& key);
   void list(std::uint64_t cursor);
   void remove();
+  void close_if_done();
 
   Town& town_;
   std::string name_space_;
   Then then_;
   Client client_;
   std::set<std::string> listed_;
+  std::size_t calls_pending_ = 0;
+  bool is_swept_ = false;  ///< the keys were compared, and removed if they are to be
   bool is_done_ = false;
 };
 
