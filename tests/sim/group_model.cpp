@@ -59,6 +59,11 @@ bool GroupModel::may_have_size(const Number& epoch, std::uint64_t size) const {
   return found == epochs_.end() || found->second.size == 0 || found->second.size == size;
 }
 
+bool GroupModel::has_ranks_beyond(const Number& epoch, std::uint64_t size) const {
+  const auto found = epochs_.find(epoch);
+  return found != epochs_.end() && found->second.size > size;
+}
+
 void GroupModel::regroup_begins(const Number& epoch) {
   epochs_[epoch].may_be_over = epochs_[epoch].has_regroups = true;
 }

@@ -64,6 +64,8 @@ class GroupModel {
   }
   /// As far as is known.
   bool may_have_size(const Number& epoch, std::uint64_t size) const;
+  /// Whether the epoch has ranks from `size` on.
+  bool has_ranks_beyond(const Number& epoch, std::uint64_t size) const;
   void second_join_begins(const std::string& group, std::uint64_t client) {
     second_askers_.insert({group, client});
   }

@@ -104,10 +104,13 @@ bool Oracle::may_be_refused(const Ask& ask, const Error& error) const {
       return joins && error.actual == ask.size && error.expected != ask.size &&
              groups.may_have_size(epoch, error.expected);
     // A member has another rank now than the one that it asks for; or nobody may drop the namespace
-    // that it is in.
+    // that it is in; or `regroup(everyone)` made the group larger than the size that a member asks
+    // for. The witness knows whether a rank beyond that size lives.
     case ErrorCode::invalid_argument:
       return ask.operation == wire::operation<wire::DropNameSpace> ||
-             (joins && groups.was_member(ask.group, ask.client));
+             (joins && groups.was_member(ask.group, ask.client)) ||
+             (ask.operation == wire::operation<wire::Regroup> && ask.size != 0 &&
+              groups.has_ranks_beyond({ask.incarnation, ask.epoch}, ask.size));
     default: return false;
   }
 }

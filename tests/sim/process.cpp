@@ -144,6 +144,8 @@ std::uint64_t Process::ask(Ask ask, const wire::RequestBody& body, Use use) {
     ask.rank = join->rank;
     ask.size = join->world_size;
     ask.is_standby = join->standby;
+  } else if (const auto* regroup = std::get_if<wire::Regroup>(&body)) {
+    ask.size = regroup->new_size;
   }
   const std::uint64_t number = town_.oracle.begun(ask);
   const auto call = client_.call(

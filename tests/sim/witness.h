@@ -182,6 +182,7 @@ class Witness {
   Callers callers_of(const std::string& group, const Epoch* epoch) const;
   bool may_live(const Epoch& epoch, std::uint32_t rank, std::uint64_t session) const;
   void check_closed(const Asked& asked, const Error& error);
+  void check_too_small(const Asked& asked);
 
   // Who is gone: witness_lives.cpp.
   void check_lives();

@@ -77,6 +77,9 @@ void Witness::check_forming(const std::string& group) {
 void Witness::check_error(const Session& session, const Asked& asked,
                           const core::SendReply& reply) {
   const auto code = static_cast<ErrorCode>(reply.code);
+  if (code == ErrorCode::invalid_argument && asked.operation == wire::operation<wire::Regroup>) {
+    return check_too_small(asked);
+  }
   if (code != ErrorCode::group_closed && code != ErrorCode::rank_lost) return;
   std::string body = reply.head;
   body += reply.value;
@@ -92,6 +95,18 @@ void Witness::check_error(const Session& session, const Asked& asked,
   if (epoch != epochs_.end() && !is_kept && !of_regroup) {
     check_all_lost_are_named(epoch->second, *error);
   }
+}
+
+/// A size is refused only while a rank beyond it lives, since survivors keep their ranks.
+void Witness::check_too_small(const Asked& asked) {
+  const auto found = epochs_.find(asked.epoch);
+  if (found == epochs_.end()) return;
+  const Epoch& epoch = found->second;
+  for (std::uint32_t rank = asked.size; asked.size != 0 && rank < epoch.size; ++rank) {
+    const auto holder = epoch.sessions.find(rank);
+    if (holder == epoch.sessions.end() || may_live(epoch, rank, holder->second)) return;
+  }
+  problem("a regroup of group " + epoch.group + " is refused, although its size fits");
 }
 
 /// J8 and J9: only a whole group is closed.
