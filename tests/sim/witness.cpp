@@ -45,7 +45,8 @@ bool may_differ(Operation operation) {
   return operation == wire::operation<wire::Receive> || operation == wire::operation<wire::Recover>;
 }
 
-/// A refusal by which nothing was done is no answer that is kept.
+/// Nothing was done. A request that was turned away as it came has no answer that is kept; one that
+/// had waited has.
 bool is_refusal(std::uint16_t code) {
   return code == static_cast<std::uint16_t>(ErrorCode::resource_exhausted) ||
          code == static_cast<std::uint16_t>(ErrorCode::permission_denied);
@@ -298,16 +299,23 @@ void Witness::answered(const core::SendReply& reply) {
   if (forms && reply.code == 0) check_formed(*session, asked, reply);
   if (asked.operation == wire::operation<wire::CollectiveCall>)
     check_round(*session, asked, reply.code);
-  if (!keeps_answer(asked.operation) || is_refusal(reply.code)) session->asked.erase(found);
+  const bool is_forgotten = may_differ(asked.operation) && is_refusal(reply.code);
+  if (!keeps_answer(asked.operation) || is_forgotten) session->asked.erase(found);
 }
 
-/// R7: answered the same.
+/// R7: answered the same. A request that was turned away is never carried out later: its repetition
+/// is refused, too.
 void Witness::check_repetition(Asked& asked, const core::SendReply& reply) {
   if (!keeps_answer(asked.operation) || may_differ(asked.operation)) return;
   std::uint64_t hash = std::hash<std::string_view>()(reply.head) * 31 + reply.code + 1;
   hash ^= std::hash<std::string_view>()(reply.value) * 13;
   if (reply.tail != nullptr) hash ^= std::hash<std::string_view>()(reply.tail->view()) * 17;
-  if (asked.answer != 0 && asked.answer != hash) {
+  if (asked.answer == 0) {
+    const bool was_denied = reply.code == static_cast<std::uint16_t>(ErrorCode::permission_denied);
+    asked.is_turned_away = is_refusal(reply.code) && !(was_denied && asked.had_right);
+  }
+  const bool is_refused_again = asked.is_turned_away && is_refusal(reply.code);
+  if (asked.answer != 0 && asked.answer != hash && !is_refused_again) {
     problem(std::string(wire::name_of(asked.operation)) + " is repeated and answered otherwise");
   }
   asked.answer = hash;

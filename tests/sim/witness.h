@@ -66,9 +66,10 @@ class Witness {
     bool is_sure = true;  ///< of that: asked, or repeated, on the connection that stands
     bool is_owed = true;  ///< an answer
     bool is_repeated = false;
-    bool had_right = false;    ///< when it came first
-    bool must_fail = false;    ///< its epoch was over for it when it came
-    std::uint64_t answer = 0;  ///< hash of it
+    bool had_right = false;       ///< when it came first
+    bool is_turned_away = false;  ///< its answer may not be kept
+    bool must_fail = false;       ///< its epoch was over for it when it came
+    std::uint64_t answer = 0;     ///< hash of it
     Instant due{};
     std::uint32_t rank = 0;         ///< of a join
     std::uint32_t size = 0;         ///< of the world, that a join or a regroup asks for
