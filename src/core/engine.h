@@ -82,6 +82,7 @@ class Engine {
   int fire(Timer& timer, int work_max);
 
   // engine_requests.cpp
+  void deny(const RequestContext& context);
   std::optional<Error> refusal(const RequestContext& context);
   bool is_to_execute(const RequestContext& context, Duration timeout);
   void turn_away(const Requested& event);

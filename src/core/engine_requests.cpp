@@ -72,21 +72,31 @@ std::optional<Error> too_many_requests(Tallies& tallies, Unit& unit, Instant now
 constexpr std::uint64_t kept_answer_bytes = 256;  ///< with a short head, as nearly all have
 constexpr std::size_t ids_per_step = 8;           ///< that are looked for and not there
 
-/// Before anything is done: the answer is charged in any case. One answer of each session may be
-/// kept whatever others have, and shares do not count for what frees memory, so that that goes on.
-/// An answer to a parked request takes the place of its record.
-std::optional<Error> no_room_to_keep(EngineServices& services, const RequestContext& context) {
-  const Session& session = context.session;
-  if (services.memory().all.used_reserve_bytes() == 0) return std::nullopt;
-  if (session.unacknowledged.size() == 0) return std::nullopt;
-  const bool has_value = context.operation == wire::operation<wire::Take> ||
-                         context.operation == wire::operation<wire::QueuePop> ||
-                         context.operation == wire::operation<wire::CompareSet>;
-  const std::uint64_t bytes = kept_answer_bytes + (has_value ? shared_value_bytes_min : 0);
+/// Answers to parked requests count against the parked ones: they come in bursts that the client
+/// cannot foresee, such as the release of many barriers.
+std::size_t cached_count_of(const Session& session) {
+  return session.unacknowledged.size() - session.cached_parked_count;
+}
+
+std::uint64_t bytes_to_keep(Operation operation) {
+  const bool has_value = operation == wire::operation<wire::Take> ||
+                         operation == wire::operation<wire::QueuePop> ||
+                         operation == wire::operation<wire::CompareSet>;
+  return kept_answer_bytes + (has_value ? shared_value_bytes_min : 0);
+}
+
+/// Shares do not count for what frees memory, so that that goes on.
+const Quota& quota_to_keep(EngineServices& services, const RequestContext& context) {
   const bool frees = wire::facts_of(context.operation).memory == wire::Memory::frees;
-  const Quota& quota = frees ? services.memory().all : session.account.quota;
-  if (quota.has_reserve(bytes)) return std::nullopt;
-  return memory_exhausted(quota, bytes);
+  return frees ? services.memory().all : context.session.account.quota;
+}
+
+/// Before anything is done: the answer is charged in any case. One answer of each session may be
+/// kept whatever others have. An answer to a parked request takes the place of its record.
+bool has_memory_to_keep(EngineServices& services, const RequestContext& context) {
+  if (services.memory().all.used_reserve_bytes() == 0) return true;
+  if (context.session.unacknowledged.size() == 0) return true;
+  return quota_to_keep(services, context).has_reserve(bytes_to_keep(context.operation));
 }
 
 /// It ends before this request does, with its value, or surely without.
@@ -182,6 +192,7 @@ void Engine::on(const Requested& event) {
   if (session->offer != nullptr) session->name_space.table.end_offer(*session);
   services_.set_request_memory(event.memory);
   inspector_.count_request(request.body.index());
+  if (!session->rights.has(wire::facts_of(context.operation).right)) return deny(context);
   if (auto why = refusal(context)) return services_.turn_away(context, *std::move(why));
   static_assert(wire::every_request([]<class Body>(std::type_identity<Body>) {
                   return std::invocable<const Dispatch&, const Body&>;
@@ -233,20 +244,30 @@ void Engine::turn_away(const Requested& event) {
                                     nullptr});
 }
 
+/// The denial of what changes something is kept as any answer is, so that its repetition gets it
+/// although the session may have the right by then. Without room for that it is only sent.
+void Engine::deny(const RequestContext& context) {
+  const Session& session = context.session;
+  const wire::ServerLimits& limits = services_.options().limits;
+  const bool has_room = cached_count_of(session) < limits.cached_results_max &&
+                        session.cached_bytes < limits.cached_result_bytes_max &&
+                        has_memory_to_keep(services_, context);
+  Error why = denial(services_, context);
+  if (has_room) return services_.fail(context, std::move(why));
+  services_.turn_away(context, std::move(why));
+}
+
 std::optional<Error> Engine::refusal(const RequestContext& context) {
   const Session& session = context.session;
   const Operation operation = context.operation;
-  if (!session.rights.has(wire::facts_of(operation).right)) return denial(services_, context);
   if (session.counts_requests) {
     auto why =
         too_many_requests(services_.counted().tallies, session.account.unit, services_.now());
     if (why) return why;
   }
   if (!wire::is_kept(operation)) return std::nullopt;
-  // Answers to parked requests count against the parked ones: they come in bursts that the
-  // client cannot foresee, such as the release of many barriers.
   const wire::ServerLimits& limits = services_.options().limits;
-  const std::size_t cached_count = session.unacknowledged.size() - session.cached_parked_count;
+  const std::size_t cached_count = cached_count_of(session);
   if (cached_count >= limits.cached_results_max) {
     return exhausted(services_.counted().tallies, Limit::cached_results,
                      "cached_results_max answers are not acknowledged yet", cached_count,
@@ -257,7 +278,8 @@ std::optional<Error> Engine::refusal(const RequestContext& context) {
                      "answers of cached_result_bytes_max bytes are not acknowledged yet",
                      session.cached_bytes, limits.cached_result_bytes_max);
   }
-  return no_room_to_keep(services_, context);
+  if (has_memory_to_keep(services_, context)) return std::nullopt;
+  return memory_exhausted(quota_to_keep(services_, context), bytes_to_keep(operation));
 }
 
 void Engine::on(const Acknowledged& event) {

@@ -45,8 +45,7 @@ bool may_differ(Operation operation) {
   return operation == wire::operation<wire::Receive> || operation == wire::operation<wire::Recover>;
 }
 
-/// Nothing was done. A request that was turned away as it came has no answer that is kept; one that
-/// had waited has.
+/// Nothing was done.
 bool is_refusal(std::uint16_t code) {
   return code == static_cast<std::uint16_t>(ErrorCode::resource_exhausted) ||
          code == static_cast<std::uint16_t>(ErrorCode::permission_denied);
@@ -312,7 +311,9 @@ void Witness::check_repetition(Asked& asked, const core::SendReply& reply) {
   if (reply.tail != nullptr) hash ^= std::hash<std::string_view>()(reply.tail->view()) * 17;
   if (asked.answer == 0) {
     const bool was_denied = reply.code == static_cast<std::uint16_t>(ErrorCode::permission_denied);
-    asked.is_turned_away = is_refusal(reply.code) && !(was_denied && asked.had_right);
+    // A denial is kept, unless memory is short as it comes. Want of room never is.
+    const bool is_kept = was_denied && (asked.had_right || !oracle_.terms().has_small_limits);
+    asked.is_turned_away = is_refusal(reply.code) && !is_kept;
   }
   const bool is_refused_again = asked.is_turned_away && is_refusal(reply.code);
   if (asked.answer != 0 && asked.answer != hash && !is_refused_again) {

@@ -84,12 +84,14 @@ class Matrix : public EngineDriver {
     return event.connection;
   }
 
-  /// Whether it is denied. Then nothing else comes of it, and nothing has changed.
+  /// Whether it is denied. Then nothing else comes of it, and nothing has changed. Its answer is
+  /// kept, to be repeated, if the operation changes something, and acknowledged here.
   template <class Body>
   bool is_denied(core::ConnectionId connection) {
     effects.clear();
     const core::Counts before = engine.counts();
-    const auto answer = reply(ask(connection, Body{}));
+    const std::uint64_t id = ask(connection, Body{});
+    const auto answer = reply(id);
     const bool denied = answer && code_of(*answer) == ErrorCode::permission_denied;
     if (denied) {
       CHECK(count<core::SendReply>() + count<core::SendEvent>() + count<core::Close>() == 0);
@@ -97,6 +99,10 @@ class Matrix : public EngineDriver {
       CHECK(engine.counts().keys == before.keys);
       CHECK(engine.counts().groups == before.groups);
       CHECK(engine.counts().sessions == before.sessions);
+      const bool is_kept = wire::changes_state(wire::operation<Body>);
+      CHECK(engine.counts().cached_results == before.cached_results + (is_kept ? 1 : 0));
+      const std::vector<std::uint64_t> ids{id};
+      apply(core::Acknowledged{connection, &ids});
       CHECK(engine.counts().cached_results == before.cached_results);
     }
     return denied;
