@@ -3,14 +3,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
 
 #include <doctest/doctest.h>
 
-#include "again.h"
 #include "sample.h"
 #include "wire/operation_table.h"
 
@@ -25,7 +23,6 @@ using namespace muster::golden;
 namespace {
 
 const std::filesystem::path folder = MUSTER_GOLDEN_DIR;
-const std::filesystem::path seeds_folder = folder.parent_path() / "fuzz" / "corpus";
 
 std::string content_of(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -34,43 +31,17 @@ std::string content_of(const std::filesystem::path& file) {
   return content.str();
 }
 
-/// The first inputs of the fuzzers of the protocol, by their files in tests/fuzz/corpus.
-std::map<std::string, std::string> seeds() {
-  std::map<std::string, std::string> files;
-  std::string stream(9, '\0');  // choices of the fuzzer
-  for (const Sample& sample : all_samples()) {
-    if (!sample.framed) {
-      files["hello/" + sample.name] = sample.bytes;
-      continue;
-    }
-    const wire::FrameHeader header = whole_frame(sample.bytes)->header;
-    if (again_from_client(header) != nullptr) {
-      files["client_frames/" + sample.name] = sample.bytes;
-      stream += sample.bytes;
-    }
-    if (again_from_server(header, 0) == nullptr) continue;
-    const auto* const again = sample.again.target<Again>();
-    const auto kind = std::find(replies_again.begin(), replies_again.end(), *again);
-    const auto index = (kind - replies_again.begin()) % std::ssize(replies_again);
-    files["server_frames/" + sample.name] = static_cast<char>(index) + sample.bytes;
-  }
-  files["frames/client"] = stream;
-  return files;
-}
-
-/// Every file that is written, and what it is to hold.
+/// The content of every golden file.
 std::map<std::filesystem::path, std::string> all_files() {
   std::map<std::filesystem::path, std::string> files;
   for (const Sample& sample : all_samples()) {
     files[folder / (sample.name + ".txt")] = text_of(sample);
   }
-  for (auto& [name, bytes] : seeds()) files[seeds_folder / name] = std::move(bytes);
   return files;
 }
 
 int write_all() {
   for (const auto& [file, content] : all_files()) {
-    std::filesystem::create_directories(file.parent_path());
     std::ofstream out(file, std::ios::binary);
     out << content;
     if (!out.flush()) {
@@ -78,14 +49,13 @@ int write_all() {
       return 1;
     }
   }
-  std::cout << "wrote " << all_files().size() << " files to " << folder << " and " << seeds_folder
-            << "\n";
+  std::cout << "wrote " << all_files().size() << " files to " << folder << "\n";
   return 0;
 }
 
 }  // namespace
 
-TEST_CASE("every golden file and first input of a fuzzer is what the samples make") {
+TEST_CASE("every golden file is what the samples make") {
   for (const auto& written : all_files()) {
     CAPTURE(written.first.string());
     CHECK(content_of(written.first) == written.second);
