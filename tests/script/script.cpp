@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <sstream>
 
 namespace muster::script {
@@ -158,14 +157,6 @@ std::vector<Line> run_step(const Step& step, Runner& runner) {
   return lines;
 }
 
-std::string contents_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw ScriptError(path + ": cannot be read");
-  std::ostringstream contents;
-  contents << file.rdbuf();
-  return contents.str();
-}
-
 }  // namespace
 
 Script parse(std::string path, std::string_view text) {
@@ -206,35 +197,6 @@ Outcome run(const Script& script, Runner& runner) {
   }
   outcome.rewritten = rewrite.text();
   return outcome;
-}
-
-int run_files(int count, char** words, const std::function<std::unique_ptr<Runner>()>& make) {
-  bool rewriting = false;
-  int scripts = 0;
-  int failed = 0;
-  for (int index = 1; index < count; ++index) {
-    const std::string path = words[index];
-    if (path == "--rewrite") {
-      rewriting = true;
-      continue;
-    }
-    ++scripts;
-    try {
-      const auto runner = make();
-      const Outcome outcome = run(parse(path, contents_of(path)), *runner);
-      if (outcome.differences.empty()) continue;
-      ++failed;
-      std::fputs(outcome.differences.c_str(), stdout);
-      if (rewriting) std::ofstream(path, std::ios::binary) << outcome.rewritten;
-    } catch (const ScriptError& problem) {
-      ++failed;
-      std::printf("%s\n", problem.what());
-    }
-  }
-  std::printf("%d scripts, %d differ%s\n", scripts, failed,
-              rewriting && failed > 0 ? "; rewritten, review the changes" : "");
-  if (scripts == 0) std::printf("usage: %s [--rewrite] FILE...\n", words[0]);
-  return scripts > 0 && failed == 0 ? 0 : 1;
 }
 
 }  // namespace muster::script

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -105,8 +103,5 @@ struct Outcome {
 };
 
 Outcome run(const Script& script, Runner& runner);
-
-/// The main function of a program that runs script files: `program [--rewrite] FILE...`.
-int run_files(int count, char** words, const std::function<std::unique_ptr<Runner>()>& make);
 
 }  // namespace muster::script

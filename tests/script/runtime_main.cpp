@@ -1,6 +1,0 @@
-#include "runtime_runner.h"
-
-int main(int count, char** words) {
-  return muster::script::run_files(
-      count, words, [] { return std::make_unique<muster::script::RuntimeRunner>(); });
-}
