@@ -27,6 +27,11 @@ JOB_SEEDS = 2_000_000
 ENDS_WITHIN_S = 60
 
 
+def tests_at(scale):
+    """The tests at another scale than that of `tools/dev test`."""
+    return f"tools/dev build && MUSTER_TEST_SCALE={scale} meson test -C build/dev"
+
+
 class Part:
     """steps  name -> command line of a shell, in the root of the project"""
 
@@ -80,7 +85,7 @@ def parts(commit):
                       "build/dev/tests/e2e_door -tc='an id*,a namespace without*'",
             "path": "tools/dev build tests/e2e_path && "
                     "MUSTER_TEST_SCALE=20 build/dev/tests/e2e_path",
-            "others": "MUSTER_TEST_SCALE=1 tools/dev test failures_handshake e2e_secrets e2e_tls "
+            "others": f"{tests_at(1)} failures_handshake e2e_secrets e2e_tls "
                       "e2e_door e2e_door_of_musterd net_tls_stream unit_auth stress_reloads"}),
         "page": Part("updates of 10,240 ranks in Chromium, each within 50 ms", {
             "speed": "tools/dev page --speed 120"}),
@@ -89,7 +94,7 @@ def parts(commit):
         "fuzz": Part("every fuzzer for 400 s", {
             str(step): "tools/dev fuzz all 100" for step in range(1, 5)}),
         "stress": Part("twenty times the stress, five times what has sockets or processes", {
-            "stress": "MUSTER_TEST_SCALE=20 tools/dev test --suite stress -t 8",
+            "stress": f"{tests_at(20)} --suite stress -t 8",
             "repeated": "tools/dev test --suite net --suite e2e --suite nccl --suite gloo "
                         "--suite examples --repeat 5"}),
         "weights": Part("200 processes of a weight sync are killed on Gloo, 100 on NCCL's double", {

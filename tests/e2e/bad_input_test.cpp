@@ -16,7 +16,7 @@ std::string closed_port() {
   return server.addresses().front();
 }
 
-Error connect_error(const std::string& address, Duration timeout) {
+Error connection_failure(const std::string& address, Duration timeout) {
   return must_fail(Store::connect(address, {}, timeout));
 }
 
@@ -26,7 +26,7 @@ TEST_CASE("addresses that cannot be are refused at once") {
   for (const char* address : {"", "localhost", "localhost:", "localhost:99999", "localhost:port",
                               "[::1:80", "unix:", "127.0.0.1:80:80", "127.0.0.1:0"}) {
     CAPTURE(address);
-    const Error error = connect_error(address, 60s);
+    const Error error = connection_failure(address, 60s);
     CHECK(error.code == ErrorCode::invalid_argument);
     CHECK(error.operation == "connect");
     CHECK(error.decided_by == "client");
@@ -35,7 +35,7 @@ TEST_CASE("addresses that cannot be are refused at once") {
 }
 
 TEST_CASE("a host without an address is told at the deadline, by name") {
-  const Error error = connect_error("no-such-host.invalid:29400", 300ms);
+  const Error error = connection_failure("no-such-host.invalid:29400", 300ms);
   CHECK(error.code == ErrorCode::unavailable);
   CHECK(error.where.find("no-such-host.invalid") != std::string::npos);
   CHECK(error.elapsed < 10s);
@@ -43,7 +43,7 @@ TEST_CASE("a host without an address is told at the deadline, by name") {
 
 TEST_CASE("a closed port is told at the deadline, with the address") {
   const std::string address = closed_port();
-  const Error error = connect_error(address, 300ms);
+  const Error error = connection_failure(address, 300ms);
   CHECK(error.code == ErrorCode::unavailable);
   CHECK(error.where.find(address) != std::string::npos);
   CHECK(error.elapsed >= 250ms);
@@ -66,16 +66,16 @@ TEST_CASE("a server that starts later than its client is found") {
 TEST_CASE("what answers and is no Muster server is told at once") {
   const std::string http = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
   Stranger web(http + std::string(400, ' '));
-  const Error error = connect_error(web.address(), 60s);
+  const Error error = connection_failure(web.address(), 60s);
   CHECK(error.code == ErrorCode::protocol_error);
   CHECK(error.elapsed < 30s);
   Stranger ssh("SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n");
-  CHECK(connect_error(ssh.address(), 10s).code == ErrorCode::protocol_error);
+  CHECK(connection_failure(ssh.address(), 10s).code == ErrorCode::protocol_error);
 }
 
 TEST_CASE("what accepts and stays mute is told at the deadline") {
   Stranger mute("");
-  const Error error = connect_error(mute.address(), 500ms);
+  const Error error = connection_failure(mute.address(), 500ms);
   CHECK(error.code == ErrorCode::unavailable);
   CHECK(error.elapsed < 10s);
 }

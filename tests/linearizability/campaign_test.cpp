@@ -24,7 +24,7 @@
 // Real clients of a real musterd, whose connections break and stand still, and whose server is
 // stopped now and then and killed in the end. What they were answered must fit one order.
 //
-//     MUSTER_TEST_SCALE=20 meson test stress_linearizability    a million operations
+//     MUSTER_TEST_SCALE=20 meson test -C build/dev stress_linearizability    a million operations
 
 namespace {
 

@@ -13,7 +13,7 @@ from nodes_test import NodeCase
 # A launcher waits for 18 s for an earlier run, and for 60 s for the group of an attempt's
 # launchers, unless it sees that one of them is gone.
 END_S = 45
-KILLS = max(5, int(100 * float(os.environ.get("MUSTER_TEST_SCALE", "1"))))
+KILLS = max(5, int(100 * float(os.environ.get("MUSTER_TEST_SCALE", "0.2"))))
 SEED = int(os.environ.get("MUSTER_TEST_SEED", time.time_ns()))
 
 # Each rank has a child, and a process in a session of its own that has no parent and ignores

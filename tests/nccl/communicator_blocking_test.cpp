@@ -14,7 +14,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int team_size = 3;
 /// Longer than this nobody waits who does not wait for something.
 constexpr std::chrono::seconds leeway{10};
 

@@ -17,7 +17,6 @@ namespace {
 
 using Values = std::vector<std::int32_t>;
 
-constexpr int team_size = 3;
 constexpr auto int32 = DataType::int32;
 
 std::int32_t value_of(int rank, int part) { return 10 * rank + part + 1; }

@@ -21,12 +21,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// In the environment as long as it lives.
-struct ImplicitOrder {
-  ImplicitOrder() { ::setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 1); }
-  ~ImplicitOrder() { ::unsetenv("NCCL_LAUNCH_ORDER_IMPLICIT"); }
-};
-
 /// A rank of a group, over a store of its own.
 struct Member {
   Member(const Server& server, const std::string& name, int rank, int world_size)

@@ -15,6 +15,14 @@
 
 namespace muster::test {
 
+inline constexpr int team_size = 3;
+
+/// In the environment as long as it lives.
+struct ImplicitOrder {
+  ImplicitOrder() { ::setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 1); }
+  ~ImplicitOrder() { ::unsetenv("NCCL_LAUNCH_ORDER_IMPLICIT"); }
+};
+
 constexpr int device_count = 4;
 
 inline nccl::Options doubled(Duration timeout = 20s) {

@@ -14,7 +14,6 @@
 namespace muster::test {
 namespace {
 
-constexpr int team_size = 3;
 constexpr std::size_t element_count = 5;
 
 /// Runs it on the ranks of a communicator in each of NCCL's modes.

@@ -39,12 +39,6 @@ auto on_another_thread(Call call) {
   return std::async(std::launch::async, std::move(call)).get();
 }
 
-/// In the environment as long as it lives.
-struct ImplicitOrder {
-  ImplicitOrder() { ::setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 1); }
-  ~ImplicitOrder() { ::unsetenv("NCCL_LAUNCH_ORDER_IMPLICIT"); }
-};
-
 /// Two communicators, of one rank each, on one device.
 class OneDevice {
  public:

@@ -50,8 +50,8 @@ using muster::net::UniqueFd;
 using muster::test::TestLoop;
 
 /// A connection and the other end of it.
-struct Pair {
-  explicit Pair(Loop& loop) {
+struct SocketPair {
+  explicit SocketPair(Loop& loop) {
     int fds[2];
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) == 0);
     connection = Connection::create(loop, UniqueFd(fds[0]), SocketAddress::local_of(fds[0]), 5s);
@@ -170,7 +170,7 @@ TEST_CASE("a timer may be set again by what it runs") {
 TEST_CASE("a timer that is set for the past again and again lets others have their turn") {
   TestLoop loop;
   Timer timer(loop.loop());
-  Pair pair(loop.loop());
+  SocketPair pair(loop.loop());
   std::size_t sent = 0;
   std::size_t received = 0;
   pair.start([&](std::string_view bytes) { received += bytes.size(); });
@@ -187,10 +187,10 @@ TEST_CASE("a timer that is set for the past again and again lets others have the
 
 TEST_CASE("what is thrown in a turn keeps nobody else from being served") {
   TestLoop loop;
-  std::vector<std::unique_ptr<Pair>> pairs;
+  std::vector<std::unique_ptr<SocketPair>> pairs;
   int served = 0;
   for (int count = 0; count < 10; ++count) {
-    pairs.push_back(std::make_unique<Pair>(loop.loop()));
+    pairs.push_back(std::make_unique<SocketPair>(loop.loop()));
     pairs.back()->start([&](std::string_view) {
       ++served;
       throw std::bad_alloc();
@@ -218,8 +218,8 @@ TEST_CASE("what is thrown in a turn keeps nobody else from being served") {
 
 TEST_CASE("who is closed in a turn hears nothing more in it") {
   TestLoop loop;
-  Pair first(loop.loop());
-  Pair second(loop.loop());
+  SocketPair first(loop.loop());
+  SocketPair second(loop.loop());
   int heard = 0;
   const auto close_both = [&](std::string_view) {
     ++heard;
@@ -283,9 +283,9 @@ TEST_CASE("a turn tells of so many events that it stays short, and the next ones
   constexpr int all_count = 300;
   TestLoop loop;
   int told_count = 0;
-  std::vector<std::unique_ptr<Pair>> pairs;
+  std::vector<std::unique_ptr<SocketPair>> pairs;
   for (int count = 0; count < all_count; ++count) {
-    pairs.push_back(std::make_unique<Pair>(loop.loop()));
+    pairs.push_back(std::make_unique<SocketPair>(loop.loop()));
     pairs.back()->start([&told_count](std::string_view) { ++told_count; });
     REQUIRE(::write(pairs.back()->other.get(), "x", 1) == 1);
   }
@@ -309,7 +309,7 @@ TEST_CASE("a bell that cannot write leaves the errno of whom it interrupts alone
 
 TEST_CASE("a peer that is gone while reading is paused costs no processor time") {
   TestLoop loop;
-  Pair pair(loop.loop());
+  SocketPair pair(loop.loop());
   pair.start([](std::string_view) {});
   pair.connection->pause_reading();
   pair.other.reset();
@@ -324,7 +324,7 @@ TEST_CASE("a peer that is gone while reading is paused costs no processor time")
 
 TEST_CASE("a closed connection of which a forked child has a copy costs no processor time") {
   TestLoop loop;
-  Pair pair(loop.loop());
+  SocketPair pair(loop.loop());
   pair.start([](std::string_view) {});
   int parent[2];
   REQUIRE(::pipe(parent) == 0);

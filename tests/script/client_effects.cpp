@@ -212,7 +212,7 @@ void ClientRunner::tell(const protocol::Established& effect) {
 
 void ClientRunner::tell(const protocol::Log& effect) {
   if (!shows_logs_ || effect.level == LogLevel::debug) return;
-  line("log").with("line", quoted(effect.line));
+  line("log").with("line", in_quotes(effect.line));
 }
 
 }  // namespace muster::script

@@ -42,7 +42,7 @@ void tell_members(Line& line, const std::vector<wire::MemberEntry>& entries,
   std::vector<std::string> silences;
   for (const wire::MemberEntry& member : entries) {
     members.push_back(member_text(member, processes));
-    infos.push_back(quoted(member.info));
+    infos.push_back(in_quotes(member.info));
     silences.push_back(script::text_of(member.silence));
   }
   line.with("members", joined(members, ","));
@@ -110,7 +110,7 @@ void tell_group(Line& line, const wire::InspectGroupReply& reply, const Processe
   tell_candidates(line, reply.candidates, processes);
   if (reply.round) {
     line.with("round", std::to_string(reply.round->number));
-    line.further("call", quoted(reply.round->call));
+    line.further("call", in_quotes(reply.round->call));
     line.further("round_age", script::text_of(reply.round->age));
     line.with("called", ranks_or_none(reply.round->called));
     line.with("missing", ranks_or_none(reply.round->missing));
@@ -120,7 +120,7 @@ void tell_group(Line& line, const wire::InspectGroupReply& reply, const Processe
   }
   if (reply.confirming) {
     line.with("confirming", std::to_string(reply.confirming->number));
-    line.further("confirming_call", quoted(reply.confirming->call));
+    line.further("confirming_call", in_quotes(reply.confirming->call));
     line.with("leaving", ranks_or_none(reply.confirming->called));
     line.with("unconfirmed", ranks_or_none(reply.confirming->missing));
   }
@@ -138,7 +138,7 @@ void tell_group(Line& line, const wire::InspectGroupReply& reply, const Processe
   if (!reply.failed) return;
   line.with("failed", std::string(muster::name_of(reply.failure->code)));
   line.further("failed_ranks", ranks_or_none(reply.failure->rank_ranges));
-  line.further("failure_call", quoted(reply.failure_call));
+  line.further("failure_call", in_quotes(reply.failure_call));
   line.further("failure_age", script::text_of(reply.failure_age));
 }
 
@@ -152,7 +152,7 @@ void tell_waiters(Line& line, const wire::WaitersReply& reply, const Processes& 
     ages.push_back(script::text_of(entry.age));
   }
   line.with("waiters", names.empty() ? "none" : joined(names, ","));
-  line.further("targets", quoted(joined(targets, "; ")));
+  line.further("targets", in_quotes(joined(targets, "; ")));
   line.further("ages", joined(ages, ","));
 }
 
@@ -206,7 +206,7 @@ void tell_history(Line& line, const wire::HistoryReply& reply, const Processes& 
   line.further("serials", joined(serials, ","));
   line.further("ages", joined(ages, ","));
   line.further("lasted", joined(lasted, ","));
-  line.further("details", quoted(joined(details, "; ")));
+  line.further("details", in_quotes(joined(details, "; ")));
   line.further("forgotten", std::to_string(reply.forgotten));
   line.further("known_for", script::text_of(reply.known_for));
 }

@@ -18,7 +18,7 @@ Reply decoded(std::string_view body) {
 
 std::string quoted_list(const std::vector<std::string_view>& values) {
   std::vector<std::string> parts;
-  for (const auto& value : values) parts.push_back(quoted(value));
+  for (const auto& value : values) parts.push_back(in_quotes(value));
   return joined(parts, ",");
 }
 
@@ -82,7 +82,7 @@ void tell_formed(Line& line, const Asked& asked, const wire::FormedReply& reply,
 
 void tell_applied(Line& line, const wire::AppliedReply& reply) {
   line.words += reply.applied ? " ok" : " not_applied";
-  if (reply.value) line.with("value", quoted(*reply.value));
+  if (reply.value) line.with("value", in_quotes(*reply.value));
 }
 
 void tell_recovered(Line& line, const wire::RecoverReply& reply, const Processes& processes) {
@@ -108,7 +108,7 @@ void tell_presence(Line& line, const wire::PresenceReply& reply) {
 
 void tell_values(Line& line, const wire::ValuesReply& reply) {
   std::vector<std::string> parts;
-  for (const auto& value : reply.values) parts.push_back(value ? quoted(*value) : "none");
+  for (const auto& value : reply.values) parts.push_back(value ? in_quotes(*value) : "none");
   line.with("values", joined(parts, ","));
 }
 
@@ -147,7 +147,7 @@ void take_back(const Asked& asked, const Error& error, Client& client) {
 
 void tell_received(Line& line, const wire::Receive& asked, std::string_view body, Client& client) {
   const auto reply = decoded<wire::ReceiveReply>(body);
-  line.with("value", quoted(reply.value));
+  line.with("value", in_quotes(reply.value));
   line.with("sequence", std::to_string(reply.sequence));
   line.further("codec", std::to_string(reply.codec));
   move_on(asked, client);
@@ -186,7 +186,7 @@ void tell_success(Line& line, const Asked& asked, std::string_view body, Client&
     case wire::operation<wire::Get>:
     case wire::operation<wire::Take>:
     case wire::operation<wire::QueuePop>:
-      line.with("value", quoted(decoded<wire::ValueReply>(body).value));
+      line.with("value", in_quotes(decoded<wire::ValueReply>(body).value));
       return;
     case wire::operation<wire::Add>:
     case wire::operation<wire::Append>:
@@ -261,7 +261,7 @@ void tell_ranks(Line& line, const Error& error, const Processes& processes) {
   line.further("places", joined(places, ","));
   line.further("labels", joined(labels, ","));
   line.further("silences", joined(silences, ","));
-  line.further("calls", quoted(joined(calls, ",")));
+  line.further("calls", in_quotes(joined(calls, ",")));
   const bool is_lost = error.code == ErrorCode::rank_lost;
   const bool differ = is_lost && error.cause == LossCause::none;
   line.fields.push_back(
@@ -295,7 +295,7 @@ void tell(Line& line, const Error& error, const Processes& processes) {
   line.further("epoch", std::to_string(error.epoch));
   line.further("round", std::to_string(error.round));
   line.further("elapsed", text_of(error.elapsed));
-  line.further("detail", quoted(error.detail));
+  line.further("detail", in_quotes(error.detail));
 }
 
 void tell(Line& line, const wire::Event& event, const Processes& processes) {

@@ -272,7 +272,7 @@ void CoreRunner::tell(const core::SendHeartbeatReply& effect) {
 }
 
 void CoreRunner::tell(const core::SendGoodbye& effect) {
-  line_at(effect.connection, "goodbye").further("reason", quoted(effect.reason));
+  line_at(effect.connection, "goodbye").further("reason", in_quotes(effect.reason));
 }
 
 void CoreRunner::tell(const core::Postpone& effect) {
@@ -281,11 +281,11 @@ void CoreRunner::tell(const core::Postpone& effect) {
 
 void CoreRunner::tell(const core::ForHost& effect) {
   if (const auto* const drained = std::get_if<core::Drained>(&effect.what)) {
-    line("drained").further("reason", quoted(drained->reason));
+    line("drained").further("reason", in_quotes(drained->reason));
     return;
   }
   if (const auto* const drains = std::get_if<core::Drains>(&effect.what)) {
-    line("drains").further("reason", quoted(drains->reason));
+    line("drains").further("reason", in_quotes(drains->reason));
     return;
   }
   const auto lowest = std::get<core::SetLogLevel>(effect.what).lowest;
@@ -304,7 +304,7 @@ void CoreRunner::tell(const core::Log& effect) {
   if (!shows_logs_) return;
   constexpr const char* levels[] = {"debug", "info", "warning", "error"};
   line(std::string("log ") + levels[static_cast<int>(effect.level)])
-      .further("line", quoted(effect.line));
+      .further("line", in_quotes(effect.line));
 }
 
 }  // namespace muster::script

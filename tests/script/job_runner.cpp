@@ -9,8 +9,6 @@ using namespace muster::launch;
 
 namespace {
 
-int int_of(const std::string& text) { return static_cast<int>(number_of(text)); }
-
 int int_of(Arguments& words, std::string_view name, int otherwise) {
   return static_cast<int>(words.number(name).value_or(otherwise));
 }

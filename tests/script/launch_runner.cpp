@@ -29,8 +29,6 @@ Line words_line(const std::vector<std::string>& words) {
   return Line{{}, joined(shown, " "), {}};
 }
 
-int int_of(const std::string& text) { return static_cast<int>(number_of(text)); }
-
 std::pair<std::string, std::string> halves_of(const std::string& word) {
   const auto equals = word.find('=');
   if (equals == word.npos) throw ScriptError("not of the form name=value: " + word);

@@ -129,9 +129,9 @@ TEST_CASE("bytes are read as words or in quotes, and written in quotes") {
   CHECK(bytes_of("\"\\x00\\n\\\"\\\\\"") == "\0\n\"\\"s);
   CHECK(bytes_of("\"ab\"*3") == "ababab");
   CHECK(bytes_of("x*1000").size() == 1000);
-  CHECK(quoted("\0\n\"\\\xff"s) == "\"\\x00\\n\\\"\\\\\\xff\"");
-  CHECK(bytes_of(quoted("\0\n\"\\\xff"s)) == "\0\n\"\\\xff"s);
-  CHECK(quoted(std::string(1000, 'x')) == "\"x\"*1000");
+  CHECK(in_quotes("\0\n\"\\\xff"s) == "\"\\x00\\n\\\"\\\\\\xff\"");
+  CHECK(bytes_of(in_quotes("\0\n\"\\\xff"s)) == "\0\n\"\\\xff"s);
+  CHECK(in_quotes(std::string(1000, 'x')) == "\"x\"*1000");
   CHECK(name_or_quoted("p/1") == "p/1");
   CHECK(name_or_quoted("a b") == "\"a b\"");
   CHECK(words_of("a: set  \"x y\" z") == std::vector<std::string>{"a:", "set", "\"x y\"", "z"});

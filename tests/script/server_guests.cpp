@@ -120,12 +120,12 @@ class GuestTalk::Cut {
       case Answer::cancelled: line.words = number(1) == 1 ? "wait_cancelled" : "wait_over"; break;
       case Answer::nonce: line.words = "pong " + std::to_string(number(4)); break;
       case Answer::number: line.with("number", signed_number()); break;
-      case Answer::value: line.with("value", quoted(bytes())); break;
+      case Answer::value: line.with("value", in_quotes(bytes())); break;
       case Answer::values: line.with("values", texts(expected.count)); break;
       case Answer::popped:
         count = number(8);
         line.with("number", std::to_string(count));
-        if (count > 0) line.with("value", quoted(bytes()));
+        if (count > 0) line.with("value", in_quotes(bytes()));
         break;
       case Answer::list: line.with("keys", texts(number(8))); break;
     }
@@ -151,7 +151,7 @@ class GuestTalk::Cut {
   std::string bytes() { return take(number(8)); }
   std::string texts(std::uint64_t count) {
     std::vector<std::string> found;
-    for (; count > 0 && !is_short_; --count) found.push_back(quoted(bytes()));
+    for (; count > 0 && !is_short_; --count) found.push_back(in_quotes(bytes()));
     return joined(found, ",");
   }
 

@@ -271,7 +271,7 @@ void ServerRunner::tell(Connection& connection, const wire::Frame& frame) {
     case wire::FrameType::goodbye: {
       const auto reason = wire::decode_goodbye(frame);
       if (!reason) throw ScriptError("a goodbye cannot be decoded");
-      line_of(connection, "goodbye").further("reason", quoted(std::string(*reason)));
+      line_of(connection, "goodbye").further("reason", in_quotes(std::string(*reason)));
       return;
     }
     default: throw ScriptError("a server sends no such frames");

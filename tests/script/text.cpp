@@ -138,6 +138,8 @@ std::int64_t number_of(std::string_view word) {
   return number;
 }
 
+int int_of(std::string_view word) { return static_cast<int>(number_of(word)); }
+
 std::string bytes_of(std::string_view word) {
   std::size_t times = 1;
   if (const auto star = word.rfind('*'); star != word.npos && star > 0 && word.back() != '"') {
@@ -156,7 +158,7 @@ std::string bytes_of(std::string_view word) {
   return bytes;
 }
 
-std::string quoted(std::string_view bytes) {
+std::string in_quotes(std::string_view bytes) {
   constexpr std::size_t shown_in_full = 48;
   if (bytes.size() <= shown_in_full) return "\"" + escaped(bytes) + "\"";
   if (bytes.find_first_not_of(bytes.front()) == bytes.npos) {
@@ -171,7 +173,7 @@ std::string name_or_quoted(std::string_view bytes) {
                         return std::isalnum(letter) != 0 || letter == '_' || letter == '/' ||
                                letter == '.' || letter == ':';
                       });
-  return simple ? std::string(bytes) : quoted(bytes);
+  return simple ? std::string(bytes) : in_quotes(bytes);
 }
 
 std::string joined(const std::vector<std::string>& parts, std::string_view separator) {

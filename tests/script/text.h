@@ -30,12 +30,13 @@ std::string text_of(Duration duration);
 
 /// Throws ScriptError when `word` is no number.
 std::int64_t number_of(std::string_view word);
+int int_of(std::string_view word);
 
 /// The bytes that a word stands for: abc, "a b", "a\x00\n\"", or any of them `*1000` times.
 std::string bytes_of(std::string_view word);
 
 /// The word that stands for `bytes`; always in quotes, repetitions and long ones shortened.
-std::string quoted(std::string_view bytes);
+std::string in_quotes(std::string_view bytes);
 
 /// As it is when it is a simple name, else in quotes.
 std::string name_or_quoted(std::string_view bytes);

@@ -5,11 +5,15 @@
 
 namespace muster::test {
 
-/// `count` repetitions times MUSTER_TEST_SCALE (1 when unset; more for long hunts), at least one.
+/// The scale of every run but those of `tools/dev deep` and of the sanitizers.
+inline constexpr double default_scale = 0.2;
+
+/// Returns `count` repetitions times MUSTER_TEST_SCALE, or `default_scale` if it is not set; at least
+/// one.
 template <class Count>
 Count scaled(Count count) {
   const char* const scale = std::getenv("MUSTER_TEST_SCALE");
-  const double factor = scale != nullptr ? std::atof(scale) : 1.0;
+  const double factor = scale != nullptr ? std::atof(scale) : default_scale;
   return std::max<Count>(1, static_cast<Count>(static_cast<double>(count) * factor));
 }
 
