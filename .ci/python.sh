@@ -2,15 +2,15 @@
 
 # The wheel of the source distribution, unpacked where there is no git and no network, in a bare
 # environment; and what mypy says of the package, of its examples and tests, and of the stub of the
-# extension. It is hardly optimized: that takes a fraction of the time, and the gate `release` sees
-# what the compiler says of optimized code.
+# extension. The flags and the relative paths are those of the gate `release`, so that the compiler's
+# cache has most of the objects.
 gate_python() {
   local module out=$root/build/ci-python alone=()
   for module in build mesonpy pybind11 mypy ensurepip; do
     /usr/bin/python3 -c "import $module" || skip "Debian's Python has no $module"
   done
-  rm -rf "$out"/{dist,source,build}
-  mkdir -p "$out"/{dist,source,build}
+  rm -rf "$out"/{dist,source}
+  mkdir -p "$out"/{dist,source}
   if unshare --map-root-user --net ip link set lo up; then  # which is down there at first
     alone=(unshare --map-root-user --net bash -c 'ip link set lo up && exec "$@"' _)
   fi
@@ -20,11 +20,11 @@ gate_python() {
   tar -xf "$out"/dist/muster-*.tar.gz -C "$out/source" --strip-components=1
   (
     cd "$out/source"
-    export GIT_DIR=/nonexistent
+    export GIT_DIR=/nonexistent CCACHE_BASEDIR=$out/source CXX_LD=mold
     building_log=$root/build/ci-building building "${alone[@]}" /usr/bin/python3 -m build \
-      --no-isolation --wheel --outdir "$out/dist" -C builddir="$out/build" \
-      -C setup-args=-Dwerror=true -C setup-args=-Doptimization=1 \
-      -C setup-args=-Dcpp_args="$anywhere" . > "$out/wheel.log" ||
+      --no-isolation --wheel --outdir "$out/dist" -C builddir=build/wheel \
+      -C setup-args=-Dwerror=true -C setup-args=-Dcpp_args="-ffile-prefix-map=$out/source/=" . \
+      > "$out/wheel.log" ||
       { cat "$out/wheel.log"; return 1; }
   )
   "${alone[@]}" /usr/bin/python3 tests/install/python/wheel.py "$out"/dist/muster-*.whl \

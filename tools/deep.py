@@ -23,6 +23,7 @@ from tree_state import state_of_tree
 ROOT = Path(__file__).resolve().parent.parent
 STEP_LIMIT_S = 2400
 SEEDS_PER_STEP = 10_000
+SEED_STEPS = 20
 JOB_SEEDS = 2_000_000
 ENDS_WITHIN_S = 60
 
@@ -42,9 +43,9 @@ class Part:
 
 def parts(commit):
     # Each commit has seeds of its own, so that new ones are tried.
-    first_seed = int(commit[:6], 16) * SEEDS_PER_STEP * 10
+    first_seed = int(commit[:6], 16) * SEEDS_PER_STEP * SEED_STEPS
     seeds = {}
-    for step in range(10):
+    for step in range(SEED_STEPS):
         first = first_seed + step * SEEDS_PER_STEP + 1
         seeds[str(step + 1)] = (
             "tools/dev build tests/sim/simulate && build/dev/tests/sim/simulate --jobs $(nproc) "
@@ -57,7 +58,7 @@ def parts(commit):
     kill_weights = ("/usr/bin/python3 examples/kill_weight_sync.py build/dev/examples/weight_sync "
                     f"build/dev/tools/musterd --seed {int(commit[:6], 16)} --slice-bytes 4000000")
     return {
-        "seeds": Part("seeds of the commit: 100,000 of the server, 2,000,000 of jobs", seeds),
+        "seeds": Part("seeds of the commit: 200,000 of the server, 2,000,000 of jobs", seeds),
         "zoo": Part("every planted bug is found", {
             page.stem: f"tools/dev zoo {page.stem}"
             for page in sorted(ROOT.glob("tests/zoo/*.txt"))}),
