@@ -1,10 +1,9 @@
-#include <sys/resource.h>
-
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
 
 #include "musterctl.h"
+#include "support/machine.h"
 #include "support/ranks.h"
 #include "support/scale.h"
 
@@ -24,14 +23,6 @@ std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   return text;
-}
-
-/// Groups of one process need two descriptors per rank.
-void allow_descriptors() {
-  rlimit limit{};
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
-  limit.rlim_cur = limit.rlim_max;
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
 }
 
 /// A group of many ranks, all of which but the last are in a barrier.

@@ -28,7 +28,7 @@ using muster::net::tls::TlsSession;
 using Context = std::shared_ptr<const TlsContext>;
 using Dice = std::mt19937_64;
 
-constexpr std::string_view key = "the key of a client, of 32 bytes";
+constexpr std::string_view client_key = "the key of a client, of 32 bytes";
 constexpr std::string_view other_key = "another key, which is wrong here";
 constexpr std::string_view id = "known id";
 constexpr std::string_view unknown_id = "stranger";
@@ -51,7 +51,7 @@ Context server_context() {
   static const Context made =
       TlsContext::server(
           [](std::string_view named, unsigned char* secret) {
-            static const Secret known = secret_of(key);
+            static const Secret known = secret_of(client_key);
             if (named != id) return false;
             std::copy_n(known.data(), muster::net::tls::secret_bytes, secret);
             return true;
@@ -115,7 +115,7 @@ struct Connected {
     REQUIRE(server.phase == Phase::open);
   }
   static Context client_context() {
-    static const Context made = ::client_context(id, key);
+    static const Context made = ::client_context(id, client_key);
     return made;
   }
 
@@ -189,7 +189,7 @@ TEST_CASE("a recording that is sent again opens nothing, on another connection o
   const Recording recorded = Connected().recording;
   const auto restarted = TlsContext::server(
                              [](std::string_view, unsigned char* secret) {
-                               const Secret known = secret_of(key);
+                               const Secret known = secret_of(client_key);
                                std::copy_n(known.data(), muster::net::tls::secret_bytes, secret);
                                return true;
                              },

@@ -9,7 +9,7 @@ using namespace muster::launch;
 
 namespace {
 
-int int_of(Arguments& words, std::string_view name, int otherwise) {
+int int_or(Arguments& words, std::string_view name, int otherwise) {
   return static_cast<int>(words.number(name).value_or(otherwise));
 }
 
@@ -129,7 +129,7 @@ Event event_of(const std::string& verb, Arguments& words) {
   if (verb == "plan") {
     Plan plan;
     plan.attempt = int_of(words.next("the attempt"));
-    plan.restarts_used = int_of(words, "used", 0);
+    plan.restarts_used = int_or(words, "used", 0);
     plan.nodes = nodes_of(words);
     return PlanSeen{*decode_plan(encode(plan))};
   }
@@ -137,7 +137,7 @@ Event event_of(const std::string& verb, Arguments& words) {
     VerdictSeen seen;
     seen.attempt = int_of(words.next("the attempt"));
     seen.verdict.kind = kind_of(words.next("the verdict"));
-    seen.verdict.exit_code = int_of(words, "code", 0);
+    seen.verdict.exit_code = int_or(words, "code", 0);
     seen.verdict.is_final = words.flag("final");
     for (const std::string& number : words.list("nodes"))
       seen.verdict.nodes.push_back(static_cast<std::uint64_t>(number_of(number)));
@@ -165,12 +165,12 @@ Event event_of(const std::string& verb, Arguments& words) {
     RankEnded ended;
     ended.local_rank = int_of(words.next("the local rank"));
     ended.exit_code = int_of(words.next("its exit code"));
-    ended.attempt = int_of(words, "attempt", 0);
+    ended.attempt = int_or(words, "attempt", 0);
     ended.how = "exited with " + std::to_string(ended.exit_code);
     return ended;
   }
   if (verb == "not_started")
-    return NotStarted{int_of(words, "attempt", 0), int_of(words.next("the exit code")), "why"};
+    return NotStarted{int_or(words, "attempt", 0), int_of(words.next("the exit code")), "why"};
   if (verb == "gone") return RanksGone{words.named("stuck").value_or("")};
   if (verb == "signal") return Signalled{int_of(words.next("its number"))};
   throw ScriptError("no event of a job: " + verb);
@@ -199,8 +199,8 @@ void JobRunner::begin(Arguments& words) {
   const auto colon = range.find(':');
   options.nodes_min = int_of(range.substr(0, colon));
   options.nodes_max = colon == range.npos ? options.nodes_min : int_of(range.substr(colon + 1));
-  options.max_restarts = int_of(words, "restarts", 0);
-  options.self.process_count = int_of(words, "processes", 2);
+  options.max_restarts = int_or(words, "restarts", 0);
+  options.self.process_count = int_or(words, "processes", 2);
   options.exit_grace = words.duration("exit_grace");
   options.scale_up = words.flag("scale_up");
   words.finish();

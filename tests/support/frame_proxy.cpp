@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "support/machine.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 
@@ -48,14 +49,6 @@ void FrameProxy::Pump::count(std::string_view bytes, std::array<std::uint64_t, 1
 }
 
 namespace {
-
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
-  return address;
-}
 
 void without_delay(int fd) {
   const int on = 1;
