@@ -30,7 +30,11 @@ def main() -> int:
         address = server.stdout.readline().split()[-1]
         done = subprocess.run(
             [sys.executable, file, address], capture_output=True, text=True, timeout=PATIENCE_S,
-            env={**os.environ, "PYTHONPATH": package, "PYTHONDONTWRITEBYTECODE": "1"},
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(filter(None, (package, os.getenv("PYTHONPATH")))),
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
         )
     finally:
         server.send_signal(signal.SIGTERM)

@@ -24,7 +24,11 @@ def main() -> int:
     done = subprocess.run(
         [sys.executable, "-m", "mypy.stubtest", "--concise", "muster._core"],
         capture_output=True, text=True, timeout=PATIENCE_S,
-        env={**os.environ, "PYTHONPATH": sys.argv[1], "PYTHONDONTWRITEBYTECODE": "1"},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, (sys.argv[1], os.getenv("PYTHONPATH")))),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
     )
     lines = done.stdout.splitlines()
     found = [line for line in lines if not OF_PYBIND11.search(line)]

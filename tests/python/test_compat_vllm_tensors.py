@@ -134,11 +134,13 @@ def test_a_store_of_torch_that_comes_to_our_port_is_named(process: Callable[...,
     unpatched = process("""
         from datetime import timedelta
         from torch.distributed import TCPStore
+        print("imported", flush=True)
         try:
             TCPStore("127.0.0.1", int(sys.argv[1]), 2, False, timedelta(seconds=2))
         except RuntimeError as error:
             print("refused")
     """, str(port))
+    assert unpatched.stdout.readline() == "imported\n"  # seconds, which are not part of the time
     with pytest.raises(muster.TimedOut, match="TCPStore at 127.0.0.1"):
         StatelessProcessGroup.create(
             "127.0.0.1", port, 0, 2, store_timeout=8, listen_socket=serving

@@ -228,29 +228,3 @@ def test_elements_that_do_not_divide() -> None:
         DistributedSampler(5, replica_count=2, rank=2)
     with pytest.raises(ValueError, match="uneven"):
         DistributedSampler(5, uneven="some")  # type: ignore[arg-type]
-
-
-def test_torch_itself_agrees() -> None:
-    pytest.importorskip("torch", reason="Debian: python3-torch")
-    from torch.utils.data import DataLoader
-    from torch.utils.data.distributed import DistributedSampler as Torchs
-
-    sized: Any
-    for count, replicas, drop in ((103, 4, False), (103, 4, True), (7, 8, False)):
-        for rank in range(replicas):
-            sized = range(count)
-            theirs: Any = Torchs(
-                sized, num_replicas=replicas, rank=rank, shuffle=True, seed=5,
-                drop_last=drop,
-            )
-            theirs.set_epoch(3)
-            ours = DistributedSampler(
-                count, replica_count=replicas, rank=rank, shuffle=True, seed=5,
-                uneven="drop" if drop else "pad",
-            )
-            ours.set_epoch(3)
-            assert list(ours) == list(theirs)
-            assert len(ours) == len(theirs)
-    sized = list(range(8))
-    loader: Any = DataLoader(sized, sampler=DistributedSampler(8, replica_count=2, rank=1))
-    assert [int(batch) for batch in loader] == [1, 3, 5, 7]

@@ -1,5 +1,5 @@
-"""Tensors between ranks, from Python: of NumPy, of torch, of a library that nobody knows, and plain
-buffers."""
+"""Tensors between ranks, from Python: of NumPy, of a library that nobody knows, and plain buffers.
+Those of torch are in test_torch_data.py."""
 
 from __future__ import annotations
 
@@ -42,11 +42,6 @@ def numpy() -> types.ModuleType:
     return module
 
 
-def torch() -> types.ModuleType:
-    module: types.ModuleType = pytest.importorskip("torch", reason="Debian: python3-torch")
-    return module
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_an_all_reduce_is_in_place(in_job: Job, way: Any) -> None:
     np = numpy()
@@ -83,26 +78,6 @@ def test_a_buffer_of_two_dimensions_is_a_tensor(in_job: Job) -> None:
         numbers = array.array("f", range(6))
         all_reduce_tensor(job, memoryview(numbers).cast("B").cast("f", (2, 3)))
         assert numbers.tolist() == [0, 2, 4, 6, 8, 10]
-        job.shutdown()
-
-    in_job(2, part)
-
-
-def test_torchs_tensors_are_taken_and_given(in_job: Job) -> None:
-    t = torch()
-
-    def part(job: Runtime) -> None:
-        tensor = t.full((4,), float(job.rank), dtype=t.bfloat16)
-        all_reduce_tensor(job, tensor)
-        assert tensor.tolist() == [1.0] * 4
-        gathered = all_gather_tensor(job, t.tensor([job.rank], dtype=t.float16))
-        assert [t.from_dlpack(each).item() for each in gathered] == [0, 1]
-        parameter = t.nn.Parameter(t.zeros(2))
-        with pytest.raises(muster.InvalidArgument, match="tensor: it requires grad"):
-            all_reduce_tensor(job, parameter)
-        with pytest.raises(ValueError, match="requires grad"):
-            send_tensor(job, 0, parameter)
-        all_reduce_tensor(job, parameter.detach())
         job.shutdown()
 
     in_job(2, part)
