@@ -100,7 +100,7 @@ void Engine::on(const Continue& event) {
 
 /// A server of many groups tells its operator alone, by the rim: whose group is meant is not known.
 void Engine::on(const Stranger& event) {
-  if (services_.options().hosting_rank >= 0) services_.stranger() = event.what;
+  if (services_.options().host.rank >= 0) services_.stranger() = event.what;
 }
 
 Instant Engine::next_deadline() const {

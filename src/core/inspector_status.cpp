@@ -52,15 +52,15 @@ void add_limits(Fields& fields, const Options& options) {
   fields.number("connections_max", options.connections.connections_max);
   fields.number("hello_connections_max", options.connections.hello_connections_max);
   fields.number("sessions_max", options.sessions_max);
-  fields.number("namespaces_max", options.name_spaces_max);
-  fields.number("namespaces_per_address_max", options.name_spaces_per_unit_max);
-  fields.time("namespace_idle_lifetime", options.name_space_idle_lifetime);
+  fields.number("namespaces_max", options.name_spaces.count_max);
+  fields.number("namespaces_per_address_max", options.name_spaces.per_unit_max);
+  fields.time("namespace_idle_lifetime", options.name_spaces.idle_lifetime);
   fields.number("groups_per_namespace_max", options.groups_per_namespace_max);
   fields.number("open_rounds_max", options.open_rounds_max);
   fields.number("cached_results_max", limits.cached_results_max);
   fields.number("cached_result_bytes_max", limits.cached_result_bytes_max);
   fields.number("list_slots_per_page", options.list_slots_per_page);
-  fields.number("waits_for_several_max", options.waits_for_several_max);
+  fields.number("waits_for_several_max", options.name_spaces.waits_for_several_max);
   fields.number("work_per_event_max", options.work_per_event_max);
   fields.time("gap_max", options.gap_max);
   fields.time("drain_after_gap", options.drain_after_gap);
@@ -103,10 +103,10 @@ void Inspector::tell(const RequestContext& context, const wire::Status&) {
   fields.number("incarnation", options.incarnation);
   fields.time("uptime", clock.now() - clock.start());
   fields.time("paused", clock.paused());
-  if (options.hosting_process.id != ProcessId{} &&
-      may_know_host(context.session, options.hosting_tenant)) {
-    fields.text("hosting_process", describe(options.hosting_process));
-    fields.text("hosting_rank", std::to_string(options.hosting_rank));
+  if (options.host.process.id != ProcessId{} &&
+      may_know_host(context.session, options.host.tenant)) {
+    fields.text("hosting_process", describe(options.host.process));
+    fields.text("hosting_rank", std::to_string(options.host.rank));
   }
   fields.text("namespace", context.session.name_space.name);
   fields.number("namespace_memory_used_bytes", context.session.name_space.quota.used_bytes());

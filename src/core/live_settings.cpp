@@ -25,7 +25,8 @@ constexpr std::uint64_t microseconds_of(Duration duration) {
 constexpr std::uint64_t a_year_us = microseconds_of(std::chrono::hours(24 * 365));
 
 std::uint64_t level_of(const Options& options) {
-  return options.log_level ? static_cast<std::uint64_t>(*options.log_level) : wire::silent_level;
+  return options.rim.log_level ? static_cast<std::uint64_t>(*options.rim.log_level)
+                               : wire::silent_level;
 }
 
 std::string text_of_setting(SettingKind kind, std::uint64_t value) {
@@ -110,18 +111,18 @@ const std::array<LiveSettings::Known, 23> LiveSettings::Known::all = {{
      MUSTER_SETTING_STORE(groups_per_namespace_max)},
     {"namespaces-per-address-max",
      SettingKind::number,
-     MUSTER_SETTING_NUMBER(name_spaces_per_unit_max),
+     MUSTER_SETTING_NUMBER(name_spaces.per_unit_max),
      {},
      1,
      1U << 20,
-     MUSTER_SETTING_STORE(name_spaces_per_unit_max)},
+     MUSTER_SETTING_STORE(name_spaces.per_unit_max)},
     {"namespace-idle-lifetime",
      SettingKind::duration,
-     MUSTER_SETTING_TIME(name_space_idle_lifetime),
+     MUSTER_SETTING_TIME(name_spaces.idle_lifetime),
      {},
      0,
      a_year_us,
-     MUSTER_SETTING_STORE(name_space_idle_lifetime)},
+     MUSTER_SETTING_STORE(name_spaces.idle_lifetime)},
     {"slow-round-log",
      SettingKind::duration,
      MUSTER_SETTING_TIME(slow_round_log),
@@ -154,12 +155,13 @@ const std::array<LiveSettings::Known, 23> LiveSettings::Known::all = {{
      clients_are_told},
     {"hello-connections-max", SettingKind::number,
      MUSTER_SETTING_NUMBER(connections.hello_connections_max), made_at_start},
-    {"busy-poll", SettingKind::duration, MUSTER_SETTING_TIME(busy_poll), read_at_start},
-    {"listen-backlog", SettingKind::number, MUSTER_SETTING_NUMBER(listen_backlog), read_at_start},
-    {"tcpstore-idle-lifetime", SettingKind::duration, MUSTER_SETTING_TIME(tcpstore_idle_lifetime),
+    {"busy-poll", SettingKind::duration, MUSTER_SETTING_TIME(rim.busy_poll), read_at_start},
+    {"listen-backlog", SettingKind::number, MUSTER_SETTING_NUMBER(rim.listen_backlog),
      read_at_start},
+    {"tcpstore-idle-lifetime", SettingKind::duration,
+     MUSTER_SETTING_TIME(rim.tcpstore_idle_lifetime), read_at_start},
     {"tcpstore-memory-bytes-max", SettingKind::bytes,
-     MUSTER_SETTING_NUMBER(tcpstore_memory_bytes_max), read_at_start},
+     MUSTER_SETTING_NUMBER(rim.tcpstore_memory_bytes_max), read_at_start},
 }};
 
 #undef MUSTER_SETTING_NUMBER
@@ -289,7 +291,7 @@ void LiveSettings::change_memory_of_name_spaces(std::uint64_t bytes_max) {
 }
 
 void LiveSettings::change_log_level(std::uint64_t level) {
-  std::optional<LogLevel>& lowest = services_.options_.log_level;
+  std::optional<LogLevel>& lowest = services_.options_.rim.log_level;
   lowest.reset();
   if (level < wire::silent_level) lowest = static_cast<LogLevel>(level);
   services_.effects().add(ForHost{SetLogLevel{lowest}});

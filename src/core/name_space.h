@@ -40,7 +40,7 @@ struct NameSpace {
   Groups groups;
   std::uint32_t sessions = 0;
   Instant idle_since{};  ///< the end of its last session, if it has none
-  /// Its own, in place of `name_space_idle_lifetime`.
+  /// Its own, in place of `NameSpaceLimits::idle_lifetime`.
   std::optional<Duration> idle_lifetime;
   ChainLink<NameSpace> among_idle{*this};  ///< it is looked at now and then whether it is over
 };

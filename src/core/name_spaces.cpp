@@ -75,16 +75,16 @@ const NameSpace* NameSpaces::after(const std::optional<std::string_view>& name) 
 std::optional<Error> NameSpaces::refusal_to_make(const std::string& name, const Unit& unit) {
   if (name.empty()) return std::nullopt;  // the default one has a place of its own
   const Options& options = services_.options();
-  if (unit.name_spaces_count >= options.name_spaces_per_unit_max) {
+  if (unit.name_spaces_count >= options.name_spaces.per_unit_max) {
     return full(services_.counted().tallies, Limit::name_spaces_per_unit,
                 unit.name + " has made namespaces_per_address_max namespaces that are in use",
-                unit.name_spaces_count, options.name_spaces_per_unit_max);
+                unit.name_spaces_count, options.name_spaces.per_unit_max);
   }
   const std::size_t count = name_spaces_.size() - name_spaces_.count(std::string_view());
-  if (count < options.name_spaces_max) return std::nullopt;
+  if (count < options.name_spaces.count_max) return std::nullopt;
   return full(services_.counted().tallies, Limit::name_spaces,
               "the server is full: it has reached its namespaces_max", count,
-              options.name_spaces_max);
+              options.name_spaces.count_max);
 }
 
 NameSpace& NameSpaces::make(const std::string& name, Unit& unit) {
@@ -117,7 +117,7 @@ void NameSpaces::sweep() {
     if (name_space.sessions != 0) continue;
     const Duration idle = services_.now() - name_space.idle_since;
     const Duration lifetime =
-        name_space.idle_lifetime.value_or(services_.options().name_space_idle_lifetime);
+        name_space.idle_lifetime.value_or(services_.options().name_spaces.idle_lifetime);
     const bool is_due = lifetime > Duration::zero() && idle >= lifetime;
     if (is_due || name_space.is_empty()) {
       drop(name_space);

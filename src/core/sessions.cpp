@@ -278,10 +278,9 @@ void Sessions::welcome(Session& session, const Hello& event) {
   hello.session_id = session.id;
   hello.token = session.token;
   hello.limits = services_.options().limits;
-  if (const Options& options = services_.options();
-      may_know_host(session, options.hosting_tenant)) {
-    hello.hosting_process = options.hosting_process;
-    hello.hosting_rank = options.hosting_rank;
+  if (const Options& options = services_.options(); may_know_host(session, options.host.tenant)) {
+    hello.hosting_process = options.host.process;
+    hello.hosting_rank = options.host.rank;
   }
   services_.effects().add(SendHello{event.connection,
                                     std::make_shared<const wire::ServerHello>(std::move(hello)),

@@ -22,7 +22,7 @@ Service::Service(World& world, Settings settings)
     : world_(world),
       lateness_(world),
       settings_(std::move(settings)),
-      log_(settings_.logger, settings_.core.log_level),
+      log_(settings_.logger, settings_.core.rim.log_level),
       engine_(settings_.core),
       holdings_(engine_.memory().room, engine_.inspector().rim_counts()),
       sender_(world_, engine_.memory().replies, holdings_, engine_.inspector().rim_counts(),

@@ -15,7 +15,7 @@ ServiceHost::ServiceHost(net::Loop& loop, Settings settings)
 ServiceHost::~ServiceHost() {
   if (failure_number_ == 0) return;
   loop_.forget(failure_number_);
-  loop_.busy_polling().end(service_.settings().core.busy_poll);
+  loop_.busy_polling().end(service_.settings().core.rim.busy_poll);
 }
 
 void ServiceHost::start(std::vector<net::Listening> listenings,
@@ -24,7 +24,7 @@ void ServiceHost::start(std::vector<net::Listening> listenings,
   failure_number_ = loop_.on_failure([weak = weak_from_this()](auto why) {
     if (const auto self = weak.lock()) self->service_.fail(why);
   });
-  const Duration busy_poll = service_.settings().core.busy_poll;
+  const Duration busy_poll = service_.settings().core.rim.busy_poll;
   if (busy_poll > Duration::zero()) loop_.busy_polling().begin(busy_poll);
   tell_what_is_open(listenings);
   for (net::Listening& listening : listenings) {

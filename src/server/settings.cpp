@@ -198,8 +198,8 @@ std::vector<tcpstore::Port> tcpstore_ports_of(const ServerOptions& options,
     port.name_space = option.name_space;
     port.unit = {net::UnitId::Kind::port, ports.size()};
     port.unit_name = "TCPStore port of namespace " + option.name_space;
-    port.terms.idle_lifetime = core.tcpstore_idle_lifetime;
-    port.terms.limits.memory_bytes = core.tcpstore_memory_bytes_max;
+    port.terms.idle_lifetime = core.rim.tcpstore_idle_lifetime;
+    port.terms.limits.memory_bytes = core.rim.tcpstore_memory_bytes_max;
     port.terms.limits.sessions = std::max<std::uint32_t>(options.connections_max / 2, 1);
     port.fallback = dialect_of(options.tcpstore_dialect);
     port.limits.key_bytes_max = options.key_bytes_max;
@@ -239,16 +239,16 @@ Result<core::Options> make_core_options(const ServerOptions& options) {
   core.connections.connections_max = options.connections_max;
   core.connections.hello_connections_max = options.hello_connections_max;
   core.groups_per_namespace_max = options.groups_per_namespace_max;
-  core.name_spaces_per_unit_max = options.namespaces_per_address_max;
-  core.name_space_idle_lifetime = options.namespace_idle_lifetime;
+  core.name_spaces.per_unit_max = options.namespaces_per_address_max;
+  core.name_spaces.idle_lifetime = options.namespace_idle_lifetime;
   core.slow_round_log = options.slow_round_log;
-  core.log_level = options.log_level;
-  core.busy_poll = options.busy_poll;
-  core.listen_backlog = options.listen_backlog;
-  core.tcpstore_idle_lifetime = options.tcpstore_idle_lifetime;
-  core.tcpstore_memory_bytes_max = options.tcpstore_memory_bytes_max != 0
-                                       ? options.tcpstore_memory_bytes_max
-                                       : options.memory_bytes_max / 4;
+  core.rim.log_level = options.log_level;
+  core.rim.busy_poll = options.busy_poll;
+  core.rim.listen_backlog = options.listen_backlog;
+  core.rim.tcpstore_idle_lifetime = options.tcpstore_idle_lifetime;
+  core.rim.tcpstore_memory_bytes_max = options.tcpstore_memory_bytes_max != 0
+                                           ? options.tcpstore_memory_bytes_max
+                                           : options.memory_bytes_max / 4;
   return core;
 }
 
@@ -280,9 +280,9 @@ Result<Settings> make_settings(const ServerOptions& options) {
   }
   core.incarnation = std::max<std::uint64_t>(*incarnation, 1);  // 0: none
   if (!options.standalone) {
-    core.hosting_process = base::own_process(options.label);
-    core.hosting_rank = options.hosting_rank;
-    if (settings.door != nullptr) core.hosting_tenant = settings.door->only_tenant();
+    core.host.process = base::own_process(options.label);
+    core.host.rank = options.hosting_rank;
+    if (settings.door != nullptr) core.host.tenant = settings.door->only_tenant();
   }
   return settings;
 }

@@ -134,8 +134,8 @@ std::string hello_bytes(Arguments& arguments, Processes& processes, std::uint16_
   hello.session_id = static_cast<std::uint64_t>(arguments.number("session").value_or(1));
   hello.token = script_token();
   hello.limits = options.limits;
-  hello.hosting_process = options.hosting_process;
-  hello.hosting_rank = options.hosting_rank;
+  hello.hosting_process = options.host.process;
+  hello.hosting_rank = options.host.rank;
   std::string bytes;
   wire::append_server_hello(bytes, hello);
   return bytes;

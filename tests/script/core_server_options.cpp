@@ -32,14 +32,14 @@ core::Options server_options(Arguments& arguments, Processes& processes) {
   read(arguments, "memory_bytes_max", options.memory_bytes_max);
   read(arguments, "namespace_memory_bytes_max", options.namespace_memory_bytes_max);
   read(arguments, "sessions_max", options.sessions_max);
-  read(arguments, "namespaces_max", options.name_spaces_max);
-  read(arguments, "namespaces_per_unit_max", options.name_spaces_per_unit_max);
-  read(arguments, "namespace_idle_lifetime", options.name_space_idle_lifetime);
+  read(arguments, "namespaces_max", options.name_spaces.count_max);
+  read(arguments, "namespaces_per_unit_max", options.name_spaces.per_unit_max);
+  read(arguments, "namespace_idle_lifetime", options.name_spaces.idle_lifetime);
   read(arguments, "groups_per_namespace_max", options.groups_per_namespace_max);
   read(arguments, "open_rounds_max", options.open_rounds_max);
   read(arguments, "history_bytes_max", options.history_bytes_max);
   read(arguments, "list_slots_per_page", options.list_slots_per_page);
-  read(arguments, "waits_for_several_max", options.waits_for_several_max);
+  read(arguments, "waits_for_several_max", options.name_spaces.waits_for_several_max);
   read(arguments, "work_per_event_max", options.work_per_event_max);
   read(arguments, "gap_max", options.gap_max);
   read(arguments, "drain_after_gap", options.drain_after_gap);
@@ -58,12 +58,12 @@ core::Options server_options(Arguments& arguments, Processes& processes) {
   read(arguments, "hold_bytes", connections.hold_bytes);
   read(arguments, "continue_bytes", connections.continue_bytes);
   read(arguments, "held_bytes_max", connections.held_bytes_max);
-  read(arguments, "hosting_rank", options.hosting_rank);
+  read(arguments, "hosting_rank", options.host.rank);
   if (const auto process = arguments.named("hosting_process")) {
-    options.hosting_process.id = processes.id_of(*process);
-    options.hosting_process.host = "h1";
-    options.hosting_process.pid = 1;
-    options.hosting_tenant = arguments.named("hosting_tenant").value_or("");
+    options.host.process.id = processes.id_of(*process);
+    options.host.process.host = "h1";
+    options.host.process.pid = 1;
+    options.host.tenant = arguments.named("hosting_tenant").value_or("");
   }
   return options;
 }

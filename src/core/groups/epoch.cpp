@@ -45,7 +45,7 @@ Member& Epoch::add(Session& session, Payload info, HeldBytes record) {
 
 void Epoch::complete() {
   roster.index_sessions();
-  const ProcessId hosting = services.options().hosting_process.id;
+  const ProcessId hosting = services.options().host.process.id;
   if (hosting == ProcessId{}) return;
   for (const Member& member : roster.members) {
     if (member.process.id != hosting) continue;

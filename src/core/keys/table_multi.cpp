@@ -60,7 +60,7 @@ void Table::wait(const RequestContext& context, const wire::Wait& request) {
 
 /// When a key comes or goes, all waits for several keys that stand there are looked at at once.
 std::optional<Error> Table::check_places(const Session& session, std::size_t count) const {
-  const std::uint64_t limit = options_.waits_for_several_max;
+  const std::uint64_t limit = options_.name_spaces.waits_for_several_max;
   const std::uint64_t taken = state_.serving.places_of_several + count;
   const std::uint64_t own = session.places_of_several + count;
   if (taken <= limit && own <= limit - taken) return std::nullopt;

@@ -21,7 +21,7 @@ std::shared_ptr<Figures> make_figures(const Settings& settings, const core::Insp
   figures->connections_max = options.connections.connections_max;
   figures->hello_connections_max = options.connections.hello_connections_max;
   figures->sessions_max = options.sessions_max;
-  figures->name_spaces_max = options.name_spaces_max;
+  figures->name_spaces_max = options.name_spaces.count_max;
   return figures;
 }
 

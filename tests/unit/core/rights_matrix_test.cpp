@@ -210,8 +210,8 @@ TEST_CASE("a right that another version of the line gives or takes holds from th
 
 TEST_CASE("the status names the process that hosts the server to those who may know it") {
   core::Options options;
-  options.hosting_process.id.bytes[0] = 1;
-  options.hosting_tenant = "team";
+  options.host.process.id.bytes[0] = 1;
+  options.host.tenant = "team";
   Matrix matrix(options);
   const auto is_told = [&matrix](std::shared_ptr<const auth::Grant> grant) {
     const auto connection = matrix.hello(allowed, Role::supervisor, std::move(grant));

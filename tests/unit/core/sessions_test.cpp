@@ -79,7 +79,7 @@ TEST_CASE("of all roles only a supervisor may declare a process dead, or drop a 
 
 TEST_CASE("a place is free as soon as its namespace is dropped, whatever is left to be freed") {
   core::Options options;
-  options.name_spaces_per_unit_max = 1;
+  options.name_spaces.per_unit_max = 1;
   options.work_per_event_max = 4;
   EngineDriver driver(options);
   const core::ConnectionId supervisor = driver.connect("", wire::Role::supervisor);
@@ -219,7 +219,7 @@ TEST_CASE("a long turn of the server itself is no pause, and no timer fires befo
 
 TEST_CASE("a namespace goes with its last key, whatever is on its way to those who were there") {
   core::Options options;
-  options.name_spaces_max = 2;
+  options.name_spaces.count_max = 2;
   EngineDriver driver(options);
   const core::ConnectionId a = driver.connect("one");
   const std::string value(core::shared_value_bytes_min, 'v');  // shorter ones are not shared

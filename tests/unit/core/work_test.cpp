@@ -179,7 +179,7 @@ TEST_CASE("groups are listed by name, in pages") {
 TEST_CASE("namespaces are listed by name, in pages") {
   constexpr int name_spaces = 2000;
   core::Options options;
-  options.name_spaces_per_unit_max = name_spaces;
+  options.name_spaces.per_unit_max = name_spaces;
   EngineDriver driver(options);
   const core::ConnectionId a = driver.connect();
   for (int number = name_spaces; number > 0; --number) driver.connect(nth("n", number));

@@ -25,14 +25,14 @@ TEST_CASE("an embedded server names its process, a standalone one does not") {
   options.label = "pod";
   const auto embedded = make_settings(options);
   REQUIRE(embedded);
-  CHECK(embedded->core.hosting_process.id != muster::ProcessId{});
-  CHECK(embedded->core.hosting_process.label == "pod");
-  CHECK(embedded->core.hosting_rank == 3);
+  CHECK(embedded->core.host.process.id != muster::ProcessId{});
+  CHECK(embedded->core.host.process.label == "pod");
+  CHECK(embedded->core.host.rank == 3);
   options.standalone = true;
   const auto standalone = make_settings(options);
   REQUIRE(standalone);
-  CHECK(standalone->core.hosting_process.id == muster::ProcessId{});
-  CHECK(standalone->core.hosting_rank == -1);
+  CHECK(standalone->core.host.process.id == muster::ProcessId{});
+  CHECK(standalone->core.host.rank == -1);
 }
 
 TEST_CASE("an embedded server is of the tenant of all its identities, if it is one") {
@@ -41,12 +41,12 @@ TEST_CASE("an embedded server is of the tenant of all its identities, if it is o
   options.credentials = "unix:uid=1 * all as=job/a\nunix:uid=2 * all as=job/b\n";
   const auto of_one = make_settings(options);
   REQUIRE(of_one);
-  CHECK(of_one->core.hosting_tenant == "job");
+  CHECK(of_one->core.host.tenant == "job");
   options.credentials += "unix:uid=3 * observe as=monitor\n";
   const auto of_two = make_settings(options);
   REQUIRE(of_two);
-  CHECK(of_two->core.hosting_tenant.empty());
-  CHECK(make_settings({})->core.hosting_tenant.empty());
+  CHECK(of_two->core.host.tenant.empty());
+  CHECK(make_settings({})->core.host.tenant.empty());
 }
 
 TEST_CASE("an option out of its range is named") {
