@@ -184,7 +184,6 @@ LARGE_OBJECTS = {
     "include/muster/nccl_functions.h:Functions": "one pointer for each function of NCCL",
     "include/muster/server.h:ServerOptions": "one field for each setting of a server",
     # To be grouped.
-    "src/core/session/session.h:Session": "",
     "src/launch/options.h:LaunchOptions": "",
     "tools/musterrun/launcher.cpp:Launcher": "",
 }

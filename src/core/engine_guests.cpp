@@ -30,15 +30,15 @@ void Engine::on(const RequestedByGuest& event) {
   if (!has_room && may_be_postponed(*event.request)) {
     return services_.effects().add(Postpone{event.connection, bytes});
   }
-  session->last_request_id = session->last_id_here = event.request_id;
+  session->requests.last_id = session->requests.last_id_here = event.request_id;
   inspector_.count_guest_request(event.request->index());
   const RequestContext context{*session, event.request_id, wire::operation<wire::Wait>,
                                base::timeout_max, services_.now()};
   const bool pops = std::holds_alternative<Pop>(*event.request);
   Table& table = session->name_space.table;
-  if (!pops && session->offer != nullptr) table.end_offer(*session);
+  if (!pops && session->keys.offer != nullptr) table.end_offer(*session);
   std::visit([&](const auto& request) { calls.ask(context, request); }, *event.request);
-  if (pops && session->offer != nullptr) table.end_offer(*session);
+  if (pops && session->keys.offer != nullptr) table.end_offer(*session);
 }
 
 }  // namespace muster::core

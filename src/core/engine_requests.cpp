@@ -75,7 +75,7 @@ constexpr std::size_t ids_per_step = 8;           ///< that are looked for and n
 /// Answers to parked requests count against the parked ones: they come in bursts that the client
 /// cannot foresee, such as the release of many barriers.
 std::size_t cached_count_of(const Session& session) {
-  return session.unacknowledged.size() - session.cached_parked_count;
+  return session.requests.unacknowledged.size() - session.requests.cached_parked_count;
 }
 
 std::uint64_t bytes_to_keep(Operation operation) {
@@ -95,15 +95,15 @@ const Quota& quota_to_keep(EngineServices& services, const RequestContext& conte
 /// kept whatever others have. An answer to a parked request takes the place of its record.
 bool has_memory_to_keep(EngineServices& services, const RequestContext& context) {
   if (services.memory().all.used_reserve_bytes() == 0) return true;
-  if (context.session.unacknowledged.size() == 0) return true;
+  if (context.session.requests.unacknowledged.size() == 0) return true;
   return quota_to_keep(services, context).has_reserve(bytes_to_keep(context.operation));
 }
 
 /// It ends before this request does, with its value, or surely without.
 void cancel_take(EngineServices& services, const RequestContext& context,
                  const wire::CancelTake& request) {
-  const auto found = context.session.parked.find(request.request);
-  const bool waits = found != context.session.parked.end() &&
+  const auto found = context.session.requests.parked.find(request.request);
+  const bool waits = found != context.session.requests.parked.end() &&
                      (found->second.operation == wire::operation<wire::Take> ||
                       found->second.operation == wire::operation<wire::QueuePop>);
   if (waits) services.fail(found->second, failure(ErrorCode::cancelled, ""));
@@ -189,7 +189,7 @@ void Engine::on(const Requested& event) {
                                std::clamp(request.timeout, Duration::zero(), base::timeout_max),
                                services_.now()};
   if (!is_to_execute(context, request.timeout)) return;
-  if (session->offer != nullptr) session->name_space.table.end_offer(*session);
+  if (session->keys.offer != nullptr) session->name_space.table.end_offer(*session);
   services_.set_request_memory(event.memory);
   inspector_.count_request(request.body.index());
   if (!session->rights.has(wire::facts_of(context.operation).right)) return deny(context);
@@ -210,12 +210,12 @@ void Engine::on(const Requested& event) {
 bool Engine::is_to_execute(const RequestContext& context, Duration timeout) {
   Session& session = context.session;
   const std::uint64_t id = context.request_id;
-  if (id > session.last_request_id) {
-    session.last_request_id = session.last_id_here = id;
+  if (id > session.requests.last_id) {
+    session.requests.last_id = session.requests.last_id_here = id;
     return true;
   }
-  const bool is_in_order = id > session.last_id_here;
-  if (is_in_order) session.last_id_here = id;
+  const bool is_in_order = id > session.requests.last_id_here;
+  if (is_in_order) session.requests.last_id_here = id;
   if (services_.repeats(session, id, timeout)) return false;
   if (!is_in_order) {
     sessions_.break_off(session, "the id of a request is not above those before it");
@@ -250,7 +250,7 @@ void Engine::deny(const RequestContext& context) {
   const Session& session = context.session;
   const wire::ServerLimits& limits = services_.options().limits;
   const bool has_room = cached_count_of(session) < limits.cached_results_max &&
-                        session.cached_bytes < limits.cached_result_bytes_max &&
+                        session.requests.cached_bytes < limits.cached_result_bytes_max &&
                         has_memory_to_keep(services_, context);
   Error why = denial(services_, context);
   if (has_room) return services_.fail(context, std::move(why));
@@ -273,10 +273,10 @@ std::optional<Error> Engine::refusal(const RequestContext& context) {
                      "cached_results_max answers are not acknowledged yet", cached_count,
                      limits.cached_results_max);
   }
-  if (session.cached_bytes >= limits.cached_result_bytes_max) {
+  if (session.requests.cached_bytes >= limits.cached_result_bytes_max) {
     return exhausted(services_.counted().tallies, Limit::cached_result_bytes,
                      "answers of cached_result_bytes_max bytes are not acknowledged yet",
-                     session.cached_bytes, limits.cached_result_bytes_max);
+                     session.requests.cached_bytes, limits.cached_result_bytes_max);
   }
   if (has_memory_to_keep(services_, context)) return std::nullopt;
   return memory_exhausted(quota_to_keep(services_, context), bytes_to_keep(operation));

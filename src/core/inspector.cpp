@@ -18,8 +18,8 @@ namespace {
 /// Of one session, those that have waited longest first.
 std::vector<const Parked*> by_age(const Session& session) {
   std::vector<const Parked*> waiting;
-  waiting.reserve(session.parked.size());
-  for (const auto& [id, parked] : session.parked) {
+  waiting.reserve(session.requests.parked.size());
+  for (const auto& [id, parked] : session.requests.parked) {
     if (!parked.wait->is_decided()) waiting.push_back(&parked);
   }
   std::sort(waiting.begin(), waiting.end(), [](const Parked* left, const Parked* right) {
@@ -50,7 +50,7 @@ wire::SessionsReply Inspector::page(const NameSpace& name_space, const Viewer& v
     entry.connected = session.connection != 0;
     entry.silence = services_.silence(session);
     entry.groups = static_cast<std::uint32_t>(session.members.size());
-    entry.waiting = static_cast<std::uint32_t>(session.parked.size());
+    entry.waiting = static_cast<std::uint32_t>(session.requests.parked.size());
     bytes += encoded_bytes(entry);
   }
   services_.effects().spend(reply.sessions.size() + unseen_count / unseen_per_step);
@@ -75,7 +75,7 @@ wire::WaitersReply Inspector::page(NameSpace& name_space, const Viewer& viewer,
       services_.effects().spend(1);
       continue;
     }
-    services_.effects().spend(session->parked.size());
+    services_.effects().spend(session->requests.parked.size());
     for (const Parked* parked : by_age(*session)) {
       if (bytes >= page_bytes_max) break;
       reply.waiters.push_back({session->id, session->process, wire::name_of(parked->operation),

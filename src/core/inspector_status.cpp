@@ -75,7 +75,7 @@ void add_figures(Fields& fields, const Snapshot& numbers) {
 /// Where operators would find waits that they do not see from their own namespace.
 void add_waiting(Fields& fields, WaitingNames& names, const Session& viewer) {
   constexpr std::size_t told_max = 16;
-  const WaitingSessions& own = *viewer.waiting;
+  const WaitingSessions& own = *viewer.requests.waiting;
   std::uint64_t count = names.others_count(own);
   std::vector<std::string_view> told;
   if (viewer.may_see_all()) {

@@ -59,7 +59,7 @@ struct ReplyBytes {
 
 std::uint64_t bytes_of_reply(const Options& options, const Session& session,
                              const wire::Request& request) {
-  const Answer* const kept = session.unacknowledged.find(request.id);
+  const Answer* const kept = session.requests.unacknowledged.find(request.id);
   const std::uint64_t kept_bytes = kept != nullptr ? kept->head.size() : 0;
   const ReplyBytes of{options, session};
   return std::max({short_reply_bytes, kept_bytes, std::visit(of, request.body)});

@@ -57,9 +57,9 @@ std::optional<Error> refusal_to_resume(const Hello& event, const wire::ResumeTok
 /// Whether nothing is lost with it.
 bool is_bare(const Session& session) {
   if (session.is_guest) return false;  // its client could not begin another one
-  const bool has_keys = session.bound_keys != nullptr && session.bound_keys->count != 0;
-  return !has_keys && session.members.empty() && session.parked.empty() &&
-         session.unacknowledged.size() == 0;
+  const bool has_keys = session.keys.bound != nullptr && session.keys.bound->count != 0;
+  return !has_keys && session.members.empty() && session.requests.parked.empty() &&
+         session.requests.unacknowledged.size() == 0;
 }
 
 /// So many accounts are looked at, with each session that begins, for those that are over.
@@ -70,9 +70,10 @@ constexpr int looked_at_max = 32;
 /// When it is lost.
 Instant expiry_of(EngineServices& services, const Session& session) {
   const wire::ServerLimits& limits = services.options().limits;
-  const Instant silent = services.clock().after(session.heard, limits.session_timeout);
-  if (session.connection != 0 || session.disconnect_cause != DisconnectCause::closed) return silent;
-  const Instant gone = services.clock().after(session.disconnected, limits.grace);
+  const Instant silent = services.clock().after(session.liveness.heard, limits.session_timeout);
+  if (session.connection != 0 || session.liveness.disconnect_cause != DisconnectCause::closed)
+    return silent;
+  const Instant gone = services.clock().after(session.liveness.disconnected, limits.grace);
   return std::min(silent, gone);
 }
 
@@ -171,7 +172,7 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
   session.set_grant(event.grant);
   if (event.guest) receive_guest(session, *event.guest);
   session.process = event.hello.process;
-  session.waiting = &name_space->waiting;
+  session.requests.waiting = &name_space->waiting;
   name_space->sessions_by_id.emplace_hint(name_space->sessions_by_id.end(), session.id, &session);
   sessions_.emplace(session.id, std::move(owned));
   if (session.role == wire::Role::observer) ++observers_count_;
@@ -188,7 +189,8 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
                             account.unit.name);
   }
   welcome(session, event);
-  if (!session.is_guest) services_.timers().arm(session.expiry, expiry_of(services_, session));
+  if (!session.is_guest)
+    services_.timers().arm(session.liveness.expiry, expiry_of(services_, session));
   return true;
 }
 
@@ -268,7 +270,7 @@ void Sessions::resume_past(const Hello& event) {
 
 void Sessions::welcome(Session& session, const Hello& event) {
   session.connection = event.connection;
-  session.last_id_here = 0;
+  session.requests.last_id_here = 0;
   connections_.add(event.connection, session);
   session.account.unit.sessions.append(session.of_unit);
   wire::ServerHello hello;
@@ -315,7 +317,7 @@ Session* Sessions::speaker(ConnectionId connection, std::string_view doing) {
 }
 
 void Sessions::heard(Session& session) {
-  session.heard = services_.clock().moment();
+  session.liveness.heard = services_.clock().moment();
   if (session.claimants > 0) session.name_space.groups.heard(session);
 }
 
@@ -337,14 +339,14 @@ void Sessions::disconnected(const Disconnected& event) {
 void Sessions::detach(Session& session, DisconnectCause cause) {
   session.connection = 0;
   session.account.unit.sessions.prepend(session.of_unit);
-  session.disconnected = services_.clock().moment();
-  session.disconnect_cause = cause;
+  session.liveness.disconnected = services_.clock().moment();
+  session.liveness.disconnect_cause = cause;
   if (session.is_guest) return end(session, LossCause::none);
-  if (session.last_request_id == 0) {  // it holds nothing, and nobody can fill the server with it
+  if (session.requests.last_id == 0) {  // it holds nothing, and nobody can fill the server with it
     past_.add_blank(session, expiry_of(services_, session), services_.clock().paused());
     return end(session, LossCause::none);
   }
-  services_.timers().arm(session.expiry, expiry_of(services_, session));
+  services_.timers().arm(session.liveness.expiry, expiry_of(services_, session));
   if (session.claimants > 0) session.name_space.groups.disconnected(session);
 }
 
@@ -359,7 +361,7 @@ void Sessions::stop(const std::string& reason) {
 
 void Sessions::expire(Session& session) {
   const Instant deadline = expiry_of(services_, session);
-  if (deadline > services_.now()) return services_.timers().arm(session.expiry, deadline);
+  if (deadline > services_.now()) return services_.timers().arm(session.liveness.expiry, deadline);
   // What came to its end first: the grace, or the whole timeout?
   const Duration left = services_.options().limits.session_timeout - services_.silence(session);
   const bool was_closed = deadline - services_.now() < left;
@@ -398,7 +400,7 @@ void Sessions::break_off(Session& session, std::string breach) {
 void Sessions::end(Session& session, LossCause cause, const Error* why) {
   const auto owned = sessions_.find(session.id);
   session.ended = cause;
-  session.expiry.disarm();
+  session.liveness.expiry.disarm();
   services_.forget(session);
   session.of_process.leave();
   session.of_unit.leave();
@@ -448,8 +450,8 @@ void Sessions::add_counts(Counts& counts) const {
 /// groups may not have heard of it.
 void Sessions::release() {
   const auto release_one = [](Session& session) {
-    session.parked.clear();
-    session.unacknowledged.drain([](auto) {});
+    session.requests.parked.clear();
+    session.requests.unacknowledged.drain([](auto) {});
   };
   for (const auto& session : ended_) release_one(*session);
   for (const auto& [id, session] : sessions_) release_one(*session);

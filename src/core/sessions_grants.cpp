@@ -24,7 +24,7 @@ bool allows(const Session& session, const auth::Grant& grant) {
 /// Of the requests that wait, those for which it has no right now; in their order.
 std::vector<std::uint64_t> denied_of(const Session& session) {
   std::vector<std::uint64_t> ids;
-  for (const auto& [id, parked] : session.parked) {
+  for (const auto& [id, parked] : session.requests.parked) {
     if (!session.rights.has(wire::facts_of(parked.operation).right)) ids.push_back(id);
   }
   std::sort(ids.begin(), ids.end());
@@ -39,8 +39,8 @@ void change_grant(EngineServices& services, Session& session,
   session.set_grant(std::move(grant));
   if ((before & session.rights) == before) return;
   for (const std::uint64_t id : denied_of(session)) {
-    const auto parked = session.parked.find(id);
-    if (parked == session.parked.end()) continue;  // it went with one before it
+    const auto parked = session.requests.parked.find(id);
+    if (parked == session.requests.parked.end()) continue;  // it went with one before it
     services.fail(parked->second, failure(ErrorCode::permission_denied, right_is_gone));
   }
   if (!session.rights.has(wire::Right::join)) session.name_space.groups.right_removed(session);

@@ -66,14 +66,14 @@ KeyWait::KeyWait(TableState& its_table, Parked& its_parked, std::size_t key_coun
   if (several_ == nullptr) return;
   links = {several_.get(), key_count};
   table.serving.places_of_several += key_count;
-  parked.session.places_of_several += key_count;
+  parked.session.keys.places_of_several += key_count;
 }
 
 KeyWait::~KeyWait() {
   readers != nullptr ? leave_readers() : leave_keys();
   if (several_ != nullptr) {
     table.serving.places_of_several -= links.size();
-    parked.session.places_of_several -= links.size();
+    parked.session.keys.places_of_several -= links.size();
   }
   parked.session.account.quota.release(charged_bytes(links.size()));
 }

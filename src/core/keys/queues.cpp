@@ -58,8 +58,8 @@ void Queues::drop(Entry& entry) {
 }
 
 void Queues::offer(Entry& entry, Session& guest) {
-  if (guest.offer == nullptr) guest.offer = std::make_unique<Offer>();
-  Offer& offer = *guest.offer;
+  if (guest.keys.offer == nullptr) guest.keys.offer = std::make_unique<Offer>();
+  Offer& offer = *guest.keys.offer;
   if (offer.at_key.linked()) return;
   offer.key = entry.block.extras();
   offer.key->guests->offers.append(offer.at_key);
@@ -67,10 +67,10 @@ void Queues::offer(Entry& entry, Session& guest) {
 }
 
 Entry* Queues::end_offer(Session& guest) {
-  if (guest.offer == nullptr || !guest.offer->at_key.linked()) return nullptr;
-  guest.offer->at_key.leave();
-  --guest.offer->key->guests->offers_count;
-  return &guest.offer->key->entry;
+  if (guest.keys.offer == nullptr || !guest.keys.offer->at_key.linked()) return nullptr;
+  guest.keys.offer->at_key.leave();
+  --guest.keys.offer->key->guests->offers_count;
+  return &guest.keys.offer->key->entry;
 }
 
 /// Who was told of an item finds none.

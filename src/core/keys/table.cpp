@@ -41,7 +41,7 @@ Instant Table::deadline_of(const wire::Ttl& ttl) const {
 void Table::apply_terms(Entry& entry, const Terms& terms, Session& session) {
   if (terms.deadline) state_.deadlines.set(entry, *terms.deadline);
   if (terms.binding == Terms::Binding::keep) return;
-  state_.bind(entry, terms.binding == Terms::Binding::caller ? session.bound_keys.get() : nullptr);
+  state_.bind(entry, terms.binding == Terms::Binding::caller ? session.keys.bound.get() : nullptr);
   state_.drop_extras_if_unused(entry);
 }
 
@@ -54,8 +54,8 @@ void Table::write(const RequestContext& context, const Spot& spot, std::string_v
     return services_.answer(context, std::move(answer));
   }
   const std::optional<NewValue> value = state_.make_value(payer, spot, first, second);
-  if (binds && context.session.bound_keys == nullptr) {
-    context.session.bound_keys = std::make_unique<BoundKeys>();
+  if (binds && context.session.keys.bound == nullptr) {
+    context.session.keys.bound = std::make_unique<BoundKeys>();
   }
   const auto binding = binds ? TableState::Binding::room : TableState::Binding::none;
   Draft draft(state_);
@@ -177,8 +177,8 @@ void Table::touch(const RequestContext& context, const wire::Touch& request) {
 }
 
 void Table::session_ended(Session& session) {
-  if (session.offer != nullptr) end_offer(session);
-  if (session.bound_keys != nullptr) state_.let_go(std::move(session.bound_keys));
+  if (session.keys.offer != nullptr) end_offer(session);
+  if (session.keys.bound != nullptr) state_.let_go(std::move(session.keys.bound));
 }
 
 int Table::remove_dropped(int count_max) {

@@ -62,7 +62,7 @@ void Table::wait(const RequestContext& context, const wire::Wait& request) {
 std::optional<Error> Table::check_places(const Session& session, std::size_t count) const {
   const std::uint64_t limit = options_.name_spaces.waits_for_several_max;
   const std::uint64_t taken = state_.serving.places_of_several + count;
-  const std::uint64_t own = session.places_of_several + count;
+  const std::uint64_t own = session.keys.places_of_several + count;
   if (taken <= limit && own <= limit - taken) return std::nullopt;
   return exhausted(services_.counted().tallies, Limit::waits_for_several,
                    "waits_for_several_max: waits for several keys stand at so many keys already",

@@ -19,21 +19,21 @@ constexpr std::size_t spare_head_bytes_max = 256;
 const Answer& AnswerCache::keep(Session& session, std::uint64_t request_id, Answer&& answer) {
   session.account.quota.charge_always(answer.head.size() + cached_answer_bytes);
   if (answer.was_parked) {
-    ++session.cached_parked_count;
+    ++session.requests.cached_parked_count;
   } else {
-    session.cached_bytes += answer.head.size();
+    session.requests.cached_bytes += answer.head.size();
   }
   Answers::node_type kept = spare_.take();
   if (!kept) kept = std::make_unique<Answers::Kept>();
   kept->request_id = request_id;
   kept->answer = std::move(answer);
-  const Answer& there = session.unacknowledged.insert(std::move(kept));
+  const Answer& there = session.requests.unacknowledged.insert(std::move(kept));
   ++count_;
   return there;
 }
 
 std::optional<OnAcknowledged> AnswerCache::forget(Session& session, std::uint64_t request_id) {
-  Answers::node_type kept = session.unacknowledged.take(request_id);
+  Answers::node_type kept = session.requests.unacknowledged.take(request_id);
   if (!kept) return std::nullopt;
   const OnAcknowledged on_acknowledged = kept->answer.on_acknowledged;
   drop(session, std::move(kept));
@@ -41,7 +41,8 @@ std::optional<OnAcknowledged> AnswerCache::forget(Session& session, std::uint64_
 }
 
 void AnswerCache::forget_all(Session& session) {
-  session.unacknowledged.drain([&](Answers::node_type kept) { drop(session, std::move(kept)); });
+  session.requests.unacknowledged.drain(
+      [&](Answers::node_type kept) { drop(session, std::move(kept)); });
 }
 
 void AnswerCache::drop(Session& session, Answers::node_type kept) {
@@ -49,9 +50,9 @@ void AnswerCache::drop(Session& session, Answers::node_type kept) {
   Answer& answer = kept->answer;
   session.account.quota.release(answer.head.size() + cached_answer_bytes);
   if (answer.was_parked) {
-    --session.cached_parked_count;
+    --session.requests.cached_parked_count;
   } else {
-    session.cached_bytes -= answer.head.size();
+    session.requests.cached_bytes -= answer.head.size();
   }
   answer.tail.reset();
   if (answer.head.capacity() > spare_head_bytes_max) answer.head = {};

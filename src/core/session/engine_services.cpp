@@ -49,7 +49,7 @@ void EngineServices::begin_event(Instant now) {
 Parked* EngineServices::park(const RequestContext& context) {
   Session& session = context.session;
   const std::uint32_t limit = options_.limits.parked_waits_max;
-  const std::size_t actual = session.parked.size() + session.cached_parked_count;
+  const std::size_t actual = session.requests.parked.size() + session.requests.cached_parked_count;
   if (actual >= limit) {
     fail(context, exhausted(counted_.tallies, Limit::parked_waits,
                             "parked_waits_max requests of this session wait already, or their "
@@ -61,9 +61,10 @@ Parked* EngineServices::park(const RequestContext& context) {
     fail(context, memory_exhausted(session.account.quota, parked_bytes));
     return nullptr;
   }
-  session.waiting->add(session);
+  session.requests.waiting->add(session);
   const std::uint64_t id = context.request_id;
-  Parked& parked = session.parked.try_emplace(id, session, id, context.operation).first->second;
+  Parked& parked =
+      session.requests.parked.try_emplace(id, session, id, context.operation).first->second;
   parked.received = now();
   parked.timeout = context.timeout;
   ++counted_.held.waits;
@@ -74,12 +75,13 @@ Parked* EngineServices::park(const RequestContext& context) {
 
 EngineServices::TakenParked EngineServices::take(Parked& parked) {
   --counted_.held.waits;
-  parked.session.waiting->remove(1);
-  return parked.session.parked.extract(parked.request_id);
+  parked.session.requests.waiting->remove(1);
+  return parked.session.requests.parked.extract(parked.request_id);
 }
 
 bool EngineServices::repeats(Session& session, std::uint64_t request_id, Duration timeout) {
-  if (const auto waits = session.parked.find(request_id); waits != session.parked.end()) {
+  if (const auto waits = session.requests.parked.find(request_id);
+      waits != session.requests.parked.end()) {
     // A repetition says what is left of the call's time. It is less than what the server thinks
     // when the request was long on its way.
     Parked& parked = waits->second;
@@ -88,7 +90,7 @@ bool EngineServices::repeats(Session& session, std::uint64_t request_id, Duratio
     timers_.arm(parked.timer, deadline);
     return true;
   }
-  const Answer* const kept = session.unacknowledged.find(request_id);
+  const Answer* const kept = session.requests.unacknowledged.find(request_id);
   if (kept == nullptr) return false;
   effects_.send_copy(session, request_id, *kept);
   return true;
@@ -97,24 +99,24 @@ bool EngineServices::repeats(Session& session, std::uint64_t request_id, Duratio
 /// An answer that nobody wants is dropped, not acknowledged: an object in it stays.
 void EngineServices::abandon(Session& session, std::uint64_t request_id) {
   cache_.forget(session, request_id);
-  const auto found = session.parked.find(request_id);
-  if (found == session.parked.end()) return;
+  const auto found = session.requests.parked.find(request_id);
+  if (found == session.requests.parked.end()) return;
   const TakenParked taken = take(found->second);
   if (!session.is_guest) counted_.tallies.outcomes.count_abandoned(taken.mapped().operation);
   taken.mapped().wait->abandoned();
 }
 
 void EngineServices::forget(Session& session) {
-  effects_.spend(session.parked.size() + session.unacknowledged.size());
-  counted_.held.waits -= session.parked.size();
+  effects_.spend(session.requests.parked.size() + session.requests.unacknowledged.size());
+  counted_.held.waits -= session.requests.parked.size();
   if (!session.is_guest) {
-    for (const auto& [id, parked] : session.parked) {
+    for (const auto& [id, parked] : session.requests.parked) {
       counted_.tallies.outcomes.count_abandoned(parked.operation);
     }
   }
-  session.waiting->remove(session.parked.size());
-  session.parked.clear();
-  session.waiting->forget(session);
+  session.requests.waiting->remove(session.requests.parked.size());
+  session.requests.parked.clear();
+  session.requests.waiting->forget(session);
   cache_.forget_all(session);
 }
 

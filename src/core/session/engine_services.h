@@ -37,7 +37,7 @@ class EngineServices {
   Instant now() const { return clock_.now(); }
   Clock& clock() { return clock_; }
   /// Time since the last byte of `session`, not counting what the server itself slept.
-  Duration silence(const Session& session) const { return clock_.since(session.heard); }
+  Duration silence(const Session& session) const { return clock_.since(session.liveness.heard); }
 
   /// A number that was never given before under this incarnation.
   std::uint64_t next_epoch() { return ++counted_.epochs_formed; }

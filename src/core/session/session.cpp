@@ -17,10 +17,7 @@ Parked::Parked(Session& its_session, std::uint64_t its_request_id, wire::Operati
 Parked::~Parked() { session.account.quota.release(parked_bytes); }
 
 Session::Session(std::uint64_t its_id, NameSpace& its_name_space, Account& its_account)
-    : id(its_id),
-      name_space(its_name_space),
-      account(its_account),
-      expiry(TimerKind::session, this) {}
+    : id(its_id), name_space(its_name_space), account(its_account) {}
 
 Session::~Session() = default;
 

@@ -68,6 +68,37 @@ struct Offer {
 
 using ParkedByRequest = std::unordered_map<std::uint64_t, Parked>;
 
+/// When a session was heard of, and when it expires.
+struct SessionLiveness {
+  explicit SessionLiveness(Session& session) : expiry(TimerKind::session, &session) {}
+
+  Moment heard;  ///< last byte
+  Moment disconnected;
+  DisconnectCause disconnect_cause = DisconnectCause::closed;
+  Timer expiry;  ///< re-armed when it fires early: a byte only moves `heard`
+};
+
+/// The requests of a session that wait for their answers, and the answers that its client has not
+/// acknowledged.
+struct SessionRequests {
+  std::uint64_t last_id = 0;       ///< the greatest; 0: the session is blank, and holds nothing
+  std::uint64_t last_id_here = 0;  ///< the greatest on the session's connection
+
+  ParkedByRequest parked;
+  WaitingSessions* waiting = nullptr;  ///< of the session's namespace
+  bool is_listed_as_waiting = false;   ///< there
+  Answers unacknowledged;
+  std::uint64_t cached_bytes = 0;         ///< of the heads above, without those that were parked
+  std::uint32_t cached_parked_count = 0;  ///< of those above that were parked
+};
+
+/// What a session has in the table of its namespace.
+struct SessionKeys {
+  std::unique_ptr<BoundKeys> bound;     ///< null: there were none
+  std::unique_ptr<Offer> offer;         ///< null: there was none
+  std::uint64_t places_of_several = 0;  ///< that the waits for several keys have at them
+};
+
 struct Session {
   /// `account` is its unit's in the namespace.
   Session(std::uint64_t id, NameSpace& name_space, Account& account);
@@ -107,29 +138,16 @@ struct Session {
   std::shared_ptr<const auth::Grant> grant;
   ProcessInfo process;
   ConnectionId connection = 0;  ///< 0: disconnected
-  Moment heard;                 ///< last byte
-  Moment disconnected;
-  DisconnectCause disconnect_cause = DisconnectCause::closed;
-  Timer expiry;                       ///< re-armed when it fires early: a byte only moves `heard`
-  bool has_echoed = false;            ///< its client knows the token: it does not speak blindly
-  std::uint64_t last_request_id = 0;  ///< the greatest; 0: it is blank, and holds nothing
-  std::uint64_t last_id_here = 0;     ///< the greatest on its connection
+  SessionLiveness liveness{*this};
+  bool has_echoed = false;  ///< its client knows the token: it does not speak blindly
+  SessionRequests requests;
 
-  ParkedByRequest parked;
-  WaitingSessions* waiting = nullptr;  ///< of its namespace
-  bool is_listed_as_waiting = false;   ///< there
-  Answers unacknowledged;
-  std::uint64_t cached_bytes = 0;         ///< of the heads above, without those that were parked
-  std::uint32_t cached_parked_count = 0;  ///< of those above that were parked
-
-  std::vector<Member*> members;           ///< one per epoch that it has not moved on from
-  std::uint32_t claimants = 0;            ///< joiners that wait for a sign of life of this session
-  std::unique_ptr<BoundKeys> bound_keys;  ///< null: there were none
-  std::unique_ptr<Offer> offer;           ///< null: there was none
-  std::uint64_t places_of_several = 0;    ///< that its waits for several keys have at them
-  ChainLink<Session> of_process{*this};   ///< among the sessions of its process
-  ChainLink<Session> of_unit{*this};      ///< among those of its unit
-  std::optional<LossCause> ended;         ///< how; its memory stays until the next event
+  std::vector<Member*> members;  ///< one per epoch that it has not moved on from
+  std::uint32_t claimants = 0;   ///< joiners that wait for a sign of life of this session
+  SessionKeys keys;
+  ChainLink<Session> of_process{*this};  ///< among the sessions of its process
+  ChainLink<Session> of_unit{*this};     ///< among those of its unit
+  std::optional<LossCause> ended;        ///< how; its memory stays until the next event
 };
 
 /// Its process, and its identity if it has one: who has done something, for the log.

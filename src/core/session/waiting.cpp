@@ -29,28 +29,30 @@ void WaitingSessions::leave() {
   is_named_ = false;
 }
 
-bool WaitingSessions::is_listed(const Session& session) { return session.is_listed_as_waiting; }
+bool WaitingSessions::is_listed(const Session& session) {
+  return session.requests.is_listed_as_waiting;
+}
 
 void WaitingSessions::list(Session& session) {
   if (!is_named_) {
     names_.listed_.emplace(name_, this);
     is_named_ = true;
   }
-  if (session.is_listed_as_waiting) return;
+  if (session.requests.is_listed_as_waiting) return;
   listed_.emplace_hint(listed_.end(), session.id, &session);
-  session.is_listed_as_waiting = true;
+  session.requests.is_listed_as_waiting = true;
 }
 
 void WaitingSessions::forget(Session& session) {
-  if (session.is_listed_as_waiting) listed_.erase(session.id);
-  session.is_listed_as_waiting = false;
+  if (session.requests.is_listed_as_waiting) listed_.erase(session.id);
+  session.requests.is_listed_as_waiting = false;
 }
 
 const Session* WaitingSessions::after(std::uint64_t id) {
   for (auto next = listed_.upper_bound(id); next != listed_.end();) {
     Session& session = *next->second;
-    if (!session.parked.empty()) return &session;
-    session.is_listed_as_waiting = false;
+    if (!session.requests.parked.empty()) return &session;
+    session.requests.is_listed_as_waiting = false;
     next = listed_.erase(next);
   }
   return nullptr;
