@@ -183,9 +183,6 @@ COUNTED_PLACES = ("include/", "src/", "tools/", "bindings/")
 LARGE_OBJECTS = {
     "include/muster/nccl_functions.h:Functions": "one pointer for each function of NCCL",
     "include/muster/server.h:ServerOptions": "one field for each setting of a server",
-    # To be grouped.
-    "src/launch/options.h:LaunchOptions": "",
-    "tools/musterrun/launcher.cpp:Launcher": "",
 }
 
 TEST_NAME = re.compile(r'TEST_CASE(?:_FIXTURE|_TEMPLATE)?\s*\([^"]*"([^"]*)"')

@@ -16,11 +16,12 @@ bool is_python_file(std::string_view program) {
 }  // namespace
 
 std::vector<std::string> command_of(const LaunchOptions& options, const Variables& environment) {
-  if (options.program.empty()) return {};
-  const std::string& program = options.program.front();
-  const bool is_module = options.form == ProgramForm::module;
-  const bool is_script = options.form == ProgramForm::script ||
-                         (options.form == ProgramForm::automatic && is_python_file(program));
+  if (options.program.words.empty()) return {};
+  const std::string& program = options.program.words.front();
+  const bool is_module = options.program.form == ProgramForm::module;
+  const bool is_script =
+      options.program.form == ProgramForm::script ||
+      (options.program.form == ProgramForm::automatic && is_python_file(program));
   std::vector<std::string> command;
   if (is_module || is_script) {
     const std::string* const python = find_variable(environment, "PYTHON_EXEC");
@@ -29,9 +30,10 @@ std::vector<std::string> command_of(const LaunchOptions& options, const Variable
   }
   if (is_module) command.emplace_back("-m");
   command.push_back(program);
-  for (std::size_t i = 1; i < options.program.size(); ++i) {
-    const std::string& argument = options.program[i];
-    command.push_back(options.expands_arguments ? expanded(argument, environment) : argument);
+  for (std::size_t i = 1; i < options.program.words.size(); ++i) {
+    const std::string& argument = options.program.words[i];
+    command.push_back(options.program.expands_arguments ? expanded(argument, environment)
+                                                        : argument);
   }
   return command;
 }

@@ -12,7 +12,7 @@ namespace muster::launch {
 ///
 /// environment  of the rank. PYTHON_EXEC is the Python that runs scripts and modules (python3 where
 ///              it is not set or empty); the other variables are put into the arguments, but not
-///              into the program's name, if `options.expands_arguments` is set
+///              into the program's name, if `options.program.expands_arguments` is set
 std::vector<std::string> command_of(const LaunchOptions& options, const Variables& environment);
 
 }  // namespace muster::launch

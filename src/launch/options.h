@@ -49,50 +49,73 @@ struct NodeRange {
   int max = 1;
 };
 
-/// Everything that was asked of the launcher, after defaults.
-struct LaunchOptions {
+/// The program that each rank runs.
+struct ProgramOptions {
   ProgramForm form = ProgramForm::automatic;
-  std::vector<std::string> program;  ///< the program and its arguments
-  bool expands_arguments = true;     ///< variables are put into the arguments
-  Compat compat = Compat::composer;
+  std::vector<std::string> words;  ///< the program and its arguments
+  bool expands_arguments = true;   ///< variables are put into the arguments
+};
 
+/// How many ranks there are, and which of them this node has.
+struct PlacementOptions {
   int process_count = 1;  ///< of this node
   NodeRange nodes;
   std::optional<int> node_rank;
   std::optional<int> base_rank;   ///< the first rank of this node
   std::optional<int> world_size;  ///< of all nodes
-  std::optional<std::string> master_addr;
-  std::optional<int> master_port;
-  /// What MASTER_ADDR and MASTER_PORT said when the launcher began. They may be those of another
-  /// job, so a job of one node does not use them.
-  std::optional<std::string> inherited_master_addr;
-  std::optional<int> inherited_master_port;
+};
+
+/// What ranks find at MASTER_ADDR and MASTER_PORT.
+struct MasterOptions {
+  std::optional<std::string> addr;
+  std::optional<int> port;
+  /// What the variables said when the launcher began. They may be those of another job, so a job of
+  /// one node does not use them.
+  std::optional<std::string> inherited_addr;
+  std::optional<int> inherited_port;
   TcpStore tcpstore = TcpStore::automatic;
   TcpStoreDialect tcpstore_dialect = TcpStoreDialect::first;
-  /// Where the nodes meet, "host:port"; empty: their ranks are given by hand.
-  std::string rendezvous;
+};
+
+/// How the nodes of a job meet.
+struct RendezvousOptions {
+  /// Where, "host:port"; empty: the ranks of each node are given by hand.
+  std::string endpoint;
   /// Others may connect to a server that this node hosts beyond loopback.
   bool allow_unauthenticated = false;
   /// By which address the other nodes reach this one.
   std::optional<std::string> local_addr;
-
-  std::string job_id;  ///< empty: one is drawn
-  std::string role = "default";
-  int max_restarts = 0;
   Duration join_timeout = std::chrono::seconds(600);  ///< until enough nodes have come
   /// With the least number of nodes there, until no further one comes.
   Duration last_call = std::chrono::seconds(30);
-  Duration shutdown_timeout = std::chrono::seconds(30);  ///< from SIGTERM to SIGKILL
-  /// How long the other ranks may run on when one has exited with 0; none: as long as they like.
-  std::optional<Duration> exit_grace;
-  bool scale_up = false;  ///< a node that comes later begins another attempt
+};
 
+/// Where the ranks' output goes.
+struct OutputOptions {
   std::optional<std::string> stdout_format;  ///< the name of the file, see LogFormat
   std::optional<std::string> stderr_format;
   std::string log_dir;                 ///< empty: there is none
   StreamChoice redirects;              ///< go to files of `log_dir` and nowhere else
   StreamChoice tee;                    ///< go to files of `log_dir` as well
   std::vector<int> shown_local_ranks;  ///< whose output is shown; empty: as by default
+};
+
+/// Everything that was asked of the launcher, after defaults.
+struct LaunchOptions {
+  ProgramOptions program;
+  PlacementOptions placement;
+  MasterOptions master;
+  RendezvousOptions rendezvous;
+  OutputOptions output;
+  Compat compat = Compat::composer;
+
+  std::string job_id;  ///< empty: one is drawn
+  std::string role = "default";
+  int max_restarts = 0;
+  Duration shutdown_timeout = std::chrono::seconds(30);  ///< from SIGTERM to SIGKILL
+  /// How long the other ranks may run on when one has exited with 0; none: as long as they like.
+  std::optional<Duration> exit_grace;
+  bool scale_up = false;  ///< a node that comes later begins another attempt
 
   /// Those that the ranks are told of. `ends_job` says which of them end the job as well.
   std::vector<int> signals{signal_terminate, signal_interrupt, signal_hang_up, signal_quit};

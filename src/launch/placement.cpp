@@ -23,7 +23,7 @@ class Placing {
   explicit Placing(const LaunchOptions& options) : options_(options) {}
 
   Result<Placement> run() {
-    place_.process_count = options_.process_count;
+    place_.process_count = options_.placement.process_count;
     if (place_.process_count < 1) return error("nproc must be 1 or greater", {"nproc"});
     if (auto fits = find_world_size(); !fits) return std::move(fits).error();
     place_.is_multi_node = place_.world_size > place_.process_count;
@@ -35,7 +35,7 @@ class Placing {
  private:
   Result<void> find_world_size() {
     const int nproc = place_.process_count;
-    const NodeRange nodes = options_.nodes;
+    const NodeRange nodes = options_.placement.nodes;
     if (nodes.min != nodes.max) {
       return error("nnodes(" + std::to_string(nodes.min) + ":" + std::to_string(nodes.max) +
                        ") leaves the number of nodes open, which takes a --rendezvous where they "
@@ -43,10 +43,10 @@ class Placing {
                    {"nnodes"});
     }
     const std::int64_t product = std::int64_t{nodes.max} * nproc;
-    if (!options_.world_size && product > std::numeric_limits<int>::max())
+    if (!options_.placement.world_size && product > std::numeric_limits<int>::max())
       return error(shown("nnodes", nodes.max) + " times " + shown("nproc", nproc) + " is too many",
                    {"nnodes", "nproc"});
-    place_.world_size = options_.world_size.value_or(static_cast<int>(product));
+    place_.world_size = options_.placement.world_size.value_or(static_cast<int>(product));
     if (place_.world_size < nproc) {
       return error(
           shown("world_size", place_.world_size) + " cannot be less than " + shown("nproc", nproc),
@@ -65,23 +65,23 @@ class Placing {
 
   Result<void> place_alone() {
     for (const auto& [name, option, value] :
-         {Numbered{"base_rank", "base-rank", options_.base_rank},
-          Numbered{"node_rank", "node-rank", options_.node_rank}}) {
+         {Numbered{"base_rank", "base-rank", options_.placement.base_rank},
+          Numbered{"node_rank", "node-rank", options_.placement.node_rank}}) {
       if (value.value_or(0) == 0) continue;
       return error(shown(name, *value) + " must be 0 in a single-node environment: " +
                        shown("nproc", place_.process_count) + " is the whole " +
                        shown("world_size", place_.world_size),
                    {option, "world-size", "nproc"});
     }
-    if (options_.master_addr) place_.master_addr = *options_.master_addr;
-    place_.master_port = options_.master_port;
-    if (options_.inherited_master_addr && !options_.master_addr) warn_of("MASTER_ADDR");
-    if (options_.inherited_master_port && !options_.master_port) warn_of("MASTER_PORT");
+    if (options_.master.addr) place_.master_addr = *options_.master.addr;
+    place_.master_port = options_.master.port;
+    if (options_.master.inherited_addr && !options_.master.addr) warn_of("MASTER_ADDR");
+    if (options_.master.inherited_port && !options_.master.port) warn_of("MASTER_PORT");
     return {};
   }
 
   Result<void> place_among_nodes() {
-    if (!options_.node_rank && !options_.base_rank) {
+    if (!options_.placement.node_rank && !options_.placement.base_rank) {
       return error("in a multi-node environment (" + sizes() +
                        "), node_rank or base_rank is required: give --node_rank or --base_rank, or "
                        "a --rendezvous where the nodes meet",
@@ -89,25 +89,25 @@ class Placing {
     }
     const int nproc = place_.process_count;
     const bool are_alike = place_.world_size % nproc == 0;
-    if (!options_.base_rank) {
-      if (!are_alike) return unlike("base_rank", "node_rank", *options_.node_rank);
-      const std::int64_t base = std::int64_t{*options_.node_rank} * nproc;
+    if (!options_.placement.base_rank) {
+      if (!are_alike) return unlike("base_rank", "node_rank", *options_.placement.node_rank);
+      const std::int64_t base = std::int64_t{*options_.placement.node_rank} * nproc;
       if (base >= place_.world_size) {
-        return error(shown("node_rank", *options_.node_rank) + " is no node of " +
+        return error(shown("node_rank", *options_.placement.node_rank) + " is no node of " +
                          shown("world_size", place_.world_size) + " with " + shown("nproc", nproc) +
                          " each: nodes count from 0",
                      {"node-rank", "world-size", "nproc"});
       }
       place_.base_rank = static_cast<int>(base);
-      place_.node_rank = *options_.node_rank;
-    } else if (!options_.node_rank) {
-      place_.base_rank = *options_.base_rank;
+      place_.node_rank = *options_.placement.node_rank;
+    } else if (!options_.placement.node_rank) {
+      place_.base_rank = *options_.placement.base_rank;
       if (!are_alike || place_.base_rank % nproc != 0)
         return unlike("node_rank", "base_rank", place_.base_rank);
       place_.node_rank = place_.base_rank / nproc;
     } else {
-      place_.base_rank = *options_.base_rank;
-      place_.node_rank = *options_.node_rank;
+      place_.base_rank = *options_.placement.base_rank;
+      place_.node_rank = *options_.placement.node_rank;
     }
     if (auto fits = check_last_rank(); !fits) return fits;
     if (auto fits = count_nodes(); !fits) return fits;
@@ -130,7 +130,7 @@ class Placing {
     const bool are_alike = place_.world_size % nproc == 0 &&
                            std::int64_t{place_.node_rank} * nproc == std::int64_t{place_.base_rank};
     if (says_nodes()) {
-      place_.node_count = options_.nodes.max;
+      place_.node_count = options_.placement.nodes.max;
     } else if (place_.base_rank + nproc == place_.world_size) {
       place_.node_count = place_.node_rank + 1;  // this one has the last ranks
     } else if (are_alike) {
@@ -145,8 +145,8 @@ class Placing {
   }
 
   Result<void> find_master() {
-    const auto& addr = options_.master_addr ? options_.master_addr : options_.inherited_master_addr;
-    const auto& port = options_.master_port ? options_.master_port : options_.inherited_master_port;
+    const auto& addr = options_.master.addr ? options_.master.addr : options_.master.inherited_addr;
+    const auto& port = options_.master.port ? options_.master.port : options_.master.inherited_port;
     for (const auto& [name, is_missing] :
          {Required{"master_addr", !addr || addr->empty()}, Required{"master_port", !port}}) {
       if (!is_missing) continue;

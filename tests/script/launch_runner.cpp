@@ -62,15 +62,15 @@ using Put = std::function<void(LaunchOptions&, const std::string&)>;
 /// By its name on the command line; what may be told of a launch.
 const std::map<std::string, Put>& puts() {
   static const std::map<std::string, Put> all = {
-      {"nproc", [](auto& to, auto& text) { to.process_count = int_of(text); }},
-      {"nnodes", [](auto& to, auto& text) { to.nodes = nodes_of(text); }},
-      {"world-size", [](auto& to, auto& text) { to.world_size = int_of(text); }},
-      {"base-rank", [](auto& to, auto& text) { to.base_rank = int_of(text); }},
-      {"node-rank", [](auto& to, auto& text) { to.node_rank = int_of(text); }},
-      {"master-addr", [](auto& to, auto& text) { to.master_addr = text; }},
-      {"master-port", [](auto& to, auto& text) { to.master_port = int_of(text); }},
-      {"MASTER-ADDR", [](auto& to, auto& text) { to.inherited_master_addr = text; }},
-      {"MASTER-PORT", [](auto& to, auto& text) { to.inherited_master_port = int_of(text); }},
+      {"nproc", [](auto& to, auto& text) { to.placement.process_count = int_of(text); }},
+      {"nnodes", [](auto& to, auto& text) { to.placement.nodes = nodes_of(text); }},
+      {"world-size", [](auto& to, auto& text) { to.placement.world_size = int_of(text); }},
+      {"base-rank", [](auto& to, auto& text) { to.placement.base_rank = int_of(text); }},
+      {"node-rank", [](auto& to, auto& text) { to.placement.node_rank = int_of(text); }},
+      {"master-addr", [](auto& to, auto& text) { to.master.addr = text; }},
+      {"master-port", [](auto& to, auto& text) { to.master.port = int_of(text); }},
+      {"MASTER-ADDR", [](auto& to, auto& text) { to.master.inherited_addr = text; }},
+      {"MASTER-PORT", [](auto& to, auto& text) { to.master.inherited_port = int_of(text); }},
   };
   return all;
 }
@@ -180,10 +180,11 @@ std::vector<Line> LaunchRunner::run(const Step& step, const std::string&) {
   }
   if (step.verb == "command") {
     LaunchOptions options = options_;
-    options.form = form_of(step.words.at(0));
+    options.program.form = form_of(step.words.at(0));
     for (std::size_t i = 1; i < step.words.size(); ++i)
-      options.program.push_back(bytes_of(step.words[i]));
-    if (std::erase(options.program, "unexpanded") > 0) options.expands_arguments = false;
+      options.program.words.push_back(bytes_of(step.words[i]));
+    if (std::erase(options.program.words, "unexpanded") > 0)
+      options.program.expands_arguments = false;
     return {words_line(launch::command_of(options, inherited_))};
   }
   Arguments words(step.words);

@@ -69,7 +69,7 @@ std::string Attempt::start(GuardianLink& guardian) {
   if (!keeps_files()) {
     if (std::string problem = make_folder(files_.path()); !problem.empty()) return problem;
   }
-  for (int local_rank = 0; local_rank < options_.process_count; ++local_rank)
+  for (int local_rank = 0; local_rank < options_.placement.process_count; ++local_rank)
     if (std::string problem = start_rank(guardian, local_rank); !problem.empty()) return problem;
   return {};
 }
@@ -93,7 +93,7 @@ std::string Attempt::start_rank(GuardianLink& guardian, int local_rank) {
   place.rank = rank_of(local_rank);
   place.local_rank = local_rank;
   place.world_size = place_.world_size;
-  place.local_world_size = options_.process_count;
+  place.local_world_size = options_.placement.process_count;
   place.node_rank = place_.node_rank;
   place.node_count = place_.node_count;
   place.role = options_.role;
@@ -141,7 +141,8 @@ std::string Attempt::open_stream(int local_rank, Console::Stream stream,
 
 /// Whether each rank has a folder, which costs more than to start it.
 bool Attempt::keeps_files() const {
-  return !options_.log_dir.empty() || !options_.tee.is_none() || !options_.redirects.is_none();
+  return !options_.output.log_dir.empty() || !options_.output.tee.is_none() ||
+         !options_.output.redirects.is_none();
 }
 
 std::string Attempt::prefix_of(int local_rank) const {
@@ -160,10 +161,10 @@ StreamTarget Attempt::target_of(int local_rank, Console::Stream stream,
   StreamTarget target;
   target.stream = stream;
   const bool is_output = stream == Console::Stream::output;
-  const LogPlace place{rank_of(local_rank),    local_rank,       place_.world_size,
-                       options_.process_count, place_.node_rank, place_.number,
-                       options_.role};
-  const auto& format = is_output ? options_.stdout_format : options_.stderr_format;
+  const LogPlace place{
+      rank_of(local_rank), local_rank,    place_.world_size, options_.placement.process_count,
+      place_.node_rank,    place_.number, options_.role};
+  const auto& format = is_output ? options_.output.stdout_format : options_.output.stderr_format;
   const std::string in_folder = is_output ? files_.stdout_of(place_.number, local_rank)
                                           : files_.stderr_of(place_.number, local_rank);
   const auto is_in = [&](const StreamChoice& choice) {
@@ -172,22 +173,22 @@ StreamTarget Attempt::target_of(int local_rank, Console::Stream stream,
   };
   const std::string prefix = prefix_of(local_rank);
   const bool is_named =
-      options_.shown_local_ranks.empty() ||
-      std::find(options_.shown_local_ranks.begin(), options_.shown_local_ranks.end(), local_rank) !=
-          options_.shown_local_ranks.end();
-  if (is_in(options_.tee)) {
+      options_.output.shown_local_ranks.empty() ||
+      std::find(options_.output.shown_local_ranks.begin(), options_.output.shown_local_ranks.end(),
+                local_rank) != options_.output.shown_local_ranks.end();
+  if (is_in(options_.output.tee)) {
     target.file = in_folder;
     target.is_shown = is_named;
     target.prefix = prefix;
-  } else if (is_in(options_.redirects)) {
+  } else if (is_in(options_.output.redirects)) {
     target.file = in_folder;
   } else if (options_.compat == Compat::torchrun) {
     target.is_shown = is_named;
     if (!is_named) target.file = "/dev/null";
   } else if (local_rank == 0 && is_named) {
     target.is_shown = true;
-    if (!options_.log_dir.empty()) target.file = in_folder;
-  } else if (local_rank != 0 && !options_.shown_local_ranks.empty() && is_named) {
+    if (!options_.output.log_dir.empty()) target.file = in_folder;
+  } else if (local_rank != 0 && !options_.output.shown_local_ranks.empty() && is_named) {
     target.is_shown = true;
     target.prefix = prefix;
   } else if (format) {
@@ -200,7 +201,7 @@ StreamTarget Attempt::target_of(int local_rank, Console::Stream stream,
     const auto parent = std::filesystem::path(target.file).parent_path();
     std::error_code ignored;  // the file says what is wrong
     if (!parent.empty()) std::filesystem::create_directories(parent, ignored);
-  } else if (!options_.log_dir.empty()) {
+  } else if (!options_.output.log_dir.empty()) {
     target.file = in_folder;
   }
   return target;

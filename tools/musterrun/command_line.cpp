@@ -264,7 +264,7 @@ std::variant<LaunchOptions, Exit> read_command_line(int argc, const char* const*
   add_variables(arguments, environment);
 
   Asked asked;
-  asked.options.program = arguments.program;
+  asked.options.program.words = arguments.program;
   std::string complaint = take_all(arguments, asked);
   if (complaint.empty()) complaint = conclude(asked, environment);
   if (!complaint.empty()) return wrong_usage(complaint);

@@ -24,7 +24,7 @@ class Conclusion {
 
   std::string run() {
     options_.compat = asked_.compat.value_or(Compat::composer);
-    if (is_torchrun()) options_.expands_arguments = false;
+    if (is_torchrun()) options_.program.expands_arguments = false;
     using Step = std::string (Conclusion::*)();
     for (const Step step : {&Conclusion::conclude_form, &Conclusion::conclude_rendezvous,
                             &Conclusion::conclude_configuration, &Conclusion::read_shutdown_timeout,
@@ -61,21 +61,21 @@ class Conclusion {
     if (asked_.is_module && asked_.is_command) return exclude("module", "command-mode");
     if (asked_.is_run_path && asked_.is_module) return exclude("run-path", "module");
     if (asked_.is_run_path && asked_.is_command) return exclude("run-path", "command-mode");
-    if (options_.program.empty()) return "a program is missing";
-    if (options_.program.front().empty()) return "the program's name is empty";
+    if (options_.program.words.empty()) return "a program is missing";
+    if (options_.program.words.front().empty()) return "the program's name is empty";
     if (asked_.is_module) {
-      options_.form = ProgramForm::module;
+      options_.program.form = ProgramForm::module;
     } else if (asked_.is_command) {
-      options_.form = ProgramForm::command;
+      options_.program.form = ProgramForm::command;
     } else if (asked_.is_run_path || is_torchrun()) {
-      options_.form = ProgramForm::script;
+      options_.program.form = ProgramForm::script;
     }
     return {};
   }
 
   std::string conclude_rendezvous() {
-    std::string& rendezvous = options_.rendezvous;
-    if (asked_.is_standalone && options_.nodes.max > 1)
+    std::string& rendezvous = options_.rendezvous.endpoint;
+    if (asked_.is_standalone && options_.placement.nodes.max > 1)
       return where("standalone") + " is for one node, and " + where("nnodes") + " says more";
     if (asked_.is_standalone && !rendezvous.empty()) {
       asked_.notice(where("rendezvous"), "has no effect with " + where("standalone"));
@@ -85,14 +85,14 @@ class Conclusion {
       take_as_master(rendezvous);
       rendezvous.clear();
     } else if (rendezvous.ends_with(":0")) {
-      if (options_.nodes.max > 1)
+      if (options_.placement.nodes.max > 1)
         return where("rendezvous") + ": other nodes do not find port 0; name one that is free";
       asked_.notice(where("rendezvous"), "has no effect: one node needs no rendezvous");
       rendezvous.clear();
     }
     if (rendezvous.empty()) {
       if (options_.scale_up) return where("scale-up") + " needs --rendezvous HOST:PORT";
-      if (asked_.rendezvous_backend == "c10d" && options_.nodes.max > 1)
+      if (asked_.rendezvous_backend == "c10d" && options_.placement.nodes.max > 1)
         return where("rdzv-backend") + ": c10d needs --rendezvous HOST:PORT";
       return {};
     }
@@ -101,9 +101,9 @@ class Conclusion {
       return where(option) + " is for nodes whose ranks are given by hand; with " +
              where("rendezvous") + " give --nnodes";
     }
-    if (options_.node_rank.value_or(0) >= options_.nodes.max) {
-      return where("node-rank") + ": node_rank(" + std::to_string(*options_.node_rank) +
-             ") must be less than nnodes(" + std::to_string(options_.nodes.max) + ")";
+    if (options_.placement.node_rank.value_or(0) >= options_.placement.nodes.max) {
+      return where("node-rank") + ": node_rank(" + std::to_string(*options_.placement.node_rank) +
+             ") must be less than nnodes(" + std::to_string(options_.placement.nodes.max) + ")";
     }
     // torchrun's default. Two jobs at one server must not meet, so elsewhere it is to be said.
     if (options_.job_id.empty() && is_torchrun()) options_.job_id = "none";
@@ -118,9 +118,9 @@ class Conclusion {
     const auto colon = endpoint.rfind(':');
     std::string host = endpoint.substr(0, colon);
     if (host.front() == '[') host = host.substr(1, host.size() - 2);
-    if (!options_.master_addr) options_.master_addr = host;
+    if (!options_.master.addr) options_.master.addr = host;
     const auto port = int_in(endpoint.substr(colon + 1), 1);
-    if (port && !options_.master_port) options_.master_port = *port;
+    if (port && !options_.master.port) options_.master.port = *port;
   }
 
   std::string conclude_configuration() {
@@ -135,7 +135,8 @@ class Conclusion {
       }
       const bool is_last_call = name == "last_call_timeout";
       if (!is_given(is_last_call ? "last-call" : "join-timeout"))
-        (is_last_call ? options_.last_call : options_.join_timeout) = *duration;
+        (is_last_call ? options_.rendezvous.last_call : options_.rendezvous.join_timeout) =
+            *duration;
       asked_.rendezvous_conf.erase(found);
     }
     for (const auto& [name, value] : asked_.rendezvous_conf) {
@@ -156,7 +157,7 @@ class Conclusion {
   }
 
   std::string count_processes() {
-    int& count = options_.process_count;
+    int& count = options_.placement.process_count;
     const std::string& asked = asked_.process_count;
     if (asked.empty()) return count_by_default();
     const auto number = int_in(asked, 1);
@@ -175,30 +176,31 @@ class Conclusion {
 
   std::string count_by_default() {
     constexpr const char* name = "LOCAL_WORLD_SIZE";
-    options_.process_count = 1;
+    options_.placement.process_count = 1;
     if (is_torchrun()) return {};
     if (const std::string* const value = variable(name)) {
       const auto number = int_in(*value, 0);
       if (!number) return std::string(name) + ": " + no(*value, "number of processes, from 0 on");
-      options_.process_count = std::max(*number, 1);
+      options_.placement.process_count = std::max(*number, 1);
       options_.given["nproc"] = name;
     } else {
-      options_.process_count = std::max(gpu_count(environment_), 1);
+      options_.placement.process_count = std::max(gpu_count(environment_), 1);
     }
     return {};
   }
 
   /// torchrun's, of several nodes.
   void place_by_default() {
-    if (options_.nodes.max == 1) return;
-    if (!options_.node_rank && !options_.base_rank) options_.node_rank = 0;
-    if (!options_.master_addr) options_.master_addr = "127.0.0.1";
-    if (!options_.master_port) options_.master_port = 29500;
+    if (options_.placement.nodes.max == 1) return;
+    if (!options_.placement.node_rank && !options_.placement.base_rank)
+      options_.placement.node_rank = 0;
+    if (!options_.master.addr) options_.master.addr = "127.0.0.1";
+    if (!options_.master.port) options_.master.port = 29500;
   }
 
   /// Which say where the ranks are, if nobody else does.
   std::string read_variables_of_composer() {
-    if (!options_.rendezvous.empty()) return {};
+    if (!options_.rendezvous.endpoint.empty()) return {};
     if (is_torchrun()) return place_by_default(), std::string();
     const std::string* const local_world_size = variable("LOCAL_WORLD_SIZE");
     const std::string* const world_size = variable("WORLD_SIZE");
@@ -206,23 +208,26 @@ class Conclusion {
         local_world_size != nullptr && world_size != nullptr && *local_world_size == *world_size;
     // --nnodes says the size of the world, too.
     if (!is_of_one_node && !is_given("nnodes")) {
-      std::string complaint = read_number("WORLD_SIZE", "world-size", options_.world_size, 1);
+      std::string complaint =
+          read_number("WORLD_SIZE", "world-size", options_.placement.world_size, 1);
       if (!complaint.empty()) return complaint;
     }
-    for (std::string complaint : {read_number("BASE_RANK", "base-rank", options_.base_rank, 0),
-                                  read_number("NODE_RANK", "node-rank", options_.node_rank, 0)})
+    for (std::string complaint :
+         {read_number("BASE_RANK", "base-rank", options_.placement.base_rank, 0),
+          read_number("NODE_RANK", "node-rank", options_.placement.node_rank, 0)})
       if (!complaint.empty()) return complaint;
     if (const std::string* const address = variable("MASTER_ADDR"))
-      options_.inherited_master_addr = *address;
+      options_.master.inherited_addr = *address;
     if (const std::string* const text = variable("MASTER_PORT")) {
       const auto port = int_in(*text, 1);
       const bool is_port = port && *port <= 65535;
       const bool are_several =
-          options_.nodes.max > 1 || options_.world_size.value_or(0) > options_.process_count;
+          options_.placement.nodes.max > 1 ||
+          options_.placement.world_size.value_or(0) > options_.placement.process_count;
       // Of a single node it has no effect, whatever it is.
-      if (!is_port && are_several && !options_.master_port)
+      if (!is_port && are_several && !options_.master.port)
         return "MASTER_PORT: " + no(*text, "port, a number from 1 to 65535");
-      if (is_port) options_.inherited_master_port = *port;
+      if (is_port) options_.master.inherited_port = *port;
     }
     return {};
   }
@@ -240,7 +245,7 @@ class Conclusion {
   }
 
   std::string check_place() {
-    if (!options_.rendezvous.empty()) return {};
+    if (!options_.rendezvous.endpoint.empty()) return {};
     auto placed = muster::launch::placement_of(options_);
     return placed ? std::string() : std::move(placed).error().detail;
   }
@@ -249,16 +254,16 @@ class Conclusion {
     using muster::launch::TcpStore;
     const std::string* const is_unwanted = variable("TORCH_DISABLE_SHARE_RDZV_TCP_STORE");
     if (!is_given("tcpstore") && is_unwanted != nullptr && *is_unwanted == "1")
-      options_.tcpstore = TcpStore::off;
-    if (!options_.rendezvous.empty()) return {};
+      options_.master.tcpstore = TcpStore::off;
+    if (!options_.rendezvous.endpoint.empty()) return {};
     const auto placed = muster::launch::placement_of(options_);
     if (!placed || !placed->is_multi_node) return {};
-    if (options_.tcpstore == TcpStore::on) {
+    if (options_.master.tcpstore == TcpStore::on) {
       return where("tcpstore") +
              ": nodes that are numbered by hand do not meet, so one could not tell the others of "
              "its TCPStore; give --rendezvous HOST:PORT";
     }
-    options_.tcpstore = TcpStore::off;
+    options_.master.tcpstore = TcpStore::off;
     return {};
   }
 

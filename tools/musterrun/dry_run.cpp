@@ -33,11 +33,11 @@ std::string for_shell(std::string_view word) {
 RankPlace place_of(const LaunchOptions& options, const Placement& placement, int local_rank) {
   RankPlace place;
   place.local_rank = local_rank;
-  place.local_world_size = options.process_count;
+  place.local_world_size = options.placement.process_count;
   place.role = options.role;
   place.job_id = options.job_id;
   place.max_restarts = options.max_restarts;
-  if (!options.rendezvous.empty()) return place;
+  if (!options.rendezvous.endpoint.empty()) return place;
   place.rank = placement.base_rank + local_rank;
   place.world_size = placement.world_size;
   place.node_rank = placement.node_rank;
@@ -49,8 +49,8 @@ RankPlace place_of(const LaunchOptions& options, const Placement& placement, int
 
 bool is_open(const LaunchOptions& options, std::string_view name) {
   if (name == "TORCHELASTIC_USE_AGENT_STORE")
-    return options.tcpstore != muster::launch::TcpStore::off;
-  return !options.rendezvous.empty() &&
+    return options.master.tcpstore != muster::launch::TcpStore::off;
+  return !options.rendezvous.endpoint.empty() &&
          std::find(decided_there.begin(), decided_there.end(), name) != decided_there.end();
 }
 
@@ -58,9 +58,10 @@ bool is_open(const LaunchOptions& options, std::string_view name) {
 
 std::string dry_run(const LaunchOptions& options, const Variables& environment) {
   Placement placement;
-  if (options.rendezvous.empty()) placement = muster::launch::placement_of(options).value();
+  if (options.rendezvous.endpoint.empty())
+    placement = muster::launch::placement_of(options).value();
   std::string text;
-  for (int local_rank = 0; local_rank < options.process_count; ++local_rank) {
+  for (int local_rank = 0; local_rank < options.placement.process_count; ++local_rank) {
     const RankPlace place = place_of(options, placement, local_rank);
     Variables told = muster::launch::cleaned(environment);
     std::string variables;

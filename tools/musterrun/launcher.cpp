@@ -58,18 +58,18 @@ JobOptions job_options_of(const LauncherSetup& setup) {
   JobOptions job;
   job.self.host = name_of_host();
   job.self.pid = ::getpid();
-  job.self.process_count = options.process_count;
+  job.self.process_count = options.placement.process_count;
   job.self.role = options.role;
   job.max_restarts = options.max_restarts;
-  job.join_timeout = options.join_timeout;
-  job.last_call = options.last_call;
+  job.join_timeout = options.rendezvous.join_timeout;
+  job.last_call = options.rendezvous.last_call;
   job.shutdown_timeout = options.shutdown_timeout;
   job.exit_grace = options.exit_grace;
-  if (options.rendezvous.empty()) return job;
-  job.nodes_min = options.nodes.min;
-  job.nodes_max = options.nodes.max;
+  if (options.rendezvous.endpoint.empty()) return job;
+  job.nodes_min = options.placement.nodes.min;
+  job.nodes_max = options.placement.nodes.max;
   job.scale_up = options.scale_up;
-  job.self.wanted_rank = options.node_rank;
+  job.self.wanted_rank = options.placement.node_rank;
   job.self.terms = "--nnodes " + std::to_string(job.nodes_min);
   if (job.nodes_max > job.nodes_min) job.self.terms += ":" + std::to_string(job.nodes_max);
   job.self.terms += " and --max-restarts " + std::to_string(job.max_restarts);
@@ -89,11 +89,21 @@ void read_master(const std::string& text, AttemptPlace& to) {
   to.has_agent_store = store == "tcpstore";
 }
 
+/// The attempt that begins or runs on this node; without ranks: none does.
+struct CurrentAttempt {
+  int number = -1;
+  bool may_start = false;  ///< the ranks, as soon as rank 0's address is known
+  std::optional<Attempt> ranks;
+  HeldPort hold;
+  std::optional<AgentStore> agent_store;
+};
+
 class Launcher {
  public:
   explicit Launcher(LauncherSetup setup)
       : setup_(std::move(setup)),
-        files_(setup_.options.log_dir.empty() ? setup_.own_folder : setup_.options.log_dir,
+        files_(setup_.options.output.log_dir.empty() ? setup_.own_folder
+                                                     : setup_.options.output.log_dir,
                setup_.job_id, setup_.random),
         no_namespace_(setup_.guardian.problem),
         job_(job_options_of(setup_), now()),
@@ -117,8 +127,8 @@ class Launcher {
     context_.run();
     signals_.clear();  // one ends this process, which may wait below for who reads
     guardian_.close();
-    attempt_.reset();
-    agent_store_.reset();
+    current_.ranks.reset();
+    current_.agent_store.reset();
     board_.reset();
     place_.reset();
     io_thread_.reset();
@@ -135,7 +145,7 @@ class Launcher {
     options.job = setup_.job_id;
     options.run = setup_.random;
     options.self = job_options_of(setup_).self;
-    options.connect_timeout = setup_.options.join_timeout;
+    options.connect_timeout = setup_.options.rendezvous.join_timeout;
     options.form_timeout = std::chrono::seconds(60);
     options.label = "musterrun";
     options.on_notice = [this](const std::string& text) { say(Importance::notice, text); };
@@ -178,15 +188,16 @@ class Launcher {
   void hear(const Report& report) {
     switch (report.kind) {
       case Report::Kind::started:
-        say(Importance::detail, "rank " + std::to_string(attempt_->rank_of(report.local_rank)) +
+        say(Importance::detail, "rank " +
+                                    std::to_string(current_.ranks->rank_of(report.local_rank)) +
                                     " runs as pid " + std::to_string(report.pid));
         break;
       case Report::Kind::not_started: handle(not_started(report)); break;
       case Report::Kind::ended: hear_end(report); break;
       case Report::Kind::gone: {
-        attempt_.reset();
-        hold_.close();
-        agent_store_.reset();
+        current_.ranks.reset();
+        current_.hold.close();
+        current_.agent_store.reset();
         board_->end_attempt();
         std::string stuck;
         if (report.number > 0)
@@ -201,27 +212,27 @@ class Launcher {
     const std::string error = text_of_error(report.number);
     if (report.step != Report::Step::execution)
       return {
-          attempt_number_, 1,
+          current_.number, 1,
           "there is no process for local rank " + std::to_string(report.local_rank) + ": " + error};
     const ExitStatus as_of_shell{report.number == ENOENT ? 127 : 126, {}};
     // Of a script that is the interpreter's name.
     const std::string name = command_of(setup_.options, setup_.environment).front();
     const bool is_there = report.number == ENOENT && name.find('/') != std::string::npos &&
                           ::access(name.c_str(), F_OK) == 0;
-    return {attempt_number_, exit_code_of(as_of_shell, setup_.options.compat),
+    return {current_.number, exit_code_of(as_of_shell, setup_.options.compat),
             "'" + name + "': " + error +
                 (is_there ? "; it is the program that its first line names" : "")};
   }
 
   void hear_end(const Report& report) {
     RankEnded ended;
-    ended.attempt = attempt_number_;
+    ended.attempt = current_.number;
     ended.local_rank = report.local_rank;
     ended.pid = report.pid;
     const ExitStatus status = exit_status_of(report.number);
     ended.exit_code = exit_code_of(status, setup_.options.compat);
     ended.how = status.text;
-    if (ended.exit_code != 0) ended.output = attempt_->last_words(report.local_rank);
+    if (ended.exit_code != 0) ended.output = current_.ranks->last_words(report.local_rank);
     handle(ended);
   }
 
@@ -245,7 +256,7 @@ class Launcher {
   void apply(const Say& effect) { say(effect.importance, effect.text); }
 
   void apply(const EndRanks& effect) {
-    may_start_ = false;
+    current_.may_start = false;
     guardian_.end(effect.grace, effect.were_told);
   }
 
@@ -255,8 +266,8 @@ class Launcher {
   }
 
   void apply(const StartRanks& effect) {
-    attempt_number_ = effect.plan.attempt;
-    may_start_ = true;
+    current_.number = effect.plan.attempt;
+    current_.may_start = true;
     AttemptPlace place;
     place.number = effect.plan.attempt;
     place.job_id = setup_.job_id;
@@ -285,7 +296,7 @@ class Launcher {
       return start(std::move(place));
     }
     board_->await_master(place.number, [this, place](const std::string& text) mutable {
-      if (attempt_number_ != place.number || !may_start_) return;
+      if (current_.number != place.number || !current_.may_start) return;
       read_master(text, place);
       start(std::move(place));
     });
@@ -297,25 +308,25 @@ class Launcher {
   bool open_master(AttemptPlace& place, bool has_other_nodes) {
     const LaunchOptions& options = setup_.options;
     place.master_addr =
-        options.master_addr.value_or(options.local_addr.value_or(place_->own_host()));
-    place.master_port = options.master_port.value_or(0);
-    if (options.tcpstore == TcpStore::off) return hold_port(place);
+        options.master.addr.value_or(options.rendezvous.local_addr.value_or(place_->own_host()));
+    place.master_port = options.master.port.value_or(0);
+    if (options.master.tcpstore == TcpStore::off) return hold_port(place);
     AgentStore::Options wanted;
     wanted.host = place.master_addr;
     wanted.port = place.master_port;
     wanted.has_other_nodes = has_other_nodes;
     wanted.others_may_reach = others_may_reach_store();
-    wanted.dialect = options.tcpstore_dialect;
+    wanted.dialect = options.master.tcpstore_dialect;
     wanted.io_thread = io_thread_;
     wanted.say = [this](Importance importance, const std::string& text) { say(importance, text); };
     auto opened = AgentStore::open(std::move(wanted));
     if (!opened) return go_on_without_store(opened.error(), place);
-    agent_store_.emplace(*std::move(opened));
-    place.master_port = agent_store_->port();
+    current_.agent_store.emplace(*std::move(opened));
+    place.master_port = current_.agent_store->port();
     place.has_agent_store = true;
     say(Importance::detail, "the TCPStore of torch is at " + place.master_addr + " port " +
                                 std::to_string(place.master_port) + "; musterctl --server " +
-                                agent_store_->address() + " looks into it");
+                                current_.agent_store->address() + " looks into it");
     return true;
   }
 
@@ -323,8 +334,9 @@ class Launcher {
   /// nobody either, or somebody has said so.
   bool others_may_reach_store() const {
     const LaunchOptions& options = setup_.options;
-    return options.tcpstore == TcpStore::on ||
-           (!has_key() && (options.allow_unauthenticated || !options.rendezvous.empty()));
+    return options.master.tcpstore == TcpStore::on ||
+           (!has_key() &&
+            (options.rendezvous.allow_unauthenticated || !options.rendezvous.endpoint.empty()));
   }
 
   bool go_on_without_store(const muster::Error& error, AttemptPlace& place) {
@@ -333,8 +345,8 @@ class Launcher {
       why = "others reach " + place.master_addr +
             ", and it asks nobody who he is; --tcpstore on opens it";
     // A rank could not listen there either.
-    const bool is_vital =
-        setup_.options.tcpstore == TcpStore::on || error.code == muster::ErrorCode::address_in_use;
+    const bool is_vital = setup_.options.master.tcpstore == TcpStore::on ||
+                          error.code == muster::ErrorCode::address_in_use;
     if (is_vital) {
       handle(NotStarted{place.number, 1, "the TCPStore of torch: " + why});
       return false;
@@ -352,16 +364,16 @@ class Launcher {
       handle(NotStarted{place.number, 1, held.error().detail});
       return false;
     }
-    hold_ = *std::move(held);
-    place.master_port = hold_.port();
+    current_.hold = *std::move(held);
+    place.master_port = current_.hold.port();
     return true;
   }
 
   void start(AttemptPlace place) {
     const int number = place.number;
-    attempt_.emplace(context_, console_, setup_.options, setup_.environment, files_,
-                     std::move(place));
-    if (std::string problem = attempt_->start(guardian_); !problem.empty())
+    current_.ranks.emplace(context_, console_, setup_.options, setup_.environment, files_,
+                           std::move(place));
+    if (std::string problem = current_.ranks->start(guardian_); !problem.empty())
       handle(NotStarted{number, 1, std::move(problem)});
   }
 
@@ -389,12 +401,8 @@ class Launcher {
   GuardianLink guardian_;
   std::optional<MeetingPlace> place_;
   std::optional<Board> board_;
-  std::optional<Attempt> attempt_;
-  HeldPort hold_;
   std::shared_ptr<muster::IoThread> io_thread_;  ///< of the loop of `run`
-  std::optional<AgentStore> agent_store_;
-  int attempt_number_ = -1;
-  bool may_start_ = false;       ///< its ranks, as soon as rank 0's address is known
+  CurrentAttempt current_;
   bool is_told_to_end_ = false;  ///< by a signal
   bool has_told_of_store_ = false;
   int exit_code_ = 1;

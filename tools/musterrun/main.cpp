@@ -128,7 +128,8 @@ int main(int argc, char** argv) {
   }
   auto& options = std::get<LaunchOptions>(read);
   Placement placement;
-  if (options.rendezvous.empty()) placement = muster::launch::placement_of(options).value();
+  if (options.rendezvous.endpoint.empty())
+    placement = muster::launch::placement_of(options).value();
   tell_notices(options, placement);
   if (options.dry_run) {
     std::cout << musterrun::dry_run(options, environment) << std::flush;

@@ -9,6 +9,9 @@ namespace musterrun {
 namespace {
 
 using muster::launch::LaunchOptions;
+using muster::launch::MasterOptions;
+using muster::launch::PlacementOptions;
+using muster::launch::RendezvousOptions;
 
 constexpr int port_max = 65535;
 constexpr std::size_t job_id_bytes_max = 200;  ///< it is a part of names of files and keys
@@ -19,14 +22,14 @@ std::string take_nodes(const std::string& value, const std::string&, Asked& to) 
   const auto max = colon == value.npos ? min : int_in(value.substr(colon + 1), 1);
   if (!min || !max || *max < *min)
     return no(value, "number of nodes: write N or MIN:MAX, from 1 on");
-  to.options.nodes = {*min, *max};
+  to.options.placement.nodes = {*min, *max};
   return {};
 }
 
 std::string take_master_port(const std::string& value, const std::string&, Asked& to) {
   const auto port = int_in(value, 1);
   if (!port || *port > port_max) return no(value, "port, a number from 1 to 65535");
-  to.options.master_port = *port;
+  to.options.master.port = *port;
   return {};
 }
 
@@ -34,16 +37,17 @@ std::string take_tcpstore(const std::string& value, const std::string&, Asked& t
   using muster::launch::TcpStore;
   if (value != "auto" && value != "on" && value != "off")
     return no(value, "choice of a TCPStore; write auto, on or off");
-  to.options.tcpstore = value == "on"    ? TcpStore::on
-                        : value == "off" ? TcpStore::off
-                                         : TcpStore::automatic;
+  to.options.master.tcpstore = value == "on"    ? TcpStore::on
+                               : value == "off" ? TcpStore::off
+                                                : TcpStore::automatic;
   return {};
 }
 
 std::string take_dialect(const std::string& value, const std::string&, Asked& to) {
   using muster::launch::TcpStoreDialect;
   if (value != "first" && value != "second") return no(value, "dialect; write first or second");
-  to.options.tcpstore_dialect = value == "first" ? TcpStoreDialect::first : TcpStoreDialect::second;
+  to.options.master.tcpstore_dialect =
+      value == "first" ? TcpStoreDialect::first : TcpStoreDialect::second;
   return {};
 }
 
@@ -56,7 +60,7 @@ std::string take_rendezvous(const std::string& value, const std::string&, Asked&
   const bool is_bare_ipv6 = bracket == value.npos && host.find(':') != host.npos;
   if (host.empty() || host == "[]" || is_bare_ipv6 || !port || *port > port_max)
     return no(value, "address where nodes meet: write HOST:PORT, or [IPV6]:PORT");
-  to.options.rendezvous = host + ":" + std::to_string(*port);
+  to.options.rendezvous.endpoint = host + ":" + std::to_string(*port);
   return {};
 }
 
@@ -141,14 +145,14 @@ std::vector<Option> place_options() {
        "NUMBER",
        "the number of this node, from 0; without it NODE_RANK",
        "",
-       number_into(&O::node_rank, 0)},
+       number_into(field<&O::placement, &PlacementOptions::node_rank>, 0)},
       {{"base-rank"},
        "",
        "",
        "NUMBER",
        "the first rank of this node; without it BASE_RANK",
        "",
-       number_into(&O::base_rank, 0)},
+       number_into(field<&O::placement, &PlacementOptions::base_rank>, 0)},
       {{"world-size"},
        "",
        "",
@@ -156,7 +160,7 @@ std::vector<Option> place_options() {
        "how many ranks the job has on all nodes; without it WORLD_SIZE if that differs from "
        "LOCAL_WORLD_SIZE, else those of this node times --nnodes",
        "",
-       number_into(&O::world_size, 1)},
+       number_into(field<&O::placement, &PlacementOptions::world_size>, 1)},
       {{"master-addr"},
        "",
        "",
@@ -164,7 +168,7 @@ std::vector<Option> place_options() {
        "the address of the node that has rank 0; without it 127.0.0.1 of one node, and MASTER_ADDR "
        "of several",
        "",
-       text_into(&O::master_addr)},
+       text_into(field<&O::master, &MasterOptions::addr>)},
       {{"master-port"},
        "",
        "",
@@ -207,7 +211,7 @@ std::vector<Option> rendezvous_options() {
        "",
        "this node may host the server at an address that others reach: whoever does may use it",
        "",
-       switch_into(&O::allow_unauthenticated)},
+       switch_into(field<&O::rendezvous, &RendezvousOptions::allow_unauthenticated>)},
       {{"job-id", "rdzv-id"},
        "",
        "",
@@ -221,29 +225,29 @@ std::vector<Option> rendezvous_options() {
        "DURATION",
        "how long to wait for the nodes",
        "600s",
-       duration_into(&O::join_timeout)},
+       duration_into(field<&O::rendezvous, &RendezvousOptions::join_timeout>)},
       {{"last-call"},
        "",
        "",
        "DURATION",
        "with MIN nodes there, how long to wait for others after the last one that came",
        "30s",
-       duration_into(&O::last_call)},
+       duration_into(field<&O::rendezvous, &RendezvousOptions::last_call>)},
       {{"scale-up"},
        "",
        "",
        "",
        "a node that comes later begins another attempt, with all",
        "",
-       switch_into(&O::scale_up)},
-      {{"role"}, "", "", "NAME", "of these ranks", "default", text_into(&O::role)},
+       switch_into(field<&O::scale_up>)},
+      {{"role"}, "", "", "NAME", "of these ranks", "default", text_into(field<&O::role>)},
       {{"local-addr"},
        "",
        "",
        "HOST",
        "the address by which other nodes reach this one",
        "",
-       text_into(&O::local_addr)},
+       text_into(field<&O::rendezvous, &RendezvousOptions::local_addr>)},
   };
   std::vector<Option> further = backend_options();
   for (Option& option : further) options.push_back(std::move(option));

@@ -114,27 +114,27 @@ Result<MeetingPlace> MeetingPlace::open(const muster::launch::LaunchOptions& opt
   server.io_thread = io_thread;
   server.label = "musterrun";
   // On one host the ends of processes are seen at once: heartbeats are for those that hang.
-  if (options.rendezvous.empty()) server.heartbeat = std::chrono::seconds(3);
-  if (!options.rendezvous.empty()) {
-    place.address_ = options.rendezvous;
-    const HostAndPort there = split(options.rendezvous);
+  if (options.rendezvous.endpoint.empty()) server.heartbeat = std::chrono::seconds(3);
+  if (!options.rendezvous.endpoint.empty()) {
+    place.address_ = options.rendezvous.endpoint;
+    const HostAndPort there = split(options.rendezvous.endpoint);
     if (std::string own = own_address_towards(there); !own.empty()) place.own_host_ = own;
-    const bool may_host = options.node_rank.value_or(0) == 0 && is_of_this_host(there);
+    const bool may_host = options.placement.node_rank.value_or(0) == 0 && is_of_this_host(there);
     if (!may_host) return place;
-    server.listen = {options.rendezvous};
-    server.allow_unauthenticated = options.allow_unauthenticated;
+    server.listen = {options.rendezvous.endpoint};
+    server.allow_unauthenticated = options.rendezvous.allow_unauthenticated;
   }
-  if (!give_key(server) && options.rendezvous.empty()) {
+  if (!give_key(server) && options.rendezvous.endpoint.empty()) {
     if (auto served = serve_this_user(server); !served) return std::move(served).error();
   }
   auto started = muster::Server::start(std::move(server));
   if (!started) {
-    if (!options.rendezvous.empty() && started.error().code == ErrorCode::address_in_use)
+    if (!options.rendezvous.endpoint.empty() && started.error().code == ErrorCode::address_in_use)
       return place;  // one stands there
     return std::move(started).error();
   }
   place.server_ = *std::move(started);
-  if (options.rendezvous.empty()) place.address_ = place.server_->addresses().front();
+  if (options.rendezvous.endpoint.empty()) place.address_ = place.server_->addresses().front();
   return place;
 }
 

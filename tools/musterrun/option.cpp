@@ -47,43 +47,43 @@ std::optional<int> int_in(std::string_view text, int least) {
 }
 
 template <class Number>
-Take number_into(Number LaunchOptions::*member, int least) {
-  return [member, least](const std::string& value, const std::string&, Asked& to) {
+Take number_into(Field<Number> field, int least) {
+  return [field, least](const std::string& value, const std::string&, Asked& to) {
     const auto number = int_in(value, least);
     if (!number) return no(value, "whole number from " + std::to_string(least) + " on");
-    to.options.*member = *number;
+    field(to.options) = *number;
     return std::string();
   };
 }
 
-template Take number_into(int LaunchOptions::*, int);
-template Take number_into(std::optional<int> LaunchOptions::*, int);
+template Take number_into(Field<int>, int);
+template Take number_into(Field<std::optional<int>>, int);
 
 template <class Text>
-Take text_into(Text LaunchOptions::*member) {
-  return [member](const std::string& value, const std::string&, Asked& to) {
+Take text_into(Field<Text> field) {
+  return [field](const std::string& value, const std::string&, Asked& to) {
     // Such as of a variable of the shell that is not set.
     if (value.empty()) return std::string("its value is empty");
-    to.options.*member = value;
+    field(to.options) = value;
     return std::string();
   };
 }
 
-template Take text_into(std::string LaunchOptions::*);
-template Take text_into(std::optional<std::string> LaunchOptions::*);
+template Take text_into(Field<std::string>);
+template Take text_into(Field<std::optional<std::string>>);
 
-Take duration_into(Duration LaunchOptions::*member) {
-  return [member](const std::string& value, const std::string&, Asked& to) {
+Take duration_into(Field<Duration> field) {
+  return [field](const std::string& value, const std::string&, Asked& to) {
     const auto duration = tools::parse_duration(value);
     if (!duration) return no(value, std::string("duration (") + tools::duration_forms + ")");
-    to.options.*member = *duration;
+    field(to.options) = *duration;
     return std::string();
   };
 }
 
-Take switch_into(bool LaunchOptions::*member) {
-  return [member](const std::string&, const std::string&, Asked& to) {
-    to.options.*member = true;
+Take switch_into(Field<bool> field) {
+  return [field](const std::string&, const std::string&, Asked& to) {
+    field(to.options) = true;
     return std::string();
   };
 }

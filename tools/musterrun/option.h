@@ -76,15 +76,23 @@ using Take = decltype(Option::take);
 /// "\"x\" is no VALID".
 std::string no(const std::string& value, const std::string& valid);
 
+/// A member of the options, or of a group of them.
+template <auto... Path>
+auto& field(muster::launch::LaunchOptions& options) {
+  return (options.*....*Path);
+}
+template <class T>
+using Field = T& (*)(muster::launch::LaunchOptions& options);
+
 /// A whole number from `least` on, also into an optional one.
 template <class Number>
-Take number_into(Number muster::launch::LaunchOptions::*member, int least);
+Take number_into(Field<Number> field, int least);
 
 /// Some text, also into an optional one.
 template <class Text>
-Take text_into(Text muster::launch::LaunchOptions::*member);
-Take duration_into(muster::Duration muster::launch::LaunchOptions::*member);
-Take switch_into(bool muster::launch::LaunchOptions::*member);
+Take text_into(Field<Text> field);
+Take duration_into(Field<muster::Duration> field);
+Take switch_into(Field<bool> field);
 Take switch_into(bool Asked::*member);
 
 /// A number from `least` to 2147483647; none: it is none.

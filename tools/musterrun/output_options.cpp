@@ -9,22 +9,23 @@ namespace musterrun {
 namespace {
 
 using muster::launch::LaunchOptions;
+using muster::launch::OutputOptions;
 using muster::launch::StreamChoice;
 
-Take format_into(std::optional<std::string> LaunchOptions::*member) {
-  return [member](const std::string& value, const std::string&, Asked& to) {
+Take format_into(Field<std::optional<std::string>> field) {
+  return [field](const std::string& value, const std::string&, Asked& to) {
     const auto format = muster::launch::LogFormat::parse(value);
     if (!format) return format.error().detail;
-    to.options.*member = value;
+    field(to.options) = value;
     return std::string();
   };
 }
 
-Take streams_into(StreamChoice LaunchOptions::*member) {
-  return [member](const std::string& value, const std::string&, Asked& to) {
+Take streams_into(Field<StreamChoice> field) {
+  return [field](const std::string& value, const std::string&, Asked& to) {
     const auto choice = StreamChoice::parse(value);
     if (!choice) return choice.error().detail;
-    to.options.*member = *choice;
+    field(to.options) = *choice;
     return std::string();
   };
 }
@@ -39,7 +40,7 @@ std::string take_shown_ranks(const std::string& value, const std::string&, Asked
     if (!rank) return no(part, "local rank; write a list such as 0,1");
     if (std::find(ranks.begin(), ranks.end(), *rank) == ranks.end()) ranks.push_back(*rank);
   }
-  to.options.shown_local_ranks = std::move(ranks);
+  to.options.output.shown_local_ranks = std::move(ranks);
   return {};
 }
 
@@ -55,14 +56,14 @@ std::vector<Option> output_options() {
        "the file for what a rank prints, but for local rank 0; with {rank}, {local_rank}, "
        "{world_size}, {local_world_size}, {node_rank}, {attempt}, {role}",
        "",
-       format_into(&O::stdout_format)},
+       format_into(field<&O::output, &OutputOptions::stdout_format>)},
       {{"stderr"},
        "",
        "",
        "FORMAT",
        "the same for its standard error",
        "",
-       format_into(&O::stderr_format)},
+       format_into(field<&O::output, &OutputOptions::stderr_format>)},
       {{"log-dir"},
        "",
        "",
@@ -70,7 +71,7 @@ std::vector<Option> output_options() {
        "the folder for the files of --redirects and --tee, and of errors; without it a temporary "
        "one",
        "",
-       text_into(&O::log_dir)},
+       text_into(field<&O::output, &OutputOptions::log_dir>)},
       {{"redirects"},
        "r",
        "",
@@ -78,14 +79,14 @@ std::vector<Option> output_options() {
        "what goes to files alone: 0 (nothing), 1 (stdout), 2 (stderr), 3 (both), or of each local "
        "rank such as 0:1,1:3",
        "0",
-       streams_into(&O::redirects)},
+       streams_into(field<&O::output, &OutputOptions::redirects>)},
       {{"tee"},
        "t",
        "",
        "STREAMS",
        "what is shown and goes to files as well",
        "0",
-       streams_into(&O::tee)},
+       streams_into(field<&O::output, &OutputOptions::tee>)},
       {{"local-ranks-filter"},
        "",
        "",

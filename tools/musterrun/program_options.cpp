@@ -32,7 +32,7 @@ std::string take_compat(const std::string& value, const std::string&, Asked& to)
 }
 
 std::string take_no_expand(const std::string&, const std::string&, Asked& to) {
-  to.options.expands_arguments = false;
+  to.options.program.expands_arguments = false;
   return {};
 }
 
@@ -114,14 +114,14 @@ std::vector<Option> ending_options() {
        "NUMBER",
        "how often the job begins again after a failure",
        "0",
-       number_into(&O::max_restarts, 0)},
+       number_into(field<&O::max_restarts>, 0)},
       {{"shutdown-timeout"},
        "",
        "",
        "DURATION",
        "how long ranks have from SIGTERM to SIGKILL; without it TORCH_ELASTIC_SHUTDOWN_TIMEOUT",
        "30s",
-       duration_into(&O::shutdown_timeout)},
+       duration_into(field<&O::shutdown_timeout>)},
       {{"exit-grace"},
        "",
        "",
@@ -152,8 +152,8 @@ std::vector<Option> ending_options() {
        "",
        "print what would be run, and with which variables, and end",
        "",
-       switch_into(&O::dry_run)},
-      {{"verbose"}, "", "v", "", "say more", "", switch_into(&O::verbose)},
+       switch_into(field<&O::dry_run>)},
+      {{"verbose"}, "", "v", "", "say more", "", switch_into(field<&O::verbose>)},
   };
 }
 
