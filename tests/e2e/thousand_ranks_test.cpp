@@ -15,7 +15,7 @@ namespace {
 /// Fewer where the tests are scaled down far, as under the sanitizers: with more, the tests beside
 /// this one would be late.
 const int world_size = scaled(1024) < 128 ? 64 : 1024;
-constexpr Duration long_timeout = std::chrono::seconds(120);
+constexpr Duration ample = std::chrono::seconds(120);
 
 /// Runs an asynchronous call on all ranks and waits for all their results.
 template <class T>
@@ -45,24 +45,24 @@ TEST_CASE("1,024 ranks join, pass 100 barriers, gather 1 KiB each, and leave") {
   REQUIRE(allow_descriptors() > static_cast<std::size_t>(2 * world_size + 64));
   ServerOptions server_options;
   server_options.connections_max = 2048;
-  server_options.session_timeout = long_timeout;  // one thread serves all ranks, maybe with a sanitizer
+  server_options.session_timeout = ample;  // one thread serves all ranks, maybe with a sanitizer
   auto server = start_server(server_options);
   StoreOptions store_options;
-  store_options.timeout = long_timeout;
+  store_options.timeout = ample;
   store_options.io_thread = IoThread::create("ranks");
   std::vector<Store> stores;
   for (int rank = 0; rank < world_size; ++rank) stores.push_back(connect(server, store_options));
 
   auto groups = on_all_ranks<StatelessProcessGroup>([&](int rank, auto handler) {
     StatelessProcessGroup::create_async(stores[static_cast<std::size_t>(rank)], "wide", rank,
-                                        world_size, patience(long_timeout), std::move(handler));
+                                        world_size, patience(ample), std::move(handler));
   });
   const auto group = [&](int rank) -> StatelessProcessGroup& {
     return groups[static_cast<std::size_t>(rank)];
   };
   for (int i = 0; i < scaled(100); ++i) {
     on_all_ranks<BarrierResult>(
-        [&](int rank, auto handler) { group(rank).barrier_async(long_timeout, std::move(handler)); });
+        [&](int rank, auto handler) { group(rank).barrier_async(ample, std::move(handler)); });
   }
   const auto part_of = [](int rank) {
     return std::string(1024, static_cast<char>('a' + rank % 26)) + std::to_string(rank);
@@ -76,10 +76,10 @@ TEST_CASE("1,024 ranks join, pass 100 barriers, gather 1 KiB each, and leave") {
       }
       handler(all_right);
     };
-    group(rank).all_gather_bytes_async(part_of(rank), codec_id::raw, long_timeout, check);
+    group(rank).all_gather_bytes_async(part_of(rank), codec_id::raw, ample, check);
   });
   CHECK(std::count(right.begin(), right.end(), true) == world_size);
-  for (int rank = 0; rank < world_size; ++rank) must(group(rank).leave(long_timeout));
+  for (int rank = 0; rank < world_size; ++rank) must(group(rank).leave(ample));
   await([&] { return held_count(stores[0], "groups") == 0; });
   CHECK(held_count(stores[0], "rounds") == 0);
   CHECK(held_count(stores[0], "objects") == 0);

@@ -2,7 +2,7 @@
 //
 //     scripts tests/script/core                         a folder
 //     scripts tests/script/core --only store_take       one script of it
-//     scripts --rewrite FILE...                         replaces the expected lines by the actual ones
+//     scripts --rewrite FILE...                         writes the actual lines as expected
 
 #include <algorithm>
 #include <cstdio>
@@ -35,9 +35,8 @@ std::unique_ptr<Runner> make() {
 }
 
 const std::map<std::string, std::unique_ptr<Runner> (*)()> runners{
-    {"client", make<ClientRunner>}, {"core", make<CoreRunner>},
-    {"job", make<JobRunner>},       {"launch", make<LaunchRunner>},
-    {"link", make<LinkRunner>},     {"runtime", make<RuntimeRunner>},
+    {"client", make<ClientRunner>}, {"core", make<CoreRunner>}, {"job", make<JobRunner>},
+    {"launch", make<LaunchRunner>}, {"link", make<LinkRunner>}, {"runtime", make<RuntimeRunner>},
     {"server", make<ServerRunner>},
 };
 

@@ -8,8 +8,8 @@ namespace muster::test {
 /// The scale of every run but those of `tools/dev deep` and of the sanitizers.
 inline constexpr double default_scale = 0.2;
 
-/// Returns `count` repetitions times MUSTER_TEST_SCALE, or `default_scale` if it is not set; at least
-/// one.
+/// Returns `count` repetitions times MUSTER_TEST_SCALE, or `default_scale` if it is not set; at
+/// least one.
 template <class Count>
 Count scaled(Count count) {
   const char* const scale = std::getenv("MUSTER_TEST_SCALE");
