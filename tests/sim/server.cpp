@@ -174,6 +174,14 @@ void Server::read_frames(Network::ConnectionId connection) {
   }
 }
 
+/// Other effects may stand before it: what the request acknowledges counts already, and may end a
+/// wait of another session.
+bool Server::is_postponed(const std::vector<core::Effect>& effects) {
+  return std::any_of(effects.begin(), effects.end(), [](const core::Effect& effect) {
+    return std::holds_alternative<core::Postpone>(effect);
+  });
+}
+
 /// A request for whose reply there is no room waits with all that is behind it, and those go who
 /// take least, all at once: the simulation's clients wait for nobody.
 void Server::request(Network::ConnectionId connection, const wire::Request& request,
@@ -185,16 +193,20 @@ void Server::request(Network::ConnectionId connection, const wire::Request& requ
     observe_time();
     event.unsent.of_peer_bytes = peer->second.unsent_bytes;
     const std::vector<core::Effect>& effects = engine_->apply(event, last_event_);
-    const bool waits =
-        effects.size() == 1 && std::holds_alternative<core::Postpone>(effects.front());
-    if (!waits) {
+    const bool waits = is_postponed(effects);
+    if (waits) {
+      witness_->acknowledged(connection, request.acknowledged);
+    } else {
       witness_->asked(connection, request);
-      carry_out_all(effects);
-      return finish_event();
     }
+    carry_out_all(effects);
+    finish_event();
+    if (!waits) return;
     if (let_heaviest_go(connection)) continue;
-    peer->second.is_postponed = true;
-    peer->second.bytes.insert(0, bytes);
+    const auto waiting = peers_.find(connection);
+    if (waiting == peers_.end()) return;
+    waiting->second.is_postponed = true;
+    waiting->second.bytes.insert(0, bytes);
     return;
   }
 }
@@ -371,9 +383,8 @@ void Server::carry_out(const core::Close& effect) {
 
 void Server::carry_out(const core::Log&) {}
 
-void Server::carry_out(const core::Postpone&) {
-  throw std::logic_error("something else than a request waits for room");
-}
+/// Whoever handed the request in keeps it.
+void Server::carry_out(const core::Postpone&) {}
 
 void Server::send(Network::ConnectionId connection, wire::FrameHeader header,
                   std::string_view body) {

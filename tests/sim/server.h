@@ -96,6 +96,7 @@ class Server {
                   std::string_view bytes);
   void request(Network::ConnectionId connection, const wire::Request& request,
                std::string_view bytes);
+  static bool is_postponed(const std::vector<core::Effect>& effects);
   bool let_heaviest_go(Network::ConnectionId asker);
 
   // Of clients of TCPStore's: server_guests.cpp.

@@ -19,10 +19,6 @@ std::string body_in(const core::SendReply& reply) {
   return bytes;
 }
 
-bool is_postponed(const std::vector<core::Effect>& effects) {
-  return effects.size() == 1 && std::holds_alternative<core::Postpone>(effects.front());
-}
-
 }  // namespace
 
 class Server::Replies final : public server::tcpstore::ReplySink {
@@ -188,10 +184,9 @@ bool Server::take_step(Network::ConnectionId connection, GuestStep& step) {
       event = core::RequestedByGuest{connection, step.request.id, &step.guest_request, unsent};
     }
     const std::vector<core::Effect>& effects = engine_->apply(event, last_event_);
-    if (!is_postponed(effects)) {
-      carry_out_all(effects);
-      break;
-    }
+    const bool waits = is_postponed(effects);
+    carry_out_all(effects);
+    if (!waits) break;
     if (ahead_bytes != 0 || !let_heaviest_go(connection)) return false;
     if (guest_on(connection) == nullptr) return false;
   }
