@@ -35,7 +35,10 @@ EngineDriver::EngineDriver(core::Engine& engine, const Settings& settings,
       holdings_(holdings),
       log_(log) {}
 
+/// Connections may be let go as the event's effects are carried out. The engine is told of their
+/// ends afterwards, which does not change whether the event's request was postponed.
 void EngineDriver::apply(const core::Event& event) {
+  postponed_bytes_ = 0;
   apply_one(event);
   tell_of_lost();
 }
@@ -44,7 +47,6 @@ void EngineDriver::apply_one(const core::Event& event) {
   const bool is_short = settings_.is_short_of_memory && settings_.is_short_of_memory();
   engine_.memory().all.set_short(is_short);
   if (std::exchange(was_short_, is_short) != is_short) tell_of_memory(log_, is_short);
-  postponed_bytes_ = 0;
   std::vector<core::Effect>& effects = engine_.apply(event, now_);
   work_ += engine_.work();
   for (core::Effect& effect : effects) {
