@@ -10,7 +10,7 @@ gate_python() {
     /usr/bin/python3 -c "import $module" || skip "Debian's Python has no $module"
   done
   rm -rf "$out"/{dist,source}
-  mkdir -p "$out"/{dist,source}
+  mkdir -p "$out"/{dist,source/build}
   if unshare --map-root-user --net ip link set lo up; then  # which is down there at first
     alone=(unshare --map-root-user --net bash -c 'ip link set lo up && exec "$@"' _)
   fi
@@ -20,7 +20,7 @@ gate_python() {
   tar -xf "$out"/dist/muster-*.tar.gz -C "$out/source" --strip-components=1
   (
     cd "$out/source"
-    export GIT_DIR=/nonexistent CCACHE_BASEDIR=$out/source CXX_LD=mold
+    export GIT_DIR=/nonexistent CCACHE_BASEDIR=$out/source
     building_log=$root/build/ci-building building "${alone[@]}" /usr/bin/python3 -m build \
       --no-isolation --wheel --outdir "$out/dist" -C builddir=build/wheel \
       -C setup-args=-Dwerror=true -C setup-args=-Dcpp_args="-ffile-prefix-map=$out/source/=" . \
