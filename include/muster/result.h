@@ -5,6 +5,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "muster/config.h"
 #include "muster/error.h"
@@ -50,10 +51,10 @@ class [[nodiscard]] Result {
  public:
   using value_type = T;
 
-  Result(T value) : value_(std::move(value)) {}
-  Result(Error error) : error_(std::move(error)) {}
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
-  bool has_value() const noexcept { return value_.has_value(); }
+  bool has_value() const noexcept { return state_.index() == 0; }
   /// Whether there is a value. Not of a verdict (see `is_verdict`).
   explicit operator bool() const noexcept {
     static_assert(!is_verdict<T>,
@@ -64,9 +65,9 @@ class [[nodiscard]] Result {
   }
 
   /// The value; throws BadResult if there is none.
-  T& value() & { return check(), *value_; }
-  const T& value() const& { return check(), *value_; }
-  T&& value() && { return check(), std::move(*value_); }
+  T& value() & { return check(), std::get<0>(state_); }
+  const T& value() const& { return check(), std::get<0>(state_); }
+  T&& value() && { return check(), std::get<0>(std::move(state_)); }
 
   /// The value. If there is none, prints the error and aborts.
   T& operator*() & { return *there(); }
@@ -91,24 +92,23 @@ class [[nodiscard]] Result {
   }
 
   T* there() {
-    if (!value_) detail::abort_without_value(*error_);
-    return &*value_;
+    if (T* const value = std::get_if<0>(&state_)) return value;
+    detail::abort_without_value(*std::get_if<1>(&state_));
   }
   const T* there() const {
-    if (!value_) detail::abort_without_value(*error_);
-    return &*value_;
+    if (const T* const value = std::get_if<0>(&state_)) return value;
+    detail::abort_without_value(*std::get_if<1>(&state_));
   }
   Error* missing() {
-    if (!error_) detail::abort_without_error();
-    return &*error_;
+    if (Error* const error = std::get_if<1>(&state_)) return error;
+    detail::abort_without_error();
   }
   const Error* missing() const {
-    if (!error_) detail::abort_without_error();
-    return &*error_;
+    if (const Error* const error = std::get_if<1>(&state_)) return error;
+    detail::abort_without_error();
   }
 
-  std::optional<T> value_;
-  std::optional<Error> error_;
+  std::variant<T, Error> state_;
 };
 
 template <>
