@@ -14,18 +14,6 @@ constexpr std::uint64_t own_heartbeat = 0;
 /// How often the rim lets the engine look at the time when nothing is due.
 constexpr Duration tick = std::chrono::milliseconds(200);
 
-/// The first multiple of `period` after `now`.
-core::Instant next_beat(core::Instant now, Duration period) {
-  const auto since_start = now.time_since_epoch();
-  return core::Instant((since_start / period + 1) * period);
-}
-
-Duration duration_in(const Step& step) {
-  const auto duration = step.words.size() == 1 ? duration_of(step.words[0]) : std::nullopt;
-  if (!duration) throw ScriptError("not a time: " + step.text);
-  return *duration;
-}
-
 }  // namespace
 
 std::vector<Line> CoreRunner::run(const Step& step, const std::string& actor) {

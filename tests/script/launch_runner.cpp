@@ -19,7 +19,7 @@ namespace {
 using launch::LaunchOptions;
 using launch::Variables;
 
-Line line_of(const Error& error) {
+Line error_line(const Error& error) {
   return Line{{}, std::string(name_of(error.code)), {}}.further("detail", error.detail);
 }
 
@@ -126,7 +126,7 @@ std::vector<Line> choose_streams(Arguments& words) {
   const std::string text = words.next("the choice");
   std::vector<Line> lines;
   const auto choice = launch::StreamChoice::parse(bytes_of(text));
-  if (!choice) return {line_of(choice.error())};
+  if (!choice) return {error_line(choice.error())};
   while (const auto rank = words.next()) {
     const launch::Streams streams = choice->of(int_of(*rank));
     const std::string what = streams.has_stdout   ? streams.has_stderr ? "both" : "stdout"
@@ -150,7 +150,7 @@ std::vector<Line> read_status(Arguments& words) {
 std::vector<Line> read_signals(Arguments& words) {
   const auto signals = launch::signals_of(bytes_of(words.next("the signals")));
   words.finish();
-  if (!signals) return {line_of(signals.error())};
+  if (!signals) return {error_line(signals.error())};
   std::vector<Line> lines;
   for (const int signal : *signals) {
     const std::string end = launch::ends_job(signal) ? " ends the job" : " is passed on";
@@ -211,7 +211,7 @@ void LaunchRunner::read_options(const Step& step) {
 
 std::vector<Line> LaunchRunner::place() const {
   const auto placed = launch::placement_of(options_);
-  if (!placed) return {line_of(placed.error())};
+  if (!placed) return {error_line(placed.error())};
   const int last = placed->base_rank + placed->process_count - 1;
   Line line{{}, "ranks " + std::to_string(placed->base_rank) + "-" + std::to_string(last), {}};
   line.with("of", std::to_string(placed->world_size));
@@ -248,7 +248,7 @@ std::vector<Line> LaunchRunner::name_logs(Arguments& words) const {
   number("attempt", place.attempt);
   place.role = words.named("role").value_or("default");
   words.finish();
-  if (!format) return {line_of(format.error())};
+  if (!format) return {error_line(format.error())};
   return {Line{{}, format->name_of(place), {}}};
 }
 

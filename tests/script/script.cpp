@@ -159,6 +159,16 @@ std::vector<Line> run_step(const Step& step, Runner& runner) {
 
 }  // namespace
 
+Duration duration_in(const Step& step) {
+  const auto duration = step.words.size() == 1 ? duration_of(step.words[0]) : std::nullopt;
+  if (!duration) throw ScriptError("not a time: " + step.text);
+  return *duration;
+}
+
+base::Instant next_beat(base::Instant now, Duration period) {
+  return base::Instant((now.time_since_epoch() / period + 1) * period);
+}
+
 Script parse(std::string path, std::string_view text) {
   Script script;
   script.path = std::move(path);

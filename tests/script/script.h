@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/time.h"
 #include "text.h"
 
 // Plain-text interaction scripts: a step says what happens, the lines below it that begin with
@@ -78,6 +79,12 @@ struct Step {
   std::vector<std::string> words;   ///< after the verb
   std::vector<Line> expected;
 };
+
+/// The only word of a step, a time; throws ScriptError if there is no such word.
+Duration duration_in(const Step& step);
+
+/// The first multiple of `period` after `now`.
+base::Instant next_beat(base::Instant now, Duration period);
 
 struct Script {
   std::string path;

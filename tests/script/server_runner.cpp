@@ -10,16 +10,6 @@ namespace {
 
 constexpr int turns_max = 10'000;
 
-base::Instant next_beat(base::Instant now, Duration period) {
-  return base::Instant((now.time_since_epoch() / period + 1) * period);
-}
-
-Duration duration_in_words(const Step& step) {
-  const auto duration = step.words.size() == 1 ? duration_of(step.words[0]) : std::nullopt;
-  if (!duration) throw ScriptError("not a time: " + step.text);
-  return *duration;
-}
-
 }  // namespace
 
 /// What the service still closes is told to this.
@@ -31,9 +21,9 @@ std::vector<Line> ServerRunner::run(const Step& step, const std::string& actor) 
   time_passes_ = false;
   for (const auto& connection : connections_) connection->writes = 0;
   if (step.verb == "+") {
-    pass(duration_in_words(step));
+    pass(duration_in(step));
   } else if (step.verb == "pause" || step.verb == "works") {
-    stand_still(duration_in_words(step), step.verb == "works");
+    stand_still(duration_in(step), step.verb == "works");
   } else {
     Arguments arguments(step.words);
     if (actor.empty()) {

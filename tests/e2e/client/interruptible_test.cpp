@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -32,13 +33,16 @@ TEST_CASE("a blocking call of a thread that looks meanwhile is cancelled when it
   auto store = connect(server);
   auto other = connect(server);
   Look look;
-  const Interruptible interruptible(&Look::take, &look, 5ms);
-  std::thread interrupter([&] {
-    await([&] { return held_count(other, "waits") == 1; });
-    look.is_wanted = true;
-  });
-  const Error error = must_fail(store.take("k", 60s));
-  interrupter.join();
+  Error error;
+  {
+    const Interruptible interruptible(&Look::take, &look, 5ms);
+    std::thread interrupter([&] {
+      await([&] { return held_count(other, "waits") == 1; });
+      look.is_wanted = true;
+    });
+    error = must_fail(store.take("k", 60s));
+    interrupter.join();
+  }
   CHECK(error.code == ErrorCode::cancelled);
   CHECK(error.operation == "take");
   CHECK(error.happened == Happened::no);
@@ -71,8 +75,9 @@ TEST_CASE("an interrupted collective is cancelled for all, and the group goes on
     if (rank == 0) {
       Look look;
       look.is_wanted = true;
-      const Interruptible interruptible(&Look::take, &look, 10ms);
+      std::optional<Interruptible> interruptible(std::in_place, &Look::take, &look, 10ms);
       const Error error = must_fail(group.barrier(20s));
+      interruptible.reset();
       CHECK(error.code == ErrorCode::cancelled);
       CHECK(error.rank_ranges == std::vector<RankRange>{{0, 0}});
       CHECK(look.count == 1);
