@@ -3,7 +3,7 @@
 configure_bench() {
   build=build/bench
   options_of_build=(-Doptimization=3 -Db_ndebug=true -Dbenchmarks=enabled -Dgloo=auto
-    "$python")
+    "$python" "${unity[@]}")
   configure_exactly
 }
 
