@@ -1,4 +1,4 @@
-# Of `.ci/run`, which sources it: the gates of what is installed, and of the hosts that use it.
+# Sourced by `.ci/run`: the gates of the installed files, and of hosts that use them.
 
 # Where `meson install` has put libmuster.a; the other gates of what is installed begin with it.
 installed_libraries() {
@@ -93,8 +93,8 @@ gate_cmake() {
   bash -euo pipefail tests/install/c.sh "$folder" "$out/c" "$out/moved"
 }
 
-# A host with Muster as a Meson subproject: nothing is fetched, and no more built than it needs. The
-# paths of a subproject are in what the compiler reads, so the cache has none of its objects; without
+# A host with Muster as a Meson subproject: nothing is fetched, and no more built than it needs.
+# The compiler's cache has none of its objects, because the paths of a subproject differ. Without
 # optimization it compiles in half a minute.
 gate_subproject() {
   local out=$root/build/ci-embedding/meson built

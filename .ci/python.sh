@@ -1,9 +1,9 @@
-# Of `.ci/run`, which sources it: the gate of the Python package.
+# Sourced by `.ci/run`: the gate of the Python package.
 
 # The wheel of the source distribution, unpacked where there is no git and no network, in a bare
-# environment; and what mypy says of the package, of its examples and tests, and of the stub of the
-# extension. The flags and the relative paths are those of the gate `release`, so that the compiler's
-# cache has most of the objects.
+# environment. Then mypy reads the package, its examples and tests, and the stub of the extension.
+# The flags and the relative paths are those of the gate `release`, so that the compiler's cache
+# has most of the objects.
 gate_python() {
   local module out=$root/build/ci-python alone=()
   for module in build mesonpy pybind11 mypy ensurepip; do

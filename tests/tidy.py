@@ -21,8 +21,8 @@ DATA_MEMBERS_MAX = 20  # of a class, without those of its bases
 LARGEST_FOLDERS_COUNT = 5  # that are reported
 
 SKIPPED_FOLDERS = {".git", ".cache", "build", "subprojects", "__pycache__"}
-CODE_SUFFIXES = {".h", ".cpp", ".c", ".rs", ".py", ".build", ".map", ".cmake"}
-TEXT_SUFFIXES = CODE_SUFFIXES | {".md", ".txt", ".yml", ".sh"}
+CODE_SUFFIXES = {".h", ".cpp", ".c", ".rs", ".py", ".sh", ".build", ".map", ".cmake"}
+TEXT_SUFFIXES = CODE_SUFFIXES | {".md", ".txt", ".yml"}
 SCRIPTS = {"tools/dev", ".ci/run"}
 
 # Room, a folder of src/ -> those whose headers it may include, beside its own. A folder in a folder

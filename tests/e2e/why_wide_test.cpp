@@ -8,7 +8,7 @@
 #include "support/scale.h"
 
 // How long `musterctl why` takes while a large group hangs. For the figures, with a build for
-// speed: MUSTERCTL=PATH tests/e2e_musterctl -tc="*answered while*" -s
+// speed: MUSTERCTL=PATH tests/e2e_tests -tc="*answered while*" -s
 
 namespace muster::test {
 namespace {

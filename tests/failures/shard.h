@@ -11,8 +11,8 @@ namespace muster::test {
 /// Which of the calls 1 to `count` are to fail in this process. Evenly one in twenty times
 /// MUSTER_TEST_SCALE, with TLS one in 100, and of OpenSSL's calls one in 500; MUSTER_TEST_SHARD
 /// "2/8": the third of eight parts of these. The first follows from MUSTER_TEST_SEED, else from the
-/// day, so that twenty days in a row try all. With MUSTER_TEST_PLAN "allocation:17:1" that plan
-/// alone, where it is one of this kind.
+/// day, so that the runs of twenty days at scale 1 try all. With MUSTER_TEST_PLAN
+/// "allocation:17:1" that plan alone, where it is one of this kind.
 std::vector<FailurePlan> plans(Fails what, std::uint64_t in_a_row, std::uint64_t count);
 
 /// The command that repeats the plan with this program.

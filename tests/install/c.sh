@@ -1,5 +1,5 @@
-# Test: a host of muster-c, in C11, by pkg-config and by CMake, which needs no compiler of C++. It is
-# linked with muster-c alone, so that it does not depend on the ABI of the libraries in C++. The
+# Test: a host of muster-c, in C11, by pkg-config and by CMake, which needs no compiler of C++. It
+# is linked with muster-c alone, so that it does not depend on the ABI of the libraries in C++. The
 # library shows its functions alone, with their version.
 #
 # c.sh LIBRARIES OUT [PREFIX]   under `bash -euo pipefail`; LIBRARIES is where the libraries are

@@ -1,5 +1,5 @@
-# Test: hosts of muster-tls by pkg-config. One loads it, one has its static form, with OpenSSL as the
-# system has it; the shared library shows its entry alone.
+# Test: hosts of muster-tls by pkg-config. One loads it, one has its static form, with the system's
+# OpenSSL; the shared library shows its entry alone.
 #
 # tls.sh LIBRARIES OUT   under `bash -euo pipefail`; LIBRARIES is where the libraries are installed
 libraries=$1
