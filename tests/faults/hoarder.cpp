@@ -120,8 +120,11 @@ class Feeder {
   }
   /// Its session stays, however long the others take to come.
   void show_life() { client_.call(wire::Exists{{"short"}}); }
-  /// The same, without waiting for a server that is busy.
+  /// The same, without waiting for a busy server; at most every 200 ms.
   void send_heartbeat() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - heartbeat_at_ < 200ms) return;
+    heartbeat_at_ = now;
     std::string heartbeat;
     wire::append_ids(heartbeat, wire::FrameType::heartbeat, ++heartbeats_count_, {});
     client_.send_some(heartbeat);
@@ -132,6 +135,7 @@ class Feeder {
  private:
   RawClient client_;
   std::uint64_t heartbeats_count_ = 0;
+  std::chrono::steady_clock::time_point heartbeat_at_{};
   const std::string short_value_ = std::string(1900, 's');
   const std::string value_ = std::string(50'000, 'r');
   std::vector<std::string> listed_;
@@ -234,9 +238,9 @@ int hoard_all(std::deque<Deaf>& all, Feeder& feeder) {
       feeder.set_late();
       has_set_late = true;
     }
-    feeder.send_heartbeat();
     bool any = false;
     for (Deaf& deaf : all) {
+      feeder.send_heartbeat();  // one pass may take longer than a session may be silent
       if (deaf.is_over) continue;
       pollfd ready{deaf.client.fd(), POLLOUT, 0};
       if (::poll(&ready, 1, 0) == 0) continue;

@@ -143,7 +143,9 @@ void FrameProxy::run() {
       pumps.erase(end);
     }
   };
-  for (bool stopped = false; !stopped;) {
+  // Once stopped it passes on what has arrived: the goodbyes of clients that are closed already.
+  for (bool stopped = false, passed = true; !stopped || passed;) {
+    passed = false;
     if (cut_.exchange(false)) {
       while (!pumps.empty()) close_pair(pumps.begin()->first);
     }
@@ -151,7 +153,7 @@ void FrameProxy::run() {
     if (!paused_) {
       for (const auto& [fd, pump] : pumps) ready.push_back({fd, POLLIN, 0});
     }
-    ::poll(ready.data(), ready.size(), 5);
+    ::poll(ready.data(), ready.size(), stopped ? 0 : 5);
     stopped = ready[0].revents != 0;
     count_connections(pumps);
     if (ready[1].revents != 0) accept_one(pumps);
@@ -159,6 +161,7 @@ void FrameProxy::run() {
       if (ready[i].revents == 0 || pumps.count(ready[i].fd) == 0) continue;
       const std::lock_guard lock(passing_);
       if (paused_ || cut_) break;
+      passed = true;
       if (!pass(pumps.at(ready[i].fd))) close_pair(ready[i].fd);
     }
   }
