@@ -143,7 +143,7 @@ void FrameProxy::run() {
       pumps.erase(end);
     }
   };
-  // Once stopped it passes on what has arrived: the goodbyes of clients that are closed already.
+  // After the stop it still passes on bytes that have arrived: goodbyes of closed clients.
   for (bool stopped = false, passed = true; !stopped || passed;) {
     passed = false;
     if (cut_.exchange(false)) {

@@ -45,7 +45,7 @@ struct Looking {
       if (!keeper.go_on(driver.engine.inspector(), now())) break;
     }
   }
-  /// The time of the driver, but never before the real time, by which Watch knows what is fresh.
+  /// The driver's time, but never before the real time: Watch compares ages with the real time.
   base::Instant now() const { return std::max(driver.now, base::monotonic_now()); }
   std::shared_ptr<const Overview> look() {
     static_cast<void>(watch.overview({}));
