@@ -23,7 +23,8 @@ page() {
   export MUSTERD=$root/$build/tools/musterd MUSTERCTL=$root/$build/tools/musterctl
   export HTTP_RANKS=$root/$build/tests/http/http_ranks
   [[ -f $PAGE_AXE ]] || fetch_axe || echo "There is no axe-core to be had" >&2
-  "${pytest[@]}" "$@"
+  # A browser waits most of the time.
+  "${pytest[@]}" --numprocesses $((2 * $(nproc))) "$@"
 }
 
 fetch_axe() {

@@ -158,7 +158,7 @@ def test_an_idle_receive_and_keys(serve: Callable[..., Real]) -> None:
     view.read("waits for tag 0 of rank 1", "#part-waits")
     view.type_in("#find", os.uname().nodename)
     view.read("Processes on such hosts: 2", "#found")
-    assert view.rows() == ["pair"]
+    view.until(lambda: view.rows() == ["pair"], "the group of these hosts is not shown")
     assert view.complaints() == []
 
 
