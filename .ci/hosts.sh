@@ -80,12 +80,13 @@ gate_cmake() {
   folder=$out/moved${folder#"$root/build/ci-install"}
   if grep -r "$root" "$folder/cmake"; then return 1; fi
   cmake -DFOLDER="$folder/cmake/Muster" -P tests/install/versions.cmake
-  local hosts
+  local hosts launcher=()
+  if command -v ccache > /dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
   for hosts in examples/embedding tests/install/{nccl,runtime,gloo,tls}; do
     [[ $hosts != */@(gloo|tls) || -e $folder/libmuster-${hosts##*/}.so ]] || continue
     rm -rf "$out/build"
     cmake -S "$hosts" -B "$out/build" -DCMAKE_PREFIX_PATH="$out/moved" \
-      -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror" -DCMAKE_CXX_EXTENSIONS=OFF > "$out/log" ||
+      "${launcher[@]}" -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror" -DCMAKE_CXX_EXTENSIONS=OFF > "$out/log" ||
       { cat "$out/log"; return 1; }
     cmake --build "$out/build"
     run_hosts "$out/build" "$folder"
@@ -129,17 +130,19 @@ gate_asio_newer() {
 # By COMPILER FLAG...: in C++17 by callbacks and futures, in C++20 the example, by coroutines.
 run_asio_hosts() {
   local out=$root/build/ci-embedding/asio folder
-  local compile=("$@" -Wall -Wextra -Werror -I build/ci-install/include)
+  local compile=("$@" -Wall -Wextra -Werror -I build/ci-install/include -c)
+  if command -v ccache > /dev/null; then compile=(ccache "${compile[@]}"); fi
   folder=$(installed_libraries)
   rm -rf "$out"
   mkdir -p "$out"
-  building "${compile[@]}" -std=c++17 -c tests/install/asio_host.cpp -o "$out/host.o"
+  building "${compile[@]}" -std=c++17 tests/install/asio_host.cpp -o "$out/host.o"
   g++ "$out/host.o" -o "$out/host" -L "$folder" -lmuster -pthread
   g++ "$out/host.o" -o "$out/host_static" "$folder/libmuster.a" -pthread
   run_hosts "$out" "$folder"
   # Asio does not know that clang 14 has coroutines.
   building "${compile[@]}" -std=c++20 -DASIO_HAS_CO_AWAIT=1 -DASIO_HAS_STD_COROUTINE=1 \
-    examples/asio_server.cpp -o "$out/asio_server" "$folder/libmuster.a" -pthread
+    examples/asio_server.cpp -o "$out/asio_server.o"
+  g++ "$out/asio_server.o" -o "$out/asio_server" "$folder/libmuster.a" -pthread
   timeout 60 /usr/bin/python3 examples/run_asio_server.py "$out/asio_server"
 }
 
