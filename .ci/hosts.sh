@@ -85,8 +85,8 @@ gate_cmake() {
   for hosts in examples/embedding tests/install/{nccl,runtime,gloo,tls}; do
     [[ $hosts != */@(gloo|tls) || -e $folder/libmuster-${hosts##*/}.so ]] || continue
     rm -rf "$out/build"
-    cmake -S "$hosts" -B "$out/build" -DCMAKE_PREFIX_PATH="$out/moved" \
-      "${launcher[@]}" -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror" -DCMAKE_CXX_EXTENSIONS=OFF > "$out/log" ||
+    cmake -S "$hosts" -B "$out/build" -DCMAKE_PREFIX_PATH="$out/moved" "${launcher[@]}" \
+      -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror" -DCMAKE_CXX_EXTENSIONS=OFF > "$out/log" ||
       { cat "$out/log"; return 1; }
     cmake --build "$out/build"
     run_hosts "$out/build" "$folder"

@@ -48,13 +48,13 @@ struct Handle {
   }
 };
 
-constexpr int times = 1000;
+constexpr int runs_of_each = 1000;
 
 }  // namespace
 
 TEST_CASE("overlapping groups broadcast from rank 2 and pass both barriers, 1,000 times") {
   FourRanks ranks;
-  ranks.repeat(scaled(times), [](int rank, const Store& store, const std::string& name) {
+  ranks.repeat(scaled(runs_of_each), [](int rank, const Store& store, const std::string& name) {
     auto wide = join(store, name + "/wide", rank, 4);
     if (rank < 3) {
       auto narrow = join(store, name + "/narrow", rank, 3);
@@ -73,7 +73,7 @@ TEST_CASE("overlapping groups broadcast from rank 2 and pass both barriers, 1,00
 
 TEST_CASE("everybody gets the secret of rank 2, 1,000 times") {
   FourRanks ranks;
-  ranks.repeat(scaled(times), [](int rank, const Store& store, const std::string& name) {
+  ranks.repeat(scaled(runs_of_each), [](int rank, const Store& store, const std::string& name) {
     auto group = join(store, name, rank, 4);
     CHECK(must(group.broadcast_obj(std::string(rank == 2 ? "secret" : ""), Rank{2})) == "secret");
     must(group.barrier());
@@ -83,7 +83,7 @@ TEST_CASE("everybody gets the secret of rank 2, 1,000 times") {
 
 TEST_CASE("all_gather gives 0..3, 1,000 times") {
   FourRanks ranks;
-  ranks.repeat(scaled(times), [](int rank, const Store& store, const std::string& name) {
+  ranks.repeat(scaled(runs_of_each), [](int rank, const Store& store, const std::string& name) {
     auto group = join(store, name, rank, 4);
     CHECK(must(group.all_gather_obj(rank)) == std::vector<int>{0, 1, 2, 3});
     must(group.barrier());

@@ -8,13 +8,13 @@
 namespace muster::test {
 namespace {
 
-constexpr std::uint64_t calls = 20;
+constexpr std::uint64_t calls_of_each = 20;
 
 std::uint64_t of(const std::array<std::uint64_t, 16>& counts, wire::FrameType type) {
   return counts[static_cast<std::size_t>(type)];
 }
 
-/// The frames that `calls` calls of every rank cost in all, heartbeats aside.
+/// The frames that `calls_of_each` calls of every rank cost in all, heartbeats aside.
 struct Cost {
   std::uint64_t requests = 0;
   std::uint64_t replies = 0;
@@ -34,7 +34,7 @@ Cost cost_of(int world_size, const std::function<void(StatelessProcessGroup& gro
   });
   const FrameCounts before = proxy.counts();
   run_ranks(world_size, [&](int rank) {
-    for (std::uint64_t i = 0; i < calls; ++i) call(*slots[static_cast<std::size_t>(rank)]);
+    for (std::uint64_t i = 0; i < calls_of_each; ++i) call(*slots[static_cast<std::size_t>(rank)]);
   });
   Cost cost;
   // One-way frames may still be on their way; what is asked for is in when a later answer is.
@@ -55,10 +55,10 @@ TEST_CASE("defect 12: a barrier costs each rank one round trip and one confirmat
   for (const std::uint64_t ranks : {2U, 8U, 24U}) {
     const Cost cost = cost_of(static_cast<int>(ranks),
                               [](StatelessProcessGroup& group) { must(group.barrier(20s)); });
-    CHECK(cost.requests == calls * ranks);
-    CHECK(cost.replies == calls * ranks);
-    CHECK(cost.acknowledges <= calls * ranks);
-    CHECK(cost.acknowledges >= calls * (ranks - 1));
+    CHECK(cost.requests == calls_of_each * ranks);
+    CHECK(cost.replies == calls_of_each * ranks);
+    CHECK(cost.acknowledges <= calls_of_each * ranks);
+    CHECK(cost.acknowledges >= calls_of_each * (ranks - 1));
   }
 }
 
@@ -68,8 +68,8 @@ TEST_CASE("an all_gather costs each rank one round trip") {
     REQUIRE(all.size() == 8);
     REQUIRE(all[7] == "7");
   });
-  CHECK(cost.requests == calls * 8);
-  CHECK(cost.replies == calls * 8);
+  CHECK(cost.requests == calls_of_each * 8);
+  CHECK(cost.replies == calls_of_each * 8);
   CHECK(cost.acknowledges == 0);
 }
 
@@ -77,8 +77,8 @@ TEST_CASE("a broadcast costs each rank one round trip") {
   const Cost cost = cost_of(8, [](StatelessProcessGroup& group) {
     REQUIRE(must(group.broadcast_obj<RawCodec>(std::string("x"), Rank{0}, 20s)) == "x");
   });
-  CHECK(cost.requests == calls * 8);
-  CHECK(cost.replies == calls * 8);
+  CHECK(cost.requests == calls_of_each * 8);
+  CHECK(cost.replies == calls_of_each * 8);
   CHECK(cost.acknowledges == 0);
 }
 
