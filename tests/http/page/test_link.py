@@ -99,7 +99,7 @@ def test_log_in_and_out(show: Show) -> None:
     assert "muster-http-x" not in view.driver.current_url
     assert "muster-http-x" not in view.driver.page_source
     view.until(lambda: view.is_shown("#log-out"), "there is no way out")
-    view.click("#log-out")
+    view.leave(view.driver.find_element("css selector", "#log-out").click)
     view.until(lambda: view.driver.find_elements("css selector", "[name=token]"), "still in")
     path, head = view.double.forms[-1]
     assert path == "/logout" and head["sec-fetch-site"] == "same-origin"
@@ -117,7 +117,7 @@ def test_a_session_that_is_over_says_so(show: Show) -> None:
     state(view, "out")
     assert "The session is over" in view.text("#banner")
     view.look("out")
-    view.click("#banner button")
+    view.leave(view.driver.find_element("css selector", "#banner button").click)
     view.until(lambda: view.driver.find_elements("css selector", "[name=token]"), "no form")
 
 
