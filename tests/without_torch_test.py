@@ -44,6 +44,14 @@ class WithoutTorch(unittest.TestCase):
 import subprocess, sys
 sys.exit(subprocess.call([sys.executable, "-c", {HIDDEN!r}]))"""), 0)
 
+    def test_a_hook_that_keeps_the_finder_works(self):
+        """As pytest's does, which imports its plugins by it."""
+        self.assertEqual(self.run_python("""
+import importlib.machinery
+class Hook:
+    find = importlib.machinery.PathFinder.find_spec
+assert Hook().find("torch_like") is not None"""), 0)
+
     def test_the_suite_torch_sees_it(self):
         self.assertEqual(self.run_python(IMPORTED, MUSTER_TEST_TORCH="1"), 0)
 

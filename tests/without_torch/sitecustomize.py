@@ -5,12 +5,15 @@ that a test starts do not see torch either. The tests of the suite `torch` set M
 """
 
 import os
+import sys
 from importlib.machinery import PathFinder
 
+
+class PathFinderWithoutTorch(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name == "torch" else super().find_spec(name, path, target)
+
+
 if not os.environ.get("MUSTER_TEST_TORCH"):
-    find_spec = PathFinder.find_spec
-
-    def find_spec_without_torch(name, path=None, target=None):
-        return None if name == "torch" else find_spec(name, path, target)
-
-    PathFinder.find_spec = find_spec_without_torch
+    sys.meta_path[sys.meta_path.index(PathFinder)] = PathFinderWithoutTorch
