@@ -8,7 +8,8 @@
 
 // An event's life: time is observed -> the session that it comes from is marked as heard -> the
 // rooms (table, groups) handle it and hand answers back through EngineServices -> they leave as
-// effects, in the order in which they were made.
+// effects, in the order in which they were made. A request that has to wait for room does not mark
+// its session: it is tried again when nothing has arrived.
 //
 // Timers fire in Advance only. So what a client sent before a deadline and what was read after it
 // is handled first; and after a time in which nothing was handled the rim drains its sockets before

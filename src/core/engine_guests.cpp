@@ -22,7 +22,6 @@ bool may_be_postponed(const GuestRequest& request) {
 void Engine::on(const RequestedByGuest& event) {
   Session* const session = sessions_.connections().session_on(event.connection);
   if (session == nullptr || !session->is_guest) return;
-  sessions_.heard(*session);
   GuestCalls calls(session->name_space.table);
   const std::uint64_t bytes = short_reply_bytes + calls.bytes_of_answer(*event.request);
   const ReplyRoom& room = services_.memory().room;
@@ -30,6 +29,7 @@ void Engine::on(const RequestedByGuest& event) {
   if (!has_room && may_be_postponed(*event.request)) {
     return services_.effects().add(Postpone{event.connection, bytes});
   }
+  sessions_.heard(*session);
   session->requests.last_id = session->requests.last_id_here = event.request_id;
   inspector_.count_guest_request(event.request->index());
   const RequestContext context{*session, event.request_id, wire::operation<wire::Wait>,

@@ -176,7 +176,6 @@ void Engine::on(const Requested& event) {
   Session* const session = sessions_.connections().session_on(event.connection);
   if (session == nullptr) return turn_away(event);
   if (!session->has_echoed) return sessions_.break_off(*session, blind);
-  sessions_.heard(*session);
   acknowledge(*session, request.acknowledged);
   const ReplyRoom& room = services_.memory().room;
   if (!room.is_unused(event.unsent)) {
@@ -185,6 +184,7 @@ void Engine::on(const Requested& event) {
       return services_.effects().add(Postpone{event.connection, bytes});
     }
   }
+  sessions_.heard(*session);
   const RequestContext context{*session, request.id, wire::operation_of(request.body),
                                std::clamp(request.timeout, Duration::zero(), base::timeout_max),
                                services_.now()};

@@ -197,6 +197,9 @@ void Server::request(Network::ConnectionId connection, const wire::Request& requ
     if (waits) {
       witness_->acknowledged(connection, request.acknowledged);
     } else {
+      // The request may have waited: then nothing has arrived just now.
+      if (heard) heard(peer->second.client);
+      witness_->heard(connection);
       witness_->asked(connection, request);
     }
     carry_out_all(effects);

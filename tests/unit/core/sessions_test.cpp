@@ -33,6 +33,26 @@ TEST_CASE("an engine can be destroyed with everything in it") {
   driver.effects.clear();  // a rim lets go of payloads before it lets go of the engine
 }
 
+TEST_CASE("a session ends in time although its request, which waits for room, is tried again") {
+  EngineDriver driver;
+  const Duration session_timeout = driver.engine.options().limits.session_timeout;
+  const core::ConnectionId a = driver.connect();
+  wire::Request request;
+  request.id = driver.next_request_id();
+  request.body = wire::List{};
+  core::Requested event{a, &request};
+  event.unsent.uncharged_bytes = std::uint64_t{1} << 40;
+  for (Duration passed{}; passed < session_timeout * 9 / 10; passed += 1s) {
+    driver.effects.clear();
+    driver.apply(event);
+    REQUIRE(driver.count<core::Postpone>() == 1);
+    driver.pass(1s);
+  }
+  CHECK(driver.engine.counts().sessions == 1);
+  driver.pass(session_timeout / 10 + driver.engine.options().limits.slack + 1s);
+  CHECK(driver.engine.counts().sessions == 0);
+}
+
 TEST_CASE("an observer is denied what members of groups and supervisors do, and nothing else") {
   EngineDriver driver;
   const core::ConnectionId observer = driver.connect("", wire::Role::observer);
