@@ -45,7 +45,7 @@ import subprocess, sys
 sys.exit(subprocess.call([sys.executable, "-c", {HIDDEN!r}]))"""), 0)
 
     def test_a_hook_that_keeps_the_finder_works(self):
-        """As pytest's does, which imports its plugins by it."""
+        """pytest imports its plugins through such a hook."""
         self.assertEqual(self.run_python("""
 import importlib.machinery
 class Hook:
