@@ -46,7 +46,6 @@ struct Failure {
 struct MemberInterruptions {
   std::uint64_t count = 0;
   std::uint64_t failed_round = 0;  ///< the round that the last one has failed
-  std::uint64_t passed_from = 0;   ///< the first round that the member did not call because of it
   Failure last;
 };
 
@@ -69,10 +68,6 @@ struct Member {
   Member& operator=(const Member&) = delete;
 
   bool live() const { return standing == Standing::live; }
-  /// Whether it has interrupted the round, or a later one, in place of calling it.
-  bool has_passed(std::uint64_t round) const {
-    return round >= interruptions.passed_from && round <= interruptions.failed_round;
-  }
   /// The session has nothing to do with this epoch any more.
   void unlink();
 

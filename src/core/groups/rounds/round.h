@@ -64,6 +64,7 @@ struct Round {
   RoundValues values;
   Failure failure;
   std::vector<Differing> differing;
+  std::vector<std::uint32_t> passed_by;  ///< ranks that interrupted the epoch and never called it
   Chain<RoundWait> waits;
   Timer timer{TimerKind::round, this};
   Instant opened{};

@@ -181,7 +181,8 @@ Error RoundAnswers::mismatch_error(const Round& round, const Member& caller,
   Error error = this->error(ErrorCode::collective_mismatch, round);
   const std::string others = text_of(round.call);
   const auto called_that = [&](const Member& member) {
-    return member.live() && member.next_round > round.number && !member.has_passed(round.number) &&
+    return member.live() && member.next_round > round.number &&
+           std::ranges::find(round.passed_by, member.rank) == round.passed_by.end() &&
            std::ranges::find(round.differing, member.rank, &Round::Differing::rank) ==
                round.differing.end();
   };

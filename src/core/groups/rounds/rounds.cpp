@@ -228,9 +228,10 @@ std::uint64_t Rounds::interrupt(const RequestContext& context, Member& member, c
     interrupted_ = open_.back()->number;
     decide_failed(why);
   }
-  if (before != member.interruptions.failed_round + 1 || member.interruptions.passed_from == 0)
-    member.interruptions.passed_from = before;
   // Those that it passes stay until it acknowledges a later one: its call may be on its way.
+  for (std::uint64_t number = before; number <= interrupted_; ++number) {
+    if (Round* const round = find(number)) round->passed_by.push_back(member.rank);
+  }
   member.next_round = std::max(before, interrupted_ + 1);
   return interrupted_;
 }
