@@ -1,6 +1,7 @@
 """Counts the tests of a Meson build by its testlog.json: prints `PASSED FAILED SKIPPED`.
 
-totals.py TESTLOG   Why a test was skipped, and which failed, goes to stderr.
+totals.py TESTLOG FAILURES   Why a test was skipped goes to stderr. Which tests failed, with the end
+                             of their output, is appended to the file FAILURES.
 """
 
 import json
@@ -10,9 +11,16 @@ from pathlib import Path
 PASSED = {"OK", "EXPECTEDFAIL"}
 
 
-def last_line(test):
-    lines = (test.get("stdout") or test.get("stderr") or "").strip().splitlines()
-    return lines[-1] if lines else "it does not say why"
+LINES_OF_A_FAILURE = 20
+
+
+def last_lines(test, count):
+    lines = [
+        line
+        for stream in ("stdout", "stderr")
+        for line in (test.get(stream) or "").strip().splitlines()[-count:]
+    ]
+    return lines or ["it does not say why"]
 
 
 def main():
@@ -24,10 +32,12 @@ def main():
             counts["passed"] += 1
         elif test["result"] == "SKIP":
             counts["skipped"] += 1
-            print(f"skipped: {test['name']}: {last_line(test)}", file=sys.stderr)
+            print(f"skipped: {test['name']}: {last_lines(test, 1)[0]}", file=sys.stderr)
         else:
             counts["failed"] += 1
-            print(f"failed: {test['name']}: {test['result']}", file=sys.stderr)
+            with Path(sys.argv[2]).open("a", encoding="utf-8") as failures:
+                print(f"failed: {test['name']}: {test['result']}", file=failures)
+                print(*last_lines(test, LINES_OF_A_FAILURE), sep="\n", file=failures)
     print(*counts.values())
 
 

@@ -3,7 +3,7 @@
 configure_bench() {
   build=build/bench
   options_of_build=(-Doptimization=3 -Db_ndebug=true -Dbenchmarks=enabled -Dgloo=auto
-    "$python" "${unity[@]}")
+    "$python" -Dunity=on -Dunity_size=24)
   configure_exactly
 }
 
