@@ -20,7 +20,7 @@ FUNCTION_LINES_MAX = 70
 DATA_MEMBERS_MAX = 20  # of a class, without those of its bases
 LARGEST_FOLDERS_COUNT = 5  # that are reported
 
-SKIPPED_FOLDERS = {".git", ".cache", "build", "subprojects", "__pycache__"}
+SKIPPED_FOLDER = re.compile(r"\.(?!ci$|github$).*|build.*|subprojects|__pycache__")
 CODE_SUFFIXES = {".h", ".cpp", ".c", ".rs", ".py", ".sh", ".build", ".map", ".cmake"}
 TEXT_SUFFIXES = CODE_SUFFIXES | {".md", ".txt", ".yml"}
 SCRIPTS = {"tools/dev", ".ci/run"}
@@ -204,7 +204,7 @@ class Tidy:
 
     def find_files(self):
         for folder, folders, names in os.walk(self.root):
-            folders[:] = sorted(set(folders) - SKIPPED_FOLDERS)
+            folders[:] = sorted(name for name in folders if not SKIPPED_FOLDER.fullmatch(name))
             for name in sorted(names):
                 path = os.path.relpath(os.path.join(folder, name), self.root)
                 if os.path.splitext(name)[1] in TEXT_SUFFIXES or path in SCRIPTS:

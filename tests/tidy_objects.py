@@ -4,16 +4,27 @@ import re
 
 import tidy_text
 
-HEAD = re.compile(r"\b(class|struct|union)\s+(?:\[\[[^\]]*\]\]\s*)?(?:alignas\s*\([^)]*\)\s*)?"
-                  r"([A-Za-z_][\w:]*)\s*(?:final\s*)?(?::[^;{}()]*(?:<[^;{}]*>[^;{}()]*)*)?\{")
+# What may stand between `class` and its name: attributes, and macros such as MUSTER_API.
+MARK = (r"(?:(?:\[\[[^\]]*\]\]|alignas\s*\([^)]*\)|__attribute__\s*\(\([^;{}]*?\)\)"
+        r"|[A-Z][A-Z0-9_]+(?=\s+\w))\s*)*")
+HEAD = re.compile(rf"\b(class|struct|union)\b\s*{MARK}([A-Za-z_][\w:]*)?\s*(?:<[^;{{}}()]*>\s*)?"
+                  r"(?:final\s*)?(?::[^;{}()]*(?:<[^;{}]*>[^;{}()]*)*)?\{")
 ACCESS = re.compile(r"\b(public|private|protected)\s*:(?!:)")
 TYPE = re.compile(r"\s*(template\s*<.*>\s*)?(enum|class|struct|union)\b", re.DOTALL)
+# A type that is only declared or defined: no object of it follows.
+ONLY_TYPE = re.compile(
+    r"(template\s*<.*>\s*)?(enum(\s+(class|struct))?|class|struct|union)\b\s*"
+    rf"{MARK}[\w:]*\s*(<[^;]*>\s*)?(final\s*)?(:[^{{}}=]*)?({{}})?", re.DOTALL)
+UNNAMED = re.compile(rf"\b(struct|union)\s*{MARK}$")
 INITIALIZERS = re.compile(r"\)\s*:(?!:)")  # of a constructor
 BODY_FOLLOWS = re.compile(
     r"(\)|&|\b(const|noexcept|override|final))\s*$|\)[^()=]*(->|\brequires\b)")
 # What takes no room in an object.
 NOT_DATA = re.compile(r"(template\s*<.*>\s*)?(using|typedef|friend|static_assert"
-                      r"|(inline\s+)?static)\b|.*\boperator\b", re.DOTALL)
+                      r"|((inline|const|constexpr)\s+)*static)\b|.*\boperator\b", re.DOTALL)
+ARRAY = re.compile(r"\[[^\[\]]*\]")
+POINTER_TO_ARRAY = re.compile(r"\(\s*[*&]+\s*(?:const\s*)?(\w+)\s*\)(?!\s*\()")
+MACRO = re.compile(r"(?<=\w)\s+[A-Z]+_[A-Z_]+\s*\([^()]*\)")
 POINTER_TO_FUNCTION = re.compile(r"\(\s*(?:\w+::)*\*\s*(?:const\s*)?(\w*)[^()]*\)\s*\([^()]*\)")
 SPECIFIER = re.compile(
     r"\[\[[^\]]*\]\]|\b(alignas|decltype|explicit)\s*\(([^()]|\([^()]*\))*\)")
@@ -41,6 +52,8 @@ def declarations(body):
         place = mark.end()
         if mark[0] == "{":
             place = tidy_text.closing(body, mark.start()) + 1
+            if UNNAMED.search(head) and body[place:].lstrip().startswith(";"):
+                yield from declarations(body[mark.end():place - 1])
             text = head + "{}"
         if mark[0] == ";" or is_body(head):
             yield head
@@ -55,12 +68,24 @@ def without(pattern, text, replacement=""):
     return text
 
 
+def is_padding(text):
+    """Whether it is a bit field without a name."""
+    words = text.partition(":")[0].split() if re.search(r"[^:]:[^:]", text) else []
+    return bool(words) and "=" not in text and (
+        (len(words) == 1 and "::" not in text) or
+        set(words) <= {"const", "unsigned", "signed", "char", "short", "int", "long"})
+
+
 def data_members(declaration):
     """How many data members it declares."""
     text = ACCESS.sub("", declaration).strip()
-    if not text or NOT_DATA.match(text) or (TYPE.match(text) and not re.search(r"\}\s*\w", text)):
+    if not text or NOT_DATA.match(text) or ONLY_TYPE.fullmatch(text):
         return 0
-    text = POINTER_TO_FUNCTION.sub(r"\1", SPECIFIER.sub("", text))
+    text = SPECIFIER.sub("", text).strip()
+    if is_padding(text):
+        return 0
+    text = POINTER_TO_FUNCTION.sub(r"\1", MACRO.sub("", text))
+    text = without(ARRAY, POINTER_TO_ARRAY.sub(r"\1", text))
     text = without(ARGUMENTS, without(PARENTHESES, text, "@"))
     names = [part.partition("=")[0] for part in text.split(",")]
     return 0 if "@" in names[0] else len(names)
@@ -74,4 +99,4 @@ def objects(code):
         begin = match.end() - 1
         body = code[begin + 1:tidy_text.closing(code, begin)]
         count = sum(data_members(declaration) for declaration in declarations(body))
-        yield match[2], tidy_text.line_of(code, match.start()), count
+        yield match[2] or "unnamed", tidy_text.line_of(code, match.start()), count

@@ -8,7 +8,7 @@ from pathlib import Path
 import tidy
 
 LONG_FUNCTION = "int f() {\n" + "  work();\n" * 69 + "}\n"
-# Eleven, between functions and types.
+# Eighteen, between functions and types.
 DATA_MEMBERS = """
   std::function<void(int a, int b)> handler_;
   void (*free_)(void* memory, int bytes) = nullptr;
@@ -23,6 +23,15 @@ DATA_MEMBERS = """
   std::uint8_t few_ : 3;
   auto find(int a = 1, int b = 2) -> B { return {a, b}; }
   decltype(f()) result_;
+  union {
+    int number_;
+    float figure_;
+  };
+  struct sockaddr_in address_;
+  enum Kind other_kind_;
+  int (*row_)[3];
+  char name_[length_of(int)];
+  int guarded_ MUSTER_GUARDED_BY(mutex_);
   struct Nested {
     int a, b, c;
   };
@@ -37,6 +46,9 @@ FEW_DATA_MEMBERS = """
     int a, b, c;
   };
   static constexpr int size = 3;
+  constexpr static int other_size = 4;
+  struct Later;
+  unsigned : 3;
   A() : a_{1}, b_(2) {}
   explicit A(int a) : a_(a) { b_ = 1; }
   A(const A&) = delete;
@@ -107,11 +119,20 @@ PLANTED = {
     "a namespace for all": ("src/base/a.h", "using namespace std;\n", 2, "using-namespace"),
     "a class of 21 data members": (
         "src/base/a.h", "class A {\n" + "  int a;\n" * 21 + "};\n", 2, "data-members"),
+    "a class of 21 data members that is exported": (
+        "include/muster/a.h", "class MUSTER_API A final : public B {\n" + "  int a;\n" * 21 +
+        "};\n", 2, "data-members"),
+    "a specialization of 21 data members": (
+        "src/base/a.h", "template <>\nstruct A<int> {\n" + "  int a;\n" * 21 + "};\n", 3,
+        "data-members"),
+    "a struct without a name": (
+        "src/base/a.h", "constexpr struct {\n" + "  int a;\n" * 21 + "} table[] = {};\n", 2,
+        "data-members"),
     "a struct of a tool": (
         "tools/a.h", "struct A : B {\n" + "  int a, b = f(1, 2), c[3];\n" * 7 + "};\n", 2,
         "data-members"),
     "data members of every form": (
-        "src/base/a.h", "class A {\n public:\n" + DATA_MEMBERS + " private:\n" + DATA_MEMBERS +
+        "src/base/a.h", "class A {\n public:\n" + DATA_MEMBERS + " private:\n" + "  int a;\n" * 3 +
         "};\n", 2, "data-members"),
     "a source that no one compiles": ("src/base/b.cpp", "int a;\n", 1, "listed"),
 }
@@ -134,6 +155,8 @@ ALLOWED = {
         "src/base/a.h", "int f() {\n" + "  work();\n" * 68 + "}\n"),
     "a class of many functions": (
         "src/base/a.h", "class A {\n" + "  void f();\n" * 60 + "  int a;\n" * 20 + "};\n"),
+    "20 data members of every form": (
+        "src/base/a.h", "class A {\n public:\n" + DATA_MEMBERS + "  int a, b;\n" + "};\n"),
     "what is no data member": (
         "src/base/a.h", "class A {\n public:\n" + FEW_DATA_MEMBERS * 5 + "};\n"),
     "a base's data members": (

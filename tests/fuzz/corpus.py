@@ -121,6 +121,8 @@ def main():
     parser.add_argument("files", type=Path, nargs="+")
     arguments = parser.parse_args()
     path = path_of(arguments.target)
+    if not (HERE / f"{arguments.target}.cpp").exists():
+        sys.exit(f"there is no fuzzer {arguments.target} in {os.path.relpath(HERE)}")
     try:
         write(path, combined(read(path), read_files(arguments.files), "cannot add"))
     except (CorpusError, OSError) as error:
