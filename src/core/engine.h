@@ -83,7 +83,7 @@ class Engine {
 
   // engine_requests.cpp
   void deny(const RequestContext& context);
-  std::optional<Error> refusal(const RequestContext& context);
+  std::optional<Error> refusal(const RequestContext& context, bool is_repeated);
   bool is_to_execute(const RequestContext& context, Duration timeout);
   void turn_away(const Requested& event);
   void acknowledge(Session& session, const std::vector<std::uint64_t>& request_ids);

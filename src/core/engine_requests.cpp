@@ -188,12 +188,14 @@ void Engine::on(const Requested& event) {
   const RequestContext context{*session, request.id, wire::operation_of(request.body),
                                std::clamp(request.timeout, Duration::zero(), base::timeout_max),
                                services_.now()};
+  const bool is_repeated = request.id <= session->requests.last_id;
   if (!is_to_execute(context, request.timeout)) return;
   if (session->keys.offer != nullptr) session->name_space.table.end_offer(*session);
   services_.set_request_memory(event.memory);
   inspector_.count_request(request.body.index());
   if (!session->rights.has(wire::facts_of(context.operation).right)) return deny(context);
-  if (auto why = refusal(context)) return services_.turn_away(context, *std::move(why));
+  if (auto why = refusal(context, is_repeated))
+    return services_.turn_away(context, *std::move(why));
   static_assert(wire::every_request([]<class Body>(std::type_identity<Body>) {
                   return std::invocable<const Dispatch&, const Body&>;
                 }),
@@ -257,7 +259,7 @@ void Engine::deny(const RequestContext& context) {
   services_.turn_away(context, std::move(why));
 }
 
-std::optional<Error> Engine::refusal(const RequestContext& context) {
+std::optional<Error> Engine::refusal(const RequestContext& context, bool is_repeated) {
   const Session& session = context.session;
   const Operation operation = context.operation;
   if (session.counts_requests) {
@@ -268,7 +270,12 @@ std::optional<Error> Engine::refusal(const RequestContext& context) {
   if (!wire::is_kept(operation)) return std::nullopt;
   const wire::ServerLimits& limits = services_.options().limits;
   const std::size_t cached_count = cached_count_of(session);
-  if (cached_count >= limits.cached_results_max) {
+  // A client repeats a receive that waited, and ended with an error that was not kept, before it
+  // can acknowledge the replies to later requests.
+  const bool has_room_to_repeat =
+      is_repeated && session.requests.unacknowledged.size() <
+                         std::size_t{limits.cached_results_max} + limits.parked_waits_max;
+  if (cached_count >= limits.cached_results_max && !has_room_to_repeat) {
     return exhausted(services_.counted().tallies, Limit::cached_results,
                      "cached_results_max answers are not acknowledged yet", cached_count,
                      limits.cached_results_max);

@@ -124,13 +124,16 @@ void GroupWork::join() {
   request.world_size = static_cast<std::uint32_t>(group_.slots.size());
   request.data_expiration = group_.data_expiration;
   request.info = info;
-  request.standby = random().one_in(3);
+  // All joins that wait are of one joiner, which is a standby or not.
+  if (second_joins_count_ == 0) is_standby_ = random().one_in(3);
+  request.standby = is_standby_;
   is_busy_ = true;
   model().join_begins(id_, process_.number(), request.rank);
   if (random().one_in(16)) {  // two threads of it join at the same time
     model().second_join_begins(id_, process_.number());
+    ++second_joins_count_;
     ask("second join of " + id_ + " as " + std::to_string(request.rank), request, patience(), 0,
-        [](const Reply&, Fate) {});
+        [this](const Reply&, Fate) { --second_joins_count_; });
   }
   cancel_perhaps(ask("join of " + id_ + " as " + std::to_string(request.rank), request, patience(),
                      0, [this](const Reply& reply, Fate) {

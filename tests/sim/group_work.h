@@ -70,6 +70,8 @@ class GroupWork {
   std::optional<GroupModel::Place> before_;  ///< of an older handle
   std::set<std::uint32_t> gone_;             ///< ranks, as it was told
   bool is_busy_ = false;
+  bool is_standby_ = false;
+  int second_joins_count_ = 0;  ///< that wait
   bool needs_regroup_ = false;
   bool interruption_in_doubt_ = false;
   int failed_regroups_ = 0;

@@ -331,19 +331,19 @@ void Oracle::look_at(const Ask& ask) {
 }
 
 /// Whether the server must have given up its session by now.
-bool Oracle::is_surely_lost(const Life& life) const {
+bool Oracle::is_surely_lost(const Life& life, Instant then) const {
   if (!life.heard) return false;
   const wire::ServerLimits& limits = terms_.limits;
   Duration lost_at = *life.heard + longer(limits.session_timeout);
   if (life.closed) lost_at = std::min(lost_at, *life.closed + longer(limits.grace));
-  return running() >= lost_at + limits.slack + margin + 2 * terms_.delay_max;
+  return running() - (now() - then) >= lost_at + limits.slack + margin + 2 * terms_.delay_max;
 }
 
 /// Whether a member is surely lost by now, so that nobody may wait any more.
 void Oracle::look_for_the_dead(const Ask& ask) {
   for (const auto& [rank, client] : groups.members({ask.incarnation, ask.epoch})) {
     const Life& other = lives_[client];
-    if (other.client == ask.client || other.was_reported || !is_surely_lost(other)) continue;
+    if (other.client == ask.client || other.was_reported || !is_surely_lost(other, now())) continue;
     if (groups.may_have_left(ask.group, client) && other.said_goodbye) continue;
     problem(lives_[ask.client].name + " " + ask.what + " waits although rank " +
             std::to_string(rank) + " is dead");

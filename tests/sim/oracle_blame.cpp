@@ -145,7 +145,7 @@ void Oracle::check_entry(std::uint64_t client, const std::string& group,
       if (!groups.may_have_left(group, life->client) && !life->said_goodbye) wrong("left");
       break;
     default:
-      if (life->died && *life->died < asked && is_surely_lost(*life)) wrong("there");
+      if (life->died && *life->died < asked && is_surely_lost(*life, asked)) wrong("there");
       break;
   }
 }

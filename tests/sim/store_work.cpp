@@ -380,7 +380,7 @@ void StoreWork::look_at_bound() {
   Oracle& oracle = town().oracle;
   const Life& owner = oracle.lives().at(1 + random().below(oracle.lives().size() - 1));
   const Key at = key("bound/" + std::to_string(owner.client));
-  const bool is_over = owner.died && oracle.is_surely_lost(owner) &&
+  const bool is_over = owner.died && oracle.is_surely_lost(owner, oracle.now()) &&
                        owner.name_space == process_.identity().name_space;
   ask("exists " + at.second, wire::Exists{{at.second}}, patience(),
       [this, at, is_over](const Reply& reply, Fate) {

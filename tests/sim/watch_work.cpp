@@ -75,7 +75,7 @@ void WatchWork::look_at_sessions() {
       const Life* life = oracle.life_of(entry.process.id, process_.number());
       if (life == nullptr || entry.process.pid != life->pid) {
         problem("a session of a process that is not here");
-      } else if (life->died && *life->died < asked && oracle.is_surely_lost(*life)) {
+      } else if (life->died && *life->died < asked && oracle.is_surely_lost(*life, asked)) {
         problem("a session of " + life->name + ", which is dead");
       }
     }

@@ -220,6 +220,7 @@ class Witness {
   std::uint64_t hand_session_ = 0;  ///< whose it is
   std::uint64_t resuming_ = 0;      ///< by the hello in hand
   std::uint64_t session_count_ = 0;
+  bool holds_nothing_ = false;
   Duration next_look_ = Duration::max();  ///< at sessions that may be over
   std::deque<Telling> tellings_;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> lost_;  ///< epochs and ranks, just now

@@ -190,7 +190,10 @@ bool Protocol::accept(wire::ServerHello hello, Instant now) {
   liveness_.begin(session_.server().limits, now);
   liveness_.hear(now);
   settle_admission(now);
-  if (!resumes) effects_.go_first(echo_of(session_.server().token));
+  if (!resumes) {
+    liveness_.prove();  // nothing is sent again
+    effects_.go_first(echo_of(session_.server().token));
+  }
   effects_.add(Established{resumes});
   if (resumes) {
     effects_.log(LogLevel::info, "resumed the session at " + session_.options().where);

@@ -60,6 +60,8 @@ bool Rounds::call(const RequestContext& context, Member& member,
     repeat(context, member, request.round);
     return false;
   }
+  // It has the outcomes of all rounds before, and needs those no longer that it has passed.
+  acknowledged(member, request.round - 1);
   Round* round = find(request.round);
   if (round != nullptr && !round->is_open()) {
     call_late(context, member, *round, request);
