@@ -120,7 +120,8 @@ bool Judge::was_short_for_long(std::size_t who, const Run& run, const Attempt& l
   if (!last.last_short) return false;
   const Record& leader = records_[who];
   const Instant since = std::max(last.last_short->since, last.verdict_at + options_.cause_timeout);
-  const bool is_informed = leader.disturbed_until < since && !leader.lost_session;
+  // The time to wait for a loss begins when the leader sees the verdict.
+  const bool is_informed = leader.disturbed_until < last.verdict_at && !leader.lost_session;
   const bool has_led = run.led_since < since && *run.there.begin() == leader.number;
   return is_informed && has_led && since + slack() < last.last_short->until;
 }
@@ -136,7 +137,8 @@ void Judge::check_restarts(std::size_t who, const Run& run, const Plan& plan,
   const Verdict& verdict = *last.verdict;
   const bool has_failed = verdict.kind == Verdict::Kind::rank_failed;
   const bool was_short = last.fewest_left < nodes_min;
-  if (used == 1 && !has_failed && !was_short)
+  // A leader that was stopped may count by a list of nodes that is older than the verdict.
+  if (used == 1 && !has_failed && !was_short && records_[who].disturbed_until < last.verdict_at)
     return problem(name + "a restart is used although no rank has failed and enough were left");
   if (used == 0 && has_failed && !last.misses_one_since)
     return problem(name + "no restart is used although a rank has failed and no node is lost");
