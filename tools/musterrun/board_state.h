@@ -113,7 +113,7 @@ struct Board::State : std::enable_shared_from_this<State> {
   bool has_told_of_waiting = false;
   std::map<std::string, Node> known;
   std::uint64_t awaited = 0;  ///< the number of the next node that is waited for
-  const std::string own_run;  ///< the name of a run that this launcher would begin
+  std::string own_run;        ///< the name of a run that this launcher would begin
   std::string run;            ///< the one that it is in
   asio::steady_timer next_look;
   asio::steady_timer next_touch;

@@ -77,7 +77,7 @@ void BoardRim::open() {
 }
 
 void BoardRim::enter() {
-  const std::string own_run = "r" + std::to_string(who_);
+  const std::string own_run = "r" + std::to_string(who_) + std::string(entries_, '+');
   ask([this, own_run] { return land_.board.set_once("job/run", own_run, run_lifetime); },
       [this, own_run](const std::optional<std::string>& found) {
         if (found) return enter_after(*found);
@@ -136,6 +136,7 @@ void BoardRim::confirm() {
 
 void BoardRim::enter_anew() {
   land_.judge.count(Count::runs_entered_anew);
+  ++entries_;
   const std::string node = own(key_of_node(std::exchange(self_.number, 0)));
   ask(
       [this, node] {

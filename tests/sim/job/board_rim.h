@@ -108,6 +108,7 @@ class BoardRim {
   bool is_closed_ = false;
   base::Instant opened_{};
   bool has_told_of_waiting_ = false;
+  std::size_t entries_ = 0;  ///< into runs of other names
   std::map<std::string, launch::Node> known_;
   std::uint64_t awaited_ = 0;
 };
