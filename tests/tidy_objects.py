@@ -4,7 +4,7 @@ import re
 
 import tidy_text
 
-# What may stand between `class` and its name: attributes, and macros such as MUSTER_API.
+# Attributes and macros, such as MUSTER_API, between `class` and its name.
 MARK = (r"(?:(?:\[\[[^\]]*\]\]|alignas\s*\([^)]*\)|__attribute__\s*\(\([^;{}]*?\)\)"
         r"|[A-Z][A-Z0-9_]+(?=\s+\w))\s*)*")
 HEAD = re.compile(rf"\b(class|struct|union)\b\s*{MARK}([A-Za-z_][\w:]*)?\s*(?:<[^;{{}}()]*>\s*)?"

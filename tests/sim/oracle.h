@@ -100,7 +100,7 @@ class Oracle {
   const Terms& terms() const { return terms_; }
   Instant now() const { return scheduler_.now(); }
   Duration running() const;
-  /// Whether the server knew at the time `then` that the process was gone.
+  /// Whether the server knew at the time `then` that the process had died.
   bool is_surely_lost(const Life& life, Instant then) const;
   /// How a group is named that a client speaks of.
   std::string group_id(std::uint64_t client, const std::string& group) const;

@@ -126,7 +126,7 @@ void Board::State::confirm() {
 void Board::State::enter_anew() {
   const std::string node = own(key_of_node(std::exchange(options.self.number, 0)));
   const std::string count = own("count");
-  // Others may be in the run of the old name: numbers would be given twice if it began again.
+  // Other launchers may have entered the old run. Under the same name, two could get one number.
   own_run += "+";
   auto self = shared_from_this();
   store->multi_remove_async({node, count}, short_time, [self](Result<std::uint64_t> removed) {

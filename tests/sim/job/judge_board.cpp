@@ -120,7 +120,7 @@ bool Judge::was_short_for_long(std::size_t who, const Run& run, const Attempt& l
   if (!last.last_short) return false;
   const Record& leader = records_[who];
   const Instant since = std::max(last.last_short->since, last.verdict_at + options_.cause_timeout);
-  // The time to wait for a loss begins when the leader sees the verdict.
+  // The leader waits for a loss from the time when it sees the verdict.
   const bool is_informed = leader.disturbed_until < last.verdict_at && !leader.lost_session;
   const bool has_led = run.led_since < since && *run.there.begin() == leader.number;
   return is_informed && has_led && since + slack() < last.last_short->until;
