@@ -1,7 +1,7 @@
 """Counts the tests of a Meson build by its testlog.json: prints `PASSED FAILED SKIPPED`.
 
-totals.py TESTLOG FAILURES   Prints the reasons of skipped tests to stderr. Appends the names of failed
-                             tests and their last lines to the file FAILURES.
+totals.py TESTLOG FAILURES   Prints the reasons of skipped tests to stderr. Appends the names of
+                             failed tests and their last lines to the file FAILURES.
 """
 
 import json
