@@ -16,7 +16,7 @@ class SocketFile {
  public:
   SocketFile() = default;
   /// Of a socket that has just been bound to `path`.
-  explicit SocketFile(std::string path);
+  explicit SocketFile(const std::string& path);
   ~SocketFile() { remove(); }
   SocketFile(SocketFile&& other) noexcept;
   SocketFile& operator=(SocketFile&& other) noexcept;
@@ -24,7 +24,8 @@ class SocketFile {
   void remove();
 
  private:
-  std::string path_;
+  UniqueFd folder_;   // it stays the same one, whatever its path leads to later
+  std::string name_;  // in it; empty: none
   dev_t device_ = 0;
   ino_t inode_ = 0;
 };

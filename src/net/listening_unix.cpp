@@ -36,11 +36,15 @@ Error unix_failure(const SocketAddress& address, int number, const char* during)
                       std::move(detail));
 }
 
+std::string folder_of(const std::string& path) {
+  const std::string folder = path.substr(0, path.rfind('/') + 1);
+  return folder.empty() ? "." : folder;
+}
+
 /// Held while it lives. Without a lock the question is asked all the same: some file systems
 /// have none.
 UniqueFd lock_folder_of(const std::string& path) {
-  const std::string folder = path.substr(0, path.rfind('/') + 1);
-  UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd fd(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   for (int tries = 0; fd && tries < lock_tries; ++tries) {
     if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) break;
     std::this_thread::sleep_for(lock_pause);
@@ -52,11 +56,18 @@ UniqueFd unix_socket() {
   return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
+/// For what is removed from it: the path may lead to another folder by then.
+UniqueFd open_folder_of(const std::string& path) {
+  return UniqueFd(::open(folder_of(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
 /// Removes what a dead server has left.
 Result<void> clear_stale(const SocketAddress& address) {
   const std::string path = address.host();
+  const UniqueFd folder = open_folder_of(path);
+  const std::string name = path.substr(path.rfind('/') + 1);
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return {};
+  if (::fstatat(folder.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return {};
   if (!S_ISSOCK(status.st_mode)) {
     return unix_failure(address, ErrorCode::address_in_use, "there is a file that is no socket");
   }
@@ -67,26 +78,32 @@ Result<void> clear_stale(const SocketAddress& address) {
     return unix_failure(address, ErrorCode::address_in_use,
                         answered ? "somebody listens there" : text_of_errno(errno));
   }
-  ::unlink(path.c_str());
+  struct stat now {};
+  const bool is_same = ::fstatat(folder.get(), name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+                       now.st_dev == status.st_dev && now.st_ino == status.st_ino;
+  if (is_same) ::unlinkat(folder.get(), name.c_str(), 0);
   return {};
 }
 
 }  // namespace
 
-SocketFile::SocketFile(std::string path) : path_(std::move(path)) {
+SocketFile::SocketFile(const std::string& path) {
+  if (path.empty()) return;
   struct stat status {};
-  if (::lstat(path_.c_str(), &status) != 0) path_.clear();
+  folder_ = open_folder_of(path);
+  name_ = path.substr(path.rfind('/') + 1);
+  if (::fstatat(folder_.get(), name_.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) name_.clear();
   device_ = status.st_dev;
   inode_ = status.st_ino;
 }
 
-SocketFile::SocketFile(SocketFile&& other) noexcept
-    : path_(std::exchange(other.path_, {})), device_(other.device_), inode_(other.inode_) {}
+SocketFile::SocketFile(SocketFile&& other) noexcept { *this = std::move(other); }
 
 SocketFile& SocketFile::operator=(SocketFile&& other) noexcept {
   if (this == &other) return *this;
   remove();
-  path_ = std::exchange(other.path_, {});
+  folder_ = std::move(other.folder_);
+  name_ = std::exchange(other.name_, {});
   device_ = other.device_;
   inode_ = other.inode_;
   return *this;
@@ -94,10 +111,11 @@ SocketFile& SocketFile::operator=(SocketFile&& other) noexcept {
 
 void SocketFile::remove() {
   struct stat status {};
-  const bool is_ours = !path_.empty() && ::lstat(path_.c_str(), &status) == 0 &&
+  const bool is_ours = !name_.empty() &&
+                       ::fstatat(folder_.get(), name_.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
                        status.st_dev == device_ && status.st_ino == inode_;
-  if (is_ours) ::unlink(path_.c_str());
-  path_.clear();
+  if (is_ours) ::unlinkat(folder_.get(), name_.c_str(), 0);
+  name_.clear();
 }
 
 Result<Listening> listen_unix(const SocketAddress& address, int backlog) {

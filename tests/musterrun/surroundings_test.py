@@ -1,13 +1,22 @@
 """musterrun where something is not as usual: who starts it, its limits, the room for files."""
 
+import contextlib
 import os
 import resource
+import shutil
 import signal
 import sys
 import unittest
+from pathlib import Path
 
 import job_case
 from job_case import JobCase, PROGRAMS
+
+
+def become(user, group=None):
+    os.setgroups([])
+    os.setgid(group or user)
+    os.setuid(user)
 
 
 class Surroundings(JobCase):
@@ -79,11 +88,8 @@ class Surroundings(JobCase):
     def run_limited(self, limit, most, *arguments):
         """As a user without rights, and without other processes whose resources would count."""
         def become_nobody():
-            user = 64000 + os.getpid() % 1000
             resource.setrlimit(limit, (most, most))
-            os.setgroups([])
-            os.setgid(user)
-            os.setuid(user)
+            become(64000 + os.getpid() % 1000)
 
         self.folder.chmod(0o755)
         self.own.chmod(0o777)
@@ -100,6 +106,25 @@ class Surroundings(JobCase):
         self.assertEqual(self.run_limited(resource.RLIMIT_NOFILE, 560, "-n", 250, "true"),
                          (0, "", ""))
 
+    def test_a_place_for_temporary_files_may_be_relative_and_need_not_exist(self):
+        script = "test -d $(dirname $(dirname $TORCHELASTIC_ERROR_FILE)) && cd / && " \
+                 "echo $TORCHELASTIC_ERROR_FILE"
+        _, out, err = self.sh(script, "-n", 1, cwd=self.folder, env={"TMPDIR": "tmp"})
+        self.assertEqual(Path(out).parts[:len(self.own.parts)], self.own.parts, err)
+        file = self.folder / "file"
+        file.touch()
+        for place in (file, self.folder / "nothing"):
+            code, _, err = self.run_job("-n", 1, "true", env={"TMPDIR": str(place)})
+            self.assertEqual(code, 0, err)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody else")
+    def test_a_place_where_no_temporary_file_can_be_made_is_named(self):
+        self.folder.chmod(0o755)
+        self.own.chmod(0o555)
+        code, _, err = self.run_job("-n", 1, "true", preexec_fn=lambda: become(64001))
+        self.assertEqual(code, 1)
+        self.assertIn(str(self.own), err)
+
     def test_a_file_that_takes_no_more_is_told_and_the_job_goes_on(self):
         limit = 1 << 16
         code, out, err = self.run_job(
@@ -112,6 +137,114 @@ class Surroundings(JobCase):
         self.assertEqual(err.count(f"{log} takes no more"), 1, err)
 
 
+@unittest.skipUnless(os.geteuid() == 0, "only root can become somebody else")
+class TwoUsers(JobCase):
+    """In a folder that two users share, which is not sticky: each may rename what is there, and the
+    kernel follows the links of both."""
+
+    user, other, group = 64001, 64002, 64003
+
+    def setUp(self):
+        super().setUp()
+        self.folder.chmod(0o755)
+        os.chown(self.own, 0, self.group)
+        self.own.chmod(0o2775)
+
+    def by(self, user, action):
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                become(user, self.group)
+                action()
+                code = 0
+            finally:
+                os._exit(code)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+
+    def precious(self, name, mode, is_linked=False):
+        """A folder of the user's with files that are called as musterrun calls its lock."""
+        folder = self.folder / name
+        folder.mkdir()
+        for each in ("lock", "musterrun.lock", "data"):
+            (folder / each).write_text(each)
+            os.chown(folder / each, self.user, self.group)
+        if is_linked:
+            os.link(folder / "musterrun.lock", self.folder / f"linked-{name}")
+        os.chown(folder, self.user, self.group)
+        folder.chmod(mode)
+        return folder
+
+    def start_as_user(self, *arguments):
+        return self.start(*arguments, preexec_fn=lambda: become(self.user, self.group))
+
+    def run_as_user(self, *arguments):
+        launcher = self.start_as_user(*arguments)
+        _, err = launcher.communicate(timeout=job_case.KILL_TIMEOUT_S)
+        self.assertEqual(launcher.returncode, 0, err)
+
+    def assert_kept(self, folder):
+        self.assertEqual(sorted(each.name for each in folder.iterdir()),
+                         ["data", "lock", "musterrun.lock"])
+
+    def test_a_folder_that_another_user_gives_the_name_of_a_leftover_is_kept(self):
+        for mode in (0o700, 0o755, 0o775):
+            for name in ("musterrun-x", "musterrun-abcdef"):
+                folder = self.precious(f"precious-{mode:o}-{name}", mode)
+                link = self.own / name
+                self.by(self.other, lambda: link.symlink_to(folder))
+                self.run_as_user("-n", 1, "true")
+                self.assert_kept(folder)
+                link.unlink()
+            moved = self.own / "musterrun-ghijkl"
+            folder = self.precious(f"moved-{mode:o}", mode, is_linked=mode == 0o700)
+            shutil.move(folder, self.own / "of-the-user")
+            self.by(self.other, lambda: (self.own / "of-the-user").rename(moved))
+            self.run_as_user("-n", 1, "true")
+            self.assert_kept(moved)
+            shutil.rmtree(moved)
+
+    def test_an_own_folder_that_another_user_replaces_is_removed_and_the_other_one_kept(self):
+        folder = self.precious("precious", 0o700)
+        at = self.own / "at"
+        launcher = self.start_as_user("-n", 1, "sh", "-c",
+                                      f"touch {at}; while test -e {at}; do sleep 0.02; done")
+        self.await_file("tmp/at")
+        name, = self.own.glob("musterrun-*")
+        away = self.own / "away"
+
+        def replace():
+            name.rename(away)
+            name.symlink_to(folder)
+
+        self.by(self.other, replace)
+        at.unlink()
+        launcher.communicate(timeout=job_case.KILL_TIMEOUT_S)
+        self.assert_kept(folder)
+        self.assertEqual(list(away.iterdir()), [])
+        away.rmdir()
+        name.unlink()
+
+    def test_what_a_killed_musterrun_has_left_is_removed(self):
+        at = self.own / "at"
+        launcher = self.start_as_user("-n", 1, "sh", "-c", f"touch {at}; sleep 60")
+        self.await_file("tmp/at")
+        # All at once: whichever lives longer would remove it.
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid, _ in self.processes():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+        launcher.wait()
+        self.await_nothing_left(10)
+        at.unlink()
+        left, = self.own.iterdir()
+        self.by(self.user, lambda: (left / "deep/er").mkdir(parents=True))
+        self.by(self.user, lambda: (left / "deep/link").symlink_to(self.folder))
+        self.run_as_user("-n", 1, "true")
+        self.assertEqual(list(self.own.iterdir()), [])
+        self.assertTrue(self.folder.exists())
+
+
 if __name__ == "__main__":
-    PROGRAMS["musterrun"] = sys.argv.pop(1)
+    PROGRAMS["musterrun"] = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)

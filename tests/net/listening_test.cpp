@@ -153,6 +153,22 @@ TEST_CASE("the file that a dead server has left is replaced") {
   CHECK(answers((*listening)[0].address()));
 }
 
+TEST_CASE("a Unix socket goes from its folder, wherever the path of that leads by then") {
+  const Folder folder;
+  const auto in = [&](const char* name) { return (folder.path / name).string(); };
+  fs::create_directory(in("own"));
+  fs::create_directory(in("other"));
+  {
+    const auto listening = muster::net::listen_at({"unix:" + in("own/socket")}, {});
+    REQUIRE(listening);
+    fs::rename(in("own"), in("moved"));
+    std::ofstream(in("other/socket")) << "something of value";
+    fs::create_symlink(in("other"), in("own"));
+  }
+  CHECK(fs::is_empty(in("moved")));
+  CHECK(fs::exists(in("other/socket")));
+}
+
 TEST_CASE("a file that is no socket is left alone") {
   const Folder folder;
   std::ofstream(folder.socket()) << "something of value";

@@ -223,6 +223,19 @@ TEST_CASE("the release of a lock whose file somebody has removed leaves the new 
   CHECK(must_fail(FileLock::acquire(path)).code == ErrorCode::busy);
 }
 
+TEST_CASE("a lock is released in its folder, wherever the path of that leads by then") {
+  const TestFolder folder;
+  std::filesystem::create_directory(folder.file("own"));
+  auto lock = must(FileLock::acquire(folder.file("own/lock")));
+  std::filesystem::rename(folder.file("own"), folder.file("moved"));
+  std::filesystem::create_directory(folder.file("other"));
+  write_file(folder.file("other/lock"), "4711\n");
+  std::filesystem::create_symlink(folder.file("other"), folder.file("own"));
+  must(lock.release());
+  CHECK(std::filesystem::is_empty(folder.file("moved")));
+  CHECK(std::filesystem::exists(folder.file("other/lock")));
+}
+
 TEST_CASE("a file of a lock that tells nothing of its owner is taken over from somebody unknown") {
   const TestFolder folder;
   for (const char* const content : {"muster lock 1\n4711\n", "muster lo", "muster lock 1\n"}) {

@@ -113,6 +113,26 @@ TEST_CASE("two processes that both take themselves for local rank 0 are told so"
   CHECK(folder.names().empty());
 }
 
+TEST_CASE("a file that has the name of a signal that is being written, and is none, is kept") {
+  const TestFolder folder;
+  auto leader = start_file_process({"leads", folder.path()}, signal_variables(0, 2));
+  CHECK(leader->read_line() == "works");
+  leader->send_signal(SIGKILL);
+  CHECK(leader->wait().signal == SIGKILL);
+  const std::string name = *folder.names().begin() + ".new";
+  auto signals = open_signals(folder, signal_variables(0, 2));
+  write_file(folder.file(name), "a checkpoint");
+  const auto refused = local_rank_zero_first(
+      signals, [](Progress&) {}, patient_for(20ms));
+  CHECK_FALSE(refused);
+  std::string kept;
+  std::getline(std::ifstream(folder.file(name)), kept);
+  CHECK(kept == "a checkpoint");
+  write_file(folder.file(name), "");  // of a leader that has died before it wrote
+  must(local_rank_zero_first(
+      signals, [](Progress&) {}, patient_for(20ms)));
+}
+
 TEST_CASE("signal files of a day ago are removed, but neither new ones nor a host's own") {
   const TestFolder folder;
   const auto leave = [&](const std::string& id) {

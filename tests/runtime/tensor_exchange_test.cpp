@@ -1,5 +1,9 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -216,6 +220,31 @@ TEST_CASE("an object where a tensor is received is a codec_mismatch, and stays")
       CHECK(must(ranks.group()->recv_obj<std::string>(Rank(0))) == "no tensor");
     }
     must(ranks.group()->barrier());
+  });
+}
+
+TEST_CASE("a sender cannot name a file that is no tensor's, for its receiver to remove") {
+  const std::string name = "muster-test-" + std::to_string(::getpid());
+  const std::string path = "/dev/shm/" + name;
+  Job job(2);
+  job.run([&](Runtime& runtime) {
+    StatelessProcessGroup& group = *runtime.world().group();
+    std::vector<float> numbers(3);
+    if (runtime.rank() == 0) {
+      must(send_tensor(runtime.world(), Rank(1), tensor_of(numbers), by(TensorWay::shared_memory)));
+      std::ofstream(path) << "twelve bytes";
+      const Error refused =
+          must_fail(recv_tensor(runtime.world(), Rank(1), by(TensorWay::shared_memory)));
+      CHECK(refused.code == ErrorCode::protocol_error);
+      CHECK(ranks_of(refused) == std::vector<int>{1});
+      CHECK(std::filesystem::remove(path));
+    } else {
+      std::string parcel = must(group.recv_bytes(Rank(0), codec_id::tensor, Tag(), 20s)).bytes;
+      const std::size_t at = parcel.find("muster-tensor-");
+      REQUIRE(at != parcel.npos);
+      CHECK(std::filesystem::remove("/dev/shm/" + parcel.substr(at)));
+      must(group.send_bytes(Rank(0), codec_id::tensor, parcel.substr(0, at) + name, Tag(), 20s));
+    }
   });
 }
 

@@ -8,9 +8,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -22,6 +23,7 @@
 #include "memory_reserve.h"
 #include "muster/io_thread.h"
 #include "muster/server.h"
+#include "port_file.h"
 #include "settings.h"
 
 namespace {
@@ -136,18 +138,11 @@ int tell_of_refusal(const Configuration& configuration, const muster::Error& err
   return code;
 }
 
-/// Appears whole or not at all: who waits for it finds the ports in it, one per line.
-bool write_port_file(const std::string& path, const muster::Server& server,
-                     const musterd::HttpFront* front) {
-  const std::string fresh = path + ".new";
-  {
-    std::ofstream file(fresh, std::ios::trunc);
-    file << server.port() << '\n';
-    for (const std::uint16_t port : server.tcpstore_ports()) file << port << '\n';
-    if (front != nullptr) file << front->port() << '\n';
-    if (!file.flush()) return false;
-  }
-  return std::rename(fresh.c_str(), path.c_str()) == 0;
+std::string text_of_ports(const muster::Server& server, const musterd::HttpFront* front) {
+  std::string text = std::to_string(server.port()) + '\n';
+  for (const std::uint16_t port : server.tcpstore_ports()) text += std::to_string(port) + '\n';
+  if (front != nullptr) text += std::to_string(front->port()) + '\n';
+  return text;
 }
 
 /// What of the file, the variables and the flags has changed since they were read last.
@@ -298,9 +293,11 @@ int serve(Configuration& configuration, musterd::MemoryReserve& reserve, Reloadi
   auto server = muster::Server::start(configuration.server);
   if (!server) return tell_of_refusal(configuration, server.error());
   running = &*server;
+  musterd::PortFile port_file;
   if (!configuration.port_file.empty() &&
-      !write_port_file(configuration.port_file, *server, http)) {
-    return fail(musterd::exit_failed, "cannot write the port file " + configuration.port_file);
+      !port_file.write(configuration.port_file, text_of_ports(*server, http))) {
+    return fail(musterd::exit_failed, "cannot write the port file " + configuration.port_file +
+                                          ": " + std::strerror(errno));
   }
   if (http != nullptr) http->serves(*server);
   tell_of_addresses(configuration, *server, http);
@@ -317,7 +314,6 @@ int serve(Configuration& configuration, musterd::MemoryReserve& reserve, Reloadi
                  : stop_signal == SIGTERM ? "musterd was stopped (SIGTERM)"
                                           : "musterd was stopped (SIGINT)");
   }
-  if (!configuration.port_file.empty()) ::unlink(configuration.port_file.c_str());
   if (has_failed) return fail(musterd::exit_failed, failure);
   return musterd::exit_ok;
 }

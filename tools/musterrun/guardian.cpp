@@ -25,7 +25,6 @@
 
 #include "descendants.h"
 #include "messages.h"
-#include "own_folder.h"
 #include "pid_namespace.h"
 #include "start_process.h"
 
@@ -215,7 +214,7 @@ class Guardian {
   }
 
   void leave() {
-    if (!options_.own_folder.empty()) remove_own_folder(options_.own_folder);
+    if (options_.own_folder != nullptr) options_.own_folder->remove();
     context_.stop();
   }
 

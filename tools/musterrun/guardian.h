@@ -1,16 +1,15 @@
 #pragma once
 
-#include <string>
-
 #include "base/file_handle.h"
 #include "muster/types.h"
+#include "own_folder.h"
 
 namespace musterrun {
 
 struct GuardianOptions {
-  muster::base::FileHandle socket;      ///< to musterrun
-  muster::Duration shutdown_timeout{};  ///< for the processes, when musterrun is gone
-  std::string own_folder;               ///< is removed when musterrun is gone; empty: none
+  muster::base::FileHandle socket;        ///< to musterrun
+  muster::Duration shutdown_timeout{};    ///< for the processes, when musterrun is gone
+  const OwnFolder* own_folder = nullptr;  ///< is removed when musterrun is gone
   /// In a PID namespace of its own: the /proc of musterrun, which has other pids.
   muster::base::FileHandle outer_proc;
 };

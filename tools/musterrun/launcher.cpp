@@ -30,7 +30,6 @@
 #include "launch/signal_names.h"
 #include "meeting_place.h"
 #include "muster/asio.h"
-#include "own_folder.h"
 
 // The rim of `launch::Job`: what happens to processes, keys, signals and timers is told to it, and
 // what it answers is done. All of it on one thread, in one io_context, which also serves the Muster
@@ -102,7 +101,7 @@ class Launcher {
  public:
   explicit Launcher(LauncherSetup setup)
       : setup_(std::move(setup)),
-        files_(setup_.options.output.log_dir.empty() ? setup_.own_folder
+        files_(setup_.options.output.log_dir.empty() ? setup_.own_folder->path()
                                                      : setup_.options.output.log_dir,
                setup_.job_id, setup_.random),
         no_namespace_(setup_.guardian.problem),
@@ -411,9 +410,9 @@ class Launcher {
 }  // namespace
 
 int run_launcher(LauncherSetup setup) {
-  const std::string own_folder = setup.own_folder;
+  const OwnFolder& own_folder = *setup.own_folder;
   const int exit_code = Launcher(std::move(setup)).run();
-  remove_own_folder(own_folder);
+  own_folder.remove();
   return exit_code;
 }
 

@@ -5,6 +5,7 @@
 #include "launch/placement.h"
 #include "launch/variables.h"
 #include "muster/server.h"
+#include "own_folder.h"
 
 namespace musterrun {
 
@@ -14,7 +15,7 @@ struct LauncherSetup {
   muster::launch::Placement placement;    ///< of nodes that are told by hand; else of one node
   muster::launch::Variables environment;  ///< inherited
   ForkedGuardian guardian;
-  std::string own_folder;  ///< for what nobody keeps; removed at the end
+  const OwnFolder* own_folder = nullptr;  ///< for what nobody keeps; removed at the end
   std::string job_id;
   std::string random;  ///< drawn, for names that no other one has
 };

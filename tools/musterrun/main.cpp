@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <iostream>
 #include <random>
 #include <string_view>
@@ -78,8 +80,10 @@ void leave_ignored_signals(LaunchOptions& options) {
   signals.erase(std::remove_if(signals.begin(), signals.end(), is_ignored), signals.end());
 }
 
-int fail(const char* what) {
-  std::perror(what);
+int fail_without_folder(const std::string& place) {
+  std::cerr << "musterrun: no folder for temporary files can be made in "
+            << muster::printable(place) << ": " << std::strerror(errno)
+            << "; set TMPDIR to a folder that this user can write\n";
   return 1;
 }
 
@@ -88,7 +92,7 @@ int fail_without_guardian(const musterrun::LauncherSetup& setup, PidNamespace wa
             << setup.guardian.problem << '\n';
   if (wanted == PidNamespace::always)
     std::cerr << "A PID namespace was asked for: --pid-namespace auto goes on without one.\n";
-  musterrun::remove_own_folder(setup.own_folder);
+  setup.own_folder->remove();
   return 1;
 }
 
@@ -99,10 +103,11 @@ int launch(LaunchOptions options, Placement placement, muster::launch::Variables
   ::signal(SIGCHLD, SIG_DFL);
   musterrun::remember_descriptor_limit();
   raise_descriptor_limit();
-  const auto own_folder = musterrun::OwnFolder::make();
-  if (!own_folder) return fail("musterrun: no folder can be made for temporary files (see TMPDIR)");
+  const std::string place = musterrun::OwnFolder::usual_place();
+  const auto own_folder = musterrun::OwnFolder::make(place);
+  if (!own_folder) return fail_without_folder(place);
   musterrun::LauncherSetup setup;
-  setup.own_folder = own_folder->path();
+  setup.own_folder = &*own_folder;
   musterrun::GuardianOptions guardian;
   guardian.shutdown_timeout = options.shutdown_timeout;
   guardian.own_folder = setup.own_folder;

@@ -101,17 +101,19 @@ Error held_by(const std::optional<FileLockOwner>& owner, const std::string& path
 }
 
 struct Locked {
+  runtime::FilePlace place;
   base::FileHandle file;
   int code = 0;  ///< EAGAIN: another one holds it; ESTALE: its file was removed meanwhile
   std::string_view what;
 };
 
 Locked try_to_lock(const std::string& path) {
-  auto opened = runtime::open_regular(path, O_RDWR | O_CREAT);
-  if (!opened.handle) return {{}, opened.code, "the lock's file cannot be opened"};
+  auto place = runtime::FilePlace::of(path);
+  auto opened = place.open(O_RDWR | O_CREAT);
+  if (!opened.handle) return {{}, {}, opened.code, "the lock's file cannot be opened"};
   int code = runtime::lock(opened.handle);
-  if (code == 0 && !runtime::names(path, opened.handle)) code = ESTALE;
-  return {std::move(opened.handle), code, "the lock's file cannot be locked"};
+  if (code == 0 && !place.names(opened.handle)) code = ESTALE;
+  return {std::move(place), std::move(opened.handle), code, "the lock's file cannot be locked"};
 }
 
 std::optional<Error> refused_path(std::string_view operation, const std::string& path) {
@@ -136,8 +138,11 @@ std::string to_string(const FileLockOwner& owner) {
 
 class FileLock::Impl {
  public:
-  Impl(std::string path, base::FileHandle file, std::optional<FileLockOwner> before)
-      : path_(std::move(path)), file_(std::move(file)), taken_over_from_(std::move(before)) {}
+  Impl(std::string path, Locked locked, std::optional<FileLockOwner> before)
+      : path_(std::move(path)),
+        place_(std::move(locked.place)),
+        file_(std::move(locked.file)),
+        taken_over_from_(std::move(before)) {}
   ~Impl() { static_cast<void>(release()); }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -162,6 +167,7 @@ class FileLock::Impl {
  private:
   const base::Owner process_;
   const std::string path_;
+  const runtime::FilePlace place_;
   base::FileHandle file_;
   const std::optional<FileLockOwner> taken_over_from_;
 };
@@ -176,12 +182,13 @@ Result<void> FileLock::Impl::release() {
                       "it is held by this process's parent, which alone may release it");
   }
   Result<void> removed;
-  if (!runtime::names(path_, file)) {
+  const int code = place_.remove(file);
+  if (code == ENOENT) {
     removed = lock_error(operation, path_, ErrorCode::not_found,
                          "its file was removed while it was held, so others may have held it, "
                          "too: leave the file alone");
-  } else if (::unlink(path_.c_str()) != 0 && errno != ENOENT) {
-    removed = runtime::file_error(operation, path_, "the lock's file cannot be removed", errno);
+  } else if (code != 0) {
+    removed = runtime::file_error(operation, path_, "the lock's file cannot be removed", code);
     // Whoever comes next shall not take this for a dead owner's.
     if (::ftruncate(file.get(), 0) != 0) removed.error().detail += "; nor emptied";
   }
@@ -210,7 +217,7 @@ Result<FileLock> FileLock::acquire(const std::string& path, const FileLockOption
         options.logger(LogLevel::warning, "the lock " + printable(path) + " was left by " +
                                               to_string(*before) + ", which has died");
       }
-      auto impl = std::make_unique<Impl>(path, std::move(locked.file), std::move(before));
+      auto impl = std::make_unique<Impl>(path, std::move(locked), std::move(before));
       impl->write_owner(options.label);
       return FileLock(std::move(impl));
     }

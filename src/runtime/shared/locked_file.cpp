@@ -36,14 +36,12 @@ std::string reason_of(int code) {
   }
 }
 
-}  // namespace
-
-FileOpened open_regular(const std::string& path, int flags) {
+FileOpened open_regular_at(int folder, const std::string& name, int flags) {
   // O_NONBLOCK: the open of a pipe would wait for its other end.
   const int all = flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
   base::FileHandle file;
   do {
-    file = base::FileHandle(::open(path.c_str(), all, 0666));
+    file = base::FileHandle(::openat(folder, name.c_str(), all, 0666));
   } while (!file && errno == EINTR);
   if (!file) return {{}, errno};
   struct ::stat status {};
@@ -53,16 +51,43 @@ FileOpened open_regular(const std::string& path, int flags) {
   return {std::move(file), 0};
 }
 
+}  // namespace
+
+FileOpened open_regular(const std::string& path, int flags) {
+  return open_regular_at(AT_FDCWD, path, flags);
+}
+
+FilePlace FilePlace::of(const std::string& path) {
+  FilePlace place;
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
+  place.name = path.substr(slash + 1);  // npos + 1 is 0
+  place.folder = base::FileHandle(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!place.folder) place.code = errno;
+  if (place.name.empty()) place.code = EISDIR;
+  return place;
+}
+
+FileOpened FilePlace::open(int flags) const {
+  if (code != 0) return {{}, code};
+  return open_regular_at(folder.get(), name, flags);
+}
+
+bool FilePlace::names(const base::FileHandle& file) const {
+  struct ::stat status {};
+  if (::fstatat(folder.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  return identity_of(file) == FileIdentity{status.st_dev, status.st_ino};
+}
+
+int FilePlace::remove(const base::FileHandle& file) const {
+  if (!names(file)) return ENOENT;
+  return ::unlinkat(folder.get(), name.c_str(), 0) == 0 ? 0 : errno;
+}
+
 std::optional<FileIdentity> identity_of(const base::FileHandle& file) {
   struct ::stat status {};
   if (::fstat(file.get(), &status) != 0) return {};
   return FileIdentity{status.st_dev, status.st_ino};
-}
-
-bool names(const std::string& path, const base::FileHandle& file) {
-  struct ::stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return false;
-  return identity_of(file) == FileIdentity{status.st_dev, status.st_ino};
 }
 
 int lock(const base::FileHandle& file) {

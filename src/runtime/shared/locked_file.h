@@ -35,10 +35,25 @@ struct FileOpened {
 /// flags  of open(2)
 FileOpened open_regular(const std::string& path, int flags);
 
+/// A name in a folder that stays the same folder, even if its path later leads to another one: so
+/// what is removed or replaced here is never a file of that other folder.
+struct FilePlace {
+  base::FileHandle folder;
+  std::string name;
+  int code = 0;  ///< errno, if there is no folder
+
+  static FilePlace of(const std::string& path);
+  FileOpened open(int flags) const;  ///< as open_regular
+  /// Whether the name is still that of this open file.
+  bool names(const base::FileHandle& file) const;
+  /// Removes the name if it is that of this open file.
+  ///
+  /// returns  0, or errno; ENOENT also if it is the name of another file
+  int remove(const base::FileHandle& file) const;
+};
+
 /// none: it cannot be asked.
 std::optional<FileIdentity> identity_of(const base::FileHandle& file);
-/// Whether the path is still that of this open file.
-bool names(const std::string& path, const base::FileHandle& file);
 
 /// returns  0, or errno: EAGAIN if another one holds it
 int lock(const base::FileHandle& file);

@@ -185,15 +185,17 @@ Result<void> NewFile::sync() {
 }
 
 Result<void> NewFile::rename_to(const std::string& name) {
-  if (::rename(path().c_str(), (folder_ + "/" + name).c_str()) != 0) {
+  // One folder for both names: its path may lead elsewhere by now, where the first name is not.
+  const base::FileHandle folder(::open(folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!folder || ::renameat(folder.get(), name_.c_str(), folder.get(), name.c_str()) != 0) {
     return file_failure("'" + path() + "' cannot be renamed to '" + name + "'", errno);
   }
   has_name_ = false;
   name_ = name;
   descriptor_.close();
   // So that the name is there after a crash of the host, too.
-  const base::FileHandle folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder && (::fsync(folder.get()) == 0 || errno == EINVAL)) return {};
+  const base::FileHandle synced(::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (synced && (::fsync(synced.get()) == 0 || errno == EINVAL)) return {};
   Error error = file_failure("the folder '" + folder_ + "' cannot be written to the disk", errno);
   error.happened = Happened::maybe;
   return error;

@@ -68,6 +68,7 @@ class LeaderFile {
 
   const base::Owner process_;
   const SignalCall call_;
+  const FilePlace place_;  // of its path
   SignalRecord record_;
   base::FileHandle file_;  // locked
 };

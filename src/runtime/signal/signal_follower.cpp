@@ -184,12 +184,10 @@ std::optional<Error> LeaderWait::given_up() const {
                      &*heard_);
 }
 
-bool is_leftover(const std::string& path, std::time_t now) {
+bool is_leftover(const FileOpened& opened, std::time_t now) {
   struct ::stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return false;
-  if (now - status.st_mtime < leftover_seconds_min) return false;
-  const FileOpened opened = open_regular(path, O_RDONLY);
-  if (!opened.handle || holder_of(opened.handle) != 0) return false;
+  if (!opened.handle || ::fstat(opened.handle.get(), &status) != 0) return false;
+  if (now - status.st_mtime < leftover_seconds_min || holder_of(opened.handle) != 0) return false;
   // A host may have files of such names of its own. An empty one was left by a process that has
   // died before it wrote.
   const auto bytes = content_of(opened.handle, signal_bytes_max).value_or(std::string());
@@ -234,9 +232,10 @@ std::vector<std::string> sweep_signals(const std::string& folder) {
     if (signal.size() > unfinished.size() &&
         signal.substr(signal.size() - unfinished.size()) == unfinished)
       signal.remove_suffix(unfinished.size());
-    const std::string path = folder + "/" + name;
-    if (!is_signal_file_name(signal) || !is_leftover(path, now)) continue;
-    if (::unlink(path.c_str()) == 0) removed.push_back(name);
+    if (!is_signal_file_name(signal)) continue;
+    const FilePlace place = FilePlace::of(folder + "/" + name);
+    const FileOpened opened = place.open(O_RDONLY);
+    if (is_leftover(opened, now) && place.remove(opened.handle) == 0) removed.push_back(name);
   }
   return removed;
 }

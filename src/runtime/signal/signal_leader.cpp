@@ -30,17 +30,27 @@ void flush(const base::FileHandle& file) {
   const base::FileHandle same(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
 }
 
-FileOpened make_new(const std::string& path) {
+/// Whether a process that is gone has left it, before or while it wrote a signal.
+bool is_unfinished_signal(const FileOpened& file) {
+  if (!file.handle || holder_of(file.handle) == EAGAIN) return false;
+  const auto bytes = content_of(file.handle, signal_bytes_max).value_or(std::string());
+  return bytes.empty() || begins_as_signal(bytes);
+}
+
+FileOpened make_new(const FilePlace& place) {
   constexpr int flags = O_RDWR | O_CREAT | O_EXCL;
-  FileOpened made = open_regular(path, flags);
+  FileOpened made = place.open(flags);
   if (made.code != EEXIST) return made;
-  ::unlink(path.c_str());  // of one that died in between
-  return open_regular(path, flags);
+  const FileOpened there = place.open(O_RDONLY);
+  if (!is_unfinished_signal(there)) return made;
+  place.remove(there.handle);
+  return place.open(flags);
 }
 
 }  // namespace
 
-LeaderFile::LeaderFile(SignalCall call) : call_(std::move(call)), record_(call_.named) {
+LeaderFile::LeaderFile(SignalCall call)
+    : call_(std::move(call)), place_(FilePlace::of(call_.path)), record_(call_.named) {
   record_.world_rank = call_.ranks.world_rank;
   record_.pid = base::host_pid();
   record_.host = own_host_name();
@@ -50,7 +60,7 @@ LeaderFile::LeaderFile(SignalCall call) : call_(std::move(call)), record_(call_.
 
 LeaderFile::~LeaderFile() {
   if (!file_ || process_.is_forked()) return;
-  if (names(call_.path, file_)) ::unlink(call_.path.c_str());
+  place_.remove(file_);
   unlock(file_);
 }
 
@@ -91,20 +101,22 @@ Result<void> LeaderFile::end(const detail::TurnOutcome& outcome) {
 
 Result<void> LeaderFile::write() {
   const std::string path = call_.path + ".new";
+  const FilePlace fresh = FilePlace::of(path);
+  FileOpened made = make_new(fresh);
   const auto failed = [&](std::string_view what, int code) -> Result<void> {
-    ::unlink(path.c_str());
+    fresh.remove(made.handle);
     return file_error(call_.operation, path, what, code);
   };
-  FileOpened made = make_new(path);
   if (!made.handle)
     return file_error(call_.operation, path, "the signal file cannot be made", made.code);
   record_.is_locked = lock(made.handle) == 0;
   if (const int code = write_at(made.handle, encode(record_), 0); code != 0)
     return failed("the signal file cannot be written", code);
   flush(made.handle);
-  if (::rename(path.c_str(), call_.path.c_str()) != 0)
+  if (::renameat(fresh.folder.get(), fresh.name.c_str(), fresh.folder.get(), place_.name.c_str()) !=
+      0)
     return failed("the signal file cannot be renamed", errno);
-  if (!names(call_.path, made.handle)) {
+  if (!place_.names(made.handle)) {
     return call_.error(ErrorCode::busy,
                        "its file was replaced by another process: one process of a job has local "
                        "rank 0 on a node");

@@ -37,6 +37,8 @@ namespace {
 
 using State = std::atomic<std::uint64_t>;
 
+constexpr std::string_view purpose_of_files = "steps";
+
 // A state: whether it is over, the steps that were completed, and how many ranks have arrived at
 // the next one, or who has ended it.
 constexpr std::uint64_t over_bit = std::uint64_t{1} << 63;
@@ -154,7 +156,7 @@ Result<SharedSteps::Made> SharedSteps::make(StatelessProcessGroup& group,
   // What rank 0 tells: "+" and a name, or "-" and why there is none.
   std::string told;
   if (group.rank() == 0) {
-    segment = SharedSegment::create(folder, "steps", bytes);
+    segment = SharedSegment::create(folder, purpose_of_files, bytes);
     told = segment ? "+" + segment->name() : "-" + segment.error().detail;
   }
   auto name = group.broadcast_bytes(told, codec_id::tensor, Rank(0), left());
@@ -162,8 +164,12 @@ Result<SharedSteps::Made> SharedSteps::make(StatelessProcessGroup& group,
   if (name->empty() || name->front() != '+')
     return Made{nullptr,
                 "rank 0 cannot make memory to share: " + name->substr(name->empty() ? 0 : 1)};
-  if (group.rank() != 0)
-    segment = SharedSegment::open(folder, std::string_view(*name).substr(1), bytes);
+  const std::string_view file = std::string_view(*name).substr(1);
+  if (group.rank() != 0) {
+    segment = is_name_of(file, purpose_of_files)
+                  ? SharedSegment::open(folder, file, bytes)
+                  : base::failure(ErrorCode::protocol_error, "rank 0 gave no name of such memory");
+  }
   auto outcomes = group.all_gather_bytes(segment ? std::string() : segment.error().detail + " ",
                                          codec_id::tensor, left());
   if (group.rank() == 0 && segment) segment->unlink();

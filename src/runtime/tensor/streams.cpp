@@ -30,6 +30,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::string_view purpose_of_files = "tensor";
+
 /// Answers to a stream's parcels, and orders behind those, go on streams of their own, far from
 /// those of people.
 Tag answers_to(Tag tag) { return Tag(tag.number ^ 0x6d75737465722d61); }
@@ -225,7 +227,8 @@ Result<void> Exchange::send_parcel(const Parcel& parcel, std::string rest) {
 }
 
 Result<void> Exchange::send_in_memory(const TensorView& tensor, const Parcel& parcel) {
-  auto file = runtime::NewFile::create(std::string(runtime::shared_memory_folder), "tensor");
+  const std::string folder(runtime::shared_memory_folder);
+  auto file = runtime::NewFile::create(folder, purpose_of_files);
   if (!file) return about(std::move(file).error());
   if (auto written = runtime::append_packed(*file, tensor); !written)
     return about(std::move(written).error());
@@ -334,6 +337,11 @@ Result<Tensor> Exchange::receive(const TensorView* into, Device device) {
 Result<Tensor> Exchange::receive_in_memory(const Parcel& parcel, const TensorView* into) {
   TensorView view = parcel.view();
   const std::string folder(runtime::shared_memory_folder);
+  // It is removed here: the peer may name no other file of this user's.
+  if (!runtime::is_name_of(parcel.rest, purpose_of_files)) {
+    return about(blamed_on(peer_, ErrorCode::protocol_error,
+                           "it gave no name of memory that holds a tensor"));
+  }
   auto segment = runtime::SharedSegment::open(folder, parcel.rest, view.byte_count());
   if (!segment) {
     Error error = blamed_on(peer_, segment.error().code, segment.error().detail);

@@ -227,6 +227,22 @@ TEST_CASE("a signal that whoever started it ignores does not stop it") {
   CHECK(musterd.wait().exit_code == 0);
 }
 
+TEST_CASE("the port file is no link's target, and one that has replaced it is kept") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "precious") << "kept";
+  fs::create_symlink(folder / "precious", folder / "port.new");
+  Musterd musterd({"--listen", "127.0.0.1:0", "--port-file", folder / "port"});
+  const std::string port = port_of(musterd.address());
+  CHECK(fs::is_regular_file(fs::symlink_status(folder / "port")));
+  std::string kept;
+  std::ifstream(folder / "precious") >> kept;
+  CHECK(kept == "kept");
+  fs::rename(folder / "precious", folder / "port");
+  musterd.send_signal(SIGTERM);
+  CHECK(musterd.wait().exit_code == 0);
+  CHECK(fs::exists(folder / "port"));
+}
+
 TEST_CASE("a hang-up ends nothing, and is told in the log") {
   const TemporaryFolder folder;
   const std::string path = "unix:" + (folder / "socket");
