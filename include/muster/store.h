@@ -300,7 +300,7 @@ class MUSTER_API Store {
   /// threads  any
   void close();
 
-  /// Begins a new session after session_expired, fenced or server_restarted. Groups of the old
+  /// Begins a new session after the end of one (`StoreOptions::on_session_end`). Groups of the old
   /// session do not come back. Returns at once if the session has not ended.
   ///
   /// Blocks until the server has accepted the session, as `connect` does.

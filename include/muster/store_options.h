@@ -99,7 +99,9 @@ struct StoreOptions {
   /// Empty (the default): nothing is logged.
   Logger logger;
   /// Called once, where handlers run, when a session has ended (session_expired, fenced,
-  /// server_restarted). Every call fails with the same error until `reopen()`.
+  /// server_restarted; permission_denied: its credential was removed; resource_exhausted: the
+  /// server was full and the session held nothing). Every call fails with the same error until
+  /// `reopen()`.
   std::function<void(const Error& error)> on_session_end;
 };
 

@@ -10,19 +10,23 @@ void PastSessions::add_blank(const Session& session, Instant deadline, Duration 
                                 deadline, paused});
 }
 
-const PastSessions::Blank* PastSessions::blank(std::uint64_t id, Instant now,
-                                               Duration paused) const {
-  const Blank* const blank = blanks_.find(id);
-  if (blank == nullptr) return nullptr;
-  return now < blank->deadline + (paused - blank->paused) ? blank : nullptr;
+void PastSessions::add_ended(const Session& session, const Error& why, Fencing fencing) {
+  Ended ended{session.token, session.grant, why.code, {}};
+  if (why.code == ErrorCode::fenced) {
+    ended.detail = fencing == Fencing::ended ? "ended by " : "declared dead by ";
+    ended.detail += why.decided_by;
+  } else if (why.code == ErrorCode::permission_denied) {
+    ended.detail = why.detail;
+  } else {
+    // A hello that says resource_exhausted would mean that a later one may succeed.
+    ended.code = ErrorCode::session_expired;
+    if (session.grant == nullptr) return;  // what is not known is answered so, too
+  }
+  ended_.add(session.id, std::move(ended));
 }
 
-Error PastSessions::why_fenced(const Fenced& fenced) {
-  const bool was_ended = fenced.fencing == Fencing::ended;
-  Error error = failure(ErrorCode::fenced, was_ended ? "ended by " : "declared dead by ");
-  error.detail += fenced.by;
-  error.decided_by = fenced.by;
-  return error;
+Error PastSessions::why_ended(std::uint64_t id, const Ended& ended) {
+  return ended.detail.empty() ? why_over(id) : failure(ended.code, ended.detail);
 }
 
 Error PastSessions::why_over(std::uint64_t id) {

@@ -23,33 +23,36 @@ class PastSessions {
     std::string name_space;
     Instant deadline{};  ///< until which it may come back
     Duration paused{};   ///< the engine's sum of gaps at that time
+
+    bool may_come_back(Instant now, Duration paused_now) const {
+      return now < deadline + (paused_now - paused);
+    }
   };
 
-  /// One that somebody has declared dead, or ended.
-  struct Fenced {
+  /// One that the server has ended, or somebody at the server.
+  struct Ended {
     wire::ResumeToken token;
     std::shared_ptr<const auth::Grant> grant;
-    std::string by;
-    Fencing fencing = Fencing::declared_dead;
+    ErrorCode code = ErrorCode::session_expired;
+    std::string detail;  ///< empty: the code says all
   };
 
-  void add_fenced(const Session& session, const std::string& by, Fencing fencing) {
-    fenced_.add(session.id, Fenced{session.token, session.grant, by, fencing});
-  }
+  /// fencing  of one that ends with `fenced`
+  void add_ended(const Session& session, const Error& why, Fencing fencing);
   void add_blank(const Session& session, Instant deadline, Duration paused);
   /// It lives again.
   void forget_blank(std::uint64_t id) { blanks_.forget(id); }
 
-  /// Null: there is none, or not any more.
-  const Blank* blank(std::uint64_t id, Instant now, Duration paused) const;
-  /// Null: it was not fenced, or that is not known any more.
-  const Fenced* fenced(std::uint64_t id) const { return fenced_.find(id); }
-  /// Why nobody can resume the session: to its client, and to everybody else.
-  static Error why_fenced(const Fenced& fenced);
+  /// Null: there is none, or it is forgotten.
+  const Blank* blank(std::uint64_t id) const { return blanks_.find(id); }
+  const Ended* ended(std::uint64_t id) const { return ended_.find(id); }
+  /// Why the session cannot be resumed: to its client, and where nothing is known of it.
+  static Error why_ended(std::uint64_t id, const Ended& ended);
   static Error why_over(std::uint64_t id);
 
  private:
-  Remembered<std::uint64_t, Fenced, 4096> fenced_;
+  /// As many as a server has sessions by default: all of them may be cut off together.
+  Remembered<std::uint64_t, Ended, 16384> ended_;
   Remembered<std::uint64_t, Blank, 4096> blanks_;
 };
 

@@ -38,14 +38,18 @@ bool is_owner(const Hello& event, const wire::ResumeToken& token, const auth::Gr
   return has_token && is_same;
 }
 
+/// Also of a session that never was, where clients have to prove who they are.
+Error not_owner(std::uint64_t id) {
+  return failure(ErrorCode::permission_denied,
+                 "the token is not that of session " + std::to_string(id));
+}
+
 /// Why the hello cannot resume the session of this token, grant and namespace.
 std::optional<Error> refusal_to_resume(const Hello& event, const wire::ResumeToken& token,
                                        const auth::Grant* grant, const std::string& name_space) {
   const wire::ClientHello& hello = event.hello;
   const std::string session = "session " + std::to_string(hello.session_id);
-  if (!is_owner(event, token, grant)) {
-    return failure(ErrorCode::permission_denied, "the token is not that of " + session);
-  }
+  if (!is_owner(event, token, grant)) return not_owner(hello.session_id);
   if (name_space != hello.name_space) {
     return failure(ErrorCode::permission_denied, session + " belongs to namespace " +
                                                      quoted(name_space) + ", not to " +
@@ -77,10 +81,13 @@ Instant expiry_of(EngineServices& services, const Session& session) {
   return std::min(silent, gone);
 }
 
-/// Tells the client why its connection is closed.
-void tell_why(EffectList& effects, const Session& session, const Error& why) {
+enum class Over : std::uint8_t { session, connection };
+
+/// Tells the client why its connection is closed, and whether its session is over, too.
+void tell_why(EffectList& effects, const Session& session, const Error& why, Over over) {
   auto body = std::make_shared<std::string>();
-  wire::append_event(*body, wire::Event{wire::EventKind::session_ended, 0, why});
+  wire::append_event(*body,
+                     wire::Event{wire::EventKind::session_ended, 0, why, over == Over::session});
   effects.send_event(session, wire::EventKind::session_ended, std::move(body));
 }
 
@@ -252,17 +259,23 @@ void Sessions::resume(const Hello& event) {
   session.name_space.groups.resumed(session);
 }
 
-/// Of a session that is over: only a blank one can be begun anew.
+/// Of a session that is over: only a blank one can be begun anew. Its own client is told why another
+/// one is over.
 void Sessions::resume_past(const Hello& event) {
   const std::uint64_t id = event.hello.session_id;
-  const auto* const blank = past_.blank(id, services_.now(), services_.clock().paused());
+  const PastSessions::Blank* const blank = past_.blank(id);
   if (blank == nullptr) {
-    const PastSessions::Fenced* const fenced = past_.fenced(id);
-    const bool is_told = fenced != nullptr && is_owner(event, fenced->token, fenced->grant.get());
-    return refuse(event, is_told ? PastSessions::why_fenced(*fenced) : PastSessions::why_over(id));
+    const PastSessions::Ended* const ended = past_.ended(id);
+    if (ended != nullptr && is_owner(event, ended->token, ended->grant.get())) {
+      return refuse(event, PastSessions::why_ended(id, *ended));
+    }
+    return refuse(event, event.grant == nullptr ? PastSessions::why_over(id) : not_owner(id));
   }
   auto why = refusal_to_resume(event, blank->token, blank->grant.get(), blank->name_space);
   if (why) return refuse(event, std::move(*why));
+  if (!blank->may_come_back(services_.now(), services_.clock().paused())) {
+    return refuse(event, PastSessions::why_over(id));
+  }
   Hello again = event;
   again.hello.role = blank->role;
   if (begin(again, id, blank->token)) past_.forget_blank(id);
@@ -380,9 +393,9 @@ void Sessions::expire(Session& session) {
 void Sessions::end(Session& session, Error why, LossCause cause, Fencing fencing) {
   if (session.ended) return;
   if (why.decided_by.empty()) why.decided_by = "server";
-  if (why.code == ErrorCode::fenced) past_.add_fenced(session, why.decided_by, fencing);
+  past_.add_ended(session, why, fencing);
   if (session.connection != 0) {
-    tell_why(services_.effects(), session, why);
+    tell_why(services_.effects(), session, why, Over::session);
     connections_.close(std::exchange(session.connection, 0), why);
   }
   end(session, cause, cause == LossCause::reported ? &why : nullptr);
@@ -391,7 +404,7 @@ void Sessions::end(Session& session, Error why, LossCause cause, Fencing fencing
 void Sessions::break_off(Session& session, std::string breach) {
   Error why = failure(ErrorCode::protocol_error, std::move(breach));
   why.decided_by = "server";
-  tell_why(services_.effects(), session, why);
+  tell_why(services_.effects(), session, why, Over::connection);
   connections_.close(session.connection, std::move(why));
   detach(session, DisconnectCause::closed);
 }

@@ -230,6 +230,7 @@ void FrameReader::break_off(Peer& peer, const Error& why) {
   last.kind = wire::EventKind::session_ended;
   last.error = why;
   last.error.decided_by = "server";
+  last.ends_session = false;
   std::string body;
   wire::append_event(body, last);
   driver_.send_event(peer, last.kind, body);

@@ -101,7 +101,10 @@ std::string get_text(Reader& reader) { return std::string(reader.raw(reader.rema
 Duration get_duration(Reader& reader) { return duration_from_wire(reader.u64(), duration_max); }
 
 /// Reads one field; returns whether its bytes are what its tag says.
-bool get_field(Error& error, std::uint8_t tag, std::string_view bytes) {
+///
+/// other  reads a field that no error has
+template <class Other>
+bool get_field(Error& error, std::uint8_t tag, std::string_view bytes, const Other& other) {
   Reader reader(bytes);
   switch (static_cast<ErrorTag>(tag)) {
     case ErrorTag::operation: error.operation = get_text(reader); break;
@@ -123,9 +126,20 @@ bool get_field(Error& error, std::uint8_t tag, std::string_view bytes) {
     case ErrorTag::actual: error.actual = reader.u64(); break;
     case ErrorTag::limit: error.limit = reader.u64(); break;
     case ErrorTag::detail: error.detail = get_text(reader); break;
-    default: return true;  // of a newer version
+    default: return other(tag, bytes);
   }
   return reader.ok() && reader.at_end();
+}
+
+/// Reads all that is left; returns whether it was whole.
+template <class Other>
+bool get_fields(Error& error, Reader& reader, const Other& other) {
+  while (reader.ok() && !reader.at_end()) {
+    const std::uint8_t tag = reader.u8();
+    const std::string_view bytes = reader.bytes();
+    if (!reader.ok() || !get_field(error, tag, bytes, other)) return false;
+  }
+  return reader.ok();
 }
 
 }  // namespace
@@ -155,11 +169,8 @@ std::optional<Error> decode_error(std::uint16_t code, std::string_view body) {
   Error error;
   error.code = static_cast<ErrorCode>(code);
   Reader reader(body);
-  while (!reader.at_end()) {
-    const std::uint8_t tag = reader.u8();
-    const std::string_view bytes = reader.bytes();
-    if (!reader.ok() || !get_field(error, tag, bytes)) return std::nullopt;
-  }
+  const auto skip = [](std::uint8_t, std::string_view) { return true; };  // of a newer version
+  if (!get_fields(error, reader, skip)) return std::nullopt;
   return error;
 }
 
@@ -168,6 +179,10 @@ void append_event(std::string& out, const Event& event) {
   writer.u64(event.epoch);
   writer.u16(static_cast<std::uint16_t>(event.error.code));
   append_error(out, event.error);
+  if (!event.ends_session) return;
+  writer.u8(static_cast<std::uint8_t>(ErrorTag::ends_session));
+  writer.u32(1);
+  writer.u8(*event.ends_session ? 1 : 0);
 }
 
 Result<Event> decode_event(std::uint16_t kind, std::string_view body) {
@@ -175,10 +190,14 @@ Result<Event> decode_event(std::uint16_t kind, std::string_view body) {
   Event event;
   event.kind = static_cast<EventKind>(kind);
   event.epoch = reader.u64();
-  const std::uint16_t code = reader.u16();
-  std::optional<Error> error = decode_error(code, reader.raw(reader.remaining()));
-  if (!reader.ok() || !error) return protocol_error("the bytes are no event");
-  event.error = *std::move(error);
+  event.error.code = static_cast<ErrorCode>(reader.u16());
+  const bool is_whole = get_fields(event.error, reader, [&event](std::uint8_t tag, auto bytes) {
+    if (static_cast<ErrorTag>(tag) != ErrorTag::ends_session) return true;  // of a newer version
+    Reader field(bytes);
+    event.ends_session = get_bool(field);
+    return field.ok() && field.at_end();
+  });
+  if (!is_whole) return protocol_error("the bytes are no event");
   return event;
 }
 

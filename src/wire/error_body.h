@@ -30,6 +30,9 @@ struct Event {
   EventKind kind = EventKind::epoch_broken;
   std::uint64_t epoch = 0;
   Error error;
+  /// Of session_ended: whether the session is over, or only its connection. None: older servers do
+  /// not say.
+  std::optional<bool> ends_session{};
 };
 void append_event(std::string& out, const Event& event);
 Result<Event> decode_event(std::uint16_t kind, std::string_view body);

@@ -22,6 +22,7 @@ enum class ErrorTag : std::uint8_t {
   actual = 14,             ///< u64
   limit = 15,              ///< u64
   detail = 16,             ///< bytes
+  ends_session = 17,       ///< bool; only in the event session_ended
 };
 
 /// The optional fields of a RankReport.

@@ -25,7 +25,7 @@ std::string_view name_of(Collective collective);
 enum class EventKind : std::uint16_t {
   epoch_broken = 1,   ///< body: u64 epoch, error (rank_lost)
   rank_left = 2,      ///< body: u64 epoch, error (rank_left)
-  session_ended = 3,  ///< body: u64 0, error (session_expired, fenced, or why it was closed)
+  session_ended = 3,  ///< body: u64 0, error, whether the session or only its connection is over
   interrupted = 4,    ///< body: u64 epoch, error (interrupted)
 };
 

@@ -16,7 +16,7 @@ std::string little_endian(std::uint64_t value, std::size_t count) {
 }
 
 std::string_view name_of(wire::ErrorTag tag) {
-  constexpr std::array<std::string_view, 17> names = {"",
+  constexpr std::array<std::string_view, 18> names = {"",
                                                       "operation",
                                                       "group",
                                                       "epoch",
@@ -32,7 +32,8 @@ std::string_view name_of(wire::ErrorTag tag) {
                                                       "expected",
                                                       "actual",
                                                       "limit",
-                                                      "detail"};
+                                                      "detail",
+                                                      "ends_session"};
   return names[static_cast<std::size_t>(tag)];
 }
 
@@ -215,6 +216,12 @@ void Annotator::error_fields(const Error& error) {
   u64(wire::ErrorTag::actual, error.actual);
   u64(wire::ErrorTag::limit, error.limit);
   text(wire::ErrorTag::detail, error.detail);
+}
+
+void Annotator::ends_session(bool value) {
+  number("ends_session tag", static_cast<std::uint64_t>(wire::ErrorTag::ends_session), 1);
+  number("ends_session length", 1, 4);
+  note("ends_session", value);
 }
 
 }  // namespace muster::golden

@@ -51,6 +51,8 @@ class Annotator {
   void raw(const std::string& name, std::string_view bytes);
   void duration(const std::string& name, Duration value, std::size_t count);
   void error_fields(const Error& error);
+  /// Of an event, behind its error.
+  void ends_session(bool value);
 
   template <class Field>
   void note(const std::string& name, const std::optional<Field>& field) {

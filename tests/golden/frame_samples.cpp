@@ -72,6 +72,7 @@ Sample event_sample(std::string name, std::string about, const wire::Event& even
   annotator.number("code", static_cast<std::uint64_t>(event.error.code), 2,
                    muster::name_of(event.error.code));
   annotator.error_fields(event.error);
+  if (event.ends_session) annotator.ends_session(*event.ends_session);
   Sample sample = framed_sample(
       std::move(name), std::move(about),
       {0, wire::FrameType::event, static_cast<std::uint16_t>(event.kind), 0}, body, annotator);
@@ -136,6 +137,15 @@ std::vector<Sample> error_samples() {
   ended.kind = wire::EventKind::session_ended;
   ended.error.code = ErrorCode::fenced;
   ended.error.decided_by = "the supervisor on b1";
+
+  wire::Event connection_closed;
+  connection_closed.kind = wire::EventKind::session_ended;
+  connection_closed.error.code = ErrorCode::protocol_error;
+  connection_closed.error.decided_by = "server";
+  connection_closed.ends_session = false;
+  wire::Event session_over = connection_closed;
+  session_over.error.code = ErrorCode::permission_denied;
+  session_over.ends_session = true;
   return {
       error_sample("error_timed_out",
                    "A reply that is an error, with every field but the causes of ranks.",
@@ -145,7 +155,9 @@ std::vector<Sample> error_samples() {
       event_sample("event_epoch_broken", "A rank is lost and its epoch with it.", broken),
       event_sample("event_rank_left", "A rank has left its epoch.", left),
       event_sample("event_interrupted", "A rank has interrupted its group.", interrupted),
-      event_sample("event_session_ended", "The session is over.", ended),
+      event_sample("event_session_ended", "The session is over, as older servers say it.", ended),
+      event_sample("event_session_over", "The session is over.", session_over),
+      event_sample("event_connection_closed", "Only the connection is over.", connection_closed),
   };
 }
 

@@ -159,6 +159,8 @@ std::string event_bytes(Arguments& arguments) {
   if (kind == "rank_left") event.kind = wire::EventKind::rank_left;
   if (kind == "interrupted") event.kind = wire::EventKind::interrupted;
   if (kind == "session_ended") event.kind = wire::EventKind::session_ended;
+  if (arguments.flag("of_session")) event.ends_session = true;
+  if (arguments.flag("of_connection")) event.ends_session = false;
   event.error = error_from(arguments);
   event.epoch = event.error.epoch;
   std::string body;

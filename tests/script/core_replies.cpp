@@ -304,6 +304,9 @@ void tell(Line& line, const wire::Event& event, const Processes& processes) {
   if (event.kind == wire::EventKind::rank_left) kind = "rank_left";
   if (event.kind == wire::EventKind::interrupted) kind = "interrupted";
   line.words += "event " + kind + " " + std::string(muster::name_of(event.error.code));
+  if (event.kind == wire::EventKind::session_ended && event.ends_session != true) {
+    line.words += event.ends_session ? " of_connection" : " unsaid";
+  }
   if (event.epoch != 0) line.with("epoch", std::to_string(event.epoch));
   tell(line, event.error, processes);
 }

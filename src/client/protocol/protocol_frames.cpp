@@ -8,9 +8,12 @@
 namespace muster::client::protocol {
 namespace {
 
-bool ends_session(ErrorCode code) {
-  return code == ErrorCode::session_expired || code == ErrorCode::fenced ||
-         code == ErrorCode::server_restarted;
+/// An older server does not say whether the session is over. With these codes it is.
+bool ends_session(const wire::Event& event) {
+  const ErrorCode code = event.error.code;
+  return event.ends_session.value_or(
+      code == ErrorCode::session_expired || code == ErrorCode::fenced ||
+      code == ErrorCode::server_restarted || code == ErrorCode::permission_denied);
 }
 
 }  // namespace
@@ -126,7 +129,7 @@ Result<void> Protocol::read_event(const wire::Frame& frame, Instant now) {
       Error& why = event->error;
       if (why.where.empty()) why.where = session_.options().where;
       if (why.decided_by.empty()) why.decided_by = "server";
-      if (ends_session(why.code)) {
+      if (ends_session(*event)) {
         end_session(std::move(why), now);
       } else {
         effects_.log(LogLevel::warning,

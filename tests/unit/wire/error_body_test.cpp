@@ -123,5 +123,22 @@ TEST_CASE("an event comes back as it was, of an unknown kind too") {
     CHECK(static_cast<std::uint16_t>(told->kind) == kind);
     CHECK(told->epoch == 7);
     CHECK(told->error.message() == event.error.message());
+    CHECK_FALSE(told->ends_session.has_value());
+  }
+}
+
+TEST_CASE("what an event says of its session is skipped as a field of an error, and is a bool") {
+  Event event;
+  event.kind = EventKind::session_ended;
+  for (const bool ends_session : {false, true}) {
+    event.ends_session = ends_session;
+    std::string bytes;
+    append_event(bytes, event);
+    CHECK(decode_event(3, bytes).value().ends_session == ends_session);
+    CHECK(decode_error(0, std::string_view(bytes).substr(10)).has_value());
+    bytes.back() = 2;
+    CHECK_FALSE(decode_event(3, bytes).has_value());
+    bytes.pop_back();
+    CHECK_FALSE(decode_event(3, bytes).has_value());
   }
 }
