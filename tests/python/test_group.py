@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import enum
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import muster
 import pytest
@@ -64,6 +66,113 @@ def test_what_a_codec_refuses_is_said_and_nothing_was_done(in_ranks: Ranks) -> N
         assert mismatch.value.ranks[0].rank == 1 - group.rank
         assert group.recv_obj(1 - group.rank, codec=muster.RAW) == b"{"  # it was not consumed
         group.barrier()
+
+    in_ranks(2, part)
+
+
+class Stage(str, enum.Enum):
+    PREFILL = "prefill"
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Place(NamedTuple):
+    host: str
+    port: int
+
+
+class SameText(str):
+    """Other keys of the same text."""
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+@pytest.mark.parametrize("codec, obj, kind", [
+    (muster.JSON, {1: "a", "1": "b"}, "int"),
+    (muster.JSON, {Level.LOW: "a"}, "Level"),
+    (muster.JSON, {1.5: "a"}, "float"),
+    (muster.JSON, {True: "a", "true": "b"}, "bool"),
+    (muster.JSON, {None: "a", "null": "b"}, "NoneType"),
+    (muster.JSON, {b"a": "b"}, "bytes"),
+    (muster.JSON, {(1, 2): "a"}, "tuple"),
+    (muster.JSON, [0, ({"k": [{"k": {3: "deep"}}]},)], "int"),
+    (muster.JSON, OrderedDict({"k": OrderedDict({4: "a"})}), "int"),
+    (muster.JSON, {SameText("a"): 1, SameText("a"): 2}, "the same str"),
+    (muster.MSGPACK, {(1, 2): "a"}, "tuple"),
+    (muster.MSGPACK, {Place("a", 1): "a"}, "Place"),
+    (muster.MSGPACK, [0, ({"k": [{"k": {(): "deep"}}]},)], "tuple"),
+])
+def test_keys_that_would_arrive_as_others_are_refused(
+    in_ranks: Ranks, codec: muster.Codec, obj: Any, kind: str
+) -> None:
+    if codec is muster.MSGPACK:
+        pytest.importorskip("msgpack")
+
+    def part(group: muster.StatelessProcessGroup) -> None:
+        calls: list[Callable[[], object]] = [
+            lambda: group.send_obj(obj, 0, codec=codec),
+            lambda: group.broadcast_obj(obj, codec=codec),
+            lambda: group.scatter_obj([obj], codec=codec),
+            lambda: group.all_gather_obj(obj, codec=codec),
+        ]
+        for call in calls:
+            with pytest.raises(muster.CodecFailure, match=kind) as raised:
+                call()
+            assert raised.value.happened == "no"
+        assert group.counters == (0, 0, 0)
+
+    in_ranks(1, part)
+
+
+def test_keys_that_arrive_as_they_are_pass(in_ranks: Ranks) -> None:
+    numpy: Any = pytest.importorskip("numpy")
+    text = numpy.str_("numpy")
+    obj: Any = {Stage.PREFILL: 1, text: [{"": {}}, ({"ü": None},)]}
+    obj["itself"] = [obj[text], obj[text]]
+
+    def part(group: muster.StatelessProcessGroup) -> None:
+        got = group.broadcast_obj(obj)
+        assert list(got) == ["prefill", "numpy", "itself"]
+        assert got[Stage.PREFILL] == 1 and got[text] == [{"": {}}, [{"ü": None}]]
+        assert {type(key) for key in got} == {str}
+        circle: list[Any] = [{}]
+        circle[0]["k"] = circle
+        with pytest.raises(muster.CodecFailure):
+            group.broadcast_obj(circle)
+
+    in_ranks(1, part)
+
+
+def test_msgpack_takes_keys_of_other_types(in_ranks: Ranks) -> None:
+    msgpack = pytest.importorskip("msgpack")
+    obj = {1: "a", "1": "b", b"1": [1.5], None: {True: 0}, msgpack.ExtType(5, b"x"): ""}
+
+    def part(group: muster.StatelessProcessGroup) -> None:
+        assert group.broadcast_obj(obj, codec=muster.MSGPACK) == obj
+
+    in_ranks(1, part)
+
+
+def test_every_rank_gets_what_was_decoded(in_ranks: Ranks) -> None:
+    """Classes that a codec does not keep: the root has them as little as the others."""
+    given = {"place": Place("a", 1), "level": Level.LOW, "stage": Stage.PREFILL}
+    plain = {"place": ["a", 1], "level": 1, "stage": "prefill"}
+
+    def part(group: muster.StatelessProcessGroup) -> None:
+        for got in (
+            group.broadcast_obj(given),
+            group.scatter_obj([given, given]),
+            *group.all_gather_obj(given),
+            *(group.gather_obj(given) or []),
+            group.all_reduce_obj(given, lambda first, _: first),
+        ):
+            assert got == plain
+            assert [type(value) for value in got.values()] == [list, int, str]
 
     in_ranks(2, part)
 

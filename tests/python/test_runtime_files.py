@@ -115,6 +115,15 @@ def test_what_was_gathered_lives_as_long_as_its_tensors() -> None:
         assert gone() is None
 
 
+def test_a_tensor_with_gaps_is_no_bytes(tmp_path: Path) -> None:
+    with Runtime({}) as job:
+        job.init()
+        with gathered_tensors(job, np.arange(6).reshape(2, 3).T) as (own,):
+            across: Any = own
+            with pytest.raises(BufferError, match="contiguous"):
+                SharedWorkspace(str(tmp_path), 0).write(1, across, {})
+
+
 def test_a_gathering_without_a_world_says_so() -> None:
     with pytest.raises(muster.NotInitialized):
         with gathered_tensors(Runtime({}), np.zeros(1)):

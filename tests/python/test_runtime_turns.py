@@ -166,6 +166,8 @@ def test_all_get_what_rank_zeros_work_gives(in_job: Job) -> None:
         with pytest.raises(refused, match="no form for an object"):
             job.on_rank_zero(lambda _: {1, 2})
         assert job.on_rank_zero(lambda _: {1, 2}, codec=muster.PICKLE) == {1, 2}
+        assert job.on_rank_zero(lambda _: {"shape": (1, 2)}) == {"shape": [1, 2]}  # also rank 0
+        assert job.on_rank_zero(lambda _: "text", codec=muster.RAW) == b"text"
         job.shutdown()
 
     in_job(3, part)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Callable
 from datetime import timedelta
 from subprocess import Popen
+from typing import Any
 
 import muster
 import pytest
@@ -49,6 +51,41 @@ def test_what_is_no_bytes_is_refused_by_name(store: muster.Store) -> None:
         store.get("k", timeout=-1)
     with pytest.raises(BufferError):
         store.set("k", memoryview(b"abcdef")[::2])
+
+
+def test_a_buffer_of_addresses_is_refused(store: muster.Store) -> None:
+    np: Any = pytest.importorskip("numpy")
+    objects = np.array([{"a": 1}, None], dtype=object)
+    named = np.zeros(2, dtype=[("number", "i8"), ("what", object)])
+    dated = np.zeros(2, dtype=[("what", object), ("day", "M8[s]")])  # which buffers cannot say
+    kinds: Any = (ctypes.py_object, ctypes.c_void_p, ctypes.c_wchar_p, ctypes.POINTER(ctypes.c_int))
+    pointers = [(kind * 2)() for kind in kinds]
+    for value in (objects, memoryview(objects), named, dated, *pointers):
+        calls: list[Callable[[], object]] = [
+            lambda: store.set("k", value), lambda: store.set(value, "v"),
+            lambda: store.multi_set({"k": value}), lambda: store.compare_set("k", None, value),
+            lambda: store.append("k", value), lambda: store.queue_push("q", value),
+        ]
+        for call in calls:
+            with pytest.raises(TypeError, match="objects or pointers"):
+                call()
+    group = muster.StatelessProcessGroup(store, "g", 0, 1)
+    with pytest.raises(TypeError, match="objects or pointers"):
+        group.send_obj(objects, 0, codec=muster.RAW)
+    assert not store.exists("k") and store.queue_len("q") == 0
+
+
+def test_a_buffer_of_numbers_is_its_bytes(store: muster.Store) -> None:
+    np: Any = pytest.importorskip("numpy")
+    for value in (
+        np.arange(6.0).reshape(2, 3), np.zeros(2, dtype=[("Offset", "c16"), ("P", "U3")]),
+        np.zeros((), dtype="M8[s]"), (ctypes.c_double * 2)(1, 2), np.zeros(0),
+    ):
+        store.set("k", value)
+        given = value.tobytes() if isinstance(value, np.ndarray) else bytes(value)
+        assert store.get("k") == given
+    with pytest.raises(BufferError, match="contiguous"):
+        store.set("k", np.zeros((2, 3)).T)
 
 
 def test_times_are_seconds_or_timedeltas(store: muster.Store) -> None:

@@ -264,6 +264,10 @@ def test_m1_a_state_dict_comes_to_all(in_job: Job, way: Any) -> None:
         with pytest.raises(muster.InvalidArgument) as raised:
             broadcast_state_dict(job, None, 1)
         assert raised.value.rank_numbers == [1]
+        for key in (b"w", 1, None):
+            wrong: Any = {key: np.zeros(1), "w": np.ones(1)}
+            with pytest.raises(muster.InvalidArgument, match="a name is a str"):
+                broadcast_state_dict(job, wrong, job.rank)
         job.shutdown()
 
     in_job(3, part)

@@ -21,6 +21,45 @@ Duration from_seconds(double seconds) {
   return Duration(static_cast<Duration::rep>(std::ceil(counted)));
 }
 
+/// Whether elements of this format, as the module struct and ctypes write it, are addresses:
+/// objects or pointers. A name in it is between colons, and a Z before f, d or g is a complex.
+bool has_addresses(std::string_view format) {
+  bool is_in_name = false;
+  for (std::size_t at = 0; at < format.size(); ++at) {
+    const char letter = format[at];
+    if (letter == ':') is_in_name = !is_in_name;
+    if (is_in_name) continue;
+    if (std::string_view("OP&zX").find(letter) != std::string_view::npos) return true;
+    const std::string_view next = format.substr(at + 1, 1);
+    if (letter == 'Z' && next != "f" && next != "d" && next != "g") return true;
+  }
+  return false;
+}
+
+/// Gets the buffer of an object, whose memory is copied elsewhere: there addresses mean nothing.
+void get_buffer(py::handle object, Py_buffer& buffer) {
+  bool is_refused = false;
+  if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_FULL_RO) == 0) {
+    is_refused = buffer.format != nullptr && has_addresses(buffer.format);
+  } else {
+    // Buffers have no format for dates of NumPy's, for instance.
+    PyErr_Clear();
+    if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_SIMPLE) != 0) throw py::error_already_set();
+    const py::object dtype = py::getattr(object, "dtype", py::none());
+    is_refused = py::getattr(dtype, "hasobject", py::none()).is(py::handle(Py_True));
+  }
+  const bool is_contiguous = PyBuffer_IsContiguous(&buffer, 'C') != 0;
+  if (is_contiguous && !is_refused) return;
+  PyBuffer_Release(&buffer);
+  const std::string type = Py_TYPE(object.ptr())->tp_name;
+  if (is_contiguous) {
+    throw py::type_error("the elements of this " + type + " are objects or pointers, whose " +
+                         "addresses mean nothing elsewhere: give numbers, or send a list by a " +
+                         "codec for objects");
+  }
+  throw py::buffer_error("the buffer of this " + type + " is not contiguous: give a copy");
+}
+
 }  // namespace
 
 Bytes::~Bytes() { release(); }
@@ -57,8 +96,7 @@ Bytes Bytes::of(py::handle object) {
     throw py::type_error("bytes, another object with a buffer, or a str; not " +
                          std::string(Py_TYPE(object.ptr())->tp_name));
   }
-  if (PyObject_GetBuffer(object.ptr(), &bytes.buffer_, PyBUF_SIMPLE) != 0)
-    throw py::error_already_set();
+  get_buffer(object, bytes.buffer_);
   bytes.view_ = {static_cast<const char*>(bytes.buffer_.buf),
                  static_cast<std::size_t>(bytes.buffer_.len)};
   return bytes;

@@ -35,7 +35,7 @@ GivenState state_of(const py::tuple& given) {
   GivenState state;
   state.config = Bytes::of(given[0]);
   for (const auto& [key, value] : py::cast<py::dict>(given[1])) {
-    const std::string name = py::cast<std::string>(key);
+    const std::string name = tensor_name_of(key);
     state.kept.push_back(
         tensor_of_argument(value, "tensors['" + name + "']", Use::read, Layout::any, nullptr));
     state.tensors.push_back({name, state.kept.back().view()});

@@ -180,7 +180,7 @@ py::object state_dict(py::handle ranks, const py::object& given, RankChoice root
   std::vector<NamedTensorView> views;
   if (!given.is_none()) {
     for (const auto& [key, value] : py::cast<py::dict>(given)) {
-      const std::string name = py::cast<std::string>(key);
+      const std::string name = tensor_name_of(key);
       kept.push_back(call.argument(value, "tensors['" + name + "']", Use::read));
       views.push_back({name, kept.back().view()});
     }

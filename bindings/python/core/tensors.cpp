@@ -270,6 +270,12 @@ Tensor tensor_of_argument(py::handle object, std::string_view argument, Use use,
   return tensor;
 }
 
+std::string tensor_name_of(py::handle key) {
+  if (PyUnicode_Check(key.ptr()) == 0)
+    refuse("tensors", "a name is a str, not " + std::string(Py_TYPE(key.ptr())->tp_name));
+  return py::cast<std::string>(key);
+}
+
 void* stream_of(py::handle object) {
   if (object.is_none()) return nullptr;
   const std::uintptr_t address = PyLong_Check(object.ptr()) != 0 ? py::cast<std::uintptr_t>(object)

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,11 @@ enum class Layout : std::uint8_t { any, contiguous };
 ///         contiguous where it has to be; or its library does not give it. TypeError: it is none
 Tensor tensor_of_argument(py::handle object, std::string_view argument, Use use, Layout layout,
                           void* stream);
+
+/// The name of a tensor in a dict. A str alone: a key that is none would arrive as another one.
+///
+/// errors  invalid_argument
+std::string tensor_name_of(py::handle key);
 
 /// A stream: an int, an object with `cuda_stream` or `__cuda_stream__`, or None for the default
 /// one.

@@ -4,11 +4,20 @@ Sender and receiver name the same codec, else the receiver gets :class:`~muster.
 codec is any object with ``id``, ``encode`` and ``decode``; codecs of applications use ids from 256
 on. Of those here only ``PICKLE`` can run code that the bytes choose, and it is used only where it
 is named.
+
+What arrives is what the codec decodes, on every rank, the sender included:
+
+- ``JSON`` and ``MSGPACK`` make a list of a tuple, also of a NamedTuple, and the plain number, str,
+  list or dict of an enum such as IntEnum and of every other subclass. Keys that would arrive as
+  other keys are refused.
+- ``MSGPACK`` makes bytes of a bytearray or memoryview; ``RAW`` of everything.
+- ``PICKLE`` keeps classes, where the receiver can import them.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any, Protocol, Union
 
 __all__ = ["BytesLike", "Codec", "JSON", "MSGPACK", "PICKLE", "RAW"]
@@ -32,7 +41,8 @@ class Codec(Protocol):
 
 
 class _Raw:
-    """Bytes as they are: any object with a buffer, or a str as UTF-8; gives bytes.
+    """Bytes as they are: any object with a buffer, or a str as UTF-8; gives bytes. Shape and types
+    of an array do not travel. A buffer of objects or other addresses is refused.
 
     Shared with C++: ``muster::RawCodec`` of a std::string.
     """
@@ -50,12 +60,16 @@ class _Json:
     """JSON, for people and other languages. Shared with C++: ``muster::JsonCodec``.
 
     Takes dict with str as keys, list, tuple (which comes back as a list), str, int, float, bool and
-    None. Numbers that JSON has not (nan, infinity) are refused, as are texts deeper than 128.
+    None. Other keys are refused at any depth, since JSON would make a str of them. So are numbers
+    that JSON has not (nan, infinity), and texts deeper than 128.
     """
 
     id = 3
 
     def encode(self, obj: Any, /) -> bytes:
+        for one in _dicts_in(obj):
+            if not all(type(key) is str for key in one):
+                _check_json_keys(one)
         return json.dumps(
             obj, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_refuse
         ).encode()
@@ -67,18 +81,64 @@ class _Json:
             raise ValueError("json: too deep") from None
 
 
+_SCALARS = frozenset({str, int, float, bool, type(None), bytes})
+
+
+def _dicts_in(obj: Any) -> Iterator[dict[Any, Any]]:
+    """Every dict of an object of dicts, lists and tuples, at every depth, once."""
+    pending: list[Any] = [obj]
+    seen: set[int] = set()
+    while pending:
+        one = pending.pop()
+        if isinstance(one, dict):
+            yield one
+            parts: Any = one.values()
+        elif isinstance(one, (list, tuple)):
+            parts = one
+        else:
+            continue
+        if id(one) in seen or _SCALARS.issuperset(map(type, parts)):
+            continue
+        seen.add(id(one))
+        pending.extend(part for part in parts if type(part) not in _SCALARS)
+
+
+def _check_json_keys(one: dict[Any, Any]) -> None:
+    """A key of a subclass of str, such as a StrEnum's, arrives as the str that it is."""
+    for key in one:
+        if not isinstance(key, str):
+            raise TypeError(
+                f"json: a key is of type {type(key).__name__}, and JSON has str alone: use "
+                "str(key), or PICKLE or MSGPACK"
+            )
+    if len({str.__str__(key) for key in one}) != len(one):
+        raise TypeError("json: two keys of a subclass of str are the same str")
+
+
 def _refuse(obj: Any) -> Any:
     hint = "; MSGPACK takes bytes, RAW nothing else" if isinstance(obj, (bytes, bytearray)) else ""
     raise TypeError(f"json: no form for an object of type {type(obj).__name__}{hint}")
 
 
 class _MessagePack:
-    """MessagePack: as JSON, and bytes. Needs the package msgpack."""
+    """MessagePack: as JSON, and bytes. Needs the package msgpack.
+
+    Takes str, bytes, int, float, bool and None as keys. A tuple as a key is refused at any depth:
+    the receiver would get a list, which is no key.
+    """
 
     id = 8
 
     def encode(self, obj: Any, /) -> Any:
-        return _msgpack().packb(obj, use_bin_type=True)
+        msgpack = _msgpack()
+        for one in _dicts_in(obj):
+            for key in one:
+                if isinstance(key, (tuple, list, dict)) and not isinstance(key, msgpack.ExtType):
+                    raise TypeError(
+                        f"msgpack: a key is of type {type(key).__name__}, which would arrive as a "
+                        "list or a dict: use str(key), or PICKLE"
+                    )
+        return msgpack.packb(obj, use_bin_type=True)
 
     def decode(self, data: bytes, /) -> Any:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, NoReturn, TypeVar
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from muster import _core, gloo, nccl
 from muster.codecs import JSON, BytesLike, Codec
@@ -16,8 +16,6 @@ from muster.runtime.turns import Progress, Turn, run_on_rank_zero
 from muster.store import Process, Store, Time, Timeout, store_options
 
 __all__ = ["JobPlace", "Mesh", "RankGroup", "Runtime"]
-
-T = TypeVar("T")
 
 
 class JobPlace(NamedTuple):
@@ -84,21 +82,20 @@ class _Turns:
 
     def on_rank_zero(
         self,
-        work: Callable[[Progress], T],
+        work: Callable[[Progress], Any],
         *,
         codec: Codec = JSON,
         silence_max: Time = 30.0,
         limit: Time = 86400.0,
-    ) -> T:
-        """Runs the work on rank 0 alone, and gives all ranks what it gives.
+    ) -> Any:
+        """Runs the work on rank 0 alone, and gives all ranks what it gives, as the codec decodes
+        it: also rank 0 gets a list of a tuple.
 
         work         called with a function that tells of progress
         silence_max  the others give up when they have heard nothing for so many seconds
         limit        they give up after so many, whatever they have heard
         """
-        group = self._ranks.group()
-        rank = 0 if group is None else group.rank()
-        return run_on_rank_zero(self._ranks, rank, work, codec, silence_max, limit)
+        return run_on_rank_zero(self._ranks, work, codec, silence_max, limit)
 
     def rank_zero(self, *, silence_max: Time = 30.0, limit: Time = 86400.0) -> Turn:
         """A scope whose body runs on rank 0 first, then on all others: ``turn.is_rank_zero`` says

@@ -26,7 +26,6 @@ Progress = Callable[[str], None]
 """Tells those who wait that the work goes on: they wait for another ``silence_max``. Never blocks,
 and may be called often."""
 
-T = TypeVar("T")
 _Self = TypeVar("_Self", bound="Turn")
 
 
@@ -72,21 +71,16 @@ class Turn:
 
 def run_on_rank_zero(
     handle: _core.RankGroup,
-    rank: int,
-    work: Callable[[Progress], T],
+    work: Callable[[Progress], Any],
     codec: Codec,
     silence_max: Time,
     limit: Time,
-) -> T:
-    """Runs the work on rank 0 alone, and gives all ranks what it gives."""
-    own: list[T] = []
+) -> Any:
+    """Runs the work on rank 0 alone, and gives all ranks, rank 0 included, what the codec makes of
+    what it gives."""
 
     def run(progress: Progress) -> Any:
-        own.append(work(progress))
-        return encoded(codec, own[0], "on_rank_zero")
+        return encoded(codec, work(progress), "on_rank_zero")
 
     told = _core.on_rank_zero(handle, run, (silence_max, limit))
-    if own:
-        return own[0]
-    given: T = decoded(codec, told, "on_rank_zero", 0)
-    return given
+    return decoded(codec, told, "on_rank_zero", 0)
