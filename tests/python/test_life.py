@@ -132,6 +132,111 @@ def test_the_interpreter_ends_while_calls_wait(process: Start, daemon: bool) -> 
     assert time.monotonic() - began < 25
 
 
+@pytest.mark.parametrize("call, times", [
+    ("store.get('never')", 4),
+    ("store.get('never', timeout=0.001)", 100),
+    ("store.set('k', 'v')", 400),
+    ("store.whoami()", 400),
+    ("group.barrier()", 400),
+    ("group.send_obj(1, 0); group.recv_obj(0)", 400),
+    ("group.watch(print).close()", 400),
+    ("muster.Store(address)", 40),
+    ("muster.Server().stop()", 40),
+    ("asyncio.run(in_loop())", 20),
+])
+def test_daemon_threads_call_again_until_the_process_ends(
+    process: Start, call: str, times: int
+) -> None:
+    one = process(f"""
+        import asyncio, threading
+        from muster import aio
+        store = muster.Store(address, timeout=30)
+        group = muster.StatelessProcessGroup(store, {call!r}, 0, 1, on_loss=print)
+        async def in_loop():
+            async with await aio.Store.connect(address) as own:
+                while True:
+                    begun.release()
+                    await own.add("n")
+        begun = threading.Semaphore(0)
+        def again():
+            while True:
+                begun.release()
+                try:
+                    {call}
+                except muster.MusterError:
+                    pass
+        for _ in range(4):
+            threading.Thread(target=again, daemon=True).start()
+        for _ in range({times}):
+            begun.acquire()
+        sys.exit(3)
+    """)
+    _, errors = one.communicate(timeout=60)
+    assert one.returncode == 3, errors
+    assert errors == ""
+
+
+def test_work_of_a_daemon_thread_ends_with_the_process(process: Start) -> None:
+    one = process("""
+        import threading, time
+        import muster.runtime
+        job = muster.runtime.Runtime({})
+        job.init()
+        begun = threading.Event()
+        def work(progress):
+            begun.set()
+            while True:
+                time.sleep(0.001)
+        threading.Thread(target=job.on_rank_zero, args=(work,), daemon=True).start()
+        begun.wait()
+        sys.exit(3)
+    """)
+    _, errors = one.communicate(timeout=60)
+    assert one.returncode == 3, errors
+    assert errors == ""
+
+
+def test_a_call_that_begins_when_the_interpreter_ends_is_refused(address: str) -> None:
+    text = f"""
+import atexit
+def late():  # after Muster's own, which is registered later
+    try:
+        store.set("k", "v")
+    except muster.Closed as refused:
+        print(refused.code, refused.happened, refused.in_doubt, refused.ranks)
+    store.close()
+    print("closed")
+atexit.register(late)
+import muster
+store = muster.Store({address!r})
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.split("\n")[:2] == ["closed no False []", "closed"], done.stderr
+    assert done.returncode == 0
+
+
+def test_a_forked_child_does_not_wait_for_its_parents_calls(process: Start) -> None:
+    one = process("""
+        import os, threading, time
+        store = muster.Store(address, timeout=30, namespace="fork-waits")
+        threading.Thread(target=lambda: store.get("never"), daemon=True).start()
+        with muster.Store(address, role="observer") as other:
+            while other.status()["waits_count"] == "0":
+                pass
+        began = time.monotonic()
+        child = os.fork()
+        if child == 0:
+            sys.exit(5)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        print(status, time.monotonic() - began < 4, flush=True)
+        store.close()
+    """)
+    out, errors = one.communicate(timeout=60)
+    assert out.strip() == "5 True", errors
+
+
 def test_an_event_loop_ends_while_calls_wait(process: Start) -> None:
     one = process("""
         import asyncio

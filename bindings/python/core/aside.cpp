@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "waiting.h"
+#include "gil.h"
 #include "without_signals.h"
 
 namespace muster::python {
@@ -33,7 +33,7 @@ void Aside::start(std::function<void()> call) {
 bool Aside::look(void* self) noexcept { return static_cast<Aside*>(self)->is_cancelled(); }
 
 bool Aside::is_cancelled() const {
-  return is_cancelled_.load(std::memory_order_relaxed) || is_ending_soon();
+  return is_cancelled_.load(std::memory_order_relaxed) || is_ending();
 }
 
 }  // namespace muster::python

@@ -6,11 +6,13 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "errors.h"
+#include "gil.h"
 #include "without_signals.h"
 
 namespace muster::python {
@@ -30,20 +32,20 @@ class Attached {
  public:
   Attached() {
     const std::lock_guard lock(coming_and_going());
-    state_ = PyGILState_Ensure();
-    thread_ = PyEval_SaveThread();
+    held_.emplace();
+    released_.emplace();
   }
   ~Attached() {
     const std::lock_guard lock(coming_and_going());
-    PyEval_RestoreThread(thread_);
-    PyGILState_Release(state_);
+    released_.reset();
+    held_.reset();
   }
   Attached(const Attached&) = delete;
   Attached& operator=(const Attached&) = delete;
 
  private:
-  PyGILState_STATE state_;
-  PyThreadState* thread_;
+  std::optional<WithGil> held_;
+  std::optional<WithoutGil> released_;
 };
 
 /// Runs work one after the other, each with the GIL.
@@ -77,7 +79,7 @@ class Runner {
   void run() {
     const Attached attached;
     while (const auto work = next()) {
-      const py::gil_scoped_acquire acquired;
+      const WithGil held;
       try {
         work();
       } catch (py::error_already_set& thrown) {
@@ -152,14 +154,14 @@ Logger logger_of(const py::object& reference) {
 }
 
 void begin_fork() {
-  const py::gil_scoped_release released;
+  const WithoutGil released;
   coming_and_going().lock();
 }
 
 void end_fork() { coming_and_going().unlock(); }
 
 void end_callbacks() {
-  const py::gil_scoped_release released;
+  const WithoutGil released;
   runner().end();
 }
 

@@ -24,7 +24,7 @@ std::function<void(const Error& error)> error_callback(const py::object& referen
 /// The same of `log`, with a level of Python's logging and a line.
 Logger logger_of(const py::object& reference);
 
-/// Around a fork, by the thread that forks, in the parent; its end also in the child.
+/// Around a fork, by the thread that forks; the end also in the child.
 void begin_fork();
 void end_fork();
 

@@ -11,6 +11,7 @@
 #include "arguments.h"
 #include "completions.h"
 #include "errors.h"
+#include "gil.h"
 #include "muster/call.h"
 #include "muster/result.h"
 #include "muster/store_options.h"
@@ -82,7 +83,8 @@ Call begin(const std::shared_ptr<Completions>& completions, std::uint64_t token,
   Handler<T> handler = [completions, token](Result<T> result) {
     completions->put(token, std::make_unique<KeptResult<T>>(std::move(result)));
   };
-  const py::gil_scoped_release released;
+  const InCall call;
+  const WithoutGil released;
   return begin_call(std::move(handler));
 }
 

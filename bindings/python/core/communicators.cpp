@@ -55,7 +55,7 @@ py::object run_grouped(const CommunicatorHandle& self,
 py::object error_or_none(const CommunicatorHandle& self) {
   const Communicator& communicator = self.object();
   const auto error = [&] {
-    const py::gil_scoped_release released;
+    const WithoutGil released;
     return communicator.error();
   }();
   if (!error) return py::none();
@@ -76,7 +76,7 @@ py::object close(const CommunicatorHandle& self, Timeout timeout) {
 void abort_all(const std::vector<CommunicatorHandle>& given) {
   std::vector<Communicator*> all;
   for (const CommunicatorHandle& each : given) all.push_back(&each.object());
-  const py::gil_scoped_release released;
+  const WithoutGil released;
   Communicator::abort_all(all);
 }
 
@@ -119,7 +119,7 @@ void bind_communicators(py::module_& module) {
       .def("abort",
            [](const CommunicatorHandle& self) {
              Communicator& communicator = self.object();
-             const py::gil_scoped_release released;
+             const WithoutGil released;
              communicator.abort();
            })
       .def("error", &error_or_none)

@@ -109,7 +109,8 @@ void bind_life(py::class_<GroupHandle>& type) {
   type.def("watch", [](const GroupHandle& self, const py::object& events) {
     auto handler = error_callback(events, "happened");
     Group& group = self.object();
-    const py::gil_scoped_release released;
+    const InCall call;
+    const WithoutGil released;
     return std::make_shared<GroupWatch>(group.watch(std::move(handler)));
   });
   type.def("cancel", [](const GroupHandle& self) { self.group->cancel(); });
@@ -132,7 +133,7 @@ void bind_delivery(py::module_& module) {
       .def("bytes", [](const DeliveryHandle& self) { return bytes_of(self.delivery->bytes()); })
       .def("refuse", [](DeliveryHandle& self) { self.delivery.reset(); })
       .def("accept", [](const DeliveryHandle& self) {
-        const py::gil_scoped_release released;
+        const WithoutGil released;
         return self.delivery->accept().sequence;
       });
 }

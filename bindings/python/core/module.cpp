@@ -1,3 +1,4 @@
+#include <chrono>
 #include <memory>
 
 #include <pybind11/pybind11.h>
@@ -6,7 +7,7 @@
 #include "callbacks.h"
 #include "communicators.h"
 #include "completions.h"
-#include "waiting.h"
+#include "gil.h"
 
 // The module muster._core: Muster's calls with the least that Python needs around them. The package
 // muster gives them names, defaults and types; nobody else imports this.
@@ -32,8 +33,9 @@ void bind_completions(py::module_& module) {
 /// Before the interpreter ends, while all of it is there.
 void end() {
   abort_calls_in_progress();
-  end_waiting();
+  begin_ending(std::chrono::seconds(5));
   end_callbacks();
+  finish_ending();
 }
 
 }  // namespace
@@ -59,7 +61,10 @@ void bind(py::module_& module) {
   py::module_::import("os").attr("register_at_fork")(
       py::arg("before") = py::cpp_function(&begin_fork),
       py::arg("after_in_parent") = py::cpp_function(&end_fork),
-      py::arg("after_in_child") = py::cpp_function(&end_fork));
+      py::arg("after_in_child") = py::cpp_function([] {
+        forget_other_threads();
+        end_fork();
+      }));
 }
 
 }  // namespace muster::python

@@ -79,7 +79,7 @@ py::object unique_id(const GroupHandle& group, py::handle timeout, py::handle id
 
 bool give_up(py::handle given) {
   const nccl::UniqueId id = id_of(given);
-  const py::gil_scoped_release released;
+  const WithoutGil released;
   return nccl::give_up(id);
 }
 
@@ -141,17 +141,17 @@ void bind_kept(py::module_& module) {
       .def("drop",
            [](const Self& self, const GroupHandle& group) {
              StatelessProcessGroup& of = group.object();
-             const py::gil_scoped_release released;
+             const WithoutGil released;
              self.all->drop(of);
            })
       .def("drop_ended",
            [](const Self& self) {
-             const py::gil_scoped_release released;
+             const WithoutGil released;
              return self.all->drop_ended();
            })
       .def("count", [](const Self& self) { return self.all->count(); })
       .def("abort_all", [](const Self& self) {
-        const py::gil_scoped_release released;
+        const WithoutGil released;
         self.all->abort_all();
       });
 }

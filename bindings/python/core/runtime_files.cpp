@@ -72,7 +72,7 @@ class Indices {
 };
 
 Indices indices_of(const DistributedSampler& sampler) {
-  const py::gil_scoped_release released;
+  const WithoutGil released;
   return Indices(sampler.indices());
 }
 

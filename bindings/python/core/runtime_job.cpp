@@ -64,7 +64,7 @@ py::object shut_down(RuntimeHandle& self, Timeout timeout) {
 }
 
 void abort(const RuntimeHandle& self, int code, const std::string& reason) {
-  const py::gil_scoped_release released;
+  const WithoutGil released;
   self.runtime->abort(code, reason);
 }
 

@@ -96,9 +96,7 @@ struct Kept {
 std::shared_ptr<Kept> make_kept(const RanksHandle& ranks) {
   std::shared_ptr<Kept> kept(new Kept, [](Kept* old) {
     old->gathering.reset();
-    if (Py_IsInitialized() == 0) return;  // with the interpreter goes what it has of Python's
-    const py::gil_scoped_acquire acquired;
-    delete old;
+    if (const WithGil held; held) delete old;  // else what it has of Python's goes with that
   });
   kept->ranks = ranks;
   return kept;

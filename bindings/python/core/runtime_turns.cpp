@@ -106,7 +106,7 @@ void Scope::enter() {
   wait(waiting, is_inside_);
   if (!waiting.is_interrupted() && !aside_.is_over()) return;
   if (waiting.is_interrupted()) {
-    const py::gil_scoped_release released;
+    const WithoutGil released;
     aside_.wait([] { return false; }, [] {});  // its work ends, since it was cancelled
   }
   settle(waiting);
@@ -126,7 +126,7 @@ void Scope::leave(const std::optional<std::string>& failure) {
 }
 
 void Scope::tell(const std::string& text) {
-  const py::gil_scoped_release released;
+  const WithoutGil released;
   aside_.change([&] {
     if (progress_ != nullptr) (*progress_)(text);
   });
@@ -143,10 +143,11 @@ std::string text_of_raised(const py::error_already_set& raised) {
 }
 
 std::string PythonWork::run(Progress& progress) {
-  const py::gil_scoped_acquire acquired;
+  const WithGil held;
+  if (!held) throw Raised("the interpreter ends");
   const auto handle = std::make_shared<ProgressHandle>(progress);
   try {
-    const py::object given = work_(py::cast(handle));
+    const py::object given = call_python(work_, py::make_tuple(handle));
     handle->end();
     if (given.is_none()) return {};
     return std::string(std::string_view(Bytes::of(given)));
@@ -253,8 +254,9 @@ SignalFolderHandle open_folder(const std::string& folder, const Environment& env
   options.job = job;
   options.attempt = attempt;
   options.logger = logger_of(logger);
+  const InCall call;
   auto opened = [&] {
-    const py::gil_scoped_release released;
+    const WithoutGil released;
     return SignalFolder::open(folder, environment, options);
   }();
   if (!opened) raise(opened.error());

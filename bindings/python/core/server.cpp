@@ -43,8 +43,9 @@ struct ServerHandle {
 
 ServerHandle start(const py::dict& given) {
   const ServerOptions options = server_options_of(given);
+  const InCall call;
   auto started = [&] {
-    const py::gil_scoped_release released;
+    const WithoutGil released;
     return Server::start(options);
   }();
   if (!started) raise(started.error());
@@ -60,7 +61,7 @@ void bind_server(py::module_& module) {
       .def("incarnation", [](const ServerHandle& self) { return self.server->incarnation(); })
       .def("stop", [](const ServerHandle& self, const std::string& reason, py::handle timeout) {
         const Duration patience = duration_of(timeout, Duration(0));
-        const py::gil_scoped_release released;
+        const WithoutGil released;
         return self.server->stop(reason, patience);
       });
   module.def("start_server", &start);

@@ -121,7 +121,7 @@ void bind_session(py::class_<StoreHandle>& type) {
   type.def("cancel", [](const StoreHandle& self) { self.store->cancel(); });
   type.def("close", [](const StoreHandle& self) {
     Store& store = self.object();
-    const py::gil_scoped_release released;
+    const WithoutGil released;
     store.close();
   });
   type.def("limits", &limits_of);

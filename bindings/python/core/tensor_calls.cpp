@@ -75,9 +75,11 @@ class TensorCall {
   }
 
   Result<Tensor> allocate(Device device, Dtype dtype, const std::vector<std::int64_t>& shape) {
-    const py::gil_scoped_acquire acquired;
+    const WithGil held;
+    if (!held) throw Raised("the interpreter ends");
     try {
-      const py::object given = allocate_(to_string(device), to_string(dtype), shape_of(shape));
+      const py::object given = call_python(
+          allocate_, py::make_tuple(to_string(device), to_string(dtype), shape_of(shape)));
       return tensor_of_argument(given, "what allocate gives", Use::write, Layout::any,
                                 options_.stream);
     } catch (const py::error_already_set& raised) {

@@ -8,6 +8,7 @@
 
 #include "bind.h"
 #include "errors.h"
+#include "gil.h"
 #include "muster/tensor_dlpack.h"
 
 namespace muster::python {
@@ -112,10 +113,7 @@ std::shared_ptr<void> kept(Py_buffer& buffer) {
   auto* const own = new Py_buffer(buffer);
   return {own, [](void* given) {
             auto* const old = static_cast<Py_buffer*>(given);
-            if (Py_IsInitialized() != 0) {
-              const py::gil_scoped_acquire acquired;
-              PyBuffer_Release(old);
-            }
+            if (const WithGil held; held) PyBuffer_Release(old);
             delete old;
           }};
 }

@@ -10,6 +10,7 @@
 #include <pybind11/pybind11.h>
 
 #include "errors.h"
+#include "gil.h"
 #include "muster/inspect.h"
 #include "muster/operate.h"
 #include "muster/process_group.h"
@@ -24,8 +25,8 @@ namespace muster::python {
 template <class T>
 std::shared_ptr<T> shared_of(std::unique_ptr<T> object) {
   return std::shared_ptr<T>(object.release(), [](T* old) {
-    std::optional<py::gil_scoped_release> released;
-    if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) released.emplace();
+    std::optional<WithoutGil> released;
+    if (has_gil()) released.emplace();
     delete old;
   });
 }

@@ -4,6 +4,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include "gil.h"
 #include "muster/error.h"
 #include "muster/interruptible.h"
 
@@ -13,12 +14,9 @@
 // - In the main thread, the handlers of signals run meanwhile. If one raises, as that of Ctrl-C
 //   does, the call is cancelled; what was raised is raised again, and tells what became of the
 //   call.
-// - When the interpreter ends, the calls of all other threads are cancelled, and it waits for them:
-//   a thread that came back later would find no interpreter.
+// - When the interpreter ends, the calls of all other threads are cancelled, as gil.h tells.
 
 namespace muster::python {
-
-namespace py = pybind11;
 
 class Waiting {
  public:
@@ -32,7 +30,7 @@ class Waiting {
   /// Once; with the GIL, which it gives back meanwhile.
   template <class Call>
   auto run(const Call& call) {
-    const py::gil_scoped_release released;
+    const WithoutGil released;
     const Interruptible interruptible(&Waiting::look, this, look_period);
     return call();
   }
@@ -51,17 +49,11 @@ class Waiting {
   static bool look(void* self) noexcept;
   bool run_signal_handlers() noexcept;
 
+  const InCall in_call_;
   const bool is_main_thread_;
   PyObject* raised_type_ = nullptr;
   PyObject* raised_ = nullptr;
   PyObject* raised_trace_ = nullptr;
 };
-
-/// Whether the interpreter ends.
-bool is_ending_soon();
-
-/// The interpreter ends: cancels what waits, and waits for it, at most for some seconds. Calls that
-/// begin later end at once.
-void end_waiting();
 
 }  // namespace muster::python

@@ -360,6 +360,20 @@ class CallInterrupted(KeyboardInterrupt):
         return self.error is not None and self.error.in_doubt
 
 
+class _InterpreterEnds(Closed):
+    """A call begins when the interpreter ends. muster._core raises it without running code of
+    Python's, so its fields are those of the class."""
+
+    __init__ = Exception.__init__  # type: ignore[assignment]
+    code = "closed"
+    number = 23
+    decided_by = "client"
+    ranks: list[RankReport] = []
+    rank_numbers: list[int] = []
+    happened: Happened = "no"
+    detail = "the interpreter ends: no call begins any more"
+
+
 def _from_fields(fields: dict[str, Any]) -> MusterError:
     """The exception of a failed call. For muster._core."""
     message = fields.pop("message")
