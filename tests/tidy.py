@@ -151,10 +151,15 @@ CODE_RULES = {
         ("include/", "src/"),
         re.compile(r"\busing\s+namespace\b(?!.*literals)"),
         "name what is used"),
+    "gil": (
+        ("bindings/python/",),
+        re.compile(r"gil_scoped_(acquire|release)|PyGILState_(Ensure|Release)|"
+                   r"PyEval_(Save|Restore|Acquire|Release)Thread|Py_BEGIN_ALLOW_THREADS"),
+        "the end of the interpreter needs gil.h: WithGil, WithoutGil"),
 }
 
 # Rule -> where it does not hold: C gives results by pointers alone.
-EXEMPT = {"bool-parameter": ("include/muster/c/",)}
+EXEMPT = {"bool-parameter": ("include/muster/c/",), "gil": ("bindings/python/core/gil.",)}
 
 # As CODE_RULES, but with comments and strings, for every file. A pattern that begins with a letter
 # is several times as fast as one that looks at what is before it first.

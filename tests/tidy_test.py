@@ -117,6 +117,8 @@ PLANTED = {
     "trailing space": ("docs/a.md", "word \n", 1, "trailing-space"),
     "a tab": ("src/base/a.h", "\tint a;\n", 2, "tab"),
     "a namespace for all": ("src/base/a.h", "using namespace std;\n", 2, "using-namespace"),
+    "a release of the GIL": (
+        "bindings/python/core/a.h", "py::gil_scoped_release released;\n", 2, "gil"),
     "a class of 21 data members": (
         "src/base/a.h", "class A {\n" + "  int a;\n" * 21 + "};\n", 2, "data-members"),
     "a class of 21 data members that is exported": (
