@@ -28,6 +28,7 @@ class MUSTER_API Interruptible {
   /// Must not throw, and must not call into Muster.
   using IsInterrupted = bool (*)(void* argument) noexcept;
 
+  /// period  at least 1 ms and at most an hour: others are cut to these
   explicit Interruptible(IsInterrupted look, void* argument = nullptr,
                          Duration period = std::chrono::milliseconds(50)) noexcept;
   ~Interruptible();

@@ -13,7 +13,7 @@ thread_local const Interruptible* of_this_thread = nullptr;
 Interruptible::Interruptible(IsInterrupted look, void* argument, Duration period) noexcept
     : is_interrupted_(look),
       argument_(argument),
-      period_(std::max(period, Duration(std::chrono::milliseconds(1)))),
+      period_(std::clamp<Duration>(period, std::chrono::milliseconds(1), std::chrono::hours(1))),
       outer_(of_this_thread) {
   of_this_thread = this;
 }

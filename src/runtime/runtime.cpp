@@ -10,6 +10,7 @@
 #include "muster/log.h"
 #include "runtime/layout.h"
 #include "runtime/meeting.h"
+#include "runtime/cut_timeout.h"
 #include "runtime/rank_group.h"
 
 // init: where to meet (environment, options) -> meet: the world group -> each tells where it is,
@@ -77,7 +78,7 @@ class Runtime::Impl {
 Result<void> Runtime::Impl::init(RuntimeOptions options) {
   const runtime::SocketGuard unused(options.group.listening_socket);
   constexpr std::string_view operation = "Runtime::init";
-  const auto deadline = Clock::now() + options.group.timeout;
+  const auto deadline = Clock::now() + runtime::cut_to_a_year(options.group.timeout);
   auto point = runtime::meeting_point(environment_, options);
   if (!point) return about(operation, std::move(point).error());
   if (formed_) {
@@ -205,7 +206,7 @@ Result<void> Runtime::Impl::shutdown(Duration timeout) {
     return refused("Runtime::shutdown", ErrorCode::not_initialized,
                    "the runtime is not initialized, or is shut down already");
   }
-  const auto deadline = Clock::now() + timeout;
+  const auto deadline = Clock::now() + runtime::cut_to_a_year(timeout);
   const auto time_left = [&] {
     return std::max(std::chrono::duration_cast<Duration>(deadline - Clock::now()), Duration(1));
   };

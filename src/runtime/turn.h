@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "muster/turns.h"
+#include "runtime/cut_timeout.h"
 #include "runtime/rank_group.h"
 
 MUSTER_BEGIN_NAMESPACE
@@ -62,11 +62,9 @@ class StoreProgress final : public Progress::Impl,
   std::string text_;
 };
 
-/// Longer times are cut to a year, so that adding one to the time does not overflow.
 inline TurnOptions cut_to_a_year(TurnOptions options) {
-  constexpr Duration year = std::chrono::hours(24 * 365);
-  options.silence_max = std::min(options.silence_max, year);
-  options.limit = std::min(options.limit, year);
+  options.silence_max = cut_to_a_year(options.silence_max);
+  options.limit = cut_to_a_year(options.limit);
   return options;
 }
 

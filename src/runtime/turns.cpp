@@ -1,5 +1,6 @@
 #include "muster/turns.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -102,8 +103,8 @@ Result<std::string> run_on_rank_zero(RankGroup& group, const Work& work,
   return std::string();
 }
 
-/// The ranks stand in `count` rows, one behind the other. A rank begins when the one before it has
-/// ended, so there are never more than `count` at work.
+/// The ranks stand in at most `count` rows, one behind the other. A rank begins when the one before
+/// it has ended, so there are never more than `count` at work.
 Result<void> run_n_at_a_time(RankGroup& group, int count, const Work& work,
                              const TurnOptions& options) {
   auto refusal = refusal_of(group, "n_at_a_time", options);
@@ -114,7 +115,8 @@ Result<void> run_n_at_a_time(RankGroup& group, int count, const Work& work,
   }
   if (refusal) return *std::move(refusal);
   Turn turn(*group.impl(), "n_at_a_time", options);
-  const int length = (turn.world_size() + count - 1) / count;  // of a row
+  const int rows = std::min(count, turn.world_size());
+  const int length = (turn.world_size() + rows - 1) / rows;  // of a row
   const bool is_first = turn.rank() % length == 0;
   const bool is_last = turn.rank() % length == length - 1 || turn.rank() == turn.world_size() - 1;
 

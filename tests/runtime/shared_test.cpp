@@ -1,5 +1,8 @@
 #include "muster/shared.h"
 
+#include <poll.h>
+#include <sys/inotify.h>
+
 #include <atomic>
 #include <cstring>
 #include <numeric>
@@ -10,6 +13,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/file_handle.h"
 #include "runtime/job.h"
 #include "runtime/shared_support.h"
 
@@ -274,6 +278,39 @@ TEST_CASE("a folder that is not shared is named as the cause, also within a shor
     must(runtime.world().group()->barrier());
   });
   CHECK(entries_of(of_other.path()).empty());
+}
+
+/// Waits until a process has listed the folder.
+class Listing {
+ public:
+  explicit Listing(const std::string& folder) : watch_(::inotify_init1(IN_CLOEXEC)) {
+    REQUIRE(::inotify_add_watch(watch_.get(), folder.c_str(), IN_OPEN | IN_ONLYDIR) >= 0);
+  }
+  bool is_awaited() const {
+    pollfd ready{watch_.get(), POLLIN, 0};
+    return ::poll(&ready, 1, 20'000) == 1;
+  }
+
+ private:
+  const base::FileHandle watch_;
+};
+
+TEST_CASE("a file that the folder shows late is awaited, also within the default timeout") {
+  const OwnFolder of_first;
+  const OwnFolder of_other;
+  Job job(2);
+  const Listing listing(of_first.path());
+  const std::jthread network([&] {
+    if (!listing.is_awaited()) return;
+    for (const std::string& name : entries_of(of_other.path()))
+      std::filesystem::create_hard_link(of_other.path() + "/" + name, of_first.path() + "/" + name);
+  });
+  job.run([&](Runtime& runtime) {
+    const auto numbers = numbers_of(runtime.rank());
+    must(with_gathered_tensors(
+        runtime.world(), tensor_of(numbers), [](auto) {},
+        in_order({}, (runtime.rank() == 0 ? of_first : of_other).path())));
+  });
 }
 
 TEST_CASE("strided tensors arrive contiguous; of no dimension, and of no elements, as they are") {

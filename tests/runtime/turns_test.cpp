@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <limits>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -166,6 +167,41 @@ TEST_CASE("all ranks whose work has failed are named, as ranges") {
     if (!is_own) CHECK(error.rank_ranges == std::vector<RankRange>{{1, 2}});
     must(runtime.world().group()->barrier());
   });
+}
+
+TEST_CASE("as many ranks at a time as there are, or more, all begin at once") {
+  for (const int world_size : {1, 2, 3, 4}) {
+    CAPTURE(world_size);
+    constexpr int most = std::numeric_limits<int>::max();
+    Job job(world_size);
+    std::atomic<int> inside = 0;
+    job.run([&](Runtime& runtime) {
+      for (const int count : {world_size, world_size + 1, most / 2, most - 1, most}) {
+        must(runtime.world().group()->barrier());
+        inside = 0;
+        must(runtime.world().group()->barrier());
+        must(n_at_a_time(runtime.world(), count, [&](Progress&) {
+          ++inside;
+          await([&] { return inside == world_size; });
+        }));
+      }
+    });
+  }
+}
+
+TEST_CASE("the longest times there are do not overflow") {
+  Job job(2);
+  RuntimeOptions options = patient();
+  options.group.timeout = Duration::max();
+  job.run(
+      [](Runtime& runtime) {
+        TurnOptions turn;
+        turn.silence_max = turn.limit = Duration::max();
+        CHECK(must(on_rank_zero(
+                  runtime.world(), [](Progress&) { return 7; }, turn)) == 7);
+        must(runtime.shutdown(Duration::max()));
+      },
+      options);
 }
 
 TEST_CASE("no ranks at a time are refused") {

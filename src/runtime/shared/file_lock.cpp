@@ -15,6 +15,7 @@
 #include "base/forked.h"
 #include "base/host_pid.h"
 #include "client/interruption.h"
+#include "runtime/cut_timeout.h"
 #include "runtime/shared/locked_file.h"
 
 // A lock's file is there while the lock is held. Who wants the lock opens the file, or makes it,
@@ -35,8 +36,7 @@ constexpr std::string_view acquiring = "FileLock::acquire";
 constexpr std::string_view lock_heading = "muster lock 1\n";
 constexpr std::size_t lock_bytes_max = 4096;
 constexpr std::size_t lock_label_bytes_max = 64;
-constexpr Duration longest_wait = std::chrono::hours(24 * 365);  // so that a time does not overflow
-constexpr int removed_while_locking_max = 64;                    // where one does not wait
+constexpr int removed_while_locking_max = 64;  // where one does not wait
 
 std::string text_of(const FileLockOwner& owner) {
   const auto since = std::chrono::duration_cast<Duration>(owner.since.time_since_epoch());
@@ -199,7 +199,7 @@ Result<void> FileLock::Impl::release() {
 
 Result<FileLock> FileLock::acquire(const std::string& path, const FileLockOptions& options) {
   if (auto refused = refused_path(acquiring, path)) return *std::move(refused);
-  const auto deadline = LockClock::now() + std::min(options.timeout, longest_wait);
+  const auto deadline = LockClock::now() + runtime::cut_to_a_year(options.timeout);
   const bool may_wait = options.timeout > Duration::zero();
   client::Interruption interruption;
   std::chrono::milliseconds pause(1);

@@ -12,6 +12,7 @@
 #include "base/rank_ranges.h"
 #include "client/interruption.h"
 #include "muster/codec_raw.h"
+#include "runtime/cut_timeout.h"
 #include "runtime/shared/bundle.h"
 
 // The life of a gathering: each of `ranks` but the first writes its state to a file, in memory or
@@ -203,7 +204,8 @@ std::optional<Error> Gathering::Impl::troubles(const std::vector<Offer>& offers)
 Result<void> Gathering::Impl::take_all(const std::vector<Offer>& offers,
                                        const std::optional<SharedStateView>& own) {
   // The second half is for the others to hear how it went.
-  const auto deadline = Clock::now() + options_.timeout / 2;
+  const Duration timeout = options_.timeout == default_timeout ? Duration::max() : options_.timeout;
+  const auto deadline = Clock::now() + runtime::cut_to_a_year(timeout) / 2;
   for (const int rank : ranks_) {
     const Offer& offer = offers[static_cast<std::size_t>(rank)];
     if (rank == this->rank()) {

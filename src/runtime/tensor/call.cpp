@@ -23,7 +23,7 @@ TensorCall::TensorCall(TensorRanks group, TensorCollective collective, const Ten
       collective_(collective),
       options_(options),
       begun_(Steps::Clock::now()),
-      deadline_(begun_ + std::min(options.timeout, Duration(std::chrono::hours(8760)))) {}
+      deadline_(begun_ + cut_to_a_year(options.timeout)) {}
 
 Result<TensorCall> TensorCall::begin(TensorRanks group, TensorCollective collective,
                                      const TensorOptions& options) {

@@ -6,6 +6,7 @@
 #include "base/failure.h"
 #include "muster/codec.h"
 #include "muster/tensor.h"
+#include "runtime/cut_timeout.h"
 #include "runtime/rank_group.h"
 #include "runtime/shared/segment.h"
 #include "runtime/tensor/call.h"
@@ -56,7 +57,7 @@ class Exchange {
         options_(options),
         allocation_(options),
         peer_(peer),
-        deadline_(Clock::now() + std::min(options.timeout, Duration(std::chrono::hours(8760)))) {}
+        deadline_(Clock::now() + runtime::cut_to_a_year(options.timeout)) {}
 
   std::optional<Error> refusal() const {
     if (group_ == nullptr)
