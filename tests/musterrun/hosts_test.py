@@ -1,7 +1,10 @@
 """musterrun on several hosts, which are network namespaces: what only a network can show. Skips
 itself where these cannot be made."""
 
+import ctypes
 import os
+import select
+import shutil
 import subprocess
 import sys
 import time
@@ -18,6 +21,24 @@ CLIENT = Path(__file__).resolve().parent / "tcpstore_client.py"
 
 def ip(*words):
     subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+
+
+class Looks:
+    """Counts how often a file was read."""
+
+    READ_TO_ITS_END = 0x10  # IN_CLOSE_NOWRITE
+
+    def __init__(self, path):
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.file = open(libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK), "rb", buffering=0)
+        libc.inotify_add_watch(self.file.fileno(), str(path).encode(), self.READ_TO_ITS_END)
+
+    def await_count(self, count):
+        with self.file:
+            while count > 0:
+                ready, _, _ = select.select([self.file], [], [], job_case.KILL_TIMEOUT_S)
+                assert ready, "nobody reads it"
+                count -= len(self.file.read(1 << 16)) // 16  # of an event without a name
 
 
 class Hosts(JobCase):
@@ -42,6 +63,16 @@ class Hosts(JobCase):
             ip("-n", host, "link", "set", "lo", "up")
         self.server = None
 
+    def names_on(self, host, text):
+        """What a host's processes find in /etc/hosts; returns the file."""
+        folder = Path("/etc/netns", self.hosts[host])
+        folder.mkdir(parents=True)
+        self.addCleanup(shutil.rmtree, folder)
+        (folder / "nsswitch.conf").write_text("hosts: files\n")
+        names = folder / "hosts"
+        names.write_text(text)
+        return names
+
     def remove_hosts(self):
         if self.server is not None:
             self.server.kill()
@@ -50,19 +81,20 @@ class Hosts(JobCase):
         for name in (*self.hosts, self.switch):
             subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
 
-    def serve(self):
-        """A server on the first host."""
+    def serve(self, host=0, at="10.77.0.1"):
+        """A server on a host."""
         self.server = subprocess.Popen(
-            ["ip", "netns", "exec", self.hosts[0], PROGRAMS["musterd"], "--listen",
-             f"10.77.0.1:{PORT}", "--allow-unauthenticated", "--session-timeout=5s",
+            ["ip", "netns", "exec", self.hosts[host], PROGRAMS["musterd"], "--listen",
+             f"{at}:{PORT}", "--allow-unauthenticated", "--session-timeout=5s",
              "--heartbeat=500ms"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.server.stdout.readline()
 
     def node(self, host, *arguments, nodes="2", meet="10.77.0.1"):
-        """A launcher on a host, with two ranks."""
+        """A launcher on a host, which is called as its network namespace, with two ranks."""
+        named = ["unshare", "--uts", "sh", "-c", f'hostname {self.hosts[host]} && exec "$@"', "sh"]
         launcher = subprocess.Popen(
-            ["ip", "netns", "exec", self.hosts[host], PROGRAMS["musterrun"], "--rendezvous",
+            ["ip", "netns", "exec", self.hosts[host], *named, PROGRAMS["musterrun"], "--rendezvous",
              f"{meet}:{PORT}", "--job-id", "job", "--nnodes", nodes, "--last-call", "1s",
              *map(str, arguments)],
             env=self.environment(), text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -94,6 +126,42 @@ class Hosts(JobCase):
         first = self.node(1, "--node-rank", 0, "--tee", 1, "sh", "-c", script)
         second = self.node(2, "--node-rank", 1, "--tee", 1, "sh", "-c", script)
         codes, out, err = self.end_of([first, second])
+        self.assertEqual(codes, [0, 0], err)
+        self.assertEqual({line.split(": ")[1] for line in out.splitlines()}, {"10.77.0.2"})
+
+    def test_a_name_that_appears_late_leads_to_an_address_that_the_other_host_reaches(self):
+        self.serve()
+        line = "10.77.0.1 meeting.example\n"
+        names = self.names_on(1, "")
+        self.names_on(2, line)
+        looks = Looks(names)
+        script = "echo $MASTER_ADDR"
+        first = self.node(1, "--node-rank", 0, "--tee", 1, "sh", "-c", script,
+                          meet="meeting.example")
+        looks.await_count(8)  # more than there are before it waits
+        with names.open("a") as file:
+            file.write(line)
+        second = self.node(2, "--node-rank", 1, "--tee", 1, "sh", "-c", script,
+                           meet="meeting.example")
+        codes, out, err = self.end_of([first, second])
+        self.assertEqual(codes, [0, 0], err)
+        self.assertEqual({line.split(": ")[1] for line in out.splitlines()}, {"10.77.0.2"})
+
+    def test_an_address_that_the_other_host_does_not_reach_is_an_error(self):
+        self.serve(host=1, at="0.0.0.0")
+        self.names_on(1, "127.0.1.1 meeting.example\n")
+        self.names_on(2, "10.77.0.2 meeting.example\n")
+
+        def nodes(*arguments):
+            return self.end_of([
+                self.node(host, "--node-rank", host - 1, *arguments, "--tee", 1, "sh", "-c",
+                          "echo $MASTER_ADDR", meet="meeting.example") for host in (1, 2)])
+
+        codes, out, err = nodes()
+        self.assertEqual((codes, out), ([1, 1], ""), err)
+        for fact in ("MASTER_ADDR", "127.0.0.1", self.hosts[2], "--local-addr"):
+            self.assertIn(fact, err)
+        codes, out, err = nodes("--master_addr", "10.77.0.2")
         self.assertEqual(codes, [0, 0], err)
         self.assertEqual({line.split(": ")[1] for line in out.splitlines()}, {"10.77.0.2"})
 

@@ -292,6 +292,7 @@ class Launcher {
       const bool has_other_nodes = effect.plan.nodes.size() > 1;
       if (!open_master(place, has_other_nodes)) return;
       if (has_other_nodes) board_->publish_master(place.number, text_of_master(place));
+      if (!find_master_addr(effect.plan, place)) return;
       return start(std::move(place));
     }
     board_->await_master(place.number, [this, place](const std::string& text) mutable {
@@ -303,11 +304,34 @@ class Launcher {
 
   /// At MASTER_ADDR and MASTER_PORT there is a TCPStore for torch or, where none may be, nobody.
   ///
+  /// returns  whether the ranks of all nodes can be told one
+  bool find_master_addr(const Plan& plan, AttemptPlace& place) {
+    const LaunchOptions& options = setup_.options;
+    const auto& given = options.master.addr ? options.master.addr : options.rendezvous.local_addr;
+    place.master_addr = given ? *given : place_->own_host();
+    if (given) return true;
+    const auto other = std::find_if(plan.nodes.begin(), plan.nodes.end(), [&](const Node& node) {
+      return node.host != plan.nodes.front().host;
+    });
+    std::string why;
+    if (place.master_addr.empty() && plan.nodes.size() > 1) {
+      why = "no address of this host is known, since that of " + place_->address() +
+            " cannot be looked up here";
+    } else if (is_loopback(place.master_addr) && other != plan.nodes.end()) {
+      why = "it would be " + place.master_addr + ", which host " + other->host +
+            " does not reach: that is how this host reaches " + place_->address();
+    }
+    if (place.master_addr.empty()) place.master_addr = "127.0.0.1";
+    if (why.empty()) return true;
+    handle(NotStarted{place.number, 1,
+                      "there is no MASTER_ADDR for the ranks: " + why +
+                          "; give --local-addr on each node, or --master_addr"});
+    return false;
+  }
+
   /// returns  whether the attempt may begin
   bool open_master(AttemptPlace& place, bool has_other_nodes) {
     const LaunchOptions& options = setup_.options;
-    place.master_addr =
-        options.master.addr.value_or(options.rendezvous.local_addr.value_or(place_->own_host()));
     place.master_port = options.master.port.value_or(0);
     if (options.master.tcpstore == TcpStore::off) return hold_port(place);
     AgentStore::Options wanted;

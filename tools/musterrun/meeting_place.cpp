@@ -40,14 +40,9 @@ HostAndPort split(const std::string& address) {
 }
 
 /// The address of this host from which that one is reached; empty: it is not. Sends nothing.
-std::string own_address_towards(const HostAndPort& there) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_DGRAM;
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(there.host.c_str(), there.port.c_str(), &hints, &found) != 0) return {};
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, &::freeaddrinfo);
-  const muster::base::FileHandle socket(::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!socket || ::connect(socket.get(), found->ai_addr, found->ai_addrlen) != 0) return {};
+std::string own_address_towards(const addrinfo& there) {
+  const muster::base::FileHandle socket(::socket(there.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket || ::connect(socket.get(), there.ai_addr, there.ai_addrlen) != 0) return {};
   sockaddr_storage own{};
   socklen_t size = sizeof own;
   char text[NI_MAXHOST] = {};
@@ -56,6 +51,21 @@ std::string own_address_towards(const HostAndPort& there) {
                     NI_NUMERICHOST) != 0)
     return {};
   return text;
+}
+
+/// Of several addresses of that host, one that is not of loopback is better.
+std::string own_address_towards(const HostAndPort& there) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(there.host.c_str(), there.port.c_str(), &hints, &found) != 0) return {};
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, &::freeaddrinfo);
+  std::string best;
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    std::string own = own_address_towards(*each);
+    if (best.empty() || (is_loopback(best) && !own.empty())) best = std::move(own);
+  }
+  return best;
 }
 
 /// Whether that address is one of this host: then a socket can have it.
@@ -88,6 +98,10 @@ bool give_key(muster::ServerOptions& to) {
 
 }  // namespace
 
+bool is_loopback(const std::string& address) {
+  return address.rfind("127.", 0) == 0 || address == "::1" || address == "localhost";
+}
+
 bool has_key() {
   return !variable("MUSTER_CREDENTIAL_FILE").empty() || !variable("MUSTER_CREDENTIAL").empty();
 }
@@ -118,7 +132,7 @@ Result<MeetingPlace> MeetingPlace::open(const muster::launch::LaunchOptions& opt
   if (!options.rendezvous.endpoint.empty()) {
     place.address_ = options.rendezvous.endpoint;
     const HostAndPort there = split(options.rendezvous.endpoint);
-    if (std::string own = own_address_towards(there); !own.empty()) place.own_host_ = own;
+    place.own_host_ = own_address_towards(there);
     const bool may_host = options.placement.node_rank.value_or(0) == 0 && is_of_this_host(there);
     if (!may_host) return place;
     server.listen = {options.rendezvous.endpoint};
@@ -136,6 +150,11 @@ Result<MeetingPlace> MeetingPlace::open(const muster::launch::LaunchOptions& opt
   place.server_ = *std::move(started);
   if (options.rendezvous.endpoint.empty()) place.address_ = place.server_->addresses().front();
   return place;
+}
+
+const std::string& MeetingPlace::own_host() {
+  if (own_host_.empty()) own_host_ = own_address_towards(split(address_));
+  return own_host_;
 }
 
 Result<HeldPort> HeldPort::hold(int port) {

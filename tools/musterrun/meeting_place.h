@@ -12,6 +12,9 @@
 
 namespace musterrun {
 
+/// Whether only processes of this host reach that address.
+bool is_loopback(const std::string& address);
+
 /// Whether the environment has a key, which the job's server then asks for.
 bool has_key();
 
@@ -32,8 +35,13 @@ class MeetingPlace {
                                            const std::shared_ptr<muster::IoThread>& io_thread);
 
   const std::string& address() const { return address_; }
-  /// This host as others of the job reach it.
-  const std::string& own_host() const { return own_host_; }
+  /// This host as others of the job reach it, which is looked up again until it is known: the
+  /// name of the place may appear after this process has begun.
+  ///
+  /// Blocks for a look-up.
+  ///
+  /// returns  empty: it is not known
+  const std::string& own_host();
 
  private:
   std::string address_;
