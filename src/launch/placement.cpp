@@ -126,17 +126,14 @@ class Placing {
   }
 
   Result<void> count_nodes() {
-    const int nproc = place_.process_count;
-    const bool are_alike = place_.world_size % nproc == 0 &&
-                           std::int64_t{place_.node_rank} * nproc == std::int64_t{place_.base_rank};
+    // Where both were told, the nodes may have different numbers of processes, and need not be
+    // numbered in the order of their ranks: what one of them computed another would contradict.
+    const bool are_alike = !options_.placement.node_rank || !options_.placement.base_rank;
+    place_.node_count.reset();
     if (says_nodes()) {
       place_.node_count = options_.placement.nodes.max;
-    } else if (place_.base_rank + nproc == place_.world_size) {
-      place_.node_count = place_.node_rank + 1;  // this one has the last ranks
     } else if (are_alike) {
-      place_.node_count = place_.world_size / nproc;
-    } else {
-      place_.node_count.reset();
+      place_.node_count = place_.world_size / place_.process_count;
     }
     if (!place_.node_count || place_.node_rank < *place_.node_count) return {};
     return error(shown("node_rank", place_.node_rank) + " must be less than " +
