@@ -125,13 +125,48 @@ class Surroundings(JobCase):
         self.assertEqual(code, 1)
         self.assertIn(str(self.own), err)
 
+    def full(self, script, *options, **streams):
+        """A rank's script where a stream of musterrun's takes nothing."""
+        with open("/dev/full", "wb") as full:
+            launcher = self.start("-n", 1, *options, *script,
+                                  **{name: full for name in streams})
+            out, err = launcher.communicate(timeout=job_case.KILL_TIMEOUT_S)
+        return launcher.returncode, out, err
+
+    def test_output_that_cannot_be_written_is_told_and_no_success(self):
+        code, _, err = self.full(["echo", "result"], stdout=True)
+        self.assertEqual(code, 1, err)
+        for fact in ("standard output", "No space left"):
+            self.assertEqual(err.count(fact), 1, err)
+        code, out, _ = self.full(["sh", "-c", "echo result; echo why >&2"], stderr=True)
+        self.assertEqual((code, out), (1, "result\n"))
+        self.assertEqual(self.full(["true"], stdout=True)[0], 0)
+        code, _, err = self.full(["sh", "-c", "echo result; exit 7"], stdout=True)
+        self.assertEqual(code, 7, err)
+        self.assertIn("No space left", err)
+
+    def test_output_that_nobody_reads_is_told_and_no_success(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with open(writer, "wb") as output:
+            launcher = self.start("-n", 1, "echo", "result", stdout=output)
+            _, err = launcher.communicate(timeout=job_case.KILL_TIMEOUT_S)
+        self.assertEqual(launcher.returncode, 1, err)
+        self.assertIn("Broken pipe", err)
+
+    def test_a_text_of_its_own_that_cannot_be_written_is_told(self):
+        for option in ("--help", "--version", "--dry-run"):
+            code, _, err = self.full(["true"], option, stdout=True)
+            self.assertEqual(code, 1, option)
+            self.assertIn("musterrun: cannot write to the standard output: No space left", err)
+
     def test_a_file_that_takes_no_more_is_told_and_the_job_goes_on(self):
         limit = 1 << 16
         code, out, err = self.run_job(
             "-n", 1, "--tee", 1, "--log-dir", self.folder / "logs", "sh", "-c",
             "seq 30000", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE,
                                                                      (limit, limit)))
-        self.assertEqual((code, len(out.splitlines())), (0, 30000), err)
+        self.assertEqual((code, len(out.splitlines())), (1, 30000), err)
         log, = self.folder.glob("logs/*/attempt_0/0/stdout.log")
         self.assertEqual(log.stat().st_size, limit)
         self.assertEqual(err.count(f"{log} takes no more"), 1, err)

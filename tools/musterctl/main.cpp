@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <sstream>
 
 #include "ask.h"
 #include "commands.h"
 #include "musterd/settings.h"
 #include "support/command_line.h"
+#include "support/standard_output.h"
 #include "support/units.h"
 #include "watch.h"
 
@@ -94,11 +96,9 @@ int run(const musterctl::Chosen& chosen, musterctl::Common& common, std::string 
 /// Prints the help, or what is wrong with the command line.
 int tell(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() != 0) return refuse(tools::complaint_of(app, error));
-  app.exit(error, std::cout, std::cerr);
-  std::cout.flush();
-  if (std::cout) return musterctl::exit_ok;
-  std::cerr << "musterctl: cannot write to the standard output\n";
-  return musterctl::exit_refused;
+  std::ostringstream text;
+  app.exit(error, text, std::cerr);
+  return tools::write_text("musterctl", text.str()) ? musterctl::exit_ok : musterctl::exit_refused;
 }
 
 /// A standard stream that was closed would become a file or socket of the library. What stands

@@ -25,6 +25,7 @@
 #include "muster/server.h"
 #include "port_file.h"
 #include "settings.h"
+#include "support/standard_output.h"
 
 namespace {
 
@@ -246,16 +247,16 @@ muster::Result<std::unique_ptr<musterd::HttpFront>> start_front(const Configurat
 /// What can be connected to.
 void tell_of_addresses(const Configuration& configuration, const muster::Server& server,
                        const musterd::HttpFront* front) {
-  for (const std::string& address : server.addresses()) {
-    std::cout << "musterd listening on " << address << '\n';
-  }
+  std::string text;
+  for (const std::string& address : server.addresses())
+    text += "musterd listening on " + address + '\n';
   for (std::size_t index = 0; index < server.tcpstore_ports().size(); ++index) {
-    std::cout << "musterd serves TCPStore in namespace "
-              << configuration.server.tcpstore[index].name_space << " on port "
-              << server.tcpstore_ports()[index] << '\n';
+    text += "musterd serves TCPStore in namespace " +
+            configuration.server.tcpstore[index].name_space + " on port " +
+            std::to_string(server.tcpstore_ports()[index]) + '\n';
   }
-  if (front != nullptr) std::cout << "musterd serves HTTP at " << front->url() << '\n';
-  std::cout.flush();
+  if (front != nullptr) text += "musterd serves HTTP at " + front->url() + '\n';
+  tools::write_text("musterd", text);  // it serves all the same
 }
 
 /// On this thread: there is no other one, unless the log or HTTP needs one.
@@ -327,8 +328,11 @@ int main(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);
   auto read = musterd::read_configuration(argc, argv);
   if (const auto* const exit = std::get_if<musterd::Exit>(&read)) {
-    (exit->code == musterd::exit_ok ? std::cout : std::cerr) << exit->text << std::flush;
-    return exit->code;
+    if (exit->code != musterd::exit_ok) {
+      std::cerr << exit->text << std::flush;
+      return exit->code;
+    }
+    return tools::write_text("musterd", exit->text) ? musterd::exit_ok : musterd::exit_failed;
   }
   auto& configuration = std::get<Configuration>(read);
   if (!configuration.server.credentials_file.empty() ||

@@ -10,6 +10,11 @@
 
 namespace musterrun {
 
+/// What a file system says only when a file is closed: some write later, and may have no room then.
+///
+/// returns  0, or errno
+int error_of_last_writes(int descriptor);
+
 /// Writes to standard output and standard error from a thread of its own: who reads those may stop,
 /// and musterrun goes on meanwhile.
 ///
@@ -34,6 +39,10 @@ class Console {
   bool finish(Patience patience);
 
   void write(Stream stream, std::string bytes);
+  /// Something that was to be shown or kept is lost, which this says on standard error.
+  void lose(std::string text);
+  /// Whether anything is, in files or on a stream that takes no more.
+  bool has_lost() const;
   /// Whether so much waits that no more is to be read of the ranks; then `resume` is called once,
   /// on the thread that writes, when there is room.
   bool is_full(std::function<void()> resume);
@@ -46,12 +55,15 @@ class Console {
     std::string bytes;
   };
   void run();
+  void give_up(Stream stream, int error);
+  void add_loss(std::string text);
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Piece> pieces_;
   std::size_t bytes_ = 0;
   bool is_broken_[3] = {};
+  bool has_lost_ = false;
   bool is_ending_ = false;
   bool has_ended_ = false;
   std::deque<std::function<void()>> resumed_;

@@ -133,7 +133,9 @@ class Launcher {
     io_thread_.reset();
     loop->stop();
     const auto patience = is_told_to_end_ ? Console::Patience::brief : Console::Patience::endless;
-    if (!console_.finish(patience)) ::_exit(exit_code_);
+    const bool is_written = console_.finish(patience);
+    if (exit_code_ == 0 && console_.has_lost()) exit_code_ = 1;
+    if (!is_written) ::_exit(exit_code_);
     return exit_code_;
   }
 
@@ -290,9 +292,9 @@ class Launcher {
     board_->begin(effect.plan, effect.node_rank);
     if (effect.node_rank == 0) {
       const bool has_other_nodes = effect.plan.nodes.size() > 1;
+      if (!find_master_addr(effect.plan, place)) return;
       if (!open_master(place, has_other_nodes)) return;
       if (has_other_nodes) board_->publish_master(place.number, text_of_master(place));
-      if (!find_master_addr(effect.plan, place)) return;
       return start(std::move(place));
     }
     board_->await_master(place.number, [this, place](const std::string& text) mutable {
@@ -302,8 +304,6 @@ class Launcher {
     });
   }
 
-  /// At MASTER_ADDR and MASTER_PORT there is a TCPStore for torch or, where none may be, nobody.
-  ///
   /// returns  whether the ranks of all nodes can be told one
   bool find_master_addr(const Plan& plan, AttemptPlace& place) {
     const LaunchOptions& options = setup_.options;
@@ -329,6 +329,8 @@ class Launcher {
     return false;
   }
 
+  /// At MASTER_ADDR and MASTER_PORT there is a TCPStore for torch or, where none may be, nobody.
+  ///
   /// returns  whether the attempt may begin
   bool open_master(AttemptPlace& place, bool has_other_nodes) {
     const LaunchOptions& options = setup_.options;

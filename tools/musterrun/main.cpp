@@ -21,6 +21,7 @@
 #include "muster/log.h"
 #include "own_folder.h"
 #include "start_process.h"
+#include "support/standard_output.h"
 
 namespace {
 
@@ -96,6 +97,10 @@ int fail_without_guardian(const musterrun::LauncherSetup& setup, PidNamespace wa
   return 1;
 }
 
+int write(const std::string& text) {
+  return tools::write_text("musterrun", text) ? musterrun::exit_ok : 1;
+}
+
 int launch(LaunchOptions options, Placement placement, muster::launch::Variables environment) {
   leave_ignored_signals(options);
   ::signal(SIGPIPE, SIG_IGN);
@@ -128,7 +133,8 @@ int main(int argc, char** argv) {
   muster::launch::Variables environment = own_environment();
   auto read = musterrun::read_command_line(argc, argv, environment);
   if (const auto* const exit = std::get_if<musterrun::Exit>(&read)) {
-    (exit->code == musterrun::exit_ok ? std::cout : std::cerr) << exit->text << std::flush;
+    if (exit->code == musterrun::exit_ok) return write(exit->text);
+    std::cerr << exit->text << std::flush;
     return exit->code;
   }
   auto& options = std::get<LaunchOptions>(read);
@@ -137,8 +143,7 @@ int main(int argc, char** argv) {
     placement = muster::launch::placement_of(options).value();
   tell_notices(options, placement);
   if (options.dry_run) {
-    std::cout << musterrun::dry_run(options, environment) << std::flush;
-    return musterrun::exit_ok;
+    return write(musterrun::dry_run(options, environment));
   }
   return launch(std::move(options), std::move(placement), std::move(environment));
 }

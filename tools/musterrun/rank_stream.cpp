@@ -52,9 +52,8 @@ struct RankStream::State {
   /// Such as of a full disk: what follows is still shown.
   void give_up_file(int error) {
     file.close();
-    console.write(Console::Stream::errors, "musterrun: " + target.file +
-                                               " takes no more: " + std::strerror(error) +
-                                               "; what follows is shown, and not kept\n");
+    console.lose("musterrun: " + target.file + " takes no more: " + std::strerror(error) +
+                 (target.is_shown ? "; what follows is shown, and not kept\n" : "\n"));
   }
 
   void pass(const std::string& bytes) {
@@ -127,6 +126,8 @@ RankStream::RankStream(asio::io_context& context, Console& console, StreamTarget
 /// The rank has ended, and what it wrote last may not have been read yet: the console was full.
 RankStream::~RankStream() {
   drain();
+  if (state_->file)
+    if (const int error = error_of_last_writes(state_->file.get())) state_->give_up_file(error);
   if (!state_->pipe.is_open()) return;
   state_->show(std::exchange(state_->line, {}));
   state_->pipe.close();

@@ -227,6 +227,18 @@ TEST_CASE("a signal that whoever started it ignores does not stop it") {
   CHECK(musterd.wait().exit_code == 0);
 }
 
+TEST_CASE("a text that cannot be written is told, and no success") {
+  for (const char* const option : {"--help", "--version"}) {
+    CAPTURE(option);
+    Process::Options options;
+    options.command = {"/bin/sh", "-c", "\"$MUSTERD\" \"$0\" > /dev/full", option};
+    Process process(options);
+    CHECK(process.read_errors() ==
+          "musterd: cannot write to the standard output: No space left on device\n");
+    CHECK(process.wait().exit_code == 1);
+  }
+}
+
 TEST_CASE("the port file is no link's target, and one that has replaced it is kept") {
   const TemporaryFolder folder;
   std::ofstream(folder / "precious") << "kept";
