@@ -175,9 +175,11 @@ class MUSTER_API Runtime {
   /// Null before `init`.
   Store* store() const;
 
-  /// Forms a group of some ranks of the world. Only these ranks call it.
+  /// Forms a group of some ranks of the world. Only these ranks call it, each as often as the
+  /// others: every call makes another group, also of the same ranks.
   ///
-  /// Blocks until all of them have called it.
+  /// Blocks until all of them have called it. After a call that fails the next one tries again to
+  /// form the same group.
   ///
   /// world_ranks  in the order of their ranks in the new group, each once, with this process's own
   /// errors       invalid_argument, those of `StatelessProcessGroup::create` and of the makers

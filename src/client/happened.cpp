@@ -28,7 +28,9 @@ bool is_refusal(const Error& error, protocol::Fate fate) {
 void tell_happened(Error& error, std::string_view operation, protocol::Fate fate) {
   error.happened = Happened::unsaid;
   if (base::only_reads(operation)) return;
-  const bool is_surely_not = fate == protocol::Fate::unsent || is_refusal(error, fate);
+  // Busy: a handle of the store's own is in the way, and the server has changed nothing.
+  const bool is_surely_not =
+      fate == protocol::Fate::unsent || is_refusal(error, fate) || error.code == ErrorCode::busy;
   error.happened = is_surely_not ? Happened::no : Happened::maybe;
 }
 

@@ -12,7 +12,7 @@
 namespace muster::runtime {
 
 std::string subgroup_name(std::string_view world, const std::vector<int>& world_ranks,
-                          std::string_view name) {
+                          std::string_view dimension, std::string_view name) {
   constexpr std::size_t listed_bytes_max = 256;
   std::string ranks;
   for (const int rank : world_ranks) ranks += (ranks.empty() ? "" : ",") + std::to_string(rank);
@@ -20,6 +20,7 @@ std::string subgroup_name(std::string_view world, const std::vector<int>& world_
     ranks = std::to_string(world_ranks.size()) + " ranks " + std::to_string(base::digest_of(ranks));
   }
   std::string text = std::string(world) + "/" + ranks;
+  if (!dimension.empty()) text += "@" + std::string(dimension);
   return name.empty() ? text : text + "/" + std::string(name);
 }
 

@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "base/failure.h"
 #include "muster/log.h"
+#include "runtime/cut_timeout.h"
 #include "runtime/layout.h"
 #include "runtime/meeting.h"
-#include "runtime/cut_timeout.h"
 #include "runtime/rank_group.h"
 
 // init: where to meet (environment, options) -> meet: the world group -> each tells where it is,
@@ -55,7 +57,9 @@ class Runtime::Impl {
   Store* store() const { return formed_ ? &world_.group()->store() : nullptr; }
 
   Result<void> init(RuntimeOptions options);
-  Result<RankGroup> subgroup(std::vector<int> world_ranks, const SubgroupOptions& options);
+  /// dimension  of the mesh that they are along; empty: of none
+  Result<RankGroup> subgroup(std::vector<int> world_ranks, std::string_view dimension,
+                             const SubgroupOptions& options);
   Result<void> shutdown(Duration timeout);
   void abort(std::string_view reason) { live_->abort_all(reason, std::chrono::milliseconds(1500)); }
 
@@ -73,6 +77,7 @@ class Runtime::Impl {
   std::optional<Store> store_;  ///< unless the group's own server is hosted
   RankGroup world_;
   std::optional<FormedGroup> formed_;
+  std::map<std::string, int> formed_counts_;  ///< of each subgroup, by its name
 };
 
 Result<void> Runtime::Impl::init(RuntimeOptions options) {
@@ -156,7 +161,7 @@ void Runtime::Impl::log_node(const RuntimeOptions& options) const {
                 ") has ranks " + ranks + " of " + std::to_string(formed_->world_size)));
 }
 
-Result<RankGroup> Runtime::Impl::subgroup(std::vector<int> world_ranks,
+Result<RankGroup> Runtime::Impl::subgroup(std::vector<int> world_ranks, std::string_view dimension,
                                           const SubgroupOptions& options) {
   constexpr std::string_view operation = "Runtime::subgroup";
   if (!formed_) return refused(operation, ErrorCode::not_initialized, "call Runtime::init first");
@@ -185,10 +190,15 @@ Result<RankGroup> Runtime::Impl::subgroup(std::vector<int> world_ranks,
   of_group.other_tenants = point_->other_tenants;
   of_group.data_expiration = point_->data_expiration;
   of_group.timeout = options.timeout == default_timeout ? point_->timeout : options.timeout;
+  const std::string name =
+      runtime::subgroup_name(point_->group, world_ranks, dimension, options.name);
+  // Its members have formed it as often: the next one is another group, whoever has left the last.
+  int& formed_count = formed_counts_[name];
   auto group = StatelessProcessGroup::create(
-      *store(), runtime::subgroup_name(point_->group, world_ranks, options.name),
+      *store(), formed_count == 0 ? name : name + "#" + std::to_string(formed_count + 1),
       static_cast<int>(own - world_ranks.begin()), static_cast<int>(world_ranks.size()), of_group);
   if (!group) return std::move(group).error();
+  ++formed_count;
   runtime::Members members;
   members.share_files = world_.impl()->members().share_files;
   for (const int rank : world_ranks)
@@ -227,6 +237,7 @@ Result<void> Runtime::Impl::shutdown(Duration timeout) {
 
 void Runtime::Impl::leave() {
   formed_.reset();
+  formed_counts_.clear();
   world_ = RankGroup();
   store_.reset();
   point_.reset();
@@ -256,14 +267,14 @@ RankGroup& Runtime::world() { return impl_->world(); }
 Store* Runtime::store() const { return impl_->store(); }
 
 Result<RankGroup> Runtime::subgroup(Span<const int> world_ranks, const SubgroupOptions& options) {
-  return impl_->subgroup({world_ranks.begin(), world_ranks.end()}, options);
+  return impl_->subgroup({world_ranks.begin(), world_ranks.end()}, {}, options);
 }
 
 Result<RankGroup> Runtime::subgroup(const Mesh& mesh, std::string_view dimension,
                                     const SubgroupOptions& options) {
   auto ranks = mesh.ranks_along(dimension, rank());
   if (!ranks) return about("Runtime::subgroup", std::move(ranks).error());
-  return impl_->subgroup(*std::move(ranks), options);
+  return impl_->subgroup(*std::move(ranks), dimension, options);
 }
 
 Result<void> Runtime::shutdown(Duration timeout) { return impl_->shutdown(timeout); }

@@ -139,6 +139,20 @@ def test_subgroups_are_of_the_ranks_that_were_named(in_job: Job) -> None:
     in_job(4, part)
 
 
+def test_dimensions_of_size_1_and_repeated_calls_have_groups_of_their_own(in_job: Job) -> None:
+    def part(job: Runtime) -> None:
+        mesh = Mesh({"data": 2, "tensor": 1, "pipeline": 1})
+        groups = [job.subgroup(mesh, name) for name in ("tensor", "pipeline", "data", "tensor")]
+        groups += [job.subgroup([0, 1]), job.subgroup([0, 1])]
+        for ranks in groups:
+            assert ranks.group is not None
+            assert ranks.group.all_gather_obj(job.rank) == ranks.world_ranks
+        assert len({ranks.group.name for ranks in groups if ranks.group}) == len(groups)
+        job.shutdown()
+
+    in_job(2, part)
+
+
 def test_a_group_of_ones_own_gets_places(in_ranks: Callable[..., list[Any]]) -> None:
     def part(group: muster.StatelessProcessGroup) -> None:
         ranks = RankGroup(group, Environment({}))

@@ -1,4 +1,6 @@
 #include <atomic>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,9 +61,62 @@ TEST_CASE("subgroups of the same ranks have names of their own") {
     auto second = must(runtime.subgroup(both, named));
     must(first.group()->barrier());
     must(second.group()->barrier());
-    CHECK(must_fail(runtime.subgroup(both)).code == ErrorCode::busy);
     must(runtime.world().group()->barrier());
   });
+}
+
+TEST_CASE("ranks that ask for a subgroup again get another one, whoever has kept the first") {
+  Job job(3);
+  job.run([](Runtime& runtime) {
+    const std::vector<int> all = {0, 1, 2};
+    SubgroupOptions soon;
+    soon.timeout = 5s;
+    auto kept = std::optional(must(runtime.subgroup(all)));
+    if (runtime.rank() == 1) kept.reset();
+    auto next = must(runtime.subgroup(all, soon));
+    CHECK(must(next.group()->all_gather_obj(runtime.rank())) == all);
+    auto last = must(runtime.subgroup(all, soon));
+    CHECK(must(last.group()->broadcast_obj(runtime.rank(), Rank(2))) == 2);
+    must(next.group()->barrier());
+    must(runtime.world().group()->barrier());
+  });
+}
+
+TEST_CASE("a subgroup that has not formed in time is formed by the next calls") {
+  Job job(2);
+  std::atomic<bool> has_failed = false;
+  job.run([&](Runtime& runtime) {
+    const std::vector<int> both = {0, 1};
+    SubgroupOptions brief;
+    brief.timeout = 50ms;
+    if (runtime.rank() == 0) {
+      CHECK(must_fail(runtime.subgroup(both, brief)).code == ErrorCode::timed_out);
+      has_failed = true;
+    }
+    await([&] { return has_failed.load(); });
+    auto group = must(runtime.subgroup(both));
+    must(group.group()->barrier());
+  });
+}
+
+TEST_CASE("each dimension of size 1 of a mesh has a group of its own") {
+  for (const int data : {1, 2}) {
+    Job job(data);
+    const Mesh mesh = must(Mesh::create({{"data", data}, {"tensor", 1}, {"pipeline", 1}}));
+    job.run([&](Runtime& runtime) {
+      std::vector<RankGroup> groups;
+      for (const char* const dimension : {"tensor", "data", "pipeline"})
+        groups.push_back(must(runtime.subgroup(mesh, dimension)));
+      SubgroupOptions named;
+      named.name = "second";
+      groups.push_back(must(runtime.subgroup(mesh, "tensor", named)));
+      for (const RankGroup& group : groups) must(group.group()->barrier());
+      std::set<std::string> names;
+      for (const RankGroup& group : groups) names.insert(std::string(group.group()->name()));
+      CHECK(names.size() == groups.size());
+      must(runtime.world().group()->barrier());
+    });
+  }
 }
 
 TEST_CASE("the ranks of a subgroup are of the world, each once") {

@@ -94,6 +94,13 @@ py::object subgroup(const RuntimeHandle& self, const std::vector<int>& ranks,
   return block([&] { return self.runtime->subgroup(ranks, options); }, value_of_ranks);
 }
 
+py::object subgroup_along(const RuntimeHandle& self, const Mesh& mesh, const std::string& dimension,
+                          const std::string& name, const std::string& communicators,
+                          Timeout timeout) {
+  const SubgroupOptions options = subgroup_options_of(name, communicators, timeout);
+  return block([&] { return self.runtime->subgroup(mesh, dimension, options); }, value_of_ranks);
+}
+
 py::object number(const RuntimeHandle& self, const std::string& name, const std::string& rule) {
   auto found = self.runtime->number(job_number_of(name), environment_rule_of(rule));
   if (!found) raise(found.error());
@@ -175,6 +182,7 @@ void bind_runtime(py::module_& module) {
       .def("shutdown", &shut_down)
       .def("abort", &abort)
       .def("subgroup", &subgroup)
+      .def("subgroup_along", &subgroup_along)
       .def("number", &number)
       .def("is_initialized", [](const Self& self) { return self.runtime->is_initialized(); })
       .def("environment", [](const Self& self) { return self.runtime->environment(); })

@@ -189,6 +189,16 @@ TEST_CASE("a barrier that times out names who did not come, in an error that say
   });
 }
 
+TEST_CASE("a group that this store has a handle of is busy, and nothing has happened") {
+  auto server = start_server();
+  const Store store = connect(server);
+  Group group = must(Group::create(store, "workers", 0, 1));
+  const Error error = must_fail(Group::create(store, "workers", 0, 1));
+  CHECK(error.code == ErrorCode::busy);
+  CHECK(error.happened == Happened::no);
+  must(group.barrier());
+}
+
 TEST_CASE("a second collective on a handle is busy, and the first goes on") {
   auto server = start_server();
   in_group(server, 2, [](Group& group) {

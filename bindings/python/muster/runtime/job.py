@@ -373,15 +373,18 @@ class Runtime(_Turns):
         timeout: Timeout = None,
     ) -> RankGroup:
         """Forms a group of some ranks of the world. Only these ranks call it, and it waits for all
-        of them.
+        of them. Each calls it as often as the others: every call makes another group.
 
         ranks      in the order of their ranks in the new group, with this process's own; or a mesh
         dimension  of a mesh: the group of the ranks along it
         name       tells groups of the same ranks apart; the same on all of its members
         errors     InvalidArgument, those of joining a group and of communicators
         """
-        chosen = ranks.ranks_along(dimension, self.rank) if isinstance(ranks, Mesh) else ranks
-        handle = self._handle.subgroup(list(chosen), name, communicators, timeout)
+        if isinstance(ranks, Mesh):
+            handle = self._handle.subgroup_along(
+                ranks._handle, dimension, name, communicators, timeout)
+        else:
+            handle = self._handle.subgroup(list(ranks), name, communicators, timeout)
         return RankGroup._of(handle, self._kept)
 
     def shutdown(self, *, timeout: Time = 60.0) -> None:
