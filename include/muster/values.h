@@ -72,7 +72,7 @@ T value_of(const Number& number) {
 
 MUSTER_API Result<Number> broadcast_number(StatelessProcessGroup& group, const Number& own,
                                            Rank root, Duration timeout);
-/// Combined in the order of ranks, in the user's type.
+/// Combined in the order of ranks: floats in the user's type, integers without a bound.
 MUSTER_API Result<Number> reduce_number(StatelessProcessGroup& group, const Number& own,
                                         ReduceOp operation, Duration timeout);
 
@@ -100,8 +100,9 @@ Result<T> synchronize_value(StatelessProcessGroup& group, T value, Rank root = R
 ///
 /// operation  of floats and doubles all but those on bits; of integers all but average; of bools
 ///            `max` (one is true), `min` (all are) and those on bits
-/// errors     out_of_range (a sum or product of integers does not fit), invalid_argument (the
-///            operation), mismatch (ranks: with another type or operation), those of a collective
+/// errors     the same on all ranks: out_of_range (the sum or product of all integers does not
+///            fit), invalid_argument (the operation of all), mismatch (ranks: with another type or
+///            operation than most); those of a collective
 /// cost       one round trip
 /// see        as OLMo-core's all_reduce_value
 template <class T>

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/failure.h"
+#include "base/rank_ranges.h"
 #include "muster/codec_raw.h"
 #include "wire/reader.h"
 #include "wire/writer.h"
@@ -28,17 +32,25 @@ std::string encode(const Number& number, std::uint8_t operation) {
   return bytes;
 }
 
-/// none: another rank's number is of another type, or for another operation.
-std::optional<Number> decode(std::string_view bytes, const Number& own, std::uint8_t operation) {
-  wire::Reader in(bytes);
+/// What a rank has given; without bytes of a number: it has called another collective.
+struct Given {
   Number number;
-  number.kind = static_cast<NumberKind>(in.u8());
-  number.bytes = in.u8();
-  const std::uint8_t its_operation = in.u8();
-  number.bits = in.u64();
-  const bool is_same = in.ok() && in.at_end() && number.kind == own.kind &&
-                       number.bytes == own.bytes && its_operation == operation;
-  return is_same ? std::optional(number) : std::nullopt;
+  std::uint8_t operation = no_operation;
+
+  bool is_like(const Given& other) const {
+    return number.kind == other.number.kind && number.bytes == other.number.bytes &&
+           operation == other.operation;
+  }
+};
+
+Given decode(std::string_view bytes) {
+  wire::Reader in(bytes);
+  Given given;
+  given.number.kind = static_cast<NumberKind>(in.u8());
+  given.number.bytes = in.u8();
+  given.operation = in.u8();
+  given.number.bits = in.u64();
+  return in.ok() && in.at_end() ? given : Given();
 }
 
 Error about(const StatelessProcessGroup& group, std::string_view operation, Error error) {
@@ -49,31 +61,36 @@ Error about(const StatelessProcessGroup& group, std::string_view operation, Erro
   return error;
 }
 
-Error mismatch(int rank, std::string detail) {
-  Error error = base::failure(ErrorCode::mismatch, std::move(detail));
-  error.ranks.emplace_back().rank = rank;
-  error.rank_ranges = {{rank, rank}};
-  return error;
+void blame(Error& error, int rank) {
+  constexpr std::size_t reported_ranks_max = 64;
+  if (error.ranks.size() < reported_ranks_max) error.ranks.emplace_back().rank = rank;
+  base::add_to(error.rank_ranges, rank);
 }
 
 double floating(const Number& number) { return value_of<double>(number); }
 
+// Wide enough for the sum of any number of ranks' integers, and for a product that has not left the
+// range of 64 bits for good.
+__extension__ using WideInteger = __int128;
+__extension__ using WideNatural = unsigned __int128;
+
 /// The result in a type of so many bytes, of the same kind; none: it does not fit.
-std::optional<Number> integer(std::int64_t value, const Number& like) {
+std::optional<Number> narrowed(WideInteger value, const Number& like) {
   const int bits = like.bytes * 8;
   const std::int64_t max =
       bits == 64 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << (bits - 1)) - 1;
-  if (value > max || value < -max - 1) return {};
+  if (value > max || value < WideInteger{-1} - max) return {};
   return Number{like.kind, like.bytes, static_cast<std::uint64_t>(value)};
 }
-std::optional<Number> natural(std::uint64_t value, const Number& like) {
-  if (like.bytes < 8 && value >> (like.bytes * 8) != 0) return {};
-  return Number{like.kind, like.bytes, value};
+std::optional<Number> narrowed(WideNatural value, const Number& like) {
+  if (value >> (like.bytes * 8) != 0) return {};
+  return Number{like.kind, like.bytes, static_cast<std::uint64_t>(value)};
 }
 
-template <class T>
-std::optional<T> combined(T a, T b, ReduceOp operation) {
-  T result{};
+/// none: it does not fit.
+template <class Wide>
+std::optional<Wide> combined(Wide a, Wide b, ReduceOp operation) {
+  Wide result{};
   switch (operation) {
     case ReduceOp::sum:
       if (__builtin_add_overflow(a, b, &result)) return {};
@@ -114,20 +131,33 @@ Number rounded(double value, const Number& like) {
   return number;
 }
 
+/// Bits: of a number, std::int64_t or std::uint64_t.
+template <class Bits, class Wide>
+std::optional<Number> integers_combined(const std::vector<Number>& all, ReduceOp operation) {
+  const bool has_zero =
+      std::any_of(all.begin(), all.end(), [](const Number& each) { return each.bits == 0; });
+  if (operation == ReduceOp::product && has_zero) return narrowed(Wide{0}, all.front());
+  auto result = std::optional(Wide{static_cast<Bits>(all.front().bits)});
+  for (std::size_t rank = 1; result && rank < all.size(); ++rank)
+    result = combined(*result, Wide{static_cast<Bits>(all[rank].bits)}, operation);
+  return result ? narrowed(*result, all.front()) : std::nullopt;
+}
+
+Number floats_combined(const std::vector<Number>& all, ReduceOp operation) {
+  Number result = all.front();
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    result = rounded(combined(floating(result), floating(all[rank]), operation), result);
+  if (operation != ReduceOp::average) return result;
+  return rounded(floating(result) / static_cast<double>(all.size()), result);
+}
+
 /// none: it does not fit.
-std::optional<Number> combined(const Number& a, const Number& b, ReduceOp operation) {
-  switch (a.kind) {
-    case NumberKind::floating: return rounded(combined(floating(a), floating(b), operation), a);
-    case NumberKind::integer: {
-      const auto both =
-          combined(static_cast<std::int64_t>(a.bits), static_cast<std::int64_t>(b.bits), operation);
-      return both ? integer(*both, a) : std::nullopt;
-    }
+std::optional<Number> combined(const std::vector<Number>& all, ReduceOp operation) {
+  switch (all.front().kind) {
+    case NumberKind::floating: return floats_combined(all, operation);
+    case NumberKind::integer: return integers_combined<std::int64_t, WideInteger>(all, operation);
     case NumberKind::boolean:
-    case NumberKind::natural: {
-      const auto both = combined(a.bits, b.bits, operation);
-      return both ? natural(*both, a) : std::nullopt;
-    }
+    case NumberKind::natural: return integers_combined<std::uint64_t, WideNatural>(all, operation);
   }
   return {};
 }
@@ -151,7 +181,31 @@ std::string_view refusal_of(NumberKind kind, ReduceOp operation) {
       if (kind != NumberKind::floating) return {};
       return "floating-point numbers have no operations on bits: give an integer";
   }
-  return "it is not a ReduceOp";
+  return "it is none of sum, product, max, min, average, bit_and, bit_or and bit_xor";
+}
+
+/// What most ranks have given; of equally many one that has a meaning, and the lowest rank's.
+const Given& most_common(const std::vector<Given>& all) {
+  std::map<std::tuple<NumberKind, std::uint8_t, std::uint8_t>, int> counts;
+  const auto weight = [&](const Given& given) {
+    const bool is_defined =
+        refusal_of(given.number.kind, static_cast<ReduceOp>(given.operation)).empty();
+    const auto key = std::tuple(given.number.kind, given.number.bytes, given.operation);
+    return std::pair(counts[key], is_defined);
+  };
+  for (const Given& each : all) ++counts[{each.number.kind, each.number.bytes, each.operation}];
+  return *std::max_element(all.begin(), all.end(),
+                           [&](const Given& a, const Given& b) { return weight(a) < weight(b); });
+}
+
+/// Ranks whose number is of another type than the others', or for another operation.
+std::optional<Error> disagreement(const std::vector<Given>& all) {
+  Error error = base::failure(
+      ErrorCode::mismatch, "a value of another type, or another operation, than the other ranks'");
+  const Given& expected = most_common(all);
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    if (!all[rank].is_like(expected)) blame(error, static_cast<int>(rank));
+  return error.rank_ranges.empty() ? std::nullopt : std::optional(std::move(error));
 }
 
 }  // namespace
@@ -160,39 +214,34 @@ Result<Number> broadcast_number(StatelessProcessGroup& group, const Number& own,
                                 Duration timeout) {
   const auto bytes = group.broadcast_obj<RawCodec>(encode(own, no_operation), root, timeout);
   if (!bytes) return bytes.error();
-  const auto number = decode(*bytes, own, no_operation);
-  if (number) return *number;
-  return about(group, "synchronize_value",
-               mismatch(root.number, "the root's value is of another type than this rank's"));
+  const Given given = decode(*bytes);
+  if (given.is_like({own, no_operation})) return given.number;
+  Error error =
+      base::failure(ErrorCode::mismatch, "the root's value is of another type than this rank's");
+  blame(error, root.number);
+  return about(group, "synchronize_value", std::move(error));
 }
 
+/// What one rank has given is judged by all, from the same bytes: so all get the same.
 Result<Number> reduce_number(StatelessProcessGroup& group, const Number& own, ReduceOp operation,
                              Duration timeout) {
   constexpr std::string_view call = "all_reduce_value";
+  const auto code = static_cast<std::uint8_t>(operation);
+  const auto bytes = group.all_gather_obj<RawCodec>(encode(own, code), timeout);
+  if (!bytes) return bytes.error();
+  std::vector<Given> given;
+  for (const std::string& each : *bytes) given.push_back(decode(each));
+  if (auto found = disagreement(given)) return about(group, call, *std::move(found));
   if (const auto refusal = refusal_of(own.kind, operation); !refusal.empty()) {
     return about(group, call,
                  base::failure(ErrorCode::invalid_argument, "operation: " + std::string(refusal)));
   }
-  const auto code = static_cast<std::uint8_t>(operation);
-  const auto all = group.all_gather_obj<RawCodec>(encode(own, code), timeout);
-  if (!all) return all.error();
-  std::optional<Number> result;
-  for (int rank = 0; rank < static_cast<int>(all->size()); ++rank) {
-    const auto number = decode((*all)[static_cast<std::size_t>(rank)], own, code);
-    if (!number) {
-      return about(group, call,
-                   mismatch(rank,
-                            "it gave a value of another type, or another operation, than "
-                            "this rank"));
-    }
-    result = rank == 0 ? number : combined(*result, *number, operation);
-    if (result) continue;
-    return about(group, call,
-                 base::failure(ErrorCode::out_of_range,
-                               "the ranks' values together do not fit into the type"));
-  }
-  if (operation != ReduceOp::average) return *result;
-  return rounded(floating(*result) / static_cast<double>(all->size()), own);
+  std::vector<Number> all;
+  for (const Given& each : given) all.push_back(each.number);
+  if (auto result = combined(all, operation)) return *result;
+  return about(group, call,
+               base::failure(ErrorCode::out_of_range,
+                             "the ranks' values together do not fit into the type"));
 }
 
 }  // namespace detail

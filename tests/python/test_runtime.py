@@ -183,8 +183,12 @@ def test_values_are_agreed_on(in_job: Job) -> None:
             mixed: Any = 1 if job.rank == 0 else 1.0
             synchronize_value(job, mixed)
             raise raised.value if job.rank else muster.Mismatch("the root has its own")
-        with pytest.raises(ValueError, match="op: sum"):
+        with pytest.raises(muster.InvalidArgument, match="none of sum"):
             all_reduce_value(job, 1, "concatenate")  # type: ignore[arg-type]
+        with pytest.raises(muster.Mismatch) as alone:
+            op: Any = "concatenate" if job.rank == 1 else "sum"
+            all_reduce_value(job, 1, op)
+        assert [report.rank for report in alone.value.ranks] == [1]
         with pytest.raises(TypeError, match="value"):
             synchronize_value(job, "text")  # type: ignore[type-var]
         job.shutdown()

@@ -1,5 +1,6 @@
 #include "muster/values.h"
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -83,6 +84,60 @@ TEST_CASE("bits of integers and bools are combined") {
     CHECK(must(all_reduce_value(world, rank == 2, ReduceOp::bit_and)) == false);
     CHECK(must(all_reduce_value(world, rank > 0, ReduceOp::bit_xor)) == false);
     CHECK(must(all_reduce_value(world, rank == 1, ReduceOp::bit_xor)) == true);
+  });
+}
+
+TEST_CASE("a sum or product that fits is right, whatever those of the first ranks are") {
+  Job job(4);
+  job.run([](Runtime& runtime) {
+    StatelessProcessGroup& world = *runtime.world().group();
+    const auto rank = static_cast<std::size_t>(runtime.rank());
+    const auto reduced = [&](const auto& values, ReduceOp operation) {
+      return must(all_reduce_value(world, values[rank], operation));
+    };
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+    CHECK(reduced(std::array<std::int64_t, 4>{most, most, least, least}, ReduceOp::sum) == -2);
+    CHECK(reduced(std::array<std::int64_t, 4>{least, -1, 1, most}, ReduceOp::sum) == -1);
+    CHECK(reduced(std::array<std::int8_t, 4>{100, 100, -100, 27}, ReduceOp::sum) == 127);
+    CHECK(reduced(std::array<std::int8_t, 4>{-100, -100, 100, -28}, ReduceOp::sum) == -128);
+    CHECK(reduced(std::array<std::int64_t, 4>{least, most, most, 0}, ReduceOp::product) == 0);
+    CHECK(reduced(std::array<std::int8_t, 4>{64, 2, 1, -1}, ReduceOp::product) == -128);
+    CHECK(reduced(std::array<std::int64_t, 4>{std::int64_t{1} << 62, 2, -1, 1},
+                  ReduceOp::product) == least);
+    CHECK(reduced(std::array<std::uint64_t, 4>{~std::uint64_t{0}, 7, 7, 0}, ReduceOp::product) ==
+          0);
+    const auto refused = [&](const auto& values, ReduceOp operation) {
+      return must_fail(all_reduce_value(world, values[rank], operation)).code;
+    };
+    CHECK(refused(std::array<std::int64_t, 4>{least, -1, 0, 0}, ReduceOp::sum) ==
+          ErrorCode::out_of_range);
+    CHECK(refused(std::array<std::uint64_t, 4>{~std::uint64_t{0}, 1, 0, 0}, ReduceOp::sum) ==
+          ErrorCode::out_of_range);
+    CHECK(refused(std::array<std::int64_t, 4>{most, most, most, most}, ReduceOp::product) ==
+          ErrorCode::out_of_range);
+  });
+}
+
+TEST_CASE("a rank that alone has another operation, or type, is named to all, and to itself") {
+  Job job(3);
+  job.run([](Runtime& runtime) {
+    StatelessProcessGroup& world = *runtime.world().group();
+    for (int wrong = 0; wrong < 3; ++wrong) {
+      for (const auto operation : {ReduceOp::average, ReduceOp::max, static_cast<ReduceOp>(0xfe)}) {
+        const bool is_wrong = runtime.rank() == wrong;
+        const Error error =
+            must_fail(all_reduce_value(world, 1, is_wrong ? operation : ReduceOp::sum));
+        CHECK(error.code == ErrorCode::mismatch);
+        CHECK(error.rank_ranges == std::vector<RankRange>{{wrong, wrong}});
+      }
+      const auto reduced = runtime.rank() == wrong
+                               ? must_fail(all_reduce_value(world, 1.0, ReduceOp::bit_or))
+                               : must_fail(all_reduce_value(world, 1, ReduceOp::bit_or));
+      CHECK(reduced.code == ErrorCode::mismatch);
+      CHECK(reduced.rank_ranges == std::vector<RankRange>{{wrong, wrong}});
+    }
+    must(world.barrier());
   });
 }
 

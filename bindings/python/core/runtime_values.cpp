@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include <pybind11/pybind11.h>
@@ -22,6 +23,12 @@ constexpr struct {
     {"min", ReduceOp::min},       {"average", ReduceOp::average}, {"bit_and", ReduceOp::bit_and},
     {"bit_or", ReduceOp::bit_or}, {"bit_xor", ReduceOp::bit_xor},
 };
+
+std::optional<ReduceOp> reduce_op_named(const std::string& name) {
+  for (const auto& each : reduce_ops)
+    if (name == each.name) return each.operation;
+  return std::nullopt;
+}
 
 /// Calls `call` with a bool, an integer of 64 bits or a double: what Python's bool, int and float
 /// are.
@@ -53,7 +60,8 @@ py::object synchronize(py::handle ranks, py::handle value, RankChoice root, Time
 
 py::object reduce(py::handle ranks, py::handle value, const std::string& op, Timeout timeout) {
   StatelessProcessGroup& group = group_of(ranks);
-  const ReduceOp operation = reduce_op_of(op);
+  // The others are to hear of one that does not exist.
+  const ReduceOp operation = reduce_op_named(op).value_or(static_cast<ReduceOp>(0xfe));
   return of_its_type(value, [&](auto number) {
     return block([&] { return all_reduce_value(group, number, operation, timeout.duration); },
                  number_object<decltype(number)>);
@@ -63,8 +71,7 @@ py::object reduce(py::handle ranks, py::handle value, const std::string& op, Tim
 }  // namespace
 
 ReduceOp reduce_op_of(const std::string& name) {
-  for (const auto& each : reduce_ops)
-    if (name == each.name) return each.operation;
+  if (const auto operation = reduce_op_named(name)) return *operation;
   throw py::value_error("op: sum, product, max, min, average, bit_and, bit_or or bit_xor; not " +
                         name);
 }

@@ -50,8 +50,9 @@ def all_reduce_value(
 
     op      of floats all but those on bits; of ints all but "average"; of bools "max" (one is
             true), "min" (all are) and those on bits
-    errors  OutOfRange (a sum or product of ints does not fit 64 bits), InvalidArgument (the op),
-            Mismatch (``ranks``: with another type or op), those of a collective
+    errors  the same on all ranks: OutOfRange (the sum or product of all ints does not fit 64
+            bits), InvalidArgument (the op of all), Mismatch (``ranks``: with another type or op
+            than most); those of a collective
     cost    one round trip
     """
     given: Number = _core.all_reduce_value(handle_of(ranks), value, op, timeout)
