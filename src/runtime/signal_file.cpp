@@ -55,6 +55,8 @@ class SignalFolder::Impl {
   const runtime::SignalJob job_;
   const Logger logger_;
   std::uint64_t calls_count_ = 0;
+  std::string path_before_;  // of the last call; empty: there was none
+  runtime::SignalRecord named_before_;
   bool has_swept_ = false;
   std::vector<std::unique_ptr<runtime::LeaderFile>> unread_;  // of calls that are over
 };
@@ -85,6 +87,13 @@ Result<runtime::SignalCall> SignalFolder::Impl::begin(detail::Shared shared,
   out.u8(static_cast<std::uint8_t>(shared));
   out.u64(call.named.call);
   call.path = folder_ + "/" + runtime::signal_file_name(ranks->node_rank, base::digest_of(named));
+  call.logger = logger_;
+  if (named_before_.shared == shared) {
+    call.path_before = path_before_;
+    call.named_before = named_before_;
+  }
+  path_before_ = call.path;
+  named_before_ = call.named;
   return call;
 }
 

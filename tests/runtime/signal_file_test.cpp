@@ -312,6 +312,36 @@ TEST_CASE("a rank that comes when local rank 0 has long ended reads how that was
   CHECK(folder.names().empty());
 }
 
+TEST_CASE("a rank that is missing is named, and not local rank 0, which has waited for it") {
+  const TestFolder folder;
+  std::atomic<TestClock::duration> waiting_since{TestClock::duration::max()};
+  std::atomic<bool> is_over = false;
+  std::string logged;
+  const auto nothing = [](Progress&) {};
+  run_ranks(2, [&](int index) {
+    const int rank = 2 * index;  // rank 1 is not there
+    SignalFolderOptions options;
+    if (rank == 2) options.logger = [&](LogLevel, std::string_view line) { logged = line; };
+    auto signals = open_signals(folder, signal_variables(rank, 3), options);
+    if (rank == 0) {
+      must(local_rank_zero_first(signals, nothing, patient_for(20ms)));
+      // It comes when the other one would have given it up, if it did not wait for rank 1, too.
+      await([&] { return TestClock::now().time_since_epoch() - 1200ms > waiting_since.load(); });
+      must(local_rank_zero_first(signals, nothing, patient_for(20ms)));
+      await([&] { return is_over.load(); });
+      return;
+    }
+    must(local_rank_zero_first(signals, nothing, patient_for(1s)));
+    waiting_since = TestClock::now().time_since_epoch();
+    must(local_rank_zero_first(signals, nothing, patient_for(1s)));
+    CHECK(logged.find("local ranks 1 have not read") != std::string::npos);
+    const Error error = must_fail(local_rank_zero_first(signals, nothing, patient_for(50ms)));
+    CHECK(error.code == ErrorCode::timed_out);
+    CHECK(error.rank_ranges == std::vector<RankRange>{{1, 1}});
+    is_over = true;
+  });
+}
+
 TEST_CASE(
     "the signal file of a rank that never comes is removed by the next call behind its limit") {
   const TestFolder folder;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/forked.h"
+#include "muster/log.h"
 #include "muster/result.h"
 #include "muster/turns.h"
 #include "runtime/shared/locked_file.h"
@@ -31,6 +32,10 @@ struct SignalCall {
   bool is_unique = false;
   SignalRanks ranks;
   TurnOptions options;
+  Logger logger;
+  /// The last call of this SignalFolder, if it was for the same ranks.
+  std::string path_before;
+  SignalRecord named_before;
   Clock::time_point begun = Clock::now();
 
   /// An error that tells of the rank that works first.

@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "base/failure.h"
+#include "base/rank_ranges.h"
+#include "base/text.h"
 #include "client/interruption.h"
 #include "muster/log.h"
 #include "runtime/signal/signal_call.h"
@@ -20,6 +22,10 @@
 // whose lock has ended while it worked has died. The path is then looked at once more, as the
 // writer may just have replaced the file. On NFS a file may be found late or be gone in between
 // (ESTALE): both are as if it were not there yet.
+//
+// The writer may still wait for a rank that has not read how its work of the call before has ended.
+// The file of that call says so. Then that rank is missing, and not the writer, which is given as
+// much time again.
 
 namespace muster::runtime {
 
@@ -90,13 +96,17 @@ class LeaderWait {
   bool is_of_heard(const SignalRecord& record) const;
   bool is_dead(const Look& look);
   Result<void> ended(const Look& look) const;
+  std::optional<SignalRecord> unread_before() const;
+  void prolong();
   std::string last_progress() const;
   Error lost(const SignalRecord& record) const;
+  Error others_missing(const SignalRecord& before) const;
   std::optional<Error> given_up() const;
 
   const SignalCall& call_;
   SignalCall::Clock::time_point heard_at_;
   std::optional<SignalRecord> heard_;  // of a living one
+  bool is_prolonged_ = false;
   FileIdentity dead_file_;
   int dead_count_ = 0;
   bool found_leftover_ = false;
@@ -112,6 +122,7 @@ Result<void> LeaderWait::run() {
       hear(*look);
     }
     if (is_dead(*look)) return lost(*look->record);
+    prolong();
     if (auto error = given_up()) return *std::move(error);
     if (interruption.is_there())
       return call_.error(ErrorCode::cancelled, client::Interruption::error().detail);
@@ -124,6 +135,29 @@ void LeaderWait::hear(const Look& look) {
   const bool is_news = !heard_ || heard_->told_count != look.record->told_count;
   if (is_news) heard_at_ = SignalCall::Clock::now();
   heard_ = look.record;
+}
+
+/// What the one that works first has written of the call before, if it lives and some have not read
+/// that yet.
+std::optional<SignalRecord> LeaderWait::unread_before() const {
+  if (call_.path_before.empty()) return {};
+  const FileOpened opened = open_regular(call_.path_before, O_RDONLY);
+  if (!opened.handle || holder_of(opened.handle) != EAGAIN) return {};
+  auto record = decode_signal(content_of(opened.handle, signal_bytes_max).value_or(std::string()));
+  if (!record || !record->is_of_same_call(call_.named_before)) return {};
+  if (record->phase == SignalRecord::Phase::working || unread_ranks(*record).empty()) return {};
+  return record;
+}
+
+/// Once, and not at the beginning, when others may just be reading it.
+void LeaderWait::prolong() {
+  const Duration silence_max = call_.options.silence_max;
+  if (is_prolonged_ || heard_ || SignalCall::Clock::now() - call_.begun < silence_max / 2) return;
+  const auto before = unread_before();
+  if (!before) return;
+  is_prolonged_ = true;
+  heard_at_ += silence_max;
+  if (call_.logger) call_.logger(LogLevel::warning, others_missing(*before).message());
 }
 
 /// Whether it is of the process that was found at work: how its work has ended counts also if it is
@@ -158,6 +192,31 @@ std::string LeaderWait::last_progress() const {
          printable(heard_->text) + "'";
 }
 
+/// Names those that are missing, and not the one that has waited for them.
+Error LeaderWait::others_missing(const SignalRecord& before) const {
+  std::vector<RankRange> local_ranks;
+  std::vector<RankRange> world_ranks;
+  for (const int rank : unread_ranks(before)) {
+    base::add_to(local_ranks, rank);
+    base::add_to(world_ranks, before.world_rank + rank);
+  }
+  Error error = call_.error(
+      ErrorCode::timed_out,
+      "local rank 0 lives (pid " + std::to_string(before.pid) + " on " + printable(before.host) +
+          "), but local ranks " + base::text_of(local_ranks) + " have not read how its work of " +
+          "the call before has ended: see whether they live; all ranks make the same calls",
+      &before);
+  error.ranks.clear();
+  // Where ranks of the node follow each other in the job.
+  const SignalRanks& own = call_.ranks;
+  const bool are_known = before.world_rank >= 0 && own.world_rank - own.rank == before.world_rank;
+  error.rank_ranges = are_known ? world_ranks : std::vector<RankRange>();
+  for (const RankRange& range : error.rank_ranges)
+    for (int rank = range.first; rank <= range.last && error.ranks.size() < 64; ++rank)
+      error.ranks.emplace_back().rank = rank;
+  return error;
+}
+
 Error LeaderWait::lost(const SignalRecord& record) const {
   return call_.error(ErrorCode::rank_lost,
                      "it holds the lock on its file no more: it has died" + last_progress(),
@@ -169,6 +228,7 @@ std::optional<Error> LeaderWait::given_up() const {
   const bool is_silent = now - heard_at_ >= call_.options.silence_max;
   if (!is_silent && now - call_.begun < call_.options.limit) return {};
   if (!heard_) {
+    if (const auto before = unread_before()) return others_missing(*before);
     return call_.error(ErrorCode::timed_out,
                        "it has not come: for " + seconds_since(call_.begun) +
                            (found_leftover_ ? " its file was only what a dead process has left"

@@ -127,16 +127,12 @@ Result<void> LeaderFile::write() {
 }
 
 std::vector<int> LeaderFile::missing() const {
-  std::vector<int> ranks;
   // Opened anew: so other hosts' marks are seen on NFS.
   const FileOpened there = open_regular(call_.path, O_RDONLY);
-  if (!there.handle || identity_of(there.handle) != identity_of(file_)) return ranks;
+  if (!there.handle || identity_of(there.handle) != identity_of(file_)) return {};
   const auto record =
       decode_signal(content_of(there.handle, signal_bytes_max).value_or(std::string()));
-  if (!record) return ranks;
-  for (std::size_t rank = 0; rank < record->readers.size(); ++rank)
-    if (record->readers[rank] == unread_mark) ranks.push_back(static_cast<int>(rank));
-  return ranks;
+  return record ? unread_ranks(*record) : std::vector<int>();
 }
 
 std::vector<int> LeaderFile::await_readers() const {

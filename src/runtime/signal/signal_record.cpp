@@ -55,6 +55,13 @@ std::size_t mark_position(int rank) {
   return signal_heading.size() + sizeof(std::uint32_t) + static_cast<std::size_t>(rank);
 }
 
+std::vector<int> unread_ranks(const SignalRecord& record) {
+  std::vector<int> ranks;
+  for (std::size_t rank = 0; rank < record.readers.size(); ++rank)
+    if (record.readers[rank] == unread_mark) ranks.push_back(static_cast<int>(rank));
+  return ranks;
+}
+
 bool begins_as_signal(std::string_view bytes) {
   return bytes.substr(0, signal_heading.size()) == signal_heading;
 }

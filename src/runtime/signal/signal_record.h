@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "muster/turns.h"
 
@@ -44,6 +45,8 @@ std::string encode(const SignalRecord& record);
 std::optional<SignalRecord> decode_signal(std::string_view bytes);
 /// Where a rank marks that it has read.
 std::size_t mark_position(int rank);
+/// The ranks that have not read how the work has ended.
+std::vector<int> unread_ranks(const SignalRecord& record);
 /// Whether a file begins as one of these.
 bool begins_as_signal(std::string_view bytes);
 
