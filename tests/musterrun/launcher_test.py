@@ -92,6 +92,9 @@ class Placement(JobCase):
 
     def test_nproc_is_1_or_greater(self):
         self.assertIn("nproc must be 1 or greater", self.refused("-n", 0))
+        for count in (2**22 + 1, 2**31 - 1, 2**31, 2**64):
+            self.assertIn("nproc must be 1 to", self.refused("-n", count))
+            self.assertIn("LOCAL_WORLD_SIZE", self.refused(env={"LOCAL_WORLD_SIZE": str(count)}))
 
     def test_l09_a_world_is_no_smaller_than_a_node(self):
         err = self.refused("-n", 2, "--world_size", 1)

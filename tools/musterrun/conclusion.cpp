@@ -160,7 +160,7 @@ class Conclusion {
     int& count = options_.placement.process_count;
     const std::string& asked = asked_.process_count;
     if (asked.empty()) return count_by_default();
-    const auto number = int_in(asked, 1);
+    const auto number = process_count_in(asked, 1);
     if (number) {
       count = *number;
     } else if (asked == "cpu") {
@@ -179,7 +179,7 @@ class Conclusion {
     options_.placement.process_count = 1;
     if (is_torchrun()) return {};
     if (const std::string* const value = variable(name)) {
-      const auto number = int_in(*value, 0);
+      const auto number = process_count_in(*value, 0);
       if (!number) return std::string(name) + ": " + no(*value, "number of processes, from 0 on");
       options_.placement.process_count = std::max(*number, 1);
       options_.given["nproc"] = name;

@@ -46,6 +46,11 @@ std::optional<int> int_in(std::string_view text, int least) {
   return value >= least ? std::optional(value) : std::nullopt;
 }
 
+std::optional<int> process_count_in(std::string_view text, int least) {
+  const auto count = int_in(text, least);
+  return count && *count <= processes_max ? count : std::nullopt;
+}
+
 template <class Number>
 Take number_into(Field<Number> field, int least) {
   return [field, least](const std::string& value, const std::string&, Asked& to) {

@@ -97,5 +97,8 @@ Take switch_into(bool Asked::*member);
 
 /// A number from `least` to 2147483647; none: it is none.
 std::optional<int> int_in(std::string_view text, int least);
+/// Of one host: no kernel has more pids. So the ranks of all nodes together are a number, too.
+inline constexpr int processes_max = 1 << 22;
+std::optional<int> process_count_in(std::string_view text, int least);
 
 }  // namespace musterrun

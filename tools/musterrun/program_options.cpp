@@ -18,8 +18,9 @@ std::string take_process_count(const std::string& value, const std::string&, Ask
            "number of XPUs";
   }
   if (value == "0") return "nproc must be 1 or greater, and is 0";
-  if (value != "auto" && value != "gpu" && value != "cpu" && !int_in(value, 1))
-    return no(value, "number of processes: nproc must be 1 or greater, or auto, gpu or cpu");
+  if (value != "auto" && value != "gpu" && value != "cpu" && !process_count_in(value, 1))
+    return no(value, "number of processes: nproc must be 1 to " + std::to_string(processes_max) +
+                         ", or auto, gpu or cpu");
   to.process_count = value;
   return {};
 }
