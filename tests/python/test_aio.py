@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import muster
 import pytest
 from muster import aio
+
+
+def outcome_of(cancelled: object) -> Any:
+    """What became of a call is told by attributes of asyncio's own exception."""
+    assert type(cancelled) is asyncio.CancelledError
+    return cancelled
+
+
+def cause_of(error: BaseException) -> BaseException | None:
+    """In Python 3.11 asyncio.timeout names no cause."""
+    return error.__cause__ or error.__context__
 
 
 def test_calls_of_a_store(address: str, namespace: str) -> None:
@@ -62,10 +74,9 @@ def test_queues(address: str, namespace: str) -> None:
             while int((await store.status())["waits_count"]) == 0:
                 await asyncio.sleep(0.001)
             cancelled.cancel()
-            with pytest.raises(aio.CallCancelled) as raised:
+            with pytest.raises(asyncio.CancelledError) as raised:
                 await cancelled
-            assert raised.value.error is not None
-            assert raised.value.error.happened == "no"
+            assert outcome_of(raised.value).error.happened == "no"
             await store.queue_push("q", "kept")
             assert await store.queue_pop("q", timeout=0) == b"kept"
 
@@ -79,17 +90,199 @@ def test_a_cancelled_task_cancels_its_call(address: str, namespace: str) -> None
             while int((await store.status())["waits_count"]) == 0:
                 await asyncio.sleep(0.001)
             task.cancel()
-            with pytest.raises(aio.CallCancelled) as raised:
+            with pytest.raises(asyncio.CancelledError) as raised:
                 await task
-            assert isinstance(raised.value.error, muster.Cancelled)
-            assert raised.value.error.happened == "no"
-            assert not raised.value.in_doubt
+            told = outcome_of(raised.value)
+            assert isinstance(told.error, muster.Cancelled)
+            assert told.error.happened == "no"
+            assert told.value is None
+            assert not told.in_doubt
             await store.set("k", "v")
             assert await store.take("k", timeout=0) == b"v"
             with pytest.raises(asyncio.TimeoutError):
                 await asyncio.wait_for(store.get("nobody sets it"), 0.05)
 
     asyncio.run(main())
+
+
+Part = Callable[[aio.Store], Coroutine[Any, Any, None]]
+InLoop = Callable[[Part], None]
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def in_loop(request: pytest.FixtureRequest, address: str, namespace: str) -> InLoop:
+    """Runs a part with a store, in a loop of this kind."""
+    factory = None
+    if request.param == "uvloop":
+        factory = pytest.importorskip("uvloop", reason="there is no uvloop").new_event_loop
+
+    def run(part: Part) -> None:
+        async def main() -> None:
+            async with await aio.Store.connect(address, namespace=namespace) as store:
+                await asyncio.wait_for(part(store), 60)
+                task = asyncio.current_task()
+                assert task is not None and task.cancelling() == 0
+                assert (await store.status())["waits_count"] == "0"
+                await store.set("after", "v")
+                assert await store.take("after") == b"v"
+
+        with asyncio.Runner(loop_factory=factory) as runner:
+            runner.run(main())
+
+    return run
+
+
+async def until_waiting(store: aio.Store, count: int = 1) -> None:
+    while int((await store.status())["waits_count"]) < count:
+        await asyncio.sleep(0.001)
+
+
+def test_a_timeout_around_a_call_is_one(in_loop: InLoop) -> None:
+    async def part(store: aio.Store) -> None:
+        with pytest.raises(TimeoutError) as raised:
+            async with asyncio.timeout(0.05):
+                await store.get("never")
+        assert isinstance(outcome_of(cause_of(raised.value)).error, muster.Cancelled)
+        with pytest.raises(TimeoutError) as raised:
+            await asyncio.wait_for(store.take("never"), 0.05)
+        assert outcome_of(cause_of(raised.value)).error.happened == "no"
+        with pytest.raises(TimeoutError):  # that of the outer one
+            async with asyncio.timeout(0.05) as outer, asyncio.timeout(30) as inner:
+                await store.wait(["never"])
+        assert outer.expired() and not inner.expired()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01), asyncio.timeout(0.01):
+                await store.queue_pop("never")
+        async with asyncio.timeout(30):
+            await store.set("k", "v")
+
+    in_loop(part)
+
+
+def test_a_cancelled_call_keeps_the_message_of_its_task(in_loop: InLoop) -> None:
+    async def part(store: aio.Store) -> None:
+        task = asyncio.create_task(store.get("never"))
+        await until_waiting(store)
+        task.cancel("by the operator")
+        with pytest.raises(asyncio.CancelledError) as raised:
+            await task
+        assert outcome_of(raised.value).args == ("by the operator",)
+        assert task.cancelled()
+
+    in_loop(part)
+
+
+def test_a_task_group_ends_calls_as_others(in_loop: InLoop) -> None:
+    async def part(store: aio.Store) -> None:
+        async def fails() -> None:
+            await until_waiting(store, 3)
+            raise KeyError("of the program")
+
+        with pytest.raises(ExceptionGroup) as raised:
+            async with asyncio.TaskGroup() as tasks:
+                waiting = [tasks.create_task(store.get("never")) for _ in range(3)]
+                tasks.create_task(fails())
+        assert [type(error) for error in raised.value.exceptions] == [KeyError]
+        assert all(task.cancelled() for task in waiting)
+
+        async def whole_group() -> None:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(store.take("never"))
+                await store.get("never")
+
+        task = asyncio.create_task(whole_group())
+        await until_waiting(store, 2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with asyncio.TaskGroup() as tasks:
+            one = tasks.create_task(store.get("never"))
+            tasks.create_task(until_waiting(store)).add_done_callback(lambda _: one.cancel())
+        assert one.cancelled()
+
+    in_loop(part)
+
+
+def test_shield_and_gather_take_calls_as_others(in_loop: InLoop) -> None:
+    async def part(store: aio.Store) -> None:
+        inner = asyncio.ensure_future(store.get("late"))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(inner), 0.05)
+        await store.set("late", "v")
+        assert await inner == b"v"
+
+        calls = [asyncio.ensure_future(store.get("never")) for _ in range(3)]
+        together = asyncio.gather(*calls)
+        await until_waiting(store, 3)
+        together.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await together  # which the first one ends
+        await asyncio.wait(calls)
+        assert all(call.cancelled() for call in calls)
+
+        calls = [asyncio.ensure_future(store.get(key)) for key in ("never", "late")]
+        await until_waiting(store)
+        calls[0].cancel()
+        first, second = await asyncio.gather(*calls, return_exceptions=True)
+        assert type(first) is asyncio.CancelledError and second == b"v"
+
+    in_loop(part)
+
+
+def test_a_call_that_has_worked_tells_what_it_gave(in_loop: InLoop) -> None:
+    async def part(store: aio.Store) -> None:
+        task = asyncio.create_task(store.add("n", 5))
+        await asyncio.sleep(0)
+        while await store.add("n", 0) != 5:
+            await asyncio.sleep(0)
+        task.cancel()
+        try:
+            assert await task == 5
+        except asyncio.CancelledError as cancelled:
+            told = outcome_of(cancelled)
+            assert (told.error, told.value, told.in_doubt) == (None, 5, False)
+
+    in_loop(part)
+
+
+def test_scopes_of_anyio_end_calls(in_loop: InLoop) -> None:
+    anyio: Any = pytest.importorskip("anyio", reason="there is no anyio")
+
+    async def part(store: aio.Store) -> None:
+        with anyio.move_on_after(0.05) as scope:
+            await store.get("never")
+        assert scope.cancelled_caught
+        with pytest.raises(TimeoutError):
+            with anyio.fail_after(0.05):
+                await store.take("never")
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(store.get, "never")
+            await until_waiting(store, 3)
+            tasks.cancel_scope.cancel()
+        with anyio.move_on_after(30) as outer:
+            with anyio.CancelScope(shield=True):
+                outer.cancel()
+                await store.set("shielded", "v")
+            await store.get("never")
+        assert outer.cancelled_caught
+        assert await store.take("shielded") == b"v"
+
+    in_loop(part)
+
+
+def test_a_receive_that_is_timed_out_leaves_its_object(in_loop: InLoop) -> None:
+    async def part(store: aio.Store) -> None:
+        group = await aio.StatelessProcessGroup.join(store, "g", 0, 1)
+        for number in range(20):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.002):
+                    await group.recv_obj(0)
+            await group.send_obj(number, 0)
+            assert await group.recv_obj(0) == number
+        await group.leave()
+
+    in_loop(part)
 
 
 def test_a_cancelled_receive_leaves_the_object(address: str, namespace: str) -> None:

@@ -142,7 +142,7 @@ def test_asyncio_keeps_its_signals(process: Start) -> None:
             print("ready", flush=True)
             try:
                 await task
-            except aio.CallCancelled as cancelled:
+            except asyncio.CancelledError as cancelled:
                 print(type(cancelled.error).__name__, flush=True)
         asyncio.run(main())
     """)

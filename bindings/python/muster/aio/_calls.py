@@ -12,25 +12,6 @@ from muster import _core
 from muster.errors import MusterError
 
 
-class CallCancelled(asyncio.CancelledError):
-    """The task was cancelled while it awaited a call, and so was the call."""
-
-    error: MusterError | None
-    """How the call ended; None: it has worked."""
-    value: Any
-    """If it has worked: what it has given."""
-
-    def __init__(self, error: MusterError | None, value: Any) -> None:
-        super().__init__("the call has worked" if error is None else str(error))
-        self.error = error
-        self.value = value
-
-    @property
-    def in_doubt(self) -> bool:
-        """Whether the call may have changed what it was to change, and this is not known."""
-        return self.error is not None and self.error.in_doubt
-
-
 class _Calls:
     """The calls of one loop that are under way. Muster's threads put their ends where the loop
     looks."""
@@ -42,7 +23,11 @@ class _Calls:
         loop.add_reader(self._completions.descriptor(), self._take)
 
     async def run(self, begin: Callable[..., _core.Call], *arguments: Any) -> Any:
-        """Begins a call, and waits for its end."""
+        """Begins a call, and waits for its end.
+
+        errors  the task's own CancelledError, which then has ``error`` (how the call ended; None:
+                it has worked), ``value`` (what it has given, if so) and ``in_doubt``
+        """
         future = asyncio.get_running_loop().create_future()
         self._last += 1
         token = self._last
@@ -54,13 +39,18 @@ class _Calls:
             raise
         try:
             return await future
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as cancelled:
             if future.cancelled():
                 call.cancel()
                 future = await self._end_of(token)
             error = future.exception()
             assert error is None or isinstance(error, MusterError)
-            raise CallCancelled(error, None if error else future.result()) from None
+            # asyncio and others compare its class, and some look at its message.
+            told: Any = cancelled
+            told.error = error
+            told.value = None if error else future.result()
+            told.in_doubt = error is not None and error.in_doubt
+            raise
 
     async def _end_of(self, token: int) -> asyncio.Future[Any]:
         """Waits for a call that was cancelled, 2 s at most, whoever cancels the task again

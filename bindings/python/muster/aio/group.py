@@ -10,7 +10,7 @@ from typing import Any
 from muster import _core
 from muster._events import Events
 from muster._objects import accepted, decoded, encoded
-from muster.aio._calls import CallCancelled, here
+from muster.aio._calls import here
 from muster.aio.store import Store
 from muster.codecs import JSON, BytesLike, Codec
 from muster.errors import MusterError
@@ -84,10 +84,11 @@ class StatelessProcessGroup:
     ) -> Received:
         try:
             delivery = await here().run(self._handle.recv_async, src, codec.id, tag, timeout)
-        except CallCancelled as cancelled:
-            if cancelled.value is not None:
-                cancelled.value.refuse()
-                cancelled.value = None
+        except asyncio.CancelledError as cancelled:
+            told: Any = cancelled
+            if told.value is not None:
+                told.value.refuse()
+                told.value = None
             raise
         return Received(*accepted(codec, delivery, src))
 
