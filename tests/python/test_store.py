@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
+import inspect
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,6 +13,7 @@ from typing import Any
 
 import muster
 import pytest
+from muster import aio
 
 
 def test_what_was_set_is_got(store: muster.Store) -> None:
@@ -51,6 +54,28 @@ def test_what_is_no_bytes_is_refused_by_name(store: muster.Store) -> None:
         store.get("k", timeout=-1)
     with pytest.raises(BufferError):
         store.set("k", memoryview(b"abcdef")[::2])
+
+
+def test_an_argument_without_its_name_is_told_the_name(store: muster.Store) -> None:
+    group = muster.StatelessProcessGroup(store, "g", 0, 1)
+    in_loop = aio.Store._of(store._handle)
+    calls: list[tuple[Callable[..., Any], tuple[object, ...], str]] = [
+        (group.barrier, (5,), "barrier() takes 0 arguments .* 1 were given.* by name: timeout="),
+        (store.get, ("k", 1), "Store.get() takes 1 .* timeout="),
+        (store.set, ("k", "v", 60), "ttl=.*timeout="),
+        (store.keys, ("k", 1), "timeout="),
+        (group.recv_obj, (0, 5), "tag=, codec=, timeout="),
+        (store.operate.settings, ("k", 5), "timeout="),
+        (muster.Store, ("127.0.0.1:1", "namespace"), "namespace="),
+        (muster.Server, (("127.0.0.1:0",), 1), "memory_bytes_max="),
+        (lambda *given: asyncio.run(in_loop.get(*given)), ("k", 1), "timeout="),
+        (lambda *given: asyncio.run(in_loop.take(*given)), ("k", 1), "timeout="),
+    ]
+    for call, given, text in calls:
+        with pytest.raises(TypeError, match=text.replace("()", r"\(\)")):
+            call(*given)
+    assert inspect.iscoroutinefunction(in_loop.get)
+    assert "timeout" in inspect.signature(store.get).parameters
 
 
 def test_a_buffer_of_addresses_is_refused(store: muster.Store) -> None:

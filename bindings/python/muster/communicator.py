@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, Union
 
 from muster import _core
 from muster._events import Events
+from muster._keywords import names_keywords
 from muster.errors import MusterError
 from muster.group import StatelessProcessGroup
 from muster.store import Time, Timeout
@@ -76,6 +77,7 @@ class CommunicatorOptions:
         return fields
 
 
+@names_keywords
 class Communicator:
     """A communicator of all ranks of one epoch of a group.
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from muster import _core
 from muster._events import Events
+from muster._keywords import names_keywords
 from muster._objects import accepted, decoded, encoded
 from muster.codecs import JSON, BytesLike, Codec
 from muster.errors import MusterError
@@ -106,6 +107,7 @@ def group_events(
     return Events(rank_lost=on_loss, rank_left=on_leave)
 
 
+@names_keywords
 class StatelessProcessGroup:
     """This process's rank in one epoch of a group.
 

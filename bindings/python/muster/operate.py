@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union
 
 from muster import _core
+from muster._keywords import names_keywords
 
 if TYPE_CHECKING:
     from muster.store import Timeout
@@ -87,6 +88,7 @@ def time_left(timeout: Timeout, began: float) -> Timeout:
     return max(seconds - (time.monotonic() - began), 0.001)
 
 
+@names_keywords
 class Operator:
     """What an operator does with a server: ``store.operate``.
 

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from muster import _core
 from muster._events import as_logger
+from muster._keywords import names_keywords
 from muster.store import Time
 
 __all__ = ["Server"]
 
 
+@names_keywords
 class Server:
     """Keeps keys and groups in memory: they are lost when it stops, and its clients are told so."""
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, Union
 
 from muster import _core
 from muster._events import Events, as_logger
+from muster._keywords import names_keywords
 from muster.codecs import BytesLike
 from muster.errors import MusterError
 from muster.operate import Operator
@@ -141,6 +142,7 @@ def store_options(
     }
 
 
+@names_keywords
 class Store:
     """One session with a server, and the connection that carries it.
 

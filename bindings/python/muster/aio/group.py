@@ -9,6 +9,7 @@ from typing import Any
 
 from muster import _core
 from muster._events import Events
+from muster._keywords import names_keywords
 from muster._objects import accepted, decoded, encoded
 from muster.aio._calls import here
 from muster.aio.store import Store
@@ -20,6 +21,7 @@ from muster.group import (
 from muster.store import Time, Timeout
 
 
+@names_keywords
 class StatelessProcessGroup:
     """As :class:`muster.StatelessProcessGroup`; made by ``await StatelessProcessGroup.join(store,
     ...)``."""

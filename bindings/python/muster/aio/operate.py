@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from muster import _core
+from muster._keywords import names_keywords
 from muster.aio._calls import here
 from muster.operate import Setting, SettingValue, raw_value, setting_of, time_left
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from muster.store import Timeout
 
 
+@names_keywords
 class Operator:
     """As :class:`muster.Operator`: ``store.operate``."""
 

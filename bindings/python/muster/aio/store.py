@@ -9,6 +9,7 @@ from typing import Any
 
 from muster import _core
 from muster._events import Events
+from muster._keywords import names_keywords
 from muster.aio._calls import here
 from muster.aio.operate import Operator
 from muster.errors import MusterError
@@ -18,6 +19,7 @@ from muster.store import (
 )
 
 
+@names_keywords
 class Store:
     """As :class:`muster.Store`; made by ``await Store.connect(address)``."""
 

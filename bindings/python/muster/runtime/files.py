@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from muster import _core
 from muster._events import as_logger
+from muster._keywords import names_keywords
 from muster.runtime.environment import Environment
 from muster.runtime.turns import Turn
 from muster.store import Time
@@ -34,6 +35,7 @@ def _as_owner(fields: tuple[str, int, str, float] | None) -> LockOwner | None:
     return LockOwner(host, pid, label, when)
 
 
+@names_keywords
 class FileLock:
     """An exclusive lock among processes, and among the handles of one process. The lock ends with
     ``release``, as a context manager, or when this is gone; the kernel ends it when the process
@@ -88,6 +90,7 @@ class FileLock:
         self.release()
 
 
+@names_keywords
 class SignalFolder:
     """A folder by whose files the ranks of a node, or of a whole job, tell each other what the
     first of them has done. All ranks enter the same scopes of it, in the same order.

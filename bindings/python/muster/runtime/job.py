@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Literal, NamedTuple, NoReturn
 
 from muster import _core, gloo, nccl
+from muster._keywords import names_keywords
 from muster.codecs import JSON, BytesLike, Codec
 from muster.communicator import Communicator
 from muster.errors import MusterError
@@ -66,6 +67,7 @@ class Mesh:
         return self._handle.ranks_along(dimension, rank)
 
 
+@names_keywords
 class _Turns:
     """Work in turn among ranks. See :mod:`muster.runtime.turns`."""
 
@@ -136,6 +138,7 @@ class _Turns:
         return _core.node_signal_file_name(self._ranks, timeout)
 
 
+@names_keywords
 class RankGroup(_Turns):
     """Ranks of the job that work together: the world, or some of it.
 
@@ -203,6 +206,7 @@ class RankGroup(_Turns):
         return None if handle is None else Communicator._of(handle, self._kept)
 
 
+@names_keywords
 class Runtime(_Turns):
     """This process's part in a job. Nothing is global to the process: several may be in one.
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from muster import _core
+from muster._keywords import names_keywords
 from muster.codecs import BytesLike
 from muster.errors import MusterError
 from muster.runtime._ranks import ranks_of
@@ -26,6 +27,7 @@ class State(NamedTuple):
     tensors: Mapping[str, Any] = {}
 
 
+@names_keywords
 class SharedWorkspace:
     """A folder that all ranks see, in which each rank leaves its state for the others. The names of
     files tell the rank alone: the folder is that of one job.
