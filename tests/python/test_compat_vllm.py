@@ -216,10 +216,12 @@ class Meddler:
     def __init__(self, store: muster.Store) -> None:
         self.store, self.has_meddled = store, False
 
-    def compare_set(self, key: str, expected: bytes | None, desired: bytes) -> muster.Compared:
+    def compare_set(
+        self, key: str, expected: bytes | None, desired: bytes, *, timeout: Any
+    ) -> muster.Compared:
         if expected is not None and not self.has_meddled:
             self.has_meddled = self.store.remove(key)
-        return self.store.compare_set(key, expected, desired)
+        return self.store.compare_set(key, expected, desired, timeout=timeout)
 
 
 def test_an_empty_key_that_goes_in_between_is_compared_anew(address: str, namespace: str) -> None:

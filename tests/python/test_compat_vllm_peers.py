@@ -15,6 +15,7 @@ from typing import Any
 import muster
 import pytest
 from conftest import PATIENCE, in_threads
+from muster.compat._keys import KeyStore
 from muster.compat._peers import speaks_tcpstore
 from muster.compat.vllm import StatelessProcessGroup
 from vllm_groups import held, listening
@@ -150,6 +151,91 @@ def test_a_rank_0_that_starts_late_is_waited_for() -> None:
     assert in_threads(2, work) == [[0, 1], [0, 1]]
     for group in kept:
         group.store = None
+
+
+@pytest.mark.parametrize("place", [held, listening], ids=["refuses", "is silent"])
+def test_a_rank_0_that_never_comes_costs_one_timeout(
+    place: Callable[[], tuple[socket.socket, int]],
+) -> None:
+    serving, port = place()
+    began = time.monotonic()
+    with pytest.raises(muster.MusterError) as raised:
+        StatelessProcessGroup.create("127.0.0.1", port, 1, 2, store_timeout=3)
+    took = time.monotonic() - began
+    serving.close()
+    assert took < 4.5
+    assert 2.9 < raised.value.elapsed <= took
+    assert f"after {raised.value.elapsed:.1f} s" in str(raised.value)
+
+
+def with_a_late_rank_0(world_size: int, then: Callable[[StatelessProcessGroup], Any]) -> float:
+    """Runs ``then`` on the last rank, for which rank 0 came after half of its 3 s. Returns how long
+    all of that has taken."""
+    serving, port = held()
+    took: list[float] = []
+
+    def work(rank: int) -> None:
+        if rank == 0:
+            assert is_late.wait(PATIENCE)
+            kept.append(StatelessProcessGroup.create(
+                "127.0.0.1", port, 0, world_size, store_timeout=2, listen_socket=serving
+            ))
+            return
+        threading.Timer(1.5, is_late.set).start()
+        began = time.monotonic()
+        try:
+            group = StatelessProcessGroup.create(
+                "127.0.0.1", port, world_size - 1, world_size, store_timeout=3
+            )
+            then(group)
+            group.store = None
+        finally:
+            took.append(time.monotonic() - began)
+
+    is_late = threading.Event()
+    kept: list[StatelessProcessGroup] = []
+    try:
+        in_threads(2, work)
+    finally:
+        for group in kept:
+            group.store = None
+    return took[0]
+
+
+def test_a_rank_that_never_comes_costs_one_timeout() -> None:
+    with pytest.raises(muster.TimedOut) as raised:
+        with_a_late_rank_0(3, lambda group: None)
+    assert raised.value.rank_numbers == [1]
+    assert raised.value.elapsed < 4
+
+
+def test_calls_have_all_of_the_timeout_however_long_joining_took() -> None:
+    def then(group: StatelessProcessGroup) -> None:
+        with pytest.raises(muster.TimedOut) as raised:
+            group.recv_obj(0)
+        assert raised.value.elapsed > 2.9
+
+    assert with_a_late_rank_0(2, then) > 4
+
+
+def test_keys_that_come_and_go_cost_one_timeout() -> None:
+    class Vanishing:
+        """Of its keys one is gone each time."""
+
+        given: list[float] = []
+
+        def wait(self, keys: list[str], *, timeout: float) -> None:
+            self.given.append(timeout)
+            if timeout == 0:
+                raise muster.TimedOut("in all", code="timed_out")
+
+        def multi_get(self, keys: list[str], *, timeout: object) -> list[bytes | None]:
+            return [b"v", None]
+
+    store: Any = Vanishing()
+    with pytest.raises(muster.TimedOut):
+        KeyStore(store, 0.05).multi_get(["a", "b"])
+    assert sorted(store.given, reverse=True) == store.given
 
 
 # vLLM itself, or what stands for it.

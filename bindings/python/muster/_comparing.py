@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from muster.store import Store
+from muster.store import Store, Timeout
 
 
-def compare_set(store: Store, key: str | bytes, expected: bytes, desired: bytes) -> bytes:
+def compare_set(
+    store: Store, key: str | bytes, expected: bytes, desired: bytes, timeout: Timeout = None
+) -> bytes:
     """Sets ``key`` to ``desired`` if its value is ``expected``. An empty one also stands for a key
     that is not there, and is tried anew when the key goes in between.
 
@@ -14,9 +16,9 @@ def compare_set(store: Store, key: str | bytes, expected: bytes, desired: bytes)
     cost     one round trip; two where an empty value is expected and there
     """
     while True:
-        applied, current = store.compare_set(key, expected or None, desired)
+        applied, current = store.compare_set(key, expected or None, desired, timeout=timeout)
         if not applied and expected == b"" and current == b"":
-            applied, current = store.compare_set(key, b"", desired)
+            applied, current = store.compare_set(key, b"", desired, timeout=timeout)
             if not applied and current is None:
                 continue
         if applied:

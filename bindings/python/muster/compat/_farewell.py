@@ -43,10 +43,10 @@ class Farewell:
         self._of_owner.detach()
         self._at_exit.cancel()
 
-    def cut_short(self) -> None:
-        """Returns when the server has ended."""
+    def cut_short(self, timeout: float) -> None:
+        """Returns when the server has ended, or after so many seconds."""
         self._is_cut.set()
-        self._is_over.wait(LINGER_S)
+        self._is_over.wait(min(LINGER_S, timeout))
 
     def _begins(self) -> bool:
         with self._lock:
@@ -72,7 +72,7 @@ class Farewell:
         until = time.monotonic() + LINGER_S
         try:
             with contextlib.suppress(MusterError):
-                self._group.leave()
+                self._group.leave(timeout=LINGER_S)
                 while self._has_others() and time.monotonic() < until:
                     if self._is_cut.wait(_LOOK_S):
                         break
@@ -84,11 +84,11 @@ class Farewell:
             self._is_over.set()
 
     def _has_others(self) -> bool:
-        return int(self._group.store.status()["sessions_count"]) > 1
+        return int(self._group.store.status(timeout=LINGER_S)["sessions_count"]) > 1
 
 
-def free_port(port: int) -> None:
+def free_port(port: int, timeout: float) -> None:
     """Ends what lingers at a port that this process is to serve again."""
     for one in list(_lingering):
         if one.port == port:
-            one.cut_short()
+            one.cut_short(timeout)

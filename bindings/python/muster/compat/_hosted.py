@@ -36,11 +36,16 @@ class Hosted:
     each other's places."""
 
     __slots__ = (
-        "_begun", "_each_bytes_max", "_farewell", "_group", "_handle", "_part_bytes", "rank"
+        "_begun", "_each_bytes_max", "_farewell", "_group", "_handle", "_part_bytes", "_timeout",
+        "rank",
     )
 
-    def __init__(self, group: StatelessProcessGroup, farewell: Farewell | None) -> None:
+    def __init__(
+        self, group: StatelessProcessGroup, farewell: Farewell | None, timeout: float
+    ) -> None:
+        """timeout  of each call but ``barrier``; the group's own is what was left for joining"""
         self._group = group
+        self._timeout = timeout
         self._farewell = farewell
         self._handle = group._handle
         self.rank = group.rank
@@ -61,34 +66,34 @@ class Hosted:
     def send(self, obj: Any, dst: int, tag: int) -> None:
         data = pickle.dumps(obj)
         if len(data) <= self._part_bytes:
-            self._handle.send(dst, PICKLE.id, data, tag, None)
+            self._handle.send(dst, PICKLE.id, data, tag, self._timeout)
             return
         parts = self._cut(data)
-        self._handle.send(dst, PICKLE.id, pickle.dumps(Parts(len(parts))), tag, None)
+        self._handle.send(dst, PICKLE.id, pickle.dumps(Parts(len(parts))), tag, self._timeout)
         for part in parts:
-            self._handle.send(dst, RAW.id, part, tag, None)
+            self._handle.send(dst, RAW.id, part, tag, self._timeout)
 
     @raises_runtime_errors
     def recv(self, src: int, tag: int) -> Any:
         """A call that fails between parts is gone on with by the next one."""
         if (src, tag) not in self._begun:
-            obj = accepted(PICKLE, self._handle.recv(src, PICKLE.id, tag, None), src)[0]
+            obj = accepted(PICKLE, self._handle.recv(src, PICKLE.id, tag, self._timeout), src)[0]
             if type(obj) is not Parts:
                 return obj
             self._begun[src, tag] = obj.count, []
         count, parts = self._begun[src, tag]
         while len(parts) < count:
-            delivery = self._handle.recv(src, RAW.id, tag, None)
+            delivery = self._handle.recv(src, RAW.id, tag, self._timeout)
             parts.append(accepted(RAW, delivery, src)[0])
         del self._begun[src, tag]
         return pickle.loads(b"".join(parts))
 
     def _give(self, parts: list[memoryview]) -> None:
         for part in parts:
-            self._handle.broadcast(part, RAW.id, self.rank, None)
+            self._handle.broadcast(part, RAW.id, self.rank, self._timeout)
 
     def _take(self, count: int, src: int) -> Any:
-        parts = [self._handle.broadcast(b"", RAW.id, src, None) for _ in range(count)]
+        parts = [self._handle.broadcast(b"", RAW.id, src, self._timeout) for _ in range(count)]
         return pickle.loads(b"".join(parts))
 
     @raises_runtime_errors
@@ -99,10 +104,10 @@ class Hosted:
             is_whole = len(data) <= self._part_bytes
             parts = [] if is_whole else self._cut(data)
             told = data if is_whole else pickle.dumps(Parts(len(parts)))
-            self._handle.broadcast(told, PICKLE.id, src, None)
+            self._handle.broadcast(told, PICKLE.id, src, self._timeout)
             self._give(parts)
             return obj
-        got = pickle.loads(self._handle.broadcast(b"", PICKLE.id, src, None))
+        got = pickle.loads(self._handle.broadcast(b"", PICKLE.id, src, self._timeout))
         return self._take(got.count, src) if type(got) is Parts else got
 
     @raises_runtime_errors
@@ -110,7 +115,7 @@ class Hosted:
         data = pickle.dumps(obj)
         parts = self._cut(data) if len(data) > self._each_bytes_max else []
         told = pickle.dumps(Parts(len(parts))) if parts else data
-        gathered = self._handle.all_gather(told, PICKLE.id, None)
+        gathered = self._handle.all_gather(told, PICKLE.id, self._timeout)
         objs = [
             obj if rank == self.rank else pickle.loads(other)
             for rank, other in enumerate(gathered)

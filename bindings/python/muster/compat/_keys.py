@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Union
@@ -21,11 +22,11 @@ class KeyStore:
     :mod:`muster.torch`.
     """
 
-    __slots__ = ("_store", "_timeout")
+    __slots__ = ("_each", "_store", "_timeout")
 
     def __init__(self, store: Store, timeout: float) -> None:
         self._store = store
-        self._timeout = timedelta(seconds=timeout)
+        self._each = self._timeout = timedelta(seconds=timeout)
 
     @property
     def timeout(self) -> timedelta:
@@ -37,7 +38,7 @@ class KeyStore:
 
     @raises_runtime_errors
     def set(self, key: Text, value: Text) -> None:
-        self._store.set(key, value)
+        self._store.set(key, value, timeout=self._each)
 
     @raises_runtime_errors
     def get(self, key: Text) -> bytes:
@@ -46,27 +47,28 @@ class KeyStore:
 
     @raises_runtime_errors
     def add(self, key: Text, amount: int) -> int:
-        return self._store.add(key, amount)
+        return self._store.add(key, amount, timeout=self._each)
 
     @raises_runtime_errors
     def compare_set(self, key: Text, expected_value: Text, desired_value: Text) -> bytes:
         """Sets an absent key where "" is expected. Returns the value that is there afterwards; of
         an absent key ``expected_value``."""
-        return compare_set(self._store, key, _bytes_of(expected_value), _bytes_of(desired_value))
+        expected, desired = _bytes_of(expected_value), _bytes_of(desired_value)
+        return compare_set(self._store, key, expected, desired, self._each)
 
     @raises_runtime_errors
     def append(self, key: Text, value: Text) -> None:
-        self._store.append(key, value)
+        self._store.append(key, value, timeout=self._each)
 
     @raises_runtime_errors
     def delete_key(self, key: Text) -> bool:
         """Returns whether it existed."""
-        return self._store.remove(key)
+        return self._store.remove(key, timeout=self._each)
 
     @raises_runtime_errors
     def check(self, keys: Sequence[Text]) -> bool:
         """Whether all exist now."""
-        return all(self._store.multi_exists(keys))
+        return all(self._store.multi_exists(keys, timeout=self._each))
 
     @raises_runtime_errors
     def wait(self, keys: Sequence[Text], timeout: timedelta | None = None) -> None:
@@ -76,18 +78,21 @@ class KeyStore:
     @raises_runtime_errors
     def multi_get(self, keys: Sequence[Text]) -> list[bytes]:
         """Waits until all keys exist."""
-        self._store.wait(keys, timeout=self._timeout)
-        values = self._store.multi_get(keys)
-        return [self._store.get(key) if value is None else value
-                for key, value in zip(keys, values)]
+        until = time.monotonic() + self._timeout.total_seconds()
+        while True:
+            self._store.wait(keys, timeout=max(until - time.monotonic(), 0.0))
+            found = self._store.multi_get(keys, timeout=self._each)
+            values = [value for value in found if value is not None]
+            if len(values) == len(found):
+                return values
 
     @raises_runtime_errors
     def multi_set(self, keys: Sequence[Text], values: Sequence[Text]) -> None:
-        self._store.multi_set(list(zip(keys, values)))
+        self._store.multi_set(list(zip(keys, values)), timeout=self._each)
 
     @raises_runtime_errors
     def num_keys(self) -> int:
-        return sum(1 for _ in self._store.keys())
+        return sum(1 for _ in self._store.keys(timeout=self._each))
 
     def __repr__(self) -> str:
         return f"<muster.compat KeyStore at {self._store.address}>"

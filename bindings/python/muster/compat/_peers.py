@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
+import threading
 import time
 
 from muster.compat._errors import as_runtime_error
@@ -56,22 +57,42 @@ def speaks_tcpstore(host: str, port: int) -> bool:
     return False
 
 
-def await_muster(host: str, port: int, timeout: float) -> None:
+class _Question:
+    """What ``speaks_tcpstore`` finds, not waited for beyond a deadline: the look-up of a name and a
+    server that answers slowly may take longer."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self.is_tcpstore = False
+        self._thread = threading.Thread(target=self._ask, args=(host, port), daemon=True)
+        self._thread.start()
+
+    def _ask(self, host: str, port: int) -> None:
+        self.is_tcpstore = speaks_tcpstore(host, port)
+
+    def is_answered_by(self, until: float) -> bool:
+        self._thread.join(max(until - time.monotonic(), 0))
+        return not self._thread.is_alive()
+
+
+def await_muster(host: str, port: int, until: float) -> None:
     """Returns when a server of Muster's answers, or when it is not known what listens: then whoever
-    joins there learns why that fails.
+    joins there learns why that fails; or shortly before ``until``, of ``time.monotonic``.
 
     errors  ProtocolBroken: TCPStore listens
     """
-    until = time.monotonic() + timeout
     address = f"[{host}]:{port}" if ":" in host and not host.startswith("[") else f"{host}:{port}"
     attempt = _FIRST_ATTEMPT_S
+    question: _Question | None = None
     while time.monotonic() + attempt + _PATIENCE_S < until:
         try:
             Store(address, role="observer", connect_timeout=attempt).close()
             return
         except (Unavailable, TimedOut, ProtocolBroken):
-            if speaks_tcpstore(host, port):
-                raise as_runtime_error(_is_tcpstore(address)) from None
+            question = question or _Question(host, port)
+            if question.is_answered_by(until - _PATIENCE_S):
+                if question.is_tcpstore:
+                    raise as_runtime_error(_is_tcpstore(address)) from None
+                question = None
         except MusterError:
             return
         attempt = _ATTEMPT_S

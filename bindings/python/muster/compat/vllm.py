@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import re
+import time
 from collections import deque
 from collections.abc import Callable
 from importlib import import_module
@@ -30,7 +32,7 @@ from muster.compat._keys import KeyStore
 from muster.compat._on_store import OBJECTS, TENSORS
 from muster.compat._patching import Patch
 from muster.compat._peers import await_muster
-from muster.errors import Closed
+from muster.errors import Closed, MusterError
 
 __all__ = ["Patch", "StatelessProcessGroup", "patch", "unauthenticated_allowed"]
 
@@ -156,7 +158,7 @@ class StatelessProcessGroup(_Base, metaclass=_Kind):  # type: ignore[misc]
         """Forms a group: rank 0 serves at the address, and all ranks connect to it and join.
 
         data_expiration_seconds  the server drops objects of this age that nobody has received
-        store_timeout            of joining, and of every call but ``barrier``
+        store_timeout            of joining in all, and of every call but ``barrier``
         listen_socket            of rank 0, which this takes over
         errors                   TimedOut (``ranks`` are missing), AddressInUse, PermissionDenied
                                  (others reach the address, there is no key in the
@@ -165,25 +167,30 @@ class StatelessProcessGroup(_Base, metaclass=_Kind):  # type: ignore[misc]
                                  ProtocolBroken (rank 0 uses vLLM's class), those of
                                  muster.StatelessProcessGroup.create
         """
+        begun = time.monotonic()
         descriptor = -1
         if rank == 0 and listen_socket is not None:
             listen_socket.listen()
             descriptor = listen_socket.detach()
         if rank == 0:
-            free_port(port)
+            free_port(port, store_timeout)
         else:
-            await_muster(host, port, store_timeout)
-        joined = muster.StatelessProcessGroup.create(
-            host, port, rank, world_size, data_expiration_seconds, store_timeout,
-            allow_unauthenticated=unauthenticated_allowed, listening_socket=descriptor,
-        )
+            await_muster(host, port, begun + store_timeout)
+        left = max(begun + store_timeout - time.monotonic(), 0.001)
+        try:
+            joined = muster.StatelessProcessGroup.create(
+                host, port, rank, world_size, data_expiration_seconds, min(store_timeout, left),
+                allow_unauthenticated=unauthenticated_allowed, listening_socket=descriptor,
+            )
+        except MusterError as error:
+            raise _since(begun, error) from error.__cause__
         keys = KeyStore(joined.store, store_timeout)
         group = StatelessProcessGroup(
             rank=rank, world_size=world_size, store=keys,
             data_expiration_seconds=data_expiration_seconds,
         )
         farewell = Farewell(group, joined, port) if rank == 0 else None
-        object.__setattr__(group, "_hosted", Hosted(joined, farewell))
+        object.__setattr__(group, "_hosted", Hosted(joined, farewell, store_timeout))
         return group
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -310,6 +317,14 @@ class StatelessProcessGroup(_Base, metaclass=_Kind):  # type: ignore[misc]
     def __repr__(self) -> str:
         where = "closed" if self.store is None else repr(self.store)
         return f"<muster.compat.vllm group: rank {self.rank} of {self.world_size}, {where}>"
+
+
+def _since(begun: float, error: MusterError) -> MusterError:
+    """The error of the last part of a call that has begun then, with the time of all of it."""
+    fields = error.fields | {"elapsed": time.monotonic() - begun}
+    in_all = f" after {fields['elapsed']:.1f} s"
+    text = re.sub(r" after [\d.]+ [mu]?s\b", in_all, str(error), count=1)
+    return type(error)(text, **fields)
 
 
 def _portable(tensor: Any) -> Any:
