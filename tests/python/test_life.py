@@ -363,6 +363,15 @@ def test_every_error_code_has_its_class() -> None:
             raise error
 
 
+def test_an_import_that_fails_is_not_tried_again_at_the_end() -> None:
+    text = (
+        "import sys; sys.modules['muster.group'] = None\n"
+        "try: import muster\nexcept ImportError: pass"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_import_pulls_in_little() -> None:
     text = (
         "import sys; import muster; "

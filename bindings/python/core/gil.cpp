@@ -103,8 +103,10 @@ py::object call_python(const py::object& function, const py::tuple& arguments) {
 bool is_ending() { return ending.load(std::memory_order_relaxed); }
 
 void begin_ending(std::chrono::seconds patience) {
-  refusal =
-      py::object(py::module_::import("muster.errors").attr("_InterpreterEnds")).release().ptr();
+  // Not there if the import of the package has failed.
+  const py::object errors = py::module_::import("sys").attr("modules").attr("get")("muster.errors");
+  refusal = errors.is_none() ? PyExc_RuntimeError
+                             : py::object(errors.attr("_InterpreterEnds")).release().ptr();
   ending = true;
   const auto until = std::chrono::steady_clock::now() + patience;
   while (calls_count > 0 && std::chrono::steady_clock::now() < until) pass_gil_on();
