@@ -112,9 +112,10 @@ void begin_ending(std::chrono::seconds patience) {
   while (calls_count > 0 && std::chrono::steady_clock::now() < until) pass_gil_on();
 }
 
-void finish_ending() {
+void finish_ending(std::chrono::seconds patience) {
   taking.fetch_or(over);
-  while (taking.load() != over) pass_gil_on();
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (taking.load() != over && std::chrono::steady_clock::now() < until) pass_gil_on();
 }
 
 void forget_other_threads() {

@@ -73,7 +73,8 @@ py::object call_python(const py::object& function, const py::tuple& arguments);
 bool is_ending();
 /// Begins the end: cancels what waits, and waits for it, at most for so long.
 void begin_ending(std::chrono::seconds patience);
-void finish_ending();
+/// Finishes it, and waits for threads that are about to take the GIL, at most for so long.
+void finish_ending(std::chrono::seconds patience);
 
 /// In a forked child, which has none of its parent's other threads.
 void forget_other_threads();

@@ -32,10 +32,11 @@ void bind_completions(py::module_& module) {
 
 /// Before the interpreter ends, while all of it is there.
 void end() {
+  constexpr std::chrono::seconds patience{5};
   abort_calls_in_progress();
-  begin_ending(std::chrono::seconds(5));
+  begin_ending(patience);
   end_callbacks();
-  finish_ending();
+  finish_ending(patience);
 }
 
 }  // namespace
