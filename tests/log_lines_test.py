@@ -19,7 +19,8 @@ OF_STORES = "docs/embedding.md"
 HEADING_OF_STORES = "## What a store logs"
 SOURCES_OF_STORES = ("src/client", "src/embed")
 REASON_SOURCES = ("src/core/sessions.cpp", "src/core/sessions_grants.cpp",
-                  "src/core/draining.cpp", "src/core/past_sessions.cpp", "src/core/name_spaces.cpp",
+                  "src/core/sessions_places.cpp", "src/core/draining.cpp",
+                  "src/core/past_sessions.cpp", "src/core/name_spaces.cpp",
                   "src/server/service.cpp", "src/server/hello_reader.cpp",
                   "src/server/engine_driver.cpp")
 

@@ -87,6 +87,8 @@ struct ServerOptions {
   std::uint64_t round_bytes_max = 256u << 20;
   std::uint32_t keys_per_operation_max = 1024;
   std::uint32_t parked_waits_max = 1024;  ///< per session
+  /// Connections and sessions. An eighth more is a reserve for owners (identities, addresses,
+  /// users) that have less than their share; see `connections_at_most`.
   std::uint32_t connections_max = 16384;
   std::uint32_t world_size_max = 16384;
   std::uint32_t groups_per_namespace_max = 4096;
@@ -140,6 +142,11 @@ struct ServerOptions {
   /// process that hosts the server.
   bool standalone = false;
 };
+
+/// The largest number of connections that a server with these options has at the same time: those
+/// of `connections_max`, of its reserve and of operators, and those without a hello. Each takes a
+/// file descriptor; a server needs some more for listeners and files.
+MUSTER_API std::uint64_t connections_at_most(const ServerOptions& options);
 
 /// How the credentials differ from those that were read before: names of identities.
 struct CredentialChange {

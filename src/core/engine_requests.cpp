@@ -180,11 +180,14 @@ void Engine::on(const Requested& event) {
   const ReplyRoom& room = services_.memory().room;
   if (!room.is_unused(event.unsent)) {
     const std::uint64_t bytes = bytes_of_reply(services_.options(), *session, request);
-    if (!room.has(bytes, event.unsent)) {
+    // An operator that takes its replies waits for nobody.
+    const bool is_prompt = session->is_operator() && event.unsent.of_peer_bytes == 0;
+    if (!is_prompt && !room.has(bytes, event.unsent)) {
       return services_.effects().add(Postpone{event.connection, bytes});
     }
   }
   sessions_.heard(*session);
+  sessions_.requested(*session);
   const RequestContext context{*session, request.id, wire::operation_of(request.body),
                                std::clamp(request.timeout, Duration::zero(), base::timeout_max),
                                services_.now()};
@@ -262,7 +265,7 @@ void Engine::deny(const RequestContext& context) {
 std::optional<Error> Engine::refusal(const RequestContext& context, bool is_repeated) {
   const Session& session = context.session;
   const Operation operation = context.operation;
-  if (session.counts_requests) {
+  if (session.counts_requests()) {
     auto why =
         too_many_requests(services_.counted().tallies, session.account.unit, services_.now());
     if (why) return why;

@@ -38,6 +38,8 @@ struct Hello {
   std::shared_ptr<const auth::Grant> grant;
   /// Nothing: it is no guest.
   std::optional<GuestTerms> guest{};
+  /// It has come to a Unix socket from a process of the server's own user or of root.
+  bool is_of_own_user = false;
 };
 /// A client has sent back the token of its new session: it has read the hello that welcomed it.
 struct Echo {

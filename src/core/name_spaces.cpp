@@ -81,10 +81,10 @@ std::optional<Error> NameSpaces::refusal_to_make(const std::string& name, const 
                 unit.name_spaces_count, options.name_spaces.per_unit_max);
   }
   const std::size_t count = name_spaces_.size() - name_spaces_.count(std::string_view());
-  if (count < options.name_spaces.count_max) return std::nullopt;
+  const SharedLimit limit{options.name_spaces.count_max};
+  if (limit.has_place(count, unit.name_spaces_count, units_.size())) return std::nullopt;
   return full(services_.counted().tallies, Limit::name_spaces,
-              "the server is full: it has reached its namespaces_max", count,
-              options.name_spaces.count_max);
+              "the server is full: it has reached its namespaces_max", count, limit.places_max);
 }
 
 NameSpace& NameSpaces::make(const std::string& name, Unit& unit) {

@@ -58,18 +58,8 @@ std::optional<Error> refusal_to_resume(const Hello& event, const wire::ResumeTok
   return std::nullopt;
 }
 
-/// Whether nothing is lost with it.
-bool is_bare(const Session& session) {
-  if (session.is_guest) return false;  // its client could not begin another one
-  const bool has_keys = session.keys.bound != nullptr && session.keys.bound->count != 0;
-  return !has_keys && session.members.empty() && session.requests.parked.empty() &&
-         session.requests.unacknowledged.size() == 0;
-}
-
 /// So many accounts are looked at, with each session that begins, for those that are over.
 constexpr std::size_t swept_per_session = 2;
-/// So many sessions of a unit are looked at for one that is bare.
-constexpr int looked_at_max = 32;
 
 /// When it is lost.
 Instant expiry_of(EngineServices& services, const Session& session) {
@@ -164,7 +154,11 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
   NameSpace* name_space = name_spaces_.find(event.hello.name_space);
   std::optional<Error> why;
   if (name_space == nullptr) why = name_spaces_.refusal_to_make(event.hello.name_space, unit);
-  if (!why) why = refusal_to_begin(unit);
+  if (!why) why = refusal_of_identity(unit);
+  std::optional<Limit> reached;
+  if (!why) reached = limit_reached(unit, event.guest.has_value());
+  const bool is_operator = operates(event.hello.role, event.grant.get(), event.is_of_own_user);
+  if (reached && !is_operator) why = why_full(*reached, event.guest.has_value());
   if (why) {
     refuse(event, *std::move(why));
     name_spaces_.units().drop_if_over(unit);
@@ -177,11 +171,19 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
   session.token = token;
   session.role = event.hello.role;
   session.set_grant(event.grant);
-  if (event.guest) receive_guest(session, *event.guest);
+  session.is_of_own_user = event.is_of_own_user;
+  if (event.guest) {
+    receive_guest(session, *event.guest);
+    ++guests_count_;
+  }
   session.process = event.hello.process;
   session.requests.waiting = &name_space->waiting;
   name_space->sessions_by_id.emplace_hint(name_space->sessions_by_id.end(), session.id, &session);
   sessions_.emplace(session.id, std::move(owned));
+  if (reached) {
+    make_room_for_operator();
+    operators_.push_back(&session);
+  }
   if (session.role == wire::Role::observer) ++observers_count_;
   ++name_space->sessions;
   ++account.sessions_count;
@@ -201,48 +203,6 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
   return true;
 }
 
-/// Why there is no room for one more session of `unit`.
-std::optional<Error> Sessions::refusal_to_begin(Unit& unit) {
-  const Quota& memory = services_.memory().all;
-  if (memory.used_reserve_bytes() > memory.reserve_bytes() / 2) {
-    return full(services_.counted().tallies, Limit::sessions_memory,
-                "memory is short: half of the reserve above memory_bytes_max is in use, and the "
-                "rest is for sessions that are there already",
-                memory.used_bytes(), memory.limit_bytes());
-  }
-  const std::uint32_t of_identity_max = unit.limits.sessions;
-  if (of_identity_max != 0 && unit.sessions_count >= of_identity_max) {
-    return full(services_.counted().tallies, Limit::identity_sessions,
-                unit.name + " has the sessions that it may have", unit.sessions_count,
-                of_identity_max);
-  }
-  const std::uint32_t limit = services_.options().sessions_max;
-  const bool has_place = sessions_.size() < limit || (sessions_.size() == limit && make_room(unit));
-  if (has_place) return std::nullopt;
-  return full(services_.counted().tallies, Limit::sessions,
-              "the server is full: it has reached its sessions_max", sessions_.size(), limit);
-}
-
-/// Ends a session that holds nothing: of the unit that has the most or, when `unit` has its share
-/// itself, one of its own that is not connected. False: there is none.
-bool Sessions::make_room(Unit& unit) {
-  const std::size_t share = services_.options().sessions_max / name_spaces_.units().size();
-  const bool has_share = unit.sessions_count >= share;
-  Unit& loser = has_share ? unit : name_spaces_.units().fullest();
-  for (int count = 0; count < looked_at_max && !loser.sessions.empty(); ++count) {
-    Session& session = loser.sessions.first();
-    if (is_bare(session) && (!has_share || session.connection == 0)) {
-      Error why = failure(ErrorCode::resource_exhausted,
-                          "the server is full (sessions_max), and this session of " + loser.name +
-                              ", which has the most, held nothing");
-      end(session, std::move(why), LossCause::closed);
-      return true;
-    }
-    loser.sessions.append(session.of_unit);
-  }
-  return false;
-}
-
 void Sessions::resume(const Hello& event) {
   const auto found = sessions_.find(event.hello.session_id);
   if (found == sessions_.end()) return resume_past(event);
@@ -255,6 +215,7 @@ void Sessions::resume(const Hello& event) {
         failure(ErrorCode::closed, "a newer connection of the same session has taken its place"));
   }
   change_grant(services_, session, event.grant);
+  session.is_of_own_user = event.is_of_own_user;
   welcome(session, event);
   session.name_space.groups.resumed(session);
 }
@@ -352,6 +313,7 @@ void Sessions::disconnected(const Disconnected& event) {
 void Sessions::detach(Session& session, DisconnectCause cause) {
   session.connection = 0;
   session.account.unit.sessions.prepend(session.of_unit);
+  if (std::erase(operators_, &session) != 0) operators_.insert(operators_.begin(), &session);
   session.liveness.disconnected = services_.clock().moment();
   session.liveness.disconnect_cause = cause;
   if (session.is_guest) return end(session, LossCause::none);
@@ -417,10 +379,12 @@ void Sessions::end(Session& session, LossCause cause, const Error* why) {
   services_.forget(session);
   session.of_process.leave();
   session.of_unit.leave();
+  std::erase(operators_, &session);
   const auto process = processes_.find(session.process.id);
   if (process != processes_.end() && process->second.empty()) processes_.erase(process);
   services_.counted().tallies.count_ended_session(cause);
   if (session.role == wire::Role::observer) --observers_count_;
+  if (session.is_guest) --guests_count_;
 
   NameSpace& name_space = session.name_space;
   name_space.sessions_by_id.erase(session.id);

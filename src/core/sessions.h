@@ -52,6 +52,10 @@ class Sessions {
   /// protocol, which closes the connection, and for connections that were closed before.
   Session* speaker(ConnectionId connection, std::string_view doing);
   void heard(Session& session);
+  /// It has asked for something.
+  void requested(Session& session) {
+    if (std::erase(operators_, &session) != 0) operators_.push_back(&session);
+  }
   SessionConnections& connections() { return connections_; }
 
   /// Those of the process that `viewer` may know of, in its namespace.
@@ -73,8 +77,17 @@ class Sessions {
   };
 
   std::optional<Error> refusal(const Hello& event) const;
-  std::optional<Error> refusal_to_begin(Unit& unit);
+  std::optional<Error> refusal_of_identity(const Unit& unit);
+  std::optional<Limit> limit_reached(Unit& unit, bool is_guest);
+  Error why_full(Limit limit, bool is_guest);
+  SharedLimit limit_of_guests() const;
+  bool has_place_of_guests(const Unit& unit) const;
+  /// Places that are taken, without those of operators.
+  std::size_t taken_count() const { return sessions_.size() - operators_.size(); }
+  bool has_place(Unit& unit);
   bool make_room(Unit& unit);
+  bool has_place_of_operators(const Session& session) const;
+  void make_room_for_operator();
   /// returns  whether it was begun; else its hello was refused
   bool begin(const Hello& event, std::uint64_t id, const wire::ResumeToken& token);
   void resume(const Hello& event);
@@ -89,6 +102,10 @@ class Sessions {
   bool is_stopping_ = false;
   std::uint64_t last_id_ = 0;
   std::uint64_t observers_count_ = 0;
+  std::uint64_t guests_count_ = 0;  ///< clients of TCPStore
+  /// Those that have a place of operators, at most `operators_max`; the one that has asked last is
+  /// the last one.
+  std::vector<Session*> operators_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Session>> sessions_;
   SessionConnections connections_;
   std::unordered_map<ProcessId, Chain<Session>, ProcessHash> processes_;

@@ -81,6 +81,7 @@ Peer* HelloReader::complete(Newcomer& newcomer, std::string_view bytes) {
     refuse(newcomer, error);
     return nullptr;
   }
+  const bool is_of_own_user = net::is_own_user(newcomer.unit->id);
   Unit& unit = visitor ? connections_.unit(visitor->unit, visitor->unit_name) : *newcomer.unit;
   Peer& peer = connections_.said_hello(newcomer, unit);
   if (log_.is_on()) peer.process = core::describe(hello->process);
@@ -91,6 +92,7 @@ Peer* HelloReader::complete(Newcomer& newcomer, std::string_view bytes) {
   event.unit = peer.unit->name;
   event.fresh_token = *token;
   if (visitor) event.grant = std::move(visitor->grant);
+  event.is_of_own_user = is_of_own_user;
   driver_.apply(event);
   return &peer;
 }

@@ -310,6 +310,13 @@ Result<Server> Server::Impl::start_or_fail(const ServerOptions& options) {
   }
 }
 
+std::uint64_t connections_at_most(const ServerOptions& options) {
+  core::ConnectionLimits limits;
+  limits.connections_max = options.connections_max;
+  limits.hello_connections_max = options.hello_connections_max;
+  return limits.places();
+}
+
 Result<Server> Server::start(ServerOptions options) {
   Result<Server> started = Impl::start_or_fail(options);
   auth::wipe(options.credentials);

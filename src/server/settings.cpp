@@ -200,7 +200,6 @@ std::vector<tcpstore::Port> tcpstore_ports_of(const ServerOptions& options,
     port.unit_name = "TCPStore port of namespace " + option.name_space;
     port.terms.idle_lifetime = core.rim.tcpstore_idle_lifetime;
     port.terms.limits.memory_bytes = core.rim.tcpstore_memory_bytes_max;
-    port.terms.limits.sessions = std::max<std::uint32_t>(options.connections_max / 2, 1);
     port.fallback = dialect_of(options.tcpstore_dialect);
     port.limits.key_bytes_max = options.key_bytes_max;
     port.limits.value_bytes_max = options.value_bytes_max;

@@ -359,7 +359,9 @@ class Play {
     require(counts.connections == connected, "the connections are those that stand");
     require(counts.sessions >= connected, "each has a session");
     // Those that were there when an operator has lowered the limit stay.
-    const std::uint64_t sessions_max = driver_.engine.options().sessions_max;
+    const core::Options& limits = driver_.engine.options();
+    const std::uint64_t sessions_max =
+        core::SharedLimit{limits.sessions_max}.with_reserve() + limits.connections.operators_max;
     require(counts.sessions <= std::max(sessions_max, sessions_before_), "sessions are bounded");
     sessions_before_ = counts.sessions;
   }

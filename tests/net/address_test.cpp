@@ -106,7 +106,16 @@ TEST_CASE("a connection counts for its address, its network of IPv6, or its user
   std::array<int, 2> ends{};
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
   const std::string user = "uid " + std::to_string(::geteuid());
-  CHECK(unit_of(muster::net::SocketAddress::unix_path("/socket"), ends[0]) == user);
+  const auto path = muster::net::SocketAddress::unix_path("/socket");
+  CHECK(unit_of(path, ends[0]) == user);
+  // Who operates the server at a Unix socket: its own user, and root.
+  using muster::net::is_own_user;
+  using Kind = muster::net::UnitId::Kind;
+  CHECK(is_own_user(muster::net::unit_of(ends[0], path)));
+  CHECK(is_own_user({Kind::user, 0}));
+  CHECK_FALSE(is_own_user({Kind::user, ::geteuid() + 1}));
+  CHECK_FALSE(is_own_user(muster::net::unit_of(-1, path)));
+  CHECK_FALSE(is_own_user(muster::net::unit_of(-1, ipv4("0.0.0.0"))));
   ::close(ends[0]);
   ::close(ends[1]);
 }

@@ -62,6 +62,7 @@ struct Client {
   wire::ClientHello hello;  ///< what it says when it connects
   Grant grant;              ///< of the credential that it proves
   std::string unit;
+  bool is_of_own_user = false;  ///< of the server's, at a Unix socket
   core::ConnectionId connection = 0;
   core::ConnectionId closed_connection = 0;  ///< the last one that the server closed
   bool silent = false;

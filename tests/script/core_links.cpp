@@ -48,7 +48,9 @@ void CoreRunner::say_hello(Client& client) {
   token.bytes.fill(0x55);
   token.bytes[0] = static_cast<std::uint8_t>(last_connection_);
   token.bytes[1] = static_cast<std::uint8_t>(last_connection_ >> 8);
-  apply(core::Hello{client.connection, client.hello, token, client.unit, client.grant});
+  core::Hello event{client.connection, client.hello, token, client.unit, client.grant};
+  event.is_of_own_user = client.is_of_own_user;
+  apply(event);
 }
 
 /// `TENANT/NAME NAMESPACES RIGHTS [sessions=] [groups=] [memory=] [requests=]`, as in a credentials
@@ -95,6 +97,7 @@ void CoreRunner::connect(Client& client, Arguments& arguments) {
   const std::string own = client.grant != nullptr ? "identity " + to_string(client.grant->identity)
                                                   : std::string("10.0.0.1");
   client.unit = arguments.named("unit").value_or(own);
+  client.is_of_own_user = arguments.flag("own_user");
   const bool echoes = !arguments.flag("without_echo");
   say_hello(client);
   client.silent = !echoes;

@@ -47,6 +47,7 @@ core::Options server_options(Arguments& arguments, Processes& processes) {
   core::ConnectionLimits& connections = options.connections;
   read(arguments, "connections_max", connections.connections_max);
   read(arguments, "hello_connections_max", connections.hello_connections_max);
+  read(arguments, "operators_max", connections.operators_max);
   read(arguments, "work_per_connection", connections.turn.work_per_connection);
   read(arguments, "work_per_unit", connections.turn.work_per_unit);
   read(arguments, "work_per_turn", connections.turn.work_per_turn);

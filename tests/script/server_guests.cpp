@@ -33,7 +33,6 @@ std::vector<server::tcpstore::Port> tcpstore_ports(Arguments& arguments,
   std::vector<server::tcpstore::Port> ports;
   const Duration idle = arguments.duration("tcpstore_idle").value_or(std::chrono::seconds(30));
   const auto memory_bytes = arguments.number("tcpstore_memory");
-  const auto sessions = arguments.number("tcpstore_sessions");
   const bool is_first = arguments.named("tcpstore_dialect").value_or("newest") == "first";
   for (const std::string& name : arguments.list("tcpstore")) {
     server::tcpstore::Port& port = ports.emplace_back();
@@ -42,7 +41,6 @@ std::vector<server::tcpstore::Port> tcpstore_ports(Arguments& arguments,
     port.unit_name = "port " + name;
     port.terms.idle_lifetime = idle;
     port.terms.limits.memory_bytes = static_cast<std::uint64_t>(memory_bytes.value_or(0));
-    port.terms.limits.sessions = static_cast<std::uint32_t>(sessions.value_or(0));
     port.fallback = is_first ? server::tcpstore::Dialect::first : server::tcpstore::Dialect::newest;
     port.limits.key_bytes_max = options.limits.key_bytes_max;
     port.limits.value_bytes_max = options.limits.value_bytes_max;

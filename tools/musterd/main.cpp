@@ -97,29 +97,43 @@ std::uint64_t raise_descriptor_limit() {
   return limit.rlim_cur;
 }
 
+/// Lowers `connections_max` until all connections have a descriptor, or only one is left.
+void lower_connections(muster::ServerOptions& options, std::uint64_t descriptors) {
+  while (options.connections_max > 1) {
+    const std::uint64_t needed = muster::connections_at_most(options);
+    if (needed <= descriptors) return;
+    // With each connection an eighth of a place in the reserve is given up as well.
+    const std::uint64_t fewer = std::max<std::uint64_t>((needed - descriptors) / 9 * 8, 1);
+    options.connections_max -=
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(fewer, options.connections_max - 1));
+  }
+}
+
 /// Fits the numbers of connections to the descriptors that there are, unless they were asked for.
 /// Newcomers take what those with sessions leave, and have some in any case.
 ///
 /// returns  what is wrong; empty: nothing
 std::string fit_connections(Configuration& configuration, const muster::Logger& log) {
-  std::uint32_t& connections_max = configuration.server.connections_max;
-  std::uint32_t& newcomers_max = configuration.server.hello_connections_max;
+  muster::ServerOptions& options = configuration.server;
+  std::uint32_t& newcomers_max = options.hello_connections_max;
   const std::uint64_t limit = raise_descriptor_limit();
   const std::uint64_t free = limit - std::min(limit, other_descriptors);
   if (!configuration.hello_connections_max_is_given) {
-    const std::uint64_t left = free - std::min<std::uint64_t>(free, connections_max);
+    const std::uint64_t others = muster::connections_at_most(options) - newcomers_max;
+    const std::uint64_t left = free - std::min(free, others);
     const std::uint64_t least = std::min<std::uint64_t>(newcomers_least, free / 4);
     newcomers_max =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(newcomers_max, std::max(left, least)));
   }
-  const std::uint64_t needed = std::uint64_t{connections_max} + newcomers_max;
+  const std::uint64_t needed = muster::connections_at_most(options);
   if (free >= needed) return {};
-  const std::string what = "connections-max is " + std::to_string(connections_max) +
+  const std::string what = "connections-max is " + std::to_string(options.connections_max) +
                            ", which takes " + std::to_string(needed + other_descriptors) +
                            " file descriptors; the limit (ulimit -Hn) is " + std::to_string(limit);
-  if (configuration.connections_max_is_given || free <= newcomers_max) return what;
-  connections_max = static_cast<std::uint32_t>(free - newcomers_max);
-  log(muster::LogLevel::warning, what + "; reduced to " + std::to_string(connections_max));
+  if (configuration.connections_max_is_given) return what;
+  lower_connections(options, free);
+  if (muster::connections_at_most(options) > free) return what;
+  log(muster::LogLevel::warning, what + "; reduced to " + std::to_string(options.connections_max));
   return {};
 }
 

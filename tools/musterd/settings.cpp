@@ -206,7 +206,8 @@ bool apply_log_format(const Values& values, Configuration& to) {
 
 Setting connections_max() {
   Setting setting = number("connections-max", &ServerOptions::connections_max, "16384",
-                           "connections and sessions");
+                           "connections and sessions; an eighth more is a reserve for owners "
+                           "(identities, addresses, users) that have less than their share");
   setting.apply = [apply = std::move(setting.apply)](const Values& values, Configuration& to) {
     to.connections_max_is_given = true;
     return apply(values, to);

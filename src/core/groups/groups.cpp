@@ -70,20 +70,13 @@ std::optional<Error> Groups::refusal_to_make(const Account& account) const {
                      account.unit.name + " has the groups that its credential line allows",
                      account.unit.groups_count, of_identity_max);
   }
-  const std::uint32_t count_max = state_.services.options().groups_per_namespace_max;
+  const SharedLimit limit{state_.services.options().groups_per_namespace_max};
   const std::size_t count = state_.groups.size();
-  if (count >= count_max) {
+  if (!limit.has_place(count, account.groups_count, state_.accounts.size())) {
     return exhausted(
         state_.services.counted().tallies, Limit::groups,
         "groups_per_namespace_max groups are there already; end some, or raise the limit", count,
-        count_max);
-  }
-  const std::size_t share = count_max / state_.accounts.size();
-  if (count >= count_max - count_max / 8 && account.groups_count >= share) {
-    return exhausted(state_.services.counted().tallies, Limit::groups_share,
-                     "the namespace is nearly full of groups, and " + account.unit.name +
-                         " has its share of groups_per_namespace_max",
-                     account.groups_count, share);
+        limit.places_max);
   }
   const Quota& server = state_.services.memory().all;
   const std::uint64_t used_bytes = server.used_reserve_bytes();

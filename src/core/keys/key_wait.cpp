@@ -67,6 +67,7 @@ KeyWait::KeyWait(TableState& its_table, Parked& its_parked, std::size_t key_coun
   links = {several_.get(), key_count};
   table.serving.places_of_several += key_count;
   parked.session.keys.places_of_several += key_count;
+  parked.session.account.places_of_several += key_count;
 }
 
 KeyWait::~KeyWait() {
@@ -74,6 +75,7 @@ KeyWait::~KeyWait() {
   if (several_ != nullptr) {
     table.serving.places_of_several -= links.size();
     parked.session.keys.places_of_several -= links.size();
+    parked.session.account.places_of_several -= links.size();
   }
   parked.session.account.quota.release(charged_bytes(links.size()));
 }

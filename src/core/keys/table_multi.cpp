@@ -64,6 +64,11 @@ std::optional<Error> Table::check_places(const Session& session, std::size_t cou
   const std::uint64_t taken = state_.serving.places_of_several + count;
   const std::uint64_t own = session.keys.places_of_several + count;
   if (taken <= limit && own <= limit - taken) return std::nullopt;
+  const SharedLimit shared{limit};
+  const std::uint64_t of_unit = session.account.places_of_several + count;
+  const std::size_t units_count = state_.accounts.size();
+  const bool is_below_share = units_count > 1 && of_unit <= shared.share(units_count);
+  if (is_below_share && taken <= shared.with_reserve()) return std::nullopt;
   return exhausted(services_.counted().tallies, Limit::waits_for_several,
                    "waits_for_several_max: waits for several keys stand at so many keys already",
                    state_.serving.places_of_several, limit);

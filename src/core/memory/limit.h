@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +25,6 @@ enum class Limit : std::uint8_t {
   // Of a namespace.
   waits_for_several,
   groups,
-  groups_share,
   identity_groups,
   groups_memory,  ///< of the reserve, for new groups
   open_rounds,
@@ -49,7 +49,6 @@ inline constexpr auto limit_names = std::to_array<std::string_view>({
     "identity_requests",
     "waits_for_several_max",
     "groups_per_namespace_max",
-    "groups_share",
     "identity_groups",
     "groups_memory",
     "open_rounds_max",
@@ -61,6 +60,26 @@ inline constexpr auto limit_names = std::to_array<std::string_view>({
 });
 inline constexpr std::size_t limits_count = limit_names.size();
 static_assert(static_cast<std::size_t>(Limit::name_spaces_per_unit) + 1 == limits_count);
+
+/// A number of places that owners share: connections, sessions, groups of a namespace, namespaces
+/// (docs/semantics.md, R9). An owner that is alone may fill it. On top of it is a reserve, which
+/// only an owner below its share may enter.
+struct SharedLimit {
+  std::uint64_t places_max = 0;
+
+  std::uint64_t reserve() const { return std::max<std::uint64_t>(places_max / 8, 1); }
+  std::uint64_t with_reserve() const { return places_max + reserve(); }
+  /// An owner without any place is below its share, however many owners there are.
+  std::uint64_t share(std::uint64_t owners_count) const {
+    return std::max<std::uint64_t>(places_max / std::max<std::uint64_t>(owners_count, 1), 1);
+  }
+  /// Whether an owner that has `own_count` of the `taken_count` places may take one more.
+  bool has_place(std::uint64_t taken_count, std::uint64_t own_count,
+                 std::uint64_t owners_count) const {
+    if (taken_count < places_max) return true;
+    return taken_count < with_reserve() && own_count < share(owners_count);
+  }
+};
 
 /// How often something was refused, by the limit. Plain data.
 class Refusals {

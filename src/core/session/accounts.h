@@ -102,8 +102,9 @@ struct Account {
   Unit& unit;
   Quota quota;
   std::uint32_t sessions_count = 0;
-  std::uint32_t groups_count = 0;  ///< that it has made
-  std::uint32_t epochs_count = 0;  ///< of them, also those that are over
+  std::uint32_t groups_count = 0;       ///< that it has made
+  std::uint32_t epochs_count = 0;       ///< of them, also those that are over
+  std::uint64_t places_of_several = 0;  ///< that its waits for several keys have at them
 };
 
 /// The accounts of one namespace, in places that do not change while they stand.

@@ -39,6 +39,9 @@ struct ConnectionLimits {
   /// have all that are free. When all are taken a further one takes the place of the first one of
   /// the unit that has most.
   std::uint32_t hello_connections_max = 1024;
+  /// Places beside those above, which only operators may have: see `Session::is_operator`. When all
+  /// are taken, the operator that has asked for nothing for the longest time makes room.
+  std::uint32_t operators_max = 8;
   /// So many are waited for until they have taken their last bytes.
   std::uint32_t leaving_connections_max = 256;
 
@@ -70,7 +73,10 @@ struct ConnectionLimits {
 
   TurnLimits turn;
 
-  std::size_t places() const { return std::size_t{connections_max} + hello_connections_max; }
+  /// Connections with sessions at most, and those without a hello.
+  std::size_t places() const {
+    return SharedLimit{connections_max}.with_reserve() + operators_max + hello_connections_max;
+  }
   /// Whether a peer's frames have to wait for its replies to leave. `own_bytes` are held for it
   /// alone, also of the reply that it is being sent: more than a quarter of what is free.
   bool holds(std::uint64_t waiting_bytes, std::uint64_t own_bytes, bool is_held,

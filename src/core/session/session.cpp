@@ -30,10 +30,8 @@ std::string who_is(const Session& session) {
 void Session::set_grant(std::shared_ptr<const auth::Grant> its_grant) {
   grant = std::move(its_grant);
   rights = auth::rights_of(role);
-  counts_requests = false;
   if (grant == nullptr) return;
   rights = rights & grant->rights;
-  counts_requests = grant->limits.requests_per_second != 0;
   account.unit.set_limits(grant->limits);
 }
 

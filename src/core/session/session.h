@@ -99,6 +99,17 @@ struct SessionKeys {
   std::uint64_t places_of_several = 0;  ///< that the waits for several keys have at them
 };
 
+/// Whether a session is for operating the server, and so finds places and memory that no other
+/// session takes. It has no keys, waits for nothing and is in no group: its role has no right for
+/// that. Without credentials any client could claim the right `admin` by TCP, so only a user at a
+/// Unix socket counts then.
+///
+/// is_of_own_user  see Hello
+inline bool operates(wire::Role role, const auth::Grant* grant, bool is_of_own_user) {
+  if (role == wire::Role::client) return false;
+  return is_of_own_user || (grant != nullptr && grant->rights.has(wire::Right::admin));
+}
+
 struct Session {
   /// `account` is its unit's in the namespace.
   Session(std::uint64_t id, NameSpace& name_space, Account& account);
@@ -106,6 +117,10 @@ struct Session {
 
   /// From now on it may what its role and the grant allow.
   void set_grant(std::shared_ptr<const auth::Grant> its_grant);
+  /// Whether its grant limits how many requests it may send in a second.
+  bool counts_requests() const {
+    return grant != nullptr && grant->limits.requests_per_second != 0;
+  }
   /// Whom its groups belong to; empty: nobody was asked.
   std::string_view tenant() const {
     return grant != nullptr ? std::string_view(grant->identity.tenant) : std::string_view();
@@ -115,6 +130,7 @@ struct Session {
     return grant != nullptr ? grant->rights.has(wire::Right::admin)
                             : rights.has(wire::Right::admin);
   }
+  bool is_operator() const { return operates(role, grant.get(), is_of_own_user); }
   /// Whether it may know what belongs to that tenant.
   bool may_see(std::string_view other_tenant) const {
     return other_tenant == tenant() || is_admin();
@@ -131,9 +147,9 @@ struct Session {
   Account& account;
   wire::ResumeToken token;
   wire::Role role = wire::Role::client;
-  auth::Rights rights;           ///< of its role and of its grant
-  bool counts_requests = false;  ///< its grant has a limit of them
-  bool is_guest = false;         ///< its client speaks another protocol; see Hello
+  auth::Rights rights;          ///< of its role and of its grant
+  bool is_guest = false;        ///< its client speaks another protocol; see Hello
+  bool is_of_own_user = false;  ///< see Hello
   /// What its client may who has proved who he is; null: nobody was asked.
   std::shared_ptr<const auth::Grant> grant;
   ProcessInfo process;

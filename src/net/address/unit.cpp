@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -33,6 +34,10 @@ SystemUser user_of(int fd) {
   socklen_t size = sizeof(user);
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &size) != 0) return {};
   return {user.uid, user.gid};
+}
+
+bool is_own_user(const UnitId& unit) {
+  return unit.kind == UnitId::Kind::user && (unit.number == ::geteuid() || unit.number == 0);
 }
 
 UnitId unit_of(int fd, const SocketAddress& peer) {

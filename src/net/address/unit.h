@@ -36,6 +36,9 @@ SystemUser user_of(int fd);
 /// peer  who is at its other end
 UnitId unit_of(int fd, const SocketAddress& peer);
 
+/// Whether it is the user of this process, or root, at a Unix socket.
+bool is_own_user(const UnitId& unit);
+
 /// "10.0.0.7", "2001:db8:1:2::/64", or "uid 1000"; of an identity or a port its number.
 std::string to_string(const UnitId& unit);
 

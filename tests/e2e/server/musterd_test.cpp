@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <map>
 
 #include <doctest/doctest.h>
 
+#include "muster/server.h"
 #include "support/await.h"
 #include "support/machine.h"
 #include "support/raw_client.h"
@@ -333,7 +335,19 @@ TEST_CASE("it fits its connections to the descriptors that it may have") {
   options.command = {"/bin/sh", "-c",
                      "ulimit -n 400; exec " + options.command[0] + " --listen 127.0.0.1:0"};
   Musterd musterd(options, 1);
-  CHECK(is_served(musterd.address()));
+  auto client = RawClient::with_session(musterd.address());
+  const auto reply = client.call(wire::Status{});
+  const auto status = muster::wire::decode_body<wire::StatusReply>(reply.body);
+  REQUIRE(status);
+  const std::map<std::string_view, std::string_view> fields(status->fields.begin(),
+                                                            status->fields.end());
+  muster::ServerOptions fitted;
+  const auto number = [&](std::string_view name) {
+    return static_cast<std::uint32_t>(std::stoul(std::string(fields.at(name))));
+  };
+  fitted.connections_max = number("connections_max");
+  fitted.hello_connections_max = number("hello_connections_max");
+  CHECK(muster::connections_at_most(fitted) + 320 == 400);
   options.command.back() += " --connections-max 1000";
   Process refused(options);
   CHECK(refused.wait().exit_code == 2);
