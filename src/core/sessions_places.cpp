@@ -36,7 +36,9 @@ std::optional<Error> Sessions::refusal_of_identity(const Unit& unit) {
 /// The limit that leaves no room for one more session of `unit`. Nothing: there is room.
 std::optional<Limit> Sessions::limit_reached(Unit& unit, bool is_guest) {
   const Quota& memory = services_.memory().all;
-  if (memory.used_reserve_bytes() > memory.reserve_bytes() / 2) return Limit::sessions_memory;
+  if (memory.used_reserve_bytes() > memory.reserve_bytes() / 2 && !unit.is_below_memory_share()) {
+    return Limit::sessions_memory;
+  }
   if ((is_guest && !has_place_of_guests(unit)) || !has_place(unit)) return Limit::sessions;
   return std::nullopt;
 }

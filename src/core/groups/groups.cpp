@@ -81,7 +81,7 @@ std::optional<Error> Groups::refusal_to_make(const Account& account) const {
   const Quota& server = state_.services.memory().all;
   const std::uint64_t used_bytes = server.used_reserve_bytes();
   const std::uint64_t reserve_bytes = server.reserve_bytes() - server.reserve_bytes() / 4;
-  if (used_bytes <= reserve_bytes) return std::nullopt;
+  if (used_bytes <= reserve_bytes || account.unit.is_below_memory_share()) return std::nullopt;
   return exhausted(state_.services.counted().tallies, Limit::groups_memory,
                    "memory is short: the reserve above memory_bytes_max is for groups that are "
                    "there already; remove keys, or start the server with a higher limit",

@@ -45,7 +45,7 @@ const Quota* Quota::over_its_share(std::uint64_t bytes) const {
   if (beside_ == nullptr) return nullptr;
   const Quota& all = root();
   if (all.used_bytes_ + bytes <= all.limit_bytes_ - all.reserve_bytes()) return nullptr;
-  const std::uint64_t share_bytes = part_of(all.limit_bytes_, all.sharers_count_);
+  const std::uint64_t share_bytes = all.part_bytes();
   if (all.is_shared() && beside_->used_bytes_ + bytes > share_bytes) return beside_;
   if (!beside_->is_shared()) return nullptr;
   return used_bytes_ + bytes > part_of(share_bytes, beside_->sharers_count_) ? this : nullptr;
@@ -63,10 +63,29 @@ std::uint64_t Quota::assured_bytes() const {
   const Quota& all = root();
   if (beside_ == nullptr || !all.is_shared() || all.is_short_) return 0;
   const std::uint64_t end_bytes = all.limit_bytes_ + lent_bytes();
-  const std::uint64_t part_bytes = part_of(all.limit_bytes_, all.sharers_count_);
-  const std::uint64_t own_bytes = std::min(part_bytes, beside_->limit_bytes());
-  return std::min(end_bytes - std::min(all.used_bytes_, end_bytes),
+  const std::uint64_t own_bytes = std::min(all.part_bytes(), beside_->limit_bytes());
+  const std::uint64_t left_bytes = end_bytes - std::min(all.used_bytes_, end_bytes);
+  return std::min(std::max(left_bytes, all.borrowable_bytes()),
                   own_bytes - std::min(beside_->used_bytes_, own_bytes));
+}
+
+/// Of the root: what values of units below their part may still take of the reserve. What was
+/// borrowed counts only as far as memory is above its limit.
+std::uint64_t Quota::borrowable_bytes() const {
+  const std::uint64_t bytes_max = reserve_bytes() / 4;
+  const std::uint64_t borrowed_bytes = std::min(borrowed_bytes_, used_reserve_bytes());
+  return std::min(left_bytes(), bytes_max - std::min(borrowed_bytes, bytes_max));
+}
+
+/// Whether values of `bytes` may be put into the reserve. A unit above its part has none there.
+bool Quota::may_borrow(std::uint64_t bytes) const {
+  const Quota& all = root();
+  if (beside_ == nullptr || !all.is_shared() || all.is_short_) return false;
+  for (const Quota* quota = this; quota != &all; quota = quota->parent_) {
+    const bool is_lower = quota->limit_bytes_ < all.limit_bytes_;
+    if (is_lower && !quota->has_room(bytes)) return false;
+  }
+  return bytes <= all.borrowable_bytes() && has_share(bytes);
 }
 
 /// Whether nobody need look at shares or the reserve.
@@ -88,11 +107,15 @@ bool Quota::charge(std::uint64_t bytes) {
   }
   if (!has_room_beside(beside_, bytes)) return false;
   const std::uint64_t lent = lent_bytes();
+  bool has_all_room = true;
   for (const Quota* quota = this; quota != nullptr; quota = quota->parent_) {
-    if (!quota->has_room(bytes, lent)) return false;
+    has_all_room = has_all_room && quota->has_room(bytes, lent);
   }
-  if (!has_share(bytes)) return false;
+  if (has_all_room ? !has_share(bytes) : !may_borrow(bytes)) return false;
   add(bytes);
+  if (has_all_room) return true;
+  borrowed_bytes_ += bytes;
+  root().borrowed_bytes_ += bytes;
   return true;
 }
 
@@ -167,6 +190,11 @@ void Quota::release(std::uint64_t bytes) {
     quota->limit_bytes_.follow(quota->used_bytes_);
   }
   if (beside_ != nullptr) beside_->used_bytes_ -= bytes;
+  if (borrowed_bytes_ != 0 && beside_ != nullptr) {
+    const std::uint64_t returned_bytes = std::min(borrowed_bytes_, bytes);
+    borrowed_bytes_ -= returned_bytes;
+    root().borrowed_bytes_ -= returned_bytes;
+  }
   if (beside_ == nullptr || from_reserve_bytes_ == 0) return;
   const std::uint64_t paid_bytes = std::min(from_reserve_bytes_, bytes);
   from_reserve_bytes_ -= paid_bytes;
@@ -184,7 +212,7 @@ QuotaRefusal Quota::refusing(std::uint64_t bytes) const {
   }
   const Quota* const sharer = all.has_room(bytes) ? over_its_share(bytes) : nullptr;
   if (sharer == nullptr) return {all, all.limit_bytes_, false};
-  const std::uint64_t of_unit_bytes = part_of(all.limit_bytes_, all.sharers_count_);
+  const std::uint64_t of_unit_bytes = all.part_bytes();
   return {*sharer, sharer == this ? part_of(of_unit_bytes, beside_->sharers_count_) : of_unit_bytes,
           true};
 }

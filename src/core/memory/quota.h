@@ -61,6 +61,8 @@ struct QuotaRefusal {
 ///   than their part of it. What a unit above its part takes there is of the reserve, too: up to
 ///   half of the reserve it leaves those below theirs as much as there was.
 /// - A unit takes of the reserve as much as it leaves free.
+/// - Values of units below their part may take a quarter of the reserve, all together: so a unit
+///   that arrives when memory is full may still write.
 class Quota {
  public:
   /// freed  of the root: where long memory is given back in pieces; it outlives the quota. Where
@@ -111,6 +113,10 @@ class Quota {
   std::uint64_t used_bytes() const { return used_bytes_; }
   std::uint64_t limit_bytes() const { return limit_bytes_; }
   std::uint64_t reserve_bytes() const { return limit_bytes_ / 8; }
+  /// The part of the limit that each sharer may have.
+  std::uint64_t part_bytes() const {
+    return limit_bytes_ / std::max(sharers_count_, std::uint32_t{1});
+  }
   /// How much is left up to the end of the reserve.
   std::uint64_t left_bytes() const {
     const std::uint64_t end_bytes = limit_bytes_ + reserve_bytes();
@@ -144,6 +150,8 @@ class Quota {
  private:
   bool has_room(std::uint64_t bytes, std::uint64_t lent_bytes = 0) const;
   std::uint64_t lent_bytes() const;
+  std::uint64_t borrowable_bytes() const;
+  bool may_borrow(std::uint64_t bytes) const;
   bool is_plenty(std::uint64_t bytes) const;
   const Quota* over_its_share(std::uint64_t bytes) const;
   std::uint64_t of_reserve(std::uint64_t bytes) const;
@@ -158,6 +166,8 @@ class Quota {
   Refusals* refusals_ = nullptr;  ///< likewise
   /// Of the root's reserve; what is released pays it back. Of the root: what units have of it.
   std::uint64_t from_reserve_bytes_ = 0;
+  /// Values in the reserve; what is released pays it back first. Of the root: those of all units.
+  std::uint64_t borrowed_bytes_ = 0;
   bool is_short_ = false;
 };
 

@@ -66,6 +66,10 @@ struct Unit {
 
   /// Whether nothing of it is left.
   bool is_over() const { return accounts_count == 0 && name_spaces_count == 0; }
+  /// Whether there are several units, and this one has less than its share of the memory.
+  bool is_below_memory_share() const {
+    return server.is_shared() && quota.used_bytes() < server.part_bytes();
+  }
 
   std::string name;
   Quota& server;

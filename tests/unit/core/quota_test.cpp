@@ -86,6 +86,7 @@ TEST_CASE("of two units the one above its share leaves the last eighth to the ot
   CHECK(&quotas.one.refusing(1).quota == &quotas.one_unit);
   CHECK(quotas.one.refusing(1).bytes_max == 4000);
   CHECK(quotas.other.charge(1000));
+  CHECK(quotas.other.charge(250));  // a quarter of the reserve, as below
   CHECK_FALSE(quotas.other.charge(1));
   CHECK(&quotas.other.refusing(1).quota == &quotas.server);
 }
@@ -123,7 +124,6 @@ TEST_CASE("what a unit above its share takes of the last eighth is a part of the
   CHECK(quotas.one.charge_reserve(333));
   CHECK_FALSE(quotas.one.charge_reserve(2));
   CHECK(quotas.other.charge(1000));  // the 333 are no less for the other
-  CHECK_FALSE(quotas.other.charge(1));
   CHECK(quotas.other.charge_reserve(333));
   CHECK_FALSE(quotas.other.charge_reserve(2));
   quotas.one.release(7333);
@@ -150,12 +150,43 @@ TEST_CASE("what others had to be charged leaves the values of a unit below its s
   quotas.server.add_sharer();
   strict.charge_always(1000);
   quotas.one.charge_always(7400);
-  CHECK_FALSE(in_strict.charge(1));  // a lower limit is one
-  CHECK(quotas.other.assured_bytes() == 100);
-  CHECK(quotas.other.charge(100));  // half of the reserve, not more: the rest is for groups
+  CHECK_FALSE(in_strict.charge(1));            // a lower limit is one
+  CHECK(quotas.other.charge(100));             // half of the reserve
+  CHECK(quotas.other.assured_bytes() == 250);  // and a quarter of it: the rest is for groups
+  CHECK(quotas.other.charge(250));
   CHECK(quotas.other.assured_bytes() == 0);
   CHECK_FALSE(quotas.other.charge(1));
   CHECK_FALSE(quotas.one.charge(1));
+}
+
+TEST_CASE("a unit that arrives when all memory is taken may put values into the reserve") {
+  Sharing quotas;
+  Quota strict(500, &quotas.server);
+  Quota in_strict(UINT64_MAX, &strict, &quotas.other_unit);
+  quotas.server.add_sharer();
+  CHECK(quotas.one.charge(8000));
+  CHECK(quotas.one.charge_reserve(500));  // all that one unit gets of the reserve
+  quotas.server.charge_always(250);       // replies that are not read
+  CHECK_FALSE(quotas.one.charge(1));
+  CHECK_FALSE(quotas.other.charge(1));  // the other one is not there yet
+  quotas.server.add_sharer();
+  CHECK(quotas.other.assured_bytes() == 250);
+  CHECK(quotas.other.charge(200));
+  CHECK_FALSE(quotas.other.charge(51));
+  CHECK_FALSE(quotas.other.charge(~std::uint64_t{0}));
+  CHECK_FALSE(quotas.one.charge(1));
+  CHECK(quotas.other.charge(50));
+  quotas.other.release(250);
+  quotas.server.release(250);
+  CHECK(quotas.other.charge(250));  // what was released may be taken again
+  CHECK_FALSE(quotas.other.charge(1));
+  quotas.other.release(250);
+  quotas.server.set_short(true);
+  CHECK_FALSE(quotas.other.charge(1));
+  quotas.server.set_short(false);
+  CHECK_FALSE(in_strict.charge(501));  // a lower limit is one
+  CHECK(in_strict.charge(100));
+  CHECK(quotas.server.used_bytes() == 8600);
 }
 
 TEST_CASE("a payload is charged once, until the last who shares it lets go") {
