@@ -62,6 +62,7 @@ const std::map<std::string, Attack> attacks = {
     {"blind_writes", blind_writes},
     {"namespaces", name_spaces},
     {"groups", groups},
+    {"leak", leak},
     {"fill", fill},
     {"parked", parked},
     {"objects", objects},

@@ -51,4 +51,5 @@ class Case:
     flags: tuple = ()
     addresses: int = 1  # of the attack
     is_at_tcpstore: bool = False  # at the port for programs that use it
+    is_full: bool = False  # before any bystander comes; an operator works beside the attack
     window_s: float = 4.0

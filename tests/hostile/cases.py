@@ -5,6 +5,7 @@ import re
 from case import MIB, Case, Figure, at_least, at_most, exactly
 
 KEPT_MAX = 64
+LEAKED_GROUPS, GROUPS_MAX = 64, 4096
 NAMESPACES_PER_ADDRESS, NAMESPACES_MAX = 256, 4096
 
 
@@ -30,8 +31,18 @@ def places_for_others(run):
 
 
 def groups_limited(run):
+    """Those of others may be in the reserve."""
     yield at_least("groups made", run.did["made"], 1)
-    yield at_most("groups left", int(run.status["groups_count"]), 4096)
+    yield at_most("groups made", run.did["made"], GROUPS_MAX)
+    yield at_most("groups left", int(run.status["groups_count"]), GROUPS_MAX + GROUPS_MAX // 8)
+
+
+def leaked(run):
+    """One address has all that it may have; an operator of the server's own user gets in."""
+    yield exactly("sessions welcomed", run.did["welcome"], int(run.arguments["connections_max"]))
+    yield exactly("groups made", run.did["groups"], LEAKED_GROUPS)
+    yield at_least("values refused", run.did["replies"].get("resource_exhausted", 0), 1)
+    yield exactly("commands of an operator that failed", run.operator_failures, [])
 
 
 def filled(run):
@@ -105,8 +116,8 @@ CASES = [
          {"connections": 50}),
     Case("half_hellos", "2,000 half hellos from one address, opened again when closed",
          "newcomers wait for ever, resumes fail", "half_hellos", {"count": 2000}, {"count": 300}),
-    Case("half_hellos_full", "19,000 half hellos, more than there are places",
-         "newcomers wait for ever", "half_hellos", {"count": 19_000, "addresses": 2},
+    Case("half_hellos_full", "22,000 half hellos, more than there are places",
+         "newcomers wait for ever", "half_hellos", {"count": 22_000, "addresses": 2},
          {"count": 2000}, addresses=2),
     Case("newcomers", "16,000 newcomers at once, hellos only after all have connected",
          "1,803 to 6,524 SYNs sent again", "newcomers", {"count": 16_000, "addresses": 4},
@@ -131,6 +142,11 @@ CASES = [
          {"value_bytes": 10_000}, {"value_bytes": 200_000}, refused, memory_bytes_max=16 * MIB),
     Case("groups", "5 sessions take as many groups as they get", "all 4,096 groups",
          "groups", {"sessions": 5, "each": 1000}, {}, groups_limited),
+    Case("leak", "one client takes all sessions, groups and memory; then others come",
+         "the others, and operators, are busy", "leak",
+         {"connections_max": 4096, "sessions": 4200, "groups": 100, "values": 300},
+         {"connections_max": 64, "sessions": 70}, leaked, memory_bytes_max=16 * MIB,
+         flags=("--groups-per-namespace-max", str(LEAKED_GROUPS)), is_full=True),
     Case("flood_sessions", "10 connections pipeline sessions, of 10,000",
          "2.6 s of CPU in one turn", "flood", {"operation": "sessions"},
          {"sessions": 300, "waits": 1000, "groups": 100}, answered, memory_bytes_max=256 * MIB),

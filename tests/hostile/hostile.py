@@ -28,7 +28,8 @@ from processes import all_in_turn
 BEGIN, END = "<!-- hostile: begin -->\n", "<!-- hostile: end -->\n"
 RUN_LIMIT_S = 240
 PLACEMENTS = ("apart", "together")
-PROGRAMS = {"musterd": "tools/musterd", "hostile_attacker": "tests/hostile/hostile_attacker",
+PROGRAMS = {"musterd": "tools/musterd", "musterctl": "tools/musterctl",
+            "hostile_attacker": "tests/hostile/hostile_attacker",
             "hostile_bystanders": "tests/hostile/hostile_bystanders",
             "libhostile_turns.so": "tests/hostile/libhostile_turns.so"}
 

@@ -105,6 +105,40 @@ Figures groups(Stage& stage) {
   return {{"made", made}};
 }
 
+/// sessions, waits  as many sessions as one address gets, each of which waits for so many keys
+/// groups, values, value_bytes  that are made and set by one of them, until they are refused
+Figures leak(Stage& stage) {
+  Sources sources = stage.sources();
+  const auto clients = stage.swarm.enter(stage.number("sessions", 4200), sources, stage.hello());
+  Client& one = *clients.front();
+  std::string name;
+  stage.swarm.ask(one, stage.number("groups", 100), 16, [&](std::size_t index) {
+    name = "leak" + std::to_string(index);
+    return wire::RequestBody(wire::Join{name, 0, 1, {}, false, {}});
+  });
+  const std::uint64_t groups = stage.swarm.replies(ErrorCode{});
+  const std::string value(stage.number("value_bytes", 64 * 1024), 'x');
+  const auto fill = [&](std::size_t count, std::string_view bytes) {
+    stage.swarm.ask(one, count, 4, [&](std::size_t index) {
+      name = "leak" + std::to_string(bytes.size()) + "-" + std::to_string(index);
+      return wire::RequestBody(set_of(name, bytes));
+    });
+  };
+  fill(stage.number("values", 300), value);
+  fill(2000, std::string_view(value).substr(0, 64));  // what the long ones have left
+  std::uint64_t welcome = 0;
+  for (Client* const client : clients) {
+    if (!client->is_welcome()) continue;
+    ++welcome;
+    for (std::uint64_t count = stage.number("waits", 1); count > 0; --count) {
+      stage.swarm.request(*client, wire::Get{"never"});
+    }
+  }
+  stage.ready();
+  stage.hold();
+  return {{"welcome", welcome}, {"refused", clients.size() - welcome}, {"groups", groups}};
+}
+
 /// value_bytes  of values that are set until the server refuses them, and then on and on
 Figures fill(Stage& stage) {
   Sources sources = stage.sources();

@@ -68,9 +68,10 @@ class Run:
         self.place = Place(f"{os.getpid():x}-h{next(run_numbers)}", programs_of)
         self.server = None
         self.speakers = {}
-        self.alone = {}
+        self.alone = {"failures": []}
         self.attacked = {}
         self.did = {}
+        self.operator_failures = []
         self.status = {}
         self.log = ""
         self.log_lines = 0
@@ -92,7 +93,9 @@ class Run:
     async def execute(self):
         try:
             await self.begin()
-            self.alone = await self.measure(0.3 if self.is_small else 2.0)
+            if not self.case.is_full:
+                await self.begin_bystanders()
+                self.alone = await self.measure(0.3 if self.is_small else 2.0)
             await self.attack()
             self.see()
         finally:
@@ -102,12 +105,17 @@ class Run:
         flags = ["--memory-bytes-max", str(self.case.memory_bytes_max), *self.case.flags]
         if self.case.is_at_tcpstore:
             flags += ["--tcpstore", "127.0.0.1:0"]
+        if self.case.is_full:
+            flags += ["--connections-max", str(self.arguments["connections_max"]),
+                      "--listen", f"unix:{self.place.folder}/socket"]
         self.turns = self.place.folder / "turns"
         self.turns.write_bytes(bytes(8))
         watched = {"LD_PRELOAD": str(self.place.programs_of["libhostile_turns.so"]),
                    "MUSTER_TURNS": str(self.turns)}
         self.server = await Server(self.place, flags, prefix=self.prefix("server"),
                                    environment=watched).start()
+
+    async def begin_bystanders(self):
         for work in WORKS:
             self.speakers[work] = await Speaker(
                 self.place, work, [self.place.programs_of["hostile_bystanders"],
@@ -134,10 +142,14 @@ class Run:
                                      self.attacked_address, self.case.attack, *words],
             self.prefix("attacker")).start()
         await attacker.next("ready", PREPARATION_LIMIT_S)
+        if self.case.is_full:
+            await self.begin_bystanders()
         before = self.count_lines()
         began = time.monotonic()
         attacker.say("begin")
         self.attacked = await self.measure(1.0 if self.is_small else self.case.window_s)
+        if self.case.is_full:
+            await self.operate()
         attacker.say("stop")
         self.did = await attacker.next("did", PREPARATION_LIMIT_S)
         self.status = await self.ask_status()
@@ -150,6 +162,21 @@ class Run:
         for speaker in self.speakers.values():
             await speaker.kill()
         await self.server.stop()
+
+    async def operate(self):
+        """At the server's Unix socket, as its user: what does not succeed is kept."""
+        limit = str(int(self.arguments["connections_max"]) - 1)
+        for words in (("status",), ("sessions",), ("config", "set", "connections-max", limit),
+                      ("kill", "2"), ("drain",), ("drain", "--cancel")):
+            command = await asyncio.create_subprocess_exec(
+                self.place.programs_of["musterctl"], "--server",
+                f"unix:{self.place.folder}/socket", "--timeout", "20s", *words,
+                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE)
+            _, errors = await within(30.0, f"the end of musterctl {words[0]}",
+                                     command.communicate())
+            if command.returncode != 0:
+                self.operator_failures.append(f"{' '.join(words)}: {errors.decode().strip()}")
 
     @property
     def attacked_address(self):
@@ -201,6 +228,18 @@ class Run:
                        (min(of_units, of_all) + counts) / self.attacked_s)
 
     def times(self):
+        if not self.case.is_full:  # else nobody was measured alone
+            yield from self.times_of_barriers()
+        yield at_most("newcomer p99", percentile(self.attacked.get("connect", []), 99) / 1000,
+                      CONNECT_P99_MAX_MS, " ms", is_time=True)
+        yield at_most("longest resume", max(self.attacked.get("resume", [0])) / 1e6, GRACE_S, " s",
+                      is_time=True)
+        yield at_most("longest turn", self.turn_us / 1000, TURN_MAX_MS, " ms", is_time=True)
+        paused_ms = int(self.status["paused_us"]) / 1000
+        yield Figure("taken for a pause", f"{paused_ms:g} ms", "0 ms", paused_ms == 0,
+                     is_time=True, is_told=False)
+
+    def times_of_barriers(self):
         medians = [percentile(work.get("barrier", []), 50) / 1000
                    for work in (self.alone, self.attacked)]
         alone, attacked = (percentile(work.get("barrier", []), 99) / 1000
@@ -212,11 +251,3 @@ class Run:
                      f"<= x {BARRIER_RATIO_MAX} + {BARRIER_TOLERANCE_MS} ms",
                      attacked <= BARRIER_RATIO_MAX * alone + BARRIER_TOLERANCE_MS, is_time=True,
                      is_missed=attacked > BARRIER_RATIO_MAX * alone)
-        yield at_most("newcomer p99", percentile(self.attacked.get("connect", []), 99) / 1000,
-                      CONNECT_P99_MAX_MS, " ms", is_time=True)
-        yield at_most("longest resume", max(self.attacked.get("resume", [0])) / 1e6, GRACE_S, " s",
-                      is_time=True)
-        yield at_most("longest turn", self.turn_us / 1000, TURN_MAX_MS, " ms", is_time=True)
-        paused_ms = int(self.status["paused_us"]) / 1000
-        yield Figure("taken for a pause", f"{paused_ms:g} ms", "0 ms", paused_ms == 0,
-                     is_time=True, is_told=False)

@@ -51,6 +51,7 @@ Figures blind_writes(Stage& stage);
 // Memory and places.
 Figures name_spaces(Stage& stage);
 Figures groups(Stage& stage);
+Figures leak(Stage& stage);
 Figures fill(Stage& stage);
 Figures parked(Stage& stage);
 Figures objects(Stage& stage);
