@@ -74,7 +74,7 @@ struct ServerOptions {
   /// A namespace of these ports goes with its keys when its last connection has been gone for so
   /// long: the next job does not find the keys of the last one. Zero: as `namespace_idle_lifetime`.
   Duration tcpstore_idle_lifetime{std::chrono::seconds(30)};
-  /// For the keys and values of each of these ports; 0: a quarter of `memory_bytes_max`.
+  /// For the keys and values of all these ports together; 0: a quarter of `memory_bytes_max`.
   std::uint64_t tcpstore_memory_bytes_max = 0;
 
   Duration heartbeat{std::chrono::seconds(1)};
@@ -95,6 +95,8 @@ struct ServerOptions {
   std::uint32_t namespaces_per_address_max = 256;  ///< that clients of one address have made
   /// A namespace in which nobody has been for so long goes with its keys; zero: it stays.
   Duration namespace_idle_lifetime{0};
+  /// For all that the server keeps. Where the system gives the process less than 1.125 times of it
+  /// and 64 MiB (memory cgroup, RLIMIT_AS), it is reduced to what fits, but not below 14 MiB.
   std::uint64_t memory_bytes_max = 1ull << 30;
   std::uint64_t namespace_memory_bytes_max = 0;  ///< 0: as memory_bytes_max
   /// Places for connections that have sent no hello yet, beside those of `connections_max`, of

@@ -36,6 +36,8 @@ struct Hello {
   std::string unit;  ///< whose shares it counts for
   /// What was granted to whom the client has proved to be; null: the server asks nobody who he is.
   std::shared_ptr<const auth::Grant> grant;
+  /// What its connection takes that a plain one does not, such as TLS. The rim charges it.
+  std::uint64_t channel_bytes = 0;
   /// Nothing: it is no guest.
   std::optional<GuestTerms> guest{};
   /// It has come to a Unix socket from a process of the server's own user or of root.

@@ -82,9 +82,13 @@ void tell_why(EffectList& effects, const Session& session, const Error& why, Ove
 }
 
 /// The session is that of a guest.
-void receive_guest(Session& session, const GuestTerms& terms) {
+/// guests  all of them together have the memory that one unit may have
+void receive_guest(Session& session, const GuestTerms& terms, Quota& guests) {
   session.is_guest = session.has_echoed = true;
-  session.account.unit.set_limits(terms.limits);
+  Unit& unit = session.account.unit;
+  unit.set_limits(terms.limits);
+  unit.quota.set_parent(guests);
+  if (terms.limits.memory_bytes != 0) guests.set_limit(terms.limits.memory_bytes);
   if (terms.idle_lifetime > Duration::zero()) {
     session.name_space.idle_lifetime = terms.idle_lifetime;
   }
@@ -159,6 +163,7 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
   if (!why) reached = limit_reached(unit, event.guest.has_value());
   const bool is_operator = operates(event.hello.role, event.grant.get(), event.is_of_own_user);
   if (reached && !is_operator) why = why_full(*reached, event.guest.has_value());
+  if (!why && !is_operator) why = refusal_of_channel(event, name_space, unit);
   if (why) {
     refuse(event, *std::move(why));
     name_spaces_.units().drop_if_over(unit);
@@ -173,7 +178,7 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
   session.set_grant(event.grant);
   session.is_of_own_user = event.is_of_own_user;
   if (event.guest) {
-    receive_guest(session, *event.guest);
+    receive_guest(session, *event.guest, services_.memory().guests);
     ++guests_count_;
   }
   session.process = event.hello.process;
@@ -201,6 +206,22 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
   if (!session.is_guest)
     services_.timers().arm(session.liveness.expiry, expiry_of(services_, session));
   return true;
+}
+
+/// Why there is no memory for the connection of a new session, where that takes more than a plain
+/// one does. A session that is there already may always come back.
+std::optional<Error> Sessions::refusal_of_channel(const Hello& event, NameSpace* name_space,
+                                                  Unit& unit) {
+  if (event.channel_bytes == 0) return std::nullopt;
+  Quota& all = services_.memory().all;
+  Quota account(UINT64_MAX, name_space != nullptr ? &name_space->quota : &all, &unit.quota);
+  if (account.charge(event.channel_bytes)) {
+    account.release(event.channel_bytes);
+    return std::nullopt;
+  }
+  return full(services_.counted().tallies, Limit::sessions_memory,
+              "memory is short: there is none for the TLS of one more session", all.used_bytes(),
+              all.limit_bytes());
 }
 
 void Sessions::resume(const Hello& event) {

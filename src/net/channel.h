@@ -38,6 +38,8 @@ class ChannelOwner {
   virtual void closed(CloseCause cause, std::string detail) = 0;
   /// Some of what could not leave at once has left meanwhile.
   virtual void drained() = 0;
+  /// Another number of bytes that came is kept by the channel, since their owner does not read on.
+  virtual void kept() {}
   /// Asked before each read: how much may be read to nowhere in particular (see `read_into`). 0:
   /// reading is paused.
   virtual std::size_t readable_bytes() { return ~std::size_t{0}; }
@@ -120,6 +122,13 @@ class Channel {
   std::uint64_t unsent_own_bytes() const { return unsent_own_bytes_; }
   /// Of those by reference, the ones that nobody else holds.
   std::uint64_t unsent_for_one_bytes() const { return unsent_for_one_bytes_; }
+  /// The number of pieces of those by reference: what is kept for each takes memory, too.
+  std::size_t unsent_pieces() const { return unsent_pieces_; }
+  /// All memory that what has not left takes here, used or not, but that of bytes by reference.
+  virtual std::uint64_t held_bytes() const { return unsent_own_bytes_; }
+  /// The memory of the channel itself, where it is more than that of a plain connection: its TLS,
+  /// and bytes that came and are not read yet.
+  virtual std::uint64_t own_bytes() const { return 0; }
   /// Since when the peer has taken nothing although something was there to take; far_future
   /// when that is not so.
   base::Instant stalled_since() const { return stalled_since_; }
@@ -138,6 +147,7 @@ class Channel {
   std::uint64_t unsent_bytes_ = 0;
   std::uint64_t unsent_own_bytes_ = 0;
   std::uint64_t unsent_for_one_bytes_ = 0;
+  std::size_t unsent_pieces_ = 0;
   base::Instant stalled_since_ = base::far_future;
 };
 

@@ -25,15 +25,12 @@
 // owner wants it, and what has left gives its memory back to the loop: an idle connection has no
 // buffer. Writes are tried at once; only what the socket does not take waits.
 //
-// What is queued is a list of pieces and, behind it, a tail of own bytes. Small replies only ever
-// see the tail.
+// When the socket takes no more, the queue gives memory back of which it uses less than half.
 
 namespace muster::net {
 namespace {
 
-constexpr std::size_t shared_bytes_min = 2048;      // shorter ones are copied: one piece less
-constexpr std::size_t own_piece_bytes = 64 * 1024;  // then another piece begins
-constexpr std::size_t pieces_per_write = 64;        // and the tail
+constexpr std::size_t views_per_write = 64;
 constexpr int send_flags = MSG_DONTWAIT | MSG_NOSIGNAL;
 constexpr int discards_per_turn = 4;
 constexpr std::size_t read_bytes_max = 512 * 1024;
@@ -70,7 +67,7 @@ std::shared_ptr<Connection> Connection::accepted(Loop& loop, UniqueFd fd,
 }
 
 Connection::Connection(Passkey, Loop& loop, UniqueFd fd, const SocketAddress& peer)
-    : Watcher(loop), address_(peer) {
+    : Watcher(loop), address_(peer), queue_(loop) {
   hold(std::move(fd));
   if (address_.is_there()) return;
   const bool is_nameless = peer.is_unix() && peer.host().empty();
@@ -204,31 +201,24 @@ void Connection::read_now() {
 
 // Writing.
 
-/// What is in the tail becomes a piece of the queue.
-void Connection::queue_tail() {
-  if (tail_.empty()) return;
-  queue_.emplace_back();
-  queue_.back().own = std::move(tail_);
-  tail_.clear();
+void Connection::count() {
+  unsent_bytes_ = queue_.bytes();
+  unsent_own_bytes_ = queue_.own_bytes();
+  unsent_for_one_bytes_ = queue_.for_one_bytes();
+  unsent_pieces_ = queue_.pieces_count();
 }
 
 void Connection::send(std::string_view bytes) {
   if (state_ != State::open && state_ != State::fresh) return;
-  if (tail_.size() >= own_piece_bytes) queue_tail();
-  if (tail_.empty()) tail_ = loop().take_spare();
-  tail_.append(bytes);
+  queue_.add(bytes);
   unsent_bytes_ += bytes.size();
   unsent_own_bytes_ += bytes.size();
 }
 
 void Connection::send(SharedBytes bytes) {
   if (state_ != State::open && state_ != State::fresh) return;
-  if (bytes.view.size() < shared_bytes_min || !bytes.keep_alive) return send(bytes.view);
-  queue_tail();
-  const std::size_t size = bytes.view.size();
-  if (bytes.is_for_one) unsent_for_one_bytes_ += size;
-  queue_.push_back({{}, std::move(bytes)});
-  unsent_bytes_ += size;
+  queue_.add(std::move(bytes));
+  count();
 }
 
 void Connection::flush() {
@@ -242,6 +232,7 @@ void Connection::write_queue() {
     if (sent < 0) {
       if (!is_retry(errno)) return fail(errno, "writing");
       if (stalled_since_ == base::far_future) stalled_since_ = base::monotonic_now();
+      queue_.fit();
       is_blocked_ = true;
       return update_watch();
     }
@@ -253,20 +244,10 @@ void Connection::write_queue() {
 
 /// returns  as sendmsg
 long Connection::write_some() {
-  if (first_ == queue_.size()) {
-    const std::string_view view = std::string_view(tail_).substr(first_sent_bytes_);
-    return ::send(fd(), view.data(), view.size(), send_flags);
-  }
-  std::array<iovec, pieces_per_write + 1> views;
-  const std::size_t pieces = std::min(queue_.size() - first_, pieces_per_write);
-  const bool with_tail = first_ + pieces == queue_.size() && !tail_.empty();
-  for (std::size_t index = 0; index < pieces; ++index) {
-    std::string_view view = queue_[first_ + index].view();
-    if (index == 0) view.remove_prefix(first_sent_bytes_);
-    views[index] = to_iovec(view);
-  }
-  if (with_tail) views[pieces] = to_iovec(tail_);
-  return send_views(std::span(views).first(pieces + (with_tail ? 1 : 0)));
+  std::array<iovec, views_per_write> views;
+  const std::size_t views_count = queue_.front(views);
+  if (views_count == 1) return ::send(fd(), views[0].iov_base, views[0].iov_len, send_flags);
+  return send_views(std::span(views).first(views_count));
 }
 
 /// returns  as sendmsg
@@ -278,39 +259,14 @@ long Connection::send_views(std::span<iovec> views) {
 }
 
 void Connection::took(std::size_t bytes) {
-  unsent_bytes_ -= bytes;
   if (stalled_since_ != base::far_future) stalled_since_ = base::monotonic_now();
-  while (bytes > 0 && first_ < queue_.size()) {
-    Piece& piece = queue_[first_];
-    const std::size_t step = std::min(bytes, piece.view().size() - first_sent_bytes_);
-    if (!piece.shared.keep_alive) {
-      unsent_own_bytes_ -= step;
-    } else if (piece.shared.is_for_one) {
-      unsent_for_one_bytes_ -= step;
-    }
-    first_sent_bytes_ += step;
-    bytes -= step;
-    if (first_sent_bytes_ < piece.view().size()) return;
-    piece = {};
-    ++first_;
-    first_sent_bytes_ = 0;
-  }
-  first_sent_bytes_ += bytes;  // of the tail
-  unsent_own_bytes_ -= bytes;
-  if (first_ >= pieces_per_write && 2 * first_ >= queue_.size()) {
-    queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(first_));
-    first_ = 0;
-  }
+  queue_.took(bytes);
+  count();
 }
 
 void Connection::reset_queue() {
-  if (!tail_.empty()) loop().give_spare(std::exchange(tail_, {}));
-  if (!queue_.empty()) queue_ = {};
-  first_ = 0;
-  first_sent_bytes_ = 0;
-  unsent_bytes_ = 0;
-  unsent_own_bytes_ = 0;
-  unsent_for_one_bytes_ = 0;
+  queue_.clear();
+  count();
   stalled_since_ = base::far_future;
 }
 
@@ -330,10 +286,10 @@ void Connection::on_writable() {
 
 std::size_t Connection::offer(std::span<const std::string_view> pieces) {
   if (state_ != State::open || is_blocked_) return 0;
-  std::array<iovec, pieces_per_write> views;
-  const std::size_t count = std::min(pieces.size(), views.size());
-  for (std::size_t index = 0; index < count; ++index) views[index] = to_iovec(pieces[index]);
-  const long sent = send_views(std::span(views).first(count));
+  std::array<iovec, views_per_write> views;
+  const std::size_t views_count = std::min(pieces.size(), views.size());
+  for (std::size_t index = 0; index < views_count; ++index) views[index] = to_iovec(pieces[index]);
+  const long sent = send_views(std::span(views).first(views_count));
   return sent > 0 ? static_cast<std::size_t>(sent) : 0;
 }
 

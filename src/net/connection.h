@@ -8,13 +8,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/time.h"
 #include "net/address/socket_address.h"
 #include "net/channel.h"
 #include "net/loop.h"
 #include "net/owner_call.h"
+#include "net/send_queue.h"
 #include "net/timer.h"
 #include "net/watcher.h"
 
@@ -51,6 +51,7 @@ class Connection final : public Channel,
   void flush() override;
   std::size_t offer(std::span<const std::string_view> pieces) override;
 
+  std::uint64_t held_bytes() const override { return queue_.allocated_bytes(); }
   int descriptor() const override { return fd(); }
   /// returns  how many of `bytes` have left; what the rest waits for, `flush` finds out
   static std::size_t send_now(int descriptor, std::string_view bytes) noexcept;
@@ -71,12 +72,6 @@ class Connection final : public Channel,
 
  private:
   enum class State : std::uint8_t { fresh, open, failing, lingering, closed };
-  struct Piece {
-    std::string own;
-    SharedBytes shared;
-    std::string_view view() const { return shared.keep_alive ? shared.view : own; }
-  };
-
   class Visit;
   friend class OwnerCall<Connection>;
 
@@ -89,7 +84,7 @@ class Connection final : public Channel,
   void read_batch();
   std::size_t read_once();
   void discard_received();
-  void queue_tail();
+  void count();
   void on_writable();
   void write_queue();
   long write_some();
@@ -102,10 +97,7 @@ class Connection final : public Channel,
   InternetAddress address_;                       ///< the peer's; none: see `unix_peer_`
   std::unique_ptr<const std::string> unix_peer_;  ///< named when it came: nothing else keeps it
   std::span<char> room_;
-  std::vector<Piece> queue_;  ///< from `first_` on; what is before has left
-  std::size_t first_ = 0;
-  std::size_t first_sent_bytes_ = 0;  ///< of the first piece, or of `tail_` when there is none
-  std::string tail_;                  ///< what is behind the queue: most often all there is
+  SendQueue queue_;
   std::unique_ptr<Timer> linger_;
   std::shared_ptr<Connection> self_;  ///< while it may be read or written
   State state_ = State::fresh;

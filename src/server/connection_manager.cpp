@@ -51,6 +51,7 @@ void ConnectionManager::forget(Peer& peer) {
   peer.outbox.clear();
   sender_.forget(peer);
   work_.forget(peer);
+  peer.release_channel();
   peers_.mark_gone(peer);
 }
 
@@ -74,9 +75,9 @@ void ConnectionManager::let_leave(std::shared_ptr<net::Channel> connection) {
   };
   if (are_many()) look_at_leaving();
   if (are_many()) close_first_leaving();
-  const std::uint64_t unsent_bytes = connection->unsent_own_bytes();
-  replies_.charge_always(unsent_bytes);
-  leaving_.push_back({std::move(connection), unsent_bytes});
+  const std::uint64_t held_bytes = connection->held_bytes();
+  replies_.charge_always(held_bytes);
+  leaving_.push_back({std::move(connection), held_bytes});
   counts_.leaving = leaving_.size();
 }
 

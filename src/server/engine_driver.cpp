@@ -87,8 +87,7 @@ void EngineDriver::carry_out(core::SendHello& effect) {
     sender_.mark_dirty(*peer);
   }
   if (effect.hello->status != 0) return;
-  peer->intake->charge_to(*effect.quota);
-  if (peer->guest != nullptr) peer->guest->conversation.charge_to(*effect.quota);
+  peer->charge_to(*effect.quota);
   peer->session = "session " + std::to_string(effect.hello->session_id);
   const LogLevel level = peer->is_observer ? LogLevel::debug : LogLevel::info;
   if (!log_.admits(peer->unit->name, level, now_)) return;
@@ -126,12 +125,14 @@ void EngineDriver::send_reply(Peer& peer, core::SendReply& effect) {
     header.body_bytes = static_cast<std::uint32_t>(body_bytes);
     peer.outbox.send(header, effect.head, effect.value);
     if (has_tail) peer.outbox.send(std::move(tail));
-    return sender_.mark_dirty(peer, header_bytes + effect.head.size() + effect.value.size());
+    const std::uint64_t reply_bytes = has_tail ? Outbox::reply_bytes : 0;
+    return sender_.mark_dirty(
+        peer, header_bytes + effect.head.size() + effect.value.size() + reply_bytes);
   }
   effect.head += effect.value;
   const auto head = core::make_payload_always(engine_.memory().replies, std::move(effect.head));
   peer.outbox.send_in_parts(header, {head->view(), head, true}, std::move(tail));
-  sender_.mark_dirty(peer);
+  sender_.mark_dirty(peer, Outbox::reply_bytes);
 }
 
 void EngineDriver::carry_out(core::SendEvent& effect) {

@@ -93,6 +93,7 @@ Peer* HelloReader::complete(Newcomer& newcomer, std::string_view bytes) {
   event.fresh_token = *token;
   if (visitor) event.grant = std::move(visitor->grant);
   event.is_of_own_user = is_of_own_user;
+  event.channel_bytes = peer.connection->own_bytes();
   driver_.apply(event);
   return &peer;
 }

@@ -82,14 +82,15 @@ void SendScheduler::look_at_unsent(Peer& peer) {
   if (!peer.sending.slow.linked()) enlist(peer);
 }
 
+/// The memory that is allocated: what was queued in this turn counted before as `has_copied`.
 void SendScheduler::charge_unsent(Peer& peer) {
-  const std::uint64_t own_bytes = peer.connection->unsent_own_bytes();
-  if (own_bytes > peer.sending.charged_bytes) {
-    replies_.charge_always(own_bytes - peer.sending.charged_bytes);
+  const std::uint64_t held_bytes = peer.outbox.held_bytes();
+  if (held_bytes > peer.sending.charged_bytes) {
+    replies_.charge_always(held_bytes - peer.sending.charged_bytes);
   } else {
-    replies_.release(peer.sending.charged_bytes - own_bytes);
+    replies_.release(peer.sending.charged_bytes - held_bytes);
   }
-  peer.sending.charged_bytes = own_bytes;
+  peer.sending.charged_bytes = held_bytes;
 }
 
 void SendScheduler::enlist(Peer& peer) {

@@ -83,8 +83,8 @@ class SendScheduler {
   void continue_soon(Peer& peer, core::Chain<Peer>& behind);
   void charge_unsent(Peer& peer);
   bool has_to_wait(const Peer& peer) const {
-    return limits_.holds(peer.outbox.waiting_bytes(), peer.outbox.own_bytes(), peer.is_held,
-                         holdings_.room());
+    return limits_.holds(peer.outbox.waiting_bytes(), peer.outbox.replies_count(),
+                         peer.outbox.own_bytes(), peer.is_held, holdings_.room());
   }
   void enlist(Peer& peer);
   void delist(Peer& peer);

@@ -15,6 +15,8 @@ namespace {
 
 constexpr Duration tick_when_leaving = std::chrono::milliseconds(10);
 constexpr Duration tick_when_watched = std::chrono::milliseconds(125);
+/// What a connection takes in the C library's heap that is not charged.
+constexpr std::uint64_t connection_bytes = 2048;
 
 }  // namespace
 
@@ -129,8 +131,18 @@ void Service::end_turn() {
   sender_.flush();
   driver_.end_turn();
   connections_.bury();
+  note_memory();
   if (engine_.has_backlog() || frames_.may_continue_postponed()) world_.wake_soon();
   set_timer();
+}
+
+/// A process that does other things, too, sees to its heap itself.
+void Service::note_memory() {
+  if (!settings_.is_alone) return;
+  const core::ServerMemory& memory = engine_.memory();
+  const std::size_t connections = connections_.peers().count() + connections_.newcomers().count();
+  heap_.note(memory.all.used_bytes() + memory.freed.bytes() + connections * connection_bytes,
+             driver_.now());
 }
 
 /// The timer is moved only to fire earlier: a turn that changes no deadline costs nothing here.

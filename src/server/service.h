@@ -13,6 +13,7 @@
 #include "server/door/entrance.h"
 #include "server/engine_driver.h"
 #include "server/frame_reader.h"
+#include "server/heap_trimmer.h"
 #include "server/lateness.h"
 #include "server/send_scheduler.h"
 #include "server/server_log.h"
@@ -77,6 +78,7 @@ class Service final : private ConnectionHandler::Turns {
   void begin_turn() override;
   void end_turn() override;
   void do_backlog();
+  void note_memory();
   void set_timer();
 
   void continue_stopping();
@@ -98,6 +100,7 @@ class Service final : private ConnectionHandler::Turns {
   ConnectionHandler handler_;
   Stopping stopping_;
   WatchKeeper watch_;
+  HeapTrimmer heap_;
 
   base::Instant next_tick_ = base::far_future;
   base::Instant last_tick_{};

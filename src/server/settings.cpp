@@ -262,6 +262,7 @@ Result<Settings> make_settings(const ServerOptions& options) {
   if (!door) return std::move(door).error();
   Settings settings;
   settings.core = *std::move(core_options);
+  settings.is_alone = options.standalone;
   settings.door = std::move(*door);
   settings.logger = options.logger;
   settings.is_short_of_memory = options.is_short_of_memory;

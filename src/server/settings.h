@@ -21,6 +21,7 @@ namespace muster::server {
 /// What the serving loop needs of the options.
 struct Settings {
   core::Options core;
+  bool is_alone = false;                 ///< the process does nothing else
   std::shared_ptr<Door> door;            ///< null: nobody is asked who he is
   std::vector<tcpstore::Port> tcpstore;  ///< in the order of the options
   Logger logger;

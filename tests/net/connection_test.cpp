@@ -170,6 +170,86 @@ TEST_CASE("many bytes are sent from where they are, in order, and are let go whe
   CHECK(pair.drained_count > 0);
 }
 
+TEST_CASE("a queued value costs little memory, all of it counted, and none when it has left") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.start();
+  const auto value = std::make_shared<const std::string>(2048, 'x');
+  const std::size_t count = 5000;
+  for (std::size_t sent = 0; sent < count; ++sent) {
+    pair.connection->send("a head of 24 characters.");
+    pair.connection->send(SharedBytes{*value, value});
+  }
+  pair.connection->flush();
+  const std::size_t left = pair.connection->unsent_pieces();
+  REQUIRE(left > count / 2);
+  CHECK(left < count);
+  CHECK(pair.connection->unsent_own_bytes() >= left * 24 - 24);
+  CHECK(pair.connection->held_bytes() >= left * (24 + 48) - 24);
+  CHECK(pair.connection->held_bytes() <= 2 * left * (24 + 48) + 1024);
+  std::string got;
+  loop.run_until([&] {
+    got += pair.read();
+    return got.size() == count * (2048 + 24);
+  });
+  loop.run_until([&] { return pair.connection->unsent_bytes() == 0; });
+  CHECK(pair.connection->held_bytes() == 0);
+  CHECK(pair.connection->unsent_pieces() == 0);
+  CHECK(value.use_count() == 1);
+}
+
+TEST_CASE("the memory of a queue becomes less with what waits") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.start();
+  pair.connection->send(std::string(8U << 20, 'x'));
+  pair.connection->flush();
+  const std::uint64_t before = pair.connection->held_bytes();
+  CHECK(before >= pair.connection->unsent_bytes());
+  loop.run_until([&] {
+    pair.read();
+    return pair.connection->unsent_bytes() < 1U << 20;
+  });
+  CHECK(pair.connection->held_bytes() < before / 2);
+}
+
+TEST_CASE("own bytes and bytes by reference leave in their order, whatever the socket takes") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.start();
+  std::uint64_t state = 1;
+  const auto draw = [&state](std::uint64_t below) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return (state >> 33) % below;
+  };
+  std::string sent;
+  std::string got;
+  for (int step = 0; step < 3000; ++step) {
+    const bool is_shared = draw(3) == 0;
+    std::string bytes(is_shared ? 2048 + draw(5000) : draw(300),
+                      static_cast<char>('a' + step % 26));
+    sent += bytes;
+    if (is_shared) {
+      const auto shared = std::make_shared<const std::string>(std::move(bytes));
+      pair.connection->send(SharedBytes{*shared, shared, draw(2) == 0});
+    } else {
+      pair.connection->send(bytes);
+    }
+    if (draw(20) == 0) pair.connection->flush();
+    if (draw(30) == 0) got += pair.read(1 + draw(60'000));
+    if (draw(30) == 0) loop.loop().turn_now();
+  }
+  pair.connection->flush();
+  loop.run_until([&] {
+    got += pair.read(1 + draw(60'000));
+    return got.size() == sent.size();
+  });
+  CHECK(got == sent);
+  loop.run_until([&] { return pair.connection->unsent_bytes() == 0; });
+  CHECK(pair.connection->unsent_own_bytes() == 0);
+  CHECK(pair.connection->unsent_for_one_bytes() == 0);
+}
+
 TEST_CASE("a peer that takes its bytes slowly is not one that takes nothing") {
   TestLoop loop;
   Pair pair(loop);

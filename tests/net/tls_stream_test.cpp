@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -111,6 +112,69 @@ TEST_CASE("clients with one key share their context, and others do not") {
   CHECK(*TlsContext::client("alice", *secret) == *first);
   CHECK(*TlsContext::client("alice", *other_secret) != *first);
   CHECK(*TlsContext::client("bob", *secret) != *first);
+}
+
+TEST_CASE("an idle session takes no more memory than is counted for it") {
+  TestLoop loop;
+  const auto of_server = server_context({{"alice", std::string(key)}});
+  const auto of_client = client_context("alice", key);
+  std::vector<std::unique_ptr<End>> ends;
+  const auto add = [&] {
+    int fds[2];
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+    End& server = *ends.emplace_back(std::make_unique<End>());
+    End& client = *ends.emplace_back(std::make_unique<End>());
+    server.begin(loop, UniqueFd(fds[0]), of_server);
+    client.begin(loop, UniqueFd(fds[1]), of_client);
+    client.stream->send("hello");
+    client.stream->flush();
+    loop.run_until([&] { return server.received == "hello"; });
+    server.stream->send("welcome");
+    server.stream->flush();
+    loop.run_until([&] { return client.received == "welcome"; });
+  };
+  for (int warm = 0; warm < 20; ++warm) add();
+  const std::size_t before = ::mallinfo2().uordblks;
+  constexpr std::size_t count = 50;
+  for (std::size_t more = 0; more < count; ++more) add();
+  const std::size_t bytes = (::mallinfo2().uordblks - before) / (2 * count);
+  CHECK(bytes <= muster::net::tls::session_bytes + 1024);  // and a connection
+  CHECK(ends.back()->stream->own_bytes() == muster::net::tls::session_bytes);
+}
+
+TEST_CASE("bytes that wait since nobody reads them are counted, and told of") {
+  TestLoop loop;
+  Pair pair(loop);
+  pair.client.stream->send("hello");
+  pair.client.stream->flush();
+  loop.run_until([&] { return pair.server.received == "hello"; });
+  struct Owner final : muster::net::ChannelOwner {
+    void received(std::string_view bytes) override {
+      got += bytes;
+      stream->pause_reading();
+    }
+    void closed(CloseCause, std::string) override {}
+    void drained() override {}
+    void kept() override { ++kept_count; }
+    TlsStream* stream = nullptr;
+    std::string got;
+    int kept_count = 0;
+  } owner;
+  owner.stream = pair.server.stream.get();
+  pair.server.stream->pass_to(owner);
+  const std::string sent = pattern(50'000);
+  pair.client.stream->send(sent);
+  pair.client.stream->flush();
+  loop.run_until([&] { return owner.kept_count == 1; });
+  CHECK(pair.server.stream->own_bytes() > muster::net::tls::session_bytes + 1000);
+  loop.run_until([&] {
+    pair.server.stream->resume_reading();
+    return owner.got.size() == sent.size();
+  });
+  CHECK(owner.got == sent);
+  CHECK(owner.kept_count > 1);
+  CHECK(pair.server.stream->own_bytes() == muster::net::tls::session_bytes);
+  pair.server.stream->close();
 }
 
 TEST_CASE("bytes go both ways, and each side knows the other") {

@@ -31,6 +31,7 @@ void FakeChannel::send(net::SharedBytes bytes) {
   if (bytes.view.size() < shared_bytes_min || !bytes.keep_alive) return send(bytes.view);
   if (bytes.is_for_one) unsent_for_one_bytes_ += bytes.view.size();
   queue_.push_back({std::string(bytes.view), std::move(bytes.keep_alive), bytes.is_for_one});
+  ++unsent_pieces_;
   unsent_bytes_ += queue_.back().bytes.size();
 }
 
@@ -66,7 +67,9 @@ void FakeChannel::write() {
     if (!piece.keep_alive) unsent_own_bytes_ -= count;
     if (piece.is_for_one) unsent_for_one_bytes_ -= count;
     piece.bytes.erase(0, count);
-    if (piece.bytes.empty()) queue_.pop_front();
+    if (!piece.bytes.empty()) continue;
+    if (piece.keep_alive) --unsent_pieces_;
+    queue_.pop_front();
   }
   is_blocked_ = !queue_.empty();
   if (!is_blocked_) {
@@ -176,6 +179,7 @@ void FakeChannel::drop_queue() {
   unsent_bytes_ = 0;
   unsent_own_bytes_ = 0;
   unsent_for_one_bytes_ = 0;
+  unsent_pieces_ = 0;
   stalled_since_ = base::far_future;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "net/channel.h"
+#include "net/send_queue.h"
 #include "server/world.h"
 
 // The world of a service, imagined: connections whose sockets take what a script says, and a clock
@@ -44,6 +45,10 @@ class FakeChannel final : public net::Channel {
   bool is_open() const override { return state_ == State::open; }
   bool is_lingering() const override { return state_ == State::lingering; }
   std::string peer() const override { return peer_; }
+  /// As net::Connection, but that nothing is allocated ahead.
+  std::uint64_t held_bytes() const override {
+    return unsent_own_bytes_ + unsent_pieces_ * net::SendQueue::piece_bytes;
+  }
 
   // The script's side.
 

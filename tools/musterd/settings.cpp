@@ -284,7 +284,7 @@ std::vector<Setting> tcpstore_settings() {
                    "a namespace of --tcpstore that nobody has been in for so long is emptied; 0s: "
                    "it stays")),
       of_server(bytes("tcpstore-memory-bytes-max", &O::tcpstore_memory_bytes_max,
-                      "a quarter of --memory-bytes-max", "memory for the keys of each --tcpstore")),
+                      "a quarter of --memory-bytes-max", "memory for the keys of all --tcpstore")),
   };
 }
 

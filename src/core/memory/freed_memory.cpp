@@ -18,11 +18,13 @@ FreedMemory::~FreedMemory() { give_all_back(); }
 
 void FreedMemory::add(char* memory, std::size_t bytes) {
   last_ = new (memory) Block{last_, bytes, now_};
+  bytes_ += bytes;
 }
 
 void FreedMemory::add_to_keep(char* memory, std::size_t bytes) {
   if (bytes < kept_bytes_min || bytes > kept_bytes_max_ - kept_bytes_) return add(memory, bytes);
   kept_ = new (memory) Block{kept_, bytes, now_};
+  bytes_ += bytes;
   kept_bytes_ += bytes;
 }
 
@@ -32,6 +34,7 @@ FreedMemory::Taken FreedMemory::take(std::size_t bytes) {
     if (block->bytes < bytes || block->bytes - bytes > bytes / 8) continue;
     *place = block->before;
     kept_bytes_ -= block->bytes;
+    bytes_ -= block->bytes;
     return {reinterpret_cast<char*>(block), block->bytes};
   }
   return {};
@@ -72,6 +75,7 @@ std::size_t FreedMemory::give_back(std::size_t bytes_max) {
   std::size_t left_bytes = bytes_max;
   while (last_ != nullptr && left_bytes >= last_->bytes) {
     left_bytes -= last_->bytes;
+    bytes_ -= last_->bytes;
     Block* const before = last_->before;
     std::free(last_);
     last_ = before;
@@ -81,7 +85,9 @@ std::size_t FreedMemory::give_back(std::size_t bytes_max) {
   const std::size_t kept_bytes = std::max(last_->bytes - left_bytes, sizeof(Block));
   const Block was = *last_;
   void* const kept = std::realloc(last_, kept_bytes);
+  bytes_ -= was.bytes;
   if (kept != nullptr) {
+    bytes_ += kept_bytes;
     last_ = new (kept) Block{was.before, kept_bytes, was.since};
   } else {
     std::free(last_);

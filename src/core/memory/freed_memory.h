@@ -36,6 +36,8 @@ class FreedMemory {
   /// How much is kept at most; nothing by default.
   void set_kept_max(std::size_t bytes_max) { kept_bytes_max_ = bytes_max; }
   std::size_t kept_bytes() const { return kept_bytes_; }
+  /// Not given back yet, kept or not.
+  std::size_t bytes() const { return bytes_; }
 
   /// Whether there is nothing to give back.
   bool empty() const { return last_ == nullptr; }
@@ -60,6 +62,7 @@ class FreedMemory {
 
   Block* last_ = nullptr;  // to be given back
   Block* kept_ = nullptr;  // the newest
+  std::size_t bytes_ = 0;
   std::size_t kept_bytes_ = 0;
   std::size_t kept_bytes_max_ = 0;
   Instant now_{};

@@ -131,7 +131,7 @@ Payload part_of(Payload whole, std::string_view bytes) {
 }
 
 Payload make_payload_always(Quota& quota, std::string bytes) {
-  const std::uint64_t charged_bytes = bytes.size() + payload_overhead_bytes;
+  const std::uint64_t charged_bytes = bytes.capacity() + payload_overhead_bytes;
   quota.charge_always(charged_bytes);
   try {
     return std::make_shared<const ChargedString>(std::move(bytes), quota, charged_bytes);

@@ -44,7 +44,8 @@ Payload make_payload_joined(Quota& quota, std::string_view first, std::string_vi
 /// A part of the bytes of another one, which it keeps. Charged as nothing of its own.
 Payload part_of(Payload whole, std::string_view bytes);
 
-/// Of bytes that are owned already, not copied. Charged in any case.
+/// Of bytes that are owned already, not copied. Charged in any case, with what the string has
+/// beyond them.
 Payload make_payload_always(Quota& quota, std::string bytes);
 
 }  // namespace muster::core

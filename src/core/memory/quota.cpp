@@ -7,17 +7,21 @@
 namespace muster::core {
 namespace {
 
-/// Whether what stands beside an account, if anything does, would not pass its limit.
-bool has_room_beside(const Quota* beside, std::uint64_t bytes) {
-  return beside == nullptr || beside->used_bytes() + bytes <= beside->limit_bytes();
-}
-
 /// The part of `bytes` that each sharer may have.
 std::uint64_t part_of(std::uint64_t bytes, std::uint32_t sharers_count) {
   return bytes / std::max(sharers_count, std::uint32_t{1});
 }
 
 }  // namespace
+
+/// The first quota beside an account, or above that one, that would pass its limit by `bytes` more.
+/// Null: there is none.
+const Quota* Quota::full_beside(std::uint64_t bytes) const {
+  for (const Quota* quota = beside_; quota != nullptr; quota = quota->parent_) {
+    if (quota->used_bytes_ + bytes > quota->limit_bytes_) return quota;
+  }
+  return nullptr;
+}
 
 /// lent_bytes  of the root's reserve, on top of a limit that is no lower than the root's
 bool Quota::has_room(std::uint64_t bytes, std::uint64_t lent_bytes) const {
@@ -90,7 +94,7 @@ bool Quota::may_borrow(std::uint64_t bytes) const {
 
 /// Whether nobody need look at shares or the reserve.
 bool Quota::is_plenty(std::uint64_t bytes) const {
-  if (!has_room_beside(beside_, bytes)) return false;
+  if (full_beside(bytes) != nullptr) return false;
   const Quota* quota = this;
   for (; quota->parent_ != nullptr; quota = quota->parent_) {
     if (quota->used_bytes_ + bytes > quota->limit_bytes_) return false;
@@ -105,7 +109,7 @@ bool Quota::charge(std::uint64_t bytes) {
     add(bytes);
     return true;
   }
-  if (!has_room_beside(beside_, bytes)) return false;
+  if (full_beside(bytes) != nullptr) return false;
   const std::uint64_t lent = lent_bytes();
   bool has_all_room = true;
   for (const Quota* quota = this; quota != nullptr; quota = quota->parent_) {
@@ -163,7 +167,9 @@ bool Quota::charge_reserve(std::uint64_t bytes) {
 
 void Quota::add(std::uint64_t bytes) {
   for (Quota* quota = this; quota != nullptr; quota = quota->parent_) quota->used_bytes_ += bytes;
-  if (beside_ != nullptr) beside_->used_bytes_ += bytes;
+  for (Quota* quota = beside_; quota != nullptr; quota = quota->parent_) {
+    quota->used_bytes_ += bytes;
+  }
 }
 
 /// What is charged last is what the reserve has given.
@@ -189,7 +195,9 @@ void Quota::release(std::uint64_t bytes) {
     quota->used_bytes_ -= bytes;
     quota->limit_bytes_.follow(quota->used_bytes_);
   }
-  if (beside_ != nullptr) beside_->used_bytes_ -= bytes;
+  for (Quota* quota = beside_; quota != nullptr; quota = quota->parent_) {
+    quota->used_bytes_ -= bytes;
+  }
   if (borrowed_bytes_ != 0 && beside_ != nullptr) {
     const std::uint64_t returned_bytes = std::min(borrowed_bytes_, bytes);
     borrowed_bytes_ -= returned_bytes;
@@ -204,7 +212,7 @@ void Quota::release(std::uint64_t bytes) {
 
 /// A limit that is no lower than the root's is not what has to be raised.
 QuotaRefusal Quota::refusing(std::uint64_t bytes) const {
-  if (!has_room_beside(beside_, bytes)) return {*beside_, beside_->limit_bytes_, false, true};
+  if (const Quota* const full = full_beside(bytes)) return {*full, full->limit_bytes_, false, true};
   const Quota& all = root();
   for (const Quota* quota = this; quota != &all; quota = quota->parent_) {
     const bool is_lower = quota->limit_bytes_ < all.limit_bytes_;

@@ -53,6 +53,7 @@ struct QuotaRefusal {
 ///
 ///     account -> namespace -> server      the parents
 ///        `-----> unit                     beside the account; its limit is that of an identity
+///                  `-----> guests         of a port of TCPStore: all ports have one limit
 ///
 /// Above the limit is a reserve of an eighth of it, for what must go on when values are refused.
 /// Units share both, and the accounts of a unit share what it has:
@@ -105,6 +106,8 @@ class Quota {
     return parent_ != nullptr && parent_->is_passed();
   }
 
+  /// What is charged here is charged to `parent`, too, which outlives this. Nothing is yet.
+  void set_parent(Quota& parent) { parent_ = &parent; }
   /// What is charged already stays so.
   void set_limit(std::uint64_t limit_bytes, Lowering lowering = Lowering::at_once) {
     limit_bytes_.set(limit_bytes, used_bytes_, lowering);
@@ -154,6 +157,7 @@ class Quota {
   bool may_borrow(std::uint64_t bytes) const;
   bool is_plenty(std::uint64_t bytes) const;
   const Quota* over_its_share(std::uint64_t bytes) const;
+  const Quota* full_beside(std::uint64_t bytes) const;
   std::uint64_t of_reserve(std::uint64_t bytes) const;
   void add(std::uint64_t bytes);
 

@@ -81,6 +81,7 @@ struct ServerMemory {
 
   FreedMemory freed;
   Quota all;
+  Quota guests{UINT64_MAX};  ///< of `all`, what the units of guests have together
   Quota replies{UINT64_MAX, &all};
   ReplyRoom room{all, replies};
 };

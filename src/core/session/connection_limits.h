@@ -69,6 +69,9 @@ struct ConnectionLimits {
   /// waits. While it is held so many bytes of its frames are read.
   std::uint64_t hold_bytes = 1u << 20;
   std::uint64_t continue_bytes = 256u << 10;
+  /// The same of the number of replies that are sent from where their values are.
+  std::uint32_t hold_replies = 256;
+  std::uint32_t continue_replies = 64;
   std::uint64_t held_bytes_max = 64u << 10;
 
   TurnLimits turn;
@@ -79,9 +82,10 @@ struct ConnectionLimits {
   }
   /// Whether a peer's frames have to wait for its replies to leave. `own_bytes` are held for it
   /// alone, also of the reply that it is being sent: more than a quarter of what is free.
-  bool holds(std::uint64_t waiting_bytes, std::uint64_t own_bytes, bool is_held,
-             const ReplyRoom& room) const {
+  bool holds(std::uint64_t waiting_bytes, std::uint64_t replies_count, std::uint64_t own_bytes,
+             bool is_held, const ReplyRoom& room) const {
     if (waiting_bytes > (is_held ? continue_bytes : hold_bytes)) return true;
+    if (replies_count > (is_held ? continue_replies : hold_replies)) return true;
     return own_bytes > short_reply_bytes && own_bytes > room.left_bytes() / 4;
   }
   /// Whether a peer that is held may be read on.

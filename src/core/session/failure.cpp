@@ -56,7 +56,7 @@ Error memory_exhausted(const Quota& quota, std::uint64_t bytes) {
   Limit which = Limit::name_space_memory;
   if (refusal.is_of_identity) {
     which = Limit::identity_memory;
-    what += "the memory that this identity, or this port for TCPStore, may have";
+    what += "the memory that this identity, or the ports for TCPStore, may have";
     advice = "; remove keys, or ask for a higher limit";
   } else if (refusal.is_share) {
     which = Limit::memory_share;

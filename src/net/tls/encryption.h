@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/tls/clear_queue.h"
+#include "net/send_queue.h"
 #include "net/tls/library.h"
 
 namespace muster::net::tls {
@@ -28,7 +28,9 @@ class Encryption {
   /// For the other side.
   std::string_view out() const { return out_; }
   void drop_out();
-  const ClearQueue& queue() const { return queue_; }
+  const SendQueue& queue() const { return queue_; }
+  /// Gives memory back of which less than half is used: what is queued will wait.
+  void fit() { queue_.fit(); }
   /// Nothing comes or goes any more: what TLS has kept is let go, though its stream may stay until
   /// what it has said has left. There is no `session` then.
   void let_go() {
@@ -45,11 +47,13 @@ class Encryption {
   const TlsSession& session() const { return *session_; }
 
  private:
+  std::string_view next_record(std::string& gathered) const;
+
   Loop& loop_;
   std::unique_ptr<TlsSession> session_;
   Phase phase_ = Phase::handshaking;
   bool is_record_cut_ = false;
-  ClearQueue queue_;
+  SendQueue queue_;
   std::string out_;  ///< stays for a moment: its room is one that another stream has just used
 };
 

@@ -62,6 +62,9 @@ void TlsStream::take(std::string_view came) {
   const std::string_view left = take_some(came);
   if (state_ != State::open && state_ != State::lingering) return;
   if (!left.empty() || !rest_.empty()) rest_ = left;
+  if (std::exchange(kept_bytes_, rest_.size()) != rest_.size() && state_ == State::open) {
+    owner_->kept();
+  }
   if (tls_.phase() == Phase::failed) {
     Failure failure = failure_of(tls_.session());
     fail(failure.cause, std::move(failure.detail));
@@ -150,6 +153,7 @@ void TlsStream::flush() {
     if (waiting_bytes < encrypted_bytes_max) tls_.encrypt(encrypted_bytes_max - waiting_bytes);
     pass_on();
   } while (tls_.can_encrypt() && under_->unsent_bytes() == 0 && under_->is_open());
+  if (tls_.queue().bytes() > 0) tls_.fit();
   count();
   if (state_ != State::lingering || tls_.queue().bytes() > 0) return;
   const auto self = weak_from_this().lock();
@@ -175,7 +179,16 @@ void TlsStream::count() {
   unsent_bytes_ = tls_.queue().bytes() + encrypted_bytes;
   unsent_own_bytes_ = tls_.queue().own_bytes() + encrypted_bytes;
   unsent_for_one_bytes_ = tls_.queue().for_one_bytes();
+  unsent_pieces_ = tls_.queue().pieces_count();
   stalled_since_ = encrypted_bytes > 0 ? under_->stalled_since() : base::far_future;
+}
+
+std::uint64_t TlsStream::held_bytes() const {
+  return tls_.queue().allocated_bytes() + tls_.out().size() + under_->held_bytes();
+}
+
+std::uint64_t TlsStream::own_bytes() const {
+  return (state_ == State::closed ? 0 : session_bytes) + rest_.size();
 }
 
 void TlsStream::drained() {

@@ -43,6 +43,9 @@ class TlsStream final : public Channel,
   void resume_reading() override;
   void read_now() override;
 
+  std::uint64_t held_bytes() const override;
+  std::uint64_t own_bytes() const override;
+
   void close() override;
   void close_after_flush(Duration at_most) override;
   bool is_open() const override { return state_ == State::open; }
@@ -76,7 +79,8 @@ class TlsStream final : public Channel,
   const std::shared_ptr<Channel> under_;
   Encryption tls_;
   State state_ = State::fresh;
-  std::string rest_;  ///< that has come, and is not decrypted yet
+  std::string rest_;            ///< that has come, and is not decrypted yet
+  std::size_t kept_bytes_ = 0;  ///< of `rest_`, as the owner knows it
   std::span<char> room_;
   std::size_t granted_bytes_ = 0;  ///< that the owner reads, and has not been given yet
   std::unique_ptr<Timer> linger_;

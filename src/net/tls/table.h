@@ -13,6 +13,8 @@ inline constexpr std::size_t secret_bytes = 32;
 inline constexpr std::size_t id_bytes_max = 64;
 /// What one record carries at most.
 inline constexpr std::size_t record_bytes_max = 16 * 1024;
+/// What OpenSSL keeps for a session that is open and idle, and what has it, at most.
+inline constexpr std::size_t session_bytes = 20 * 1024;
 
 /// Takes bytes for the other side.
 struct Sink {

@@ -37,7 +37,7 @@ void Handshakes::leave(Newcomer& newcomer) {
   if (newcomer.by_tls == nullptr || !newcomer.by_tls->in_door.linked()) return;
   newcomer.by_tls->in_door.leave();
   Unit& unit = *newcomer.unit;
-  if (newcomer.stage == Newcomer::Stage::handshake) {
+  if (newcomer.stage != Newcomer::Stage::at_door) {
     --under_way_count_;
     --unit.handshakes_count;
   } else if (unit.at_door.empty()) {
@@ -68,9 +68,7 @@ Newcomer* Handshakes::take_next(base::Instant now) {
 }
 
 void Handshakes::succeeded(Newcomer& newcomer) {
-  leave(newcomer);
   newcomer.stage = Newcomer::Stage::hello;
-  newcomer.by_tls.reset();
   paid_until_ -= price;
 }
 

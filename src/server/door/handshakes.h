@@ -33,7 +33,8 @@ class Handshakes {
   Newcomer* take_next(base::Instant now);
   /// It is gone, and nothing was done for it: it is to be closed.
   void spared() { paid_until_ -= price; }
-  /// It is known who that is.
+  /// It is known who that is. It keeps its place until its hello is there: so many sessions of TLS
+  /// at most are not charged to anybody.
   void succeeded(Newcomer& newcomer);
   void failed(Newcomer& newcomer, base::Instant now);
 

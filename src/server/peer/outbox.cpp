@@ -11,13 +11,17 @@ namespace {
 constexpr std::uint64_t ahead_bytes = 256 * 1024;
 /// The most parts of one that leave in one write.
 constexpr std::size_t offered_parts_max = 17;
-/// Short bare bytes behind long ones are gathered in pieces of this size.
-constexpr std::size_t bare_bytes = 4096;
+/// Short bare bytes behind long ones are gathered in pieces, each larger than the one before: most
+/// often a few bytes are between two long replies.
+constexpr std::size_t bare_bytes_min = 64;
+constexpr std::size_t bare_bytes_max = 4096;
+/// What a piece takes beside its bytes: its string and the counts of those who hold it.
+constexpr std::size_t bare_overhead_bytes = 64;
 
 }  // namespace
 
 void Outbox::send_in_parts(wire::FrameHeader header, net::SharedBytes head, net::SharedBytes tail) {
-  long_.push_back({header, std::move(head), std::move(tail)});
+  long_.push_back({header, std::move(head), std::move(tail), 0});
   long_bytes_ += long_.back().bytes();
   long_for_one_bytes_ += long_.back().for_one_bytes();
 }
@@ -25,11 +29,14 @@ void Outbox::send_in_parts(wire::FrameHeader header, net::SharedBytes head, net:
 void Outbox::send_bare(std::string_view bytes) {
   if (bytes.empty()) return;
   if (!has_long()) return connection_.send(bytes);
-  if (bare_ == nullptr || long_.back().head.keep_alive != bare_ ||
-      bare_->size() + bytes.size() > bare_->capacity()) {
+  const bool is_last = bare_ != nullptr && long_.back().head.keep_alive == bare_;
+  if (!is_last || bare_->size() + bytes.size() > bare_->capacity()) {
+    const std::size_t larger = is_last ? 2 * bare_->capacity() : bare_bytes_min;
     bare_ = std::make_shared<std::string>();
-    bare_->reserve(std::max(bytes.size(), bare_bytes));
-    long_.push_back({std::nullopt, {{bare_->data(), 0}, bare_, true}, {}});
+    bare_->reserve(std::max(bytes.size(), std::min(larger, bare_bytes_max)));
+    const std::uint64_t allocated_bytes = bare_->capacity() + bare_overhead_bytes;
+    long_.push_back({std::nullopt, {{bare_->data(), 0}, bare_, true}, {}, allocated_bytes});
+    bare_bytes_ += allocated_bytes;
   }
   bare_->append(bytes);  // what is there stays where it is
   std::string_view& last = long_.back().head.view;
@@ -43,7 +50,7 @@ void Outbox::send_bare(net::SharedBytes bytes) {
   if (!has_long() && bytes.view.size() <= part_bytes_max) return connection_.send(std::move(bytes));
   long_bytes_ += bytes.view.size();
   if (bytes.is_for_one) long_for_one_bytes_ += bytes.view.size();
-  long_.push_back({std::nullopt, std::move(bytes), {}});
+  long_.push_back({std::nullopt, std::move(bytes), {}, 0});
 }
 
 void Outbox::flush(std::uint64_t long_bytes) {
@@ -119,7 +126,11 @@ std::uint64_t Outbox::send_part(std::uint64_t left_bytes) {
   long_bytes_ -= count;
   send_some(long_.front().head, count, body_left_bytes);
   send_some(long_.front().tail, count, body_left_bytes);
-  if (part.is_last) long_.erase(long_.begin());
+  if (part.is_last) {
+    bare_bytes_ -= long_.front().bare_bytes;
+    long_.erase(long_.begin());
+    if (long_.empty()) std::vector<LongReply>().swap(long_);
+  }
   return part_left_bytes;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "net/channel.h"
+#include "net/send_queue.h"
 #include "wire/frame.h"
 
 namespace muster::server {
@@ -51,17 +52,27 @@ class Outbox {
 
   /// Lets go of the long replies.
   void clear() {
-    long_.clear();
+    std::vector<LongReply>().swap(long_);
     bare_ = nullptr;
-    long_bytes_ = long_for_one_bytes_ = 0;
+    long_bytes_ = long_for_one_bytes_ = bare_bytes_ = 0;
   }
 
-  /// Bytes that have not left and go with this peer: those that are copied here, and those by
-  /// reference that nobody else holds.
+  /// What a reply takes here beside its bytes, which are sent from where they are.
+  static constexpr std::uint64_t reply_bytes = net::SendQueue::piece_bytes;
+
+  /// Bytes that have not left and go with this peer: those that are copied here, those by
+  /// reference that nobody else holds, and what is kept for each reply.
   std::uint64_t own_bytes() const {
     return connection_.unsent_own_bytes() + connection_.unsent_for_one_bytes() +
-           long_for_one_bytes_;
+           long_for_one_bytes_ + replies_count() * reply_bytes;
   }
+  /// All memory that replies take here and in the connection, used or not, but that of bytes by
+  /// reference.
+  std::uint64_t held_bytes() const {
+    return connection_.held_bytes() + long_.capacity() * sizeof(LongReply) + bare_bytes_;
+  }
+  /// The number of replies, or parts of them, that are sent from where they are.
+  std::uint64_t replies_count() const { return connection_.unsent_pieces() + long_.size(); }
   /// Bytes that have not left, by reference or not.
   std::uint64_t unsent_bytes() const { return connection_.unsent_bytes() + long_bytes_; }
   /// Of them, those that wait behind the reply that is being sent.
@@ -72,6 +83,7 @@ class Outbox {
     std::optional<wire::FrameHeader> header;  ///< of its last part; nothing: it has no frames
     net::SharedBytes head;                    ///< what has not been passed on
     net::SharedBytes tail;
+    std::uint64_t bare_bytes = 0;  ///< allocated here for `head`
     std::uint64_t bytes() const { return head.view.size() + tail.view.size(); }
     std::uint64_t for_one_bytes() const {
       return (head.is_for_one ? head.view.size() : 0) + (tail.is_for_one ? tail.view.size() : 0);
@@ -96,6 +108,7 @@ class Outbox {
   std::vector<LongReply> long_;   ///< few; an empty deque would take half a kilobyte
   std::uint64_t long_bytes_ = 0;  ///< of all in `long_`
   std::uint64_t long_for_one_bytes_ = 0;
+  std::uint64_t bare_bytes_ = 0;       ///< allocated for bare bytes in `long_`
   std::shared_ptr<std::string> bare_;  ///< the last bare bytes that were gathered
 };
 

@@ -85,7 +85,28 @@ struct Peer final : net::ChannelOwner {
     intake = &guest->requests;
   }
 
+  /// Its session's quota, to which its frames are charged from now on, and what its channel has.
+  void charge_to(core::Quota& quota) {
+    release_channel();
+    intake->charge_to(quota);
+    if (guest != nullptr) guest->conversation.charge_to(quota);
+    is_channel_charged = true;
+    charge_channel();
+  }
+  /// The channel's own memory has changed.
+  void charge_channel() {
+    const std::uint64_t bytes = is_channel_charged ? connection->own_bytes() : 0;
+    if (bytes == channel_bytes) return;
+    intake->quota().charge_always(bytes);
+    intake->quota().release(std::exchange(channel_bytes, bytes));
+  }
+  void release_channel() {
+    is_channel_charged = false;
+    charge_channel();
+  }
+
   void received(std::string_view bytes) override { events.received(*this, bytes); }
+  void kept() override { charge_channel(); }
   void closed(net::CloseCause cause, std::string detail) override {
     events.closed(*this, cause, detail);
   }
@@ -104,7 +125,9 @@ struct Peer final : net::ChannelOwner {
   std::string process;                     ///< whose it is, as the log names it
   bool is_observer = false;                ///< its coming and going concerns nobody
   bool is_held = false;                    ///< its frames wait until it has taken its replies
-  bool is_gone = false;  ///< its connection is over; it is buried when the turn ends
+  bool is_channel_charged = false;
+  std::uint64_t channel_bytes = 0;  ///< charged for its channel
+  bool is_gone = false;             ///< its connection is over; it is buried when the turn ends
 
   /// It is over, but the last frames have not had their turn yet.
   struct End {

@@ -20,7 +20,7 @@ class PeerReplies final : public ReplySink {
   void send(core::Payload value, std::size_t skipped, bool is_for_one) override {
     const std::string_view bytes = value->view().substr(skipped);
     peer_.outbox.send_bare(net::SharedBytes{bytes, std::move(value), is_for_one});
-    sender_.mark_dirty(peer_);
+    sender_.mark_dirty(peer_, Outbox::reply_bytes);
   }
 
  private:

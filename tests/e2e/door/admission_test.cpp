@@ -150,6 +150,37 @@ TEST_CASE("an identity has as many connections as its line says, beside sessions
   CHECK(answer->status == 0);
 }
 
+TEST_CASE("without memory for its TLS a new session is busy, and one that comes back is served") {
+  ServerOptions options;
+  options.memory_bytes_max = 1U << 20;
+  const Guarded guarded(options, "team/trainer " + trainer_key + " * all\n");
+  const auto context = tls_context(trainer_key);
+  const auto begin = [&](const wire::ClientHello& hello) {
+    auto client = std::make_unique<TlsClient>(guarded.address(), context);
+    REQUIRE(client->begin());
+    auto answer = client->say_hello(hello).value();
+    return std::pair(std::move(client), std::move(answer));
+  };
+  const auto first = begin(hello_for("train"));
+  std::vector<std::unique_ptr<TlsClient>> clients;
+  for (;;) {
+    auto [client, answer] = begin(hello_for("train"));
+    if (answer.status == number_of(ErrorCode::busy)) break;
+    REQUIRE(answer.status == 0);
+    clients.push_back(std::move(client));
+    REQUIRE(clients.size() < 60);
+  }
+  CHECK(clients.size() > 40);
+  CHECK(guarded.log.has("there is none for the TLS of one more session"));
+  wire::ClientHello resume = hello_for("train");
+  resume.incarnation = first.second.incarnation;
+  resume.session_id = first.second.session_id;
+  resume.token = first.second.token;
+  CHECK(begin(resume).second.status == 0);
+  clients.clear();
+  muster::test::await([&] { return begin(hello_for("train")).second.status == 0; });
+}
+
 TEST_CASE("at a Unix socket the system tells who comes") {
   const CredentialsFile folder("");
   const auto try_as = [&](const std::string& line) {
