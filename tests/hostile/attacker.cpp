@@ -67,6 +67,7 @@ const std::map<std::string, Attack> attacks = {
     {"parked", parked},
     {"objects", objects},
     {"non_readers", non_readers},
+    {"unread", unread},
     {"bound_keys", bound_keys},
     {"waiters", waiters},
     {"ended_group", ended_group},
@@ -85,6 +86,7 @@ const std::map<std::string, Attack> attacks = {
     {"tcpstore_non_readers", tcpstore_non_readers},
     {"tcpstore_lists", tcpstore_lists},
     {"tcpstore_waits", tcpstore_waits},
+    {"tcpstore_unread", tcpstore_unread},
 };
 
 /// As many descriptors as may be, and `wanted` where that is allowed.

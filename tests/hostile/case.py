@@ -52,4 +52,6 @@ class Case:
     addresses: int = 1  # of the attack
     is_at_tcpstore: bool = False  # at the port for programs that use it
     is_full: bool = False  # before any bystander comes; an operator works beside the attack
+    is_by_tls: bool = False  # the attacker has an identity of its own
+    is_sampled: bool = False  # of what the server counts as used, the most is noted
     window_s: float = 4.0

@@ -7,6 +7,8 @@ from case import MIB, Case, Figure, at_least, at_most, exactly
 KEPT_MAX = 64
 LEAKED_GROUPS, GROUPS_MAX = 64, 4096
 NAMESPACES_PER_ADDRESS, NAMESPACES_MAX = 256, 4096
+FEW_LENGTHS = {"lengths": 8, "value_bytes": 65_536, "wave_ms": 300}
+IDLE_MIB, CONNECTION_KIB = 24, 3  # resident without an attack, and for each connection
 
 
 def all_in(run):
@@ -85,6 +87,16 @@ def kept_limited(run):
     yield exactly("refused", run.did["refused"], int(run.arguments["count"]) - KEPT_MAX)
 
 
+def all_lengths(run):
+    """Without the seed, what was seen cannot be seen again."""
+    yield Figure("lengths", f"{run.did['lengths']}, seed {run.did['seed']}", ">= 2",
+                 run.did["lengths"] >= 2)
+    yield at_least("connections at once", run.did["connections"], 1)
+    bound = (IDLE_MIB * MIB + 1.25 * run.used_max +
+             CONNECTION_KIB * 1024 * int(run.arguments["connections"]))
+    yield at_most("resident, of what is counted", run.resident / MIB, bound / MIB, " MiB")
+
+
 def denied(run):
     yield exactly("denied", run.did["denied"], run.did["count"])
 
@@ -114,6 +126,12 @@ CASES = [
     Case("non_readers_awaited", "200 connections wait for a value of 1 MB and never read it", "–",
          "non_readers", {"operation": "awaited", "connections": 200, "value_bytes": 1_000_000},
          {"connections": 50}),
+    Case("unread", "4,000 connections pipeline gets of values of any length, or send parts of "
+         "such, and never read", "379 MiB resident with 8,000", "unread", {"connections": 4000},
+         {"connections": 800, **FEW_LENGTHS}, all_lengths, is_sampled=True),
+    Case("unread_tls", "the same by TLS", "165 MiB resident with 32 MiB", "unread",
+         {"connections": 4000, "tls": 1}, {"connections": 250, **FEW_LENGTHS}, all_lengths,
+         memory_bytes_max=32 * MIB, is_by_tls=True, is_sampled=True),
     Case("half_hellos", "2,000 half hellos from one address, opened again when closed",
          "newcomers wait for ever, resumes fail", "half_hellos", {"count": 2000}, {"count": 300}),
     Case("half_hellos_full", "22,000 half hellos, more than there are places",
@@ -188,7 +206,8 @@ CASES = [
     Case("unacknowledged", "1,000 kept replies that are not acknowledged",
          "an error that was not documented", "unacknowledged", {"count": 1000}, {}, kept_limited),
     *(Case(f"tcpstore_{attack}", what, "–", f"tcpstore_{attack}", arguments, small, counted,
-           is_at_tcpstore=True) for attack, what, arguments, small, counted in (
+           is_at_tcpstore=True, is_sampled=counted is all_lengths)
+      for attack, what, arguments, small, counted in (
         ("parts", "2,000 clients of TCPStore send a part of a value of 16 MiB and stop",
          {"count": 2000}, {"count": 300}, None),
         ("garbage", "what no client of TCPStore says, in a loop", {}, {}, ended),
@@ -198,6 +217,9 @@ CASES = [
          {"connections": 500, "value_bytes": 30_000}, {"connections": 100}, None),
         ("lists", "10 clients of TCPStore list 50,000 keys in a loop",
          {"connections": 10, "keys": 50_000}, {"keys": 5000}, served),
+        ("unread", "4,000 clients of TCPStore get values of any length, or send parts of such, and "
+         "never read", {"connections": 4000},
+         {"connections": 800, **FEW_LENGTHS}, all_lengths),
         ("waits", "64 clients of TCPStore wait for 1,000 keys each, and go, in a loop",
          {"connections": 64, "each": 1000}, {"each": 100}, None))),
 ]

@@ -31,7 +31,8 @@ PLACEMENTS = ("apart", "together")
 PROGRAMS = {"musterd": "tools/musterd", "musterctl": "tools/musterctl",
             "hostile_attacker": "tests/hostile/hostile_attacker",
             "hostile_bystanders": "tests/hostile/hostile_bystanders",
-            "libhostile_turns.so": "tests/hostile/libhostile_turns.so"}
+            "libhostile_turns.so": "tests/hostile/libhostile_turns.so",
+            "libmuster-tls": "src/tls/libmuster-tls.so.0"}
 
 
 class Hostile:

@@ -1,6 +1,7 @@
 """One run of a case: a server, its bystanders alone, and then beside the attack."""
 
 import asyncio
+import base64
 import itertools
 import json
 import os
@@ -18,6 +19,8 @@ WORKS = ("barriers", "newcomers", "resumes", "status")
 PREPARATION_LIMIT_S = 120.0
 GRACE_S = 2.0
 GONE_LIMIT_S = 20.0
+GIVEN_BACK_LIMIT_S = 10.0
+IDLE_MIB, IDLE_RATIO = 24, 1.25  # resident, of what is used, when an attack is over
 BYSTANDERS_CONNECTIONS_MAX = 16
 TURN_MAX_MS = 20.0
 CONNECT_P99_MAX_MS = 100.0
@@ -30,8 +33,8 @@ run_numbers = itertools.count(1)
 class Speaker(Program):
     """A program that tells what it has done by lines of JSON."""
 
-    def __init__(self, place, name, words, prefix):
-        super().__init__(place, name, words, prefix=prefix)
+    def __init__(self, place, name, words, prefix, environment=None):
+        super().__init__(place, name, words, prefix=prefix, environment=environment)
         self.lines = asyncio.Queue()
 
     def take(self, line):
@@ -65,7 +68,9 @@ class Run:
         self.placement = placement
         self.is_small = is_small
         self.arguments = {**case.arguments, **(case.small if is_small else {})}
-        self.place = Place(f"{os.getpid():x}-h{next(run_numbers)}", programs_of)
+        self.place = Place(f"{os.getpid():x}-h{next(run_numbers)}", programs_of,
+                           is_tls=case.is_by_tls)
+        self.attacker_environment = self.name_attacker() if case.is_by_tls else {}
         self.server = None
         self.speakers = {}
         self.alone = {"failures": []}
@@ -77,6 +82,23 @@ class Run:
         self.log_lines = 0
         self.attacked_s = 0.0
         self.figures = []
+        self.used_max = 0
+        self.sampler = None
+        self.asking = asyncio.Lock()
+
+    def name_attacker(self):
+        """Another identity than that of the bystanders, whose file has their key alone."""
+        known = self.place.credential_file
+        files = {who: self.place.folder / f"{who}.key" for who in ("bystander", "attacker")}
+        key = base64.b64encode(os.urandom(32)).decode()
+        for who, line in (("bystander", known.read_text(encoding="utf-8")),
+                          ("attacker", f"hostile/attacker {key} * admin\n")):
+            files[who].touch(0o600)
+            files[who].write_text(line, encoding="utf-8")
+        with known.open("a", encoding="utf-8") as file:
+            file.write(files["attacker"].read_text(encoding="utf-8"))
+        self.place.environment["MUSTER_CREDENTIAL_FILE"] = str(files["bystander"])
+        return {"MUSTER_CREDENTIAL_FILE": str(files["attacker"])}
 
     @property
     def sessions_max(self):
@@ -99,6 +121,8 @@ class Run:
             await self.attack()
             self.see()
         finally:
+            if self.sampler is not None:
+                self.sampler.cancel()
             await self.place.clear()
 
     async def begin(self):
@@ -140,24 +164,29 @@ class Run:
         attacker = await Speaker(
             self.place, "attacker", [self.place.programs_of["hostile_attacker"],
                                      self.attacked_address, self.case.attack, *words],
-            self.prefix("attacker")).start()
+            self.prefix("attacker"), self.attacker_environment).start()
         await attacker.next("ready", PREPARATION_LIMIT_S)
         if self.case.is_full:
             await self.begin_bystanders()
         before = self.count_lines()
         began = time.monotonic()
         attacker.say("begin")
+        if self.case.is_sampled:
+            self.sampler = asyncio.create_task(self.sample())
         self.attacked = await self.measure(1.0 if self.is_small else self.case.window_s)
         if self.case.is_full:
             await self.operate()
         attacker.say("stop")
         self.did = await attacker.next("did", PREPARATION_LIMIT_S)
+        if self.sampler is not None:
+            await self.sampler
         self.status = await self.ask_status()
         self.attacked_s = time.monotonic() - began
         self.log_lines = self.count_lines() - before
         await attacker.kill()
         await self.see_attackers_gone()
         self.resident = self.server.status_bytes("VmHWM")
+        await self.see_memory_given_back()
         self.turn_us = int.from_bytes(self.turns.read_bytes(), sys.byteorder)
         for speaker in self.speakers.values():
             await speaker.kill()
@@ -183,8 +212,16 @@ class Run:
         return self.server.tcpstore_address if self.case.is_at_tcpstore else self.server.address
 
     async def ask_status(self):
-        self.speakers["status"].say("0")
-        return (await self.speakers["status"].next("did", 30.0))["status"]
+        async with self.asking:
+            self.speakers["status"].say("0")
+            return (await self.speakers["status"].next("did", 30.0))["status"]
+
+    async def sample(self):
+        """The most memory that the server counts as used, until the attack is over."""
+        while not self.did:
+            status = await self.ask_status()
+            self.used_max = max(self.used_max, int(status["memory_used_bytes"]))
+            await asyncio.sleep(0.05)
 
     async def see_attackers_gone(self):
         """The end of all of its connections at once is the last that an attacker does."""
@@ -198,6 +235,17 @@ class Run:
                 raise Violation(f"{connections} connections are left of an attacker that is gone")
             await asyncio.sleep(0.02)
 
+    async def see_memory_given_back(self):
+        """Until the server has as little as it should, or has had its time for that."""
+        until = time.monotonic() + GIVEN_BACK_LIMIT_S
+        while True:
+            used = int((await self.ask_status())["memory_used_bytes"])
+            self.resident_after = self.server.status_bytes("VmRSS")
+            self.resident_after_max = IDLE_MIB * MIB + IDLE_RATIO * used
+            if self.resident_after <= self.resident_after_max or time.monotonic() > until:
+                return
+            await asyncio.sleep(0.1)
+
     def count_lines(self):
         self.log = (self.place.folder / "musterd.err").read_text(encoding="utf-8",
                                                                  errors="replace")
@@ -207,7 +255,7 @@ class Run:
 
     def see(self):
         self.figures = [*(self.case.counted(self) if self.case.counted else ()),
-                        self.calls(), self.memory(), self.lines(), *self.times()]
+                        self.calls(), *self.memory(), self.lines(), *self.times()]
 
     def calls(self):
         failures = [*self.alone["failures"], *self.attacked["failures"]]
@@ -217,7 +265,9 @@ class Run:
 
     def memory(self):
         bound = self.case.memory_bytes_max * 1.125 + 64 * MIB
-        return at_most("resident", self.resident / MIB, bound / MIB, " MiB")
+        yield at_most("resident", self.resident / MIB, bound / MIB, " MiB")
+        yield at_most("resident after", self.resident_after / MIB, self.resident_after_max / MIB,
+                      " MiB")
 
     def lines(self):
         units = self.case.addresses + 1

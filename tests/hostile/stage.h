@@ -56,6 +56,7 @@ Figures fill(Stage& stage);
 Figures parked(Stage& stage);
 Figures objects(Stage& stage);
 Figures non_readers(Stage& stage);
+Figures unread(Stage& stage);
 
 // Single events that concern very many.
 Figures bound_keys(Stage& stage);
@@ -80,5 +81,6 @@ Figures tcpstore_multi_set(Stage& stage);
 Figures tcpstore_non_readers(Stage& stage);
 Figures tcpstore_lists(Stage& stage);
 Figures tcpstore_waits(Stage& stage);
+Figures tcpstore_unread(Stage& stage);
 
 }  // namespace muster::hostile

@@ -15,6 +15,8 @@
 #include <system_error>
 #include <utility>
 
+#include "client/link/credential.h"
+
 namespace muster::hostile {
 namespace {
 
@@ -23,6 +25,8 @@ constexpr std::chrono::seconds patience{60};
 // All clients in turn, each once in four seconds.
 constexpr std::chrono::milliseconds heartbeats_every{100};
 constexpr std::size_t heartbeat_turns = 40;
+/// Who wants no more than this also has short segments: the server's system keeps little for it.
+constexpr int smallest_buffer_bytes = 4096;
 
 [[noreturn]] void fail(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
@@ -62,6 +66,14 @@ Swarm::~Swarm() {
   ::close(epoll_);
 }
 
+void Swarm::use_tls() {
+  const auto io_thread = IoThread::create_for_caller();
+  const client::Handlers handlers({}, *io_thread);
+  const auto credential = client::Credential::of({}, {}, handlers);
+  if (!credential || *credential == nullptr) throw std::runtime_error("there is no credential");
+  tls_ = (*credential)->refresh();
+}
+
 Client& Swarm::open(in_addr from, int receive_buffer_bytes) {
   if (free_.empty()) {
     clients_.push_back(std::make_unique<Client>());
@@ -70,6 +82,7 @@ Client& Swarm::open(in_addr from, int receive_buffer_bytes) {
   Client& client = *free_.back();
   free_.pop_back();
   client = {};
+  if (tls_) client.tls = net::tls::TlsSession::create(tls_);
   client.fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (client.fd < 0) fail("socket");
   client.state = Client::State::connecting;
@@ -79,6 +92,10 @@ Client& Swarm::open(in_addr from, int receive_buffer_bytes) {
   if (receive_buffer_bytes > 0) {
     ::setsockopt(client.fd, SOL_SOCKET, SO_RCVBUF, &receive_buffer_bytes,
                  sizeof(receive_buffer_bytes));
+  }
+  if (receive_buffer_bytes > 0 && receive_buffer_bytes <= smallest_buffer_bytes) {
+    const int segment_bytes = 536;
+    ::setsockopt(client.fd, IPPROTO_TCP, TCP_MAXSEG, &segment_bytes, sizeof(segment_bytes));
   }
   sockaddr_in own{};
   own.sin_family = AF_INET;
@@ -119,7 +136,15 @@ void Swarm::end(Client& client) {
 
 void Swarm::send(Client& client, std::string_view bytes) {
   if (!client.is_open()) return;
+  if (client.tls && !client.is_encrypted) {
+    client.clear += bytes;
+    return;
+  }
   const bool had_some = client.unsent() > 0;
+  while (client.tls && !bytes.empty()) {
+    client.tls->write(bytes.substr(0, net::tls::record_bytes_max), client.out);
+    bytes.remove_prefix(std::min(bytes.size(), net::tls::record_bytes_max));
+  }
   client.out += bytes;
   if (!had_some && client.state != Client::State::connecting) flush(client);
 }
@@ -225,6 +250,7 @@ void Swarm::connected(Client& client) {
   ::getsockopt(client.fd, IPPROTO_TCP, TCP_INFO, &info, &size);
   client.retransmitted = info.tcpi_total_retrans;
   client.state = client.has_said_hello ? Client::State::waits_for_hello : Client::State::connected;
+  if (client.tls) decrypt(client, {});
   watch(client);
   flush(client);
 }
@@ -234,8 +260,30 @@ void Swarm::receive(Client& client) {
   if (count < 0 && errno == EAGAIN) return;
   if (count <= 0) return end(client);
   received_bytes_ += static_cast<std::size_t>(count);
-  client.in.append(buffer_, 0, static_cast<std::size_t>(count));
+  const std::string_view came(buffer_.data(), static_cast<std::size_t>(count));
+  if (!client.tls) {
+    client.in += came;
+  } else if (!decrypt(client, came)) {
+    return end(client);
+  }
   take(client);
+}
+
+/// returns  false: it has ended
+bool Swarm::decrypt(Client& client, std::string_view came) {
+  std::array<char, net::tls::record_bytes_max> plain;
+  for (;;) {
+    const net::tls::Read read = client.tls->read(came, plain.data(), plain.size(), client.out);
+    came.remove_prefix(read.taken);
+    client.in.append(plain.data(), read.plain);
+    if (read.phase == net::tls::Phase::failed || read.phase == net::tls::Phase::ended) return false;
+    if (read.phase == net::tls::Phase::open && !std::exchange(client.is_encrypted, true)) {
+      send(client, std::exchange(client.clear, {}));
+    }
+    if (read.plain == 0 && (read.taken == 0 || came.empty())) break;
+  }
+  flush(client);
+  return client.is_open();
 }
 
 /// What has come as a whole.

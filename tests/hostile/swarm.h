@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "muster/error.h"
+#include "net/tls/library.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/request.h"
@@ -35,7 +36,10 @@ struct Client {
   std::vector<std::uint64_t> received;  ///< ids of replies that are not acknowledged yet
   std::string in;
   std::string out;
-  std::size_t sent = 0;  ///< of `out`
+  std::size_t sent = 0;                       ///< of `out`
+  std::unique_ptr<net::tls::TlsSession> tls;  ///< null: all is in clear
+  bool is_encrypted = false;                  ///< the handshake is over
+  std::string clear;                          ///< to be sent after it
   std::function<void(Client&, const wire::Frame&)> on_reply;
 
   bool is_open() const { return state != State::closed; }
@@ -66,12 +70,15 @@ class Swarm {
   /// server  "127.0.0.1:port"
   explicit Swarm(const std::string& server);
   ~Swarm();
+  /// Clients that are opened from now on use TLS, with the key of MUSTER_CREDENTIAL_FILE.
+  void use_tls();
   Swarm(const Swarm&) = delete;
   Swarm& operator=(const Swarm&) = delete;
 
   /// Begins to connect; nothing is waited for.
   ///
-  /// receive_buffer_bytes  of the socket; 0: as the system likes
+  /// receive_buffer_bytes  of the socket; 0: as the system likes; 4,096: the server's system keeps
+  ///                       little of what is not read, too
   Client& open(in_addr from, int receive_buffer_bytes = 0);
   /// Ends it at once; the client is another one's from now on.
   void close(Client& client);
@@ -110,6 +117,7 @@ class Swarm {
  private:
   void handle(Client& client, std::uint32_t events);
   void connected(Client& client);
+  bool decrypt(Client& client, std::string_view came);
   void flush(Client& client);
   void receive(Client& client);
   void take(Client& client);
@@ -122,6 +130,7 @@ class Swarm {
 
   sockaddr_in server_{};
   int epoll_ = -1;
+  std::shared_ptr<const net::tls::TlsContext> tls_;
   std::vector<std::unique_ptr<Client>> clients_;
   Clients free_;
   std::string buffer_;
