@@ -15,6 +15,7 @@
 #include "net/loop.h"
 #include "server/service_host.h"
 #include "server/settings.h"
+#include "server/system_memory.h"
 
 // What the application holds of a server: the service lives on the I/O thread, and everything here
 // is a message to it. A forked child has no I/O thread; there only descriptors are closed.
@@ -68,6 +69,12 @@ void tell_of_backlog(const ServerOptions& options) {
                                      "; raise net.core.somaxconn if very many connect at once");
 }
 
+void tell_of_memory(const ServerOptions& options, const std::string& reduced) {
+  const bool is_told =
+      options.logger && options.log_level && *options.log_level <= LogLevel::warning;
+  if (is_told && !reduced.empty()) options.logger(LogLevel::warning, reduced);
+}
+
 using base::failure;
 
 /// Of `Server::start`.
@@ -93,7 +100,7 @@ Error unavailable(const std::string& detail) {
 
 class Server::Impl {
  public:
-  static Result<Server> start_or_fail(const ServerOptions& options);
+  static Result<Server> start_or_fail(ServerOptions& options);
 
   Impl(std::shared_ptr<IoThread> io_thread, server::Settings settings,
        std::vector<net::Listening> listenings,
@@ -176,7 +183,7 @@ class Server::Impl {
   std::uint64_t incarnation() const { return incarnation_; }
 
  private:
-  static Result<Server> start(const ServerOptions& options);
+  static Result<Server> start(ServerOptions& options);
   net::Loop& loop() { return io_thread_->impl().loop(); }
 
   /// The service ends on the I/O thread. A destructor cannot say that memory is out: it waits a
@@ -263,7 +270,16 @@ Result<void> Server::Impl::change_settings(const ServerOptions& options,
   if (io.forked()) {
     return refuse(failure(ErrorCode::forked, "the server belongs to the parent process"));
   }
-  auto core = server::make_core_options(options);
+  if (auto valid = server::make_core_options(options); !valid) {
+    return refuse(std::move(valid).error());
+  }
+  ServerOptions fitting = options;
+  auth::wipe(fitting.credentials);
+  const auto reduced = server::fit_memory(fitting, server::system_memory_limit());
+  if (!reduced) return refuse(reduced.error());
+  const bool is_asked = std::find(names.begin(), names.end(), "memory-bytes-max") != names.end();
+  if (is_asked && !reduced->empty()) log(LogLevel::warning, *reduced);
+  auto core = server::make_core_options(fitting);
   if (!core) return refuse(std::move(core).error());
   const auto shared = std::make_shared<const core::Options>(*std::move(core));
   const std::string by(who.empty() ? "the program that has it" : who);
@@ -278,12 +294,18 @@ Result<void> Server::Impl::change_settings(const ServerOptions& options,
   return {};
 }
 
-Result<Server> Server::Impl::start(const ServerOptions& options) {
+Result<Server> Server::Impl::start(ServerOptions& options) {
   if (options.io_thread && options.io_thread->impl().forked()) {
     return refused(
         failure(ErrorCode::forked,
                 "the I/O thread belongs to the parent process; make another one in the child"));
   }
+  if (auto valid = server::make_core_options(options); !valid) {
+    return refused(std::move(valid).error());
+  }
+  const auto reduced = server::fit_memory(options, server::system_memory_limit());
+  if (!reduced) return refused(reduced.error());
+  tell_of_memory(options, *reduced);
   Result<server::Settings> settings = server::make_settings(options);
   if (!settings) return refused(std::move(settings).error());
   Result<std::vector<net::Listening>> listenings = listen_as(options, settings->core);
@@ -300,7 +322,7 @@ Result<Server> Server::Impl::start(const ServerOptions& options) {
   return server;
 }
 
-Result<Server> Server::Impl::start_or_fail(const ServerOptions& options) {
+Result<Server> Server::Impl::start_or_fail(ServerOptions& options) {
   try {
     return start(options);
   } catch (const std::system_error& error) {

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 
@@ -129,6 +130,63 @@ TEST_CASE("wrong flags, values, files and limits are usage errors that name what
         std::string::npos);
   CHECK(out_of_range.wait().exit_code == 2);
 }
+
+/// musterd behind commands of a shell, which may set limits for it.
+Process::Options behind(const std::string& commands, const std::vector<std::string>& flags) {
+  Process::Options options = musterd_options(flags);
+  const std::string all = commands + R"(; exec "$0" "$@")";
+  options.command.insert(options.command.begin(), {"/bin/sh", "-c", all});
+  return options;
+}
+
+#if !MUSTER_TEST_HAS_ASAN && !MUSTER_TEST_HAS_TSAN  // which reserve terabytes
+TEST_CASE("memory-bytes-max is fitted to the limit of the address space, or the start is refused") {
+  Musterd musterd(behind("ulimit -v 262144", {"--listen", "127.0.0.1:0"}), 1);
+  CHECK(is_served(musterd.address()));
+  musterd.send_signal(SIGTERM);
+  const std::string log = musterd.read_errors();
+  CAPTURE(log);
+  CHECK(log.find("the limit (RLIMIT_AS (ulimit -v)) is 268435456; reduced to 178956968") !=
+        log.npos);
+  CHECK(musterd.wait().exit_code == 0);
+  Process small(behind("ulimit -v 81919", {"--listen", "127.0.0.1:0"}));
+  const std::string errors = small.read_errors();
+  CAPTURE(errors);
+  CHECK(errors.find("a server needs 80 MiB") != errors.npos);
+  CHECK(small.wait().exit_code == 1);
+}
+
+TEST_CASE("memory-bytes-max is fitted to the limit of the memory cgroup, or the start is refused") {
+  const std::string folder = "/sys/fs/cgroup/memory/muster-test-" + std::to_string(::getpid());
+  std::error_code failed;
+  if (!std::filesystem::create_directory(folder, failed) || failed) {
+    MESSAGE("skipped: there is no memory cgroup of version 1 that may be written");
+    return;
+  }
+  const auto limited_to = [&](const std::string& bytes) {
+    return behind("echo " + bytes + " > " + folder + "/memory.limit_in_bytes && echo $$ > " +
+                      folder + "/cgroup.procs",
+                  {"--listen", "127.0.0.1:0"});
+  };
+  {
+    Musterd musterd(limited_to("268435456"), 1);
+    CHECK(is_served(musterd.address()));
+    musterd.send_signal(SIGTERM);
+    const std::string log = musterd.read_errors();
+    CAPTURE(log);
+    CHECK(log.find(folder + ") is 268435456; reduced to 178956968") != log.npos);
+    CHECK(musterd.wait().exit_code == 0);
+    Process small(limited_to("67108864"));
+    const std::string errors = small.read_errors();
+    CAPTURE(errors);
+    CHECK(errors.find("limited to 64 MiB by memory.limit_in_bytes of the cgroup " + folder) !=
+          errors.npos);
+    CHECK(errors.find("a server needs 80 MiB") != errors.npos);
+    CHECK(small.wait().exit_code == 1);
+  }
+  CHECK(std::filesystem::remove(folder));
+}
+#endif
 
 TEST_CASE("a duration without a unit is seconds") {
   const Musterd musterd({"--grace", "3"});

@@ -1,6 +1,11 @@
 #include "server/settings.h"
 
+#include <map>
+#include <string>
+
 #include <doctest/doctest.h>
+
+#include "server/system_memory.h"
 
 namespace {
 
@@ -47,6 +52,110 @@ TEST_CASE("an embedded server is of the tenant of all its identities, if it is o
   REQUIRE(of_two);
   CHECK(of_two->core.host.tenant.empty());
   CHECK(make_settings({})->core.host.tenant.empty());
+}
+
+std::optional<muster::server::SystemMemoryLimit> limit_of(
+    const std::string& cgroups, const std::string& mounts,
+    const std::map<std::string, std::string>& files) {
+  return muster::server::cgroup_memory_limit(
+      cgroups, mounts, [&](const std::string& path) -> std::optional<std::string> {
+        const auto found = files.find(path);
+        if (found == files.end()) return std::nullopt;
+        return found->second;
+      });
+}
+
+const std::string mounted_2 = "30 23 0:28 / /sys/fs/cgroup rw,relatime - cgroup2 cgroup2 rw\n";
+const std::string mounted_1 =
+    "24 1 8:1 / / rw,relatime - ext4 /dev/root rw\n"
+    "32 31 0:29 / /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup rw,cpu\n"
+    "35 31 0:32 / /sys/fs/cgroup/memory rw shared:7 master:2 - cgroup cgroup rw,memory\n";
+
+TEST_CASE("of nested cgroups the lowest limit counts, in version 2") {
+  const std::string cgroups = "0::/jobs/a/b\n";
+  const std::string base = "/sys/fs/cgroup";
+  const auto limit = limit_of(cgroups, mounted_2,
+                              {{base + "/jobs/a/b/memory.max", "max\n"},
+                               {base + "/jobs/a/memory.max", "67108864\n"},
+                               {base + "/jobs/memory.max", "134217728\n"}});
+  REQUIRE(limit);
+  CHECK(limit->bytes == 64U << 20);
+  CHECK(limit->name == "memory.max of the cgroup /sys/fs/cgroup/jobs/a");
+  CHECK_FALSE(limit_of(cgroups, mounted_2, {{base + "/jobs/a/b/memory.max", "max\n"}}));
+  CHECK_FALSE(limit_of(cgroups, mounted_2, {{base + "/jobs/a/memory.max", "many\n"}}));
+  CHECK_FALSE(limit_of(cgroups, mounted_2, {}));
+  CHECK_FALSE(limit_of("", "", {}));
+  CHECK_FALSE(limit_of("nonsense\n1:2\n::\n", "- - -\n a - cgroup2\n", {}));
+}
+
+TEST_CASE("the highest number of version 1 is no limit, and its ancestors count") {
+  const std::string cgroups = "9:cpu,cpuacct:/x\n4:memory:/docker/1f\n1:name=systemd:/\n0::/\n";
+  const std::string base = "/sys/fs/cgroup/memory";
+  const auto limit = limit_of(cgroups, mounted_1 + mounted_2,
+                              {{base + "/docker/1f/memory.limit_in_bytes", "9223372036854771712\n"},
+                               {base + "/docker/memory.limit_in_bytes", "209715200\n"},
+                               {base + "/memory.limit_in_bytes", "9223372036854771712\n"},
+                               {"/sys/fs/cgroup/memory.max", "max\n"}});
+  REQUIRE(limit);
+  CHECK(limit->bytes == 200U << 20);
+  CHECK(limit->name == "memory.limit_in_bytes of the cgroup /sys/fs/cgroup/memory/docker");
+}
+
+TEST_CASE("a container that sees its own cgroup as the root has that one's limit") {
+  const std::string file = "/sys/fs/cgroup/memory/memory.limit_in_bytes";
+  const std::string mounts =
+      "35 31 0:32 /docker/1f /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
+  for (const std::string path : {"/docker/1f", "/", "/../other"}) {
+    CAPTURE(path);
+    const auto limit = limit_of("4:memory:" + path + "\n", mounts, {{file, "104857600\n"}});
+    REQUIRE(limit);
+    CHECK(limit->bytes == 100U << 20);
+  }
+}
+
+TEST_CASE("memory_bytes_max is reduced to what fits below a limit of the system") {
+  using muster::server::fit_memory;
+  using muster::server::process_memory_bytes;
+  const auto limit = [](std::uint64_t mebibytes) {
+    return muster::server::SystemMemoryLimit{mebibytes << 20, "a test"};
+  };
+  ServerOptions options;
+  options.standalone = true;
+  options.namespace_memory_bytes_max = 1U << 30;
+  CHECK(fit_memory(options, std::nullopt)->empty());
+  CHECK(fit_memory(options, limit(1216))->empty());
+  CHECK(options.memory_bytes_max == 1U << 30);
+  const auto reduced = fit_memory(options, limit(256));
+  REQUIRE(reduced);
+  CHECK(reduced->find("a test") != reduced->npos);
+  CHECK(options.memory_bytes_max < 171U << 20);
+  CHECK(options.memory_bytes_max > 170U << 20);
+  CHECK(process_memory_bytes(options.memory_bytes_max) <= 256U << 20);
+  CHECK(options.namespace_memory_bytes_max == options.memory_bytes_max);
+  CHECK(make_settings(options));
+  CHECK(fit_memory(options, limit(256))->empty());
+  const auto refused = fit_memory(options, limit(79));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::resource_exhausted);
+  CHECK(refused.error().limit == 80U << 20);
+  CHECK(refused.error().actual == 79U << 20);
+  CHECK(fit_memory(options, limit(80)));
+  CHECK(process_memory_bytes(options.memory_bytes_max) <= 80U << 20);
+}
+
+TEST_CASE("an embedded server is never refused for a limit of its process") {
+  ServerOptions options;
+  const auto reduced =
+      muster::server::fit_memory(options, muster::server::SystemMemoryLimit{1U << 20, "a test"});
+  REQUIRE(reduced);
+  CHECK_FALSE(reduced->empty());
+  CHECK(muster::server::process_memory_bytes(options.memory_bytes_max) <= 80U << 20);
+  CHECK(options.memory_bytes_max > 14U << 20);
+  ServerOptions small;
+  small.memory_bytes_max = 1U << 20;
+  CHECK(muster::server::fit_memory(small, muster::server::SystemMemoryLimit{1U << 20, "a test"})
+            ->empty());
+  CHECK(small.memory_bytes_max == 1U << 20);
 }
 
 TEST_CASE("an option out of its range is named") {
