@@ -91,6 +91,29 @@ std::map<std::uint64_t, std::string> bodies(std::string_view bytes) {
   return found;
 }
 
+TEST_CASE("what is kept beside long replies, and for short bytes between them, is counted") {
+  const auto value = std::make_shared<const std::string>(Outbox::part_bytes_max + 1, 'x');
+  const auto held = [&](std::string_view between) {
+    muster::server::QuietChannel channel;
+    Outbox outbox(channel);
+    constexpr int count = 8;
+    for (int sent = 0; sent < count; ++sent) {
+      outbox.send_bare(net::SharedBytes{*value, value});
+      if (sent % 2 == 0) outbox.send_bare(between);
+    }
+    CHECK(outbox.replies_count() >= count);
+    CHECK(outbox.own_bytes() >= outbox.replies_count() * Outbox::reply_bytes);
+    const std::uint64_t bytes = outbox.held_bytes();
+    outbox.clear();
+    CHECK(outbox.held_bytes() == 0);
+    CHECK(outbox.own_bytes() == 0);
+    return bytes;
+  };
+  CHECK(held({}) >= 8 * sizeof(net::SharedBytes));
+  CHECK(held("12345678") >= held({}) + 4 * 64);
+  CHECK(held(std::string(1000, 'x')) >= held("12345678") + 4 * 900);
+}
+
 TEST_CASE("whatever the socket takes at a time, the same replies come out") {
   std::mt19937_64 random(20260731);
   const auto below = [&](std::uint64_t limit) { return random() % limit; };
