@@ -186,6 +186,7 @@ ALLOWED_LINES = {
 # Where classes are counted, and those with more data members than DATA_MEMBERS_MAX, and why.
 COUNTED_PLACES = ("include/", "src/", "tools/", "bindings/")
 LARGE_OBJECTS = {
+    "include/muster/c/store.h:muster_store_options": "one field for each option of a store",
     "include/muster/nccl_functions.h:Functions": "one pointer for each function of NCCL",
     "include/muster/server.h:ServerOptions": "one field for each setting of a server",
 }

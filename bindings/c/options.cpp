@@ -92,6 +92,10 @@ StoreOptions store_options_of(const muster_store_options* given) {
   options.executor = executor_of(from.executor, from.executor_user);
   options.logger = logger_of(from.logger, from.logger_user);
   options.on_session_end = event_of(from.on_session_end, from.on_session_end_user);
+  // -1 is zero of C++, and 0 is none.
+  options.namespace_idle_lifetime = time_or_none(from.namespace_idle_lifetime);
+  if (from.namespace_idle_lifetime == -1) options.namespace_idle_lifetime = Duration{0};
+  options.run = text_or_none(from.run);
   return options;
 }
 

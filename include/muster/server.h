@@ -71,9 +71,10 @@ struct ServerOptions {
   /// What a client of such a port speaks that does not begin with VALIDATE; `newest`: it is
   /// refused.
   TcpStoreDialect tcpstore_dialect = TcpStoreDialect::first;
-  /// A namespace of these ports goes with its keys when its last connection has been gone for so
-  /// long: the next job does not find the keys of the last one. Zero: as `namespace_idle_lifetime`.
-  Duration tcpstore_idle_lifetime{std::chrono::seconds(30)};
+  /// How long the namespace of such a port is kept, with its keys, when its last connection is
+  /// closed. Zero: it is removed with its last connection, so that a job that restarts finds
+  /// nothing of its last run. At most a year.
+  Duration tcpstore_idle_lifetime{0};
   /// For the keys and values of all these ports together; 0: a quarter of `memory_bytes_max`.
   std::uint64_t tcpstore_memory_bytes_max = 0;
 

@@ -60,6 +60,17 @@ struct StoreOptions {
   /// The namespace of its keys and groups, such as one per job; at most 64 bytes. Keys and groups
   /// in different namespaces do not see each other. (`namespace` is a keyword of C++.)
   std::string name_space;
+  /// How long the server keeps the namespace, with its keys, when no session is left in it. Zero:
+  /// it is removed with its last session, so that the next run of the job finds nothing of this
+  /// one. The longest time that a session of the namespace has asked for counts; none: as long as
+  /// the server says (`ServerOptions::namespace_idle_lifetime`). docs/semantics.md, "Runs".
+  std::optional<Duration> namespace_idle_lifetime;
+  /// The name of the run that this process belongs to, the same at all of its processes and another
+  /// one for each run, such as the number of the restart; at most 64 bytes. `connect` waits until
+  /// another run in the namespace is over, at most a session timeout, and fails with `closed` if
+  /// that one goes on, or if this run has ended. With a name and no `namespace_idle_lifetime` that
+  /// is zero. Empty: whichever run the namespace is of.
+  std::string run;
   /// Free text that errors at other ranks show, such as a pod's name; at most 64 bytes.
   std::string label;
   /// A file with the key of who this process is, as `musterctl keygen` writes it; only its owner

@@ -24,9 +24,8 @@ namespace muster::core {
 /// What holds for clients that speak another protocol, that knows no sessions: theirs begin without
 /// an echo, keep no answers, may be silent, and end with their connections.
 struct GuestTerms {
-  /// Their namespace goes with its keys when nobody has been there for so long; zero: as others.
-  Duration idle_lifetime{};
-  auth::Limits limits;  ///< of their unit; 0: those of the server
+  Duration idle_lifetime{};  ///< of their namespace
+  auth::Limits limits;       ///< of their unit; 0: those of the server
 };
 /// A client has said hello. `fresh_token` is random; it becomes the token of a new session.
 struct Hello {

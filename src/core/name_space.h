@@ -14,6 +14,16 @@
 
 namespace muster::core {
 
+/// The processes that use a namespace together, from the first one to the last; see
+/// core/name_spaces.cpp.
+struct Run {
+  std::string name;             ///< empty: no process has named it
+  std::uint32_t sessions = 0;   ///< without those of observers
+  std::uint32_t connected = 0;  ///< of these
+  Instant awaited_since{};      ///< since when a newcomer has been waiting for its end
+  Instant awaited{};            ///< when a newcomer was refused last
+};
+
 /// One namespace: its quota, its keys, its groups. Made with its first session, deleted when no
 /// session is left and nothing is in it.
 struct NameSpace {
@@ -40,8 +50,9 @@ struct NameSpace {
   Groups groups;
   std::uint32_t sessions = 0;
   Instant idle_since{};  ///< the end of its last session, if it has none
-  /// Its own, in place of `NameSpaceLimits::idle_lifetime`.
+  /// The longest that a session has asked for, in place of `NameSpaceLimits::idle_lifetime`.
   std::optional<Duration> idle_lifetime;
+  Run run;
   ChainLink<NameSpace> among_idle{*this};  ///< it is looked at now and then whether it is over
 };
 

@@ -9,12 +9,48 @@
 // is nothing in it, or an operator drops it with its keys, or it has been idle for too long. Then
 // nobody finds it any more, and its place is free -> its keys are removed in pieces -> it is
 // deleted when nothing of it is on its way to somebody.
+//
+// A namespace with an idle lifetime of its own is that of a run. When none of the run's sessions is
+// connected, either one of them resumes, and the run goes on, or all of them end. Newcomers wait
+// until it is known which: they are refused as `busy`, and their clients try again.
 
 namespace muster::core {
 namespace {
 
 constexpr std::size_t swept_at_a_time = 16;
 constexpr std::size_t swept_per_drop = 2;  ///< so that no more gather than there are replies
+/// Clients that wait for the end of a run try again more often.
+constexpr Duration awaited_again_within = std::chrono::seconds(3);
+
+bool is_of_another_run(const NameSpace& name_space, const wire::ClientHello& hello) {
+  const std::string& name = name_space.run.name;
+  return !name.empty() && !hello.run.empty() && hello.run != name;
+}
+
+std::string describe_run(const NameSpace& name_space) {
+  const std::string name = name_space.run.name.empty() ? "" : quoted(name_space.run.name) + " ";
+  return "run " + name + "in namespace " + quoted(name_space.name);
+}
+
+/// The text of a refusal, which has little room. It names a process of the newcomer's tenant.
+std::string not_over(const NameSpace& name_space, const Hello& event) {
+  const std::uint32_t count = name_space.sessions;
+  std::string text = describe_run(name_space) + " is not over: " + std::to_string(count) +
+                     (count == 1 ? " session" : " sessions");
+  const std::string_view tenant = event.grant ? event.grant->identity.tenant : std::string_view();
+  for (const auto& [id, session] : name_space.sessions_by_id) {
+    if (session->tenant() != tenant) continue;
+    return text + ", the first of " + describe(session->process);
+  }
+  return text;
+}
+
+/// Whether it is over with its last session.
+bool goes_at_once(const NameSpace& name_space) {
+  if (name_space.idle_lifetime == Duration::zero()) return true;
+  const bool is_remembered = name_space.idle_lifetime && !name_space.run.name.empty();
+  return name_space.is_empty() && !is_remembered;
+}
 
 /// Whether nothing of it is left, also not on its way to somebody.
 bool is_over(NameSpace& name_space, Units& units) {
@@ -72,19 +108,59 @@ const NameSpace* NameSpaces::after(const std::optional<std::string_view>& name) 
   return next == name_spaces_.end() ? nullptr : next->second.get();
 }
 
+NameSpace* NameSpaces::find_for(const wire::ClientHello& hello) {
+  NameSpace* const found = find(hello.name_space);
+  if (found == nullptr || found->sessions != 0 || !found->idle_lifetime) return found;
+  const bool is_due = services_.now() - found->idle_since >= *found->idle_lifetime;
+  if (!is_due && !is_of_another_run(*found, hello)) return found;
+  drop(*found);
+  return nullptr;
+}
+
+std::optional<Error> NameSpaces::refusal_to_enter(NameSpace& name_space, const Hello& event) {
+  const wire::ClientHello& hello = event.hello;
+  const bool is_of_run = event.guest || hello.idle_lifetime || !hello.run.empty();
+  if (!is_of_run || !name_space.idle_lifetime) return std::nullopt;
+  Run& run = name_space.run;
+  const Instant now = services_.now();
+  if (name_space.sessions == 0) {
+    if (hello.run.empty() || hello.run != run.name) return std::nullopt;
+    const Duration left = *name_space.idle_lifetime - (now - name_space.idle_since);
+    return failure(ErrorCode::closed, describe_run(name_space) + " has ended; for " +
+                                          base::rounded(left) + " only another one may begin");
+  }
+  const bool is_ending = run.connected == 0 && name_space.idle_lifetime == Duration::zero();
+  if (!is_ending && !is_of_another_run(name_space, hello)) return std::nullopt;
+  if (now - run.awaited > awaited_again_within) run.awaited_since = now;
+  run.awaited = now;
+  const bool goes_on =
+      run.connected != 0 && now - run.awaited_since >= services_.options().limits.session_timeout;
+  return failure(goes_on ? ErrorCode::closed : ErrorCode::busy, not_over(name_space, event));
+}
+
+void NameSpaces::entered(NameSpace& name_space, const Hello& event) {
+  const std::optional<Duration> lifetime =
+      event.guest ? event.guest->idle_lifetime : event.hello.idle_lifetime;
+  std::optional<Duration>& longest = name_space.idle_lifetime;
+  if (lifetime) longest = std::max(longest.value_or(Duration::zero()), *lifetime);
+  if (name_space.run.name.empty()) name_space.run.name = event.hello.run;
+}
+
 std::optional<Error> NameSpaces::refusal_to_make(const std::string& name, const Unit& unit) {
   if (name.empty()) return std::nullopt;  // the default one has a place of its own
+  const std::string advice = "; musterctl namespaces --drop frees unused ones";
   const Options& options = services_.options();
   if (unit.name_spaces_count >= options.name_spaces.per_unit_max) {
     return full(services_.counted().tallies, Limit::name_spaces_per_unit,
-                unit.name + " has made namespaces_per_address_max namespaces that are in use",
+                unit.name + " has made namespaces_per_address_max namespaces" + advice,
                 unit.name_spaces_count, options.name_spaces.per_unit_max);
   }
   const std::size_t count = name_spaces_.size() - name_spaces_.count(std::string_view());
   const SharedLimit limit{options.name_spaces.count_max};
   if (limit.has_place(count, unit.name_spaces_count, units_.size())) return std::nullopt;
   return full(services_.counted().tallies, Limit::name_spaces,
-              "the server is full: it has reached its namespaces_max", count, limit.places_max);
+              "the server is full: it has reached its namespaces_max" + advice, count,
+              limit.places_max);
 }
 
 NameSpace& NameSpaces::make(const std::string& name, Unit& unit) {
@@ -98,7 +174,7 @@ NameSpace& NameSpaces::make(const std::string& name, Unit& unit) {
 void NameSpaces::session_gone(NameSpace& name_space, Account& account) {
   name_space.accounts.drop_if_over(units_, account);
   if (--name_space.sessions != 0) return;
-  if (name_space.is_empty()) {
+  if (goes_at_once(name_space)) {
     drop(name_space);
   } else {
     idle_.append(name_space.among_idle);
@@ -119,7 +195,7 @@ void NameSpaces::sweep() {
     const Duration lifetime =
         name_space.idle_lifetime.value_or(services_.options().name_spaces.idle_lifetime);
     const bool is_due = lifetime > Duration::zero() && idle >= lifetime;
-    if (is_due || name_space.is_empty()) {
+    if (is_due || goes_at_once(name_space)) {
       drop(name_space);
     } else {
       idle_.append(name_space.among_idle);

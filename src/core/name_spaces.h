@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/events.h"
 #include "core/name_space.h"
 #include "muster/error.h"
 
@@ -50,6 +51,13 @@ class NameSpaces {
   NameSpace* find(std::string_view name) const;
   /// The first one, or with a name the one behind it, by their names. Null: there is none.
   const NameSpace* after(const std::optional<std::string_view>& name) const;
+  /// The one in which a session would begin by that hello. One that is kept without sessions is
+  /// dropped if its idle lifetime is over, or if the hello is that of another run.
+  NameSpace* find_for(const wire::ClientHello& hello);
+  /// Why the session cannot begin there: `busy` (not yet) or `closed`.
+  std::optional<Error> refusal_to_enter(NameSpace& name_space, const Hello& event);
+  /// The session has begun there.
+  static void entered(NameSpace& name_space, const Hello& event);
   /// Why `unit` cannot make one more.
   std::optional<Error> refusal_to_make(const std::string& name, const Unit& unit);
   NameSpace& make(const std::string& name, Unit& unit);

@@ -89,9 +89,15 @@ void receive_guest(Session& session, const GuestTerms& terms, Quota& guests) {
   unit.set_limits(terms.limits);
   unit.quota.set_parent(guests);
   if (terms.limits.memory_bytes != 0) guests.set_limit(terms.limits.memory_bytes);
-  if (terms.idle_lifetime > Duration::zero()) {
-    session.name_space.idle_lifetime = terms.idle_lifetime;
-  }
+}
+
+/// Every change of it: the namespace counts who is connected.
+void change_connection(Session& session, ConnectionId connection) {
+  std::uint32_t& connected = session.name_space.run.connected;
+  const bool counts = session.role != wire::Role::observer;
+  if (counts && session.connection != 0) --connected;
+  if (counts && connection != 0) ++connected;
+  session.connection = connection;
 }
 
 }  // namespace
@@ -154,10 +160,11 @@ void Sessions::refuse(const Hello& event, Error why) {
 }
 
 bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeToken& token) {
+  NameSpace* name_space = name_spaces_.find_for(event.hello);
   Unit& unit = name_spaces_.units().find_or_make(event.unit);
-  NameSpace* name_space = name_spaces_.find(event.hello.name_space);
-  std::optional<Error> why;
-  if (name_space == nullptr) why = name_spaces_.refusal_to_make(event.hello.name_space, unit);
+  std::optional<Error> why = name_space == nullptr
+                                 ? name_spaces_.refusal_to_make(event.hello.name_space, unit)
+                                 : name_spaces_.refusal_to_enter(*name_space, event);
   if (!why) why = refusal_of_identity(unit);
   std::optional<Limit> reached;
   if (!why) reached = limit_reached(unit, event.guest.has_value());
@@ -181,6 +188,7 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
     receive_guest(session, *event.guest, services_.memory().guests);
     ++guests_count_;
   }
+  NameSpaces::entered(*name_space, event);
   session.process = event.hello.process;
   session.requests.waiting = &name_space->waiting;
   name_space->sessions_by_id.emplace_hint(name_space->sessions_by_id.end(), session.id, &session);
@@ -189,7 +197,11 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
     make_room_for_operator();
     operators_.push_back(&session);
   }
-  if (session.role == wire::Role::observer) ++observers_count_;
+  if (session.role == wire::Role::observer) {
+    ++observers_count_;
+  } else {
+    ++name_space->run.sessions;
+  }
   ++name_space->sessions;
   ++account.sessions_count;
   name_space->accounts.sweep(name_spaces_.units(), swept_per_session);
@@ -232,7 +244,7 @@ void Sessions::resume(const Hello& event) {
   if (why) return refuse(event, std::move(*why));
   if (session.connection != 0) {
     connections_.close(
-        std::exchange(session.connection, 0),
+        session.connection,
         failure(ErrorCode::closed, "a newer connection of the same session has taken its place"));
   }
   change_grant(services_, session, event.grant);
@@ -241,8 +253,8 @@ void Sessions::resume(const Hello& event) {
   session.name_space.groups.resumed(session);
 }
 
-/// Of a session that is over: only a blank one can be begun anew. Its own client is told why another
-/// one is over.
+/// The session is over: only a blank one can begin again. The client of another one gets the reason
+/// why it is over.
 void Sessions::resume_past(const Hello& event) {
   const std::uint64_t id = event.hello.session_id;
   const PastSessions::Blank* const blank = past_.blank(id);
@@ -264,7 +276,7 @@ void Sessions::resume_past(const Hello& event) {
 }
 
 void Sessions::welcome(Session& session, const Hello& event) {
-  session.connection = event.connection;
+  change_connection(session, event.connection);
   session.requests.last_id_here = 0;
   connections_.add(event.connection, session);
   session.account.unit.sessions.append(session.of_unit);
@@ -319,7 +331,7 @@ void Sessions::heard(Session& session) {
 void Sessions::goodbye(const Goodbye& event) {
   Session* session = speaker(event.connection, "a goodbye");
   if (session == nullptr) return;
-  session->connection = 0;
+  change_connection(*session, 0);
   connections_.close(event.connection, failure(ErrorCode::closed, "the client said goodbye"));
   end(*session, LossCause::none);
 }
@@ -332,7 +344,7 @@ void Sessions::disconnected(const Disconnected& event) {
 }
 
 void Sessions::detach(Session& session, DisconnectCause cause) {
-  session.connection = 0;
+  change_connection(session, 0);
   session.account.unit.sessions.prepend(session.of_unit);
   if (std::erase(operators_, &session) != 0) operators_.insert(operators_.begin(), &session);
   session.liveness.disconnected = services_.clock().moment();
@@ -349,7 +361,7 @@ void Sessions::detach(Session& session, DisconnectCause cause) {
 void Sessions::stop(const std::string& reason) {
   is_stopping_ = true;
   for (const ConnectionId connection : connections_.all()) {
-    connections_.session_on(connection)->connection = 0;
+    change_connection(*connections_.session_on(connection), 0);
     services_.effects().add(SendGoodbye{connection, reason});
     connections_.close(connection, failure(ErrorCode::unavailable, reason));
   }
@@ -379,7 +391,8 @@ void Sessions::end(Session& session, Error why, LossCause cause, Fencing fencing
   past_.add_ended(session, why, fencing);
   if (session.connection != 0) {
     tell_why(services_.effects(), session, why, Over::session);
-    connections_.close(std::exchange(session.connection, 0), why);
+    connections_.close(session.connection, why);
+    change_connection(session, 0);
   }
   end(session, cause, cause == LossCause::reported ? &why : nullptr);
 }
@@ -404,16 +417,30 @@ void Sessions::end(Session& session, LossCause cause, const Error* why) {
   const auto process = processes_.find(session.process.id);
   if (process != processes_.end() && process->second.empty()) processes_.erase(process);
   services_.counted().tallies.count_ended_session(cause);
-  if (session.role == wire::Role::observer) --observers_count_;
   if (session.is_guest) --guests_count_;
 
   NameSpace& name_space = session.name_space;
   name_space.sessions_by_id.erase(session.id);
-  name_space.idle_since = services_.now();
+  const bool is_observer = session.role == wire::Role::observer;
+  if (!is_observer || !name_space.idle_lifetime) name_space.idle_since = services_.now();
   ended_.push_back(std::move(owned->second));
   sessions_.erase(owned);
   name_space.table.session_ended(session);
   name_space.groups.session_ended(session, cause, why);
+  if (is_observer) {
+    --observers_count_;
+  } else if (--name_space.run.sessions == 0 && name_space.idle_lifetime == Duration::zero()) {
+    end_observers(name_space);
+  }
+}
+
+/// Nobody else is in the namespace: they would keep the keys of a run that is over.
+void Sessions::end_observers(NameSpace& name_space) {
+  const std::map<std::uint64_t, Session*> observers = name_space.sessions_by_id;
+  for (const auto& [id, observer] : observers) {
+    Error why = failure(ErrorCode::session_expired, "the run of its namespace is over");
+    end(*observer, std::move(why), LossCause::none);
+  }
 }
 
 void Sessions::bury() {

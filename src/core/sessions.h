@@ -97,6 +97,7 @@ class Sessions {
   void detach(Session& session, DisconnectCause cause);
   /// why  for those who ask what happened; null: the cause says it
   void end(Session& session, LossCause cause, const Error* why = nullptr);
+  void end_observers(NameSpace& name_space);
 
   EngineServices& services_;
   NameSpaces& name_spaces_;

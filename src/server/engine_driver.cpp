@@ -172,7 +172,7 @@ void EngineDriver::carry_out(core::Close& effect) {
   if (peer == nullptr) return;
   if (peer->session.empty()) {
     ++counts().refused;
-    const bool is_full = effect.reason->code == ErrorCode::busy;
+    const bool is_full = effect.reason->code == ErrorCode::busy && effect.reason->limit != 0;
     const LogLevel level = is_full ? LogLevel::warning : LogLevel::debug;
     if (log_.admits(peer->unit->name, level, now_)) {
       log_.line(level, name_of(*peer) + ": refused: " + effect.reason->detail);

@@ -10,6 +10,8 @@
 namespace muster::wire {
 namespace {
 
+constexpr Duration idle_lifetime_max = std::chrono::hours(24 * 365);
+
 std::string_view view_of(const std::uint8_t* bytes, std::size_t size) {
   return {reinterpret_cast<const char*>(bytes), size};
 }
@@ -149,6 +151,11 @@ void append_client_hello(std::string& out, const ClientHello& hello) {
   put_name(writer, hello.process.host, name_bytes_max);
   put_name(writer, hello.process.label, name_bytes_max);
   put_name(writer, hello.name_space, name_bytes_max);
+  writer.u8(hello.idle_lifetime ? 1 : 0);
+  writer.u8(size_of(hello.run, name_bytes_max));
+  writer.u16(0);
+  writer.u64(wire_duration(hello.idle_lifetime.value_or(Duration::zero())));
+  put_name(writer, hello.run, name_bytes_max);
   out.resize(end, '\0');
 }
 
@@ -189,6 +196,12 @@ Result<ClientHello> decode_client_hello(std::string_view bytes) {
   hello.process.host = get_name(reader, host_bytes, name_bytes_max);
   hello.process.label = get_name(reader, label_bytes, name_bytes_max);
   hello.name_space = get_name(reader, name_space_bytes, name_bytes_max);
+  const bool has_idle_lifetime = reader.u8() != 0;
+  const std::uint8_t run_bytes = reader.u8();
+  reader.u16();
+  const Duration idle_lifetime = duration_from_wire(reader.u64(), idle_lifetime_max);
+  if (has_idle_lifetime) hello.idle_lifetime = idle_lifetime;
+  hello.run = get_name(reader, run_bytes, name_bytes_max);
   if (!reader.ok()) return protocol_error("a name in the hello is longer than its field");
   return hello;
 }

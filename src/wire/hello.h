@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,7 +20,7 @@ namespace muster::wire {
 inline constexpr std::size_t client_hello_bytes = 512;
 inline constexpr std::size_t server_hello_bytes = 256;
 inline constexpr std::size_t proof_bytes = 64;
-inline constexpr std::size_t name_bytes_max = 64;      ///< host, label and namespace
+inline constexpr std::size_t name_bytes_max = 64;      ///< host, label, namespace and run
 inline constexpr std::size_t refusal_bytes_max = 143;  ///< the detail of a refusing server hello
 inline constexpr std::uint16_t protocol_version = 1;
 
@@ -44,6 +45,9 @@ struct ClientHello {
   std::uint64_t incarnation = 0;  ///< the server this session belongs to; 0: none yet
   std::uint64_t session_id = 0;   ///< 0: begin a session; else resume this one
   ResumeToken token;
+  /// How long the namespace is kept without sessions; none: as long as the server says.
+  std::optional<Duration> idle_lifetime;
+  std::string run;  ///< at most 64 bytes, empty: whichever run the namespace is of
 };
 
 /// What the server allows and promises: every limit that a client has to keep is among them.

@@ -248,7 +248,37 @@ static void check_cancel_of_all(muster_store* store) {
   FAILS(MUSTER_CANCELLED, awaited(&second));
 }
 
+static muster_error* connect_until_refused(const char* address, muster_store_options* options) {
+  for (;;) {
+    muster_store* store = NULL;
+    muster_error* const why = muster_store_connect(address, options, patience, &store);
+    if (why != NULL) return why;
+    muster_store_free(store);
+  }
+}
+
+static void check_runs(const char* address) {
+  muster_store_options options = MUSTER_INIT(muster_store_options);
+  options.name_space = "runs";
+  options.namespace_idle_lifetime = patience;
+  options.run = "1";
+  FAILS(MUSTER_CLOSED, connect_until_refused(address, &options));
+  options.namespace_idle_lifetime = -1;  // 0 of C++: the keys go with the session
+  options.run = "2";
+  muster_store* store = NULL;
+  MUST(muster_store_connect(address, &options, patience, &store));
+  MUST(muster_store_set(store, key("k"), key("v"), NULL, patience, NULL));
+  muster_store_free(store);
+  options.run = "3";
+  MUST(muster_store_connect(address, &options, patience, &store));
+  bool is_there = true;
+  MUST(muster_store_exists(store, key("k"), patience, &is_there));
+  CHECK(!is_there);
+  muster_store_free(store);
+}
+
 void test_store_async(const server* server) {
+  check_runs(server->address);
   result connect = {0}, refused = {0};
   muster_store_options options = MUSTER_INIT(muster_store_options);
   options.name_space = "store_async";

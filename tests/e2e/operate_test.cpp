@@ -39,7 +39,7 @@ TEST_CASE("musterctl config shows settings, changes them, and says what needs a 
   CHECK(musterctl({"config", "get", "heartbeat"}).output == "1s\n");
   CHECK(musterctl({"config", "get", "busy-poll"}).output == "0s\n");
   CHECK(musterctl({"config", "get", "listen-backlog"}).output == "4096\n");
-  CHECK(musterctl({"config", "get", "tcpstore-idle-lifetime"}).output == "30s\n");
+  CHECK(musterctl({"config", "get", "tcpstore-idle-lifetime"}).output == "0s\n");
   CHECK(musterctl({"config", "get", "tcpstore-memory-bytes-max"}).output == "268435456\n");
   const Said not_told = musterctl({"config", "get", "log-format"});
   CHECK(not_told.exit_code == 2);

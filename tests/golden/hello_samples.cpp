@@ -54,7 +54,12 @@ Sample client_sample(std::string name, std::string about, const wire::ClientHell
   at.raw("host", padded(hello.process.host, 64));
   at.raw("label", padded(hello.process.label, 64));
   at.raw("namespace", padded(hello.name_space, 64));
-  at.raw("reserved", padded("", 216));
+  at.number("has idle_lifetime", hello.idle_lifetime ? 1 : 0, 1);
+  at.number("run length", hello.run.size(), 1);
+  at.number("reserved", 0, 2);
+  at.duration("idle_lifetime", hello.idle_lifetime.value_or(Duration::zero()), 8);
+  at.raw("run", padded(hello.run, 64));
+  at.raw("reserved", padded("", 140));
   sample.again = client_hello_again;
   return sample;
 }
@@ -125,6 +130,10 @@ std::vector<Sample> hello_samples() {
   resuming.session_id = 9;
   resuming.token = sample_token();
 
+  wire::ClientHello of_run = first;
+  of_run.idle_lifetime = 30s;
+  of_run.run = "restart-2";
+
   wire::ServerHello accepting;
   accepting.incarnation = incarnation;
   accepting.session_id = 9;
@@ -142,6 +151,8 @@ std::vector<Sample> hello_samples() {
       client_sample("hello_client", "The first bytes of a connection: begin a session.", first),
       client_sample("hello_client_resume", "The first bytes of a connection: resume a session.",
                     resuming),
+      client_sample("hello_client_run", "The same of a process that says which run it is of.",
+                    of_run),
       server_sample("hello_server", "The answer of musterd to a new session.", accepting),
       server_sample("hello_server_embedded", "The answer of an embedded server to a resume.",
                     embedded),

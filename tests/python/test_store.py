@@ -266,6 +266,30 @@ def test_a_closed_store_says_so(address: str) -> None:
         store.get("k")
 
 
+def test_a_run_is_removed_with_its_last_session(address: str, namespace: str) -> None:
+    def connect(name: str = "", lifetime: float | None = 0) -> muster.Store:
+        return muster.Store(
+            address, namespace=namespace, namespace_idle_lifetime=lifetime, run=name)
+
+    with connect() as first:
+        first.set("address", b"of the first run")
+        with connect() as restarted:
+            assert restarted.get("address") == b"of the first run"
+    with connect("1", None) as next_run:
+        assert not next_run.exists("address")
+        entered = threading.Event()
+        waits = threading.Thread(target=lambda: (connect("2").close(), entered.set()))
+        waits.start()
+        assert not entered.wait(0.2)
+    assert entered.wait(10)
+    waits.join()
+
+    with pytest.raises(muster.Closed, match="has ended"):
+        for _ in range(20):  # its session may have to end first
+            connect("3", 60).close()
+    connect("4").close()
+
+
 def test_nobody_listens() -> None:
     with pytest.raises(muster.Unavailable) as raised:
         muster.Store("unix:@muster-nobody", connect_timeout=5, wait_for_server=0)

@@ -50,6 +50,8 @@ wire::ClientHello hello_of(Arguments& arguments, const std::string& name, Proces
   hello.process.pid = static_cast<std::uint32_t>(arguments.number("pid").value_or(1));
   hello.process.label = arguments.bytes("label").value_or("");
   hello.name_space = arguments.bytes("namespace").value_or("");
+  hello.idle_lifetime = arguments.duration("idle_lifetime");
+  hello.run = arguments.bytes("run").value_or("");
   hello.auth_method = static_cast<std::uint8_t>(arguments.number("auth").value_or(0));
   hello.version_min =
       static_cast<std::uint16_t>(arguments.number("version_min").value_or(hello.version_min));

@@ -31,7 +31,7 @@ said::Entries entries_in(Arguments& arguments) {
 std::vector<server::tcpstore::Port> tcpstore_ports(Arguments& arguments,
                                                    const core::Options& options) {
   std::vector<server::tcpstore::Port> ports;
-  const Duration idle = arguments.duration("tcpstore_idle").value_or(std::chrono::seconds(30));
+  const Duration idle = arguments.duration("tcpstore_idle").value_or(Duration::zero());
   const auto memory_bytes = arguments.number("tcpstore_memory");
   const bool is_first = arguments.named("tcpstore_dialect").value_or("newest") == "first";
   for (const std::string& name : arguments.list("tcpstore")) {

@@ -81,9 +81,12 @@ void GuestModel::started() {
   gone_.clear();
 }
 
-void GuestModel::came(Connection guest, const std::string& name_space) {
-  guests_[guest].store = &stores_[name_space];
-  ++stores_[name_space].guests;
+void GuestModel::came(Connection guest, const std::string& name_space, Instant now) {
+  Store& store = stores_[name_space];
+  const bool is_over = store.guests == 0 && now - store.idle_since >= terms_.idle_lifetime;
+  if (is_over) store = Store{};
+  guests_[guest].store = &store;
+  ++store.guests;
 }
 
 void GuestModel::arrived(Connection guest, std::size_t bytes_count) {
@@ -139,7 +142,10 @@ void GuestModel::gone(Connection id, Instant now) {
   end_offer(guest);
   note(guest, "is gone");
   gone_.insert(id);
-  if (guest.store != nullptr && --guest.store->guests == 0) guest.store->idle_since = now;
+  if (guest.store != nullptr && --guest.store->guests == 0) {
+    guest.store->idle_since = now;
+    if (terms_.idle_lifetime == Duration::zero()) *guest.store = Store{};
+  }
   touched_.erase(id);
   guests_.erase(found);
 }

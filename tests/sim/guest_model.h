@@ -42,7 +42,7 @@ class GuestModel {
 
   // What the server does.
   void started();
-  void came(Connection guest, const std::string& name_space);
+  void came(Connection guest, const std::string& name_space, Instant now);
   void arrived(Connection guest, std::size_t bytes_count);
   /// The request is in hand, again if it was put off.
   void reads(Connection guest, const server::tcpstore::Request& request);

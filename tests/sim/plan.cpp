@@ -67,7 +67,8 @@ Plan::Plan(std::uint64_t its_seed) : seed(its_seed) {
   // So that stories without guests are what they were.
   if (options.hash_key[0] / 2 % 4 == 0) {
     guests = 1 + static_cast<std::uint32_t>(options.hash_key[0] / 8 % 4);
-    guests_idle_lifetime = 1s + Duration(options.hash_key[0] % 4'000'000);
+    const bool is_kept = options.hash_key[0] / 32 % 2 == 0;
+    if (is_kept) guests_idle_lifetime = 1s + Duration(options.hash_key[0] % 4'000'000);
     options.list_slots_per_page = 40;
   }
   if (options.hash_key[0] % 2 == 0) options.work_per_event_max = 1 + options.hash_key[1] % 8;

@@ -66,7 +66,7 @@ void Server::accept_guest(Network::ConnectionId connection, Dialect fallback,
 
 void Server::welcome_guest(Guest& guest, const core::SendHello& effect) {
   if (effect.hello->status != 0) return;
-  guest_model_->came(effect.connection, guest.name_space);
+  guest_model_->came(effect.connection, guest.name_space, last_event_);
   guest.state.requests.charge_to(*effect.quota);
   guest.state.conversation.charge_to(*effect.quota);
 }
@@ -274,7 +274,7 @@ void Server::visit_to_pop(const std::string& name_space, const std::string& key,
   const auto* const answer =
       welcome.empty() ? nullptr : std::get_if<core::SendHello>(&welcome.front());
   const bool is_let_in = answer != nullptr && answer->hello->status == 0;
-  if (is_let_in) guest_model_->came(visitor, name_space);
+  if (is_let_in) guest_model_->came(visitor, name_space, last_event_);
   carry_out_all(welcome);
   if (!is_let_in) return end_neighbour(visitor);
   handle(core::Echo{visitor, {}});

@@ -280,9 +280,8 @@ std::vector<Setting> tcpstore_settings() {
        "second, as PyTorch 2.1; newest: they are refused",
        apply_dialect},
       of_server(
-          duration("tcpstore-idle-lifetime", &O::tcpstore_idle_lifetime, "30s",
-                   "a namespace of --tcpstore that nobody has been in for so long is emptied; 0s: "
-                   "it stays")),
+          duration("tcpstore-idle-lifetime", &O::tcpstore_idle_lifetime, "0s",
+                   "how long the keys of a --tcpstore stay when its last connection has ended")),
       of_server(bytes("tcpstore-memory-bytes-max", &O::tcpstore_memory_bytes_max,
                       "a quarter of --memory-bytes-max", "memory for the keys of all --tcpstore")),
   };

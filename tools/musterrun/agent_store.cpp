@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <chrono>
 #include <cstdint>
 #include <string_view>
 
@@ -43,7 +44,7 @@ Result<AgentStore> AgentStore::open(Options options) {
   server.allow_unauthenticated_tcpstore = options.others_may_reach;
   if (options.dialect == muster::launch::TcpStoreDialect::second)
     server.tcpstore_dialect = muster::TcpStoreDialect::second;
-  server.tcpstore_idle_lifetime = muster::Duration::zero();  // the attempt's
+  server.tcpstore_idle_lifetime = std::chrono::hours(24 * 365);  // the attempt's
   server.tcpstore_memory_bytes_max = server.memory_bytes_max;
   server.connections_max = connections_max;
   server.io_thread = std::move(options.io_thread);

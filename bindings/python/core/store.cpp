@@ -138,6 +138,8 @@ StoreOptions store_options_of(const py::dict& given) {
   const auto text = [&](const char* name) { return py::cast<std::string>(given[name]); };
   options.role = role_of(text("role"));
   options.name_space = text("namespace");
+  options.namespace_idle_lifetime = optional_duration_of(given["namespace_idle_lifetime"]);
+  options.run = text("run");
   options.label = text("label");
   options.credential_file = text("credential_file");
   options.certificate_file = text("certificate_file");

@@ -122,10 +122,14 @@ def store_options(
     io_thread: _core.IoThread | None,
     busy_poll: Time,
     events: Events | None,
+    namespace_idle_lifetime: Timeout = None,
+    run: str = "",
 ) -> dict[str, Any]:
     """The options of a store, for muster._core."""
     return {
         "namespace": namespace,
+        "namespace_idle_lifetime": namespace_idle_lifetime,
+        "run": run,
         "role": role,
         "label": label,
         "timeout": timeout,
@@ -182,6 +186,8 @@ class Store:
         io_thread: _core.IoThread | None = None,
         busy_poll: Time = 0.0,
         on_session_end: Callable[[MusterError], object] | None = None,
+        namespace_idle_lifetime: Timeout = None,
+        run: str = "",
     ) -> None:
         """Connects to a server and begins a session there. Tries again after each failed attempt.
 
@@ -192,8 +198,15 @@ class Store:
                          ``connect_timeout``; 0: the first attempt that finds nobody ends it
         on_session_end   called once, on a thread of Muster's, when a session has ended; ``reopen``
                          begins a new one
-        errors           Unavailable, Busy, ProtocolBroken, Unsupported, PermissionDenied, TimedOut,
-                         InvalidArgument
+        namespace_idle_lifetime
+                         how long the server keeps the namespace, with its keys, when no session is
+                         left in it; 0: it is removed with its last session; None: as long as the
+                         server says. The longest time that a session of it has asked for counts
+        run              the name of the run, the same at all of its processes and another one for
+                         each run: it waits until another run in the namespace is over, at most a
+                         session timeout. ``namespace_idle_lifetime`` None is 0 then
+        errors           Unavailable, Busy, Closed (another run goes on, or this one has ended),
+                         ProtocolBroken, Unsupported, PermissionDenied, TimedOut, InvalidArgument
         other arguments  as in ``muster::StoreOptions``
         """
         self._events = None if on_session_end is None else Events(session_ended=on_session_end)
@@ -205,6 +218,7 @@ class Store:
                 certificate_file=certificate_file, certificate_key_file=certificate_key_file,
                 authorities_file=authorities_file, server_name=server_name, io_thread=io_thread,
                 busy_poll=busy_poll, events=self._events,
+                namespace_idle_lifetime=namespace_idle_lifetime, run=run,
             ),
             connect_timeout,
         )

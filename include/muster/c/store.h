@@ -63,6 +63,8 @@ typedef struct muster_store_options {
   void* logger_user;
   muster_on_done on_session_end;  ///< as StoreOptions::on_session_end; owns its error
   void* on_session_end_user;
+  int64_t namespace_idle_lifetime;  ///< of StoreOptions; 0: none; -1: its zero
+  const char* run;                  ///< as StoreOptions::run
 } muster_store_options;
 
 typedef struct muster_set_options {

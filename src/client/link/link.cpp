@@ -25,6 +25,12 @@ std::optional<Error> refusal_of(const StoreOptions& options) {
   if (options.name_space.size() > wire::name_bytes_max) {
     return invalid_argument("namespace: at most 64 bytes");
   }
+  if (options.namespace_idle_lifetime && *options.namespace_idle_lifetime < Duration::zero()) {
+    return invalid_argument("namespace_idle_lifetime: not negative");
+  }
+  if (options.run.size() > wire::name_bytes_max) {
+    return invalid_argument("run: at most 64 bytes");
+  }
   if (options.label.size() > wire::name_bytes_max) {
     return invalid_argument("label: at most 64 bytes");
   }

@@ -21,6 +21,11 @@ protocol::Options protocol_options(const std::string& address, const StoreOption
   settings.identity.process = process;
   settings.identity.role = wire_role(options.role);
   settings.identity.name_space = options.name_space;
+  settings.identity.idle_lifetime = options.namespace_idle_lifetime;
+  settings.identity.run = options.run;
+  if (!options.run.empty() && !options.namespace_idle_lifetime) {
+    settings.identity.idle_lifetime = Duration::zero();
+  }
   settings.where = address;
   if (options.wait_for_server != default_timeout) {
     settings.wait_for_server = options.wait_for_server;

@@ -28,7 +28,7 @@ struct RimOptions {
   Duration busy_poll{0};                                ///< before it sleeps
   int listen_backlog = 4096;                            ///< connections that the system queues
   // Of the namespaces of guests.
-  Duration tcpstore_idle_lifetime{std::chrono::seconds(30)};
+  Duration tcpstore_idle_lifetime{};
   std::uint64_t tcpstore_memory_bytes_max = 1ull << 28;
 };
 

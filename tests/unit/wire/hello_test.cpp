@@ -52,6 +52,8 @@ TEST_CASE("every field of a client hello comes back as it was") {
   hello.process.pid = 4711;
   hello.process.label = "pod";
   hello.name_space = "job";
+  hello.idle_lifetime = std::chrono::seconds(30);
+  hello.run = std::string(64, 'r');
   hello.incarnation = ~0ULL;
   hello.session_id = 7;
   hello.token.bytes[15] = 8;
@@ -67,6 +69,8 @@ TEST_CASE("every field of a client hello comes back as it was") {
   CHECK(told->process.pid == 4711);
   CHECK(told->process.label == "pod");
   CHECK(told->name_space == "job");
+  CHECK(told->idle_lifetime == std::chrono::seconds(30));
+  CHECK(told->run == hello.run);
   CHECK(told->incarnation == ~0ULL);
   CHECK(told->session_id == 7);
   CHECK(told->token == hello.token);

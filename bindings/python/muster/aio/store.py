@@ -50,6 +50,8 @@ class Store:
         io_thread: _core.IoThread | None = None,
         busy_poll: Time = 0.0,
         on_session_end: Callable[[MusterError], object] | None = None,
+        namespace_idle_lifetime: Timeout = None,
+        run: str = "",
     ) -> Store:
         """Connects and begins a session, as ``muster.Store(address)``."""
         events = None if on_session_end is None else Events(session_ended=on_session_end)
@@ -62,6 +64,7 @@ class Store:
                 certificate_file=certificate_file, certificate_key_file=certificate_key_file,
                 authorities_file=authorities_file, server_name=server_name, io_thread=io_thread,
                 busy_poll=busy_poll, events=events,
+                namespace_idle_lifetime=namespace_idle_lifetime, run=run,
             ),
             connect_timeout,
         )
