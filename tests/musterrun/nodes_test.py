@@ -32,10 +32,10 @@ class NodeCase(JobCase):
         """returns  the launchers, each with two ranks that run a script of the shell"""
         return [self.node(*options, "sh", "-c", script, **more) for _ in range(count)]
 
-    def ctl(self, *words):
-        """returns  what musterctl prints, of the keys of jobs"""
+    def ctl(self, *words, namespace="musterrun"):
+        """returns  what musterctl prints, of the keys of jobs if nothing else is named"""
         return subprocess.run([PROGRAMS["musterctl"], "--server", self.address, "--namespace",
-                               "musterrun", *words], capture_output=True, text=True,
+                               namespace, *words], capture_output=True, text=True,
                               check=True).stdout
 
     def await_keys(self, part, count=1):
@@ -311,11 +311,14 @@ class LostNodes(NodeCase):
         self.assertEqual(self.end_of([first])[0], [143])
 
     def test_what_a_killed_job_has_left_is_not_read_by_the_next_one_of_its_name(self):
-        for launcher in self.begin(nodes="2"):
+        launchers = self.begin(nodes="2")
+        self.ctl("set", "address", "of the killed job", namespace="job/0")
+        for launcher in launchers:
             self.kill_node(launcher)
         for rank in range(4):
             (self.folder / f"at-0-4-{rank}").unlink()
         time.sleep(3)  # the server's grace: until then it may come back
+        self.assertNotIn("job/0", self.ctl("namespaces"))
         launchers = self.begin(nodes="2")
         (self.folder / "end").touch()
         self.assertEqual(self.end_of(launchers)[0], [0, 0])

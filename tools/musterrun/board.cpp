@@ -154,6 +154,20 @@ void Board::State::tell_nodes(const std::vector<std::string>& keys) {
   tell(seen);
 }
 
+void Board::State::hold_namespace() {
+  muster::StoreOptions of_attempt;
+  of_attempt.name_space = namespace_of_attempt(options.job, attempt.number);
+  of_attempt.namespace_idle_lifetime = Duration::zero();
+  of_attempt.label = options.label;
+  of_attempt.io_thread = io_thread;
+  muster::Store::connect_async(
+      options.address, of_attempt, short_time,
+      [self = shared_from_this(), of = attempt.number](Result<muster::Store> session) {
+        if (session && !self->is_closed && self->attempt.number == of)
+          self->attempt.held = *std::move(session);
+      });
+}
+
 void Board::State::lose_nodes(int of_attempt, const Error& error) {
   NodesLost lost;
   lost.attempt = of_attempt;
@@ -177,7 +191,7 @@ Board::Board(asio::io_context& context, std::shared_ptr<muster::IoThread> io_thr
 
 Board::~Board() {
   state_->is_closed = true;
-  state_->group.reset();
+  state_->attempt = {};
   if (state_->store) state_->store->close();
 }
 
@@ -248,33 +262,31 @@ void Board::await_master(int attempt, std::function<void(const std::string&)> ha
 }
 
 void Board::begin(const Plan& plan, int node_rank) {
-  state_->attempt = plan.attempt;
+  state_->attempt.number = plan.attempt;
+  state_->hold_namespace();
   const auto size = static_cast<int>(plan.nodes.size());
   if (size < 2 || !state_->store) return;
   muster::GroupOptions options;
   options.timeout = state_->options.form_timeout;
   const auto on_loss = [weak = std::weak_ptr(state_), attempt = plan.attempt](const Error& error) {
     const auto self = weak.lock();
-    if (self && self->attempt == attempt) self->lose_nodes(attempt, error);
+    if (self && self->attempt.number == attempt) self->lose_nodes(attempt, error);
   };
   options.on_loss = on_loss;
   options.on_leave = on_loss;
   muster::StatelessProcessGroup::create_async(
       *state_->store, state_->own(key_of("launchers", plan.attempt)), node_rank, size, options,
       [self = state_, attempt = plan.attempt](Result<muster::StatelessProcessGroup> group) {
-        if (self->is_closed || self->attempt != attempt) return;
+        if (self->is_closed || self->attempt.number != attempt) return;
         if (!group) return self->lose_nodes(attempt, group.error());
-        self->group = *std::move(group);
+        self->attempt.group = *std::move(group);
       });
   state_->watch_forming(plan);
 }
 
 void Board::end_attempt() {
-  if (state_->attempt < 0 || !state_->store) return;
-  state_->group.reset();
-  const std::string name = namespace_of_attempt(state_->options.job, state_->attempt);
-  state_->store->drop_namespace_async(name, short_time, [](Result<std::uint64_t>) {});
-  state_->attempt = -1;
+  if (state_->attempt.number < 0 || !state_->store) return;
+  state_->attempt = {};
 }
 
 void Board::leave(std::function<void()> handler) {

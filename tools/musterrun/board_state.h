@@ -31,6 +31,12 @@ struct Board::State : std::enable_shared_from_this<State> {
   using Node = muster::launch::Node;
   using Plan = muster::launch::Plan;
   using KeysHandler = std::function<void(std::vector<std::string> keys)>;
+  /// The attempt that began last.
+  struct CurrentAttempt {
+    int number = -1;
+    std::optional<muster::StatelessProcessGroup> group;  ///< of the launchers
+    std::optional<muster::Store> held;                   ///< in the namespace of the ranks
+  };
 
   State(asio::io_context& its_context, std::shared_ptr<muster::IoThread> its_thread,
         Options its_options, std::function<void(const Event&)> handler)
@@ -51,7 +57,9 @@ struct Board::State : std::enable_shared_from_this<State> {
   std::string key_of_run() const { return options.job + "/run"; }
   /// What `key_of_run` has while the last launcher of the run takes its keys back.
   std::string closed_run() const { return run + ".over"; }
-  bool is_forming(int of_attempt) const { return !is_closed && attempt == of_attempt && !group; }
+  bool is_forming(int of_attempt) const {
+    return !is_closed && attempt.number == of_attempt && !attempt.group;
+  }
 
   // The run of the job that it is in, board_run.cpp.
 
@@ -97,6 +105,9 @@ struct Board::State : std::enable_shared_from_this<State> {
   /// Looks at once when another one comes.
   void await_next_node();
   void tell_nodes(const std::vector<std::string>& keys);
+  /// The namespace of the attempt's ranks is removed with the last session of a rank or launcher,
+  /// also if all of them are killed.
+  void hold_namespace();
   void lose_nodes(int of_attempt, const muster::Error& error);
 
   asio::io_context& context;
@@ -104,8 +115,7 @@ struct Board::State : std::enable_shared_from_this<State> {
   Options options;
   std::function<void(const Event&)> on_event;
   std::optional<muster::Store> store;
-  std::optional<muster::StatelessProcessGroup> group;
-  int attempt = -1;  ///< that began last
+  CurrentAttempt attempt;
   bool watches = false;
   bool is_looking = false;
   bool is_closed = false;
