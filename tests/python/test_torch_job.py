@@ -11,7 +11,9 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import muster
 import pytest
 
 torch = pytest.importorskip("torch", reason="there is no torch (Debian: python3-torch)")
@@ -42,8 +44,9 @@ def job(address: str, namespace: str, tmp_path: Path) -> Iterator[Callable[..., 
     """Runs a program in each rank, and gives what they have said."""
     started: list[subprocess.Popen[str]] = []
 
-    def run(size: int, program: str, **environment: str) -> list[str]:
+    def run(size: int, program: str, *, ends: int = 0, **environment: str) -> list[str]:
         text = BEGIN + textwrap.dedent(program)
+        started.clear()
         for rank in range(size):
             started.append(subprocess.Popen(
                 [sys.executable, "-c", text, address, namespace, str(rank), str(size)],
@@ -51,7 +54,7 @@ def job(address: str, namespace: str, tmp_path: Path) -> Iterator[Callable[..., 
                 env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
             ))
         said = [one.communicate(timeout=PATIENCE)[0] for one in started]
-        assert [one.returncode for one in started] == [0] * size, "\n".join(said)
+        assert [one.returncode for one in started] == [ends] * size, "\n".join(said)
         return said
 
     yield run
@@ -76,6 +79,18 @@ def test_a_process_group_and_groups_within_it(job: Callable[..., list[str]]) -> 
     """)
     for rank, text in enumerate(said):
         assert f"said 10 {3 if rank < 2 else 7} [0, 1, 2, 3]" in text
+
+
+def test_the_next_run_of_a_job_whose_ranks_were_killed(job: Callable[..., list[str]]) -> None:
+    """It waits for the end of the last one, whose addresses it does not read."""
+    job(2, "dist.barrier(); os.kill(os.getpid(), 9)", ends=-signal.SIGKILL)
+    said = job(2, """
+        total = torch.ones(1)
+        dist.all_reduce(total)
+        print("said", int(total))
+        dist.destroy_process_group()
+    """)
+    assert all("said 2" in text for text in said)
 
 
 def test_the_backends_threads_reach_the_store_while_the_main_thread_holds_the_gil(
@@ -162,7 +177,7 @@ def torchrun(address: str, namespace: str, tmp_path: Path) -> Iterator[Start]:
             [sys.executable, "-m", module, f"--nnodes={nodes}", "--nproc_per_node=2",
              "--rdzv_backend=muster", f"--rdzv_endpoint={address}", f"--rdzv_id={namespace}",
              "--rdzv_conf=last_call_timeout=1,join_timeout=60", "--max_restarts=3",
-             "--monitor_interval=1", "--tee=1", "--redirects=1",
+             "--monitor_interval=0.1", "--tee=1", "--redirects=1",
              f"--log_dir={tmp_path / 'logs'}", str(script), str(tmp_path / "ranks")],
             stdout=log, stderr=subprocess.STDOUT, text=True, env=environment,
         )
@@ -239,15 +254,50 @@ def test_two_agents_of_torchrun_with_two_ranks_each_and_one_is_killed(
             end_worker(file)
     wait_for_ranks(tmp_path, 2, [survivor])
     assert survivor.wait(PATIENCE) == 0
+    late = torchrun("1:2")
+    assert late.wait(PATIENCE) != 0
+    assert "RendezvousClosedError" in (tmp_path / "agent2.log").read_text()
 
 
-def test_torchrun_needs_an_address() -> None:
+def test_runs_of_a_job_of_torchrun(address: str, namespace: str) -> None:
+    """A job that has ended is closed to its late agents, but not to its next run. It leaves nothing
+    behind."""
+    from torch.distributed.elastic.rendezvous import RendezvousClosedError, RendezvousParameters
+
+    from muster.torch.rendezvous import create_handler
+
+    def agent(**options: str) -> Any:
+        return create_handler(RendezvousParameters(
+            "muster", address, options.pop("id", namespace), 1, 1, **options))
+
+    def namespaces() -> list[str]:
+        with muster.Store(address) as looks:
+            return [one["namespace"] for one in looks.inspect("namespaces")]
+
+    own = f"torchrun/{namespace}"
+    for run in ("1", "2"):
+        handler = agent(run=run)
+        handler.next_rendezvous()
+        assert handler.shutdown()
+        with pytest.raises(RendezvousClosedError, match="--rdzv-conf run=NAME"):
+            for _ in range(20):  # its session may have to end first
+                agent(run=run).shutdown()
+    assert own in namespaces()
+    agent(run="3", stays_closed="0").shutdown()
+    until = time.monotonic() + PATIENCE
+    while own in namespaces():
+        assert time.monotonic() < until
+
+
+def test_torchrun_needs_an_address_and_an_id() -> None:
     from torch.distributed.elastic.rendezvous import RendezvousParameters
 
     from muster.torch.rendezvous import create_handler, with_port
 
     with pytest.raises(ValueError, match="--rdzv-endpoint"):
         create_handler(RendezvousParameters("muster", "", "id", 1, 1))
+    with pytest.raises(ValueError, match="--rdzv-id"):
+        create_handler(RendezvousParameters("muster", "127.0.0.1:1", "none", 1, 1))
     assert [with_port(one) for one in ("h:1", "h", "[::1]:2", "unix:/s")] == [
         "h:1", "h:29400", "[::1]:2", "unix:/s",
     ]

@@ -72,6 +72,11 @@ class Store(dist.Store):  # type: ignore[misc]
     the classes (2.2 and later) they are DistStoreError, and DistNetworkError of connections; else
     RuntimeError.
 
+    The namespace is that of a run (docs/semantics.md, "Runs"): it is removed with its keys when no
+    process is left in it. A rank that restarts finds the keys of the others; when all ranks
+    restart, the new ones wait until the old ones are over, at most a session timeout (15 s), and
+    find nothing of theirs.
+
     A store is open until ``close`` or the end of the process, even if nothing in Python refers to
     it: what C++ has of it cannot be seen.
     """
@@ -90,6 +95,8 @@ class Store(dist.Store):  # type: ignore[misc]
         certificate_key_file: str = "",
         authorities_file: str = "",
         server_name: str = "",
+        run: str = "",
+        namespace_idle_lifetime: Time = 0.0,
     ) -> None:
         """Connects to a server, and does not wait for other ranks.
 
@@ -98,8 +105,14 @@ class Store(dist.Store):  # type: ignore[misc]
         world_size       how many ranks there will be: those that have not come are then named
         timeout          of connecting, of calls that do not wait for keys, and at first of those
                          that do
+        run              the name of the run, the same at all ranks and another one for each run,
+                         such as the number of the restart: for jobs whose old ranks may still be
+                         there when new ones start. It waits for the end of another run
+        namespace_idle_lifetime
+                         how long the keys are kept when no process is left
         other arguments  as in ``muster.Store``
-        errors           ValueError (no such rank); DistNetworkError
+        errors           ValueError (no such rank); DistNetworkError; DistStoreError (another run
+                         goes on)
         """
         if rank is not None and not 0 <= rank < (rank + 1 if world_size is None else world_size):
             raise ValueError(f"there is no rank {rank} of {world_size}")
@@ -111,7 +124,8 @@ class Store(dist.Store):  # type: ignore[misc]
                 address, namespace=namespace, label=label, connect_timeout=timeout,
                 timeout=timeout, credential_file=credential_file,
                 certificate_file=certificate_file, certificate_key_file=certificate_key_file,
-                authorities_file=authorities_file, server_name=server_name,
+                authorities_file=authorities_file, server_name=server_name, run=run,
+                namespace_idle_lifetime=namespace_idle_lifetime,
             )
             presence = None if rank is None else _ranks.Presence(session, rank)
             if presence is not None:
