@@ -59,8 +59,9 @@ PURE_LAYERS = {"wire", "auth", "core", "core/memory", "core/session", "core/keys
 # Folder above the libraries -> what it may include of src/, beside the public headers.
 TOOL_LAYERS = {
     "tools/musterrun/": {"launch", "base", "auth"},
-    "tools/musterctl/": {"auth", "base", "json", "server/http"},
+    "tools/musterctl/": {"auth", "base", "json", "net", "server/http"},
     "tools/musterd/": {"base", "json", "server/http"},
+    "tools/support/": {"base"},
     "bindings/": {"json"},
     "src/json/": {"json"},
 }

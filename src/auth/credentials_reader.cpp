@@ -95,6 +95,7 @@ std::vector<Credential> CredentialsReader::read(std::string_view text) {
 }
 
 void CredentialsReader::read_line(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
   if (line.size() > credentials_line_bytes_max) return complain(Fault::line_too_long);
   if (has_control_character(line)) return complain(Fault::control_character);
   const Words words = words_of(line);

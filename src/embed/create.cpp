@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/monotonic_now.h"
+#include "base/secret/unshown.h"
 #include "client/call.h"
 #include "client/failure.h"
 #include "client/group/process_group_impl.h"
@@ -158,7 +159,7 @@ Result<StatelessProcessGroup> StatelessProcessGroup::create(
       std::make_shared<const std::string>(options.name.empty() ? "default" : options.name);
   std::string address = address_of(host, port);
   const auto failed = [&](Error error) {
-    if (error.where.empty()) error.where = address;
+    if (error.where.empty()) error.where = base::shown_unless_secret(address);
     const bool is_in_doubt = error.happened == Happened::maybe;
     return client::described(std::move(error), {"create", name, 0, 0},
                              is_in_doubt ? Fate::in_doubt : Fate::unsent, nullptr, begun);

@@ -5,6 +5,7 @@
 
 #include "base/failure.h"
 #include "base/random.h"
+#include "base/secret/unshown.h"
 #include "base/text.h"
 #include "net/address/address.h"
 #include "net/address/socket_address.h"
@@ -42,6 +43,10 @@ class Check {
     error_.emplace();
     error_->code = ErrorCode::invalid_argument;
     error_->detail = std::string(option) + ": " + why;
+  }
+
+  void refuse(std::optional<Error> refused) {
+    if (!error_) error_ = std::move(refused);
   }
 
   const std::optional<Error>& error() const { return error_; }
@@ -92,9 +97,16 @@ void check_limits(Check& check, const ServerOptions& options) {
     check.fail("label", std::to_string(options.label.size()) + " bytes are more than " +
                             std::to_string(wire::name_bytes_max));
   }
+  check.refuse(base::refuse_secret("label", options.label));
 }
 
 void check_credentials(Check& check, const ServerOptions& options) {
+  check.refuse(base::refuse_secret("server_name", options.server_name));
+  check.refuse(base::refuse_secret_path("credentials_file", options.credentials_file));
+  check.refuse(base::refuse_secret_path("certificate_file", options.certificate_file));
+  check.refuse(base::refuse_secret_path("certificate_key_file", options.certificate_key_file));
+  check.refuse(
+      base::refuse_secret_path("client_authorities_file", options.client_authorities_file));
   if (!has_credentials(options)) {
     const auto needs = [&check](const char* option, const std::string& value) {
       if (!value.empty()) check.fail(option, "it means nothing without credentials");
@@ -158,7 +170,7 @@ Result<std::shared_ptr<Door>> open_door(const ServerOptions& options) {
   DoorOptions door;
   door.file = options.credentials_file;
   door.text = options.credentials;
-  door.server_name = options.server_name;
+  door.server_name = base::without_line_end(options.server_name);
   door.speaks_tls = speaks_tls(options);
   door.certificates.certificate = options.certificate_file;
   door.certificates.key = options.certificate_key_file;

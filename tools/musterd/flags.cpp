@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/secret/unshown.h"
 #include "given.h"
 #include "settings.h"
 #include "support/command_line.h"
@@ -52,7 +53,7 @@ GivenByName read_environment() {
     Given& entry = given[setting.name];
     entry.where = setting.variable();
     if (setting.kind != Setting::Kind::values) {
-      entry.values = {text};
+      entry.values = {std::string(muster::base::without_line_end(text))};
       continue;
     }
     std::istringstream words(text);  // several are separated by spaces or commas
@@ -120,7 +121,9 @@ std::variant<Configuration, Exit> read_configuration(int argc, const char* const
   chosen.merge(read_environment());
   if (!from_flags.file.empty()) {
     std::ifstream file(from_flags.file);
-    if (!file) return wrong("cannot read the configuration file " + from_flags.file);
+    if (!file)
+      return wrong("cannot read the configuration file " +
+                   muster::base::shown_unless_secret(from_flags.file));
     auto given = read_settings(file, from_flags.file);
     if (auto* const exit = std::get_if<Exit>(&given)) return std::move(*exit);
     chosen.merge(std::get<GivenByName>(given));

@@ -118,6 +118,7 @@ Exit refusal_of(const Configuration& configuration, const muster::Error& error) 
     return wrong(where_of(configuration, "credentials") + ": " + error.detail);
   }
   std::string why = error.detail;
+  replace_word(why, "credentials_file", where_of(configuration, "credentials"));
   replace_word(why, "certificate_file", where_of(configuration, "tls-certificate"));
   replace_word(why, "certificate_key_file", where_of(configuration, "tls-key"));
   replace_word(why, "client_authorities_file", where_of(configuration, "tls-client-authorities"));

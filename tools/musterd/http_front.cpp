@@ -12,6 +12,7 @@
 
 #include "base/failure.h"
 #include "base/secret/secret_file.h"
+#include "base/secret/unshown.h"
 #include "given.h"
 
 namespace musterd {
@@ -38,6 +39,8 @@ Error at(const Configuration& configuration, const std::string& name, Error erro
 Result<std::string> read_file(const Configuration& configuration, const std::string& name,
                               const std::string& path) {
   if (path.empty()) return std::string();
+  if (auto refused = muster::base::refuse_secret_path("the path of a file", path))
+    return at(configuration, name, *std::move(refused));
   std::ifstream file(path, std::ios::binary);
   std::string text(std::istreambuf_iterator<char>(file), {});
   if (!file.is_open() || file.bad())

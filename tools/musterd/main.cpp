@@ -16,6 +16,7 @@
 #include <memory>
 #include <new>
 
+#include "base/secret/unshown.h"
 #include "flags.h"
 #include "given.h"
 #include "http_front.h"
@@ -311,7 +312,8 @@ int serve(Configuration& configuration, musterd::MemoryReserve& reserve, Reloadi
   musterd::PortFile port_file;
   if (!configuration.port_file.empty() &&
       !port_file.write(configuration.port_file, text_of_ports(*server, http))) {
-    return fail(musterd::exit_failed, "cannot write the port file " + configuration.port_file +
+    return fail(musterd::exit_failed, "cannot write the port file " +
+                                          muster::base::shown_unless_secret(configuration.port_file) +
                                           ": " + std::strerror(errno));
   }
   if (http != nullptr) http->serves(*server);

@@ -17,6 +17,7 @@
 
 #include "auth/same_user.h"
 #include "base/random.h"
+#include "base/secret/unshown.h"
 
 namespace musterrun {
 
@@ -81,7 +82,7 @@ bool is_of_this_host(const HostAndPort& there) {
 
 std::string variable(const char* name) {
   const char* const text = std::getenv(name);
-  return text == nullptr ? "" : text;
+  return text == nullptr ? "" : std::string(muster::base::without_line_end(text));
 }
 
 /// The launchers and ranks have it from the environment, so the server has it, too.

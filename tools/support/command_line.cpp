@@ -89,6 +89,7 @@ std::string complaint_of(const CLI::App& app, const CLI::ParseError& error) {
   if (lacks_command && error.get_name() == "RequiredError") return "a command is missing";
   if (error.get_name() == "RequiredError") return name_of(app) + ": " + error.what();
   if (error.get_name() == "ArgumentMismatch") return complaint_of_count(app, error.what());
+  if (muster::base::looks_secret(error.what())) return in_quotes(error.what());
   return error.what();
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/failure.h"
 #include "base/file_handle.h"
+#include "base/secret/unshown.h"
 
 namespace muster::base {
 namespace {
@@ -26,6 +27,7 @@ Error refuse_file(ErrorCode code, const std::string& path, const std::string& wh
 }
 
 Error refuse_by_errno(const std::string& path, int number) {
+  if (auto refused = refuse_secret_path("the path of a file", path)) return *std::move(refused);
   return refuse_file(ErrorCode::unavailable, path, std::generic_category().message(number));
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "base/secret/unshown.h"
 #include "base/text.h"
 #include "client/failure.h"
 #include "client/link/link_options.h"
@@ -34,6 +35,7 @@ std::optional<Error> refusal_of(const StoreOptions& options) {
   if (options.label.size() > wire::name_bytes_max) {
     return invalid_argument("label: at most 64 bytes");
   }
+  if (auto refused = base::refuse_secret("label", options.label)) return refused;
   if (options.timeout < Duration::zero()) return invalid_argument("timeout: not negative");
   if (options.wait_for_server < Duration::zero() && options.wait_for_server != default_timeout) {
     return invalid_argument("wait_for_server: not negative");
@@ -47,6 +49,7 @@ std::optional<Error> refusal_of(const StoreOptions& options) {
 }  // namespace
 
 Result<std::shared_ptr<Link>> Link::create(std::string_view address, StoreOptions options) {
+  address = base::without_line_end(address);
   auto parsed = net::parse_address(address);
   if (!parsed) return std::move(parsed).error();
   if (!parsed->is_unix() && parsed->port == 0) {

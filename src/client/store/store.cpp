@@ -4,6 +4,7 @@
 
 #include "base/forked.h"
 #include "base/monotonic_now.h"
+#include "base/secret/unshown.h"
 #include "client/call.h"
 #include "client/failure.h"
 #include "client/store/store_impl.h"
@@ -66,7 +67,7 @@ std::shared_ptr<Store::Impl> Store::Impl::create(std::shared_ptr<Link> link) {
 Result<Store> Store::connect(std::string_view address, StoreOptions options, Duration timeout) {
   const auto begun = base::monotonic_now();
   const auto failed = [&](Error error, const Link* link) {
-    error.where = address;
+    error.where = base::shown_unless_secret(base::without_line_end(address));
     return client::described(std::move(error), {connect_name, {}, 0, 0}, link, begun);
   };
   try {
@@ -91,7 +92,7 @@ Call Store::connect_async(std::string_view address, StoreOptions options, Durati
   if (!ready) {
     Error error =
         client::described(std::move(ready).error(), {connect_name, {}, 0, 0}, nullptr, begun);
-    error.where = address;
+    error.where = base::shown_unless_secret(base::without_line_end(address));
     if (handler) refuse(options, std::move(handler), std::move(error));
     return {};
   }

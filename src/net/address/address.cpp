@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/secret/unshown.h"
 #include "base/text.h"
 #include "net/failure.h"
 
@@ -17,7 +18,7 @@ constexpr std::size_t path_bytes_max = sizeof(sockaddr_un::sun_path) - 1;
 
 Error invalid(std::string_view text, const std::string& why) {
   return failure(ErrorCode::invalid_argument,
-                 "address " + base::quoted(text) + ": " + why +
+                 "address " + base::quoted(base::shown_unless_secret(text)) + ": " + why +
                      R"( (write "host:port", "[ipv6]:port", "unix:/path" or "unix:@name"))");
 }
 
@@ -67,7 +68,9 @@ bool is_host(std::string_view host) {
 }  // namespace
 
 Result<Address> parse_address(std::string_view text) {
+  text = base::without_line_end(text);
   if (is_unix(text)) return parse_unix(text);
+  if (auto refused = base::refuse_secret("address (not shown)", text)) return *std::move(refused);
   std::string_view host;
   std::string_view port;
   if (!text.empty() && text[0] == '[') {

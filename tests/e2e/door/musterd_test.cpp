@@ -161,4 +161,29 @@ TEST_CASE("with credentials it serves others than this machine") {
   CHECK(TlsClient("127.0.0.1" + port, tls_context(trainer_key)).begin());
 }
 
+TEST_CASE("musterd shows no key that stands in a wrong place") {
+  const std::string line = "team/trainer " + trainer_key + " * all";
+  const CredentialsFile settings("listen = 127.0.0.1:0\n" + line + "\n");
+  std::vector<Process::Options> mistakes;
+  for (const std::string& secret : {trainer_key, line}) {
+    for (const char* flag : {"--credentials", "--server-name", "--tls-certificate", "--tls-key",
+                             "--config", "--listen", "--heartbeat", "--tcpstore"}) {
+      mistakes.push_back(musterd_options({flag, secret}));
+    }
+    mistakes.push_back(musterd_options({secret}));
+    mistakes.push_back(musterd_options({}));
+    mistakes.back().environment["MUSTER_CREDENTIALS"] = secret;
+  }
+  mistakes.push_back(musterd_options({"--config", settings.path()}));
+  for (Process::Options& mistake : mistakes) {
+    mistake.take_errors = true;
+    Process musterd(mistake);
+    const std::string errors = musterd.read_errors();
+    CAPTURE(mistake.command);
+    CAPTURE(errors);
+    CHECK(musterd.wait().exit_code != 0);
+    CHECK(errors.find(trainer_key.substr(0, 24)) == errors.npos);
+  }
+}
+
 }  // namespace

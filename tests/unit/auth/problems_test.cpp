@@ -91,12 +91,18 @@ TEST_CASE("a certificate's line has a pattern and an identity") {
 }
 
 TEST_CASE("no control character stands in a line, also not in a comment") {
-  for (const char byte : {'\t', '\r', '\0', '\x1b', '\x7f'}) {
+  for (const char byte : {'\t', '\0', '\x1b', '\x7f'}) {
     CAPTURE(static_cast<int>(byte));
     CHECK(faults_of(key_line("* all") + byte) == Faults{Fault::control_character});
     CHECK(faults_of("# " + std::string(1, byte)) == Faults{Fault::control_character});
   }
   CHECK(faults_of("# Z\xc3\xbcrich").empty());
+}
+
+TEST_CASE("lines may end with CR LF") {
+  CHECK(faults_of(key_line("* all") + "\r\n# a comment\r\n\r\n").empty());
+  CHECK(faults_of(key_line("* all") + "\r\r\n") == Faults{Fault::control_character});
+  CHECK(faults_of("\r" + key_line("* all")) == Faults{Fault::control_character});
 }
 
 TEST_CASE("a line has at most 1024 bytes") {

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/secret/unshown.h"
 #include "muster/log.h"
 
 namespace {
@@ -17,6 +18,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 namespace base = muster::base;
+using muster::ErrorCode;
 
 TEST_CASE("a measured time is rounded to what tells it apart") {
   CHECK(base::rounded(microseconds(-5)) == "0 us");
@@ -88,6 +90,29 @@ TEST_CASE("ranges of ranks are listed; past sixteen ranges the other ranks are c
   many.push_back({100, 102});
   const std::string text = base::text_of(many);
   CHECK(text.substr(text.size() - 13) == "45 and 4 more");
+}
+
+TEST_CASE("a key looks secret wherever it stands, and paths and names do not") {
+  const std::string key = "ZXhhbXBsZSAxLCBldmVyeWJvZHkga25vd3MgdGhpcy4=";
+  for (const std::string& text :
+       {key, key.substr(0, 43), key.substr(0, 42), key + "\n", key + "\r\n",
+        "job " + key + " * all", "job=" + key, key + ":29400", "unix:" + key,
+        std::string("muster-http-abc"), std::string("-----BEGIN PRIVATE KEY-----")}) {
+    CHECK(base::looks_secret(text));
+    CHECK(base::shown_unless_secret(text).find(key.substr(0, 20)) == text.npos);
+    CHECK(base::refuse_secret("option", text)->code == ErrorCode::invalid_argument);
+  }
+  for (const std::string& text :
+       {std::string(), std::string("trainer-0"), std::string("/etc/muster/credentials"),
+        std::string("/srv/projects/many/training/runs/current/secrets/credentials"),
+        std::string("/mnt/Data/Training-Runs/Run_7/Secrets/muster.credentials"),
+        std::string("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"),
+        std::string("node17.cluster.example.org:29400"),
+        std::string("3f2c9a14-7b5e-4c7e-9d0b-1a2b3c4d5e6f.3f2c9a14-7b5e-4c7e-9d0b")}) {
+    CHECK_FALSE(base::looks_secret(text));
+    CHECK(base::shown_unless_secret(text) == text);
+    CHECK_FALSE(base::refuse_secret("option", text).has_value());
+  }
 }
 
 }  // namespace
