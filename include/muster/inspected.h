@@ -42,6 +42,9 @@ struct SessionInfo {
   Duration silence{0};        ///< since its last byte
   std::uint32_t groups = 0;   ///< number of groups that it is a member of
   std::uint32_t waiting = 0;  ///< number of its calls that wait
+  /// The id of the key that its client has proved last, 16 hexadecimal digits as in the server's
+  /// log. Empty: it has no key, or the server is older.
+  std::string key_id;
 };
 
 struct GroupInfo {

@@ -76,10 +76,10 @@ struct StoreOptions {
   /// A file with the key of who this process is, as `musterctl keygen` writes it; only its owner
   /// and its group can read it. With a key every TCP connection is encrypted, and both sides show
   /// that they have the key; it is never sent, and nothing falls back to a plain connection. The
-  /// file is read by `connect`, and anew when the store reconnects: of two keys the last one
-  /// counts. Empty: what the variable MUSTER_CREDENTIAL_FILE names, else the line that
-  /// MUSTER_CREDENTIAL holds, else none. At a Unix socket the system says who the process is, and
-  /// no file is read.
+  /// file is read by `connect`, and again when it has changed: the last one of two keys counts, as
+  /// soon as the server knows it. Empty: the file that the variable MUSTER_CREDENTIAL_FILE names,
+  /// else the line that MUSTER_CREDENTIAL holds, else none. At a Unix socket the system says who
+  /// the process is, and no file is read.
   std::string credential_file;
   /// In place of a key: a certificate and its key in the form PEM; the key may stand in the same
   /// file. The server's certificate must be signed by an authority of `authorities_file`; empty: by

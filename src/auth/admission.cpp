@@ -21,13 +21,6 @@ std::string_view name_of_role(wire::Role role) {
   return "unknown role";
 }
 
-std::string digits_of(const KeyId& id) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : id.bytes) text += {digits[byte >> 4U], digits[byte & 15U]};
-  return text;
-}
-
 /// A certificate may have very many names.
 std::string shown_names(const CertificateNames& names) {
   constexpr std::size_t shown_names_max = 4;
@@ -66,7 +59,7 @@ Admission admit(const Grant& grant, const Asked& asked, UtcTime now) {
 }
 
 Refused refuse_unknown_key(const KeyId& id) {
-  return refused("nobody has the key " + digits_of(id));
+  return refused("nobody has the key " + base::hex_digits(id.number()));
 }
 
 Refused refuse_wrong_key(const Identity& identity) {

@@ -7,6 +7,12 @@
 
 namespace muster::auth {
 
+std::uint64_t KeyId::number() const {
+  std::uint64_t number = 0;
+  for (const std::uint8_t byte : bytes) number = number << 8U | byte;
+  return number;
+}
+
 Result<KeyIds> KeyIds::of(const Credentials& credentials, const Derive& derive) {
   const std::vector<Credential>& all = credentials.all();
   KeyIds ids;

@@ -18,6 +18,9 @@ namespace muster::auth {
 struct KeyId {
   std::array<std::uint8_t, 8> bytes{};
 
+  /// Its bytes, the first one most significant.
+  std::uint64_t number() const;
+
   friend std::strong_ordering operator<=>(const KeyId&, const KeyId&) = default;
   friend bool operator==(const KeyId&, const KeyId&) = default;
 };

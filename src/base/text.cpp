@@ -149,6 +149,15 @@ std::string quoted(std::string_view bytes) {
   return text;
 }
 
+std::string hex_digits(std::uint64_t number) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text(16, '0');
+  for (auto digit = text.rbegin(); digit != text.rend(); ++digit, number >>= 4U) {
+    *digit = digits[number & 15U];
+  }
+  return text;
+}
+
 std::string text_of(const std::vector<RankRange>& ranges) {
   constexpr std::size_t shown_ranges_max = 16;
   std::string text;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,9 @@ std::string shown_in_quotes(std::string_view name);
 /// `bytes` in single quotes, at most 64 of them, as `printable` writes them; quotes and backslashes
 /// as \xNN, too.
 std::string quoted(std::string_view bytes);
+
+/// 16 hexadecimal digits.
+std::string hex_digits(std::uint64_t number);
 
 /// "3-5, 9"; past 16 ranges the other ranks are counted: "... and 7 more".
 std::string text_of(const std::vector<RankRange>& ranges);

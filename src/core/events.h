@@ -41,6 +41,7 @@ struct Hello {
   std::optional<GuestTerms> guest{};
   /// It has come to a Unix socket from a process of the server's own user or of root.
   bool is_of_own_user = false;
+  std::uint64_t key = 0;  ///< the id of the key that the client has proved; 0: it has none
 };
 /// A client has sent back the token of its new session: it has read the hello that welcomed it.
 struct Echo {

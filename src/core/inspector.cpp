@@ -51,7 +51,14 @@ wire::SessionsReply Inspector::page(const NameSpace& name_space, const Viewer& v
     entry.silence = services_.silence(session);
     entry.groups = static_cast<std::uint32_t>(session.members.size());
     entry.waiting = static_cast<std::uint32_t>(session.requests.parked.size());
+    entry.key = session.liveness.key;
     bytes += encoded_bytes(entry);
+  }
+  for (std::size_t index = 0; index < reply.sessions.size(); ++index) {
+    const std::uint64_t key = reply.sessions[index].key;
+    if (key == 0 && reply.keys.empty()) continue;
+    reply.keys.resize(index);
+    reply.keys.push_back(key);
   }
   services_.effects().spend(reply.sessions.size() + unseen_count / unseen_per_step);
   return reply;

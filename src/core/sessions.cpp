@@ -277,6 +277,7 @@ void Sessions::resume_past(const Hello& event) {
 
 void Sessions::welcome(Session& session, const Hello& event) {
   change_connection(session, event.connection);
+  session.liveness.key = event.key;
   session.requests.last_id_here = 0;
   connections_.add(event.connection, session);
   session.account.unit.sessions.append(session.of_unit);

@@ -62,6 +62,7 @@ Json json_of(const SessionInfo& session) {
   json["silence_s"] = seconds_of(session.silence);
   json["groups"] = session.groups;
   json["waiting"] = session.waiting;
+  json["key_id"] = session.key_id.empty() ? Json() : Json(session.key_id);
   return json;
 }
 

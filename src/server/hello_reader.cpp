@@ -7,6 +7,7 @@
 
 #include "base/failure.h"
 #include "base/random.h"
+#include "base/secret/unshown.h"
 #include "base/text.h"
 #include "core/session/failure.h"
 #include "wire/foreign.h"
@@ -84,14 +85,18 @@ Peer* HelloReader::complete(Newcomer& newcomer, std::string_view bytes) {
   const bool is_of_own_user = net::is_own_user(newcomer.unit->id);
   Unit& unit = visitor ? connections_.unit(visitor->unit, visitor->unit_name) : *newcomer.unit;
   Peer& peer = connections_.said_hello(newcomer, unit);
-  if (log_.is_on()) peer.process = core::describe(hello->process);
   peer.is_observer = hello->role == wire::Role::observer;
   core::Hello event;
   event.connection = peer.id;
   event.hello = *hello;
+  event.hello.process.label = base::shown_unless_secret(hello->process.label);
+  if (log_.is_on()) peer.process = core::describe(event.hello.process);
   event.unit = peer.unit->name;
   event.fresh_token = *token;
-  if (visitor) event.grant = std::move(visitor->grant);
+  if (visitor) {
+    event.grant = std::move(visitor->grant);
+    event.key = visitor->key;
+  }
   event.is_of_own_user = is_of_own_user;
   event.channel_bytes = peer.connection->own_bytes();
   driver_.apply(event);

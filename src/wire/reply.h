@@ -190,6 +190,7 @@ struct SessionEntry {
   Duration silence{};  ///< since its last byte
   std::uint32_t groups = 0;
   std::uint32_t waiting = 0;  ///< its requests that wait
+  std::uint64_t key = 0;      ///< as in SessionsReply, which has it on the wire
 };
 template <>
 inline constexpr std::size_t item_bytes_min<SessionEntry> = 53;
@@ -204,8 +205,13 @@ void fields(auto& codec, Is<SessionEntry> auto& m) {
 
 struct SessionsReply {
   std::vector<SessionEntry> sessions;
+  /// Of the first of them: the id of the key that its client has proved; 0, or none: it has none.
+  std::vector<std::uint64_t> keys{};
 };
-void fields(auto& codec, Is<SessionsReply> auto& m) { codec("sessions", m.sessions); }
+void fields(auto& codec, Is<SessionsReply> auto& m) {
+  codec("sessions", m.sessions);
+  codec.further(1, "keys", m.keys);
+}
 
 struct GroupEntry {
   std::string_view name;

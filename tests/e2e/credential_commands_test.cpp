@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,12 @@ struct Told {
   int exit_code = -1;
 };
 
-Told run(const std::vector<std::string>& command) {
+using Variables = std::map<std::string, std::string>;
+
+Told run(const std::vector<std::string>& command, const Variables& environment = {}) {
   Process::Options options;
   options.command = command;
+  options.environment = environment;
   Process process(options);
   Told told;
   told.output = process.read_output();
@@ -38,9 +42,9 @@ Told run(const std::vector<std::string>& command) {
   return told;
 }
 
-Told musterctl(std::vector<std::string> arguments) {
+Told musterctl(std::vector<std::string> arguments, const Variables& environment = {}) {
   arguments.insert(arguments.begin(), std::getenv("MUSTERCTL"));
-  return run(arguments);
+  return run(arguments, environment);
 }
 
 /// A folder with a file of mode 0600, both of which go.
@@ -73,6 +77,14 @@ TEST_CASE("a fresh key is a line that a file of credentials takes") {
   CHECK(lines[0]["identity"] == "team/trainer");
   CHECK(lines[0]["tenant"] == "team");
   CHECK(lines[0]["proof"] == "key");
+  const bool has_tls = lines[0]["key_id"].is_string();  // ids of keys are derived by its library
+  if (has_tls) {
+    const std::string id = lines[0]["key_id"];
+    CHECK(musterctl({"credentials", "check", file.path}).output.find("key " + id) != id.npos);
+    const Told other =
+        musterctl({"--json", "--server-name", "b", "credentials", "check", file.path});
+    CHECK(Json::parse(other.output)[0]["key_id"] != id);
+  }
   CHECK(lines[0]["namespaces"] == "train-*,eval");
   CHECK(lines[0]["rights"] == "read,write");
   CHECK(lines[0]["not_after"].is_null());
@@ -137,6 +149,60 @@ TEST_CASE("where nobody is asked who he is, musterctl has the rights of an obser
   CHECK(self["tenant"].is_null());
   CHECK(self["rights"] == "read,write,observe");
   CHECK(self["connection"] == "plain");
+}
+
+TEST_CASE("a key in a wrong place is not shown, and the error says where it belongs") {
+  const std::string key = Json::parse(musterctl({"--json", "keygen"}).output)["key"];
+  const std::string line = "job " + key + " * all";
+  const std::string server = "127.0.0.1:1";
+  struct Mistake {
+    std::vector<std::string> arguments;
+    Variables environment;
+  };
+  std::vector<Mistake> mistakes;
+  for (const std::string& secret : {key, key.substr(0, 43), line, line + "\r\n"}) {
+    mistakes.push_back({{"status"}, {{"MUSTER_CREDENTIAL_FILE", secret}}});
+    mistakes.push_back({{"--credential-file", secret, "status"}, {}});
+    mistakes.push_back({{"status"}, {{"MUSTER_SERVER", secret}}});
+    mistakes.push_back({{"--server", secret, "status"}, {}});
+    mistakes.push_back({{"status"}, {{"MUSTER_SERVER_NAME", secret}}});
+    mistakes.push_back({{"credentials", "check", secret}, {}});
+    mistakes.push_back({{secret}, {}});
+    mistakes.push_back({{"status", secret}, {}});
+    mistakes.push_back({{"--" + secret, "status"}, {}});
+    mistakes.push_back({{"-t", secret, "status"}, {}});
+    mistakes.push_back({{"keygen", secret}, {}});
+  }
+  for (Mistake& mistake : mistakes) {
+    mistake.environment.emplace("MUSTER_SERVER", server);
+    const Told told = musterctl(mistake.arguments, mistake.environment);
+    CAPTURE(told.errors);
+    CHECK(told.exit_code != 0);
+    CHECK((told.output + told.errors).find(key.substr(0, 24)) == key.npos);
+    CHECK(told.errors.find("because it is now known") != key.npos);
+  }
+}
+
+TEST_CASE("a path in the variable of the key is told apart, and ends of lines do no harm") {
+  const Told path = musterctl({"status"}, {{"MUSTER_CREDENTIAL", "/etc/muster/key"}});
+  CHECK(path.errors.find("MUSTER_CREDENTIAL_FILE") != path.errors.npos);
+  const File file;
+  const std::string key = Json::parse(musterctl({"--json", "keygen"}).output)["key"];
+  file.write("job " + key + " * all\r\n");
+  CHECK(musterctl({"credentials", "check", file.path}).exit_code == 0);
+  for (const Variables& variables : {Variables{{"MUSTER_CREDENTIAL", "job " + key + " * all\n"}},
+                                     Variables{{"MUSTER_CREDENTIAL", "job " + key + " * all\r\n"}},
+                                     Variables{{"MUSTER_CREDENTIAL_FILE", file.path + "\n"}},
+                                     Variables{{"MUSTER_CREDENTIAL_FILE", file.path + "\r\n"}}}) {
+    Variables all = variables;
+    all["MUSTER_SERVER"] = "127.0.0.1:1\n";
+    const Told told = musterctl({"--timeout", "1s", "status"}, all);
+    CAPTURE(told.errors);
+    // All of it was taken: there is no server, or no library for TLS.
+    const bool lacks_tls = told.errors.find("unsupported") != told.errors.npos;
+    CHECK(told.exit_code == (lacks_tls ? 1 : 4));
+    CHECK(told.errors.find("127.0.0.1:1;") != told.errors.npos);
+  }
 }
 
 }  // namespace

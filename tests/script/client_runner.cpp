@@ -87,6 +87,8 @@ bool ClientRunner::run_network_step(const std::string& verb, Arguments& argument
   } else if (verb == "not_resolved") {
     apply(protocol::ConnectFailed{protocol::ConnectFailure::not_resolved,
                                   detail.empty() ? "no such host" : detail});
+  } else if (verb == "new_key") {
+    apply(protocol::NewKey{});
   } else if (verb == "lost") {
     const bool of_attempt = arguments.flag("attempt");
     apply(protocol::Disconnected{true, detail, of_attempt, arguments.flag("not_admitted")});

@@ -62,6 +62,9 @@ void tell_sessions(Line& line, const wire::SessionsReply& reply, const Processes
   line.with("sessions", joined(names, ","));
   line.further("groups", joined(groups, ","));
   line.further("waiting", joined(waiting, ","));
+  std::vector<std::string> keys;
+  for (const std::uint64_t key : reply.keys) keys.push_back(std::to_string(key));
+  if (!keys.empty()) line.further("keys", joined(keys, ","));
 }
 
 void tell_groups(Line& line, const wire::GroupsReply& reply) {

@@ -96,6 +96,10 @@ class LinkWorld final : public client::World {
   void cancel_connect() override { connecting_ = nullptr; }
   void mark_good() override {}
 
+  client::Instant next_look_for_key() const override { return base::far_future; }
+  bool has_newer_key() override { return false; }
+  bool try_another_key() override { return false; }
+
   // What a script does.
 
   bool is_connecting() const { return connecting_ != nullptr; }

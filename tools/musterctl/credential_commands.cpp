@@ -14,11 +14,16 @@
 #include <vector>
 
 #include "auth/credentials.h"
+#include "auth/derivation.h"
+#include "auth/key_ids.h"
 #include "auth/wipe.h"
 #include "base/random.h"
 #include "base/secret/secret_file.h"
+#include "base/secret/unshown.h"
+#include "base/text.h"
 #include "commands.h"
 #include "muster/inspect.h"
+#include "net/tls/library.h"
 #include "server/http/library.h"
 #include "server/http/tokens.h"
 #include "support/quotes.h"
@@ -122,7 +127,8 @@ template <class Reads>
 CLI::Validator field(Reads reads, const std::string& what) {
   return CLI::Validator(
       [reads, what](const std::string& text) {
-        return reads(text) ? "" : tools::in_quotes(text) + " is no " + what;
+        const bool is_one = reads(text) && !base::looks_secret(text);
+        return is_one ? "" : tools::in_quotes(text) + " is no " + what;
       },
       "");
 }
@@ -182,19 +188,33 @@ std::string text_of_proof(const auth::Proof& proof) {
   return "certificate:" + to_string(std::get<auth::CertificatePattern>(proof));
 }
 
-Answer answer_of(const auth::Credentials& credentials) {
+/// As the server's log and `sessions` name a key. Empty: it is no key, or TLS is not there.
+std::string key_id_of(const auth::Proof& proof, const std::string& server_name) {
+  const auto* const key = std::get_if<auth::Key>(&proof);
+  if (key == nullptr) return {};
+  const auto derived = muster::net::tls::derive(key->bytes(), auth::info_of_id(server_name));
+  if (!derived) return {};
+  auth::KeyId id;
+  std::copy_n(derived->data(), id.bytes.size(), id.bytes.begin());
+  return base::hex_digits(id.number());
+}
+
+Answer answer_of(const auth::Credentials& credentials, const std::string& server_name) {
   Answer answer;
   answer.document = Json::array();
   std::vector<std::vector<std::string>> rows;
   for (const auth::Credential& each : credentials.all()) {
     const auth::Grant& grant = each.grant;
     const std::string not_after = grant.not_after ? to_string(*grant.not_after) : "-";
-    rows.push_back({std::to_string(each.line), to_string(grant.identity), text_of_proof(each.proof),
+    const std::string key_id = key_id_of(each.proof, server_name);
+    rows.push_back({std::to_string(each.line), to_string(grant.identity),
+                    text_of_proof(each.proof) + (key_id.empty() ? "" : " " + key_id),
                     to_string(grant.namespaces), to_string(grant.rights), not_after});
     answer.document.push_back({{"line", each.line},
                                {"identity", to_string(grant.identity)},
                                {"tenant", grant.identity.tenant},
                                {"proof", text_of_proof(each.proof)},
+                               {"key_id", key_id.empty() ? Json() : Json(key_id)},
                                {"namespaces", to_string(grant.namespaces)},
                                {"rights", to_string(grant.rights)},
                                {"not_after", grant.not_after ? Json(not_after) : Json()}});
@@ -219,7 +239,7 @@ Answer answer_of(std::vector<auth::Problem> problems) {
   return answer;
 }
 
-Answer run_check(const std::string& path) {
+Answer run_check(const std::string& path, const std::string& server_name) {
   const auto file = base::read_secret_file(path, auth::credentials_bytes_max);
   if (!file) return refused(file.error().detail);
   const auto small_enough = auth::Credentials::read(file->text());
@@ -228,7 +248,7 @@ Answer run_check(const std::string& path) {
   }
   auto reading = auth::Credentials::read_with_problems(file->text());
   if (!reading.problems.empty()) return answer_of(std::move(reading.problems));
-  return answer_of(reading.credentials);
+  return answer_of(reading.credentials, server_name);
 }
 
 void add_credentials(CLI::App& app, Chosen& chosen) {
@@ -241,7 +261,9 @@ void add_credentials(CLI::App& app, Chosen& chosen) {
   auto* check = credentials->add_subcommand(
       "check", "Lists who is known and what he may, without keys, or all that is wrong.");
   check->add_option("FILE", *path, "as `musterd --credentials` takes it")->required();
-  check->callback([=, &chosen] { chosen.local = [=](const Common&) { return run_check(*path); }; });
+  check->callback([=, &chosen] {
+    chosen.local = [=](const Common& common) { return run_check(*path, common.server_name); };
+  });
 }
 
 /// What a store does with an address and a credential: nothing falls back.

@@ -87,6 +87,11 @@ Result<Answer> run_sessions(Run& run) {
   if (!sessions) return sessions.error();
   Answer answer;
   answer.document = muster::json::list_of(*sessions);
+  std::vector<std::string> head = {"SESSION", "HOST",   "PID",    "LABEL",
+                                   "STATE",   "SILENT", "GROUPS", "WAITING"};
+  const bool have_keys = std::any_of(sessions->begin(), sessions->end(),
+                                     [](const auto& session) { return !session.key_id.empty(); });
+  if (have_keys) head.emplace_back("KEY");
   std::vector<std::vector<std::string>> rows;
   for (const muster::SessionInfo& session : *sessions) {
     rows.push_back({std::to_string(session.id), printable(session.process.host),
@@ -94,9 +99,9 @@ Result<Answer> run_sessions(Run& run) {
                     printable(session.process.label), session.connected ? "connected" : "away",
                     text_of(session.silence), std::to_string(session.groups),
                     std::to_string(session.waiting)});
+    if (have_keys) rows.back().push_back(session.key_id.empty() ? "-" : session.key_id);
   }
-  answer.text =
-      table_of({"SESSION", "HOST", "PID", "LABEL", "STATE", "SILENT", "GROUPS", "WAITING"}, rows);
+  answer.text = table_of(head, rows);
   return answer;
 }
 

@@ -312,9 +312,10 @@ int serve(Configuration& configuration, musterd::MemoryReserve& reserve, Reloadi
   musterd::PortFile port_file;
   if (!configuration.port_file.empty() &&
       !port_file.write(configuration.port_file, text_of_ports(*server, http))) {
-    return fail(musterd::exit_failed, "cannot write the port file " +
-                                          muster::base::shown_unless_secret(configuration.port_file) +
-                                          ": " + std::strerror(errno));
+    const std::string reason = std::strerror(errno);
+    return fail(musterd::exit_failed,
+                "cannot write the port file " +
+                    muster::base::shown_unless_secret(configuration.port_file) + ": " + reason);
   }
   if (http != nullptr) http->serves(*server);
   tell_of_addresses(configuration, *server, http);

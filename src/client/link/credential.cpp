@@ -8,6 +8,7 @@
 #include "auth/credentials.h"
 #include "auth/derivation.h"
 #include "auth/key_ids.h"
+#include "base/secret/unshown.h"
 #include "client/failure.h"
 
 namespace muster::client {
@@ -16,10 +17,27 @@ namespace {
 constexpr const char* path_variable = "MUSTER_CREDENTIAL_FILE";
 constexpr const char* text_variable = "MUSTER_CREDENTIAL";
 constexpr const char* name_variable = "MUSTER_SERVER_NAME";
+constexpr Duration look_interval = std::chrono::milliseconds(500);
 
 std::string_view variable(const char* name) {
   const char* const text = std::getenv(name);
   return text == nullptr ? std::string_view() : text;
+}
+
+/// Whether a key stands where the option means another thing.
+std::optional<Error> refuse_secrets(const StoreOptions& options) {
+  using base::refuse_secret_path;
+  std::optional<Error> refused =
+      refuse_secret_path(options.credential_file.empty() ? path_variable : "credential_file",
+                         key_source_of(options).path);
+  if (!refused) {
+    refused = base::refuse_secret(options.server_name.empty() ? name_variable : "server_name",
+                                  server_name_of(options));
+  }
+  if (!refused) refused = refuse_secret_path("certificate_file", options.certificate_file);
+  if (!refused) refused = refuse_secret_path("certificate_key_file", options.certificate_key_file);
+  if (!refused) refused = refuse_secret_path("authorities_file", options.authorities_file);
+  return refused;
 }
 
 base::SecretText secret_text(std::string_view text) {
@@ -28,10 +46,11 @@ base::SecretText secret_text(std::string_view text) {
   return secret;
 }
 
-/// The last one of its identity: a new key stands behind the old one.
+/// The last one of its identity first: a new key stands behind the old one.
 ///
 /// errors  invalid_argument: there is no key, or keys of several identities
-Result<const auth::Key*> newest_key(const auth::Credentials& credentials) {
+Result<std::vector<const auth::Key*>> keys_of(const auth::Credentials& credentials) {
+  std::vector<const auth::Key*> keys;
   const auth::Credential* newest = nullptr;
   for (const auth::Credential& each : credentials.all()) {
     if (!std::holds_alternative<auth::Key>(each.proof)) continue;
@@ -41,11 +60,12 @@ Result<const auth::Key*> newest_key(const auth::Credentials& credentials) {
                               ": keys of two identities; a client has one, so remove the other");
     }
     newest = &each;
+    keys.insert(keys.begin(), &std::get<auth::Key>(each.proof));
   }
-  if (newest == nullptr) {
+  if (keys.empty()) {
     return invalid_argument("it has no line with a key; `musterctl keygen` makes one");
   }
-  return &std::get<auth::Key>(newest->proof);
+  return keys;
 }
 
 /// What was wrong, behind where that was.
@@ -58,19 +78,21 @@ Error at(const std::string& where, Error error) {
 }  // namespace
 
 KeySource key_source_of(const StoreOptions& options) {
-  std::string path = options.credential_file;
-  if (path.empty()) path = variable(path_variable);
+  std::string path(base::without_line_end(options.credential_file));
+  if (path.empty()) path = base::without_line_end(variable(path_variable));
   if (!path.empty()) return {std::move(path), {}};
   return {{}, variable(text_variable)};
 }
 
 std::string server_name_of(const StoreOptions& options) {
-  return options.server_name.empty() ? std::string(variable(name_variable)) : options.server_name;
+  const std::string_view given = options.server_name;
+  return std::string(base::without_line_end(given.empty() ? variable(name_variable) : given));
 }
 
 Result<std::unique_ptr<Credential>> Credential::of(const StoreOptions& options,
                                                    const net::Address& server,
                                                    const Handlers& handlers) {
+  if (auto refused = refuse_secrets(options)) return *std::move(refused);
   const bool has_certificate = !options.certificate_file.empty();
   if (has_certificate && !options.credential_file.empty()) {
     return invalid_argument("credential_file and certificate_file: a store has one of both");
@@ -86,7 +108,8 @@ Result<std::unique_ptr<Credential>> Credential::of(const StoreOptions& options,
   if (!made || *made == nullptr) return made;
   const Stamps before = (*made)->stamps();
   if (const auto read = (*made)->read(); !read) return read.error();
-  (*made)->stamps_ = before;
+  (*made)->stamps_ = (*made)->seen_stamps_ = before;
+  if ((*made)->kind_ == Kind::key_file) (*made)->next_look_ = {};  // at once, then in intervals
   return made;
 }
 
@@ -122,53 +145,108 @@ Credential::Stamps Credential::stamps() const {
 }
 
 Result<void> Credential::read() {
-  Result<Context> made = Context();
   switch (kind_) {
     case Kind::key_file: {
       const auto file = base::read_secret_file(path_, auth::credentials_bytes_max);
       if (!file) return at("the credential", file.error());
-      made = read_key(file->text());
-      if (!made) return at(path_, made.error());
+      if (auto read = read_keys(file->text()); !read) return at(path_, read.error());
       break;
     }
     case Kind::key_text:
-      made = read_key(text_->text());
-      if (!made) return at(text_variable, made.error());
+      if (text_->text().starts_with('/') && text_->text().find(' ') == std::string_view::npos) {
+        return at(text_variable, invalid_argument("it takes a line with a key; a path belongs in "
+                                                  "MUSTER_CREDENTIAL_FILE"));
+      }
+      if (auto read = read_keys(text_->text()); !read) return at(text_variable, read.error());
       break;
-    case Kind::certificate:
-      made = net::tls::TlsContext::client(server_name_, certificates_);
+    case Kind::certificate: {
+      auto made = net::tls::TlsContext::client(server_name_, certificates_);
       if (!made) return at("the certificate", made.error());
-      break;
+      context_ = *std::move(made);
+    }
   }
-  context_ = *std::move(made);
   return {};
 }
 
-Result<Credential::Context> Credential::read_key(std::string_view text) const {
+/// The key with which the session stands stays behind those of the file: the server may not know
+/// these yet.
+Result<void> Credential::read_keys(std::string_view text) {
   const auto credentials = auth::Credentials::read(text);
   if (!credentials) return credentials.error();
-  const auto key = newest_key(*credentials);
-  if (!key) return key.error();
-  const std::string_view bytes = (*key)->bytes();
-  const auto id = net::tls::derive(bytes, auth::info_of_id(server_name_));
-  if (!id) return id.error();
-  const auto secret = net::tls::derive(bytes, auth::info_of_secret(server_name_));
-  if (!secret) return secret.error();
-  constexpr std::size_t id_bytes = sizeof(auth::KeyId::bytes);
-  return net::tls::TlsContext::client({reinterpret_cast<const char*>(id->data()), id_bytes},
-                                      *secret);
+  const auto found = keys_of(*credentials);
+  if (!found) return found.error();
+  std::vector<Key> keys;
+  for (const auth::Key* const key : *found) {
+    const auto id = net::tls::derive(key->bytes(), auth::info_of_id(server_name_));
+    if (!id) return id.error();
+    auto secret = net::tls::derive(key->bytes(), auth::info_of_secret(server_name_));
+    if (!secret) return secret.error();
+    constexpr std::size_t id_bytes = sizeof(auth::KeyId::bytes);
+    keys.push_back({{reinterpret_cast<const char*>(id->data()), id_bytes}, *std::move(secret)});
+  }
+  const auto is_good = [this](const Key& key) { return key.id == good_id_; };
+  const auto good = std::find_if(keys_.begin(), keys_.end(), is_good);
+  if (good != keys_.end() && std::none_of(keys.begin(), keys.end(), is_good)) {
+    keys.push_back({good->id, std::move(good->secret), false});
+  }
+  keys_ = std::move(keys);
+  tried_ = 0;
+  is_told_ = false;
+  return {};
 }
 
-const Credential::Context& Credential::refresh() {
-  if (kind_ == Kind::key_text) return context_;
+void Credential::refresh() {
+  if (kind_ == Kind::key_text) return;
   const Stamps now = stamps();
-  if (now == stamps_) return context_;
+  if (now == stamps_) return;
   stamps_ = now;
   if (const auto again = read(); !again) {
     handlers_.log(LogLevel::warning,
                   "what was read of a credential before is used on: " + again.error().detail);
   }
+}
+
+Credential::Context Credential::next() {
+  refresh();
+  if (kind_ == Kind::certificate) return context_;
+  const Key& key = keys_[tried_];
+  if (context_ != nullptr && key.id == shown_id_) return context_;
+  auto made = net::tls::TlsContext::client(key.id, key.secret);
+  if (!made) return nullptr;
+  shown_id_ = key.id;
+  context_ = *std::move(made);
   return context_;
+}
+
+void Credential::mark_good() {
+  good_id_ = shown_id_;
+  tried_ = 0;
+  std::erase_if(keys_, [this](const Key& key) { return !key.is_of_file && key.id != good_id_; });
+}
+
+bool Credential::try_another() {
+  if (tried_ + 1 >= keys_.size()) {
+    tried_ = 0;
+    return false;
+  }
+  if (tried_ == 0 && !std::exchange(is_told_, true)) {
+    const std::string source = kind_ == Kind::key_file ? path_ : text_variable;
+    handlers_.log(LogLevel::warning, source +
+                                         ": the server does not know its newest key; the one "
+                                         "before is used until it does");
+  }
+  ++tried_;
+  return true;
+}
+
+bool Credential::has_newer(base::Instant now) {
+  if (now < next_look_) return false;
+  next_look_ = now + look_interval;
+  const Stamps seen = stamps();
+  if (seen == std::exchange(seen_stamps_, seen)) refresh();
+  if (good_id_.empty() || keys_.front().id == good_id_) return false;
+  tried_ = 0;
+  return true;
 }
 
 }  // namespace muster::client

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/secret/secret_file.h"
+#include "base/time.h"
 #include "client/handlers.h"
 #include "muster/result.h"
 #include "muster/store.h"
@@ -26,7 +29,8 @@ std::string server_name_of(const StoreOptions& options);
 
 /// How a store shows its server who it is, and that server itself: with a key or a certificate,
 /// by TLS. A file is read anew when it has changed, so that a key can be exchanged while the store
-/// goes on. On one thread at a time.
+/// goes on: the newest key of the file is tried first, then the one before, then that with which
+/// the session stands. On one thread at a time.
 class Credential {
  public:
   using Context = std::shared_ptr<const net::tls::TlsContext>;
@@ -41,9 +45,19 @@ class Credential {
                                                 const net::Address& server,
                                                 const Handlers& handlers);
 
-  /// For the next connection: of the newest key. A file that cannot be used any more is logged, and
-  /// what was read of it before stays.
-  const Context& refresh();
+  /// For the next connection. A file that cannot be used any more is logged, and what was read of
+  /// it before stays. Null: there is no memory.
+  Context next();
+  /// The connection that `next` was asked for last stands: the server takes its key.
+  void mark_good();
+  /// The server does not take the key that `next` gave last.
+  ///
+  /// returns  whether `next` gives another one
+  bool try_another();
+  /// Whether the newest key of the file is another one than that which was marked as good. Looks at
+  /// the file in intervals, and reads it when it has changed and is so for one of them.
+  bool has_newer(base::Instant now);
+  base::Instant next_look() const { return next_look_; }
 
  private:
   enum class Kind { key_file, key_text, certificate };
@@ -63,9 +77,15 @@ class Credential {
     std::optional<base::FileStamp> third;
     friend bool operator==(const Stamps&, const Stamps&) = default;
   };
+  struct Key {
+    std::string id;
+    net::tls::Secret secret;
+    bool is_of_file = true;  ///< else it was, and is that with which the session stands
+  };
   Stamps stamps() const;
+  void refresh();
   Result<void> read();
-  Result<Context> read_key(std::string_view text) const;
+  Result<void> read_keys(std::string_view text);
 
   const Kind kind_;
   /// Keys are derived for it, or the certificate must have it.
@@ -74,8 +94,15 @@ class Credential {
   std::string path_;                      ///< of a key
   std::optional<base::SecretText> text_;  ///< in place of a file
   net::tls::CertificateFiles certificates_;
-  Stamps stamps_;
-  Context context_;
+  Stamps stamps_;       ///< that were read last
+  Stamps seen_stamps_;  ///< that were seen last
+  base::Instant next_look_ = base::far_future;
+  std::vector<Key> keys_;  ///< in the order in which they are tried
+  std::size_t tried_ = 0;  ///< of `keys_`, by the next connection
+  std::string shown_id_;   ///< by the last one
+  std::string good_id_;    ///< of the key that was marked as good; empty: none yet
+  bool is_told_ = false;   ///< that the newest key is not taken
+  Context context_;        ///< of `shown_id_`, or of the certificate
 };
 
 }  // namespace muster::client

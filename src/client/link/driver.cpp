@@ -149,6 +149,7 @@ void Driver::await_next() {
     }
     next = std::min(protocol.next_deadline(), state_.pending.next_deadline());
     next = std::min(next, state_.establishments.next_deadline());
+    if (protocol.established()) next = std::min(next, world_.next_look_for_key());
     if (next >= state_.armed_for) return;  // an early turn does no harm
     state_.armed_for = next;
   }
@@ -158,11 +159,14 @@ void Driver::await_next() {
 }
 
 void Driver::time_has_come() {
+  bool is_established = false;
   {
     const std::lock_guard lock(state_.mutex);
     state_.armed_for = base::far_future;
     state_.pending.give_up_cancelled(*state_.protocol, world_.now());
+    is_established = state_.protocol->established();
   }
+  if (is_established && world_.has_newer_key()) return apply(protocol::NewKey{});
   apply(protocol::Advance{});
 }
 

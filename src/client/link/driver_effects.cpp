@@ -51,8 +51,9 @@ void Driver::connected(World::Connected outcome) {
       state_.direct.forbid();
     }
     connections_.forget(made);
+    const bool is_refused = cause == net::CloseCause::refused && !world_.try_another_key();
     apply(protocol::Disconnected{cause == net::CloseCause::by_peer, std::move(why), is_attempt,
-                                 cause == net::CloseCause::refused});
+                                 is_refused});
   };
   made->start(std::move(callbacks));
   apply(protocol::Connected{made->peer()});

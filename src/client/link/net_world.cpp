@@ -77,7 +77,8 @@ void NetWorld::connect(std::function<void(Connected outcome)> handler) {
 }
 
 World::Connected NetWorld::secure(std::shared_ptr<net::Connection> connection) {
-  auto session = net::tls::TlsSession::create(credential_->refresh());
+  auto context = credential_->next();
+  auto session = context ? net::tls::TlsSession::create(std::move(context)) : nullptr;
   if (session == nullptr) {
     connection->close();
     return net::ConnectError{net::ConnectFailure::silent, "OpenSSL has no memory for a connection"};
@@ -91,6 +92,15 @@ void NetWorld::cancel_connect() {
 
 void NetWorld::mark_good() {
   if (connector_) connector_->mark_good();
+  if (credential_) credential_->mark_good();
 }
+
+Instant NetWorld::next_look_for_key() const {
+  return credential_ ? credential_->next_look() : base::far_future;
+}
+
+bool NetWorld::has_newer_key() { return credential_ && credential_->has_newer(now()); }
+
+bool NetWorld::try_another_key() { return credential_ && credential_->try_another(); }
 
 }  // namespace muster::client

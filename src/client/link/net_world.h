@@ -45,6 +45,10 @@ class NetWorld final : public World {
   void cancel_connect() override;
   void mark_good() override;
 
+  Instant next_look_for_key() const override;
+  bool has_newer_key() override;
+  bool try_another_key() override;
+
  private:
   Connected secure(std::shared_ptr<net::Connection> connection);
 

@@ -65,6 +65,15 @@ class World {
   virtual void connect(std::function<void(Connected outcome)> handler) = 0;
   virtual void cancel_connect() = 0;
   virtual void mark_good() = 0;
+
+  /// When to ask `has_newer_key`, while a connection stands.
+  virtual Instant next_look_for_key() const = 0;
+  /// Whether there is a newer key than that of the connection that was marked as good.
+  virtual bool has_newer_key() = 0;
+  /// The server does not take the key of the last attempt.
+  ///
+  /// returns  whether the next one has another key
+  virtual bool try_another_key() = 0;
 };
 
 }  // namespace muster::client

@@ -28,13 +28,15 @@ void ConnectionState::greet(Instant now) {
 void ConnectionState::establish() {
   phase_ = Phase::idle;
   stands_ = true;
-  is_doubted_ = may_have_moved_ = false;
+  is_doubted_ = may_have_moved_ = is_moving_ = false;
   server_is_dead_ = false;
+  moves_.reset();
 }
 
 void ConnectionState::fail(AttemptOutcome attempt, Instant now) {
   if (attempt == AttemptOutcome::answered) may_have_moved_ = false;
   phase_ = established() ? Phase::idle : Phase::waiting;
+  if (established()) return;
   if (attempt != AttemptOutcome::answered) server_is_dead_ = attempt == AttemptOutcome::refused;
   // A long attempt was a wait itself.
   const Instant attempted = overdue_at_ - hello_timeout_;
@@ -45,7 +47,15 @@ void ConnectionState::fail(AttemptOutcome attempt, Instant now) {
 void ConnectionState::doubt(Instant now) {
   if (!is_doubted_) doubted_ = now;
   is_doubted_ = true;
-  if (phase_ == Phase::idle) seek(now);
+  if (phase_ == Phase::idle || waits_to_move()) seek(now);
+  is_moving_ = false;
+}
+
+void ConnectionState::move(Instant now) {
+  if (!established() || phase_ != Phase::idle) return;
+  phase_ = Phase::waiting;
+  is_moving_ = true;
+  retry_at_ = now + moves_.next();
 }
 
 bool ConnectionState::trust(Instant answered) {
@@ -57,8 +67,11 @@ bool ConnectionState::trust(Instant answered) {
 
 void ConnectionState::lose(Instant now) {
   stands_ = is_doubted_ = may_have_moved_ = false;
-  if (phase_ == Phase::idle) seek(now);
+  if (phase_ == Phase::idle || waits_to_move()) seek(now);
+  is_moving_ = false;
 }
+
+bool ConnectionState::waits_to_move() const { return phase_ == Phase::waiting && is_moving_; }
 
 void ConnectionState::seek(Instant now) {
   phase_ = Phase::waiting;

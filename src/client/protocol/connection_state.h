@@ -23,6 +23,9 @@ enum class AttemptOutcome : std::uint8_t {
 /// was sent since, before that one has said hello, it is trusted again; else the new one takes its
 /// place.
 ///
+/// For a newer key another one is sought as well, beside the one that stands. That is not doubted
+/// and serves on, until the new one takes its place. If that fails it is tried again later.
+///
 /// The server counts as dead when an attempt was refused, and as alive again, if cut off, when one
 /// came to nothing; a server that answers "not now" proves neither.
 class ConnectionState {
@@ -34,8 +37,9 @@ class ConnectionState {
     greeting,  ///< connected; the server's hello is due
   };
 
-  ConnectionState(Backoff backoff, Duration hello_timeout)
-      : backoff_(backoff), hello_timeout_(hello_timeout) {}
+  /// moves  of attempts for a newer key
+  ConnectionState(Backoff backoff, Duration hello_timeout, Backoff moves)
+      : backoff_(backoff), moves_(moves), hello_timeout_(hello_timeout) {}
 
   Phase phase() const { return phase_; }
   bool stands() const { return stands_; }
@@ -60,6 +64,9 @@ class ConnectionState {
   void try_by(Instant latest) { retry_at_ = std::min(retry_at_, latest); }
   /// The connection that stands is silent: an attempt is due beside it.
   void doubt(Instant now);
+  /// An attempt is due beside the connection that stands, soon. Nothing while that is doubted, or
+  /// one is sought already.
+  void move(Instant now);
   /// What was sent then is answered on it. Where an attempt beside it has said hello it stays
   /// doubted, until that is answered or the next attempt is: the server may have accepted it, and
   /// closed this one.
@@ -82,8 +89,11 @@ class ConnectionState {
 
  private:
   void seek(Instant now);
+  /// An attempt is due later, for a newer key, and not needed but for that.
+  bool waits_to_move() const;
 
   Backoff backoff_;
+  Backoff moves_;  ///< of attempts for a newer key
   Duration hello_timeout_;
   Phase phase_ = Phase::idle;
   Instant opened_{};
@@ -91,6 +101,7 @@ class ConnectionState {
   bool is_doubted_ = false;
   Instant doubted_{};            ///< when the doubt began
   bool may_have_moved_ = false;  ///< to an attempt that has said hello
+  bool is_moving_ = false;       ///< what is sought is for a newer key
   Instant retry_at_{};
   Instant began_{};
   Instant overdue_at_{};

@@ -56,8 +56,11 @@ struct Disconnected {
   /// The server does not take who we are, or has not shown to be who it should be.
   bool is_refused = false;
 };
+/// There is a newer key than that which the connection that stands was made with. The rim says so
+/// again and again, until one stands that was made with the newest.
+struct NewKey {};
 struct Advance {};
-using Input = std::variant<Connected, ConnectFailed, Received, Disconnected, Advance>;
+using Input = std::variant<Connected, ConnectFailed, Received, Disconnected, NewKey, Advance>;
 
 // What the rim does, in order.
 

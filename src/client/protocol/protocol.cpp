@@ -5,6 +5,8 @@
 //   its hello says that the session is no more -> over -> open
 //   established -> (silent) -> connect beside it -> heard again; or as after a loss, when its hello
 //   has come on the new one: the old one is kept until then
+//   established -> (newer key) -> connect beside it, while the old one serves on -> its hello ->
+//   established on the new one; or the new key is refused, and is tried again later
 //
 // Hellos that only say "not now" are failed attempts. Whoever says something that is no hello
 // is not our server: before the first session that is final, since the address must be wrong.
@@ -49,9 +51,14 @@ std::string echo_of(const wire::ResumeToken& token) {
   return echo;
 }
 
+/// For a newer key another connection is tried so soon, with jitter, since all clients of a key may
+/// get the newer one together; and again in so long, while the server does not know it yet.
+constexpr Duration move_min = std::chrono::milliseconds(500);
+constexpr Duration move_max = std::chrono::seconds(8);
+
 ConnectionState unopened(const Options& options) {
   return {Backoff(options.backoff_min, options.backoff_max, options.jitter_seed),
-          options.hello_timeout};
+          options.hello_timeout, Backoff(move_min, move_max, options.jitter_seed)};
 }
 
 }  // namespace
@@ -169,6 +176,8 @@ void Protocol::on(const Disconnected& input, Instant now) {
   }
 }
 
+void Protocol::on(const NewKey&, Instant now) { connection_.move(now); }
+
 // The session.
 
 /// returns  whether it was good
@@ -205,7 +214,9 @@ bool Protocol::accept(wire::ServerHello hello, Instant now) {
 
 void Protocol::refuse(const wire::ServerHello& hello, Instant now) {
   Error why = session_.refusal(hello);
-  if (!is_passing(why.code)) return end_session(std::move(why), now);
+  // The session of a connection that stands is not over for a newer key that does not go with it.
+  const bool may_pass = is_passing(why.code) || connection_.established();
+  if (!may_pass) return end_session(std::move(why), now);
   effects_.add(Disconnect{Disconnect::Which::attempt});
   fail_attempt(AttemptOutcome::answered, std::move(why), now);
 }

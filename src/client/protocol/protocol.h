@@ -70,6 +70,7 @@ class Protocol {
   void on(const ConnectFailed& input, Instant now);
   void on(const Received& input, Instant now);
   void on(const Disconnected& input, Instant now);
+  void on(const NewKey& input, Instant now);
 
   // The session.
   bool accept(wire::ServerHello hello, Instant now);

@@ -1,8 +1,10 @@
 #include "muster/inspect.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "base/monotonic_now.h"
+#include "base/text.h"
 #include "client/decode.h"
 #include "client/store/store_call.h"
 #include "wire/forms/public_form.h"
@@ -33,6 +35,12 @@ Result<std::vector<T>> page(Store& store, const Request& request,
   call.decode = decoder<std::vector<T>, Request>([entries](const auto& reply, const auto&) {
     std::vector<T> read;
     for (const Entry& entry : reply.*entries) read.push_back(wire::public_form(entry));
+    if constexpr (std::is_same_v<Request, wire::Sessions>) {
+      const std::size_t count = std::min(read.size(), reply.keys.size());
+      for (std::size_t index = 0; index < count; ++index) {
+        if (reply.keys[index] != 0) read[index].key_id = base::hex_digits(reply.keys[index]);
+      }
+    }
     return read;
   });
   return run(store.impl(), timeout, std::move(call));

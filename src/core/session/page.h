@@ -18,7 +18,7 @@ inline std::uint64_t encoded_bytes(const ProcessInfo& process) {
   return 28 + process.host.size() + process.label.size();
 }
 inline std::uint64_t encoded_bytes(const wire::SessionEntry& entry) {
-  return 25 + encoded_bytes(entry.process);
+  return 25 + (entry.key != 0 ? 8 : 0) + encoded_bytes(entry.process);
 }
 inline std::uint64_t encoded_bytes(const wire::WaiterEntry& entry) {
   return 32 + encoded_bytes(entry.process) + entry.operation.size() + entry.target.size();

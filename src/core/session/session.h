@@ -68,11 +68,12 @@ struct Offer {
 
 using ParkedByRequest = std::unordered_map<std::uint64_t, Parked>;
 
-/// When a session was heard of, and when it expires.
+/// When a session was heard of, by which key, and when it expires.
 struct SessionLiveness {
   explicit SessionLiveness(Session& session) : expiry(TimerKind::session, &session) {}
 
-  Moment heard;  ///< last byte
+  Moment heard;           ///< last byte
+  std::uint64_t key = 0;  ///< the id of the key that its client has proved last; 0: it has none
   Moment disconnected;
   DisconnectCause disconnect_cause = DisconnectCause::closed;
   Timer expiry;  ///< re-armed when it fires early: a byte only moves `heard`

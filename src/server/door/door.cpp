@@ -51,6 +51,12 @@ std::string listed(const char* what, const std::vector<auth::Identity>& identiti
   return text + " and " + std::to_string(identities.size() - shown_max) + " more";
 }
 
+auth::KeyId id_of(const KeyShown& key) {
+  auth::KeyId id;
+  std::copy_n(key.id.begin(), std::min(key.id.size(), id.bytes.size()), id.bytes.begin());
+  return id;
+}
+
 std::string all_of(const auth::CertificateNames& names) {
   std::string all;
   for (const std::string& name : names.dns) all += "dns:" + name + '\n';
@@ -139,6 +145,7 @@ std::variant<Visitor, auth::Refused> Door::admit(const Proved& proved, const aut
   Visitor visitor;
   visitor.unit = {net::UnitId::Kind::identity, number_of(grant->identity)};
   visitor.unit_name = "identity " + to_string(grant->identity);
+  if (const auto* const key = std::get_if<KeyShown>(&proved)) visitor.key = id_of(*key).number();
   visitor.grant = std::move(grant);
   return visitor;
 }
@@ -146,9 +153,7 @@ std::variant<Visitor, auth::Refused> Door::admit(const Proved& proved, const aut
 std::variant<Door::Grant, auth::Refused> Door::find(const Proved& proved) {
   if (const auto* const key = std::get_if<KeyShown>(&proved)) {
     if (const auto position = known_->roll->find_key(key->id)) return grants_[*position];
-    auth::KeyId id;
-    std::copy_n(key->id.begin(), std::min(key->id.size(), id.bytes.size()), id.bytes.begin());
-    return auth::refuse_unknown_key(id);
+    return auth::refuse_unknown_key(id_of(*key));
   }
   const auth::Credential* const credential = look_up(proved);
   if (const auto* const user = std::get_if<net::SystemUser>(&proved)) {

@@ -39,7 +39,8 @@ using Proved = std::variant<KeyShown, net::SystemUser, auth::CertificateNames>;
 /// Who has come in.
 struct Visitor {
   std::shared_ptr<const auth::Grant> grant;
-  net::UnitId unit;  ///< whose shares it counts for
+  std::uint64_t key = 0;  ///< the id of the key that it has proved; 0: it has none
+  net::UnitId unit;       ///< whose shares it counts for
   std::string unit_name;
 };
 

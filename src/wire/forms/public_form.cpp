@@ -1,5 +1,6 @@
 #include "wire/forms/public_form.h"
 
+#include "base/text.h"
 #include "wire/request_bodies.h"
 
 namespace muster::wire {
@@ -54,7 +55,13 @@ MemberInfo public_form(const MemberEntry& entry) {
 }
 
 SessionInfo public_form(const SessionEntry& entry) {
-  return {entry.id, entry.process, entry.connected, entry.silence, entry.groups, entry.waiting};
+  return {entry.id,
+          entry.process,
+          entry.connected,
+          entry.silence,
+          entry.groups,
+          entry.waiting,
+          entry.key != 0 ? base::hex_digits(entry.key) : std::string()};
 }
 
 GroupInfo public_form(const GroupEntry& entry) {

@@ -4,17 +4,22 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include "credential_file.h"
+#include "muster/inspect.h"
+#include "support/await.h"
 #include "support/ranks.h"
 #include "support/scale.h"
 
-// 1,000 clients by TLS, while the credentials change 200 times.
+// Many clients by TLS, while the credentials change.
 
 namespace muster::test {
 namespace {
@@ -104,6 +109,132 @@ TEST_CASE("200 versions of the credentials end nobody but who is removed") {
   CHECK(failed_count == 0);
   CHECK_FALSE(must(stores.front().exists("gone")));
   CHECK_FALSE(Store::connect(server.addresses().front(), options_of_one_who_goes, 5s).has_value());
+}
+
+/// A server with a file of credentials, and stores that have one file together.
+struct Exchanging {
+  explicit Exchanging(int count) {
+    ServerOptions server_options;
+    server_options.credentials_file = known.path();
+    // What a session waits for by its timeout would not come within the test.
+    server_options.session_timeout = 600s;
+    server.emplace(start_disturbed_server(server_options));
+    StoreOptions options;
+    options.credential_file = own.path();
+    options.on_session_end = [this](const Error& error) {
+      last_end = static_cast<int>(error.code);
+      ++ended_count;
+    };
+    options.logger = [this](LogLevel, std::string_view line) {
+      if (line.find("does not know its newest key") != line.npos) ++refused_count;
+    };
+    for (int index = 0; index < count; ++index) stores.push_back(connect(*server, options));
+    for (Store& store : stores) must(store.set("key", "value"));
+    operated.emplace(connect(*server, of_operator()));
+  }
+  StoreOptions of_operator() const {
+    StoreOptions options;
+    options.credential_file = of_admin.path();
+    return options;
+  }
+  void know(const std::string& lines) {
+    known.write(lines + admin);
+    must(server->reload_credentials());
+  }
+  /// How many sessions of the stores stand on each key.
+  std::map<std::string, std::size_t> counts_by_key() {
+    std::map<std::string, std::size_t> counts;
+    for (const SessionInfo& session : must(inspect_sessions(*operated))) ++counts[session.key_id];
+    counts.erase(own_key_of_operator());
+    return counts;
+  }
+  std::string own_key_of_operator() {
+    if (!operator_key.empty()) return operator_key;
+    for (const SessionInfo& session : must(inspect_sessions(*operated))) {
+      operator_key = session.key_id;  // the last session is its own
+    }
+    return operator_key;
+  }
+
+  const std::string admin = key_line("job/operator", 200);
+  const CredentialFile of_admin{key_line("job/operator", 200)};
+  const CredentialFile known{key_line("job", 1) + key_line("job/operator", 200)};
+  const CredentialFile own{key_line("job", 1)};
+  std::atomic<int> ended_count{0};
+  std::atomic<int> last_end{0};
+  std::atomic<int> refused_count{0};
+  std::optional<Server> server;
+  std::vector<Store> stores;
+  std::optional<Store> operated;
+  std::string operator_key;
+};
+
+/// Whether all stand on one key, which is another one than `before`.
+bool have_moved(Exchanging& job, const std::string& before) {
+  const auto counts = job.counts_by_key();
+  return counts.size() == 1 && counts.begin()->first != before;
+}
+
+TEST_CASE("keys are exchanged several times as documented, and no session of many ends") {
+  allow_descriptors();
+  constexpr int exchanges_count = 4;
+  Exchanging job(50);
+  std::atomic<bool> is_over{false};
+  std::atomic<int> failed_count{0};
+  std::thread caller([&] {
+    for (std::size_t call = 0; !is_over; ++call) {
+      Store& store = job.stores[call % job.stores.size()];
+      if (!store.add("calls", 1, 60s).has_value()) ++failed_count;
+    }
+  });
+  for (int exchange = 1; exchange <= exchanges_count; ++exchange) {
+    const std::string before = job.counts_by_key().begin()->first;
+    const std::string older = key_line("job", static_cast<std::uint8_t>(exchange));
+    const std::string newer = key_line("job", static_cast<std::uint8_t>(exchange + 1));
+    const bool clients_are_first = exchange % 2 == 0;
+    if (clients_are_first) {  // in the wrong order, which costs nothing
+      const int refused_before = job.refused_count;
+      job.own.write(newer);
+      CHECK(holds_soon([&] { return job.refused_count > refused_before; }));
+    }
+    job.know(older + newer);
+    if (!clients_are_first) job.own.write(older + newer);
+    CHECK(holds_soon([&] { return have_moved(job, before); }));
+    job.know(newer);
+  }
+  is_over = true;
+  caller.join();
+  CHECK(failed_count == 0);
+  for (Store& store : job.stores) CHECK(must(store.get("key")) == "value");
+  CHECK(job.ended_count == 0);
+}
+
+TEST_CASE("a removed key ends its sessions at once, though its identity has another line") {
+  Exchanging job(3);
+  job.know(key_line("job", 1) + key_line("job", 2));
+  StoreOptions options;
+  const CredentialFile newer(key_line("job", 2));
+  options.credential_file = newer.path();
+  Store stays = connect(*job.server, options);
+  job.know(key_line("job", 2));
+  CHECK(holds_soon([&] { return job.ended_count == 3; }));
+  CHECK(job.last_end == static_cast<int>(ErrorCode::permission_denied));
+  for (Store& store : job.stores) {
+    CHECK(must_fail(store.get("key")).code == ErrorCode::permission_denied);
+  }
+  CHECK(must(stays.set("key", "value")));
+}
+
+TEST_CASE("a store that begins while the server does not know its newest key uses the one before") {
+  Exchanging job(1);
+  const CredentialFile both(key_line("job", 1) + key_line("job", 2));
+  StoreOptions options;
+  options.credential_file = both.path();
+  Store store = connect(*job.server, options);
+  CHECK(must(store.set("key", "value")));
+  CHECK(job.counts_by_key().size() == 1);
+  job.know(key_line("job", 1) + key_line("job", 2));
+  CHECK(holds_soon([&] { return job.counts_by_key().size() == 2; }));
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ TEST_CASE("bytes that were not used are kept in front of those that follow") {
 }
 
 TEST_CASE("an attempt is over after its time, and the next is due after a wait") {
-  ConnectionState connection(Backoff(50ms, 1s, 1), 2s);
+  ConnectionState connection(Backoff(50ms, 1s, 1), 2s, Backoff(50ms, 1s, 1));
   connection.open(start);
   CHECK(connection.attempt_is_due(start));
   connection.connect(start);
@@ -170,7 +170,7 @@ TEST_CASE("an attempt is over after its time, and the next is due after a wait")
 }
 
 TEST_CASE("who refuses is dead, who is silent is not, and who says not now proves neither") {
-  ConnectionState connection(Backoff(50ms, 1s, 1), 2s);
+  ConnectionState connection(Backoff(50ms, 1s, 1), 2s, Backoff(50ms, 1s, 1));
   connection.open(start);
   connection.connect(start);
   connection.fail(AttemptOutcome::refused, start);
@@ -190,7 +190,7 @@ TEST_CASE("who refuses is dead, who is silent is not, and who says not now prove
 }
 
 TEST_CASE("a connection that was of use is replaced at once, others after a wait") {
-  ConnectionState connection(Backoff(50ms, 1s, 1), 2s);
+  ConnectionState connection(Backoff(50ms, 1s, 1), 2s, Backoff(50ms, 1s, 1));
   connection.open(start);
   const auto establish = [&](Instant now) {
     connection.connect(now);
