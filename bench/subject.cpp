@@ -136,7 +136,7 @@ std::vector<std::string> Subject::musterd_command(const Programs& programs) cons
                                       "--round-bytes-max",
                                       "1GiB"};
   if (kind_ == Kind::muster_tcpstore) {
-    command.insert(command.end(), {"--tcpstore", "127.0.0.1:0"});
+    command.insert(command.end(), {"--tcpstore", "127.0.0.1:0", "--tcpstore-idle-lifetime", "1h"});
   }
   return command;
 }

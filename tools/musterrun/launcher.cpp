@@ -21,6 +21,7 @@
 
 #include "agent_store.h"
 #include "attempt.h"
+#include "base/secret/unshown.h"
 #include "board.h"
 #include "console.h"
 #include "launch/command.h"
@@ -220,8 +221,9 @@ class Launcher {
     const std::string name = command_of(setup_.options, setup_.environment).front();
     const bool is_there = report.number == ENOENT && name.find('/') != std::string::npos &&
                           ::access(name.c_str(), F_OK) == 0;
+    const bool is_missing = report.number == ENOENT && !is_there;
     return {current_.number, exit_code_of(as_of_shell, setup_.options.compat),
-            "'" + name + "': " + error +
+            "'" + (is_missing ? muster::base::shown_unless_secret(name) : name) + "': " + error +
                 (is_there ? "; it is the program that its first line names" : "")};
   }
 

@@ -118,11 +118,24 @@ TEST_CASE("keys go when all have been gone for the idle lifetime, from that port
   CHECK(stays.ask(get("/key"), 11) == text("two"));
 }
 
+TEST_CASE("a job that restarts at once finds nothing of its last run") {
+  const Daemon daemon;
+  {
+    Client first(daemon.tcpstore());
+    first.ask(set("/address", "of the first run") + ping(1), 4);
+    Client restarted(daemon.tcpstore());
+    CHECK(restarted.ask(get("/address"), 24) == text("of the first run"));
+  }
+  // Who looks is there, too.
+  await([&] { return Client(daemon.tcpstore()).ask(get("/address"), 8) == text(""); });
+}
+
 TEST_CASE("two ports are two namespaces; one namespace may have two ports") {
   const Daemon daemon({"--tcpstore", "127.0.0.1:0=a", "--tcpstore", "127.0.0.1:0=b", "--tcpstore",
                        "127.0.0.1:0=a", "--tcpstore", "127.0.0.1:0"});
   REQUIRE(daemon.ports().size() == 5);
-  Client(daemon.tcpstore(0)).ask(set("/key", "a") + ping(1), 4);
+  Client a(daemon.tcpstore(0));
+  a.ask(set("/key", "a") + ping(1), 4);
   CHECK(Client(daemon.tcpstore(1)).ask(get("/key"), 8) == text(""));
   CHECK(Client(daemon.tcpstore(2)).ask(get("/key"), 9) == text("a"));
   CHECK(Client(daemon.tcpstore(3)).ask(get("/key"), 8) == text(""));

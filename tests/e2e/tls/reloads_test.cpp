@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -179,10 +180,9 @@ TEST_CASE("keys are exchanged several times as documented, and no session of man
   allow_descriptors();
   constexpr int exchanges_count = 4;
   Exchanging job(50);
-  std::atomic<bool> is_over{false};
   std::atomic<int> failed_count{0};
-  std::thread caller([&] {
-    for (std::size_t call = 0; !is_over; ++call) {
+  std::jthread caller([&](const std::stop_token& stop) {
+    for (std::size_t call = 0; !stop.stop_requested(); ++call) {
       Store& store = job.stores[call % job.stores.size()];
       if (!store.add("calls", 1, 60s).has_value()) ++failed_count;
     }
@@ -202,7 +202,7 @@ TEST_CASE("keys are exchanged several times as documented, and no session of man
     CHECK(holds_soon([&] { return have_moved(job, before); }));
     job.know(newer);
   }
-  is_over = true;
+  caller.request_stop();
   caller.join();
   CHECK(failed_count == 0);
   for (Store& store : job.stores) CHECK(must(store.get("key")) == "value");

@@ -17,7 +17,7 @@ struct GuestDriver : EngineDriver {
     core::Hello event;
     event.connection = 1000 + ++guests_count;
     event.hello.name_space = name_space;
-    event.guest.emplace();
+    event.guest.emplace().idle_lifetime = 1h;
     apply(event);
     return event.connection;
   }
