@@ -94,7 +94,10 @@ bool Quota::may_borrow(std::uint64_t bytes) const {
 
 /// Whether nobody need look at shares or the reserve.
 bool Quota::is_plenty(std::uint64_t bytes) const {
-  if (full_beside(bytes) != nullptr) return false;
+  if (beside_ != nullptr) {
+    const bool is_below = beside_->used_bytes_ + bytes <= beside_->limit_bytes_;
+    if (!is_below || (beside_->parent_ != nullptr && full_beside(bytes) != nullptr)) return false;
+  }
   const Quota* quota = this;
   for (; quota->parent_ != nullptr; quota = quota->parent_) {
     if (quota->used_bytes_ + bytes > quota->limit_bytes_) return false;
@@ -167,9 +170,9 @@ bool Quota::charge_reserve(std::uint64_t bytes) {
 
 void Quota::add(std::uint64_t bytes) {
   for (Quota* quota = this; quota != nullptr; quota = quota->parent_) quota->used_bytes_ += bytes;
-  for (Quota* quota = beside_; quota != nullptr; quota = quota->parent_) {
-    quota->used_bytes_ += bytes;
-  }
+  if (beside_ == nullptr) return;
+  beside_->used_bytes_ += bytes;
+  if (beside_->parent_ != nullptr) beside_->parent_->used_bytes_ += bytes;
 }
 
 /// What is charged last is what the reserve has given.
@@ -195,8 +198,9 @@ void Quota::release(std::uint64_t bytes) {
     quota->used_bytes_ -= bytes;
     quota->limit_bytes_.follow(quota->used_bytes_);
   }
-  for (Quota* quota = beside_; quota != nullptr; quota = quota->parent_) {
-    quota->used_bytes_ -= bytes;
+  if (beside_ != nullptr) {
+    beside_->used_bytes_ -= bytes;
+    if (beside_->parent_ != nullptr) beside_->parent_->used_bytes_ -= bytes;
   }
   if (borrowed_bytes_ != 0 && beside_ != nullptr) {
     const std::uint64_t returned_bytes = std::min(borrowed_bytes_, bytes);
