@@ -232,7 +232,7 @@ std::optional<Error> Sessions::refusal_of_channel(const Hello& event, NameSpace*
     return std::nullopt;
   }
   return full(services_.counted().tallies, Limit::sessions_memory,
-              "memory is short: there is none for the TLS of one more session", all.used_bytes(),
+              "memory is short: there is none for one more encrypted session", all.used_bytes(),
               all.limit_bytes());
 }
 

@@ -72,7 +72,8 @@ void tell_of_backlog(const ServerOptions& options) {
 void tell_of_memory(const ServerOptions& options, const std::string& reduced) {
   const bool is_told =
       options.logger && options.log_level && *options.log_level <= LogLevel::warning;
-  if (is_told && !reduced.empty()) options.logger(LogLevel::warning, reduced);
+  if (!is_told || reduced.empty()) return;
+  options.logger(LogLevel::warning, "the system limits the memory: " + reduced);
 }
 
 using base::failure;
@@ -278,7 +279,9 @@ Result<void> Server::Impl::change_settings(const ServerOptions& options,
   const auto reduced = server::fit_memory(fitting, server::system_memory_limit());
   if (!reduced) return refuse(reduced.error());
   const bool is_asked = std::find(names.begin(), names.end(), "memory-bytes-max") != names.end();
-  if (is_asked && !reduced->empty()) log(LogLevel::warning, *reduced);
+  if (is_asked && !reduced->empty()) {
+    log(LogLevel::warning, "the system limits the memory: " + *reduced);
+  }
   auto core = server::make_core_options(fitting);
   if (!core) return refuse(std::move(core).error());
   const auto shared = std::make_shared<const core::Options>(*std::move(core));

@@ -171,7 +171,7 @@ TEST_CASE("without memory for its TLS a new session is busy, and one that comes 
     REQUIRE(clients.size() < 60);
   }
   CHECK(clients.size() > 40);
-  CHECK(guarded.log.has("there is none for the TLS of one more session"));
+  CHECK(guarded.log.has("there is none for one more encrypted session"));
   wire::ClientHello resume = hello_for("train");
   resume.incarnation = first.second.incarnation;
   resume.session_id = first.second.session_id;
