@@ -12,7 +12,6 @@
 
 #include "base/failure.h"
 #include "base/rank_ranges.h"
-#include "base/text.h"
 #include "client/interruption.h"
 #include "muster/log.h"
 #include "runtime/signal/signal_call.h"
@@ -194,16 +193,16 @@ std::string LeaderWait::last_progress() const {
 
 /// Names those that are missing, and not the one that has waited for them.
 Error LeaderWait::others_missing(const SignalRecord& before) const {
-  std::vector<RankRange> local_ranks;
+  std::string local_ranks;
   std::vector<RankRange> world_ranks;
   for (const int rank : unread_ranks(before)) {
-    base::add_to(local_ranks, rank);
+    local_ranks += (local_ranks.empty() ? "" : ", ") + std::to_string(rank);
     base::add_to(world_ranks, before.world_rank + rank);
   }
   Error error = call_.error(
       ErrorCode::timed_out,
       "local rank 0 lives (pid " + std::to_string(before.pid) + " on " + printable(before.host) +
-          "), but local ranks " + base::text_of(local_ranks) + " have not read how its work of " +
+          "), but local ranks " + local_ranks + " have not read how its work of " +
           "the call before has ended: see whether they live; all ranks make the same calls",
       &before);
   error.ranks.clear();
