@@ -99,6 +99,8 @@ TEST_CASE("the highest number of version 1 is no limit, and its ancestors count"
   REQUIRE(limit);
   CHECK(limit->bytes == 200U << 20);
   CHECK(limit->name == "memory.limit_in_bytes of the cgroup /sys/fs/cgroup/memory/docker");
+  CHECK_FALSE(limit_of(cgroups, mounted_1,
+                       {{base + "/docker/1f/memory.limit_in_bytes", "9223372036854771712\n"}}));
 }
 
 TEST_CASE("a container that sees its own cgroup as the root has that one's limit") {
