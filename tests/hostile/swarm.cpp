@@ -71,7 +71,7 @@ void Swarm::use_tls() {
   const client::Handlers handlers({}, *io_thread);
   const auto credential = client::Credential::of({}, {}, handlers);
   if (!credential || *credential == nullptr) throw std::runtime_error("there is no credential");
-  tls_ = (*credential)->refresh();
+  tls_ = (*credential)->next();
 }
 
 Client& Swarm::open(in_addr from, int receive_buffer_bytes) {

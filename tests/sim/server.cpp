@@ -136,8 +136,7 @@ void Server::read_hello(Network::ConnectionId connection, std::string& bytes) {
   if (!hello) throw std::logic_error("the protocol said a hello that cannot be read");
   bytes.erase(0, wire::client_hello_bytes);
   core::Hello event{
-      connection,  *hello, {}, hello->process.host, grant_of(peers_.at(connection).client),
-      std::nullopt};
+      connection, *hello, {}, hello->process.host, grant_of(peers_.at(connection).client)};
   for (std::uint8_t& byte : event.fresh_token.bytes) {
     byte = static_cast<std::uint8_t>(random_.next());
   }
