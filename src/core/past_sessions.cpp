@@ -6,12 +6,12 @@
 namespace muster::core {
 
 void PastSessions::add_blank(const Session& session, Instant deadline, Duration paused) {
-  blanks_.add(session.id, Blank{session.token, session.role, session.grant, session.name_space.name,
-                                deadline, paused});
+  blanks_.add(session.id,
+              Blank{Past(session), session.role, session.name_space.name, deadline, paused});
 }
 
 void PastSessions::add_ended(const Session& session, const Error& why, Fencing fencing) {
-  Ended ended{session.token, session.grant, why.code, {}};
+  Ended ended{Past(session), why.code, {}};
   if (why.code == ErrorCode::fenced) {
     ended.detail = fencing == Fencing::ended ? "ended by " : "declared dead by ";
     ended.detail += why.decided_by;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/remembered.h"
@@ -15,11 +16,21 @@ enum class Fencing : std::uint8_t { declared_dead, ended };
 /// What is remembered of sessions that are over, for clients that come back to them.
 class PastSessions {
  public:
-  /// A blank session that ended with its connection: it can be begun anew.
-  struct Blank {
+  /// What shows that a client is the one whose session it was.
+  struct Past {
+    explicit Past(const Session& session) : token(session.token) {
+      if (session.grant != nullptr) identity = session.grant->identity;
+    }
+    /// Null: the server has no credentials.
+    const auth::Identity* owner() const { return identity ? &*identity : nullptr; }
+
     wire::ResumeToken token;
+    std::optional<auth::Identity> identity;  ///< a grant would keep all keys of its file in memory
+  };
+
+  /// A blank session that ended with its connection: it can be begun anew.
+  struct Blank : Past {
     wire::Role role = wire::Role::client;
-    std::shared_ptr<const auth::Grant> grant;
     std::string name_space;
     Instant deadline{};  ///< until which it may come back
     Duration paused{};   ///< the engine's sum of gaps at that time
@@ -30,9 +41,7 @@ class PastSessions {
   };
 
   /// One that the server has ended, or somebody at the server.
-  struct Ended {
-    wire::ResumeToken token;
-    std::shared_ptr<const auth::Grant> grant;
+  struct Ended : Past {
     ErrorCode code = ErrorCode::session_expired;
     std::string detail;  ///< empty: the code says all
   };

@@ -25,17 +25,19 @@ bool same_token(const wire::ResumeToken& a, const wire::ResumeToken& b) {
   return difference == 0;
 }
 
-/// Whether both were granted to one identity; it may have proved itself otherwise meanwhile.
-bool same_identity(const auth::Grant* a, const auth::Grant* b) {
-  if (a == nullptr || b == nullptr) return a == b;
-  return a->identity == b->identity;
+/// Whether who says the hello is whose session it was. One answer tells all others that it is not.
+///
+/// identity  null: the server has no credentials
+bool is_owner(const Hello& event, const wire::ResumeToken& token, const auth::Identity* identity) {
+  const bool has_token = same_token(token, event.hello.token);
+  const bool is_same = identity == nullptr || event.grant == nullptr
+                           ? identity == nullptr && event.grant == nullptr
+                           : event.grant->identity == *identity;
+  return has_token && is_same;
 }
 
-/// Whether who says the hello is whose session it was. One answer tells all others that it is not.
-bool is_owner(const Hello& event, const wire::ResumeToken& token, const auth::Grant* grant) {
-  const bool has_token = same_token(token, event.hello.token);
-  const bool is_same = same_identity(grant, event.grant.get());
-  return has_token && is_same;
+const auth::Identity* identity_of(const Session& session) {
+  return session.grant == nullptr ? nullptr : &session.grant->identity;
 }
 
 /// Also of a session that never was, where clients have to prove who they are.
@@ -44,12 +46,13 @@ Error not_owner(std::uint64_t id) {
                  "the token is not that of session " + std::to_string(id));
 }
 
-/// Why the hello cannot resume the session of this token, grant and namespace.
+/// Why the hello cannot resume the session of this token, identity and namespace.
 std::optional<Error> refusal_to_resume(const Hello& event, const wire::ResumeToken& token,
-                                       const auth::Grant* grant, const std::string& name_space) {
+                                       const auth::Identity* identity,
+                                       const std::string& name_space) {
   const wire::ClientHello& hello = event.hello;
   const std::string session = "session " + std::to_string(hello.session_id);
-  if (!is_owner(event, token, grant)) return not_owner(hello.session_id);
+  if (!is_owner(event, token, identity)) return not_owner(hello.session_id);
   if (name_space != hello.name_space) {
     return failure(ErrorCode::permission_denied, session + " belongs to namespace " +
                                                      quoted(name_space) + ", not to " +
@@ -240,7 +243,7 @@ void Sessions::resume(const Hello& event) {
   const auto found = sessions_.find(event.hello.session_id);
   if (found == sessions_.end()) return resume_past(event);
   Session& session = *found->second;
-  auto why = refusal_to_resume(event, session.token, session.grant.get(), session.name_space.name);
+  auto why = refusal_to_resume(event, session.token, identity_of(session), session.name_space.name);
   if (why) return refuse(event, std::move(*why));
   if (session.connection != 0) {
     connections_.close(
@@ -260,12 +263,12 @@ void Sessions::resume_past(const Hello& event) {
   const PastSessions::Blank* const blank = past_.blank(id);
   if (blank == nullptr) {
     const PastSessions::Ended* const ended = past_.ended(id);
-    if (ended != nullptr && is_owner(event, ended->token, ended->grant.get())) {
+    if (ended != nullptr && is_owner(event, ended->token, ended->owner())) {
       return refuse(event, PastSessions::why_ended(id, *ended));
     }
     return refuse(event, event.grant == nullptr ? PastSessions::why_over(id) : not_owner(id));
   }
-  auto why = refusal_to_resume(event, blank->token, blank->grant.get(), blank->name_space);
+  auto why = refusal_to_resume(event, blank->token, blank->owner(), blank->name_space);
   if (why) return refuse(event, std::move(*why));
   if (!blank->may_come_back(services_.now(), services_.clock().paused())) {
     return refuse(event, PastSessions::why_over(id));

@@ -36,21 +36,28 @@ class SendQueue {
     if (own_.empty()) own_ = loop_.take_spare();
     own_.append(bytes);
     last_own_bytes_ += bytes.size();
-    own_bytes_ += bytes.size();
   }
   /// They are copied if they are few, or if nothing keeps them.
   void add(SharedBytes bytes);
 
-  std::uint64_t bytes() const { return own_bytes_ + by_reference_bytes_; }
+  std::uint64_t bytes() const {
+    return own_bytes() + (references_ == nullptr ? 0 : references_->bytes);
+  }
   /// Of them, those that are copied here; those by reference that nothing else holds.
-  std::uint64_t own_bytes() const { return own_bytes_; }
-  std::uint64_t for_one_bytes() const { return for_one_bytes_; }
+  std::uint64_t own_bytes() const { return own_.size() - own_taken_bytes_; }
+  std::uint64_t for_one_bytes() const {
+    return references_ == nullptr ? 0 : references_->for_one_bytes;
+  }
   /// The number of pieces by reference.
-  std::size_t pieces_count() const { return pieces_.size() - first_; }
+  std::size_t pieces_count() const { return references_ == nullptr ? 0 : references_->count(); }
   /// The memory of the queue, used or not, without the bytes by reference.
   std::uint64_t allocated_bytes() const {
     const bool is_inline = own_.capacity() < sizeof(own_);
-    return (is_inline ? 0 : own_.capacity()) + pieces_.capacity() * sizeof(Piece);
+    const std::uint64_t of_references =
+        references_ == nullptr
+            ? 0
+            : sizeof(References) + references_->pieces.capacity() * sizeof(Piece);
+    return (is_inline ? 0 : own_.capacity()) + of_references;
   }
 
   /// The first bytes, as many as fit into `views`.
@@ -71,18 +78,23 @@ class SendQueue {
     bool is_for_one;
   };
 
-  void take_own(std::uint64_t count);
+  /// Apart from the queue, since a connection without a session takes little memory.
+  struct References {
+    std::vector<Piece> pieces;
+    std::size_t first = 0;    ///< the pieces before it have left
+    std::uint64_t bytes = 0;  ///< that have not left
+    std::uint64_t for_one_bytes = 0;
+    std::size_t count() const { return pieces.size() - first; }
+  };
+
+  std::uint64_t take_pieces(std::uint64_t count);
   void drop_taken();
 
   Loop& loop_;
   std::string own_;
   std::uint64_t own_taken_bytes_ = 0;  ///< at the front of `own_`
-  std::vector<Piece> pieces_;
-  std::size_t first_ = 0;             ///< the pieces before it have left
-  std::uint64_t last_own_bytes_ = 0;  ///< behind the last piece
-  std::uint64_t own_bytes_ = 0;
-  std::uint64_t by_reference_bytes_ = 0;
-  std::uint64_t for_one_bytes_ = 0;
+  std::uint64_t last_own_bytes_ = 0;   ///< behind the last piece
+  std::unique_ptr<References> references_;
 
  public:
   /// What a piece by reference takes, beside its bytes.

@@ -91,6 +91,16 @@ Sample regrouped_sample(const wire::MemberEntry& live, const wire::MemberEntry& 
   return sample;
 }
 
+/// With an optional field.
+Sample sessions_with_keys_sample() {
+  Sample sample = reply_sample("reply_sessions_keys", "Sessions of which one has proved a key.",
+                               wire::SessionsReply{{{42, sample_process(), true, 300ms, 2, 1},
+                                                    {43, sample_process(), false, 2s, 0, 0}},
+                                                   {0x0123456789abcdef}});
+  sample.cut_may_decode = true;
+  return sample;
+}
+
 }  // namespace
 
 std::vector<Sample> reply_samples() {
@@ -136,10 +146,7 @@ std::vector<Sample> reply_samples() {
                    wire::StatusReply{{{"keys", "12"}, {"sessions", "3"}}}),
       reply_sample("reply_sessions", "One page of the sessions.",
                    wire::SessionsReply{{{42, sample_process(), true, 300ms, 2, 1}}}),
-      reply_sample("reply_sessions_keys", "Sessions of which one has proved a key.",
-                   wire::SessionsReply{{{42, sample_process(), true, 300ms, 2, 1},
-                                        {43, sample_process(), false, 2s, 0, 0}},
-                                       {0x0123456789abcdef}}),
+      sessions_with_keys_sample(),
       reply_sample("reply_groups", "One page of the groups.",
                    wire::GroupsReply{{{"tp0", 7, 4, 4, 1, 12, 34s}}}),
       reply_sample("reply_inspect_group", "Who waits for whom in a group.", inspected()),

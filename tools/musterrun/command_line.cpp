@@ -40,7 +40,8 @@ MUSTERRUN_MAX_RESTARTS, else from PET_MAX_RESTARTS.
 
 Exit codes:
   0      all ranks have exited with 0, or what was asked for is printed
-  1      the job could not begin or go on, such as for nodes that did not come or were lost
+  1      the job could not begin or go on, such as for nodes that did not come or were lost; or it
+         has succeeded, and some of its output is lost
   2      an option or a variable is wrong, or what two nodes were told contradicts each other
   126    the program cannot be executed
   127    there is no such program
