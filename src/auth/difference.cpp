@@ -4,6 +4,8 @@
 #include <iterator>
 #include <set>
 
+#include "base/secret/secret_bytes.h"
+
 namespace muster::auth {
 namespace {
 
@@ -29,6 +31,7 @@ Difference difference_of(const Credentials& older, const Credentials& newer) {
   for (const Credential& each : older.all()) {
     difference.successors.push_back(successor_of(each, newer));
   }
+  base::clear_vector_registers();  // keys were compared
   const std::set<Identity> before = identities_of(older);
   const std::set<Identity> now = identities_of(newer);
   std::set_difference(before.begin(), before.end(), now.begin(), now.end(),

@@ -70,7 +70,27 @@ unsigned char* take_place() {
   return taken->bytes;
 }
 
+#ifdef __x86_64__
+__attribute__((target("avx"))) void zero_vectors() { __builtin_ia32_vzeroall(); }
+
+__attribute__((target("avx512f"))) void zero_high_vectors() {
+  asm volatile(
+      ".irp n,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n"
+      "vpxord %%zmm\\n, %%zmm\\n, %%zmm\\n\n"
+      ".endr" ::
+          : "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24",
+            "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31");
+}
+#endif
+
 }  // namespace
+
+void clear_vector_registers() noexcept {
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx") != 0) zero_vectors();
+  if (__builtin_cpu_supports("avx512f") != 0) zero_high_vectors();
+#endif
+}
 
 SecretBytes::SecretBytes(std::size_t size) : size_(size) {
   if (size == 0) return;
@@ -88,6 +108,7 @@ SecretBytes& SecretBytes::operator=(SecretBytes&& other) noexcept {
 void SecretBytes::let_go() noexcept {
   if (bytes_ == nullptr) return;
   ::explicit_bzero(bytes_, size_);
+  clear_vector_registers();
   if (size_ > place_bytes) {
     ::munmap(bytes_, size_);
   } else {

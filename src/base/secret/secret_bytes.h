@@ -35,4 +35,8 @@ class SecretBytes {
   std::size_t size_ = 0;
 };
 
+/// Zeros the vector registers of this thread. A secret that is copied or compared leaves parts of
+/// itself there, and later calls store them on the stack.
+void clear_vector_registers() noexcept;
+
 }  // namespace muster::base
