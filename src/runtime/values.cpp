@@ -62,8 +62,8 @@ Error about(const StatelessProcessGroup& group, std::string_view operation, Erro
 }
 
 void blame(Error& error, int rank) {
-  constexpr std::size_t reported_ranks_max = 64;
-  if (error.ranks.size() < reported_ranks_max) error.ranks.emplace_back().rank = rank;
+  constexpr std::size_t listed_ranks_max = 64;
+  if (error.ranks.size() < listed_ranks_max) error.ranks.emplace_back().rank = rank;
   base::add_to(error.rank_ranges, rank);
 }
 

@@ -278,7 +278,12 @@ def test_a_run_is_removed_with_its_last_session(address: str, namespace: str) ->
     with connect("1", None) as next_run:
         assert not next_run.exists("address")
         entered = threading.Event()
-        waits = threading.Thread(target=lambda: (connect("2").close(), entered.set()))
+
+        def enter() -> None:
+            connect("2").close()
+            entered.set()
+
+        waits = threading.Thread(target=enter)
         waits.start()
         assert not entered.wait(0.2)
     assert entered.wait(10)
